@@ -1,0 +1,2 @@
+//! The `groundswell` program.
+fn main() {}

@@ -1,0 +1,156 @@
+//! Operands of machine instructions: one number space for registers, constants and markers.
+//!
+//! The hardware numbers every source operand in nine bits: SGPRs, special registers, inline constants and VGPRs
+//! (CDNA3 ISA guide, section "Scalar operands" and "Vector operands"). We keep that numbering and append the
+//! accumulation VGPRs behind it, so that a physical operand is simply a number. Virtual registers, which exist before
+//! register allocation, carry the top bit.
+
+use std::fmt;
+
+/// One operand of an [`Inst`](super::Inst): nothing, a physical location or constant in the hardware's number space, or
+/// a (part of a) virtual register. How many 32-bit registers it covers is not part of it: the instruction's row says so.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Operand(u32);
+
+const VIRTUAL: u32 = 1 << 31;
+
+impl Operand {
+    /// No operand.
+    pub const NONE: Operand = Operand(VIRTUAL - 1);
+    /// Low half of VCC, or the whole pair where the row wants 64 bits.
+    pub const VCC: Operand = Operand(106);
+    /// M0.
+    pub const M0: Operand = Operand(124);
+    /// Low half of EXEC, or the whole pair where the row wants 64 bits.
+    pub const EXEC: Operand = Operand(126);
+    /// VCCZ as a data source.
+    pub const VCCZ: Operand = Operand(251);
+    /// EXECZ as a data source.
+    pub const EXECZ: Operand = Operand(252);
+    /// SCC as a data source.
+    pub const SCC: Operand = Operand(253);
+    /// A 32-bit literal, held in [`Inst::imm`](super::Inst::imm).
+    pub const LITERAL: Operand = Operand(255);
+    /// Inline constant zero.
+    pub const ZERO: Operand = Operand(128);
+    /// Number of the first VGPR.
+    pub const FIRST_VGPR: u32 = 256;
+    /// Number of the first accumulation VGPR.
+    pub const FIRST_AGPR: u32 = 512;
+    /// First number behind the last accumulation VGPR.
+    pub const END: u32 = 768;
+
+    /// The physical operand of the given number (0 to 767).
+    pub const fn physical(number: u32) -> Operand {
+        assert!(number < Self::END);
+        Operand(number)
+    }
+
+    /// SGPR `n` (0 to 101; larger numbers are the special scalar registers).
+    pub const fn sgpr(n: u32) -> Operand {
+        assert!(n < 128);
+        Operand(n)
+    }
+
+    /// VGPR `n` (0 to 255).
+    pub const fn vgpr(n: u32) -> Operand {
+        assert!(n < 256);
+        Operand(Self::FIRST_VGPR + n)
+    }
+
+    /// Accumulation VGPR `n` (0 to 255).
+    pub const fn agpr(n: u32) -> Operand {
+        assert!(n < 256);
+        Operand(Self::FIRST_AGPR + n)
+    }
+
+    /// Registers from number `first` on of virtual register `id` (`id` below 2^22, `first` below 256).
+    pub const fn virtual_register(id: u32, first: u32) -> Operand {
+        assert!(id < 1 << 22 && first < 256);
+        Operand(VIRTUAL | id << 8 | first)
+    }
+
+    /// The inline constant for an integer, if there is one (-16 to 64).
+    pub const fn inline_integer(value: i32) -> Option<Operand> {
+        match value {
+            0..=64 => Some(Operand(128 + value as u32)),
+            -16..=-1 => Some(Operand((192 - value) as u32)),
+            _ => None,
+        }
+    }
+
+    /// The inline constant for the bits of an f32, if there is one (0.5, 1, 2, 4, their negatives, 1/(2 pi)).
+    pub fn inline_float(bits: u32) -> Option<Operand> {
+        const VALUES: [f32; 8] = [0.5, -0.5, 1.0, -1.0, 2.0, -2.0, 4.0, -4.0];
+        if bits == 0x3e22_f983 {
+            return Some(Operand(248));
+        }
+        VALUES.iter().position(|v| v.to_bits() == bits).map(|i| Operand(240 + i as u32))
+    }
+
+    /// The operand that stands for the 32 bits `bits` in a 32-bit source: inline if possible, else [`Self::LITERAL`].
+    pub fn constant(bits: u32) -> Operand {
+        Self::inline_integer(bits as i32).or_else(|| Self::inline_float(bits)).unwrap_or(Self::LITERAL)
+    }
+
+    /// True for [`Self::NONE`].
+    pub const fn is_none(self) -> bool {
+        self.0 == Self::NONE.0
+    }
+
+    /// True for a virtual register.
+    pub const fn is_virtual(self) -> bool {
+        self.0 & VIRTUAL != 0
+    }
+
+    /// Virtual register id and first register inside it.
+    pub const fn as_virtual(self) -> Option<(u32, u32)> {
+        if self.is_virtual() { Some((self.0 >> 8 & 0x3f_ffff, self.0 & 0xff)) } else { None }
+    }
+
+    /// Number in the hardware's operand space, for a physical operand.
+    pub const fn number(self) -> Option<u32> {
+        if self.0 < Self::END { Some(self.0) } else { None }
+    }
+
+    /// True for an SGPR or special scalar register (VCC, M0, EXEC).
+    pub const fn is_scalar_register(self) -> bool {
+        self.0 < 128
+    }
+
+    /// VGPR number, for a VGPR.
+    pub const fn as_vgpr(self) -> Option<u32> {
+        if self.0 >= Self::FIRST_VGPR && self.0 < Self::FIRST_AGPR { Some(self.0 - Self::FIRST_VGPR) } else { None }
+    }
+
+    /// AGPR number, for an accumulation VGPR.
+    pub const fn as_agpr(self) -> Option<u32> {
+        if self.0 >= Self::FIRST_AGPR && self.0 < Self::END { Some(self.0 - Self::FIRST_AGPR) } else { None }
+    }
+
+    /// True for inline constants, literals and the SCC/VCCZ/EXECZ markers: nothing a register allocator cares for.
+    pub const fn is_constant(self) -> bool {
+        self.0 >= 128 && self.0 < 256
+    }
+
+    /// The operand `by` registers further on, inside the same register or tuple.
+    pub const fn offset(self, by: u32) -> Operand {
+        Operand(self.0 + by)
+    }
+}
+
+impl fmt::Debug for Operand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_none() {
+            return write!(f, "-");
+        }
+        if let Some((id, first)) = self.as_virtual() {
+            return write!(f, "%{id}.{first}");
+        }
+        match (self.as_vgpr(), self.as_agpr()) {
+            (Some(v), _) => write!(f, "v{v}"),
+            (_, Some(a)) => write!(f, "a{a}"),
+            _ => write!(f, "s{}", self.0),
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! The body of one kernel as machine code: a dense list of instructions cut into blocks, and the virtual registers.
+
+use crate::codegen::isa::Inst;
+
+/// Which register file a virtual register lives in.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub enum RegisterFile {
+    /// Scalar general purpose registers.
+    Sgpr,
+    /// Architectural vector registers.
+    Vgpr,
+    /// Accumulation vector registers.
+    Agpr,
+}
+
+/// What the allocator knows of a virtual register: its file and how many consecutive 32-bit registers it is.
+/// Alignment follows from both: SGPR pairs even, larger SGPR tuples by four; VGPR and AGPR tuples even (gfx90a on).
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct VirtualRegister {
+    /// Register file.
+    pub file: RegisterFile,
+    /// Number of 32-bit registers, 1 to 32.
+    pub width: u8,
+}
+
+/// A basic block: a range of [`Body::insts`] and where control goes after it.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Block {
+    /// First instruction.
+    pub start: u32,
+    /// Behind the last instruction.
+    pub end: u32,
+    /// Blocks that control may go to: fall-through and branch target, by index. A block that ends the kernel has none.
+    pub successors: [Option<u32>; 2],
+}
+
+/// One instruction with the node it came from.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct MachineInst {
+    /// The instruction; a branch holds the index of its target block in `imm` until encoding.
+    pub inst: Inst,
+    /// Index into the kernel's table of author locations, or `u32::MAX`.
+    pub source: u32,
+}
+
+/// Machine code of one kernel. Blocks are in layout order and cover `insts` without gaps. A pass that inserts
+/// instructions writes them to `spare` and swaps, so nothing is ever inserted in the middle.
+#[derive(Clone, Default, Debug)]
+pub struct Body {
+    /// All instructions in layout order.
+    pub insts: Vec<MachineInst>,
+    /// Blocks in layout order.
+    pub blocks: Vec<Block>,
+    /// Virtual registers by id.
+    pub registers: Vec<VirtualRegister>,
+    /// The other half of the double buffer of inserting passes.
+    pub spare: Vec<MachineInst>,
+}
+
+impl Body {
+    /// Empties the body and keeps its memory.
+    pub fn clear(&mut self) {
+        self.insts.clear();
+        self.blocks.clear();
+        self.registers.clear();
+        self.spare.clear();
+    }
+
+    /// Instructions of one block.
+    pub fn block(&self, block: usize) -> &[MachineInst] {
+        let b = self.blocks[block];
+        &self.insts[b.start as usize..b.end as usize]
+    }
+}

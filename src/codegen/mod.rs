@@ -1,0 +1,4 @@
+//! Machine code: the instruction table, machine bodies, passes over them, and code objects.
+pub mod isa;
+pub mod machine;
+pub mod object;

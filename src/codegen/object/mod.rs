@@ -1,0 +1,1 @@
+//! Code objects: kernel descriptor, metadata, ELF.

@@ -1,0 +1,4 @@
+//! What a kernel is.
+pub mod expr;
+pub mod layout;
+pub mod types;

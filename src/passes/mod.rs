@@ -1,0 +1,1 @@
+//! What happens to a kernel between its description and machine code.

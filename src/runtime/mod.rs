@@ -1,0 +1,2 @@
+//! Running kernels.
+pub mod sim;

@@ -1,0 +1,1 @@
+//! The simulator: runs any AMDHSA code object, knows nothing of the IR.
