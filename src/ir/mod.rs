@@ -1,4 +1,14 @@
-//! What a kernel is.
+//! What a kernel is: expressions, types and layouts (pure algebra), and above them nodes as entities, the tracing builder, the
+//! text form, the verifier and the reference interpreter.
+
+pub mod builder;
+pub mod constraint;
+pub mod diagnostic;
 pub mod expr;
+pub mod interpreter;
+pub mod kernel;
 pub mod layout;
+pub mod node;
+pub mod text;
 pub mod types;
+pub mod verifier;

@@ -1,0 +1,109 @@
+//! A kernel as its author wrote it: one world of logical nodes, its constraints, and its identity for the cache.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use bevy_ecs::prelude::*;
+
+use super::constraint::Constraint;
+use super::diagnostic::Location;
+use super::expr::Symbol;
+use super::layout::Dim;
+use super::node::Body;
+
+/// Dimensions of the kernel: [`Dim`] number `i` is the symbol at `i`. On the kernel entity.
+#[derive(Component, Clone, PartialEq, Eq, Default, Debug)]
+pub struct DimTable(pub Vec<Symbol>);
+
+impl DimTable {
+    /// The number of a symbol, entering it if it is new; `None` when the kernel has too many dimensions (256).
+    pub fn enter(&mut self, symbol: Symbol) -> Option<Dim> {
+        let at = self.0.iter().position(|&s| s == symbol).unwrap_or_else(|| {
+            self.0.push(symbol);
+            self.0.len() - 1
+        });
+        u8::try_from(at).ok().map(Dim)
+    }
+
+    /// Name of a dimension.
+    pub fn name(&self, dim: Dim) -> &'static str {
+        self.0.get(dim.0 as usize).map_or("?", |s| s.name())
+    }
+}
+
+/// Constraints in the order the author gave them, each with its location's index. On the kernel entity.
+#[derive(Component, Clone, PartialEq, Eq, Default, Debug)]
+pub struct Constraints(pub Vec<(Constraint, u32)>);
+
+/// Author locations that nodes refer to by index. On the kernel entity.
+#[derive(Component, Clone, PartialEq, Eq, Default, Debug)]
+pub struct Locations(pub Arc<Vec<Location>>);
+
+impl Locations {
+    /// The location with index `at`, if there is one.
+    pub fn get(&self, at: u32) -> Option<Location> {
+        self.0.get(at as usize).cloned()
+    }
+}
+
+/// Name of the kernel. On the kernel entity.
+#[derive(Component, Clone, PartialEq, Eq, Debug)]
+pub struct KernelName(pub Arc<str>);
+
+/// A kernel: what is computed and how it is distributed, before any symbol is bound. Made by
+/// [`Kernel::trace`](super::builder) or by [`Kernel::parse`](super::text); immutable afterwards.
+pub struct Kernel {
+    pub(crate) world: World,
+    pub(crate) root: Entity,
+    identity: Identity,
+}
+
+/// What makes two kernels the same kernel for the compiler: their text without tags and locations.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    hash: u64,
+    text: Arc<str>,
+}
+
+impl Identity {
+    pub(crate) fn new(text: String) -> Identity {
+        let mut hasher = rustc_hash::FxHasher::default();
+        text.hash(&mut hasher);
+        Identity { hash: hasher.finish(), text: text.into() }
+    }
+}
+
+impl PartialEq for Identity {
+    fn eq(&self, other: &Identity) -> bool {
+        self.hash == other.hash && (Arc::ptr_eq(&self.text, &other.text) || self.text == other.text)
+    }
+}
+
+impl Eq for Identity {}
+
+impl Hash for Identity {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
+    }
+}
+
+impl Kernel {
+    pub(crate) fn new(world: World, root: Entity, identity: Identity) -> Kernel {
+        Kernel { world, root, identity }
+    }
+
+    /// Name of the kernel; the code object's symbol.
+    pub fn name(&self) -> &str {
+        self.world.get::<KernelName>(self.root).map_or("", |n| &n.0)
+    }
+
+    /// Identity for caches.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// Nodes of the kernel body, in order.
+    pub(crate) fn body(&self) -> &[Entity] {
+        self.world.get::<Body>(self.root).map_or(&[], |b| &b.0)
+    }
+}

@@ -1,0 +1,201 @@
+//! The components of a kernel's nodes: what a logical node is.
+//!
+//! A logical node is one operation that the author wrote (or that a pass put beside it). Every node carries [`Op`], [`Operands`],
+//! [`ValueType`] and [`Origin`]; the other components are optional facts. Structure lives in [`Body`]: the kernel entity and
+//! every loop own an ordered list of nodes, and nothing else decides order.
+
+use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
+
+use super::expr::Expr;
+use super::layout::{Dim, Layout, Mma};
+use super::types::{AddressSpace, DType};
+
+/// Dimensions of a value or memory, outermost first.
+pub type Dims = SmallVec<[Dim; 4]>;
+
+/// What a node does. Operands are in [`Operands`], in the order given here.
+#[derive(Component, Copy, Clone, PartialEq, Debug)]
+pub enum Op {
+    /// A kernel argument: a tensor. No operands. Its space is in [`Space`].
+    Memory,
+    /// An LDS buffer of the workgroup. No operands.
+    Allocate,
+    /// A value whose elements are all the same constant. No operands.
+    Register(Constant),
+    /// The tile of a memory that the node's place in the distribution names. Operand: memory.
+    Read,
+    /// Stores a value to a memory. Operands: value, memory. No result.
+    Write,
+    /// `acc + lhs . rhs` over the dimension that lhs and rhs share and acc lacks. Operands: lhs `[.., m, k]`, rhs `[.., n, k]`, acc.
+    Mma(MmaChoice),
+    /// A loop over the tiles of a dimension. Operands: initial values. Its body is in [`Body`], its trip count in [`Trip`],
+    /// what one iteration hands to the next in [`Yields`].
+    Iterate(Dim),
+    /// A loop-carried value as the body sees it: number `0` of the loop's carried values. No operands.
+    IterArg(u32),
+    /// A loop-carried value after the loop. Operand: the loop.
+    LoopResult(u32),
+    /// Element-wise arithmetic on one value.
+    Unary(UnaryOp),
+    /// Element-wise arithmetic on two values of one dtype; dims broadcast.
+    Binary(BinaryOp),
+    /// Element-wise comparison of two values of one dtype, giving i1; dims broadcast.
+    Compare(Predicate),
+    /// Operands: condition (i1), value if true, value if false.
+    Select,
+    /// Numeric conversion to the dtype of the node's type.
+    Cast,
+    /// LDS fence and workgroup barrier. No operands, no result.
+    Barrier,
+}
+
+/// The constant of a [`Op::Register`] node, in the node's dtype.
+#[derive(Copy, Clone, PartialEq, Debug)]
+pub enum Constant {
+    /// For floating dtypes.
+    Float(f64),
+    /// For integer dtypes.
+    Integer(i64),
+}
+
+/// Which matrix instruction an `mma` node uses.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum MmaChoice {
+    /// The kernel's default.
+    Kernel,
+    /// This one, chosen for the node alone.
+    Explicit(Mma),
+}
+
+/// Rows of one-operand arithmetic.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+#[allow(missing_docs)]
+pub enum UnaryOp {
+    Neg,
+    Abs,
+    Exp2,
+    Log2,
+    Sqrt,
+    Reciprocal,
+}
+
+/// Rows of two-operand arithmetic. Integer division truncates and division by zero gives zero; `min` and `max` of floats
+/// give the other operand when one is NaN.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+#[allow(missing_docs)]
+pub enum BinaryOp {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Min,
+    Max,
+}
+
+/// Comparison predicates: signed for integers, ordered for floats (false when an operand is NaN, except `Ne`, which is true).
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+#[allow(missing_docs)]
+pub enum Predicate {
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+}
+
+impl UnaryOp {
+    /// All rows with their text names.
+    pub const NAMES: &'static [(UnaryOp, &'static str)] = &[
+        (UnaryOp::Neg, "neg"),
+        (UnaryOp::Abs, "abs"),
+        (UnaryOp::Exp2, "exp2"),
+        (UnaryOp::Log2, "log2"),
+        (UnaryOp::Sqrt, "sqrt"),
+        (UnaryOp::Reciprocal, "reciprocal"),
+    ];
+}
+
+impl BinaryOp {
+    /// All rows with their text names.
+    pub const NAMES: &'static [(BinaryOp, &'static str)] = &[
+        (BinaryOp::Add, "add"),
+        (BinaryOp::Sub, "sub"),
+        (BinaryOp::Mul, "mul"),
+        (BinaryOp::Div, "div"),
+        (BinaryOp::Min, "min"),
+        (BinaryOp::Max, "max"),
+    ];
+}
+
+impl Predicate {
+    /// All rows with their text names.
+    pub const NAMES: &'static [(Predicate, &'static str)] = &[
+        (Predicate::Eq, "eq"),
+        (Predicate::Ne, "ne"),
+        (Predicate::Lt, "lt"),
+        (Predicate::Le, "le"),
+        (Predicate::Gt, "gt"),
+        (Predicate::Ge, "ge"),
+    ];
+}
+
+/// Nodes whose results (or memories) a node uses, in the order that its [`Op`] states.
+#[derive(Component, Clone, PartialEq, Eq, Default, Debug)]
+pub struct Operands(pub SmallVec<[Entity; 4]>);
+
+/// Type of a node's result, or of a memory: dims outermost first, and dtype. Nodes without a result have no dims. Logical
+/// nodes other than memories, registers and casts get theirs from type inference; until then [`ValueType::unknown`].
+#[derive(Component, Clone, PartialEq, Eq, Debug)]
+pub struct ValueType {
+    /// Dimensions, outermost first.
+    pub dims: Dims,
+    /// Element type; `None` until it is inferred.
+    pub dtype: Option<DType>,
+}
+
+impl ValueType {
+    /// A type that is not known yet.
+    pub fn unknown() -> ValueType {
+        ValueType { dims: Dims::new(), dtype: None }
+    }
+}
+
+/// Where the author wrote the node: index into [`super::kernel::Locations`], or `u32::MAX`.
+#[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Origin(pub u32);
+
+/// Name of a memory (it is the argument's name in the code object).
+#[derive(Component, Clone, PartialEq, Eq, Debug)]
+pub struct Name(pub Box<str>);
+
+/// The author's tag.
+#[derive(Component, Clone, PartialEq, Eq, Debug)]
+pub struct Tag(pub Box<str>);
+
+/// Address space of a memory: `Shared` asks for promotion to LDS.
+#[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Space(pub AddressSpace);
+
+/// Ordered nodes of a region: of the kernel (on the kernel entity) or of a loop body.
+#[derive(Component, Clone, PartialEq, Eq, Default, Debug)]
+pub struct Body(pub Vec<Entity>);
+
+/// Values that a loop body hands to its next iteration, in the order of the carried values.
+#[derive(Component, Clone, PartialEq, Eq, Default, Debug)]
+pub struct Yields(pub SmallVec<[Entity; 4]>);
+
+/// Range of a loop's induction variable, in tiles; set when symbols are bound.
+#[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Trip {
+    /// First iteration.
+    pub start: Expr,
+    /// Behind the last iteration.
+    pub end: Expr,
+}
+
+/// Which element of a node's tile each (replica, wave, lane, register) holds; set by index analysis. For an access it is also
+/// the place in the memory's tile.
+#[derive(Component, Clone, PartialEq, Eq, Debug)]
+pub struct Placement(pub Layout);
