@@ -17,7 +17,7 @@ use super::diagnostic::{Diagnostic, Location};
 use super::expr::Symbol;
 use super::kernel::{Constraints, DimTable, Kernel, KernelName, Locations};
 use super::layout::Mma;
-use super::node::*;
+use super::node::{Name, *};
 use super::text;
 use super::types::{AddressSpace, DType};
 

@@ -12,3 +12,4 @@ pub mod node;
 pub mod text;
 pub mod types;
 pub mod verifier;
+pub mod walk;

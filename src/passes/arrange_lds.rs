@@ -9,7 +9,8 @@ use super::facts::{BankConflicts, Geometry, LdsBuffer, LdsBytes, SWIZZLE_UNIT, S
 use super::{PassResult, kernel_entity};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::kernel::Locations;
-use crate::ir::layout::{Access, Dim, Layout, LdsRules, Source, conflict_degree};
+use crate::ir::layout::banks::{Access, LdsRules, conflict_degree};
+use crate::ir::layout::{Dim, Layout, Place, Source};
 use crate::ir::node::*;
 use crate::ir::walk;
 
@@ -131,7 +132,7 @@ fn choose_arrangement(buffer: &mut LdsBuffer, accesses: &[BufferAccess], limit: 
         if candidate.bytes > limit && candidate.bytes > plain.bytes {
             continue;
         }
-        let degrees = accesses.iter().map(|access| degree_of(&candidate, access));
+        let mut degrees = accesses.iter().map(|access| degree_of(&candidate, access));
         let Some(degree) = degrees.try_fold(1, |worst, d| d.map(|d| worst.max(d))) else { continue };
         if best.as_ref().is_none_or(|b| (degree, candidate.bytes) < (b.0, b.1)) {
             let perfect = degree == 1;
@@ -209,11 +210,7 @@ fn degree_of(buffer: &LdsBuffer, access: &BufferAccess) -> Option<u32> {
         let mut addresses = [0u32; LANES as usize];
         for (lane, out) in addresses.iter_mut().enumerate() {
             *out = address(buffer, |dim| {
-                layout.coordinate(dim, |source| match source {
-                    Source::Lane => lane as u32,
-                    Source::Replica => replica,
-                    Source::Register | Source::Wave => 0,
-                })
+                layout.coordinate(dim, Place { lane: lane as u32, replica, ..Place::default() })
             });
         }
         worst = worst.max(conflict_degree(&addresses, width, access.kind, LdsRules::GFX942));
@@ -228,7 +225,7 @@ fn swizzle_is_lane_only(buffer: &LdsBuffer, layout: &Layout, swizzle: Swizzle, w
     let period = swizzle.group * swizzle.phases;
     let mut lane_columns = 0;
     let mut other_columns = 0;
-    for mode in &layout.modes {
+    for mode in layout.modes() {
         let Some(dim) = mode.dim else { continue };
         if dim == inner {
             let reach = mode.stride * (mode.extent.next_power_of_two() - 1) * buffer.element_bytes;

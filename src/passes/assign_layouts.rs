@@ -7,13 +7,14 @@
 use std::collections::VecDeque;
 
 use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
 
 use super::PassResult;
 use super::facts::Geometry;
 use super::infer_types::MmaDims;
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::kernel::{DimTable, KernelName, Locations};
-use crate::ir::layout::{Dim, Layout, Mma, Mode, Source, distribute};
+use crate::ir::layout::{Dim, Layout, LayoutError, Mma, Mode, Source};
 use crate::ir::node::*;
 use crate::ir::types::DType;
 use crate::ir::walk;
@@ -91,8 +92,8 @@ fn links(
     nodes: &Nodes,
     yields: &Query<&Yields>,
     size: usize,
-) -> Result<Vec<smallvec::SmallVec<[Entity; 4]>>, Diagnostic> {
-    let mut links = vec![smallvec::SmallVec::new(); size];
+) -> Result<Vec<SmallVec<[Entity; 4]>>, Diagnostic> {
+    let mut links = vec![SmallVec::new(); size];
     let mut join = |a: Entity, b: Entity| {
         links[a.index_u32() as usize].push(b);
         links[b.index_u32() as usize].push(a);
@@ -129,7 +130,7 @@ fn links(
 struct Spread<'a, 'w, 's> {
     nodes: &'a Nodes<'w, 's>,
     locations: &'a Locations,
-    links: Vec<smallvec::SmallVec<[Entity; 4]>>,
+    links: Vec<SmallVec<[Entity; 4]>>,
     found: Vec<Option<(Layout, Entity)>>,
     queue: VecDeque<Entity>,
 }
@@ -182,12 +183,24 @@ impl Spread<'_, '_, '_> {
                     // A value with fewer dims says nothing of the others.
                     continue;
                 }
-                let layout = if smaller { layout.project(&ty.dims) } else { layout.clone() };
+                let layout = if smaller { projected(&layout, &ty.dims)? } else { layout.clone() };
                 self.assign(other, layout, source)?;
             }
         }
         Ok(())
     }
+}
+
+/// The layout of a value with fewer dimensions. Lanes and waves still count the digits that they hold copies for; registers and
+/// replicas hold one copy.
+fn projected(layout: &Layout, dims: &[Dim]) -> Result<Layout, Diagnostic> {
+    let layout = layout.project(dims);
+    let spread = |mode: &Mode| mode.dim.is_some() || matches!(mode.source, Source::Lane | Source::Wave);
+    Layout::new(layout.modes().iter().copied().filter(spread)).map_err(too_large)
+}
+
+fn too_large(error: LayoutError) -> Diagnostic {
+    Diagnostic::invalid(format!("a tile is too large: {error}")).help("use smaller tiles")
 }
 
 /// Modes of the wave digits of a value with dimensions `dims`.
@@ -225,21 +238,21 @@ impl MmaSource<'_> {
     }
 
     fn check(&self, nodes: &Nodes, operands: &Operands, acc: &ValueType) -> Result<(), Diagnostic> {
-        let row = self.mma.info();
+        let mma = self.mma;
         let input = nodes.get(operands.0[0]).ok().and_then(|n| n.2.dtype);
-        if input != Some(row.input) || acc.dtype != Some(row.accumulator) {
+        if input != Some(mma.input()) || acc.dtype != Some(mma.accumulator()) {
             let name = |d: Option<DType>| d.map_or("?", DType::name);
             return Err(Diagnostic::invalid(format!(
                 "{} multiplies {} into {}, but the operands are {} and the accumulator {}",
                 self.mma.name(),
-                row.input,
-                row.accumulator,
+                mma.input(),
+                mma.accumulator(),
                 name(input),
                 name(acc.dtype)
             ))
             .help("choose the matrix instruction for these dtypes, or cast"));
         }
-        for (dim, step) in [(self.roles.m, row.m), (self.roles.n, row.n), (self.roles.k, row.k)] {
+        for (dim, step) in [(self.roles.m, mma.m()), (self.roles.n, mma.n()), (self.roles.k, mma.k())] {
             let extent = self.extent(dim)?;
             if extent % step != 0 {
                 let name = self.dims.name(dim);
@@ -257,27 +270,27 @@ impl MmaSource<'_> {
     /// Layouts of lhs, rhs and accumulator.
     fn layouts(&self, nodes: &Nodes, operands: &Operands, acc: &ValueType) -> Result<[Layout; 3], Diagnostic> {
         let MmaDims { m, n, k } = self.roles;
-        let row = self.mma.info();
+        let mma = self.mma;
         let widen = self.widening()?;
-        let lhs = self.widened(self.mma.a_layout(m, k), widen);
-        let rhs = self.widened(self.mma.b_layout(n, k), widen);
-        let k_step = (k, row.k * widen);
+        let lhs = self.widened(&self.mma.a_layout(m, k), widen);
+        let rhs = self.widened(&self.mma.b_layout(n, k), widen);
+        let k_step = (k, mma.k() * widen);
         let lhs_dims = &nodes.get(operands.0[0])?.2.dims;
         let rhs_dims = &nodes.get(operands.0[1])?.2.dims;
         Ok([
-            self.replicated(lhs, &[k_step, (m, row.m)], lhs_dims)?,
-            self.replicated(rhs, &[k_step, (n, row.n)], rhs_dims)?,
-            self.replicated(self.mma.c_layout(m, n), &[(n, row.n), (m, row.m)], &acc.dims)?,
+            self.replicated(lhs, &[k_step, (m, mma.m())], lhs_dims)?,
+            self.replicated(rhs, &[k_step, (n, mma.n())], rhs_dims)?,
+            self.replicated(self.widened(&self.mma.c_layout(m, n), 1), &[(n, mma.n()), (m, mma.m())], &acc.dims)?,
         ])
     }
 
     /// How many steps of k one lane holds next to each other. The sum over k does not care which k a lane holds as long as lhs and
     /// rhs agree, so a lane takes enough consecutive elements for the widest memory access.
     fn widening(&self) -> Result<u32, Diagnostic> {
-        let row = self.mma.info();
+        let mma = self.mma;
         let layout = self.mma.a_layout(self.roles.m, self.roles.k);
-        let bytes = layout.extent(Source::Register) * row.input.bytes();
-        let steps = self.extent(self.roles.k)? / row.k;
+        let bytes = layout.extent(Source::Register) * mma.input().bytes();
+        let steps = self.extent(self.roles.k)? / mma.k();
         let mut widen = 1;
         while bytes * widen * 2 <= MAX_ACCESS_BYTES && steps % (widen * 2) == 0 {
             widen *= 2;
@@ -285,33 +298,36 @@ impl MmaSource<'_> {
         Ok(widen)
     }
 
-    fn widened(&self, mut layout: Layout, widen: u32) -> Layout {
-        for mode in &mut layout.modes {
-            if mode.dim == Some(self.roles.k) {
-                match mode.source {
-                    Source::Register => mode.extent *= widen,
-                    _ => mode.stride *= widen,
-                }
-            }
-        }
-        layout
+    fn widened(&self, layout: &Layout, widen: u32) -> SmallVec<[Mode; 12]> {
+        let k = Some(self.roles.k);
+        let wide = |mode: &Mode| match mode.source {
+            Source::Register if mode.dim == k => Mode { extent: mode.extent * widen, ..*mode },
+            _ if mode.dim == k => Mode { stride: mode.stride * widen, ..*mode },
+            _ => *mode,
+        };
+        layout.modes().iter().map(wide).collect()
     }
 
     /// Adds replicas for the rest of the wave tile (fastest first in `steps`, then dims the instruction does not know) and waves.
-    fn replicated(&self, mut layout: Layout, steps: &[(Dim, u32)], dims: &[Dim]) -> Result<Layout, Diagnostic> {
+    fn replicated(
+        &self,
+        mut modes: SmallVec<[Mode; 12]>,
+        steps: &[(Dim, u32)],
+        dims: &[Dim],
+    ) -> Result<Layout, Diagnostic> {
         for &(dim, step) in steps {
             let extent = self.extent(dim)? / step;
-            layout.modes.push(Mode { source: Source::Replica, extent, dim: Some(dim), stride: step });
+            modes.push(Mode::new(Source::Replica, extent, dim, step));
         }
         for &dim in dims {
             if steps.iter().all(|s| s.0 != dim) {
                 let extent = self.extent(dim)?;
-                layout.modes.push(Mode { source: Source::Replica, extent, dim: Some(dim), stride: 1 });
+                modes.push(Mode::new(Source::Replica, extent, dim, 1));
             }
         }
-        layout.modes.retain(|mode| mode.source != Source::Replica || mode.extent > 1);
-        layout.modes.extend(wave_modes(self.geometry, dims));
-        Ok(layout)
+        modes.retain(|mode| mode.source != Source::Replica || mode.extent > 1);
+        modes.extend(wave_modes(self.geometry, dims));
+        Layout::new(modes).map_err(too_large)
     }
 }
 
@@ -322,7 +338,7 @@ fn elementwise_layout(
     dtype: Option<DType>,
     names: &DimTable,
 ) -> Result<Layout, Diagnostic> {
-    let mut tile: smallvec::SmallVec<[(Dim, u32); 4]> = smallvec::SmallVec::new();
+    let mut tile: SmallVec<[(Dim, u32); 4]> = SmallVec::new();
     for &dim in dims {
         let Some(extent) = geometry.dim(dim).wave_extent() else {
             let name = names.name(dim);
@@ -334,10 +350,10 @@ fn elementwise_layout(
     let bytes = dtype.map_or(4, DType::bytes);
     let mut elements = MAX_ACCESS_BYTES / bytes;
     loop {
-        match distribute(&tile, elements, LANES, 1) {
-            Ok(mut layout) => {
-                layout.modes.extend(wave_modes(geometry, dims));
-                return Ok(layout);
+        match Layout::distribute(&tile, elements, LANES, 1) {
+            Ok(layout) => {
+                let modes = layout.modes().iter().copied().chain(wave_modes(geometry, dims));
+                return Layout::new(modes).map_err(too_large);
             }
             Err(_) if elements > 1 => elements /= 2,
             Err(error) => {

@@ -9,7 +9,7 @@ use crate::ir::constraint::Constraint;
 use crate::ir::diagnostic::{Diagnostic, Kind, Location};
 use crate::ir::expr::{Expr, ExprArena, ExprError, SymExpr, Symbol};
 use crate::ir::kernel::{Constraints, DimTable, Locations};
-use crate::ir::layout::Dim;
+
 use crate::ir::node::Op;
 
 /// Most waves in a workgroup: 1,024 work-items (AMDGPUUsage, "Target properties").
@@ -76,7 +76,7 @@ fn check_bindings(options: &Options) -> Result<(), Diagnostic> {
 impl Binder<'_> {
     fn assume(&mut self, constraints: &[(Constraint, u32)]) -> Result<(), Diagnostic> {
         for &symbol in self.options.dynamic_symbols() {
-            self.arena.assume_range(symbol, Some(1), Some(MAX_SIZE));
+            self.arena.assume_range(symbol, 1..=MAX_SIZE).map_err(|e| bug(&e))?;
         }
         for (constraint, origin) in constraints {
             let at = self.locations.get(*origin);
@@ -94,7 +94,7 @@ impl Binder<'_> {
                         None if *by == 0 => {
                             return Err(Diagnostic::invalid("nothing is a multiple of 0").at(at));
                         }
-                        None => self.arena.assume_divisible(symbol, i64::from(*by)),
+                        None => self.arena.assume_divisible(symbol, i64::from(*by)).map_err(|e| bug(&e))?,
                     }
                 }
                 Constraint::AtLeast { symbol, least } => {
@@ -107,7 +107,10 @@ impl Binder<'_> {
                                 .help("bind another value or drop the assumption"));
                         }
                         Some(_) => {}
-                        None => self.arena.assume_range(symbol, Some((*least).max(1)), Some(MAX_SIZE)),
+                        None => {
+                            let range = (*least).clamp(1, MAX_SIZE)..=MAX_SIZE;
+                            self.arena.assume_range(symbol, range).map_err(|e| bug(&e))?;
+                        }
                     }
                 }
                 _ => {}
@@ -120,7 +123,7 @@ impl Binder<'_> {
         let name = symbol.name();
         let (size, static_size) = match self.options.value(symbol) {
             Some(value) if (1..=MAX_SIZE).contains(&value) => {
-                (self.arena.integer(value), Some(value as u32))
+                (self.arena.int(value), Some(value as u32))
             }
             Some(value) => {
                 return Err(Diagnostic::invalid(format!("{name} = {value} is not a size"))
@@ -156,7 +159,7 @@ impl Binder<'_> {
                 return Err(fail(format!("{what} depends on {name}, which has no value"))
                     .help(format!("bind it with set({name}, ..); tile sizes cannot be dynamic")));
             };
-            values.push((symbol, self.arena.integer(value)));
+            values.push((symbol, self.arena.int(value)));
         }
         let bound = self
             .arena
@@ -228,7 +231,7 @@ impl Binder<'_> {
     }
 
     fn waves_and_grid(&mut self, geometry: &mut Geometry) -> Result<(), Diagnostic> {
-        let one = self.arena.integer(1);
+        let one = self.arena.int(1);
         geometry.grid = [one; 3].into_iter().collect();
         for dim in &geometry.dims {
             let name = dim.symbol.name();
@@ -241,7 +244,7 @@ impl Binder<'_> {
                 }
                 continue;
             };
-            let per_tile = self.arena.integer(i64::from(tile));
+            let per_tile = self.arena.int(i64::from(tile));
             geometry.grid[axis as usize] = self.arena.ceil_div(dim.size, per_tile).map_err(|e| bug(&e))?;
             if let Some(wave) = dim.wave {
                 if tile % wave != 0 {
@@ -270,7 +273,7 @@ impl Binder<'_> {
 /// The dimension of a constraint must be a plain symbol.
 fn plain_symbol(expr: &SymExpr, at: Option<Location>) -> Result<Symbol, Diagnostic> {
     expr.as_symbol().ok_or_else(|| {
-        Diagnostic::invalid(format!("`{expr}` is not a dimension")).at(at).help("constrain plain symbols")
+        Diagnostic::invalid(format!("{expr:?} is not a dimension")).at(at).help("constrain plain symbols")
     })
 }
 

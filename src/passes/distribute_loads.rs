@@ -9,7 +9,7 @@ use super::promote_to_lds::workgroup_tile;
 use super::{PassResult, kernel_entity};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::kernel::{DimTable, Locations};
-use crate::ir::layout::{Dim, Layout, distribute};
+use crate::ir::layout::{Dim, Layout};
 use crate::ir::node::*;
 use crate::ir::types::DType;
 use crate::ir::walk;
@@ -46,7 +46,7 @@ fn spread(geometry: &Geometry, names: &DimTable, ty: &ValueType) -> Result<Layou
     let waves = geometry.wave_count();
     let mut elements = MAX_ACCESS_BYTES / ty.dtype.map_or(4, DType::bytes);
     loop {
-        match distribute(&tile, elements, LANES, waves) {
+        match Layout::distribute(&tile, elements, LANES, waves) {
             Ok(layout) => return Ok(layout),
             Err(_) if elements > 1 => elements /= 2,
             Err(error) => {

@@ -11,7 +11,7 @@ use smallvec::{SmallVec, smallvec};
 use super::infer_types::MmaDims;
 use super::{PassResult, kernel_entity};
 use crate::ir::diagnostic::{Diagnostic, Kind};
-use crate::ir::layout::{Dim, Layout, Source};
+use crate::ir::layout::{Dim, Layout, Place, Source};
 use crate::ir::node::*;
 use crate::ir::walk;
 
@@ -77,14 +77,14 @@ fn bug(text: &str) -> Diagnostic {
 
 /// Sum of the replica digits of `replica` along `dim`.
 fn replica_coordinate(layout: &Layout, replica: u32, dim: Dim) -> u32 {
-    layout.coordinate(dim, |source| if source == Source::Replica { replica } else { 0 })
+    layout.coordinate(dim, Place { replica, ..Place::default() })
 }
 
 /// The replica of `layout` that holds the coordinates.
 fn replica_at(layout: &Layout, coordinate: impl Fn(Dim) -> u32) -> u32 {
     let mut replica = 0;
     let mut weight = 1;
-    for mode in layout.modes.iter().filter(|m| m.source == Source::Replica) {
+    for mode in layout.of_source(Source::Replica) {
         if let Some(dim) = mode.dim {
             replica += coordinate(dim) / mode.stride % mode.extent * weight;
         }
@@ -246,11 +246,10 @@ impl Expander {
         // Elements of lhs (and rhs) per lane that one instruction multiplies, and how many such steps the operand holds side by side.
         let step_elements = mma.a_layout(roles.m, roles.k).extent(Source::Register);
         let side_by_side = left.extent(Source::Register) / step_elements;
-        let k_step = mma.info().k * side_by_side;
+        let k_step = mma.k() * side_by_side;
         let k_replicas: u32 = left
-            .modes
-            .iter()
-            .filter(|m| m.source == Source::Replica && m.dim == Some(roles.k))
+            .of_source(Source::Replica)
+            .filter(|m| m.dim == Some(roles.k))
             .map(|m| m.extent)
             .product();
         let replicas = self.replicas(node);

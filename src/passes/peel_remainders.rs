@@ -32,8 +32,8 @@ fn peel(world: &mut World, root: Entity, region: Entity, node: Entity) -> PassRe
     let (size, tile) = (geometry.dim(axis).size, geometry.dim(axis).tiling.unwrap_or(1));
     let Some(mut expressions) = world.get_mut::<Expressions>(root) else { return Ok(()) };
     let arena = &mut expressions.0;
-    let zero = arena.integer(0);
-    let tile = arena.integer(i64::from(tile));
+    let zero = arena.int(0);
+    let tile = arena.int(i64::from(tile));
     let whole = arena.floor_div(size, tile).map_err(|e| bug(&e))?;
     let total = arena.ceil_div(size, tile).map_err(|e| bug(&e))?;
     if whole == total {

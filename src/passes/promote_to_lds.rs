@@ -9,7 +9,7 @@ use super::facts::Geometry;
 use super::{PassResult, kernel_entity};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::kernel::Locations;
-use crate::ir::node::*;
+use crate::ir::node::{Name, *};
 use crate::ir::types::AddressSpace;
 use crate::ir::walk;
 

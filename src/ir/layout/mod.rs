@@ -14,6 +14,7 @@ mod queries;
 #[cfg(test)]
 mod tests;
 
+pub use mma::Mma;
 use smallvec::SmallVec;
 use std::fmt;
 
