@@ -150,7 +150,7 @@ fields! {
 
 impl Row {
     const fn mask(&self) -> u32 {
-        ((1u64 << self.width) - 1 << self.low) as u32
+        (((1u64 << self.width) - 1) << self.low) as u32
     }
 }
 
@@ -224,7 +224,7 @@ impl KernelDescriptor {
         let row = &ROWS[field as usize];
         debug_assert!(value <= row.mask() >> row.low, "{field:?} cannot hold {value}");
         let word = &mut self.words[row.word as usize];
-        *word = *word & !row.mask() | value << row.low & row.mask();
+        *word = (*word & !row.mask()) | ((value << row.low) & row.mask());
     }
 
     /// VGPRs that a wave gets of the unified file.
@@ -299,7 +299,7 @@ impl KernelDescriptor {
             group_segment_fixed_size: dword(0),
             private_segment_fixed_size: dword(4),
             kernarg_size: dword(8),
-            entry_byte_offset: (u64::from(dword(20)) << 32 | u64::from(dword(16))) as i64,
+            entry_byte_offset: ((u64::from(dword(20)) << 32) | u64::from(dword(16))) as i64,
             words: [dword(44), dword(48), dword(52), dword(56)],
         };
         let mut known = descriptor;

@@ -292,7 +292,7 @@ impl Symbols {
         const GLOBAL: u8 = 1;
         const PROTECTED: u8 = 3;
         self.bytes.extend_from_slice(&self.name.to_le_bytes());
-        self.bytes.extend_from_slice(&[GLOBAL << 4 | kind, PROTECTED]);
+        self.bytes.extend_from_slice(&[(GLOBAL << 4) | kind, PROTECTED]);
         self.bytes.extend_from_slice(&(section as u16).to_le_bytes());
         self.bytes.extend_from_slice(&address.to_le_bytes());
         self.bytes.extend_from_slice(&size.to_le_bytes());

@@ -1,6 +1,6 @@
 //! The metadata note: what HIP and profilers know of a kernel (name, arguments, sizes).
 //!
-//! One walk, [`emit`], says what is written; it feeds the MessagePack of the object and the YAML of assembler text. Keys
+//! One walk says what is written; it feeds the MessagePack of the object and the YAML of assembler text. Keys
 //! come sorted, as LLVM writes them. Reading takes what it knows and ignores other keys. Source: LLVM's "User Guide for
 //! AMDGPU Backend", sections "Code Object V3 Metadata" to "Code Object V5 Metadata".
 
@@ -172,94 +172,92 @@ trait Sink {
     fn end(&mut self);
 }
 
+/// A value of one of the metadata's maps.
+enum Item<'a> {
+    Number(u32),
+    Text(&'a str),
+    Numbers(&'a [u32]),
+    Arguments(&'a [ArgumentInfo]),
+    Kernels(&'a [KernelMetadata]),
+}
+
 fn emit(sink: &mut impl Sink, target: Target, kernels: &[KernelMetadata]) {
-    sink.map(3);
-    sink.key("amdhsa.kernels");
-    sink.array(kernels.len());
-    for kernel in kernels {
-        emit_kernel(sink, kernel);
-    }
-    sink.end();
-    sink.key("amdhsa.target");
-    sink.text(&target.target_id());
-    sink.key("amdhsa.version");
-    emit_numbers(sink, &[1, 2]);
-    sink.end();
+    const VERSION: [u32; 2] = [1, 2];
+    emit_map(
+        sink,
+        &[
+            ("amdhsa.kernels", Some(Item::Kernels(kernels))),
+            ("amdhsa.target", Some(Item::Text(&target.target_id()))),
+            ("amdhsa.version", Some(Item::Numbers(&VERSION))),
+        ],
+    );
 }
 
 fn emit_kernel(sink: &mut impl Sink, kernel: &KernelMetadata) {
-    let shape = match kernel.workgroup_size {
-        WorkgroupSize::Exactly(shape) => Some(shape),
+    let arguments = Some(Item::Arguments(&kernel.arguments)).filter(|_| !kernel.arguments.is_empty());
+    let shape = match &kernel.workgroup_size {
+        WorkgroupSize::Exactly(shape) => Some(Item::Numbers(shape)),
         WorkgroupSize::AtMost(_) => None,
     };
-    sink.map(12 + usize::from(!kernel.arguments.is_empty()) + usize::from(shape.is_some()));
-    sink.key(".agpr_count");
-    sink.number(kernel.agpr_count);
-    if !kernel.arguments.is_empty() {
-        sink.key(".args");
-        sink.array(kernel.arguments.len());
-        for argument in &kernel.arguments {
-            emit_argument(sink, argument);
-        }
-        sink.end();
-    }
-    sink.key(".group_segment_fixed_size");
-    sink.number(kernel.group_segment_fixed_size);
-    sink.key(".kernarg_segment_align");
-    sink.number(kernel.kernarg_segment_align);
-    sink.key(".kernarg_segment_size");
-    sink.number(kernel.kernarg_segment_size);
-    sink.key(".max_flat_workgroup_size");
-    sink.number(kernel.workgroup_size.max());
-    sink.key(".name");
-    sink.text(&kernel.name);
-    sink.key(".private_segment_fixed_size");
-    sink.number(kernel.private_segment_fixed_size);
-    if let Some(shape) = shape {
-        sink.key(".reqd_workgroup_size");
-        emit_numbers(sink, &shape);
-    }
-    sink.key(".sgpr_count");
-    sink.number(kernel.sgpr_count);
-    sink.key(".symbol");
-    sink.text(&kernel.symbol);
-    sink.key(".vgpr_count");
-    sink.number(kernel.vgpr_count);
-    sink.key(".wavefront_size");
-    sink.number(kernel.wavefront_size);
-    sink.end();
+    emit_map(
+        sink,
+        &[
+            (".agpr_count", Some(Item::Number(kernel.agpr_count))),
+            (".args", arguments),
+            (".group_segment_fixed_size", Some(Item::Number(kernel.group_segment_fixed_size))),
+            (".kernarg_segment_align", Some(Item::Number(kernel.kernarg_segment_align))),
+            (".kernarg_segment_size", Some(Item::Number(kernel.kernarg_segment_size))),
+            (".max_flat_workgroup_size", Some(Item::Number(kernel.workgroup_size.max()))),
+            (".name", Some(Item::Text(&kernel.name))),
+            (".private_segment_fixed_size", Some(Item::Number(kernel.private_segment_fixed_size))),
+            (".reqd_workgroup_size", shape),
+            (".sgpr_count", Some(Item::Number(kernel.sgpr_count))),
+            (".symbol", Some(Item::Text(&kernel.symbol))),
+            (".vgpr_count", Some(Item::Number(kernel.vgpr_count))),
+            (".wavefront_size", Some(Item::Number(kernel.wavefront_size))),
+        ],
+    );
 }
 
 fn emit_argument(sink: &mut impl Sink, argument: &ArgumentInfo) {
-    let global = argument.kind == ArgumentKind::GlobalBuffer;
-    let named = !argument.name.is_empty();
-    sink.map(3 + usize::from(argument.access.is_some()) + usize::from(global) + usize::from(named));
-    if let Some(access) = argument.access {
-        sink.key(".actual_access");
-        sink.text(access.name());
+    let address_space = match argument.kind {
+        ArgumentKind::GlobalBuffer => Some(Item::Text("global")),
+        ArgumentKind::ByValue | ArgumentKind::Other(_) => None,
+    };
+    emit_map(
+        sink,
+        &[
+            (".actual_access", argument.access.map(|access| Item::Text(access.name()))),
+            (".address_space", address_space),
+            (".name", Some(Item::Text(&argument.name)).filter(|_| !argument.name.is_empty())),
+            (".offset", Some(Item::Number(argument.offset))),
+            (".size", Some(Item::Number(argument.size))),
+            (".value_kind", Some(Item::Text(argument.kind.name()))),
+        ],
+    );
+}
+
+/// Writes the entries that have a value; they are listed in the order of their keys.
+fn emit_map(sink: &mut impl Sink, entries: &[(&'static str, Option<Item>)]) {
+    debug_assert!(entries.is_sorted_by_key(|(key, _)| key));
+    let present = entries.iter().filter_map(|(key, item)| Some((key, item.as_ref()?)));
+    sink.map(present.clone().count());
+    for (key, item) in present {
+        sink.key(key);
+        match item {
+            Item::Number(number) => sink.number(*number),
+            Item::Text(text) => sink.text(text),
+            Item::Numbers(numbers) => emit_array(sink, numbers, |sink, number| sink.number(*number)),
+            Item::Arguments(arguments) => emit_array(sink, arguments, emit_argument),
+            Item::Kernels(kernels) => emit_array(sink, kernels, emit_kernel),
+        }
     }
-    if global {
-        sink.key(".address_space");
-        sink.text("global");
-    }
-    if named {
-        sink.key(".name");
-        sink.text(&argument.name);
-    }
-    sink.key(".offset");
-    sink.number(argument.offset);
-    sink.key(".size");
-    sink.number(argument.size);
-    sink.key(".value_kind");
-    sink.text(argument.kind.name());
     sink.end();
 }
 
-fn emit_numbers(sink: &mut impl Sink, numbers: &[u32]) {
-    sink.array(numbers.len());
-    for number in numbers {
-        sink.number(*number);
-    }
+fn emit_array<S: Sink, T>(sink: &mut S, elements: &[T], emit: impl Fn(&mut S, &T)) {
+    sink.array(elements.len());
+    elements.iter().for_each(|element| emit(sink, element));
     sink.end();
 }
 

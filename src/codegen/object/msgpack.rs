@@ -63,7 +63,7 @@ impl<'a> Reader<'a> {
 
     /// A length of `width` bytes.
     fn length(&mut self, width: usize) -> Result<usize, Malformed> {
-        Ok(self.take(width)?.iter().fold(0, |length, byte| length << 8 | usize::from(*byte)))
+        Ok(self.take(width)?.iter().fold(0, |length, byte| (length << 8) | usize::from(*byte)))
     }
 
     fn text(&mut self, length: usize) -> Result<Value<'a>, Malformed> {
