@@ -31,7 +31,7 @@ struct BufferAccess {
 pub fn arrange_lds(world: &mut World) -> PassResult {
     let root = kernel_entity(world)?;
     let order = walk::nodes(world, root);
-    let limit = world.get::<Settings>(root).map_or(0, |s| s.0.target().lds_bytes());
+    let limit = world.get::<Settings>(root).map_or(0, |s| s.0.target().max_lds_per_workgroup);
     let mut offset = 0u32;
     let mut largest = (0, root);
     for &node in &order {

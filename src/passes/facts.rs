@@ -82,7 +82,9 @@ pub struct Remainder;
 /// On a read or write of global memory: which elements it may not touch, and how wide one instruction may be.
 #[derive(Component, Clone, PartialEq, Eq, Debug)]
 pub struct Bounds {
-    /// Dimensions whose coordinate must be compared with the size.
+    /// Dimensions along which the access can leave the tensor.
+    pub leaves: SmallVec<[Dim; 4]>,
+    /// Those of them along which it must read zeros or write nothing.
     pub masks: SmallVec<[Dim; 4]>,
     /// Consecutive elements that are all inside or all outside: no instruction covers more.
     pub granule: u32,

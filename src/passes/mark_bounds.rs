@@ -98,20 +98,17 @@ fn bounds_of(
             false
         }
     };
-    let mut masks = SmallVec::new();
-    for &dim in &dims {
-        if (op == Op::Write || contracted.contains(&dim)) && can_leave(dim) {
-            masks.push(dim);
-        }
-    }
+    let leaves: SmallVec<[Dim; 4]> = dims.iter().copied().filter(|&dim| can_leave(dim)).collect();
+    let must = |dim: &Dim| op == Op::Write || contracted.contains(dim);
+    let masks = leaves.iter().copied().filter(must).collect();
     let innermost = *dims.last()?;
     let mut granule = layout.contiguous_run(innermost).max(1);
-    if can_leave(innermost) {
+    if leaves.contains(&innermost) {
         let size = geometry.dim(innermost).size;
         while !arena.is_multiple_of(size, i64::from(granule)) && granule > 1 {
             granule /= 2;
         }
     }
     debug_assert!(granule <= layout.extent(Source::Register));
-    Some(Bounds { masks, granule })
+    Some(Bounds { leaves, masks, granule })
 }
