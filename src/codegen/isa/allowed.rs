@@ -111,7 +111,8 @@ pub(super) const fn allowed(info: &OpInfo) -> Modifiers {
         Format::Mubuf | Format::MubufLds => cache.sc0().offen().idxen(),
         // Atomics that return have sc0 always: it is what makes them so.
         Format::MubufRtn => cache.offen().idxen(),
-        Format::MubufBare | Format::Flat | Format::Scratch => cache.sc0(),
+        Format::MubufBare => none.sc0().sc1(),
+        Format::Flat | Format::Scratch => cache.sc0(),
         Format::Global if !matches!(info.meaning, Meaning::Atomic(..)) => cache.sc0(),
         Format::Global | Format::GlobalRtn => cache,
         Format::Sopk if matches!(info.operands, [only] if matches!(only.class, OperandClass::Literal)) => {

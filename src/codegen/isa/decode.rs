@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::encode::{default_op_sel_hi, fits_short};
+use super::encode::{default_op_sel_hi, fits_short, takes_immediate};
 use super::layout::{BitRange, Encoding, SIMM16, long_opcode, memory, segment, vop};
 use super::spec::{Field, Format, Kinds, OperandClass, OperandSpec};
 use super::{Inst, Modifiers, Omod, Opcode, Operand};
@@ -183,7 +183,7 @@ impl Reader {
         let modifiers = match self.encoding {
             Encoding::Sopk if self.inst.op == Opcode::SSetregImm32B32 => none.hwreg(read(SIMM16)),
             Encoding::Sopk | Encoding::Sopp => {
-                imm = read(SIMM16);
+                imm = if takes_immediate(info.meaning) { read(SIMM16) } else { 0 };
                 none
             }
             Encoding::Vop3a | Encoding::Vop3b => {

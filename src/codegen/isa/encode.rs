@@ -1,6 +1,7 @@
 //! From instructions to bytes.
 
 use super::layout::{BitRange, Encoding, SIMM16, long_opcode, memory, segment, vop};
+use super::meaning::Meaning;
 use super::spec::{Field, Format, Kinds, OpInfo, OperandClass, OperandSpec};
 use super::{Inst, Modifiers, Opcode, Operand};
 
@@ -169,6 +170,9 @@ impl Writer<'_> {
             Opcode::SSetregImm32B32 => self.inst.modifiers.get_hwreg(),
             _ => self.inst.imm,
         };
+        if imm != 0 && !takes_immediate(self.inst.op.info().meaning) {
+            return Err(EncodeError::Immediate { op: self.inst.op, imm });
+        }
         // Both readings of 16 bits are welcome: as a positive number and sign-extended.
         let signed = imm as i32;
         self.put(SIMM16, if (-0x8000..0).contains(&signed) { imm & 0xffff } else { imm })
@@ -229,7 +233,10 @@ impl Writer<'_> {
         }
         self.flag(memory::SMEM_SGPR_ENABLE, !offset.is_none());
         self.flag(memory::SMEM_IMM, true);
-        self.signed(memory::SMEM_OFFSET)
+        match self.inst.op.info().meaning {
+            Meaning::ScalarBufferLoad(_) => self.put(memory::SMEM_BUFFER_OFFSET, self.inst.imm),
+            _ => self.signed(memory::SMEM_OFFSET),
+        }
     }
 
     /// Puts the immediate as a signed number.
@@ -313,6 +320,11 @@ impl Writer<'_> {
         }
         self.signed(memory::GLOBAL_OFFSET)
     }
+}
+
+/// True if simm16 of a SOPP or SOPK row means something.
+pub(super) const fn takes_immediate(meaning: Meaning) -> bool {
+    !matches!(meaning, Meaning::Barrier | Meaning::InvalidateCode)
 }
 
 /// op_sel_hi of assembler text without modifiers.

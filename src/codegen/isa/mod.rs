@@ -13,6 +13,7 @@ mod print;
 mod rows;
 mod spec;
 mod table;
+mod verify;
 
 pub use decode::{DecodeError, decode};
 pub use encode::{EncodeError, encode, size_in_bytes};
@@ -24,3 +25,4 @@ pub use operand::Operand;
 pub use print::write_inst;
 pub use spec::{Counter, Field, Format, Implicit, OpInfo, OperandClass, OperandSpec, Role, Unit};
 pub use table::Opcode;
+pub use verify::{OperandError, check, is_long};
