@@ -16,7 +16,7 @@ mod table;
 mod verify;
 
 pub use decode::{DecodeError, decode};
-pub use encode::{EncodeError, encode, size_in_bytes};
+pub use encode::{EncodeError, encode, is_long, size_in_bytes};
 pub use fields::WaitCounts;
 pub use inst::{Inst, MAX_OPERANDS};
 pub use meaning::{BranchCondition, Calc, Condition, Element, Half, Meaning, Memory, Permutation, Shape};
@@ -25,4 +25,4 @@ pub use operand::Operand;
 pub use print::write_inst;
 pub use spec::{Counter, Field, Format, Implicit, OpInfo, OperandClass, OperandSpec, Role, Unit};
 pub use table::Opcode;
-pub use verify::{OperandError, check, is_long};
+pub use verify::{OperandError, check};
