@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use bevy_ecs::prelude::*;
+use bevy_ecs::prelude::{Entity, World};
 use smallvec::SmallVec;
 
 use super::constraint::Constraint;

@@ -4,6 +4,7 @@ use bevy_ecs::prelude::Entity;
 
 use super::cursor::{Cursor, Parsed};
 use super::lex::Token;
+use super::print::mma_text;
 use super::scope::{Definition, Meaning, Scopes};
 use super::suggest::closest;
 use super::symbolic::{expr, symbol};
@@ -231,11 +232,13 @@ impl<'a> Parser<'a> {
     fn mma_name(&mut self) -> Parsed<Mma> {
         let what = "a matrix instruction like `f32_16x16x16_f16`";
         let Token::Name(name) = *self.cursor.peek() else { return Err(self.cursor.expected(what)) };
-        let Some(mma) = Mma::from_name(name) else {
+        let names = || Mma::all().map(|mma| (mma, mma_text(mma)));
+        let Some((mma, _)) = names().find(|row| row.1 == name) else {
             let fault = Diagnostic::invalid(format!("there is no matrix instruction `{name}`"));
-            let help = match closest(name, Mma::all().map(|mma| mma.name())) {
+            let all: Vec<_> = names().map(|row| row.1).collect();
+            let help = match closest(&name.to_ascii_lowercase(), all.iter().map(String::as_str)) {
                 Some(close) => format!("did you mean `{close}`?"),
-                None => format!("there are {}", Mma::all().map(|mma| mma.name()).collect::<Vec<_>>().join(", ")),
+                None => format!("there are {}", all.join(", ")),
             };
             return Err(self.cursor.fault(fault.help(help)));
         };

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use bevy_ecs::prelude::*;
+use bevy_ecs::prelude::{Entity, World};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -12,7 +12,7 @@ use super::Detail;
 use crate::ir::assemble::is_identifier;
 use crate::ir::constraint::Constraint;
 use crate::ir::kernel::{Constraints, DimTable, KernelName};
-use crate::ir::layout::Dim;
+use crate::ir::layout::{Dim, Mma};
 use crate::ir::node::*;
 
 /// The text of the kernel whose root is `root`. It prints broken kernels too: a value that is defined nowhere prints as `%?`.
@@ -52,6 +52,11 @@ struct Printer<'w> {
 
 fn name_of<T: Copy + PartialEq>(names: &[(T, &'static str)], item: T) -> &'static str {
     names.iter().find(|row| row.0 == item).map_or("?", |row| row.1)
+}
+
+/// A matrix instruction's name: in small letters, like everything of the text form's own.
+pub(super) fn mma_text(mma: Mma) -> String {
+    mma.name().to_ascii_lowercase()
 }
 
 /// The word of an operation in the text.
@@ -169,7 +174,7 @@ impl<'w> Printer<'w> {
         if let Op::Iterate(dim) = op {
             return self.iterate(node, dim);
         }
-        match (self.names.get(&node), self.world.get::<Name>(node)) {
+        match (self.names.get(&node).copied(), self.world.get::<Name>(node)) {
             (Some(number), _) => self.write(format_args!("%{number} = ")),
             (None, Some(name)) if op == Op::Memory => self.write(format_args!("{} = ", name.0)),
             _ => {}
@@ -199,7 +204,7 @@ impl<'w> Printer<'w> {
             _ => {
                 self.out.push_str(mnemonic(op));
                 match op {
-                    Op::Mma(MmaChoice::Explicit(mma)) => self.write(format_args!(" {}", mma.name())),
+                    Op::Mma(MmaChoice::Explicit(mma)) => self.write(format_args!(" {}", mma_text(mma))),
                     Op::Compare(predicate) => {
                         self.write(format_args!(" {}", name_of(Predicate::NAMES, predicate)));
                     }
@@ -279,7 +284,7 @@ impl<'w> Printer<'w> {
     }
 
     fn value(&mut self, node: Entity) {
-        match (self.names.get(&node), self.world.get::<Name>(node)) {
+        match (self.names.get(&node).copied(), self.world.get::<Name>(node)) {
             (Some(number), _) => self.write(format_args!("%{number}")),
             (None, Some(name)) => self.out.push_str(&name.0),
             (None, None) => self.out.push_str("%?"),
@@ -353,7 +358,7 @@ fn write_constraint(out: &mut String, constraint: &Constraint) {
         Constraint::Tiling { dim, tile } => pair("tile ", dim, tile),
         Constraint::Wave { dim, tile } => pair("wave ", dim, tile),
         Constraint::MmaType(mma) => {
-            let _ = write!(out, "mma {}", mma.name());
+            let _ = write!(out, "mma {}", mma_text(*mma));
         }
         Constraint::Divisible { symbol, by } => {
             out.push_str("assume ");
