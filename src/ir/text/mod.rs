@@ -118,5 +118,12 @@ impl fmt::Display for Kernel {
     }
 }
 
+/// The same text.
+impl fmt::Debug for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 #[cfg(test)]
 mod tests;
