@@ -15,6 +15,7 @@ mod queries;
 mod tests;
 
 pub use mma::Mma;
+
 use smallvec::SmallVec;
 use std::fmt;
 

@@ -1,2 +1,0 @@
-//! stub
-use bevy_ecs::prelude::*; pub enum Detail{Identity,Source,Full} pub fn print(_:&World,_:Entity,_:Detail)->String{String::new()}
