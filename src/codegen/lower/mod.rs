@@ -119,6 +119,10 @@ pub(super) struct Lowering<'a> {
     pub(super) descriptors: Vec<(Entity, Operand)>,
     /// Register file of accumulators.
     pub(super) accumulators: RegisterFile,
+    /// Logical values that matrix instructions accumulate into.
+    pub(super) accumulated: Vec<Entity>,
+    /// Places of the values that finished loops carried, by expanded loop.
+    pub(super) results: Vec<(Entity, Vec<Place>)>,
     /// Loops around this point.
     pub(super) loops: Vec<control::OpenLoop>,
 }
@@ -167,6 +171,8 @@ fn lower_with(
         lds_plans: Vec::new(),
         descriptors: Vec::new(),
         accumulators: RegisterFile::Vgpr,
+        accumulated: Vec::new(),
+        results: Vec::new(),
         loops: Vec::new(),
     };
     let arguments = world.get::<Arguments>(root).ok_or_else(|| missing("arguments"))?;
