@@ -128,11 +128,6 @@ impl Ranges {
     pub fn touches(&self, range: Range) -> bool {
         self.as_slice().iter().any(|&own| own.overlaps(range))
     }
-
-    /// True if there is a VGPR or AGPR in it.
-    pub fn has_vector(&self) -> bool {
-        self.as_slice().iter().any(|range| range.is_vector())
-    }
 }
 
 /// Everything that an instruction of physical registers reads and writes, implicit registers included.

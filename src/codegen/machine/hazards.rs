@@ -10,14 +10,14 @@
 //! source that the run has overwritten, or mix loads and stores (LLVM GCNHazardRecognizer, `checkSoftClauseHazards`);
 //! our code objects promise to run in either XNACK mode.
 
-use super::access::{Range, Touched, as_copy, is_vmem};
+use super::access::{Range, Touched, is_vmem};
 use super::body::{Body, MachineInst};
 pub use super::hazard_rows::HazardTarget;
 use super::hazard_rows::{
     LONGEST_MATRIX_ROW, LONGEST_ROW, MATRIX_ROWS, MATRIX_USES, MatrixClass, MatrixUse, ROWS, When,
     matrix_class, passes_column,
 };
-use crate::codegen::isa::{Field, Implicit, Inst, Meaning, OpInfo, Opcode, Operand, Unit};
+use crate::codegen::isa::{Field, Inst, Meaning, OpInfo, Opcode, Operand, Unit};
 
 /// How many instructions ahead an instruction for a gap is looked for.
 const WINDOW: usize = 12;
@@ -450,7 +450,5 @@ fn stays(inst: &Inst) -> bool {
 fn is_movable(inst: &Inst) -> bool {
     let info = inst.op.info();
     matches!(info.unit, Unit::Salu | Unit::Valu | Unit::Trans | Unit::Mfma(_))
-        && !info.writes.contains(Implicit::EXEC)
-        && as_copy(inst).is_none_or(|(to, _)| to != Operand::EXEC)
         && !Touched::of(inst).defs.touches(Range::EXEC)
 }

@@ -6,10 +6,12 @@
 mod access;
 pub mod allocate;
 mod body;
+pub mod branches;
 mod hazard_rows;
 pub mod hazards;
 mod liveness;
 mod occupancy;
+pub mod text;
 pub mod waits;
 
 pub use body::{Block, Body, MachineInst, RegisterFile, VirtualRegister};

@@ -16,37 +16,14 @@
 
 use super::access::{Range, Touched, is_vmem};
 use super::body::{Body, MachineInst};
-use crate::codegen::isa::{Counter, Inst, Meaning, Opcode, Operand, Unit};
+use crate::codegen::isa::{Counter, Inst, Meaning, Opcode, Operand, Unit, WaitCounts};
 
 /// Immediate of an `s_barrier` behind which nobody looks at LDS data of other waves; cleared when the waits are in.
 pub const BARRIER_WITHOUT_WAITS: u32 = 1;
 
-/// `s_waitcnt` field values.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct WaitCount {
-    /// vmcnt, at most [`WaitCount::NONE`]'s.
-    pub vm: u8,
-    /// lgkmcnt, the same.
-    pub lgkm: u8,
-}
-
-impl WaitCount {
-    /// Waits for nothing.
-    pub const NONE: WaitCount = WaitCount { vm: 63, lgkm: 15 };
-    /// Most that is ever waited for by number: with more in flight the counters say less than they should (LLVM caps
-    /// at the same values).
-    pub const CAP: WaitCount = WaitCount { vm: 62, lgkm: 14 };
-
-    /// simm16 of `s_waitcnt`; expcnt stays open.
-    pub const fn encode(self) -> u32 {
-        (self.vm & 15) as u32 | 7 << 4 | (self.lgkm as u32) << 8 | ((self.vm >> 4) as u32) << 14
-    }
-
-    /// From simm16.
-    pub const fn decode(imm: u32) -> WaitCount {
-        WaitCount { vm: (imm & 15 | (imm >> 14 & 3) << 4) as u8, lgkm: (imm >> 8 & 15) as u8 }
-    }
-}
+/// Most that is ever waited for by number: with more in flight the counters say less than they should (LLVM caps at the
+/// same values).
+const CAP: WaitCounts = WaitCounts { vm: 62, lgkm: 14, ..WaitCounts::NONE };
 
 const REGISTERS: usize = Operand::END as usize;
 /// Age of a register that nothing is in flight for.
@@ -230,29 +207,29 @@ impl WaitInserter {
 
     fn step(&mut self, mut i: MachineInst, out: &mut Vec<MachineInst>) {
         let need = self.needed(&i.inst);
-        if need != WaitCount::NONE {
-            out.push(MachineInst { inst: Inst::new(Opcode::SWaitcnt, &[]).imm(need.encode()), source: i.source });
+        if need != WaitCounts::NONE {
+            out.push(MachineInst { inst: Inst::new(Opcode::SWaitcnt, &[]).imm(need.to_imm()), source: i.source });
             self.waited(need);
         }
         match i.inst.op.info().meaning {
-            Meaning::Wait => self.waited(WaitCount::decode(i.inst.imm)),
+            Meaning::Wait => self.waited(WaitCounts::from_imm(i.inst.imm)),
             Meaning::Barrier => i.inst.imm = 0,
             _ => self.issue(&i.inst),
         }
         out.push(i);
     }
 
-    fn waited(&mut self, count: WaitCount) {
-        if count.vm < WaitCount::NONE.vm {
+    fn waited(&mut self, count: WaitCounts) {
+        if count.vm < WaitCounts::NONE.vm {
             self.vm.waited(count.vm);
         }
-        if count.lgkm < WaitCount::NONE.lgkm {
+        if count.lgkm < WaitCounts::NONE.lgkm {
             self.lgkm.waited(count.lgkm);
         }
     }
 
     /// What has to be waited for before `inst`.
-    fn needed(&self, inst: &Inst) -> WaitCount {
+    fn needed(&self, inst: &Inst) -> WaitCounts {
         let (mut vm, mut lgkm) = (0, 0);
         let info = inst.op.info();
         if info.unit == Unit::Barrier {
@@ -273,12 +250,12 @@ impl WaitInserter {
                 lgkm = lgkm.max(self.lgkm.blocking(range));
             }
         }
-        let mut need = WaitCount::NONE;
+        let mut need = WaitCounts::NONE;
         if vm > 0 {
-            need.vm = self.vm.wait_for(vm, WaitCount::CAP.vm);
+            need.vm = self.vm.wait_for(vm, CAP.vm);
         }
         if lgkm > 0 {
-            need.lgkm = self.lgkm.wait_for(lgkm, WaitCount::CAP.lgkm);
+            need.lgkm = self.lgkm.wait_for(lgkm, CAP.lgkm);
         }
         need
     }
