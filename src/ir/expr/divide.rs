@@ -226,16 +226,20 @@ impl ExprArena {
 
     /// The divisor holds symbols.
     fn reduce_by_polynomial(&mut self, quotient: &mut Quotient) -> Result<(), ExprError> {
-        if quotient.divisor.constant == integer(0) && quotient.divisor.terms.len() == 1 {
-            self.take_multiples_of_monomial(quotient)?;
-        } else {
-            take_multiples_of_sum(quotient)?;
+        loop {
+            if quotient.divisor.constant == integer(0) && quotient.divisor.terms.len() == 1 {
+                self.take_multiples_of_monomial(quotient)?;
+            } else {
+                take_multiples_of_sum(quotient)?;
+            }
+            quotient.cancel_common_factor()?;
+            if self.settle_by_range(quotient)? || !self.cancel_common_atoms(quotient)? {
+                return Ok(());
+            }
+            if quotient.divisor.terms.is_empty() {
+                return Ok(());
+            }
         }
-        quotient.cancel_common_factor()?;
-        if self.settle_by_range(quotient)? {
-            return Ok(());
-        }
-        self.cancel_common_atoms(quotient)
     }
 
     fn take_multiples_of_monomial(&mut self, quotient: &mut Quotient) -> Result<(), ExprError> {
@@ -314,23 +318,26 @@ impl ExprArena {
     }
 
     /// Atoms that stand in every term of both, when neither has a constant, move to the scale.
-    fn cancel_common_atoms(&mut self, quotient: &mut Quotient) -> Result<(), ExprError> {
+    /// Tells whether there were any.
+    fn cancel_common_atoms(&mut self, quotient: &mut Quotient) -> Result<bool, ExprError> {
         let Quotient { dividend, divisor, .. } = &*quotient;
         if dividend.constant != integer(0) || divisor.constant != integer(0) || dividend.terms.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         let mut common: SmallVec<[AtomId; 8]> = SmallVec::from_slice(self.factors(divisor.terms[0].monomial));
         for term in divisor.terms.iter().chain(&dividend.terms) {
             common = intersection(&common, self.factors(term.monomial));
         }
         if common.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         let dividend = self.divide_terms(&quotient.dividend, &common)?;
         let divisor = self.divide_terms(&quotient.divisor, &common)?;
         (quotient.dividend, quotient.divisor) = (dividend, divisor);
+        common.extend(quotient.factor.iter().flat_map(|factor| self.factors(*factor)).copied());
         quotient.factor = Some(self.product(&mut common)?);
-        quotient.make_divisor_positive()
+        quotient.make_divisor_positive()?;
+        Ok(true)
     }
 
     fn divide_terms(&mut self, poly: &Poly, atoms: &[AtomId]) -> Result<Poly, ExprError> {
