@@ -10,6 +10,7 @@
 //! and only the small quotient that is left becomes an atom, if it is not zero.
 use super::arena::{Atom, AtomId, Monomial, Poly, Term};
 use super::arithmetic::{add_polys, scale_poly};
+use super::memo::Operation;
 use super::rational::{self, Rational, gcd, integer};
 use super::{Expr, ExprArena, ExprError};
 use smallvec::SmallVec;
@@ -31,11 +32,14 @@ impl ExprArena {
     /// `a / b` rounded towards minus infinity.
     pub fn floor_div(&mut self, a: Expr, b: Expr) -> Result<Expr, ExprError> {
         match b {
-            Expr::ZERO => return Err(ExprError::DivisionByZero),
-            Expr::ONE if self.is_integer(a) => return Ok(a),
-            _ if a == Expr::ZERO => return Ok(Expr::ZERO),
-            _ => {}
+            Expr::ZERO => Err(ExprError::DivisionByZero),
+            Expr::ONE if self.is_integer(a) => Ok(a),
+            _ if a == Expr::ZERO => Ok(Expr::ZERO),
+            _ => self.remembered(Operation::FloorDiv, a, b, |arena| arena.compute_floor_div(a, b)),
         }
+    }
+
+    fn compute_floor_div(&mut self, a: Expr, b: Expr) -> Result<Expr, ExprError> {
         let quotient = self.take_apart(a, b)?;
         let whole = self.finish(quotient.whole)?;
         if quotient.settled {
@@ -48,11 +52,14 @@ impl ExprArena {
     /// `a - b * floor(a / b)`
     pub fn modulo(&mut self, a: Expr, b: Expr) -> Result<Expr, ExprError> {
         match b {
-            Expr::ZERO => return Err(ExprError::DivisionByZero),
-            Expr::ONE if self.is_integer(a) => return Ok(Expr::ZERO),
-            _ if a == Expr::ZERO => return Ok(Expr::ZERO),
-            _ => {}
+            Expr::ZERO => Err(ExprError::DivisionByZero),
+            Expr::ONE if self.is_integer(a) => Ok(Expr::ZERO),
+            _ if a == Expr::ZERO => Ok(Expr::ZERO),
+            _ => self.remembered(Operation::Mod, a, b, |arena| arena.compute_modulo(a, b)),
         }
+    }
+
+    fn compute_modulo(&mut self, a: Expr, b: Expr) -> Result<Expr, ExprError> {
         let mut a = a;
         let quotient = loop {
             let quotient = self.take_apart(a, b)?;

@@ -235,7 +235,7 @@ impl LdsLayout {
     pub const fn address(&self, row: u32, column_byte: u32) -> u32 {
         let column = match self.swizzle {
             Some(Swizzle { unit_bytes, phases }) => {
-                let unit = column_byte / unit_bytes ^ row % phases;
+                let unit = (column_byte / unit_bytes) ^ (row % phases);
                 unit.wrapping_mul(unit_bytes).wrapping_add(column_byte % unit_bytes)
             }
             None => column_byte,
