@@ -45,7 +45,13 @@ impl ExprArena {
         if quotient.settled {
             return Ok(whole);
         }
-        let left = self.left_over_quotient(quotient.dividend, &quotient.divisor)?;
+        let (dividend, divisor) = (self.finish(quotient.dividend)?, self.intern(&quotient.divisor)?);
+        let left = if (dividend, divisor) == (a, b) {
+            self.left_over_quotient(a, b)?
+        } else {
+            // What is left may reduce further; when nothing changes any more it has its only form.
+            self.floor_div(dividend, divisor)?
+        };
         self.add(whole, left)
     }
 
@@ -60,35 +66,27 @@ impl ExprArena {
     }
 
     fn compute_modulo(&mut self, a: Expr, b: Expr) -> Result<Expr, ExprError> {
-        let mut a = a;
-        let quotient = loop {
-            let quotient = self.take_apart(a, b)?;
-            if quotient.settled {
-                break quotient;
-            }
-            // What an inner modulo took away is a multiple of the divisor: put it back.
-            let Some(dividend) = self.unwrap_remainders(&quotient.dividend, &quotient.divisor)? else {
-                break quotient;
-            };
-            let dividend = self.finish(dividend)?;
-            if let Some(factor) = quotient.factor {
-                // The outer scale is a product; finish this round as a modulo of its own.
-                let divisor = self.intern(&quotient.divisor)?;
-                let inner = self.modulo(dividend, divisor)?;
-                return self.rebuild_remainder(&quotient.rest, quotient.scale, Some(factor), inner);
-            }
-            let scaled = self.scale(dividend, quotient.scale)?;
-            let rest = self.finish(quotient.rest)?;
-            a = self.add(scaled, rest)?;
-        };
+        let quotient = self.take_apart(a, b)?;
         let inner = if quotient.settled {
             self.finish(quotient.dividend)?
         } else {
-            let dividend = self.least_residues(quotient.dividend, &quotient.divisor)?;
+            let unwrapped = self.unwrap_remainders(quotient.dividend, &quotient.divisor)?;
+            let dividend = self.least_residues(unwrapped, &quotient.divisor)?;
             let (dividend, divisor) = (self.finish(dividend)?, self.intern(&quotient.divisor)?);
-            self.operation(Atom::Mod(dividend, divisor))?
+            if (dividend, divisor) == (a, b) {
+                self.operation(Atom::Mod(a, b))?
+            } else {
+                self.modulo(dividend, divisor)?
+            }
         };
-        self.rebuild_remainder(&quotient.rest, quotient.scale, quotient.factor, inner)
+        let mut scaled = self.scale(inner, quotient.scale)?;
+        if let Some(monomial) = quotient.factor {
+            let terms = SmallVec::from_slice(&[Term { coefficient: integer(1), monomial }]);
+            let factor = self.intern(&Poly { constant: integer(0), terms })?;
+            scaled = self.mul(scaled, factor)?;
+        }
+        let rest = self.finish(quotient.rest)?;
+        self.add(rest, scaled)
     }
 
     /// `a / b` rounded towards plus infinity.
@@ -111,23 +109,6 @@ impl ExprArena {
                 self.neg(quotient)
             }
         }
-    }
-
-    fn rebuild_remainder(
-        &mut self,
-        rest: &Poly,
-        scale: Rational,
-        factor: Option<Monomial>,
-        inner: Expr,
-    ) -> Result<Expr, ExprError> {
-        let mut scaled = self.scale(inner, scale)?;
-        if let Some(monomial) = factor {
-            let terms = SmallVec::from_slice(&[Term { coefficient: integer(1), monomial }]);
-            let factor = self.intern(&Poly { constant: integer(0), terms })?;
-            scaled = self.mul(scaled, factor)?;
-        }
-        let rest = self.finish(rest.clone())?;
-        self.add(rest, scaled)
     }
 
     fn take_apart(&mut self, a: Expr, b: Expr) -> Result<Quotient, ExprError> {
@@ -362,13 +343,12 @@ impl ExprArena {
         Ok(Poly { constant, terms })
     }
 
-    /// `floor(dividend / divisor)` of what reduction left, as an expression.
-    fn left_over_quotient(&mut self, dividend: Poly, divisor: &Poly) -> Result<Expr, ExprError> {
-        let facts = self.facts_of_sum(dividend.constant, &dividend.terms)?;
-        let b = self.intern(divisor)?;
+    /// `floor(a / b)` of what reduction left, as an expression.
+    fn left_over_quotient(&mut self, a: Expr, b: Expr) -> Result<Expr, ExprError> {
+        let dividend = self.poly(a);
         let all_negative = dividend.terms.iter().all(|term| *term.coefficient.numer() < 0);
         if let Some(d) = self.as_integer(b)
-            && facts.is_integer()
+            && self.is_integer(a)
             && all_negative
         {
             // -ceil(x / d), so that rounding up has one form however it was written.
@@ -378,12 +358,7 @@ impl ExprArena {
             let quotient = self.floor_div(positive, b)?;
             return self.neg(quotient);
         }
-        self.nested_quotient(&dividend, b)
-    }
-
-    /// `floor((floor(x / c) + k) / b)` is `floor((x + k*c) / (c*b))` for a positive integer b.
-    fn nested_quotient(&mut self, dividend: &Poly, b: Expr) -> Result<Expr, ExprError> {
-        let a = self.finish(dividend.clone())?;
+        // floor((floor(x / c) + k) / b) is floor((x + k*c) / (c*b)) for a positive integer b.
         if let [Term { coefficient, monomial }] = dividend.terms[..]
             && coefficient == integer(1)
             && *dividend.constant.denom() == 1
@@ -398,28 +373,26 @@ impl ExprArena {
         self.operation(Atom::FloorDiv(a, b))
     }
 
-    /// Replaces terms `c * (x mod m)` by `c * x` where the divisor divides `c * m`; nothing if there are none.
-    fn unwrap_remainders(&self, dividend: &Poly, divisor: &Poly) -> Result<Option<Poly>, ExprError> {
-        let mut unwrapped = None;
-        for term in &dividend.terms {
+    /// Replaces terms `c * (x mod m)` by `c * x` where the divisor divides `c * m`: what the inner modulo took away
+    /// is a multiple of the divisor.
+    fn unwrap_remainders(&self, mut dividend: Poly, divisor: &Poly) -> Result<Poly, ExprError> {
+        for term in dividend.terms.clone() {
             let Some(Atom::Mod(x, m)) = self.single_atom(term.monomial) else { continue };
-            if *term.coefficient.denom() != 1 {
-                continue;
-            }
-            let divides = if divisor.terms.is_empty() {
+            let divides = if *term.coefficient.denom() != 1 {
+                false
+            } else if divisor.terms.is_empty() {
                 is_multiple(term.coefficient, self.facts(m).content, *divisor.constant.numer())
             } else {
                 self.poly(m) == *divisor
             };
             if divides {
-                let so_far = unwrapped.take().unwrap_or_else(|| dividend.clone());
-                let mut terms = so_far.terms;
-                terms.retain(|other| other.monomial != term.monomial);
-                let left = Poly { constant: so_far.constant, terms };
-                unwrapped = Some(add_polys(&left, term.coefficient, &self.poly(x))?);
+                let mut wrapped = Poly::int(0);
+                wrapped.terms.push(term);
+                dividend = add_polys(&dividend, integer(-1), &wrapped)?;
+                dividend = add_polys(&dividend, term.coefficient, &self.poly(x))?;
             }
         }
-        Ok(unwrapped)
+        Ok(dividend)
     }
 
     /// Brings coefficients into `0..divisor`, where that is sound: residues have one form.
