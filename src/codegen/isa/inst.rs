@@ -1,6 +1,6 @@
 //! The instruction record that every part of the machine layer shares.
 
-use super::{Modifiers, Opcode, Operand};
+use super::{Modifiers, Opcode, Operand, OperandClass};
 
 /// Most operands that an instruction of the table has.
 pub const MAX_OPERANDS: usize = 5;
@@ -23,8 +23,8 @@ pub struct Inst {
     pub operands: [Operand; MAX_OPERANDS],
 }
 
-// 32 bytes would need the opcode inside the modifiers; 36 keeps the record readable.
-const _: () = assert!(size_of::<Inst>() <= 36);
+// Two records per cache line.
+const _: () = assert!(size_of::<Inst>() <= 32);
 
 impl Inst {
     /// An instruction without modifiers and immediate.
@@ -44,5 +44,22 @@ impl Inst {
     pub fn modifiers(mut self, modifiers: Modifiers) -> Inst {
         self.modifiers = modifiers;
         self
+    }
+
+    /// Number of 32-bit registers that operand `index` covers: what the row says, except for the addresses of buffer and
+    /// global instructions, which depend on modifiers and on the scalar base.
+    pub fn width(&self, index: usize) -> u8 {
+        let spec = &self.op.info().operands[index];
+        match spec.class {
+            OperandClass::BufferAddress if self.modifiers.has_offen() && self.modifiers.has_idxen() => 2,
+            OperandClass::GlobalAddress if !self.scalar_base().is_none() => 1,
+            _ => spec.width,
+        }
+    }
+
+    /// The scalar base of a global or scratch instruction.
+    fn scalar_base(&self) -> Operand {
+        let base = self.op.info().operands.iter().position(|spec| spec.class == OperandClass::ScalarBase);
+        base.map_or(Operand::NONE, |index| self.operands[index])
     }
 }

@@ -1,18 +1,16 @@
 //! The instruction table and everything that is read off it.
 mod inst;
+mod meaning;
+mod modifiers;
 mod operand;
+#[macro_use]
+mod rows;
+mod spec;
+mod table;
 
 pub use inst::{Inst, MAX_OPERANDS};
+pub use meaning::{BranchCondition, Calc, Condition, Element, Half, Meaning, Memory, Permutation, Shape};
+pub use modifiers::{Modifiers, Omod};
 pub use operand::Operand;
-
-/// Stand-in until the table is in.
-#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
-pub struct Modifiers(u32);
-
-/// Stand-in until the table is in.
-#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
-#[repr(u16)]
-pub enum Opcode {
-    /// `s_endpgm`
-    SEndpgm,
-}
+pub use spec::{Counter, Field, Format, Implicit, OpInfo, OperandClass, OperandSpec, Role, Unit};
+pub use table::Opcode;

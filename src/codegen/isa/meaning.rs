@@ -1,0 +1,432 @@
+//! What instructions mean, as plain values: each row of the table carries one [`Meaning`], and the simulator gives it a
+//! kernel. Rows that compute the same share one meaning; the address space of a memory access is its row's format.
+
+/// Kind of data in an operand or of an operation.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+#[allow(missing_docs)] // The names say all: letter for the kind (B is raw bits), number for the width in bits.
+pub enum Element {
+    U8,
+    I8,
+    /// OCP/NANOO float, 4 exponent bits.
+    Fp8,
+    /// OCP/NANOO float, 5 exponent bits.
+    Bf8,
+    B16,
+    U16,
+    I16,
+    F16,
+    Bf16,
+    /// Low 24 bits of a register, signed.
+    I24,
+    /// Low 24 bits of a register, unsigned.
+    U24,
+    B32,
+    U32,
+    I32,
+    F32,
+    /// F32 with a mantissa rounded to 10 bits.
+    Xf32,
+    I16x2,
+    F16x2,
+    B64,
+    U64,
+    I64,
+    F64,
+    B32x2,
+    F32x2,
+    B96,
+    B128,
+    B256,
+    B512,
+    B1024,
+}
+
+impl Element {
+    /// Number of 32-bit registers that hold one.
+    pub const fn registers(self) -> u8 {
+        use Element::*;
+        match self {
+            B64 | U64 | I64 | F64 | B32x2 | F32x2 => 2,
+            B96 => 3,
+            B128 => 4,
+            B256 => 8,
+            B512 => 16,
+            B1024 => 32,
+            _ => 1,
+        }
+    }
+
+    /// Raw bits filling this many registers.
+    pub(super) const fn of_registers(count: u8) -> Element {
+        match count {
+            1 => Element::B32,
+            2 => Element::B64,
+            3 => Element::B96,
+            4 => Element::B128,
+            8 => Element::B256,
+            16 => Element::B512,
+            32 => Element::B1024,
+            _ => panic!("no operand has this number of registers"),
+        }
+    }
+}
+
+/// An operation on one element (or one lane). The type beside it in [`Meaning`] fixes width, signedness and flags.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+#[allow(missing_docs)] // Plain arithmetic needs no words; what does has them.
+pub enum Calc {
+    Mov,
+    Not,
+    And,
+    Or,
+    Xor,
+    /// `a & !b`
+    AndNot,
+    /// `a | !b`
+    OrNot,
+    Nand,
+    Nor,
+    Xnor,
+    /// `(a & b) | c`
+    AndOr,
+    Or3,
+    /// `(a ^ b) + c`
+    XorAdd,
+    ReverseBits,
+    /// Population count.
+    CountOnes,
+    /// Population count of a, plus b.
+    CountOnesAdd,
+    /// Index of the lowest one, -1 if none.
+    FirstOneFromLow,
+    /// Number of leading zeros (for signed types: leading bits equal to the sign), -1 if all bits are the same.
+    FirstOneFromHigh,
+    /// Each group of four bits becomes all ones if any was one.
+    WholeQuad,
+    SignExtend,
+    Abs,
+    AbsDiff,
+    Add,
+    /// Add with carry in from SCC.
+    AddCarry,
+    Sub,
+    /// Subtract with borrow in from SCC.
+    SubBorrow,
+    /// `b - a`
+    SubRev,
+    Add3,
+    Mul,
+    MulHigh,
+    /// `a * b + c`, rounded twice for floats.
+    MulAdd,
+    /// `a * b + c`, rounded once; without a third source the destination is c.
+    Fma,
+    Min,
+    Max,
+    Min3,
+    Max3,
+    Med3,
+    ShiftLeft,
+    ShiftRight,
+    /// `b << a`
+    ShiftLeftRev,
+    /// `b >> a`
+    ShiftRightRev,
+    /// `(a << b) + c`
+    ShiftLeftAdd,
+    /// `(a + b) << c`
+    AddShiftLeft,
+    /// `(a << b) | c`
+    ShiftLeftOr,
+    /// `((1 << a) - 1) << b`
+    BitFieldMask,
+    /// Scalar: offset and width packed in b; vector: offset b, width c.
+    BitFieldExtract,
+    /// `(a & b) | (!a & c)`
+    BitFieldInsert,
+    /// `{a, b} >> (c mod 32)`
+    AlignBit,
+    /// `{a, b} >> 8 * (c mod 4)`
+    AlignByte,
+    /// Bytes of `{a, b}` selected by c.
+    PermuteBytes,
+    /// Sum of absolute byte differences, plus c.
+    SumAbsDiff,
+    Fract,
+    Trunc,
+    Ceil,
+    RoundEven,
+    Floor,
+    Exp2,
+    Log2,
+    Reciprocal,
+    ReciprocalSqrt,
+    Sqrt,
+    /// Sine of a in revolutions.
+    Sin,
+    /// Cosine of a in revolutions.
+    Cos,
+    /// `a * 2^b`
+    LoadExponent,
+    /// FMA of the division sequence: scales the result where VCC is set.
+    DivFmas,
+    /// Last step of the division sequence.
+    DivFixup,
+}
+
+/// Conditions of comparisons; the Not forms are true for unordered operands.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+#[allow(missing_docs)] // The names say all.
+pub enum Condition {
+    False,
+    Lt,
+    Eq,
+    Le,
+    Gt,
+    Ne,
+    Ge,
+    Ordered,
+    Unordered,
+    NotGe,
+    NotNe,
+    NotGt,
+    NotLe,
+    NotEq,
+    NotLt,
+    True,
+}
+
+/// When a branch is taken.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+#[allow(missing_docs)] // The names say all.
+pub enum BranchCondition {
+    Always,
+    Scc0,
+    Scc1,
+    VccZero,
+    VccNotZero,
+    ExecZero,
+    ExecNotZero,
+}
+
+/// What a load brings or a store takes, per lane.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Memory {
+    /// A byte, zero-extended to 32 bits.
+    Byte,
+    /// A byte, sign-extended to 32 bits.
+    SignedByte,
+    /// 16 bits, zero-extended to 32 bits.
+    Short,
+    /// 16 bits, sign-extended to 32 bits.
+    SignedShort,
+    /// A byte, zero-extended to 16 bits, in bits 15:0; the rest of the register stays.
+    ByteLow,
+    /// A load: a byte, zero-extended to 16 bits, in bits 31:16, the rest stays. A store: bits 23:16.
+    ByteHigh,
+    /// A byte, sign-extended to 16 bits, in bits 15:0; the rest of the register stays.
+    SignedByteLow,
+    /// A byte, sign-extended to 16 bits, in bits 31:16; the rest of the register stays.
+    SignedByteHigh,
+    /// 16 bits in bits 15:0; the rest of the register stays.
+    ShortLow,
+    /// 16 bits in (from) bits 31:16; the rest of the register stays.
+    ShortHigh,
+    /// This many 32-bit registers.
+    Dwords(u8),
+}
+
+impl Memory {
+    /// Bytes in memory.
+    pub const fn bytes(self) -> u32 {
+        use Memory::*;
+        match self {
+            Byte | SignedByte | ByteLow | ByteHigh | SignedByteLow | SignedByteHigh => 1,
+            Short | SignedShort | ShortLow | ShortHigh => 2,
+            Dwords(n) => 4 * n as u32,
+        }
+    }
+}
+
+/// Half of a register.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Half {
+    /// Bits 15:0 (lanes 31:0 of a mask).
+    Low,
+    /// Bits 31:16 (lanes 63:32 of a mask).
+    High,
+}
+
+/// Direction of a lane permutation.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Permutation {
+    /// Each lane says where its value goes.
+    Forward,
+    /// Each lane says where its value comes from.
+    Backward,
+}
+
+/// Shape of a matrix multiplication.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Shape {
+    /// Rows of A and D.
+    pub m: u8,
+    /// Columns of B and D.
+    pub n: u8,
+    /// Columns of A, rows of B.
+    pub k: u8,
+    /// Independent multiplications in one instruction.
+    pub blocks: u8,
+}
+
+pub(super) const fn shape(m: u8, n: u8, k: u8, blocks: u8) -> Shape {
+    Shape { m, n, k, blocks }
+}
+
+/// What an instruction does. Sources are called a, b, c in the order of the row.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Meaning {
+    /// Scalar operation; SCC is written where the row says so: carry or overflow for sums and differences (of U32 and
+    /// I32), "a was chosen" for minimum and maximum, "not zero" for the rest.
+    Scalar(Calc, Element),
+    /// Moves if SCC.
+    ScalarMoveIf(Element),
+    /// SCC ? a : b.
+    ScalarSelect(Element),
+    /// `(a << n) + b`, SCC is the carry.
+    ScalarShiftAdd(u8),
+    /// Packs a half of a (low) and a half of b (high).
+    ScalarPack(Half, Half),
+    /// SCC := a ? b.
+    ScalarCompare(Condition, Element),
+    /// SCC := bit b of a equals this.
+    ScalarBitCompare(u8),
+    /// Destination := EXEC; EXEC := a op EXEC; SCC := not zero.
+    SaveExec(Calc),
+    /// Address of the next instruction.
+    GetPc,
+    /// Jump to a.
+    SetPc,
+    /// Both.
+    SwapPc,
+    /// Sign-extended simm16.
+    MoveImmediate,
+    /// The same if SCC.
+    MoveImmediateIf,
+    /// SCC := register ? extended simm16.
+    CompareImmediate(Condition, Element),
+    /// Register += sign-extended simm16, SCC is the overflow.
+    AddImmediate,
+    /// Register *= sign-extended simm16.
+    MulImmediate,
+    /// Reads bits of a hardware register.
+    GetHardwareRegister,
+    /// Writes bits of a hardware register.
+    SetHardwareRegister,
+    /// Loads dwords through the scalar cache.
+    ScalarLoad(u8),
+    /// The same through a buffer descriptor.
+    ScalarBufferLoad(u8),
+    /// Clock counter.
+    ReadTime,
+    /// Constant-rate counter.
+    ReadRealTime,
+    /// Forgets the scalar cache.
+    ScalarCacheInvalidate,
+    /// Writes the scalar cache back.
+    ScalarCacheWriteBack,
+    /// Idles simm16 + 1 cycles.
+    Nop,
+    /// Ends the wave.
+    EndProgram,
+    /// Jumps.
+    Branch(BranchCondition),
+    /// Waits for the workgroup.
+    Barrier,
+    /// Waits for counters.
+    Wait,
+    /// Sleeps about 64 * simm16 cycles.
+    Sleep,
+    /// Sets the priority of the wave.
+    SetPriority,
+    /// Sends a message.
+    SendMessage,
+    /// Enters the trap handler.
+    Trap,
+    /// Halts the wave.
+    SetHalt,
+    /// Forgets the instruction cache.
+    InvalidateCode,
+    /// A vector instruction that does nothing.
+    VectorNop,
+    /// Operation per lane.
+    Vector(Calc, Element),
+    /// Operation on both halves of each lane (16-bit types) or on two registers (32-bit types).
+    Packed(Calc, Element),
+    /// Moves two registers, each chosen by op_sel.
+    PackedMove,
+    /// Converts: to, from.
+    Convert(Element, Element),
+    /// Unsigned byte of this number to F32.
+    ConvertByte(u8),
+    /// Converts a and b and packs them: to, from. Floats round towards zero, integers saturate.
+    PackConvert(Element, Element),
+    /// Packs a (low) and b (high).
+    Pack(Element),
+    /// Lowest active lane of a to a scalar register.
+    ReadFirstLane,
+    /// Lane b of a to a scalar register.
+    ReadLane,
+    /// Lane b of the destination := a.
+    WriteLane,
+    /// Exchanges the two registers.
+    Swap,
+    /// c's bit of the lane ? b : a.
+    SelectLane,
+    /// Add, Sub, SubRev of U32 with carry out.
+    CarryOut(Calc),
+    /// The same with carry in.
+    CarryInOut(Calc),
+    /// 64-bit `a * b + c` with carry out.
+    MulAddWide(Element),
+    /// Mask of lanes := a ? b.
+    Compare(Condition, Element),
+    /// The same, and EXEC gets the mask too.
+    CompareExec(Condition, Element),
+    /// Mask of lanes := class of a is in the set b.
+    CompareClass(Element),
+    /// Scaling of the division sequence; the mask says which lanes DivFmas has to scale back.
+    DivScale(Element),
+    /// Number of ones in this half of mask a below the lane, plus b.
+    MaskedBitCount(Half),
+    /// FMA with sources of mixed width; result F32, or F16 in the low half.
+    FmaMix(Element),
+    /// The same, F16 result in the high half.
+    FmaMixHigh,
+    /// Dot product of the packed elements of a and b, plus c (or the destination).
+    Dot(Element),
+    /// Matrix multiplication: shape, types of A, B, and of C and D.
+    Mfma(Shape, Element, Element, Element),
+    /// Loads.
+    Load(Memory),
+    /// Loads into LDS at M0's base (MUBUF).
+    LoadToLds(Memory),
+    /// Stores.
+    Store(Memory),
+    /// LDS: loads two elements of this many dwords; offsets count elements times the second number.
+    LoadTwo(u8, u8),
+    /// LDS: stores two elements, likewise.
+    StoreTwo(u8, u8),
+    /// Atomic operation without result.
+    Atomic(Calc, Element),
+    /// The same, returning the former value.
+    AtomicReturn(Calc, Element),
+    /// LDS hardware: swizzle of lanes by the offset field.
+    LaneSwizzle,
+    /// LDS hardware: permutation of lanes.
+    LanePermute(Permutation),
+    /// Writes the vector caches back.
+    CacheWriteBack,
+    /// Forgets the vector caches.
+    CacheInvalidate,
+}

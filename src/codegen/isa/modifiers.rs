@@ -1,0 +1,172 @@
+//! Modifiers: what assembler text has behind the operands, packed into 32 bits.
+//!
+//! Which bits mean what depends on the format of the instruction; all-zero is always what assembler text without
+//! modifiers means. Constructors are chained: `Modifiers::new().neg(0b01).clamp()`.
+
+/// The modifiers of one [`Inst`](super::Inst).
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Modifiers(u32);
+
+/// A range of bits inside [`Modifiers`].
+struct Bits {
+    low: u32,
+    width: u32,
+}
+
+const fn bits(low: u32, width: u32) -> Bits {
+    Bits { low, width }
+}
+
+// VOP3 and VOP3P share places as they do in the hardware: abs is neg_hi, neg is neg_lo.
+const ABS: Bits = bits(0, 3);
+const NEG: Bits = bits(3, 3);
+const OP_SEL: Bits = bits(6, 4);
+const CLAMP: Bits = bits(10, 1);
+const OMOD: Bits = bits(11, 2);
+const OP_SEL_HI_FLIP: Bits = bits(13, 3);
+const E64: Bits = bits(16, 1);
+// MFMA.
+const CBSZ: Bits = bits(0, 3);
+const ABID: Bits = bits(3, 4);
+const BLGP: Bits = bits(7, 3);
+// Memory.
+const SC0: Bits = bits(0, 1);
+const SC1: Bits = bits(1, 1);
+const NT: Bits = bits(2, 1);
+const OFFEN: Bits = bits(3, 1);
+const IDXEN: Bits = bits(4, 1);
+// s_setreg_imm32_b32, whose imm is the literal.
+const HWREG: Bits = bits(0, 16);
+
+/// Output modifier of a float VOP3 instruction.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Omod {
+    /// As it is.
+    #[default]
+    None,
+    /// Times two.
+    Mul2,
+    /// Times four.
+    Mul4,
+    /// Half.
+    Div2,
+}
+
+macro_rules! masks {
+    ($($(#[$doc:meta])* $set:ident $get:ident $bits:ident;)*) => {
+        $(
+            $(#[$doc])*
+            #[must_use]
+            pub const fn $set(self, mask: u32) -> Modifiers {
+                self.put($bits, mask)
+            }
+
+            #[doc = concat!("What [`", stringify!($set), "`](Self::", stringify!($set), ") has set.")]
+            pub const fn $get(self) -> u32 {
+                self.get($bits)
+            }
+        )*
+    };
+}
+
+macro_rules! flags {
+    ($($(#[$doc:meta])* $set:ident $get:ident $bits:ident;)*) => {
+        $(
+            $(#[$doc])*
+            #[must_use]
+            pub const fn $set(self) -> Modifiers {
+                self.put($bits, 1)
+            }
+
+            #[doc = concat!("True after [`", stringify!($set), "`](Self::", stringify!($set), ").")]
+            pub const fn $get(self) -> bool {
+                self.get($bits) != 0
+            }
+        )*
+    };
+}
+
+impl Modifiers {
+    /// None at all.
+    pub const fn new() -> Modifiers {
+        Modifiers(0)
+    }
+
+    const fn get(self, bits: Bits) -> u32 {
+        self.0 >> bits.low & ((1 << bits.width) - 1)
+    }
+
+    const fn put(self, bits: Bits, value: u32) -> Modifiers {
+        let mask = (1 << bits.width) - 1;
+        Modifiers(self.0 & !(mask << bits.low) | (value & mask) << bits.low)
+    }
+
+    /// True when nothing is set.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    masks! {
+        /// VOP3: absolute value of sources, one bit per source.
+        abs get_abs ABS;
+        /// VOP3: negated sources, one bit per source.
+        neg get_neg NEG;
+        /// VOP3P: negated high halves of sources, one bit per source.
+        neg_hi get_neg_hi ABS;
+        /// VOP3P: negated low halves of sources, one bit per source.
+        neg_lo get_neg_lo NEG;
+        /// VOP3, VOP3P: sources whose high half is taken (for the low result), one bit per source; VOP3: bit 3 writes
+        /// the high half.
+        op_sel get_op_sel OP_SEL;
+        /// op_sel_hi as the difference from the row's default, which is all ones for packed instructions and zero for
+        /// `v_fma_mix*`: for packed ones a set bit makes the high result take the *low* half of that source, for
+        /// `v_fma_mix*` a set bit makes that source an f16.
+        op_sel_hi_flip get_op_sel_hi_flip OP_SEL_HI_FLIP;
+        /// MFMA: broadcast control of A.
+        cbsz get_cbsz CBSZ;
+        /// MFMA: block of A to broadcast.
+        abid get_abid ABID;
+        /// MFMA: lane group pattern of B; for F64 the negation of A, B and C, one bit each.
+        blgp get_blgp BLGP;
+        /// `s_setreg_imm32_b32`: the hwreg half-word, as the literal takes the place of the immediate.
+        hwreg get_hwreg HWREG;
+    }
+
+    flags! {
+        /// VOP3, VOP3P: clamps the result.
+        clamp has_clamp CLAMP;
+        /// VOP1, VOP2, VOPC: takes the 64-bit encoding although the 32-bit one could express the instruction.
+        e64 has_e64 E64;
+        /// Vector memory: scope bit 0 (for atomics: return the old value, which is a row of its own). SMEM: glc.
+        sc0 has_sc0 SC0;
+        /// Vector memory: scope bit 1.
+        sc1 has_sc1 SC1;
+        /// Vector memory: non-temporal.
+        nt has_nt NT;
+        /// MUBUF: vaddr has an offset.
+        offen has_offen OFFEN;
+        /// MUBUF: vaddr has an index.
+        idxen has_idxen IDXEN;
+    }
+
+    /// VOP3: output modifier.
+    #[must_use]
+    pub const fn omod(self, omod: Omod) -> Modifiers {
+        self.put(OMOD, omod as u32)
+    }
+
+    /// What [`omod`](Self::omod) has set.
+    pub const fn get_omod(self) -> Omod {
+        match self.get(OMOD) {
+            0 => Omod::None,
+            1 => Omod::Mul2,
+            2 => Omod::Mul4,
+            _ => Omod::Div2,
+        }
+    }
+
+    /// VOP: the same without the wish for the long encoding.
+    pub(super) const fn without_e64(self) -> Modifiers {
+        self.put(E64, 0)
+    }
+}

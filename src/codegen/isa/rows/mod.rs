@@ -1,0 +1,23 @@
+//! The rows of the instruction table, one file per family of formats.
+//!
+//! Each file is a macro that appends its rows to those it is given and hands all on, so that one enum can be made of
+//! many files. A row reads
+//!
+//! ```text
+//! Name "mnemonic" Format(opcode) [operands in assembler order] Unit Meaning, reads(implicit), writes(implicit);
+//! ```
+//!
+//! A name is the mnemonic with every part between underscores capitalised and joined; an underscore stays where two
+//! digits would meet: `v_mfma_f32_32x32x8_f16` is `VMfmaF32_32x32x8F16`. Forms of one mnemonic with different results
+//! have rows of their own: `...Rtn` for atomics that return the old value, `...Lds` for buffer loads to LDS.
+#[macro_use]
+mod scalar;
+#[macro_use]
+mod vector;
+#[macro_use]
+mod compare;
+#[macro_use]
+mod vector3;
+#[macro_use]
+mod memory;
+pub(super) mod kinds;

@@ -1,0 +1,157 @@
+//! Rows of the scalar formats. The columns are explained in the table.
+
+macro_rules! scalar_rows {
+    ([$next:ident $($rest:ident)*] $($rows:tt)*) => {
+        $next! {
+            [$($rest)*] $($rows)*
+            // SOP1
+            SMovB32 "s_mov_b32" Sop1(0x00) [sdst(B32), ssrc0(B32)] Salu Scalar(Mov, B32);
+            SMovB64 "s_mov_b64" Sop1(0x01) [sdst(B64), ssrc0(B64)] Salu Scalar(Mov, B64);
+            SCmovB32 "s_cmov_b32" Sop1(0x02) [sdst_use(B32), ssrc0(B32)] Salu ScalarMoveIf(B32), reads(SCC);
+            SCmovB64 "s_cmov_b64" Sop1(0x03) [sdst_use(B64), ssrc0(B64)] Salu ScalarMoveIf(B64), reads(SCC);
+            SNotB32 "s_not_b32" Sop1(0x04) [sdst(B32), ssrc0(B32)] Salu Scalar(Not, B32), writes(SCC);
+            SNotB64 "s_not_b64" Sop1(0x05) [sdst(B64), ssrc0(B64)] Salu Scalar(Not, B64), writes(SCC);
+            SWqmB64 "s_wqm_b64" Sop1(0x07) [sdst(B64), ssrc0(B64)] Salu Scalar(WholeQuad, B64), writes(SCC);
+            SBrevB32 "s_brev_b32" Sop1(0x08) [sdst(B32), ssrc0(B32)] Salu Scalar(ReverseBits, B32);
+            SBrevB64 "s_brev_b64" Sop1(0x09) [sdst(B64), ssrc0(B64)] Salu Scalar(ReverseBits, B64);
+            SBcnt1I32B32 "s_bcnt1_i32_b32" Sop1(0x0c) [sdst(B32), ssrc0(B32)] Salu Scalar(CountOnes, B32), writes(SCC);
+            SBcnt1I32B64 "s_bcnt1_i32_b64" Sop1(0x0d) [sdst(B32), ssrc0(B64)] Salu Scalar(CountOnes, B64), writes(SCC);
+            SFf1I32B32 "s_ff1_i32_b32" Sop1(0x10) [sdst(B32), ssrc0(B32)] Salu Scalar(FirstOneFromLow, B32);
+            SFf1I32B64 "s_ff1_i32_b64" Sop1(0x11) [sdst(B32), ssrc0(B64)] Salu Scalar(FirstOneFromLow, B64);
+            SFlbitI32B32 "s_flbit_i32_b32" Sop1(0x12) [sdst(B32), ssrc0(B32)] Salu Scalar(FirstOneFromHigh, B32);
+            SFlbitI32B64 "s_flbit_i32_b64" Sop1(0x13) [sdst(B32), ssrc0(B64)] Salu Scalar(FirstOneFromHigh, B64);
+            SSextI32I8 "s_sext_i32_i8" Sop1(0x16) [sdst(B32), ssrc0(B32)] Salu Scalar(SignExtend, I8);
+            SSextI32I16 "s_sext_i32_i16" Sop1(0x17) [sdst(B32), ssrc0(B32)] Salu Scalar(SignExtend, I16);
+            SGetpcB64 "s_getpc_b64" Sop1(0x1c) [sdst(B64)] Salu GetPc;
+            SSetpcB64 "s_setpc_b64" Sop1(0x1d) [ssrc0(B64)] Branch SetPc;
+            SSwappcB64 "s_swappc_b64" Sop1(0x1e) [sdst(B64), ssrc0(B64)] Branch SwapPc;
+            SAndSaveexecB64 "s_and_saveexec_b64" Sop1(0x20) [sdst(B64), ssrc0(B64)] Salu SaveExec(And), reads(EXEC), writes(EXEC, SCC);
+            SOrSaveexecB64 "s_or_saveexec_b64" Sop1(0x21) [sdst(B64), ssrc0(B64)] Salu SaveExec(Or), reads(EXEC), writes(EXEC, SCC);
+            SXorSaveexecB64 "s_xor_saveexec_b64" Sop1(0x22) [sdst(B64), ssrc0(B64)] Salu SaveExec(Xor), reads(EXEC), writes(EXEC, SCC);
+            SAndn2SaveexecB64 "s_andn2_saveexec_b64" Sop1(0x23) [sdst(B64), ssrc0(B64)] Salu SaveExec(AndNot), reads(EXEC), writes(EXEC, SCC);
+            SAbsI32 "s_abs_i32" Sop1(0x30) [sdst(B32), ssrc0(B32)] Salu Scalar(Abs, I32), writes(SCC);
+            // SOP2
+            SAddU32 "s_add_u32" Sop2(0x00) [sdst(B32), ssrc0(B32), ssrc1(B32)] Salu Scalar(Add, U32), writes(SCC);
+            SSubU32 "s_sub_u32" Sop2(0x01) [sdst(B32), ssrc0(B32), ssrc1(B32)] Salu Scalar(Sub, U32), writes(SCC);
+            SAddI32 "s_add_i32" Sop2(0x02) [sdst(B32), ssrc0(B32), ssrc1(B32)] Salu Scalar(Add, I32), writes(SCC);
+            SSubI32 "s_sub_i32" Sop2(0x03) [sdst(B32), ssrc0(B32), ssrc1(B32)] Salu Scalar(Sub, I32), writes(SCC);
+            SAddcU32 "s_addc_u32" Sop2(0x04) [sdst(B32), ssrc0(B32), ssrc1(B32)] Salu Scalar(AddCarry, U32), reads(SCC), writes(SCC);
+            SSubbU32 "s_subb_u32" Sop2(0x05) [sdst(B32), ssrc0(B32), ssrc1(B32)] Salu Scalar(SubBorrow, U32), reads(SCC), writes(SCC);
+            SMinI32 "s_min_i32" Sop2(0x06) [sdst(B32), ssrc0(B32), ssrc1(B32)] Salu Scalar(Min, I32), writes(SCC);
+            SMinU32 "s_min_u32" Sop2(0x07) [sdst(B32), ssrc0(B32), ssrc1(B32)] Salu Scalar(Min, U32), writes(SCC);
+            SMaxI32 "s_max_i32" Sop2(0x08) [sdst(B32), ssrc0(B32), ssrc1(B32)] Salu Scalar(Max, I32), writes(SCC);
+            SMaxU32 "s_max_u32" Sop2(0x09) [sdst(B32), ssrc0(B32), ssrc1(B32)] Salu Scalar(Max, U32), writes(SCC);
+            SCselectB32 "s_cselect_b32" Sop2(0x0a) [sdst(B32), ssrc0(B32), ssrc1(B32)] Salu ScalarSelect(B32), reads(SCC);
+            SCselectB64 "s_cselect_b64" Sop2(0x0b) [sdst(B64), ssrc0(B64), ssrc1(B64)] Salu ScalarSelect(B64), reads(SCC);
+            SAndB32 "s_and_b32" Sop2(0x0c) [sdst(B32), ssrc0(B32), ssrc1(B32)] Salu Scalar(And, B32), writes(SCC);
+            SAndB64 "s_and_b64" Sop2(0x0d) [sdst(B64), ssrc0(B64), ssrc1(B64)] Salu Scalar(And, B64), writes(SCC);
+            SOrB32 "s_or_b32" Sop2(0x0e) [sdst(B32), ssrc0(B32), ssrc1(B32)] Salu Scalar(Or, B32), writes(SCC);
+            SOrB64 "s_or_b64" Sop2(0x0f) [sdst(B64), ssrc0(B64), ssrc1(B64)] Salu Scalar(Or, B64), writes(SCC);
+            SXorB32 "s_xor_b32" Sop2(0x10) [sdst(B32), ssrc0(B32), ssrc1(B32)] Salu Scalar(Xor, B32), writes(SCC);
+            SXorB64 "s_xor_b64" Sop2(0x11) [sdst(B64), ssrc0(B64), ssrc1(B64)] Salu Scalar(Xor, B64), writes(SCC);
+            SAndn2B32 "s_andn2_b32" Sop2(0x12) [sdst(B32), ssrc0(B32), ssrc1(B32)] Salu Scalar(AndNot, B32), writes(SCC);
+            SAndn2B64 "s_andn2_b64" Sop2(0x13) [sdst(B64), ssrc0(B64), ssrc1(B64)] Salu Scalar(AndNot, B64), writes(SCC);
+            SOrn2B32 "s_orn2_b32" Sop2(0x14) [sdst(B32), ssrc0(B32), ssrc1(B32)] Salu Scalar(OrNot, B32), writes(SCC);
+            SOrn2B64 "s_orn2_b64" Sop2(0x15) [sdst(B64), ssrc0(B64), ssrc1(B64)] Salu Scalar(OrNot, B64), writes(SCC);
+            SNandB32 "s_nand_b32" Sop2(0x16) [sdst(B32), ssrc0(B32), ssrc1(B32)] Salu Scalar(Nand, B32), writes(SCC);
+            SNandB64 "s_nand_b64" Sop2(0x17) [sdst(B64), ssrc0(B64), ssrc1(B64)] Salu Scalar(Nand, B64), writes(SCC);
+            SNorB32 "s_nor_b32" Sop2(0x18) [sdst(B32), ssrc0(B32), ssrc1(B32)] Salu Scalar(Nor, B32), writes(SCC);
+            SNorB64 "s_nor_b64" Sop2(0x19) [sdst(B64), ssrc0(B64), ssrc1(B64)] Salu Scalar(Nor, B64), writes(SCC);
+            SXnorB32 "s_xnor_b32" Sop2(0x1a) [sdst(B32), ssrc0(B32), ssrc1(B32)] Salu Scalar(Xnor, B32), writes(SCC);
+            SXnorB64 "s_xnor_b64" Sop2(0x1b) [sdst(B64), ssrc0(B64), ssrc1(B64)] Salu Scalar(Xnor, B64), writes(SCC);
+            SLshlB32 "s_lshl_b32" Sop2(0x1c) [sdst(B32), ssrc0(B32), ssrc1(B32)] Salu Scalar(ShiftLeft, B32), writes(SCC);
+            SLshlB64 "s_lshl_b64" Sop2(0x1d) [sdst(B64), ssrc0(B64), ssrc1(B32)] Salu Scalar(ShiftLeft, B64), writes(SCC);
+            SLshrB32 "s_lshr_b32" Sop2(0x1e) [sdst(B32), ssrc0(B32), ssrc1(B32)] Salu Scalar(ShiftRight, U32), writes(SCC);
+            SLshrB64 "s_lshr_b64" Sop2(0x1f) [sdst(B64), ssrc0(B64), ssrc1(B32)] Salu Scalar(ShiftRight, U64), writes(SCC);
+            SAshrI32 "s_ashr_i32" Sop2(0x20) [sdst(B32), ssrc0(B32), ssrc1(B32)] Salu Scalar(ShiftRight, I32), writes(SCC);
+            SAshrI64 "s_ashr_i64" Sop2(0x21) [sdst(B64), ssrc0(B64), ssrc1(B32)] Salu Scalar(ShiftRight, I64), writes(SCC);
+            SBfmB32 "s_bfm_b32" Sop2(0x22) [sdst(B32), ssrc0(B32), ssrc1(B32)] Salu Scalar(BitFieldMask, B32);
+            SBfmB64 "s_bfm_b64" Sop2(0x23) [sdst(B64), ssrc0(B32), ssrc1(B32)] Salu Scalar(BitFieldMask, B64);
+            SMulI32 "s_mul_i32" Sop2(0x24) [sdst(B32), ssrc0(B32), ssrc1(B32)] Salu Scalar(Mul, I32);
+            SBfeU32 "s_bfe_u32" Sop2(0x25) [sdst(B32), ssrc0(B32), ssrc1(B32)] Salu Scalar(BitFieldExtract, U32), writes(SCC);
+            SBfeI32 "s_bfe_i32" Sop2(0x26) [sdst(B32), ssrc0(B32), ssrc1(B32)] Salu Scalar(BitFieldExtract, I32), writes(SCC);
+            SBfeU64 "s_bfe_u64" Sop2(0x27) [sdst(B64), ssrc0(B64), ssrc1(B32)] Salu Scalar(BitFieldExtract, U64), writes(SCC);
+            SBfeI64 "s_bfe_i64" Sop2(0x28) [sdst(B64), ssrc0(B64), ssrc1(B32)] Salu Scalar(BitFieldExtract, I64), writes(SCC);
+            SAbsdiffI32 "s_absdiff_i32" Sop2(0x2a) [sdst(B32), ssrc0(B32), ssrc1(B32)] Salu Scalar(AbsDiff, I32), writes(SCC);
+            SMulHiU32 "s_mul_hi_u32" Sop2(0x2c) [sdst(B32), ssrc0(B32), ssrc1(B32)] Salu Scalar(MulHigh, U32);
+            SMulHiI32 "s_mul_hi_i32" Sop2(0x2d) [sdst(B32), ssrc0(B32), ssrc1(B32)] Salu Scalar(MulHigh, I32);
+            SLshl1AddU32 "s_lshl1_add_u32" Sop2(0x2e) [sdst(B32), ssrc0(B32), ssrc1(B32)] Salu ScalarShiftAdd(1), writes(SCC);
+            SLshl2AddU32 "s_lshl2_add_u32" Sop2(0x2f) [sdst(B32), ssrc0(B32), ssrc1(B32)] Salu ScalarShiftAdd(2), writes(SCC);
+            SLshl3AddU32 "s_lshl3_add_u32" Sop2(0x30) [sdst(B32), ssrc0(B32), ssrc1(B32)] Salu ScalarShiftAdd(3), writes(SCC);
+            SLshl4AddU32 "s_lshl4_add_u32" Sop2(0x31) [sdst(B32), ssrc0(B32), ssrc1(B32)] Salu ScalarShiftAdd(4), writes(SCC);
+            SPackLlB32B16 "s_pack_ll_b32_b16" Sop2(0x32) [sdst(B32), ssrc0(B32), ssrc1(B32)] Salu ScalarPack(Low, Low);
+            SPackLhB32B16 "s_pack_lh_b32_b16" Sop2(0x33) [sdst(B32), ssrc0(B32), ssrc1(B32)] Salu ScalarPack(Low, High);
+            SPackHhB32B16 "s_pack_hh_b32_b16" Sop2(0x34) [sdst(B32), ssrc0(B32), ssrc1(B32)] Salu ScalarPack(High, High);
+            // SOPC
+            SCmpEqI32 "s_cmp_eq_i32" Sopc(0x00) [ssrc0(B32), ssrc1(B32)] Salu ScalarCompare(Eq, I32), writes(SCC);
+            SCmpLgI32 "s_cmp_lg_i32" Sopc(0x01) [ssrc0(B32), ssrc1(B32)] Salu ScalarCompare(Ne, I32), writes(SCC);
+            SCmpGtI32 "s_cmp_gt_i32" Sopc(0x02) [ssrc0(B32), ssrc1(B32)] Salu ScalarCompare(Gt, I32), writes(SCC);
+            SCmpGeI32 "s_cmp_ge_i32" Sopc(0x03) [ssrc0(B32), ssrc1(B32)] Salu ScalarCompare(Ge, I32), writes(SCC);
+            SCmpLtI32 "s_cmp_lt_i32" Sopc(0x04) [ssrc0(B32), ssrc1(B32)] Salu ScalarCompare(Lt, I32), writes(SCC);
+            SCmpLeI32 "s_cmp_le_i32" Sopc(0x05) [ssrc0(B32), ssrc1(B32)] Salu ScalarCompare(Le, I32), writes(SCC);
+            SCmpEqU32 "s_cmp_eq_u32" Sopc(0x06) [ssrc0(B32), ssrc1(B32)] Salu ScalarCompare(Eq, U32), writes(SCC);
+            SCmpLgU32 "s_cmp_lg_u32" Sopc(0x07) [ssrc0(B32), ssrc1(B32)] Salu ScalarCompare(Ne, U32), writes(SCC);
+            SCmpGtU32 "s_cmp_gt_u32" Sopc(0x08) [ssrc0(B32), ssrc1(B32)] Salu ScalarCompare(Gt, U32), writes(SCC);
+            SCmpGeU32 "s_cmp_ge_u32" Sopc(0x09) [ssrc0(B32), ssrc1(B32)] Salu ScalarCompare(Ge, U32), writes(SCC);
+            SCmpLtU32 "s_cmp_lt_u32" Sopc(0x0a) [ssrc0(B32), ssrc1(B32)] Salu ScalarCompare(Lt, U32), writes(SCC);
+            SCmpLeU32 "s_cmp_le_u32" Sopc(0x0b) [ssrc0(B32), ssrc1(B32)] Salu ScalarCompare(Le, U32), writes(SCC);
+            SCmpEqU64 "s_cmp_eq_u64" Sopc(0x12) [ssrc0(B64), ssrc1(B64)] Salu ScalarCompare(Eq, U64), writes(SCC);
+            SCmpLgU64 "s_cmp_lg_u64" Sopc(0x13) [ssrc0(B64), ssrc1(B64)] Salu ScalarCompare(Ne, U64), writes(SCC);
+            SBitcmp0B32 "s_bitcmp0_b32" Sopc(0x0c) [ssrc0(B32), ssrc1(B32)] Salu ScalarBitCompare(0), writes(SCC);
+            SBitcmp1B32 "s_bitcmp1_b32" Sopc(0x0d) [ssrc0(B32), ssrc1(B32)] Salu ScalarBitCompare(1), writes(SCC);
+            // SOPK
+            SMovkI32 "s_movk_i32" Sopk(0x00) [sdst(B32)] Salu MoveImmediate;
+            SCmovkI32 "s_cmovk_i32" Sopk(0x01) [sdst_use(B32)] Salu MoveImmediateIf, reads(SCC);
+            SCmpkEqI32 "s_cmpk_eq_i32" Sopk(0x02) [suse(B32)] Salu CompareImmediate(Eq, I32), writes(SCC);
+            SCmpkLgI32 "s_cmpk_lg_i32" Sopk(0x03) [suse(B32)] Salu CompareImmediate(Ne, I32), writes(SCC);
+            SCmpkGtI32 "s_cmpk_gt_i32" Sopk(0x04) [suse(B32)] Salu CompareImmediate(Gt, I32), writes(SCC);
+            SCmpkGeI32 "s_cmpk_ge_i32" Sopk(0x05) [suse(B32)] Salu CompareImmediate(Ge, I32), writes(SCC);
+            SCmpkLtI32 "s_cmpk_lt_i32" Sopk(0x06) [suse(B32)] Salu CompareImmediate(Lt, I32), writes(SCC);
+            SCmpkLeI32 "s_cmpk_le_i32" Sopk(0x07) [suse(B32)] Salu CompareImmediate(Le, I32), writes(SCC);
+            SCmpkEqU32 "s_cmpk_eq_u32" Sopk(0x08) [suse(B32)] Salu CompareImmediate(Eq, U32), writes(SCC);
+            SCmpkLgU32 "s_cmpk_lg_u32" Sopk(0x09) [suse(B32)] Salu CompareImmediate(Ne, U32), writes(SCC);
+            SCmpkGtU32 "s_cmpk_gt_u32" Sopk(0x0a) [suse(B32)] Salu CompareImmediate(Gt, U32), writes(SCC);
+            SCmpkGeU32 "s_cmpk_ge_u32" Sopk(0x0b) [suse(B32)] Salu CompareImmediate(Ge, U32), writes(SCC);
+            SCmpkLtU32 "s_cmpk_lt_u32" Sopk(0x0c) [suse(B32)] Salu CompareImmediate(Lt, U32), writes(SCC);
+            SCmpkLeU32 "s_cmpk_le_u32" Sopk(0x0d) [suse(B32)] Salu CompareImmediate(Le, U32), writes(SCC);
+            SAddkI32 "s_addk_i32" Sopk(0x0e) [sdst_use(B32)] Salu AddImmediate, writes(SCC);
+            SMulkI32 "s_mulk_i32" Sopk(0x0f) [sdst_use(B32)] Salu MulImmediate;
+            SGetregB32 "s_getreg_b32" Sopk(0x11) [sdst(B32)] Salu GetHardwareRegister;
+            SSetregB32 "s_setreg_b32" Sopk(0x12) [suse(B32)] Salu SetHardwareRegister;
+            SSetregImm32B32 "s_setreg_imm32_b32" Sopk(0x14) [literal()] Salu SetHardwareRegister;
+            // SOPP
+            SNop "s_nop" Sopp(0x00) [] Nop Nop;
+            SEndpgm "s_endpgm" Sopp(0x01) [] Branch EndProgram;
+            SBranch "s_branch" Sopp(0x02) [] Branch Branch(Always);
+            SCbranchScc0 "s_cbranch_scc0" Sopp(0x04) [] Branch Branch(Scc0), reads(SCC);
+            SCbranchScc1 "s_cbranch_scc1" Sopp(0x05) [] Branch Branch(Scc1), reads(SCC);
+            SCbranchVccz "s_cbranch_vccz" Sopp(0x06) [] Branch Branch(VccZero), reads(VCC);
+            SCbranchVccnz "s_cbranch_vccnz" Sopp(0x07) [] Branch Branch(VccNotZero), reads(VCC);
+            SCbranchExecz "s_cbranch_execz" Sopp(0x08) [] Branch Branch(ExecZero), reads(EXEC);
+            SCbranchExecnz "s_cbranch_execnz" Sopp(0x09) [] Branch Branch(ExecNotZero), reads(EXEC);
+            SBarrier "s_barrier" Sopp(0x0a) [] Barrier Barrier;
+            SWaitcnt "s_waitcnt" Sopp(0x0c) [] Wait Wait;
+            SSleep "s_sleep" Sopp(0x0e) [] Nop Sleep;
+            SSetprio "s_setprio" Sopp(0x0f) [] Other SetPriority;
+            SSendmsg "s_sendmsg" Sopp(0x10) [] Other SendMessage, reads(M0);
+            STrap "s_trap" Sopp(0x12) [] Other Trap;
+            SIcacheInv "s_icache_inv" Sopp(0x13) [] Other InvalidateCode;
+            SSethalt "s_sethalt" Sopp(0x0d) [] Other SetHalt;
+            // SMEM
+            SLoadDword "s_load_dword" Smem(0x00) [smdst(B32), sbase(B64), soffset()] Smem ScalarLoad(1);
+            SLoadDwordx2 "s_load_dwordx2" Smem(0x01) [smdst(B64), sbase(B64), soffset()] Smem ScalarLoad(2);
+            SLoadDwordx4 "s_load_dwordx4" Smem(0x02) [smdst(B128), sbase(B64), soffset()] Smem ScalarLoad(4);
+            SLoadDwordx8 "s_load_dwordx8" Smem(0x03) [smdst(B256), sbase(B64), soffset()] Smem ScalarLoad(8);
+            SLoadDwordx16 "s_load_dwordx16" Smem(0x04) [smdst(B512), sbase(B64), soffset()] Smem ScalarLoad(16);
+            SBufferLoadDword "s_buffer_load_dword" Smem(0x08) [smdst(B32), sbase(B128), soffset()] Smem ScalarBufferLoad(1);
+            SBufferLoadDwordx2 "s_buffer_load_dwordx2" Smem(0x09) [smdst(B64), sbase(B128), soffset()] Smem ScalarBufferLoad(2);
+            SBufferLoadDwordx4 "s_buffer_load_dwordx4" Smem(0x0a) [smdst(B128), sbase(B128), soffset()] Smem ScalarBufferLoad(4);
+            SBufferLoadDwordx8 "s_buffer_load_dwordx8" Smem(0x0b) [smdst(B256), sbase(B128), soffset()] Smem ScalarBufferLoad(8);
+            SBufferLoadDwordx16 "s_buffer_load_dwordx16" Smem(0x0c) [smdst(B512), sbase(B128), soffset()] Smem ScalarBufferLoad(16);
+            SDcacheInv "s_dcache_inv" Smem(0x20) [] Smem ScalarCacheInvalidate;
+            SDcacheWb "s_dcache_wb" Smem(0x21) [] Smem ScalarCacheWriteBack;
+            SMemtime "s_memtime" Smem(0x24) [smdst(B64)] Smem ReadTime;
+            SMemrealtime "s_memrealtime" Smem(0x25) [smdst(B64)] Smem ReadRealTime;
+        }
+    };
+}

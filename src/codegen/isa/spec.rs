@@ -1,0 +1,326 @@
+//! The columns of the instruction table: formats, operand rules, units, counters, implicit registers.
+
+use super::meaning::{Element, Meaning};
+
+/// Encoding of an instruction, and how its assembler text is put together (CDNA3 ISA guide, "Microcode formats").
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Format {
+    /// Scalar, one source.
+    Sop1,
+    /// Scalar, two sources.
+    Sop2,
+    /// Scalar comparison.
+    Sopc,
+    /// Scalar with a 16-bit immediate.
+    Sopk,
+    /// Program control.
+    Sopp,
+    /// Scalar memory.
+    Smem,
+    /// Vector, one source; may take the VOP3 encoding.
+    Vop1,
+    /// Vector, one source, without VOP3 form.
+    Vop1Only,
+    /// Vector, two sources; may take the VOP3 encoding.
+    Vop2,
+    /// Vector, two sources, without VOP3 form.
+    Vop2Only,
+    /// Vector comparison; may take the VOP3 encoding.
+    Vopc,
+    /// Vector, up to three sources.
+    Vop3,
+    /// Vector, up to three sources and a scalar result.
+    Vop3b,
+    /// Packed: op_sel_hi is all ones unless told otherwise.
+    Vop3p,
+    /// Mixed width: VOP3P whose op_sel_hi is zero unless told otherwise, and whose neg_hi is an absolute value.
+    Vop3pMix,
+    /// Matrix.
+    Mai,
+    /// LDS.
+    Ds,
+    /// Buffer.
+    Mubuf,
+    /// Buffer load to LDS.
+    MubufLds,
+    /// Buffer atomic that returns the old value.
+    MubufRtn,
+    /// Buffer encoding without operands.
+    MubufBare,
+    /// Flat address.
+    Flat,
+    /// Global address.
+    Global,
+    /// Global atomic that returns the old value.
+    GlobalRtn,
+    /// Scratch address.
+    Scratch,
+}
+
+impl Format {
+    /// True for VOP1, VOP2 and VOPC rows that have a VOP3 form too (printed with the suffix `_e64`).
+    pub const fn has_e64(self) -> bool {
+        matches!(self, Format::Vop1 | Format::Vop2 | Format::Vopc)
+    }
+
+    /// True for every vector ALU format, matrix ones included.
+    pub const fn is_vop(self) -> bool {
+        use Format::*;
+        matches!(self, Vop1 | Vop1Only | Vop2 | Vop2Only | Vopc | Vop3 | Vop3b | Vop3p | Vop3pMix | Mai)
+    }
+
+    /// True for every MUBUF form.
+    pub const fn is_mubuf(self) -> bool {
+        matches!(self, Format::Mubuf | Format::MubufLds | Format::MubufRtn | Format::MubufBare)
+    }
+
+    /// True for flat, global and scratch forms.
+    pub const fn is_flat(self) -> bool {
+        matches!(self, Format::Flat | Format::Global | Format::GlobalRtn | Format::Scratch)
+    }
+}
+
+/// Bits of the encoding that hold an operand.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Field {
+    /// Result: SDST, VDST, SDATA; the SGPR pair of a VOPC comparison (VCC in the short form).
+    Dst,
+    /// Scalar result of VOP3b (VCC in VOP2).
+    Sdst,
+    /// SSRC0, SRC0.
+    Src0,
+    /// SSRC1, SRC1, VSRC1.
+    Src1,
+    /// SRC2 (VCC in VOP2).
+    Src2,
+    /// Vector address.
+    Addr,
+    /// First data of a memory instruction.
+    Data0,
+    /// Second data of a DS instruction.
+    Data1,
+    /// SBASE, SRSRC.
+    Base,
+    /// SOFFSET, SADDR.
+    Offset,
+    /// The 32-bit literal itself.
+    Literal,
+}
+
+/// Whether an operand is read, written or both.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Role {
+    /// Written.
+    Def,
+    /// Read.
+    Use,
+    /// Read and written (or written in part): source and result are tied.
+    DefUse,
+}
+
+/// What may stand in an operand.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub enum OperandClass {
+    /// SGPRs and VCC (results of scalar loads, addresses, descriptors).
+    Sgpr,
+    /// SGPRs, VCC, M0, EXEC (results of scalar instructions).
+    ScalarDst,
+    /// Scalar registers, inline constants, and a literal.
+    ScalarSource,
+    /// Scalar registers and inline constants.
+    ScalarInline,
+    /// An SGPR pair or VCC that holds one bit per lane.
+    Mask,
+    /// The same in a source that may be constant too.
+    MaskSource,
+    /// VGPRs.
+    Vgpr,
+    /// Accumulation VGPRs.
+    Agpr,
+    /// VGPRs or accumulation VGPRs (data of memory instructions, A and B of matrix instructions).
+    VgprOrAgpr,
+    /// VGPRs or accumulation VGPRs, the same file as the first operand, or an inline constant (C of matrix instructions).
+    MatrixC,
+    /// VGPRs, scalar registers, inline constants, and in the 32-bit encodings a literal.
+    VectorSource,
+    /// VGPRs, scalar registers, inline constants.
+    VectorInline,
+    /// Address of a buffer instruction: none, one VGPR, or two when both offset and index are there.
+    BufferAddress,
+    /// Address of a global instruction: a VGPR pair, or one VGPR beside a scalar base.
+    GlobalAddress,
+    /// Address of a scratch instruction: one VGPR or none.
+    ScratchAddress,
+    /// Scalar base of a global or scratch instruction, or none.
+    ScalarBase,
+    /// Scalar offset of a scalar load, or none.
+    ScalarOffset,
+    /// A 32-bit literal.
+    Literal,
+}
+
+/// Rule for one operand of a row.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct OperandSpec {
+    /// Read, written or both.
+    pub role: Role,
+    /// What may stand there.
+    pub class: OperandClass,
+    /// Where it is encoded.
+    pub field: Field,
+    /// Number of 32-bit registers. See [`Inst::width`](super::Inst::width) for addresses, which vary.
+    pub width: u8,
+    /// Kind of data; decides how an inline constant expands.
+    pub element: Element,
+}
+
+/// Unit that executes the instruction.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Unit {
+    /// Scalar ALU.
+    Salu,
+    /// Scalar memory.
+    Smem,
+    /// Vector ALU.
+    Valu,
+    /// Transcendental unit beside the vector ALU.
+    Trans,
+    /// Matrix unit, with the number of passes (four cycles each).
+    Mfma(u8),
+    /// LDS.
+    Lds,
+    /// Vector memory.
+    Vmem,
+    /// Vector memory through a flat address: LDS or memory.
+    Flat,
+    /// Control flow.
+    Branch,
+    /// Workgroup barrier.
+    Barrier,
+    /// Wait for counters.
+    Wait,
+    /// Idle cycles.
+    Nop,
+    /// Messages, priorities and the like.
+    Other,
+}
+
+/// Which wait counter an instruction increments.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Counter {
+    /// None: the result is there when the next instruction issues, hazards aside.
+    None,
+    /// vmcnt.
+    Vm,
+    /// lgkmcnt.
+    Lgkm,
+    /// Both (flat).
+    VmAndLgkm,
+}
+
+/// A set of registers that an instruction touches without naming them.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Implicit(u8);
+
+impl Implicit {
+    /// Empty.
+    pub const NONE: Implicit = Implicit(0);
+    /// Scalar condition code.
+    pub const SCC: Implicit = Implicit(1);
+    /// VCC.
+    pub const VCC: Implicit = Implicit(2);
+    /// EXEC.
+    pub const EXEC: Implicit = Implicit(4);
+    /// M0.
+    pub const M0: Implicit = Implicit(8);
+
+    /// Union.
+    pub const fn with(self, other: Implicit) -> Implicit {
+        Implicit(self.0 | other.0)
+    }
+
+    /// True if all of `other` is in the set.
+    pub const fn contains(self, other: Implicit) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+/// One row of the table.
+#[derive(Debug)]
+pub struct OpInfo {
+    /// Mnemonic without encoding suffix.
+    pub mnemonic: &'static str,
+    /// Encoding.
+    pub format: Format,
+    /// Opcode bits of the (short) encoding.
+    pub code: u16,
+    /// Operands in assembler order.
+    pub operands: &'static [OperandSpec],
+    /// Executing unit.
+    pub unit: Unit,
+    /// Wait counter.
+    pub counter: Counter,
+    /// Registers read without being operands.
+    pub reads: Implicit,
+    /// Registers written without being operands.
+    pub writes: Implicit,
+    /// What it does.
+    pub meaning: Meaning,
+}
+
+impl OpInfo {
+    /// Completes a row: what follows from the format need not be said on every line.
+    pub(super) const fn complete(mut self) -> OpInfo {
+        // MFMA ignores EXEC, and so do the instructions that name their lane (CDNA3 ISA guide, "EXEC mask").
+        let masked = match self.unit {
+            Unit::Valu | Unit::Trans => !matches!(self.meaning, Meaning::ReadLane | Meaning::WriteLane),
+            Unit::Lds | Unit::Vmem | Unit::Flat => !matches!(self.format, Format::MubufBare),
+            _ => false,
+        };
+        if masked {
+            self.reads = self.reads.with(Implicit::EXEC);
+        }
+        self.counter = match self.unit {
+            Unit::Smem | Unit::Lds => Counter::Lgkm,
+            Unit::Flat => Counter::VmAndLgkm,
+            // LLVM's SIInsertWaitcnts: buffer_inv counts nothing, buffer_wbl2 does.
+            Unit::Vmem if matches!(self.meaning, Meaning::CacheInvalidate) => Counter::None,
+            Unit::Vmem => Counter::Vm,
+            Unit::Other if matches!(self.meaning, Meaning::SendMessage) => Counter::Lgkm,
+            _ => Counter::None,
+        };
+        self
+    }
+
+    /// Index of the operand that is source and result at once, if the row has one.
+    pub fn tied(&self) -> Option<usize> {
+        self.operands.iter().position(|o| o.role == Role::DefUse)
+    }
+
+    /// True for instructions that read memory or LDS (atomics too).
+    pub const fn may_load(&self) -> bool {
+        use Meaning::*;
+        matches!(
+            self.meaning,
+            Load(_)
+                | LoadToLds(_)
+                | LoadTwo(..)
+                | ScalarLoad(_)
+                | ScalarBufferLoad(_)
+                | Atomic(..)
+                | AtomicReturn(..)
+        )
+    }
+
+    /// True for instructions that write memory or LDS (atomics too).
+    pub const fn may_store(&self) -> bool {
+        use Meaning::*;
+        matches!(self.meaning, Store(_) | StoreTwo(..) | LoadToLds(_) | Atomic(..) | AtomicReturn(..))
+    }
+
+    /// True for instructions after which control does not simply go on.
+    pub const fn is_terminator(&self) -> bool {
+        use Meaning::*;
+        matches!(self.meaning, Branch(_) | EndProgram | SetPc | SwapPc)
+    }
+}

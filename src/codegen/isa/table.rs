@@ -1,0 +1,63 @@
+//! The instruction table put together: [`Opcode`] and its [`OpInfo`] rows, from the files in `rows/`.
+
+use super::meaning::BranchCondition::*;
+use super::meaning::Calc::*;
+use super::meaning::Condition::*;
+use super::meaning::Element::*;
+use super::meaning::Half::*;
+use super::meaning::Memory::*;
+use super::meaning::Permutation::*;
+use super::meaning::{Meaning, shape};
+use super::rows::kinds::*;
+use super::spec::{Counter, Format, Implicit, OpInfo, Unit};
+
+macro_rules! define_table {
+    ([] $(
+        $name:ident $mnemonic:literal $format:ident($code:literal) [$($operand:expr),*]
+        $unit:ident $(($passes:literal))? $meaning:ident $(($($argument:expr),*))?
+        $(, reads($($read:ident),*))? $(, writes($($write:ident),*))?;
+    )*) => {
+        /// Every instruction. Which one is called what is said in the documentation of the rows: the mnemonic with its
+        /// parts capitalised and joined, an underscore staying between two digits.
+        #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        #[repr(u16)]
+        pub enum Opcode {
+            $(#[doc = concat!("`", $mnemonic, "`")] $name,)*
+        }
+
+        impl Opcode {
+            /// Every opcode in the order of the table.
+            pub const ALL: &'static [Opcode] = &[$(Opcode::$name),*];
+        }
+
+        static TABLE: [OpInfo; Opcode::ALL.len()] = [$(
+            OpInfo {
+                mnemonic: $mnemonic,
+                format: Format::$format,
+                code: $code,
+                operands: &[$($operand),*],
+                unit: Unit::$unit $(($passes))?,
+                counter: Counter::None,
+                reads: Implicit::NONE $($(.with(Implicit::$read))*)?,
+                writes: Implicit::NONE $($(.with(Implicit::$write))*)?,
+                meaning: Meaning::$meaning $(($($argument),*))?,
+            }
+            .complete(),
+        )*];
+    };
+}
+
+scalar_rows! { [vector_rows compare_rows vector3_rows memory_rows define_table] }
+
+impl Opcode {
+    /// The row of the table.
+    #[inline]
+    pub fn info(self) -> &'static OpInfo {
+        &TABLE[self as usize]
+    }
+
+    /// Mnemonic without encoding suffix.
+    pub fn mnemonic(self) -> &'static str {
+        self.info().mnemonic
+    }
+}
