@@ -165,8 +165,14 @@ impl Modifiers {
         }
     }
 
-    /// VOP: the same without the wish for the long encoding.
-    pub(super) const fn without_e64(self) -> Modifiers {
-        self.put(E64, 0)
+    /// The bits of both.
+    #[must_use]
+    pub const fn union(self, other: Modifiers) -> Modifiers {
+        Modifiers(self.0 | other.0)
+    }
+
+    /// True if every bit that is set here is set in `all` too.
+    pub const fn within(self, all: Modifiers) -> bool {
+        self.0 & !all.0 == 0
     }
 }

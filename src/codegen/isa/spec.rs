@@ -1,6 +1,9 @@
 //! The columns of the instruction table: formats, operand rules, units, counters, implicit registers.
 
+use super::allowed::allowed;
 use super::meaning::{Element, Meaning};
+use super::modifiers::Modifiers;
+use super::operand::Operand;
 
 /// Encoding of an instruction, and how its assembler text is put together (CDNA3 ISA guide, "Microcode formats").
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
@@ -159,6 +162,68 @@ pub enum OperandClass {
     Literal,
 }
 
+/// A set of kinds of operands.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) struct Kinds(u8);
+
+impl Kinds {
+    const NONE: u8 = 1;
+    const SCALAR: u8 = 2;
+    const INLINE: u8 = 4;
+    const LITERAL: u8 = 8;
+    const VGPR: u8 = 16;
+    const AGPR: u8 = 32;
+
+    /// The kind of a physical operand as a set; empty for a virtual register and for numbers that mean nothing.
+    #[inline]
+    pub const fn of(operand: Operand) -> Kinds {
+        match operand.number() {
+            Some(255) => Kinds(Self::LITERAL),
+            Some(0..=124 | 126 | 127) => Kinds(Self::SCALAR),
+            Some(128..=208 | 235..=248 | 251..=253) => Kinds(Self::INLINE),
+            Some(256..512) => Kinds(Self::VGPR),
+            Some(512..) => Kinds(Self::AGPR),
+            None if operand.is_none() => Kinds(Self::NONE),
+            _ => Kinds(0),
+        }
+    }
+
+    /// True if this (not empty) set is inside `other`.
+    #[inline]
+    pub const fn inside(self, other: Kinds) -> bool {
+        self.0 != 0 && self.0 & other.0 == self.0
+    }
+}
+
+impl OperandClass {
+    /// Kinds of operands that may stand there.
+    #[inline]
+    pub(super) const fn kinds(self) -> Kinds {
+        use OperandClass::*;
+        Kinds(match self {
+            Sgpr | ScalarDst | Mask => Kinds::SCALAR,
+            ScalarSource => Kinds::SCALAR | Kinds::INLINE | Kinds::LITERAL,
+            ScalarInline | MaskSource => Kinds::SCALAR | Kinds::INLINE,
+            Vgpr => Kinds::VGPR,
+            Agpr => Kinds::AGPR,
+            VgprOrAgpr => Kinds::VGPR | Kinds::AGPR,
+            MatrixC => Kinds::VGPR | Kinds::AGPR | Kinds::INLINE,
+            VectorSource => Kinds::VGPR | Kinds::SCALAR | Kinds::INLINE | Kinds::LITERAL,
+            VectorInline => Kinds::VGPR | Kinds::SCALAR | Kinds::INLINE,
+            BufferAddress | ScratchAddress => Kinds::NONE | Kinds::VGPR,
+            GlobalAddress => Kinds::VGPR,
+            ScalarBase | ScalarOffset => Kinds::NONE | Kinds::SCALAR,
+            Literal => Kinds::LITERAL,
+        })
+    }
+
+    /// True if it takes VGPRs or AGPRs.
+    #[inline]
+    pub(super) const fn is_vector(self) -> bool {
+        self.kinds().0 & (Kinds::VGPR | Kinds::AGPR) != 0
+    }
+}
+
 /// Rule for one operand of a row.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct OperandSpec {
@@ -264,6 +329,8 @@ pub struct OpInfo {
     pub reads: Implicit,
     /// Registers written without being operands.
     pub writes: Implicit,
+    /// Every modifier bit that an instruction of the row may have.
+    pub modifiers: Modifiers,
     /// What it does.
     pub meaning: Meaning,
 }
@@ -280,6 +347,7 @@ impl OpInfo {
         if masked {
             self.reads = self.reads.with(Implicit::EXEC);
         }
+        self.modifiers = allowed(&self);
         self.counter = match self.unit {
             Unit::Smem | Unit::Lds => Counter::Lgkm,
             Unit::Flat => Counter::VmAndLgkm,

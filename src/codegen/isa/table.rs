@@ -8,6 +8,7 @@ use super::meaning::Half::*;
 use super::meaning::Memory::*;
 use super::meaning::Permutation::*;
 use super::meaning::{Meaning, shape};
+use super::modifiers::Modifiers;
 use super::rows::kinds::*;
 use super::spec::{Counter, Format, Implicit, OpInfo, Unit};
 
@@ -40,6 +41,7 @@ macro_rules! define_table {
                 counter: Counter::None,
                 reads: Implicit::NONE $($(.with(Implicit::$read))*)?,
                 writes: Implicit::NONE $($(.with(Implicit::$write))*)?,
+                modifiers: Modifiers::new(),
                 meaning: Meaning::$meaning $(($($argument),*))?,
             }
             .complete(),

@@ -1,0 +1,122 @@
+//! Which modifiers a row allows, derived from its other columns.
+//!
+//! The rules are those of LLVM's assembler for gfx942: float sources can be negated, float results scaled, and so on.
+
+use super::meaning::{Calc, Element, Meaning};
+use super::modifiers::Modifiers;
+use super::spec::{Field, Format, OpInfo, OperandClass};
+
+const fn is_float(element: Element) -> bool {
+    matches!(element, Element::F16 | Element::F32 | Element::F64 | Element::F16x2)
+}
+
+/// Number of sources and which of them are floats; whether any operand is a float.
+struct Sources {
+    mask: u32,
+    floats: u32,
+    any_float: bool,
+    has_sdst: bool,
+}
+
+const fn sources(info: &OpInfo) -> Sources {
+    let mut found = Sources { mask: 0, floats: 0, any_float: false, has_sdst: false };
+    let mut i = 0;
+    while i < info.operands.len() {
+        let spec = &info.operands[i];
+        let float = is_float(spec.element);
+        let bit = match spec.field {
+            Field::Src0 => 1,
+            Field::Src1 => 2,
+            Field::Src2 => 4,
+            _ => 0,
+        };
+        found.any_float |= float;
+        found.has_sdst |= matches!(spec.field, Field::Sdst);
+        if !matches!(spec.class, OperandClass::MaskSource) {
+            found.mask |= bit;
+            if float {
+                found.floats |= bit;
+            }
+        }
+        i += 1;
+    }
+    found
+}
+
+/// Integer instructions that can saturate.
+const fn integer_clamp(meaning: Meaning) -> bool {
+    use Meaning::*;
+    match meaning {
+        Vector(Calc::Add | Calc::Sub | Calc::SubRev, Element::U16 | Element::U32) => true,
+        Vector(Calc::Mul | Calc::MulAdd, Element::I24 | Element::U24) => true,
+        Vector(Calc::SumAbsDiff, _) | CarryOut(_) | CarryInOut(_) | MulAddWide(_) => true,
+        _ => false,
+    }
+}
+
+const fn vop3(info: &OpInfo) -> Modifiers {
+    let sources = sources(info);
+    let mut all = Modifiers::new();
+    if info.format.has_e64() {
+        all = all.e64();
+    }
+    if matches!(info.meaning, Meaning::SelectLane) {
+        return all.neg(0b11).abs(0b11);
+    }
+    all = all.neg(sources.floats);
+    // The long form with a scalar result has its number where the absolute values would be.
+    if !sources.has_sdst {
+        all = all.abs(sources.floats);
+    }
+    if matches!(info.meaning, Meaning::CompareClass(_)) {
+        return all;
+    }
+    if sources.any_float || integer_clamp(info.meaning) {
+        all = all.clamp();
+    }
+    if sources.any_float && !matches!(info.format, Format::Vopc) && !matches!(info.meaning, Meaning::Pack(_))
+    {
+        all = all.omod(super::Omod::Div2);
+    }
+    match info.meaning {
+        Meaning::Vector(Calc::Fma, Element::F16) => all.op_sel(0b1111),
+        Meaning::Pack(_) => all.op_sel(0b1011),
+        _ => all,
+    }
+}
+
+const fn packed(info: &OpInfo) -> Modifiers {
+    let mask = sources(info).mask;
+    let negatable = Modifiers::new().clamp().neg_lo(mask).neg_hi(mask);
+    match info.meaning {
+        Meaning::Vector(Calc::Mov, _) => Modifiers::new(),
+        Meaning::Dot(_) => negatable,
+        _ => negatable.op_sel(mask).op_sel_hi_flip(mask),
+    }
+}
+
+/// Every modifier bit that may be set on an instruction of this row.
+pub(super) const fn allowed(info: &OpInfo) -> Modifiers {
+    let none = Modifiers::new();
+    let cache = none.sc1().nt();
+    match info.format {
+        Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3 | Format::Vop3b => vop3(info),
+        Format::Vop3p | Format::Vop3pMix => packed(info),
+        Format::Mai => none.cbsz(0b111).abid(0b1111).blgp(0b111),
+        Format::Smem if !info.operands.is_empty() => match info.meaning {
+            Meaning::ScalarLoad(_) | Meaning::ScalarBufferLoad(_) => none.sc0(),
+            _ => none,
+        },
+        Format::Mubuf if matches!(info.meaning, Meaning::Atomic(..)) => cache.offen().idxen(),
+        Format::Mubuf | Format::MubufLds => cache.sc0().offen().idxen(),
+        // Atomics that return have sc0 always: it is what makes them so.
+        Format::MubufRtn => cache.offen().idxen(),
+        Format::MubufBare | Format::Flat | Format::Scratch => cache.sc0(),
+        Format::Global if !matches!(info.meaning, Meaning::Atomic(..)) => cache.sc0(),
+        Format::Global | Format::GlobalRtn => cache,
+        Format::Sopk if matches!(info.operands, [only] if matches!(only.class, OperandClass::Literal)) => {
+            none.hwreg(0xffff)
+        }
+        _ => none,
+    }
+}

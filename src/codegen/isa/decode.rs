@@ -1,0 +1,304 @@
+//! From bytes to instructions.
+
+use std::sync::LazyLock;
+
+use super::encode::{default_op_sel_hi, fits_short};
+use super::layout::{BitRange, Encoding, SIMM16, long_opcode, memory, segment, vop};
+use super::spec::{Field, Format, Kinds, OperandClass, OperandSpec};
+use super::{Inst, Modifiers, Omod, Opcode, Operand};
+
+/// Why words are no instruction of the table.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum DecodeError {
+    /// The words end inside an instruction.
+    #[error("the code ends inside an instruction")]
+    Truncated,
+    /// No row has this opcode.
+    #[error("{word:#010x} is no known instruction")]
+    Unknown {
+        /// First word.
+        word: u32,
+    },
+    /// The row is known, an operand is not one that it takes (SDWA and DPP are of this kind).
+    #[error("`{}`: operand {index} is none that the instruction takes", .op.mnemonic())]
+    Operand {
+        /// Instruction.
+        op: Opcode,
+        /// Operand.
+        index: usize,
+    },
+    /// The row is known, but not with such modifiers.
+    #[error("`{}` does not have these modifiers", .op.mnemonic())]
+    Modifiers {
+        /// Instruction.
+        op: Opcode,
+    },
+}
+
+/// Decodes the first instruction of `words`; also returns how many words it takes.
+pub fn decode(words: &[u32]) -> Result<(Inst, usize), DecodeError> {
+    let first = *words.first().ok_or(DecodeError::Truncated)?;
+    let encoding = family(first).ok_or(DecodeError::Unknown { word: first })?;
+    let long = encoding.layout().bytes == 8;
+    let second = if long { *words.get(1).ok_or(DecodeError::Truncated)? } else { 0 };
+    let word = u64::from(second) << 32 | u64::from(first);
+    let op = TABLES.find(encoding, word).ok_or(DecodeError::Unknown { word: first })?;
+    let mut reader = Reader { inst: Inst::new(op, &[]), encoding: refine(encoding, op), word };
+    reader.rest();
+    reader.operands()?;
+
+    let mut inst = reader.inst;
+    let info = op.info();
+    let mut length = if long { 2 } else { 1 };
+    if inst.operands.contains(&Operand::LITERAL) {
+        if long {
+            let index = inst.operands.iter().position(|&operand| operand == Operand::LITERAL);
+            return Err(DecodeError::Operand { op, index: index.unwrap_or(0) });
+        }
+        inst.imm = *words.get(1).ok_or(DecodeError::Truncated)?;
+        length = 2;
+    }
+    if long && info.format.has_e64() && fits_short(&inst, info) {
+        inst.modifiers = inst.modifiers.e64();
+    }
+    if !inst.modifiers.within(info.modifiers) {
+        return Err(DecodeError::Modifiers { op });
+    }
+    Ok((inst, length))
+}
+
+/// The encoding that the leading bits of the first word announce (VOP3b as VOP3a, MAI as VOP3P).
+fn family(first: u32) -> Option<Encoding> {
+    if first >> 31 == 0 {
+        return Some(match first >> 25 {
+            0x3e => Encoding::Vopc,
+            0x3f => Encoding::Vop1,
+            _ => Encoding::Vop2,
+        });
+    }
+    match first >> 26 {
+        0x30 => Some(Encoding::Smem),
+        0x34 if first >> 23 == 0x1a7 => Some(Encoding::Vop3p),
+        0x34 => Some(Encoding::Vop3a),
+        0x36 => Some(Encoding::Ds),
+        0x37 => Some(Encoding::Flat),
+        0x38 => Some(Encoding::Mubuf),
+        0x20..=0x2f => Some(match first >> 23 {
+            0x17d => Encoding::Sop1,
+            0x17e => Encoding::Sopc,
+            0x17f => Encoding::Sopp,
+            0x160..=0x17c => Encoding::Sopk,
+            _ => Encoding::Sop2,
+        }),
+        _ => None,
+    }
+}
+
+/// The encoding with the row's help.
+fn refine(encoding: Encoding, op: Opcode) -> Encoding {
+    let info = op.info();
+    match encoding {
+        Encoding::Vop3a if info.operands.iter().any(|spec| spec.field == Field::Sdst) => Encoding::Vop3b,
+        Encoding::Vop3p if info.format == Format::Mai => Encoding::Mai,
+        other => other,
+    }
+}
+
+/// Bit of an index that says "buffer load to LDS".
+const TO_LDS: usize = 1 << 7;
+/// Bit of an index that says "atomic that returns".
+const RETURNS: usize = 1 << 9;
+
+/// From opcode bits to opcode, one table per leading-bits family.
+struct Tables(Vec<Vec<Option<Opcode>>>);
+
+static TABLES: LazyLock<Tables> = LazyLock::new(|| {
+    let mut tables = Tables(vec![vec![None; 1 << 10]; 16]);
+    for &op in Opcode::ALL {
+        let info = op.info();
+        let encoding = match Encoding::of(info.format) {
+            Encoding::Vop3b => Encoding::Vop3a,
+            Encoding::Mai => Encoding::Vop3p,
+            other => other,
+        };
+        let index = usize::from(info.code) | variant(info.format);
+        tables.0[encoding as usize][index] = Some(op);
+        if info.format.has_e64() {
+            let code = long_opcode(info.format, info.code);
+            tables.0[Encoding::Vop3a as usize][usize::from(code)] = Some(op);
+        }
+    }
+    tables
+});
+
+/// Index bits of formats that share opcode bits.
+fn variant(format: Format) -> usize {
+    let segment = (segment(format) as usize) << 7;
+    match format {
+        Format::MubufLds => TO_LDS,
+        Format::MubufRtn => RETURNS,
+        Format::GlobalRtn => segment | RETURNS,
+        Format::Flat | Format::Global | Format::Scratch => segment,
+        _ => 0,
+    }
+}
+
+impl Tables {
+    fn find(&self, encoding: Encoding, word: u64) -> Option<Opcode> {
+        let table = &self.0[encoding as usize];
+        let code = encoding.layout().opcode.read(word) as usize;
+        let (index, returns) = match encoding {
+            Encoding::Mubuf => {
+                let lds = memory::MUBUF_LDS.read(word) as usize * TO_LDS;
+                (code | lds, memory::MUBUF_SC0.read(word) != 0)
+            }
+            Encoding::Flat => {
+                (code | (memory::SEGMENT.read(word) as usize) << 7, memory::FLAT_SC0.read(word) != 0)
+            }
+            _ => return table.get(code).copied().flatten(),
+        };
+        let returning = if returns { table.get(index | RETURNS).copied().flatten() } else { None };
+        returning.or_else(|| table.get(index).copied().flatten())
+    }
+}
+
+struct Reader {
+    inst: Inst,
+    encoding: Encoding,
+    word: u64,
+}
+
+impl Reader {
+    /// Immediate and modifiers.
+    fn rest(&mut self) {
+        let word = self.word;
+        let info = self.inst.op.info();
+        let read = |range: BitRange| range.read(word);
+        let set = |range: BitRange, yes: Modifiers| match range.read(word) {
+            0 => Modifiers::new(),
+            _ => yes,
+        };
+        let none = Modifiers::new();
+        let mut imm = 0;
+        let modifiers = match self.encoding {
+            Encoding::Sopk if self.inst.op == Opcode::SSetregImm32B32 => none.hwreg(read(SIMM16)),
+            Encoding::Sopk | Encoding::Sopp => {
+                imm = read(SIMM16);
+                none
+            }
+            Encoding::Vop3a | Encoding::Vop3b => {
+                let omod = [Omod::None, Omod::Mul2, Omod::Mul4, Omod::Div2][read(vop::OMOD) as usize & 3];
+                let all = none.neg(read(vop::NEG)).omod(omod).union(set(vop::CLAMP, none.clamp()));
+                match self.encoding {
+                    Encoding::Vop3a => all.abs(read(vop::ABS)).op_sel(read(vop::OP_SEL)),
+                    _ => all,
+                }
+            }
+            // op_sel_hi of the accumulation register moves says nothing.
+            Encoding::Vop3p if info.modifiers.is_empty() => none,
+            Encoding::Vop3p => {
+                let op_sel_hi = read(vop::OP_SEL_HI_2) << 2 | read(vop::OP_SEL_HI_01);
+                let meaningful = info.modifiers.get_op_sel_hi_flip();
+                none.neg_lo(read(vop::NEG))
+                    .neg_hi(read(vop::ABS))
+                    .op_sel(read(vop::PACKED_OP_SEL))
+                    .op_sel_hi_flip((op_sel_hi ^ default_op_sel_hi(info.format)) & meaningful)
+                    .union(set(vop::CLAMP, none.clamp()))
+            }
+            Encoding::Mai => none.cbsz(read(vop::CBSZ)).abid(read(vop::ABID)).blgp(read(vop::BLGP)),
+            Encoding::Smem => {
+                if memory::SMEM_IMM.read(word) != 0 && !info.operands.is_empty() {
+                    imm = memory::SMEM_OFFSET.read_signed(word);
+                }
+                set(memory::SMEM_GLC, none.sc0())
+            }
+            Encoding::Ds => {
+                imm = read(memory::DS_OFFSET);
+                none
+            }
+            Encoding::Mubuf => {
+                imm = read(memory::MUBUF_OFFSET);
+                let sc0 = if info.format == Format::MubufRtn { none } else { none.sc0() };
+                set(memory::MUBUF_SC0, sc0)
+                    .union(set(memory::MUBUF_SC1, none.sc1()))
+                    .union(set(memory::MUBUF_NT, none.nt()))
+                    .union(set(memory::MUBUF_OFFEN, none.offen()))
+                    .union(set(memory::MUBUF_IDXEN, none.idxen()))
+            }
+            Encoding::Flat => {
+                imm = match info.format {
+                    Format::Flat => read(memory::FLAT_OFFSET),
+                    _ => memory::GLOBAL_OFFSET.read_signed(word),
+                };
+                let sc0 = if info.format == Format::GlobalRtn { none } else { none.sc0() };
+                set(memory::FLAT_SC0, sc0)
+                    .union(set(memory::FLAT_SC1, none.sc1()))
+                    .union(set(memory::FLAT_NT, none.nt()))
+            }
+            _ => none,
+        };
+        self.inst.imm = imm;
+        self.inst.modifiers = modifiers;
+    }
+
+    fn operands(&mut self) -> Result<(), DecodeError> {
+        let op = self.inst.op;
+        for (index, spec) in op.info().operands.iter().enumerate() {
+            let operand = self.operand(spec);
+            if !Kinds::of(operand).inside(spec.class.kinds()) {
+                return Err(DecodeError::Operand { op, index });
+            }
+            self.inst.operands[index] = operand;
+        }
+        Ok(())
+    }
+
+    fn operand(&self, spec: &OperandSpec) -> Operand {
+        let range = self.encoding.layout().field(spec.field);
+        let modifiers = self.inst.modifiers;
+        match spec.class {
+            OperandClass::Literal => return Operand::LITERAL,
+            OperandClass::Mask | OperandClass::MaskSource if range.is_absent() => return Operand::VCC,
+            OperandClass::BufferAddress if !modifiers.has_offen() && !modifiers.has_idxen() => {
+                return Operand::NONE;
+            }
+            OperandClass::ScratchAddress if memory::SCRATCH_VADDR.read(self.word) == 0 => {
+                return Operand::NONE;
+            }
+            OperandClass::ScalarBase if range.read(self.word) == memory::NO_BASE => return Operand::NONE,
+            OperandClass::ScalarOffset => return self.scalar_offset(),
+            _ => {}
+        }
+        let number = range.read(self.word);
+        let in_sources = if range.width == 8 && spec.class.is_vector() { number + 256 } else { number };
+        let to_acc = self.is_acc(spec) && (256..512).contains(&in_sources);
+        Operand::physical(if to_acc { in_sources + 256 } else { in_sources })
+    }
+
+    /// A scalar load has its register beside the offset or in place of it.
+    fn scalar_offset(&self) -> Operand {
+        let beside = memory::SMEM_SGPR_ENABLE.read(self.word) != 0;
+        let number = match (beside, memory::SMEM_IMM.read(self.word) != 0) {
+            (true, _) => self.encoding.layout().field(Field::Offset).read(self.word),
+            (false, true) => return Operand::NONE,
+            (false, false) => memory::SMEM_OFFSET.read(self.word) & 0x7f,
+        };
+        Operand::physical(number)
+    }
+
+    /// True if a vector register operand is in the accumulation file.
+    fn is_acc(&self, spec: &OperandSpec) -> bool {
+        let range = match (spec.class, self.encoding, spec.field) {
+            (OperandClass::Agpr, ..) => return true,
+            (OperandClass::MatrixC, ..) | (OperandClass::VgprOrAgpr, Encoding::Mai, Field::Dst) => {
+                vop::ACC_CD
+            }
+            (OperandClass::VgprOrAgpr, Encoding::Mai, Field::Src0) => vop::ACC_A,
+            (OperandClass::VgprOrAgpr, Encoding::Mai, _) => vop::ACC_B,
+            (OperandClass::VgprOrAgpr, Encoding::Ds, _) => memory::DS_ACC,
+            (OperandClass::VgprOrAgpr, ..) => memory::ACC,
+            _ => return false,
+        };
+        range.read(self.word) != 0
+    }
+}

@@ -1,0 +1,324 @@
+//! From instructions to bytes.
+
+use super::layout::{BitRange, Encoding, SIMM16, long_opcode, memory, segment, vop};
+use super::spec::{Field, Format, Kinds, OpInfo, OperandClass, OperandSpec};
+use super::{Inst, Modifiers, Opcode, Operand};
+
+/// Why an instruction has no encoding.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum EncodeError {
+    /// A virtual register is left.
+    #[error("`{}`: operand {index} is a virtual register", .op.mnemonic())]
+    Virtual {
+        /// Instruction.
+        op: Opcode,
+        /// Operand.
+        index: usize,
+    },
+    /// An operand is not of the class that the row wants, or has no number in the field.
+    #[error("`{}`: operand {index} cannot be {operand:?}", .op.mnemonic())]
+    Operand {
+        /// Instruction.
+        op: Opcode,
+        /// Operand.
+        index: usize,
+        /// What stands there.
+        operand: Operand,
+    },
+    /// A literal in an encoding without room for one.
+    #[error("`{}`: no literal in the 64-bit encoding", .op.mnemonic())]
+    Literal {
+        /// Instruction.
+        op: Opcode,
+    },
+    /// Offset or simm16 out of range.
+    #[error("`{}`: immediate {imm:#x} is out of range", .op.mnemonic())]
+    Immediate {
+        /// Instruction.
+        op: Opcode,
+        /// The value.
+        imm: u32,
+    },
+    /// Modifiers that the row does not have.
+    #[error("`{}` does not have these modifiers", .op.mnemonic())]
+    Modifiers {
+        /// Instruction.
+        op: Opcode,
+    },
+}
+
+/// The encoding that an instruction takes: the 32-bit one where the row has one that can express it, as llvm-mc does.
+#[inline]
+pub(super) fn encoding(inst: &Inst, info: &OpInfo) -> Encoding {
+    let short = Encoding::of(info.format);
+    if !info.format.has_e64() || fits_short(inst, info) {
+        short
+    } else if info.operands.iter().any(|spec| spec.field == Field::Sdst) {
+        Encoding::Vop3b
+    } else {
+        Encoding::Vop3a
+    }
+}
+
+/// True if the 32-bit encoding can express an instruction of VOP1, VOP2 or VOPC.
+#[inline]
+pub(super) fn fits_short(inst: &Inst, info: &OpInfo) -> bool {
+    inst.modifiers.is_empty()
+        && info.operands.iter().zip(inst.operands).all(|(spec, operand)| match spec.class {
+            OperandClass::Mask | OperandClass::MaskSource => operand == Operand::VCC,
+            _ => spec.field != Field::Src1 || operand.as_vgpr().is_some(),
+        })
+}
+
+/// Size of the encoding.
+pub fn size_in_bytes(inst: &Inst) -> u32 {
+    let info = inst.op.info();
+    let literal = if inst.operands.contains(&Operand::LITERAL) { 4 } else { 0 };
+    encoding(inst, info).layout().bytes + literal
+}
+
+/// Appends the encoding of one instruction.
+pub fn encode(inst: &Inst, out: &mut Vec<u32>) -> Result<(), EncodeError> {
+    let info = inst.op.info();
+    if !inst.modifiers.within(info.modifiers) {
+        return Err(EncodeError::Modifiers { op: inst.op });
+    }
+    let encoding = encoding(inst, info);
+    let layout = encoding.layout();
+    let mut writer = Writer { inst, word: layout.fixed };
+    let code = if matches!(encoding, Encoding::Vop3a | Encoding::Vop3b) {
+        long_opcode(info.format, info.code)
+    } else {
+        info.code
+    };
+    writer.put(layout.opcode, code.into())?;
+    let mut literal = false;
+    for (index, spec) in info.operands.iter().enumerate() {
+        literal |= inst.operands[index] == Operand::LITERAL;
+        writer.operand(index, spec, layout.field(spec.field))?;
+    }
+    writer.rest(encoding, info.format)?;
+
+    out.push(writer.word as u32);
+    if layout.bytes == 8 {
+        if literal {
+            return Err(EncodeError::Literal { op: inst.op });
+        }
+        out.push((writer.word >> 32) as u32);
+    } else if literal {
+        out.push(inst.imm);
+    }
+    Ok(())
+}
+
+struct Writer<'a> {
+    inst: &'a Inst,
+    word: u64,
+}
+
+impl Writer<'_> {
+    /// Puts a number that is part of the instruction's immediate or modifiers.
+    #[inline]
+    fn put(&mut self, range: BitRange, value: u32) -> Result<(), EncodeError> {
+        let placed =
+            range.place(value).ok_or(EncodeError::Immediate { op: self.inst.op, imm: self.inst.imm })?;
+        self.word |= placed;
+        Ok(())
+    }
+
+    #[inline]
+    fn flag(&mut self, range: BitRange, value: bool) {
+        self.word |= u64::from(value) << range.low;
+    }
+
+    #[inline]
+    fn operand(&mut self, index: usize, spec: &OperandSpec, range: BitRange) -> Result<(), EncodeError> {
+        let (op, operand) = (self.inst.op, self.inst.operands[index]);
+        if !Kinds::of(operand).inside(spec.class.kinds()) {
+            return Err(match operand.is_virtual() {
+                true => EncodeError::Virtual { op, index },
+                false => EncodeError::Operand { op, index, operand },
+            });
+        }
+        // What is absent or implied has no bits; the formats say below what stands for an absent operand.
+        let Some(number) = operand.number().filter(|_| !range.is_absent()) else { return Ok(()) };
+        let in_sources = if number >= Operand::FIRST_AGPR { number - 256 } else { number };
+        let value = if range.width == 8 && spec.class.is_vector() { in_sources & 0xff } else { in_sources };
+        self.word |= range.place(value).ok_or(EncodeError::Operand { op, index, operand })?;
+        Ok(())
+    }
+
+    /// Everything beside opcode and operands.
+    #[inline]
+    fn rest(&mut self, encoding: Encoding, format: Format) -> Result<(), EncodeError> {
+        match encoding {
+            Encoding::Sopk | Encoding::Sopp => self.simm16(),
+            Encoding::Vop3a | Encoding::Vop3b => self.vop3(encoding),
+            Encoding::Vop3p => self.vop3p(format),
+            Encoding::Mai => self.mai(),
+            Encoding::Smem => self.smem(),
+            Encoding::Ds => self.ds(),
+            Encoding::Mubuf => self.mubuf(format),
+            Encoding::Flat => self.flat(format),
+            _ => Ok(()),
+        }
+    }
+
+    fn simm16(&mut self) -> Result<(), EncodeError> {
+        let imm = match self.inst.op {
+            Opcode::SSetregImm32B32 => self.inst.modifiers.get_hwreg(),
+            _ => self.inst.imm,
+        };
+        // Both readings of 16 bits are welcome: as a positive number and sign-extended.
+        let signed = imm as i32;
+        self.put(SIMM16, if (-0x8000..0).contains(&signed) { imm & 0xffff } else { imm })
+    }
+
+    fn vop3(&mut self, encoding: Encoding) -> Result<(), EncodeError> {
+        let modifiers = self.inst.modifiers;
+        if encoding == Encoding::Vop3a {
+            self.put(vop::ABS, modifiers.get_abs())?;
+            self.put(vop::OP_SEL, modifiers.get_op_sel())?;
+        }
+        self.flag(vop::CLAMP, modifiers.has_clamp());
+        self.put(vop::OMOD, modifiers.get_omod() as u32)?;
+        self.put(vop::NEG, modifiers.get_neg())
+    }
+
+    fn vop3p(&mut self, format: Format) -> Result<(), EncodeError> {
+        let modifiers = self.inst.modifiers;
+        let op_sel_hi = modifiers.get_op_sel_hi_flip() ^ default_op_sel_hi(format);
+        self.put(vop::ABS, modifiers.get_neg_hi())?;
+        self.put(vop::PACKED_OP_SEL, modifiers.get_op_sel())?;
+        self.flag(vop::CLAMP, modifiers.has_clamp());
+        self.put(vop::OP_SEL_HI_2, op_sel_hi >> 2)?;
+        self.put(vop::OP_SEL_HI_01, op_sel_hi & 0b11)?;
+        self.put(vop::NEG, modifiers.get_neg_lo())
+    }
+
+    fn mai(&mut self) -> Result<(), EncodeError> {
+        let modifiers = self.inst.modifiers;
+        let [d, a, b, c, _] = self.inst.operands;
+        let in_acc = d.as_agpr().is_some();
+        // D and C share one bit that says in which file they are.
+        if !c.is_constant() && c.as_agpr().is_some() != in_acc {
+            return Err(EncodeError::Operand { op: self.inst.op, index: 3, operand: c });
+        }
+        self.put(vop::CBSZ, modifiers.get_cbsz())?;
+        self.put(vop::ABID, modifiers.get_abid())?;
+        self.put(vop::BLGP, modifiers.get_blgp())?;
+        self.flag(vop::ACC_CD, in_acc);
+        self.flag(vop::ACC_A, a.as_agpr().is_some());
+        self.flag(vop::ACC_B, b.as_agpr().is_some());
+        Ok(())
+    }
+
+    fn smem(&mut self) -> Result<(), EncodeError> {
+        let inst = self.inst;
+        if inst.op.info().operands.len() < 3 {
+            return Ok(());
+        }
+        self.flag(memory::SMEM_GLC, inst.modifiers.has_sc0());
+        let offset = inst.operands[2];
+        if !offset.is_none() && inst.imm == 0 {
+            // A scalar offset alone stands in the offset field, which is the older form that LLVM prefers.
+            let field = Encoding::Smem.layout().field(Field::Offset);
+            let number = field.read(self.word);
+            self.word &= (1 << field.low) - 1;
+            return self.put(memory::SMEM_OFFSET, number);
+        }
+        self.flag(memory::SMEM_SGPR_ENABLE, !offset.is_none());
+        self.flag(memory::SMEM_IMM, true);
+        self.signed(memory::SMEM_OFFSET)
+    }
+
+    /// Puts the immediate as a signed number.
+    fn signed(&mut self, range: BitRange) -> Result<(), EncodeError> {
+        let (imm, unused) = (self.inst.imm, 32 - range.width);
+        if ((imm << unused) as i32 >> unused) as u32 != imm {
+            return Err(EncodeError::Immediate { op: self.inst.op, imm });
+        }
+        self.put(range, imm << unused >> unused)
+    }
+
+    /// The file of the data operands, which have to agree.
+    fn data_in_acc(&self) -> Result<bool, EncodeError> {
+        let mut file = None;
+        for (index, spec) in self.inst.op.info().operands.iter().enumerate() {
+            if spec.class == OperandClass::VgprOrAgpr {
+                let operand = self.inst.operands[index];
+                let here = operand.as_agpr().is_some();
+                if *file.get_or_insert(here) != here {
+                    return Err(EncodeError::Operand { op: self.inst.op, index, operand });
+                }
+            }
+        }
+        Ok(file.unwrap_or(false))
+    }
+
+    fn ds(&mut self) -> Result<(), EncodeError> {
+        let acc = self.data_in_acc()?;
+        self.flag(memory::DS_ACC, acc);
+        self.put(memory::DS_OFFSET, self.inst.imm)
+    }
+
+    fn mubuf(&mut self, format: Format) -> Result<(), EncodeError> {
+        let acc = self.data_in_acc()?;
+        let modifiers = self.inst.modifiers;
+        self.flag(memory::ACC, acc);
+        self.flag(memory::MUBUF_OFFEN, modifiers.has_offen());
+        self.flag(memory::MUBUF_IDXEN, modifiers.has_idxen());
+        self.flag(memory::MUBUF_SC0, modifiers.has_sc0() || format == Format::MubufRtn);
+        self.flag(memory::MUBUF_SC1, modifiers.has_sc1());
+        self.flag(memory::MUBUF_NT, modifiers.has_nt());
+        self.flag(memory::MUBUF_LDS, format == Format::MubufLds);
+        if format == Format::MubufBare {
+            return Ok(());
+        }
+        self.buffer_address(modifiers)?;
+        self.put(memory::MUBUF_OFFSET, self.inst.imm)
+    }
+
+    /// The address is there exactly when an offset or an index is wanted from it.
+    fn buffer_address(&self, modifiers: Modifiers) -> Result<(), EncodeError> {
+        let wanted = modifiers.has_offen() || modifiers.has_idxen();
+        for (index, spec) in self.inst.op.info().operands.iter().enumerate() {
+            let operand = self.inst.operands[index];
+            if spec.class == OperandClass::BufferAddress && operand.is_none() == wanted {
+                return Err(EncodeError::Operand { op: self.inst.op, index, operand });
+            }
+        }
+        Ok(())
+    }
+
+    fn flat(&mut self, format: Format) -> Result<(), EncodeError> {
+        let acc = self.data_in_acc()?;
+        let modifiers = self.inst.modifiers;
+        self.flag(memory::ACC, acc);
+        self.put(memory::SEGMENT, segment(format))?;
+        self.flag(memory::FLAT_SC0, modifiers.has_sc0() || format == Format::GlobalRtn);
+        self.flag(memory::FLAT_SC1, modifiers.has_sc1());
+        self.flag(memory::FLAT_NT, modifiers.has_nt());
+        if format == Format::Flat {
+            return self.put(memory::FLAT_OFFSET, self.inst.imm);
+        }
+        for (spec, operand) in self.inst.op.info().operands.iter().zip(self.inst.operands) {
+            match spec.class {
+                OperandClass::ScalarBase if operand.is_none() => {
+                    self.put(Encoding::Flat.layout().field(Field::Offset), memory::NO_BASE)?;
+                }
+                OperandClass::ScratchAddress => self.flag(memory::SCRATCH_VADDR, !operand.is_none()),
+                _ => {}
+            }
+        }
+        self.signed(memory::GLOBAL_OFFSET)
+    }
+}
+
+/// op_sel_hi of assembler text without modifiers.
+pub(super) const fn default_op_sel_hi(format: Format) -> u32 {
+    match format {
+        Format::Vop3p => 0b111,
+        _ => 0,
+    }
+}

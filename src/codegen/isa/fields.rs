@@ -1,0 +1,146 @@
+//! Text of immediates that have an inner structure: wait counts, hardware registers, messages, lane swizzles.
+
+use std::fmt::{self, Write};
+
+/// simm16 of `s_waitcnt`: vmcnt in bits 3:0 and 15:14, expcnt in 6:4, lgkmcnt in 11:8 (CDNA3 ISA guide, "S_WAITCNT").
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub struct WaitCounts {
+    /// Vector memory operations that may be outstanding, up to 63.
+    pub vm: u8,
+    /// Exports that may be outstanding, up to 7.
+    pub exp: u8,
+    /// Scalar memory and LDS operations and messages that may be outstanding, up to 15.
+    pub lgkm: u8,
+}
+
+impl WaitCounts {
+    /// Waits for nothing.
+    pub const NONE: WaitCounts = WaitCounts { vm: 63, exp: 7, lgkm: 15 };
+
+    /// The immediate; counts over the maximum wait for nothing, as the maximum does.
+    pub const fn to_imm(self) -> u32 {
+        let vm = if self.vm > 63 { 63 } else { self.vm as u32 };
+        let exp = if self.exp > 7 { 7 } else { self.exp as u32 };
+        let lgkm = if self.lgkm > 15 { 15 } else { self.lgkm as u32 };
+        vm & 0xf | exp << 4 | lgkm << 8 | (vm >> 4) << 14
+    }
+
+    /// The counts in an immediate.
+    pub const fn from_imm(imm: u32) -> WaitCounts {
+        WaitCounts {
+            vm: (imm & 0xf | (imm >> 14 & 0x3) << 4) as u8,
+            exp: (imm >> 4 & 0x7) as u8,
+            lgkm: (imm >> 8 & 0xf) as u8,
+        }
+    }
+}
+
+/// Only the counts that wait for something are written; all of them if none does.
+pub(super) fn write_waitcnt(f: &mut dyn Write, imm: u32) -> fmt::Result {
+    let (counts, none) = (WaitCounts::from_imm(imm), WaitCounts::NONE);
+    let all = counts == none;
+    if all || counts.vm != none.vm {
+        write!(f, " vmcnt({})", counts.vm)?;
+    }
+    if all || counts.exp != none.exp {
+        write!(f, " expcnt({})", counts.exp)?;
+    }
+    if all || counts.lgkm != none.lgkm {
+        write!(f, " lgkmcnt({})", counts.lgkm)?;
+    }
+    Ok(())
+}
+
+/// Names of hardware registers of gfx942.
+const HARDWARE_REGISTERS: [(u32, &str); 17] = [
+    (1, "HW_REG_MODE"),
+    (2, "HW_REG_STATUS"),
+    (3, "HW_REG_TRAPSTS"),
+    (4, "HW_REG_HW_ID"),
+    (5, "HW_REG_GPR_ALLOC"),
+    (6, "HW_REG_LDS_ALLOC"),
+    (7, "HW_REG_IB_STS"),
+    (15, "HW_REG_SH_MEM_BASES"),
+    (16, "HW_REG_TBA_LO"),
+    (17, "HW_REG_TBA_HI"),
+    (18, "HW_REG_TMA_LO"),
+    (19, "HW_REG_TMA_HI"),
+    (20, "HW_REG_XCC_ID"),
+    (21, "HW_REG_SQ_PERF_SNAPSHOT_DATA"),
+    (22, "HW_REG_SQ_PERF_SNAPSHOT_DATA1"),
+    (23, "HW_REG_SQ_PERF_SNAPSHOT_PC_LO"),
+    (24, "HW_REG_SQ_PERF_SNAPSHOT_PC_HI"),
+];
+
+/// Register in bits 5:0, first bit in 10:6, number of bits minus one in 15:11.
+pub(super) fn write_hwreg(f: &mut dyn Write, imm: u32) -> fmt::Result {
+    let (id, offset, size) = (imm & 0x3f, imm >> 6 & 0x1f, (imm >> 11 & 0x1f) + 1);
+    f.write_str("hwreg(")?;
+    match HARDWARE_REGISTERS.iter().find(|(number, _)| *number == id) {
+        Some((_, name)) => f.write_str(name)?,
+        None => write!(f, "{id}")?,
+    }
+    if (offset, size) != (0, 32) {
+        write!(f, ", {offset}, {size}")?;
+    }
+    f.write_char(')')
+}
+
+/// Messages of gfx942 without operation; geometry and system messages do not occur in compute kernels and print as
+/// numbers.
+const MESSAGES: [(u32, &str); 8] = [
+    (1, "MSG_INTERRUPT"),
+    (4, "MSG_SAVEWAVE"),
+    (5, "MSG_STALL_WAVE_GEN"),
+    (6, "MSG_HALT_WAVES"),
+    (7, "MSG_ORDERED_PS_DONE"),
+    (8, "MSG_EARLY_PRIM_DEALLOC"),
+    (9, "MSG_GS_ALLOC_REQ"),
+    (10, "MSG_GET_DOORBELL"),
+];
+
+/// Message in bits 3:0, operation in 6:4, stream in 9:8.
+pub(super) fn write_message(f: &mut dyn Write, imm: u32) -> fmt::Result {
+    let (id, operation, stream) = (imm & 0xf, imm >> 4 & 0x7, imm >> 8 & 0x3);
+    match MESSAGES.iter().find(|(number, _)| *number == imm) {
+        Some((_, name)) => write!(f, " sendmsg({name})"),
+        None if imm & !0x37f == 0 => write!(f, " sendmsg({id}, {operation}, {stream})"),
+        None => write!(f, " {imm}"),
+    }
+}
+
+/// Offset of `ds_swizzle_b32`: four lane numbers if bit 15 is set, else and-, or- and xor-mask of five bits each
+/// (LLVM, AMDGPUOperandSyntax, "swizzle").
+pub(super) fn write_swizzle(f: &mut dyn Write, imm: u32) -> fmt::Result {
+    if imm >> 8 == 0x80 {
+        let lane = |index: u32| imm >> (2 * index) & 3;
+        return write!(f, " offset:swizzle(QUAD_PERM,{},{},{},{})", lane(0), lane(1), lane(2), lane(3));
+    }
+    if imm >> 15 != 0 {
+        return write!(f, " offset:{imm}");
+    }
+    let (and, or, xor) = (imm & 0x1f, imm >> 5 & 0x1f, imm >> 10 & 0x1f);
+    if and == 0x1f && or == 0 && xor.is_power_of_two() {
+        return write!(f, " offset:swizzle(SWAP,{xor})");
+    }
+    if and == 0x1f && or == 0 && xor > 1 && (xor + 1).is_power_of_two() {
+        return write!(f, " offset:swizzle(REVERSE,{})", xor + 1);
+    }
+    let group = 0x20 - and;
+    if group > 1 && group.is_power_of_two() && or < group && xor == 0 {
+        return write!(f, " offset:swizzle(BROADCAST,{group},{or})");
+    }
+    f.write_str(" offset:swizzle(BITMASK_PERM,\"")?;
+    for bit in (0..5).rev() {
+        let (and, or, xor) = (and >> bit & 1, or >> bit & 1, xor >> bit & 1);
+        // What becomes of a 0 and of a 1 in this bit of the lane number.
+        let (zero, one) = (or ^ xor, (and | or) ^ xor);
+        f.write_char(match (zero, one) {
+            (0, 0) => '0',
+            (1, 1) => '1',
+            (0, _) => 'p',
+            _ => 'i',
+        })?;
+    }
+    f.write_str("\")")
+}

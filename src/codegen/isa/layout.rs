@@ -1,0 +1,273 @@
+//! Where the bits are: the microcode formats as named bit ranges, shared by encoder and decoder.
+//!
+//! Source: CDNA3 ISA guide, chapter "Microcode formats".
+
+use super::spec::{Field, Format};
+
+/// A range of bits of the (up to 64-bit) encoding. `scale` drops low bits of aligned register numbers.
+#[derive(Copy, Clone)]
+pub(super) struct BitRange {
+    pub low: u32,
+    pub width: u32,
+    pub scale: u32,
+}
+
+const fn range(low: u32, width: u32) -> BitRange {
+    BitRange { low, width, scale: 0 }
+}
+
+const fn scaled(low: u32, width: u32, scale: u32) -> BitRange {
+    BitRange { low, width, scale }
+}
+
+impl BitRange {
+    /// No bits: what is implied.
+    pub const ABSENT: BitRange = range(0, 0);
+
+    /// True for a range of no bits.
+    pub const fn is_absent(self) -> bool {
+        self.width == 0
+    }
+
+    /// The value in place, or nothing if it does not fit.
+    #[inline]
+    pub const fn place(self, value: u32) -> Option<u64> {
+        let stored = value >> self.scale;
+        if stored >> self.width != 0 || stored << self.scale != value {
+            return None;
+        }
+        Some((stored as u64) << self.low)
+    }
+
+    /// The value in `word`.
+    #[inline]
+    pub const fn read(self, word: u64) -> u32 {
+        ((word >> self.low & ((1 << self.width) - 1)) as u32) << self.scale
+    }
+
+    /// The value in `word` as a signed number.
+    #[inline]
+    pub const fn read_signed(self, word: u64) -> u32 {
+        let unused = 32 - self.width;
+        ((self.read(word) << unused) as i32 >> unused) as u32
+    }
+}
+
+/// The distinct encodings; several [`Format`]s may share one.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Encoding {
+    Sop1,
+    Sop2,
+    Sopc,
+    Sopk,
+    Sopp,
+    Smem,
+    Vop1,
+    Vop2,
+    Vopc,
+    Vop3a,
+    Vop3b,
+    Vop3p,
+    Mai,
+    Ds,
+    Mubuf,
+    Flat,
+}
+
+impl Encoding {
+    /// The (short) encoding of a format.
+    pub const fn of(format: Format) -> Encoding {
+        match format {
+            Format::Sop1 => Encoding::Sop1,
+            Format::Sop2 => Encoding::Sop2,
+            Format::Sopc => Encoding::Sopc,
+            Format::Sopk => Encoding::Sopk,
+            Format::Sopp => Encoding::Sopp,
+            Format::Smem => Encoding::Smem,
+            Format::Vop1 | Format::Vop1Only => Encoding::Vop1,
+            Format::Vop2 | Format::Vop2Only => Encoding::Vop2,
+            Format::Vopc => Encoding::Vopc,
+            Format::Vop3 => Encoding::Vop3a,
+            Format::Vop3b => Encoding::Vop3b,
+            Format::Vop3p | Format::Vop3pMix => Encoding::Vop3p,
+            Format::Mai => Encoding::Mai,
+            Format::Ds => Encoding::Ds,
+            Format::Mubuf | Format::MubufLds | Format::MubufRtn | Format::MubufBare => Encoding::Mubuf,
+            Format::Flat | Format::Global | Format::GlobalRtn | Format::Scratch => Encoding::Flat,
+        }
+    }
+
+    /// Its bits.
+    #[inline]
+    pub fn layout(self) -> &'static Layout {
+        &LAYOUTS[self as usize]
+    }
+}
+
+/// Offset of the opcodes of VOP1, VOP2 and VOPC rows inside VOP3.
+pub(super) const fn long_opcode(format: Format, code: u16) -> u16 {
+    match format {
+        Format::Vop2 => code + 0x100,
+        Format::Vop1 => code + 0x140,
+        _ => code,
+    }
+}
+
+/// One encoding: its fixed bits, its opcode and its operand fields.
+pub(super) struct Layout {
+    /// Fixed bits.
+    pub fixed: u64,
+    /// Size without a literal.
+    pub bytes: u32,
+    /// Opcode.
+    pub opcode: BitRange,
+    /// By [`Field`].
+    pub fields: [BitRange; FIELDS],
+}
+
+const FIELDS: usize = Field::Literal as usize + 1;
+
+impl Layout {
+    const fn new(bytes: u32, fixed: u64, opcode: BitRange) -> Layout {
+        Layout { fixed, bytes, opcode, fields: [BitRange::ABSENT; FIELDS] }
+    }
+
+    const fn with(mut self, field: Field, range: BitRange) -> Layout {
+        self.fields[field as usize] = range;
+        self
+    }
+
+    /// Where a field is.
+    #[inline]
+    pub fn field(&self, field: Field) -> BitRange {
+        self.fields[field as usize]
+    }
+}
+
+const fn vop3(fixed: u64, opcode: BitRange) -> Layout {
+    Layout::new(8, fixed, opcode)
+        .with(Field::Dst, range(0, 8))
+        .with(Field::Src0, range(32, 9))
+        .with(Field::Src1, range(41, 9))
+        .with(Field::Src2, range(50, 9))
+}
+
+/// In the order of [`Encoding`].
+static LAYOUTS: [Layout; 16] = [
+    // SOP1
+    Layout::new(4, 0x17d << 23, range(8, 8)).with(Field::Dst, range(16, 7)).with(Field::Src0, range(0, 8)),
+    // SOP2
+    Layout::new(4, 0x2 << 30, range(23, 7))
+        .with(Field::Dst, range(16, 7))
+        .with(Field::Src0, range(0, 8))
+        .with(Field::Src1, range(8, 8)),
+    // SOPC
+    Layout::new(4, 0x17e << 23, range(16, 7)).with(Field::Src0, range(0, 8)).with(Field::Src1, range(8, 8)),
+    // SOPK
+    Layout::new(4, 0xb << 28, range(23, 5)).with(Field::Dst, range(16, 7)),
+    // SOPP
+    Layout::new(4, 0x17f << 23, range(16, 7)),
+    // SMEM
+    Layout::new(8, 0x30 << 26, range(18, 8))
+        .with(Field::Dst, range(6, 7))
+        .with(Field::Base, scaled(0, 6, 1))
+        .with(Field::Offset, range(57, 7)),
+    // VOP1
+    Layout::new(4, 0x3f << 25, range(9, 8)).with(Field::Dst, range(17, 8)).with(Field::Src0, range(0, 9)),
+    // VOP2
+    Layout::new(4, 0, range(25, 6))
+        .with(Field::Dst, range(17, 8))
+        .with(Field::Src0, range(0, 9))
+        .with(Field::Src1, range(9, 8)),
+    // VOPC
+    Layout::new(4, 0x3e << 25, range(17, 8)).with(Field::Src0, range(0, 9)).with(Field::Src1, range(9, 8)),
+    // VOP3a
+    vop3(0x34 << 26, range(16, 10)),
+    // VOP3b
+    vop3(0x34 << 26, range(16, 10)).with(Field::Sdst, range(8, 7)),
+    // VOP3P
+    vop3(0x1a7 << 23, range(16, 7)),
+    // MAI
+    vop3(0x1a7 << 23, range(16, 7)),
+    // DS
+    Layout::new(8, 0x36 << 26, range(17, 8))
+        .with(Field::Addr, range(32, 8))
+        .with(Field::Data0, range(40, 8))
+        .with(Field::Data1, range(48, 8))
+        .with(Field::Dst, range(56, 8)),
+    // MUBUF
+    Layout::new(8, 0x38 << 26, range(18, 7))
+        .with(Field::Addr, range(32, 8))
+        .with(Field::Data0, range(40, 8))
+        .with(Field::Base, scaled(48, 5, 2))
+        .with(Field::Offset, range(56, 8)),
+    // FLAT
+    Layout::new(8, 0x37 << 26, range(18, 7))
+        .with(Field::Addr, range(32, 8))
+        .with(Field::Data0, range(40, 8))
+        .with(Field::Offset, range(48, 7))
+        .with(Field::Dst, range(56, 8)),
+];
+
+/// SOPK, SOPP.
+pub(super) const SIMM16: BitRange = range(0, 16);
+
+/// Ranges of VOP3, VOP3P and MAI beside the operands.
+pub(super) mod vop {
+    use super::{BitRange, range};
+
+    pub const ABS: BitRange = range(8, 3);
+    pub const OP_SEL: BitRange = range(11, 4);
+    pub const CLAMP: BitRange = range(15, 1);
+    pub const OMOD: BitRange = range(59, 2);
+    pub const NEG: BitRange = range(61, 3);
+    pub const PACKED_OP_SEL: BitRange = range(11, 3);
+    pub const OP_SEL_HI_2: BitRange = range(14, 1);
+    pub const OP_SEL_HI_01: BitRange = range(59, 2);
+    pub const CBSZ: BitRange = range(8, 3);
+    pub const ABID: BitRange = range(11, 4);
+    pub const ACC_CD: BitRange = range(15, 1);
+    pub const ACC_A: BitRange = range(59, 1);
+    pub const ACC_B: BitRange = range(60, 1);
+    pub const BLGP: BitRange = range(61, 3);
+}
+
+/// Ranges of memory formats beside the operands.
+pub(super) mod memory {
+    use super::{BitRange, range};
+
+    pub const SMEM_OFFSET: BitRange = range(32, 21);
+    pub const SMEM_SGPR_ENABLE: BitRange = range(14, 1);
+    pub const SMEM_GLC: BitRange = range(16, 1);
+    pub const SMEM_IMM: BitRange = range(17, 1);
+    pub const DS_OFFSET: BitRange = range(0, 16);
+    pub const DS_ACC: BitRange = range(25, 1);
+    pub const MUBUF_OFFSET: BitRange = range(0, 12);
+    pub const MUBUF_OFFEN: BitRange = range(12, 1);
+    pub const MUBUF_IDXEN: BitRange = range(13, 1);
+    pub const MUBUF_SC0: BitRange = range(14, 1);
+    pub const MUBUF_SC1: BitRange = range(15, 1);
+    pub const MUBUF_LDS: BitRange = range(16, 1);
+    pub const MUBUF_NT: BitRange = range(17, 1);
+    pub const FLAT_OFFSET: BitRange = range(0, 12);
+    pub const GLOBAL_OFFSET: BitRange = range(0, 13);
+    /// Scratch: the vector address is there.
+    pub const SCRATCH_VADDR: BitRange = range(13, 1);
+    pub const SEGMENT: BitRange = range(14, 2);
+    pub const FLAT_SC0: BitRange = range(16, 1);
+    pub const FLAT_NT: BitRange = range(17, 1);
+    pub const FLAT_SC1: BitRange = range(25, 1);
+    /// MUBUF and FLAT.
+    pub const ACC: BitRange = range(55, 1);
+    /// Number in SADDR that stands for no scalar base.
+    pub const NO_BASE: u32 = 0x7f;
+}
+
+/// Number in the segment field of FLAT.
+pub(super) const fn segment(format: Format) -> u32 {
+    match format {
+        Format::Scratch => 1,
+        Format::Global | Format::GlobalRtn => 2,
+        _ => 0,
+    }
+}

@@ -1,0 +1,349 @@
+//! Assembler text, as llvm-objdump prints it for gfx942 and llvm-mc reads it.
+
+use std::fmt::{self, Write};
+
+use super::encode::{default_op_sel_hi, encoding};
+use super::fields::{write_hwreg, write_message, write_swizzle, write_waitcnt};
+use super::layout::Encoding;
+use super::meaning::{Element, Meaning};
+use super::operand::Operand;
+use super::spec::{Field, Format, OpInfo, OperandClass};
+use super::{Inst, Modifiers, Omod, Opcode};
+
+impl fmt::Display for Inst {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_inst(f, self, None)
+    }
+}
+
+/// Writes one instruction; `label` takes the place of the immediate of a branch.
+pub fn write_inst(f: &mut dyn Write, inst: &Inst, label: Option<&str>) -> fmt::Result {
+    let info = inst.op.info();
+    f.write_str(info.mnemonic)?;
+    f.write_str(suffix(inst, info))?;
+    match info.format {
+        Format::Sopp => write_program_control(f, inst, label),
+        Format::Sopk => write_immediate_form(f, inst),
+        _ => {
+            write_operands(f, inst, info)?;
+            write_modifiers(f, inst, info)
+        }
+    }
+}
+
+/// `_e32` or `_e64` for instructions that have both encodings (and those that LLVM treats alike).
+fn suffix(inst: &Inst, info: &OpInfo) -> &'static str {
+    match (info.format, encoding(inst, info)) {
+        (Format::Vop2Only, _) => "_e32",
+        (format, _) if !format.has_e64() => "",
+        (_, Encoding::Vop3a | Encoding::Vop3b) => "_e64",
+        _ if inst.op == Opcode::VNop => "",
+        _ => "_e32",
+    }
+}
+
+/// SOPP.
+fn write_program_control(f: &mut dyn Write, inst: &Inst, label: Option<&str>) -> fmt::Result {
+    let imm = inst.imm & 0xffff;
+    match (inst.op.info().meaning, label) {
+        (Meaning::Branch(_), Some(label)) => write!(f, " {label}"),
+        (Meaning::EndProgram, _) if imm == 0 => Ok(()),
+        (Meaning::Barrier | Meaning::InvalidateCode, _) => Ok(()),
+        (Meaning::Wait, _) => write_waitcnt(f, imm),
+        (Meaning::SendMessage, _) => write_message(f, imm),
+        (Meaning::Sleep, _) => write!(f, " {imm:#x}"),
+        _ => write!(f, " {imm}"),
+    }
+}
+
+/// SOPK.
+fn write_immediate_form(f: &mut dyn Write, inst: &Inst) -> fmt::Result {
+    let info = inst.op.info();
+    let imm = inst.imm & 0xffff;
+    f.write_char(' ')?;
+    match inst.op {
+        Opcode::SGetregB32 => {
+            write_operand(f, inst, info, 0)?;
+            f.write_str(", ")?;
+            write_hwreg(f, imm)
+        }
+        Opcode::SSetregB32 => {
+            write_hwreg(f, imm)?;
+            f.write_str(", ")?;
+            write_operand(f, inst, info, 0)
+        }
+        Opcode::SSetregImm32B32 => {
+            write_hwreg(f, inst.modifiers.get_hwreg())?;
+            f.write_str(", ")?;
+            write_operand(f, inst, info, 0)
+        }
+        _ => {
+            write_operand(f, inst, info, 0)?;
+            write!(f, ", {imm:#x}")
+        }
+    }
+}
+
+fn write_operands(f: &mut dyn Write, inst: &Inst, info: &OpInfo) -> fmt::Result {
+    let mut separator = " ";
+    for (index, spec) in info.operands.iter().enumerate() {
+        f.write_str(separator)?;
+        separator = ", ";
+        if spec.class == OperandClass::ScalarOffset {
+            write_scalar_offset(f, inst, index)?;
+        } else {
+            write_operand(f, inst, info, index)?;
+        }
+    }
+    Ok(())
+}
+
+/// Offset of a scalar load: a number, a register, or both.
+fn write_scalar_offset(f: &mut dyn Write, inst: &Inst, index: usize) -> fmt::Result {
+    let imm = inst.imm as i32;
+    let sign = if imm < 0 { "-" } else { "" };
+    let magnitude = imm.unsigned_abs();
+    match (inst.operands[index].is_none(), imm) {
+        (true, _) => write!(f, "{sign}{magnitude:#x}"),
+        (false, 0) => write_register(f, inst.operands[index], 1),
+        _ => {
+            write_register(f, inst.operands[index], 1)?;
+            write!(f, " offset:{sign}{magnitude:#x}")
+        }
+    }
+}
+
+/// One operand with its negation and absolute value.
+fn write_operand(f: &mut dyn Write, inst: &Inst, info: &OpInfo, index: usize) -> fmt::Result {
+    let spec = &info.operands[index];
+    let bit = match spec.field {
+        Field::Src0 => 1,
+        Field::Src1 => 2,
+        Field::Src2 => 4,
+        _ => 0,
+    };
+    let prefixed = info.format.is_vop() && !matches!(info.format, Format::Vop3p | Format::Mai);
+    let negated = prefixed && inst.modifiers.get_neg() & bit != 0;
+    let absolute = prefixed && inst.modifiers.get_abs() & bit != 0;
+    if negated {
+        f.write_char('-')?;
+    }
+    if absolute {
+        f.write_char('|')?;
+    }
+    write_value(f, inst, index)?;
+    if absolute {
+        f.write_char('|')?;
+    }
+    Ok(())
+}
+
+fn write_value(f: &mut dyn Write, inst: &Inst, index: usize) -> fmt::Result {
+    let spec = &inst.op.info().operands[index];
+    let operand = inst.operands[index];
+    if operand.is_none() {
+        return f.write_str("off");
+    }
+    if operand == Operand::LITERAL {
+        return match spec.class {
+            OperandClass::Literal => write_plain(f, inst.imm),
+            _ => write!(f, "{:#x}", inst.imm),
+        };
+    }
+    match operand.number() {
+        Some(number @ 128..=248) => write_inline(f, number, spec.element),
+        _ => write_register(f, operand, inst.width(index).into()),
+    }
+}
+
+/// A number as LLVM prints plain immediates: decimal where an inline constant could stand, else hexadecimal.
+fn write_plain(f: &mut dyn Write, bits: u32) -> fmt::Result {
+    match (Operand::inline_integer(bits as i32), Operand::inline_float(bits)) {
+        (Some(_), _) => write!(f, "{}", bits as i32),
+        (_, Some(operand)) => match operand.number() {
+            Some(number) => write_inline(f, number, Element::F32),
+            None => Ok(()),
+        },
+        _ => write!(f, "{bits:#x}"),
+    }
+}
+
+/// Bits of the inline floats as f16, by number from 240 on.
+const HALVES: [u16; 9] = [0x3800, 0xb800, 0x3c00, 0xbc00, 0x4000, 0xc000, 0x4400, 0xc400, 0x3118];
+/// Their text.
+const FLOATS: [&str; 9] = ["0.5", "-0.5", "1.0", "-1.0", "2.0", "-2.0", "4.0", "-4.0", "0.15915494"];
+
+fn write_inline(f: &mut dyn Write, number: u32, element: Element) -> fmt::Result {
+    match number {
+        128..=192 => write!(f, "{}", number - 128),
+        193..=208 => write!(f, "-{}", number - 192),
+        240..=248 => {
+            let index = number as usize - 240;
+            match element {
+                Element::B16 | Element::I16 | Element::U16 => write!(f, "{:#x}", HALVES[index]),
+                _ if number == 248 && element.registers() == 2 && element != Element::F32x2 => {
+                    f.write_str("0.15915494309189532")
+                }
+                _ => f.write_str(FLOATS[index]),
+            }
+        }
+        235 => f.write_str("src_shared_base"),
+        236 => f.write_str("src_shared_limit"),
+        237 => f.write_str("src_private_base"),
+        238 => f.write_str("src_private_limit"),
+        239 => f.write_str("src_pops_exiting_wave_id"),
+        _ => write!(f, "?{number}"),
+    }
+}
+
+/// Special scalar registers: first number, name, whether halves are `_lo` and `_hi`.
+const PAIRS: [(u32, &str); 4] = [(102, "flat_scratch"), (104, "xnack_mask"), (106, "vcc"), (126, "exec")];
+
+fn write_register(f: &mut dyn Write, operand: Operand, width: u32) -> fmt::Result {
+    let Some(number) = operand.number() else {
+        return write!(f, "{operand:?}");
+    };
+    let (prefix, first) = match number {
+        0..=101 => ("s", number),
+        108..=123 => ("ttmp", number - 108),
+        124 => return f.write_str("m0"),
+        251 => return f.write_str("src_vccz"),
+        252 => return f.write_str("src_execz"),
+        253 => return f.write_str("src_scc"),
+        256..512 => ("v", number - 256),
+        512.. => ("a", number - 512),
+        _ => return write_special(f, number, width),
+    };
+    match width {
+        1 => write!(f, "{prefix}{first}"),
+        _ => write!(f, "{prefix}[{first}:{}]", first + width - 1),
+    }
+}
+
+fn write_special(f: &mut dyn Write, number: u32, width: u32) -> fmt::Result {
+    match PAIRS.iter().find(|(first, _)| *first == number & !1) {
+        Some((_, name)) if width == 2 => f.write_str(name),
+        Some((first, name)) => write!(f, "{name}_{}", if *first == number { "lo" } else { "hi" }),
+        None => write!(f, "?{number}"),
+    }
+}
+
+fn write_modifiers(f: &mut dyn Write, inst: &Inst, info: &OpInfo) -> fmt::Result {
+    let modifiers = inst.modifiers;
+    match info.format {
+        Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3 | Format::Vop3b => {
+            if modifiers.get_op_sel() != 0 {
+                let sources = info.operands.len() as u32 - 1;
+                // Bit 3 is the result whatever the number of sources.
+                let low = modifiers.get_op_sel() & ((1 << sources) - 1);
+                write_bits(f, "op_sel", low | modifiers.get_op_sel() >> 3 << sources, sources + 1)?;
+            }
+            write_output_modifiers(f, modifiers)
+        }
+        Format::Vop3p | Format::Vop3pMix => write_packed(f, inst, info),
+        Format::Mai => write_matrix(f, inst, info),
+        Format::Smem if modifiers.has_sc0() => f.write_str(" glc"),
+        Format::Ds => write_ds_offset(f, inst, info),
+        format if format.is_mubuf() || format.is_flat() => write_memory(f, inst, info),
+        _ => Ok(()),
+    }
+}
+
+fn write_bits(f: &mut dyn Write, name: &str, bits: u32, count: u32) -> fmt::Result {
+    write!(f, " {name}:[")?;
+    for index in 0..count {
+        write!(f, "{}{}", if index == 0 { "" } else { "," }, bits >> index & 1)?;
+    }
+    f.write_char(']')
+}
+
+fn write_output_modifiers(f: &mut dyn Write, modifiers: Modifiers) -> fmt::Result {
+    if modifiers.has_clamp() {
+        f.write_str(" clamp")?;
+    }
+    f.write_str(match modifiers.get_omod() {
+        Omod::None => "",
+        Omod::Mul2 => " mul:2",
+        Omod::Mul4 => " mul:4",
+        Omod::Div2 => " div:2",
+    })
+}
+
+fn write_packed(f: &mut dyn Write, inst: &Inst, info: &OpInfo) -> fmt::Result {
+    let modifiers = inst.modifiers;
+    let sources = info.operands.len() as u32 - 1;
+    let all = (1 << sources) - 1;
+    let default = default_op_sel_hi(info.format) & all;
+    if modifiers.get_op_sel() != 0 {
+        write_bits(f, "op_sel", modifiers.get_op_sel(), sources)?;
+    }
+    if modifiers.get_op_sel_hi_flip() != 0 {
+        write_bits(f, "op_sel_hi", modifiers.get_op_sel_hi_flip() ^ default, sources)?;
+    }
+    if info.format == Format::Vop3p {
+        if modifiers.get_neg_lo() != 0 {
+            write_bits(f, "neg_lo", modifiers.get_neg_lo(), sources)?;
+        }
+        if modifiers.get_neg_hi() != 0 {
+            write_bits(f, "neg_hi", modifiers.get_neg_hi(), sources)?;
+        }
+    }
+    if modifiers.has_clamp() { f.write_str(" clamp") } else { Ok(()) }
+}
+
+fn write_matrix(f: &mut dyn Write, inst: &Inst, info: &OpInfo) -> fmt::Result {
+    let modifiers = inst.modifiers;
+    if modifiers.get_cbsz() != 0 {
+        write!(f, " cbsz:{}", modifiers.get_cbsz())?;
+    }
+    if modifiers.get_abid() != 0 {
+        write!(f, " abid:{}", modifiers.get_abid())?;
+    }
+    match (modifiers.get_blgp(), info.meaning) {
+        (0, _) => Ok(()),
+        (neg, Meaning::Mfma(_, _, _, Element::F64)) => write_bits(f, "neg", neg, 3),
+        (blgp, _) => write!(f, " blgp:{blgp}"),
+    }
+}
+
+fn write_ds_offset(f: &mut dyn Write, inst: &Inst, info: &OpInfo) -> fmt::Result {
+    match info.meaning {
+        Meaning::LoadTwo(..) | Meaning::StoreTwo(..) => {
+            for (name, offset) in [("offset0", inst.imm & 0xff), ("offset1", inst.imm >> 8 & 0xff)] {
+                if offset != 0 {
+                    write!(f, " {name}:{offset}")?;
+                }
+            }
+            Ok(())
+        }
+        _ if inst.imm == 0 => Ok(()),
+        Meaning::LaneSwizzle => write_swizzle(f, inst.imm),
+        _ => write!(f, " offset:{}", inst.imm),
+    }
+}
+
+fn write_memory(f: &mut dyn Write, inst: &Inst, info: &OpInfo) -> fmt::Result {
+    let modifiers = inst.modifiers;
+    if modifiers.has_idxen() {
+        f.write_str(" idxen")?;
+    }
+    if modifiers.has_offen() {
+        f.write_str(" offen")?;
+    }
+    if inst.imm != 0 && info.format != Format::MubufBare {
+        write!(f, " offset:{}", inst.imm as i32)?;
+    }
+    if modifiers.has_sc0() || matches!(info.format, Format::MubufRtn | Format::GlobalRtn) {
+        f.write_str(" sc0")?;
+    }
+    if modifiers.has_nt() {
+        f.write_str(" nt")?;
+    }
+    if modifiers.has_sc1() {
+        f.write_str(" sc1")?;
+    }
+    if info.format == Format::MubufLds {
+        f.write_str(" lds")?;
+    }
+    Ok(())
+}
