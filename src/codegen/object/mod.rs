@@ -1,1 +1,63 @@
-//! Code objects: kernel descriptor, metadata, ELF.
+//! Code objects: what the runtime loads. A writer for our own, a reader for anybody's, and the assembler text of both.
+//!
+//! [`KernelInfo`] is all that an object says about a kernel beside its code. From it come the kernel descriptor
+//! ([`descriptor`]), the metadata ([`metadata`]), the object ([`write()`]) and the text around an assembly listing
+//! ([`assembly`]); [`ObjectFile`] reads objects back. Code object version 5, because older runtimes load it and version 6
+//! adds nothing for these targets.
+
+use crate::codegen::target::{Occupancy, Target};
+
+pub mod assembly;
+pub mod descriptor;
+mod elf;
+pub mod metadata;
+mod msgpack;
+mod read;
+pub mod resources;
+
+pub use descriptor::{Field, InitialSgprs, KernelDescriptor};
+pub use elf::{KernelCode, WriteError, write};
+pub use metadata::{Access, ArgumentInfo, ArgumentKind, KernelMetadata, WorkgroupSize};
+pub use read::{FeatureSetting, Kernel, ObjectError, ObjectFile, Relocation, RelocationKind, Segment};
+pub use resources::{
+    DenormMode, FloatMode, Fp16Overflow, KernelResources, ResourceError, RoundMode, WorkitemIds,
+};
+
+/// All that an object says about a kernel beside its code.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KernelInfo {
+    /// Name of the function, and the name that HIP finds it by.
+    pub name: String,
+    /// What it needs from the hardware.
+    pub resources: KernelResources,
+    /// Its arguments in order.
+    pub arguments: Vec<ArgumentInfo>,
+    /// The workgroups that it may be launched with.
+    pub workgroup_size: WorkgroupSize,
+}
+
+impl KernelInfo {
+    /// How much of the kernel a compute unit holds when its workgroups are of the largest size.
+    pub fn occupancy(&self, target: Target) -> Occupancy {
+        let waves_per_workgroup = self.workgroup_size.max().div_ceil(target.wave_size);
+        let (vgprs, sgprs) = (self.resources.total_vgprs(target), self.resources.total_sgprs(target));
+        target.occupancy(vgprs, sgprs, self.resources.lds_bytes, waves_per_workgroup)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codegen::target::OccupancyLimit;
+
+    #[test]
+    fn occupancy_counts_agprs_and_whole_workgroups() {
+        let resources =
+            KernelResources { vgprs: 126, agprs: 64, lds_bytes: 1024, ..KernelResources::default() };
+        let workgroup_size = WorkgroupSize::Exactly([256, 1, 1]);
+        let info = KernelInfo { name: "gemm".into(), resources, arguments: vec![], workgroup_size };
+        let occupancy = info.occupancy(Target::GFX942);
+        assert_eq!((occupancy.workgroups_per_compute_unit, occupancy.waves_per_simd), (2, 2));
+        assert_eq!(occupancy.limited_by, OccupancyLimit::Vgprs);
+    }
+}

@@ -1,0 +1,363 @@
+//! The reader of code objects, ours and other compilers': target, kernels, loadable segments, relocations.
+//!
+//! It takes what a loader takes: segments from the program headers, kernels from the `.kd` symbols of `.symtab` (or of
+//! `.dynsym` where the object was stripped), what the runtime may know of them from the metadata note. Any bytes give an
+//! object or an error.
+
+use super::descriptor::{DESCRIPTOR_SIZE, KernelDescriptor};
+use super::metadata::{BadMetadata, KernelMetadata, from_message_pack};
+use super::msgpack::Malformed;
+use crate::codegen::target::Target;
+use object::LittleEndian;
+use object::elf::{self, FileHeader64};
+use object::read::elf::{FileHeader, ProgramHeader, Rela, SectionHeader, SectionTable, Sym, SymbolTable};
+use std::collections::BTreeMap;
+use thiserror::Error;
+
+type Header = FileHeader64<LittleEndian>;
+const LE: LittleEndian = LittleEndian;
+
+/// A parsed code object; it borrows from the bytes that it was parsed from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ObjectFile<'a> {
+    /// The chip it is for.
+    pub target: Target,
+    /// `EI_ABIVERSION`: 2 for code object version 4, 3 for 5, 4 for 6.
+    pub abi_version: u8,
+    /// The XNACK mode it runs in.
+    pub xnack: FeatureSetting,
+    /// The SRAM-ECC mode it runs in.
+    pub sramecc: FeatureSetting,
+    /// Kernels in the order of the symbol table.
+    pub kernels: Vec<Kernel<'a>>,
+    /// What is loaded, in the order of the program headers.
+    pub segments: Vec<Segment<'a>>,
+    /// What the loader has to patch.
+    pub relocations: Vec<Relocation>,
+}
+
+/// The mode of a chip feature that an object asks for.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum FeatureSetting {
+    /// The chip has no choice.
+    Unsupported,
+    /// Runs in either mode.
+    Any,
+    /// Runs with the feature off only.
+    Off,
+    /// Runs with the feature on only.
+    On,
+}
+
+/// A kernel of an object. Addresses are those of the file, before loading.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Kernel<'a> {
+    /// Name of its function.
+    pub name: &'a str,
+    /// Its descriptor.
+    pub descriptor: KernelDescriptor,
+    /// Where the descriptor lies.
+    pub descriptor_address: u64,
+    /// Address of its first instruction.
+    pub entry: u64,
+    /// Its code from the entry to the end of its function, or of the segment if no symbol says where it ends.
+    pub code: &'a [u8],
+    /// What the metadata says of it, if there is any.
+    pub metadata: Option<KernelMetadata>,
+}
+
+/// A part of the file that is loaded.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Segment<'a> {
+    /// Where to, relative to the load address.
+    pub address: u64,
+    /// What.
+    pub bytes: &'a [u8],
+    /// How much memory it takes; what `bytes` do not fill is zero.
+    pub memory_size: u64,
+    /// The kernel may write to it.
+    pub writable: bool,
+    /// It holds code.
+    pub executable: bool,
+}
+
+/// A place that depends on the load address.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Relocation {
+    /// The place, before loading.
+    pub address: u64,
+    /// What is written there.
+    pub kind: RelocationKind,
+    /// Symbol plus addend, before loading: the load address has to be added.
+    pub value: u64,
+}
+
+/// What part of an address a relocation writes.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum RelocationKind {
+    /// Low 32 bits.
+    Low32,
+    /// High 32 bits.
+    High32,
+    /// All 64 bits.
+    Full64,
+}
+
+/// What is wrong with a code object.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[allow(missing_docs)]
+pub enum ObjectError {
+    /// A table of the file is out of its bounds or inconsistent.
+    #[error("{what}: {reason}")]
+    Elf { what: &'static str, reason: String },
+    /// An ELF file, but no AMDGPU code object for HSA that can be loaded.
+    #[error(
+        "not a loadable AMDGPU HSA code object: {field} at offset {offset:#x} is {found}, not {expected}"
+    )]
+    Kind { field: &'static str, offset: u64, found: u64, expected: u64 },
+    /// A chip that we do not know.
+    #[error("code object for an unknown target: machine {machine:#x} in e_flags at offset 0x30")]
+    Target { machine: u32 },
+    /// A segment that leaves the address space or is smaller in memory than in the file.
+    #[error(
+        "segment {index}: {memory_size:#x} bytes of memory for {file_size:#x} bytes of file at {address:#x}"
+    )]
+    Segment { index: usize, address: u64, file_size: u64, memory_size: u64 },
+    /// A symbol name that is no text.
+    #[error("name of symbol {index} is not UTF-8")]
+    SymbolName { index: usize },
+    /// Two kernels of one name.
+    #[error("two kernels are named {name:?}")]
+    Duplicate { name: String },
+    /// Something is not where an address says.
+    #[error("{what} of kernel {kernel:?} at address {address:#x} is in no segment of the file")]
+    Address { kernel: String, what: &'static str, address: u64 },
+    /// A reserved bit of a descriptor.
+    #[error("descriptor of kernel {kernel:?} sets a reserved bit in byte {offset}")]
+    Descriptor { kernel: String, offset: usize },
+    /// The metadata note is not MessagePack.
+    #[error("metadata at file offset {offset:#x}: {what}")]
+    Metadata { offset: usize, what: &'static str },
+    /// The metadata note lacks something.
+    #[error("metadata: {key} is missing or not of its type")]
+    MetadataKey { key: &'static str },
+    /// A relocation that the loader does not know.
+    #[error("relocation of type {kind} at address {address:#x}")]
+    Relocation { kind: u32, address: u64 },
+}
+
+/// Names the table in which the parser found a fault.
+fn in_table(what: &'static str) -> impl Fn(object::read::Error) -> ObjectError {
+    move |error| ObjectError::Elf { what, reason: error.to_string() }
+}
+
+impl<'a> ObjectFile<'a> {
+    /// Reads an object.
+    pub fn parse(data: &'a [u8]) -> Result<ObjectFile<'a>, ObjectError> {
+        let header = Header::parse(data).map_err(in_table("ELF header"))?;
+        let target = check_header(header)?;
+        let flags = header.e_flags(LE).0;
+        let segments = segments(header, data)?;
+        let sections = header.sections(LE, data).map_err(in_table("section headers"))?;
+        let metadata = metadata(header, &sections, data)?;
+        Ok(ObjectFile {
+            target,
+            abi_version: header.e_ident.abi_version,
+            xnack: feature(flags >> 8),
+            sramecc: feature(flags >> 10),
+            kernels: kernels(&sections, data, &segments, metadata)?,
+            relocations: relocations(&sections, data)?,
+            segments,
+        })
+    }
+
+    /// The kernel of that name.
+    pub fn kernel(&self, name: &str) -> Option<&Kernel<'a>> {
+        self.kernels.iter().find(|kernel| kernel.name == name)
+    }
+
+    /// The bytes of the file from an address to the end of its segment.
+    pub fn bytes_at(&self, address: u64) -> Option<&'a [u8]> {
+        bytes_at(&self.segments, address)
+    }
+}
+
+fn check_header(header: &Header) -> Result<Target, ObjectError> {
+    let expect = |field, offset, found: u64, expected: u64| match found == expected {
+        true => Ok(()),
+        false => Err(ObjectError::Kind { field, offset, found, expected }),
+    };
+    let ident = header.e_ident;
+    expect("EI_CLASS", 4, ident.class.0.into(), elf::ELFCLASS64.0.into())?;
+    expect("EI_DATA", 5, ident.data.0.into(), elf::ELFDATA2LSB.0.into())?;
+    expect("EI_OSABI", 7, ident.os_abi.0.into(), 64)?;
+    expect("e_type", 16, header.e_type(LE).0.into(), elf::ET_DYN.0.into())?;
+    expect("e_machine", 18, header.e_machine(LE).0.into(), elf::EM_AMDGPU.0.into())?;
+    let machine = header.e_flags(LE).0 & 0xff;
+    Target::from_elf_machine(machine).ok_or(ObjectError::Target { machine })
+}
+
+fn feature(bits: u32) -> FeatureSetting {
+    match bits & 3 {
+        0 => FeatureSetting::Unsupported,
+        1 => FeatureSetting::Any,
+        2 => FeatureSetting::Off,
+        _ => FeatureSetting::On,
+    }
+}
+
+fn segments<'a>(header: &Header, data: &'a [u8]) -> Result<Vec<Segment<'a>>, ObjectError> {
+    let headers = header.program_headers(LE, data).map_err(in_table("program headers"))?;
+    let mut segments = Vec::new();
+    for (index, header) in headers.iter().enumerate().filter(|(_, h)| h.p_type(LE) == elf::PT_LOAD) {
+        let (address, file_size, memory_size) = (header.p_vaddr(LE), header.p_filesz(LE), header.p_memsz(LE));
+        if memory_size < file_size || address.checked_add(memory_size).is_none() {
+            return Err(ObjectError::Segment { index, address, file_size, memory_size });
+        }
+        let bytes = header.data(LE, data).map_err(|()| ObjectError::Elf {
+            what: "program headers",
+            reason: format!("segment {index} is not inside the file"),
+        })?;
+        let flags = header.p_flags(LE).0;
+        segments.push(Segment {
+            address,
+            bytes,
+            memory_size,
+            writable: flags & elf::PF_W.0 != 0,
+            executable: flags & elf::PF_X.0 != 0,
+        });
+    }
+    Ok(segments)
+}
+
+fn bytes_at<'a>(segments: &[Segment<'a>], address: u64) -> Option<&'a [u8]> {
+    segments.iter().find_map(|segment| {
+        let offset = usize::try_from(address.checked_sub(segment.address)?).ok()?;
+        segment.bytes.get(offset..).filter(|rest| !rest.is_empty())
+    })
+}
+
+fn symbol_table<'a>(
+    sections: &SectionTable<'a, Header>,
+    data: &'a [u8],
+    kind: elf::SectionType,
+) -> Result<SymbolTable<'a, Header>, ObjectError> {
+    sections.symbols(LE, data, kind).map_err(in_table("symbol table"))
+}
+
+fn kernels<'a>(
+    sections: &SectionTable<'a, Header>,
+    data: &'a [u8],
+    segments: &[Segment<'a>],
+    metadata: Vec<KernelMetadata>,
+) -> Result<Vec<Kernel<'a>>, ObjectError> {
+    let mut table = symbol_table(sections, data, elf::SHT_SYMTAB)?;
+    if table.is_empty() {
+        table = symbol_table(sections, data, elf::SHT_DYNSYM)?;
+    }
+    let mut descriptors = Vec::new();
+    let mut functions = BTreeMap::new();
+    for (index, symbol) in table.enumerate() {
+        let name = table.symbol_name(LE, symbol).map_err(in_table("symbol names"))?;
+        let name = std::str::from_utf8(name).map_err(|_| ObjectError::SymbolName { index: index.0 })?;
+        match (symbol.st_type(), name.strip_suffix(".kd")) {
+            (elf::STT_OBJECT, Some(kernel)) if symbol.st_size(LE) == DESCRIPTOR_SIZE as u64 => {
+                descriptors.push((kernel, symbol.st_value(LE)));
+            }
+            (elf::STT_FUNC, _) => {
+                functions.insert(name, (symbol.st_value(LE), symbol.st_size(LE)));
+            }
+            _ => {}
+        }
+    }
+    let mut metadata: BTreeMap<String, KernelMetadata> =
+        metadata.into_iter().map(|kernel| (kernel.symbol.clone(), kernel)).collect();
+    let mut names = std::collections::BTreeSet::new();
+    let mut kernels = Vec::with_capacity(descriptors.len());
+    for (name, descriptor_address) in descriptors {
+        if !names.insert(name) {
+            return Err(ObjectError::Duplicate { name: name.to_owned() });
+        }
+        let outside = |what, address| ObjectError::Address { kernel: name.to_owned(), what, address };
+        let descriptor = bytes_at(segments, descriptor_address)
+            .and_then(|bytes| bytes.first_chunk())
+            .ok_or_else(|| outside("descriptor", descriptor_address))?;
+        let descriptor = KernelDescriptor::from_bytes(descriptor)
+            .map_err(|offset| ObjectError::Descriptor { kernel: name.to_owned(), offset })?;
+        let entry = descriptor_address.wrapping_add_signed(descriptor.entry_byte_offset);
+        let rest = bytes_at(segments, entry).ok_or_else(|| outside("entry", entry))?;
+        let code = match functions.get(name) {
+            Some((address, size)) if *address == entry => usize::try_from(*size)
+                .ok()
+                .and_then(|size| rest.get(..size))
+                .ok_or_else(|| outside("end", entry.wrapping_add(*size)))?,
+            _ => rest,
+        };
+        let metadata = metadata.remove(&format!("{name}.kd"));
+        kernels.push(Kernel { name, descriptor, descriptor_address, entry, code, metadata });
+    }
+    Ok(kernels)
+}
+
+/// The kernels of the metadata note, which is looked for in note segments first, then in note sections.
+fn metadata<'a>(
+    header: &Header,
+    sections: &SectionTable<'a, Header>,
+    data: &'a [u8],
+) -> Result<Vec<KernelMetadata>, ObjectError> {
+    let fault = in_table("notes");
+    let mut iterators = Vec::new();
+    for segment in header.program_headers(LE, data).map_err(in_table("program headers"))? {
+        iterators.extend(segment.notes(LE, data).map_err(&fault)?);
+    }
+    for section in sections.iter() {
+        iterators.extend(section.notes(LE, data).map_err(&fault)?);
+    }
+    for mut notes in iterators {
+        while let Some(note) = notes.next().map_err(&fault)? {
+            if note.name() == b"AMDGPU" && note.n_type(LE).0 == 32 {
+                let start = note.desc().as_ptr() as usize - data.as_ptr() as usize;
+                return from_message_pack(note.desc()).map_err(|bad| match bad {
+                    BadMetadata::Malformed(Malformed { offset, what }) => {
+                        ObjectError::Metadata { offset: start + offset, what }
+                    }
+                    BadMetadata::Key(key) => ObjectError::MetadataKey { key },
+                });
+            }
+        }
+    }
+    Ok(Vec::new())
+}
+
+/// Numbers of the relocation types: the User Guide's table "AMDGPU ELF Relocation Records".
+fn relocations<'a>(
+    sections: &SectionTable<'a, Header>,
+    data: &'a [u8],
+) -> Result<Vec<Relocation>, ObjectError> {
+    let mut relocations = Vec::new();
+    for section in sections.iter().filter(|section| section.sh_flags(LE).0 & elf::SHF_ALLOC.0 != 0) {
+        let Some((entries, table)) = section.rela(LE, data).map_err(in_table("relocations"))? else {
+            continue;
+        };
+        let symbols = match table.0 {
+            0 => SymbolTable::default(),
+            _ => sections.symbol_table_by_index(LE, data, table).map_err(in_table("symbol table"))?,
+        };
+        for entry in entries {
+            let address = entry.r_offset(LE);
+            let kind = match entry.r_type(LE, false).0 {
+                1 | 6 => RelocationKind::Low32,
+                2 => RelocationKind::High32,
+                3 | 13 => RelocationKind::Full64,
+                kind => return Err(ObjectError::Relocation { kind, address }),
+            };
+            let symbol = match entry.symbol(LE, false) {
+                None => 0,
+                Some(index) => symbols.symbol(index).map_err(in_table("relocations"))?.st_value(LE),
+            };
+            let value = symbol.wrapping_add_signed(entry.r_addend(LE));
+            relocations.push(Relocation { address, kind, value });
+        }
+    }
+    Ok(relocations)
+}

@@ -1,0 +1,168 @@
+//! What a kernel needs from the hardware: the input from which descriptor and metadata are derived.
+
+use crate::codegen::target::{FlatScratch, Target};
+use thiserror::Error;
+
+/// What a kernel needs from the hardware when it starts and while it runs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KernelResources {
+    /// Architectural VGPRs: highest used plus one.
+    pub vgprs: u32,
+    /// AGPRs: highest used plus one.
+    pub agprs: u32,
+    /// SGPRs: highest of `s0` to `s101` used plus one. VCC and what else lives above is added by the target.
+    pub sgprs: u32,
+    /// Static LDS of a workgroup.
+    pub lds_bytes: u32,
+    /// Scratch of a work-item.
+    pub scratch_bytes: u32,
+    /// Size of the kernarg segment.
+    pub kernarg_bytes: u32,
+    /// Leading dwords of the kernarg segment that firmware loads into SGPRs. The kernel then starts with a 256 byte
+    /// prologue that does the same for firmware which cannot.
+    pub kernarg_preload_dwords: u32,
+    /// Which of the workgroup's coordinates the kernel wants in SGPRs (x, y, z).
+    pub workgroup_ids: [bool; 3],
+    /// How many of the work-item's coordinates the kernel wants, packed into `v0`.
+    pub workitem_ids: WorkitemIds,
+    /// Rounding and denormals.
+    pub float_mode: FloatMode,
+    /// The `clamp` modifier turns NaN into 0.
+    pub dx10_clamp: bool,
+    /// Minimum and maximum quiet signalling NaNs as IEEE 754-2008 wants it.
+    pub ieee_mode: bool,
+    /// What an fp16 or fp8 result becomes that is too large.
+    pub fp16_overflow: Fp16Overflow,
+}
+
+impl Default for KernelResources {
+    /// A kernel that takes no more than its kernarg pointer and x coordinates, with the float mode that compilers choose.
+    fn default() -> Self {
+        KernelResources {
+            vgprs: 0,
+            agprs: 0,
+            sgprs: 0,
+            lds_bytes: 0,
+            scratch_bytes: 0,
+            kernarg_bytes: 0,
+            kernarg_preload_dwords: 0,
+            workgroup_ids: [true, false, false],
+            workitem_ids: WorkitemIds::X,
+            float_mode: FloatMode::default(),
+            dx10_clamp: true,
+            ieee_mode: true,
+            fp16_overflow: Fp16Overflow::Infinity,
+        }
+    }
+}
+
+/// Work-item coordinates that are packed into `v0`: x in bits 9:0, y in 19:10, z in 29:20.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+#[allow(missing_docs)]
+pub enum WorkitemIds {
+    #[default]
+    X = 0,
+    Xy = 1,
+    Xyz = 2,
+}
+
+/// Rounding of results.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+#[allow(missing_docs)]
+pub enum RoundMode {
+    #[default]
+    NearestEven = 0,
+    PlusInfinity = 1,
+    MinusInfinity = 2,
+    Zero = 3,
+}
+
+/// What happens to denormal numbers.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+#[allow(missing_docs)]
+pub enum DenormMode {
+    FlushSourcesAndResults = 0,
+    FlushResults = 1,
+    FlushSources = 2,
+    #[default]
+    Keep = 3,
+}
+
+/// What an fp16 or fp8 result becomes that is too large.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+#[allow(missing_docs)]
+pub enum Fp16Overflow {
+    #[default]
+    Infinity = 0,
+    LargestFinite = 1,
+}
+
+/// The float part of the MODE register at the start of a wave. The default rounds to nearest even and keeps denormals.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+#[allow(missing_docs)]
+pub struct FloatMode {
+    pub round_32: RoundMode,
+    pub round_16_64: RoundMode,
+    pub denorm_32: DenormMode,
+    pub denorm_16_64: DenormMode,
+}
+
+/// Why no kernel of the target can have these resources.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[error("{target} kernels have at most {limit} {what}, {wanted} wanted")]
+pub struct ResourceError {
+    /// What there is too little of.
+    pub what: &'static str,
+    /// How much the kernel wants.
+    pub wanted: u32,
+    /// How much there is.
+    pub limit: u32,
+    /// The target.
+    pub target: Target,
+}
+
+impl KernelResources {
+    /// VGPRs of the unified file that a wave takes, AGPRs included.
+    pub fn total_vgprs(&self, target: Target) -> u32 {
+        target.unified_vgprs(self.vgprs, self.agprs)
+    }
+
+    /// SGPRs that a wave takes: the named ones, which cover at least what it is started with, and the reserved ones.
+    pub fn total_sgprs(&self, target: Target) -> u32 {
+        let reserved =
+            if self.scratch_bytes > 0 { target.reserved_sgprs_with_scratch } else { target.reserved_sgprs };
+        let ids = self.workgroup_ids.iter().filter(|wanted| **wanted).count() as u32;
+        let initial = self.user_sgprs(target).saturating_add(ids + self.scratch_sgprs(target).1);
+        self.sgprs.max(initial).saturating_add(reserved)
+    }
+
+    /// User SGPRs: kernarg pointer, flat scratch where the target wants it, preloaded kernarg dwords.
+    pub(super) fn user_sgprs(&self, target: Target) -> u32 {
+        (2 + self.scratch_sgprs(target).0).saturating_add(self.kernarg_preload_dwords)
+    }
+
+    /// User and system SGPRs that scratch costs.
+    fn scratch_sgprs(&self, target: Target) -> (u32, u32) {
+        match target.flat_scratch {
+            FlatScratch::Absolute if self.scratch_bytes > 0 => (2, 1),
+            _ => (0, 0),
+        }
+    }
+
+    /// That the target has all of it.
+    pub(super) fn check(&self, target: Target) -> Result<(), ResourceError> {
+        let limits = [
+            ("user SGPRs", self.user_sgprs(target), target.max_user_sgprs),
+            ("VGPRs", self.vgprs, target.addressable_vgprs),
+            ("AGPRs", self.agprs, target.addressable_vgprs),
+            ("SGPRs", self.sgprs, target.addressable_sgprs),
+            ("bytes of LDS", self.lds_bytes, target.max_lds_per_workgroup),
+        ];
+        for (what, wanted, limit) in limits {
+            if wanted > limit {
+                return Err(ResourceError { what, wanted, limit, target });
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,520 @@
+//! Code objects against LLVM: its tools read what we write, its assembler and linker make the same from our text, and our
+//! reader takes what its compilers make.
+
+use groundswell::codegen::object::assembly::{self, KernelText};
+use groundswell::codegen::object::{
+    Access, ArgumentInfo, ArgumentKind, DenormMode, FeatureSetting, Field, FloatMode, Fp16Overflow,
+    KernelCode, KernelDescriptor, KernelInfo, KernelResources, ObjectError, ObjectFile, RoundMode,
+    WorkgroupSize, WorkitemIds, write,
+};
+use groundswell::codegen::target::Target;
+use proptest::prelude::*;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Files of one test, removed at its end.
+struct Workspace(PathBuf);
+
+impl Workspace {
+    /// None, with a word about it, when one of the tools is missing and oracles are not required.
+    fn with_tools(tools: &[&str]) -> Option<Workspace> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        for tool in tools {
+            if Command::new(tool).arg("--version").output().is_err() {
+                assert!(std::env::var_os("GROUNDSWELL_REQUIRE_ORACLES").is_none(), "{tool} is missing");
+                println!("skipped: {tool} is missing");
+                return None;
+            }
+        }
+        let name =
+            format!("groundswell-object-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        Some(Workspace(path))
+    }
+
+    fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        std::fs::write(self.0.join(name), bytes).unwrap();
+    }
+
+    fn read(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.0.join(name)).unwrap()
+    }
+
+    /// Runs a tool here and returns what it printed; warnings are failures.
+    fn run(&self, command: &str) -> String {
+        let mut words = command.split_whitespace();
+        let output = Command::new(words.next().unwrap()).args(words).current_dir(&self.0).output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && errors.is_empty(), "{command}\n{errors}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Assembles and links a text to the bytes of an object.
+    fn assemble(&self, target: Target, text: &str) -> Vec<u8> {
+        self.write("llvm.s", text);
+        self.run(&format!(
+            "llvm-mc-19 -triple=amdgcn-amd-amdhsa -mcpu={target} -filetype=obj llvm.s -o llvm.o"
+        ));
+        self.run("ld.lld-19 -shared llvm.o -o llvm.co");
+        self.read("llvm.co")
+    }
+}
+
+impl Drop for Workspace {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Targets that LLVM 19 knows.
+const LLVM_TARGETS: [Target; 2] = [Target::GFX90A, Target::GFX942];
+
+/// `s_nop 0`, `s_endpgm`.
+const EMPTY: [u8; 8] = [0, 0, 0x80, 0xbf, 0, 0, 0x81, 0xbf];
+const EMPTY_TEXT: &str = "  s_nop 0\n  s_endpgm";
+
+/// A kernel that stores 1.0 to `out[x]`, as LLVM encodes it.
+const STORE_ONE: [u32; 10] = [
+    0xc006_0000,
+    0,
+    0x2602_00ff,
+    0x3ff,
+    0x2402_0282,
+    0x7e04_02f2,
+    0xbf8c_c07f,
+    0xdc70_8000,
+    0x0000_0201,
+    0xbf81_0000,
+];
+const STORE_ONE_TEXT: &str = "\
+  s_load_dwordx2 s[0:1], s[0:1], 0x0
+  v_and_b32 v1, 0x3ff, v0
+  v_lshlrev_b32 v1, 2, v1
+  v_mov_b32 v2, 1.0
+  s_waitcnt lgkmcnt(0)
+  global_store_dword v1, v2, s[0:1]
+  s_endpgm
+";
+
+fn store_one() -> (KernelInfo, Vec<u8>) {
+    let info = KernelInfo {
+        name: "store_one".into(),
+        resources: KernelResources { vgprs: 3, sgprs: 3, kernarg_bytes: 8, ..KernelResources::default() },
+        arguments: vec![ArgumentInfo {
+            name: "out".into(),
+            size: 8,
+            offset: 0,
+            kind: ArgumentKind::GlobalBuffer,
+            access: Some(Access::WriteOnly),
+        }],
+        workgroup_size: WorkgroupSize::Exactly([64, 1, 1]),
+    };
+    (info, STORE_ONE.iter().flat_map(|word| word.to_le_bytes()).collect())
+}
+
+fn kernel(name: String, resources: KernelResources) -> KernelInfo {
+    KernelInfo { name, resources, arguments: vec![], workgroup_size: WorkgroupSize::AtMost(1024) }
+}
+
+fn write_empty(target: Target, infos: &[KernelInfo]) -> Vec<u8> {
+    let kernels: Vec<_> = infos.iter().map(|info| KernelCode { info, code: &EMPTY }).collect();
+    write(target, &kernels).unwrap()
+}
+
+fn print_empty(target: Target, infos: &[KernelInfo]) -> String {
+    let kernels: Vec<_> = infos.iter().map(|info| KernelText { info, body: EMPTY_TEXT }).collect();
+    assembly::print(target, &kernels).unwrap()
+}
+
+/// Contents of `.text`, padding included.
+fn text_section(bytes: &[u8]) -> &[u8] {
+    use object::{Object, ObjectSection};
+    object::File::parse(bytes).unwrap().section_by_name(".text").unwrap().data().unwrap()
+}
+
+/// Everything but the entry offset, which depends on the layout of the file.
+fn without_entry(mut descriptor: KernelDescriptor) -> [u8; 64] {
+    descriptor.entry_byte_offset = 0;
+    descriptor.to_bytes()
+}
+
+/// That both objects say the same of the same kernels.
+fn assert_equivalent(ours: &[u8], llvm: &[u8]) {
+    assert!(text_section(ours) == text_section(llvm), ".text differs");
+    let (ours, llvm) = (ObjectFile::parse(ours).unwrap(), ObjectFile::parse(llvm).unwrap());
+    assert_eq!(ours.target, llvm.target);
+    assert_eq!((ours.abi_version, ours.xnack, ours.sramecc), (llvm.abi_version, llvm.xnack, llvm.sramecc));
+    assert_eq!(ours.kernels.len(), llvm.kernels.len());
+    for ours in &ours.kernels {
+        let llvm = llvm.kernel(ours.name).unwrap_or_else(|| panic!("{} is missing", ours.name));
+        assert_eq!(without_entry(ours.descriptor), without_entry(llvm.descriptor), "{}", ours.name);
+        assert_eq!(ours.code, llvm.code, "{}", ours.name);
+        assert!(ours.metadata.is_some());
+        assert_eq!(ours.metadata, llvm.metadata);
+    }
+}
+
+#[test]
+fn llvm_tools_read_our_object() {
+    let tools = ["llvm-readelf-19", "llvm-objdump-19"];
+    let Some(space) = Workspace::with_tools(&tools) else { return };
+    let (info, code) = store_one();
+    space.write("ours.co", write(Target::GFX942, &[KernelCode { info: &info, code: &code }]).unwrap());
+    let text = space.run("llvm-readelf-19 -h -S -l -s -d --notes ours.co");
+    assert!(!text.contains("Invalid") && !text.contains("<corrupt>"), "{text}");
+    for expected in [
+        "OS/ABI:                            AMDGPU - HSA",
+        "ABI Version:                       3",
+        "Flags:                             0x54C, gfx942, xnack, sramecc",
+        "40 FUNC    GLOBAL PROTECTED   7 store_one\n",
+        "64 OBJECT  GLOBAL PROTECTED   6 store_one.kd\n",
+        "NT_AMDGPU_METADATA",
+        ".actual_access:  write_only",
+    ] {
+        assert!(text.contains(expected), "{expected:?} is not in\n{text}");
+    }
+    assert_eq!(text.matches("PROTECTED   6 store_one.kd\n").count(), 2, "in both symbol tables");
+    let hashed = space.run("llvm-readelf-19 --hash-symbols ours.co");
+    assert!(hashed.contains(" store_one.kd\n") && hashed.contains(" store_one\n"), "{hashed}");
+    let listing = space.run("llvm-objdump-19 -d ours.co");
+    assert!(listing.contains("<store_one>:") && listing.contains("global_store_dword v1, v2, s[0:1]"));
+    assert!(!listing.contains("<unknown>"));
+    let descriptor = space.run("llvm-objdump-19 -D -j .rodata ours.co");
+    for expected in [".amdhsa_kernarg_size 8", ".amdhsa_next_free_vgpr 8", ".amdhsa_float_denorm_mode_32 3"] {
+        assert!(descriptor.contains(expected), "{expected} is not in\n{descriptor}");
+    }
+}
+
+#[test]
+fn llvm_makes_the_same_object_of_our_text() {
+    let tools = ["llvm-mc-19", "ld.lld-19", "llvm-readelf-19"];
+    let Some(space) = Workspace::with_tools(&tools) else { return };
+    let (info, code) = store_one();
+    for target in LLVM_TARGETS {
+        let ours = write(target, &[KernelCode { info: &info, code: &code }]).unwrap();
+        let text = assembly::print(target, &[KernelText { info: &info, body: STORE_ONE_TEXT }]).unwrap();
+        let llvm = space.assemble(target, &text);
+        assert_equivalent(&ours, &llvm);
+        space.write("ours.co", ours);
+        // From "AMDGPU Metadata" on: before it stands the offset of the note.
+        let notes = |file| {
+            let text = space.run(&format!("llvm-readelf-19 --notes {file}"));
+            text[text.find("NT_AMDGPU_METADATA").unwrap()..].to_owned()
+        };
+        assert_eq!(notes("ours.co"), notes("llvm.co"));
+    }
+}
+
+/// One resource varied at a time over its whole range, then some of everything.
+fn resource_sweep(target: Target) -> Vec<KernelResources> {
+    let base = KernelResources { vgprs: 1, ..KernelResources::default() };
+    let mut all = Vec::new();
+    all.extend((0..=256).map(|vgprs| KernelResources { vgprs, ..base.clone() }));
+    all.extend((0..=256).step_by(3).map(|agprs| KernelResources { vgprs: 77, agprs, ..base.clone() }));
+    all.extend((0..=102).map(|sgprs| KernelResources { sgprs, ..base.clone() }));
+    all.extend((0..=102).step_by(7).map(|sgprs| KernelResources {
+        sgprs,
+        scratch_bytes: 64,
+        ..base.clone()
+    }));
+    all.extend([1, 4096, 65_536].map(|lds_bytes| KernelResources { lds_bytes, ..base.clone() }));
+    all.extend([4, 280].map(|kernarg_bytes| KernelResources { kernarg_bytes, ..base.clone() }));
+    all.extend(
+        (0..8)
+            .map(|ids| KernelResources { workgroup_ids: [1, 2, 4].map(|id| ids & id != 0), ..base.clone() }),
+    );
+    for workitem_ids in [WorkitemIds::X, WorkitemIds::Xy, WorkitemIds::Xyz] {
+        all.push(KernelResources { workitem_ids, ..base.clone() });
+    }
+    let float = FloatMode::default();
+    for round in [RoundMode::NearestEven, RoundMode::PlusInfinity, RoundMode::MinusInfinity, RoundMode::Zero]
+    {
+        for float_mode in [FloatMode { round_32: round, ..float }, FloatMode { round_16_64: round, ..float }]
+        {
+            all.push(KernelResources { float_mode, ..base.clone() });
+        }
+    }
+    for denorm in [DenormMode::FlushSourcesAndResults, DenormMode::FlushResults, DenormMode::FlushSources] {
+        for float_mode in
+            [FloatMode { denorm_32: denorm, ..float }, FloatMode { denorm_16_64: denorm, ..float }]
+        {
+            all.push(KernelResources { float_mode, ..base.clone() });
+        }
+    }
+    all.push(KernelResources { dx10_clamp: false, ..base.clone() });
+    all.push(KernelResources { ieee_mode: false, ..base.clone() });
+    all.push(KernelResources { fp16_overflow: Fp16Overflow::LargestFinite, ..base.clone() });
+    all.extend((1..=14).map(|n| KernelResources {
+        kernarg_preload_dwords: n,
+        kernarg_bytes: 64,
+        ..base.clone()
+    }));
+    all.retain(|resources| KernelDescriptor::new(target, resources).is_ok());
+    all
+}
+
+#[test]
+fn descriptors_of_our_directives_are_ours() {
+    let Some(space) = Workspace::with_tools(&["llvm-mc-19", "ld.lld-19"]) else { return };
+    for target in LLVM_TARGETS {
+        let sweep = resource_sweep(target);
+        assert!(sweep.len() > 500);
+        let infos: Vec<_> = sweep
+            .into_iter()
+            .enumerate()
+            .map(|(i, resources)| kernel(format!("kernel_{i}"), resources))
+            .collect();
+        let llvm = space.assemble(target, &print_empty(target, &infos));
+        assert_equivalent(&write_empty(target, &infos), &llvm);
+    }
+}
+
+/// The register fields against LLVM's own arithmetic: exact counts in, not those that our directives round to.
+#[test]
+fn register_fields_are_those_of_exact_counts() {
+    let Some(space) = Workspace::with_tools(&["llvm-mc-19", "ld.lld-19"]) else { return };
+    let target = Target::GFX942;
+    let mut text = String::from(".amdgcn_target \"amdgcn-amd-amdhsa--gfx942\"\n.text\n");
+    let mut ours = Vec::new();
+    for (index, (vgprs, agprs, sgprs)) in
+        (0..=256).map(|n| (n, (n * 7) % 257, n.min(102))).chain((0..=256).map(|n| (n, 0, 3))).enumerate()
+    {
+        let resources = KernelResources { vgprs, agprs, sgprs: sgprs.max(3), ..KernelResources::default() };
+        let accum_offset = vgprs.max(1).next_multiple_of(4);
+        let next_free_vgpr = if agprs == 0 { vgprs.max(1) } else { accum_offset + agprs };
+        text += &format!(
+            ".globl k{index}\n.type k{index},@function\n.p2align 8\nk{index}:\n s_endpgm\n.rodata\n.amdhsa_kernel k{index}\n\
+             .amdhsa_next_free_vgpr {next_free_vgpr}\n.amdhsa_accum_offset {accum_offset}\n\
+             .amdhsa_next_free_sgpr {}\n.amdhsa_reserve_vcc 1\n.end_amdhsa_kernel\n.text\n",
+            resources.sgprs
+        );
+        ours.push(KernelDescriptor::new(target, &resources).unwrap());
+    }
+    let object = space.assemble(target, &text);
+    let object = ObjectFile::parse(&object).unwrap();
+    assert_eq!(object.kernels.len(), ours.len());
+    for (index, ours) in ours.iter().enumerate() {
+        let llvm = object.kernel(&format!("k{index}")).unwrap().descriptor;
+        for field in [Field::VgprGranules, Field::SgprGranules, Field::AccumOffset] {
+            assert_eq!(ours.get(field), llvm.get(field), "{field:?} of kernel {index}");
+        }
+    }
+}
+
+#[test]
+fn names_and_strings_survive_the_assembler() {
+    let Some(space) = Workspace::with_tools(&["llvm-mc-19", "ld.lld-19"]) else { return };
+    let names = ["v1", "s0", "vcc", "exec", "inf", "nan", "true", "null", "_Z4gemmPfS_", "a.b$c", "off", "x"];
+    let arguments = ["inf", "12", "no", "it's", "a \"b\" \\ c", "tab\there", "naïve", "- x: y", "", " pad "];
+    let infos: Vec<_> = names
+        .iter()
+        .map(|name| {
+            let mut info =
+                kernel((*name).to_owned(), KernelResources { kernarg_bytes: 4, ..Default::default() });
+            info.arguments = arguments
+                .iter()
+                .map(|name| ArgumentInfo {
+                    name: (*name).to_owned(),
+                    size: 4,
+                    offset: 0,
+                    kind: ArgumentKind::Other("hidden_none".into()),
+                    access: None,
+                })
+                .collect();
+            info
+        })
+        .collect();
+    let llvm = space.assemble(Target::GFX942, &print_empty(Target::GFX942, &infos));
+    assert_equivalent(&write_empty(Target::GFX942, &infos), &llvm);
+}
+
+#[test]
+fn objects_of_clang_are_read() {
+    let Some(space) = Workspace::with_tools(&["clang-19", "ld.lld-19", "llvm-objdump-19"]) else { return };
+    space.write(
+        "kernels.cl",
+        "constant int table[4] = {1, 2, 3, 4};\n\
+         global int counter = 7;\n\
+         global int *global pointer = &counter;\n\
+         kernel void saxpy(global float *y, const global float *x, float a, int n) {\n\
+         local float tile[64];\n\
+         int i = __builtin_amdgcn_workgroup_id_x() * 64 + __builtin_amdgcn_workitem_id_x();\n\
+         tile[i & 63] = x[i]; __builtin_amdgcn_s_barrier();\n\
+         y[i] = a * tile[i & 31] + table[n & 3] + *pointer; }\n\
+         kernel __attribute__((reqd_work_group_size(8, 4, 2))) void second(global int *out) { out[0] = 1; }\n",
+    );
+    space.run(
+        "clang-19 -target amdgcn-amd-amdhsa -mcpu=gfx942:sramecc+:xnack- -mcode-object-version=5 -nogpulib \
+               -O2 -x cl -cl-kernel-arg-info -cl-std=CL2.0 kernels.cl -fuse-ld=lld -o clang.co",
+    );
+    let bytes = space.read("clang.co");
+    let object = ObjectFile::parse(&bytes).unwrap();
+    assert_eq!((object.target, object.abi_version), (Target::GFX942, 3));
+    assert_eq!((object.xnack, object.sramecc), (FeatureSetting::Off, FeatureSetting::On));
+    assert_eq!(object.kernels.len(), 2);
+    let saxpy = object.kernel("saxpy").unwrap();
+    assert_eq!(saxpy.entry % 256, 0);
+    assert_eq!(saxpy.descriptor.group_segment_fixed_size, 256);
+    assert_eq!(saxpy.code[saxpy.code.len() - 4..], 0xbf81_0000u32.to_le_bytes(), "ends with s_endpgm");
+    let metadata = saxpy.metadata.as_ref().unwrap();
+    let explicit: Vec<_> =
+        metadata.arguments[..4].iter().map(|a| (a.name.as_str(), a.offset, a.size, a.kind.name())).collect();
+    assert_eq!(
+        explicit,
+        [
+            ("y", 0, 8, "global_buffer"),
+            ("x", 8, 8, "global_buffer"),
+            ("a", 16, 4, "by_value"),
+            ("n", 20, 4, "by_value")
+        ]
+    );
+    let sgprs = saxpy.descriptor.initial_sgprs(object.target);
+    assert!(sgprs.kernarg_segment_ptr.is_some() && sgprs.workgroup_ids[0].is_some());
+    let second = object.kernel("second").unwrap().metadata.as_ref().unwrap();
+    assert_eq!(second.workgroup_size, WorkgroupSize::Exactly([8, 4, 2]));
+    assert!(object.segments.iter().any(|s| s.executable) && object.segments.iter().any(|s| s.writable));
+    assert!(!object.relocations.is_empty(), "the global pointer depends on the load address");
+    for relocation in &object.relocations {
+        assert!(
+            object.segments.iter().any(|s| {
+                s.writable && (s.address..s.address + s.memory_size).contains(&relocation.address)
+            })
+        );
+    }
+}
+
+#[test]
+fn stripped_objects_are_read_by_their_dynamic_symbols() {
+    let Some(space) = Workspace::with_tools(&["llvm-strip-19"]) else { return };
+    let (info, code) = store_one();
+    let ours = write(Target::GFX942, &[KernelCode { info: &info, code: &code }]).unwrap();
+    space.write("ours.co", &ours);
+    space.run("llvm-strip-19 ours.co -o stripped.co");
+    let stripped = space.read("stripped.co");
+    let stripped = ObjectFile::parse(&stripped).unwrap();
+    assert_eq!(stripped.kernels, ObjectFile::parse(&ours).unwrap().kernels);
+}
+
+#[test]
+fn what_was_written_is_read() {
+    for target in Target::ALL {
+        let (one, code) = store_one();
+        let two = kernel("second".into(), KernelResources { agprs: 9, lds_bytes: 512, ..Default::default() });
+        let kernels = [KernelCode { info: &one, code: &code }, KernelCode { info: &two, code: &EMPTY }];
+        let bytes = write(target, &kernels).unwrap();
+        let object = ObjectFile::parse(&bytes).unwrap();
+        assert_eq!(object.target, target);
+        assert_eq!((object.xnack, object.sramecc), (FeatureSetting::Any, FeatureSetting::Any));
+        assert_eq!(object.relocations, []);
+        for (kernel, written) in object.kernels.iter().zip(kernels) {
+            assert_eq!(kernel.name, written.info.name);
+            assert_eq!(kernel.code, written.code);
+            assert_eq!(kernel.entry % 256, 0);
+            assert_eq!(kernel.descriptor_address % 64, 0);
+            let expected = KernelDescriptor::new(target, &written.info.resources).unwrap();
+            assert_eq!(without_entry(kernel.descriptor), expected.to_bytes());
+            let metadata = kernel.metadata.as_ref().unwrap();
+            assert_eq!(metadata.arguments, written.info.arguments);
+            assert_eq!(metadata.workgroup_size, written.info.workgroup_size);
+            assert_eq!(metadata.agpr_count, written.info.resources.agprs);
+        }
+        for segment in &object.segments {
+            let offset = segment.bytes.as_ptr() as usize - bytes.as_ptr() as usize;
+            assert_eq!(
+                offset as u64 % 0x1000,
+                segment.address % 0x1000,
+                "file and memory share page offsets"
+            );
+        }
+    }
+}
+
+#[test]
+fn faults_are_named() {
+    let (info, code) = store_one();
+    let good = write(Target::GFX942, &[KernelCode { info: &info, code: &code }]).unwrap();
+    let object = ObjectFile::parse(&good).unwrap();
+    let descriptor = object.kernels[0].descriptor_address as usize;
+    let fault = |offset: usize, byte: u8| {
+        let mut bad = good.clone();
+        bad[offset] = byte;
+        ObjectFile::parse(&bad).unwrap_err().to_string()
+    };
+    assert_eq!(
+        ObjectFile::parse(&[]).unwrap_err().to_string(),
+        "ELF header: Invalid ELF header size or alignment"
+    );
+    assert!(fault(7, 0).contains("EI_OSABI at offset 0x7 is 0, not 64"));
+    assert!(fault(18, 62).contains("e_machine at offset 0x12 is 62, not 224"));
+    assert!(fault(48, 0xee).contains("machine 0xee in e_flags"));
+    assert!(fault(descriptor + 60, 1).contains("\"store_one\" sets a reserved bit in byte 60"));
+    assert!(fault(descriptor + 23, 0x10).contains("entry of kernel \"store_one\" at address 0x1000"));
+    let name = good.windows(12).position(|w| w == b".vgpr_count\x03").unwrap();
+    assert_eq!(
+        fault(name + 11, 0xc1),
+        format!("metadata at file offset {:#x}: byte 0xc1 starts no value", name + 12)
+    );
+    assert_eq!(fault(name + 1, b'w'), "metadata: .vgpr_count is missing or not of its type");
+    let truncated = ObjectFile::parse(&good[..good.len() - 1]).unwrap_err();
+    assert!(matches!(truncated, ObjectError::Elf { what: "section headers", .. }));
+}
+
+fn sample() -> Vec<u8> {
+    let (one, code) = store_one();
+    let two = kernel("second".into(), KernelResources { agprs: 9, ..Default::default() });
+    write(Target::GFX942, &[KernelCode { info: &one, code: &code }, KernelCode { info: &two, code: &EMPTY }])
+        .unwrap()
+}
+
+#[test]
+fn truncated_objects_are_errors() {
+    let bytes = sample();
+    for length in 0..bytes.len() {
+        assert!(ObjectFile::parse(&bytes[..length]).is_err(), "{length} bytes");
+    }
+}
+
+/// Every byte of what the reader interprets, set to values that break signs, sizes and indices.
+#[test]
+fn no_single_byte_makes_the_reader_panic() {
+    let mut bytes = sample();
+    for offset in 0..bytes.len() {
+        let before = bytes[offset];
+        for value in [0, 1, 0x7f, 0x80, 0xff, before ^ 1, before.wrapping_add(1)] {
+            bytes[offset] = value;
+            let _ = ObjectFile::parse(&bytes);
+        }
+        bytes[offset] = before;
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_mutation_makes_the_reader_panic(
+        edits in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..30),
+        wide in proptest::collection::vec((any::<prop::sample::Index>(), any::<u64>()), 0..4),
+        length in any::<prop::sample::Index>(),
+        cut in any::<bool>(),
+    ) {
+        let mut bytes = sample();
+        for (index, value) in edits {
+            let at = index.index(bytes.len());
+            bytes[at] = value;
+        }
+        for (index, value) in wide {
+            let at = index.index(bytes.len() - 8);
+            bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+        }
+        if cut {
+            bytes.truncate(length.index(bytes.len()));
+        }
+        let _ = ObjectFile::parse(&bytes);
+    }
+
+    #[test]
+    fn no_bytes_make_the_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let _ = ObjectFile::parse(&bytes);
+    }
+}
