@@ -55,8 +55,8 @@ pub struct Fault {
     pub wave: u32,
     /// Lane, where one lane is to blame.
     pub lane: Option<u32>,
-    /// Byte offset of the instruction from the kernel's entry.
-    pub offset: u64,
+    /// Address of the instruction in the code object, as disassemblers print it.
+    pub address: u64,
     /// The instruction as assembler text (empty if it does not decode).
     pub instruction: String,
     /// What happened.
@@ -95,13 +95,11 @@ pub enum FaultKind {
     Undecodable,
     /// The program counter left the code, or points into the middle of an instruction.
     ProgramCounter {
-        /// Where it points, relative to the kernel's entry.
+        /// Where it points, relative to the start of the code.
         target: i64,
     },
     /// The wave executed more instructions than the launch allows.
     Budget(u64),
-    /// Some waves of the workgroup ended while others wait at a barrier that can never open.
-    Barrier,
     /// `s_trap`.
     Trap(u32),
 }
@@ -140,10 +138,9 @@ impl fmt::Display for FaultKind {
             FaultKind::Unsupported(what) => write!(f, "not supported: {what}"),
             FaultKind::Undecodable => f.write_str("not an instruction"),
             FaultKind::ProgramCounter { target } => {
-                write!(f, "no instruction starts at offset {target:#x} of the kernel")
+                write!(f, "no instruction starts at offset {target:#x} of the code")
             }
             FaultKind::Budget(n) => write!(f, "wave did not end within {n} instructions"),
-            FaultKind::Barrier => f.write_str("waits at a barrier that other waves of the workgroup never reach"),
             FaultKind::Trap(n) => write!(f, "s_trap {n}"),
         }
     }
@@ -156,7 +153,7 @@ impl fmt::Display for Fault {
         if let Some(lane) = self.lane {
             write!(f, ", lane {lane}")?;
         }
-        write!(f, ", at {:#x}", self.offset)?;
+        write!(f, ", at {:#x}", self.address)?;
         if !self.instruction.is_empty() {
             write!(f, " `{}`", self.instruction)?;
         }

@@ -44,11 +44,6 @@ impl Allocation {
         Ok(it)
     }
 
-    /// First address.
-    pub fn base(&self) -> u64 {
-        self.base
-    }
-
     /// Byte offset of `address` if all `bytes` bytes from there on lie inside.
     #[inline(always)]
     pub fn offset(&self, address: u64, bytes: u64) -> Option<u64> {

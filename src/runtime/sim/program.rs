@@ -1,7 +1,7 @@
 //! Code bytes decoded once: a dense list of steps whose operands say directly where a value lives.
 
 use crate::codegen::isa::{
-    Element, Field, Format, Inst, MAX_OPERANDS, Meaning, Modifiers, Operand, OperandClass, OperandSpec, decode,
+    Element, Field, Format, Inst, MAX_OPERANDS, Meaning, Modifiers, Opcode, Operand, OperandClass, OperandSpec, decode,
 };
 
 use super::stats::Class;
@@ -82,6 +82,10 @@ pub(super) struct Step {
     pub bytes: u32,
     /// Index of the step that a branch goes to, or [`NOWHERE`].
     pub target: u32,
+    /// A 16-bit result leaves the other half of the register as it is.
+    pub keeps_other_half: bool,
+    /// The result is the addend too.
+    pub accumulates: bool,
 }
 
 /// No step.
@@ -171,6 +175,8 @@ impl Program {
             offset,
             bytes,
             target: NOWHERE,
+            keeps_other_half: false,
+            accumulates: false,
         };
         let Some(inst) = inst else { return step };
         let info = inst.op.info();
@@ -179,6 +185,8 @@ impl Program {
         step.class = Class::of(info);
         step.imm = inst.imm;
         step.modifiers = inst.modifiers;
+        step.keeps_other_half = inst.op == Opcode::VFmaF16;
+        step.accumulates = info.format.is_vop() && info.tied().is_some();
         for (index, (spec, &operand)) in info.operands.iter().zip(&inst.operands).enumerate() {
             match self.place(inst, spec, operand) {
                 Ok(place) => step.operands[index] = place,

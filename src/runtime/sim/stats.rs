@@ -25,6 +25,12 @@ macro_rules! classes {
                 self.instructions += counts.0.iter().sum::<u64>();
                 $(self.$field += counts.0[Class::$variant as usize];)*
             }
+
+            pub(super) fn merge(&mut self, other: &LaunchStats) {
+                self.waves += other.waves;
+                self.instructions += other.instructions;
+                $(self.$field += other.$field;)*
+            }
         }
 
         const CLASSES: usize = [$(Class::$variant),*].len();

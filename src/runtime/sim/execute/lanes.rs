@@ -243,7 +243,7 @@ pub(super) fn map2<A: Lane, B: Lane, R: Lane>(w: &mut Wave, step: &Step, f: impl
 #[inline(always)]
 pub(super) fn map3<A: Lane, B: Lane, C: Lane, R: Lane>(w: &mut Wave, step: &Step, f: impl Fn(A, B, C) -> R) {
     let (a, b) = (A::read(w, step, 1, 0), B::read(w, step, 2, 1));
-    let c = C::read(w, step, if step.accumulates() { 0 } else { 3 }, 2);
+    let c = C::read(w, step, if step.accumulates { 0 } else { 3 }, 2);
     R::write(w, step, std::array::from_fn(|l| f(a[l], b[l], c[l])));
 }
 
