@@ -1,1 +1,97 @@
 //! The simulator: runs any AMDHSA code object, knows nothing of the IR.
+//!
+//! This is the *run* mode: it executes the bytes of a code object, fast, and every instruction is complete before the next
+//! one starts. Code is decoded once ([`program`]), workgroups run in parallel ([`dispatch`]), lanes are loops over arrays of
+//! 64 that the compiler vectorises ([`execute`]).
+//!
+//! ```
+//! use groundswell::codegen::target::Target;
+//! use groundswell::runtime::sim::Simulator;
+//! let mut device = Simulator::new(Target::GFX942);
+//! let buffer = device.alloc(4)?;
+//! device.write(buffer, &[1, 2, 3, 4])?;
+//! assert_eq!(device.read(buffer, 4)?, [1, 2, 3, 4]);
+//! assert!(device.load(b"not a code object").is_err());
+//! # Ok::<(), groundswell::runtime::sim::SimError>(())
+//! ```
+
+mod dispatch;
+mod error;
+mod execute;
+mod kernarg;
+mod memory;
+mod module;
+mod numerics;
+mod program;
+mod stats;
+mod wave;
+
+use crate::codegen::target::Target;
+
+pub use dispatch::LaunchConfig;
+pub use error::{Access, Fault, FaultKind, SimError};
+pub use module::Module;
+pub use stats::LaunchStats;
+
+/// A simulated device.
+#[derive(Debug)]
+pub struct Simulator {
+    target: Target,
+    memory: memory::Memory,
+}
+
+impl Simulator {
+    /// A device with empty memory.
+    pub fn new(target: Target) -> Simulator {
+        Simulator { target, memory: memory::Memory::new() }
+    }
+
+    /// The chip it stands for.
+    pub fn target(&self) -> Target {
+        self.target
+    }
+
+    /// Allocates zeroed device memory; returns its address, a multiple of 256.
+    pub fn alloc(&mut self, bytes: u64) -> Result<u64, SimError> {
+        self.memory.allocate(bytes)
+    }
+
+    /// Gives an allocation back.
+    pub fn free(&mut self, address: u64) -> Result<(), SimError> {
+        self.memory.free(address)
+    }
+
+    /// Copies bytes to the device. They must fit into one allocation.
+    pub fn write(&self, address: u64, data: &[u8]) -> Result<(), SimError> {
+        self.memory.write(address, data)
+    }
+
+    /// Copies bytes from the device. They must lie in one allocation.
+    pub fn read(&self, address: u64, bytes: usize) -> Result<Vec<u8>, SimError> {
+        let mut data = vec![0; bytes];
+        self.memory.read(address, &mut data)?;
+        Ok(data)
+    }
+
+    /// Loads a code object.
+    pub fn load(&mut self, code_object: &[u8]) -> Result<Module, SimError> {
+        Module::load(&mut self.memory, self.target, code_object)
+    }
+
+    /// Takes a code object out of memory.
+    pub fn unload(&mut self, module: Module) -> Result<(), SimError> {
+        self.memory.free(module.address)
+    }
+
+    /// Runs a kernel to its end. `kernarg` are the bytes of its explicit arguments as the kernel argument segment holds
+    /// them; arguments that the metadata asks the runtime for are filled in.
+    pub fn launch(
+        &self,
+        module: &Module,
+        kernel: &str,
+        config: LaunchConfig,
+        kernarg: &[u8],
+    ) -> Result<LaunchStats, SimError> {
+        dispatch::launch(&self.memory, self.target, module, kernel, config, kernarg)
+    }
+}

@@ -1,0 +1,187 @@
+//! What can go wrong in a simulation: errors of the host interface, and faults of a running wave.
+
+use std::fmt;
+
+/// An error of the simulator.
+#[derive(thiserror::Error, Debug, Clone, PartialEq, Eq)]
+pub enum SimError {
+    /// The host has no memory for an allocation of the simulated device.
+    #[error("cannot allocate {bytes} bytes of simulated device memory")]
+    OutOfMemory {
+        /// Size that was asked for.
+        bytes: u64,
+    },
+    /// A host copy does not lie inside one allocation.
+    #[error("{bytes} bytes at {address:#x} are not inside one allocation")]
+    BadAddress {
+        /// First byte.
+        address: u64,
+        /// Length of the copy.
+        bytes: u64,
+    },
+    /// `free` of something that is not the start of an allocation.
+    #[error("{address:#x} is not the start of an allocation")]
+    NotAllocated {
+        /// What was given.
+        address: u64,
+    },
+    /// The code object cannot be read or is for another target.
+    #[error("code object: {0}")]
+    Object(String),
+    /// The code object holds no kernel of that name.
+    #[error("the code object has no kernel `{0}`")]
+    NoKernel(String),
+    /// A launch configuration that the hardware or the kernel descriptor does not allow.
+    #[error("launch of `{kernel}`: {reason}")]
+    Launch {
+        /// Kernel name.
+        kernel: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A wave did something that it must not do.
+    #[error(transparent)]
+    Fault(#[from] Box<Fault>),
+}
+
+/// A wave stopped at an instruction that could not be executed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// Kernel name.
+    pub kernel: String,
+    /// Workgroup ids.
+    pub workgroup: [u32; 3],
+    /// Wave inside the workgroup.
+    pub wave: u32,
+    /// Lane, where one lane is to blame.
+    pub lane: Option<u32>,
+    /// Address of the instruction in the code object, as disassemblers print it.
+    pub address: u64,
+    /// The instruction as assembler text (empty if it does not decode).
+    pub instruction: String,
+    /// What happened.
+    pub kind: FaultKind,
+}
+
+/// Why a wave stopped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FaultKind {
+    /// An access that touches no allocation.
+    Memory {
+        /// Load, store or atomic.
+        access: Access,
+        /// First byte.
+        address: u64,
+        /// Number of bytes of the access of this lane.
+        bytes: u32,
+    },
+    /// An LDS access behind the workgroup's LDS.
+    Lds {
+        /// Load, store or atomic.
+        access: Access,
+        /// First byte.
+        address: u32,
+        /// Size of the workgroup's LDS.
+        size: u32,
+    },
+    /// An atomic access that is not naturally aligned.
+    Misaligned {
+        /// First byte.
+        address: u64,
+    },
+    /// The simulator does not execute this instruction, or this form of it.
+    Unsupported(&'static str),
+    /// The bytes at the program counter are no instruction.
+    Undecodable,
+    /// The program counter left the code, or points into the middle of an instruction.
+    ProgramCounter {
+        /// Where it points, relative to the start of the code.
+        target: i64,
+    },
+    /// The wave executed more instructions than the launch allows.
+    Budget(u64),
+    /// `s_trap`.
+    Trap(u32),
+}
+
+/// Direction of a memory access.
+#[derive(Debug, Copy, Clone, PartialEq, Eq)]
+pub enum Access {
+    /// Memory to registers.
+    Load,
+    /// Registers to memory.
+    Store,
+    /// Read, modify, write.
+    Atomic,
+}
+
+impl fmt::Display for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Access::Load => "load",
+            Access::Store => "store",
+            Access::Atomic => "atomic",
+        })
+    }
+}
+
+impl fmt::Display for FaultKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FaultKind::Memory { access, address, bytes } => {
+                write!(f, "{access} of {bytes} bytes at {address:#x}, outside every allocation")
+            }
+            FaultKind::Lds { access, address, size } => {
+                write!(f, "LDS {access} at byte {address}, the workgroup has {size} bytes")
+            }
+            FaultKind::Misaligned { address } => write!(f, "misaligned atomic access at {address:#x}"),
+            FaultKind::Unsupported(what) => write!(f, "not supported: {what}"),
+            FaultKind::Undecodable => f.write_str("not an instruction"),
+            FaultKind::ProgramCounter { target } => {
+                write!(f, "no instruction starts at offset {target:#x} of the code")
+            }
+            FaultKind::Budget(n) => write!(f, "wave did not end within {n} instructions"),
+            FaultKind::Trap(n) => write!(f, "s_trap {n}"),
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [x, y, z] = self.workgroup;
+        write!(f, "kernel `{}`, workgroup ({x}, {y}, {z}), wave {}", self.kernel, self.wave)?;
+        if let Some(lane) = self.lane {
+            write!(f, ", lane {lane}")?;
+        }
+        write!(f, ", at {:#x}", self.address)?;
+        if !self.instruction.is_empty() {
+            write!(f, " `{}`", self.instruction)?;
+        }
+        write!(f, ": {}", self.kind)
+    }
+}
+
+impl std::error::Error for Fault {}
+
+/// The part of a [`Fault`] that the executing code knows; the dispatcher adds the rest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Stopped {
+    /// Lane to blame.
+    pub lane: Option<u32>,
+    /// What happened.
+    pub kind: FaultKind,
+}
+
+impl Stopped {
+    /// A fault of the whole wave.
+    #[cold]
+    pub fn wave(kind: FaultKind) -> Stopped {
+        Stopped { lane: None, kind }
+    }
+
+    /// A fault of one lane.
+    #[cold]
+    pub fn lane(lane: usize, kind: FaultKind) -> Stopped {
+        Stopped { lane: Some(lane as u32), kind }
+    }
+}

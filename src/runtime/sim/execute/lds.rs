@@ -1,0 +1,242 @@
+//! LDS instructions, and the lane permutations of the LDS hardware.
+//!
+//! Accesses may have any alignment, as the amdhsa runtime configures the hardware. An access beyond the workgroup's LDS is
+//! a fault here; hardware would read zero and drop writes, and nothing relies on that.
+
+use crate::codegen::isa::{Calc, Element, Memory, Permutation};
+
+use super::super::error::{Access, FaultKind, Stopped};
+use super::super::program::Step;
+use super::super::wave::{LANES, Row, Wave};
+use super::atomic;
+use super::transfer::{merge_loaded, store_value};
+
+/// LDS of one workgroup.
+#[derive(Debug, Default)]
+pub(in super::super) struct Lds {
+    words: Vec<u32>,
+    bytes: u32,
+}
+
+impl Lds {
+    /// Zeroed LDS of this size; keeps its memory.
+    pub fn reset(&mut self, bytes: u32) {
+        self.words.clear();
+        self.words.resize(bytes.div_ceil(4) as usize, 0);
+        self.bytes = bytes;
+    }
+
+    /// Fault of lane `l` unless `bytes` bytes from `address` on lie inside.
+    #[inline(always)]
+    fn check(&self, l: usize, access: Access, address: u32, bytes: u32) -> Result<(), Stopped> {
+        if u64::from(address) + u64::from(bytes) <= u64::from(self.bytes) {
+            return Ok(());
+        }
+        Err(Stopped::lane(l, FaultKind::Lds { access, address, size: self.bytes }))
+    }
+
+    /// Up to four bytes at a checked address.
+    #[inline(always)]
+    fn load(&self, address: u32, bytes: u32) -> u32 {
+        let (index, shift) = ((address / 4) as usize, address % 4 * 8);
+        if shift == 0 && bytes == 4 {
+            return self.words[index];
+        }
+        let low = u64::from(self.words[index]);
+        let both = if shift + bytes * 8 > 32 { low | u64::from(self.words[index + 1]) << 32 } else { low };
+        (both >> shift) as u32 & (u32::MAX >> (32 - 8 * bytes))
+    }
+
+    /// Up to four bytes at a checked address.
+    #[inline(always)]
+    fn store(&mut self, address: u32, bytes: u32, value: u32) {
+        let (index, shift) = ((address / 4) as usize, address % 4 * 8);
+        if shift == 0 && bytes == 4 {
+            self.words[index] = value;
+            return;
+        }
+        let mask = u64::from(u32::MAX >> (32 - 8 * bytes)) << shift;
+        let bits = u64::from(value) << shift & mask;
+        self.words[index] = self.words[index] & !(mask as u32) | bits as u32;
+        if mask >> 32 != 0 {
+            let (mask, bits) = ((mask >> 32) as u32, (bits >> 32) as u32);
+            self.words[index + 1] = self.words[index + 1] & !mask | bits;
+        }
+    }
+}
+
+/// Loads from `addresses` into operand 0.
+pub(super) fn load(w: &mut Wave, lds: &Lds, s: &Step, kind: Memory, addresses: &Row) -> Result<(), Stopped> {
+    let Some(first) = s.operands[0].row() else { return Ok(()) };
+    if let Memory::Dwords(count) = kind {
+        return load_dwords(w, lds, first, count.into(), addresses);
+    }
+    w.each_lane(|w, l| {
+        lds.check(l, Access::Load, addresses[l], kind.bytes())?;
+        let value = lds.load(addresses[l], kind.bytes());
+        let register = &mut w.rows[first][l];
+        *register = merge_loaded(kind, *register, value);
+        Ok(())
+    })
+}
+
+fn load_dwords(w: &mut Wave, lds: &Lds, first: usize, count: usize, addresses: &Row) -> Result<(), Stopped> {
+    let bytes = 4 * count as u32;
+    if w.exec() == u64::MAX && addresses.iter().fold(0, |all, a| all | a) % 4 == 0 {
+        // All lanes, all aligned: whole slices per lane.
+        let rows = &mut w.rows[first..first + count];
+        for l in 0..LANES {
+            lds.check(l, Access::Load, addresses[l], bytes)?;
+            let words = &lds.words[(addresses[l] / 4) as usize..][..count];
+            for (row, &word) in rows.iter_mut().zip(words) {
+                row[l] = word;
+            }
+        }
+        return Ok(());
+    }
+    w.each_lane(|w, l| {
+        lds.check(l, Access::Load, addresses[l], bytes)?;
+        for index in 0..count {
+            w.rows[first + index][l] = lds.load(addresses[l] + 4 * index as u32, 4);
+        }
+        Ok(())
+    })
+}
+
+/// Stores operand `data` to `addresses`.
+pub(super) fn store(
+    w: &mut Wave,
+    lds: &mut Lds,
+    s: &Step,
+    data: usize,
+    kind: Memory,
+    addresses: &Row,
+) -> Result<(), Stopped> {
+    let Some(first) = s.operands[data].row() else { return Ok(()) };
+    let bytes = kind.bytes();
+    let Memory::Dwords(count) = kind else {
+        return w.each_lane(|w, l| {
+            lds.check(l, Access::Store, addresses[l], bytes)?;
+            lds.store(addresses[l], bytes, store_value(kind, w.rows[first][l]));
+            Ok(())
+        });
+    };
+    w.each_lane(|w, l| {
+        lds.check(l, Access::Store, addresses[l], bytes)?;
+        for index in 0..usize::from(count) {
+            lds.store(addresses[l] + 4 * index as u32, 4, w.rows[first + index][l]);
+        }
+        Ok(())
+    })
+}
+
+/// Address operand plus offset.
+pub(super) fn addresses(w: &Wave, s: &Step, operand: usize, offset: u32) -> Row {
+    w.lanes(s.operands[operand]).map(|a| a.wrapping_add(offset))
+}
+
+/// Byte offset of element `number` (0 or 1) of a two-element access of `dwords` dwords per element.
+fn offset_of(s: &Step, number: u32, dwords: u8, scale: u8) -> u32 {
+    (s.imm >> (8 * number) & 0xff) * u32::from(dwords) * 4 * u32::from(scale)
+}
+
+/// Loads two elements.
+pub(super) fn load_two(w: &mut Wave, lds: &Lds, s: &Step, dwords: u8, scale: u8) -> Result<(), Stopped> {
+    let Some(first) = s.operands[0].row() else { return Ok(()) };
+    // Both addresses before the first result, which may overwrite them.
+    let both = [0, 1].map(|n| addresses(w, s, 1, offset_of(s, n, dwords, scale)));
+    for (number, addresses) in both.iter().enumerate() {
+        load_dwords(w, lds, first + number * usize::from(dwords), dwords.into(), addresses)?;
+    }
+    Ok(())
+}
+
+/// Stores two elements.
+pub(super) fn store_two(w: &mut Wave, lds: &mut Lds, s: &Step, dwords: u8, scale: u8) -> Result<(), Stopped> {
+    for number in 0..2 {
+        let addresses = addresses(w, s, 0, offset_of(s, number, dwords, scale));
+        store(w, lds, s, 1 + number as usize, Memory::Dwords(dwords), &addresses)?;
+    }
+    Ok(())
+}
+
+/// Atomic operation; `result` is the operand for the former value.
+pub(super) fn atomic(
+    w: &mut Wave,
+    lds: &mut Lds,
+    operation: (Calc, Element),
+    data: usize,
+    result: Option<usize>,
+    addresses: &Row,
+) -> Result<(), Stopped> {
+    let (calc, element) = operation;
+    let wide = element.registers() == 2;
+    w.each_lane(|w, l| {
+        let (address, bytes) = (addresses[l], if wide { 8 } else { 4 });
+        lds.check(l, Access::Atomic, address, bytes)?;
+        if address % bytes != 0 {
+            return Err(Stopped::lane(l, FaultKind::Misaligned { address: address.into() }));
+        }
+        let operand = atomic::operand(w, data, l, wide);
+        let high = if wide { u64::from(lds.load(address + 4, 4)) << 32 } else { 0 };
+        let old = u64::from(lds.load(address, 4)) | high;
+        let new = atomic::apply(calc, element, old, operand)?;
+        lds.store(address, 4, new as u32);
+        if wide {
+            lds.store(address + 4, 4, (new >> 32) as u32);
+        }
+        if let Some(row) = result {
+            atomic::put(w, row, l, wide, old);
+        }
+        Ok(())
+    })
+}
+
+/// Stores what a buffer load to LDS brings: lane `l` of `values` to the given byte, for the active lanes.
+pub(super) fn store_loaded(w: &mut Wave, lds: &mut Lds, base: u32, values: &Row) -> Result<(), Stopped> {
+    w.each_lane(|_, l| {
+        let address = base + 4 * l as u32;
+        lds.check(l, Access::Store, address, 4)?;
+        lds.store(address, 4, values[l]);
+        Ok(())
+    })
+}
+
+/// ds_permute_b32 and ds_bpermute_b32: nothing comes from inactive lanes, and what nobody sends is zero. Of two lanes that
+/// send to one the higher wins.
+pub(super) fn permute(w: &mut Wave, s: &Step, direction: Permutation) {
+    let lanes = addresses(w, s, 1, s.imm).map(|a| (a / 4) as usize % LANES);
+    let (data, exec) = (w.lanes(s.operands[2]), w.exec());
+    let active = |l: usize| exec >> l & 1 != 0;
+    let values = match direction {
+        Permutation::Backward => {
+            std::array::from_fn(|l| if active(lanes[l]) { data[lanes[l]] } else { 0 })
+        }
+        Permutation::Forward => {
+            let mut values = [0; LANES];
+            (0..LANES).filter(|&l| active(l)).for_each(|l| values[lanes[l]] = data[l]);
+            values
+        }
+    };
+    w.set_lanes(s.operands[0], &values);
+}
+
+/// ds_swizzle_b32: quad permutation or bit masks within 32 lanes (CDNA3 ISA guide, DS_SWIZZLE_B32).
+pub(super) fn swizzle(w: &mut Wave, s: &Step) -> Result<(), Stopped> {
+    let (pattern, exec, data) = (s.imm, w.exec(), w.lanes(s.operands[1]));
+    if pattern >= 0xc000 {
+        return Err(Stopped::wave(FaultKind::Unsupported("rotating and FFT swizzles")));
+    }
+    let source = |l: usize| {
+        let lane = l as u32;
+        let from = if pattern & 0x8000 != 0 {
+            lane & !3 | pattern >> (2 * (lane & 3)) & 3
+        } else {
+            lane & 32 | ((lane & 31 & pattern) | pattern >> 5 & 31) ^ pattern >> 10 & 31
+        };
+        from as usize
+    };
+    let values = std::array::from_fn(|l| if exec >> source(l) & 1 != 0 { data[source(l)] } else { 0 });
+    w.set_lanes(s.operands[0], &values);
+    Ok(())
+}

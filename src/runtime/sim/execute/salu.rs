@@ -1,0 +1,286 @@
+//! Scalar ALU.
+
+use crate::codegen::isa::{BranchCondition, Calc, Condition, Element, Half, Meaning};
+
+use super::super::error::{FaultKind, Stopped};
+use super::super::program::{Place, Step};
+use super::super::wave::{EXEC, VCC, Wave};
+
+/// Executes one scalar ALU instruction.
+pub(super) fn execute(w: &mut Wave, step: &Step, meaning: Meaning) -> Result<(), Stopped> {
+    let [d, a, b, ..] = step.operands;
+    match meaning {
+        Meaning::Scalar(calc, element) => return scalar(w, step, calc, element),
+        Meaning::ScalarMoveIf(Element::B64) if w.scc => w.set_scalar_wide(d, w.scalar_wide(a)),
+        Meaning::ScalarMoveIf(_) if w.scc => w.set_scalar(d, w.scalar(a)),
+        Meaning::ScalarMoveIf(_) => {}
+        Meaning::ScalarSelect(Element::B64) => w.set_scalar_wide(d, w.scalar_wide(if w.scc { a } else { b })),
+        Meaning::ScalarSelect(_) => w.set_scalar(d, w.scalar(if w.scc { a } else { b })),
+        Meaning::ScalarShiftAdd(n) => {
+            let sum = (u64::from(w.scalar(a)) << n) + u64::from(w.scalar(b));
+            w.set_scalar(d, sum as u32);
+            w.scc = sum >> 32 != 0;
+        }
+        Meaning::ScalarPack(low, high) => {
+            let half = |value: u32, half| if half == Half::High { value >> 16 } else { value & 0xffff };
+            w.set_scalar(d, half(w.scalar(a), low) | half(w.scalar(b), high) << 16);
+        }
+        // Comparisons have no result operand: the first source comes first.
+        Meaning::ScalarCompare(condition, element) => w.scc = compare(w, condition, element, d, a),
+        Meaning::ScalarBitCompare(bit) => {
+            w.scc = w.scalar(d) >> (w.scalar(a) & 31) & 1 == u32::from(bit);
+        }
+        Meaning::SaveExec(calc) => {
+            let (value, exec) = (w.scalar_wide(a), w.exec());
+            let result = match calc {
+                Calc::And => value & exec,
+                Calc::Or => value | exec,
+                Calc::Xor => value ^ exec,
+                Calc::AndNot => value & !exec,
+                Calc::OrNot => value | !exec,
+                Calc::Nand => !(value & exec),
+                Calc::Nor => !(value | exec),
+                Calc::Xnor => !(value ^ exec),
+                _ => return Err(unsupported()),
+            };
+            w.set_scalar_wide(d, exec);
+            w.set_pair(EXEC, result);
+            w.scc = result != 0;
+        }
+        Meaning::MoveImmediate => w.set_scalar(d, extended(step)),
+        Meaning::MoveImmediateIf => {
+            if w.scc {
+                w.set_scalar(d, extended(step));
+            }
+        }
+        Meaning::CompareImmediate(condition, element) => {
+            let (value, imm) = (w.scalar(d), extended(step));
+            w.scc = match element {
+                Element::I32 => holds(condition, (value as i32).cmp(&(imm as i32))),
+                _ => holds(condition, value.cmp(&(imm & 0xffff))),
+            };
+        }
+        Meaning::AddImmediate => {
+            let (sum, overflow) = (w.scalar(d) as i32).overflowing_add(extended(step) as i32);
+            w.set_scalar(d, sum as u32);
+            w.scc = overflow;
+        }
+        Meaning::MulImmediate => w.set_scalar(d, w.scalar(d).wrapping_mul(extended(step))),
+        Meaning::GetHardwareRegister => {
+            let (id, offset, size) = hardware_register(step.imm);
+            let value = if id == MODE { w.mode } else { 0 };
+            w.set_scalar(d, (u64::from(value >> offset) & ((1 << size) - 1)) as u32);
+        }
+        Meaning::SetHardwareRegister => {
+            let field = if matches!(d, Place::Low(_)) { step.modifiers.get_hwreg() } else { step.imm };
+            let (id, offset, size) = hardware_register(field);
+            if id != MODE {
+                return Err(Stopped::wave(FaultKind::Unsupported("writing this hardware register")));
+            }
+            let mask = (((1u64 << size) - 1) << offset) as u32;
+            let mode = w.mode & !mask | w.scalar(d) << offset & mask;
+            check_mode(mode).map_err(|what| Stopped::wave(FaultKind::Unsupported(what)))?;
+            w.mode = mode;
+        }
+        _ => return Err(unsupported()),
+    }
+    Ok(())
+}
+
+/// Number of the MODE register in `s_getreg` and `s_setreg`.
+const MODE: u32 = 1;
+
+/// Refuses modes that the simulator does not compute in: rounding other than to nearest even, and flushed f16 and f64
+/// denormals.
+pub(in super::super) fn check_mode(mode: u32) -> Result<(), &'static str> {
+    if mode & 0xf != 0 {
+        return Err("rounding other than to nearest even");
+    }
+    if mode & 0xc0 != 0xc0 {
+        return Err("flushing f16 and f64 denormals");
+    }
+    Ok(())
+}
+
+/// Register, first bit, number of bits.
+fn hardware_register(imm: u32) -> (u32, u32, u32) {
+    (imm & 0x3f, imm >> 6 & 0x1f, (imm >> 11 & 0x1f) + 1)
+}
+
+#[cold]
+fn unsupported() -> Stopped {
+    Stopped::wave(FaultKind::Unsupported("this scalar operation"))
+}
+
+fn extended(step: &Step) -> u32 {
+    i32::from(step.imm as i16) as u32
+}
+
+/// True if a branch is taken.
+pub(super) fn taken(w: &Wave, condition: BranchCondition) -> bool {
+    match condition {
+        BranchCondition::Always => true,
+        BranchCondition::Scc0 => !w.scc,
+        BranchCondition::Scc1 => w.scc,
+        BranchCondition::VccZero => w.pair(VCC) == 0,
+        BranchCondition::VccNotZero => w.pair(VCC) != 0,
+        BranchCondition::ExecZero => w.exec() == 0,
+        BranchCondition::ExecNotZero => w.exec() != 0,
+    }
+}
+
+fn holds(condition: Condition, order: std::cmp::Ordering) -> bool {
+    match condition {
+        Condition::Lt => order.is_lt(),
+        Condition::Eq => order.is_eq(),
+        Condition::Le => order.is_le(),
+        Condition::Gt => order.is_gt(),
+        Condition::Ne => order.is_ne(),
+        Condition::Ge => order.is_ge(),
+        Condition::True => true,
+        _ => false,
+    }
+}
+
+fn compare(w: &Wave, condition: Condition, element: Element, a: Place, b: Place) -> bool {
+    match element {
+        Element::I32 => holds(condition, (w.scalar(a) as i32).cmp(&(w.scalar(b) as i32))),
+        Element::U64 => holds(condition, w.scalar_wide(a).cmp(&w.scalar_wide(b))),
+        _ => holds(condition, w.scalar(a).cmp(&w.scalar(b))),
+    }
+}
+
+fn scalar(w: &mut Wave, step: &Step, calc: Calc, element: Element) -> Result<(), Stopped> {
+    use Element::*;
+    let [d, a, b, ..] = step.operands;
+    if matches!(element, B64 | U64 | I64) {
+        return scalar_wide(w, step, calc, element);
+    }
+    let (x, y) = (w.scalar(a), w.scalar(b));
+    let (sx, sy) = (x as i32, y as i32);
+    // Result, and SCC where the operation writes it.
+    let bits = |value: u32| (value, Some(value != 0));
+    let plain = |value: u32| (value, None);
+    let (value, scc) = match (calc, element) {
+        (Calc::Mov, _) => plain(x),
+        (Calc::Not, _) => bits(!x),
+        (Calc::And, _) => bits(x & y),
+        (Calc::Or, _) => bits(x | y),
+        (Calc::Xor, _) => bits(x ^ y),
+        (Calc::AndNot, _) => bits(x & !y),
+        (Calc::OrNot, _) => bits(x | !y),
+        (Calc::Nand, _) => bits(!(x & y)),
+        (Calc::Nor, _) => bits(!(x | y)),
+        (Calc::Xnor, _) => bits(!(x ^ y)),
+        (Calc::ReverseBits, _) => plain(x.reverse_bits()),
+        (Calc::CountOnes, _) => bits(x.count_ones()),
+        (Calc::FirstOneFromLow, _) => plain(if x == 0 { u32::MAX } else { x.trailing_zeros() }),
+        (Calc::FirstOneFromHigh, I32) => plain(leading_sign(sx)),
+        (Calc::FirstOneFromHigh, _) => plain(if x == 0 { u32::MAX } else { x.leading_zeros() }),
+        (Calc::SignExtend, I8) => plain(i32::from(x as i8) as u32),
+        (Calc::SignExtend, _) => plain(i32::from(x as i16) as u32),
+        (Calc::Abs, _) => bits(sx.wrapping_abs() as u32),
+        (Calc::AbsDiff, _) => bits(sx.wrapping_sub(sy).wrapping_abs() as u32),
+        (Calc::Add, I32) => (x.wrapping_add(y), Some(sx.checked_add(sy).is_none())),
+        (Calc::Sub, I32) => (x.wrapping_sub(y), Some(sx.checked_sub(sy).is_none())),
+        (Calc::Add, _) => (x.wrapping_add(y), Some(x.checked_add(y).is_none())),
+        (Calc::Sub, _) => (x.wrapping_sub(y), Some(x < y)),
+        (Calc::AddCarry, _) => {
+            let sum = u64::from(x) + u64::from(y) + u64::from(w.scc);
+            (sum as u32, Some(sum >> 32 != 0))
+        }
+        (Calc::SubBorrow, _) => {
+            let borrow = u32::from(w.scc);
+            (x.wrapping_sub(y).wrapping_sub(borrow), Some(u64::from(x) < u64::from(y) + u64::from(borrow)))
+        }
+        (Calc::Mul, _) => plain(x.wrapping_mul(y)),
+        (Calc::MulHigh, I32) => plain((i64::from(sx) * i64::from(sy) >> 32) as u32),
+        (Calc::MulHigh, _) => plain((u64::from(x) * u64::from(y) >> 32) as u32),
+        (Calc::Min, I32) => (sx.min(sy) as u32, Some(sx < sy)),
+        (Calc::Min, _) => (x.min(y), Some(x < y)),
+        (Calc::Max, I32) => (sx.max(sy) as u32, Some(sx > sy)),
+        (Calc::Max, _) => (x.max(y), Some(x > y)),
+        (Calc::ShiftLeft, _) => bits(x << (y & 31)),
+        (Calc::ShiftRight, I32) => bits((sx >> (y & 31)) as u32),
+        (Calc::ShiftRight, _) => bits(x >> (y & 31)),
+        (Calc::BitFieldMask, _) => plain(((1u32 << (x & 31)) - 1) << (y & 31)),
+        (Calc::BitFieldExtract, _) => {
+            let (offset, width) = (y & 31, y >> 16 & 0x7f);
+            let field = if width == 0 { 0 } else { u64::from(x) >> offset & ((1u64 << width.min(32)) - 1) };
+            let unused = 64 - width.clamp(1, 32);
+            // A field that reaches beyond bit 31 has the sign bit of the source at its top (signed form).
+            let signed = if width == 0 { 0 } else { (i64::from(sx) >> offset) << unused >> unused };
+            bits(if element == I32 { signed as u32 } else { field as u32 })
+        }
+        _ => return Err(unsupported()),
+    };
+    w.set_scalar(d, value);
+    if let Some(scc) = scc {
+        w.scc = scc;
+    }
+    Ok(())
+}
+
+fn scalar_wide(w: &mut Wave, step: &Step, calc: Calc, element: Element) -> Result<(), Stopped> {
+    let [d, a, b, ..] = step.operands;
+    let x = w.scalar_wide(a);
+    let bits = |value: u64| (value, Some(value != 0));
+    let plain = |value: u64| (value, None);
+    let (value, scc) = match calc {
+        Calc::Mov => plain(x),
+        Calc::Not => bits(!x),
+        Calc::And => bits(x & w.scalar_wide(b)),
+        Calc::Or => bits(x | w.scalar_wide(b)),
+        Calc::Xor => bits(x ^ w.scalar_wide(b)),
+        Calc::AndNot => bits(x & !w.scalar_wide(b)),
+        Calc::OrNot => bits(x | !w.scalar_wide(b)),
+        Calc::Nand => bits(!(x & w.scalar_wide(b))),
+        Calc::Nor => bits(!(x | w.scalar_wide(b))),
+        Calc::Xnor => bits(!(x ^ w.scalar_wide(b))),
+        Calc::WholeQuad => {
+            let any = (x | x >> 1 | x >> 2 | x >> 3) & 0x1111_1111_1111_1111;
+            bits(any * 15)
+        }
+        Calc::ReverseBits => plain(x.reverse_bits()),
+        Calc::CountOnes | Calc::FirstOneFromLow | Calc::FirstOneFromHigh => {
+            let (value, scc) = match (calc, element) {
+                (Calc::CountOnes, _) => (x.count_ones(), Some(x != 0)),
+                (Calc::FirstOneFromLow, _) => (if x == 0 { u32::MAX } else { x.trailing_zeros() }, None),
+                (_, Element::I64) => {
+                    let n = if x as i64 >= 0 { x.leading_zeros() } else { x.leading_ones() };
+                    (if n == 64 { u32::MAX } else { n }, None)
+                }
+                _ => (if x == 0 { u32::MAX } else { x.leading_zeros() }, None),
+            };
+            w.set_scalar(d, value);
+            w.scc = scc.unwrap_or(w.scc);
+            return Ok(());
+        }
+        Calc::ShiftLeft => bits(x << (w.scalar(b) & 63)),
+        Calc::ShiftRight if element == Element::I64 => bits((x as i64 >> (w.scalar(b) & 63)) as u64),
+        Calc::ShiftRight => bits(x >> (w.scalar(b) & 63)),
+        Calc::BitFieldMask => plain(((1u64 << (w.scalar(a) & 63)) - 1) << (w.scalar(b) & 63)),
+        Calc::BitFieldExtract => {
+            let (offset, width) = (w.scalar(b) & 63, w.scalar(b) >> 16 & 0x7f);
+            let unused = 64 - width.clamp(1, 64);
+            let field = if element == Element::I64 {
+                ((x as i64 >> offset) << unused >> unused) as u64
+            } else {
+                x >> offset << unused >> unused
+            };
+            bits(if width == 0 { 0 } else { field })
+        }
+        _ => return Err(unsupported()),
+    };
+    w.set_scalar_wide(d, value);
+    if let Some(scc) = scc {
+        w.scc = scc;
+    }
+    Ok(())
+}
+
+/// Leading bits equal to the sign bit, or -1 if all bits are.
+pub(super) fn leading_sign(value: i32) -> u32 {
+    let same = if value < 0 { value.leading_ones() } else { value.leading_zeros() };
+    if same == 32 { u32::MAX } else { same }
+}

@@ -1,0 +1,293 @@
+//! Global memory of the simulated device.
+//!
+//! Every allocation has a stable 64-bit device address; between two allocations lies a gap that belongs to nobody, so an
+//! access that runs over an end is noticed. Contents are 32-bit atomic words that are accessed with relaxed ordering:
+//! workgroups run on several host threads, and a program that races gets some value, as on hardware, instead of
+//! undefined behaviour. On x86 and AArch64 a relaxed load or store of a word costs what a plain one does. Stores of
+//! less than a word are a compare-and-swap of the word that holds them.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use super::error::SimError;
+
+/// First device address that is handed out.
+const FIRST_ADDRESS: u64 = 0x1_0000_0000;
+/// Allocations start at multiples of this.
+const ALIGNMENT: u64 = 256;
+/// Least number of bytes between two allocations that belong to nobody.
+const GUARD: u64 = 0x1_0000;
+
+/// A piece of device memory.
+#[derive(Debug)]
+pub(super) struct Allocation {
+    base: u64,
+    bytes: u64,
+    words: Vec<AtomicU32>,
+}
+
+impl Allocation {
+    /// Zeroed memory at a given place.
+    pub fn new(base: u64, bytes: u64) -> Result<Allocation, SimError> {
+        let error = || SimError::OutOfMemory { bytes };
+        let count = usize::try_from(bytes.div_ceil(4)).map_err(|_| error())?;
+        let mut words = Vec::new();
+        words.try_reserve_exact(count).map_err(|_| error())?;
+        words.resize_with(count, || AtomicU32::new(0));
+        Ok(Allocation { base, bytes, words })
+    }
+
+    /// Memory at a given place with given contents.
+    pub fn with_contents(base: u64, contents: &[u8]) -> Result<Allocation, SimError> {
+        let it = Allocation::new(base, contents.len() as u64)?;
+        it.write(0, contents);
+        Ok(it)
+    }
+
+    /// Byte offset of `address` if all `bytes` bytes from there on lie inside.
+    #[inline(always)]
+    pub fn offset(&self, address: u64, bytes: u64) -> Option<u64> {
+        let offset = address.wrapping_sub(self.base);
+        (offset <= self.bytes && bytes <= self.bytes - offset).then_some(offset)
+    }
+
+    /// The words.
+    #[inline(always)]
+    pub fn words(&self) -> &[AtomicU32] {
+        &self.words
+    }
+
+    /// A little-endian value of `bytes` (1 to 4) bytes at any byte offset, which the caller has checked.
+    #[inline]
+    pub fn load(&self, offset: u64, bytes: u32) -> u32 {
+        let (index, shift) = ((offset / 4) as usize, (offset % 4) as u32 * 8);
+        let low = self.words[index].load(Relaxed) >> shift;
+        let both = if shift + bytes * 8 > 32 { low | self.words[index + 1].load(Relaxed) << (32 - shift) } else { low };
+        both & mask(bytes)
+    }
+
+    /// Stores the low `bytes` (1 to 4) bytes of `value` at any byte offset, which the caller has checked.
+    #[inline]
+    pub fn store(&self, offset: u64, bytes: u32, value: u32) {
+        let (index, shift) = ((offset / 4) as usize, (offset % 4) as u32 * 8);
+        if shift == 0 && bytes == 4 {
+            self.words[index].store(value, Relaxed);
+            return;
+        }
+        let mask = mask(bytes);
+        self.merge(index, mask << shift, (value & mask) << shift);
+        if shift + bytes * 8 > 32 {
+            self.merge(index + 1, mask >> (32 - shift), (value & mask) >> (32 - shift));
+        }
+    }
+
+    fn merge(&self, index: usize, mask: u32, bits: u32) {
+        self.update(index, |old| old & !mask | bits);
+    }
+
+    /// Atomically replaces word `index` and returns what it was.
+    pub fn update(&self, index: usize, f: impl Fn(u32) -> u32) -> u32 {
+        let word = &self.words[index];
+        let mut old = word.load(Relaxed);
+        loop {
+            match word.compare_exchange_weak(old, f(old), Relaxed, Relaxed) {
+                Ok(old) => return old,
+                Err(now) => old = now,
+            }
+        }
+    }
+
+    /// Copies bytes in, from byte `offset` on; the caller has checked the range.
+    fn write(&self, offset: u64, data: &[u8]) {
+        let (mut at, mut rest) = (offset, data);
+        while !rest.is_empty() {
+            let bytes = (4 - at % 4).min(rest.len() as u64) as usize;
+            let mut word = [0; 4];
+            word[..bytes].copy_from_slice(&rest[..bytes]);
+            self.store(at, bytes as u32, u32::from_le_bytes(word));
+            at += bytes as u64;
+            rest = &rest[bytes..];
+        }
+    }
+
+    /// Copies bytes out, from byte `offset` on; the caller has checked the range.
+    fn read(&self, offset: u64, data: &mut [u8]) {
+        let mut at = offset;
+        let mut rest = data;
+        while !rest.is_empty() {
+            let bytes = (4 - at % 4).min(rest.len() as u64) as usize;
+            let (now, later) = rest.split_at_mut(bytes);
+            now.copy_from_slice(&self.load(at, bytes as u32).to_le_bytes()[..bytes]);
+            at += bytes as u64;
+            rest = later;
+        }
+    }
+}
+
+fn mask(bytes: u32) -> u32 {
+    u32::MAX >> (32 - 8 * bytes.clamp(1, 4))
+}
+
+/// All memory of one simulated device.
+#[derive(Debug)]
+pub(super) struct Memory {
+    /// In order of their addresses.
+    allocations: Vec<Allocation>,
+    next: u64,
+    /// Taken by 64-bit atomics: two words cannot be exchanged at once.
+    wide_atomics: Mutex<()>,
+}
+
+impl Memory {
+    /// No memory yet.
+    pub fn new() -> Memory {
+        Memory { allocations: Vec::new(), next: FIRST_ADDRESS, wide_atomics: Mutex::new(()) }
+    }
+
+    /// Zeroed memory; returns its address.
+    pub fn allocate(&mut self, bytes: u64) -> Result<u64, SimError> {
+        let base = self.next;
+        // Device addresses have 48 bits, the upper half is never handed out.
+        let end = base.checked_add(bytes).filter(|&end| end < 1 << 46).ok_or(SimError::OutOfMemory { bytes })?;
+        self.allocations.push(Allocation::new(base, bytes)?);
+        self.next = (end + GUARD).next_multiple_of(ALIGNMENT);
+        Ok(base)
+    }
+
+    /// Gives memory back; its address is not used again.
+    pub fn free(&mut self, address: u64) -> Result<(), SimError> {
+        let index = self
+            .allocations
+            .binary_search_by_key(&address, |a| a.base)
+            .map_err(|_| SimError::NotAllocated { address })?;
+        self.allocations.remove(index);
+        Ok(())
+    }
+
+    /// Copies bytes to the device.
+    pub fn write(&self, address: u64, data: &[u8]) -> Result<(), SimError> {
+        let (allocation, offset) = self.host_range(address, data.len() as u64)?;
+        allocation.write(offset, data);
+        Ok(())
+    }
+
+    /// Copies bytes from the device.
+    pub fn read(&self, address: u64, data: &mut [u8]) -> Result<(), SimError> {
+        let (allocation, offset) = self.host_range(address, data.len() as u64)?;
+        allocation.read(offset, data);
+        Ok(())
+    }
+
+    fn host_range(&self, address: u64, bytes: u64) -> Result<(&Allocation, u64), SimError> {
+        let index = self.allocations.partition_point(|a| a.base <= address);
+        index
+            .checked_sub(1)
+            .and_then(|i| Some((&self.allocations[i], self.allocations[i].offset(address, bytes)?)))
+            .ok_or(SimError::BadAddress { address, bytes })
+    }
+
+    /// What a launch sees: this memory and `extra` allocations of its own, which lie below all others in address order.
+    pub fn view<'a>(&'a self, extra: &'a [Allocation]) -> View<'a> {
+        let mut allocations: Vec<&Allocation> = extra.iter().chain(&self.allocations).collect();
+        allocations.sort_by_key(|a| a.base);
+        View { allocations, wide_atomics: &self.wide_atomics }
+    }
+}
+
+/// Memory as the waves of one launch see it.
+#[derive(Debug)]
+pub(super) struct View<'a> {
+    allocations: Vec<&'a Allocation>,
+    wide_atomics: &'a Mutex<()>,
+}
+
+impl<'a> View<'a> {
+    /// The allocation that holds all of `bytes` bytes from `address` on, and the offset inside it. `hint` is where the
+    /// last access of the caller went: almost always the right place.
+    #[inline]
+    pub fn find(&self, hint: &mut usize, address: u64, bytes: u64) -> Option<(&'a Allocation, u64)> {
+        if let Some(allocation) = self.allocations.get(*hint)
+            && let Some(offset) = allocation.offset(address, bytes)
+        {
+            return Some((allocation, offset));
+        }
+        let index = self.allocations.partition_point(|a| a.base <= address).checked_sub(1)?;
+        let offset = self.allocations[index].offset(address, bytes)?;
+        *hint = index;
+        Some((self.allocations[index], offset))
+    }
+
+    /// Atomically (as far as other 64-bit atomics are concerned) replaces two words and returns what they were.
+    pub fn update_wide(&self, allocation: &Allocation, index: usize, f: impl Fn(u64) -> u64) -> u64 {
+        // A poisoned lock guards no data that could be inconsistent.
+        let _guard = self.wide_atomics.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let [low, high] = [&allocation.words[index], &allocation.words[index + 1]];
+        let old = u64::from(low.load(Relaxed)) | u64::from(high.load(Relaxed)) << 32;
+        let new = f(old);
+        low.store(new as u32, Relaxed);
+        high.store((new >> 32) as u32, Relaxed);
+        old
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_aligned_stable_and_apart() {
+        let mut memory = Memory::new();
+        let [a, b] = [100, 5].map(|n| memory.allocate(n).expect("small"));
+        assert_eq!((a % ALIGNMENT, b % ALIGNMENT), (0, 0));
+        assert!(b >= a + 100 + GUARD);
+        memory.free(a).expect("allocated above");
+        assert_eq!(memory.free(a), Err(SimError::NotAllocated { address: a }));
+        assert!(memory.allocate(1).expect("small") > b);
+    }
+
+    #[test]
+    fn bytes_come_back_at_any_alignment() {
+        let mut memory = Memory::new();
+        let base = memory.allocate(64).expect("small");
+        let data: Vec<u8> = (1..=23).collect();
+        for offset in 0..8 {
+            memory.write(base + offset, &data).expect("inside");
+            let mut back = vec![0; data.len()];
+            memory.read(base + offset, &mut back).expect("inside");
+            assert_eq!(back, data);
+        }
+        assert!(memory.write(base + 60, &data).is_err());
+        assert!(memory.read(base - 1, &mut [0]).is_err());
+    }
+
+    #[test]
+    fn parts_of_words_leave_the_rest_alone() {
+        let memory = Allocation::with_contents(0x1000, &[0xff; 12]).expect("small");
+        memory.store(3, 2, 0xabcd_1234);
+        assert_eq!(memory.load(0, 4), 0x34ff_ffff);
+        assert_eq!(memory.load(4, 4), 0xffff_ff12);
+        assert_eq!(memory.load(3, 2), 0x1234);
+        assert_eq!(memory.load(2, 4), 0xff12_34ff);
+    }
+
+    #[test]
+    fn a_view_finds_what_lies_inside_and_nothing_else() {
+        let mut memory = Memory::new();
+        let base = memory.allocate(10).expect("small");
+        let extra = [Allocation::new(0x1000, 16).expect("small")];
+        let view = memory.view(&extra);
+        let mut hint = 7;
+        assert_eq!(view.find(&mut hint, base + 6, 4).map(|f| f.1), Some(6));
+        assert_eq!(view.find(&mut hint, 0x1008, 8).map(|f| f.1), Some(8));
+        assert!(view.find(&mut hint, base + 7, 4).is_none());
+        assert!(view.find(&mut hint, 0, 4).is_none());
+        assert!(view.find(&mut hint, u64::MAX, 4).is_none());
+    }
+
+    #[test]
+    fn impossible_sizes_are_errors() {
+        let mut memory = Memory::new();
+        assert!(memory.allocate(u64::MAX).is_err());
+        assert!(memory.allocate(1 << 60).is_err());
+    }
+}

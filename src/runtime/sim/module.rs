@@ -1,0 +1,156 @@
+//! A loaded code object: its segments in device memory, its code decoded, its kernels by name.
+
+use crate::codegen::object::{Kernel, KernelDescriptor, KernelMetadata, ObjectFile, RelocationKind};
+use crate::codegen::target::Target;
+
+use super::error::SimError;
+use super::memory::Memory;
+use super::program::Program;
+
+/// Largest address range that the segments of a code object may span.
+const LARGEST_IMAGE: u64 = 1 << 32;
+/// Firmware that preloads kernel arguments enters this many bytes behind the entry (LLVM, "User Guide for AMDGPU Backend",
+/// "Preloaded Kernel Arguments").
+const PRELOAD_PROLOGUE: u64 = 256;
+
+/// A code object that a [`Simulator`](super::Simulator) has loaded.
+#[derive(Debug)]
+pub struct Module {
+    /// Device address of the image.
+    pub(super) address: u64,
+    codes: Vec<Code>,
+    kernels: Vec<LoadedKernel>,
+}
+
+/// One executable segment.
+#[derive(Debug)]
+struct Code {
+    /// Address in the file.
+    address: u64,
+    bytes: Vec<u8>,
+    program: Program,
+}
+
+/// A kernel of a module.
+#[derive(Debug)]
+pub(super) struct LoadedKernel {
+    pub name: String,
+    pub descriptor: KernelDescriptor,
+    /// Device address of the descriptor.
+    pub descriptor_address: u64,
+    pub metadata: Option<KernelMetadata>,
+    /// Index of its code, and of its first step there.
+    code: usize,
+    pub entry: usize,
+}
+
+impl Module {
+    /// Names of the kernels, in the order of the object's symbol table.
+    pub fn kernel_names(&self) -> impl Iterator<Item = &str> {
+        self.kernels.iter().map(|k| k.name.as_str())
+    }
+
+    /// Puts a code object into memory.
+    pub(super) fn load(memory: &mut Memory, target: Target, data: &[u8]) -> Result<Module, SimError> {
+        let wrong = |what: String| SimError::Object(what);
+        let object = ObjectFile::parse(data).map_err(|error| wrong(error.to_string()))?;
+        if object.target != target {
+            let (is, wanted) = (object.target.name, target.name);
+            return Err(wrong(format!("it is for {is}, the simulated device is a {wanted}")));
+        }
+        let start = object.segments.iter().map(|s| s.address).min().unwrap_or(0);
+        let end = object.segments.iter().map(|s| s.address + s.memory_size).max().unwrap_or(0);
+        if end - start > LARGEST_IMAGE {
+            return Err(wrong(format!("its segments span {} bytes", end - start)));
+        }
+        let address = memory.allocate(end - start)?;
+        let load = || {
+            let device = |file: u64| address.wrapping_add(file.wrapping_sub(start));
+            for segment in &object.segments {
+                memory.write(device(segment.address), segment.bytes)?;
+            }
+            for relocation in &object.relocations {
+                let value = address.wrapping_sub(start).wrapping_add(relocation.value);
+                let place = device(relocation.address);
+                match relocation.kind {
+                    RelocationKind::Low32 => memory.write(place, &(value as u32).to_le_bytes())?,
+                    RelocationKind::High32 => memory.write(place, &((value >> 32) as u32).to_le_bytes())?,
+                    RelocationKind::Full64 => memory.write(place, &value.to_le_bytes())?,
+                }
+            }
+            let mut codes = Vec::new();
+            for segment in object.segments.iter().filter(|s| s.executable) {
+                // With relocations applied, unlike what the file holds.
+                let mut bytes = vec![0; segment.bytes.len()];
+                memory.read(device(segment.address), &mut bytes)?;
+                let mut entries: Vec<u64> =
+                    object.kernels.iter().filter_map(|k| k.entry.checked_sub(segment.address)).collect();
+                entries.sort_unstable();
+                let program = Program::new(&bytes, device(segment.address), &entries);
+                codes.push(Code { address: segment.address, bytes, program });
+            }
+            let kernels = object.kernels.iter().map(|k| LoadedKernel::new(k, &codes, device)).collect::<Result<_, _>>()?;
+            Ok(Module { address, codes, kernels })
+        };
+        let result = load();
+        if result.is_err() {
+            memory.free(address)?;
+        }
+        result
+    }
+
+    /// The kernel of that name.
+    pub(super) fn kernel(&self, name: &str) -> Option<&LoadedKernel> {
+        self.kernels.iter().find(|k| k.name == name)
+    }
+
+    /// The program that the kernel is part of.
+    pub(super) fn program(&self, kernel: &LoadedKernel) -> &Program {
+        &self.codes[kernel.code].program
+    }
+
+    /// Address in the file and text of a step of the kernel's program, for messages.
+    pub(super) fn describe(&self, kernel: &LoadedKernel, step: usize) -> (u64, String) {
+        let code = &self.codes[kernel.code];
+        let Some(step) = code.program.steps.get(step) else {
+            return (code.address + code.bytes.len() as u64, String::new());
+        };
+        let words: Vec<u32> = code.bytes[step.offset as usize..][..step.bytes as usize]
+            .chunks_exact(4)
+            .map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+            .collect();
+        let text = crate::codegen::isa::decode(&words).map_or(String::new(), |(inst, _)| inst.to_string());
+        let text = if text.is_empty() {
+            words.iter().map(|w| format!("{w:#010x}")).collect::<Vec<_>>().join(" ")
+        } else {
+            text
+        };
+        (code.address + u64::from(step.offset), text)
+    }
+}
+
+impl LoadedKernel {
+    fn new(
+        kernel: &Kernel<'_>,
+        codes: &[Code],
+        device: impl Fn(u64) -> u64,
+    ) -> Result<LoadedKernel, SimError> {
+        let preloads = kernel.descriptor.get(crate::codegen::object::Field::KernargPreloadLength) != 0;
+        let start = kernel.entry.wrapping_add(if preloads { PRELOAD_PROLOGUE } else { 0 });
+        let found = codes.iter().enumerate().find_map(|(index, code)| {
+            let offset = i64::try_from(start.checked_sub(code.address)?).ok()?;
+            Some((index, code.program.find(offset)? as usize))
+        });
+        let (code, entry) = found.ok_or_else(|| {
+            SimError::Object(format!("kernel `{}` has no instruction at its entry {start:#x}", kernel.name))
+        })?;
+        Ok(LoadedKernel {
+            name: kernel.name.to_owned(),
+            descriptor: kernel.descriptor,
+            descriptor_address: device(kernel.descriptor_address),
+            metadata: kernel.metadata.clone(),
+            code,
+            entry,
+        })
+    }
+}

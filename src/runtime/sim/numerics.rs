@@ -1,0 +1,237 @@
+//! Number formats and the rounding of single operations, as the vector unit does them.
+//!
+//! Everything is written as arithmetic and selects on plain integers and floats, so that loops over lanes vectorise.
+//! Rounding is to nearest even throughout (the only mode that the simulator accepts).
+
+/// f16 bits (in the low half; the high half is ignored) to f32. Exact; denormals are kept.
+#[inline(always)]
+pub(super) fn from_f16(bits: u32) -> f32 {
+    // With the exponent field in place the value is 2^112 too small, which holds for denormals too.
+    let magnitude = f32::from_bits((bits & 0x7fff) << 13) * f32::from_bits((127 + 112) << 23);
+    let special = if bits & 0x7c00 == 0x7c00 { 0x7f80_0000 } else { 0 };
+    f32::from_bits(magnitude.to_bits() | special | (bits & 0x8000) << 16)
+}
+
+/// f32 to f16 bits, to nearest even.
+#[inline(always)]
+pub(super) fn to_f16(value: f32) -> u32 {
+    let bits = value.to_bits();
+    let magnitude = bits & 0x7fff_ffff;
+    // Normal results: move the exponent's bias and round at bit 13.
+    let normal = magnitude.wrapping_sub(112 << 23).wrapping_add(0xfff + (magnitude >> 13 & 1)) >> 13;
+    // Denormal results are multiples of 2^-24, which is the spacing of f32 in [0.5, 1).
+    let denormal = (f32::from_bits(magnitude) + 0.5).to_bits().wrapping_sub(0.5f32.to_bits());
+    let small = if magnitude < (127 - 14) << 23 { denormal } else { normal };
+    // 65520 and up round to infinity.
+    let finite = if magnitude >= 0x477f_f000 { 0x7c00 } else { small };
+    let all = if magnitude > 0x7f80_0000 { 0x7e00 | magnitude >> 13 & 0x1ff } else { finite };
+    all | bits >> 16 & 0x8000
+}
+
+/// f64 to f16 bits with one rounding.
+pub(super) fn f64_to_f16(value: f64) -> u32 {
+    u32::from(half::f16::from_f64(value).to_bits())
+}
+
+/// f32 to f16 bits towards zero; finite values stay finite.
+pub(super) fn to_f16_toward_zero(value: f32) -> u32 {
+    let nearest = to_f16(value);
+    let back = from_f16(nearest);
+    // One step down in magnitude if rounding went up; infinity from a finite value becomes the largest number.
+    if back.abs() > value.abs() { nearest - 1 } else { nearest }
+}
+
+/// bf16 bits (low half) to f32.
+#[inline(always)]
+pub(super) fn from_bf16(bits: u32) -> f32 {
+    f32::from_bits(bits << 16)
+}
+
+/// The 8-bit floats of gfx942 (FNUZ: one zero, 0x80 is NaN, no infinities) to f32: `exponent` bits of exponent, bias
+/// `2^(exponent - 1)`.
+#[inline(always)]
+pub(super) fn from_fnuz8(bits: u32, exponent: u32) -> f32 {
+    let mantissa = 7 - exponent;
+    let bias = 1 << (exponent - 1);
+    let magnitude = f32::from_bits((bits & 0x7f) << (23 - mantissa)) * f32::from_bits((127 + 127 - bias) << 23);
+    let value = f32::from_bits(magnitude.to_bits() | (bits & 0x80) << 24);
+    if bits & 0xff == 0x80 { f32::NAN } else { value }
+}
+
+/// Rounds an f32 to the 10 bits of mantissa of xf32.
+#[inline(always)]
+pub(super) fn to_xf32(value: f32) -> f32 {
+    let bits = value.to_bits();
+    let rounded = bits.wrapping_add(0xfff + (bits >> 13 & 1)) & !0x1fff;
+    f32::from_bits(if value.is_nan() { bits } else { rounded })
+}
+
+/// Denormals to zeros of the same sign.
+#[inline(always)]
+pub(super) fn flush(value: f32) -> f32 {
+    let bits = value.to_bits();
+    f32::from_bits(if bits & 0x7f80_0000 == 0 { bits & 0x8000_0000 } else { bits })
+}
+
+/// What the float operations of the vector unit need to know of a type.
+pub(super) trait Float: Copy + PartialOrd {
+    /// Quiet NaN stays, signalling NaN becomes quiet.
+    fn quiet(self) -> Self;
+    /// NaN of any kind.
+    fn is_nan(self) -> bool;
+    /// Sign bit set.
+    fn is_negative(self) -> bool;
+}
+
+macro_rules! float {
+    ($type:ident, $quiet:expr) => {
+        impl Float for $type {
+            #[inline(always)]
+            fn quiet(self) -> Self {
+                if <$type>::is_nan(self) { <$type>::from_bits(self.to_bits() | $quiet) } else { self }
+            }
+            #[inline(always)]
+            fn is_nan(self) -> bool {
+                <$type>::is_nan(self)
+            }
+            #[inline(always)]
+            fn is_negative(self) -> bool {
+                self.is_sign_negative()
+            }
+        }
+    };
+}
+
+float!(f32, 1 << 22);
+float!(f64, 1 << 51);
+
+/// IEEE minNum with -0 below +0: a NaN loses against a number.
+#[inline(always)]
+pub(super) fn minimum<T: Float>(a: T, b: T) -> T {
+    let smaller = if a < b || a == b && a.is_negative() { a } else { b };
+    if a.is_nan() { if b.is_nan() { a.quiet() } else { b } } else if b.is_nan() { a } else { smaller }
+}
+
+/// IEEE maxNum with -0 below +0: a NaN loses against a number.
+#[inline(always)]
+pub(super) fn maximum<T: Float>(a: T, b: T) -> T {
+    let larger = if a > b || a == b && !a.is_negative() { a } else { b };
+    if a.is_nan() { if b.is_nan() { a.quiet() } else { b } } else if b.is_nan() { a } else { larger }
+}
+
+/// Middle of three; with a NaN among them the least (CDNA3 ISA guide, V_MED3_F32).
+pub(super) fn median(a: f32, b: f32, c: f32) -> f32 {
+    if a.is_nan() || b.is_nan() || c.is_nan() {
+        return minimum(minimum(a, b), c);
+    }
+    maximum(minimum(a, b), minimum(maximum(a, b), c))
+}
+
+/// `value * 2^exponent`, rounded once.
+pub(super) fn load_exponent(value: f64, exponent: i32) -> f64 {
+    let power = |exponent: i32| f64::from_bits(((1023 + exponent) as u64) << 52);
+    // More than this turns every value into zero or infinity.
+    let (mut result, mut left) = (value, exponent.clamp(-3300, 3300));
+    while left > 1023 {
+        result *= power(1023);
+        left -= 1023;
+    }
+    // Steps of 53 less than the range of normal numbers: where such a step rounds, the rest of the way ends at zero.
+    while left < -1022 {
+        result *= power(-969);
+        left += 969;
+    }
+    result * power(left)
+}
+
+/// Exponent field of an f64.
+pub(super) fn exponent_f64(value: f64) -> i32 {
+    (value.to_bits() >> 52 & 0x7ff) as i32
+}
+
+/// Exponent field of an f32.
+pub(super) fn exponent_f32(value: f32) -> i32 {
+    (value.to_bits() >> 23 & 0xff) as i32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use half::{bf16, f16};
+
+    #[test]
+    fn f16_to_f32_is_exact_for_every_value() {
+        for bits in 0..=u16::MAX {
+            let expected = f16::from_bits(bits).to_f32();
+            let got = from_f16(u32::from(bits));
+            assert!(got.to_bits() == expected.to_bits() || got.is_nan() && expected.is_nan(), "{bits:#x}");
+        }
+    }
+
+    #[test]
+    fn f32_to_f16_rounds_to_nearest_even() {
+        for step in 0..0x1_0000u32 {
+            for low in [0, 1, 0x0fff, 0x1000, 0x1001, 0x1fff, 0x2000, 0x7fff, 0x8000] {
+                let value = f32::from_bits(step << 16 | low);
+                let expected = f16::from_f32(value);
+                let got = to_f16(value);
+                if value.is_nan() {
+                    assert!(f16::from_bits(got as u16).is_nan());
+                } else {
+                    assert_eq!(got, u32::from(expected.to_bits()), "{value:e}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn f16_toward_zero_never_grows() {
+        for value in [1.0f32, 1.0009, -1.0009, 65519.9, 70000.0, -1e30, 1e-8, 3.0e-8, 0.1, 2.0f32.powi(-24) * 1.75] {
+            let got = from_f16(to_f16_toward_zero(value));
+            assert!(got.abs() <= value.abs() && got.is_finite(), "{value:e} -> {got:e}");
+            let next = from_f16(to_f16_toward_zero(value) + 1);
+            assert!(next.abs() > value.abs(), "{value:e} -> {got:e}");
+        }
+        assert_eq!(to_f16_toward_zero(f32::INFINITY), 0x7c00);
+    }
+
+    #[test]
+    fn fnuz_formats() {
+        assert_eq!(from_fnuz8(0x7f, 4), 240.0);
+        assert_eq!(from_fnuz8(0x7f, 5), 57344.0);
+        assert_eq!(from_fnuz8(0x40, 4), 1.0);
+        assert_eq!(from_fnuz8(0xc0, 5), -1.0);
+        assert_eq!(from_fnuz8(0x01, 4), 2.0f32.powi(-10));
+        assert_eq!(from_fnuz8(0x01, 5), 2.0f32.powi(-17));
+        assert!(from_fnuz8(0x80, 4).is_nan() && from_fnuz8(0x80, 5).is_nan());
+        assert_eq!(from_fnuz8(0, 4).to_bits(), 0);
+    }
+
+    #[test]
+    fn bf16_and_xf32() {
+        assert_eq!(from_bf16(u32::from(bf16::from_f32(-1.5).to_bits())), -1.5);
+        assert_eq!(to_xf32(1.0 + 2.0f32.powi(-10)), 1.0 + 2.0f32.powi(-10));
+        assert_eq!(to_xf32(1.0 + 2.0f32.powi(-11)), 1.0);
+        assert_eq!(to_xf32(1.0 + 1.5 * 2.0f32.powi(-10)), 1.0 + 2.0 * 2.0f32.powi(-10));
+    }
+
+    #[test]
+    fn minimum_and_maximum_order_zeros_and_ignore_nans() {
+        assert!(minimum(0.0f32, -0.0).is_sign_negative() && minimum(-0.0f32, 0.0).is_sign_negative());
+        assert!(maximum(0.0f32, -0.0).is_sign_positive() && maximum(-0.0f32, 0.0).is_sign_positive());
+        assert_eq!((minimum(f32::NAN, 2.0), maximum(2.0, f32::NAN)), (2.0, 2.0));
+        assert_eq!(median(3.0, 1.0, 2.0), 2.0);
+    }
+
+    #[test]
+    fn exponents_are_loaded_with_one_rounding() {
+        assert_eq!(load_exponent(1.5, 10), 1536.0);
+        assert_eq!(load_exponent(1.0, -1074), f64::from_bits(1));
+        assert_eq!(load_exponent(1.5, -1074), f64::from_bits(2));
+        assert_eq!(load_exponent(f64::from_bits(1), 2000), 2.0f64.powi(926));
+        assert_eq!(load_exponent(1.0, i32::MAX), f64::INFINITY);
+        assert_eq!(load_exponent(-1.0, i32::MIN).to_bits(), (-0.0f64).to_bits());
+        assert_eq!(load_exponent(2.0f64.powi(1000), -2000), 2.0f64.powi(-1000));
+        assert_eq!(load_exponent(f64::INFINITY, -1500), f64::INFINITY);
+    }
+}

@@ -1,0 +1,293 @@
+//! Code bytes decoded once: a dense list of steps whose operands say directly where a value lives.
+
+use crate::codegen::isa::{
+    Element, Field, Format, Inst, MAX_OPERANDS, Meaning, Modifiers, Opcode, Operand, OperandClass, OperandSpec, decode,
+};
+
+use super::stats::Class;
+use super::wave::{PRIVATE_APERTURE, SHARED_APERTURE};
+
+/// Where a source comes from or a result goes.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Place {
+    /// Nowhere.
+    None,
+    /// SGPR or special scalar register at its operand number.
+    Scalar(u8),
+    /// Vector register: VGPRs, then accumulation VGPRs.
+    Row(u16),
+    /// Constant, zero-extended where 64 bits are wanted.
+    Low(u32),
+    /// Constant, sign-extended where 64 bits are wanted.
+    Signed(u32),
+    /// Constant; where 64 bits are wanted these are the high ones and the low ones are zero.
+    High(u32),
+    /// The f64 inline constant 1 / (2 pi).
+    InverseTwoPi,
+    /// SCC as a value.
+    Scc,
+    /// 1 if VCC is zero.
+    VccZero,
+    /// 1 if EXEC is zero.
+    ExecZero,
+}
+
+impl Place {
+    /// The register `by` behind this one; constants have no neighbours.
+    #[inline(always)]
+    pub fn offset(self, by: usize) -> Place {
+        match self {
+            Place::Scalar(n) => Place::Scalar(n + by as u8),
+            Place::Row(n) => Place::Row(n + by as u16),
+            other => other,
+        }
+    }
+
+    /// Number of the row, for a vector register.
+    #[inline(always)]
+    pub fn row(self) -> Option<usize> {
+        if let Place::Row(n) = self { Some(n.into()) } else { None }
+    }
+}
+
+/// What executing a step does.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Action {
+    /// What the row of the table says.
+    Do(Meaning),
+    /// A fault: the bytes are no instruction.
+    Undecodable,
+    /// A fault: the instruction names something that the simulator has not.
+    Unsupported(&'static str),
+}
+
+/// One instruction, ready to execute.
+#[derive(Clone, Debug)]
+pub(super) struct Step {
+    /// What to do.
+    pub action: Action,
+    /// Encoding.
+    pub format: Format,
+    /// For the statistics.
+    pub class: Class,
+    /// Operands in the order of the row.
+    pub operands: [Place; MAX_OPERANDS],
+    /// Literal, offset or simm16.
+    pub imm: u32,
+    /// Modifiers.
+    pub modifiers: Modifiers,
+    /// Byte offset from the start of the code.
+    pub offset: u32,
+    /// Encoded bytes.
+    pub bytes: u32,
+    /// Index of the step that a branch goes to, or [`NOWHERE`].
+    pub target: u32,
+    /// A 16-bit result leaves the other half of the register as it is.
+    pub keeps_other_half: bool,
+    /// The result is the addend too.
+    pub accumulates: bool,
+}
+
+/// No step.
+pub(super) const NOWHERE: u32 = u32::MAX;
+
+/// Decoded code of a module.
+#[derive(Debug)]
+pub(super) struct Program {
+    /// All steps in order of their addresses.
+    pub steps: Vec<Step>,
+    /// Device address of the first byte.
+    pub address: u64,
+    /// Step that starts at each dword, or [`NOWHERE`].
+    starts: Vec<u32>,
+    vgprs: u16,
+    agprs: u16,
+}
+
+impl Program {
+    /// Decodes `code`, which lies at device address `address`. Decoding starts afresh at each of the byte offsets
+    /// `entries` (in rising order), so that data between two kernels does not spoil the second.
+    pub fn new(code: &[u8], address: u64, entries: &[u64]) -> Program {
+        let words: Vec<u32> =
+            code.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+        let mut insts: Vec<(u32, u32, Option<Inst>)> = Vec::new();
+        let mut entries = entries.iter().map(|&e| (e / 4) as usize).peekable();
+        let mut at = 0;
+        while at < words.len() {
+            while entries.next_if(|&e| e <= at).is_some() {}
+            let end = entries.peek().map_or(words.len(), |&e| e.min(words.len()));
+            let (inst, length) = match decode(&words[at..end]) {
+                Ok((inst, length)) if length > 0 => (Some(inst), length),
+                _ => (None, 1),
+            };
+            insts.push((at as u32 * 4, length as u32 * 4, inst));
+            at += length;
+        }
+        let mut program =
+            Program { steps: Vec::new(), address, starts: vec![NOWHERE; words.len()], vgprs: 1, agprs: 0 };
+        for (_, _, inst) in &insts {
+            inst.iter().for_each(|inst| program.note_registers(inst));
+        }
+        for (index, (offset, bytes, inst)) in insts.iter().enumerate() {
+            program.starts[*offset as usize / 4] = index as u32;
+            program.steps.push(program.step(*offset, *bytes, inst.as_ref()));
+        }
+        for index in 0..program.steps.len() {
+            let step = &program.steps[index];
+            if let Action::Do(Meaning::Branch(_)) = step.action {
+                let target = i64::from(step.offset + step.bytes) + i64::from(step.imm as i16) * 4;
+                program.steps[index].target = program.find(target).unwrap_or(NOWHERE);
+            }
+        }
+        program
+    }
+
+    /// Vector registers of a wave.
+    pub fn rows(&self) -> usize {
+        usize::from(self.vgprs) + usize::from(self.agprs)
+    }
+
+    /// The step that starts at this byte offset.
+    pub fn find(&self, offset: i64) -> Option<u32> {
+        let dword = usize::try_from(offset).ok().filter(|o| o % 4 == 0)? / 4;
+        self.starts.get(dword).copied().filter(|&step| step != NOWHERE)
+    }
+
+    fn note_registers(&mut self, inst: &Inst) {
+        for (spec, &operand) in inst.op.info().operands.iter().zip(&inst.operands) {
+            let width = u32::from(width(inst, spec));
+            if let Some(n) = operand.as_vgpr() {
+                self.vgprs = self.vgprs.max((n + width).min(256) as u16);
+            } else if let Some(n) = operand.as_agpr() {
+                self.agprs = self.agprs.max((n + width).min(256) as u16);
+            }
+        }
+    }
+
+    fn step(&self, offset: u32, bytes: u32, inst: Option<&Inst>) -> Step {
+        let mut step = Step {
+            action: Action::Undecodable,
+            format: Format::Sopp,
+            class: Class::Other,
+            operands: [Place::None; MAX_OPERANDS],
+            imm: 0,
+            modifiers: Modifiers::default(),
+            offset,
+            bytes,
+            target: NOWHERE,
+            keeps_other_half: false,
+            accumulates: false,
+        };
+        let Some(inst) = inst else { return step };
+        let info = inst.op.info();
+        step.action = Action::Do(info.meaning);
+        step.format = info.format;
+        step.class = Class::of(info);
+        step.imm = inst.imm;
+        step.modifiers = inst.modifiers;
+        step.keeps_other_half = inst.op == Opcode::VFmaF16;
+        step.accumulates = info.format.is_vop() && info.tied().is_some();
+        for (index, (spec, &operand)) in info.operands.iter().zip(&inst.operands).enumerate() {
+            match self.place(inst, spec, operand) {
+                Ok(place) => step.operands[index] = place,
+                Err(what) => step.action = Action::Unsupported(what),
+            }
+        }
+        step
+    }
+
+    fn place(&self, inst: &Inst, spec: &OperandSpec, operand: Operand) -> Result<Place, &'static str> {
+        let width = u32::from(width(inst, spec));
+        if operand.is_none() || width == 0 {
+            return Ok(Place::None);
+        }
+        if let Some(n) = operand.as_vgpr() {
+            return if n + width <= 256 { Ok(Place::Row(n as u16)) } else { Err("VGPRs behind v255") };
+        }
+        if let Some(n) = operand.as_agpr() {
+            let inside = n + width <= 256;
+            return if inside { Ok(Place::Row(self.vgprs + n as u16)) } else { Err("AGPRs behind a255") };
+        }
+        let number = operand.number().ok_or("a virtual register")?;
+        if number < 128 {
+            return if number + width <= 128 { Ok(Place::Scalar(number as u8)) } else { Err("SGPRs behind the last") };
+        }
+        constant(number, spec.element, inst.imm)
+    }
+}
+
+/// Number of registers that an operand covers.
+fn width(inst: &Inst, spec: &OperandSpec) -> u8 {
+    match spec.class {
+        OperandClass::BufferAddress => {
+            u8::from(inst.modifiers.has_offen()) + u8::from(inst.modifiers.has_idxen())
+        }
+        OperandClass::GlobalAddress => {
+            let base = inst.op.info().operands.iter().position(|o| o.field == Field::Offset);
+            if base.is_some_and(|base| !inst.operands[base].is_none()) { 1 } else { 2 }
+        }
+        _ => spec.width,
+    }
+}
+
+/// What a source number from 128 on stands for in an operand of the given type (CDNA3 ISA guide, "Scalar source operands";
+/// how 16-bit and packed operands see constants: LLVM, AMDGPUBaseInfo.cpp, getInlineEncodingV216).
+fn constant(number: u32, element: Element, literal: u32) -> Result<Place, &'static str> {
+    use Element::*;
+    const VALUES: [f32; 8] = [0.5, -0.5, 1.0, -1.0, 2.0, -2.0, 4.0, -4.0];
+    Ok(match number {
+        128..=192 => Place::Signed(number - 128),
+        193..=208 => Place::Signed(192u32.wrapping_sub(number)),
+        240..=248 => {
+            let value = VALUES.get(number as usize - 240).copied();
+            match element {
+                F64 | B64 | U64 | I64 => match value {
+                    Some(value) => Place::High((f64::from(value).to_bits() >> 32) as u32),
+                    None => Place::InverseTwoPi,
+                },
+                F16 | F16x2 | B16 | U16 | I16 => {
+                    Place::Low(value.map_or(0x3118, |v| half::f16::from_f32(v).to_bits().into()))
+                }
+                _ => Place::Low(value.map_or(0x3e22_f983, f32::to_bits)),
+            }
+        }
+        255 => match element {
+            F64 => Place::High(literal),
+            I64 => Place::Signed(literal),
+            _ => Place::Low(literal),
+        },
+        235 => Place::High(SHARED_APERTURE),
+        237 => Place::High(PRIVATE_APERTURE),
+        251 => Place::VccZero,
+        252 => Place::ExecZero,
+        253 => Place::Scc,
+        _ => return Err("this source operand"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn constants_follow_the_type_of_the_operand() {
+        assert_eq!(constant(192, Element::B32, 0), Ok(Place::Signed(64)));
+        assert_eq!(constant(208, Element::B64, 0), Ok(Place::Signed(-16i32 as u32)));
+        assert_eq!(constant(242, Element::F32, 0), Ok(Place::Low(0x3f80_0000)));
+        assert_eq!(constant(242, Element::F16x2, 0), Ok(Place::Low(0x3c00)));
+        assert_eq!(constant(247, Element::F64, 0), Ok(Place::High(0xc010_0000)));
+        assert_eq!(constant(248, Element::F64, 0), Ok(Place::InverseTwoPi));
+        assert_eq!(constant(255, Element::F64, 7), Ok(Place::High(7)));
+        assert!(constant(234, Element::B32, 0).is_err());
+    }
+
+    #[test]
+    fn bytes_that_are_no_instruction_become_faulting_steps() {
+        let program = Program::new(&[0xff; 12], 0x1000, &[0]);
+        assert!(program.steps.iter().all(|s| s.action == Action::Undecodable));
+        assert_eq!(program.find(0), Some(0));
+        assert_eq!((program.find(2), program.find(-4), program.find(12)), (None, None, None));
+    }
+
+    const _: () = assert!(size_of::<Place>() == 8);
+}

@@ -1,0 +1,106 @@
+//! Counting executed instructions by class.
+
+use crate::codegen::isa::{OpInfo, Unit};
+
+macro_rules! classes {
+    ($($(#[doc = $doc:literal])* $variant:ident $field:ident,)*) => {
+        /// Kinds of instructions that are counted apart.
+        #[derive(Copy, Clone, PartialEq, Eq, Debug)]
+        pub(super) enum Class {
+            $($variant,)*
+        }
+
+        /// What a launch executed: instructions of all waves by class.
+        #[derive(Copy, Clone, PartialEq, Eq, Default, Debug, serde::Serialize)]
+        pub struct LaunchStats {
+            /// Waves that ran.
+            pub waves: u64,
+            /// All instructions.
+            pub instructions: u64,
+            $($(#[doc = $doc])* pub $field: u64,)*
+        }
+
+        impl LaunchStats {
+            pub(super) fn add(&mut self, counts: &Counts) {
+                self.instructions += counts.0.iter().sum::<u64>();
+                $(self.$field += counts.0[Class::$variant as usize];)*
+            }
+
+            pub(super) fn merge(&mut self, other: &LaunchStats) {
+                self.waves += other.waves;
+                self.instructions += other.instructions;
+                $(self.$field += other.$field;)*
+            }
+        }
+
+        const CLASSES: usize = [$(Class::$variant),*].len();
+    };
+}
+
+classes! {
+    /// Matrix instructions.
+    Mfma mfma,
+    /// Other vector instructions.
+    Valu valu,
+    /// Scalar instructions.
+    Salu salu,
+    /// Scalar loads.
+    ScalarLoad scalar_load,
+    /// LDS reads and lane permutations.
+    LdsRead lds_read,
+    /// LDS writes.
+    LdsWrite lds_write,
+    /// Loads from global memory (buffer, global, flat, scratch).
+    GlobalLoad global_load,
+    /// Stores to global memory.
+    GlobalStore global_store,
+    /// Atomic operations on global memory or LDS.
+    Atomic atomic,
+    /// Branches and ends.
+    Branch branch,
+    /// Waits for counters.
+    Wait wait,
+    /// Idle cycles.
+    Nop nop,
+    /// Workgroup barriers.
+    Barrier barrier,
+    /// Priorities, messages, caches.
+    Other other,
+}
+
+impl Class {
+    /// Class of a row of the table.
+    pub fn of(info: &OpInfo) -> Class {
+        match info.unit {
+            Unit::Mfma(_) => Class::Mfma,
+            Unit::Valu | Unit::Trans => Class::Valu,
+            Unit::Salu => Class::Salu,
+            Unit::Smem if info.may_load() => Class::ScalarLoad,
+            Unit::Lds | Unit::Vmem | Unit::Flat => match (info.may_load(), info.may_store(), info.unit) {
+                (true, true, _) if !matches!(info.meaning, crate::codegen::isa::Meaning::LoadToLds(_)) => Class::Atomic,
+                (_, true, Unit::Lds) => Class::LdsWrite,
+                (_, _, Unit::Lds) => Class::LdsRead,
+                (true, _, _) => Class::GlobalLoad,
+                (_, true, _) => Class::GlobalStore,
+                _ => Class::Other,
+            },
+            Unit::Branch => Class::Branch,
+            Unit::Wait => Class::Wait,
+            Unit::Nop => Class::Nop,
+            Unit::Barrier => Class::Barrier,
+            Unit::Smem | Unit::Other => Class::Other,
+        }
+    }
+}
+
+/// Counters of one wave.
+#[derive(Copy, Clone, Default, Debug)]
+pub(super) struct Counts([u64; CLASSES]);
+
+impl Counts {
+    /// One more of this class.
+    #[inline(always)]
+    pub fn count(&mut self, class: Class) {
+        self.0[class as usize] += 1;
+    }
+}

@@ -1,0 +1,231 @@
+//! State of one wave, and how sources are read and results written.
+
+use super::error::Stopped;
+use super::program::{Place, Program};
+use super::stats::Counts;
+
+/// Lanes of a wave.
+pub(super) const LANES: usize = 64;
+
+/// One vector register: 32 bits of every lane.
+pub(super) type Row = [u32; LANES];
+
+/// Numbers of special scalar registers.
+pub(super) const VCC: usize = 106;
+pub(super) const M0: usize = 124;
+pub(super) const EXEC: usize = 126;
+
+/// Upper half of the flat addresses that mean LDS. Which aperture the hardware uses is up to the driver; kernels read it
+/// from `src_shared_base`.
+pub(super) const SHARED_APERTURE: u32 = 0x0001_0000;
+/// Upper half of the flat addresses that mean private memory.
+pub(super) const PRIVATE_APERTURE: u32 = 0x0002_0000;
+
+/// 1 / (2 pi) as f64, an inline constant that neither half of tells.
+const INVERSE_TWO_PI: u64 = 0x3fc4_5f30_6dc9_c882;
+
+/// Where a wave stands.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Progress {
+    /// It can execute.
+    Running,
+    /// It waits for the others.
+    AtBarrier,
+    /// It is done.
+    Ended,
+}
+
+/// State of one wave. VGPRs and, behind them, accumulation VGPRs are rows of 64 lanes.
+#[derive(Debug)]
+pub(super) struct Wave {
+    /// SGPRs, VCC, M0, EXEC at their operand numbers.
+    pub s: [u32; 128],
+    /// Scalar condition code.
+    pub scc: bool,
+    /// Index of the next step.
+    pub pc: usize,
+    /// MODE register: round modes, denormal modes, DX10 clamp, IEEE.
+    pub mode: u32,
+    /// Vector registers.
+    pub rows: Vec<Row>,
+    /// Private memory: the bytes of each lane, one lane after the other, as words.
+    pub private: Vec<u32>,
+    /// Words of private memory per lane.
+    pub private_words: u32,
+    /// What it does.
+    pub progress: Progress,
+    /// Which allocation it touched last.
+    pub hint: usize,
+    /// Executed instructions.
+    pub counts: Counts,
+    /// Executed instructions, all together.
+    pub executed: u64,
+}
+
+impl Wave {
+    /// A wave without registers; [`reset`](Self::reset) makes it usable.
+    pub fn new() -> Wave {
+        Wave {
+            s: [0; 128],
+            scc: false,
+            pc: 0,
+            mode: 0,
+            rows: Vec::new(),
+            private: Vec::new(),
+            private_words: 0,
+            progress: Progress::Ended,
+            hint: 0,
+            counts: Counts::default(),
+            executed: 0,
+        }
+    }
+
+    /// Everything zero, with the registers that the program uses. Keeps its memory.
+    pub fn reset(&mut self, program: &Program, private_bytes: u32) {
+        self.s = [0; 128];
+        self.scc = false;
+        self.rows.clear();
+        self.rows.resize(program.rows(), [0; LANES]);
+        self.private_words = private_bytes.div_ceil(4);
+        self.private.clear();
+        self.private.resize(self.private_words as usize * LANES, 0);
+        self.progress = Progress::Running;
+        self.executed = 0;
+    }
+
+    /// EXEC.
+    #[inline(always)]
+    pub fn exec(&self) -> u64 {
+        self.pair(EXEC)
+    }
+
+    /// Two consecutive scalar registers.
+    #[inline(always)]
+    pub fn pair(&self, first: usize) -> u64 {
+        u64::from(self.s[first]) | u64::from(self.s[first + 1]) << 32
+    }
+
+    /// Writes two consecutive scalar registers.
+    #[inline(always)]
+    pub fn set_pair(&mut self, first: usize, value: u64) {
+        self.s[first] = value as u32;
+        self.s[first + 1] = (value >> 32) as u32;
+    }
+
+    /// 32 bits of a source that is the same in every lane.
+    #[inline(always)]
+    pub fn scalar(&self, place: Place) -> u32 {
+        match place {
+            Place::Scalar(n) => self.s[n as usize],
+            Place::Low(bits) | Place::Signed(bits) | Place::High(bits) => bits,
+            Place::InverseTwoPi => INVERSE_TWO_PI as u32,
+            Place::Scc => self.scc.into(),
+            Place::VccZero => (self.pair(VCC) == 0).into(),
+            Place::ExecZero => (self.exec() == 0).into(),
+            Place::Row(_) | Place::None => 0,
+        }
+    }
+
+    /// 64 bits of a source that is the same in every lane.
+    #[inline(always)]
+    pub fn scalar_wide(&self, place: Place) -> u64 {
+        match place {
+            Place::Scalar(n) => self.pair(n as usize),
+            Place::Signed(bits) => i64::from(bits as i32) as u64,
+            Place::High(bits) => u64::from(bits) << 32,
+            Place::InverseTwoPi => INVERSE_TWO_PI,
+            _ => u64::from(self.scalar(place)),
+        }
+    }
+
+    /// Writes a scalar register; any other place is nowhere.
+    #[inline(always)]
+    pub fn set_scalar(&mut self, place: Place, value: u32) {
+        if let Place::Scalar(n) = place {
+            self.s[n as usize] = value;
+        }
+    }
+
+    /// Writes a pair of scalar registers; any other place is nowhere.
+    #[inline(always)]
+    pub fn set_scalar_wide(&mut self, place: Place, value: u64) {
+        if let Place::Scalar(n) = place {
+            self.set_pair(n as usize, value);
+        }
+    }
+
+    /// All lanes of a 32-bit source.
+    #[inline(always)]
+    pub fn lanes(&self, place: Place) -> Row {
+        match place {
+            Place::Row(n) => self.rows[n as usize],
+            _ => [self.scalar(place); LANES],
+        }
+    }
+
+    /// All lanes of a 64-bit source.
+    #[inline(always)]
+    pub fn lanes_wide(&self, place: Place) -> [u64; LANES] {
+        match place {
+            Place::Row(n) => {
+                let [low, high] = [&self.rows[n as usize], &self.rows[n as usize + 1]];
+                std::array::from_fn(|l| u64::from(low[l]) | u64::from(high[l]) << 32)
+            }
+            _ => [self.scalar_wide(place); LANES],
+        }
+    }
+
+    /// Writes the active lanes of a row.
+    #[inline(always)]
+    pub fn set_lanes(&mut self, place: Place, values: &Row) {
+        let Place::Row(n) = place else { return };
+        let exec = self.exec();
+        let row = &mut self.rows[n as usize];
+        if exec == u64::MAX {
+            *row = *values;
+        } else {
+            for l in 0..LANES {
+                row[l] = if exec >> l & 1 != 0 { values[l] } else { row[l] };
+            }
+        }
+    }
+
+    /// Writes the active lanes of a pair of rows.
+    #[inline(always)]
+    pub fn set_lanes_wide(&mut self, place: Place, values: &[u64; LANES]) {
+        self.set_lanes(place, &values.map(|v| v as u32));
+        self.set_lanes(place.offset(1), &values.map(|v| (v >> 32) as u32));
+    }
+
+    /// Calls `f` for every active lane.
+    #[inline(always)]
+    pub fn each_lane(
+        &mut self,
+        mut f: impl FnMut(&mut Wave, usize) -> Result<(), Stopped>,
+    ) -> Result<(), Stopped> {
+        let mut left = self.exec();
+        while left != 0 {
+            f(self, left.trailing_zeros() as usize)?;
+            left &= left - 1;
+        }
+        Ok(())
+    }
+
+    /// True if denormal f32 sources count as zero (FP_DENORM, CDNA3 ISA guide, "MODE register").
+    #[inline(always)]
+    pub fn flushes_sources(&self) -> bool {
+        self.mode & 0x10 == 0
+    }
+
+    /// True if denormal f32 results become zero.
+    #[inline(always)]
+    pub fn flushes_results(&self) -> bool {
+        self.mode & 0x20 == 0
+    }
+
+    /// DX10_CLAMP: clamping turns NaN into zero.
+    #[inline(always)]
+    pub fn clamps_nan(&self) -> bool {
+        self.mode & 0x100 != 0
+    }
+}
