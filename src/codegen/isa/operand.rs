@@ -120,7 +120,11 @@ impl Operand {
 
     /// VGPR number, for a VGPR.
     pub const fn as_vgpr(self) -> Option<u32> {
-        if self.0 >= Self::FIRST_VGPR && self.0 < Self::FIRST_AGPR { Some(self.0 - Self::FIRST_VGPR) } else { None }
+        if self.0 >= Self::FIRST_VGPR && self.0 < Self::FIRST_AGPR {
+            Some(self.0 - Self::FIRST_VGPR)
+        } else {
+            None
+        }
     }
 
     /// AGPR number, for an accumulation VGPR.
