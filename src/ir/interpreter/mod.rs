@@ -13,8 +13,9 @@
 //!   outside the loop cannot be used inside, and carried values cannot have dim K. A loop over no tile gives back its
 //!   initial values.
 //! - `mma` adds its products to the accumulator one by one, in the order of K: in f32 for f16, bf16 and f32, in wrapping i32 for i8.
-//! - Arithmetic on f16 and bf16 computes in f32 and rounds once. What integers, NaNs and casts do stands with
-//!   [`BinaryOp`](super::node::BinaryOp), [`Predicate`](super::node::Predicate) and [`Op::Cast`].
+//! - Arithmetic on f16 and bf16 computes in f32 and rounds once; nothing is fused and denormals are kept. What integers, NaNs
+//!   and casts do stands with [`BinaryOp`], [`Predicate`] and [`Op::Cast`].
+//! - Sizes may be zero. Constraints other than `tile` have no say.
 //!
 //! The order of operations is fixed, so results are the same bits on every run.
 
@@ -39,7 +40,7 @@ use super::diagnostic::{Diagnostic, Kind, Location};
 use super::expr::{ExprArena, Symbol};
 use super::kernel::{Constraints, DimTable, Kernel, Locations};
 use super::layout::Dim;
-use super::node::*;
+use super::node::{Name, *};
 use super::types::DType;
 use product::Extents;
 use tensor::for_each_dtype;
@@ -142,7 +143,7 @@ impl<'a> Interpreter<'a> {
             interpreter.bind(node, input).map_err(|fault| interpreter.anchor(node, fault))?;
         }
         interpreter.region(kernel.body())?;
-        memories.iter().map(|&node| Ok((*interpreter.tensor(interpreter.memory(node)?)?).clone())).collect()
+        memories.iter().map(|&node| Ok(Tensor::clone(interpreter.tensor(interpreter.memory(node)?)?))).collect()
     }
 
     /// Gives a memory its first content.
@@ -267,7 +268,7 @@ impl<'a> Interpreter<'a> {
         }
         let tensor = self.align(&value.dims, &tensor, &target.dims)?;
         let axes = self.slice(&target.dims, into.shape());
-        let mut content = (*into).clone();
+        let mut content = Tensor::clone(into);
         scatter(&mut content, &axes, &tensor)?;
         let written = Value { content: Content::Tensor(Rc::new(content)), ..target.clone() };
         self.memories.insert(memory, written);

@@ -35,7 +35,7 @@ use smallvec::SmallVec;
 use super::diagnostic::{Diagnostic, Kind, Location};
 use super::kernel::{DimTable, Locations};
 use super::layout::Dim;
-use super::node::*;
+use super::node::{Name, *};
 
 /// Every fault of the kernel `root` of `world`; none for a good one. Faults that an author can cause are
 /// [`Kind::Invalid`], the others [`Kind::Bug`].
@@ -416,7 +416,7 @@ impl<'w> Verifier<'w> {
         }
         if let Some(placements) = world.try_query::<(Entity, &Placement)>() {
             for (node, Placement(layout)) in placements.query_manual(world).iter_inner() {
-                let Some(beyond) = layout.modes().iter().map(|m| m.dim.0 as usize).find(|&d| d >= self.dims) else {
+                let Some(beyond) = layout.dims().into_iter().map(|d| d.0 as usize).find(|&d| d >= self.dims) else {
                     continue;
                 };
                 if self.slot(node).state != State::Unseen {
