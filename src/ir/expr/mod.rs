@@ -35,6 +35,7 @@ pub use parse::{ParseError, ParseErrorKind};
 pub use print::DisplayExpr;
 pub use rational::Rational;
 pub use sym_expr::SymExpr;
+pub(crate) use sym_expr::{SymNode, SymOp};
 pub use symbol::{Symbol, symbols};
 
 /// Why an expression could not be built.

@@ -13,16 +13,18 @@ pub struct SymExpr {
     depth: u16,
 }
 
+/// What an expression is at its top.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-enum SymNode {
+pub(crate) enum SymNode {
     Int(i128),
     Symbol(Symbol),
     Operation(SymOp, SymExpr, SymExpr),
     TooDeep,
 }
 
+/// An operation on two expressions.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
-enum SymOp {
+pub(crate) enum SymOp {
     Add,
     Sub,
     Mul,
@@ -40,12 +42,18 @@ impl SymExpr {
         SymExpr { node: Arc::new(node), depth: 0 }
     }
 
-    fn operation(op: SymOp, a: SymExpr, b: SymExpr) -> SymExpr {
+    /// An operation on two expressions.
+    pub(crate) fn operation(op: SymOp, a: SymExpr, b: SymExpr) -> SymExpr {
         let depth = 1 + a.depth.max(b.depth);
         if depth > MAX_DEPTH {
             return SymExpr { node: Arc::new(SymNode::TooDeep), depth: MAX_DEPTH };
         }
         SymExpr { node: Arc::new(SymNode::Operation(op, a, b)), depth }
+    }
+
+    /// What the expression is at its top.
+    pub(crate) fn node(&self) -> &SymNode {
+        &self.node
     }
 
     /// The quotient rounded towards plus infinity.

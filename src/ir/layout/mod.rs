@@ -14,6 +14,8 @@ mod queries;
 #[cfg(test)]
 mod tests;
 
+pub use mma::Mma;
+
 use smallvec::SmallVec;
 use std::fmt;
 
