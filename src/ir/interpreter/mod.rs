@@ -119,8 +119,12 @@ impl<'a> Interpreter<'a> {
         sizes: &'a dyn Fn(Symbol) -> Option<i64>,
         inputs: &[Tensor],
     ) -> Result<Vec<Tensor>, Diagnostic> {
-        let memories: Vec<Entity> =
-            kernel.body().iter().copied().filter(|&n| kernel.world.get::<Op>(n) == Some(&Op::Memory)).collect();
+        let memories: Vec<Entity> = kernel
+            .body()
+            .iter()
+            .copied()
+            .filter(|&n| kernel.world.get::<Op>(n) == Some(&Op::Memory))
+            .collect();
         if memories.len() != inputs.len() {
             let text = format!(
                 "kernel `{}` has {} memories, but {} tensors are given",
@@ -143,7 +147,10 @@ impl<'a> Interpreter<'a> {
             interpreter.bind(node, input).map_err(|fault| interpreter.anchor(node, fault))?;
         }
         interpreter.region(kernel.body())?;
-        memories.iter().map(|&node| Ok(Tensor::clone(interpreter.tensor(interpreter.memory(node)?)?))).collect()
+        memories
+            .iter()
+            .map(|&node| Ok(Tensor::clone(interpreter.tensor(interpreter.memory(node)?)?)))
+            .collect()
     }
 
     /// Gives a memory its first content.
@@ -159,7 +166,9 @@ impl<'a> Interpreter<'a> {
                 input.dtype(),
                 input.shape()
             );
-            return Err(Diagnostic::invalid(text).note(format!("its dims are {}", self.names(&ty.dims)), None));
+            return Err(
+                Diagnostic::invalid(text).note(format!("its dims are {}", self.names(&ty.dims)), None)
+            );
         }
         let content = Content::Tensor(Rc::new(input.clone()));
         self.memories.insert(node, Value { dims: ty.dims.clone(), content, depth: 0 });
@@ -255,7 +264,8 @@ impl<'a> Interpreter<'a> {
         let value = self.value(value)?;
         let target = self.memory(memory)?;
         let (tensor, into) = (self.tensor(value)?, self.tensor(target)?);
-        let same_dims = value.dims.len() == target.dims.len() && value.dims.iter().all(|d| target.dims.contains(d));
+        let same_dims =
+            value.dims.len() == target.dims.len() && value.dims.iter().all(|d| target.dims.contains(d));
         if !same_dims || tensor.dtype() != into.dtype() {
             let text = format!(
                 "a value {}{} cannot be written to a memory {}{}",
@@ -297,7 +307,8 @@ impl<'a> Interpreter<'a> {
             n: self.extent(n)?,
             k: self.extent(k)?,
         };
-        let data = product::multiply_add(l.data(), r.data(), a.data(), extents).map_err(Diagnostic::invalid)?;
+        let data =
+            product::multiply_add(l.data(), r.data(), a.data(), extents).map_err(Diagnostic::invalid)?;
         Ok((acc.dims.clone(), Tensor::filled(a.shape().to_vec(), data)))
     }
 
@@ -316,7 +327,10 @@ impl<'a> Interpreter<'a> {
             let value = self.value(init)?.clone();
             self.tensor(&value)?;
             if value.dims.contains(&dim) {
-                let text = format!("carried value {number} has the dim {} that its loop iterates over", self.name(dim));
+                let text = format!(
+                    "carried value {number} has the dim {} that its loop iterates over",
+                    self.name(dim)
+                );
                 return Err(Diagnostic::invalid(text).help("carry values that do not have that dim"));
             }
             carried.push(value);
@@ -385,7 +399,8 @@ impl<'a> Interpreter<'a> {
             return Ok(tensor.clone());
         }
         if let Some(&extra) = from.iter().find(|d| !to.contains(d)) {
-            let text = format!("values with dims {} and {} do not fit together", self.names(from), self.names(to));
+            let text =
+                format!("values with dims {} and {} do not fit together", self.names(from), self.names(to));
             return Err(Diagnostic::invalid(text)
                 .note(format!("the one with more dims lacks {}", self.name(extra)), None)
                 .help("one of the values must have all the dims of the other"));
@@ -418,9 +433,11 @@ impl<'a> Interpreter<'a> {
         let inner = self.loops.get(value.depth..).unwrap_or_default();
         if let Some(around) = inner.iter().find(|l| value.dims.contains(&l.dim)) {
             let name = self.name(around.dim);
-            return Err(Diagnostic::invalid(format!("a value with all of {name} is used inside the loop over {name}"))
-                .note("the value comes from here", self.location(node))
-                .help("move the value into the loop"));
+            return Err(Diagnostic::invalid(format!(
+                "a value with all of {name} is used inside the loop over {name}"
+            ))
+            .note("the value comes from here", self.location(node))
+            .help("move the value into the loop"));
         }
         Ok(value)
     }
@@ -442,7 +459,9 @@ impl<'a> Interpreter<'a> {
         let name = symbol.name();
         match (self.sizes)(symbol) {
             None => Err(Diagnostic::invalid(format!("{name} has no size"))),
-            Some(size) if size < 0 => Err(Diagnostic::invalid(format!("{name} is {size}: a size cannot be negative"))),
+            Some(size) if size < 0 => {
+                Err(Diagnostic::invalid(format!("{name} is {size}: a size cannot be negative")))
+            }
             Some(size) => usize::try_from(size).ok().filter(|&s| s <= MAX_ELEMENTS).ok_or_else(|| {
                 Diagnostic::new(Kind::Limit, format!("{name} is {size}: more than {MAX_ELEMENTS} elements"))
             }),
@@ -465,13 +484,16 @@ impl<'a> Interpreter<'a> {
     fn tile(&self, dim: Dim) -> Result<usize, Diagnostic> {
         let symbol = self.get::<DimTable>(self.root)?.0.get(dim.0 as usize).copied();
         let name = self.name(dim);
-        let found = self.get::<Constraints>(self.root)?.0.iter().find_map(|(constraint, at)| match constraint {
-            Constraint::Tiling { dim, tile } if dim.as_symbol() == symbol => Some((tile, *at)),
-            _ => None,
-        });
+        let found =
+            self.get::<Constraints>(self.root)?.0.iter().find_map(|(constraint, at)| match constraint {
+                Constraint::Tiling { dim, tile } if dim.as_symbol() == symbol => Some((tile, *at)),
+                _ => None,
+            });
         let Some((tile, at)) = found else {
-            return Err(Diagnostic::invalid(format!("there is a loop over {name}, but {name} has no tile size"))
-                .help(format!("add the constraint tile({name}, ..)")));
+            return Err(Diagnostic::invalid(format!(
+                "there is a loop over {name}, but {name} has no tile size"
+            ))
+            .help(format!("add the constraint tile({name}, ..)")));
         };
         let mut arena = ExprArena::new();
         let expr = tile.intern(&mut arena).map_err(|e| e.to_string());
@@ -543,7 +565,8 @@ fn scatter(tensor: &mut Tensor, axes: &Axes, window: &Tensor) -> Result<(), Diag
 }
 
 fn malformed() -> Diagnostic {
-    Diagnostic::new(Kind::Bug, "the interpreter met a malformed node").help("the verifier says what is wrong with it")
+    Diagnostic::new(Kind::Bug, "the interpreter met a malformed node")
+        .help("the verifier says what is wrong with it")
 }
 
 fn untyped() -> Diagnostic {

@@ -22,7 +22,9 @@ pub(super) struct Extents {
 pub(super) fn multiply_add(lhs: &Data, rhs: &Data, acc: &Data, extents: Extents) -> Result<Data, Refusal> {
     let refusal = || {
         let [l, r, a] = [lhs, rhs, acc].map(Data::dtype);
-        format!("mma of {l} and {r} into {a}: it multiplies two f16, bf16 or f32 into f32, or two i8 into i32")
+        format!(
+            "mma of {l} and {r} into {a}: it multiplies two f16, bf16 or f32 into f32, or two i8 into i32"
+        )
     };
     if lhs.dtype() != rhs.dtype() {
         return Err(refusal());

@@ -86,7 +86,8 @@ fn i8_products_add_up_in_wrapping_i32() {
         w.write(sum, c);
     })
     .unwrap();
-    let inputs = [Tensor::from_slice(&[1, 1], &[2i8]).unwrap(), Tensor::from_slice(&[1, 1], &[i32::MAX]).unwrap()];
+    let inputs =
+        [Tensor::from_slice(&[1, 1], &[2i8]).unwrap(), Tensor::from_slice(&[1, 1], &[i32::MAX]).unwrap()];
     let after = run(&top, &[("M", 1), ("N", 1), ("K", 1)], &inputs);
     assert_eq!(after[1].as_slice::<i32>(), Some(&[i32::MIN + 1][..]));
 }
@@ -124,7 +125,12 @@ fn batches_of_an_mma_are_separate() {
 }
 
 /// Runs `f` on two vectors of one dtype and gives the vector of results.
-fn on_pairs(x: &Tensor, y: &Tensor, result: DType, f: impl FnOnce(&mut Tracer, Traced, Traced) -> Traced) -> Tensor {
+fn on_pairs(
+    x: &Tensor,
+    y: &Tensor,
+    result: DType,
+    f: impl FnOnce(&mut Tracer, Traced, Traced) -> Traced,
+) -> Tensor {
     let [n] = symbols(["N"]);
     let kernel = Kernel::trace("pairs", |w| {
         let a = w.memory("a", [n], Global, x.dtype());
@@ -198,10 +204,34 @@ fn float_arithmetic_rounds_the_f32_result_once() {
         BinaryOp::Sub => x - y,
         BinaryOp::Mul => x * y,
         BinaryOp::Div => x / y,
-        BinaryOp::Min if x == 0.0 && y == 0.0 => if x.is_sign_negative() { x } else { y },
-        BinaryOp::Max if x == 0.0 && y == 0.0 => if x.is_sign_negative() { y } else { x },
-        BinaryOp::Min => if x < y { x } else { y },
-        BinaryOp::Max => if x > y { x } else { y },
+        BinaryOp::Min if x == 0.0 && y == 0.0 => {
+            if x.is_sign_negative() {
+                x
+            } else {
+                y
+            }
+        }
+        BinaryOp::Max if x == 0.0 && y == 0.0 => {
+            if x.is_sign_negative() {
+                y
+            } else {
+                x
+            }
+        }
+        BinaryOp::Min => {
+            if x < y {
+                x
+            } else {
+                y
+            }
+        }
+        BinaryOp::Max => {
+            if x > y {
+                x
+            } else {
+                y
+            }
+        }
     };
     for &(op, name) in BinaryOp::NAMES {
         let (x, y) = float_pairs(|x| x);
@@ -212,14 +242,16 @@ fn float_arithmetic_rounds_the_f32_result_once() {
 
         let (x, y) = float_pairs(|x| f16::from_f32(x).to_f32());
         let expected: Vec<f32> = x.iter().zip(&y).map(|(&x, &y)| direct(op, x, y)).collect();
-        let tensors =
-            [x, y, expected].map(|v| Tensor::from_slice(&n, &v.iter().map(|&x| f16::from_f32(x)).collect::<Vec<_>>()).unwrap());
+        let tensors = [x, y, expected].map(|v| {
+            Tensor::from_slice(&n, &v.iter().map(|&x| f16::from_f32(x)).collect::<Vec<_>>()).unwrap()
+        });
         assert_eq!(bits(&binary(op, &tensors[0], &tensors[1])), bits(&tensors[2]), "{name} f16");
 
         let (x, y) = float_pairs(|x| bf16::from_f32(x).to_f32());
         let expected: Vec<f32> = x.iter().zip(&y).map(|(&x, &y)| direct(op, x, y)).collect();
-        let tensors =
-            [x, y, expected].map(|v| Tensor::from_slice(&n, &v.iter().map(|&x| bf16::from_f32(x)).collect::<Vec<_>>()).unwrap());
+        let tensors = [x, y, expected].map(|v| {
+            Tensor::from_slice(&n, &v.iter().map(|&x| bf16::from_f32(x)).collect::<Vec<_>>()).unwrap()
+        });
         assert_eq!(bits(&binary(op, &tensors[0], &tensors[1])), bits(&tensors[2]), "{name} bf16");
     }
 }
@@ -236,7 +268,8 @@ fn unary_float_arithmetic_is_that_of_f32_rounded_once() {
             UnaryOp::Sqrt => (x as f64).sqrt() as f32,
             UnaryOp::Reciprocal => 1.0 / x,
         };
-        let same = |x: Vec<f64>, y: Vec<f64>| x.iter().zip(&y).all(|(x, y)| x == y || x.is_nan() && y.is_nan());
+        let same =
+            |x: Vec<f64>, y: Vec<f64>| x.iter().zip(&y).all(|(x, y)| x == y || x.is_nan() && y.is_nan());
         let x = Tensor::from_slice(&n, &FLOATS).unwrap();
         let expected = Tensor::from_slice(&n, &FLOATS.map(direct)).unwrap();
         assert!(same(unary(op, &x).to_f64(), expected.to_f64()), "{name} f32");
@@ -333,7 +366,8 @@ fn comparisons_hold_as_in_mathematics_for_every_dtype() {
 #[test]
 fn casts_truncate_saturate_wrap_and_round_to_even() {
     let cast = |x: &Tensor, to| on_pairs(x, x, to, |_, x, _| x.cast(to));
-    let x = Tensor::from_slice(&[7], &[1.9f32, -1.9, f32::NAN, 1e20, f32::NEG_INFINITY, 200.5, 2049.0]).unwrap();
+    let x =
+        Tensor::from_slice(&[7], &[1.9f32, -1.9, f32::NAN, 1e20, f32::NEG_INFINITY, 200.5, 2049.0]).unwrap();
     assert_eq!(cast(&x, I32).as_slice::<i32>().unwrap(), [1, -1, 0, i32::MAX, i32::MIN, 200, 2049]);
     assert_eq!(cast(&x, I8).as_slice::<i8>().unwrap(), [1, -1, 0, 127, -128, 127, 127]);
     assert_eq!(cast(&x, F16).as_slice::<f16>().unwrap()[6].to_f32(), 2048.0, "a tie goes to the even one");
@@ -466,7 +500,8 @@ fn nested_loops_slice_both_dims() {
 fn wrong_sizes_and_inputs_are_faults_at_the_memory() {
     let kernel = gemm(F16, F32);
     let inputs = |m, n, k| {
-        [Tensor::zeros(&[m, k], F16), Tensor::zeros(&[n, k], F16), Tensor::zeros(&[m, n], F32)].map(Result::unwrap)
+        [Tensor::zeros(&[m, k], F16), Tensor::zeros(&[n, k], F16), Tensor::zeros(&[m, n], F32)]
+            .map(Result::unwrap)
     };
     let good = inputs(2, 2, 2);
     let table = |m, block| [("M", m), ("N", 2), ("K", 2), ("BLOCK_K", block)];
@@ -477,9 +512,17 @@ fn wrong_sizes_and_inputs_are_faults_at_the_memory() {
     check(fault(&kernel, &table(2, 0), &good), "the tile size of K is 0", true);
     check(fault(&kernel, &table(-1, 2), &good), "M is -1: a size cannot be negative", true);
     check(fault(&kernel, &[("M", 2), ("N", 2)], &good), "K has no size", true);
-    check(fault(&kernel, &table(i64::MAX, 2), &good), "M is 9223372036854775807: more than 268435456 elements", true);
+    check(
+        fault(&kernel, &table(i64::MAX, 2), &good),
+        "M is 9223372036854775807: more than 268435456 elements",
+        true,
+    );
     assert_eq!(fault(&kernel, &table(i64::MAX, 2), &good).kind, Kind::Limit);
-    check(fault(&kernel, &table(2, 2), &good[..2]), "kernel `gemm` has 3 memories, but 2 tensors are given", false);
+    check(
+        fault(&kernel, &table(2, 2), &good[..2]),
+        "kernel `gemm` has 3 memories, but 2 tensors are given",
+        false,
+    );
     let text = "memory `a` is f16[3, 2], but its tensor is f16[2, 2]";
     check(fault(&kernel, &table(3, 2), &good), text, true);
     let mut swapped = good.clone();
@@ -529,10 +572,7 @@ fn fault_of<R>(body: impl FnOnce(&mut Tracer, Traced, Traced, [Symbol; 3]) -> R)
 #[test]
 fn kernels_whose_types_disagree_are_faults_at_the_node() {
     let cases: Vec<(String, &str)> = vec![
-        (
-            fault_of(|_, x, y, _| x + y.cast(F32)),
-            "values with dims [M, N] and [M, K] do not fit together",
-        ),
+        (fault_of(|_, x, y, _| x + y.cast(F32)), "values with dims [M, N] and [M, K] do not fit together"),
         (fault_of(|_, x, _, _| x + x.cast(I32)), "add of f32 and i32: its operands must have one dtype"),
         (fault_of(|_, _, y, _| y.sqrt()), "sqrt is not defined for i32"),
         (fault_of(|_, _, y, _| y + 0.5), "0.5 is not a value of i32"),
@@ -547,10 +587,12 @@ fn kernels_whose_types_disagree_are_faults_at_the_node() {
             "mma of f32 and f32 into i32: it multiplies two f16, bf16 or f32 into f32, or two i8 into i32",
         ),
         (
-            fault_of(|w, x, _, [.., k]| w.iterate(k, [], |_, []| {
-                let _ = x + 1.0;
-                []
-            })),
+            fault_of(|w, x, _, [.., k]| {
+                w.iterate(k, [], |_, []| {
+                    let _ = x + 1.0;
+                    []
+                })
+            }),
             "a value with all of K is used inside the loop over K",
         ),
         (
@@ -566,17 +608,21 @@ fn kernels_whose_types_disagree_are_faults_at_the_node() {
             "there is a loop over N, but N has no tile size",
         ),
         (
-            fault_of(|w, _, _, [.., k]| w.iterate(k, [], |w, []| {
-                w.iterate(k, [], |_, []| []);
-                []
-            })),
+            fault_of(|w, _, _, [.., k]| {
+                w.iterate(k, [], |w, []| {
+                    w.iterate(k, [], |_, []| []);
+                    []
+                })
+            }),
             "a loop over K is inside a loop over K",
         ),
         (
-            fault_of(|w, _, _, [m, _, k]| w.iterate(k, [], |w, []| {
-                w.memory("late", [m], Global, F32);
-                []
-            })),
+            fault_of(|w, _, _, [m, _, k]| {
+                w.iterate(k, [], |w, []| {
+                    w.memory("late", [m], Global, F32);
+                    []
+                })
+            }),
             "a memory is declared inside a loop",
         ),
     ];
@@ -612,7 +658,10 @@ fn tensors_keep_their_promises() {
         assert!(Tensor::from_bytes(&[3, 5], dtype, &[0; 7]).is_err());
     }
     assert!(Tensor::from_slice(&[2, 2], &[1.0f32; 3]).is_err());
-    assert_eq!(Tensor::splat(&[], I8, Constant::Integer(300)).map_err(|f| f.message), Err("300 is not a value of i8".into()));
+    assert_eq!(
+        Tensor::splat(&[], I8, Constant::Integer(300)).map_err(|f| f.message),
+        Err("300 is not a value of i8".into())
+    );
     let sixteenths = Tensor::random(&[1000], F16, 3).unwrap().to_f64();
     assert!(sixteenths.iter().all(|x| (x * 16.0).fract() == 0.0 && x.abs() <= 1.0));
     assert!(sixteenths.contains(&-1.0) && sixteenths.contains(&1.0) && sixteenths.contains(&0.0));

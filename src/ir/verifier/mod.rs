@@ -20,9 +20,9 @@
 //!
 //! Once every result has a dtype, the types agree, too: see the `types` part of this module.
 
-mod types;
 #[cfg(test)]
 mod tests;
+mod types;
 
 use std::collections::hash_map::Entry;
 use std::fmt;
@@ -101,8 +101,8 @@ fn signature(op: &Op) -> Signature {
         Op::Write => ("write", &[Value, Memory], Nothing),
         Op::Mma(_) => ("mma", &[Value, Value, Value], Value),
         Op::Iterate(_) => return Signature { name: "iterate", takes: None, gives: Loop },
-        Op::IterArg(_) => ("iter_arg", &[], Value),
-        Op::LoopResult(_) => ("loop_result", &[Loop], Value),
+        Op::IterArg(_) => ("argument", &[], Value),
+        Op::LoopResult(_) => ("result", &[Loop], Value),
         Op::Unary(op) => (name(UnaryOp::NAMES, op), &[Value], Value),
         Op::Binary(op) => (name(BinaryOp::NAMES, op), &[Value, Value], Value),
         Op::Compare(predicate) => (name(Predicate::NAMES, predicate), &[Value, Value], Value),
@@ -294,7 +294,8 @@ impl<'w> Verifier<'w> {
             let text = format!("a value with all of {dim} is used inside the loop over {dim}");
             let fault = self.fault(Kind::Invalid, node, text);
             let from = self.location(used);
-            self.faults.push(fault.note("the value comes from here", from).help("move the value into the loop"));
+            self.faults
+                .push(fault.note("the value comes from here", from).help("move the value into the loop"));
         }
     }
 
@@ -302,7 +303,10 @@ impl<'w> Verifier<'w> {
     fn result(&mut self, node: Entity, role: Role, ty: &ValueType) {
         for (at, &dim) in ty.dims.iter().enumerate() {
             if dim.0 as usize >= self.dims {
-                self.bug(node, format!("has the dim number {}, but the kernel has {} dims", dim.0, self.dims));
+                self.bug(
+                    node,
+                    format!("has the dim number {}, but the kernel has {} dims", dim.0, self.dims),
+                );
             }
             if ty.dims[..at].contains(&dim) {
                 self.bug(node, format!("has the dim {} twice", self.dim(dim)));
@@ -337,7 +341,10 @@ impl<'w> Verifier<'w> {
         match carried {
             None => self.bug(node, "is not in the body of a loop"),
             Some(_) if number as usize != place => {
-                self.bug(node, format!("has number {number}, but stands at place {place} of its loop's body"));
+                self.bug(
+                    node,
+                    format!("has number {number}, but stands at place {place} of its loop's body"),
+                );
             }
             Some(carried) if number as usize >= carried => {
                 self.bug(node, format!("has number {number}, but its loop carries {carried} values"));
@@ -385,7 +392,10 @@ impl<'w> Verifier<'w> {
                 let arguments = body.iter().take_while(is_argument).count();
                 if arguments < init.0.len() {
                     let carried = init.0.len();
-                    self.bug(node, format!("carries {carried} values, but its body has {arguments} arguments"));
+                    self.bug(
+                        node,
+                        format!("carries {carried} values, but its body has {arguments} arguments"),
+                    );
                 }
                 for (number, &value) in yields.iter().flat_map(|y| &y.0).enumerate() {
                     self.used(node, format_args!("yield {number}"), value, Some(Role::Value));
@@ -416,11 +426,18 @@ impl<'w> Verifier<'w> {
         }
         if let Some(placements) = world.try_query::<(Entity, &Placement)>() {
             for (node, Placement(layout)) in placements.query_manual(world).iter_inner() {
-                let Some(beyond) = layout.dims().into_iter().map(|d| d.0 as usize).find(|&d| d >= self.dims) else {
+                let Some(beyond) = layout.dims().into_iter().map(|d| d.0 as usize).find(|&d| d >= self.dims)
+                else {
                     continue;
                 };
                 if self.slot(node).state != State::Unseen {
-                    self.bug(node, format!("has dim number {beyond} in its layout, but the kernel has {} dims", self.dims));
+                    self.bug(
+                        node,
+                        format!(
+                            "has dim number {beyond} in its layout, but the kernel has {} dims",
+                            self.dims
+                        ),
+                    );
                 }
             }
         }

@@ -15,12 +15,8 @@ use crate::ir::node::*;
 use crate::ir::types::DType;
 
 /// What `mma` multiplies, and what it accumulates in.
-const ACCUMULATORS: &[(DType, DType)] = &[
-    (DType::F16, DType::F32),
-    (DType::Bf16, DType::F32),
-    (DType::F32, DType::F32),
-    (DType::I8, DType::I32),
-];
+const ACCUMULATORS: &[(DType, DType)] =
+    &[(DType::F16, DType::F32), (DType::Bf16, DType::F32), (DType::F32, DType::F32), (DType::I8, DType::I32)];
 
 pub(super) fn check(verifier: &mut Verifier) {
     for at in 0..verifier.order.len() {
