@@ -14,6 +14,13 @@ pub struct DisplayExpr<'a> {
     expr: Expr,
 }
 
+/// Where an atom stands: only the sum around a whole term can take up the difference of the two roundings.
+#[derive(Copy, Clone)]
+enum Position {
+    Term,
+    Factor,
+}
+
 impl ExprArena {
     /// The expression as text that [`ExprArena::parse`] reads back.
     pub fn display(&self, expr: Expr) -> DisplayExpr<'_> {
@@ -33,7 +40,7 @@ impl ExprArena {
                 return order;
             }
         }
-        left.len().cmp(&right.len()).then_with(|| self.constant(a).cmp(&self.constant(b)))
+        right.len().cmp(&left.len()).then_with(|| self.constant(a).cmp(&self.constant(b)))
     }
 
     fn sorted_terms(&self, e: Expr) -> SmallVec<[Term; 8]> {
@@ -102,21 +109,26 @@ impl ExprArena {
         operands
     }
 
-    /// If the quotient reads better rounded up: the dividend that then stands in the text, and how much the
-    /// quotient rounded down is less than the one rounded up.
+    /// If the quotient reads better rounded up, with the constant of the dividend left out: how much less the
+    /// quotient that is rounded down is than the one in the text.
     ///
-    /// `floordiv(x + d - 1, d)` is `ceildiv(x, d)`; for a divisor `b` that is not a constant the canonical form
+    /// `floordiv(x + d - 1, d)` is `ceildiv(x, d)`, where the 1 is a larger step if x and d are known to be
+    /// multiples of one; for a divisor `b` that is not a constant the canonical form
     /// of `ceildiv(x, b)` is `floordiv(x - 1, b) + 1`.
-    fn rounded_up(&self, a: Expr, b: Expr) -> Option<(Rational, i64)> {
+    fn rounded_up(&self, a: Expr, b: Expr) -> Option<i64> {
         match self.as_integer(b) {
-            Some(d) if d > 1 && self.constant(a) == integer(d - 1) => Some((integer(0), 0)),
-            Some(_) => None,
+            Some(d) => {
+                let content = self.facts_of_sum(integer(0), self.node_terms(a)).ok()?.content;
+                let step = rational::gcd_rational(content, integer(d)).ok()?;
+                let rounds_up = *step.denom() == 1 && self.constant(a) == integer(d - step.numer());
+                (rounds_up && self.constant(a) != integer(0)).then_some(0)
+            }
             None => {
-                let applies = self.constant(a) == integer(-1)
+                let canonical = self.constant(a) == integer(-1)
                     && self.is_integer(a)
                     && self.is_integer(b)
                     && self.range(b).at_least(0);
-                applies.then_some((integer(0), 1))
+                canonical.then_some(1)
             }
         }
     }
@@ -127,8 +139,7 @@ impl ExprArena {
         for term in &terms {
             if let [atom] = self.factors(term.monomial)
                 && let Atom::FloorDiv(a, b) = self.atom(*atom)
-                && let Some((_, less)) = self.rounded_up(a, b)
-                && less != 0
+                && self.rounded_up(a, b) == Some(1)
             {
                 let shift = rational::neg(term.coefficient).and_then(|c| rational::add(constant, c));
                 constant = shift.map_err(|_| fmt::Error)?;
@@ -154,7 +165,7 @@ impl ExprArena {
                 if at > 0 {
                     f.write_str("*")?;
                 }
-                self.write_atom(f, *atom, atoms.len() == 1)?;
+                self.write_atom(f, *atom, if atoms.len() == 1 { Position::Term } else { Position::Factor })?;
             }
             if denominator != 1 {
                 write!(f, "/{denominator}")?;
@@ -170,15 +181,14 @@ impl ExprArena {
         Ok(())
     }
 
-    /// `alone`: the atom is a whole term, so that its sum can take up the difference of the two roundings.
-    fn write_atom(&self, f: &mut fmt::Formatter<'_>, atom: AtomId, alone: bool) -> fmt::Result {
+    fn write_atom(&self, f: &mut fmt::Formatter<'_>, atom: AtomId, position: Position) -> fmt::Result {
         let operation = self.atom(atom);
         let name = match operation {
             Atom::Symbol(symbol) => return f.write_str(symbol.name()),
-            Atom::FloorDiv(a, b) => match self.rounded_up(a, b) {
-                Some((constant, less)) if less == 0 || alone => {
+            Atom::FloorDiv(a, b) => match (self.rounded_up(a, b), position) {
+                (Some(0), _) | (Some(1), Position::Term) => {
                     f.write_str("ceildiv(")?;
-                    self.write_sum(f, a, constant)?;
+                    self.write_sum(f, a, integer(0))?;
                     f.write_str(", ")?;
                     self.write_sum(f, b, self.constant(b))?;
                     return f.write_str(")");

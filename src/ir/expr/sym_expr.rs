@@ -141,27 +141,39 @@ macro_rules! from_integers {
 }
 from_integers!(i64, i32, u32, usize);
 
-/// `Left op Right` for each pair: the literal types cannot be generic because of the orphan rule.
-macro_rules! operator {
-    ($trait:ident $method:ident $op:expr; $($left:ty, $right:ty;)*) => {$(
-        impl $trait<$right> for $left {
+/// The left side is one of few types, the right side anything that becomes an expression. Among literals only
+/// `i64` stands on the left: with a choice of integer types the compiler could not tell which one `2 * m` means.
+macro_rules! operators {
+    ($($trait:ident $method:ident $op:expr;)*) => {$(
+        impl<R: Into<SymExpr>> $trait<R> for SymExpr {
             type Output = SymExpr;
-            fn $method(self, other: $right) -> SymExpr {
+            fn $method(self, other: R) -> SymExpr {
+                SymExpr::operation($op, self, other.into())
+            }
+        }
+        impl<R: Into<SymExpr>> $trait<R> for &SymExpr {
+            type Output = SymExpr;
+            fn $method(self, other: R) -> SymExpr {
+                SymExpr::operation($op, self.clone(), other.into())
+            }
+        }
+        impl<R: Into<SymExpr>> $trait<R> for Symbol {
+            type Output = SymExpr;
+            fn $method(self, other: R) -> SymExpr {
                 SymExpr::operation($op, self.into(), other.into())
             }
         }
-    )*};
-}
-
-macro_rules! operators {
-    ($($trait:ident $method:ident $op:expr;)*) => {$(
-        operator! { $trait $method $op;
-            SymExpr, SymExpr; SymExpr, &SymExpr; SymExpr, Symbol; SymExpr, i64; SymExpr, i32; SymExpr, usize;
-            &SymExpr, SymExpr; &SymExpr, &SymExpr; &SymExpr, Symbol; &SymExpr, i64; &SymExpr, i32; &SymExpr, usize;
-            Symbol, SymExpr; Symbol, &SymExpr; Symbol, Symbol; Symbol, i64; Symbol, i32; Symbol, usize;
-            i64, SymExpr; i64, &SymExpr; i64, Symbol;
-            i32, SymExpr; i32, &SymExpr; i32, Symbol;
-            usize, SymExpr; usize, &SymExpr; usize, Symbol;
+        impl $trait<SymExpr> for i64 {
+            type Output = SymExpr;
+            fn $method(self, other: SymExpr) -> SymExpr {
+                SymExpr::operation($op, self.into(), other)
+            }
+        }
+        impl $trait<Symbol> for i64 {
+            type Output = SymExpr;
+            fn $method(self, other: Symbol) -> SymExpr {
+                SymExpr::operation($op, self.into(), other.into())
+            }
         }
     )*};
 }
