@@ -169,9 +169,11 @@ impl Kernel {
     }
 }
 
-/// True for a name that can stand in text kernels and as a symbol of a code object.
+/// True for a name that can stand in text kernels and as a symbol of a code object. A lone `_` cannot: in text it is the
+/// value that nothing uses.
 pub(crate) fn is_identifier(name: &str) -> bool {
     let mut bytes = name.bytes();
     bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
         && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_')
+        && name != "_"
 }

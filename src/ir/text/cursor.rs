@@ -146,13 +146,6 @@ impl<'a> Cursor<'a> {
         self.at = self.tokens.len() - 1;
     }
 
-    /// A name.
-    pub(super) fn name(&mut self, what: &str) -> Parsed<&'a str> {
-        let Token::Name(name) = *self.peek() else { return Err(self.expected(what)) };
-        self.bump();
-        Ok(name)
-    }
-
     /// The name of a value, with its `%`.
     pub(super) fn value_name(&mut self) -> Parsed<&'a str> {
         if !self.at("%") {

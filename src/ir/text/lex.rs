@@ -43,7 +43,7 @@ const SIGNS: &[&str] =
     &["//", "==", ">=", "{", "}", "[", "]", "(", ")", ",", "=", "@", "%", "+", "-", "*", "/"];
 
 /// After these a statement cannot be complete, so a newline does not end it.
-const CONTINUES: &[&str] = &["[", "(", ",", "=", "+", "-", "*", "/", "//", "==", ">="];
+const CONTINUES: &[&str] = &["[", "(", ",", "="];
 
 /// All tokens of a text, ending in [`Token::End`].
 pub(super) fn lex(text: &str) -> Vec<Lexeme<'_>> {

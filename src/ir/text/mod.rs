@@ -26,8 +26,7 @@
 //! ```
 //!
 //! # Grammar
-//! A statement ends with its line; a line goes on after `,`, `=`, an opening bracket or an operator (other than `%`). `;` starts a
-//! comment. Braces `{x}` mean any number of `x`, brackets `[x]` one or none, quotes literal text.
+//! A statement ends with its line, except that a line goes on after `,`, `=`, `(` and `[`. `;` starts a comment. Braces `{x}` mean any number of `x`, brackets `[x]` one or none, quotes literal text.
 //!
 //! ```text
 //! kernel     = "kernel" name "{" {constraint | node} "}"

@@ -8,7 +8,7 @@ use super::print::mma_text;
 use super::scope::{Definition, Meaning, Scopes};
 use super::suggest::closest;
 use super::symbolic::{expr, symbol};
-use crate::ir::assemble::Assembler;
+use crate::ir::assemble::{Assembler, is_identifier};
 use crate::ir::constraint::Constraint;
 use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::expr::{SymExpr, SymNode, SymOp, Symbol};
@@ -91,7 +91,11 @@ impl<'a> Parser<'a> {
         if !self.cursor.take_word("kernel") {
             return Err(self.cursor.expected("`kernel`"));
         }
-        let name = self.cursor.name("the kernel's name")?;
+        let name = match *self.cursor.peek() {
+            Token::Name(name) if is_identifier(name) => name,
+            _ => return Err(self.cursor.expected("the kernel's name")),
+        };
+        self.cursor.bump();
         let opened = self.cursor.location();
         self.cursor.expect("{")?;
         self.scopes.open();
@@ -113,8 +117,11 @@ impl<'a> Parser<'a> {
             }
             if *self.cursor.peek() == Token::End {
                 let what = if region == Region::Kernel { "the kernel" } else { "the loop" };
-                let fault = self.cursor.expected(&format!("`}}` that closes {what}"));
-                self.fault(fault.note("it was opened here", Some(opened.clone())));
+                let fault = self.cursor.expected(&format!("the `}}` of {what}"));
+                // The regions around this one are not closed either; once is enough.
+                if self.faults.last().is_none_or(|last| last.location != fault.location) {
+                    self.fault(fault.note("it was opened here", Some(opened.clone())));
+                }
                 return yields;
             }
             if yields.is_some() {
@@ -552,12 +559,15 @@ impl<'a> Parser<'a> {
         self.loops += 1;
         let args: Vec<_> = carried.into_iter().map(|(target, _)| target).collect();
         self.define_carried(&args, Op::IterArg, &[]);
+        let faults = self.faults.len();
         let yields = self.region(Region::Loop, &opened);
         self.loops -= 1;
         self.scopes.close();
         let count = args.len();
+        // A fault inside may have cost the `yield`.
+        let lost = yields.is_none() && self.faults.len() > faults;
         let (yields, at) = yields.unwrap_or((Vec::new(), opened));
-        if yields.len() != count {
+        if yields.len() != count && !lost {
             let text = format!("the loop carries {}, and yields {}", values(count), yields.len());
             self.fault_at(&at, Diagnostic::invalid(text).help("`yield` gives each carried value its next one"));
         }

@@ -261,8 +261,8 @@ fn too_many_dimensions_are_a_fault() {
 #[derive(Clone, Debug)]
 enum Step {
     Constant(u64),
-    Register(u8, f64),
-    Integers(u8, i32),
+    Register(f64),
+    Integers(i32),
     Read(u8),
     Write(u8, u8),
     Unary(u8, u8),
@@ -281,8 +281,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let b = any::<u8>;
     let leaf = prop_oneof![
         any::<u64>().prop_map(Constant),
-        (b(), any::<f64>()).prop_map(|(a, x)| Register(a, x)),
-        (b(), any::<i32>()).prop_map(|(a, x)| Integers(a, x)),
+        any::<f64>().prop_map(Register),
+        any::<i32>().prop_map(Integers),
         b().prop_map(Read),
         (b(), b()).prop_map(|(a, c)| Write(a, c)),
         (b(), b()).prop_map(|(a, c)| Unary(a, c)),
@@ -318,8 +318,8 @@ fn trace_steps(w: &mut Tracer, memories: &[crate::ir::builder::MemoryRef], value
         let value = |at: &u8| pick(values, *at);
         let new = match step {
             Step::Constant(bits) => value(&0) - f64::from_bits(*bits),
-            Step::Register(_, x) => w.register([m, n], DType::F32, *x),
-            Step::Integers(_, x) => w.register([n], DType::I32, f64::from(*x)),
+            Step::Register(x) => w.register([m, n], DType::F32, *x),
+            Step::Integers(x) => w.register([n], DType::I32, f64::from(*x)),
             Step::Read(a) => w.read(pick(memories, *a)),
             Step::Write(a, b) => {
                 w.write(value(a), pick(memories, *b));
