@@ -29,7 +29,7 @@ pub(super) fn check(verifier: &mut Verifier) {
 
 /// What is wrong with the types at a node. Operands that are missing or of the wrong kind are faults already.
 fn disagreement(verifier: &Verifier, node: Entity) -> Option<String> {
-    let (op, Operands(operands), ty, _) = verifier.node(node)?;
+    let (op, Operands(operands), ty) = verifier.node(node)?;
     let of = |node: Entity| verifier.node(node).map(|parts| parts.2);
     let show = |ty: &ValueType| {
         let dims: Vec<_> = ty.dims.iter().map(|&d| verifier.dim(d)).collect();
