@@ -72,7 +72,8 @@ impl Case {
     /// What is printed has to read back as what was printed.
     fn print(&self, detail: Detail) -> Result<Output, String> {
         let text = self.kernel()?.text(detail);
-        let again = Kernel::parse(&text, "the printed text").map_err(|faults| format!("{text}\n{faults:?}"))?;
+        let again =
+            Kernel::parse(&text, "the printed text").map_err(|faults| format!("{text}\n{faults:?}"))?;
         match again.text(detail) {
             same if same == text => Ok(Output::Text(text)),
             other => Err(format!("printed, parsed and printed again:\n{}", difference(&text, &other))),
@@ -82,7 +83,9 @@ impl Case {
     fn read(file: &str, first: usize, lines: &[&str]) -> Result<Case, String> {
         let split = lines.iter().position(|line| *line == "; ---");
         let (input, expected) = match split {
-            Some(at) => (&lines[..at], Some(lines[at + 1..].iter().map(|line| format!("{line}\n")).collect())),
+            Some(at) => {
+                (&lines[..at], Some(lines[at + 1..].iter().map(|line| format!("{line}\n")).collect()))
+            }
             None => (lines, None),
         };
         let mut case = Case {
@@ -100,7 +103,8 @@ impl Case {
             }
             if let Some(settings) = line.strip_prefix("; set ") {
                 for setting in settings.split_whitespace() {
-                    let pair = setting.split_once('=').and_then(|(name, value)| Some((name, value.parse().ok()?)));
+                    let pair =
+                        setting.split_once('=').and_then(|(name, value)| Some((name, value.parse().ok()?)));
                     let (name, value) = pair.ok_or_else(|| format!("`{setting}` is not NAME=INTEGER"))?;
                     case.settings.push((name.to_owned(), value));
                 }
@@ -112,7 +116,9 @@ impl Case {
     }
 
     fn command(&self) -> Result<Command, String> {
-        let [command] = &self.commands[..] else { return Err("a case has one line `; test COMMAND`".to_owned()) };
+        let [command] = &self.commands[..] else {
+            return Err("a case has one line `; test COMMAND`".to_owned());
+        };
         let names = || COMMANDS.iter().map(|row| row.0).collect::<Vec<_>>().join(", ");
         let row = COMMANDS.iter().find(|row| row.0 == command);
         row.map(|row| row.1).ok_or_else(|| format!("no command `{command}`, there are: {}", names()))
@@ -129,11 +135,14 @@ impl Case {
                 Ok(format!("{}; ---\n{output}{end}", text(&self.lines)))
             }
             Output::Faults(faults) => {
-                let mut lines: Vec<String> = self.lines.iter().map(|line| without_faults(line).to_owned()).collect();
+                let mut lines: Vec<String> =
+                    self.lines.iter().map(|line| without_faults(line).to_owned()).collect();
                 for fault in &faults {
-                    let at = fault.location.as_ref().ok_or_else(|| format!("a fault without a place: {fault}"))?;
+                    let at =
+                        fault.location.as_ref().ok_or_else(|| format!("a fault without a place: {fault}"))?;
                     // A fault at the end of the text stands at its last line.
-                    let line = (at.line as usize - 1).checked_sub(self.first).map(|line| line.min(lines.len() - 1));
+                    let line =
+                        (at.line as usize - 1).checked_sub(self.first).map(|line| line.min(lines.len() - 1));
                     let line = line.ok_or_else(|| format!("a fault outside of the case: {fault}"))?;
                     lines[line].push_str(&format!(" ; error: {}", fault.message));
                     if let Some(help) = &fault.help {
@@ -157,7 +166,11 @@ fn difference(expected: &str, found: &str) -> String {
     let same = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
     let tail = old[same..].iter().rev().zip(new[same..].iter().rev()).take_while(|(a, b)| a == b).count();
     let mut text = String::new();
-    for (sign, lines, at) in [(' ', &old, same.saturating_sub(3)..same), ('-', &old, same..old.len() - tail), ('+', &new, same..new.len() - tail)] {
+    for (sign, lines, at) in [
+        (' ', &old, same.saturating_sub(3)..same),
+        ('-', &old, same..old.len() - tail),
+        ('+', &new, same..new.len() - tail),
+    ] {
         for line in &lines[at] {
             text.push_str(&format!("{sign} {line}\n"));
         }
@@ -189,7 +202,9 @@ fn run(name: &str, text: &str) -> (String, Vec<String>) {
     let mut problems = Vec::new();
     for border in borders.windows(2) {
         let lines = &lines[border[0]..border[1]];
-        if lines.iter().all(|line| line.is_empty() || line.starts_with(';')) && !lines.iter().any(|l| l.starts_with("; test ")) {
+        if lines.iter().all(|line| line.is_empty() || line.starts_with(';'))
+            && !lines.iter().any(|l| l.starts_with("; test "))
+        {
             // A file may begin with comments about all of its cases.
             blessed.extend(lines.iter().map(|line| format!("{line}\n")));
             continue;
@@ -239,6 +254,7 @@ fn the_harness_notices_wrong_expectations() {
     assert_eq!(problems.len(), 1);
     let (blessed, _) = run("fault", "; test fail\nkernel k {\n  write ; error: old\n}\n");
     assert!(blessed.contains("  write ; error: expected a value like `%x`"), "{blessed}");
-    let case = Case::read("set", 0, &["; test parse", "; set M=64 N=-1", "kernel k {}"]).expect("the case is well formed");
+    let case = Case::read("set", 0, &["; test parse", "; set M=64 N=-1", "kernel k {}"])
+        .expect("the case is well formed");
     assert_eq!(case.settings, [("M".to_owned(), 64), ("N".to_owned(), -1)]);
 }

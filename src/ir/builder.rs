@@ -98,7 +98,10 @@ impl Frame {
         let own = values.iter().all(|&(node, trace)| trace == self.id && self.nodes.contains(node));
         if !own {
             let text = "a value of another kernel is used here";
-            self.fail(caller, Diagnostic::invalid(text).help("use only values traced inside this kernel's closure"));
+            self.fail(
+                caller,
+                Diagnostic::invalid(text).help("use only values traced inside this kernel's closure"),
+            );
         }
         own
     }
@@ -128,19 +131,16 @@ impl Kernel {
     pub fn trace(name: &str, body: impl FnOnce(&mut Tracer)) -> Result<Kernel, Diagnostic> {
         let id = STACK.with_borrow_mut(|(next, frames)| {
             *next += 1;
-            frames.push(Frame {
-                id: *next,
-                nodes: Assembler::new(),
-                last_caller: None,
-                error: None,
-            });
+            frames.push(Frame { id: *next, nodes: Assembler::new(), last_caller: None, error: None });
             *next
         });
         let guard = PopOnDrop;
         if !is_identifier(name) {
             let text = format!("`{name}` is not a kernel name");
             let caller = Caller::caller();
-            with(id, |f| f.fail(caller, Diagnostic::invalid(text).help("use letters, digits and underscores")));
+            with(id, |f| {
+                f.fail(caller, Diagnostic::invalid(text).help("use letters, digits and underscores"))
+            });
         }
         body(&mut Tracer { trace: id });
         let frame = STACK.with_borrow_mut(|(_, frames)| frames.pop());
@@ -154,7 +154,13 @@ impl Kernel {
 }
 
 impl Tracer {
-    fn node(&mut self, caller: &'static Caller<'static>, op: Op, operands: &[(Entity, u32)], ty: ValueType) -> Value {
+    fn node(
+        &mut self,
+        caller: &'static Caller<'static>,
+        op: Op,
+        operands: &[(Entity, u32)],
+        ty: ValueType,
+    ) -> Value {
         let nodes: SmallVec<[Entity; 4]> = operands.iter().map(|o| o.0).collect();
         let node = with(self.trace, |f| {
             if !f.own(caller, operands) {
@@ -218,7 +224,12 @@ impl Tracer {
         if !dtype.is_float() && (value.fract() != 0.0 || !value.is_finite()) {
             with(self.trace, |f| f.fail(caller, Diagnostic::invalid(format!("{value} is not an integer"))));
         }
-        self.node(caller, Op::Register(constant), &[], ValueType { dims: dims.flatten().unwrap_or_default(), dtype: Some(dtype) })
+        self.node(
+            caller,
+            Op::Register(constant),
+            &[],
+            ValueType { dims: dims.flatten().unwrap_or_default(), dtype: Some(dtype) },
+        )
     }
 
     /// Reads the tile of `memory` that the distribution gives. Elements outside the memory are zero.
@@ -289,8 +300,7 @@ impl Tracer {
     /// `yes` where `condition` (an i1 value) holds, `no` elsewhere.
     #[track_caller]
     pub fn select(&mut self, condition: Value, yes: Value, no: Value) -> Value {
-        let operands =
-            [(condition.node, condition.trace), (yes.node, yes.trace), (no.node, no.trace)];
+        let operands = [(condition.node, condition.trace), (yes.node, yes.trace), (no.node, no.trace)];
         self.node(Caller::caller(), Op::Select, &operands, ValueType::unknown())
     }
 }

@@ -1,5 +1,6 @@
 //! Storage: expressions, monomials and atoms, each interned by content.
 use super::facts::{Facts, Range, SymbolFacts};
+use super::memo::Memo;
 use super::rational::{Rational, integer};
 use super::table::InternTable;
 use super::{ExprError, Symbol};
@@ -127,6 +128,7 @@ pub struct ExprArena {
     product_table: InternTable,
     atom_table: InternTable,
     pub(super) symbol_facts: FxHashMap<Symbol, SymbolFacts>,
+    pub(super) memo: Memo,
 }
 
 impl Default for ExprArena {
@@ -148,6 +150,7 @@ impl ExprArena {
             product_table: InternTable::default(),
             atom_table: InternTable::default(),
             symbol_facts: FxHashMap::default(),
+            memo: Memo::default(),
         };
         arena.enter_constants();
         arena
@@ -164,6 +167,7 @@ impl ExprArena {
         self.product_table.clear();
         self.atom_table.clear();
         self.symbol_facts.clear();
+        self.memo.clear();
         self.enter_constants();
     }
 

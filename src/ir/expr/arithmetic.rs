@@ -1,5 +1,6 @@
 //! Sums and products of polynomials.
 use super::arena::{Atom, AtomId, Monomial, Poly, Term};
+use super::memo::Operation;
 use super::rational::{self, Rational, integer};
 use super::{Expr, ExprArena, ExprError};
 use smallvec::SmallVec;
@@ -59,9 +60,11 @@ impl ExprArena {
             (_, Some(factor)) => return self.scale(a, factor),
             _ => {}
         }
-        let (a, b) = (self.poly(a), self.poly(b));
-        let product = self.multiply(&a, &b)?;
-        self.finish(product)
+        let (a, b) = (a.min(b), a.max(b));
+        self.remembered(Operation::Mul, a, b, |arena| {
+            let product = arena.multiply(&arena.poly(a), &arena.poly(b))?;
+            arena.finish(product)
+        })
     }
 
     /// The sum of many: `add` folded.

@@ -10,6 +10,7 @@
 //! and only the small quotient that is left becomes an atom, if it is not zero.
 use super::arena::{Atom, AtomId, Monomial, Poly, Term};
 use super::arithmetic::{add_polys, scale_poly};
+use super::memo::Operation;
 use super::rational::{self, Rational, gcd, integer};
 use super::{Expr, ExprArena, ExprError};
 use smallvec::SmallVec;
@@ -31,57 +32,61 @@ impl ExprArena {
     /// `a / b` rounded towards minus infinity.
     pub fn floor_div(&mut self, a: Expr, b: Expr) -> Result<Expr, ExprError> {
         match b {
-            Expr::ZERO => return Err(ExprError::DivisionByZero),
-            Expr::ONE if self.is_integer(a) => return Ok(a),
-            _ if a == Expr::ZERO => return Ok(Expr::ZERO),
-            _ => {}
+            Expr::ZERO => Err(ExprError::DivisionByZero),
+            Expr::ONE if self.is_integer(a) => Ok(a),
+            _ if a == Expr::ZERO => Ok(Expr::ZERO),
+            _ => self.remembered(Operation::FloorDiv, a, b, |arena| arena.compute_floor_div(a, b)),
         }
+    }
+
+    fn compute_floor_div(&mut self, a: Expr, b: Expr) -> Result<Expr, ExprError> {
         let quotient = self.take_apart(a, b)?;
         let whole = self.finish(quotient.whole)?;
         if quotient.settled {
             return Ok(whole);
         }
-        let left = self.left_over_quotient(quotient.dividend, &quotient.divisor)?;
+        let (dividend, divisor) = (self.finish(quotient.dividend)?, self.intern(&quotient.divisor)?);
+        let left = if (dividend, divisor) == (a, b) {
+            self.left_over_quotient(a, b)?
+        } else {
+            // What is left may reduce further; when nothing changes any more it has its only form.
+            self.floor_div(dividend, divisor)?
+        };
         self.add(whole, left)
     }
 
     /// `a - b * floor(a / b)`
     pub fn modulo(&mut self, a: Expr, b: Expr) -> Result<Expr, ExprError> {
         match b {
-            Expr::ZERO => return Err(ExprError::DivisionByZero),
-            Expr::ONE if self.is_integer(a) => return Ok(Expr::ZERO),
-            _ if a == Expr::ZERO => return Ok(Expr::ZERO),
-            _ => {}
+            Expr::ZERO => Err(ExprError::DivisionByZero),
+            Expr::ONE if self.is_integer(a) => Ok(Expr::ZERO),
+            _ if a == Expr::ZERO => Ok(Expr::ZERO),
+            _ => self.remembered(Operation::Mod, a, b, |arena| arena.compute_modulo(a, b)),
         }
-        let mut a = a;
-        let quotient = loop {
-            let quotient = self.take_apart(a, b)?;
-            if quotient.settled {
-                break quotient;
-            }
-            // What an inner modulo took away is a multiple of the divisor: put it back.
-            let Some(dividend) = self.unwrap_remainders(&quotient.dividend, &quotient.divisor)? else {
-                break quotient;
-            };
-            let dividend = self.finish(dividend)?;
-            if let Some(factor) = quotient.factor {
-                // The outer scale is a product; finish this round as a modulo of its own.
-                let divisor = self.intern(&quotient.divisor)?;
-                let inner = self.modulo(dividend, divisor)?;
-                return self.rebuild_remainder(&quotient.rest, quotient.scale, Some(factor), inner);
-            }
-            let scaled = self.scale(dividend, quotient.scale)?;
-            let rest = self.finish(quotient.rest)?;
-            a = self.add(scaled, rest)?;
-        };
+    }
+
+    fn compute_modulo(&mut self, a: Expr, b: Expr) -> Result<Expr, ExprError> {
+        let quotient = self.take_apart(a, b)?;
         let inner = if quotient.settled {
             self.finish(quotient.dividend)?
         } else {
-            let dividend = self.least_residues(quotient.dividend, &quotient.divisor)?;
+            let unwrapped = self.unwrap_remainders(quotient.dividend, &quotient.divisor)?;
+            let dividend = self.least_residues(unwrapped, &quotient.divisor)?;
             let (dividend, divisor) = (self.finish(dividend)?, self.intern(&quotient.divisor)?);
-            self.operation(Atom::Mod(dividend, divisor))?
+            if (dividend, divisor) == (a, b) {
+                self.operation(Atom::Mod(a, b))?
+            } else {
+                self.modulo(dividend, divisor)?
+            }
         };
-        self.rebuild_remainder(&quotient.rest, quotient.scale, quotient.factor, inner)
+        let mut scaled = self.scale(inner, quotient.scale)?;
+        if let Some(monomial) = quotient.factor {
+            let terms = SmallVec::from_slice(&[Term { coefficient: integer(1), monomial }]);
+            let factor = self.intern(&Poly { constant: integer(0), terms })?;
+            scaled = self.mul(scaled, factor)?;
+        }
+        let rest = self.finish(quotient.rest)?;
+        self.add(rest, scaled)
     }
 
     /// `a / b` rounded towards plus infinity.
@@ -104,23 +109,6 @@ impl ExprArena {
                 self.neg(quotient)
             }
         }
-    }
-
-    fn rebuild_remainder(
-        &mut self,
-        rest: &Poly,
-        scale: Rational,
-        factor: Option<Monomial>,
-        inner: Expr,
-    ) -> Result<Expr, ExprError> {
-        let mut scaled = self.scale(inner, scale)?;
-        if let Some(monomial) = factor {
-            let terms = SmallVec::from_slice(&[Term { coefficient: integer(1), monomial }]);
-            let factor = self.intern(&Poly { constant: integer(0), terms })?;
-            scaled = self.mul(scaled, factor)?;
-        }
-        let rest = self.finish(rest.clone())?;
-        self.add(rest, scaled)
     }
 
     fn take_apart(&mut self, a: Expr, b: Expr) -> Result<Quotient, ExprError> {
@@ -226,16 +214,20 @@ impl ExprArena {
 
     /// The divisor holds symbols.
     fn reduce_by_polynomial(&mut self, quotient: &mut Quotient) -> Result<(), ExprError> {
-        if quotient.divisor.constant == integer(0) && quotient.divisor.terms.len() == 1 {
-            self.take_multiples_of_monomial(quotient)?;
-        } else {
-            take_multiples_of_sum(quotient)?;
+        loop {
+            if quotient.divisor.constant == integer(0) && quotient.divisor.terms.len() == 1 {
+                self.take_multiples_of_monomial(quotient)?;
+            } else {
+                take_multiples_of_sum(quotient)?;
+            }
+            quotient.cancel_common_factor()?;
+            if self.settle_by_range(quotient)? || !self.cancel_common_atoms(quotient)? {
+                return Ok(());
+            }
+            if quotient.divisor.terms.is_empty() {
+                return Ok(());
+            }
         }
-        quotient.cancel_common_factor()?;
-        if self.settle_by_range(quotient)? {
-            return Ok(());
-        }
-        self.cancel_common_atoms(quotient)
     }
 
     fn take_multiples_of_monomial(&mut self, quotient: &mut Quotient) -> Result<(), ExprError> {
@@ -314,23 +306,26 @@ impl ExprArena {
     }
 
     /// Atoms that stand in every term of both, when neither has a constant, move to the scale.
-    fn cancel_common_atoms(&mut self, quotient: &mut Quotient) -> Result<(), ExprError> {
+    /// Tells whether there were any.
+    fn cancel_common_atoms(&mut self, quotient: &mut Quotient) -> Result<bool, ExprError> {
         let Quotient { dividend, divisor, .. } = &*quotient;
         if dividend.constant != integer(0) || divisor.constant != integer(0) || dividend.terms.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         let mut common: SmallVec<[AtomId; 8]> = SmallVec::from_slice(self.factors(divisor.terms[0].monomial));
         for term in divisor.terms.iter().chain(&dividend.terms) {
             common = intersection(&common, self.factors(term.monomial));
         }
         if common.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         let dividend = self.divide_terms(&quotient.dividend, &common)?;
         let divisor = self.divide_terms(&quotient.divisor, &common)?;
         (quotient.dividend, quotient.divisor) = (dividend, divisor);
+        common.extend(quotient.factor.iter().flat_map(|factor| self.factors(*factor)).copied());
         quotient.factor = Some(self.product(&mut common)?);
-        quotient.make_divisor_positive()
+        quotient.make_divisor_positive()?;
+        Ok(true)
     }
 
     fn divide_terms(&mut self, poly: &Poly, atoms: &[AtomId]) -> Result<Poly, ExprError> {
@@ -348,13 +343,12 @@ impl ExprArena {
         Ok(Poly { constant, terms })
     }
 
-    /// `floor(dividend / divisor)` of what reduction left, as an expression.
-    fn left_over_quotient(&mut self, dividend: Poly, divisor: &Poly) -> Result<Expr, ExprError> {
-        let facts = self.facts_of_sum(dividend.constant, &dividend.terms)?;
-        let b = self.intern(divisor)?;
+    /// `floor(a / b)` of what reduction left, as an expression.
+    fn left_over_quotient(&mut self, a: Expr, b: Expr) -> Result<Expr, ExprError> {
+        let dividend = self.poly(a);
         let all_negative = dividend.terms.iter().all(|term| *term.coefficient.numer() < 0);
         if let Some(d) = self.as_integer(b)
-            && facts.is_integer()
+            && self.is_integer(a)
             && all_negative
         {
             // -ceil(x / d), so that rounding up has one form however it was written.
@@ -364,12 +358,7 @@ impl ExprArena {
             let quotient = self.floor_div(positive, b)?;
             return self.neg(quotient);
         }
-        self.nested_quotient(&dividend, b)
-    }
-
-    /// `floor((floor(x / c) + k) / b)` is `floor((x + k*c) / (c*b))` for a positive integer b.
-    fn nested_quotient(&mut self, dividend: &Poly, b: Expr) -> Result<Expr, ExprError> {
-        let a = self.finish(dividend.clone())?;
+        // floor((floor(x / c) + k) / b) is floor((x + k*c) / (c*b)) for a positive integer b.
         if let [Term { coefficient, monomial }] = dividend.terms[..]
             && coefficient == integer(1)
             && *dividend.constant.denom() == 1
@@ -384,28 +373,26 @@ impl ExprArena {
         self.operation(Atom::FloorDiv(a, b))
     }
 
-    /// Replaces terms `c * (x mod m)` by `c * x` where the divisor divides `c * m`; nothing if there are none.
-    fn unwrap_remainders(&self, dividend: &Poly, divisor: &Poly) -> Result<Option<Poly>, ExprError> {
-        let mut unwrapped = None;
-        for term in &dividend.terms {
+    /// Replaces terms `c * (x mod m)` by `c * x` where the divisor divides `c * m`: what the inner modulo took away
+    /// is a multiple of the divisor.
+    fn unwrap_remainders(&self, mut dividend: Poly, divisor: &Poly) -> Result<Poly, ExprError> {
+        for term in dividend.terms.clone() {
             let Some(Atom::Mod(x, m)) = self.single_atom(term.monomial) else { continue };
-            if *term.coefficient.denom() != 1 {
-                continue;
-            }
-            let divides = if divisor.terms.is_empty() {
+            let divides = if *term.coefficient.denom() != 1 {
+                false
+            } else if divisor.terms.is_empty() {
                 is_multiple(term.coefficient, self.facts(m).content, *divisor.constant.numer())
             } else {
                 self.poly(m) == *divisor
             };
             if divides {
-                let so_far = unwrapped.take().unwrap_or_else(|| dividend.clone());
-                let mut terms = so_far.terms;
-                terms.retain(|other| other.monomial != term.monomial);
-                let left = Poly { constant: so_far.constant, terms };
-                unwrapped = Some(add_polys(&left, term.coefficient, &self.poly(x))?);
+                let mut wrapped = Poly::int(0);
+                wrapped.terms.push(term);
+                dividend = add_polys(&dividend, integer(-1), &wrapped)?;
+                dividend = add_polys(&dividend, term.coefficient, &self.poly(x))?;
             }
         }
-        Ok(unwrapped)
+        Ok(dividend)
     }
 
     /// Brings coefficients into `0..divisor`, where that is sound: residues have one form.

@@ -126,6 +126,7 @@ impl ExprArena {
             return Err(ExprError::NoValue(symbol));
         }
         self.symbol_facts.insert(symbol, facts);
+        self.memo.clear();
         if self.find_atom(Atom::Symbol(symbol)).is_some() {
             self.refresh_facts()?;
         }

@@ -18,6 +18,7 @@ mod divide;
 mod evaluate;
 mod extremum;
 mod facts;
+mod memo;
 mod parse;
 mod print;
 mod rational;

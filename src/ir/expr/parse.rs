@@ -34,6 +34,8 @@ pub enum ParseErrorKind {
     Value(#[from] ExprError),
 }
 
+type Function = fn(&mut ExprArena, Expr, Expr) -> Result<Expr, ExprError>;
+
 const MAX_NESTING: u32 = 256;
 
 impl ExprArena {
@@ -188,8 +190,7 @@ impl Parser<'_> {
     }
 
     fn call(&mut self, offset: usize, name: &str) -> Result<Expr, ParseError> {
-        let (operation, more): (fn(&mut ExprArena, Expr, Expr) -> Result<Expr, ExprError>, bool) = match name
-        {
+        let (operation, more): (Function, bool) = match name {
             "floordiv" => (ExprArena::floor_div, false),
             "ceildiv" => (ExprArena::ceil_div, false),
             "mod" => (ExprArena::modulo, false),

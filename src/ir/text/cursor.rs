@@ -199,7 +199,9 @@ impl<'a> Cursor<'a> {
         let Token::Integer(digits) = *self.peek() else { return Err(self.expected("an integer")) };
         let value = digits.parse::<i128>().ok().and_then(|value| i64::try_from(sign * value).ok());
         let Some(value) = value else {
-            return Err(self.fault(Diagnostic::invalid(format!("`{digits}` is not a decimal integer of 64 bits"))));
+            return Err(
+                self.fault(Diagnostic::invalid(format!("`{digits}` is not a decimal integer of 64 bits")))
+            );
         };
         self.bump();
         Ok(value)
@@ -207,7 +209,8 @@ impl<'a> Cursor<'a> {
 
     /// True if a number comes next.
     pub(super) fn at_number(&self) -> bool {
-        self.at("-") || matches!(self.peek(), Token::Integer(_) | Token::Float(_) | Token::Name("inf" | "nan"))
+        self.at("-")
+            || matches!(self.peek(), Token::Integer(_) | Token::Float(_) | Token::Name("inf" | "nan"))
     }
 
     /// A constant: floats have a point, an exponent or a name.
@@ -237,7 +240,9 @@ impl<'a> Cursor<'a> {
             return Ok(Constant::Float(f64::NAN));
         }
         let bits = match *self.peek() {
-            Token::Integer(text) => text.strip_prefix("0x").and_then(|text| u64::from_str_radix(text, 16).ok()),
+            Token::Integer(text) => {
+                text.strip_prefix("0x").and_then(|text| u64::from_str_radix(text, 16).ok())
+            }
             _ => None,
         };
         let Some(value) = bits.map(f64::from_bits).filter(|value| value.is_nan()) else {

@@ -59,6 +59,7 @@
 //! kept: they print as numbers.
 
 mod columns;
+mod constraints;
 mod cursor;
 mod lex;
 mod parse;
@@ -66,6 +67,7 @@ mod print;
 mod scope;
 mod suggest;
 mod symbolic;
+mod words;
 
 use std::fmt;
 

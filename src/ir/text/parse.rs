@@ -4,16 +4,13 @@ use bevy_ecs::prelude::Entity;
 
 use super::cursor::{Cursor, Parsed};
 use super::lex::Token;
-use super::print::mma_text;
 use super::scope::{Definition, Meaning, Scopes};
-use super::suggest::closest;
-use super::symbolic::{expr, symbol};
+use super::symbolic::symbol;
+use super::words::{CONSTRAINTS, stray_word, unknown_operation};
 use crate::ir::assemble::{Assembler, is_identifier};
-use crate::ir::constraint::Constraint;
 use crate::ir::diagnostic::{Diagnostic, Location};
-use crate::ir::expr::{SymExpr, SymNode, SymOp, Symbol};
+use crate::ir::expr::Symbol;
 use crate::ir::kernel::Kernel;
-use crate::ir::layout::Mma;
 use crate::ir::node::*;
 use crate::ir::types::AddressSpace;
 
@@ -22,16 +19,6 @@ const MAX_FAULTS: usize = 20;
 
 /// Deepest nesting of loops that is read.
 const MAX_LOOPS: u32 = 100;
-
-/// Words that start a constraint.
-const CONSTRAINTS: &[&str] = &["workgroup", "tile", "wave", "mma", "assume"];
-
-/// Operations with a result that are not rows of a table of names.
-const COMPUTES: &[&str] =
-    &["register", "constant", "allocate", "read", "mma", "compare", "select", "cast", "iterate", "memory"];
-
-/// Statements without a result.
-const ACTIONS: &[&str] = &["write", "barrier", "yield", "iterate"];
 
 pub(super) fn parse(text: &str, file: &str) -> Result<Kernel, Vec<Diagnostic>> {
     let mut parser = Parser {
@@ -48,8 +35,8 @@ pub(super) fn parse(text: &str, file: &str) -> Result<Kernel, Vec<Diagnostic>> {
     if parser.faults.is_empty() { Ok(parser.nodes.finish(name)) } else { Err(parser.faults) }
 }
 
-struct Parser<'a> {
-    cursor: Cursor<'a>,
+pub(super) struct Parser<'a> {
+    pub(super) cursor: Cursor<'a>,
     nodes: Assembler,
     scopes: Scopes<'a>,
     faults: Vec<Diagnostic>,
@@ -188,71 +175,6 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn constraint(&mut self, word: &str) -> Parsed<Constraint> {
-        match word {
-            "mma" => Ok(Constraint::MmaType(self.mma_name()?)),
-            "assume" => self.assumption(),
-            _ => {
-                let dim = expr(&mut self.cursor)?;
-                self.cursor.expect(",")?;
-                let tile = expr(&mut self.cursor)?;
-                match word {
-                    "tile" => return Ok(Constraint::Tiling { dim, tile }),
-                    "wave" => return Ok(Constraint::Wave { dim, tile }),
-                    _ => {}
-                }
-                self.cursor.expect(",")?;
-                let at = self.cursor.location();
-                let axis = u32::try_from(self.cursor.integer(1)?).ok().filter(|axis| *axis <= 2);
-                let fault = || Diagnostic::invalid("a grid has the axes 0, 1 and 2").at(Some(at));
-                Ok(Constraint::Workgroup { dim, tile, axis: axis.ok_or_else(fault)? })
-            }
-        }
-    }
-
-    fn assumption(&mut self) -> Parsed<Constraint> {
-        let help = "write `assume K % 32 == 0` or `assume K >= 64`";
-        let at = self.cursor.location();
-        let e = expr(&mut self.cursor)?;
-        if self.cursor.take(">=") {
-            return Ok(Constraint::AtLeast { symbol: e, least: self.signed_integer()? });
-        }
-        if !self.cursor.take("==") {
-            return Err(self.cursor.expected("`==` or `>=`").help(help));
-        }
-        let rest = self.cursor.location();
-        if self.signed_integer()? != 0 {
-            return Err(Diagnostic::invalid("a remainder can be assumed to be 0 only").at(Some(rest)).help(help));
-        }
-        let Some((symbol, by)) = remainder(&e) else {
-            let text = "this is not the remainder of a division by a positive 32-bit integer";
-            return Err(Diagnostic::invalid(text).at(Some(at)).help(help));
-        };
-        Ok(Constraint::Divisible { symbol, by })
-    }
-
-    fn signed_integer(&mut self) -> Parsed<i64> {
-        let negative = self.cursor.take("-");
-        self.cursor.integer(if negative { -1 } else { 1 })
-    }
-
-    fn mma_name(&mut self) -> Parsed<Mma> {
-        let what = "a matrix instruction like `f32_16x16x16_f16`";
-        let Token::Name(name) = *self.cursor.peek() else { return Err(self.cursor.expected(what)) };
-        let names = || Mma::all().map(|mma| (mma, mma_text(mma)));
-        let Some((mma, _)) = names().find(|row| row.1 == name) else {
-            let fault = Diagnostic::invalid(format!("there is no matrix instruction `{name}`"));
-            let all: Vec<_> = names().map(|row| row.1).collect();
-            let help = match closest(&name.to_ascii_lowercase(), all.iter().map(String::as_str)) {
-                Some(close) => format!("did you mean `{close}`?"),
-                None => format!("there are {}", all.join(", ")),
-            };
-            return Err(self.cursor.fault(fault.help(help)));
-        };
-        self.cursor.bump();
-        Ok(mma)
-    }
-
     fn memory(&mut self, name: &'a str, origin: Origin) -> Parsed<()> {
         self.cursor.bump();
         self.cursor.bump();
@@ -341,7 +263,10 @@ impl<'a> Parser<'a> {
     fn define_result(&mut self, targets: &[Target<'a>], meaning: Meaning, origin: Origin) -> Parsed<()> {
         let [Target { name: Some(name), tag: None, .. }] = targets else {
             self.define_unknown(targets);
-            let at = targets.iter().find(|target| target.name.is_none() || target.tag.is_some()).or(targets.get(1));
+            let at = targets
+                .iter()
+                .find(|target| target.name.is_none() || target.tag.is_some())
+                .or(targets.get(1));
             let text = "an operation other than `iterate` has one result, with its tag behind the operation";
             let fault = Diagnostic::invalid(text).help("write `%x = read a @tag`");
             return Err(fault.at(at.map(|target| target.at.clone())));
@@ -356,9 +281,12 @@ impl<'a> Parser<'a> {
     /// Defines a name, or reports that it is taken.
     fn define(&mut self, name: &'a str, meaning: Meaning, origin: Origin) {
         if let Err(first) = self.scopes.define(name, meaning, origin) {
-            let fault = Diagnostic::invalid(format!("`{name}` is defined twice")).at(self.nodes.location_of(origin));
+            let fault =
+                Diagnostic::invalid(format!("`{name}` is defined twice")).at(self.nodes.location_of(origin));
             let first = self.nodes.location_of(first.origin);
-            self.fault(fault.note("the first definition is here", first).help("values and memories do not change"));
+            self.fault(
+                fault.note("the first definition is here", first).help("values and memories do not change"),
+            );
         }
     }
 
@@ -385,7 +313,9 @@ impl<'a> Parser<'a> {
                     // An integer reads as a float where a float is asked for.
                     (Constant::Integer(value), true) => Constant::Float(value as f64),
                     (Constant::Float(value), false) => {
-                        let fault = Diagnostic::invalid(format!("{value:?} is not an integer, and the dtype is {dtype}"));
+                        let fault = Diagnostic::invalid(format!(
+                            "{value:?} is not an integer, and the dtype is {dtype}"
+                        ));
                         return Err(fault.at(Some(at)));
                     }
                     (constant, _) => constant,
@@ -438,7 +368,10 @@ impl<'a> Parser<'a> {
         };
         let Some(row) = names.iter().find(|row| row.1 == word) else {
             let all: Vec<_> = names.iter().map(|row| row.1).collect();
-            return Err(self.cursor.expected("a predicate").help(format!("the predicates are {}", all.join(", "))));
+            return Err(self
+                .cursor
+                .expected("a predicate")
+                .help(format!("the predicates are {}", all.join(", "))));
         };
         self.cursor.bump();
         Ok(row.0)
@@ -475,14 +408,16 @@ impl<'a> Parser<'a> {
         if let Token::Name(name) = *self.cursor.peek() {
             let fault = self.cursor.expected("a value like `%x`");
             let is_memory = self.scopes.get(name).is_some();
-            let help = if is_memory { format!("read the memory first: `%x = read {name}`") } else { String::new() };
+            let help =
+                if is_memory { format!("read the memory first: `%x = read {name}`") } else { String::new() };
             return Err(if is_memory { fault.help(help) } else { fault });
         }
         let name = self.cursor.value_name()?;
         Ok(match self.visible(name, &at) {
             Some(Meaning::Value(node)) => node,
             Some(Meaning::Place(_)) => {
-                let fault = Diagnostic::invalid(format!("`{name}` is an LDS buffer, and a value is expected"));
+                let fault =
+                    Diagnostic::invalid(format!("`{name}` is an LDS buffer, and a value is expected"));
                 self.fault_at(&at, fault.help(format!("read it first: `%x = read {name}`")));
                 Entity::PLACEHOLDER
             }
@@ -504,7 +439,10 @@ impl<'a> Parser<'a> {
         Ok(match self.visible(name, &at) {
             Some(Meaning::Place(node)) => node,
             Some(Meaning::Value(_)) => {
-                self.fault_at(&at, Diagnostic::invalid(format!("`{name}` is a value, and a memory is expected")));
+                self.fault_at(
+                    &at,
+                    Diagnostic::invalid(format!("`{name}` is a value, and a memory is expected")),
+                );
                 Entity::PLACEHOLDER
             }
             Some(Meaning::Unknown) | None => Entity::PLACEHOLDER,
@@ -518,10 +456,16 @@ impl<'a> Parser<'a> {
             Some(Definition { meaning, visible: true, .. }) => return Some(meaning),
             Some(Definition { origin, .. }) => {
                 let place = self.nodes.location_of(origin);
-                let fault = Diagnostic::invalid(text).note("this definition is inside a loop that ends before", place);
-                self.fault_at(at, fault.help("carry it out of the loop: `%out = iterate K (%x = %init) { ... yield %x }`"));
+                let fault = Diagnostic::invalid(text)
+                    .note("this definition is inside a loop that ends before", place);
+                self.fault_at(
+                    at,
+                    fault.help("carry it out of the loop: `%out = iterate K (%x = %init) { ... yield %x }`"),
+                );
             }
-            None => self.fault_at(at, Diagnostic::invalid(text).help("a name is defined above its first use")),
+            None => {
+                self.fault_at(at, Diagnostic::invalid(text).help("a name is defined above its first use"))
+            }
         }
         None
     }
@@ -569,7 +513,10 @@ impl<'a> Parser<'a> {
         let (yields, at) = yields.unwrap_or((Vec::new(), opened));
         if yields.len() != count && !lost {
             let text = format!("the loop carries {}, and yields {}", values(count), yields.len());
-            self.fault_at(&at, Diagnostic::invalid(text).help("`yield` gives each carried value its next one"));
+            self.fault_at(
+                &at,
+                Diagnostic::invalid(text).help("`yield` gives each carried value its next one"),
+            );
         }
         self.nodes.close_loop(node, &yields);
         self.define_carried(&targets, Op::LoopResult, &[node]);
@@ -615,51 +562,4 @@ impl<'a> Parser<'a> {
 
 fn values(count: usize) -> String {
     if count == 1 { "1 value".to_owned() } else { format!("{count} values") }
-}
-
-/// The dividend and divisor, if `e` is the remainder of a division by a constant.
-fn remainder(e: &SymExpr) -> Option<(SymExpr, u32)> {
-    match e.node() {
-        SymNode::Operation(SymOp::Mod, a, by) => {
-            Some((a.clone(), u32::try_from(by.as_integer()?).ok().filter(|by| *by > 0)?))
-        }
-        _ => None,
-    }
-}
-
-fn operations() -> impl Iterator<Item = &'static str> {
-    let unary = UnaryOp::NAMES.iter().map(|row| row.1);
-    COMPUTES.iter().copied().chain(unary).chain(BinaryOp::NAMES.iter().map(|row| row.1))
-}
-
-/// The fault of an operation that there is not.
-fn unknown_operation(word: &str) -> Diagnostic {
-    if ACTIONS.contains(&word) {
-        return Diagnostic::invalid(format!("`{word}` has no result")).help(format!("write `{word}` without `%name =`"));
-    }
-    let fault = Diagnostic::invalid(format!("there is no operation `{word}`"));
-    match closest(word, operations()) {
-        Some(close) => fault.help(format!("did you mean `{close}`?")),
-        None => fault,
-    }
-}
-
-/// The fault of a word that starts no statement here.
-fn stray_word(word: &str) -> Diagnostic {
-    if word == "yield" {
-        return Diagnostic::invalid("`yield` outside of a loop").help("results leave a kernel by `write`");
-    }
-    if operations().any(|operation| operation == word) {
-        let fault = Diagnostic::invalid(format!("the result of `{word}` has no name"));
-        let target = if word == "memory" { "name" } else { "%name" };
-        return fault.help(format!("write `{target} = {word} ...`"));
-    }
-    if CONSTRAINTS.contains(&word) {
-        return Diagnostic::invalid(format!("`{word}` inside a loop")).help("constraints hold for the whole kernel");
-    }
-    let fault = Diagnostic::invalid(format!("no statement starts with `{word}`"));
-    match closest(word, ACTIONS.iter().chain(CONSTRAINTS).copied()) {
-        Some(close) => fault.help(format!("did you mean `{close}`?")),
-        None => fault,
-    }
 }

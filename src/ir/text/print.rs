@@ -6,9 +6,9 @@ use bevy_ecs::prelude::{Entity, World};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use super::Detail;
 use super::columns::{COLUMNS, Place};
 use super::symbolic::{Level, write_expr, write_symbol};
-use super::Detail;
 use crate::ir::assemble::is_identifier;
 use crate::ir::constraint::Constraint;
 use crate::ir::kernel::{Constraints, DimTable, KernelName};
@@ -306,7 +306,9 @@ impl<'w> Printer<'w> {
     }
 
     fn tag(&mut self, node: Entity) {
-        let Some(tag) = self.world.get::<Tag>(node).filter(|_| self.detail != Detail::Identity) else { return };
+        let Some(tag) = self.world.get::<Tag>(node).filter(|_| self.detail != Detail::Identity) else {
+            return;
+        };
         if is_identifier(&tag.0) {
             self.write(format_args!(" @{}", tag.0));
         } else {
@@ -378,7 +380,9 @@ fn write_constant(out: &mut String, constant: Constant) {
     // Writing to a string cannot fail.
     let _ = match constant {
         Constant::Integer(value) => write!(out, "{value}"),
-        Constant::Float(value) if value.is_nan() && value.to_bits() == f64::NAN.to_bits() => write!(out, "nan"),
+        Constant::Float(value) if value.is_nan() && value.to_bits() == f64::NAN.to_bits() => {
+            write!(out, "nan")
+        }
         Constant::Float(value) if value.is_nan() => write!(out, "nan({:#018x})", value.to_bits()),
         Constant::Float(value) => write!(out, "{value:?}"),
     };

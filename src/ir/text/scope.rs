@@ -57,7 +57,12 @@ impl<'a> Scopes<'a> {
     ///
     /// # Errors
     /// The visible definition that has the name already.
-    pub(super) fn define(&mut self, name: &'a str, meaning: Meaning, origin: Origin) -> Result<(), Definition> {
+    pub(super) fn define(
+        &mut self,
+        name: &'a str,
+        meaning: Meaning,
+        origin: Origin,
+    ) -> Result<(), Definition> {
         if let Some(&first) = self.names.get(name).filter(|first| first.visible) {
             return Err(first);
         }

@@ -8,7 +8,10 @@ pub(super) fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a s
     }
     let limit = (name.len() / 3).max(1);
     let distances = candidates.into_iter().map(|candidate| (distance(name, candidate), candidate));
-    distances.filter(|(distance, _)| *distance <= limit).min_by_key(|(distance, _)| *distance).map(|best| best.1)
+    distances
+        .filter(|(distance, _)| *distance <= limit)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|best| best.1)
 }
 
 /// Letters to insert, remove or replace to turn one into the other.

@@ -49,7 +49,8 @@ const MAX_NESTING: u32 = 100;
 /// Appends a symbol, quoted if its name is no identifier.
 pub(super) fn write_symbol(out: &mut String, name: &str) {
     // Writing to a string cannot fail.
-    let _ = if is_identifier(name) { out.write_str(name) } else { write!(out, "\"{}\"", name.escape_default()) };
+    let _ =
+        if is_identifier(name) { out.write_str(name) } else { write!(out, "\"{}\"", name.escape_default()) };
 }
 
 /// Appends an expression that has to bind at least as tightly as `level`.
@@ -90,7 +91,9 @@ pub(super) fn write_expr(out: &mut String, e: &SymExpr, level: Level) {
 /// `0 - x` is what `-x` stands for; of a literal it would read as a negative literal.
 fn is_negation(e: &SymExpr) -> bool {
     match e.node() {
-        SymNode::Operation(SymOp::Sub, a, b) => a.as_integer() == Some(0) && !matches!(b.node(), SymNode::Int(_)),
+        SymNode::Operation(SymOp::Sub, a, b) => {
+            a.as_integer() == Some(0) && !matches!(b.node(), SymNode::Int(_))
+        }
         _ => false,
     }
 }
@@ -161,7 +164,9 @@ impl Reader<'_, '_> {
         loop {
             if self.cursor.at("/") {
                 let fault = Diagnostic::invalid("`/` is no operator");
-                return Err(self.cursor.fault(fault.help("`//` divides and rounds down, `ceildiv` rounds up")));
+                return Err(self
+                    .cursor
+                    .fault(fault.help("`//` divides and rounds down, `ceildiv` rounds up")));
             }
             let found = INFIX.iter().find(|infix| infix.level == level && self.cursor.at(infix.sign));
             let Some(infix) = found else { return Ok(left) };

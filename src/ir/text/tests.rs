@@ -42,7 +42,8 @@ fn dump(kernel: &Kernel) -> Vec<String> {
     let mut nodes: Vec<Entity> = world.iter_entities().map(|e| e.id()).collect();
     nodes.sort();
     let line = |&node: &Entity| {
-        let constraints = world.get::<Constraints>(node).map(|c| c.0.iter().map(|c| &c.0).collect::<Vec<_>>());
+        let constraints =
+            world.get::<Constraints>(node).map(|c| c.0.iter().map(|c| &c.0).collect::<Vec<_>>());
         format!("{node} {constraints:?}")
             + &column::<Op>(world, node)
             + &column::<Operands>(world, node)
@@ -61,7 +62,13 @@ fn dump(kernel: &Kernel) -> Vec<String> {
 fn gemm() -> Kernel {
     let [m, n, k, bm] = symbols(["M", "N", "K", "BLOCK_M"]);
     Kernel::trace("gemm", |w| {
-        w.distribute([workgroup(m, bm, 0), tile(k, 32), wave(m, bm / 2), assume_divisible(k, 32), assume_at_least(k, 64)]);
+        w.distribute([
+            workgroup(m, bm, 0),
+            tile(k, 32),
+            wave(m, bm / 2),
+            assume_divisible(k, 32),
+            assume_at_least(k, 64),
+        ]);
         w.mma_type(Mma::F32_16x16x16_F16);
         let a = w.memory("a", [m, k], AddressSpace::Shared, DType::F16);
         let b = w.memory("b", [n, k], AddressSpace::Shared, DType::F16);
@@ -134,7 +141,8 @@ fn parsing_builds_the_world_that_tracing_builds() {
 fn nodes_point_to_their_lines() {
     let kernel = parse(GEMM);
     let locations = kernel.world.get::<crate::ir::kernel::Locations>(kernel.root).unwrap();
-    let place = |node: Entity| locations.get(kernel.world.get::<Origin>(node).unwrap().0).unwrap().to_string();
+    let place =
+        |node: Entity| locations.get(kernel.world.get::<Origin>(node).unwrap().0).unwrap().to_string();
     let last = *kernel.body().last().unwrap();
     assert_eq!(place(last), "test.gsw:27:3");
     assert_eq!(place(kernel.body()[0]), "test.gsw:8:3");
@@ -145,9 +153,11 @@ fn nodes_point_to_their_lines() {
 #[test]
 fn full_detail_adds_facts_as_comments_and_still_parses() {
     let mut kernel = gemm();
-    let read = kernel.world.query::<(Entity, &Op)>().iter(&kernel.world).find(|(_, op)| **op == Op::Read).unwrap().0;
+    let read =
+        kernel.world.query::<(Entity, &Op)>().iter(&kernel.world).find(|(_, op)| **op == Op::Read).unwrap().0;
     let [m, k] = [0, 1].map(crate::ir::layout::Dim);
-    let layout = Layout::new([Mode::new(Source::Lane, 16, m, 1), Mode::new(Source::Register, 4, k, 1)]).unwrap();
+    let layout =
+        Layout::new([Mode::new(Source::Lane, 16, m, 1), Mode::new(Source::Register, 4, k, 1)]).unwrap();
     let ty = ValueType { dims: Dims::from_slice(&[m, k]), dtype: Some(DType::F16) };
     kernel.world.entity_mut(read).insert((Placement(layout), ty));
     let full = kernel.text(Detail::Full);
@@ -296,7 +306,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     ];
     let step = leaf.prop_recursive(3, 40, 8, move |inner| {
         let body = prop::collection::vec(inner, 0..8);
-        (any::<u8>(), prop::collection::vec(any::<u8>(), 0..4), body).prop_map(|(a, init, body)| Loop(a, init, body))
+        (any::<u8>(), prop::collection::vec(any::<u8>(), 0..4), body)
+            .prop_map(|(a, init, body)| Loop(a, init, body))
     });
     prop::collection::vec(step, 0..12)
 }
@@ -312,7 +323,12 @@ fn dtypes(at: u8) -> DType {
 const DIMS: [&str; 4] = ["M", "N", "K", "a dim"];
 
 /// Traces steps over the values so far; there is always one.
-fn trace_steps(w: &mut Tracer, memories: &[crate::ir::builder::MemoryRef], values: &mut Vec<Value>, steps: &[Step]) {
+fn trace_steps(
+    w: &mut Tracer,
+    memories: &[crate::ir::builder::MemoryRef],
+    values: &mut Vec<Value>,
+    steps: &[Step],
+) {
     let [m, n, ..] = symbols(DIMS);
     for step in steps {
         let value = |at: &u8| pick(values, *at);
