@@ -257,7 +257,7 @@ impl<'a> Interpreter<'a> {
         let memory = self.memory(memory)?;
         let tensor = self.tensor(memory)?;
         let axes = self.slice(&memory.dims, tensor.shape());
-        Ok((memory.dims.clone(), gather(&tensor, &axes)?))
+        Ok((memory.dims.clone(), gather(tensor, &axes)?))
     }
 
     fn write(&mut self, value: Entity, memory: Entity) -> Result<(), Diagnostic> {
@@ -276,7 +276,7 @@ impl<'a> Interpreter<'a> {
             );
             return Err(Diagnostic::invalid(text).help("cast the value, or give it all dims of the memory"));
         }
-        let tensor = self.align(&value.dims, &tensor, &target.dims)?;
+        let tensor = self.align(&value.dims, tensor, &target.dims)?;
         let axes = self.slice(&target.dims, into.shape());
         let mut content = Tensor::clone(into);
         scatter(&mut content, &axes, &tensor)?;
