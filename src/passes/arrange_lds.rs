@@ -9,7 +9,7 @@ use super::facts::{BankConflicts, Geometry, LdsBuffer, LdsBytes, SWIZZLE_UNIT, S
 use super::{PassResult, kernel_entity};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::kernel::Locations;
-use crate::ir::layout::banks::{Access, LdsRules, conflict_degree};
+use crate::ir::layout::banks::{LdsAccess, LdsRules};
 use crate::ir::layout::{Dim, Layout, Place, Source};
 use crate::ir::node::*;
 use crate::ir::walk;
@@ -24,7 +24,7 @@ const BUFFER_ALIGN: u32 = 16;
 struct BufferAccess {
     node: Entity,
     layout: Layout,
-    kind: Access,
+    kind: LdsAccess,
 }
 
 /// The pass; see the module.
@@ -70,8 +70,8 @@ fn accesses_of(world: &World, order: &[Entity], buffer: Entity) -> Vec<BufferAcc
     let mut accesses = Vec::new();
     for &node in order {
         let kind = match world.get::<Op>(node) {
-            Some(Op::Read) => Access::Read,
-            Some(Op::Write) => Access::Write,
+            Some(Op::Read) => LdsAccess::Read,
+            Some(Op::Write) => LdsAccess::Write,
             _ => continue,
         };
         let memory = world.get::<Operands>(node).and_then(|o| o.0.last().copied());
@@ -95,7 +95,7 @@ fn plain_buffer(
     let geometry = world.get::<Geometry>(root).ok_or_else(|| bug("no geometry"))?;
     let ty = world.get::<ValueType>(node).ok_or_else(|| bug("an LDS buffer without type"))?;
     let mut dims = ty.dims.clone();
-    let reader = accesses.iter().find(|a| a.kind == Access::Read);
+    let reader = accesses.iter().find(|a| a.kind == LdsAccess::Read);
     if let Some(inner) = reader.and_then(|r| dims.iter().copied().max_by_key(|&d| run_key(&r.layout, &dims, d))) {
         dims.retain(|d| *d != inner);
         dims.push(inner);
@@ -213,7 +213,7 @@ fn degree_of(buffer: &LdsBuffer, access: &BufferAccess) -> Option<u32> {
                 layout.coordinate(dim, Place { lane: lane as u32, replica, ..Place::default() })
             });
         }
-        worst = worst.max(conflict_degree(&addresses, width, access.kind, LdsRules::GFX942));
+        worst = worst.max(LdsRules::GFX942.conflicts(access.kind, width, |lane| Some(addresses[lane as usize]))?.degree);
     }
     Some(worst)
 }

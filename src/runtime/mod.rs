@@ -1,2 +1,5 @@
-//! Running kernels.
+//! Running kernels: compilation and its cache, devices, buffers, launches, and the simulator.
+pub mod compile;
+pub mod executable;
+pub mod report;
 pub mod sim;

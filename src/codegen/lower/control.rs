@@ -97,6 +97,7 @@ impl Lowering<'_> {
                     (self.world.get::<Op>(node), self.world.get::<Expansion>(node))
                 {
                     let head = (expansion.logical, expansion.replica);
+                    self.accumulated.extend(self.world.get::<Operands>(node).and_then(|o| o.0.get(2).copied()));
                     if !heads.contains(&head) {
                         heads.push(head);
                         most = most.max(heads.len() as u32 * mma.accumulator_registers());
@@ -256,7 +257,7 @@ impl Lowering<'_> {
         let scope = self.scope();
         let start = self.scalar(trip.start)?;
         let single = known == Some(1) || remainder;
-        let carried = self.carried_registers(inits)?;
+        let carried = self.carried_registers(node, inits)?;
         if known == Some(0) {
             self.results.push((node, carried));
             return Ok(());
@@ -265,7 +266,7 @@ impl Lowering<'_> {
         self.loops.push(OpenLoop { axis, single, start, offsets });
         self.plan_body(node)?;
         self.place_arguments(node, &carried);
-        let guard = if runs.at_least(1) { None } else { Some(self.guard(trip, count)?) };
+        let guard = if runs.at_least(1) { None } else { Some(self.guard(trip)?) };
         let results = if known == Some(1) {
             self.region(node)?;
             self.yielded(node, &carried)?
@@ -301,12 +302,12 @@ impl Lowering<'_> {
     }
 
     /// Registers of the carried values, holding the initial ones. An initial value that nothing else uses gives its registers.
-    fn carried_registers(&mut self, inits: &[Entity]) -> Result<Vec<Place>, Diagnostic> {
+    fn carried_registers(&mut self, node: Entity, inits: &[Entity]) -> Result<Vec<Place>, Diagnostic> {
         let mut carried = Vec::with_capacity(inits.len());
-        for &init in inits {
+        for (number, &init) in inits.iter().enumerate() {
             self.finish(init);
             let place = self.place(init)?.clone();
-            let file = self.carried_file(init)?;
+            let file = self.carried_file(node, number);
             match place {
                 Place::Registers(registers)
                     if self.uses[init.index_u32() as usize] == 1 && self.emitter.file(registers) == file =>
@@ -325,10 +326,16 @@ impl Lowering<'_> {
     }
 
     /// Carried values that matrix instructions accumulate live where accumulators live.
-    fn carried_file(&self, init: Entity) -> Result<RegisterFile, Diagnostic> {
-        let logical = self.get::<Expansion>(init)?.logical;
-        let accumulates = self.accumulated.contains(&logical);
-        Ok(if accumulates { self.accumulators } else { RegisterFile::Vgpr })
+    fn carried_file(&self, node: Entity, number: usize) -> RegisterFile {
+        if self.accumulators == RegisterFile::Vgpr {
+            return RegisterFile::Vgpr;
+        }
+        let body = self.world.get::<Body>(node).map(|b| &b.0[..]).unwrap_or_default();
+        let is_argument = |n: &Entity| self.world.get::<Op>(*n) == Some(&Op::IterArg(number as u32));
+        match body.iter().find(|n| is_argument(n)) {
+            Some(argument) if self.accumulated.contains(argument) => self.accumulators,
+            _ => RegisterFile::Vgpr,
+        }
     }
 
     /// Registers of a value.
@@ -399,7 +406,7 @@ impl Lowering<'_> {
     }
 
     /// Skips the loop when it does not run: a branch in a block of its own end, to be patched with the exit.
-    fn guard(&mut self, trip: Trip, _count: crate::ir::expr::Expr) -> Result<(usize, u32), Diagnostic> {
+    fn guard(&mut self, trip: Trip) -> Result<(usize, u32), Diagnostic> {
         let (start, end) = (self.scalar(trip.start)?, self.scalar(trip.end)?);
         let (start, end) = (self.emitter.in_sgpr(start), self.emitter.in_sgpr(end));
         self.emitter.op(Opcode::SCmpGeI32, &[start, end]);
