@@ -118,7 +118,7 @@ impl Expander {
         self.copies.first[node.index_u32() as usize] = self.copies.nodes.len() as u32;
     }
 
-    fn spawn(&mut self, world: &mut World, bundle: (Op, Operands, Expansion, Origin)) -> Entity {
+    fn spawn(&mut self, world: &mut World, bundle: (Op, Operands, ValueType, Expansion, Origin)) -> Entity {
         self.count += 1;
         world.spawn(bundle).id()
     }
@@ -130,9 +130,14 @@ impl Expander {
             let op = *world.get::<Op>(node).ok_or_else(|| bug("a node without operation"))?;
             let origin = *world.get::<Origin>(node).ok_or_else(|| bug("a node without origin"))?;
             let operands = world.get::<Operands>(node).cloned().unwrap_or_default();
+            let ty = world.get::<ValueType>(node).cloned().ok_or_else(|| bug("a node without type"))?;
             self.begin(node);
             match op {
-                Op::Memory | Op::Allocate => self.copies.nodes.push(node),
+                // One for all replicas of their accesses.
+                Op::Memory | Op::Allocate => {
+                    self.copies.nodes.push(node);
+                    out.push(node);
+                }
                 Op::Iterate(_) => {
                     let copy = self.iterate(world, node, op, &operands, origin)?;
                     out.push(copy);
@@ -152,7 +157,7 @@ impl Expander {
                             _ => Op::IterArg(position),
                         };
                         let expansion = Expansion { logical: node, replica, slice: 0 };
-                        let copy = self.spawn(world, (op, operands, expansion, origin));
+                        let copy = self.spawn(world, (op, operands, ty.clone(), expansion, origin));
                         if replica == 0 {
                             first = self.copies.nodes.len() as u32;
                         }
@@ -165,7 +170,7 @@ impl Expander {
                     for replica in 0..self.replicas(node) {
                         let mapped = operands.0.iter().map(|&o| self.operand(node, replica, o)).collect();
                         let expansion = Expansion { logical: node, replica, slice: 0 };
-                        let copy = self.spawn(world, (op, Operands(mapped), expansion, origin));
+                        let copy = self.spawn(world, (op, Operands(mapped), ty.clone(), expansion, origin));
                         self.copies.nodes.push(copy);
                         out.push(copy);
                     }
@@ -211,7 +216,7 @@ impl Expander {
         };
         let inits = Operands(flatten(self, &operands.0));
         let expansion = Expansion { logical: node, replica: 0, slice: 0 };
-        let copy = self.spawn(world, (op, inits, expansion, origin));
+        let copy = self.spawn(world, (op, inits, ValueType::unknown(), expansion, origin));
         self.begin(node);
         self.copies.nodes.push(copy);
         let body = self.region(world, node)?;
@@ -241,6 +246,7 @@ impl Expander {
             _ => super::kernel_mma(world).ok_or_else(|| bug("an mma without matrix instruction"))?,
         };
         let op = Op::Mma(MmaChoice::Explicit(mma));
+        let ty = world.get::<ValueType>(node).cloned().ok_or_else(|| bug("an mma without type"))?;
         let layout = |node: Entity| self.layout(node).cloned().ok_or_else(|| bug("an operand without layout"));
         let (left, right, result) = (layout(lhs)?, layout(rhs)?, layout(node)?);
         // Elements of lhs (and rhs) per lane that one instruction multiplies, and how many such steps the operand holds side by side.
@@ -265,7 +271,7 @@ impl Expander {
                 let b = self.copies.of(rhs, replica_at(&right, coordinate));
                 let expansion = Expansion { logical: node, replica, slice };
                 let chained = Operands(smallvec![a, b, current[replica as usize]]);
-                let copy = self.spawn(world, (op, chained, expansion, origin));
+                let copy = self.spawn(world, (op, chained, ty.clone(), expansion, origin));
                 current[replica as usize] = copy;
                 out.push(copy);
             }

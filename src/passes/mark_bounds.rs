@@ -85,7 +85,7 @@ fn bounds_of(
     let layout = world.get::<Placement>(node)?.0.clone();
     let geometry = world.get::<Geometry>(root)?.clone();
     let arena = &mut world.get_mut::<Expressions>(root)?.into_inner().0;
-    let mut can_leave = |dim: Dim| {
+    let can_leave = |dim: Dim| {
         let entry = geometry.dim(dim);
         if let Some(tile) = entry.tiling {
             match loops.iter().rev().find(|l| l.0 == dim) {

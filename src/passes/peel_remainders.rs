@@ -79,7 +79,7 @@ fn insert_behind(world: &mut World, root: Entity, region: Entity, node: Entity, 
         let ty = world.get::<ValueType>(source).cloned().unwrap_or_else(ValueType::unknown);
         let placement = world.get::<Placement>(source).cloned();
         let origin = world.get::<Origin>(node).copied().unwrap_or(Origin(u32::MAX));
-        let mut spawn = |world: &mut World, operand: Entity| {
+        let spawn = |world: &mut World, operand: Entity| {
             let operands = Operands(smallvec::smallvec![operand]);
             let id = world.spawn((Op::LoopResult(number as u32), operands, ty.clone(), origin)).id();
             if let Some(placement) = &placement {

@@ -85,7 +85,7 @@ fn compile_in(
 ) -> Result<Executable, Diagnostic> {
     let mut phases: Vec<(&'static str, Duration)> = Vec::with_capacity(32);
     let mut clock = Instant::now();
-    let mut phase = |name: &'static str, phases: &mut Vec<(&'static str, Duration)>, clock: &mut Instant| {
+    let phase = |name: &'static str, phases: &mut Vec<(&'static str, Duration)>, clock: &mut Instant| {
         let now = Instant::now();
         phases.push((name, now - *clock));
         *clock = now;

@@ -21,7 +21,7 @@ const ADDRESSABLE_VGPRS: u32 = 256;
 
 /// A loop that is being written.
 #[derive(Clone, Debug)]
-pub(super) struct OpenLoop {
+pub(in crate::codegen) struct OpenLoop {
     /// The dimension it walks along.
     pub(super) axis: Dim,
     /// True if it runs at most once: then its start is part of the lanes' offsets.

@@ -31,7 +31,7 @@ const IMMEDIATE_BYTES: u32 = 4096;
 
 /// How the pieces of one logical access are addressed.
 #[derive(Clone, Debug)]
-pub(super) struct GlobalPlan {
+pub(in crate::codegen) struct GlobalPlan {
     descriptor: Operand,
     /// Consecutive elements per instruction.
     granule: u32,

@@ -19,7 +19,7 @@ use crate::passes::facts::{LdsBuffer, SWIZZLE_UNIT};
 
 /// How the pieces of one logical LDS access are addressed.
 #[derive(Clone, Debug)]
-pub(super) struct LdsPlan {
+pub(in crate::codegen) struct LdsPlan {
     /// Consecutive elements per instruction.
     elements: u32,
     /// Address register and immediate, one per replica and piece.

@@ -29,7 +29,7 @@ use crate::codegen::isa::{Opcode, Operand};
 use crate::codegen::machine::{Body as MachineBody, RegisterFile};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::{Expr, ExprArena, Symbol};
-use crate::ir::kernel::{DimTable, Locations};
+use crate::ir::kernel::Locations;
 use crate::ir::layout::Dim;
 use crate::ir::node::*;
 use crate::passes::expand::Arguments;
@@ -73,7 +73,7 @@ pub struct Lowered {
 
 /// Where a value is.
 #[derive(Clone, Debug)]
-pub(super) enum Place {
+enum Place {
     /// In consecutive registers, elements packed.
     Registers(Operand),
     /// The same bits in every element of every lane.
@@ -82,10 +82,9 @@ pub(super) enum Place {
     Masks(Vec<Operand>),
 }
 
-pub(super) struct Lowering<'a> {
+struct Lowering<'a> {
     pub(super) world: &'a World,
     pub(super) geometry: &'a Geometry,
-    pub(super) dims: &'a DimTable,
     pub(super) locations: &'a Locations,
     pub(super) arena: &'a mut ExprArena,
     pub(super) emitter: Emitter<'a>,
@@ -151,7 +150,6 @@ fn lower_with(
     let mut lowering = Lowering {
         world,
         geometry: world.get::<Geometry>(root).ok_or_else(|| missing("geometry"))?,
-        dims: world.get::<DimTable>(root).ok_or_else(|| missing("dimensions"))?,
         locations: world.get::<Locations>(root).ok_or_else(|| missing("locations"))?,
         arena,
         emitter: Emitter::new(body),
