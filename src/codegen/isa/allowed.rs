@@ -46,12 +46,15 @@ const fn sources(info: &OpInfo) -> Sources {
 /// Integer instructions that can saturate.
 const fn integer_clamp(meaning: Meaning) -> bool {
     use Meaning::*;
-    match meaning {
-        Vector(Calc::Add | Calc::Sub | Calc::SubRev, Element::U16 | Element::U32) => true,
-        Vector(Calc::Mul | Calc::MulAdd, Element::I24 | Element::U24) => true,
-        Vector(Calc::SumAbsDiff, _) | CarryOut(_) | CarryInOut(_) | MulAddWide(_) => true,
-        _ => false,
-    }
+    matches!(
+        meaning,
+        Vector(Calc::Add | Calc::Sub | Calc::SubRev, Element::U16 | Element::U32)
+            | Vector(Calc::Mul | Calc::MulAdd, Element::I24 | Element::U24)
+            | Vector(Calc::SumAbsDiff, _)
+            | CarryOut(_)
+            | CarryInOut(_)
+            | MulAddWide(_)
+    )
 }
 
 const fn vop3(info: &OpInfo) -> Modifiers {
@@ -111,7 +114,8 @@ pub(super) const fn allowed(info: &OpInfo) -> Modifiers {
         Format::Mubuf | Format::MubufLds => cache.sc0().offen().idxen(),
         // Atomics that return have sc0 always: it is what makes them so.
         Format::MubufRtn => cache.offen().idxen(),
-        Format::MubufBare | Format::Flat | Format::Scratch => cache.sc0(),
+        Format::MubufBare => none.sc0().sc1(),
+        Format::Flat | Format::Scratch => cache.sc0(),
         Format::Global if !matches!(info.meaning, Meaning::Atomic(..)) => cache.sc0(),
         Format::Global | Format::GlobalRtn => cache,
         Format::Sopk if matches!(info.operands, [only] if matches!(only.class, OperandClass::Literal)) => {

@@ -237,6 +237,8 @@ pub(super) mod memory {
     use super::{BitRange, range};
 
     pub const SMEM_OFFSET: BitRange = range(32, 21);
+    /// Buffer loads take no negative offsets.
+    pub const SMEM_BUFFER_OFFSET: BitRange = range(32, 20);
     pub const SMEM_SGPR_ENABLE: BitRange = range(14, 1);
     pub const SMEM_GLC: BitRange = range(16, 1);
     pub const SMEM_IMM: BitRange = range(17, 1);

@@ -165,6 +165,12 @@ impl Modifiers {
         }
     }
 
+    /// The same without the wish for the long encoding.
+    #[must_use]
+    pub const fn without_e64(self) -> Modifiers {
+        self.put(E64, 0)
+    }
+
     /// The bits of both.
     #[must_use]
     pub const fn union(self, other: Modifiers) -> Modifiers {

@@ -37,7 +37,6 @@ fn suffix(inst: &Inst, info: &OpInfo) -> &'static str {
         (Format::Vop2Only, _) => "_e32",
         (format, _) if !format.has_e64() => "",
         (_, Encoding::Vop3a | Encoding::Vop3b) => "_e64",
-        _ if inst.op == Opcode::VNop => "",
         _ => "_e32",
     }
 }
@@ -51,8 +50,11 @@ fn write_program_control(f: &mut dyn Write, inst: &Inst, label: Option<&str>) ->
         (Meaning::Barrier | Meaning::InvalidateCode, _) => Ok(()),
         (Meaning::Wait, _) => write_waitcnt(f, imm),
         (Meaning::SendMessage, _) => write_message(f, imm),
-        (Meaning::Sleep, _) => write!(f, " {imm:#x}"),
-        _ => write!(f, " {imm}"),
+        (Meaning::Branch(_), None) | (Meaning::EndProgram, _) => write!(f, " {imm}"),
+        _ => {
+            f.write_char(' ')?;
+            write_plain(f, imm)
+        }
     }
 }
 
@@ -125,17 +127,21 @@ fn write_operand(f: &mut dyn Write, inst: &Inst, info: &OpInfo, index: usize) ->
     let prefixed = info.format.is_vop() && !matches!(info.format, Format::Vop3p | Format::Mai);
     let negated = prefixed && inst.modifiers.get_neg() & bit != 0;
     let absolute = prefixed && inst.modifiers.get_abs() & bit != 0;
-    if negated {
-        f.write_char('-')?;
-    }
-    if absolute {
-        f.write_char('|')?;
-    }
+    // A minus before a number would be another number.
+    let number = matches!(inst.operands[index].number(), Some(128..=208 | 240..=248));
+    f.write_str(match (negated, absolute, number) {
+        (false, false, _) => "",
+        (false, true, _) => "|",
+        (true, true, _) => "-|",
+        (true, false, true) => "neg(",
+        (true, false, false) => "-",
+    })?;
     write_value(f, inst, index)?;
-    if absolute {
-        f.write_char('|')?;
-    }
-    Ok(())
+    f.write_str(match (negated, absolute, number) {
+        (_, true, _) => "|",
+        (true, false, true) => ")",
+        _ => "",
+    })
 }
 
 fn write_value(f: &mut dyn Write, inst: &Inst, index: usize) -> fmt::Result {

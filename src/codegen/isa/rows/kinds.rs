@@ -38,6 +38,7 @@ kinds! {
     src1 = Use VectorSource Src1;
     src2 = Use VectorSource Src2;
     src0_vgpr = Use Vgpr Src0;
+    src1_vgpr = Use Vgpr Src1;
     src0_swap = DefUse Vgpr Src0;
     src0_vgpr_or_inline = Use VectorInline Src0;
     loaded = Def VgprOrAgpr Dst;
@@ -50,6 +51,7 @@ kinds! {
 
 fixed_kinds! {
     literal = Use Literal Literal B32;
+    sjump = Use ScalarDst Src0 B64;
     soffset = Use ScalarOffset Offset B32;
     carry_out = Def Mask Sdst B64;
     carry_in = Use MaskSource Src2 B64;

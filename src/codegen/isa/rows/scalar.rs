@@ -23,8 +23,8 @@ macro_rules! scalar_rows {
             SSextI32I8 "s_sext_i32_i8" Sop1(0x16) [sdst(B32), ssrc0(B32)] Salu Scalar(SignExtend, I8);
             SSextI32I16 "s_sext_i32_i16" Sop1(0x17) [sdst(B32), ssrc0(B32)] Salu Scalar(SignExtend, I16);
             SGetpcB64 "s_getpc_b64" Sop1(0x1c) [sdst(B64)] Salu GetPc;
-            SSetpcB64 "s_setpc_b64" Sop1(0x1d) [ssrc0(B64)] Branch SetPc;
-            SSwappcB64 "s_swappc_b64" Sop1(0x1e) [sdst(B64), ssrc0(B64)] Branch SwapPc;
+            SSetpcB64 "s_setpc_b64" Sop1(0x1d) [sjump()] Branch SetPc;
+            SSwappcB64 "s_swappc_b64" Sop1(0x1e) [sdst(B64), sjump()] Branch SwapPc;
             SAndSaveexecB64 "s_and_saveexec_b64" Sop1(0x20) [sdst(B64), ssrc0(B64)] Salu SaveExec(And), reads(EXEC), writes(EXEC, SCC);
             SOrSaveexecB64 "s_or_saveexec_b64" Sop1(0x21) [sdst(B64), ssrc0(B64)] Salu SaveExec(Or), reads(EXEC), writes(EXEC, SCC);
             SXorSaveexecB64 "s_xor_saveexec_b64" Sop1(0x22) [sdst(B64), ssrc0(B64)] Salu SaveExec(Xor), reads(EXEC), writes(EXEC, SCC);

@@ -5,7 +5,7 @@ macro_rules! vector_rows {
         $next! {
             [$($rest)*] $($rows)*
             // VOP1
-            VNop "v_nop" Vop1(0x00) [] Valu VectorNop;
+            VNop "v_nop" Vop1Only(0x00) [] Valu VectorNop;
             VMovB32 "v_mov_b32" Vop1(0x01) [vdst(B32), src0(B32)] Valu Vector(Mov, B32);
             VReadfirstlaneB32 "v_readfirstlane_b32" Vop1Only(0x02) [lane_dst(B32), src0_vgpr(B32)] Valu ReadFirstLane;
             VCvtI32F64 "v_cvt_i32_f64" Vop1(0x03) [vdst(I32), src0(F64)] Valu Convert(I32, F64);
@@ -121,7 +121,7 @@ macro_rules! vector_rows {
             VLshrrevB16 "v_lshrrev_b16" Vop2(0x2b) [vdst(B16), src0(B16), src1(B16)] Valu Vector(ShiftRightRev, U16);
             VAshrrevI16 "v_ashrrev_i16" Vop2(0x2c) [vdst(B16), src0(B16), src1(B16)] Valu Vector(ShiftRightRev, I16);
             VLdexpF16 "v_ldexp_f16" Vop2(0x33) [vdst(F16), src0(F16), src1(B16)] Valu Vector(LoadExponent, F16);
-            VPkFmacF16 "v_pk_fmac_f16" Vop2Only(0x3c) [vdst_use(F16x2), src0(F16x2), src1(F16x2)] Valu Packed(Fma, F16);
+            VPkFmacF16 "v_pk_fmac_f16" Vop2Only(0x3c) [vdst_use(F16x2), src0(F16x2), src1_vgpr(F16x2)] Valu Packed(Fma, F16);
             VDot2cF32F16 "v_dot2c_f32_f16" Vop2(0x37) [vdst_use(F32), src0(F16x2), src1(F16x2)] Valu Dot(F16);
         }
     };

@@ -1,0 +1,275 @@
+//! Operand legality: what the assembler would refuse, said before encoding.
+
+use super::encode::encoding;
+use super::meaning::Meaning;
+use super::spec::{Implicit, Kinds, OpInfo, OperandClass, Role};
+use super::{Inst, Opcode, Operand};
+
+/// Why an instruction is not legal.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum OperandError {
+    /// An operand is not of the class that the row wants.
+    #[error("`{}`: operand {index} cannot be {operand:?}", .op.mnemonic())]
+    Class {
+        /// Instruction.
+        op: Opcode,
+        /// Operand.
+        index: usize,
+        /// What stands there.
+        operand: Operand,
+    },
+    /// An operand behind the last one of the row.
+    #[error("`{}` has only {index} operands", .op.mnemonic())]
+    TooMany {
+        /// Instruction.
+        op: Opcode,
+        /// First operand too many.
+        index: usize,
+    },
+    /// A register tuple starts at a number that is not a multiple of what the file wants.
+    #[error("`{}`: operand {index}, {operand:?}, is not aligned", .op.mnemonic())]
+    Alignment {
+        /// Instruction.
+        op: Opcode,
+        /// Operand.
+        index: usize,
+        /// What stands there.
+        operand: Operand,
+    },
+    /// A register tuple leaves its file.
+    #[error("`{}`: operand {index}, {operand:?}, goes beyond the register file", .op.mnemonic())]
+    Range {
+        /// Instruction.
+        op: Opcode,
+        /// Operand.
+        index: usize,
+        /// What stands there.
+        operand: Operand,
+    },
+    /// A literal in the 64-bit encoding.
+    #[error("`{}`: no literal in the 64-bit encoding", .op.mnemonic())]
+    Literal {
+        /// Instruction.
+        op: Opcode,
+    },
+    /// A vector instruction reads more than one scalar register or literal.
+    #[error("`{}` reads more than one scalar value", .op.mnemonic())]
+    ConstantBus {
+        /// Instruction.
+        op: Opcode,
+    },
+    /// Data operands in different files, or D and C of a matrix instruction.
+    #[error("`{}`: operand {index}, {operand:?}, is in another register file than the first", .op.mnemonic())]
+    File {
+        /// Instruction.
+        op: Opcode,
+        /// Operand.
+        index: usize,
+        /// What stands there.
+        operand: Operand,
+    },
+    /// C of a matrix instruction overlaps D without being the same.
+    #[error("`{}`: C overlaps D in part", .op.mnemonic())]
+    Overlap {
+        /// Instruction.
+        op: Opcode,
+    },
+    /// Modifiers that the row does not have.
+    #[error("`{}` does not have these modifiers", .op.mnemonic())]
+    Modifiers {
+        /// Instruction.
+        op: Opcode,
+    },
+}
+
+/// Checks one instruction. Virtual registers are taken for what their place wants.
+pub fn check(inst: &Inst) -> Result<(), OperandError> {
+    let op = inst.op;
+    let info = op.info();
+    if !inst.modifiers.within(info.modifiers) {
+        return Err(OperandError::Modifiers { op });
+    }
+    let count = info.operands.len();
+    if let Some(beyond) = inst.operands[count..].iter().position(|operand| !operand.is_none()) {
+        return Err(OperandError::TooMany { op, index: count + beyond });
+    }
+    for index in 0..count {
+        check_operand(inst, info, index)?;
+    }
+    check_files(inst, info)?;
+    if info.format.is_vop() {
+        check_literal(inst, info)?;
+        check_constant_bus(inst, info)?;
+    }
+    if let Meaning::Mfma(..) = info.meaning {
+        check_overlap(inst)?;
+    }
+    Ok(())
+}
+
+fn check_operand(inst: &Inst, info: &OpInfo, index: usize) -> Result<(), OperandError> {
+    let (op, operand) = (inst.op, inst.operands[index]);
+    let spec = &info.operands[index];
+    let class = OperandError::Class { op, index, operand };
+    if operand.is_virtual() {
+        let wants_register = !matches!(spec.class, OperandClass::Literal);
+        return if wants_register { Ok(()) } else { Err(class) };
+    }
+    if !Kinds::of(operand).inside(spec.class.kinds()) {
+        return Err(class);
+    }
+    match spec.class {
+        // Scalar memory and descriptors cannot be in M0 and EXEC; masks cannot be in M0.
+        OperandClass::Sgpr | OperandClass::ScalarBase | OperandClass::Mask | OperandClass::MaskSource
+            if operand == Operand::M0 || (operand.number() >= Some(126) && operand.is_scalar_register()) =>
+        {
+            return Err(class);
+        }
+        OperandClass::BufferAddress => {
+            let wanted = inst.modifiers.has_offen() || inst.modifiers.has_idxen();
+            if operand.is_none() == wanted {
+                return Err(class);
+            }
+        }
+        _ => {}
+    }
+    check_tuple(inst, index)
+}
+
+fn check_tuple(inst: &Inst, index: usize) -> Result<(), OperandError> {
+    let (op, operand) = (inst.op, inst.operands[index]);
+    let width = u32::from(inst.width(index));
+    let Some(number) = operand.number().filter(|_| width > 1 && !operand.is_constant()) else {
+        return Ok(());
+    };
+    let (first, end) = match number {
+        0..102 => (0, 102),
+        102..108 => (number & !1, (number & !1) + 2),
+        108..124 => (108, 124),
+        124..256 => (number & !1, (number & !1) + 2),
+        256..512 => (256, 512),
+        _ => (512, 768),
+    };
+    // SGPR pairs are even, larger SGPR tuples by four; VGPR tuples are even from gfx90a on (LLVM SIRegisterInfo.td).
+    let alignment = if number < 128 && width > 2 { 4 } else { 2 };
+    if !(number - first).is_multiple_of(alignment) {
+        return Err(OperandError::Alignment { op, index, operand });
+    }
+    if number + width > end {
+        return Err(OperandError::Range { op, index, operand });
+    }
+    Ok(())
+}
+
+/// Data operands of a memory instruction share a file, and so do D and C of a matrix instruction.
+fn check_files(inst: &Inst, info: &OpInfo) -> Result<(), OperandError> {
+    let mut first: Option<bool> = None;
+    for (index, spec) in info.operands.iter().enumerate() {
+        let operand = inst.operands[index];
+        let bound = match spec.class {
+            OperandClass::VgprOrAgpr => !matches!(info.meaning, Meaning::Mfma(..)) || spec.role == Role::Def,
+            OperandClass::MatrixC => !operand.is_constant(),
+            _ => false,
+        };
+        if !bound || operand.is_virtual() {
+            continue;
+        }
+        let here = operand.as_agpr().is_some();
+        if *first.get_or_insert(here) != here {
+            return Err(OperandError::File { op: inst.op, index, operand });
+        }
+    }
+    Ok(())
+}
+
+fn check_literal(inst: &Inst, info: &OpInfo) -> Result<(), OperandError> {
+    let long = encoding(inst, info).layout().bytes == 8;
+    if long && inst.operands.contains(&Operand::LITERAL) {
+        return Err(OperandError::Literal { op: inst.op });
+    }
+    Ok(())
+}
+
+/// On gfx9 a vector instruction reads one scalar register (or pair) or one literal (CDNA3 ISA guide, "Scalar operands").
+fn check_constant_bus(inst: &Inst, info: &OpInfo) -> Result<(), OperandError> {
+    // Reads count as one only if they are of the same registers: `vcc` and `vcc_lo` are two.
+    let mut read = info.reads.contains(Implicit::VCC).then_some((Operand::VCC, 2));
+    for (index, spec) in info.operands.iter().enumerate() {
+        let operand = inst.operands[index];
+        let special = matches!(operand.number(), Some(235..=239 | 251..=255));
+        if spec.role == Role::Def || !(operand.is_scalar_register() || special) {
+            continue;
+        }
+        let this = (operand, spec.width);
+        if *read.get_or_insert(this) != this {
+            return Err(OperandError::ConstantBus { op: inst.op });
+        }
+    }
+    Ok(())
+}
+
+/// The same registers or none in common; LLVM's assembler allows parts for D of up to four registers.
+fn check_overlap(inst: &Inst) -> Result<(), OperandError> {
+    let [d, .., c, _] = inst.operands;
+    let width = u32::from(inst.width(0));
+    let (Some(d), Some(c)) = (d.number(), c.number()) else { return Ok(()) };
+    if width > 4 && d != c && d < c + width && c < d + width {
+        return Err(OperandError::Overlap { op: inst.op });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codegen::isa::Modifiers;
+
+    const V: fn(u32) -> Operand = Operand::vgpr;
+    const S: fn(u32) -> Operand = Operand::sgpr;
+    const A: fn(u32) -> Operand = Operand::agpr;
+
+    #[test]
+    fn legal_instructions_pass() {
+        let legal = [
+            Inst::new(Opcode::VAddF32, &[V(0), S(1), V(2)]),
+            Inst::new(Opcode::VAddF32, &[V(0), S(1), S(1)]),
+            Inst::new(Opcode::VAddF32, &[V(0), Operand::LITERAL, V(2)]).imm(0x1234),
+            Inst::new(Opcode::SLoadDwordx4, &[S(4), S(2), Operand::NONE]),
+            Inst::new(
+                Opcode::VAddF32,
+                &[Operand::virtual_register(7, 0), Operand::virtual_register(8, 3), V(0)],
+            ),
+            Inst::new(Opcode::VMfmaF32_32x32x8F16, &[A(0), V(0), V(2), A(0)]),
+        ];
+        for inst in legal {
+            assert_eq!(check(&inst), Ok(()), "{inst}");
+        }
+    }
+
+    #[test]
+    fn each_rule_refuses_what_breaks_it() {
+        let none = Modifiers::new();
+        let mfma = |d, a, b, c| Inst::new(Opcode::VMfmaF32_32x32x8F16, &[d, a, b, c]);
+        let refused = [
+            (Inst::new(Opcode::VAddF32, &[S(0), V(1), V(2)]), "cannot be"),
+            (Inst::new(Opcode::VAddF32, &[V(0), A(1), V(2)]), "cannot be"),
+            (Inst::new(Opcode::VNotB32, &[V(0), V(1), V(2)]), "has only 2 operands"),
+            (Inst::new(Opcode::VAddF64, &[V(1), V(2), V(4)]), "not aligned"),
+            (Inst::new(Opcode::SLoadDwordx4, &[S(2), S(4), Operand::NONE]), "not aligned"),
+            (Inst::new(Opcode::DsReadB128, &[V(254), V(0)]), "goes beyond"),
+            (Inst::new(Opcode::VFmaF32, &[V(0), Operand::LITERAL, V(1), V(2)]).imm(9), "no literal"),
+            (Inst::new(Opcode::VAddF32, &[V(0), V(1), Operand::LITERAL]).imm(9), "no literal"),
+            (Inst::new(Opcode::VFmaF32, &[V(0), S(1), S(2), V(2)]), "more than one scalar"),
+            (Inst::new(Opcode::VDivFmasF32, &[V(0), S(1), V(1), V(2)]), "more than one scalar"),
+            (Inst::new(Opcode::DsWrite2B32, &[V(0), V(1), A(2)]), "another register file"),
+            (mfma(A(0), V(0), V(2), V(16)), "another register file"),
+            (mfma(A(0), V(0), V(2), A(8)), "overlaps"),
+            (Inst::new(Opcode::VAddU32, &[V(0), V(1), V(2)]).modifiers(none.neg(1)), "these modifiers"),
+            (Inst::new(Opcode::BufferLoadDword, &[V(0), V(1), S(4), S(0)]), "cannot be"),
+        ];
+        for (inst, reason) in refused {
+            let error = check(&inst).expect_err(&inst.to_string()).to_string();
+            assert!(error.contains(reason), "{inst}: {error}");
+        }
+    }
+}
