@@ -233,8 +233,12 @@ impl Launch<'_> {
         };
         loop {
             for (index, wave) in worker.waves.iter_mut().enumerate() {
-                run(wave, &mut context)
-                    .map_err(|stopped| Failure { workgroup, wave: index, step: wave.pc, stopped })?;
+                run(wave, &mut context).map_err(|stopped| Failure {
+                    workgroup,
+                    wave: index,
+                    step: wave.pc,
+                    stopped,
+                })?;
             }
             let mut waiting = false;
             for wave in worker.waves.iter_mut().filter(|w| w.progress == Progress::AtBarrier) {

@@ -62,7 +62,11 @@ impl Allocation {
     pub fn load(&self, offset: u64, bytes: u32) -> u32 {
         let (index, shift) = ((offset / 4) as usize, (offset % 4) as u32 * 8);
         let low = self.words[index].load(Relaxed) >> shift;
-        let both = if shift + bytes * 8 > 32 { low | self.words[index + 1].load(Relaxed) << (32 - shift) } else { low };
+        let both = if shift + bytes * 8 > 32 {
+            low | self.words[index + 1].load(Relaxed) << (32 - shift)
+        } else {
+            low
+        };
         both & mask(bytes)
     }
 
@@ -148,7 +152,8 @@ impl Memory {
     pub fn allocate(&mut self, bytes: u64) -> Result<u64, SimError> {
         let base = self.next;
         // Device addresses have 48 bits, the upper half is never handed out.
-        let end = base.checked_add(bytes).filter(|&end| end < 1 << 46).ok_or(SimError::OutOfMemory { bytes })?;
+        let end =
+            base.checked_add(bytes).filter(|&end| end < 1 << 46).ok_or(SimError::OutOfMemory { bytes })?;
         self.allocations.push(Allocation::new(base, bytes)?);
         self.next = (end + GUARD).next_multiple_of(ALIGNMENT);
         Ok(base)

@@ -89,7 +89,11 @@ impl Module {
                 let program = Program::new(&bytes, device(segment.address), &entries);
                 codes.push(Code { address: segment.address, bytes, program });
             }
-            let kernels = object.kernels.iter().map(|k| LoadedKernel::new(k, &codes, device)).collect::<Result<_, _>>()?;
+            let kernels = object
+                .kernels
+                .iter()
+                .map(|k| LoadedKernel::new(k, &codes, device))
+                .collect::<Result<_, _>>()?;
             Ok(Module { address, codes, kernels })
         };
         let result = load();

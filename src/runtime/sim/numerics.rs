@@ -53,7 +53,8 @@ pub(super) fn from_bf16(bits: u32) -> f32 {
 pub(super) fn from_fnuz8(bits: u32, exponent: u32) -> f32 {
     let mantissa = 7 - exponent;
     let bias = 1 << (exponent - 1);
-    let magnitude = f32::from_bits((bits & 0x7f) << (23 - mantissa)) * f32::from_bits((127 + 127 - bias) << 23);
+    let magnitude =
+        f32::from_bits((bits & 0x7f) << (23 - mantissa)) * f32::from_bits((127 + 127 - bias) << 23);
     let value = f32::from_bits(magnitude.to_bits() | (bits & 0x80) << 24);
     if bits & 0xff == 0x80 { f32::NAN } else { value }
 }
@@ -109,14 +110,26 @@ float!(f64, 1 << 51);
 #[inline(always)]
 pub(super) fn minimum<T: Float>(a: T, b: T) -> T {
     let smaller = if a < b || a == b && a.is_negative() { a } else { b };
-    if a.is_nan() { if b.is_nan() { a.quiet() } else { b } } else if b.is_nan() { a } else { smaller }
+    if a.is_nan() {
+        if b.is_nan() { a.quiet() } else { b }
+    } else if b.is_nan() {
+        a
+    } else {
+        smaller
+    }
 }
 
 /// IEEE maxNum with -0 below +0: a NaN loses against a number.
 #[inline(always)]
 pub(super) fn maximum<T: Float>(a: T, b: T) -> T {
     let larger = if a > b || a == b && !a.is_negative() { a } else { b };
-    if a.is_nan() { if b.is_nan() { a.quiet() } else { b } } else if b.is_nan() { a } else { larger }
+    if a.is_nan() {
+        if b.is_nan() { a.quiet() } else { b }
+    } else if b.is_nan() {
+        a
+    } else {
+        larger
+    }
 }
 
 /// Middle of three; with a NaN among them the least (CDNA3 ISA guide, V_MED3_F32).
@@ -186,7 +199,9 @@ mod tests {
 
     #[test]
     fn f16_toward_zero_never_grows() {
-        for value in [1.0f32, 1.0009, -1.0009, 65519.9, 70000.0, -1e30, 1e-8, 3.0e-8, 0.1, 2.0f32.powi(-24) * 1.75] {
+        for value in
+            [1.0f32, 1.0009, -1.0009, 65519.9, 70000.0, -1e30, 1e-8, 3.0e-8, 0.1, 2.0f32.powi(-24) * 1.75]
+        {
             let got = from_f16(to_f16_toward_zero(value));
             assert!(got.abs() <= value.abs() && got.is_finite(), "{value:e} -> {got:e}");
             let next = from_f16(to_f16_toward_zero(value) + 1);

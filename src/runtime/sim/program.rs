@@ -1,7 +1,8 @@
 //! Code bytes decoded once: a dense list of steps whose operands say directly where a value lives.
 
 use crate::codegen::isa::{
-    Element, Field, Format, Inst, MAX_OPERANDS, Meaning, Modifiers, Opcode, Operand, OperandClass, OperandSpec, decode,
+    Element, Field, Format, Inst, MAX_OPERANDS, Meaning, Modifiers, Opcode, Operand, OperandClass,
+    OperandSpec, decode,
 };
 
 use super::stats::Class;
@@ -210,7 +211,11 @@ impl Program {
         }
         let number = operand.number().ok_or("a virtual register")?;
         if number < 128 {
-            return if number + width <= 128 { Ok(Place::Scalar(number as u8)) } else { Err("SGPRs behind the last") };
+            return if number + width <= 128 {
+                Ok(Place::Scalar(number as u8))
+            } else {
+                Err("SGPRs behind the last")
+            };
         }
         constant(number, spec.element, inst.imm)
     }

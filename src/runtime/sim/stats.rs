@@ -77,7 +77,9 @@ impl Class {
             Unit::Salu => Class::Salu,
             Unit::Smem if info.may_load() => Class::ScalarLoad,
             Unit::Lds | Unit::Vmem | Unit::Flat => match (info.may_load(), info.may_store(), info.unit) {
-                (true, true, _) if !matches!(info.meaning, crate::codegen::isa::Meaning::LoadToLds(_)) => Class::Atomic,
+                (true, true, _) if !matches!(info.meaning, crate::codegen::isa::Meaning::LoadToLds(_)) => {
+                    Class::Atomic
+                }
                 (_, true, Unit::Lds) => Class::LdsWrite,
                 (_, _, Unit::Lds) => Class::LdsRead,
                 (true, _, _) => Class::GlobalLoad,

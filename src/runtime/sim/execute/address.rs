@@ -68,7 +68,13 @@ pub(super) fn atomic_return_roles(format: Format) -> Roles {
 }
 
 /// Addresses of an access of `components` components of `bytes` bytes each.
-pub(super) fn targets(w: &Wave, s: &Step, roles: &Roles, components: u8, bytes: u32) -> Result<Targets, Stopped> {
+pub(super) fn targets(
+    w: &Wave,
+    s: &Step,
+    roles: &Roles,
+    components: u8,
+    bytes: u32,
+) -> Result<Targets, Stopped> {
     if s.format.is_mubuf() {
         return buffer(w, s, roles, components, bytes);
     }

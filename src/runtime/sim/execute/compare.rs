@@ -78,7 +78,8 @@ pub(super) fn class(w: &mut Wave, s: &Step, element: Element) -> Result<(), Stop
     // Sign, magnitude, magnitude of infinity, least normal magnitude, quiet bit.
     let (values, infinity, normal, quiet): ([(bool, u64); LANES], u64, u64, u64) = match element {
         Element::F32 => {
-            let read = f32::read(w, s, 1, 0).map(|v| (v.is_sign_negative(), u64::from(v.to_bits() & 0x7fff_ffff)));
+            let read =
+                f32::read(w, s, 1, 0).map(|v| (v.is_sign_negative(), u64::from(v.to_bits() & 0x7fff_ffff)));
             (read, 0x7f80_0000, 0x0080_0000, 0x0040_0000)
         }
         Element::F64 => {

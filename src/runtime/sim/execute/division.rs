@@ -38,7 +38,9 @@ fn scaled(rule: &Rule, value: f64, denominator: f64, numerator: f64, exponents: 
     } else if denormal(denominator) {
         (times(rule.scale), false)
     } else if denormal(1.0 / denominator) && denormal(numerator / denominator) {
-        (if is_denominator { times(rule.scale) } else { value }, true)
+        // The guide prints the scaling of the case before, which makes the denominator infinite; downwards is what
+        // gives the quotient.
+        (if is_denominator { times(-rule.scale) } else { value }, true)
     } else if denormal(1.0 / denominator) {
         (times(-rule.scale), false)
     } else if denormal(numerator / denominator) {
@@ -82,12 +84,58 @@ pub(super) fn scale(w: &mut Wave, s: &Step, element: Element) -> Result<(), Stop
     Ok(())
 }
 
+/// Rounding error of `a + b = sum`, exact.
+fn error_of_sum(a: f64, b: f64, sum: f64) -> f64 {
+    let b_part = sum - a;
+    (a - (sum - b_part)) + (b - b_part)
+}
+
+/// V_DIV_FMAS of a lane whose quotient was scaled: fused multiply-add, scaled back, all with one rounding.
+pub(super) fn fmas_f32(a: f32, b: f32, c: f32) -> f32 {
+    let (product, addend) = (f64::from(a) * f64::from(b), f64::from(c));
+    let sum = product + addend;
+    let error = error_of_sum(product, addend, sum);
+    // Rounded to odd, which keeps the rounding to f32 from seeing a tie where there is none.
+    let odd = if error != 0.0 && sum.is_finite() && sum.to_bits() & 1 == 0 {
+        let outward = (error > 0.0) == (sum > 0.0);
+        f64::from_bits(if outward { sum.to_bits() + 1 } else { sum.to_bits() - 1 })
+    } else {
+        sum
+    };
+    load_exponent(odd, if exponent_f32(c) > 127 { 64 } else { -64 }) as f32
+}
+
+/// The same for f64.
+pub(super) fn fmas_f64(a: f64, b: f64, c: f64) -> f64 {
+    let value = a.mul_add(b, c);
+    if exponent_f64(c) > 1023 {
+        return load_exponent(value, 128);
+    }
+    // Bits that leave the mantissa where the scaled result is denormal.
+    let lost = 128 + 1 - exponent_f64(value);
+    if lost <= 0 || exponent_f64(value) == 0 || value.is_nan() {
+        return load_exponent(value, -128);
+    }
+    let product = a * b;
+    let sum = product + c;
+    let error = (sum - value) + error_of_sum(product, c, sum) + a.mul_add(b, -product);
+    let error = if value < 0.0 { -error } else { error };
+    let mantissa = value.to_bits() & (1 << 52) - 1 | 1 << 52;
+    if lost > 54 {
+        return 0.0f64.copysign(value);
+    }
+    let (kept, rest, half) = (mantissa >> lost, mantissa & (1 << lost) - 1, 1u64 << (lost - 1));
+    let up = rest > half || rest == half && (error > 0.0 || error == 0.0 && kept & 1 == 1);
+    f64::from_bits(kept + u64::from(up)).copysign(value)
+}
+
 macro_rules! fixup {
-    ($name:ident, $type:ident, $exponent:ident, $far:literal, $largest:literal) => {
+    ($name:ident, $type:ident, $exponent:ident, $far:literal) => {
         /// V_DIV_FIXUP: the quotient with its special cases put right.
         pub(super) fn $name(quotient: $type, denominator: $type, numerator: $type) -> $type {
             use super::super::numerics::Float;
-            let sign = if denominator.is_sign_negative() != numerator.is_sign_negative() { -1.0 } else { 1.0 };
+            let sign =
+                if denominator.is_sign_negative() != numerator.is_sign_negative() { -1.0 } else { 1.0 };
             if numerator.is_nan() {
                 Float::quiet(numerator)
             } else if denominator.is_nan() {
@@ -102,7 +150,8 @@ macro_rules! fixup {
                 (0.0 as $type).copysign(sign)
             } else if $exponent(numerator) - $exponent(denominator) < $far {
                 (0.0 as $type).copysign(sign)
-            } else if $exponent(denominator) == $largest {
+            } else if quotient.is_nan() {
+                // The refinement steps ran into infinities: the quotient is beyond the largest number.
                 $type::INFINITY * sign
             } else {
                 quotient.copysign(sign)
@@ -111,8 +160,8 @@ macro_rules! fixup {
     };
 }
 
-fixup!(fixup_f32, f32, exponent_f32, -150, 255);
-fixup!(fixup_f64, f64, exponent_f64, -1075, 2047);
+fixup!(fixup_f32, f32, exponent_f32, -150);
+fixup!(fixup_f64, f64, exponent_f64, -1075);
 
 #[cfg(test)]
 mod tests {
@@ -124,7 +173,8 @@ mod tests {
         assert!(fixup_f32(1.0, 0.0, 0.0).is_nan());
         assert_eq!(fixup_f32(1.0, -0.0, 2.0), f32::NEG_INFINITY);
         assert_eq!(fixup_f32(1.0, f32::INFINITY, -2.0).to_bits(), (-0.0f32).to_bits());
-        assert_eq!(fixup_f64(1.0, f64::NAN, 2.0).is_nan(), true);
+        assert!(fixup_f64(1.0, f64::NAN, 2.0).is_nan());
+        assert_eq!(fixup_f32(f32::NAN, 1e-40, -1e30), f32::NEG_INFINITY);
     }
 
     #[test]

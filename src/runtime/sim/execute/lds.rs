@@ -209,9 +209,7 @@ pub(super) fn permute(w: &mut Wave, s: &Step, direction: Permutation) {
     let (data, exec) = (w.lanes(s.operands[2]), w.exec());
     let active = |l: usize| exec >> l & 1 != 0;
     let values = match direction {
-        Permutation::Backward => {
-            std::array::from_fn(|l| if active(lanes[l]) { data[lanes[l]] } else { 0 })
-        }
+        Permutation::Backward => std::array::from_fn(|l| if active(lanes[l]) { data[lanes[l]] } else { 0 }),
         Permutation::Forward => {
             let mut values = [0; LANES];
             (0..LANES).filter(|&l| active(l)).for_each(|l| values[lanes[l]] = data[l]);

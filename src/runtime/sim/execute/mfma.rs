@@ -119,7 +119,8 @@ pub(super) fn execute(
     if types[2] == Element::F64 {
         return double(w, step, shape, [d_row, a_row, b_row], c);
     }
-    let [cbsz, abid, blgp] = [step.modifiers.get_cbsz(), step.modifiers.get_abid(), step.modifiers.get_blgp()];
+    let [cbsz, abid, blgp] =
+        [step.modifiers.get_cbsz(), step.modifiers.get_abid(), step.modifiers.get_blgp()];
     let (m, blocks) = (usize::from(shape.m), usize::from(shape.blocks));
     if 1usize << cbsz > blocks || abid >> cbsz != 0 {
         return Err(Stopped::wave(FaultKind::Unsupported("cbsz or abid beyond the blocks")));

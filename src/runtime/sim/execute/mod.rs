@@ -102,8 +102,8 @@ fn execute(
         FmaMix(_) => packed::fma_mix(w, s, Mixed::Single),
         FmaMixHigh => packed::fma_mix(w, s, Mixed::Half(Half::High)),
         Dot(element) => packed::dot(w, s, element)?,
-        VectorNop | ReadFirstLane | ReadLane | WriteLane | Swap | SelectLane | CarryOut(_) | CarryInOut(_)
-        | MulAddWide(_) | MaskedBitCount(_) => valu::move_or_carry(w, s, meaning)?,
+        VectorNop | ReadFirstLane | ReadLane | WriteLane | Swap | SelectLane | CarryOut(_)
+        | CarryInOut(_) | MulAddWide(_) | MaskedBitCount(_) => valu::move_or_carry(w, s, meaning)?,
         Load(kind) if s.format == Format::Ds => {
             let addresses = lds::addresses(w, s, 1, s.imm);
             lds::load(w, context.lds, s, kind, &addresses)?;
@@ -162,11 +162,20 @@ fn execute(
         Trap => return Err(Stopped::wave(FaultKind::Trap(s.imm & 0xff))),
         SetHalt if s.imm & 1 != 0 => return Err(Stopped::wave(FaultKind::Unsupported("halting a wave"))),
         // Nothing is in flight when an instruction executes, caches are coherent, and there is nobody to be polite to.
-        Wait | Nop | Sleep | SetPriority | SendMessage | SetHalt | InvalidateCode | ScalarCacheInvalidate
-        | ScalarCacheWriteBack | CacheWriteBack | CacheInvalidate => {}
-        Scalar(..) | ScalarMoveIf(_) | ScalarSelect(_) | ScalarShiftAdd(_) | ScalarPack(..) | ScalarCompare(..)
-        | ScalarBitCompare(_) | SaveExec(_) | MoveImmediate | MoveImmediateIf | CompareImmediate(..)
-        | AddImmediate | MulImmediate | GetHardwareRegister | SetHardwareRegister => {
+        Wait
+        | Nop
+        | Sleep
+        | SetPriority
+        | SendMessage
+        | SetHalt
+        | InvalidateCode
+        | ScalarCacheInvalidate
+        | ScalarCacheWriteBack
+        | CacheWriteBack
+        | CacheInvalidate => {}
+        Scalar(..) | ScalarMoveIf(_) | ScalarSelect(_) | ScalarShiftAdd(_) | ScalarPack(..)
+        | ScalarCompare(..) | ScalarBitCompare(_) | SaveExec(_) | MoveImmediate | MoveImmediateIf
+        | CompareImmediate(..) | AddImmediate | MulImmediate | GetHardwareRegister | SetHardwareRegister => {
             salu::execute(w, s, meaning)?;
         }
     }

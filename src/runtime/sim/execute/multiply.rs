@@ -118,14 +118,7 @@ fn shapes<T: Accumulate, const R16: usize, const R32: usize>(
 }
 
 /// Adds A * B to D: `a` and `b` hold element e of every lane in row e, `d` the result registers.
-pub(super) fn accumulate(
-    m: usize,
-    arithmetic: Arithmetic,
-    tile: &Tile,
-    a: &[Row],
-    b: &[Row],
-    d: &mut [Row],
-) {
+pub(super) fn accumulate(m: usize, arithmetic: Arithmetic, tile: &Tile, a: &[Row], b: &[Row], d: &mut [Row]) {
     #[cfg(target_arch = "x86_64")]
     if fast::available() {
         return fast::accumulate(m, arithmetic, tile, a, b, d);
@@ -157,14 +150,7 @@ mod fast {
     }
 
     #[target_feature(enable = "avx2,fma")]
-    fn accumulate_avx2(
-        m: usize,
-        arithmetic: Arithmetic,
-        tile: &Tile,
-        a: &[Row],
-        b: &[Row],
-        d: &mut [Row],
-    ) {
+    fn accumulate_avx2(m: usize, arithmetic: Arithmetic, tile: &Tile, a: &[Row], b: &[Row], d: &mut [Row]) {
         match arithmetic {
             Arithmetic::ExactProduct | Arithmetic::Fused => shapes::<Fused, 4, 2>(m, tile, a, b, d),
             Arithmetic::Integer => shapes::<Integer, 4, 2>(m, tile, a, b, d),

@@ -40,9 +40,8 @@ fn dwords(w: &mut Wave, memory: &View<'_>, result: Place, address: u64, count: u
     // The two low bits of the address are ignored.
     let (address, bytes) = (address & !3, 4 * count as u32);
     let found = memory.find(&mut w.hint, address, bytes.into());
-    let (allocation, offset) = found.ok_or_else(|| {
-        Stopped::wave(FaultKind::Memory { access: Access::Load, address, bytes })
-    })?;
+    let (allocation, offset) =
+        found.ok_or_else(|| Stopped::wave(FaultKind::Memory { access: Access::Load, address, bytes }))?;
     for index in 0..count {
         w.set_scalar(result.offset(index), allocation.load(offset + 4 * index as u64, 4));
     }

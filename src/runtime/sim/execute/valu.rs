@@ -3,9 +3,7 @@
 use crate::codegen::isa::{Calc, Element, Half, Meaning};
 
 use super::super::error::{FaultKind, Stopped};
-use super::super::numerics::{
-    exponent_f32, exponent_f64, f64_to_f16, flush, from_f16, load_exponent, maximum, median, minimum,
-};
+use super::super::numerics::{f64_to_f16, flush, from_f16, load_exponent, maximum, median, minimum};
 use super::super::program::{Place, Step};
 use super::super::wave::{LANES, VCC, Wave};
 use super::division;
@@ -72,18 +70,18 @@ fn integer(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), S
         }
         (Calc::Mul, I24) => map2(w, s, |a: u32, b: u32| signed24(a).wrapping_mul(signed24(b))),
         (Calc::Mul, U24) => map2(w, s, |a: u32, b: u32| unsigned24(a).wrapping_mul(unsigned24(b))),
-        (Calc::MulHigh, I24) => map2(w, s, |a: u32, b: u32| {
-            (i64::from(signed24(a)) * i64::from(signed24(b)) >> 32) as i32
-        }),
-        (Calc::MulHigh, U24) => map2(w, s, |a: u32, b: u32| {
-            (u64::from(unsigned24(a)) * u64::from(unsigned24(b)) >> 32) as u32
-        }),
-        (Calc::MulAdd, I24) => map3(w, s, |a: u32, b: u32, c: i32| {
-            signed24(a).wrapping_mul(signed24(b)).wrapping_add(c)
-        }),
-        (Calc::MulAdd, U24) => map3(w, s, |a: u32, b: u32, c: u32| {
-            unsigned24(a).wrapping_mul(unsigned24(b)).wrapping_add(c)
-        }),
+        (Calc::MulHigh, I24) => {
+            map2(w, s, |a: u32, b: u32| (i64::from(signed24(a)) * i64::from(signed24(b)) >> 32) as i32)
+        }
+        (Calc::MulHigh, U24) => {
+            map2(w, s, |a: u32, b: u32| (u64::from(unsigned24(a)) * u64::from(unsigned24(b)) >> 32) as u32)
+        }
+        (Calc::MulAdd, I24) => {
+            map3(w, s, |a: u32, b: u32, c: i32| signed24(a).wrapping_mul(signed24(b)).wrapping_add(c))
+        }
+        (Calc::MulAdd, U24) => {
+            map3(w, s, |a: u32, b: u32, c: u32| unsigned24(a).wrapping_mul(unsigned24(b)).wrapping_add(c))
+        }
         (Calc::Add, _) => map2(w, s, u32::wrapping_add),
         (Calc::Sub, _) => map2(w, s, u32::wrapping_sub),
         (Calc::SubRev, _) => map2(w, s, |a: u32, b: u32| b.wrapping_sub(a)),
@@ -229,11 +227,9 @@ fn float32(w: &mut Wave, s: &Step, calc: Calc) -> Result<(), Stopped> {
         Calc::DivFmas => {
             let scaled = w.pair(VCC);
             let (a, b, c) = (f32::read(w, s, 1, 0), f32::read(w, s, 2, 1), f32::read(w, s, 3, 2));
-            let values = std::array::from_fn(|l| {
-                let value = a[l].mul_add(b[l], c[l]);
-                let exponent = if exponent_f32(c[l]) > 127 { 64 } else { -64 };
-                let lane_scaled = scaled >> l & 1 != 0;
-                if lane_scaled { load_exponent(value.into(), exponent) as f32 } else { value }
+            let values = std::array::from_fn(|l| match scaled >> l & 1 {
+                0 => a[l].mul_add(b[l], c[l]),
+                _ => division::fmas_f32(a[l], b[l], c[l]),
             });
             f32::write(w, s, values);
         }
@@ -298,10 +294,9 @@ fn float64(w: &mut Wave, s: &Step, calc: Calc) -> Result<(), Stopped> {
         Calc::DivFmas => {
             let scaled = w.pair(VCC);
             let (a, b, c) = (f64::read(w, s, 1, 0), f64::read(w, s, 2, 1), f64::read(w, s, 3, 2));
-            let values = std::array::from_fn(|l| {
-                let value = a[l].mul_add(b[l], c[l]);
-                let exponent = if exponent_f64(c[l]) > 1023 { 128 } else { -128 };
-                if scaled >> l & 1 != 0 { load_exponent(value, exponent) } else { value }
+            let values = std::array::from_fn(|l| match scaled >> l & 1 {
+                0 => a[l].mul_add(b[l], c[l]),
+                _ => division::fmas_f64(a[l], b[l], c[l]),
             });
             f64::write(w, s, values);
         }

@@ -62,7 +62,13 @@ fn by_space(
 }
 
 /// Loads into the registers of operand 0.
-pub(super) fn load(w: &mut Wave, memory: &View<'_>, lds: &Lds, s: &Step, kind: Memory) -> Result<(), Stopped> {
+pub(super) fn load(
+    w: &mut Wave,
+    memory: &View<'_>,
+    lds: &Lds,
+    s: &Step,
+    kind: Memory,
+) -> Result<(), Stopped> {
     let Some(first) = s.operands[0].row() else { return Ok(()) };
     let (count, bytes) = components(kind);
     let all = targets(w, s, &load_roles(s.format), count, bytes)?;
