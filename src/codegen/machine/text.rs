@@ -55,6 +55,8 @@ pub fn parse(text: &str) -> Result<Body, TextError> {
             block.end += 1;
         }
     }
+    // A register that nobody mentions may be anything.
+    body.registers.iter_mut().for_each(|register| register.width = register.width.max(1));
     let count = body.blocks.len() as u32;
     for index in 0..body.blocks.len() {
         let last = body.block(index).last().copied();
@@ -109,7 +111,10 @@ fn parse_inst(line: &str, registers: &mut Vec<VirtualRegister>) -> Result<Inst, 
         (Format::Sopp, Meaning::Branch(_)) => {
             inst.imm = block_index(operands.next().unwrap_or(""))?;
         }
-        (Format::Sopp, Meaning::Wait) => inst.imm = parse_waits(rest)?.to_imm(),
+        (Format::Sopp, Meaning::Wait) => {
+            inst.imm = parse_waits(rest)?.to_imm();
+            operands = Vec::new().into_iter();
+        }
         (Format::Sopp, Meaning::Barrier) => {
             inst.imm = if operands.next() == Some("nowait") { BARRIER_WITHOUT_WAITS } else { 0 };
         }
@@ -260,6 +265,11 @@ fn parse_range(text: &str) -> Result<(u32, u32), String> {
     }
 }
 
+/// Stands for ids that are not mentioned.
+const UNDECLARED: VirtualRegister = VirtualRegister { file: RegisterFile::Vgpr, width: 0 };
+/// Texts are written by people: no need for more.
+const MOST_REGISTERS: u32 = 1 << 16;
+
 /// `3`, `3:v4`, `3[0:1]`, `3[0:1]:v4`.
 fn parse_virtual(
     text: &str,
@@ -280,12 +290,18 @@ fn parse_virtual(
             _ => return Err(bad()),
         };
         let width: u8 = declared[1..].parse().map_err(|_| bad())?;
-        if id as usize != registers.len() || !(1..=32).contains(&width) {
-            return Err(format!("%{} is declared next, 1 to 32 wide", registers.len()));
+        if !(1..=32).contains(&width) || id >= MOST_REGISTERS {
+            return Err(bad());
         }
-        registers.push(VirtualRegister { file, width });
+        if registers.len() <= id as usize {
+            registers.resize(id as usize + 1, UNDECLARED);
+        }
+        if std::mem::replace(&mut registers[id as usize], VirtualRegister { file, width }).width > 0 {
+            return Err(format!("%{id} is declared twice"));
+        }
     }
-    let register = registers.get(id as usize).ok_or_else(|| format!("%{id} is not declared"))?;
+    let register = registers.get(id as usize).filter(|register| register.width > 0);
+    let register = register.ok_or_else(|| format!("%{id} is not declared"))?;
     let (first, width) =
         if part.is_empty() { (0, u32::from(register.width)) } else { parse_range(part)? };
     if first + width > u32::from(register.width) {
@@ -357,8 +373,8 @@ fn inst_text(inst: &Inst, body: &Body, declared: &mut [bool]) -> String {
     let _ = write_inst(&mut plain, inst, label);
     let (mnemonic, rest) = plain.split_once(' ').unwrap_or((&plain, ""));
     let long = inst.modifiers.has_e64();
-    let mnemonic = mnemonic.strip_suffix(if long { "" } else { "_e64" }).unwrap_or(mnemonic);
-    let mut out = String::from(mnemonic.strip_suffix("_e32").unwrap_or(mnemonic));
+    let short = mnemonic.strip_suffix("_e32").or_else(|| mnemonic.strip_suffix("_e64")).unwrap_or(mnemonic);
+    let mut out = String::from(if long { mnemonic } else { short });
     if !rest.is_empty() {
         out.push(' ');
     }
