@@ -378,15 +378,13 @@ impl HazardResolver {
         if self.run.kind == RunKind::None || run_kind(info) != self.run.kind {
             return false;
         }
-        if self.run.defs == RegisterSet::default() {
-            return false;
-        }
-        if info.may_store() {
+        if info.may_store() && self.run.defs != RegisterSet::default() {
             return true;
         }
-        let mut run = self.run;
-        add_to_run(&mut run, inst);
-        run.defs.iter().zip(&run.uses).any(|(defs, uses)| defs & uses != 0)
+        let mut own = Run::default();
+        add_to_run(&mut own, inst);
+        let meet = |a: &RegisterSet, b: &RegisterSet| a.iter().zip(b).any(|(a, b)| a & b != 0);
+        meet(&own.defs, &self.run.uses) || meet(&own.uses, &self.run.defs)
     }
 
     fn continue_run(&mut self, inst: &Inst) {

@@ -16,7 +16,7 @@ use std::fmt::Write;
 use super::body::{Block, Body, MachineInst, RegisterFile, VirtualRegister};
 use super::waits::BARRIER_WITHOUT_WAITS;
 use crate::codegen::isa::{
-    Format, Inst, Meaning, Opcode, Operand, OperandClass, WaitCounts, write_inst,
+    Format, Inst, Meaning, Modifiers, Opcode, Operand, OperandClass, WaitCounts, write_inst,
 };
 
 /// What is wrong with a text.
@@ -122,7 +122,11 @@ fn parse_inst(line: &str, registers: &mut Vec<VirtualRegister>) -> Result<Inst, 
         _ => {
             let hwreg_first = matches!(info.meaning, Meaning::SetHardwareRegister);
             if hwreg_first {
-                inst.imm = parse_integer(operands.next().unwrap_or(""))? as u32;
+                let hwreg = parse_integer(operands.next().unwrap_or(""))? as u32;
+                match op {
+                    Opcode::SSetregImm32B32 => inst.modifiers = Modifiers::new().hwreg(hwreg),
+                    _ => inst.imm = hwreg,
+                }
             }
             for index in 0..info.operands.len() {
                 let text = operands.next().ok_or("an operand is missing")?;
@@ -371,6 +375,7 @@ fn inst_text(inst: &Inst, body: &Body, declared: &mut [bool]) -> String {
     let label = format!("bb{}", inst.imm);
     let label = matches!(inst.op.info().meaning, Meaning::Branch(_)).then_some(label.as_str());
     let _ = write_inst(&mut plain, inst, label);
+    plain_immediate(&mut plain, inst);
     let (mnemonic, rest) = plain.split_once(' ').unwrap_or((&plain, ""));
     let long = inst.modifiers.has_e64();
     let short = mnemonic.strip_suffix("_e32").or_else(|| mnemonic.strip_suffix("_e64")).unwrap_or(mnemonic);
@@ -395,6 +400,19 @@ fn inst_text(inst: &Inst, body: &Body, declared: &mut [bool]) -> String {
         out.push_str(" nowait");
     }
     out
+}
+
+/// Immediates with an inner structure stand as a number here.
+fn plain_immediate(text: &mut String, inst: &Inst) {
+    let long = inst.op == Opcode::SSetregImm32B32;
+    let bits = if long { inst.modifiers.get_hwreg() } else { inst.imm };
+    for name in ["sendmsg(", "hwreg(", "swizzle("] {
+        if let Some(start) = text.find(name)
+            && let Some(length) = text[start..].find(')')
+        {
+            text.replace_range(start..=start + length, &format!("{bits:#x}"));
+        }
+    }
 }
 
 fn virtual_text(id: u32, first: u32, width: u32, body: &Body, declared: &mut [bool]) -> String {

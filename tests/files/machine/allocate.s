@@ -196,7 +196,7 @@ bb0:
     v_add_u32 v2, v2, v1
     global_store_dword v0, v2, s[0:1]
 
-; case rotating values through a loop without copies left
+; case a rotating value whose copies would overlap keeps its copy
 ; run allocate
 bb0:
     global_load_dword %0:v1, v0, s[0:1]
@@ -217,6 +217,34 @@ bb1:
     s_waitcnt vmcnt(1)
     ds_write_b32 v0, v1
     v_mov_b32 v1, v2
+    s_cbranch_scc1 bb1
+bb2:
+    ds_write_b32 v0, v1
+
+; case a rotating value whose copies follow each other loses the copy
+; run allocate
+bb0:
+    global_load_dword %0:v1, v0, s[0:1]
+bb1:
+    s_waitcnt vmcnt(0)
+    ds_write_b32 v0, %0
+    global_load_dword %1:v1, v0, s[0:1] offset:64
+    v_mov_b32 %2:v1, 0
+    ds_write_b32 v0, %2
+    v_mov_b32 %0, %1
+    s_cbranch_scc1 bb1
+bb2:
+    ds_write_b32 v0, %0
+; ---
+; sgprs 2, vgprs 3, agprs 0
+bb0:
+    global_load_dword v1, v0, s[0:1]
+bb1:
+    s_waitcnt vmcnt(0)
+    ds_write_b32 v0, v1
+    global_load_dword v1, v0, s[0:1] offset:64
+    v_mov_b32 v2, 0
+    ds_write_b32 v0, v2
     s_cbranch_scc1 bb1
 bb2:
     ds_write_b32 v0, v1
