@@ -114,7 +114,8 @@ fn run(case: &Case) -> String {
                 match allocator.allocate(&mut body, &limits(case), &fixed(case)) {
                     Ok(a) => {
                         let vcc = if a.vcc { ", vcc" } else { "" };
-                        writeln!(out, "; sgprs {}, vgprs {}, agprs {}{vcc}", a.sgprs, a.vgprs, a.agprs).unwrap();
+                        writeln!(out, "; sgprs {}, vgprs {}, agprs {}{vcc}", a.sgprs, a.vgprs, a.agprs)
+                            .unwrap();
                         let faults = check_allocation(&before, &body, |id| allocator.place(&before, id));
                         no_faults(name, faults, &body);
                         no_faults(name, check_operands(&body), &body);
@@ -145,7 +146,8 @@ fn run(case: &Case) -> String {
                 let mut code = Code::default();
                 match encode_body(&body, &mut code) {
                     Ok(()) => {
-                        let words: Vec<String> = code.words.iter().map(|word| format!("{word:08x}")).collect();
+                        let words: Vec<String> =
+                            code.words.iter().map(|word| format!("{word:08x}")).collect();
                         writeln!(out, "; {} bytes, blocks at {:?}", code.size(), code.blocks).unwrap();
                         writeln!(out, "; {}", words.join(" ")).unwrap();
                     }
@@ -171,7 +173,13 @@ fn machine_files() {
         for case in cases(&file) {
             let output = run(&case);
             if !bless {
-                assert_eq!(output.trim_end(), case.expected.trim_end(), "{}: {}", path.display(), case.header[0]);
+                assert_eq!(
+                    output.trim_end(),
+                    case.expected.trim_end(),
+                    "{}: {}",
+                    path.display(),
+                    case.header[0]
+                );
             }
             let input = case.input.trim_end();
             writeln!(blessed, "{}\n{input}\n; ---\n{output}", case.header.join("\n")).unwrap();

@@ -2,7 +2,8 @@
 //! any more when a wait or a nop is weakened.
 
 use groundswell::codegen::isa::{
-    Field, Implicit, Inst, Meaning, Modifiers, Opcode, Operand, OperandClass, OperandSpec, Role, Unit, WaitCounts,
+    Field, Implicit, Inst, Meaning, Modifiers, Opcode, Operand, OperandClass, OperandSpec, Role, Unit,
+    WaitCounts,
 };
 use groundswell::codegen::machine::allocate::{Allocator, Limits};
 use groundswell::codegen::machine::branches::{Code, drop_branches_to_next, encode_body};
@@ -119,10 +120,13 @@ fn instruction(rng: &mut StdRng, registers: &[VirtualRegister]) -> Option<Inst> 
         info.meaning,
         Meaning::GetPc | Meaning::SetHardwareRegister | Meaning::Nop | Meaning::Wait | Meaning::Barrier
     );
-    if special
-        || matches!(info.unit, Unit::Branch | Unit::Other | Unit::Nop)
-        || info.writes.contains(Implicit::EXEC)
-    {
+    if special || matches!(info.unit, Unit::Branch | Unit::Other | Unit::Nop) {
+        return None;
+    }
+    // Most of the table is plain arithmetic: thin it out, so that more depends on more.
+    let plain = info.unit == Unit::Valu && !info.writes.contains(Implicit::EXEC);
+    let lanes = matches!(info.meaning, Meaning::ReadFirstLane | Meaning::ReadLane | Meaning::WriteLane);
+    if plain && !lanes && rng.random_bool(0.7) {
         return None;
     }
     let mut inst = Inst::new(op, &[]);
@@ -151,6 +155,19 @@ fn instruction(rng: &mut StdRng, registers: &[VirtualRegister]) -> Option<Inst> 
     Some(inst)
 }
 
+fn copy(rng: &mut StdRng, registers: &[VirtualRegister]) -> Option<Inst> {
+    let (op, file, width) = *[
+        (Opcode::VMovB32, RegisterFile::Vgpr, 1),
+        (Opcode::VMovB64, RegisterFile::Vgpr, 2),
+        (Opcode::SMovB32, RegisterFile::Sgpr, 1),
+        (Opcode::SMovB64, RegisterFile::Sgpr, 2),
+        (Opcode::VAccvgprMovB32, RegisterFile::Agpr, 1),
+    ]
+    .choose(rng)?;
+    let to = pick(rng, registers, file, width, &[])?;
+    Some(Inst::new(op, &[to, pick(rng, registers, file, width, &[])?]))
+}
+
 fn body(rng: &mut StdRng) -> Body {
     let mut body = Body { registers: registers(rng), ..Body::default() };
     let blocks = rng.random_range(1..6u32);
@@ -159,7 +176,11 @@ fn body(rng: &mut StdRng) -> Body {
         let length = rng.random_range(0..20);
         while body.insts.len() < (start + length) as usize {
             let inst = match rng.random_range(0..20) {
-                0 => Some(Inst::new(Opcode::SBarrier, &[]).imm(rng.random_range(0..2) * BARRIER_WITHOUT_WAITS)),
+                0 => {
+                    Some(Inst::new(Opcode::SBarrier, &[]).imm(rng.random_range(0..2) * BARRIER_WITHOUT_WAITS))
+                }
+                1..4 => copy(rng, &body.registers),
+                4 => Some(Inst::new(Opcode::SMovB64, &[Operand::EXEC, Operand::constant(u32::MAX)])),
                 _ => instruction(rng, &body.registers),
             };
             body.insts.extend(inst.map(|inst| MachineInst { inst, source: 0 }));
@@ -248,7 +269,8 @@ fn weaken_waits(before: &Body, waited: &Body) -> Seen {
             continue;
         }
         let counts = WaitCounts::from_imm(inst.imm);
-        let weaker = [WaitCounts { vm: counts.vm + 1, ..counts }, WaitCounts { lgkm: counts.lgkm + 1, ..counts }];
+        let weaker =
+            [WaitCounts { vm: counts.vm + 1, ..counts }, WaitCounts { lgkm: counts.lgkm + 1, ..counts }];
         let waits = [counts.vm < WaitCounts::NONE.vm, counts.lgkm < WaitCounts::NONE.lgkm];
         for counts in weaker.into_iter().zip(waits).filter_map(|(counts, waits)| waits.then_some(counts)) {
             let mut weak = waited.clone();

@@ -246,7 +246,8 @@ impl HazardResolver {
         if let Some((class, passes)) = matrix_class(inst.op.info(), self.target) {
             self.matrices.retain(|r| at - r.at <= LONGEST_MATRIX_ROW as i32);
             let range = |operand: usize| {
-                let number = inst.operands[operand].number().filter(|_| !inst.operands[operand].is_constant());
+                let number =
+                    inst.operands[operand].number().filter(|_| !inst.operands[operand].is_constant());
                 let len = if number.is_some() { inst.width(operand).into() } else { 0 };
                 Range { start: number.unwrap_or(0) as u16, len }
             };
@@ -299,7 +300,10 @@ impl HazardResolver {
 
     fn needed_by_matrices(&self, inst: &Inst) -> u32 {
         let info = inst.op.info();
-        if matches!(info.unit, Unit::Salu | Unit::Smem | Unit::Nop | Unit::Wait | Unit::Branch | Unit::Barrier) {
+        if matches!(
+            info.unit,
+            Unit::Salu | Unit::Smem | Unit::Nop | Unit::Wait | Unit::Branch | Unit::Barrier
+        ) {
             return 0;
         }
         let touched = Touched::of(inst);
@@ -346,7 +350,13 @@ impl HazardResolver {
     }
 
     /// An instruction behind `index` that can go before it without anybody noticing, and that is no hazard there.
-    fn find_filler(&mut self, insts: &[MachineInst], start: usize, end: usize, index: usize) -> Option<usize> {
+    fn find_filler(
+        &mut self,
+        insts: &[MachineInst],
+        start: usize,
+        end: usize,
+        index: usize,
+    ) -> Option<usize> {
         let mut passed = std::mem::take(&mut self.passed);
         passed.clear();
         passed.push(Touched::of(&insts[index].inst));

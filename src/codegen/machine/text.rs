@@ -130,7 +130,8 @@ fn parse_inst(line: &str, registers: &mut Vec<VirtualRegister>) -> Result<Inst, 
             }
             for index in 0..info.operands.len() {
                 let text = operands.next().ok_or("an operand is missing")?;
-                (inst.operands[index], widths[index]) = parse_operand(text, &mut inst.imm, index, op, registers)?;
+                (inst.operands[index], widths[index]) =
+                    parse_operand(text, &mut inst.imm, index, op, registers)?;
             }
             if info.format == Format::Sopk && !hwreg_first {
                 inst.imm = parse_integer(operands.next().unwrap_or(""))? as u32;
@@ -185,7 +186,8 @@ fn parse_integer(text: &str) -> Result<i64, String> {
 fn parse_waits(text: &str) -> Result<WaitCounts, String> {
     let mut counts = WaitCounts::NONE;
     for part in text.split_whitespace() {
-        let (name, count) = part.strip_suffix(')').and_then(|p| p.split_once('(')).ok_or("a count is expected")?;
+        let (name, count) =
+            part.strip_suffix(')').and_then(|p| p.split_once('(')).ok_or("a count is expected")?;
         let count = parse_integer(count)? as u8;
         match name {
             "vmcnt" => counts.vm = count,
@@ -246,7 +248,8 @@ fn parse_operand(
         *imm = value as u32;
         return Ok((Operand::NONE, None));
     }
-    let operand = if class == OperandClass::Literal { Operand::LITERAL } else { Operand::constant(value as u32) };
+    let operand =
+        if class == OperandClass::Literal { Operand::LITERAL } else { Operand::constant(value as u32) };
     if operand == Operand::LITERAL {
         *imm = value as u32;
     }
@@ -275,10 +278,7 @@ const UNDECLARED: VirtualRegister = VirtualRegister { file: RegisterFile::Vgpr, 
 const MOST_REGISTERS: u32 = 1 << 16;
 
 /// `3`, `3:v4`, `3[0:1]`, `3[0:1]:v4`.
-fn parse_virtual(
-    text: &str,
-    registers: &mut Vec<VirtualRegister>,
-) -> Result<(Operand, Option<u32>), String> {
+fn parse_virtual(text: &str, registers: &mut Vec<VirtualRegister>) -> Result<(Operand, Option<u32>), String> {
     let bad = || format!("`%{text}` is no register");
     let id_end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let id: u32 = text[..id_end].parse().map_err(|_| bad())?;
@@ -306,8 +306,7 @@ fn parse_virtual(
     }
     let register = registers.get(id as usize).filter(|register| register.width > 0);
     let register = register.ok_or_else(|| format!("%{id} is not declared"))?;
-    let (first, width) =
-        if part.is_empty() { (0, u32::from(register.width)) } else { parse_range(part)? };
+    let (first, width) = if part.is_empty() { (0, u32::from(register.width)) } else { parse_range(part)? };
     if first + width > u32::from(register.width) {
         return Err(format!("%{id} has {} registers", register.width));
     }

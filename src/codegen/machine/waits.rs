@@ -208,7 +208,10 @@ impl WaitInserter {
     fn step(&mut self, mut i: MachineInst, out: &mut Vec<MachineInst>) {
         let need = self.needed(&i.inst);
         if need != WaitCounts::NONE {
-            out.push(MachineInst { inst: Inst::new(Opcode::SWaitcnt, &[]).imm(need.to_imm()), source: i.source });
+            out.push(MachineInst {
+                inst: Inst::new(Opcode::SWaitcnt, &[]).imm(need.to_imm()),
+                source: i.source,
+            });
             self.waited(need);
         }
         match i.inst.op.info().meaning {

@@ -7,11 +7,7 @@ use crate::codegen::machine::access::{ExecWrite, as_copy, exec_write};
 use crate::codegen::machine::body::{Body, RegisterFile};
 
 /// Compares a body before and after allocation; `place` is the first register of a virtual register.
-pub fn check_allocation(
-    before: &Body,
-    after: &Body,
-    place: impl Fn(u32) -> Option<Operand>,
-) -> Vec<Fault> {
+pub fn check_allocation(before: &Body, after: &Body, place: impl Fn(u32) -> Option<Operand>) -> Vec<Fault> {
     let mut checker = Checker::new(before, &place);
     let mut faults = checker.compare_text(before, after, &place);
     checker.follow_values(before, &mut faults);
@@ -143,7 +139,10 @@ impl Checker {
             for (parts, role, operand) in self.operands(inst) {
                 if role != Role::Def && parts.clone().any(|part| !state.held[part]) {
                     let text = inst.operands[operand];
-                    faults.push(Fault::new(start + index, format!("the place of {text:?} holds something else")));
+                    faults.push(Fault::new(
+                        start + index,
+                        format!("the place of {text:?} holds something else"),
+                    ));
                 }
             }
             self.write(body, inst, &mut state);

@@ -2,7 +2,9 @@
 //! ask for between the two. The rules are written out here once more, as conditions instead of tables.
 
 use super::Fault;
-use crate::codegen::isa::{Calc, Element, Field, Format, Implicit, Inst, Meaning, Opcode, Operand, Role, Unit};
+use crate::codegen::isa::{
+    Calc, Element, Field, Format, Implicit, Inst, Meaning, Opcode, Operand, Role, Unit,
+};
 use crate::codegen::machine::access::{Range, Ranges, Touched, accesses};
 use crate::codegen::machine::body::Body;
 use crate::codegen::machine::hazards::HazardTarget;
@@ -135,7 +137,10 @@ fn required(first: &Inst, then: &Inst, target: HazardTarget, dgemm_between: bool
         at_least(5, vmem && scalars.overlaps(&named));
         at_least(5, m0 && to_lds);
         at_least(5, exec && vmem);
-        at_least(4, is_lane_select && (scalars.overlaps(&lane_number) || m0 && lane_number.touches(Range::M0)));
+        at_least(
+            4,
+            is_lane_select && (scalars.overlaps(&lane_number) || m0 && lane_number.touches(Range::M0)),
+        );
         at_least(4, vcc && matches!(t.meaning, Meaning::Vector(Calc::DivFmas, _)));
         at_least(5, valu(t.unit) && vcc && then.operands.contains(&Operand::VCCZ));
         at_least(5, valu(t.unit) && exec && then.operands.contains(&Operand::EXECZ));
@@ -143,7 +148,8 @@ fn required(first: &Inst, then: &Inst, target: HazardTarget, dgemm_between: bool
         let lane_read = matches!(t.meaning, Meaning::ReadLane | Meaning::ReadFirstLane);
         at_least(1, newer && lane_read && written_vectors.overlaps(&read_vectors));
         at_least(4, newer && exec && is_lane);
-        let reads_exec_value = collect(then, |_, role, range| role != Role::Def && range.overlaps(Range::EXEC));
+        let reads_exec_value =
+            collect(then, |_, role, range| role != Role::Def && range.overlaps(Range::EXEC));
         at_least(2, newer && exec && valu(t.unit) && !reads_exec_value.as_slice().is_empty());
         let trans = f.unit == Unit::Trans && t.unit == Unit::Valu;
         at_least(1, newer && trans && written_vectors.overlaps(&read_vectors));
@@ -227,12 +233,30 @@ fn behind_matrix(first: &Inst, then: &Inst, touched: &Touched, target: HazardTar
                 (Class::X, Class::X) => p + 1 + u32::from(gfx950),
                 (Class::X, _) => p + 1 + u32::from(gfx950 && p != 2),
                 (Class::S, Class::S | Class::X) if same => short,
-                (Class::S, Class::X) if gfx950 => if same_registers { short } else { 0 },
+                (Class::S, Class::X) if gfx950 => {
+                    if same_registers {
+                        short
+                    } else {
+                        0
+                    }
+                }
                 (Class::S, _) => p,
                 (Class::D, Class::X) => 0,
-                (Class::D, Class::D) if same => if small { 4 } else { 0 },
+                (Class::D, Class::D) if same => {
+                    if small {
+                        4
+                    } else {
+                        0
+                    }
+                }
                 (Class::D, _) if small => 4,
-                (Class::D, _) => if gfx950 { 17 } else { 9 },
+                (Class::D, _) => {
+                    if gfx950 {
+                        17
+                    } else {
+                        9
+                    }
+                }
             };
             need = need.max(states);
         }

@@ -36,7 +36,10 @@ pub fn check_operands(body: &Body) -> Vec<Fault> {
     let mut at = 0;
     for (index, block) in body.blocks.iter().enumerate() {
         if block.start != at || block.end < at {
-            faults.push(Fault::new(at as usize, format!("bb{index} does not start where the one before it ends")));
+            faults.push(Fault::new(
+                at as usize,
+                format!("bb{index} does not start where the one before it ends"),
+            ));
         }
         at = block.end;
     }

@@ -21,10 +21,9 @@ const MOST_STATES: usize = 500;
 
 /// Checks `after`, the body with waits; `before` says which of its barriers need none.
 pub fn check_waits(before: &Body, after: &Body) -> Vec<Fault> {
-    let barriers: Vec<bool> =
-        (before.insts.iter().filter(|i| i.inst.op.info().meaning == Meaning::Barrier))
-            .map(|i| i.inst.imm != BARRIER_WITHOUT_WAITS)
-            .collect();
+    let barriers: Vec<bool> = (before.insts.iter().filter(|i| i.inst.op.info().meaning == Meaning::Barrier))
+        .map(|i| i.inst.imm != BARRIER_WITHOUT_WAITS)
+        .collect();
     let mut seen_barriers = 0;
     let mut hands_over = vec![false; after.insts.len()];
     for (index, i) in after.insts.iter().enumerate() {
@@ -83,13 +82,17 @@ fn step(body: &Body, index: usize, hands_over: bool, state: &mut InFlight, fault
     }
     let touched = Touched::of(inst);
     let results = |other: &Inst| Touched::of(other).defs;
-    let all = state.vm.iter().map(|&other| (other, true)).chain(state.lgkm.iter().map(|&other| (other, false)));
+    let all =
+        state.vm.iter().map(|&other| (other, true)).chain(state.lgkm.iter().map(|&other| (other, false)));
     for (other, vm) in all {
         let in_flight = results(&body.insts[other].inst);
         let same_queue = vm && info.unit == Unit::Vmem && unit(other) == Unit::Vmem;
         if touched.uses.overlaps(&in_flight) || touched.defs.overlaps(&in_flight) && !same_queue {
             let of = body.insts[other].inst;
-            faults.insert(Fault::new(index, format!("`{inst}` touches a register that `{of}` will still write")));
+            faults.insert(Fault::new(
+                index,
+                format!("`{inst}` touches a register that `{of}` will still write"),
+            ));
         }
     }
     if matches!(info.counter, Counter::Vm | Counter::VmAndLgkm) {
