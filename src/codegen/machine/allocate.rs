@@ -5,7 +5,7 @@
 //! order, which for intervals of one width is optimal. The lowest place wins because the number of registers decides
 //! how many waves fit. Copies are removed when both sides can share a place.
 
-use super::access::as_copy;
+use super::access::{as_copy, width};
 use super::body::{Body, RegisterFile};
 use super::liveness::{Liveness, NONE, Segment};
 use super::occupancy::{EMPTY, Occupancy, Set, find_free, intersect, tuple};
@@ -158,7 +158,7 @@ impl Allocator {
                 if o.is_none() || o.is_constant() {
                     continue;
                 }
-                let width = u32::from(i.inst.width(operand));
+                let width = width(&i.inst, operand, spec);
                 if let Some((id, first)) = o.as_virtual() {
                     let inside = body.registers.get(id as usize).is_some_and(|register| {
                         first + width <= u32::from(register.width) && register.width <= 32
@@ -204,6 +204,9 @@ impl Allocator {
         let (mut now, mut peaks, mut at) = (0, [0; 3], [0; 3]);
         for (position, change) in self.pressure.iter().enumerate() {
             now += change;
+            if *change == 0 {
+                continue;
+            }
             for file in 0..3 {
                 let registers = (now >> (20 * file) & 0xf_ffff) as u32;
                 if registers > peaks[file] {

@@ -119,6 +119,9 @@ impl Scoreboard {
 
     /// Last number that touching `range` has to wait for, if any.
     fn blocking(&self, range: Range) -> u32 {
+        if !self.is_busy() {
+            return 0;
+        }
         let last = self.registers[range.numbers()].iter().copied().max().unwrap_or(0);
         if last > self.done { last } else { 0 }
     }
