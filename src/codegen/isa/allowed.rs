@@ -46,12 +46,15 @@ const fn sources(info: &OpInfo) -> Sources {
 /// Integer instructions that can saturate.
 const fn integer_clamp(meaning: Meaning) -> bool {
     use Meaning::*;
-    match meaning {
-        Vector(Calc::Add | Calc::Sub | Calc::SubRev, Element::U16 | Element::U32) => true,
-        Vector(Calc::Mul | Calc::MulAdd, Element::I24 | Element::U24) => true,
-        Vector(Calc::SumAbsDiff, _) | CarryOut(_) | CarryInOut(_) | MulAddWide(_) => true,
-        _ => false,
-    }
+    matches!(
+        meaning,
+        Vector(Calc::Add | Calc::Sub | Calc::SubRev, Element::U16 | Element::U32)
+            | Vector(Calc::Mul | Calc::MulAdd, Element::I24 | Element::U24)
+            | Vector(Calc::SumAbsDiff, _)
+            | CarryOut(_)
+            | CarryInOut(_)
+            | MulAddWide(_)
+    )
 }
 
 const fn vop3(info: &OpInfo) -> Modifiers {

@@ -207,7 +207,7 @@ impl Reader {
             }
             Encoding::Mai => none.cbsz(read(vop::CBSZ)).abid(read(vop::ABID)).blgp(read(vop::BLGP)),
             Encoding::Smem => {
-                if memory::SMEM_IMM.read(word) != 0 && !info.operands.is_empty() {
+                if memory::SMEM_IMM.read(word) != 0 && info.operands.len() == 3 {
                     imm = memory::SMEM_OFFSET.read_signed(word);
                 }
                 set(memory::SMEM_GLC, none.sc0())
@@ -217,7 +217,7 @@ impl Reader {
                 none
             }
             Encoding::Mubuf => {
-                imm = read(memory::MUBUF_OFFSET);
+                imm = if info.operands.is_empty() { 0 } else { read(memory::MUBUF_OFFSET) };
                 let sc0 = if info.format == Format::MubufRtn { none } else { none.sc0() };
                 set(memory::MUBUF_SC0, sc0)
                     .union(set(memory::MUBUF_SC1, none.sc1()))
@@ -300,5 +300,80 @@ impl Reader {
             _ => return false,
         };
         range.read(self.word) != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::{encode, size_in_bytes, write_inst};
+    use super::*;
+
+    /// Words whose leading bits are those of some encoding more often than chance would have it.
+    fn words() -> impl Strategy<Value = Vec<u32>> {
+        let families = prop::sample::select(vec![
+            0u32,
+            0x7c00_0000,
+            0x7e00_0000,
+            0x8000_0000,
+            0xb000_0000,
+            0xbe80_0000,
+            0xbf00_0000,
+            0xbf80_0000,
+            0xc000_0000,
+            0xd000_0000,
+            0xd380_0000,
+            0xd800_0000,
+            0xdc00_0000,
+            0xe000_0000,
+        ]);
+        (families, any::<u32>(), any::<[u32; 2]>())
+            .prop_map(|(family, first, [second, third])| vec![family | first & 0x03ff_ffff, second, third])
+    }
+
+    fn holds(words: &[u32]) -> Result<(), TestCaseError> {
+        let Ok((inst, length)) = decode(words) else { return Ok(()) };
+        prop_assert!(length <= words.len());
+        let mut text = String::new();
+        prop_assert!(write_inst(&mut text, &inst, None).is_ok());
+        prop_assert!(!text.contains('?'), "{}", text);
+        let mut again = Vec::new();
+        // Bits that mean nothing may be set in the words; what they mean survives.
+        if encode(&inst, &mut again).is_ok() {
+            prop_assert_eq!(4 * again.len() as u32, size_in_bytes(&inst));
+            prop_assert_eq!(decode(&again), Ok((inst, again.len())), "{}", text);
+        }
+        Ok(())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(20_000))]
+
+        #[test]
+        fn any_words_decode_to_something_printable_or_to_an_error(words in words()) {
+            holds(&words)?;
+        }
+
+        #[test]
+        fn random_words_do_not_panic(words in prop::collection::vec(any::<u32>(), 0..4)) {
+            holds(&words)?;
+        }
+    }
+
+    #[test]
+    fn code_that_ends_inside_an_instruction_is_truncated() {
+        assert_eq!(decode(&[]), Err(DecodeError::Truncated));
+        assert_eq!(decode(&[0x0200_04ff]), Err(DecodeError::Truncated));
+        assert_eq!(decode(&[0xd101_0000]), Err(DecodeError::Truncated));
+    }
+
+    #[test]
+    fn no_two_rows_share_an_encoding() {
+        for &op in Opcode::ALL {
+            let found = TABLES.0.iter().flatten().filter(|&&entry| entry == Some(op)).count();
+            let expected = if op.info().format.has_e64() { 2 } else { 1 };
+            assert_eq!(found, expected, "{op:?}");
+        }
     }
 }

@@ -78,6 +78,11 @@ pub fn size_in_bytes(inst: &Inst) -> u32 {
     encoding(inst, info).layout().bytes + literal
 }
 
+/// True if the instruction takes a 64-bit encoding, in which no literal can be.
+pub fn is_long(inst: &Inst) -> bool {
+    encoding(inst, inst.op.info()).layout().bytes == 8
+}
+
 /// Appends the encoding of one instruction.
 pub fn encode(inst: &Inst, out: &mut Vec<u32>) -> Result<(), EncodeError> {
     let info = inst.op.info();
@@ -100,11 +105,11 @@ pub fn encode(inst: &Inst, out: &mut Vec<u32>) -> Result<(), EncodeError> {
     }
     writer.rest(encoding, info.format)?;
 
+    if literal && layout.bytes == 8 {
+        return Err(EncodeError::Literal { op: inst.op });
+    }
     out.push(writer.word as u32);
     if layout.bytes == 8 {
-        if literal {
-            return Err(EncodeError::Literal { op: inst.op });
-        }
         out.push((writer.word >> 32) as u32);
     } else if literal {
         out.push(inst.imm);
@@ -332,5 +337,56 @@ pub(super) const fn default_op_sel_hi(format: Format) -> u32 {
     match format {
         Format::Vop3p => 0b111,
         _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(inst: Inst) -> Result<Vec<u32>, EncodeError> {
+        let mut out = Vec::new();
+        encode(&inst, &mut out).map(|()| out)
+    }
+
+    #[test]
+    fn the_short_encoding_is_taken_where_it_can_be() {
+        let add = |a, b| Inst::new(Opcode::VAddF32, &[Operand::vgpr(0), a, b]);
+        assert_eq!(words(add(Operand::sgpr(1), Operand::vgpr(2))), Ok(vec![0x0200_0401]));
+        assert_eq!(words(add(Operand::vgpr(2), Operand::sgpr(1))), Ok(vec![0xd101_0000, 0x0000_0302]));
+        let forced = add(Operand::vgpr(1), Operand::vgpr(2)).modifiers(Modifiers::new().e64());
+        assert_eq!(words(forced), Ok(vec![0xd101_0000, 0x0002_0501]));
+        let literal = add(Operand::LITERAL, Operand::vgpr(2)).imm(0x4049_0fdb);
+        assert_eq!(words(literal), Ok(vec![0x0200_04ff, 0x4049_0fdb]));
+        assert_eq!((size_in_bytes(&literal), is_long(&literal), is_long(&forced)), (8, false, true));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_and_leaves_no_words() {
+        let [v, s] = [Operand::vgpr(0), Operand::sgpr(4)];
+        let load = Inst::new(Opcode::BufferLoadDword, &[v, Operand::NONE, s, Operand::ZERO]);
+        let refused = [
+            Inst::new(Opcode::VMovB32, &[Operand::virtual_register(1, 0), v]),
+            Inst::new(Opcode::VMovB32, &[s, v]),
+            Inst::new(Opcode::VFmaF32, &[v, Operand::LITERAL, v, v]),
+            load.imm(4096),
+            load.modifiers(Modifiers::new().offen()),
+            load.modifiers(Modifiers::new().clamp()),
+            Inst::new(Opcode::BufferLoadDword, &[v, Operand::NONE, Operand::sgpr(2), Operand::ZERO]),
+            Inst::new(Opcode::GlobalLoadDword, &[v, v, Operand::NONE]).imm(4096),
+            Inst::new(Opcode::SBranch, &[]).imm(0x1_0000),
+            Inst::new(Opcode::SBarrier, &[]).imm(1),
+        ];
+        for inst in refused {
+            let mut out = Vec::new();
+            assert!(encode(&inst, &mut out).is_err(), "{inst}");
+            assert!(out.is_empty(), "{inst}");
+        }
+    }
+
+    #[test]
+    fn simm16_may_be_signed_or_not() {
+        let branch = Inst::new(Opcode::SBranch, &[]);
+        assert_eq!(words(branch.imm(-5i32 as u32)), words(branch.imm(0xfffb)));
     }
 }

@@ -10,7 +10,8 @@ pub const MAX_OPERANDS: usize = 5;
 ///
 /// What [`imm`](Inst::imm) holds depends on the format: the literal of an operand that is [`Operand::LITERAL`]; the byte
 /// offset of a memory instruction (for `read2`/`write2` forms offset0 in bits 7:0 and offset1 in bits 15:8); simm16 of
-/// SOPK and SOPP (for a branch before layout: the target block).
+/// SOPK and SOPP (for a branch before layout: the target block; for `s_setreg_imm32_b32` simm16 is in the modifiers, and
+/// this is its literal).
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Inst {
     /// Which instruction.

@@ -1,4 +1,7 @@
-//! The instruction table and everything that is read off it.
+//! The instruction table and everything that is read off it: encoder, decoder, assembly printer, operand rules.
+//!
+//! The rows are in `rows/`, their columns in `spec.rs` and `meaning.rs`, the bits of the formats in `layout.rs`. To add
+//! an instruction, add a row; the tests in `tests/isa_llvm.rs` then compare it with LLVM.
 mod allowed;
 mod decode;
 mod encode;
@@ -16,7 +19,7 @@ mod table;
 mod verify;
 
 pub use decode::{DecodeError, decode};
-pub use encode::{EncodeError, encode, size_in_bytes};
+pub use encode::{EncodeError, encode, is_long, size_in_bytes};
 pub use fields::WaitCounts;
 pub use inst::{Inst, MAX_OPERANDS};
 pub use meaning::{BranchCondition, Calc, Condition, Element, Half, Meaning, Memory, Permutation, Shape};
@@ -25,4 +28,4 @@ pub use operand::Operand;
 pub use print::write_inst;
 pub use spec::{Counter, Field, Format, Implicit, OpInfo, OperandClass, OperandSpec, Role, Unit};
 pub use table::Opcode;
-pub use verify::{OperandError, check, is_long};
+pub use verify::{OperandError, check};

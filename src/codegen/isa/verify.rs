@@ -1,7 +1,6 @@
 //! Operand legality: what the assembler would refuse, said before encoding.
 
 use super::encode::encoding;
-use super::layout::Encoding;
 use super::meaning::Meaning;
 use super::spec::{Implicit, Kinds, OpInfo, OperandClass, Role};
 use super::{Inst, Opcode, Operand};
@@ -220,8 +219,57 @@ fn check_overlap(inst: &Inst) -> Result<(), OperandError> {
     Ok(())
 }
 
-/// True if the instruction is in the 64-bit encoding (or has only that), where no literal can be.
-pub fn is_long(inst: &Inst) -> bool {
-    let encoding: Encoding = encoding(inst, inst.op.info());
-    encoding.layout().bytes == 8
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codegen::isa::Modifiers;
+
+    const V: fn(u32) -> Operand = Operand::vgpr;
+    const S: fn(u32) -> Operand = Operand::sgpr;
+    const A: fn(u32) -> Operand = Operand::agpr;
+
+    #[test]
+    fn legal_instructions_pass() {
+        let legal = [
+            Inst::new(Opcode::VAddF32, &[V(0), S(1), V(2)]),
+            Inst::new(Opcode::VAddF32, &[V(0), S(1), S(1)]),
+            Inst::new(Opcode::VAddF32, &[V(0), Operand::LITERAL, V(2)]).imm(0x1234),
+            Inst::new(Opcode::SLoadDwordx4, &[S(4), S(2), Operand::NONE]),
+            Inst::new(
+                Opcode::VAddF32,
+                &[Operand::virtual_register(7, 0), Operand::virtual_register(8, 3), V(0)],
+            ),
+            Inst::new(Opcode::VMfmaF32_32x32x8F16, &[A(0), V(0), V(2), A(0)]),
+        ];
+        for inst in legal {
+            assert_eq!(check(&inst), Ok(()), "{inst}");
+        }
+    }
+
+    #[test]
+    fn each_rule_refuses_what_breaks_it() {
+        let none = Modifiers::new();
+        let mfma = |d, a, b, c| Inst::new(Opcode::VMfmaF32_32x32x8F16, &[d, a, b, c]);
+        let refused = [
+            (Inst::new(Opcode::VAddF32, &[S(0), V(1), V(2)]), "cannot be"),
+            (Inst::new(Opcode::VAddF32, &[V(0), A(1), V(2)]), "cannot be"),
+            (Inst::new(Opcode::VNotB32, &[V(0), V(1), V(2)]), "has only 2 operands"),
+            (Inst::new(Opcode::VAddF64, &[V(1), V(2), V(4)]), "not aligned"),
+            (Inst::new(Opcode::SLoadDwordx4, &[S(2), S(4), Operand::NONE]), "not aligned"),
+            (Inst::new(Opcode::DsReadB128, &[V(254), V(0)]), "goes beyond"),
+            (Inst::new(Opcode::VFmaF32, &[V(0), Operand::LITERAL, V(1), V(2)]).imm(9), "no literal"),
+            (Inst::new(Opcode::VAddF32, &[V(0), V(1), Operand::LITERAL]).imm(9), "no literal"),
+            (Inst::new(Opcode::VFmaF32, &[V(0), S(1), S(2), V(2)]), "more than one scalar"),
+            (Inst::new(Opcode::VDivFmasF32, &[V(0), S(1), V(1), V(2)]), "more than one scalar"),
+            (Inst::new(Opcode::DsWrite2B32, &[V(0), V(1), A(2)]), "another register file"),
+            (mfma(A(0), V(0), V(2), V(16)), "another register file"),
+            (mfma(A(0), V(0), V(2), A(8)), "overlaps"),
+            (Inst::new(Opcode::VAddU32, &[V(0), V(1), V(2)]).modifiers(none.neg(1)), "these modifiers"),
+            (Inst::new(Opcode::BufferLoadDword, &[V(0), V(1), S(4), S(0)]), "cannot be"),
+        ];
+        for (inst, reason) in refused {
+            let error = check(&inst).expect_err(&inst.to_string()).to_string();
+            assert!(error.contains(reason), "{inst}: {error}");
+        }
+    }
 }
