@@ -399,8 +399,8 @@ impl HazardResolver {
         passed.push(Touched::of(&insts[index].inst));
         let mut found = None;
         if !stays(&insts[index].inst) {
-            for candidate in index + 1..end.min(index + 1 + WINDOW) {
-                let inst = &insts[candidate].inst;
+            let window = insts[..end].iter().enumerate().skip(index + 1).take(WINDOW);
+            for (candidate, MachineInst { inst, .. }) in window {
                 if self.moved[candidate - start] {
                     continue;
                 }

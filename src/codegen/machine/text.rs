@@ -16,7 +16,7 @@ use std::fmt::Write;
 use super::body::{Block, Body, MachineInst, RegisterFile, VirtualRegister};
 use super::waits::BARRIER_WITHOUT_WAITS;
 use crate::codegen::isa::{
-    Format, Inst, Meaning, Modifiers, Opcode, Operand, OperandClass, WaitCounts, write_inst,
+    Format, Inst, MAX_OPERANDS, Meaning, Modifiers, Opcode, Operand, OperandClass, WaitCounts, write_inst,
 };
 
 /// What is wrong with a text.
@@ -105,7 +105,7 @@ fn parse_inst(line: &str, registers: &mut Vec<VirtualRegister>) -> Result<Inst, 
     let op = op.ok_or_else(|| format!("`{mnemonic}` is no instruction"))?;
     let info = op.info();
     let mut inst = Inst::new(op, &[]);
-    let mut widths = [None; 5];
+    let mut widths = [None; MAX_OPERANDS];
     let mut operands = operands.into_iter();
     match (info.format, info.meaning) {
         (Format::Sopp, Meaning::Branch(_)) => {
@@ -128,10 +128,10 @@ fn parse_inst(line: &str, registers: &mut Vec<VirtualRegister>) -> Result<Inst, 
                     _ => inst.imm = hwreg,
                 }
             }
-            for index in 0..info.operands.len() {
+            for (index, spec) in info.operands.iter().enumerate() {
                 let text = operands.next().ok_or("an operand is missing")?;
                 (inst.operands[index], widths[index]) =
-                    parse_operand(text, &mut inst.imm, index, op, registers)?;
+                    parse_operand(text, &mut inst.imm, spec.class, registers)?;
             }
             if info.format == Format::Sopk && !hwreg_first {
                 inst.imm = parse_integer(operands.next().unwrap_or(""))? as u32;
@@ -203,8 +203,7 @@ fn parse_waits(text: &str) -> Result<WaitCounts, String> {
 fn parse_operand(
     text: &str,
     imm: &mut u32,
-    index: usize,
-    op: Opcode,
+    class: OperandClass,
     registers: &mut Vec<VirtualRegister>,
 ) -> Result<(Operand, Option<u32>), String> {
     const NAMES: [(&str, Operand, u32); 10] = [
@@ -225,7 +224,6 @@ fn parse_operand(
     if let Some(text) = text.strip_prefix('%') {
         return parse_virtual(text, registers);
     }
-    let class = op.info().operands[index].class;
     if let Some((make, limit)) = match text.as_bytes().first() {
         Some(b'v') => Some((Operand::vgpr as fn(u32) -> Operand, 256)),
         Some(b'a') => Some((Operand::agpr as fn(u32) -> Operand, 256)),

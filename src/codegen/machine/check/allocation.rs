@@ -163,7 +163,7 @@ impl Checker {
             };
             Some((part(to)?, part(from)?))
         });
-        let held_before = state.held.clone();
+        let before = state.held.clone();
         for (index, spec) in inst.op.info().operands.iter().enumerate() {
             if spec.role == Role::Use || inst.operands[index].is_none() {
                 continue;
@@ -180,7 +180,8 @@ impl Checker {
                 && body.registers[id as usize].file != RegisterFile::Sgpr
                 && inst.op.info().reads.contains(Implicit::EXEC);
             let start = self.first_part[id as usize] + first as usize;
-            for part in start..start + usize::from(inst.width(index)) {
+            let written = before.iter().enumerate().skip(start).take(inst.width(index).into());
+            for (part, &held) in written {
                 for &other in &self.at_number[self.number[part] as usize] {
                     let same_value = copied.is_some_and(|(to, from)| other + to == part + from);
                     if other != part && !same_value {
@@ -188,7 +189,7 @@ impl Checker {
                     }
                 }
                 // Lanes that are off keep what was there, which must have been an older value of the same register.
-                state.held[part] = if masked && self.rewritten[part] { held_before[part] } else { true };
+                state.held[part] = if masked && self.rewritten[part] { held } else { true };
             }
         }
     }

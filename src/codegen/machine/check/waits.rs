@@ -41,8 +41,9 @@ pub fn check_waits(before: &Body, after: &Body) -> Vec<Fault> {
     let mut faults = BTreeSet::new();
     while let Some((block, mut state)) = work.pop() {
         let range = after.blocks[block];
-        for index in range.start as usize..range.end as usize {
-            step(after, index, hands_over[index], &mut state, &mut faults);
+        let length = (range.end - range.start) as usize;
+        for (index, &hands_over) in hands_over.iter().enumerate().skip(range.start as usize).take(length) {
+            step(after, index, hands_over, &mut state, &mut faults);
         }
         for &successor in range.successors.iter().flatten() {
             let states: &mut BTreeSet<InFlight> = &mut entries[successor as usize];
