@@ -12,13 +12,13 @@ use std::sync::Arc;
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
 
+use super::assemble::{Assembler, is_identifier};
 use super::constraint::Constraint;
-use super::diagnostic::{Diagnostic, Location};
+use super::diagnostic::{Diagnostic, Kind, Location};
 use super::expr::Symbol;
-use super::kernel::{Constraints, DimTable, Kernel, KernelName, Locations};
+use super::kernel::Kernel;
 use super::layout::Mma;
 use super::node::*;
-use super::text;
 use super::types::{AddressSpace, DType};
 
 /// The result of a node, while its kernel is traced. Operators on it trace arithmetic.
@@ -42,14 +42,8 @@ pub struct Tracer {
 
 struct Frame {
     id: u32,
-    world: World,
-    root: Entity,
-    /// Open regions, innermost last: the nodes traced so far.
-    regions: Vec<Vec<Entity>>,
-    dims: DimTable,
-    constraints: Constraints,
-    locations: Vec<Location>,
-    last_caller: Option<(&'static Caller<'static>, u32)>,
+    nodes: Assembler,
+    last_caller: Option<(&'static Caller<'static>, Origin)>,
     error: Option<Diagnostic>,
 }
 
@@ -72,18 +66,17 @@ fn with<R>(id: u32, f: impl FnOnce(&mut Frame) -> R) -> Option<R> {
 }
 
 impl Frame {
-    fn location(&mut self, caller: &'static Caller<'static>) -> u32 {
+    fn location(&mut self, caller: &'static Caller<'static>) -> Origin {
         if let Some((last, at)) = self.last_caller
             && std::ptr::eq(last, caller)
         {
             return at;
         }
-        let file = match self.locations.last() {
+        let file = match self.nodes.last_location() {
             Some(l) if &*l.file == caller.file() => l.file.clone(),
             _ => Arc::from(caller.file()),
         };
-        self.locations.push(Location { file, line: caller.line(), column: caller.column() });
-        let at = self.locations.len() as u32 - 1;
+        let at = self.nodes.location(Location { file, line: caller.line(), column: caller.column() });
         self.last_caller = Some((caller, at));
         at
     }
@@ -91,40 +84,24 @@ impl Frame {
     fn fail(&mut self, caller: &'static Caller<'static>, diagnostic: Diagnostic) {
         let at = self.location(caller);
         if self.error.is_none() {
-            self.error = Some(diagnostic.at(self.locations.get(at as usize).cloned()));
+            self.error = Some(diagnostic.at(self.nodes.location_of(at)));
         }
     }
 
-    fn push(&mut self, caller: &'static Caller<'static>, op: Op, operands: &[Entity], ty: ValueType) -> Entity {
-        let origin = Origin(self.location(caller));
-        let node = self.world.spawn((op, Operands(SmallVec::from_slice(operands)), ty, origin)).id();
-        if let Some(region) = self.regions.last_mut() {
-            region.push(node);
-        }
-        node
-    }
-
-    fn dims(&mut self, caller: &'static Caller<'static>, symbols: &[Symbol]) -> Dims {
-        let mut dims = Dims::new();
-        for &symbol in symbols {
-            match self.dims.enter(symbol) {
-                Some(dim) if dims.contains(&dim) => {
-                    let text = format!("dimension {} occurs twice in one shape", symbol.name());
-                    self.fail(caller, Diagnostic::invalid(text).help("use a different symbol for each dimension"));
-                }
-                Some(dim) => dims.push(dim),
-                None => self.fail(caller, Diagnostic::invalid("a kernel has at most 256 dimensions")),
-            }
-        }
-        dims
+    /// The value of a result, or remembers its error.
+    fn check<T>(&mut self, caller: &'static Caller<'static>, result: Result<T, Diagnostic>) -> Option<T> {
+        result.map_err(|diagnostic| self.fail(caller, diagnostic)).ok()
     }
 
     /// Values of another trace cannot be used; this checks and substitutes nothing.
     fn own(&mut self, caller: &'static Caller<'static>, values: &[(Entity, u32)]) -> bool {
-        let own = values.iter().all(|&(node, trace)| trace == self.id && self.world.get_entity(node).is_ok());
+        let own = values.iter().all(|&(node, trace)| trace == self.id && self.nodes.contains(node));
         if !own {
             let text = "a value of another kernel is used here";
-            self.fail(caller, Diagnostic::invalid(text).help("use only values traced inside this kernel's closure"));
+            self.fail(
+                caller,
+                Diagnostic::invalid(text).help("use only values traced inside this kernel's closure"),
+            );
         }
         own
     }
@@ -152,72 +129,45 @@ impl Kernel {
     /// ```
     #[track_caller]
     pub fn trace(name: &str, body: impl FnOnce(&mut Tracer)) -> Result<Kernel, Diagnostic> {
-        let mut world = World::new();
-        let root = world.spawn_empty().id();
         let id = STACK.with_borrow_mut(|(next, frames)| {
             *next += 1;
-            frames.push(Frame {
-                id: *next,
-                world,
-                root,
-                regions: vec![Vec::new()],
-                dims: DimTable::default(),
-                constraints: Constraints::default(),
-                locations: Vec::new(),
-                last_caller: None,
-                error: None,
-            });
+            frames.push(Frame { id: *next, nodes: Assembler::new(), last_caller: None, error: None });
             *next
         });
         let guard = PopOnDrop;
         if !is_identifier(name) {
             let text = format!("`{name}` is not a kernel name");
             let caller = Caller::caller();
-            with(id, |f| f.fail(caller, Diagnostic::invalid(text).help("use letters, digits and underscores")));
+            with(id, |f| {
+                f.fail(caller, Diagnostic::invalid(text).help("use letters, digits and underscores"))
+            });
         }
         body(&mut Tracer { trace: id });
         let frame = STACK.with_borrow_mut(|(_, frames)| frames.pop());
         std::mem::forget(guard);
-        let Some(mut frame) = frame else {
-            return Err(Diagnostic::new(super::diagnostic::Kind::Bug, "the trace was closed twice"));
-        };
-        if let Some(error) = frame.error {
-            return Err(error);
+        match frame {
+            None => Err(Diagnostic::new(Kind::Bug, "the trace was closed twice")),
+            Some(Frame { error: Some(error), .. }) => Err(error),
+            Some(frame) => Ok(frame.nodes.finish(name)),
         }
-        let nodes = frame.regions.pop().unwrap_or_default();
-        let mut world = frame.world;
-        world.entity_mut(root).insert((
-            KernelName(name.into()),
-            Body(nodes),
-            frame.dims,
-            frame.constraints,
-            Locations(Arc::new(frame.locations)),
-        ));
-        Ok(Kernel::finish(world, root))
     }
-
-    /// Gives a complete world its identity.
-    pub(crate) fn finish(world: World, root: Entity) -> Kernel {
-        let identity = super::kernel::Identity::new(text::print(&world, root, text::Detail::Identity));
-        Kernel::new(world, root, identity)
-    }
-}
-
-/// True for a name that can stand in text kernels and as a symbol of a code object.
-pub(crate) fn is_identifier(name: &str) -> bool {
-    let mut bytes = name.bytes();
-    bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
-        && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
 impl Tracer {
-    fn node(&mut self, caller: &'static Caller<'static>, op: Op, operands: &[(Entity, u32)], ty: ValueType) -> Value {
+    fn node(
+        &mut self,
+        caller: &'static Caller<'static>,
+        op: Op,
+        operands: &[(Entity, u32)],
+        ty: ValueType,
+    ) -> Value {
         let nodes: SmallVec<[Entity; 4]> = operands.iter().map(|o| o.0).collect();
         let node = with(self.trace, |f| {
             if !f.own(caller, operands) {
                 return Entity::PLACEHOLDER;
             }
-            f.push(caller, op, &nodes, ty)
+            let origin = f.location(caller);
+            f.nodes.push(origin, op, &nodes, ty)
         });
         Value { node: node.unwrap_or(Entity::PLACEHOLDER), trace: self.trace }
     }
@@ -226,9 +176,13 @@ impl Tracer {
     #[track_caller]
     pub fn distribute(&mut self, constraints: impl IntoIterator<Item = Constraint>) {
         let caller = Caller::caller();
+        // Collected first: the iterator is the author's code and may trace.
+        let constraints: Vec<_> = constraints.into_iter().collect();
         with(self.trace, |f| {
             let at = f.location(caller);
-            f.constraints.0.extend(constraints.into_iter().map(|c| (c, at)));
+            for constraint in constraints {
+                f.nodes.constrain(constraint, at);
+            }
         });
     }
 
@@ -250,39 +204,32 @@ impl Tracer {
     ) -> MemoryRef {
         let caller = Caller::caller();
         let node = with(self.trace, |f| {
-            let dims = f.dims(caller, &shape);
-            if !is_identifier(name) {
-                let text = format!("`{name}` is not an argument name");
-                f.fail(caller, Diagnostic::invalid(text).help("use letters, digits and underscores"));
-            }
-            if N == 0 {
-                f.fail(caller, Diagnostic::invalid(format!("memory `{name}` has no dimension")));
-            }
-            if space == AddressSpace::Register || dtype == DType::I1 {
-                let text = format!("memory `{name}` cannot be {dtype} in {} space", space.name());
-                f.fail(caller, Diagnostic::invalid(text).help("memories are global or shared, and not i1"));
-            }
-            if f.world.query::<&Name>().iter(&f.world).any(|n| &*n.0 == name) {
-                f.fail(caller, Diagnostic::invalid(format!("two arguments are called `{name}`")));
-            }
-            let node = f.push(caller, Op::Memory, &[], ValueType { dims, dtype: Some(dtype) });
-            f.world.entity_mut(node).insert((Name(name.into()), Space(space)));
-            node
+            let origin = f.location(caller);
+            let node = f.nodes.memory(origin, name, &shape, space, dtype);
+            f.check(caller, node)
         });
-        MemoryRef { node: node.unwrap_or(Entity::PLACEHOLDER), trace: self.trace }
+        MemoryRef { node: node.flatten().unwrap_or(Entity::PLACEHOLDER), trace: self.trace }
     }
 
     /// A value of the given shape whose elements are all `value`.
     #[track_caller]
     pub fn register<const N: usize>(&mut self, shape: [Symbol; N], dtype: DType, value: f64) -> Value {
         let caller = Caller::caller();
-        let dims = with(self.trace, |f| f.dims(caller, &shape)).unwrap_or_default();
+        let dims = with(self.trace, |f| {
+            let dims = f.nodes.dims(&shape);
+            f.check(caller, dims)
+        });
         let constant =
             if dtype.is_float() { Constant::Float(value) } else { Constant::Integer(value as i64) };
         if !dtype.is_float() && (value.fract() != 0.0 || !value.is_finite()) {
             with(self.trace, |f| f.fail(caller, Diagnostic::invalid(format!("{value} is not an integer"))));
         }
-        self.node(caller, Op::Register(constant), &[], ValueType { dims, dtype: Some(dtype) })
+        self.node(
+            caller,
+            Op::Register(constant),
+            &[],
+            ValueType { dims: dims.flatten().unwrap_or_default(), dtype: Some(dtype) },
+        )
     }
 
     /// Reads the tile of `memory` that the distribution gives. Elements outside the memory are zero.
@@ -323,13 +270,16 @@ impl Tracer {
     ) -> [Value; N] {
         let caller = Caller::caller();
         let operands = init.map(|v| (v.node, v.trace));
-        let dim = with(self.trace, |f| f.dims(caller, &[axis]).first().copied()).flatten();
-        let Some(dim) = dim else { return init };
-        let node = self.node(caller, Op::Iterate(dim), &operands, ValueType::unknown());
-        if node.node == Entity::PLACEHOLDER {
-            return init;
-        }
-        with(self.trace, |f| f.regions.push(Vec::new()));
+        let node = with(self.trace, |f| {
+            let dim = f.nodes.dim(axis);
+            let dim = f.check(caller, dim)?;
+            if !f.own(caller, &operands) {
+                return None;
+            }
+            let origin = f.location(caller);
+            Some(f.nodes.open_loop(origin, dim, &operands.map(|o| o.0)))
+        });
+        let Some(node) = node.flatten() else { return init };
         let mut number = 0;
         let args = init.map(|_| {
             number += 1;
@@ -338,22 +288,19 @@ impl Tracer {
         let yields = body(self, args);
         with(self.trace, |f| {
             f.own(caller, &yields.map(|v| (v.node, v.trace)));
-            let nodes = f.regions.pop().unwrap_or_default();
-            let yields = yields.iter().map(|v| v.node).collect();
-            f.world.entity_mut(node.node).insert((Body(nodes), Yields(yields)));
+            f.nodes.close_loop(node, &yields.map(|v| v.node));
         });
         let mut number = 0;
         init.map(|_| {
             number += 1;
-            self.node(caller, Op::LoopResult(number - 1), &[(node.node, node.trace)], ValueType::unknown())
+            self.node(caller, Op::LoopResult(number - 1), &[(node, self.trace)], ValueType::unknown())
         })
     }
 
     /// `yes` where `condition` (an i1 value) holds, `no` elsewhere.
     #[track_caller]
     pub fn select(&mut self, condition: Value, yes: Value, no: Value) -> Value {
-        let operands =
-            [(condition.node, condition.trace), (yes.node, yes.trace), (no.node, no.trace)];
+        let operands = [(condition.node, condition.trace), (yes.node, yes.trace), (no.node, no.trace)];
         self.node(Caller::caller(), Op::Select, &operands, ValueType::unknown())
     }
 }
@@ -410,7 +357,7 @@ impl Value {
         let caller = Caller::caller();
         with(self.trace, |f| {
             if f.own(caller, &[(self.node, self.trace)]) {
-                f.world.entity_mut(self.node).insert(Tag(tag.into()));
+                f.nodes.tag(self.node, tag);
             }
         });
         self

@@ -1,6 +1,7 @@
 //! What a kernel is: expressions, types and layouts (pure algebra), and above them nodes as entities, the tracing builder, the
 //! text form, the verifier and the reference interpreter.
 
+pub(crate) mod assemble;
 pub mod builder;
 pub mod constraint;
 pub mod diagnostic;
@@ -12,3 +13,4 @@ pub mod node;
 pub mod text;
 pub mod types;
 pub mod verifier;
+pub mod walk;

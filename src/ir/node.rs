@@ -44,7 +44,8 @@ pub enum Op {
     Compare(Predicate),
     /// Operands: condition (i1), value if true, value if false.
     Select,
-    /// Numeric conversion to the dtype of the node's type.
+    /// Numeric conversion to the dtype of the node's type, which is not i1. Floats to integers truncate and saturate, NaN gives
+    /// zero; integers to narrower ones wrap; to floats rounds to nearest even, for f16 and bf16 by way of f32.
     Cast,
     /// LDS fence and workgroup barrier. No operands, no result.
     Barrier,
@@ -68,7 +69,7 @@ pub enum MmaChoice {
     Explicit(Mma),
 }
 
-/// Rows of one-operand arithmetic.
+/// Rows of one-operand arithmetic. Integers wrap and have `neg` and `abs` only.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs)]
 pub enum UnaryOp {
@@ -80,8 +81,8 @@ pub enum UnaryOp {
     Reciprocal,
 }
 
-/// Rows of two-operand arithmetic. Integer division truncates and division by zero gives zero; `min` and `max` of floats
-/// give the other operand when one is NaN.
+/// Rows of two-operand arithmetic. Integers wrap; their division truncates, and division by zero gives zero. `min` and `max` of
+/// floats give the other operand when one is NaN, and take -0 to be less than +0.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs)]
 pub enum BinaryOp {

@@ -1,1 +1,135 @@
-//! types
+//! Element types and address spaces: the two small facts every tensor and every register carries.
+use std::fmt;
+
+/// What one element is, named as the text form names it.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum DType {
+    /// IEEE binary32.
+    F32,
+    /// IEEE binary16.
+    F16,
+    /// bfloat16: the upper half of a binary32.
+    Bf16,
+    /// Signed 32-bit integer.
+    I32,
+    /// Signed 8-bit integer.
+    I8,
+    /// One bit: the result of a comparison.
+    I1,
+}
+
+/// One row per dtype: the type, its name, its width in bits, whether it is a float.
+const DTYPES: [(DType, &str, u32, bool); 6] = [
+    (DType::F32, "f32", 32, true),
+    (DType::F16, "f16", 16, true),
+    (DType::Bf16, "bf16", 16, true),
+    (DType::I32, "i32", 32, false),
+    (DType::I8, "i8", 8, false),
+    (DType::I1, "i1", 1, false),
+];
+
+impl DType {
+    /// Every dtype, in declaration order.
+    pub fn all() -> impl Iterator<Item = DType> {
+        DTYPES.iter().map(|row| row.0)
+    }
+
+    /// Width of one element in bits.
+    pub const fn bits(self) -> u32 {
+        DTYPES[self as usize].2
+    }
+
+    /// Width of one element in memory, in whole bytes (`i1` takes one).
+    pub const fn bytes(self) -> u32 {
+        self.bits().div_ceil(8)
+    }
+
+    /// Whether the type is a floating-point format.
+    pub const fn is_float(self) -> bool {
+        DTYPES[self as usize].3
+    }
+
+    /// The name in the text form.
+    pub const fn name(self) -> &'static str {
+        DTYPES[self as usize].1
+    }
+
+    /// The dtype with this name, if there is one.
+    pub fn from_name(name: &str) -> Option<DType> {
+        DTYPES.iter().find(|row| row.1 == name).map(|row| row.0)
+    }
+}
+
+impl fmt::Display for DType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Where a value lives.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum AddressSpace {
+    /// Device memory, seen by every workgroup.
+    Global,
+    /// LDS, seen by one workgroup.
+    Shared,
+    /// Registers, seen by one lane.
+    Register,
+}
+
+const ADDRESS_SPACES: [(AddressSpace, &str); 3] = [
+    (AddressSpace::Global, "global"),
+    (AddressSpace::Shared, "shared"),
+    (AddressSpace::Register, "register"),
+];
+
+impl AddressSpace {
+    /// The name in the text form.
+    pub const fn name(self) -> &'static str {
+        ADDRESS_SPACES[self as usize].1
+    }
+
+    /// The address space with this name, if there is one.
+    pub fn from_name(name: &str) -> Option<AddressSpace> {
+        ADDRESS_SPACES.iter().find(|row| row.1 == name).map(|row| row.0)
+    }
+}
+
+impl fmt::Display for AddressSpace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_table_row_sits_at_its_own_index_and_its_name_reads_back() {
+        for (index, row) in DTYPES.iter().enumerate() {
+            assert_eq!(row.0 as usize, index);
+            assert_eq!(DType::from_name(row.0.name()), Some(row.0));
+        }
+        for (index, row) in ADDRESS_SPACES.iter().enumerate() {
+            assert_eq!(row.0 as usize, index);
+            assert_eq!(AddressSpace::from_name(row.0.name()), Some(row.0));
+        }
+        assert_eq!(DType::from_name("f64"), None);
+    }
+
+    #[test]
+    fn widths_are_those_of_the_formats() {
+        let widths: Vec<_> =
+            DType::all().map(|t| (t.to_string(), t.bits(), t.bytes(), t.is_float())).collect();
+        let expected = [
+            ("f32", 32, 4, true),
+            ("f16", 16, 2, true),
+            ("bf16", 16, 2, true),
+            ("i32", 32, 4, false),
+            ("i8", 8, 1, false),
+            ("i1", 1, 1, false),
+        ];
+        assert_eq!(widths, expected.map(|(n, b, y, f)| (n.to_string(), b, y, f)));
+    }
+}

@@ -1,1 +1,84 @@
-//! What happens to a kernel between its description and machine code.
+//! What happens to a kernel between its description and machine code: one file per pass, one list of passes.
+//!
+//! A pass is a system: a plain function whose parameters say what it reads and writes. [`PIPELINE`] lists them in the order in which
+//! they run; nothing infers an order. After each pass the verifier looks at the whole kernel when it is asked to.
+//!
+//! - [`options`], [`facts`]: what a compilation is asked for, and what passes find out
+//! - [`workspace`]: the pooled world that a compilation runs in
+//! - `bind_symbols`, `infer_types`, `assign_layouts`: analysis
+//! - `promote_to_lds`, `distribute_loads`, `simplify`, `peel_remainders`, `mark_bounds`, `arrange_lds`, `place_barriers`: logical nodes
+//! - `expand`: one node per machine-sized piece
+
+pub mod arrange_lds;
+pub mod assign_layouts;
+pub mod bind_symbols;
+pub mod distribute_loads;
+pub mod expand;
+pub mod facts;
+pub mod infer_types;
+pub mod mark_bounds;
+pub mod options;
+pub mod peel_remainders;
+pub mod place_barriers;
+pub mod promote_to_lds;
+pub mod simplify;
+pub mod workspace;
+
+use bevy_ecs::prelude::*;
+use bevy_ecs::query::QueryEntityError;
+use bevy_ecs::system::BoxedSystem;
+
+use crate::ir::diagnostic::{Diagnostic, Kind};
+use crate::ir::kernel::KernelName;
+use crate::ir::layout::Mma;
+
+/// What a pass returns.
+pub type PassResult = Result<(), Diagnostic>;
+
+/// A pass: its name, and how to make its system for a world.
+pub struct Pass {
+    /// Name in reports, in `--emit ir` and in test files.
+    pub name: &'static str,
+    make: fn() -> BoxedSystem<(), PassResult>,
+}
+
+macro_rules! pipeline {
+    ($($name:literal $system:expr;)*) => {
+        &[$(Pass { name: $name, make: || Box::new(IntoSystem::into_system($system)) }),*]
+    };
+}
+
+/// All passes in the order in which they run.
+pub const PIPELINE: &[Pass] = pipeline! {
+    "bind_symbols" bind_symbols::bind_symbols;
+    "infer_types" infer_types::infer_types;
+    "hoist_invariants" simplify::hoist_invariants;
+    "merge_common" simplify::merge_common;
+    "remove_dead" simplify::remove_dead;
+    "assign_layouts" assign_layouts::assign_layouts;
+    "promote_to_lds" promote_to_lds::promote_to_lds;
+    "distribute_loads" distribute_loads::distribute_loads;
+    "peel_remainders" peel_remainders::peel_remainders;
+    "mark_bounds" mark_bounds::mark_bounds;
+    "arrange_lds" arrange_lds::arrange_lds;
+    "place_barriers" place_barriers::place_barriers;
+    "expand" expand::expand;
+};
+
+impl From<QueryEntityError> for Diagnostic {
+    fn from(error: QueryEntityError) -> Diagnostic {
+        Diagnostic::new(Kind::Bug, format!("a pass lost a node: {error}"))
+    }
+}
+
+/// The kernel entity of a world.
+pub fn kernel_entity(world: &mut World) -> Result<Entity, Diagnostic> {
+    let mut query = world.query_filtered::<Entity, With<KernelName>>();
+    query.single(world).map_err(|_| Diagnostic::new(Kind::Bug, "the world does not hold exactly one kernel"))
+}
+
+/// The kernel's default matrix instruction.
+fn kernel_mma(world: &mut World) -> Option<Mma> {
+    let root = kernel_entity(world).ok()?;
+    world.get::<facts::Geometry>(root)?.mma
+}

@@ -1,2 +1,14 @@
-//! Running kernels.
+//! Running kernels: compilation and its cache, devices, buffers, launches, and the simulator.
+//!
+//! - [`compile`]: one compilation, kernel to code object; [`cache`]: not doing it twice; [`report`]: what it says
+//! - [`executable`]: its result
+//! - [`device`], [`buffer`], [`launch`]: running it
+//! - [`sim`]: the simulator, which knows nothing of all that
+pub mod buffer;
+pub mod cache;
+pub mod compile;
+pub mod device;
+pub mod executable;
+pub mod launch;
+pub mod report;
 pub mod sim;

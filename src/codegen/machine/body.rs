@@ -1,5 +1,7 @@
 //! The body of one kernel as machine code: a dense list of instructions cut into blocks, and the virtual registers.
 
+use std::fmt;
+
 use crate::codegen::isa::Inst;
 
 /// Which register file a virtual register lives in.
@@ -11,6 +13,16 @@ pub enum RegisterFile {
     Vgpr,
     /// Accumulation vector registers.
     Agpr,
+}
+
+impl fmt::Display for RegisterFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            RegisterFile::Sgpr => "SGPRs",
+            RegisterFile::Vgpr => "VGPRs",
+            RegisterFile::Agpr => "AGPRs",
+        })
+    }
 }
 
 /// What the allocator knows of a virtual register: its file and how many consecutive 32-bit registers it is.

@@ -1,0 +1,532 @@
+//! Element-wise operations, constants and casts.
+//!
+//! Everything is computed in 32 bits: elements of packed dtypes are widened, computed, and rounded back once. For f16 and bf16 that
+//! gives the correctly rounded result of + - * / and sqrt, since f32 has more than twice their precision and two bits to spare.
+
+use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
+
+use super::emitter::Scalar;
+use super::{Lowering, Place};
+use crate::codegen::isa::{Inst, Opcode, Operand};
+use crate::codegen::machine::RegisterFile;
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::layout::{self, Dim, Source};
+use crate::ir::node::*;
+use crate::ir::types::DType;
+use crate::passes::expand::Expansion;
+
+/// Registers that single memory instructions fill, and the instructions that join them.
+pub(super) struct Parts {
+    pub(super) registers: SmallVec<[Operand; 16]>,
+    pub(super) joins: Vec<Inst>,
+}
+
+/// How a 32-bit operation reads and writes elements.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Family {
+    Float,
+    Integer,
+}
+
+fn family(dtype: DType) -> Family {
+    if dtype.is_float() { Family::Float } else { Family::Integer }
+}
+
+impl Lowering<'_> {
+    /// Registers for pieces of `part` bytes of a value of `total` bytes in `value`, and how they become the value.
+    pub(super) fn parts(&mut self, value: Operand, total: u32, part: u32) -> Parts {
+        let count = total / part;
+        if part >= 4 {
+            let registers = (0..count).map(|at| value.offset(at * part / 4)).collect();
+            return Parts { registers, joins: Vec::new() };
+        }
+        let per_register = (4 / part).min(count);
+        let mut parts = Parts { registers: SmallVec::new(), joins: Vec::new() };
+        for dword in 0..total.div_ceil(4) {
+            let dst = value.offset(dword);
+            if per_register == 1 {
+                parts.registers.push(dst);
+                continue;
+            }
+            let pieces: SmallVec<[Operand; 4]> = (0..per_register).map(|_| self.emitter.vgpr(1)).collect();
+            let mut pending = pieces.clone();
+            let mut shift = part * 8;
+            // Neighbours join to pairs, pairs to quadruples.
+            while pending.len() > 1 {
+                let last = pending.len() == 2;
+                pending = pending
+                    .chunks(2)
+                    .map(|pair| {
+                        let joined = if last { dst } else { self.emitter.vgpr(1) };
+                        let amount = Operand::constant(shift);
+                        let operands = [joined, pair[1], amount, pair[0]];
+                        parts.joins.push(Inst::new(Opcode::VLshlOrB32, &operands));
+                        joined
+                    })
+                    .collect();
+                shift *= 2;
+            }
+            parts.registers.extend(pieces);
+        }
+        parts
+    }
+
+    /// Notes instructions that finish the value of `node` before its first use.
+    pub(super) fn finish_later(&mut self, node: Entity, joins: Vec<Inst>) {
+        self.unfinished[node.index_u32() as usize] = joins;
+    }
+
+    /// Emits what is left to do for the value of `node`.
+    pub(super) fn finish(&mut self, node: Entity) {
+        for inst in std::mem::take(&mut self.unfinished[node.index_u32() as usize]) {
+            self.emitter.push(inst);
+        }
+    }
+
+    pub(super) fn set_place(&mut self, node: Entity, place: Place) {
+        self.places[node.index_u32() as usize] = Some(place);
+    }
+
+    pub(super) fn place(&self, node: Entity) -> Result<&Place, Diagnostic> {
+        let place = self.places.get(node.index_u32() as usize).and_then(Option::as_ref);
+        place.ok_or_else(|| self.bug("a value is used before it is computed"))
+    }
+
+    /// A value of `elements` elements in vector registers, constants spread out. It may be in AGPRs.
+    pub(super) fn in_registers(&mut self, node: Entity, elements: u32, bytes: u32) -> Result<Operand, Diagnostic> {
+        self.finish(node);
+        match *self.place(node)? {
+            Place::Registers(registers) => Ok(registers),
+            Place::Constant(bits) => {
+                let width = (elements * bytes).div_ceil(4);
+                let registers = self.emitter.vgpr(width);
+                for at in 0..width {
+                    let value = Scalar::Const(i64::from(bits));
+                    self.emitter.with(Opcode::VMovB32, registers.offset(at), &[value]);
+                }
+                Ok(registers)
+            }
+            Place::Masks(_) => Err(self.bug("a lane mask is used as a value")),
+        }
+    }
+
+    /// The same for an operand of a matrix instruction: constants are materialised once and kept.
+    pub(super) fn operand_registers(&mut self, node: Entity, elements: u32, bytes: u32) -> Result<Operand, Diagnostic> {
+        let registers = self.in_registers(node, elements, bytes)?;
+        if matches!(self.place(node)?, Place::Constant(_)) {
+            let needed = (elements * bytes).div_ceil(4);
+            debug_assert!(needed <= 32);
+        }
+        Ok(registers)
+    }
+
+    /// Element `at` of a value, widened to 32 bits: a register or a constant.
+    fn element(&mut self, node: Entity, at: u32, dtype: DType) -> Result<Scalar, Diagnostic> {
+        self.finish(node);
+        match *self.place(node)? {
+            Place::Constant(bits) => Ok(Scalar::Const(i64::from(widened_constant(bits, dtype)))),
+            Place::Masks(_) => Err(self.bug("a lane mask is used as a number")),
+            Place::Registers(registers) => {
+                let bytes = dtype.bytes();
+                let mut register = registers.offset(at * bytes / 4);
+                if self.emitter.file(register) == RegisterFile::Agpr {
+                    let copy = self.emitter.vgpr(1);
+                    self.emitter.op(Opcode::VAccvgprReadB32, &[copy, register]);
+                    register = copy;
+                }
+                let bit = at * bytes % 4 * 8;
+                Ok(Scalar::Reg(self.widen(register, bit, dtype)))
+            }
+        }
+    }
+
+    fn widen(&mut self, register: Operand, bit: u32, dtype: DType) -> Operand {
+        let source = Scalar::Reg(register);
+        match dtype {
+            DType::F32 | DType::I32 | DType::I1 => register,
+            DType::F16 => {
+                let low = if bit == 0 {
+                    register
+                } else {
+                    let shifted = self.emitter.vgpr(1);
+                    self.emitter.with(Opcode::VLshrrevB32, shifted, &[Scalar::Const(16), source]);
+                    shifted
+                };
+                let wide = self.emitter.vgpr(1);
+                self.emitter.op(Opcode::VCvtF32F16, &[wide, low]);
+                wide
+            }
+            DType::Bf16 => {
+                let wide = self.emitter.vgpr(1);
+                if bit == 0 {
+                    self.emitter.with(Opcode::VLshlrevB32, wide, &[Scalar::Const(16), source]);
+                } else {
+                    self.emitter.with(Opcode::VAndB32, wide, &[Scalar::Const(0xffff_0000), source]);
+                }
+                wide
+            }
+            DType::I8 => {
+                let wide = self.emitter.vgpr(1);
+                let field = [source, Scalar::Const(i64::from(bit)), Scalar::Const(8)];
+                self.emitter.with(Opcode::VBfeI32, wide, &field);
+                wide
+            }
+        }
+    }
+
+    /// Rounds 32-bit elements to `dtype` and packs them.
+    fn packed(&mut self, elements: &[Operand], dtype: DType) -> Operand {
+        let bytes = dtype.bytes();
+        let per_register = (4 / bytes) as usize;
+        let value = self.emitter.vgpr((elements.len() as u32 * bytes).div_ceil(4));
+        for (at, group) in elements.chunks(per_register).enumerate() {
+            let dst = value.offset(at as u32);
+            let narrow: SmallVec<[Operand; 4]> = group.iter().map(|&e| self.narrow(e, dtype)).collect();
+            match narrow[..] {
+                [one] => self.emitter.op(Opcode::VMovB32, &[dst, one]),
+                [low, high] => {
+                    let shift = Operand::constant(bytes * 8);
+                    self.emitter.op(Opcode::VLshlOrB32, &[dst, high, shift, low]);
+                }
+                _ => {
+                    let pairs: SmallVec<[Operand; 2]> = narrow
+                        .chunks(2)
+                        .map(|pair| match *pair {
+                            [low, high] => {
+                                let joined = self.emitter.vgpr(1);
+                                let operands = [joined, high, Operand::constant(8), low];
+                                self.emitter.op(Opcode::VLshlOrB32, &operands);
+                                joined
+                            }
+                            _ => pair[0],
+                        })
+                        .collect();
+                    let operands = [dst, pairs[1], Operand::constant(16), pairs[0]];
+                    self.emitter.op(Opcode::VLshlOrB32, &operands);
+                }
+            }
+        }
+        value
+    }
+
+    /// One element in the low bits, zeros above. A 16-bit result leaves zeros in the upper half on gfx9 (LLVM SIISelLowering,
+    /// `zeroesHigh16BitsOfDest`).
+    fn narrow(&mut self, element: Operand, dtype: DType) -> Operand {
+        let out = self.emitter.vgpr(1);
+        match dtype {
+            DType::F32 | DType::I32 | DType::I1 => return element,
+            DType::F16 => self.emitter.op(Opcode::VCvtF16F32, &[out, element]),
+            DType::Bf16 => {
+                // Round to nearest even: add 0x7fff and the bit that will be the last; NaNs keep their top bits and stay quiet.
+                let (last, bias, sum) = (self.emitter.vgpr(1), self.constant_sgpr(0x7fff), self.emitter.vgpr(1));
+                let field = [Scalar::Reg(element), Scalar::Const(16), Scalar::Const(1)];
+                self.emitter.with(Opcode::VBfeU32, last, &field);
+                self.emitter.op(Opcode::VAdd3U32, &[sum, element, last, bias]);
+                let quiet = self.emitter.vgpr(1);
+                self.emitter.with(Opcode::VOrB32, quiet, &[Scalar::Const(0x40_0000), Scalar::Reg(element)]);
+                let nan = self.emitter.sgpr(2);
+                self.emitter.op(Opcode::VCmpUF32, &[nan, element, element]);
+                let chosen = self.emitter.vgpr(1);
+                self.emitter.op(Opcode::VCndmaskB32, &[chosen, sum, quiet, nan]);
+                self.emitter.with(Opcode::VLshrrevB32, out, &[Scalar::Const(16), Scalar::Reg(chosen)]);
+            }
+            DType::I8 => self.emitter.with(Opcode::VAndB32, out, &[Scalar::Const(0xff), Scalar::Reg(element)]),
+        }
+        out
+    }
+
+    /// One element-wise node.
+    pub(super) fn elementwise(&mut self, node: Entity, op: Op, operands: &[Entity]) -> Result<(), Diagnostic> {
+        let expansion = *self.get::<Expansion>(node)?;
+        let ty = self.get::<ValueType>(expansion.logical)?;
+        let dtype = ty.dtype.ok_or_else(|| self.bug("a value without dtype"))?;
+        if let Op::Register(constant) = op {
+            self.set_place(node, Place::Constant(constant_bits(constant, dtype)));
+            return Ok(());
+        }
+        let elements = self.elements(expansion.logical);
+        let from = self.logical_dtype(*operands.last().ok_or_else(|| self.bug("an operation without operands"))?)?;
+        let mut results: SmallVec<[Operand; 16]> = SmallVec::new();
+        for at in 0..elements {
+            let mut inputs: SmallVec<[Scalar; 3]> = SmallVec::new();
+            let values = if op == Op::Select { &operands[1..] } else { operands };
+            for &operand in values {
+                let place = self.element_index(expansion.logical, operand, at)?;
+                inputs.push(self.element(operand, place, from)?);
+            }
+            let result = match op {
+                Op::Unary(unary) => self.unary(unary, inputs[0], from),
+                Op::Binary(binary) => self.binary_op(binary, inputs[0], inputs[1], from),
+                Op::Compare(predicate) => self.compare(predicate, inputs[0], inputs[1], from),
+                Op::Cast => self.cast(inputs[0], from, dtype),
+                _ => {
+                    let mask = self.element_index(expansion.logical, operands[0], at)?;
+                    self.select(operands[0], mask, inputs[0], inputs[1])?
+                }
+            };
+            results.push(result);
+        }
+        let place = match op {
+            Op::Compare(_) => Place::Masks(results.into_vec()),
+            _ => Place::Registers(self.packed(&results, dtype)),
+        };
+        self.set_place(node, place);
+        Ok(())
+    }
+
+    fn elements(&self, logical: Entity) -> u32 {
+        self.world.get::<Placement>(logical).map_or(1, |p| p.0.extent(Source::Register))
+    }
+
+    fn logical_dtype(&self, node: Entity) -> Result<DType, Diagnostic> {
+        let logical = self.get::<Expansion>(node)?.logical;
+        self.get::<ValueType>(logical)?.dtype.ok_or_else(|| self.bug("a value without dtype"))
+    }
+
+    /// Which element of `operand` belongs to element `at` of a node: the one with the same coordinates.
+    fn element_index(&self, logical: Entity, operand: Entity, at: u32) -> Result<u32, Diagnostic> {
+        let source = self.get::<Expansion>(operand)?.logical;
+        let layouts = (self.world.get::<Placement>(logical), self.world.get::<Placement>(source));
+        let (Some(own), Some(other)) = layouts else { return Ok(0) };
+        if own.0 == other.0 {
+            return Ok(at);
+        }
+        let place = layout::Place { register: at, ..layout::Place::default() };
+        let coordinate = |dim: Dim| own.0.coordinate(dim, place);
+        let (mut index, mut weight) = (0, 1);
+        for mode in other.0.of_source(Source::Register) {
+            if let Some(dim) = mode.dim {
+                index += coordinate(dim) / mode.stride % mode.extent * weight;
+            }
+            weight *= mode.extent;
+        }
+        Ok(index)
+    }
+
+    /// The scalar in a VGPR.
+    fn in_vgpr(&mut self, value: Scalar) -> Operand {
+        match value {
+            Scalar::Reg(register) => register,
+            Scalar::Const(_) => self.add_uniform(None, value),
+        }
+    }
+
+    /// A two-operand VOP2 instruction; only its first source may be a constant.
+    fn vop2(&mut self, op: Opcode, a: Scalar, b: Scalar) -> Operand {
+        let b = self.in_vgpr(b);
+        let out = self.emitter.vgpr(1);
+        self.emitter.with(op, out, &[a, Scalar::Reg(b)]);
+        out
+    }
+
+    fn vop1(&mut self, op: Opcode, a: Scalar) -> Operand {
+        let out = self.emitter.vgpr(1);
+        self.emitter.with(op, out, &[a]);
+        out
+    }
+
+    /// A VOP3 instruction, which takes no literals.
+    fn vop3(&mut self, op: Opcode, sources: &[Scalar]) -> Operand {
+        let sources: SmallVec<[Scalar; 3]> = sources
+            .iter()
+            .map(|&s| if s.source().0 == Operand::LITERAL { Scalar::Reg(self.in_vgpr(s)) } else { s })
+            .collect();
+        let out = self.emitter.vgpr(1);
+        self.emitter.with(op, out, &sources);
+        out
+    }
+
+    fn unary(&mut self, op: UnaryOp, x: Scalar, dtype: DType) -> Operand {
+        match (op, family(dtype)) {
+            (UnaryOp::Neg, Family::Float) => self.vop2(Opcode::VXorB32, Scalar::Const(0x8000_0000), x),
+            (UnaryOp::Abs, Family::Float) => self.vop2(Opcode::VAndB32, Scalar::Const(0x7fff_ffff), x),
+            (UnaryOp::Neg, Family::Integer) => self.vop2(Opcode::VSubU32, Scalar::ZERO, x),
+            (UnaryOp::Abs, Family::Integer) => {
+                let negated = self.vop2(Opcode::VSubU32, Scalar::ZERO, x);
+                self.vop2(Opcode::VMaxI32, x, Scalar::Reg(negated))
+            }
+            (UnaryOp::Exp2, _) => self.vop1(Opcode::VExpF32, x),
+            (UnaryOp::Log2, _) => self.vop1(Opcode::VLogF32, x),
+            (UnaryOp::Sqrt, _) => self.vop1(Opcode::VSqrtF32, x),
+            (UnaryOp::Reciprocal, _) => self.divide_floats(Scalar::Const(i64::from(1f32.to_bits())), x),
+        }
+    }
+
+    fn binary_op(&mut self, op: BinaryOp, a: Scalar, b: Scalar, dtype: DType) -> Operand {
+        // A constant goes first, which needs the reversed form of what does not commute.
+        let (first, second) = if matches!(b, Scalar::Const(_)) { (b, a) } else { (a, b) };
+        let swapped = first != a;
+        match (op, family(dtype)) {
+            (BinaryOp::Add, Family::Float) => self.vop2(Opcode::VAddF32, first, second),
+            (BinaryOp::Mul, Family::Float) => self.vop2(Opcode::VMulF32, first, second),
+            (BinaryOp::Min, Family::Float) => self.vop2(Opcode::VMinF32, first, second),
+            (BinaryOp::Max, Family::Float) => self.vop2(Opcode::VMaxF32, first, second),
+            (BinaryOp::Sub, Family::Float) if swapped => self.vop2(Opcode::VSubrevF32, first, second),
+            (BinaryOp::Sub, Family::Float) => self.vop2(Opcode::VSubF32, first, second),
+            (BinaryOp::Div, Family::Float) => self.divide_floats(a, b),
+            (BinaryOp::Add, Family::Integer) => self.vop2(Opcode::VAddU32, first, second),
+            (BinaryOp::Sub, Family::Integer) if swapped => self.vop2(Opcode::VSubrevU32, first, second),
+            (BinaryOp::Sub, Family::Integer) => self.vop2(Opcode::VSubU32, first, second),
+            (BinaryOp::Min, Family::Integer) => self.vop2(Opcode::VMinI32, first, second),
+            (BinaryOp::Max, Family::Integer) => self.vop2(Opcode::VMaxI32, first, second),
+            (BinaryOp::Mul, Family::Integer) => {
+                let (a, b) = (self.in_vgpr(a), self.in_vgpr(b));
+                self.vop3(Opcode::VMulLoU32, &[Scalar::Reg(a), Scalar::Reg(b)])
+            }
+            (BinaryOp::Div, Family::Integer) => self.divide_integers(a, b),
+        }
+    }
+
+    /// IEEE division: scale both operands so that nothing overflows or is denormal, a reciprocal estimate refined by two
+    /// fused multiply-adds, the quotient refined likewise, and the scaling undone (CDNA3 ISA guide, `v_div_scale_f32`,
+    /// `v_div_fmas_f32`, `v_div_fixup_f32`).
+    fn divide_floats(&mut self, a: Scalar, b: Scalar) -> Operand {
+        let (a, b) = (self.in_vgpr(a), self.in_vgpr(b));
+        let (scaled_b, scaled_a, unused) = (self.emitter.vgpr(1), self.emitter.vgpr(1), self.emitter.sgpr(2));
+        self.emitter.op(Opcode::VDivScaleF32, &[scaled_b, unused, b, b, a]);
+        self.emitter.op(Opcode::VDivScaleF32, &[scaled_a, Operand::VCC, a, b, a]);
+        let estimate = self.vop1(Opcode::VRcpF32, Scalar::Reg(scaled_b));
+        let fma = |lowering: &mut Self, neg: u32, x: Operand, y: Operand, z: Operand| {
+            let out = lowering.emitter.vgpr(1);
+            let modifiers = crate::codegen::isa::Modifiers::new().neg(neg);
+            lowering.emitter.modified(Opcode::VFmaF32, &[out, x, y, z], modifiers);
+            out
+        };
+        let one = Operand::constant(1f32.to_bits());
+        let error = fma(self, 1, scaled_b, estimate, one);
+        let reciprocal = fma(self, 0, error, estimate, estimate);
+        let quotient = self.vop2(Opcode::VMulF32, Scalar::Reg(scaled_a), Scalar::Reg(reciprocal));
+        let rest = fma(self, 1, scaled_b, quotient, scaled_a);
+        let better = fma(self, 0, rest, reciprocal, quotient);
+        let rest = fma(self, 1, scaled_b, better, scaled_a);
+        let unscaled = self.emitter.vgpr(1);
+        self.emitter.op(Opcode::VDivFmasF32, &[unscaled, rest, reciprocal, better]);
+        let out = self.emitter.vgpr(1);
+        self.emitter.op(Opcode::VDivFixupF32, &[out, unscaled, b, a]);
+        out
+    }
+
+    /// Truncating division in f64, whose 53 bits hold every quotient of 32-bit integers closely enough that truncation is right;
+    /// by zero it gives zero.
+    fn divide_integers(&mut self, a: Scalar, b: Scalar) -> Operand {
+        let (a, b) = (self.in_vgpr(a), self.in_vgpr(b));
+        let magnitude = |lowering: &mut Self, x: Operand| {
+            let negated = lowering.vop2(Opcode::VSubU32, Scalar::ZERO, Scalar::Reg(x));
+            let absolute = lowering.vop2(Opcode::VMaxI32, Scalar::Reg(x), Scalar::Reg(negated));
+            let wide = lowering.emitter.vgpr(2);
+            // The magnitude of the smallest integer is itself, read as unsigned.
+            lowering.emitter.op(Opcode::VCvtF64U32, &[wide, absolute]);
+            wide
+        };
+        let (wide_a, wide_b) = (magnitude(self, a), magnitude(self, b));
+        let wide = |lowering: &mut Self, op: Opcode, sources: &[Operand], neg: u32| {
+            let out = lowering.emitter.vgpr(2);
+            let operands: SmallVec<[Operand; 4]> = [out].into_iter().chain(sources.iter().copied()).collect();
+            let modifiers = crate::codegen::isa::Modifiers::new().neg(neg);
+            lowering.emitter.modified(op, &operands, modifiers);
+            out
+        };
+        let mut reciprocal = self.emitter.vgpr(2);
+        self.emitter.op(Opcode::VRcpF64, &[reciprocal, wide_b]);
+        let one = Operand::constant(1f32.to_bits());
+        for _ in 0..2 {
+            let error = wide(self, Opcode::VFmaF64, &[wide_b, reciprocal, one], 1);
+            reciprocal = wide(self, Opcode::VFmaF64, &[error, reciprocal, reciprocal], 0);
+        }
+        let estimate = wide(self, Opcode::VMulF64, &[wide_a, reciprocal], 0);
+        let rest = wide(self, Opcode::VFmaF64, &[wide_b, estimate, wide_a], 1);
+        let quotient = wide(self, Opcode::VFmaF64, &[rest, reciprocal, estimate], 0);
+        let whole = self.emitter.vgpr(1);
+        self.emitter.op(Opcode::VCvtU32F64, &[whole, quotient]);
+        // Sign: all ones where the signs differ.
+        let differ = self.vop2(Opcode::VXorB32, Scalar::Reg(a), Scalar::Reg(b));
+        let sign = self.vop2(Opcode::VAshrrevI32, Scalar::Const(31), Scalar::Reg(differ));
+        let flipped = self.vop2(Opcode::VXorB32, Scalar::Reg(whole), Scalar::Reg(sign));
+        let signed = self.vop2(Opcode::VSubU32, Scalar::Reg(flipped), Scalar::Reg(sign));
+        let by_zero = self.emitter.sgpr(2);
+        self.emitter.op(Opcode::VCmpEqU32, &[by_zero, Operand::ZERO, b]);
+        let zero = self.in_vgpr(Scalar::ZERO);
+        let out = self.emitter.vgpr(1);
+        self.emitter.op(Opcode::VCndmaskB32, &[out, signed, zero, by_zero]);
+        out
+    }
+
+    fn compare(&mut self, predicate: Predicate, a: Scalar, b: Scalar, dtype: DType) -> Operand {
+        let op = match (predicate, family(dtype)) {
+            (Predicate::Eq, Family::Float) => Opcode::VCmpEqF32,
+            (Predicate::Ne, Family::Float) => Opcode::VCmpNeqF32,
+            (Predicate::Lt, Family::Float) => Opcode::VCmpLtF32,
+            (Predicate::Le, Family::Float) => Opcode::VCmpLeF32,
+            (Predicate::Gt, Family::Float) => Opcode::VCmpGtF32,
+            (Predicate::Ge, Family::Float) => Opcode::VCmpGeF32,
+            (Predicate::Eq, Family::Integer) => Opcode::VCmpEqI32,
+            (Predicate::Ne, Family::Integer) => Opcode::VCmpNeI32,
+            (Predicate::Lt, Family::Integer) => Opcode::VCmpLtI32,
+            (Predicate::Le, Family::Integer) => Opcode::VCmpLeI32,
+            (Predicate::Gt, Family::Integer) => Opcode::VCmpGtI32,
+            (Predicate::Ge, Family::Integer) => Opcode::VCmpGeI32,
+        };
+        let (a, b) = (self.in_vgpr(a), self.in_vgpr(b));
+        let mask = self.emitter.sgpr(2);
+        self.emitter.op(op, &[mask, a, b]);
+        mask
+    }
+
+    fn select(&mut self, condition: Entity, at: u32, yes: Scalar, no: Scalar) -> Result<Operand, Diagnostic> {
+        let mask = match self.place(condition)? {
+            Place::Masks(masks) => masks.get(at as usize).copied(),
+            _ => None,
+        };
+        let mask = mask.ok_or_else(|| self.bug("a condition that is no lane mask"))?;
+        let (yes, no) = (self.in_vgpr(yes), self.in_vgpr(no));
+        let out = self.emitter.vgpr(1);
+        self.emitter.op(Opcode::VCndmaskB32, &[out, no, yes, mask]);
+        Ok(out)
+    }
+
+    /// Numeric conversion between the 32-bit forms; rounding to a packed dtype comes with packing.
+    fn cast(&mut self, x: Scalar, from: DType, to: DType) -> Operand {
+        match (family(from), family(to)) {
+            (Family::Float, Family::Integer) => {
+                let whole = self.vop1(Opcode::VCvtI32F32, x);
+                if to == DType::I8 {
+                    return self.vop3(Opcode::VMed3I32, &[Scalar::Reg(whole), Scalar::Const(-128), Scalar::Const(127)]);
+                }
+                whole
+            }
+            (Family::Integer, Family::Float) => self.vop1(Opcode::VCvtF32I32, x),
+            _ => self.in_vgpr(x),
+        }
+    }
+}
+
+/// Bits of a constant in one register, packed dtypes repeated.
+fn constant_bits(constant: Constant, dtype: DType) -> u32 {
+    let float = match constant {
+        Constant::Float(value) => value,
+        Constant::Integer(value) => value as f64,
+    };
+    let integer = match constant {
+        Constant::Float(value) => value as i64,
+        Constant::Integer(value) => value,
+    };
+    match dtype {
+        DType::F32 => (float as f32).to_bits(),
+        DType::F16 => u32::from(half::f16::from_f64(float).to_bits()) * 0x1_0001,
+        DType::Bf16 => u32::from(half::bf16::from_f64(float).to_bits()) * 0x1_0001,
+        DType::I32 => integer as u32,
+        DType::I8 => u32::from(integer as u8) * 0x0101_0101,
+        DType::I1 => u32::from(integer != 0),
+    }
+}
+
+/// The 32-bit form of a packed constant.
+fn widened_constant(bits: u32, dtype: DType) -> u32 {
+    match dtype {
+        DType::F32 | DType::I32 | DType::I1 => bits,
+        DType::F16 => half::f16::from_bits(bits as u16).to_f32().to_bits(),
+        DType::Bf16 => bits << 16,
+        DType::I8 => (bits as u8 as i8) as i32 as u32,
+    }
+}

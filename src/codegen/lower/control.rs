@@ -1,0 +1,481 @@
+//! Regions, loops, carried values, and matrix instructions.
+
+use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
+
+use super::emitter::Scalar;
+use super::{Lowering, Place};
+use crate::codegen::isa::{Inst, Opcode, Operand};
+use crate::codegen::machine::RegisterFile;
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::layout::{Dim, Mma, Source};
+use crate::ir::node::*;
+use crate::ir::walk;
+use crate::passes::expand::Expansion;
+use crate::passes::facts::Remainder;
+
+/// Accumulators that leave less than this many VGPRs for everything else go to AGPRs.
+const VGPRS_FOR_THE_REST: u32 = 112;
+/// VGPRs that one instruction can address.
+const ADDRESSABLE_VGPRS: u32 = 256;
+
+/// A loop that is being written.
+#[derive(Clone, Debug)]
+pub(in crate::codegen) struct OpenLoop {
+    /// The dimension it walks along.
+    pub(super) axis: Dim,
+    /// True if it runs at most once: then its start is part of the lanes' offsets.
+    pub(super) single: bool,
+    /// First tile.
+    pub(super) start: Scalar,
+    /// Scalar offsets that advance with it: memories, register, bytes per iteration.
+    offsets: Vec<(SmallVec<[Entity; 2]>, Operand, Scalar)>,
+}
+
+impl OpenLoop {
+    /// The scalar offset for a memory.
+    pub(super) fn offset_of(&self, memory: Entity) -> Option<Operand> {
+        self.offsets.iter().find(|o| o.0.contains(&memory)).map(|o| o.1)
+    }
+}
+
+/// What is valid at a point of the code: how much of each list of prepared values.
+struct Scope {
+    scalars: usize,
+    digits: usize,
+    constants: usize,
+    global_plans: usize,
+    lds_plans: usize,
+    descriptors: usize,
+}
+
+impl Lowering<'_> {
+    fn scope(&self) -> Scope {
+        Scope {
+            scalars: self.scalars.len(),
+            digits: self.digits.len(),
+            constants: self.constants.len(),
+            global_plans: self.global_plans.len(),
+            lds_plans: self.lds_plans.len(),
+            descriptors: self.descriptors.len(),
+        }
+    }
+
+    fn leave(&mut self, scope: &Scope) {
+        self.scalars.truncate(scope.scalars);
+        self.digits.truncate(scope.digits);
+        self.constants.truncate(scope.constants);
+        self.global_plans.truncate(scope.global_plans);
+        self.lds_plans.truncate(scope.lds_plans);
+        self.descriptors.truncate(scope.descriptors);
+    }
+
+    /// Counts how often each expanded value is used, and sizes the tables by entity index.
+    pub(super) fn count_uses(&mut self, root: Entity) {
+        let order = walk::nodes(self.world, root);
+        let size = order.iter().map(|n| n.index_u32() as usize + 1).max().unwrap_or(0).max(self.uses.len());
+        self.uses.resize(size, 0);
+        self.places.resize(size, None);
+        self.unfinished.resize(size, Vec::new());
+        for node in order {
+            let operands = self.world.get::<Operands>(node).map(|o| &o.0[..]).unwrap_or_default();
+            let yields = self.world.get::<Yields>(node).map(|y| &y.0[..]).unwrap_or_default();
+            for used in operands.iter().chain(yields) {
+                self.uses[used.index_u32() as usize] += 1;
+            }
+        }
+    }
+
+    /// Puts accumulators into AGPRs when they and the rest do not fit into the addressable VGPRs together.
+    pub(super) fn choose_accumulators(&mut self, root: Entity) {
+        let mut most = 0;
+        for region in walk::regions(self.world, root) {
+            let body = self.world.get::<Body>(region).map(|b| &b.0[..]).unwrap_or_default();
+            let mut heads: Vec<(Entity, u32)> = Vec::new();
+            for &node in body {
+                if let (Some(Op::Mma(MmaChoice::Explicit(mma))), Some(expansion)) =
+                    (self.world.get::<Op>(node), self.world.get::<Expansion>(node))
+                {
+                    let head = (expansion.logical, expansion.replica);
+                    self.accumulated.extend(self.world.get::<Operands>(node).and_then(|o| o.0.get(2).copied()));
+                    if !heads.contains(&head) {
+                        heads.push(head);
+                        most = most.max(heads.len() as u32 * mma.accumulator_registers());
+                    }
+                }
+            }
+        }
+        if most + VGPRS_FOR_THE_REST > ADDRESSABLE_VGPRS {
+            self.accumulators = RegisterFile::Agpr;
+        }
+    }
+
+    /// Writes the nodes of a region.
+    pub(super) fn region(&mut self, region: Entity) -> Result<(), Diagnostic> {
+        let body: SmallVec<[Entity; 64]> =
+            self.world.get::<Body>(region).map(|b| b.0.iter().copied().collect()).unwrap_or_default();
+        for node in body {
+            self.emitter.source = self.world.get::<Origin>(node).map_or(u32::MAX, |o| o.0);
+            self.node(node)?;
+        }
+        Ok(())
+    }
+
+    fn node(&mut self, node: Entity) -> Result<(), Diagnostic> {
+        let op = *self.get::<Op>(node)?;
+        let operands = self.get::<Operands>(node)?.0.clone();
+        match op {
+            Op::Read | Op::Write => {
+                let memory = *operands.last().ok_or_else(|| self.bug("an access without memory"))?;
+                self.plan(node, memory)?;
+                match (op, self.get::<Op>(memory)?) {
+                    (Op::Read, Op::Allocate) => self.read_lds(node, memory),
+                    (Op::Read, _) => self.load_global(node, memory),
+                    (_, Op::Allocate) => self.write_lds(node, operands[0], memory),
+                    _ => self.store_global(node, operands[0], memory),
+                }
+            }
+            Op::Mma(MmaChoice::Explicit(mma)) => self.mma(node, mma, [operands[0], operands[1], operands[2]]),
+            Op::Iterate(axis) => self.iterate(node, axis, &operands),
+            // Their places are set with their loop.
+            Op::IterArg(_) | Op::LoopResult(_) => self.carried(node, op, &operands),
+            Op::Barrier => {
+                self.emitter.op(Opcode::SBarrier, &[]);
+                Ok(())
+            }
+            Op::Memory | Op::Allocate => Ok(()),
+            Op::Mma(MmaChoice::Kernel) => Err(self.bug("an mma without instruction")),
+            Op::Register(_) | Op::Unary(_) | Op::Binary(_) | Op::Compare(_) | Op::Select | Op::Cast => {
+                self.elementwise(node, op, &operands)
+            }
+        }
+    }
+
+    /// Prepares the addresses of an access, if they are not prepared yet.
+    fn plan(&mut self, node: Entity, memory: Entity) -> Result<(), Diagnostic> {
+        let logical = self.get::<Expansion>(node)?.logical;
+        match self.get::<Op>(memory)? {
+            Op::Allocate => self.plan_lds(logical, memory),
+            _ => self.plan_global(logical, memory),
+        }
+    }
+
+    fn mma(&mut self, node: Entity, mma: Mma, [lhs, rhs, acc]: [Entity; 3]) -> Result<(), Diagnostic> {
+        let slice = self.get::<Expansion>(node)?.slice;
+        let bytes = mma.input().bytes();
+        let elements = mma.input_elements();
+        let a = self.operand_registers(lhs, slice + elements, bytes)?.offset(slice * bytes / 4);
+        let b = self.operand_registers(rhs, slice + elements, bytes)?.offset(slice * bytes / 4);
+        let width = mma.accumulator_registers();
+        let c = self.accumulator(acc, width)?;
+        let op = match mma {
+            Mma::F32_16x16x16_F16 => Opcode::VMfmaF32_16x16x16F16,
+            Mma::F32_32x32x8_F16 => Opcode::VMfmaF32_32x32x8F16,
+            Mma::F32_16x16x16_BF16 => Opcode::VMfmaF32_16x16x16Bf16,
+            Mma::F32_32x32x8_BF16 => Opcode::VMfmaF32_32x32x8Bf16,
+            Mma::I32_16x16x32_I8 => Opcode::VMfmaI32_16x16x32I8,
+            Mma::I32_32x32x16_I8 => Opcode::VMfmaI32_32x32x16I8,
+            Mma::F32_16x16x4_F32 => Opcode::VMfmaF32_16x16x4F32,
+            Mma::F32_32x32x2_F32 => Opcode::VMfmaF32_32x32x2F32,
+        };
+        self.emitter.op(op, &[c, a, b, c]);
+        self.set_place(node, Place::Registers(c));
+        Ok(())
+    }
+
+    /// The accumulator in registers that the matrix instruction may overwrite: its own if nothing else uses it, else a copy.
+    fn accumulator(&mut self, acc: Entity, width: u32) -> Result<Operand, Diagnostic> {
+        self.finish(acc);
+        match self.place(acc)?.clone() {
+            Place::Registers(registers)
+                if self.uses[acc.index_u32() as usize] == 1
+                    && self.emitter.file(registers) == self.accumulators =>
+            {
+                Ok(registers)
+            }
+            place => {
+                let copy = self.emitter.register(self.accumulators, width);
+                self.copy_into(copy, &place, width)?;
+                Ok(copy)
+            }
+        }
+    }
+
+    /// Writes a place into registers.
+    fn copy_into(&mut self, to: Operand, place: &Place, width: u32) -> Result<(), Diagnostic> {
+        for at in 0..width {
+            let source = match place {
+                Place::Registers(from) => Scalar::Reg(from.offset(at)),
+                Place::Constant(bits) => Scalar::Const(i64::from(*bits)),
+                Place::Masks(_) => return Err(self.bug("a lane mask is carried as a value")),
+            };
+            self.move_register(to.offset(at), source);
+        }
+        Ok(())
+    }
+
+    /// One register move between any two vector files.
+    fn move_register(&mut self, to: Operand, from: Scalar) {
+        let to_agpr = self.emitter.file(to) == RegisterFile::Agpr;
+        let from_agpr = matches!(from, Scalar::Reg(r) if self.emitter.file(r) == RegisterFile::Agpr);
+        match (to_agpr, from_agpr) {
+            (true, true) => self.emitter.with(Opcode::VAccvgprMovB32, to, &[from]),
+            (true, false) => {
+                // v_accvgpr_write takes a VGPR or an inline constant, no literal.
+                let from = if from.source().0 == Operand::LITERAL {
+                    let register = self.emitter.vgpr(1);
+                    self.emitter.with(Opcode::VMovB32, register, &[from]);
+                    Scalar::Reg(register)
+                } else {
+                    from
+                };
+                self.emitter.with(Opcode::VAccvgprWriteB32, to, &[from]);
+            }
+            (false, true) => self.emitter.with(Opcode::VAccvgprReadB32, to, &[from]),
+            (false, false) => self.emitter.with(Opcode::VMovB32, to, &[from]),
+        }
+    }
+
+    fn carried(&mut self, node: Entity, op: Op, operands: &[Entity]) -> Result<(), Diagnostic> {
+        if let (Op::LoopResult(number), [owner]) = (op, operands) {
+            // The loop noted the places of its results under its own init operands' positions.
+            let place = self.results.iter().find(|r| r.0 == *owner).and_then(|r| r.1.get(number as usize));
+            let place = place.cloned().ok_or_else(|| self.bug("a loop result without loop"))?;
+            self.set_place(node, place);
+        }
+        Ok(())
+    }
+
+    fn iterate(&mut self, node: Entity, axis: Dim, inits: &[Entity]) -> Result<(), Diagnostic> {
+        let trip = *self.get::<Trip>(node)?;
+        let logical = self.get::<Expansion>(node)?.logical;
+        let remainder = self.world.get::<Remainder>(logical).is_some();
+        let bad = |e| Diagnostic::new(crate::ir::diagnostic::Kind::Bug, format!("a trip count: {e}"));
+        let count = self.arena.sub(trip.end, trip.start).map_err(bad)?;
+        let known = self.arena.as_integer(count);
+        let runs = self.arena.range(count);
+        let scope = self.scope();
+        let start = self.scalar(trip.start)?;
+        let single = known == Some(1) || remainder;
+        let carried = self.carried_registers(node, inits)?;
+        if known == Some(0) {
+            self.results.push((node, carried));
+            return Ok(());
+        }
+        let offsets = if single { Vec::new() } else { self.loop_offsets(node, axis, start)? };
+        self.loops.push(OpenLoop { axis, single, start, offsets });
+        self.plan_body(node)?;
+        self.place_arguments(node, &carried);
+        // Whatever the loop needs is ready before the guard, which opens the block that a loop goes back to.
+        let counter = if single { None } else { Some(self.counter(count)?) };
+        let guard = if runs.at_least(1) { None } else { Some(self.guard(trip)?) };
+        let results = if known == Some(1) {
+            self.region(node)?;
+            self.yielded(node, &carried)?
+        } else {
+            let block = match guard {
+                // The guard has closed the block already.
+                Some(_) => self.emitter.current_block(),
+                None if single => self.emitter.current_block(),
+                None => self.emitter.next_block(None),
+            };
+            if !single {
+                self.out.loops.push(block);
+            }
+            self.region(node)?;
+            self.carry(node, &carried)?;
+            if let Some(counter) = counter {
+                self.close_loop(counter, block);
+            }
+            carried
+        };
+        if let Some((branch, block)) = guard {
+            let exit = match known {
+                _ if !single => self.emitter.current_block(),
+                _ => self.emitter.next_block(None),
+            };
+            self.emitter.patch(branch, block, exit);
+        }
+        self.loops.pop();
+        self.leave(&scope);
+        self.results.push((node, results));
+        Ok(())
+    }
+
+    /// Registers of the carried values, holding the initial ones. An initial value that nothing else uses gives its registers.
+    fn carried_registers(&mut self, node: Entity, inits: &[Entity]) -> Result<Vec<Place>, Diagnostic> {
+        let mut carried = Vec::with_capacity(inits.len());
+        for (number, &init) in inits.iter().enumerate() {
+            self.finish(init);
+            let place = self.place(init)?.clone();
+            let file = self.carried_file(node, number);
+            match place {
+                Place::Registers(registers)
+                    if self.uses[init.index_u32() as usize] == 1 && self.emitter.file(registers) == file =>
+                {
+                    carried.push(Place::Registers(registers));
+                }
+                place => {
+                    let width = self.width(init)?;
+                    let registers = self.emitter.register(file, width);
+                    self.copy_into(registers, &place, width)?;
+                    carried.push(Place::Registers(registers));
+                }
+            }
+        }
+        Ok(carried)
+    }
+
+    /// Carried values that matrix instructions accumulate live where accumulators live.
+    fn carried_file(&self, node: Entity, number: usize) -> RegisterFile {
+        if self.accumulators == RegisterFile::Vgpr {
+            return RegisterFile::Vgpr;
+        }
+        let body = self.world.get::<Body>(node).map(|b| &b.0[..]).unwrap_or_default();
+        let is_argument = |n: &Entity| self.world.get::<Op>(*n) == Some(&Op::IterArg(number as u32));
+        match body.iter().find(|n| is_argument(n)) {
+            Some(argument) if self.accumulated.contains(argument) => self.accumulators,
+            _ => RegisterFile::Vgpr,
+        }
+    }
+
+    /// Registers of a value.
+    pub(super) fn width(&self, node: Entity) -> Result<u32, Diagnostic> {
+        let logical = self.get::<Expansion>(node)?.logical;
+        let elements = self.world.get::<Placement>(logical).map_or(1, |p| p.0.extent(Source::Register));
+        let bytes = self.element_bytes(logical)?;
+        Ok((elements * bytes).div_ceil(4))
+    }
+
+    fn place_arguments(&mut self, node: Entity, carried: &[Place]) {
+        let body = self.world.get::<Body>(node).map(|b| &b.0[..]).unwrap_or_default();
+        for &argument in body {
+            if let Some(&Op::IterArg(number)) = self.world.get::<Op>(argument)
+                && let Some(place) = carried.get(number as usize)
+            {
+                self.places[argument.index_u32() as usize] = Some(place.clone());
+            }
+        }
+    }
+
+    /// Scalar offsets of the global accesses in the loop, one register for each different step.
+    fn loop_offsets(
+        &mut self,
+        node: Entity,
+        axis: Dim,
+        start: Scalar,
+    ) -> Result<Vec<(SmallVec<[Entity; 2]>, Operand, Scalar)>, Diagnostic> {
+        let mut offsets: Vec<(SmallVec<[Entity; 2]>, Operand, Scalar)> = Vec::new();
+        for inner in walk::nodes(self.world, node) {
+            if !matches!(self.get::<Op>(inner)?, Op::Read | Op::Write) {
+                continue;
+            }
+            let Some(&memory) = self.get::<Operands>(inner)?.0.last() else { continue };
+            if *self.get::<Op>(memory)? != Op::Memory || offsets.iter().any(|o| o.0.contains(&memory)) {
+                continue;
+            }
+            let Some(step) = self.loop_step(memory, axis)? else { continue };
+            let step = self.scalar(step)?;
+            if let Some(known) = offsets.iter_mut().find(|o| o.2 == step) {
+                known.0.push(memory);
+                continue;
+            }
+            let first = self.emitter.mul(start, step);
+            let register = self.emitter.sgpr(1);
+            self.emitter.with(Opcode::SMovB32, register, &[first]);
+            offsets.push((smallvec::smallvec![memory], register, step));
+        }
+        Ok(offsets)
+    }
+
+    /// Prepares the addresses of all accesses of the body in front of it.
+    fn plan_body(&mut self, node: Entity) -> Result<(), Diagnostic> {
+        let body: Vec<Entity> = self.world.get::<Body>(node).map(|b| b.0.clone()).unwrap_or_default();
+        let mut last = None;
+        for inner in body {
+            if matches!(self.get::<Op>(inner)?, Op::Read | Op::Write)
+                && let Some(&memory) = self.get::<Operands>(inner)?.0.last()
+            {
+                let logical = self.get::<Expansion>(inner)?.logical;
+                if last != Some(logical) {
+                    self.plan(inner, memory)?;
+                    last = Some(logical);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Skips the loop when it does not run: a branch in a block of its own end, to be patched with the exit.
+    fn guard(&mut self, trip: Trip) -> Result<(usize, u32), Diagnostic> {
+        let (start, end) = (self.scalar(trip.start)?, self.scalar(trip.end)?);
+        let (start, end) = (self.emitter.in_sgpr(start), self.emitter.in_sgpr(end));
+        self.emitter.op(Opcode::SCmpGeI32, &[start, end]);
+        let block = self.emitter.current_block();
+        let branch = self.emitter.branch(Opcode::SCbranchScc1, 0);
+        self.emitter.next_block(Some(0));
+        Ok((branch, block))
+    }
+
+    /// Iterations still to come after the current one.
+    fn counter(&mut self, count: crate::ir::expr::Expr) -> Result<Operand, Diagnostic> {
+        let count = self.scalar(count)?;
+        let rest = self.emitter.sub(count, Scalar::Const(1));
+        let counter = self.emitter.sgpr(1);
+        self.emitter.with(Opcode::SMovB32, counter, &[rest]);
+        Ok(counter)
+    }
+
+    /// Advances the scalar offsets and goes back while iterations are left: subtracting from zero borrows, which sets SCC.
+    fn close_loop(&mut self, counter: Operand, block: u32) {
+        let offsets = self.loops.last().map(|l| l.offsets.clone()).unwrap_or_default();
+        for (_, register, step) in offsets {
+            self.emitter.with(Opcode::SAddU32, register, &[Scalar::Reg(register), step]);
+        }
+        self.emitter.with(Opcode::SSubU32, counter, &[Scalar::Reg(counter), Scalar::Const(1)]);
+        self.emitter.push(Inst::new(Opcode::SCbranchScc0, &[]).imm(block));
+        self.emitter.next_block(Some(block));
+    }
+
+    /// Places of the values that the body yields, for a body that runs exactly once.
+    fn yielded(&mut self, node: Entity, carried: &[Place]) -> Result<Vec<Place>, Diagnostic> {
+        let yields = self.get::<Yields>(node)?.0.clone();
+        debug_assert_eq!(yields.len(), carried.len());
+        yields
+            .iter()
+            .map(|&value| {
+                self.finish(value);
+                self.place(value).cloned()
+            })
+            .collect()
+    }
+
+    /// Brings the yielded values into the registers of the carried ones.
+    fn carry(&mut self, node: Entity, carried: &[Place]) -> Result<(), Diagnostic> {
+        let yields = self.get::<Yields>(node)?.0.clone();
+        let mut moves: Vec<(Operand, Place, u32)> = Vec::new();
+        for (&value, place) in yields.iter().zip(carried) {
+            self.finish(value);
+            let from = self.place(value)?.clone();
+            let Place::Registers(to) = *place else { continue };
+            if !matches!(from, Place::Registers(registers) if registers == to) {
+                moves.push((to, from, self.width(value)?));
+            }
+        }
+        // A yielded value may be another carried one, so everything is read before anything is written.
+        let reads_carried = moves.iter().any(|(_, from, _)| {
+            matches!(from, Place::Registers(r) if carried.iter().any(|c| matches!(c, Place::Registers(c) if c == r)))
+        });
+        if reads_carried {
+            for (to, from, width) in &mut moves {
+                let copy = self.emitter.register(self.emitter.file(*to), *width);
+                self.copy_into(copy, from, *width)?;
+                *from = Place::Registers(copy);
+            }
+        }
+        for (to, from, width) in moves {
+            self.copy_into(to, &from, width)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,234 @@
+//! Writing machine code: instructions, virtual registers, blocks, and small arithmetic that folds constants.
+
+use crate::codegen::isa::{Inst, Modifiers, Opcode, Operand};
+use crate::codegen::machine::{Block, Body, MachineInst, RegisterFile, VirtualRegister};
+
+/// A 32-bit value that is the same in all lanes.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Scalar {
+    /// Known now; the low 32 bits count.
+    Const(i64),
+    /// In an SGPR.
+    Reg(Operand),
+}
+
+impl Scalar {
+    /// Zero.
+    pub const ZERO: Scalar = Scalar::Const(0);
+
+    /// The operand of an instruction and the literal beside it.
+    pub fn source(self) -> (Operand, u32) {
+        match self {
+            Scalar::Const(value) => (Operand::constant(value as u32), value as u32),
+            Scalar::Reg(operand) => (operand, 0),
+        }
+    }
+}
+
+/// Appends to a body.
+pub struct Emitter<'a> {
+    /// The body being written.
+    pub body: &'a mut Body,
+    /// Author location of the instructions that follow.
+    pub source: u32,
+}
+
+impl<'a> Emitter<'a> {
+    /// Starts an empty body with one open block.
+    pub fn new(body: &'a mut Body) -> Emitter<'a> {
+        body.clear();
+        body.blocks.push(Block { start: 0, end: 0, successors: [None, None] });
+        Emitter { body, source: u32::MAX }
+    }
+
+    /// A fresh virtual register (or tuple).
+    pub fn register(&mut self, file: RegisterFile, width: u32) -> Operand {
+        let id = self.body.registers.len() as u32;
+        self.body.registers.push(VirtualRegister { file, width: width as u8 });
+        Operand::virtual_register(id, 0)
+    }
+
+    /// A fresh SGPR tuple.
+    pub fn sgpr(&mut self, width: u32) -> Operand {
+        self.register(RegisterFile::Sgpr, width)
+    }
+
+    /// A fresh VGPR tuple.
+    pub fn vgpr(&mut self, width: u32) -> Operand {
+        self.register(RegisterFile::Vgpr, width)
+    }
+
+    /// Register file of a virtual register.
+    pub fn file(&self, operand: Operand) -> RegisterFile {
+        operand
+            .as_virtual()
+            .and_then(|(id, _)| self.body.registers.get(id as usize))
+            .map_or(RegisterFile::Vgpr, |r| r.file)
+    }
+
+    /// Appends an instruction.
+    pub fn push(&mut self, inst: Inst) {
+        self.body.insts.push(MachineInst { inst, source: self.source });
+    }
+
+    /// Appends an instruction without immediate.
+    pub fn op(&mut self, op: Opcode, operands: &[Operand]) {
+        self.push(Inst::new(op, operands));
+    }
+
+    /// Appends `op dst, sources..`, at most one of which needs a literal.
+    pub fn with(&mut self, op: Opcode, dst: Operand, sources: &[Scalar]) {
+        let mut operands = [Operand::NONE; 4];
+        operands[0] = dst;
+        let mut imm = 0;
+        for (slot, source) in operands[1..].iter_mut().zip(sources) {
+            let (operand, literal) = source.source();
+            *slot = operand;
+            if operand == Operand::LITERAL {
+                imm = literal;
+            }
+        }
+        self.push(Inst::new(op, &operands[..=sources.len()]).imm(imm));
+    }
+
+    /// Appends an instruction with modifiers.
+    pub fn modified(&mut self, op: Opcode, operands: &[Operand], modifiers: Modifiers) {
+        self.push(Inst::new(op, operands).modifiers(modifiers));
+    }
+
+    /// Index of the block that is open.
+    pub fn current_block(&self) -> u32 {
+        self.body.blocks.len() as u32 - 1
+    }
+
+    /// Closes the open block, with the given way on beside falling through, and opens the next one. Returns the new block's index.
+    pub fn next_block(&mut self, target: Option<u32>) -> u32 {
+        let at = self.body.insts.len() as u32;
+        let next = self.body.blocks.len() as u32;
+        if let Some(open) = self.body.blocks.last_mut() {
+            open.end = at;
+            open.successors = [Some(next), target];
+        }
+        self.body.blocks.push(Block { start: at, end: at, successors: [None, None] });
+        next
+    }
+
+    /// Ends the kernel.
+    pub fn finish(&mut self) {
+        self.op(Opcode::SEndpgm, &[]);
+        let at = self.body.insts.len() as u32;
+        if let Some(open) = self.body.blocks.last_mut() {
+            open.end = at;
+        }
+    }
+
+    /// A branch whose target block gets known later; returns where to [`Emitter::patch`] it.
+    pub fn branch(&mut self, op: Opcode, target: u32) -> usize {
+        self.push(Inst::new(op, &[]).imm(target));
+        self.body.insts.len() - 1
+    }
+
+    /// Points the branch at `at` (the last instruction of block `block`) to `target`.
+    pub fn patch(&mut self, at: usize, block: u32, target: u32) {
+        self.body.insts[at].inst.imm = target;
+        self.body.blocks[block as usize].successors[1] = Some(target);
+    }
+
+    /// The scalar in an SGPR.
+    pub fn in_sgpr(&mut self, value: Scalar) -> Operand {
+        match value {
+            Scalar::Reg(register) => register,
+            Scalar::Const(_) => {
+                let register = self.sgpr(1);
+                self.with(Opcode::SMovB32, register, &[value]);
+                register
+            }
+        }
+    }
+
+    /// `a + b`, wrapping.
+    pub fn add(&mut self, a: Scalar, b: Scalar) -> Scalar {
+        match (a, b) {
+            (Scalar::Const(x), Scalar::Const(y)) => Scalar::Const(x.wrapping_add(y)),
+            (Scalar::Const(0), other) | (other, Scalar::Const(0)) => other,
+            _ => self.binary(Opcode::SAddU32, a, b),
+        }
+    }
+
+    /// `a - b`, wrapping.
+    pub fn sub(&mut self, a: Scalar, b: Scalar) -> Scalar {
+        match (a, b) {
+            (Scalar::Const(x), Scalar::Const(y)) => Scalar::Const(x.wrapping_sub(y)),
+            (other, Scalar::Const(0)) => other,
+            _ => self.binary(Opcode::SSubU32, a, b),
+        }
+    }
+
+    /// The low 32 bits of `a * b`.
+    pub fn mul(&mut self, a: Scalar, b: Scalar) -> Scalar {
+        match (a, b) {
+            (Scalar::Const(x), Scalar::Const(y)) => Scalar::Const(x.wrapping_mul(y)),
+            (Scalar::Const(0), _) | (_, Scalar::Const(0)) => Scalar::ZERO,
+            (Scalar::Const(1), other) | (other, Scalar::Const(1)) => other,
+            (Scalar::Const(x), other) | (other, Scalar::Const(x)) if x > 0 && (x as u64).is_power_of_two() => {
+                self.binary(Opcode::SLshlB32, other, Scalar::Const(i64::from(x.trailing_zeros())))
+            }
+            _ => self.binary(Opcode::SMulI32, a, b),
+        }
+    }
+
+    /// A two-operand scalar instruction.
+    pub fn binary(&mut self, op: Opcode, a: Scalar, b: Scalar) -> Scalar {
+        // Two different literals do not fit in one instruction.
+        let wide = |s: Scalar| s.source().0 == Operand::LITERAL;
+        let a = if wide(a) && wide(b) { Scalar::Reg(self.in_sgpr(a)) } else { a };
+        let register = self.sgpr(1);
+        self.with(op, register, &[a, b]);
+        Scalar::Reg(register)
+    }
+
+    /// `a / d` for `0 <= a < 2^31` and a constant `d > 0`.
+    ///
+    /// By multiplication: with `l = ceil(log2 d)` and `m = floor(2^(31+l) / d) + 1`, which fits in 32 bits, `(a * m) >> (31 + l)` is
+    /// the quotient for every `a` below 2^31, because `m * d` exceeds `2^(31+l)` by at most `d <= 2^l`.
+    pub fn divide(&mut self, a: Scalar, d: u32) -> Scalar {
+        if let Scalar::Const(x) = a {
+            return Scalar::Const(x.div_euclid(i64::from(d)));
+        }
+        if d.is_power_of_two() {
+            if d == 1 {
+                return a;
+            }
+            return self.binary(Opcode::SLshrB32, a, Scalar::Const(i64::from(d.ilog2())));
+        }
+        let (magic, shift) = magic_divisor(d);
+        let high = self.binary(Opcode::SMulHiU32, a, Scalar::Const(i64::from(magic)));
+        if shift == 0 { high } else { self.binary(Opcode::SLshrB32, high, Scalar::Const(i64::from(shift))) }
+    }
+}
+
+/// Multiplier and shift with which `mul_hi(a, multiplier) >> shift` is `a / d` for `a` below 2^31; `d` is no power of two.
+pub fn magic_divisor(d: u32) -> (u32, u32) {
+    let l = d.ilog2() + 1;
+    let magic = (1u64 << (31 + l)) / u64::from(d) + 1;
+    (magic as u32, l - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::magic_divisor;
+
+    #[test]
+    fn division_by_multiplication_is_exact_below_two_to_the_31() {
+        for d in (3u32..2000).chain([4095, 65_537, 1 << 30 | 1, 0x7fff_ffff]).filter(|d| !d.is_power_of_two()) {
+            let (magic, shift) = magic_divisor(d);
+            let quotient = |a: u32| (u64::from(a) * u64::from(magic) >> 32) as u32 >> shift;
+            let top = 0x7fff_ffff / d * d;
+            for a in [0, 1, d - 1, d, d + 1, 2 * (d / 2), top, top.saturating_sub(1), 0x7fff_ffff] {
+                if a <= 0x7fff_ffff {
+                    assert_eq!(quotient(a), a / d, "{a} / {d}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,526 @@
+//! Global memory: buffer descriptors, offsets, masks; loads and stores.
+//!
+//! Every access goes through a raw buffer descriptor (CDNA3 ISA guide, "Memory buffer instructions") whose base is the workgroup's own
+//! tile, so offsets stay small for tensors of any size. The descriptor's size ends the tensor (or the batch slice): what lies beyond
+//! along the first dimension that lanes spread over reads zero and is not stored. Other dimensions select an offset that is always
+//! outside. The scalar offset, which may or may not take part in the hardware's range check (the ISA guide includes it, LLVM's
+//! intrinsics document it as excluded), only ever advances inside the tensor; everything that can leave it is in the vector offset.
+
+use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
+
+use super::emitter::Scalar;
+use super::scalar::Sign;
+use super::{Lowering, Place};
+use crate::codegen::isa::{Inst, Modifiers, Opcode, Operand};
+use crate::ir::diagnostic::{Diagnostic, Kind};
+use crate::ir::expr::Expr;
+use crate::ir::layout::{self, Dim, Layout, Source};
+use crate::ir::node::*;
+use crate::passes::expand::Expansion;
+use crate::passes::facts::Bounds;
+
+/// Word 3 of a raw buffer descriptor: data format 32, number format uint, no swizzle, no index stride.
+const DESCRIPTOR_WORD3: u32 = 0x0002_7000;
+/// A vector offset beyond every tensor: descriptors never span more than [`MAX_RECORDS`] bytes.
+const OUTSIDE: u32 = 0x8000_0000;
+/// Largest size in a descriptor.
+const MAX_RECORDS: u32 = 0x7fff_ffff;
+/// Immediate offsets are 12 bits.
+const IMMEDIATE_BYTES: u32 = 4096;
+
+/// How the pieces of one logical access are addressed.
+#[derive(Clone, Debug)]
+pub(in crate::codegen) struct GlobalPlan {
+    descriptor: Operand,
+    /// Consecutive elements per instruction.
+    granule: u32,
+    /// One per replica and piece, pieces of a replica together.
+    pieces: Vec<Piece>,
+}
+
+#[derive(Copy, Clone, Debug)]
+struct Piece {
+    offset: Operand,
+    scalar_offset: Operand,
+    immediate: u32,
+}
+
+/// What of an address a piece adds to that of the lane: known bytes and multiples of strides that are known at launch.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+struct Extra {
+    bytes: u32,
+    dynamic: SmallVec<[(Dim, u32); 4]>,
+}
+
+/// Facts of an access while its plan is made.
+struct Access<'a> {
+    layout: &'a Layout,
+    memory: Entity,
+    dims: Dims,
+    element_bytes: u32,
+    /// First dimension that lanes or loops spread over; the descriptor ends it.
+    row: Option<Dim>,
+    /// Dimensions masked by selecting an outside offset.
+    selected: SmallVec<[Dim; 4]>,
+    /// The scalar offset that an enclosing loop advances.
+    loop_offset: Option<Operand>,
+    /// True if nothing may be put into the scalar offset besides.
+    vector_only: bool,
+}
+
+impl Lowering<'_> {
+    /// Bytes per step of `dim` in a memory.
+    fn stride_bytes(&mut self, dims: &[Dim], dim: Dim, element_bytes: u32) -> Result<Expr, Diagnostic> {
+        let stride = self.stride(dims, dim)?;
+        let bytes = self.arena.int(i64::from(element_bytes));
+        self.arena
+            .mul(stride, bytes)
+            .map_err(|e| Diagnostic::new(Kind::Limit, format!("a memory is too large: {e}")))
+    }
+
+    /// Bytes that one iteration of the loop over `axis` moves on in `memory`.
+    pub(super) fn loop_step(&mut self, memory: Entity, axis: Dim) -> Result<Option<Expr>, Diagnostic> {
+        let dims = self.get::<ValueType>(memory)?.dims.clone();
+        if !dims.contains(&axis) {
+            return Ok(None);
+        }
+        let element_bytes = self.element_bytes(memory)?;
+        let stride = self.stride_bytes(&dims, axis, element_bytes)?;
+        let tile = self.arena.int(i64::from(self.geometry.dim(axis).tiling.unwrap_or(1)));
+        let step = self.arena.mul(stride, tile);
+        step.map(Some).map_err(|e| Diagnostic::new(Kind::Limit, format!("a memory is too large: {e}")))
+    }
+
+    /// The first dimension whose coordinate is not the same for the whole workgroup at all times.
+    fn row_dim(&self, dims: &[Dim]) -> Option<Dim> {
+        let uniform = |dim: &Dim| {
+            let entry = self.geometry.dim(*dim);
+            entry.tiling.is_none() && entry.workgroup.is_some_and(|w| w.1 == 1)
+        };
+        dims.iter().copied().find(|d| !uniform(d))
+    }
+
+    /// The descriptor of a memory: from the first element of the workgroup's tile to the end of the tensor or batch slice.
+    fn descriptor(&mut self, memory: Entity) -> Result<Operand, Diagnostic> {
+        if let Some(&(_, descriptor)) = self.descriptors.iter().find(|d| d.0 == memory) {
+            return Ok(descriptor);
+        }
+        let pointer = self.pointers.iter().find(|p| p.0 == memory).map(|p| p.1);
+        let pointer = pointer.ok_or_else(|| self.bug("a memory that is no argument"))?;
+        let dims = self.get::<ValueType>(memory)?.dims.clone();
+        let element_bytes = self.element_bytes(memory)?;
+        let row = self.row_dim(&dims);
+        let mut offset = [Scalar::ZERO; 2];
+        let mut inside = [Scalar::ZERO; 2];
+        let mut in_slice = row.is_none();
+        for &dim in &dims {
+            in_slice |= Some(dim) == row;
+            let Some((axis, tile)) = self.geometry.dim(dim).workgroup else { continue };
+            let part = self.workgroup_offset(&dims, dim, axis, tile, element_bytes)?;
+            offset = self.sum64(offset, part, Sign::Plus);
+            if in_slice {
+                inside = self.sum64(inside, part, Sign::Plus);
+            }
+        }
+        let records = self.records(&dims, row, element_bytes, inside)?;
+        let descriptor = self.emitter.sgpr(4);
+        let (low, high) = (pointer, pointer.offset(1));
+        if offset == [Scalar::ZERO; 2] {
+            self.emitter.op(Opcode::SMovB64, &[descriptor, pointer]);
+        } else {
+            self.emitter.with(Opcode::SAddU32, descriptor, &[Scalar::Reg(low), offset[0]]);
+            self.emitter.with(Opcode::SAddcU32, descriptor.offset(1), &[Scalar::Reg(high), offset[1]]);
+        }
+        self.emitter.with(Opcode::SMovB32, descriptor.offset(2), &[records]);
+        let word3 = Scalar::Const(i64::from(DESCRIPTOR_WORD3));
+        self.emitter.with(Opcode::SMovB32, descriptor.offset(3), &[word3]);
+        self.descriptors.push((memory, descriptor));
+        Ok(descriptor)
+    }
+
+    /// Byte offset of the workgroup's tile along one dimension, 64 bits.
+    fn workgroup_offset(
+        &mut self,
+        dims: &[Dim],
+        dim: Dim,
+        axis: u32,
+        tile: u32,
+        element_bytes: u32,
+    ) -> Result<[Scalar; 2], Diagnostic> {
+        let bytes = i64::from(element_bytes) * i64::from(tile);
+        let mut factors: SmallVec<[Scalar; 6]> = SmallVec::new();
+        factors.push(Scalar::Reg(self.workgroup[axis as usize]));
+        let mut constant = bytes;
+        let mut bound = Some(bytes);
+        for &inner in dims.iter().rev().take_while(|d| **d != dim) {
+            let size = self.geometry.dim(inner).size;
+            match self.scalar(size)? {
+                Scalar::Const(value) => constant = constant.saturating_mul(value),
+                register => {
+                    factors.push(register);
+                    bound = None;
+                }
+            }
+        }
+        // The whole extent of the dimension bounds the offset, when it is known.
+        let extent = self.geometry.dim(dim).static_size;
+        let largest = bound.and(extent).map(|size| (constant / i64::from(tile)).saturating_mul(i64::from(size) + i64::from(tile)));
+        if largest.is_some_and(|l| l < 1 << 32) {
+            let id = factors[0];
+            return Ok([self.emitter.mul(id, Scalar::Const(constant)), Scalar::ZERO]);
+        }
+        // A constant above 32 bits is split into two factors.
+        if constant < 1 << 32 {
+            factors.push(Scalar::Const(constant));
+        } else {
+            factors.push(Scalar::Const(bytes));
+            factors.push(Scalar::Const(constant / bytes));
+        }
+        Ok(self.product64(&factors))
+    }
+
+    /// Bytes from the workgroup's tile to the end of the slice, at most [`MAX_RECORDS`].
+    fn records(
+        &mut self,
+        dims: &[Dim],
+        row: Option<Dim>,
+        element_bytes: u32,
+        inside: [Scalar; 2],
+    ) -> Result<Scalar, Diagnostic> {
+        let slice: SmallVec<[Dim; 4]> = dims.iter().copied().skip_while(|d| Some(*d) != row).collect();
+        let mut factors: SmallVec<[Scalar; 6]> = SmallVec::new();
+        factors.push(Scalar::Const(i64::from(element_bytes)));
+        for dim in slice {
+            let size = self.geometry.dim(dim).size;
+            factors.push(self.scalar(size)?);
+        }
+        let total = self.product64(&factors);
+        if let [Scalar::Const(low), Scalar::Const(0)] = total
+            && (low as u32) <= MAX_RECORDS
+        {
+            return Ok(self.emitter.sub(Scalar::Const(i64::from(low as u32)), inside[0]));
+        }
+        let [low, high] = self.sum64(total, inside, Sign::Minus);
+        if let (Scalar::Const(_), Scalar::Const(_)) = (low, high) {
+            return Ok(Scalar::Const(i64::from(MAX_RECORDS)));
+        }
+        let most = Scalar::Const(i64::from(MAX_RECORDS));
+        let least = self.emitter.binary(Opcode::SMinU32, low, most);
+        if high == Scalar::ZERO {
+            return Ok(least);
+        }
+        let (high, least) = (self.emitter.in_sgpr(high), self.emitter.in_sgpr(least));
+        let records = self.emitter.sgpr(1);
+        let compare = Inst::new(Opcode::SCmpEqU32, &[high, Operand::ZERO]);
+        self.emitter.push(compare);
+        self.emitter.with(Opcode::SCselectB32, records, &[Scalar::Reg(least), most]);
+        Ok(Scalar::Reg(records))
+    }
+
+    /// Makes the plan of a logical access at this point of the code.
+    pub(super) fn plan_global(&mut self, node: Entity, memory: Entity) -> Result<(), Diagnostic> {
+        if self.global_plans.iter().any(|p| p.0 == node) {
+            return Ok(());
+        }
+        let layout = self.get::<Placement>(node)?.0.clone();
+        let bounds = self.get::<Bounds>(node)?.clone();
+        let dims = self.get::<ValueType>(memory)?.dims.clone();
+        let element_bytes = self.element_bytes(memory)?;
+        let row = self.row_dim(&dims);
+        let descriptor = self.descriptor(memory)?;
+        let open = self.loops.iter().rev().find(|l| dims.contains(&l.axis)).cloned();
+        let advances_row = open.as_ref().is_some_and(|l| Some(l.axis) == row && !l.single);
+        let mut selected: SmallVec<[Dim; 4]> =
+            if advances_row { bounds.leaves.clone() } else { bounds.masks.clone() };
+        selected.retain(|dim| Some(*dim) != row);
+        let loop_offset = open.as_ref().and_then(|l| l.offset_of(memory));
+        let access = Access {
+            layout: &layout,
+            memory,
+            vector_only: loop_offset.is_some() || row.is_some_and(|r| bounds.leaves.contains(&r)),
+            dims,
+            element_bytes,
+            row,
+            selected,
+            loop_offset,
+        };
+        self.check_reach(node, &access)?;
+        let plan = self.pieces(node, &access, descriptor, bounds.granule)?;
+        self.global_plans.push((node, plan));
+        Ok(())
+    }
+
+    /// Offsets inside one descriptor must stay below 2^31: checked now, or at launch for dynamic sizes.
+    fn check_reach(&mut self, node: Entity, access: &Access) -> Result<(), Diagnostic> {
+        let large = |e| Diagnostic::new(Kind::Limit, format!("a memory is too large: {e}"));
+        let mut reach = self.arena.int(0);
+        for &dim in &access.dims {
+            let mut extent = self.arena.int(i64::from(access.layout.tile_extent(dim)));
+            if self.loops.iter().any(|l| l.axis == dim) {
+                extent = self.arena.add(extent, self.geometry.dim(dim).size).map_err(large)?;
+            }
+            let stride = self.stride_bytes(&access.dims, dim, access.element_bytes)?;
+            let part = self.arena.mul(extent, stride).map_err(large)?;
+            reach = self.arena.add(reach, part).map_err(large)?;
+        }
+        match self.arena.as_integer(reach) {
+            Some(bytes) if bytes > i64::from(MAX_RECORDS) => {
+                let text = format!("a workgroup's tile of this memory spans {bytes} bytes");
+                Err(Diagnostic::new(Kind::Limit, text)
+                    .at(self.at(node))
+                    .help("tiles must lie within 2 GiB: use smaller tiles, or another order of dimensions"))
+            }
+            Some(_) => Ok(()),
+            None => {
+                if self.out.reaches.iter().all(|r| r.1 != reach) {
+                    self.out.reaches.push((access.memory, reach));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Vector offset of the lane's first element, and the coordinates that masks compare.
+    fn lane_offset(
+        &mut self,
+        access: &Access,
+    ) -> Result<(Option<Operand>, SmallVec<[(Dim, Option<Operand>); 4]>), Diagnostic> {
+        let mut offset = None;
+        let mut coordinates = SmallVec::new();
+        for &dim in &access.dims {
+            let coordinate = self.vector_coordinate(access.layout, dim);
+            coordinates.push((dim, coordinate));
+            if let Some(coordinate) = coordinate {
+                let stride = self.stride_bytes(&access.dims, dim, access.element_bytes)?;
+                let stride = self.scalar(stride)?;
+                offset = Some(self.add_scaled(offset, coordinate, stride));
+            }
+        }
+        // A loop that runs at most once adds its start here, where the range check sees it.
+        for at in 0..self.loops.len() {
+            let open = self.loops[at].clone();
+            if open.single && access.dims.contains(&open.axis) && open.start != Scalar::ZERO {
+                let tile = i64::from(self.geometry.dim(open.axis).tiling.unwrap_or(1));
+                let first = self.emitter.mul(open.start, Scalar::Const(tile));
+                let stride = self.stride_bytes(&access.dims, open.axis, access.element_bytes)?;
+                let stride = self.scalar(stride)?;
+                let bytes = self.emitter.mul(first, stride);
+                offset = Some(self.add_uniform(offset, bytes));
+            }
+        }
+        Ok((offset, coordinates))
+    }
+
+    fn pieces(
+        &mut self,
+        node: Entity,
+        access: &Access,
+        descriptor: Operand,
+        granule: u32,
+    ) -> Result<GlobalPlan, Diagnostic> {
+        let (offset, coordinates) = self.lane_offset(access)?;
+        let offset = self.add_uniform(offset, Scalar::ZERO);
+        let layout = access.layout;
+        let registers = layout.extent(Source::Register);
+        let granule = granule.min(registers).max(1);
+        let mut strides: SmallVec<[(Dim, Option<u32>); 4]> = SmallVec::new();
+        for &dim in &access.dims {
+            let stride = self.stride_bytes(&access.dims, dim, access.element_bytes)?;
+            strides.push((dim, self.arena.as_integer(stride).and_then(|s| u32::try_from(s).ok())));
+        }
+        let mut masked: Vec<(SmallVec<[u32; 4]>, Operand)> = Vec::new();
+        let mut moved: Vec<(usize, Extra, Operand)> = Vec::new();
+        let mut scalars: Vec<(Extra, Operand)> = Vec::new();
+        let mut outside = None;
+        let mut pieces = Vec::new();
+        for replica in 0..layout.extent(Source::Replica) {
+            for first in (0..registers).step_by(granule as usize) {
+                let place = layout::Place { replica, register: first, ..layout::Place::default() };
+                let at = |dim: Dim| layout.coordinate(dim, place);
+                let key: SmallVec<[u32; 4]> = access.selected.iter().map(|&d| at(d)).collect();
+                let base = match masked.iter().position(|m| m.0 == key) {
+                    Some(known) => known,
+                    None => {
+                        let masked_offset =
+                            self.select_inside(node, access, &coordinates, &key, offset, &mut outside)?;
+                        masked.push((key, masked_offset));
+                        masked.len() - 1
+                    }
+                };
+                let mut extra = Extra::default();
+                for &(dim, stride) in &strides {
+                    match (at(dim), stride) {
+                        (0, _) => {}
+                        (c, Some(stride)) => extra.bytes += c * stride,
+                        (c, None) => extra.dynamic.push((dim, c)),
+                    }
+                }
+                let immediate = extra.bytes % IMMEDIATE_BYTES;
+                extra.bytes -= immediate;
+                let none = extra == Extra::default();
+                let mut piece = Piece {
+                    offset: masked[base].1,
+                    scalar_offset: access.loop_offset.unwrap_or(Operand::ZERO),
+                    immediate,
+                };
+                if !none && access.vector_only {
+                    piece.offset = match moved.iter().find(|m| m.0 == base && m.1 == extra) {
+                        Some(known) => known.2,
+                        None => {
+                            let bytes = self.extra_bytes(access, &extra)?;
+                            let sum = self.add_uniform(Some(piece.offset), bytes);
+                            moved.push((base, extra, sum));
+                            sum
+                        }
+                    };
+                } else if !none {
+                    piece.scalar_offset = match scalars.iter().find(|s| s.0 == extra) {
+                        Some(known) => known.1,
+                        None => {
+                            let bytes = self.extra_bytes(access, &extra)?;
+                            let register = self.emitter.in_sgpr(bytes);
+                            scalars.push((extra, register));
+                            register
+                        }
+                    };
+                }
+                pieces.push(piece);
+            }
+        }
+        Ok(GlobalPlan { descriptor, granule, pieces })
+    }
+
+    fn extra_bytes(&mut self, access: &Access, extra: &Extra) -> Result<Scalar, Diagnostic> {
+        let mut sum = Scalar::Const(i64::from(extra.bytes));
+        for &(dim, c) in &extra.dynamic {
+            let stride = self.stride_bytes(&access.dims, dim, access.element_bytes)?;
+            let stride = self.scalar(stride)?;
+            let part = self.emitter.mul(stride, Scalar::Const(i64::from(c)));
+            sum = self.emitter.add(sum, part);
+        }
+        Ok(sum)
+    }
+
+    /// The vector offset where all selected coordinates are inside the tensor, [`OUTSIDE`] elsewhere.
+    fn select_inside(
+        &mut self,
+        node: Entity,
+        access: &Access,
+        coordinates: &[(Dim, Option<Operand>)],
+        constants: &[u32],
+        mut offset: Operand,
+        outside: &mut Option<Operand>,
+    ) -> Result<Operand, Diagnostic> {
+        debug_assert!(access.row.is_none_or(|r| !access.selected.contains(&r)));
+        for (&dim, &constant) in access.selected.iter().zip(constants) {
+            let geometry = self.geometry.dim(dim);
+            let (size, workgroup, tiling) = (geometry.size, geometry.workgroup, geometry.tiling);
+            let mut limit = self.scalar(size)?;
+            if let Some((axis, tile)) = workgroup {
+                let id = Scalar::Reg(self.workgroup[axis as usize]);
+                let first = self.emitter.mul(id, Scalar::Const(i64::from(tile)));
+                limit = self.emitter.sub(limit, first);
+            }
+            if let Some(open) = self.loops.iter().rev().find(|l| l.axis == dim).cloned() {
+                if !open.single {
+                    return Err(self.bug("a mask changes inside a loop").at(self.at(node)));
+                }
+                let tile = Scalar::Const(i64::from(tiling.unwrap_or(1)));
+                let first = self.emitter.mul(open.start, tile);
+                limit = self.emitter.sub(limit, first);
+            }
+            let limit = self.emitter.sub(limit, Scalar::Const(i64::from(constant)));
+            let coordinate = coordinates.iter().find(|c| c.0 == dim).and_then(|c| c.1);
+            let mask = self.below(coordinate, limit);
+            let outside = match *outside {
+                Some(register) => register,
+                None => {
+                    let register = self.emitter.vgpr(1);
+                    let value = Scalar::Const(i64::from(OUTSIDE));
+                    self.emitter.with(Opcode::VMovB32, register, &[value]);
+                    *outside = Some(register);
+                    register
+                }
+            };
+            let chosen = self.emitter.vgpr(1);
+            self.emitter.op(Opcode::VCndmaskB32, &[chosen, outside, offset, mask]);
+            offset = chosen;
+        }
+        Ok(offset)
+    }
+
+    fn plan_of(&self, node: Entity) -> Result<&GlobalPlan, Diagnostic> {
+        let plan = self.global_plans.iter().find(|p| p.0 == node);
+        plan.map(|p| &p.1).ok_or_else(|| self.bug("an access without a plan"))
+    }
+
+    /// Emits the loads of one expanded read and notes where its value is.
+    pub(super) fn load_global(&mut self, node: Entity, memory: Entity) -> Result<(), Diagnostic> {
+        let expansion = *self.get::<Expansion>(node)?;
+        let bytes = self.element_bytes(memory)?;
+        let registers = self.get::<Placement>(expansion.logical)?.0.extent(Source::Register);
+        let plan = self.plan_of(expansion.logical)?;
+        let (descriptor, granule) = (plan.descriptor, plan.granule);
+        let count = (registers / granule) as usize;
+        let first = expansion.replica as usize * count;
+        let pieces: SmallVec<[Piece; 16]> = plan.pieces[first..first + count].into();
+        let op = match granule * bytes {
+            1 => Opcode::BufferLoadUbyte,
+            2 => Opcode::BufferLoadUshort,
+            4 => Opcode::BufferLoadDword,
+            8 => Opcode::BufferLoadDwordx2,
+            16 => Opcode::BufferLoadDwordx4,
+            other => return Err(self.bug(&format!("a load of {other} bytes"))),
+        };
+        let value = self.emitter.vgpr((registers * bytes).div_ceil(4));
+        let parts = self.parts(value, registers * bytes, granule * bytes);
+        for (piece, &dst) in pieces.iter().zip(&parts.registers) {
+            self.buffer_access(op, dst, *piece, descriptor);
+        }
+        self.finish_later(node, parts.joins);
+        self.set_place(node, Place::Registers(value));
+        Ok(())
+    }
+
+    /// Emits the stores of one expanded write.
+    pub(super) fn store_global(&mut self, node: Entity, value: Entity, memory: Entity) -> Result<(), Diagnostic> {
+        let expansion = *self.get::<Expansion>(node)?;
+        let bytes = self.element_bytes(memory)?;
+        let registers = self.get::<Placement>(expansion.logical)?.0.extent(Source::Register);
+        let value = self.in_registers(value, registers, bytes)?;
+        let plan = self.plan_of(expansion.logical)?;
+        let (descriptor, granule) = (plan.descriptor, plan.granule);
+        let count = (registers / granule) as usize;
+        let first = expansion.replica as usize * count;
+        let pieces: SmallVec<[Piece; 16]> = plan.pieces[first..first + count].into();
+        for (at, piece) in pieces.into_iter().enumerate() {
+            let byte = at as u32 * granule * bytes;
+            let data = value.offset(byte / 4);
+            let (op, data) = match (granule * bytes, byte % 4) {
+                (16, _) => (Opcode::BufferStoreDwordx4, data),
+                (8, _) => (Opcode::BufferStoreDwordx2, data),
+                (4, _) => (Opcode::BufferStoreDword, data),
+                (2, 0) => (Opcode::BufferStoreShort, data),
+                (2, _) => (Opcode::BufferStoreShortD16Hi, data),
+                (1, 0) => (Opcode::BufferStoreByte, data),
+                (1, 2) => (Opcode::BufferStoreByteD16Hi, data),
+                (1, position) => {
+                    let shifted = self.emitter.vgpr(1);
+                    let shift = Scalar::Const(i64::from(position * 8));
+                    self.emitter.with(Opcode::VLshrrevB32, shifted, &[shift, Scalar::Reg(data)]);
+                    (Opcode::BufferStoreByte, shifted)
+                }
+                (other, _) => return Err(self.bug(&format!("a store of {other} bytes"))),
+            };
+            self.buffer_access(op, data, piece, descriptor);
+        }
+        Ok(())
+    }
+
+    fn buffer_access(&mut self, op: Opcode, data: Operand, piece: Piece, descriptor: Operand) {
+        let operands = [data, piece.offset, descriptor, piece.scalar_offset];
+        let inst = Inst::new(op, &operands).imm(piece.immediate).modifiers(Modifiers::new().offen());
+        self.emitter.push(inst);
+    }
+}

@@ -1,0 +1,188 @@
+//! LDS: addresses of a buffer's accesses, their reads and writes.
+//!
+//! What lane and wave contribute to an address is in one VGPR, prepared in front of the loop; what replicas and pieces add is in the
+//! 16-bit immediate. With a swizzle, units that a replica adds are XORed instead of added, so replicas in different units of a row
+//! need an address register each.
+
+use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
+
+use super::emitter::Scalar;
+use super::{Lowering, Place};
+use crate::codegen::isa::{Inst, Opcode, Operand};
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::layout::{self, Dim, Layout, Source};
+use crate::ir::node::*;
+use crate::passes::arrange_lds::access_width;
+use crate::passes::expand::Expansion;
+use crate::passes::facts::{LdsBuffer, SWIZZLE_UNIT};
+
+/// How the pieces of one logical LDS access are addressed.
+#[derive(Clone, Debug)]
+pub(in crate::codegen) struct LdsPlan {
+    /// Consecutive elements per instruction.
+    elements: u32,
+    /// Address register and immediate, one per replica and piece.
+    pieces: Vec<(Operand, u32)>,
+}
+
+impl Lowering<'_> {
+    /// Makes the plan of a logical access at this point of the code.
+    pub(super) fn plan_lds(&mut self, node: Entity, allocation: Entity) -> Result<(), Diagnostic> {
+        if self.lds_plans.iter().any(|p| p.0 == node) {
+            return Ok(());
+        }
+        let layout = self.get::<Placement>(node)?.0.clone();
+        let buffer = self.get::<LdsBuffer>(allocation)?.clone();
+        let address = self.lane_address(&layout, &buffer);
+        let elements = access_width(&buffer, &layout) / buffer.element_bytes;
+        let registers = layout.extent(Source::Register);
+        let mut bases: Vec<(u32, Operand)> = vec![(0, address)];
+        let mut pieces = Vec::new();
+        for replica in 0..layout.extent(Source::Replica) {
+            for first in (0..registers).step_by(elements as usize) {
+                let place = layout::Place { replica, register: first, ..layout::Place::default() };
+                let row = row_of(&buffer, |dim| layout.coordinate(dim, place));
+                let column = buffer.dims.last().map_or(0, |&d| layout.coordinate(d, place));
+                let column = column * buffer.element_bytes;
+                let units = if buffer.swizzle.is_some() { column & !(SWIZZLE_UNIT - 1) } else { 0 };
+                let base = match bases.iter().find(|b| b.0 == units) {
+                    Some(known) => known.1,
+                    None => {
+                        let moved = self.emitter.vgpr(1);
+                        let units_source = Scalar::Const(i64::from(units));
+                        self.emitter.with(Opcode::VXorB32, moved, &[units_source, Scalar::Reg(address)]);
+                        bases.push((units, moved));
+                        moved
+                    }
+                };
+                pieces.push((base, buffer.offset + row * buffer.pitch + column - units));
+            }
+        }
+        self.lds_plans.push((node, LdsPlan { elements, pieces }));
+        Ok(())
+    }
+
+    /// Byte address, inside the buffer, of the first element of the lane.
+    fn lane_address(&mut self, layout: &Layout, buffer: &LdsBuffer) -> Operand {
+        let Some((&inner, outer)) = buffer.dims.split_last() else {
+            return self.add_uniform(None, Scalar::ZERO);
+        };
+        let bytes = buffer.element_bytes;
+        // Rows count all dimensions but the innermost, the last of them fastest.
+        let (mut row, mut wave_rows) = (None, Scalar::ZERO);
+        let mut weight = 1;
+        for (&dim, &extent) in outer.iter().zip(&buffer.extents).rev() {
+            for (digit, stride) in self.lane_parts(layout, dim) {
+                row = Some(self.add_scaled(row, digit, Scalar::Const(i64::from(stride * weight))));
+            }
+            let wave = self.wave_part(layout, dim);
+            let wave = self.emitter.mul(wave, Scalar::Const(i64::from(weight)));
+            wave_rows = self.emitter.add(wave_rows, wave);
+            weight *= extent;
+        }
+        let mut column = None;
+        for (digit, stride) in self.lane_parts(layout, inner) {
+            column = Some(self.add_scaled(column, digit, Scalar::Const(i64::from(stride * bytes))));
+        }
+        let wave_column = self.wave_part(layout, inner);
+        let mut wave_bytes = self.emitter.mul(wave_column, Scalar::Const(i64::from(bytes)));
+        if let (Some(swizzle), Some(row)) = (buffer.swizzle, row) {
+            let phase = self.emitter.vgpr(1);
+            let shift = Scalar::Const(i64::from(swizzle.group.ilog2()));
+            let bits = Scalar::Const(i64::from(swizzle.phases.ilog2()));
+            self.emitter.with(Opcode::VBfeU32, phase, &[Scalar::Reg(row), shift, bits]);
+            let moved = self.scaled(phase, Scalar::Const(i64::from(SWIZZLE_UNIT)));
+            let mut swizzled = match column {
+                Some(column) => {
+                    let out = self.emitter.vgpr(1);
+                    self.emitter.op(Opcode::VXorB32, &[out, moved, column]);
+                    out
+                }
+                None => moved,
+            };
+            if wave_bytes != Scalar::ZERO {
+                let out = self.emitter.vgpr(1);
+                self.emitter.with(Opcode::VXorB32, out, &[wave_bytes, Scalar::Reg(swizzled)]);
+                swizzled = out;
+                wave_bytes = Scalar::ZERO;
+            }
+            column = Some(swizzled);
+        }
+        let pitch = Scalar::Const(i64::from(buffer.pitch));
+        let address = match (row, column) {
+            (Some(row), column) => Some(self.add_scaled(column, row, pitch)),
+            (None, column) => column,
+        };
+        let wave_rows = self.emitter.mul(wave_rows, pitch);
+        let wave = self.emitter.add(wave_rows, wave_bytes);
+        self.add_uniform(address, wave)
+    }
+
+    fn lds_pieces(&self, node: Entity) -> Result<(u32, SmallVec<[(Operand, u32); 16]>), Diagnostic> {
+        let expansion = *self.get::<Expansion>(node)?;
+        let plan = self.lds_plans.iter().find(|p| p.0 == expansion.logical);
+        let plan = &plan.ok_or_else(|| self.bug("an LDS access without a plan"))?.1;
+        let registers = self.get::<Placement>(expansion.logical)?.0.extent(Source::Register);
+        let count = (registers / plan.elements) as usize;
+        let first = expansion.replica as usize * count;
+        Ok((plan.elements, plan.pieces[first..first + count].into()))
+    }
+
+    /// Emits the LDS reads of one expanded read and notes where its value is.
+    pub(super) fn read_lds(&mut self, node: Entity, allocation: Entity) -> Result<(), Diagnostic> {
+        let bytes = self.element_bytes(allocation)?;
+        let (elements, pieces) = self.lds_pieces(node)?;
+        let op = match elements * bytes {
+            1 => Opcode::DsReadU8,
+            2 => Opcode::DsReadU16,
+            4 => Opcode::DsReadB32,
+            8 => Opcode::DsReadB64,
+            16 => Opcode::DsReadB128,
+            other => return Err(self.bug(&format!("an LDS read of {other} bytes"))),
+        };
+        let total = pieces.len() as u32 * elements * bytes;
+        let value = self.emitter.vgpr(total.div_ceil(4));
+        let parts = self.parts(value, total, elements * bytes);
+        for (&(address, immediate), &dst) in pieces.iter().zip(&parts.registers) {
+            self.emitter.push(Inst::new(op, &[dst, address]).imm(immediate));
+        }
+        self.finish_later(node, parts.joins);
+        self.set_place(node, Place::Registers(value));
+        Ok(())
+    }
+
+    /// Emits the LDS writes of one expanded write.
+    pub(super) fn write_lds(&mut self, node: Entity, value: Entity, allocation: Entity) -> Result<(), Diagnostic> {
+        let bytes = self.element_bytes(allocation)?;
+        let (elements, pieces) = self.lds_pieces(node)?;
+        let value = self.in_registers(value, pieces.len() as u32 * elements, bytes)?;
+        for (at, (address, immediate)) in pieces.into_iter().enumerate() {
+            let byte = at as u32 * elements * bytes;
+            let data = value.offset(byte / 4);
+            let (op, data) = match (elements * bytes, byte % 4) {
+                (16, _) => (Opcode::DsWriteB128, data),
+                (8, _) => (Opcode::DsWriteB64, data),
+                (4, _) => (Opcode::DsWriteB32, data),
+                (2, 0) => (Opcode::DsWriteB16, data),
+                (2, _) => (Opcode::DsWriteB16D16Hi, data),
+                (1, 0) => (Opcode::DsWriteB8, data),
+                (1, 2) => (Opcode::DsWriteB8D16Hi, data),
+                (1, position) => {
+                    let shifted = self.emitter.vgpr(1);
+                    let shift = Scalar::Const(i64::from(position * 8));
+                    self.emitter.with(Opcode::VLshrrevB32, shifted, &[shift, Scalar::Reg(data)]);
+                    (Opcode::DsWriteB8, shifted)
+                }
+                (other, _) => return Err(self.bug(&format!("an LDS write of {other} bytes"))),
+            };
+            self.emitter.push(Inst::new(op, &[address, data]).imm(immediate));
+        }
+        Ok(())
+    }
+}
+
+fn row_of(buffer: &LdsBuffer, coordinate: impl Fn(Dim) -> u32) -> u32 {
+    let outer = buffer.dims.split_last().map_or(&[][..], |s| s.1);
+    outer.iter().zip(&buffer.extents).fold(0, |row, (&dim, &extent)| row * extent + coordinate(dim))
+}

@@ -1,0 +1,264 @@
+//! Lowering: expanded nodes become machine code with virtual registers. This is the border between the ECS and the dense world;
+//! nothing flows back but summaries.
+//!
+//! - `emitter`: instructions, registers, blocks
+//! - `scalar`: symbolic expressions on the scalar unit
+//! - `lanes`: what depends on the lane: digits, coordinates, masks
+//! - `global`: buffer descriptors and offsets of global accesses; their loads and stores
+//! - `lds`: addresses of LDS accesses; their reads and writes
+//! - `arithmetic`: element-wise operations, constants, casts
+//! - `control`: regions, loops, carried values, matrix instructions
+//!
+//! Whatever does not change in a loop (descriptors, offsets, masks, addresses) is prepared in front of it; inside, a global access
+//! only needs its scalar offset advanced, and an LDS access nothing.
+
+mod arithmetic;
+mod control;
+mod emitter;
+mod global;
+mod lanes;
+mod lds;
+mod scalar;
+
+use bevy_ecs::prelude::*;
+
+use self::emitter::{Emitter, Scalar};
+use self::global::GlobalPlan;
+use self::lds::LdsPlan;
+use crate::codegen::isa::{Opcode, Operand};
+use crate::codegen::machine::{Body as MachineBody, RegisterFile};
+use crate::ir::diagnostic::{Diagnostic, Kind};
+use crate::ir::expr::{Expr, ExprArena, Symbol};
+use crate::ir::kernel::Locations;
+use crate::ir::layout::Dim;
+use crate::ir::node::*;
+use crate::passes::expand::Arguments;
+use crate::passes::facts::{Expressions, Geometry};
+
+/// One kernel argument in the kernarg segment.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum ArgumentSlot {
+    /// Pointer to a memory, 8 bytes.
+    Pointer {
+        /// The memory node.
+        memory: Entity,
+        /// Byte offset in the segment.
+        offset: u32,
+    },
+    /// A dynamic symbol, 4 bytes.
+    Symbol {
+        /// The symbol.
+        symbol: Symbol,
+        /// Byte offset in the segment.
+        offset: u32,
+    },
+}
+
+/// What lowering says about the code beside the code itself.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Lowered {
+    /// Registers that are set when the kernel starts: virtual register and physical register number.
+    pub fixed: Vec<(u32, Operand)>,
+    /// Kernel arguments in order.
+    pub arguments: Vec<ArgumentSlot>,
+    /// Bytes of the kernarg segment.
+    pub kernarg_bytes: u32,
+    /// Grid axes whose workgroup id the kernel reads.
+    pub workgroup_ids: [bool; 3],
+    /// Machine blocks that are loop bodies, outermost first.
+    pub loops: Vec<u32>,
+    /// Largest byte offsets inside one descriptor that must stay below 2^31, as expressions to check at launch.
+    pub reaches: Vec<(Entity, Expr)>,
+}
+
+/// Where a value is.
+#[derive(Clone, Debug)]
+enum Place {
+    /// In consecutive registers, elements packed.
+    Registers(Operand),
+    /// The same bits in every element of every lane.
+    Constant(u32),
+    /// i1: one lane mask (SGPR pair) per element.
+    Masks(Vec<Operand>),
+}
+
+struct Lowering<'a> {
+    pub(super) world: &'a World,
+    pub(super) geometry: &'a Geometry,
+    pub(super) locations: &'a Locations,
+    pub(super) arena: &'a mut ExprArena,
+    pub(super) emitter: Emitter<'a>,
+    pub(super) out: Lowered,
+    /// Dynamic symbols in SGPRs.
+    pub(super) symbols: Vec<(Symbol, Operand)>,
+    /// Pointers of memories in SGPR pairs.
+    pub(super) pointers: Vec<(Entity, Operand)>,
+    /// Workgroup ids in SGPRs.
+    pub(super) workgroup: [Operand; 3],
+    /// Lane number in a VGPR.
+    pub(super) lane: Operand,
+    /// Wave number in its workgroup.
+    pub(super) wave: Scalar,
+    /// Values of expressions that are valid at this point.
+    pub(super) scalars: Vec<(Expr, Scalar)>,
+    /// Digits of the lane number that are valid at this point: weight, extent, VGPR.
+    pub(super) digits: Vec<(u32, u32, Operand)>,
+    /// Constants in SGPRs that are valid at this point.
+    pub(super) constants: Vec<(u32, Operand)>,
+    /// Where each expanded value is, by entity index.
+    pub(super) places: Vec<Option<Place>>,
+    /// Number of uses of each expanded value, by entity index.
+    pub(super) uses: Vec<u32>,
+    /// Instructions that finish a loaded value, emitted before its first use, by entity index.
+    pub(super) unfinished: Vec<Vec<crate::codegen::isa::Inst>>,
+    /// Address plans of logical accesses that are valid at this point.
+    pub(super) global_plans: Vec<(Entity, GlobalPlan)>,
+    pub(super) lds_plans: Vec<(Entity, LdsPlan)>,
+    /// Buffer descriptors that are valid at this point.
+    pub(super) descriptors: Vec<(Entity, Operand)>,
+    /// Register file of accumulators.
+    pub(super) accumulators: RegisterFile,
+    /// Logical values that matrix instructions accumulate into.
+    pub(super) accumulated: Vec<Entity>,
+    /// Places of the values that finished loops carried, by expanded loop.
+    pub(super) results: Vec<(Entity, Vec<Place>)>,
+    /// Loops around this point.
+    pub(super) loops: Vec<control::OpenLoop>,
+}
+
+/// Lowers the expanded kernel in `world` into `body`.
+///
+/// # Errors
+/// What the target or this back end cannot do.
+pub fn lower(world: &mut World, root: Entity, body: &mut MachineBody) -> Result<Lowered, Diagnostic> {
+    let Some(mut expressions) = world.entity_mut(root).take::<Expressions>() else {
+        return Err(Diagnostic::new(Kind::Bug, "the kernel has no expressions"));
+    };
+    let result = lower_with(world, root, body, &mut expressions.0);
+    world.entity_mut(root).insert(expressions);
+    result
+}
+
+fn lower_with(
+    world: &World,
+    root: Entity,
+    body: &mut MachineBody,
+    arena: &mut ExprArena,
+) -> Result<Lowered, Diagnostic> {
+    let missing = |what: &str| Diagnostic::new(Kind::Bug, format!("the kernel has no {what}"));
+    let entities = world.entities().len() as usize + 64;
+    let mut lowering = Lowering {
+        world,
+        geometry: world.get::<Geometry>(root).ok_or_else(|| missing("geometry"))?,
+        locations: world.get::<Locations>(root).ok_or_else(|| missing("locations"))?,
+        arena,
+        emitter: Emitter::new(body),
+        out: Lowered::default(),
+        symbols: Vec::new(),
+        pointers: Vec::new(),
+        workgroup: [Operand::NONE; 3],
+        lane: Operand::NONE,
+        wave: Scalar::ZERO,
+        scalars: Vec::new(),
+        digits: Vec::new(),
+        constants: Vec::new(),
+        places: vec![None; entities],
+        uses: vec![0; entities],
+        unfinished: Vec::new(),
+        global_plans: Vec::new(),
+        lds_plans: Vec::new(),
+        descriptors: Vec::new(),
+        accumulators: RegisterFile::Vgpr,
+        accumulated: Vec::new(),
+        results: Vec::new(),
+        loops: Vec::new(),
+    };
+    let arguments = world.get::<Arguments>(root).ok_or_else(|| missing("arguments"))?;
+    lowering.count_uses(root);
+    lowering.choose_accumulators(root);
+    lowering.prologue(&arguments.0);
+    lowering.region(root)?;
+    lowering.emitter.finish();
+    Ok(lowering.out)
+}
+
+impl Lowering<'_> {
+    pub(super) fn bug(&self, text: &str) -> Diagnostic {
+        Diagnostic::new(Kind::Bug, text)
+    }
+
+    pub(super) fn get<C: Component>(&self, node: Entity) -> Result<&C, Diagnostic> {
+        self.world
+            .get::<C>(node)
+            .ok_or_else(|| self.bug(&format!("a node has no {}", std::any::type_name::<C>())))
+    }
+
+    pub(super) fn at(&self, node: Entity) -> Option<crate::ir::diagnostic::Location> {
+        self.world.get::<Origin>(node).and_then(|o| self.locations.get(o.0))
+    }
+
+    /// Size of an element of a value or memory in bytes.
+    pub(super) fn element_bytes(&self, node: Entity) -> Result<u32, Diagnostic> {
+        self.get::<ValueType>(node)?.dtype.map(|d| d.bytes()).ok_or_else(|| self.bug("a value without dtype"))
+    }
+
+    /// Elements from one coordinate of `dim` to the next in a row-major memory of dimensions `dims`.
+    pub(super) fn stride(&mut self, dims: &[Dim], dim: Dim) -> Result<Expr, Diagnostic> {
+        let mut stride = self.arena.int(1);
+        for &inner in dims.iter().rev().take_while(|d| **d != dim) {
+            let size = self.geometry.dim(inner).size;
+            stride = self
+                .arena
+                .mul(stride, size)
+                .map_err(|e| Diagnostic::new(Kind::Limit, format!("a memory is too large: {e}")))?;
+        }
+        Ok(stride)
+    }
+
+    /// Loads the arguments and names the registers that the hardware sets.
+    fn prologue(&mut self, memories: &[Entity]) {
+        let kernarg = self.emitter.sgpr(2);
+        self.fix(kernarg, Operand::sgpr(0));
+        let mut next_sgpr = 2;
+        for axis in 0..3 {
+            let used = self.geometry.dims.iter().any(|d| d.workgroup.is_some_and(|w| w.0 == axis));
+            if used {
+                let id = self.emitter.sgpr(1);
+                self.fix(id, Operand::sgpr(next_sgpr));
+                self.workgroup[axis as usize] = id;
+                self.out.workgroup_ids[axis as usize] = true;
+                next_sgpr += 1;
+            }
+        }
+        let thread = self.emitter.vgpr(1);
+        self.fix(thread, Operand::vgpr(0));
+        let mut offset = 0;
+        for &memory in memories {
+            let pointer = self.emitter.sgpr(2);
+            self.load_argument(Opcode::SLoadDwordx2, pointer, kernarg, offset);
+            self.pointers.push((memory, pointer));
+            self.out.arguments.push(ArgumentSlot::Pointer { memory, offset });
+            offset += 8;
+        }
+        let geometry = self.geometry;
+        for &symbol in &geometry.dynamic {
+            let register = self.emitter.sgpr(1);
+            self.load_argument(Opcode::SLoadDword, register, kernarg, offset);
+            self.symbols.push((symbol, register));
+            self.out.arguments.push(ArgumentSlot::Symbol { symbol, offset });
+            offset += 4;
+        }
+        self.out.kernarg_bytes = offset;
+        self.thread_position(thread);
+    }
+
+    fn fix(&mut self, register: Operand, physical: Operand) {
+        if let Some((id, _)) = register.as_virtual() {
+            self.out.fixed.push((id, physical));
+        }
+    }
+
+    fn load_argument(&mut self, op: Opcode, dst: Operand, kernarg: Operand, offset: u32) {
+        self.emitter.push(crate::codegen::isa::Inst::new(op, &[dst, kernarg]).imm(offset));
+    }
+}

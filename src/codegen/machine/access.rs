@@ -1,0 +1,241 @@
+//! What an instruction does to registers, read off its row: the one view that every pass of this room shares.
+
+use crate::codegen::isa::{
+    Field, Implicit, Inst, Meaning, OpInfo, Operand, OperandClass, OperandSpec, Role, Unit,
+};
+
+/// One operand of an instruction that is a register, virtual or physical.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct Access {
+    /// First register.
+    pub operand: Operand,
+    /// Number of 32-bit registers.
+    pub width: u32,
+    /// Read, written or both.
+    pub role: Role,
+    /// Where the encoding holds it.
+    pub field: Field,
+}
+
+impl Access {
+    /// True if the register is read.
+    pub fn reads(&self) -> bool {
+        self.role != Role::Def
+    }
+
+    /// True if the register is written.
+    pub fn writes(&self) -> bool {
+        self.role != Role::Use
+    }
+
+    /// The physical registers, for a physical operand.
+    pub fn range(&self) -> Option<Range> {
+        self.operand.number().map(|start| Range { start: start as u16, len: self.width as u16 })
+    }
+}
+
+/// Register operands of `inst`, in the order of its row.
+#[inline]
+pub(super) fn accesses(inst: &Inst) -> impl Iterator<Item = Access> + '_ {
+    let specs = inst.op.info().operands;
+    specs.iter().zip(&inst.operands).enumerate().filter_map(|(index, (spec, &operand))| {
+        let register = !operand.is_none() && !operand.is_constant();
+        register.then(|| Access {
+            operand,
+            width: width(inst, index, spec),
+            role: spec.role,
+            field: spec.field,
+        })
+    })
+}
+
+/// Width of an operand; asks the instruction only where the row does not say it.
+#[inline]
+pub(super) fn width(inst: &Inst, index: usize, spec: &OperandSpec) -> u32 {
+    match spec.class {
+        OperandClass::BufferAddress | OperandClass::GlobalAddress => inst.width(index).into(),
+        _ => spec.width.into(),
+    }
+}
+
+/// Consecutive registers in the operand number space.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) struct Range {
+    /// First number.
+    pub start: u16,
+    /// How many.
+    pub len: u16,
+}
+
+impl Range {
+    /// VCC.
+    pub const VCC: Range = Range { start: 106, len: 2 };
+    /// M0.
+    pub const M0: Range = Range { start: 124, len: 1 };
+    /// EXEC.
+    pub const EXEC: Range = Range { start: 126, len: 2 };
+    /// SCC, at its number as a data source.
+    pub const SCC: Range = Range { start: 253, len: 1 };
+
+    /// True if a register is in both.
+    #[inline]
+    pub fn overlaps(self, other: Range) -> bool {
+        self.start < other.start + other.len && other.start < self.start + self.len
+    }
+
+    /// True for VGPRs and AGPRs.
+    #[inline]
+    pub fn is_vector(self) -> bool {
+        u32::from(self.start) >= Operand::FIRST_VGPR
+    }
+
+    /// The numbers.
+    pub fn numbers(self) -> std::ops::Range<usize> {
+        usize::from(self.start)..usize::from(self.start + self.len)
+    }
+}
+
+/// Implicit registers as ranges.
+pub(super) fn implicit_ranges(set: Implicit) -> impl Iterator<Item = Range> {
+    const ALL: [(Implicit, Range); 4] = [
+        (Implicit::SCC, Range::SCC),
+        (Implicit::VCC, Range::VCC),
+        (Implicit::EXEC, Range::EXEC),
+        (Implicit::M0, Range::M0),
+    ];
+    ALL.into_iter().filter(move |(one, _)| set.contains(*one)).map(|(_, range)| range)
+}
+
+/// A short list without allocation: no row has more operands and implicit registers than fit.
+#[derive(Copy, Clone)]
+pub(super) struct Ranges {
+    ranges: [Range; 10],
+    len: u8,
+}
+
+impl Ranges {
+    /// None.
+    pub const EMPTY: Ranges = Ranges { ranges: [Range { start: 0, len: 0 }; 10], len: 0 };
+
+    /// Appends.
+    pub fn push(&mut self, range: Range) {
+        self.ranges[usize::from(self.len)] = range;
+        self.len += 1;
+    }
+
+    /// The ranges.
+    pub fn as_slice(&self) -> &[Range] {
+        &self.ranges[..usize::from(self.len)]
+    }
+
+    /// True if a register is in both.
+    #[inline]
+    pub fn overlaps(&self, other: &Ranges) -> bool {
+        self.as_slice().iter().any(|&range| other.touches(range))
+    }
+
+    /// True if a register of `range` is in the list.
+    #[inline]
+    pub fn touches(&self, range: Range) -> bool {
+        self.as_slice().iter().any(|&own| own.overlaps(range))
+    }
+}
+
+/// Everything that an instruction of physical registers reads and writes, implicit registers included.
+#[derive(Copy, Clone)]
+pub(super) struct Touched {
+    /// Read.
+    pub uses: Ranges,
+    /// Written.
+    pub defs: Ranges,
+}
+
+impl Touched {
+    /// Of one instruction.
+    pub fn of(inst: &Inst) -> Touched {
+        let info = inst.op.info();
+        let mut touched = Touched { uses: Ranges::EMPTY, defs: Ranges::EMPTY };
+        for access in accesses(inst) {
+            let Some(range) = access.range() else { continue };
+            if access.reads() {
+                touched.uses.push(range);
+            }
+            if access.writes() {
+                touched.defs.push(range);
+            }
+        }
+        if info.reads != Implicit::NONE {
+            implicit_ranges(info.reads).for_each(|range| touched.uses.push(range));
+        }
+        if info.writes != Implicit::NONE {
+            implicit_ranges(info.writes).for_each(|range| touched.defs.push(range));
+        }
+        touched
+    }
+
+    /// True if the two may not change places.
+    pub fn depends_on(&self, other: &Touched) -> bool {
+        self.uses.overlaps(&other.defs) || self.defs.overlaps(&other.defs) || self.defs.overlaps(&other.uses)
+    }
+}
+
+/// True for instructions that the vector memory counters and hazards call VMEM: buffer, global, scratch and flat.
+pub(super) fn is_vmem(info: &OpInfo) -> bool {
+    matches!(info.unit, Unit::Vmem | Unit::Flat)
+}
+
+/// True for vector ALU instructions, transcendental ones included, matrix ones not.
+pub(super) fn is_valu(info: &OpInfo) -> bool {
+    matches!(info.unit, Unit::Valu | Unit::Trans)
+}
+
+/// True if the results may not share a register with any source: matrix instructions must not overwrite A or B, and
+/// a scalar load of several registers may be replayed after it has written some of them (LLVM: `NoDstOverlap` in
+/// VOP3PInstructions.td, the `_ec` forms of SMInstructions.td).
+pub(super) fn is_early_clobber(inst: &Inst) -> bool {
+    match inst.op.info().unit {
+        Unit::Mfma(_) => true,
+        Unit::Smem => !inst.op.info().operands.is_empty() && inst.width(0) > 1,
+        _ => false,
+    }
+}
+
+/// What an instruction does to the set of active lanes.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum ExecWrite {
+    /// Nothing.
+    None,
+    /// Makes all lanes active.
+    All,
+    /// Something else.
+    Some,
+}
+
+/// How `inst` writes EXEC.
+pub(super) fn exec_write(inst: &Inst) -> ExecWrite {
+    let info = inst.op.info();
+    if info.writes.contains(Implicit::EXEC) {
+        return ExecWrite::Some;
+    }
+    let writes = info.operands.iter().zip(&inst.operands).any(|(spec, operand)| {
+        spec.role != Role::Use && (*operand == Operand::EXEC || *operand == Operand::EXEC.offset(1))
+    });
+    match (writes, info.meaning) {
+        (false, _) => ExecWrite::None,
+        (true, Meaning::Scalar(crate::codegen::isa::Calc::Mov, crate::codegen::isa::Element::B64))
+            if Some(inst.operands[1]) == Operand::inline_integer(-1) =>
+        {
+            ExecWrite::All
+        }
+        _ => ExecWrite::Some,
+    }
+}
+
+/// Destination and source of an instruction that only copies a register of one file to another of any file.
+pub(super) fn as_copy(inst: &Inst) -> Option<(Operand, Operand)> {
+    use crate::codegen::isa::Calc::Mov;
+    let copies = matches!(inst.op.info().meaning, Meaning::Scalar(Mov, _) | Meaning::Vector(Mov, _));
+    let source = inst.operands[1];
+    (copies && inst.modifiers.is_empty() && !source.is_none() && !source.is_constant())
+        .then_some((inst.operands[0], source))
+}

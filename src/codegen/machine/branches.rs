@@ -1,0 +1,114 @@
+//! From a finished body to code: drops branches to the next block, turns block indexes into offsets, encodes.
+
+use super::body::Body;
+use crate::codegen::isa::{EncodeError, Meaning, encode, size_in_bytes};
+
+/// Why a body has no code.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum CodeError {
+    /// A branch target is further away than the immediate reaches.
+    #[error(
+        "the branch at instruction {inst} would have to go {distance} instruction words, its reach is 32767"
+    )]
+    BranchRange {
+        /// Instruction.
+        inst: u32,
+        /// Distance in 32-bit words.
+        distance: i64,
+    },
+    /// A branch names a block that is not there.
+    #[error("the branch at instruction {inst} goes to block {target}, which does not exist")]
+    BranchTarget {
+        /// Instruction.
+        inst: u32,
+        /// Block.
+        target: u32,
+    },
+    /// An instruction cannot be encoded.
+    #[error("instruction {inst}: {error}")]
+    Encode {
+        /// Instruction.
+        inst: u32,
+        /// Why.
+        error: EncodeError,
+    },
+}
+
+/// Code of a body and where its instructions lie.
+#[derive(Clone, Default, Debug)]
+pub struct Code {
+    /// Instruction words.
+    pub words: Vec<u32>,
+    /// Byte offset of every instruction.
+    pub offsets: Vec<u32>,
+    /// Byte offset of every block.
+    pub blocks: Vec<u32>,
+}
+
+impl Code {
+    /// Size in bytes.
+    pub fn size(&self) -> u32 {
+        4 * self.words.len() as u32
+    }
+}
+
+/// Removes branches at the end of a block that only lead to the place behind them.
+pub fn drop_branches_to_next(body: &mut Body) {
+    // From the end, so that a block that has become empty is seen as such by the blocks before it.
+    let mut dropped = 0;
+    for index in (0..body.blocks.len()).rev() {
+        let Some(last) = body.block(index).last() else { continue };
+        let target = last.inst.imm as usize;
+        let is_branch = matches!(last.inst.op.info().meaning, Meaning::Branch(_));
+        if is_branch
+            && target > index
+            && (index + 1..target.min(body.blocks.len())).all(|b| body.block(b).is_empty())
+        {
+            body.blocks[index].end -= 1;
+            dropped += 1;
+        }
+    }
+    if dropped == 0 {
+        return;
+    }
+    let mut kept = 0;
+    for block in &mut body.blocks {
+        let range = block.start as usize..block.end as usize;
+        let length = block.end - block.start;
+        body.insts.copy_within(range, kept as usize);
+        (block.start, block.end) = (kept, kept + length);
+        kept += length;
+    }
+    body.insts.truncate(kept as usize);
+}
+
+/// Encodes `body`, whose branches hold block indexes; `code` is emptied first.
+pub fn encode_body(body: &Body, code: &mut Code) -> Result<(), CodeError> {
+    code.words.clear();
+    code.offsets.clear();
+    code.blocks.clear();
+    let mut at = 0;
+    for index in 0..body.blocks.len() {
+        code.blocks.push(at);
+        for i in body.block(index) {
+            code.offsets.push(at);
+            at += size_in_bytes(&i.inst);
+        }
+    }
+    for (index, i) in body.insts.iter().enumerate() {
+        let mut inst = i.inst;
+        if matches!(inst.op.info().meaning, Meaning::Branch(_)) {
+            let target = *code
+                .blocks
+                .get(inst.imm as usize)
+                .ok_or(CodeError::BranchTarget { inst: index as u32, target: inst.imm })?;
+            // Counted in words from behind the branch (CDNA3 ISA guide, S_BRANCH).
+            let distance = (i64::from(target) - i64::from(code.offsets[index]) - 4) / 4;
+            let simm16 = i16::try_from(distance)
+                .map_err(|_| CodeError::BranchRange { inst: index as u32, distance })?;
+            inst.imm = u32::from(simm16 as u16);
+        }
+        encode(&inst, &mut code.words).map_err(|error| CodeError::Encode { inst: index as u32, error })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,180 @@
+//! Which registers of one file are taken at which points of the program: bit sets over points, summed up in chunks so
+//! that long intervals cost little.
+
+/// A set of registers of one file.
+pub(super) type Set = [u64; 4];
+
+/// The empty set.
+pub(super) const EMPTY: Set = [0; 4];
+
+/// Points per chunk.
+const CHUNK: usize = 32;
+
+/// Taken registers by point. A point lies in `rows`; a chunk that is covered from end to end is noted in `all` only,
+/// and `any` holds everything that is taken somewhere in the chunk.
+#[derive(Default)]
+pub(super) struct Occupancy {
+    rows: Vec<Set>,
+    any: Vec<Set>,
+    all: Vec<Set>,
+}
+
+fn unite(into: &mut Set, other: &Set) {
+    for (word, more) in into.iter_mut().zip(other) {
+        *word |= more;
+    }
+}
+
+impl Occupancy {
+    /// Nothing taken at `points` points.
+    pub fn reset(&mut self, points: usize) {
+        for (sets, len) in [
+            (&mut self.rows, points),
+            (&mut self.any, points.div_ceil(CHUNK)),
+            (&mut self.all, points.div_ceil(CHUNK)),
+        ] {
+            sets.clear();
+            sets.resize(len, EMPTY);
+        }
+    }
+
+    /// Registers taken at any point from `first` to `last`.
+    pub fn taken(&self, first: usize, last: usize) -> Set {
+        let mut taken = EMPTY;
+        let (first_chunk, last_chunk) = (first / CHUNK, last / CHUNK);
+        for chunk in first_chunk..=last_chunk {
+            let (start, end) = (first.max(chunk * CHUNK), last.min(chunk * CHUNK + CHUNK - 1));
+            if end - start + 1 == CHUNK {
+                unite(&mut taken, &self.any[chunk]);
+            } else {
+                unite(&mut taken, &self.all[chunk]);
+                self.rows[start..=end].iter().for_each(|row| unite(&mut taken, row));
+            }
+        }
+        taken
+    }
+
+    /// Takes `registers` at every point from `first` to `last`.
+    pub fn take(&mut self, first: usize, last: usize, registers: &Set) {
+        let (first_chunk, last_chunk) = (first / CHUNK, last / CHUNK);
+        for chunk in first_chunk..=last_chunk {
+            let (start, end) = (first.max(chunk * CHUNK), last.min(chunk * CHUNK + CHUNK - 1));
+            unite(&mut self.any[chunk], registers);
+            if end - start + 1 == CHUNK {
+                unite(&mut self.all[chunk], registers);
+            } else {
+                self.rows[start..=end].iter_mut().for_each(|row| unite(row, registers));
+            }
+        }
+    }
+}
+
+/// The registers `first..first + width`.
+pub(super) fn tuple(first: u32, width: u32) -> Set {
+    let mut set = EMPTY;
+    for register in first..first + width {
+        set[register as usize / 64] |= 1 << (register % 64);
+    }
+    set
+}
+
+/// True if a register is in both.
+pub(super) fn intersect(a: &Set, b: &Set) -> bool {
+    a.iter().zip(b).any(|(a, b)| a & b != 0)
+}
+
+/// The set moved down by `by` registers (below 64).
+fn shift_down(set: &Set, by: u32) -> Set {
+    let mut shifted = EMPTY;
+    for (i, word) in shifted.iter_mut().enumerate() {
+        let next = set.get(i + 1).copied().unwrap_or(0);
+        *word = set[i] >> by | if by == 0 { 0 } else { next << (64 - by) };
+    }
+    shifted
+}
+
+fn lowest(set: &Set) -> Option<u32> {
+    set.iter()
+        .enumerate()
+        .find(|(_, word)| **word != 0)
+        .map(|(i, word)| 64 * i as u32 + word.trailing_zeros())
+}
+
+/// Lowest register at a multiple of `alignment` (1, 2 or 4) where `width` registers in a row are free below `limit`.
+/// A single register goes beside a taken one of its pair if such a place is free below `used`, so that pairs stay whole.
+pub(super) fn find_free(taken: &Set, width: u32, alignment: u32, limit: u32, used: u32) -> Option<u32> {
+    const EVEN: u64 = 0x5555_5555_5555_5555;
+    let beyond = tuple(limit, 256 - limit);
+    let mut runs = EMPTY;
+    for i in 0..4 {
+        runs[i] = !(taken[i] | beyond[i]);
+    }
+    if width == 1 && alignment == 1 {
+        let mut halves = EMPTY;
+        for i in 0..4 {
+            halves[i] = runs[i] & ((taken[i] & EVEN) << 1 | taken[i] >> 1 & EVEN);
+        }
+        if let Some(half) = lowest(&halves).filter(|half| *half < used) {
+            return Some(half);
+        }
+    }
+    let mut length = 1;
+    while length < width {
+        let step = length.min(width - length);
+        let shifted = shift_down(&runs, step);
+        for i in 0..4 {
+            runs[i] &= shifted[i];
+        }
+        length += step;
+    }
+    let places = match alignment {
+        1 => u64::MAX,
+        2 => EVEN,
+        _ => 0x1111_1111_1111_1111,
+    };
+    lowest(&runs.map(|word| word & places))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_across_chunks() {
+        let mut occupancy = Occupancy::default();
+        occupancy.reset(200);
+        occupancy.take(10, 150, &tuple(3, 2));
+        occupancy.take(40, 41, &tuple(100, 1));
+        assert_eq!(occupancy.taken(0, 9), EMPTY);
+        assert_eq!(occupancy.taken(151, 199), EMPTY);
+        assert_eq!(occupancy.taken(9, 10), tuple(3, 2));
+        assert_eq!(occupancy.taken(64, 64), tuple(3, 2));
+        let mut both = tuple(3, 2);
+        unite(&mut both, &tuple(100, 1));
+        assert_eq!(occupancy.taken(0, 199), both);
+        assert_eq!(occupancy.taken(41, 41), both);
+        assert_eq!(occupancy.taken(42, 63), tuple(3, 2));
+    }
+
+    #[test]
+    fn free_runs_cross_words_and_respect_alignment() {
+        let mut taken = tuple(0, 61);
+        assert_eq!(find_free(&taken, 4, 1, 256, 0), Some(61));
+        assert_eq!(find_free(&taken, 4, 2, 256, 0), Some(62));
+        assert_eq!(find_free(&taken, 4, 4, 256, 0), Some(64));
+        assert_eq!(find_free(&taken, 32, 2, 94, 0), Some(62));
+        assert_eq!(find_free(&taken, 32, 2, 93, 0), None);
+        taken[0] &= !0b10;
+        assert_eq!(find_free(&taken, 1, 1, 256, 64), Some(1));
+        assert_eq!(find_free(&taken, 2, 2, 256, 64), Some(62));
+    }
+
+    #[test]
+    fn single_registers_fill_broken_pairs_first() {
+        let mut taken = tuple(4, 1);
+        assert_eq!(find_free(&taken, 1, 1, 256, 8), Some(5));
+        assert_eq!(find_free(&taken, 1, 1, 256, 5), Some(0));
+        taken[0] |= 0b10_0000;
+        assert_eq!(find_free(&taken, 1, 1, 256, 8), Some(0));
+    }
+}

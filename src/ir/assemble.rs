@@ -1,0 +1,179 @@
+//! Building a kernel's world node by node: what tracing and parsing have in common, so that one kernel gives one world whichever
+//! way it was written.
+
+use std::sync::Arc;
+
+use bevy_ecs::prelude::{Entity, World};
+use smallvec::SmallVec;
+
+use super::constraint::Constraint;
+use super::diagnostic::{Diagnostic, Location};
+use super::expr::Symbol;
+use super::kernel::{Constraints, DimTable, Identity, Kernel, KernelName, Locations};
+use super::layout::Dim;
+use super::node::*;
+use super::text;
+use super::types::{AddressSpace, DType};
+
+/// A kernel whose nodes are still being added.
+pub(crate) struct Assembler {
+    world: World,
+    root: Entity,
+    /// Open regions, innermost last: their nodes so far.
+    regions: Vec<Vec<Entity>>,
+    dims: DimTable,
+    constraints: Constraints,
+    locations: Vec<Location>,
+    memories: Vec<Entity>,
+}
+
+impl Assembler {
+    /// An empty kernel with its body open.
+    pub(crate) fn new() -> Assembler {
+        let mut world = World::new();
+        let root = world.spawn_empty().id();
+        Assembler {
+            world,
+            root,
+            regions: vec![Vec::new()],
+            dims: DimTable::default(),
+            constraints: Constraints::default(),
+            locations: Vec::new(),
+            memories: Vec::new(),
+        }
+    }
+
+    /// Enters a location; nodes and constraints refer to it by the number returned.
+    pub(crate) fn location(&mut self, location: Location) -> Origin {
+        self.locations.push(location);
+        Origin(self.locations.len() as u32 - 1)
+    }
+
+    /// The location entered last.
+    pub(crate) fn last_location(&self) -> Option<&Location> {
+        self.locations.last()
+    }
+
+    /// The location behind an origin.
+    pub(crate) fn location_of(&self, origin: Origin) -> Option<Location> {
+        self.locations.get(origin.0 as usize).cloned()
+    }
+
+    /// True if `node` is a node of this kernel.
+    pub(crate) fn contains(&self, node: Entity) -> bool {
+        self.world.get_entity(node).is_ok()
+    }
+
+    /// Adds a constraint.
+    pub(crate) fn constrain(&mut self, constraint: Constraint, origin: Origin) {
+        self.constraints.0.push((constraint, origin.0));
+    }
+
+    /// Appends a node to the innermost open region.
+    pub(crate) fn push(&mut self, origin: Origin, op: Op, operands: &[Entity], ty: ValueType) -> Entity {
+        let node = self.world.spawn((op, Operands(SmallVec::from_slice(operands)), ty, origin)).id();
+        if let Some(region) = self.regions.last_mut() {
+            region.push(node);
+        }
+        node
+    }
+
+    /// Names a node for schedules and listings.
+    pub(crate) fn tag(&mut self, node: Entity, tag: &str) {
+        if let Ok(mut node) = self.world.get_entity_mut(node) {
+            node.insert(Tag(tag.into()));
+        }
+    }
+
+    /// The number of one dimension.
+    pub(crate) fn dim(&mut self, symbol: Symbol) -> Result<Dim, Diagnostic> {
+        self.dims.enter(symbol).ok_or_else(|| Diagnostic::invalid("a kernel has at most 256 dimensions"))
+    }
+
+    /// The dims of a shape, which names no dimension twice.
+    pub(crate) fn dims(&mut self, shape: &[Symbol]) -> Result<Dims, Diagnostic> {
+        let mut dims = Dims::new();
+        for &symbol in shape {
+            let dim = self.dim(symbol)?;
+            if dims.contains(&dim) {
+                let text = format!("dimension {} occurs twice in one shape", symbol.name());
+                return Err(Diagnostic::invalid(text).help("use a different symbol for each dimension"));
+            }
+            dims.push(dim);
+        }
+        Ok(dims)
+    }
+
+    /// Appends a kernel argument.
+    pub(crate) fn memory(
+        &mut self,
+        origin: Origin,
+        name: &str,
+        shape: &[Symbol],
+        space: AddressSpace,
+        dtype: DType,
+    ) -> Result<Entity, Diagnostic> {
+        let dims = self.dims(shape)?;
+        if !is_identifier(name) {
+            let text = format!("`{name}` is not an argument name");
+            return Err(Diagnostic::invalid(text).help("use letters, digits and underscores"));
+        }
+        if dims.is_empty() {
+            return Err(Diagnostic::invalid(format!("memory `{name}` has no dimension")));
+        }
+        if space == AddressSpace::Register || dtype == DType::I1 {
+            let text = format!("memory `{name}` cannot be {dtype} in {} space", space.name());
+            return Err(Diagnostic::invalid(text).help("memories are global or shared, and not i1"));
+        }
+        if self.memories.iter().any(|&m| self.world.get::<Name>(m).is_some_and(|n| &*n.0 == name)) {
+            return Err(Diagnostic::invalid(format!("two arguments are called `{name}`")));
+        }
+        let node = self.push(origin, Op::Memory, &[], ValueType { dims, dtype: Some(dtype) });
+        self.world.entity_mut(node).insert((Name(name.into()), Space(space)));
+        self.memories.push(node);
+        Ok(node)
+    }
+
+    /// Appends a loop and opens its body.
+    pub(crate) fn open_loop(&mut self, origin: Origin, dim: Dim, init: &[Entity]) -> Entity {
+        let node = self.push(origin, Op::Iterate(dim), init, ValueType::unknown());
+        self.regions.push(Vec::new());
+        node
+    }
+
+    /// Closes the body of `node`, the innermost open loop.
+    pub(crate) fn close_loop(&mut self, node: Entity, yields: &[Entity]) {
+        let nodes = self.regions.pop().unwrap_or_default();
+        self.world.entity_mut(node).insert((Body(nodes), Yields(SmallVec::from_slice(yields))));
+    }
+
+    /// The complete kernel.
+    pub(crate) fn finish(mut self, name: &str) -> Kernel {
+        let nodes = self.regions.pop().unwrap_or_default();
+        self.world.entity_mut(self.root).insert((
+            KernelName(name.into()),
+            Body(nodes),
+            self.dims,
+            self.constraints,
+            Locations(Arc::new(self.locations)),
+        ));
+        Kernel::finish(self.world, self.root)
+    }
+}
+
+impl Kernel {
+    /// Gives a complete world its identity.
+    pub(crate) fn finish(world: World, root: Entity) -> Kernel {
+        let identity = Identity::new(text::print(&world, root, text::Detail::Identity));
+        Kernel::new(world, root, identity)
+    }
+}
+
+/// True for a name that can stand in text kernels and as a symbol of a code object. A lone `_` cannot: in text it is the
+/// value that nothing uses.
+pub(crate) fn is_identifier(name: &str) -> bool {
+    let mut bytes = name.bytes();
+    bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
+        && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_')
+        && name != "_"
+}

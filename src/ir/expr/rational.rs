@@ -1,0 +1,115 @@
+//! Checked rational arithmetic: every result is exact and reduced, or an overflow.
+//!
+//! `num_rational` checks additions but normalises with operations that can overflow at the ends of `i64`;
+//! working in `i128` and narrowing at the end cannot.
+use super::ExprError;
+use num_rational::Ratio;
+
+/// A coefficient.
+pub type Rational = Ratio<i64>;
+
+pub(super) fn gcd(a: i128, b: i128) -> i128 {
+    let (mut a, mut b) = (a.abs(), b.abs());
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+pub(super) fn gcd64(a: u64, b: u64) -> u64 {
+    let (mut a, mut b) = (a, b);
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// `numerator / denominator`, reduced; the denominator is not zero.
+fn reduced(numerator: i128, denominator: i128) -> Result<Rational, ExprError> {
+    let divisor = gcd(numerator, denominator) * denominator.signum();
+    let narrow = |value: i128| i64::try_from(value).map_err(|_| ExprError::Overflow);
+    Ok(Ratio::new_raw(narrow(numerator / divisor)?, narrow(denominator / divisor)?))
+}
+
+pub(super) const fn integer(value: i64) -> Rational {
+    Ratio::new_raw(value, 1)
+}
+
+pub(super) fn add(a: Rational, b: Rational) -> Result<Rational, ExprError> {
+    if *a.denom() == 1 && *b.denom() == 1 {
+        return a.numer().checked_add(*b.numer()).map(integer).ok_or(ExprError::Overflow);
+    }
+    let (an, ad, bn, bd) = parts(a, b);
+    // Two products below 2^126 each: the sum fits.
+    reduced(an * bd + bn * ad, ad * bd)
+}
+
+pub(super) fn mul(a: Rational, b: Rational) -> Result<Rational, ExprError> {
+    if *a.denom() == 1 && *b.denom() == 1 {
+        return a.numer().checked_mul(*b.numer()).map(integer).ok_or(ExprError::Overflow);
+    }
+    let (an, ad, bn, bd) = parts(a, b);
+    reduced(an * bn, ad * bd)
+}
+
+pub(super) fn div(a: Rational, b: Rational) -> Result<Rational, ExprError> {
+    if *b.numer() == 0 {
+        return Err(ExprError::DivisionByZero);
+    }
+    let (an, ad, bn, bd) = parts(a, b);
+    reduced(an * bd, ad * bn)
+}
+
+pub(super) fn neg(a: Rational) -> Result<Rational, ExprError> {
+    Ok(Ratio::new_raw(a.numer().checked_neg().ok_or(ExprError::Overflow)?, *a.denom()))
+}
+
+/// The largest integer not above `a`.
+pub(super) fn floor(a: Rational) -> i64 {
+    if *a.denom() == 1 { *a.numer() } else { a.numer().div_euclid(*a.denom()) }
+}
+
+/// The integer next to `a` on the side of zero.
+pub(super) fn trunc(a: Rational) -> i64 {
+    if *a.denom() == 1 { *a.numer() } else { a.numer() / a.denom() }
+}
+
+/// The greatest rational of which both are integer multiples; zero counts as a multiple of everything.
+pub(super) fn gcd_rational(a: Rational, b: Rational) -> Result<Rational, ExprError> {
+    if *a.denom() == 1 && *b.denom() == 1 {
+        let divisor = gcd64(a.numer().unsigned_abs(), b.numer().unsigned_abs());
+        return i64::try_from(divisor).map(integer).map_err(|_| ExprError::Overflow);
+    }
+    let (an, ad, bn, bd) = parts(a, b);
+    reduced(gcd(an * bd, bn * ad), ad * bd)
+}
+
+/// Least common multiple of two positive integers.
+pub(super) fn lcm(a: i64, b: i64) -> Result<i64, ExprError> {
+    let divisor = gcd(a.into(), b.into()).max(1);
+    i64::try_from(i128::from(a) / divisor * i128::from(b)).map_err(|_| ExprError::Overflow)
+}
+
+fn parts(a: Rational, b: Rational) -> (i128, i128, i128, i128) {
+    ((*a.numer()).into(), (*a.denom()).into(), (*b.numer()).into(), (*b.denom()).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_reduced_and_exact_or_an_overflow() {
+        let r = Ratio::new_raw;
+        assert_eq!(add(r(1, 2), r(1, 2)), Ok(integer(1)));
+        assert_eq!(mul(r(2, 3), r(3, 4)), Ok(r(1, 2)));
+        assert_eq!(div(r(1, 2), r(-1, 4)), Ok(integer(-2)));
+        assert_eq!(gcd_rational(r(3, 4), r(1, 2)), Ok(r(1, 4)));
+        assert_eq!(floor(r(-1, 2)), -1);
+        assert_eq!(trunc(r(-1, 2)), 0);
+        assert_eq!(neg(integer(i64::MIN)), Err(ExprError::Overflow));
+        assert_eq!(div(integer(i64::MIN), integer(-1)), Err(ExprError::Overflow));
+        assert_eq!(add(integer(i64::MAX), integer(1)), Err(ExprError::Overflow));
+        assert_eq!(div(integer(1), integer(0)), Err(ExprError::DivisionByZero));
+    }
+}

@@ -1,0 +1,102 @@
+//! Which symbols an expression holds, and putting expressions in their place.
+use super::arena::{Atom, AtomId};
+use super::{Expr, ExprArena, ExprError, Symbol};
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+
+impl ExprArena {
+    /// The symbols of an expression, each once, in order of name.
+    pub fn symbols(&self, e: Expr) -> SmallVec<[Symbol; 8]> {
+        let mut found = SmallVec::new();
+        let mut seen: FxHashSet<AtomId> = FxHashSet::default();
+        let mut work: SmallVec<[Expr; 16]> = SmallVec::from_slice(&[e]);
+        while let Some(e) = work.pop() {
+            for atom in self.terms(e).flat_map(|(_, atoms)| atoms) {
+                if seen.insert(*atom) {
+                    match self.atom(*atom) {
+                        Atom::Symbol(symbol) => found.push(symbol),
+                        operation => work.extend(operation.operands().into_iter().flat_map(|(a, b)| [a, b])),
+                    }
+                }
+            }
+        }
+        found.sort();
+        found
+    }
+
+    /// The expression with symbols replaced; a symbol for which `replace` has nothing stays.
+    /// `replace` is asked once for each occurring symbol.
+    pub fn substitute(
+        &mut self,
+        e: Expr,
+        replace: &mut impl FnMut(Symbol) -> Option<Expr>,
+    ) -> Result<Expr, ExprError> {
+        let mut done = FxHashMap::default();
+        self.substitute_expr(e, replace, &mut done)
+    }
+
+    fn substitute_expr(
+        &mut self,
+        e: Expr,
+        replace: &mut impl FnMut(Symbol) -> Option<Expr>,
+        done: &mut FxHashMap<AtomId, Option<Expr>>,
+    ) -> Result<Expr, ExprError> {
+        let terms = self.poly(e).terms;
+        let mut changed = false;
+        for term in &terms {
+            let atoms: SmallVec<[AtomId; 8]> = SmallVec::from_slice(self.factors(term.monomial));
+            for atom in atoms {
+                if !done.contains_key(&atom) {
+                    let new = self.substitute_atom(atom, replace, done)?;
+                    done.insert(atom, new);
+                }
+                changed |= done[&atom].is_some();
+            }
+        }
+        if !changed {
+            return Ok(e);
+        }
+        let mut sum = self.rational(self.constant(e));
+        for term in &terms {
+            let atoms: SmallVec<[AtomId; 8]> = SmallVec::from_slice(self.factors(term.monomial));
+            let mut product = self.rational(term.coefficient);
+            for atom in atoms {
+                let factor = match done[&atom] {
+                    Some(new) => new,
+                    None => self.atom_expr(atom),
+                };
+                product = self.mul(product, factor)?;
+            }
+            sum = self.add(sum, product)?;
+        }
+        Ok(sum)
+    }
+
+    /// What an atom becomes, or nothing if it stays.
+    fn substitute_atom(
+        &mut self,
+        atom: AtomId,
+        replace: &mut impl FnMut(Symbol) -> Option<Expr>,
+        done: &mut FxHashMap<AtomId, Option<Expr>>,
+    ) -> Result<Option<Expr>, ExprError> {
+        let operation = self.atom(atom);
+        let Some((a, b)) = operation.operands() else {
+            return Ok(match operation {
+                Atom::Symbol(symbol) => replace(symbol),
+                _ => None,
+            });
+        };
+        let new_a = self.substitute_expr(a, replace, done)?;
+        let new_b = self.substitute_expr(b, replace, done)?;
+        if (new_a, new_b) == (a, b) {
+            return Ok(None);
+        }
+        match operation {
+            Atom::FloorDiv(..) => self.floor_div(new_a, new_b),
+            Atom::Mod(..) => self.modulo(new_a, new_b),
+            Atom::Min(..) => self.min(new_a, new_b),
+            Atom::Max(..) | Atom::Symbol(_) => self.max(new_a, new_b),
+        }
+        .map(Some)
+    }
+}

@@ -1,0 +1,229 @@
+//! What an author writes before any arena exists: owned expression trees with operators.
+use super::{Expr, ExprArena, ExprError, Symbol};
+use std::ops::{Add, Div, Mul, Neg, Rem, Sub};
+use std::sync::Arc;
+
+/// A symbolic integer expression. `/` is floor division and `%` the modulo that goes with it.
+///
+/// Trees deeper than 512 operations turn into an error when they are interned, so that no walk over one can
+/// exhaust the stack.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct SymExpr {
+    node: Arc<SymNode>,
+    depth: u16,
+}
+
+/// What an expression is at its top.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum SymNode {
+    Int(i128),
+    Symbol(Symbol),
+    Operation(SymOp, SymExpr, SymExpr),
+    TooDeep,
+}
+
+/// An operation on two expressions.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum SymOp {
+    Add,
+    Sub,
+    Mul,
+    FloorDiv,
+    CeilDiv,
+    Mod,
+    Min,
+    Max,
+}
+
+const MAX_DEPTH: u16 = 512;
+
+impl SymExpr {
+    fn leaf(node: SymNode) -> SymExpr {
+        SymExpr { node: Arc::new(node), depth: 0 }
+    }
+
+    /// An operation on two expressions.
+    pub(crate) fn operation(op: SymOp, a: SymExpr, b: SymExpr) -> SymExpr {
+        let depth = 1 + a.depth.max(b.depth);
+        if depth > MAX_DEPTH {
+            return SymExpr { node: Arc::new(SymNode::TooDeep), depth: MAX_DEPTH };
+        }
+        SymExpr { node: Arc::new(SymNode::Operation(op, a, b)), depth }
+    }
+
+    /// What the expression is at its top.
+    pub(crate) fn node(&self) -> &SymNode {
+        &self.node
+    }
+
+    /// The quotient rounded towards plus infinity.
+    pub fn ceil_div(self, divisor: impl Into<SymExpr>) -> SymExpr {
+        SymExpr::operation(SymOp::CeilDiv, self, divisor.into())
+    }
+
+    /// The smaller of two.
+    pub fn min(self, other: impl Into<SymExpr>) -> SymExpr {
+        SymExpr::operation(SymOp::Min, self, other.into())
+    }
+
+    /// The larger of two.
+    pub fn max(self, other: impl Into<SymExpr>) -> SymExpr {
+        SymExpr::operation(SymOp::Max, self, other.into())
+    }
+
+    /// The value, if this is a literal.
+    pub fn as_integer(&self) -> Option<i64> {
+        match *self.node {
+            SymNode::Int(value) => i64::try_from(value).ok(),
+            _ => None,
+        }
+    }
+
+    /// The symbol, if this is one and nothing else.
+    pub fn as_symbol(&self) -> Option<Symbol> {
+        match *self.node {
+            SymNode::Symbol(symbol) => Some(symbol),
+            _ => None,
+        }
+    }
+
+    /// The canonical expression in an arena, simplified by what the arena knows.
+    pub fn intern(&self, arena: &mut ExprArena) -> Result<Expr, ExprError> {
+        match &*self.node {
+            SymNode::Int(value) => Ok(arena.int(i64::try_from(*value).map_err(|_| ExprError::Overflow)?)),
+            SymNode::Symbol(symbol) => Ok(arena.symbol(*symbol)),
+            SymNode::TooDeep => Err(ExprError::TooLarge),
+            SymNode::Operation(op, a, b) => {
+                let (a, b) = (a.intern(arena)?, b.intern(arena)?);
+                match op {
+                    SymOp::Add => arena.add(a, b),
+                    SymOp::Sub => arena.sub(a, b),
+                    SymOp::Mul => arena.mul(a, b),
+                    SymOp::FloorDiv => arena.floor_div(a, b),
+                    SymOp::CeilDiv => arena.ceil_div(a, b),
+                    SymOp::Mod => arena.modulo(a, b),
+                    SymOp::Min => arena.min(a, b),
+                    SymOp::Max => arena.max(a, b),
+                }
+            }
+        }
+    }
+}
+
+impl Symbol {
+    /// The quotient rounded towards plus infinity.
+    pub fn ceil_div(self, divisor: impl Into<SymExpr>) -> SymExpr {
+        SymExpr::from(self).ceil_div(divisor)
+    }
+}
+
+impl From<Symbol> for SymExpr {
+    fn from(symbol: Symbol) -> SymExpr {
+        SymExpr::leaf(SymNode::Symbol(symbol))
+    }
+}
+
+impl From<&SymExpr> for SymExpr {
+    fn from(e: &SymExpr) -> SymExpr {
+        e.clone()
+    }
+}
+
+macro_rules! from_integers {
+    ($($integer:ty),*) => {$(
+        impl From<$integer> for SymExpr {
+            fn from(value: $integer) -> SymExpr {
+                // Every 64-bit integer fits in 128 bits.
+                SymExpr::leaf(SymNode::Int(value as i128))
+            }
+        }
+    )*};
+}
+from_integers!(i64, i32, u32, usize);
+
+/// The left side is one of few types, the right side anything that becomes an expression. Among literals only
+/// `i64` stands on the left: with a choice of integer types the compiler could not tell which one `2 * m` means.
+macro_rules! operators {
+    ($($trait:ident $method:ident $op:expr;)*) => {$(
+        impl<R: Into<SymExpr>> $trait<R> for SymExpr {
+            type Output = SymExpr;
+            fn $method(self, other: R) -> SymExpr {
+                SymExpr::operation($op, self, other.into())
+            }
+        }
+        impl<R: Into<SymExpr>> $trait<R> for &SymExpr {
+            type Output = SymExpr;
+            fn $method(self, other: R) -> SymExpr {
+                SymExpr::operation($op, self.clone(), other.into())
+            }
+        }
+        impl<R: Into<SymExpr>> $trait<R> for Symbol {
+            type Output = SymExpr;
+            fn $method(self, other: R) -> SymExpr {
+                SymExpr::operation($op, self.into(), other.into())
+            }
+        }
+        impl $trait<SymExpr> for i64 {
+            type Output = SymExpr;
+            fn $method(self, other: SymExpr) -> SymExpr {
+                SymExpr::operation($op, self.into(), other)
+            }
+        }
+        impl $trait<Symbol> for i64 {
+            type Output = SymExpr;
+            fn $method(self, other: Symbol) -> SymExpr {
+                SymExpr::operation($op, self.into(), other.into())
+            }
+        }
+    )*};
+}
+
+operators! {
+    Add add SymOp::Add;
+    Sub sub SymOp::Sub;
+    Mul mul SymOp::Mul;
+    Div div SymOp::FloorDiv;
+    Rem rem SymOp::Mod;
+}
+
+impl Neg for SymExpr {
+    type Output = SymExpr;
+    fn neg(self) -> SymExpr {
+        SymExpr::operation(SymOp::Sub, 0i64.into(), self)
+    }
+}
+
+impl Neg for Symbol {
+    type Output = SymExpr;
+    fn neg(self) -> SymExpr {
+        -SymExpr::from(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::symbols;
+    use super::*;
+
+    #[test]
+    fn operators_intern_to_what_they_say() {
+        let [m, n] = symbols(["M", "N"]);
+        let mut arena = ExprArena::new();
+        let e = (2 * m + n * 3 - 1) / 4 + (m.ceil_div(128) % n).min(7usize).max(-n);
+        let parsed =
+            arena.parse("floordiv(2*M + 3*N - 1, 4) + max(min(ceildiv(M, 128) % N, 7), -N)").unwrap();
+        assert_eq!(e.intern(&mut arena), Ok(parsed));
+        assert_eq!(
+            (&e + &e).intern(&mut arena),
+            arena.mul(parsed, Expr(0)).and_then(|_| arena.add(parsed, parsed))
+        );
+    }
+
+    #[test]
+    fn too_deep_a_tree_is_an_error_when_interned() {
+        let x = Symbol::new("x");
+        let deep = (0..100_000).fold(SymExpr::from(x), |e, _| e / 3 + 1);
+        assert_eq!(deep.intern(&mut ExprArena::new()), Err(ExprError::TooLarge));
+        assert_eq!(SymExpr::from(usize::MAX).intern(&mut ExprArena::new()), Err(ExprError::Overflow));
+    }
+}

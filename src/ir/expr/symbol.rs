@@ -1,0 +1,97 @@
+//! Symbols: named integers, interned by name for the whole process.
+use rustc_hash::FxHashMap;
+use std::cmp::Ordering;
+use std::fmt;
+use std::sync::{PoisonError, RwLock};
+
+/// A named integer. Two symbols with one name are the same symbol.
+///
+/// The handle depends on which name was met first in this process, so it never decides an order:
+/// symbols compare by name.
+#[derive(Copy, Clone, PartialEq, Eq, Hash)]
+pub struct Symbol(u32);
+
+#[derive(Default)]
+struct Names {
+    by_name: FxHashMap<&'static str, u32>,
+    names: Vec<&'static str>,
+}
+
+/// Names live as long as the process: a symbol is `Copy` and travels everywhere, and a program uses few names.
+static NAMES: RwLock<Option<Names>> = RwLock::new(None);
+
+impl Symbol {
+    /// The symbol with this name.
+    pub fn new(name: &str) -> Symbol {
+        {
+            let names = NAMES.read().unwrap_or_else(PoisonError::into_inner);
+            if let Some(&id) = names.as_ref().and_then(|names| names.by_name.get(name)) {
+                return Symbol(id);
+            }
+        }
+        let mut names = NAMES.write().unwrap_or_else(PoisonError::into_inner);
+        let names = names.get_or_insert_default();
+        if let Some(&id) = names.by_name.get(name) {
+            return Symbol(id);
+        }
+        let name: &'static str = Box::leak(name.into());
+        let id = names.names.len() as u32;
+        names.names.push(name);
+        names.by_name.insert(name, id);
+        Symbol(id)
+    }
+
+    /// The name it was made with.
+    pub fn name(self) -> &'static str {
+        let names = NAMES.read().unwrap_or_else(PoisonError::into_inner);
+        names.as_ref().expect("a symbol exists, so the table does").names[self.0 as usize]
+    }
+
+    /// A number for hashing; it differs from process to process and must not reach an output.
+    pub(super) fn id(self) -> u32 {
+        self.0
+    }
+}
+
+/// Several symbols at once: `let [m, n] = symbols(["M", "N"]);`
+pub fn symbols<const N: usize>(names: [&str; N]) -> [Symbol; N] {
+    names.map(Symbol::new)
+}
+
+impl PartialOrd for Symbol {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Symbol {
+    fn cmp(&self, other: &Self) -> Ordering {
+        if self.0 == other.0 { Ordering::Equal } else { self.name().cmp(other.name()) }
+    }
+}
+
+impl fmt::Display for Symbol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl fmt::Debug for Symbol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Symbol({})", self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_name_is_one_symbol_and_order_is_by_name() {
+        let [late, early] = symbols(["zz_late", "aa_early"]);
+        assert_eq!(late, Symbol::new("zz_late"));
+        assert_ne!(late, early);
+        assert!(early < late);
+        assert_eq!(late.name(), "zz_late");
+    }
+}

@@ -1,0 +1,58 @@
+//! An open-addressing index from content hash to arena position: the arenas hold the content, this holds 8 bytes each.
+
+/// Slots of (hash, position + 1); a zero position is an empty slot.
+#[derive(Clone, Debug, Default)]
+pub(super) struct InternTable {
+    slots: Vec<(u32, u32)>,
+    len: usize,
+}
+
+impl InternTable {
+    /// Forgets every entry and keeps the memory.
+    pub(super) fn clear(&mut self) {
+        self.slots.fill((0, 0));
+        self.len = 0;
+    }
+
+    /// The position whose content has this hash and satisfies `equal`.
+    pub(super) fn find(&self, hash: u32, mut equal: impl FnMut(u32) -> bool) -> Option<u32> {
+        if self.slots.is_empty() {
+            return None;
+        }
+        let mask = self.slots.len() - 1;
+        let mut slot = hash as usize & mask;
+        loop {
+            let (seen, position) = self.slots[slot];
+            if position == 0 {
+                return None;
+            }
+            if seen == hash && equal(position - 1) {
+                return Some(position - 1);
+            }
+            slot = (slot + 1) & mask;
+        }
+    }
+
+    /// Enters a position that is not there yet.
+    pub(super) fn insert(&mut self, hash: u32, position: u32) {
+        if (self.len + 1) * 4 > self.slots.len() * 3 {
+            let larger = vec![(0, 0); (self.slots.len() * 2).max(64)];
+            for (hash, position) in std::mem::replace(&mut self.slots, larger) {
+                if position != 0 {
+                    self.place(hash, position);
+                }
+            }
+        }
+        self.place(hash, position + 1);
+        self.len += 1;
+    }
+
+    fn place(&mut self, hash: u32, position: u32) {
+        let mask = self.slots.len() - 1;
+        let mut slot = hash as usize & mask;
+        while self.slots[slot].1 != 0 {
+            slot = (slot + 1) & mask;
+        }
+        self.slots[slot] = (hash, position);
+    }
+}

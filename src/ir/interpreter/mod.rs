@@ -1,0 +1,574 @@
+//! The reference interpreter: what a kernel means, computed on whole tensors straight from the logical nodes.
+//!
+//! It knows nothing of tiles per workgroup, waves, layouts or schedules and shares no code with any pass, so it is the oracle for
+//! all of them, and users check their kernels against it. In short:
+//!
+//! - `read` gives the whole memory, `write` replaces it, in program order. `register` and broadcasts fill all dims. `barrier`
+//!   does nothing. An LDS allocation is a memory of zeros.
+//! - Operands of element-wise arithmetic are matched by dims, in any order; one operand has all the dims of the others and gives
+//!   the result its dims. A constant without a dtype takes that of the other operand.
+//! - A loop over K runs once per tile of K, as its `tile` constraint says. Inside, everything with dim K is the iteration's
+//!   slice: reads beyond the end of K give zero, writes there are dropped, and registers are full. So a body that turns the
+//!   padding into something else than zero and then sums over it gets that sum, here as on the device. A value with dim K from
+//!   outside the loop cannot be used inside, and carried values cannot have dim K. A loop over no tile gives back its
+//!   initial values.
+//! - `mma` adds its products to the accumulator one by one, in the order of K: in f32 for f16, bf16 and f32, in wrapping i32 for i8.
+//! - Arithmetic on f16 and bf16 computes in f32 and rounds once; nothing is fused and denormals are kept. What integers, NaNs
+//!   and casts do stands with [`BinaryOp`], [`Predicate`] and [`Op::Cast`].
+//! - Sizes may be zero. Constraints other than `tile` have no say.
+//!
+//! The order of operations is fixed, so results are the same bits on every run.
+
+mod arithmetic;
+mod product;
+mod tensor;
+#[cfg(test)]
+mod tests;
+mod window;
+
+use std::cmp::Reverse;
+use std::rc::Rc;
+
+use bevy_ecs::prelude::*;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+pub use tensor::{Data, Element, MAX_ELEMENTS, Tensor};
+
+use super::constraint::Constraint;
+use super::diagnostic::{Diagnostic, Kind, Location};
+use super::expr::{ExprArena, Symbol};
+use super::kernel::{Constraints, DimTable, Kernel, Locations};
+use super::layout::Dim;
+use super::node::{Name, *};
+use super::types::DType;
+use product::Extents;
+use tensor::for_each_dtype;
+use window::{Axes, Axis};
+
+/// Runs kernels on whole tensors. See the module for what a kernel means.
+pub struct Interpreter<'a> {
+    world: &'a World,
+    root: Entity,
+    sizes: &'a dyn Fn(Symbol) -> Option<i64>,
+    values: FxHashMap<Entity, Value>,
+    /// What each finished loop carried out.
+    results: FxHashMap<Entity, Vec<Value>>,
+    memories: FxHashMap<Entity, Value>,
+    /// Loops around the current node, innermost last.
+    loops: Vec<Loop>,
+}
+
+/// A value or the content of a memory.
+#[derive(Clone)]
+struct Value {
+    dims: Dims,
+    content: Content,
+    /// How many loops were around its node.
+    depth: usize,
+}
+
+#[derive(Clone)]
+enum Content {
+    Tensor(Rc<Tensor>),
+    /// A constant that takes the dtype of the other operand.
+    Untyped(Constant),
+}
+
+/// One iteration of a loop.
+struct Loop {
+    dim: Dim,
+    /// First element of the iteration's tile.
+    start: usize,
+    tile: usize,
+    carried: Vec<Value>,
+}
+
+impl<'a> Interpreter<'a> {
+    /// Runs `kernel`. `sizes` binds its symbols: its dimensions, and those in the tile sizes of the dimensions that it loops over.
+    /// `inputs` are the contents of its memories before the run, in the order of their declaration; the result are their
+    /// contents after it.
+    ///
+    /// # Errors
+    /// When a symbol has no value, a size is negative, a tensor is too large, an input does not have its memory's shape or
+    /// dtype, or the kernel itself is wrong: each with the author's line of the node.
+    ///
+    /// # Example
+    /// ```
+    /// use groundswell::ir::builder::Tracer;
+    /// use groundswell::ir::expr::symbols;
+    /// use groundswell::ir::interpreter::{Interpreter, Tensor};
+    /// use groundswell::ir::kernel::Kernel;
+    /// use groundswell::ir::types::{AddressSpace::Global, DType::F32};
+    ///
+    /// let [n] = symbols(["N"]);
+    /// let double = Kernel::trace("double", |w: &mut Tracer| {
+    ///     let a = w.memory("a", [n], Global, F32);
+    ///     let b = w.memory("b", [n], Global, F32);
+    ///     let x = w.read(a);
+    ///     w.write(x + x, b);
+    /// })?;
+    /// let a = Tensor::from_slice(&[3], &[1.0f32, 2.0, 3.0])?;
+    /// let b = Tensor::zeros(&[3], F32)?;
+    /// let after = Interpreter::run(&double, &|_| Some(3), &[a, b])?;
+    /// assert_eq!(after[1].as_slice::<f32>(), Some(&[2.0, 4.0, 6.0][..]));
+    /// # Ok::<(), groundswell::ir::diagnostic::Diagnostic>(())
+    /// ```
+    pub fn run(
+        kernel: &'a Kernel,
+        sizes: &'a dyn Fn(Symbol) -> Option<i64>,
+        inputs: &[Tensor],
+    ) -> Result<Vec<Tensor>, Diagnostic> {
+        let memories: Vec<Entity> = kernel
+            .body()
+            .iter()
+            .copied()
+            .filter(|&n| kernel.world.get::<Op>(n) == Some(&Op::Memory))
+            .collect();
+        if memories.len() != inputs.len() {
+            let text = format!(
+                "kernel `{}` has {} memories, but {} tensors are given",
+                kernel.name(),
+                memories.len(),
+                inputs.len()
+            );
+            return Err(Diagnostic::invalid(text));
+        }
+        let mut interpreter = Interpreter {
+            world: &kernel.world,
+            root: kernel.root,
+            sizes,
+            values: FxHashMap::default(),
+            results: FxHashMap::default(),
+            memories: FxHashMap::default(),
+            loops: Vec::new(),
+        };
+        for (&node, input) in memories.iter().zip(inputs) {
+            interpreter.bind(node, input).map_err(|fault| interpreter.anchor(node, fault))?;
+        }
+        interpreter.region(kernel.body())?;
+        memories
+            .iter()
+            .map(|&node| Ok(Tensor::clone(interpreter.tensor(interpreter.memory(node)?)?)))
+            .collect()
+    }
+
+    /// Gives a memory its first content.
+    fn bind(&mut self, node: Entity, input: &Tensor) -> Result<(), Diagnostic> {
+        let ty = self.get::<ValueType>(node)?;
+        let shape = self.shape(&ty.dims)?;
+        tensor::count(&shape)?;
+        if input.shape() != shape || ty.dtype != Some(input.dtype()) {
+            let text = format!(
+                "memory `{}` is {}{shape:?}, but its tensor is {}{:?}",
+                self.world.get::<Name>(node).map_or("?", |n| &n.0),
+                ty.dtype.map_or("?", DType::name),
+                input.dtype(),
+                input.shape()
+            );
+            return Err(
+                Diagnostic::invalid(text).note(format!("its dims are {}", self.names(&ty.dims)), None)
+            );
+        }
+        let content = Content::Tensor(Rc::new(input.clone()));
+        self.memories.insert(node, Value { dims: ty.dims.clone(), content, depth: 0 });
+        Ok(())
+    }
+
+    fn region(&mut self, nodes: &[Entity]) -> Result<(), Diagnostic> {
+        nodes.iter().try_for_each(|&node| self.node(node).map_err(|fault| self.anchor(node, fault)))
+    }
+
+    fn node(&mut self, node: Entity) -> Result<(), Diagnostic> {
+        let operands = &*self.get::<Operands>(node)?.0;
+        let depth = self.loops.len();
+        let (dims, tensor) = match (*self.get::<Op>(node)?, operands) {
+            (Op::Memory, []) if self.memories.contains_key(&node) => return Ok(()),
+            (Op::Memory, []) => {
+                return Err(Diagnostic::invalid("a memory is declared inside a loop")
+                    .help("declare the kernel's memories before its loops"));
+            }
+            (Op::Barrier, []) => return Ok(()),
+            (Op::Allocate, []) => return self.allocate(node),
+            (Op::Register(constant), []) => {
+                let ty = self.get::<ValueType>(node)?;
+                let Some(dtype) = ty.dtype else {
+                    let content = Content::Untyped(constant);
+                    self.values.insert(node, Value { dims: ty.dims.clone(), content, depth });
+                    return Ok(());
+                };
+                (ty.dims.clone(), Tensor::splat(&self.shape(&ty.dims)?, dtype, constant)?)
+            }
+            (Op::Read, &[memory]) => self.read(memory)?,
+            (Op::Write, &[value, memory]) => return self.write(value, memory),
+            (Op::Mma(_), &[lhs, rhs, acc]) => self.mma(lhs, rhs, acc)?,
+            (Op::Iterate(dim), init) => return self.iterate(node, dim, init),
+            (Op::IterArg(number), []) => {
+                let carried = self.loops.last().and_then(|l| l.carried.get(number as usize)).cloned();
+                self.values.insert(node, carried.ok_or_else(malformed)?);
+                return Ok(());
+            }
+            (Op::LoopResult(number), &[of]) => {
+                let value = self.results.get(&of).and_then(|r| r.get(number as usize)).cloned();
+                self.values.insert(node, value.ok_or_else(malformed)?);
+                return Ok(());
+            }
+            (Op::Unary(op), &[x]) => {
+                let (dims, [x]) = self.broadcast([x], 0)?;
+                (dims, x.map(|x| arithmetic::unary(op, x))?)
+            }
+            (Op::Cast, &[x]) => {
+                let to = self.get::<ValueType>(node)?.dtype.ok_or_else(malformed)?;
+                let (dims, [x]) = self.broadcast([x], 0)?;
+                (dims, x.map(|x| arithmetic::cast(x, to))?)
+            }
+            (Op::Binary(op), &[x, y]) => {
+                let (dims, [x, y]) = self.broadcast([x, y], 0)?;
+                (dims, x.map(|x| arithmetic::binary(op, x, y.data()))?)
+            }
+            (Op::Compare(predicate), &[x, y]) => {
+                let (dims, [x, y]) = self.broadcast([x, y], 0)?;
+                (dims, x.map(|x| arithmetic::comparison(predicate, x, y.data()))?)
+            }
+            (Op::Select, &[condition, yes, no]) => {
+                // The condition has a dtype of its own; the literals among the others do not take it.
+                let (dims, [condition, yes, no]) = self.broadcast([condition, yes, no], 1)?;
+                (dims, condition.map(|c| arithmetic::select(c, yes.data(), no.data()))?)
+            }
+            _ => return Err(malformed()),
+        };
+        self.values.insert(node, Value { dims, content: Content::Tensor(Rc::new(tensor)), depth });
+        Ok(())
+    }
+
+    /// An LDS buffer; it keeps its content from one iteration to the next.
+    fn allocate(&mut self, node: Entity) -> Result<(), Diagnostic> {
+        if !self.memories.contains_key(&node) {
+            let ty = self.get::<ValueType>(node)?;
+            let shape = ty.dims.iter().map(|&d| self.size(d)).collect::<Result<Vec<_>, _>>()?;
+            let zeros = Tensor::zeros(&shape, ty.dtype.ok_or_else(malformed)?)?;
+            let content = Content::Tensor(Rc::new(zeros));
+            self.memories.insert(node, Value { dims: ty.dims.clone(), content, depth: 0 });
+        }
+        Ok(())
+    }
+
+    fn read(&self, memory: Entity) -> Result<(Dims, Tensor), Diagnostic> {
+        let memory = self.memory(memory)?;
+        let tensor = self.tensor(memory)?;
+        let axes = self.slice(&memory.dims, tensor.shape());
+        Ok((memory.dims.clone(), gather(tensor, &axes)?))
+    }
+
+    fn write(&mut self, value: Entity, memory: Entity) -> Result<(), Diagnostic> {
+        let value = self.value(value)?;
+        let target = self.memory(memory)?;
+        let (tensor, into) = (self.tensor(value)?, self.tensor(target)?);
+        let same_dims =
+            value.dims.len() == target.dims.len() && value.dims.iter().all(|d| target.dims.contains(d));
+        if !same_dims || tensor.dtype() != into.dtype() {
+            let text = format!(
+                "a value {}{} cannot be written to a memory {}{}",
+                tensor.dtype(),
+                self.names(&value.dims),
+                into.dtype(),
+                self.names(&target.dims)
+            );
+            return Err(Diagnostic::invalid(text).help("cast the value, or give it all dims of the memory"));
+        }
+        let tensor = self.align(&value.dims, tensor, &target.dims)?;
+        let axes = self.slice(&target.dims, into.shape());
+        let mut content = Tensor::clone(into);
+        scatter(&mut content, &axes, &tensor)?;
+        let written = Value { content: Content::Tensor(Rc::new(content)), ..target.clone() };
+        self.memories.insert(memory, written);
+        Ok(())
+    }
+
+    fn mma(&self, lhs: Entity, rhs: Entity, acc: Entity) -> Result<(Dims, Tensor), Diagnostic> {
+        let [lhs, rhs, acc] = [self.value(lhs)?, self.value(rhs)?, self.value(acc)?];
+        let shapes = || {
+            let [l, r, a] = [lhs, rhs, acc].map(|v| self.names(&v.dims));
+            Diagnostic::invalid(format!("mma of {l} and {r} into {a}"))
+                .help("mma takes [.., m, k] and [.., n, k] into [.., m, n]")
+        };
+        let (&[ref batch @ .., m, k], &[ref batch_rhs @ .., n, k_rhs], &[ref batch_acc @ .., m_acc, n_acc]) =
+            (&*lhs.dims, &*rhs.dims, &*acc.dims)
+        else {
+            return Err(shapes());
+        };
+        if batch != batch_rhs || batch != batch_acc || k != k_rhs || m != m_acc || n != n_acc || m == n {
+            return Err(shapes());
+        }
+        let [l, r, a] = [self.tensor(lhs)?, self.tensor(rhs)?, self.tensor(acc)?];
+        let extents = Extents {
+            batch: a.shape()[..batch.len()].iter().product(),
+            m: self.extent(m)?,
+            n: self.extent(n)?,
+            k: self.extent(k)?,
+        };
+        let data =
+            product::multiply_add(l.data(), r.data(), a.data(), extents).map_err(Diagnostic::invalid)?;
+        Ok((acc.dims.clone(), Tensor::filled(a.shape().to_vec(), data)))
+    }
+
+    fn iterate(&mut self, node: Entity, dim: Dim, init: &[Entity]) -> Result<(), Diagnostic> {
+        if self.loops.iter().any(|l| l.dim == dim) {
+            let text = format!("a loop over {} is inside a loop over {0}", self.name(dim));
+            return Err(Diagnostic::invalid(text));
+        }
+        let body = &self.get::<Body>(node)?.0;
+        let yields = &self.get::<Yields>(node)?.0;
+        let size = self.size(dim)?;
+        let tile = self.tile(dim)?;
+        let depth = self.loops.len();
+        let mut carried = Vec::with_capacity(init.len());
+        for (number, &init) in init.iter().enumerate() {
+            let value = self.value(init)?.clone();
+            self.tensor(&value)?;
+            if value.dims.contains(&dim) {
+                let text = format!(
+                    "carried value {number} has the dim {} that its loop iterates over",
+                    self.name(dim)
+                );
+                return Err(Diagnostic::invalid(text).help("carry values that do not have that dim"));
+            }
+            carried.push(value);
+        }
+        if yields.len() != carried.len() {
+            return Err(malformed());
+        }
+        for start in (0..size).step_by(tile) {
+            self.loops.push(Loop { dim, start, tile, carried });
+            self.region(body)?;
+            let next = yields.iter().map(|&y| self.value(y).cloned()).collect::<Result<Vec<_>, _>>()?;
+            let before = self.loops.pop().map(|l| l.carried).unwrap_or_default();
+            for (number, (old, new)) in before.iter().zip(&next).enumerate() {
+                let (old_dtype, new_dtype) = (self.tensor(old)?.dtype(), self.tensor(new)?.dtype());
+                if old.dims != new.dims || old_dtype != new_dtype {
+                    let (old_dims, new_dims) = (self.names(&old.dims), self.names(&new.dims));
+                    return Err(Diagnostic::invalid(format!(
+                        "carried value {number} starts as {old_dtype}{old_dims} and continues as {new_dtype}{new_dims}"
+                    )));
+                }
+            }
+            carried = next;
+        }
+        for value in &mut carried {
+            value.depth = depth;
+        }
+        self.results.insert(node, carried);
+        Ok(())
+    }
+
+    /// The operands with the dims of the one that has most, which are returned, too. Untyped constants take the dtype of the
+    /// typed operand, of those from number `typed` on.
+    fn broadcast<const N: usize>(
+        &self,
+        operands: [Entity; N],
+        typed: usize,
+    ) -> Result<(Dims, [Operand; N]), Diagnostic> {
+        let mut values: SmallVec<[&Value; 3]> = SmallVec::new();
+        for &operand in &operands {
+            values.push(self.value(operand)?);
+        }
+        // The first of several with all dims gives their order.
+        let widest = values.iter().min_by_key(|v| Reverse(v.dims.len())).ok_or_else(malformed)?;
+        let dtype = values[typed..].iter().find_map(|v| match &v.content {
+            Content::Tensor(tensor) => Some(tensor.dtype()),
+            Content::Untyped(_) => None,
+        });
+        let mut aligned: SmallVec<[Operand; 3]> = SmallVec::new();
+        for value in &values {
+            let tensor = match (&value.content, dtype) {
+                (Content::Tensor(tensor), _) => tensor.clone(),
+                (Content::Untyped(constant), Some(dtype)) => {
+                    Rc::new(Tensor::splat(&self.shape(&value.dims)?, dtype, *constant)?)
+                }
+                (Content::Untyped(_), None) => return Err(untyped()),
+            };
+            aligned.push(Operand(self.align(&value.dims, &tensor, &widest.dims)?));
+        }
+        let aligned = <[Operand; N]>::try_from(aligned.into_vec()).map_err(|_| malformed())?;
+        Ok((widest.dims.clone(), aligned))
+    }
+
+    /// The tensor with dims `from` as one with dims `to`: missing dims repeat it.
+    fn align(&self, from: &Dims, tensor: &Rc<Tensor>, to: &Dims) -> Result<Rc<Tensor>, Diagnostic> {
+        if from == to {
+            return Ok(tensor.clone());
+        }
+        if let Some(&extra) = from.iter().find(|d| !to.contains(d)) {
+            let text =
+                format!("values with dims {} and {} do not fit together", self.names(from), self.names(to));
+            return Err(Diagnostic::invalid(text)
+                .note(format!("the one with more dims lacks {}", self.name(extra)), None)
+                .help("one of the values must have all the dims of the other"));
+        }
+        let strides = window::strides(tensor.shape());
+        let mut axes = Axes::new();
+        for &dim in to {
+            let extent = self.extent(dim)?;
+            let stride = from.iter().position(|&d| d == dim).map_or(0, |at| strides[at]);
+            axes.push(Axis { extent, start: 0, limit: extent, stride });
+        }
+        Ok(Rc::new(gather(tensor, &axes)?))
+    }
+
+    /// The part of a memory that the current iterations name.
+    fn slice(&self, dims: &Dims, shape: &[usize]) -> Axes {
+        let strides = window::strides(shape);
+        let axis = |at: usize| {
+            let (limit, stride) = (shape[at], strides[at]);
+            let within = self.loops.iter().find(|l| l.dim == dims[at]);
+            let (extent, start) = within.map_or((limit, 0), |l| (l.tile, l.start));
+            Axis { extent, start, limit, stride }
+        };
+        (0..dims.len()).map(axis).collect()
+    }
+
+    /// The value of an operand, if it may be used in the current loops.
+    fn value(&self, node: Entity) -> Result<&Value, Diagnostic> {
+        let value = self.values.get(&node).ok_or_else(malformed)?;
+        let inner = self.loops.get(value.depth..).unwrap_or_default();
+        if let Some(around) = inner.iter().find(|l| value.dims.contains(&l.dim)) {
+            let name = self.name(around.dim);
+            return Err(Diagnostic::invalid(format!(
+                "a value with all of {name} is used inside the loop over {name}"
+            ))
+            .note("the value comes from here", self.location(node))
+            .help("move the value into the loop"));
+        }
+        Ok(value)
+    }
+
+    fn memory(&self, node: Entity) -> Result<&Value, Diagnostic> {
+        self.memories.get(&node).ok_or_else(malformed)
+    }
+
+    fn tensor<'v>(&self, value: &'v Value) -> Result<&'v Rc<Tensor>, Diagnostic> {
+        match &value.content {
+            Content::Tensor(tensor) => Ok(tensor),
+            Content::Untyped(_) => Err(untyped()),
+        }
+    }
+
+    /// Elements of a dimension.
+    fn size(&self, dim: Dim) -> Result<usize, Diagnostic> {
+        let symbol = self.get::<DimTable>(self.root)?.0.get(dim.0 as usize).copied().ok_or_else(malformed)?;
+        let name = symbol.name();
+        match (self.sizes)(symbol) {
+            None => Err(Diagnostic::invalid(format!("{name} has no size"))),
+            Some(size) if size < 0 => {
+                Err(Diagnostic::invalid(format!("{name} is {size}: a size cannot be negative")))
+            }
+            Some(size) => usize::try_from(size).ok().filter(|&s| s <= MAX_ELEMENTS).ok_or_else(|| {
+                Diagnostic::new(Kind::Limit, format!("{name} is {size}: more than {MAX_ELEMENTS} elements"))
+            }),
+        }
+    }
+
+    /// Elements of a dimension that a value made here has.
+    fn extent(&self, dim: Dim) -> Result<usize, Diagnostic> {
+        match self.loops.iter().find(|l| l.dim == dim) {
+            Some(within) => Ok(within.tile),
+            None => self.size(dim),
+        }
+    }
+
+    fn shape(&self, dims: &Dims) -> Result<Vec<usize>, Diagnostic> {
+        dims.iter().map(|&d| self.extent(d)).collect()
+    }
+
+    /// Elements of a dimension that an iteration takes.
+    fn tile(&self, dim: Dim) -> Result<usize, Diagnostic> {
+        let symbol = self.get::<DimTable>(self.root)?.0.get(dim.0 as usize).copied();
+        let name = self.name(dim);
+        let found =
+            self.get::<Constraints>(self.root)?.0.iter().find_map(|(constraint, at)| match constraint {
+                Constraint::Tiling { dim, tile } if dim.as_symbol() == symbol => Some((tile, *at)),
+                _ => None,
+            });
+        let Some((tile, at)) = found else {
+            return Err(Diagnostic::invalid(format!(
+                "there is a loop over {name}, but {name} has no tile size"
+            ))
+            .help(format!("add the constraint tile({name}, ..)")));
+        };
+        let mut arena = ExprArena::new();
+        let expr = tile.intern(&mut arena).map_err(|e| e.to_string());
+        let value = expr.and_then(|e| arena.evaluate(e, &|s| (self.sizes)(s)).map_err(|e| e.to_string()));
+        let constraint = ("the tile size is given here", self.locations().and_then(|l| l.get(at)));
+        match value {
+            Ok(tile @ 1..) if tile as u64 <= MAX_ELEMENTS as u64 => Ok(tile as usize),
+            Ok(tile) => Err(Diagnostic::invalid(format!("the tile size of {name} is {tile}"))
+                .note(constraint.0, constraint.1)
+                .help(format!("it must be from 1 to {MAX_ELEMENTS}"))),
+            Err(why) => Err(Diagnostic::invalid(format!("the tile size of {name} has no value: {why}"))
+                .note(constraint.0, constraint.1)),
+        }
+    }
+
+    fn get<T: Component>(&self, node: Entity) -> Result<&'a T, Diagnostic> {
+        self.world.get::<T>(node).ok_or_else(malformed)
+    }
+
+    fn name(&self, dim: Dim) -> &'static str {
+        self.world.get::<DimTable>(self.root).map_or("?", |t| t.name(dim))
+    }
+
+    fn names(&self, dims: &[Dim]) -> String {
+        format!("[{}]", dims.iter().map(|&d| self.name(d)).collect::<Vec<_>>().join(", "))
+    }
+
+    fn locations(&self) -> Option<&Locations> {
+        self.world.get::<Locations>(self.root)
+    }
+
+    fn location(&self, node: Entity) -> Option<Location> {
+        self.world.get::<Origin>(node).and_then(|origin| self.locations()?.get(origin.0))
+    }
+
+    /// The fault at the node, unless it already has a place.
+    fn anchor(&self, node: Entity, fault: Diagnostic) -> Diagnostic {
+        if fault.location.is_some() { fault } else { fault.at(self.location(node)) }
+    }
+}
+
+/// An operand with the dims of its operation's result.
+struct Operand(Rc<Tensor>);
+
+impl Operand {
+    fn data(&self) -> &Data {
+        self.0.data()
+    }
+
+    /// A tensor of the same shape, with what `f` makes of the elements.
+    fn map(&self, f: impl FnOnce(&Data) -> Result<Data, arithmetic::Refusal>) -> Result<Tensor, Diagnostic> {
+        let data = f(self.data()).map_err(Diagnostic::invalid)?;
+        Ok(Tensor::filled(self.0.shape().to_vec(), data))
+    }
+}
+
+fn gather(tensor: &Tensor, axes: &Axes) -> Result<Tensor, Diagnostic> {
+    let shape: Vec<usize> = axes.iter().map(|a| a.extent).collect();
+    tensor::count(&shape)?;
+    let data = for_each_dtype!(tensor.data(), v => Element::into_data(window::gather(v, axes)));
+    Ok(Tensor::filled(shape, data))
+}
+
+fn scatter(tensor: &mut Tensor, axes: &Axes, window: &Tensor) -> Result<(), Diagnostic> {
+    for_each_dtype!(tensor.data_mut(), v => {
+        window::scatter(v, axes, window.as_slice().ok_or_else(malformed)?);
+    });
+    Ok(())
+}
+
+fn malformed() -> Diagnostic {
+    Diagnostic::new(Kind::Bug, "the interpreter met a malformed node")
+        .help("the verifier says what is wrong with it")
+}
+
+fn untyped() -> Diagnostic {
+    Diagnostic::invalid("a constant without a dtype is used where nothing gives it one")
+}

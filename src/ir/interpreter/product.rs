@@ -1,0 +1,82 @@
+//! The matrix product of the reference interpreter: plain loops, rows in parallel, every sum in the order of k.
+
+use std::borrow::Cow;
+
+use half::{bf16, f16};
+use rayon::prelude::*;
+
+use super::arithmetic::Refusal;
+use super::tensor::Data;
+
+/// Extents of one product: lhs is `[batch, m, k]`, rhs `[batch, n, k]`, acc `[batch, m, n]`.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct Extents {
+    pub batch: usize,
+    pub m: usize,
+    pub n: usize,
+    pub k: usize,
+}
+
+/// `acc + lhs . rhs`. Floats multiply and add in f32 (products of f16 and bf16 are exact there), i8 in wrapping i32; the
+/// products are added to the accumulator one by one in the order of k.
+pub(super) fn multiply_add(lhs: &Data, rhs: &Data, acc: &Data, extents: Extents) -> Result<Data, Refusal> {
+    let refusal = || {
+        let [l, r, a] = [lhs, rhs, acc].map(Data::dtype);
+        format!(
+            "mma of {l} and {r} into {a}: it multiplies two f16, bf16 or f32 into f32, or two i8 into i32"
+        )
+    };
+    if lhs.dtype() != rhs.dtype() {
+        return Err(refusal());
+    }
+    Ok(match (acc, floats(lhs), floats(rhs), lhs, rhs) {
+        (Data::F32(acc), Some(l), Some(r), ..) => {
+            Data::F32(rows(&l, &r, acc, extents, |acc, x, y| acc + x * y))
+        }
+        (Data::I32(acc), _, _, Data::I8(l), Data::I8(r)) => {
+            let [l, r] = [l, r].map(|v| v.iter().map(|&x| i32::from(x)).collect::<Vec<_>>());
+            Data::I32(rows(&l, &r, acc, extents, |acc, x, y| acc.wrapping_add(x.wrapping_mul(y))))
+        }
+        _ => return Err(refusal()),
+    })
+}
+
+/// Float data as f32, which holds all of it.
+fn floats(data: &Data) -> Option<Cow<'_, [f32]>> {
+    match data {
+        Data::F32(v) => Some(Cow::Borrowed(v)),
+        Data::F16(v) => Some(v.iter().copied().map(f16::to_f32).collect()),
+        Data::Bf16(v) => Some(v.iter().copied().map(bf16::to_f32).collect()),
+        _ => None,
+    }
+}
+
+fn rows<T: Copy + Send + Sync>(
+    lhs: &[T],
+    rhs: &[T],
+    acc: &[T],
+    extents: Extents,
+    step: impl Fn(T, T, T) -> T + Sync,
+) -> Vec<T> {
+    let Extents { batch, m, n, k } = extents;
+    let mut out = acc.to_vec();
+    if out.is_empty() || k == 0 {
+        return out;
+    }
+    // rhs as [batch, k, n]: the inner loop then runs along the row of the result, and every element still sees k in order.
+    let mut columns = Vec::with_capacity(rhs.len());
+    for b in 0..batch {
+        for x in 0..k {
+            columns.extend((0..n).map(|column| rhs[(b * n + column) * k + x]));
+        }
+    }
+    out.par_chunks_mut(n).enumerate().for_each(|(row, out)| {
+        let columns = &columns[row / m * n * k..][..n * k];
+        for (&x, column) in lhs[row * k..][..k].iter().zip(columns.chunks_exact(n)) {
+            for (out, &y) in out.iter_mut().zip(column) {
+                *out = step(*out, x, y);
+            }
+        }
+    });
+    out
+}

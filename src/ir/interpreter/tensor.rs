@@ -1,0 +1,298 @@
+//! Tensors of the reference interpreter: a shape and typed elements, row-major.
+
+use half::{bf16, f16};
+
+use crate::ir::diagnostic::{Diagnostic, Kind};
+use crate::ir::node::Constant;
+use crate::ir::types::DType;
+
+/// Elements that one tensor may have: a fault beyond this, instead of an exhausted machine.
+pub const MAX_ELEMENTS: usize = 1 << 28;
+
+/// A whole tensor, row-major. It always holds as many elements as its shape says.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Tensor {
+    shape: Vec<usize>,
+    data: Data,
+}
+
+/// The elements of a tensor, in the storage of their dtype.
+#[derive(Clone, PartialEq, Debug)]
+#[allow(missing_docs)]
+pub enum Data {
+    F32(Vec<f32>),
+    F16(Vec<f16>),
+    Bf16(Vec<bf16>),
+    I32(Vec<i32>),
+    I8(Vec<i8>),
+    I1(Vec<bool>),
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// A Rust type whose values are elements of one dtype.
+pub trait Element: Copy + Default + sealed::Sealed {
+    /// The dtype.
+    const DTYPE: DType;
+    /// Elements as tensor data.
+    fn into_data(elements: Vec<Self>) -> Data;
+    /// The elements, if the data is of this type.
+    fn slice(data: &Data) -> Option<&[Self]>;
+}
+
+macro_rules! elements {
+    ($($type:ty, $variant:ident;)*) => {
+        $(
+            impl sealed::Sealed for $type {}
+
+            impl Element for $type {
+                const DTYPE: DType = DType::$variant;
+                fn into_data(elements: Vec<Self>) -> Data {
+                    Data::$variant(elements)
+                }
+                fn slice(data: &Data) -> Option<&[Self]> {
+                    match data {
+                        Data::$variant(elements) => Some(elements),
+                        _ => None,
+                    }
+                }
+            }
+        )*
+
+        impl Data {
+            /// The dtype of the elements.
+            pub fn dtype(&self) -> DType {
+                match self {
+                    $(Data::$variant(_) => DType::$variant,)*
+                }
+            }
+
+            /// How many elements there are.
+            pub fn len(&self) -> usize {
+                match self {
+                    $(Data::$variant(elements) => elements.len(),)*
+                }
+            }
+
+            /// True when there is no element.
+            pub fn is_empty(&self) -> bool {
+                self.len() == 0
+            }
+        }
+    };
+}
+
+elements! {
+    f32, F32;
+    f16, F16;
+    bf16, Bf16;
+    i32, I32;
+    i8, I8;
+    bool, I1;
+}
+
+/// Evaluates `$body` with `$elements` bound to the vector of `$data`, whatever its dtype.
+macro_rules! for_each_dtype {
+    ($data:expr, $elements:ident => $body:expr) => {
+        match $data {
+            $crate::ir::interpreter::Data::F32($elements) => $body,
+            $crate::ir::interpreter::Data::F16($elements) => $body,
+            $crate::ir::interpreter::Data::Bf16($elements) => $body,
+            $crate::ir::interpreter::Data::I32($elements) => $body,
+            $crate::ir::interpreter::Data::I8($elements) => $body,
+            $crate::ir::interpreter::Data::I1($elements) => $body,
+        }
+    };
+}
+pub(super) use for_each_dtype;
+
+/// Number of elements of a shape, if a tensor may have so many.
+pub(super) fn count(shape: &[usize]) -> Result<usize, Diagnostic> {
+    let count = shape.iter().try_fold(1usize, |n, &extent| n.checked_mul(extent));
+    count.filter(|&n| n <= MAX_ELEMENTS).ok_or_else(|| {
+        let text = format!("a tensor of shape {shape:?} has more than {MAX_ELEMENTS} elements");
+        Diagnostic::new(Kind::Limit, text).help("check the kernel at a smaller size")
+    })
+}
+
+impl Tensor {
+    /// A tensor of the given elements, row-major.
+    ///
+    /// # Errors
+    /// When the number of elements is not the product of the shape, or is too large.
+    pub fn new(shape: &[usize], data: Data) -> Result<Tensor, Diagnostic> {
+        let expected = count(shape)?;
+        if data.len() != expected {
+            let text = format!("{} elements cannot fill the shape {shape:?} of {expected}", data.len());
+            return Err(Diagnostic::invalid(text));
+        }
+        Ok(Tensor { shape: shape.to_vec(), data })
+    }
+
+    /// A tensor with a copy of `elements`, whose type gives the dtype.
+    ///
+    /// # Errors
+    /// As [`Tensor::new`].
+    pub fn from_slice<T: Element>(shape: &[usize], elements: &[T]) -> Result<Tensor, Diagnostic> {
+        Tensor::new(shape, T::into_data(elements.to_vec()))
+    }
+
+    /// A tensor of zeros.
+    ///
+    /// # Errors
+    /// When it would be too large.
+    pub fn zeros(shape: &[usize], dtype: DType) -> Result<Tensor, Diagnostic> {
+        let constant = if dtype.is_float() { Constant::Float(0.0) } else { Constant::Integer(0) };
+        Tensor::splat(shape, dtype, constant)
+    }
+
+    /// A tensor whose elements all are `constant`. Floats round once to the dtype.
+    ///
+    /// # Errors
+    /// When the constant is not a value of the dtype, or the tensor would be too large.
+    pub fn splat(shape: &[usize], dtype: DType, constant: Constant) -> Result<Tensor, Diagnostic> {
+        let n = count(shape)?;
+        let float = match constant {
+            Constant::Float(value) => value,
+            Constant::Integer(value) => value as f64,
+        };
+        let integer = match constant {
+            Constant::Integer(value) => Some(value),
+            Constant::Float(value) if value.fract() == 0.0 && value.abs() < 9e15 => Some(value as i64),
+            Constant::Float(_) => None,
+        };
+        let misfit = || Diagnostic::invalid(format!("{float} is not a value of {dtype}"));
+        // `from_f64_const` rounds once; `from_f64` may go through binary32 where the processor converts.
+        let data = match dtype {
+            DType::F32 => Data::F32(vec![float as f32; n]),
+            DType::F16 => Data::F16(vec![f16::from_f64_const(float); n]),
+            DType::Bf16 => Data::Bf16(vec![bf16::from_f64_const(float); n]),
+            DType::I32 => Data::I32(vec![integer.and_then(|v| i32::try_from(v).ok()).ok_or_else(misfit)?; n]),
+            DType::I8 => Data::I8(vec![integer.and_then(|v| i8::try_from(v).ok()).ok_or_else(misfit)?; n]),
+            DType::I1 => Data::I1(vec![
+                match integer {
+                    Some(0) => false,
+                    Some(1) => true,
+                    _ => return Err(misfit()),
+                };
+                n
+            ]),
+        };
+        Ok(Tensor { shape: shape.to_vec(), data })
+    }
+
+    /// A tensor of reproducible test data. Integers range over the whole dtype. Floats are sixteenths from -1 to 1, so that
+    /// every dtype holds them, and sums of up to 65536 products of two of them are exact in f32 in whatever order they are added.
+    ///
+    /// # Errors
+    /// When the tensor would be too large.
+    pub fn random(shape: &[usize], dtype: DType, seed: u64) -> Result<Tensor, Diagnostic> {
+        let n = count(shape)?;
+        let mut state = SplitMix64(seed);
+        let mut sixteenth = || ((state.next() >> 32) % 33) as f32 / 16.0 - 1.0;
+        let data = match dtype {
+            DType::F32 => Data::F32((0..n).map(|_| sixteenth()).collect()),
+            DType::F16 => Data::F16((0..n).map(|_| f16::from_f32(sixteenth())).collect()),
+            DType::Bf16 => Data::Bf16((0..n).map(|_| bf16::from_f32(sixteenth())).collect()),
+            DType::I32 => Data::I32((0..n).map(|_| (state.next() >> 32) as i32).collect()),
+            DType::I8 => Data::I8((0..n).map(|_| (state.next() >> 56) as i8).collect()),
+            DType::I1 => Data::I1((0..n).map(|_| state.next() >> 63 == 1).collect()),
+        };
+        Ok(Tensor { shape: shape.to_vec(), data })
+    }
+
+    /// A tensor from the bytes of a buffer: little-endian elements, row-major; `i1` takes a byte.
+    ///
+    /// # Errors
+    /// When the number of bytes does not fit the shape and dtype, or is too large.
+    pub fn from_bytes(shape: &[usize], dtype: DType, bytes: &[u8]) -> Result<Tensor, Diagnostic> {
+        let expected = count(shape)? * dtype.bytes() as usize;
+        if bytes.len() != expected {
+            let text = format!("{} bytes cannot fill {dtype} elements of shape {shape:?}", bytes.len());
+            return Err(Diagnostic::invalid(text).help(format!("they take {expected} bytes")));
+        }
+        let data = match dtype {
+            DType::F32 => Data::F32(words(bytes).map(f32::from_le_bytes).collect()),
+            DType::F16 => Data::F16(words(bytes).map(f16::from_le_bytes).collect()),
+            DType::Bf16 => Data::Bf16(words(bytes).map(bf16::from_le_bytes).collect()),
+            DType::I32 => Data::I32(words(bytes).map(i32::from_le_bytes).collect()),
+            DType::I8 => Data::I8(words(bytes).map(i8::from_le_bytes).collect()),
+            DType::I1 => Data::I1(bytes.iter().map(|&b| b != 0).collect()),
+        };
+        Ok(Tensor { shape: shape.to_vec(), data })
+    }
+
+    /// The elements as the bytes of a buffer: little-endian, row-major.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        match &self.data {
+            Data::F32(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
+            Data::F16(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
+            Data::Bf16(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
+            Data::I32(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
+            Data::I8(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
+            Data::I1(v) => v.iter().map(|&x| u8::from(x)).collect(),
+        }
+    }
+
+    /// Extents, outermost first.
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// Type of the elements.
+    pub fn dtype(&self) -> DType {
+        self.data.dtype()
+    }
+
+    /// The elements, row-major.
+    pub fn data(&self) -> &Data {
+        &self.data
+    }
+
+    /// The elements, row-major, if `T` is their type.
+    pub fn as_slice<T: Element>(&self) -> Option<&[T]> {
+        T::slice(&self.data)
+    }
+
+    /// The elements as f64, row-major: exact for every dtype. For comparisons with a tolerance.
+    pub fn to_f64(&self) -> Vec<f64> {
+        match &self.data {
+            Data::F32(v) => v.iter().map(|&x| f64::from(x)).collect(),
+            Data::F16(v) => v.iter().map(|&x| f64::from(x)).collect(),
+            Data::Bf16(v) => v.iter().map(|&x| f64::from(x)).collect(),
+            Data::I32(v) => v.iter().map(|&x| f64::from(x)).collect(),
+            Data::I8(v) => v.iter().map(|&x| f64::from(x)).collect(),
+            Data::I1(v) => v.iter().map(|&x| f64::from(u8::from(x))).collect(),
+        }
+    }
+
+    /// A tensor whose element count is known to fit.
+    pub(super) fn filled(shape: Vec<usize>, data: Data) -> Tensor {
+        debug_assert_eq!(shape.iter().product::<usize>(), data.len(), "elements fill the shape");
+        Tensor { shape, data }
+    }
+
+    pub(super) fn data_mut(&mut self) -> &mut Data {
+        &mut self.data
+    }
+}
+
+/// The bytes in groups of one element.
+fn words<const N: usize>(bytes: &[u8]) -> impl Iterator<Item = [u8; N]> + '_ {
+    bytes.as_chunks::<N>().0.iter().copied()
+}
+
+/// Steele, Lea and Flood's SplitMix64: one addition and three xor-multiplies per number.
+struct SplitMix64(u64);
+
+impl SplitMix64 {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}

@@ -1,0 +1,348 @@
+//! LDS bank conflicts, computed from the addresses a wave presents.
+//!
+//! LDS serves the lanes of an access in groups; inside a group each bank serves one dword per cycle, and lanes
+//! that touch the same dword are served together. Which lanes form a group depends on target, width and direction.
+//! Layouts that would conflict are mended by a pitch or an XOR swizzle of the LDS rows ([`LdsLayout`]).
+use super::{Dim, Layout, Place, Source};
+use smallvec::SmallVec;
+
+/// Direction of an LDS access.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub enum LdsAccess {
+    /// `ds_read_*`
+    Read,
+    /// `ds_write_*`
+    Write,
+}
+
+/// Which lanes are served together.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Groups {
+    /// So many consecutive lanes.
+    Consecutive(u32),
+    /// Runs of four lanes, by their number (`lane / 4`); each inner list is one group.
+    Quads(&'static [&'static [u32]]),
+}
+
+/// How a target serves one kind of access.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+struct Rule {
+    access: LdsAccess,
+    /// The widest access that this row is for, in bytes; narrower ones have rows before it.
+    width: u32,
+    banks: u32,
+    groups: Groups,
+}
+
+/// The bank rules of a target.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct LdsRules {
+    rows: &'static [Rule],
+}
+
+const fn rule(access: LdsAccess, width: u32, banks: u32, groups: Groups) -> Rule {
+    Rule { access, width, banks, groups }
+}
+
+/// Lanes {0-3, 20-23}, {4-7, 16-19}, {8-11, 28-31}, {12-15, 24-27}, and the same 32 lanes on.
+const READ_B128_GFX942: Groups =
+    Groups::Quads(&[&[0, 5], &[1, 4], &[2, 7], &[3, 6], &[8, 13], &[9, 12], &[10, 15], &[11, 14]]);
+
+/// Lanes {0-3, 12-15, 20-27}, {4-11, 16-19, 28-31}, and the same 32 lanes on.
+const READ_B128_GFX950: Groups =
+    Groups::Quads(&[&[0, 3, 5, 6], &[1, 2, 4, 7], &[8, 11, 13, 14], &[9, 10, 12, 15]]);
+
+impl LdsRules {
+    /// gfx942, and gfx90a by analogy. The lane groups of 16-byte accesses were measured on MI300 and stand in
+    /// composable_kernel; 8-byte reads were measured; 12-byte accesses are taken to be served as 16-byte ones.
+    pub const GFX942: LdsRules = LdsRules {
+        rows: &[
+            rule(LdsAccess::Read, 4, 32, Groups::Consecutive(32)),
+            rule(LdsAccess::Read, 8, 32, Groups::Consecutive(16)),
+            rule(LdsAccess::Read, 16, 32, READ_B128_GFX942),
+            rule(LdsAccess::Write, 4, 32, Groups::Consecutive(32)),
+            rule(LdsAccess::Write, 8, 32, Groups::Consecutive(16)),
+            rule(LdsAccess::Write, 16, 32, Groups::Consecutive(8)),
+        ],
+    };
+
+    /// gfx950: 64 banks for 8-byte and 16-byte reads, 32 otherwise.
+    pub const GFX950: LdsRules = LdsRules {
+        rows: &[
+            rule(LdsAccess::Read, 4, 32, Groups::Consecutive(32)),
+            rule(LdsAccess::Read, 8, 64, Groups::Consecutive(32)),
+            rule(LdsAccess::Read, 12, 32, READ_B128_GFX942),
+            rule(LdsAccess::Read, 16, 64, READ_B128_GFX950),
+            rule(LdsAccess::Write, 4, 32, Groups::Consecutive(32)),
+            rule(LdsAccess::Write, 8, 32, Groups::Consecutive(16)),
+            rule(LdsAccess::Write, 16, 32, Groups::Consecutive(8)),
+        ],
+    };
+
+    fn row(&self, access: LdsAccess, width: u32) -> Option<&'static Rule> {
+        self.rows.iter().find(|row| row.access == access && width <= row.width)
+    }
+
+    /// What an access of `width` bytes (1, 2, 4, 8, 12 or 16) by a wave costs. `address` gives the byte address of each
+    /// of the 64 lanes, or nothing for an inactive one. `None` if there is no access of that width.
+    pub fn conflicts(
+        &self,
+        access: LdsAccess,
+        width: u32,
+        mut address: impl FnMut(u32) -> Option<u32>,
+    ) -> Option<Conflicts> {
+        let rule = self.row(access, width).filter(|_| matches!(width, 1 | 2 | 4 | 8 | 12 | 16))?;
+        let addresses: [Option<u32>; 64] = std::array::from_fn(|lane| address(lane as u32));
+        let mut conflicts = Conflicts { degree: 1, cycles: 0 };
+        let mut serve = |lanes: &mut dyn Iterator<Item = u32>| {
+            let mut dwords: SmallVec<[u32; 128]> = SmallVec::new();
+            for address in lanes.filter_map(|lane| addresses[lane as usize]) {
+                let last = address.saturating_add(width - 1) / 4;
+                dwords.extend(address / 4..=last);
+            }
+            dwords.sort_unstable();
+            dwords.dedup();
+            let mut load = [0u32; 64];
+            dwords.iter().for_each(|dword| load[(dword % rule.banks) as usize] += 1);
+            let busiest = load.into_iter().max().unwrap_or(0);
+            conflicts.degree = conflicts.degree.max(busiest);
+            conflicts.cycles += busiest;
+        };
+        match rule.groups {
+            Groups::Consecutive(size) => {
+                (0..64).step_by(size as usize).for_each(|first| serve(&mut (first..first + size)));
+            }
+            Groups::Quads(groups) => groups.iter().for_each(|quads| {
+                serve(&mut quads.iter().flat_map(|quad| quad * 4..quad * 4 + 4));
+            }),
+        }
+        Some(conflicts)
+    }
+
+    /// What the access costs in which each lane of `wave` moves the registers of one replica of `layout`, a run of
+    /// columns of one row, to or from LDS. `None` if the run is not as wide as an access can be.
+    pub fn layout_conflicts(&self, access: LdsAccess, tile: &LdsTile<'_>, place: Place) -> Option<Conflicts> {
+        let run = tile.layout.extent(Source::Register);
+        if tile.layout.contiguous_run(tile.column) != run {
+            return None;
+        }
+        let lanes = tile.layout.extent(Source::Lane);
+        self.conflicts(access, run.checked_mul(tile.element_bytes)?, |lane| {
+            let place = Place { register: 0, lane, ..place };
+            let row = tile.layout.coordinate(tile.row, place);
+            let column = tile.layout.coordinate(tile.column, place);
+            (lane < lanes).then(|| tile.lds.address(row, column.wrapping_mul(tile.element_bytes)))
+        })
+    }
+}
+
+/// What bank conflicts cost one access of one wave.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Conflicts {
+    /// The most distinct dwords that one group of lanes wants of one bank: 1 is free of conflicts.
+    pub degree: u32,
+    /// Cycles the banks need: for each group its degree, summed.
+    pub cycles: u32,
+}
+
+/// A two-dimensional tile in LDS and who moves it.
+#[derive(Copy, Clone, Debug)]
+pub struct LdsTile<'a> {
+    /// Which element each lane holds.
+    pub layout: &'a Layout,
+    /// The dimension that goes along LDS rows.
+    pub row: Dim,
+    /// The dimension inside a row.
+    pub column: Dim,
+    /// Bytes of an element.
+    pub element_bytes: u32,
+    /// Where rows lie.
+    pub lds: LdsLayout,
+}
+
+/// An XOR swizzle: units of a row change places by a pattern that differs from row to row.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Swizzle {
+    /// Bytes that stay together.
+    pub unit_bytes: u32,
+    /// How many patterns there are: row r swaps units by XOR with `r % phases`.
+    pub phases: u32,
+}
+
+/// Why rows cannot lie like that.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, thiserror::Error)]
+pub enum LdsLayoutError {
+    /// Rows would overlap.
+    #[error("a pitch of {pitch} bytes is less than the {row} bytes of a row")]
+    PitchTooSmall {
+        /// Bytes from row to row.
+        pitch: u32,
+        /// Bytes of a row.
+        row: u32,
+    },
+    /// Phases or units that are no powers of two, or that reach beyond the row.
+    #[error("a swizzle of {phases} phases of {unit} bytes does not map a row of {row} bytes onto itself")]
+    SwizzleDoesNotFit {
+        /// Number of phases.
+        phases: u32,
+        /// Bytes of a unit.
+        unit: u32,
+        /// Bytes of a row.
+        row: u32,
+    },
+}
+
+/// How the rows of a tile lie in LDS.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub struct LdsLayout {
+    row_pitch_bytes: u32,
+    swizzle: Option<Swizzle>,
+}
+
+impl LdsLayout {
+    /// Rows of `row_bytes` every `row_pitch_bytes`. A swizzle must map each row onto itself: `phases` a power of
+    /// two, and the row a whole number of blocks of `phases` units.
+    pub fn new(
+        row_bytes: u32,
+        row_pitch_bytes: u32,
+        swizzle: Option<Swizzle>,
+    ) -> Result<LdsLayout, LdsLayoutError> {
+        if row_pitch_bytes < row_bytes {
+            return Err(LdsLayoutError::PitchTooSmall { pitch: row_pitch_bytes, row: row_bytes });
+        }
+        if let Some(Swizzle { unit_bytes, phases }) = swizzle {
+            let block = unit_bytes.checked_mul(phases).filter(|block| *block != 0);
+            let fits = phases.is_power_of_two() && block.is_some_and(|block| row_bytes.is_multiple_of(block));
+            if !fits {
+                let (unit, row) = (unit_bytes, row_bytes);
+                return Err(LdsLayoutError::SwizzleDoesNotFit { phases, unit, row });
+            }
+        }
+        Ok(LdsLayout { row_pitch_bytes, swizzle })
+    }
+
+    /// Bytes from row to row.
+    pub const fn row_pitch_bytes(&self) -> u32 {
+        self.row_pitch_bytes
+    }
+
+    /// The swizzle, if there is one.
+    pub const fn swizzle(&self) -> Option<Swizzle> {
+        self.swizzle
+    }
+
+    /// The byte address of a byte of a row, from the start of the tile (modulo 2^32; LDS is far smaller).
+    pub const fn address(&self, row: u32, column_byte: u32) -> u32 {
+        let column = match self.swizzle {
+            Some(Swizzle { unit_bytes, phases }) => {
+                let unit = (column_byte / unit_bytes) ^ (row % phases);
+                unit.wrapping_mul(unit_bytes).wrapping_add(column_byte % unit_bytes)
+            }
+            None => column_byte,
+        };
+        row.wrapping_mul(self.row_pitch_bytes).wrapping_add(column)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::layout::mma::Mma;
+
+    const RULES: LdsRules = LdsRules::GFX942;
+    const ROW: Dim = Dim(0);
+    const COLUMN: Dim = Dim(1);
+
+    fn degree(access: LdsAccess, width: u32, address: impl Fn(u32) -> u32) -> u32 {
+        RULES.conflicts(access, width, |lane| Some(address(lane))).expect("a width there is").degree
+    }
+
+    #[test]
+    fn dword_strides_conflict_by_their_common_factor_with_the_banks() {
+        for (stride, expected) in [(1, 1), (2, 2), (3, 1), (4, 4), (8, 8), (16, 16), (32, 32), (33, 1)] {
+            assert_eq!(degree(LdsAccess::Read, 4, |lane| lane * stride * 4), expected, "stride {stride}");
+        }
+        // Measured: a fully conflicting read takes 64 cycles.
+        let worst = RULES.conflicts(LdsAccess::Read, 4, |lane| Some(lane * 128));
+        assert_eq!(worst, Some(Conflicts { degree: 32, cycles: 64 }));
+    }
+
+    #[test]
+    fn one_dword_for_all_lanes_is_a_broadcast() {
+        assert_eq!(degree(LdsAccess::Read, 4, |_| 64), 1);
+        assert_eq!(degree(LdsAccess::Read, 2, |lane| lane * 2), 1);
+        assert_eq!(degree(LdsAccess::Read, 1, |lane| lane % 2 * 128), 2);
+    }
+
+    #[test]
+    fn consecutive_lanes_are_free_at_every_width() {
+        for access in [LdsAccess::Read, LdsAccess::Write] {
+            for width in [1, 2, 4, 8, 16] {
+                assert_eq!(degree(access, width, |lane| lane * width), 1, "{access:?} of {width} bytes");
+            }
+        }
+        // Lanes 0-3 and 20-23 of a 12-byte read share banks; eight consecutive lanes do not.
+        assert_eq!(degree(LdsAccess::Read, 12, |lane| lane * 12), 2);
+        assert_eq!(degree(LdsAccess::Write, 12, |lane| lane * 12), 1);
+        assert_eq!(RULES.conflicts(LdsAccess::Read, 5, Some), None);
+        let idle = RULES.conflicts(LdsAccess::Read, 4, |_| None);
+        assert_eq!(idle, Some(Conflicts { degree: 1, cycles: 0 }));
+    }
+
+    #[test]
+    fn every_lane_is_in_exactly_one_group() {
+        for rule in LdsRules::GFX942.rows.iter().chain(LdsRules::GFX950.rows) {
+            if let Groups::Quads(groups) = rule.groups {
+                let mut quads: Vec<u32> = groups.iter().flat_map(|quads| quads.iter().copied()).collect();
+                quads.sort_unstable();
+                assert_eq!(quads, (0..16).collect::<Vec<_>>());
+            }
+        }
+    }
+
+    #[test]
+    fn groups_of_wide_reads_are_not_consecutive_lanes() {
+        // Lane quads 0 and 5 are served together, so they must not meet in a bank; 0 and 4 may.
+        let quads = |address: [u32; 8]| {
+            move |lane: u32| lane / 32 * 512 + address[(lane / 4 % 8) as usize] + lane % 4 * 16
+        };
+        assert_eq!(degree(LdsAccess::Read, 16, quads([0, 0, 0, 0, 128, 128, 128, 128].map(|a| a * 4))), 2);
+        assert_eq!(degree(LdsAccess::Read, 16, quads([0, 64, 0, 64, 0, 64, 0, 64])), 1);
+    }
+
+    #[test]
+    fn a_swizzle_makes_fragment_reads_free_where_plain_rows_conflict() {
+        // 32 columns of f16 are rows of 64 bytes; each lane of a 32x32x8 operand reads 4 of them.
+        let layout = Mma::F32_32x32x8_F16.a_layout(ROW, COLUMN);
+        let tile = |row_bytes, pitch, swizzle| LdsTile {
+            layout: &layout,
+            row: ROW,
+            column: COLUMN,
+            element_bytes: 2,
+            lds: LdsLayout::new(row_bytes, pitch, swizzle).expect("it fits"),
+        };
+        let cost = |tile: LdsTile<'_>| {
+            RULES.layout_conflicts(LdsAccess::Read, &tile, Place::default()).expect("8 bytes").degree
+        };
+        assert_eq!(cost(tile(128, 128, None)), 16);
+        assert_eq!(cost(tile(128, 136, None)), 1);
+        assert_eq!(cost(tile(128, 128, Some(Swizzle { unit_bytes: 8, phases: 16 }))), 1);
+        assert_eq!(cost(tile(64, 64, None)), 8);
+        assert_eq!(cost(tile(64, 64, Some(Swizzle { unit_bytes: 8, phases: 8 }))), 2);
+    }
+
+    #[test]
+    fn a_swizzle_maps_every_row_onto_itself() {
+        let swizzle = Swizzle { unit_bytes: 16, phases: 4 };
+        let lds = LdsLayout::new(128, 144, Some(swizzle)).expect("it fits");
+        for row in 0..9 {
+            let mut bytes: Vec<u32> = (0..128).map(|byte| lds.address(row, byte)).collect();
+            bytes.sort_unstable();
+            assert_eq!(bytes, (row * 144..row * 144 + 128).collect::<Vec<_>>());
+        }
+        let (unit, row) = (16, 96);
+        let error = LdsLayoutError::SwizzleDoesNotFit { phases: 4, unit, row };
+        assert_eq!(LdsLayout::new(96, 96, Some(swizzle)), Err(error));
+        assert!(LdsLayout::new(96, 64, None).is_err());
+    }
+}

@@ -1,0 +1,83 @@
+//! Building layouts: row-major factors, products, projections.
+use super::{Dim, Layout, LayoutError, Mode, Source};
+use smallvec::SmallVec;
+
+impl Layout {
+    /// The indices of `source` walk the tile in row-major order (the last dimension fastest).
+    pub fn row_major(source: Source, tile: &[(Dim, u32)]) -> Result<Layout, LayoutError> {
+        for (at, (dim, _)) in tile.iter().enumerate() {
+            if tile[..at].iter().any(|(other, _)| other == dim) {
+                return Err(LayoutError::DuplicateDim(*dim));
+            }
+        }
+        Layout::new(tile.iter().rev().map(|(dim, extent)| Mode::new(source, *extent, *dim, 1)))
+    }
+
+    /// One element for each worker of `source` (lanes or waves), row major.
+    pub fn spatial(source: Source, tile: &[(Dim, u32)]) -> Result<Layout, LayoutError> {
+        Layout::row_major(source, tile)
+    }
+
+    /// Every worker holds the whole tile, as replicas in row-major order.
+    pub fn repeat(tile: &[(Dim, u32)]) -> Result<Layout, LayoutError> {
+        Layout::row_major(Source::Replica, tile)
+    }
+
+    /// `self` outside, `inner` inside: each element of `self` becomes a tile of `inner`. Inner digits are the less
+    /// significant ones, and outer strides count whole inner tiles. Associative, not commutative; the layout
+    /// without modes is neutral.
+    pub fn compose(&self, inner: &Layout) -> Result<Layout, LayoutError> {
+        let mut modes: SmallVec<[Mode; 12]> = inner.modes.clone();
+        for mode in &self.modes {
+            let scale = mode.dim.map_or(1, |dim| inner.tile_extent(dim));
+            let stride = mode.stride.checked_mul(scale).ok_or(LayoutError::TooLarge)?;
+            modes.push(Mode { stride, ..*mode });
+        }
+        Layout::new(modes)
+    }
+
+    /// The modes of `self`, then those of `more` as they stand: `more` takes the more significant digits.
+    pub fn concat(&self, more: &Layout) -> Result<Layout, LayoutError> {
+        Layout::new(self.modes.iter().chain(&more.modes).copied())
+    }
+
+    /// Only `dims` are kept: what moved another dimension is consumed without effect.
+    pub fn project(&self, dims: &[Dim]) -> Layout {
+        let kept = |mode: &Mode| mode.dim.is_some_and(|dim| dims.contains(&dim));
+        let project =
+            |mode: &Mode| if kept(mode) { *mode } else { Mode::broadcast(mode.source, mode.extent) };
+        Layout { modes: self.modes.iter().map(project).collect() }
+    }
+
+    /// The same layout over other dimensions.
+    pub fn rename(&self, mut new: impl FnMut(Dim) -> Dim) -> Layout {
+        let rename = |mode: &Mode| Mode { dim: mode.dim.map(&mut new), ..*mode };
+        Layout { modes: self.modes.iter().map(rename).collect() }
+    }
+
+    /// The one shortest form of a layout: grouped by source, no digit of extent one, digits that continue
+    /// the one before merged into it.
+    pub fn canonical(&self) -> Layout {
+        let mut modes: SmallVec<[Mode; 12]> = SmallVec::new();
+        for source in Source::ALL {
+            let first = modes.len();
+            for mode in self.of_source(source).filter(|mode| mode.extent > 1) {
+                let mode = if mode.stride == 0 { Mode::broadcast(source, mode.extent) } else { *mode };
+                match modes[first..].last_mut() {
+                    Some(last) if continues(last, &mode) => last.extent *= mode.extent,
+                    _ => modes.push(mode),
+                }
+            }
+        }
+        Layout { modes }
+    }
+
+    /// Whether both put the same element in every place (and have the same places).
+    pub fn equivalent(&self, other: &Layout) -> bool {
+        self.canonical() == other.canonical()
+    }
+}
+
+fn continues(last: &Mode, next: &Mode) -> bool {
+    last.dim == next.dim && last.stride.checked_mul(last.extent) == Some(next.stride)
+}

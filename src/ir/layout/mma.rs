@@ -1,0 +1,282 @@
+//! MFMA shapes and the layouts of their operands.
+//!
+//! One rule gives the layouts of every shape, dense or sparse; it agrees with AMD's published matrix
+//! instruction calculator for all 93 instructions of gfx908, gfx90a and gfx942 (`tests/mfma_layouts.rs`).
+use super::{Dim, Layout, LayoutError, Mode, Source};
+use crate::ir::types::DType;
+use smallvec::SmallVec;
+use std::fmt;
+
+/// Lanes of a wave.
+const LANES: u32 = 64;
+
+/// Whether A is stored whole.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Sparsity {
+    /// Every element of A is in a register.
+    Dense,
+    /// SMFMAC: of each four elements along k two are in registers. The layout of A then gives the first of the four;
+    /// which two they are is in the index register, chosen by the modifiers CBSZ and ABID.
+    TwoOfFour,
+}
+
+/// The shape of one matrix instruction: `D[block] = A[block] * B[block] + C[block]`, A of m x k and B of k x n.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub struct MmaShape {
+    m: u32,
+    n: u32,
+    k: u32,
+    blocks: u32,
+    accumulator_bits: u32,
+    sparsity: Sparsity,
+}
+
+impl MmaShape {
+    /// A shape, if one wave can hold its operands by the rule: powers of two, rows and columns of all blocks fit
+    /// the lanes, and A, B and D come out even.
+    pub fn new(
+        [m, n, k, blocks]: [u32; 4],
+        accumulator_bits: u32,
+        sparsity: Sparsity,
+    ) -> Result<MmaShape, LayoutError> {
+        let shape = MmaShape { m, n, k, blocks, accumulator_bits, sparsity };
+        let small = [m, n, k, blocks].iter().all(|extent| extent.is_power_of_two() && *extent <= 1024);
+        let least = match sparsity {
+            Sparsity::Dense => 1,
+            Sparsity::TwoOfFour => 4,
+        };
+        let fits = small
+            && m * blocks <= LANES
+            && n * blocks <= LANES
+            && m * k * blocks >= LANES * least
+            && n * k * blocks >= LANES
+            && m >= shape.rows_held()
+            && m * n * blocks >= LANES * shape.rows_held();
+        if fits { Ok(shape) } else { Err(LayoutError::NotAnMmaShape) }
+    }
+
+    /// Consecutive rows of D in one lane.
+    const fn rows_held(self) -> u32 {
+        if self.accumulator_bits == 64 { 1 } else { 4 }
+    }
+
+    /// Which element of A (rows `m`, columns `k`) each lane and register holds.
+    pub fn a_layout(&self, m: Dim, k: Dim, block: Option<Dim>) -> Layout {
+        self.input_layout(m, self.m, k, block, self.sparsity)
+    }
+
+    /// Which element of B (rows `k`, columns `n`) each lane and register holds.
+    pub fn b_layout(&self, n: Dim, k: Dim, block: Option<Dim>) -> Layout {
+        self.input_layout(n, self.n, k, block, Sparsity::Dense)
+    }
+
+    /// Lanes count rows first, then blocks, then groups of k; each lane holds one group in consecutive elements.
+    fn input_layout(&self, row: Dim, rows: u32, k: Dim, block: Option<Dim>, sparsity: Sparsity) -> Layout {
+        let groups = LANES / (rows * self.blocks);
+        let held = self.k / groups;
+        let mut modes: SmallVec<[Mode; 12]> = SmallVec::new();
+        match sparsity {
+            Sparsity::Dense => modes.push(Mode::new(Source::Register, held, k, 1)),
+            Sparsity::TwoOfFour => {
+                modes.push(Mode::broadcast(Source::Register, 2));
+                modes.push(Mode::new(Source::Register, held / 4, k, 4));
+            }
+        }
+        modes.push(Mode::new(Source::Lane, rows, row, 1));
+        modes.push(block_mode(Source::Lane, self.blocks, block, 1));
+        modes.push(Mode::new(Source::Lane, groups, k, held));
+        modes.retain(|mode| mode.extent > 1);
+        Layout { modes }
+    }
+
+    /// Which element of C and D (rows `m`, columns `n`) each lane and register holds.
+    ///
+    /// Lanes count columns first. A lane holds four rows (one for 64-bit elements) in consecutive registers,
+    /// lanes share the next rows, registers hold the rest; blocks take lanes only when the rows leave some.
+    pub fn c_layout(&self, m: Dim, n: Dim, block: Option<Dim>) -> Layout {
+        let held = self.rows_held();
+        let groups = (LANES / self.n).min(self.m / held);
+        let lane_blocks = LANES / (self.n * groups);
+        let mut modes: SmallVec<[Mode; 12]> = SmallVec::new();
+        modes.push(Mode::new(Source::Register, held, m, 1));
+        modes.push(Mode::new(Source::Register, self.m / (held * groups), m, held * groups));
+        modes.push(block_mode(Source::Register, self.blocks / lane_blocks, block, lane_blocks));
+        modes.push(Mode::new(Source::Lane, self.n, n, 1));
+        modes.push(block_mode(Source::Lane, lane_blocks, block, 1));
+        modes.push(Mode::new(Source::Lane, groups, m, held));
+        modes.retain(|mode| mode.extent > 1);
+        Layout { modes }
+    }
+}
+
+fn block_mode(source: Source, extent: u32, block: Option<Dim>, stride: u32) -> Mode {
+    match block {
+        Some(dim) => Mode::new(source, extent, dim, stride),
+        None => Mode::broadcast(source, extent),
+    }
+}
+
+/// The matrix instructions that `mma` can be lowered to, named accumulator, shape, input.
+#[allow(non_camel_case_types)] // The field writes the names so.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Mma {
+    /// `v_mfma_f32_16x16x16_f16`
+    F32_16x16x16_F16,
+    /// `v_mfma_f32_32x32x8_f16`
+    F32_32x32x8_F16,
+    /// `v_mfma_f32_16x16x16_bf16`
+    F32_16x16x16_BF16,
+    /// `v_mfma_f32_32x32x8_bf16`
+    F32_32x32x8_BF16,
+    /// `v_mfma_i32_16x16x32_i8`
+    I32_16x16x32_I8,
+    /// `v_mfma_i32_32x32x16_i8`
+    I32_32x32x16_I8,
+    /// `v_mfma_f32_16x16x4_f32`
+    F32_16x16x4_F32,
+    /// `v_mfma_f32_32x32x2_f32`
+    F32_32x32x2_F32,
+}
+
+struct Row {
+    mma: Mma,
+    name: &'static str,
+    mnemonic: &'static str,
+    mnk: (u32, u32, u32),
+    input: DType,
+    accumulator: DType,
+    passes: u32,
+}
+
+macro_rules! rows {
+    ($($name:ident $mnemonic:literal $m:literal $n:literal $k:literal $input:ident $accumulator:ident $passes:literal;)*) => {
+        &[$(Row {
+            mma: Mma::$name,
+            name: stringify!($name),
+            mnemonic: $mnemonic,
+            mnk: ($m, $n, $k),
+            input: DType::$input,
+            accumulator: DType::$accumulator,
+            passes: $passes,
+        }),*]
+    };
+}
+
+/// Passes of four cycles each: LLVM's scheduling model for gfx942 (SISchedule.td), which AMD's matrix
+/// instruction calculator confirms.
+#[rustfmt::skip]
+const ROWS: &[Row] = rows! {
+    // name           mnemonic                     m  n  k  input accumulator passes
+    F32_16x16x16_F16  "v_mfma_f32_16x16x16_f16"   16 16 16  F16   F32          4;
+    F32_32x32x8_F16   "v_mfma_f32_32x32x8_f16"    32 32  8  F16   F32          8;
+    F32_16x16x16_BF16 "v_mfma_f32_16x16x16_bf16"  16 16 16  Bf16  F32          4;
+    F32_32x32x8_BF16  "v_mfma_f32_32x32x8_bf16"   32 32  8  Bf16  F32          8;
+    I32_16x16x32_I8   "v_mfma_i32_16x16x32_i8"    16 16 32  I8    I32          4;
+    I32_32x32x16_I8   "v_mfma_i32_32x32x16_i8"    32 32 16  I8    I32          8;
+    F32_16x16x4_F32   "v_mfma_f32_16x16x4_f32"    16 16  4  F32   F32          8;
+    F32_32x32x2_F32   "v_mfma_f32_32x32x2_f32"    32 32  2  F32   F32         16;
+};
+
+impl Mma {
+    const fn row(self) -> &'static Row {
+        &ROWS[self as usize]
+    }
+
+    /// Every instruction, in declaration order.
+    pub fn all() -> impl Iterator<Item = Mma> {
+        ROWS.iter().map(|row| row.mma)
+    }
+
+    /// The instruction with this name, if there is one.
+    pub fn from_name(name: &str) -> Option<Mma> {
+        ROWS.iter().find(|row| row.name == name).map(|row| row.mma)
+    }
+
+    /// Its name here: accumulator, shape, input.
+    pub const fn name(self) -> &'static str {
+        self.row().name
+    }
+
+    /// Its mnemonic on gfx942.
+    pub const fn mnemonic(self) -> &'static str {
+        self.row().mnemonic
+    }
+
+    /// Rows of A and D.
+    pub const fn m(self) -> u32 {
+        self.row().mnk.0
+    }
+
+    /// Columns of B and D.
+    pub const fn n(self) -> u32 {
+        self.row().mnk.1
+    }
+
+    /// Columns of A and rows of B.
+    pub const fn k(self) -> u32 {
+        self.row().mnk.2
+    }
+
+    /// Element type of A and B.
+    pub const fn input(self) -> DType {
+        self.row().input
+    }
+
+    /// Element type of C and D.
+    pub const fn accumulator(self) -> DType {
+        self.row().accumulator
+    }
+
+    /// Passes of four cycles through the matrix core of gfx942.
+    pub const fn passes(self) -> u32 {
+        self.row().passes
+    }
+
+    /// The shape as the general rule takes it.
+    pub const fn shape(self) -> MmaShape {
+        let (m, n, k) = self.row().mnk;
+        let accumulator_bits = self.accumulator().bits();
+        MmaShape { m, n, k, blocks: 1, accumulator_bits, sparsity: Sparsity::Dense }
+    }
+
+    /// Elements of A (and of B, since m = n) in each lane.
+    pub const fn input_elements(self) -> u32 {
+        self.m() * self.k() / LANES
+    }
+
+    /// Elements of C and D in each lane.
+    pub const fn accumulator_elements(self) -> u32 {
+        self.m() * self.n() / LANES
+    }
+
+    /// VGPRs of A (and of B).
+    pub const fn input_registers(self) -> u32 {
+        self.input_elements() * self.input().bits() / 32
+    }
+
+    /// VGPRs or AGPRs of C and D.
+    pub const fn accumulator_registers(self) -> u32 {
+        self.accumulator_elements() * self.accumulator().bits() / 32
+    }
+
+    /// Which element of A each lane and register holds.
+    pub fn a_layout(self, m: Dim, k: Dim) -> Layout {
+        self.shape().a_layout(m, k, None)
+    }
+
+    /// Which element of B each lane and register holds.
+    pub fn b_layout(self, n: Dim, k: Dim) -> Layout {
+        self.shape().b_layout(n, k, None)
+    }
+
+    /// Which element of C and D each lane and register holds.
+    pub fn c_layout(self, m: Dim, n: Dim) -> Layout {
+        self.shape().c_layout(m, n, None)
+    }
+}
+
+impl fmt::Display for Mma {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}

@@ -1,0 +1,77 @@
+//! Questions about a layout, answered from its modes without enumerating places where possible.
+//!
+//! Each mode moves at most one dimension and digits are independent, so the set of elements held is the
+//! product of one set of coordinates for each dimension: questions split by dimension.
+use super::{Dim, Layout, Mode, Source};
+use smallvec::SmallVec;
+
+impl Layout {
+    /// Whether no two places hold the same element.
+    pub fn is_injective(&self) -> bool {
+        let effective = self.modes.iter().filter(|mode| mode.extent > 1);
+        effective.clone().all(|mode| mode.dim.is_some() && mode.stride > 0)
+            && self.dims().into_iter().all(|dim| is_injective_in(&self.sorted(dim)))
+    }
+
+    /// Whether every element of the dense tile is held at some place. Dimensions that are not listed do not matter.
+    pub fn covers(&self, tile: &[(Dim, u32)]) -> bool {
+        tile.iter().all(|(dim, extent)| {
+            // By ascending stride the coordinates grow as one gapless run, until a stride jumps over the
+            // end of the run: nothing later can reach that gap.
+            let mut run = 1u32;
+            for mode in self.sorted(*dim) {
+                if mode.stride > run {
+                    break;
+                }
+                run += (mode.extent - 1) * mode.stride;
+            }
+            run >= *extent
+        })
+    }
+
+    /// Whether a digit of `source` changes nothing: several of its workers hold the same elements.
+    pub fn is_replicated(&self, source: Source) -> bool {
+        self.of_source(source).any(|mode| mode.extent > 1 && (mode.dim.is_none() || mode.stride == 0))
+    }
+
+    /// How many consecutive registers, in aligned groups, advance `dim` by one each and nothing else: the
+    /// width that one memory access can have.
+    pub fn contiguous_run(&self, dim: Dim) -> u32 {
+        let canonical = self.canonical();
+        match canonical.of_source(Source::Register).next() {
+            Some(mode) if mode.dim == Some(dim) && mode.stride == 1 => mode.extent,
+            _ => 1,
+        }
+    }
+
+    fn sorted(&self, dim: Dim) -> SmallVec<[Mode; 12]> {
+        let mut modes: SmallVec<[Mode; 12]> =
+            self.of_dim(dim).filter(|mode| mode.extent > 1 && mode.stride > 0).copied().collect();
+        modes.sort_unstable_by_key(|mode| mode.stride);
+        modes
+    }
+}
+
+/// Whether the digits of one dimension, by ascending stride, never add up to the same coordinate.
+fn is_injective_in(modes: &[Mode]) -> bool {
+    let (mut places, mut run) = (1u64, 1u64);
+    let mut nested = true;
+    for mode in modes {
+        nested &= u64::from(mode.stride) >= run;
+        places *= u64::from(mode.extent);
+        run += u64::from(mode.extent - 1) * u64::from(mode.stride);
+        if places > run {
+            return false;
+        }
+    }
+    // Digits that do not nest may still miss each other, like strides 2 and 3; only listing the sums tells.
+    nested || {
+        let mut sums: Vec<u32> = vec![0];
+        for mode in modes {
+            let steps = (0..mode.extent).map(|digit| digit * mode.stride);
+            sums = steps.flat_map(|step| sums.iter().map(move |sum| sum + step)).collect();
+        }
+        sums.sort_unstable();
+        sums.windows(2).all(|pair| pair[0] != pair[1])
+    }
+}

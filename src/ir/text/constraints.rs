@@ -1,0 +1,93 @@
+//! Constraints: the statements of a kernel that say how its dimensions are spread, and what is assumed of them.
+
+use super::cursor::Parsed;
+use super::lex::Token;
+use super::parse::Parser;
+use super::print::mma_text;
+use super::suggest::closest;
+use super::symbolic::expr;
+use crate::ir::constraint::Constraint;
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::expr::{SymExpr, SymNode, SymOp};
+use crate::ir::layout::Mma;
+
+impl Parser<'_> {
+    /// A constraint; `word`, its first, was read.
+    pub(super) fn constraint(&mut self, word: &str) -> Parsed<Constraint> {
+        match word {
+            "mma" => Ok(Constraint::MmaType(self.mma_name()?)),
+            "assume" => self.assumption(),
+            _ => {
+                let dim = expr(&mut self.cursor)?;
+                self.cursor.expect(",")?;
+                let tile = expr(&mut self.cursor)?;
+                match word {
+                    "tile" => return Ok(Constraint::Tiling { dim, tile }),
+                    "wave" => return Ok(Constraint::Wave { dim, tile }),
+                    _ => {}
+                }
+                self.cursor.expect(",")?;
+                let at = self.cursor.location();
+                let axis = u32::try_from(self.cursor.integer(1)?).ok().filter(|axis| *axis <= 2);
+                let fault = || Diagnostic::invalid("a grid has the axes 0, 1 and 2").at(Some(at));
+                Ok(Constraint::Workgroup { dim, tile, axis: axis.ok_or_else(fault)? })
+            }
+        }
+    }
+
+    fn assumption(&mut self) -> Parsed<Constraint> {
+        let help = "write `assume K % 32 == 0` or `assume K >= 64`";
+        let at = self.cursor.location();
+        let e = expr(&mut self.cursor)?;
+        if self.cursor.take(">=") {
+            return Ok(Constraint::AtLeast { symbol: e, least: self.signed_integer()? });
+        }
+        if !self.cursor.take("==") {
+            return Err(self.cursor.expected("`==` or `>=`").help(help));
+        }
+        let rest = self.cursor.location();
+        if self.signed_integer()? != 0 {
+            return Err(Diagnostic::invalid("a remainder can be assumed to be 0 only")
+                .at(Some(rest))
+                .help(help));
+        }
+        let Some((symbol, by)) = remainder(&e) else {
+            let text = "this is not the remainder of a division by a positive 32-bit integer";
+            return Err(Diagnostic::invalid(text).at(Some(at)).help(help));
+        };
+        Ok(Constraint::Divisible { symbol, by })
+    }
+
+    fn signed_integer(&mut self) -> Parsed<i64> {
+        let negative = self.cursor.take("-");
+        self.cursor.integer(if negative { -1 } else { 1 })
+    }
+
+    /// The name of a matrix instruction.
+    pub(super) fn mma_name(&mut self) -> Parsed<Mma> {
+        let what = "a matrix instruction like `f32_16x16x16_f16`";
+        let Token::Name(name) = *self.cursor.peek() else { return Err(self.cursor.expected(what)) };
+        let names = || Mma::all().map(|mma| (mma, mma_text(mma)));
+        let Some((mma, _)) = names().find(|row| row.1 == name) else {
+            let fault = Diagnostic::invalid(format!("there is no matrix instruction `{name}`"));
+            let all: Vec<_> = names().map(|row| row.1).collect();
+            let help = match closest(&name.to_ascii_lowercase(), all.iter().map(String::as_str)) {
+                Some(close) => format!("did you mean `{close}`?"),
+                None => format!("there are {}", all.join(", ")),
+            };
+            return Err(self.cursor.fault(fault.help(help)));
+        };
+        self.cursor.bump();
+        Ok(mma)
+    }
+}
+
+/// The dividend and divisor, if `e` is the remainder of a division by a constant.
+fn remainder(e: &SymExpr) -> Option<(SymExpr, u32)> {
+    match e.node() {
+        SymNode::Operation(SymOp::Mod, a, by) => {
+            Some((a.clone(), u32::try_from(by.as_integer()?).ok().filter(|by| *by > 0)?))
+        }
+        _ => None,
+    }
+}

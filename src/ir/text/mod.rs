@@ -1,0 +1,130 @@
+//! The text form of kernels: what tests are written in, what listings show, what people mail each other, and what names a kernel
+//! in caches. Printing and parsing give the same kernel back; kernels can be written in it by hand.
+//!
+//! ```text
+//! kernel gemm {
+//!   workgroup M, BLOCK_M, 0
+//!   workgroup N, BLOCK_N, 1
+//!   tile K, BLOCK_K
+//!   wave M, BLOCK_M // 2
+//!   wave N, BLOCK_N // 2
+//!   mma f32_16x16x16_f16
+//!   assume K % 32 == 0
+//!   assume K >= 64
+//!   a = memory [M, K] shared f16
+//!   b = memory [N, K] shared f16
+//!   c = memory [M, N] global f32
+//!   %zero = register [M, N] f32 0.0
+//!   %sum = iterate K (%acc = %zero) @k_loop {   ; a comment
+//!     %x = read a @read_a
+//!     %y = read b
+//!     %next = mma %x, %y, %acc
+//!     yield %next
+//!   }
+//!   write %sum, c
+//! }
+//! ```
+//!
+//! # Grammar
+//! A statement ends with its line, except that a line goes on after `,`, `=`, `(` and `[`. `;` starts a comment. Braces `{x}` mean any number of `x`, brackets `[x]` one or none, quotes literal text.
+//!
+//! ```text
+//! kernel     = "kernel" name "{" {constraint | node} "}"
+//! constraint = "workgroup" expr "," expr "," axis | "tile" expr "," expr | "wave" expr "," expr | "mma" name
+//!            | "assume" expr "%" integer "==" "0" | "assume" expr ">=" integer
+//! node       = name "=" "memory" shape space dtype [tag]
+//!            | value "=" compute [tag]
+//!            | "write" value "," place [tag]
+//!            | "barrier" [tag]
+//!            | [result {"," result} "="] "iterate" symbol "(" [carried {"," carried}] ")" [tag] "{" {node} ["yield" value {"," value}] "}"
+//! compute    = "register" shape dtype number | "constant" number | "allocate" shape dtype
+//!            | "read" place | "mma" [name] value "," value "," value
+//!            | unary value | binary operand "," operand | "compare" predicate operand "," operand
+//!            | "select" value "," value "," value | "cast" value dtype
+//! carried    = result "=" value                what the body sees at first = the initial value
+//! result     = value [tag] | "_"               "_": nothing uses it
+//! operand    = value | number                  a number is short for a "constant" before the node
+//! place      = name | value                    a memory, or what "allocate" gave
+//! shape      = "[" [symbol {"," symbol}] "]"
+//! value      = "%" (name | digits)             the two written together
+//! tag        = "@" (name | quoted)
+//! symbol     = name | quoted                   quoted: "..." with Rust's escapes
+//! number     = ["-"] (integer | float | "inf" | "nan" ["(" bits ")"])
+//! expr       = sums and products of symbols and integers: + - * // % (rounding down), min(), max(), ceildiv(), brackets
+//! ```
+//!
+//! The names of operations are those of [`UnaryOp::NAMES`](super::node::UnaryOp::NAMES), of
+//! [`BinaryOp::NAMES`](super::node::BinaryOp::NAMES) and of [`Predicate::NAMES`](super::node::Predicate::NAMES). A value is visible
+//! from its definition to the end of the region around it; memories have a name space of their own. The names of values are not
+//! kept: they print as numbers.
+
+mod columns;
+mod constraints;
+mod cursor;
+mod lex;
+mod parse;
+mod print;
+mod scope;
+mod suggest;
+mod symbolic;
+mod words;
+
+use std::fmt;
+
+pub use columns::{COLUMNS, Column, Place};
+pub use print::print;
+
+use super::diagnostic::Diagnostic;
+use super::kernel::Kernel;
+
+/// How much of a kernel is printed.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Detail {
+    /// What makes two kernels the same for the compiler: no tags.
+    Identity,
+    /// What the author wrote.
+    Source,
+    /// And what passes have added, as comments: one per [`Column`] that has something to say about a node.
+    Full,
+}
+
+impl Kernel {
+    /// Reads the text form. `file` is the name that diagnostics give the text.
+    ///
+    /// # Errors
+    /// All mistakes found, in the order of the text, each with its line (at most twenty).
+    ///
+    /// # Example
+    /// ```
+    /// use groundswell::ir::kernel::Kernel;
+    /// let kernel = Kernel::parse("kernel nothing {\n}\n", "nothing.gsw").unwrap();
+    /// assert_eq!(kernel.name(), "nothing");
+    /// let faults = Kernel::parse("kernel { ", "bad.gsw").err().unwrap();
+    /// assert_eq!(faults[0].to_string().lines().next(), Some("error: expected the kernel's name, found `{`"));
+    /// ```
+    pub fn parse(text: &str, file: &str) -> Result<Kernel, Vec<Diagnostic>> {
+        parse::parse(text, file)
+    }
+
+    /// The kernel's text.
+    pub fn text(&self, detail: Detail) -> String {
+        print(&self.world, self.root, detail)
+    }
+}
+
+/// The text as its author wrote it, [`Detail::Source`].
+impl fmt::Display for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text(Detail::Source))
+    }
+}
+
+/// The same text.
+impl fmt::Debug for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,565 @@
+//! The parser: recursive descent over statements. A fault costs its statement; parsing goes on behind it.
+
+use bevy_ecs::prelude::Entity;
+
+use super::cursor::{Cursor, Parsed};
+use super::lex::Token;
+use super::scope::{Definition, Meaning, Scopes};
+use super::symbolic::symbol;
+use super::words::{CONSTRAINTS, stray_word, unknown_operation};
+use crate::ir::assemble::{Assembler, is_identifier};
+use crate::ir::diagnostic::{Diagnostic, Location};
+use crate::ir::expr::Symbol;
+use crate::ir::kernel::Kernel;
+use crate::ir::node::*;
+use crate::ir::types::AddressSpace;
+
+/// Faults after which the rest of the text is not looked at.
+const MAX_FAULTS: usize = 20;
+
+/// Deepest nesting of loops that is read.
+const MAX_LOOPS: u32 = 100;
+
+pub(super) fn parse(text: &str, file: &str) -> Result<Kernel, Vec<Diagnostic>> {
+    let mut parser = Parser {
+        cursor: Cursor::new(text, file),
+        nodes: Assembler::new(),
+        scopes: Scopes::default(),
+        faults: Vec::new(),
+        loops: 0,
+    };
+    let name = parser.kernel().unwrap_or_else(|fault| {
+        parser.fault(fault);
+        ""
+    });
+    if parser.faults.is_empty() { Ok(parser.nodes.finish(name)) } else { Err(parser.faults) }
+}
+
+pub(super) struct Parser<'a> {
+    pub(super) cursor: Cursor<'a>,
+    nodes: Assembler,
+    scopes: Scopes<'a>,
+    faults: Vec<Diagnostic>,
+    /// Loops around the current statement.
+    loops: u32,
+}
+
+/// What a statement defines, before `=`.
+struct Target<'a> {
+    /// `None` for `_`.
+    name: Option<&'a str>,
+    tag: Option<String>,
+    at: Location,
+}
+
+/// What is being read; it decides which statements there are.
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum Region {
+    Kernel,
+    Loop,
+}
+
+impl<'a> Parser<'a> {
+    fn fault(&mut self, fault: Diagnostic) {
+        if self.faults.len() < MAX_FAULTS {
+            self.faults.push(fault);
+        }
+        if self.faults.len() == MAX_FAULTS {
+            self.cursor.stop();
+        }
+    }
+
+    fn fault_at(&mut self, at: &Location, fault: Diagnostic) {
+        self.fault(fault.at(Some(at.clone())));
+    }
+
+    fn kernel(&mut self) -> Parsed<&'a str> {
+        self.cursor.skip_newlines();
+        if !self.cursor.take_word("kernel") {
+            return Err(self.cursor.expected("`kernel`"));
+        }
+        let name = match *self.cursor.peek() {
+            Token::Name(name) if is_identifier(name) => name,
+            _ => return Err(self.cursor.expected("the kernel's name")),
+        };
+        self.cursor.bump();
+        let opened = self.cursor.location();
+        self.cursor.expect("{")?;
+        self.scopes.open();
+        self.region(Region::Kernel, &opened);
+        self.cursor.skip_newlines();
+        if self.faults.is_empty() && *self.cursor.peek() != Token::End {
+            return Err(self.cursor.expected("the end of the text").help("a text holds one kernel"));
+        }
+        Ok(name)
+    }
+
+    /// The statements of a region and its closing brace; what a loop hands to its next iteration.
+    fn region(&mut self, region: Region, opened: &Location) -> Option<(Vec<Entity>, Location)> {
+        let mut yields = None;
+        loop {
+            self.cursor.skip_newlines();
+            if self.cursor.take("}") {
+                return yields;
+            }
+            if *self.cursor.peek() == Token::End {
+                let what = if region == Region::Kernel { "the kernel" } else { "the loop" };
+                let fault = self.cursor.expected(&format!("the `}}` of {what}"));
+                // The regions around this one are not closed either; once is enough.
+                if self.faults.last().is_none_or(|last| last.location != fault.location) {
+                    self.fault(fault.note("it was opened here", Some(opened.clone())));
+                }
+                return yields;
+            }
+            if yields.is_some() {
+                let fault = self.cursor.expected("`}` after `yield`");
+                self.fault(fault.help("`yield` is the last statement of a loop"));
+                yields = None;
+            }
+            let at = self.cursor.location();
+            let read = if region == Region::Loop && self.cursor.at_word("yield") {
+                self.yields().map(|values| yields = Some((values, at)))
+            } else {
+                self.statement(region)
+            };
+            if let Err(fault) = read.and_then(|()| self.cursor.end_of_statement()) {
+                self.fault(fault);
+                self.cursor.recover();
+            }
+        }
+    }
+
+    fn yields(&mut self) -> Parsed<Vec<Entity>> {
+        self.cursor.bump();
+        let mut values = Vec::new();
+        if matches!(self.cursor.peek(), Token::Newline | Token::End) || self.cursor.at("}") {
+            return Ok(values);
+        }
+        loop {
+            values.push(self.value()?);
+            if !self.cursor.take(",") {
+                return Ok(values);
+            }
+        }
+    }
+
+    fn statement(&mut self, region: Region) -> Parsed<()> {
+        let at = self.cursor.location();
+        let origin = self.nodes.location(at.clone());
+        match *self.cursor.peek() {
+            Token::Sign("%") => self.definition(origin),
+            Token::Name("_") => self.definition(origin),
+            Token::Name(name) if self.cursor.at_second("=") => self.memory(name, origin),
+            Token::Name("iterate") => self.iterate(Vec::new(), origin),
+            Token::Name("write") => {
+                self.cursor.bump();
+                let value = self.value()?;
+                self.cursor.expect(",")?;
+                let memory = self.place()?;
+                let node = self.nodes.push(origin, Op::Write, &[value, memory], ValueType::unknown());
+                self.tag(node)
+            }
+            Token::Name("barrier") => {
+                self.cursor.bump();
+                let node = self.nodes.push(origin, Op::Barrier, &[], ValueType::unknown());
+                self.tag(node)
+            }
+            Token::Name(word) if CONSTRAINTS.contains(&word) && region == Region::Kernel => {
+                self.cursor.bump();
+                let constraint = self.constraint(word)?;
+                self.nodes.constrain(constraint, origin);
+                Ok(())
+            }
+            Token::Name(word) => Err(self.cursor.fault(stray_word(word))),
+            _ => Err(self.cursor.expected("a statement or `}`")),
+        }
+    }
+
+    fn memory(&mut self, name: &'a str, origin: Origin) -> Parsed<()> {
+        self.cursor.bump();
+        self.cursor.bump();
+        let read = self.memory_type(name, origin);
+        let meaning = read.as_ref().map_or(Meaning::Unknown, |&node| Meaning::Place(node));
+        self.define(name, meaning, origin);
+        let node = read?;
+        self.tag(node)
+    }
+
+    fn memory_type(&mut self, name: &'a str, origin: Origin) -> Parsed<Entity> {
+        if !self.cursor.take_word("memory") {
+            let fault = self.cursor.expected("`memory`");
+            return Err(fault.help(format!("a value's name starts with `%`: `%{name} = ...`")));
+        }
+        let (shape, shape_at) = self.shape()?;
+        let at = self.cursor.location();
+        let space = match *self.cursor.peek() {
+            Token::Name(word) => AddressSpace::from_name(word),
+            _ => None,
+        };
+        let Some(space) = space else { return Err(self.cursor.expected("`global` or `shared`")) };
+        self.cursor.bump();
+        let dtype = self.cursor.dtype()?;
+        if self.scopes.get(name).is_some_and(|first| first.visible) {
+            // `define` reports it, with the place of the first one.
+            return Ok(Entity::PLACEHOLDER);
+        }
+        let wrong_shape = self.nodes.dims(&shape).is_err() || shape.is_empty();
+        let at = if wrong_shape { shape_at } else { at };
+        self.nodes.memory(origin, name, &shape, space, dtype).map_err(|fault| fault.at(Some(at)))
+    }
+
+    fn shape(&mut self) -> Parsed<(Vec<Symbol>, Location)> {
+        let at = self.cursor.location();
+        self.cursor.expect("[")?;
+        let mut shape = Vec::new();
+        if !self.cursor.take("]") {
+            loop {
+                shape.push(symbol(&mut self.cursor, "a dimension")?);
+                if !self.cursor.take(",") {
+                    break;
+                }
+            }
+            self.cursor.expect("]")?;
+        }
+        Ok((shape, at))
+    }
+
+    /// `%a = ...`, `%a, %b = iterate ...`.
+    fn definition(&mut self, origin: Origin) -> Parsed<()> {
+        let mut targets = vec![self.target()?];
+        while self.cursor.take(",") {
+            targets.push(self.target()?);
+        }
+        let read = self.cursor.expect("=").and_then(|()| match *self.cursor.peek() {
+            Token::Name("iterate") => Ok(None),
+            _ => self.compute(origin).map(Some),
+        });
+        match read {
+            Ok(None) => self.iterate(targets, origin),
+            Ok(Some(meaning)) => self.define_result(&targets, meaning, origin),
+            Err(fault) => {
+                self.define_unknown(&targets);
+                Err(fault)
+            }
+        }
+    }
+
+    fn target(&mut self) -> Parsed<Target<'a>> {
+        let at = self.cursor.location();
+        let name = if self.cursor.take_word("_") { None } else { Some(self.cursor.value_name()?) };
+        Ok(Target { name, tag: self.cursor.tag()?, at })
+    }
+
+    /// Defines names of a statement that has a fault, so that their uses are not faults too.
+    fn define_unknown(&mut self, targets: &[Target<'a>]) {
+        for target in targets {
+            let origin = self.nodes.location(target.at.clone());
+            if let Some(name) = target.name {
+                self.define(name, Meaning::Unknown, origin);
+            }
+        }
+    }
+
+    fn define_result(&mut self, targets: &[Target<'a>], meaning: Meaning, origin: Origin) -> Parsed<()> {
+        let [Target { name: Some(name), tag: None, .. }] = targets else {
+            self.define_unknown(targets);
+            let at = targets
+                .iter()
+                .find(|target| target.name.is_none() || target.tag.is_some())
+                .or(targets.get(1));
+            let text = "an operation other than `iterate` has one result, with its tag behind the operation";
+            let fault = Diagnostic::invalid(text).help("write `%x = read a @tag`");
+            return Err(fault.at(at.map(|target| target.at.clone())));
+        };
+        self.define(name, meaning, origin);
+        match meaning {
+            Meaning::Value(node) | Meaning::Place(node) => self.tag(node),
+            Meaning::Unknown => Ok(()),
+        }
+    }
+
+    /// Defines a name, or reports that it is taken.
+    fn define(&mut self, name: &'a str, meaning: Meaning, origin: Origin) {
+        if let Err(first) = self.scopes.define(name, meaning, origin) {
+            let fault =
+                Diagnostic::invalid(format!("`{name}` is defined twice")).at(self.nodes.location_of(origin));
+            let first = self.nodes.location_of(first.origin);
+            self.fault(
+                fault.note("the first definition is here", first).help("values and memories do not change"),
+            );
+        }
+    }
+
+    fn tag(&mut self, node: Entity) -> Parsed<()> {
+        if let Some(tag) = self.cursor.tag()? {
+            self.nodes.tag(node, &tag);
+        }
+        Ok(())
+    }
+
+    /// An operation with one result.
+    fn compute(&mut self, origin: Origin) -> Parsed<Meaning> {
+        let Token::Name(word) = *self.cursor.peek() else { return Err(self.cursor.expected("an operation")) };
+        let start = self.cursor.location();
+        self.cursor.bump();
+        let unknown = ValueType::unknown();
+        let (op, operands, ty) = match word {
+            "register" => {
+                let (shape, at) = self.shape()?;
+                let dims = self.nodes.dims(&shape).map_err(|fault| fault.at(Some(at)))?;
+                let dtype = self.cursor.dtype()?;
+                let at = self.cursor.location();
+                let constant = match (self.cursor.number()?, dtype.is_float()) {
+                    // An integer reads as a float where a float is asked for.
+                    (Constant::Integer(value), true) => Constant::Float(value as f64),
+                    (Constant::Float(value), false) => {
+                        let fault = Diagnostic::invalid(format!(
+                            "{value:?} is not an integer, and the dtype is {dtype}"
+                        ));
+                        return Err(fault.at(Some(at)));
+                    }
+                    (constant, _) => constant,
+                };
+                (Op::Register(constant), vec![], ValueType { dims, dtype: Some(dtype) })
+            }
+            "constant" => (Op::Register(self.cursor.number()?), vec![], unknown),
+            "allocate" => {
+                let (shape, at) = self.shape()?;
+                let dims = self.nodes.dims(&shape).map_err(|fault| fault.at(Some(at)))?;
+                let ty = ValueType { dims, dtype: Some(self.cursor.dtype()?) };
+                return Ok(Meaning::Place(self.nodes.push(origin, Op::Allocate, &[], ty)));
+            }
+            "read" => (Op::Read, vec![self.place()?], unknown),
+            "mma" => {
+                let choice = match self.cursor.peek() {
+                    Token::Name(_) => MmaChoice::Explicit(self.mma_name()?),
+                    _ => MmaChoice::Kernel,
+                };
+                (Op::Mma(choice), self.values(3)?, unknown)
+            }
+            "compare" => {
+                let predicate = self.predicate()?;
+                (Op::Compare(predicate), self.pair(origin)?, unknown)
+            }
+            "select" => (Op::Select, self.values(3)?, unknown),
+            "cast" => {
+                let value = self.value()?;
+                let dtype = self.cursor.dtype()?;
+                (Op::Cast, vec![value], ValueType { dims: Dims::new(), dtype: Some(dtype) })
+            }
+            _ => {
+                if let Some(row) = UnaryOp::NAMES.iter().find(|row| row.1 == word) {
+                    (Op::Unary(row.0), vec![self.value()?], unknown)
+                } else if let Some(row) = BinaryOp::NAMES.iter().find(|row| row.1 == word) {
+                    (Op::Binary(row.0), self.pair(origin)?, unknown)
+                } else {
+                    return Err(unknown_operation(word).at(Some(start)));
+                }
+            }
+        };
+        Ok(Meaning::Value(self.nodes.push(origin, op, &operands, ty)))
+    }
+
+    fn predicate(&mut self) -> Parsed<Predicate> {
+        let names = Predicate::NAMES;
+        let word = match *self.cursor.peek() {
+            Token::Name(word) => word,
+            _ => "",
+        };
+        let Some(row) = names.iter().find(|row| row.1 == word) else {
+            let all: Vec<_> = names.iter().map(|row| row.1).collect();
+            return Err(self
+                .cursor
+                .expected("a predicate")
+                .help(format!("the predicates are {}", all.join(", "))));
+        };
+        self.cursor.bump();
+        Ok(row.0)
+    }
+
+    /// `count` values with commas between them.
+    fn values(&mut self, count: usize) -> Parsed<Vec<Entity>> {
+        let mut values = vec![self.value()?];
+        while values.len() < count {
+            self.cursor.expect(",")?;
+            values.push(self.value()?);
+        }
+        Ok(values)
+    }
+
+    /// The operands of arithmetic on two values; a number stands for a constant.
+    fn pair(&mut self, origin: Origin) -> Parsed<Vec<Entity>> {
+        let left = self.operand(origin)?;
+        self.cursor.expect(",")?;
+        Ok(vec![left, self.operand(origin)?])
+    }
+
+    fn operand(&mut self, origin: Origin) -> Parsed<Entity> {
+        if !self.cursor.at_number() {
+            return self.value();
+        }
+        let constant = self.cursor.number()?;
+        Ok(self.nodes.push(origin, Op::Register(constant), &[], ValueType::unknown()))
+    }
+
+    /// The use of a value. One that is unknown is reported here and read over.
+    fn value(&mut self) -> Parsed<Entity> {
+        let at = self.cursor.location();
+        if let Token::Name(name) = *self.cursor.peek() {
+            let fault = self.cursor.expected("a value like `%x`");
+            let is_memory = self.scopes.get(name).is_some();
+            let help =
+                if is_memory { format!("read the memory first: `%x = read {name}`") } else { String::new() };
+            return Err(if is_memory { fault.help(help) } else { fault });
+        }
+        let name = self.cursor.value_name()?;
+        Ok(match self.visible(name, &at) {
+            Some(Meaning::Value(node)) => node,
+            Some(Meaning::Place(_)) => {
+                let fault =
+                    Diagnostic::invalid(format!("`{name}` is an LDS buffer, and a value is expected"));
+                self.fault_at(&at, fault.help(format!("read it first: `%x = read {name}`")));
+                Entity::PLACEHOLDER
+            }
+            Some(Meaning::Unknown) | None => Entity::PLACEHOLDER,
+        })
+    }
+
+    /// The use of a memory or an LDS buffer.
+    fn place(&mut self) -> Parsed<Entity> {
+        let at = self.cursor.location();
+        let name = match *self.cursor.peek() {
+            Token::Name(name) => {
+                self.cursor.bump();
+                name
+            }
+            Token::Sign("%") => self.cursor.value_name()?,
+            _ => return Err(self.cursor.expected("a memory")),
+        };
+        Ok(match self.visible(name, &at) {
+            Some(Meaning::Place(node)) => node,
+            Some(Meaning::Value(_)) => {
+                self.fault_at(
+                    &at,
+                    Diagnostic::invalid(format!("`{name}` is a value, and a memory is expected")),
+                );
+                Entity::PLACEHOLDER
+            }
+            Some(Meaning::Unknown) | None => Entity::PLACEHOLDER,
+        })
+    }
+
+    /// What a name stands for here; reports one that stands for nothing.
+    fn visible(&mut self, name: &str, at: &Location) -> Option<Meaning> {
+        let text = format!("`{name}` is not defined");
+        match self.scopes.get(name) {
+            Some(Definition { meaning, visible: true, .. }) => return Some(meaning),
+            Some(Definition { origin, .. }) => {
+                let place = self.nodes.location_of(origin);
+                let fault = Diagnostic::invalid(text)
+                    .note("this definition is inside a loop that ends before", place);
+                self.fault_at(
+                    at,
+                    fault.help("carry it out of the loop: `%out = iterate K (%x = %init) { ... yield %x }`"),
+                );
+            }
+            None => {
+                self.fault_at(at, Diagnostic::invalid(text).help("a name is defined above its first use"))
+            }
+        }
+        None
+    }
+
+    /// A loop, whose results are `targets`; the next token is `iterate`.
+    fn iterate(&mut self, targets: Vec<Target<'a>>, origin: Origin) -> Parsed<()> {
+        let mut header = || {
+            self.cursor.bump();
+            let at = self.cursor.location();
+            let axis = symbol(&mut self.cursor, "the dimension to loop over")?;
+            let dim = self.nodes.dim(axis).map_err(|fault| fault.at(Some(at)))?;
+            let carried = self.carried()?;
+            let tag = self.cursor.tag()?;
+            let opened = self.cursor.location();
+            if self.loops == MAX_LOOPS {
+                let text = format!("loops are nested more than {MAX_LOOPS} deep");
+                return Err(Diagnostic::invalid(text).at(Some(opened)));
+            }
+            self.cursor.expect("{")?;
+            Ok((dim, carried, tag, opened))
+        };
+        let (dim, carried, tag, opened) = match header() {
+            Ok(header) => header,
+            Err(fault) => {
+                self.define_unknown(&targets);
+                return Err(fault);
+            }
+        };
+        let init: Vec<_> = carried.iter().map(|(_, init)| *init).collect();
+        let node = self.nodes.open_loop(origin, dim, &init);
+        if let Some(tag) = tag {
+            self.nodes.tag(node, &tag);
+        }
+        self.scopes.open();
+        self.loops += 1;
+        let args: Vec<_> = carried.into_iter().map(|(target, _)| target).collect();
+        self.define_carried(&args, Op::IterArg, &[]);
+        let faults = self.faults.len();
+        let yields = self.region(Region::Loop, &opened);
+        self.loops -= 1;
+        self.scopes.close();
+        let count = args.len();
+        // A fault inside may have cost the `yield`.
+        let lost = yields.is_none() && self.faults.len() > faults;
+        let (yields, at) = yields.unwrap_or((Vec::new(), opened));
+        if yields.len() != count && !lost {
+            let text = format!("the loop carries {}, and yields {}", values(count), yields.len());
+            self.fault_at(
+                &at,
+                Diagnostic::invalid(text).help("`yield` gives each carried value its next one"),
+            );
+        }
+        self.nodes.close_loop(node, &yields);
+        self.define_carried(&targets, Op::LoopResult, &[node]);
+        if targets.len() != count {
+            let text = format!("the loop carries {}, and {} results are named", values(count), targets.len());
+            let fault = Diagnostic::invalid(text).at(self.nodes.location_of(origin));
+            self.fault(fault.help("`_` stands for a result that is not used"));
+        }
+        Ok(())
+    }
+
+    /// Nodes for the loop-carried values on one side of a loop's border.
+    fn define_carried(&mut self, targets: &[Target<'a>], op: fn(u32) -> Op, operands: &[Entity]) {
+        for (number, target) in (0u32..).zip(targets) {
+            let Some(name) = target.name else { continue };
+            let origin = self.nodes.location(target.at.clone());
+            let node = self.nodes.push(origin, op(number), operands, ValueType::unknown());
+            if let Some(tag) = &target.tag {
+                self.nodes.tag(node, tag);
+            }
+            self.define(name, Meaning::Value(node), origin);
+        }
+    }
+
+    /// `(%x = %a, %y = %b)`: what the body sees, and the initial values.
+    fn carried(&mut self) -> Parsed<Vec<(Target<'a>, Entity)>> {
+        let mut carried = Vec::new();
+        self.cursor.expect("(")?;
+        if self.cursor.take(")") {
+            return Ok(carried);
+        }
+        loop {
+            let target = self.target()?;
+            self.cursor.expect("=")?;
+            carried.push((target, self.value()?));
+            if !self.cursor.take(",") {
+                self.cursor.expect(")")?;
+                return Ok(carried);
+            }
+        }
+    }
+}
+
+fn values(count: usize) -> String {
+    if count == 1 { "1 value".to_owned() } else { format!("{count} values") }
+}

@@ -1,0 +1,389 @@
+//! The printer. Values are numbered in the order in which the text defines them.
+
+use std::fmt::Write;
+
+use bevy_ecs::prelude::{Entity, World};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use super::Detail;
+use super::columns::{COLUMNS, Place};
+use super::symbolic::{Level, write_expr, write_symbol};
+use crate::ir::assemble::is_identifier;
+use crate::ir::constraint::Constraint;
+use crate::ir::kernel::{Constraints, DimTable, KernelName};
+use crate::ir::layout::{Dim, Mma};
+use crate::ir::node::*;
+
+/// The text of the kernel whose root is `root`. It prints broken kernels too: a value that is defined nowhere prints as `%?`.
+pub fn print(world: &World, root: Entity, detail: Detail) -> String {
+    let mut printer = Printer {
+        world,
+        root,
+        detail,
+        names: FxHashMap::default(),
+        carried: FxHashMap::default(),
+        out: String::with_capacity(1024),
+        depth: 1,
+    };
+    let body = printer.body(root);
+    printer.number(body);
+    printer.kernel(body);
+    printer.out
+}
+
+/// What a loop defines: carried values as the body sees them and as they leave the loop; `None` for one that has no node.
+#[derive(Default)]
+struct Carried {
+    args: SmallVec<[Option<Entity>; 4]>,
+    results: SmallVec<[Option<Entity>; 4]>,
+}
+
+struct Printer<'w> {
+    world: &'w World,
+    root: Entity,
+    detail: Detail,
+    names: FxHashMap<Entity, u32>,
+    /// By loop; looked up only.
+    carried: FxHashMap<Entity, Carried>,
+    out: String,
+    depth: usize,
+}
+
+fn name_of<T: Copy + PartialEq>(names: &[(T, &'static str)], item: T) -> &'static str {
+    names.iter().find(|row| row.0 == item).map_or("?", |row| row.1)
+}
+
+/// A matrix instruction's name: in small letters, like everything of the text form's own.
+pub(super) fn mma_text(mma: Mma) -> String {
+    mma.name().to_ascii_lowercase()
+}
+
+/// The word of an operation in the text.
+fn mnemonic(op: Op) -> &'static str {
+    match op {
+        Op::Memory => "memory",
+        Op::Allocate => "allocate",
+        Op::Register(_) => "register",
+        Op::Read => "read",
+        Op::Write => "write",
+        Op::Mma(_) => "mma",
+        Op::Iterate(_) => "iterate",
+        Op::IterArg(_) => "argument",
+        Op::LoopResult(_) => "result",
+        Op::Unary(op) => name_of(UnaryOp::NAMES, op),
+        Op::Binary(op) => name_of(BinaryOp::NAMES, op),
+        Op::Compare(_) => "compare",
+        Op::Select => "select",
+        Op::Cast => "cast",
+        Op::Barrier => "barrier",
+    }
+}
+
+impl<'w> Printer<'w> {
+    fn op(&self, node: Entity) -> Option<Op> {
+        self.world.get::<Op>(node).copied()
+    }
+
+    fn body(&self, node: Entity) -> &'w [Entity] {
+        self.world.get::<Body>(node).map_or(&[], |body| &body.0)
+    }
+
+    fn operands(&self, node: Entity) -> &'w [Entity] {
+        self.world.get::<Operands>(node).map_or(&[], |operands| &operands.0)
+    }
+
+    /// Numbers the values of a region in the order of the text: a loop's results, what its body sees, its body.
+    fn number(&mut self, region: &[Entity]) {
+        for &node in region {
+            if let Some(Op::LoopResult(at)) = self.op(node)
+                && let Some(&origin) = self.operands(node).first()
+            {
+                enter(&mut self.carried.entry(origin).or_default().results, at, node);
+            }
+        }
+        for &node in region {
+            match self.op(node) {
+                None | Some(Op::Write | Op::Barrier | Op::IterArg(_) | Op::LoopResult(_)) => {}
+                Some(Op::Memory) if self.world.get::<Name>(node).is_some() => {}
+                Some(Op::Iterate(_)) => {
+                    let body = self.body(node);
+                    let mut carried = self.carried.remove(&node).unwrap_or_default();
+                    for &inner in body {
+                        if let Some(Op::IterArg(at)) = self.op(inner) {
+                            enter(&mut carried.args, at, inner);
+                        }
+                    }
+                    let count = self.operands(node).len();
+                    carried.args.resize(count.max(carried.args.len()), None);
+                    carried.results.resize(count.max(carried.results.len()), None);
+                    for &value in carried.results.iter().chain(&carried.args).flatten() {
+                        self.name(value);
+                    }
+                    self.carried.insert(node, carried);
+                    self.number(body);
+                }
+                Some(_) => self.name(node),
+            }
+        }
+    }
+
+    fn name(&mut self, node: Entity) {
+        let next = self.names.len() as u32;
+        self.names.entry(node).or_insert(next);
+    }
+
+    fn write(&mut self, arguments: std::fmt::Arguments<'_>) {
+        // Writing to a string cannot fail.
+        let _ = self.out.write_fmt(arguments);
+    }
+
+    fn indent(&mut self) {
+        for _ in 0..self.depth {
+            self.out.push_str("  ");
+        }
+    }
+
+    fn kernel(&mut self, body: &[Entity]) {
+        let name = self.world.get::<KernelName>(self.root).map_or("", |name| &name.0);
+        self.write(format_args!("kernel {name} {{\n"));
+        if let Some(constraints) = self.world.get::<Constraints>(self.root) {
+            for (constraint, _) in &constraints.0 {
+                self.indent();
+                write_constraint(&mut self.out, constraint);
+                self.out.push('\n');
+            }
+        }
+        self.region(body);
+        self.out.push_str("}\n");
+    }
+
+    fn region(&mut self, region: &[Entity]) {
+        for &node in region {
+            match self.op(node) {
+                // They stand in the first line of their loop.
+                Some(Op::IterArg(_) | Op::LoopResult(_)) => {}
+                Some(op) => self.node(node, op),
+                None => {}
+            }
+        }
+    }
+
+    fn node(&mut self, node: Entity, op: Op) {
+        self.indent();
+        if let Op::Iterate(dim) = op {
+            return self.iterate(node, dim);
+        }
+        match (self.names.get(&node).copied(), self.world.get::<Name>(node)) {
+            (Some(number), _) => self.write(format_args!("%{number} = ")),
+            (None, Some(name)) if op == Op::Memory => self.write(format_args!("{} = ", name.0)),
+            _ => {}
+        }
+        let unknown = ValueType::unknown();
+        let ty = self.world.get::<ValueType>(node).unwrap_or(&unknown);
+        match op {
+            Op::Register(constant) if *ty == unknown => {
+                self.out.push_str("constant ");
+                write_constant(&mut self.out, constant);
+            }
+            Op::Memory | Op::Allocate | Op::Register(_) => {
+                self.out.push_str(mnemonic(op));
+                self.out.push(' ');
+                self.shape(&ty.dims);
+                if let (Op::Memory, Some(space)) = (op, self.world.get::<Space>(node)) {
+                    self.write(format_args!(" {}", space.0.name()));
+                }
+                if let Some(dtype) = ty.dtype {
+                    self.write(format_args!(" {}", dtype.name()));
+                }
+                if let Op::Register(constant) = op {
+                    self.out.push(' ');
+                    write_constant(&mut self.out, constant);
+                }
+            }
+            _ => {
+                self.out.push_str(mnemonic(op));
+                match op {
+                    Op::Mma(MmaChoice::Explicit(mma)) => self.write(format_args!(" {}", mma_text(mma))),
+                    Op::Compare(predicate) => {
+                        self.write(format_args!(" {}", name_of(Predicate::NAMES, predicate)));
+                    }
+                    _ => {}
+                }
+                let operands = self.operands(node);
+                if !operands.is_empty() {
+                    self.out.push(' ');
+                    self.values(operands);
+                }
+                if let (Op::Cast, Some(dtype)) = (op, ty.dtype) {
+                    self.write(format_args!(" {}", dtype.name()));
+                }
+            }
+        }
+        self.tag(node);
+        self.facts(node);
+        self.out.push('\n');
+    }
+
+    fn iterate(&mut self, node: Entity, dim: Dim) {
+        let carried = self.carried.remove(&node).unwrap_or_default();
+        for (at, result) in carried.results.iter().enumerate() {
+            self.out.push_str(if at == 0 { "" } else { ", " });
+            self.definition(*result);
+        }
+        if !carried.results.is_empty() {
+            self.out.push_str(" = ");
+        }
+        self.out.push_str("iterate ");
+        self.dim(dim);
+        self.out.push_str(" (");
+        let init = self.operands(node);
+        for (at, arg) in carried.args.iter().enumerate() {
+            self.out.push_str(if at == 0 { "" } else { ", " });
+            self.definition(*arg);
+            self.out.push_str(" = ");
+            match init.get(at) {
+                Some(&value) => self.value(value),
+                None => self.out.push_str("%?"),
+            }
+        }
+        self.out.push(')');
+        self.tag(node);
+        self.out.push_str(" {");
+        self.facts(node);
+        self.out.push('\n');
+        self.depth += 1;
+        self.region(self.body(node));
+        if let Some(yields) = self.world.get::<Yields>(node).filter(|yields| !yields.0.is_empty()) {
+            self.indent();
+            self.out.push_str("yield ");
+            self.values(&yields.0);
+            self.out.push('\n');
+        }
+        self.depth -= 1;
+        self.indent();
+        self.out.push_str("}\n");
+    }
+
+    /// A loop-carried value where it is defined.
+    fn definition(&mut self, node: Option<Entity>) {
+        match node {
+            Some(node) => {
+                self.value(node);
+                self.tag(node);
+            }
+            None => self.out.push('_'),
+        }
+    }
+
+    fn values(&mut self, nodes: &[Entity]) {
+        for (at, &node) in nodes.iter().enumerate() {
+            self.out.push_str(if at == 0 { "" } else { ", " });
+            self.value(node);
+        }
+    }
+
+    fn value(&mut self, node: Entity) {
+        match (self.names.get(&node).copied(), self.world.get::<Name>(node)) {
+            (Some(number), _) => self.write(format_args!("%{number}")),
+            (None, Some(name)) => self.out.push_str(&name.0),
+            (None, None) => self.out.push_str("%?"),
+        }
+    }
+
+    fn dim(&mut self, dim: Dim) {
+        let dims = self.world.get::<DimTable>(self.root);
+        write_symbol(&mut self.out, dims.map_or("?", |dims| dims.name(dim)));
+    }
+
+    fn shape(&mut self, dims: &[Dim]) {
+        self.out.push('[');
+        for (at, &dim) in dims.iter().enumerate() {
+            self.out.push_str(if at == 0 { "" } else { ", " });
+            self.dim(dim);
+        }
+        self.out.push(']');
+    }
+
+    fn tag(&mut self, node: Entity) {
+        let Some(tag) = self.world.get::<Tag>(node).filter(|_| self.detail != Detail::Identity) else {
+            return;
+        };
+        if is_identifier(&tag.0) {
+            self.write(format_args!(" @{}", tag.0));
+        } else {
+            self.write(format_args!(" @\"{}\"", tag.0.escape_default()));
+        }
+    }
+
+    /// What passes have found out about the node, as a comment.
+    fn facts(&mut self, node: Entity) {
+        if self.detail != Detail::Full {
+            return;
+        }
+        let place = Place { world: self.world, root: self.root, node };
+        let mut fact = String::new();
+        for column in COLUMNS {
+            fact.clear();
+            (column.print)(place, &mut fact);
+            if !fact.is_empty() {
+                // A line break would end the comment.
+                let fact = fact.replace('\n', " ");
+                self.write(format_args!("  ; {}: {fact}", column.name));
+            }
+        }
+    }
+}
+
+/// Puts a node at its place in a list that grows as needed; a place far off is a broken kernel's and is dropped.
+fn enter(list: &mut SmallVec<[Option<Entity>; 4]>, at: u32, node: Entity) {
+    const MOST: usize = 1 << 16;
+    let at = at as usize;
+    if at < MOST {
+        list.resize(list.len().max(at + 1), None);
+        list[at] = Some(node);
+    }
+}
+
+fn write_constraint(out: &mut String, constraint: &Constraint) {
+    let mut pair = |word: &str, dim, tile| {
+        out.push_str(word);
+        write_expr(out, dim, Level::Sum);
+        out.push_str(", ");
+        write_expr(out, tile, Level::Sum);
+    };
+    match constraint {
+        Constraint::Workgroup { dim, tile, axis } => {
+            pair("workgroup ", dim, tile);
+            let _ = write!(out, ", {axis}");
+        }
+        Constraint::Tiling { dim, tile } => pair("tile ", dim, tile),
+        Constraint::Wave { dim, tile } => pair("wave ", dim, tile),
+        Constraint::MmaType(mma) => {
+            let _ = write!(out, "mma {}", mma_text(*mma));
+        }
+        Constraint::Divisible { symbol, by } => {
+            out.push_str("assume ");
+            write_expr(out, symbol, Level::Product);
+            let _ = write!(out, " % {by} == 0");
+        }
+        Constraint::AtLeast { symbol, least } => {
+            out.push_str("assume ");
+            write_expr(out, symbol, Level::Sum);
+            let _ = write!(out, " >= {least}");
+        }
+    }
+}
+
+/// A constant, exactly. The form decides the kind: a float always has a point, an exponent or a name.
+fn write_constant(out: &mut String, constant: Constant) {
+    // Writing to a string cannot fail.
+    let _ = match constant {
+        Constant::Integer(value) => write!(out, "{value}"),
+        Constant::Float(value) if value.is_nan() && value.to_bits() == f64::NAN.to_bits() => {
+            write!(out, "nan")
+        }
+        Constant::Float(value) if value.is_nan() => write!(out, "nan({:#018x})", value.to_bits()),
+        Constant::Float(value) => write!(out, "{value:?}"),
+    };
+}

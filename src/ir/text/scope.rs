@@ -1,0 +1,92 @@
+//! Names of a kernel being parsed: what each stands for and from where to where it is visible.
+
+use bevy_ecs::prelude::Entity;
+use rustc_hash::FxHashMap;
+
+use crate::ir::node::Origin;
+
+/// What a name stands for.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Meaning {
+    /// The result of a node.
+    Value(Entity),
+    /// A memory, or an LDS buffer.
+    Place(Entity),
+    /// Something whose definition is wrong: its uses are not reported again.
+    Unknown,
+}
+
+/// A name that was defined.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct Definition {
+    pub(super) meaning: Meaning,
+    pub(super) origin: Origin,
+    /// False behind the end of the region around the definition.
+    pub(super) visible: bool,
+}
+
+/// All names so far. Values are entered with their `%`.
+#[derive(Default)]
+pub(super) struct Scopes<'a> {
+    names: FxHashMap<&'a str, Definition>,
+    /// Names of the open regions, innermost last.
+    regions: Vec<Vec<&'a str>>,
+}
+
+impl<'a> Scopes<'a> {
+    /// Opens a region.
+    pub(super) fn open(&mut self) {
+        self.regions.push(Vec::new());
+    }
+
+    /// Closes the innermost region: its names are no longer visible.
+    pub(super) fn close(&mut self) {
+        for name in self.regions.pop().unwrap_or_default() {
+            if let Some(definition) = self.names.get_mut(name) {
+                definition.visible = false;
+            }
+        }
+    }
+
+    /// What was defined under this name, visible or not.
+    pub(super) fn get(&self, name: &str) -> Option<Definition> {
+        self.names.get(name).copied()
+    }
+
+    /// Defines a name in the innermost region.
+    ///
+    /// # Errors
+    /// The visible definition that has the name already.
+    pub(super) fn define(
+        &mut self,
+        name: &'a str,
+        meaning: Meaning,
+        origin: Origin,
+    ) -> Result<(), Definition> {
+        if let Some(&first) = self.names.get(name).filter(|first| first.visible) {
+            return Err(first);
+        }
+        self.names.insert(name, Definition { meaning, origin, visible: true });
+        if let Some(region) = self.regions.last_mut() {
+            region.push(name);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_free_again_behind_its_region() {
+        let mut scopes = Scopes::default();
+        let at = Origin(0);
+        scopes.open();
+        assert!(scopes.define("%x", Meaning::Unknown, at).is_ok());
+        assert!(scopes.define("%x", Meaning::Unknown, at).is_err());
+        scopes.close();
+        assert!(!scopes.get("%x").unwrap().visible);
+        assert!(scopes.define("%x", Meaning::Unknown, at).is_ok());
+    }
+}

@@ -1,0 +1,48 @@
+//! Spelling help: the known name that a misspelt one is closest to.
+
+/// The candidate that differs from `name` in the fewest letters, if those are few.
+pub(super) fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // Names longer than any we know are not misspelt ones, and cost time.
+    if name.len() > 40 {
+        return None;
+    }
+    let limit = (name.len() / 3).max(1);
+    let distances = candidates.into_iter().map(|candidate| (distance(name, candidate), candidate));
+    distances
+        .filter(|(distance, _)| *distance <= limit)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|best| best.1)
+}
+
+/// Letters to insert, remove or replace to turn one into the other.
+fn distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.bytes().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.bytes().enumerate() {
+            let replaced = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_closest_name_wins_and_far_ones_do_not() {
+        assert_eq!(closest("ad", ["sub", "add", "mul"]), Some("add"));
+        assert_eq!(closest("recirpocal", ["sqrt", "reciprocal"]), Some("reciprocal"));
+        assert_eq!(closest("convolve", ["sqrt", "reciprocal"]), None);
+    }
+
+    #[test]
+    fn distance_counts_edits() {
+        assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!(distance("", "abc"), 3);
+    }
+}

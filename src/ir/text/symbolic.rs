@@ -1,0 +1,225 @@
+//! Expressions over symbols, in constraints: printing with as few brackets as the tree needs, and parsing back to the same tree.
+
+use std::fmt::Write;
+
+use super::cursor::{Cursor, Parsed};
+use super::lex::Token;
+use super::suggest::closest;
+use crate::ir::assemble::is_identifier;
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::expr::{SymExpr, SymNode, SymOp, Symbol};
+
+/// How tightly an expression binds.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Level {
+    /// `a + b`
+    Sum,
+    /// `a * b`
+    Product,
+    /// `-a`
+    Signed,
+    /// `a`
+    Primary,
+}
+
+/// An operator and how tightly it and its right operand bind.
+struct Infix {
+    op: SymOp,
+    sign: &'static str,
+    level: Level,
+    right: Level,
+}
+
+const INFIX: &[Infix] = &[
+    Infix { op: SymOp::Add, sign: "+", level: Level::Sum, right: Level::Product },
+    Infix { op: SymOp::Sub, sign: "-", level: Level::Sum, right: Level::Product },
+    Infix { op: SymOp::Mul, sign: "*", level: Level::Product, right: Level::Signed },
+    Infix { op: SymOp::FloorDiv, sign: "//", level: Level::Product, right: Level::Signed },
+    Infix { op: SymOp::Mod, sign: "%", level: Level::Product, right: Level::Signed },
+];
+
+const FUNCTIONS: &[(SymOp, &str)] = &[(SymOp::Min, "min"), (SymOp::Max, "max"), (SymOp::CeilDiv, "ceildiv")];
+
+/// Longest expression that is read, in operations. It is below the depth that expressions allow.
+const MAX_OPERATIONS: u32 = 400;
+
+/// Deepest nesting of brackets, calls and signs that is read.
+const MAX_NESTING: u32 = 100;
+
+/// Appends a symbol, quoted if its name is no identifier.
+pub(super) fn write_symbol(out: &mut String, name: &str) {
+    // Writing to a string cannot fail.
+    let _ =
+        if is_identifier(name) { out.write_str(name) } else { write!(out, "\"{}\"", name.escape_default()) };
+}
+
+/// Appends an expression that has to bind at least as tightly as `level`.
+pub(super) fn write_expr(out: &mut String, e: &SymExpr, level: Level) {
+    let bracket = own_level(e) < level;
+    if bracket {
+        out.push('(');
+    }
+    match e.node() {
+        SymNode::Int(value) => {
+            let _ = write!(out, "{value}");
+        }
+        SymNode::Symbol(symbol) => write_symbol(out, symbol.name()),
+        SymNode::TooDeep => out.push_str("..."),
+        SymNode::Operation(op, a, b) => {
+            if is_negation(e) {
+                out.push('-');
+                write_expr(out, b, Level::Signed);
+            } else if let Some(infix) = INFIX.iter().find(|infix| infix.op == *op) {
+                write_expr(out, a, infix.level);
+                let _ = write!(out, " {} ", infix.sign);
+                write_expr(out, b, infix.right);
+            } else {
+                out.push_str(FUNCTIONS.iter().find(|row| row.0 == *op).map_or("?", |row| row.1));
+                out.push('(');
+                write_expr(out, a, Level::Sum);
+                out.push_str(", ");
+                write_expr(out, b, Level::Sum);
+                out.push(')');
+            }
+        }
+    }
+    if bracket {
+        out.push(')');
+    }
+}
+
+/// `0 - x` is what `-x` stands for; of a literal it would read as a negative literal.
+fn is_negation(e: &SymExpr) -> bool {
+    match e.node() {
+        SymNode::Operation(SymOp::Sub, a, b) => {
+            a.as_integer() == Some(0) && !matches!(b.node(), SymNode::Int(_))
+        }
+        _ => false,
+    }
+}
+
+fn own_level(e: &SymExpr) -> Level {
+    match e.node() {
+        SymNode::Int(value) if *value < 0 => Level::Signed,
+        SymNode::Int(_) | SymNode::Symbol(_) | SymNode::TooDeep => Level::Primary,
+        SymNode::Operation(..) if is_negation(e) => Level::Signed,
+        SymNode::Operation(op, ..) => {
+            INFIX.iter().find(|infix| infix.op == *op).map_or(Level::Primary, |infix| infix.level)
+        }
+    }
+}
+
+/// Reads one expression.
+pub(super) fn expr(cursor: &mut Cursor<'_>) -> Parsed<SymExpr> {
+    Reader { cursor, operations: 0, nesting: 0 }.level(Level::Sum)
+}
+
+/// Reads a symbol: a name, or a quoted one.
+pub(super) fn symbol(cursor: &mut Cursor<'_>, what: &str) -> Parsed<Symbol> {
+    let name = match cursor.peek() {
+        Token::Name(name) => Symbol::new(name),
+        Token::Quoted(name) => Symbol::new(name),
+        _ => return Err(cursor.expected(what)),
+    };
+    cursor.bump();
+    Ok(name)
+}
+
+struct Reader<'c, 'a> {
+    cursor: &'c mut Cursor<'a>,
+    operations: u32,
+    nesting: u32,
+}
+
+impl Reader<'_, '_> {
+    /// Reads something one level deeper.
+    fn nested(&mut self, read: impl FnOnce(&mut Self) -> Parsed<SymExpr>) -> Parsed<SymExpr> {
+        if self.nesting == MAX_NESTING {
+            let text = format!("the expression is nested more than {MAX_NESTING} deep");
+            return Err(self.cursor.fault(Diagnostic::invalid(text)));
+        }
+        self.nesting += 1;
+        let e = read(self)?;
+        self.nesting -= 1;
+        Ok(e)
+    }
+
+    fn count(&mut self) -> Parsed<()> {
+        self.operations += 1;
+        if self.operations > MAX_OPERATIONS {
+            let text = format!("the expression has more than {MAX_OPERATIONS} operations");
+            return Err(self.cursor.fault(Diagnostic::invalid(text)));
+        }
+        Ok(())
+    }
+
+    /// An expression that binds at least as tightly as `level`.
+    fn level(&mut self, level: Level) -> Parsed<SymExpr> {
+        let inner = match level {
+            Level::Sum => Level::Product,
+            Level::Product => Level::Signed,
+            Level::Signed | Level::Primary => return self.signed(),
+        };
+        let mut left = self.level(inner)?;
+        loop {
+            if self.cursor.at("/") {
+                let fault = Diagnostic::invalid("`/` is no operator");
+                return Err(self
+                    .cursor
+                    .fault(fault.help("`//` divides and rounds down, `ceildiv` rounds up")));
+            }
+            let found = INFIX.iter().find(|infix| infix.level == level && self.cursor.at(infix.sign));
+            let Some(infix) = found else { return Ok(left) };
+            self.count()?;
+            self.cursor.bump();
+            let right = self.level(infix.right)?;
+            left = SymExpr::operation(infix.op, left, right);
+        }
+    }
+
+    fn signed(&mut self) -> Parsed<SymExpr> {
+        if !self.cursor.at("-") {
+            return self.primary();
+        }
+        self.count()?;
+        self.cursor.bump();
+        if let Token::Integer(_) = self.cursor.peek() {
+            return Ok(self.cursor.integer(-1)?.into());
+        }
+        Ok(-self.nested(Self::signed)?)
+    }
+
+    fn primary(&mut self) -> Parsed<SymExpr> {
+        let what = "a symbol, a number or `(`";
+        match *self.cursor.peek() {
+            Token::Integer(_) => Ok(self.cursor.integer(1)?.into()),
+            Token::Sign("(") => {
+                self.cursor.bump();
+                let e = self.nested(|reader| reader.level(Level::Sum))?;
+                self.cursor.expect(")")?;
+                Ok(e)
+            }
+            Token::Name(name) if self.cursor.at_second("(") => self.nested(|reader| reader.call(name)),
+            _ => Ok(symbol(self.cursor, what)?.into()),
+        }
+    }
+
+    fn call(&mut self, name: &str) -> Parsed<SymExpr> {
+        self.count()?;
+        let Some(&(op, _)) = FUNCTIONS.iter().find(|row| row.1 == name) else {
+            let fault = Diagnostic::invalid(format!("there is no function `{name}`"));
+            let help = match closest(name, FUNCTIONS.iter().map(|row| row.1)) {
+                Some(close) => format!("did you mean `{close}`?"),
+                None => "the functions are `min`, `max` and `ceildiv`".to_owned(),
+            };
+            return Err(self.cursor.fault(fault.help(help)));
+        };
+        self.cursor.bump();
+        self.cursor.expect("(")?;
+        let a = self.level(Level::Sum)?;
+        self.cursor.expect(",")?;
+        let b = self.level(Level::Sum)?;
+        self.cursor.expect(")")?;
+        Ok(SymExpr::operation(op, a, b))
+    }
+}

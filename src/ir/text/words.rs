@@ -1,0 +1,54 @@
+//! The words that statements are made of, and what is said about words that are not, or not in their place.
+
+use super::suggest::closest;
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::node::{BinaryOp, UnaryOp};
+
+/// Words that start a constraint.
+pub(super) const CONSTRAINTS: &[&str] = &["workgroup", "tile", "wave", "mma", "assume"];
+
+/// Operations with a result that are not rows of a table of names.
+const COMPUTES: &[&str] =
+    &["register", "constant", "allocate", "read", "mma", "compare", "select", "cast", "iterate", "memory"];
+
+/// Statements without a result.
+const ACTIONS: &[&str] = &["write", "barrier", "yield", "iterate"];
+
+fn operations() -> impl Iterator<Item = &'static str> {
+    let unary = UnaryOp::NAMES.iter().map(|row| row.1);
+    COMPUTES.iter().copied().chain(unary).chain(BinaryOp::NAMES.iter().map(|row| row.1))
+}
+
+/// The fault of an operation that there is not.
+pub(super) fn unknown_operation(word: &str) -> Diagnostic {
+    if ACTIONS.contains(&word) {
+        return Diagnostic::invalid(format!("`{word}` has no result"))
+            .help(format!("write `{word}` without `%name =`"));
+    }
+    let fault = Diagnostic::invalid(format!("there is no operation `{word}`"));
+    match closest(word, operations()) {
+        Some(close) => fault.help(format!("did you mean `{close}`?")),
+        None => fault,
+    }
+}
+
+/// The fault of a word that starts no statement here.
+pub(super) fn stray_word(word: &str) -> Diagnostic {
+    if word == "yield" {
+        return Diagnostic::invalid("`yield` outside of a loop").help("results leave a kernel by `write`");
+    }
+    if operations().any(|operation| operation == word) {
+        let fault = Diagnostic::invalid(format!("the result of `{word}` has no name"));
+        let target = if word == "memory" { "name" } else { "%name" };
+        return fault.help(format!("write `{target} = {word} ...`"));
+    }
+    if CONSTRAINTS.contains(&word) {
+        return Diagnostic::invalid(format!("`{word}` inside a loop"))
+            .help("constraints hold for the whole kernel");
+    }
+    let fault = Diagnostic::invalid(format!("no statement starts with `{word}`"));
+    match closest(word, ACTIONS.iter().chain(CONSTRAINTS).copied()) {
+        Some(close) => fault.help(format!("did you mean `{close}`?")),
+        None => fault,
+    }
+}

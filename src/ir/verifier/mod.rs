@@ -1,0 +1,510 @@
+//! The verifier: whether a world of logical nodes is a kernel. It runs after every pass in tests and on request, collects all
+//! faults, and anchors each at the line of the node's author. Numbers in its messages count the nodes in program order.
+//!
+//! # Invariants
+//! Of every node in a region:
+//! 1. It has [`Op`], [`Operands`], [`ValueType`] and [`Origin`], and stands in one place of one region. (A node in no region is
+//!    dead; nothing may use it.)
+//! 2. It has as many operands as its op takes, and of the right kind: values, memories (arguments or allocations) or a loop.
+//! 3. Its operands stand before it, in its region or in one around it.
+//! 4. The dims of its type are different ones, and in the kernel's [`DimTable`]. Without a result it has no type.
+//! 5. Its tag, if any, is not empty, and its layout, if any, has dims of the [`DimTable`] only.
+//!
+//! Of special nodes:
+//!
+//! 6. Memories stand in the kernel's body and have [`Name`], [`Space`] and a dtype; allocations have a dtype.
+//! 7. Loops have [`Body`] and [`Yields`]; the body starts with its arguments, numbered from 0, one for each initial value, and
+//!    there are no others; it yields as many values, defined in the body or before the loop. Loop results stand behind their
+//!    loop and are numbered within its carried values.
+//! 8. A loop is not inside another one over the same dim, and nothing that has its dim goes into it or is carried round it.
+//!
+//! Once every result has a dtype, the types agree, too: see the `types` part of this module.
+
+#[cfg(test)]
+mod tests;
+mod types;
+
+use std::collections::hash_map::Entry;
+use std::fmt;
+
+use bevy_ecs::prelude::*;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use super::diagnostic::{Diagnostic, Kind, Location};
+use super::kernel::{DimTable, Locations};
+use super::layout::Dim;
+use super::node::{Name, *};
+
+/// Every fault of the kernel `root` of `world`; none for a good one. Faults that an author can cause are
+/// [`Kind::Invalid`], the others [`Kind::Bug`].
+pub fn verify(world: &World, root: Entity) -> Vec<Diagnostic> {
+    let mut verifier = Verifier {
+        world,
+        root,
+        dims: world.get::<DimTable>(root).map_or(0, |t| t.0.len()),
+        slots: slots(world),
+        order: Vec::with_capacity(world.entities().len() as usize),
+        loops: SmallVec::new(),
+        typed: true,
+        numbers: None,
+        faults: Vec::new(),
+    };
+    match world.get::<Body>(root) {
+        Some(body) => verifier.region(&body.0, None),
+        None => verifier.faults.push(Diagnostic::new(Kind::Bug, "the kernel has no body")),
+    }
+    verifier.annotations();
+    if verifier.typed {
+        types::check(&mut verifier);
+    }
+    verifier.faults
+}
+
+/// What a node is to those that use it.
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum Role {
+    Value,
+    Memory,
+    Loop,
+    Nothing,
+}
+
+impl Role {
+    fn name(self) -> &'static str {
+        match self {
+            Role::Value => "a value",
+            Role::Memory => "a memory",
+            Role::Loop => "a loop",
+            Role::Nothing => "without a result",
+        }
+    }
+}
+
+/// Name of an op, what it takes and what it gives. No roles to take: any number of values.
+struct Signature {
+    name: &'static str,
+    takes: Option<&'static [Role]>,
+    gives: Role,
+}
+
+fn signature(op: &Op) -> Signature {
+    use Role::{Loop, Memory, Nothing, Value};
+    let (name, takes, gives): (_, &'static [Role], _) = match op {
+        Op::Memory => ("memory", &[], Memory),
+        Op::Allocate => ("allocate", &[], Memory),
+        Op::Register(_) => ("register", &[], Value),
+        Op::Read => ("read", &[Memory], Value),
+        Op::Write => ("write", &[Value, Memory], Nothing),
+        Op::Mma(_) => ("mma", &[Value, Value, Value], Value),
+        Op::Iterate(_) => return Signature { name: "iterate", takes: None, gives: Loop },
+        Op::IterArg(_) => ("argument", &[], Value),
+        Op::LoopResult(_) => ("result", &[Loop], Value),
+        Op::Unary(op) => (name(UnaryOp::NAMES, op), &[Value], Value),
+        Op::Binary(op) => (name(BinaryOp::NAMES, op), &[Value, Value], Value),
+        Op::Compare(predicate) => (name(Predicate::NAMES, predicate), &[Value, Value], Value),
+        Op::Select => ("select", &[Value, Value, Value], Value),
+        Op::Cast => ("cast", &[Value], Value),
+        Op::Barrier => ("barrier", &[], Nothing),
+    };
+    Signature { name, takes: Some(takes), gives }
+}
+
+fn name<T: PartialEq>(names: &[(T, &'static str)], op: &T) -> &'static str {
+    names.iter().find(|row| row.0 == *op).map_or("?", |row| row.1)
+}
+
+/// A node and where the walk met it; slots stand at the index of their entity.
+#[derive(Copy, Clone)]
+struct Slot<'w> {
+    node: Entity,
+    /// What the node has, if it is complete.
+    parts: Option<Node<'w>>,
+    role: Role,
+    state: State,
+    /// Loops around the node.
+    depth: u16,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum State {
+    Unseen,
+    /// A loop while its body is walked.
+    Open,
+    /// In a region that is not finished: it may be used.
+    Defined,
+    /// In a loop body that is finished.
+    Closed,
+}
+
+impl Slot<'_> {
+    const EMPTY: Self =
+        Slot { node: Entity::PLACEHOLDER, parts: None, role: Role::Nothing, state: State::Unseen, depth: 0 };
+}
+
+/// What every node has, besides its [`Origin`].
+type Node<'w> = (&'w Op, &'w Operands, &'w ValueType);
+
+/// Slots of all complete nodes, from one run over the tables: much faster than a lookup for each.
+fn slots(world: &World) -> Vec<Slot<'_>> {
+    let mut slots = Vec::with_capacity(world.entities().len() as usize);
+    let Some(nodes) = world.try_query_filtered::<(Entity, Node), With<Origin>>() else { return slots };
+    for (node, parts) in nodes.query_manual(world).iter_inner() {
+        *place(&mut slots, node) = Slot { node, parts: Some(parts), ..Slot::EMPTY };
+    }
+    slots
+}
+
+/// The slot for a node that exists, so that no more slots are made than the world has entities.
+fn place<'s, 'w>(slots: &'s mut Vec<Slot<'w>>, node: Entity) -> &'s mut Slot<'w> {
+    let at = node.index_u32() as usize;
+    if at >= slots.len() {
+        slots.resize(at + 1, Slot::EMPTY);
+    }
+    &mut slots[at]
+}
+
+struct Verifier<'w> {
+    world: &'w World,
+    root: Entity,
+    /// Length of the dim table.
+    dims: usize,
+    slots: Vec<Slot<'w>>,
+    /// Nodes as the walk met them.
+    order: Vec<Entity>,
+    /// Dims of the loops around the current node.
+    loops: SmallVec<[Dim; 4]>,
+    /// Every result has a dtype.
+    typed: bool,
+    /// Number of each node, once a message needs it.
+    numbers: Option<FxHashMap<Entity, usize>>,
+    faults: Vec<Diagnostic>,
+}
+
+impl<'w> Verifier<'w> {
+    /// What a node has, if it is complete.
+    fn node(&self, node: Entity) -> Option<Node<'w>> {
+        self.slot(node)?.parts
+    }
+
+    fn slot(&self, node: Entity) -> Option<&Slot<'w>> {
+        self.slots.get(node.index_u32() as usize).filter(|slot| slot.node == node)
+    }
+
+    fn is_seen(&self, node: Entity) -> bool {
+        self.slot(node).is_some_and(|slot| slot.state != State::Unseen)
+    }
+
+    /// What the walk knows of a node that it has met.
+    fn mark(&mut self, node: Entity, role: Role, state: State) {
+        let depth = self.loops.len() as u16;
+        let slot = place(&mut self.slots, node);
+        *slot = Slot { node, parts: slot.parts, role, state, depth };
+    }
+
+    /// Walks a region; `carried` is the number of carried values if it is the body of a loop.
+    fn region(&mut self, body: &'w [Entity], carried: Option<usize>) {
+        for (place, &node) in body.iter().enumerate() {
+            if self.is_seen(node) {
+                self.bug(node, "stands in two places");
+                continue;
+            }
+            match self.node(node) {
+                Some(parts) => self.visit(node, place, carried, parts),
+                None if self.world.get_entity(node).is_ok() => self.incomplete(node),
+                None => self.bug(node, "stands in a region, but does not exist"),
+            }
+        }
+    }
+
+    /// Ends a region that [`Verifier::region`] has walked.
+    fn close(&mut self, body: &[Entity]) {
+        for &node in body {
+            let slot = self.slots.get_mut(node.index_u32() as usize);
+            if let Some(slot) = slot.filter(|s| s.node == node && s.state == State::Defined) {
+                slot.state = State::Closed;
+            }
+        }
+    }
+
+    /// Invariant 1, broken: what is missing.
+    fn incomplete(&mut self, node: Entity) {
+        let has = [
+            (self.world.get::<Op>(node).is_some(), "Op"),
+            (self.world.get::<Operands>(node).is_some(), "Operands"),
+            (self.world.get::<ValueType>(node).is_some(), "ValueType"),
+            (self.world.get::<Origin>(node).is_some(), "Origin"),
+        ];
+        for (_, missing) in has.iter().filter(|(has, _)| !has) {
+            self.bug(node, format!("has no {missing}"));
+        }
+        // What can be known of it stands, so that its users are not faulty, too.
+        let role = self.world.get::<Op>(node).map_or(Role::Value, |op| signature(op).gives);
+        self.mark(node, role, State::Defined);
+        self.typed = false;
+    }
+
+    fn visit(&mut self, node: Entity, place: usize, carried: Option<usize>, parts: Node<'w>) {
+        let (op, operands, ty) = parts;
+        self.order.push(node);
+        let signature = signature(op);
+        self.operands(node, &signature, operands);
+        self.result(node, signature.gives, ty);
+        match *op {
+            Op::Memory => self.memory(node),
+            Op::IterArg(number) => self.argument(node, number, place, carried),
+            Op::LoopResult(number) => self.loop_result(node, number, operands),
+            Op::Iterate(dim) => return self.iterate(node, dim, parts),
+            _ => {}
+        }
+        self.mark(node, signature.gives, State::Defined);
+    }
+
+    /// Invariants 2, 3 and 8.
+    fn operands(&mut self, node: Entity, signature: &Signature, operands: &'w Operands) {
+        if let Some(takes) = signature.takes
+            && takes.len() != operands.0.len()
+        {
+            self.bug(node, format!("has {} operands, not {}", operands.0.len(), takes.len()));
+        }
+        for (number, &operand) in operands.0.iter().enumerate() {
+            let expected = match signature.takes {
+                Some(takes) => takes.get(number).copied(),
+                None => Some(Role::Value),
+            };
+            self.used(node, format_args!("operand {number}"), operand, expected);
+        }
+    }
+
+    /// One use of a node by another.
+    fn used(&mut self, node: Entity, what: fmt::Arguments, used: Entity, expected: Option<Role>) {
+        let slot = self.slot(used).map_or((State::Unseen, Role::Nothing, 0), |s| (s.state, s.role, s.depth));
+        let (state, role, depth) = slot;
+        let why = match state {
+            State::Unseen if self.world.get_entity(used).is_err() => "does not exist",
+            State::Unseen => "is not defined before it",
+            State::Open => "is the loop around it",
+            State::Closed => "is inside a loop that ends before it",
+            State::Defined => "",
+        };
+        if !why.is_empty() {
+            let text = format!("{what} ({}) {why}", self.describe(used));
+            self.bug(node, text);
+        } else if let Some(expected) = expected
+            && role != expected
+        {
+            let text =
+                format!("{what} ({}) is {}, not {}", self.describe(used), role.name(), expected.name());
+            self.bug(node, text);
+        }
+        if role == Role::Value && (depth as usize) < self.loops.len() {
+            self.not_across_loops(node, used, depth as usize);
+        }
+    }
+
+    /// Invariant 8: no value with the dim of a loop goes into it.
+    fn not_across_loops(&mut self, node: Entity, used: Entity, depth: usize) {
+        let Some((_, _, ty)) = self.node(used) else { return };
+        if let Some(dim) = self.loops[depth..].iter().copied().find(|d| ty.dims.contains(d)) {
+            let dim = self.dim(dim);
+            let text = format!("a value with all of {dim} is used inside the loop over {dim}");
+            let fault = self.fault(Kind::Invalid, node, text);
+            let from = self.location(used);
+            self.faults
+                .push(fault.note("the value comes from here", from).help("move the value into the loop"));
+        }
+    }
+
+    /// Invariant 4.
+    fn result(&mut self, node: Entity, role: Role, ty: &ValueType) {
+        for (at, &dim) in ty.dims.iter().enumerate() {
+            if dim.0 as usize >= self.dims {
+                self.bug(
+                    node,
+                    format!("has the dim number {}, but the kernel has {} dims", dim.0, self.dims),
+                );
+            }
+            if ty.dims[..at].contains(&dim) {
+                self.bug(node, format!("has the dim {} twice", self.dim(dim)));
+            }
+        }
+        match role {
+            Role::Value => self.typed &= ty.dtype.is_some(),
+            Role::Memory if ty.dtype.is_none() => self.bug(node, "has no dtype"),
+            Role::Loop | Role::Nothing if ty.dtype.is_some() || !ty.dims.is_empty() => {
+                self.bug(node, "has no result, but a type");
+            }
+            Role::Memory | Role::Loop | Role::Nothing => {}
+        }
+    }
+
+    /// Invariant 6.
+    fn memory(&mut self, node: Entity) {
+        if self.world.get::<Name>(node).is_none() {
+            self.bug(node, "has no Name");
+        }
+        if self.world.get::<Space>(node).is_none() {
+            self.bug(node, "has no Space");
+        }
+        if !self.loops.is_empty() {
+            let fault = self.fault(Kind::Invalid, node, "a memory is declared inside a loop");
+            self.faults.push(fault.help("declare the kernel's memories before its loops"));
+        }
+    }
+
+    /// Invariant 7: the head of a loop's body.
+    fn argument(&mut self, node: Entity, number: u32, place: usize, carried: Option<usize>) {
+        match carried {
+            None => self.bug(node, "is not in the body of a loop"),
+            Some(_) if number as usize != place => {
+                self.bug(
+                    node,
+                    format!("has number {number}, but stands at place {place} of its loop's body"),
+                );
+            }
+            Some(carried) if number as usize >= carried => {
+                self.bug(node, format!("has number {number}, but its loop carries {carried} values"));
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Invariant 7: results.
+    fn loop_result(&mut self, node: Entity, number: u32, operands: &Operands) {
+        let of = operands.0.first().and_then(|&of| self.node(of));
+        if let Some((Op::Iterate(_), Operands(init), ..)) = of
+            && number as usize >= init.len()
+        {
+            self.bug(node, format!("has number {number}, but its loop carries {} values", init.len()));
+        }
+    }
+
+    /// Invariants 7 and 8.
+    fn iterate(&mut self, node: Entity, dim: Dim, parts: Node<'w>) {
+        let init = parts.1;
+        self.mark(node, Role::Loop, State::Open);
+        if dim.0 as usize >= self.dims {
+            self.bug(node, format!("is over dim number {}, but the kernel has {} dims", dim.0, self.dims));
+        }
+        if self.loops.contains(&dim) {
+            let text = format!("a loop over {} is inside a loop over {0}", self.dim(dim));
+            let fault = self.fault(Kind::Invalid, node, text);
+            self.faults.push(fault);
+        }
+        for (number, &value) in init.0.iter().enumerate() {
+            if self.node(value).is_some_and(|(_, _, ty)| ty.dims.contains(&dim)) {
+                let name = self.dim(dim);
+                let text = format!("carried value {number} has the dim {name} that its loop iterates over");
+                let fault = self.fault(Kind::Invalid, node, text);
+                self.faults.push(fault.help("carry values that do not have that dim"));
+            }
+        }
+        let (body, yields) = (self.world.get::<Body>(node), self.world.get::<Yields>(node));
+        match body {
+            None => self.bug(node, "has no Body"),
+            Some(Body(body)) => {
+                self.loops.push(dim);
+                self.region(body, Some(init.0.len()));
+                let is_argument = |n: &&Entity| matches!(self.node(**n), Some((Op::IterArg(_), ..)));
+                let arguments = body.iter().take_while(is_argument).count();
+                if arguments < init.0.len() {
+                    let carried = init.0.len();
+                    self.bug(
+                        node,
+                        format!("carries {carried} values, but its body has {arguments} arguments"),
+                    );
+                }
+                for (number, &value) in yields.iter().flat_map(|y| &y.0).enumerate() {
+                    self.used(node, format_args!("yield {number}"), value, Some(Role::Value));
+                }
+                self.loops.pop();
+                self.close(body);
+            }
+        }
+        match yields {
+            None => self.bug(node, "has no Yields"),
+            Some(Yields(yields)) if yields.len() != init.0.len() => {
+                self.bug(node, format!("carries {} values, but yields {}", init.0.len(), yields.len()));
+            }
+            Some(_) => {}
+        }
+        self.mark(node, Role::Loop, State::Defined);
+    }
+
+    /// Invariant 5.
+    fn annotations(&mut self) {
+        let world = self.world;
+        if let Some(tags) = world.try_query::<(Entity, &Tag)>() {
+            for (node, _) in tags.query_manual(world).iter_inner().filter(|(_, tag)| tag.0.is_empty()) {
+                if self.is_seen(node) {
+                    self.bug(node, "has an empty tag");
+                }
+            }
+        }
+        if let Some(placements) = world.try_query::<(Entity, &Placement)>() {
+            for (node, Placement(layout)) in placements.query_manual(world).iter_inner() {
+                let Some(beyond) = layout.dims().into_iter().map(|d| d.0 as usize).find(|&d| d >= self.dims)
+                else {
+                    continue;
+                };
+                if self.is_seen(node) {
+                    self.bug(
+                        node,
+                        format!(
+                            "has dim number {beyond} in its layout, but the kernel has {} dims",
+                            self.dims
+                        ),
+                    );
+                }
+            }
+        }
+    }
+
+    fn dim(&self, dim: Dim) -> &'static str {
+        self.world.get::<DimTable>(self.root).map_or("?", |t| t.name(dim))
+    }
+
+    fn location(&self, node: Entity) -> Option<Location> {
+        let locations = self.world.get::<Locations>(self.root)?;
+        locations.get(self.world.get::<Origin>(node)?.0)
+    }
+
+    fn fault(&self, kind: Kind, node: Entity, text: impl Into<String>) -> Diagnostic {
+        Diagnostic::new(kind, text).at(self.location(node))
+    }
+
+    /// A fault of the compiler; the message starts with the node.
+    #[cold]
+    fn bug(&mut self, node: Entity, text: impl AsRef<str>) {
+        let text = format!("`{}` {}", self.describe(node), text.as_ref());
+        let fault = self.fault(Kind::Bug, node, text);
+        self.faults.push(fault);
+    }
+
+    /// The node as messages show it: its number, its op and the numbers of its operands.
+    fn describe(&mut self, node: Entity) -> String {
+        let (world, root) = (self.world, self.root);
+        let numbers = self.numbers.get_or_insert_with(|| {
+            let mut numbers = FxHashMap::default();
+            number(world, root, &mut numbers);
+            numbers
+        });
+        let show = |n: &Entity| numbers.get(n).map_or("%?".to_string(), |n| format!("%{n}"));
+        let op = world.get::<Op>(node).map_or("?", |op| signature(op).name);
+        let operands: Vec<String> =
+            world.get::<Operands>(node).map(|o| o.0.iter().map(show).collect()).unwrap_or_default();
+        let gap = if operands.is_empty() { "" } else { " " };
+        format!("{} = {op}{gap}{}", show(&node), operands.join(", "))
+    }
+}
+
+/// Numbers the nodes of a region in program order, those of loop bodies behind their loop.
+fn number(world: &World, region: Entity, numbers: &mut FxHashMap<Entity, usize>) {
+    for &node in world.get::<Body>(region).iter().flat_map(|b| &b.0) {
+        let next = numbers.len();
+        if let Entry::Vacant(entry) = numbers.entry(node) {
+            entry.insert(next);
+            number(world, node, numbers);
+        }
+    }
+}

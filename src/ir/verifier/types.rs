@@ -1,0 +1,134 @@
+//! The part of the verifier that runs once every result has a dtype: the types of a node and of its operands agree.
+//!
+//! - A read has the type of its memory. A written value has the memory's dtype and all of its dims, in any order.
+//! - Element-wise: one operand has all dims of the others, and the result has these; arithmetic and comparison take two
+//!   operands of one dtype that is not i1, comparison gives i1, select takes i1 and two of one dtype. Roots, powers and
+//!   logarithms are for floats. Casts keep the dims and do not give i1.
+//! - `mma` takes `[.., m, k]` and `[.., n, k]` into `[.., m, n]`, of the dtypes that [`ACCUMULATORS`] lists.
+//! - A constant with a fraction is for floats.
+//! - A loop's argument, its yield and its result have the type of its initial value.
+
+use bevy_ecs::prelude::*;
+
+use super::Verifier;
+use crate::ir::node::*;
+use crate::ir::types::DType;
+
+/// What `mma` multiplies, and what it accumulates in.
+const ACCUMULATORS: &[(DType, DType)] =
+    &[(DType::F16, DType::F32), (DType::Bf16, DType::F32), (DType::F32, DType::F32), (DType::I8, DType::I32)];
+
+pub(super) fn check(verifier: &mut Verifier) {
+    for at in 0..verifier.order.len() {
+        let node = verifier.order[at];
+        if let Some(text) = disagreement(verifier, node) {
+            verifier.bug(node, text);
+        }
+    }
+}
+
+/// What is wrong with the types at a node. Operands that are missing or of the wrong kind are faults already.
+fn disagreement(verifier: &Verifier, node: Entity) -> Option<String> {
+    let (op, Operands(operands), ty) = verifier.node(node)?;
+    let of = |node: Entity| verifier.node(node).map(|parts| parts.2);
+    let show = |ty: &ValueType| {
+        let dims: Vec<_> = ty.dims.iter().map(|&d| verifier.dim(d)).collect();
+        format!("{}[{}]", ty.dtype.map_or("?", DType::name), dims.join(", "))
+    };
+    match (op, operands.as_slice()) {
+        (Op::Register(Constant::Float(value)), []) => {
+            let float = ty.dtype.is_some_and(DType::is_float);
+            (!float).then(|| format!("is {}, but its constant is the float {value}", show(ty)))
+        }
+        (Op::Read, &[memory]) => {
+            let memory = of(memory)?;
+            (memory != ty).then(|| format!("is {}, but its memory is {}", show(ty), show(memory)))
+        }
+        (Op::Write, &[value, memory]) => {
+            let (value, memory) = (of(value)?, of(memory)?);
+            let same = value.dtype == memory.dtype && same_dims(&value.dims, &memory.dims);
+            (!same).then(|| format!("writes {} to a memory that is {}", show(value), show(memory)))
+        }
+        (Op::Mma(_), &[lhs, rhs, acc]) => {
+            let (lhs, rhs, acc) = (of(lhs)?, of(rhs)?, of(acc)?);
+            if !is_product(&lhs.dims, &rhs.dims, &acc.dims) || !accumulates(lhs.dtype, rhs.dtype, acc.dtype) {
+                return Some(format!("multiplies {} and {} into {}", show(lhs), show(rhs), show(acc)));
+            }
+            (ty != acc).then(|| format!("is {}, but its accumulator is {}", show(ty), show(acc)))
+        }
+        (Op::Unary(op), &[x]) => {
+            let x = of(x)?;
+            let float = x.dtype.is_some_and(DType::is_float);
+            if x.dtype == Some(DType::I1) || !float && !matches!(op, UnaryOp::Neg | UnaryOp::Abs) {
+                return Some(format!("is not defined for {}", show(x)));
+            }
+            (x != ty).then(|| format!("is {}, but its operand is {}", show(ty), show(x)))
+        }
+        (Op::Cast, &[x]) => {
+            let x = of(x)?;
+            let wrong = ty.dtype == Some(DType::I1) || x.dims != ty.dims;
+            wrong.then(|| format!("cannot make {} from {}", show(ty), show(x)))
+        }
+        (Op::Binary(_) | Op::Compare(_), &[x, y]) => {
+            let (x, y) = (of(x)?, of(y)?);
+            if x.dtype != y.dtype || x.dtype == Some(DType::I1) {
+                return Some(format!("is not defined for {} and {}", show(x), show(y)));
+            }
+            let dtype = if matches!(op, Op::Compare(_)) { Some(DType::I1) } else { x.dtype };
+            let wrong = ty.dtype != dtype || !broadcasts(&[&x.dims, &y.dims], &ty.dims);
+            wrong.then(|| format!("is {}, but its operands are {} and {}", show(ty), show(x), show(y)))
+        }
+        (Op::Select, &[condition, x, y]) => {
+            let (condition, x, y) = (of(condition)?, of(x)?, of(y)?);
+            if condition.dtype != Some(DType::I1) || x.dtype != y.dtype {
+                let [c, x, y] = [condition, x, y].map(show);
+                return Some(format!("chooses by {c} between {x} and {y}"));
+            }
+            let wrong = ty.dtype != x.dtype || !broadcasts(&[&condition.dims, &x.dims, &y.dims], &ty.dims);
+            wrong.then(|| {
+                let [c, x, y] = [condition, x, y].map(show);
+                format!("is {}, but its operands are {c}, {x} and {y}", show(ty))
+            })
+        }
+        (Op::Iterate(_), init) => {
+            let (body, yields) = (verifier.world.get::<Body>(node)?, verifier.world.get::<Yields>(node)?);
+            let carried = init.iter().zip(&body.0).zip(&yields.0).enumerate();
+            carried.into_iter().find_map(|(number, ((&init, &argument), &yielded))| {
+                let (init, argument, yielded) = (of(init)?, of(argument)?, of(yielded)?);
+                (argument != init || yielded != init).then(|| {
+                    let [init, argument, yielded] = [init, argument, yielded].map(show);
+                    format!("carries {init} as value {number}, but its argument is {argument} and it yields {yielded}")
+                })
+            })
+        }
+        (Op::LoopResult(number), &[of_loop]) => {
+            let (_, Operands(init), ..) = verifier.node(of_loop)?;
+            let init = of(*init.get(*number as usize)?)?;
+            (ty != init).then(|| format!("is {}, but the carried value is {}", show(ty), show(init)))
+        }
+        _ => None,
+    }
+}
+
+fn same_dims(x: &Dims, y: &Dims) -> bool {
+    x.len() == y.len() && x.iter().all(|d| y.contains(d))
+}
+
+/// Every operand's dims are among the result's, and one operand has them all.
+fn broadcasts(operands: &[&Dims], result: &Dims) -> bool {
+    operands.iter().all(|dims| dims.iter().all(|d| result.contains(d)))
+        && operands.iter().any(|dims| dims.len() == result.len())
+}
+
+fn is_product(lhs: &Dims, rhs: &Dims, acc: &Dims) -> bool {
+    match (lhs.as_slice(), rhs.as_slice(), acc.as_slice()) {
+        ([l @ .., m, k], [r @ .., n, k_rhs], [a @ .., m_acc, n_acc]) => {
+            l == r && l == a && k == k_rhs && m == m_acc && n == n_acc
+        }
+        _ => false,
+    }
+}
+
+fn accumulates(lhs: Option<DType>, rhs: Option<DType>, acc: Option<DType>) -> bool {
+    ACCUMULATORS.iter().any(|&(factor, sum)| lhs == Some(factor) && rhs == Some(factor) && acc == Some(sum))
+}

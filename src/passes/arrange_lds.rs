@@ -1,0 +1,250 @@
+//! LDS layout: gives every buffer a place, and inside it the arrangement (padding of rows or XOR swizzle) with the fewest bank
+//! conflicts, found by computing the conflicts of all its accesses from their layouts.
+
+use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
+
+use super::assign_layouts::{LANES, MAX_ACCESS_BYTES};
+use super::facts::{BankConflicts, Geometry, LdsBuffer, LdsBytes, SWIZZLE_UNIT, Settings, Swizzle};
+use super::{PassResult, kernel_entity};
+use crate::ir::diagnostic::{Diagnostic, Kind};
+use crate::ir::kernel::Locations;
+use crate::ir::layout::banks::{LdsAccess, LdsRules};
+use crate::ir::layout::{Dim, Layout, Place, Source};
+use crate::ir::node::*;
+use crate::ir::walk;
+
+/// Bytes that all banks together hold side by side (32 banks of 4 bytes on gfx942; CDNA3 ISA guide, "Local data share").
+const BANK_ROW_BYTES: u32 = 128;
+
+/// Alignment of buffers inside the workgroup's LDS.
+const BUFFER_ALIGN: u32 = 16;
+
+/// One access of a buffer.
+struct BufferAccess {
+    node: Entity,
+    layout: Layout,
+    kind: LdsAccess,
+}
+
+/// The pass; see the module.
+pub fn arrange_lds(world: &mut World) -> PassResult {
+    let root = kernel_entity(world)?;
+    let order = walk::nodes(world, root);
+    let limit = world.get::<Settings>(root).map_or(0, |s| s.0.target().max_lds_per_workgroup);
+    let mut offset = 0u32;
+    let mut largest = (0, root);
+    for &node in &order {
+        if world.get::<Op>(node) != Some(&Op::Allocate) {
+            continue;
+        }
+        let accesses = accesses_of(world, &order, node);
+        let mut buffer = plain_buffer(world, root, node, &accesses)?;
+        let plain = buffer.bytes;
+        let degree = choose_arrangement(&mut buffer, &accesses, limit.saturating_sub(offset));
+        buffer.offset = offset;
+        offset = offset.saturating_add(buffer.bytes.next_multiple_of(BUFFER_ALIGN));
+        if plain >= largest.0 {
+            largest = (plain, node);
+        }
+        for access in &accesses {
+            let own = degree_of(&buffer, access).unwrap_or(degree);
+            world.entity_mut(access.node).insert(BankConflicts(own));
+        }
+        world.entity_mut(node).insert(buffer);
+    }
+    if offset > limit {
+        let at = world.get::<Origin>(largest.1).and_then(|o| world.get::<Locations>(root)?.get(o.0));
+        let text = format!("the tiles need {offset} bytes of LDS, and a workgroup has {limit}");
+        return Err(Diagnostic::new(Kind::Limit, text)
+            .at(at)
+            .note(format!("the largest tile takes {} bytes", largest.0), None)
+            .help("use smaller tiles, or read this memory as global")
+            );
+    }
+    world.entity_mut(root).insert(LdsBytes(offset));
+    Ok(())
+}
+
+fn accesses_of(world: &World, order: &[Entity], buffer: Entity) -> Vec<BufferAccess> {
+    let mut accesses = Vec::new();
+    for &node in order {
+        let kind = match world.get::<Op>(node) {
+            Some(Op::Read) => LdsAccess::Read,
+            Some(Op::Write) => LdsAccess::Write,
+            _ => continue,
+        };
+        let memory = world.get::<Operands>(node).and_then(|o| o.0.last().copied());
+        if memory == Some(buffer)
+            && let Some(placement) = world.get::<Placement>(node)
+        {
+            accesses.push(BufferAccess { node, layout: placement.0.clone(), kind });
+        }
+    }
+    accesses
+}
+
+/// The buffer without padding or swizzle. The dimension along which readers hold consecutive elements lies innermost.
+fn plain_buffer(
+    world: &World,
+    root: Entity,
+    node: Entity,
+    accesses: &[BufferAccess],
+) -> Result<LdsBuffer, Diagnostic> {
+    let bug = |text: &str| Diagnostic::new(Kind::Bug, text);
+    let geometry = world.get::<Geometry>(root).ok_or_else(|| bug("no geometry"))?;
+    let ty = world.get::<ValueType>(node).ok_or_else(|| bug("an LDS buffer without type"))?;
+    let mut dims = ty.dims.clone();
+    let reader = accesses.iter().find(|a| a.kind == LdsAccess::Read);
+    if let Some(inner) = reader.and_then(|r| dims.iter().copied().max_by_key(|&d| run_key(&r.layout, &dims, d))) {
+        dims.retain(|d| *d != inner);
+        dims.push(inner);
+    }
+    let extents: SmallVec<[u32; 4]> =
+        dims.iter().filter_map(|&d| geometry.dim(d).workgroup_extent()).collect();
+    let element_bytes = ty.dtype.map_or(4, crate::ir::types::DType::bytes);
+    let pitch = extents.last().copied().unwrap_or(1).saturating_mul(element_bytes);
+    let mut buffer =
+        LdsBuffer { dims, extents, element_bytes, pitch, swizzle: None, offset: 0, bytes: 0 };
+    buffer.bytes = size(&buffer);
+    Ok(buffer)
+}
+
+/// Prefers the longest run; among equals the memory's own innermost dimension.
+fn run_key(layout: &Layout, dims: &[Dim], dim: Dim) -> (u32, usize) {
+    (layout.contiguous_run(dim), dims.iter().position(|&d| d == dim).unwrap_or(0))
+}
+
+fn rows(buffer: &LdsBuffer) -> u32 {
+    let (_, outer) = buffer.extents.split_last().unwrap_or((&1, &[]));
+    outer.iter().fold(1u32, |product, &e| product.saturating_mul(e))
+}
+
+fn size(buffer: &LdsBuffer) -> u32 {
+    rows(buffer).saturating_mul(buffer.pitch)
+}
+
+/// Picks the arrangement with the fewest conflicts, then the fewest bytes; returns its worst conflict degree.
+fn choose_arrangement(buffer: &mut LdsBuffer, accesses: &[BufferAccess], limit: u32) -> u32 {
+    let plain = buffer.clone();
+    let mut best: Option<(u32, u32, LdsBuffer)> = None;
+    for candidate in candidates(&plain) {
+        if candidate.bytes > limit && candidate.bytes > plain.bytes {
+            continue;
+        }
+        let mut degrees = accesses.iter().map(|access| degree_of(&candidate, access));
+        let Some(degree) = degrees.try_fold(1, |worst, d| d.map(|d| worst.max(d))) else { continue };
+        if best.as_ref().is_none_or(|b| (degree, candidate.bytes) < (b.0, b.1)) {
+            let perfect = degree == 1;
+            best = Some((degree, candidate.bytes, candidate));
+            if perfect {
+                break;
+            }
+        }
+    }
+    match best {
+        Some((degree, _, found)) => {
+            *buffer = found;
+            degree
+        }
+        None => 1,
+    }
+}
+
+/// Arrangements worth trying, cheapest in LDS first.
+fn candidates(plain: &LdsBuffer) -> impl Iterator<Item = LdsBuffer> + '_ {
+    const PADS: [u32; 6] = [4, 8, 16, 32, 48, 64];
+    let units = plain.pitch / SWIZZLE_UNIT;
+    let swizzled = (plain.pitch % SWIZZLE_UNIT == 0 && units.is_power_of_two() && units > 1).then(|| {
+        let group = (BANK_ROW_BYTES / plain.pitch).max(1);
+        let phases = units.min(BANK_ROW_BYTES / SWIZZLE_UNIT);
+        LdsBuffer { swizzle: Some(Swizzle { group, phases }), ..plain.clone() }
+    });
+    let padded = PADS.into_iter().map(|pad| {
+        let mut buffer = plain.clone();
+        buffer.pitch += pad;
+        buffer.bytes = size(&buffer);
+        buffer
+    });
+    [plain.clone()].into_iter().chain(swizzled).chain(padded)
+}
+
+/// Width in bytes of the instructions that an access of `run` consecutive elements uses in this buffer.
+pub fn access_width(buffer: &LdsBuffer, layout: &Layout) -> u32 {
+    let run = buffer.dims.last().map_or(1, |&inner| layout.contiguous_run(inner));
+    let mut width = (run * buffer.element_bytes).clamp(1, MAX_ACCESS_BYTES);
+    if !width.is_power_of_two() {
+        width = 1 << width.ilog2();
+    }
+    while width > buffer.element_bytes && buffer.pitch % width != 0 {
+        width /= 2;
+    }
+    width
+}
+
+/// Byte address inside the buffer of the element at `coordinates` (one per dim of the buffer).
+pub fn address(buffer: &LdsBuffer, coordinate: impl Fn(Dim) -> u32) -> u32 {
+    let Some((&inner, outer)) = buffer.dims.split_last() else { return 0 };
+    let row = outer.iter().zip(&buffer.extents).fold(0, |row, (&d, &extent)| row * extent + coordinate(d));
+    let column = coordinate(inner) * buffer.element_bytes;
+    let column = match buffer.swizzle {
+        Some(s) => column ^ (row / s.group % s.phases * SWIZZLE_UNIT),
+        None => column,
+    };
+    row * buffer.pitch + column
+}
+
+/// Worst conflict degree of an access over its replicas; `None` when lowering could not address it in this arrangement.
+fn degree_of(buffer: &LdsBuffer, access: &BufferAccess) -> Option<u32> {
+    let layout = &access.layout;
+    let width = access_width(buffer, layout);
+    if let Some(swizzle) = buffer.swizzle
+        && !swizzle_is_lane_only(buffer, layout, swizzle, width)
+    {
+        return None;
+    }
+    let mut worst = 1;
+    // The replicas shift all lanes alike; a swizzle permutes whole units, so the first and the last show every pattern.
+    let last = layout.extent(Source::Replica).saturating_sub(1);
+    for replica in [0, last] {
+        let mut addresses = [0u32; LANES as usize];
+        for (lane, out) in addresses.iter_mut().enumerate() {
+            *out = address(buffer, |dim| {
+                layout.coordinate(dim, Place { lane: lane as u32, replica, ..Place::default() })
+            });
+        }
+        worst = worst.max(LdsRules::GFX942.conflicts(access.kind, width, |lane| Some(addresses[lane as usize]))?.degree);
+    }
+    Some(worst)
+}
+
+/// Lowering computes the phase of a row once per lane: rows that waves and replicas add must be whole periods of the swizzle, and the
+/// units that they add must not carry into those of the lanes.
+fn swizzle_is_lane_only(buffer: &LdsBuffer, layout: &Layout, swizzle: Swizzle, width: u32) -> bool {
+    let Some((&inner, outer)) = buffer.dims.split_last() else { return false };
+    let period = swizzle.group * swizzle.phases;
+    let mut lane_columns = 0;
+    let mut other_columns = 0;
+    for mode in layout.modes() {
+        let Some(dim) = mode.dim else { continue };
+        if dim == inner {
+            let reach = mode.stride * (mode.extent.next_power_of_two() - 1) * buffer.element_bytes;
+            let bits = reach & !(width - 1);
+            match mode.source {
+                Source::Lane | Source::Register => lane_columns |= bits,
+                Source::Replica | Source::Wave => other_columns |= bits,
+            }
+        } else if mode.source != Source::Lane {
+            let row_stride = outer
+                .iter()
+                .zip(&buffer.extents)
+                .skip_while(|(d, _)| **d != dim)
+                .skip(1)
+                .fold(mode.stride, |stride, (_, &extent)| stride * extent);
+            if row_stride % period != 0 {
+                return false;
+            }
+        }
+    }
+    lane_columns & other_columns == 0
+}

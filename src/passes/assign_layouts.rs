@@ -1,0 +1,368 @@
+//! Index analysis: which element of its tile each lane, wave, register and replica of a value holds.
+//!
+//! Sources are `mma` nodes (the matrix instruction dictates the layouts of its operands) and, where no `mma` reaches, writes
+//! (spread so that lanes touch consecutive bytes). From a source the layout spreads to everything that must agree with it: through
+//! element-wise operations, carried values, writes. A value that two sources want differently is reported; nothing is converted.
+
+use std::collections::VecDeque;
+
+use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
+
+use super::PassResult;
+use super::facts::Geometry;
+use super::infer_types::MmaDims;
+use crate::ir::diagnostic::{Diagnostic, Kind};
+use crate::ir::kernel::{DimTable, KernelName, Locations};
+use crate::ir::layout::{Dim, Layout, LayoutError, Mma, Mode, Source};
+use crate::ir::node::*;
+use crate::ir::types::DType;
+use crate::ir::walk;
+
+/// Lanes of a wave on every CDNA target.
+pub const LANES: u32 = 64;
+/// Widest memory instruction, in bytes.
+pub const MAX_ACCESS_BYTES: u32 = 16;
+
+type Nodes<'w, 's> = Query<'w, 's, (&'static Op, &'static Operands, &'static ValueType, &'static Origin)>;
+
+/// The pass; see the module.
+pub fn assign_layouts(
+    kernel: Single<(&Body, &DimTable, &Locations, &Geometry), With<KernelName>>,
+    nodes: Nodes,
+    bodies: Query<&Body>,
+    yields: Query<&Yields>,
+    mut commands: Commands,
+) -> PassResult {
+    let (body, dims, locations, geometry) = *kernel;
+    let mut order = Vec::new();
+    walk::preorder(body, &|node| bodies.get(node).ok(), &mut order);
+    let size = order.iter().map(|n| n.index_u32() as usize + 1).max().unwrap_or(0);
+    let mut spread = Spread {
+        nodes: &nodes,
+        locations,
+        links: links(&order, &nodes, &yields, size)?,
+        found: vec![None; size],
+        queue: VecDeque::new(),
+    };
+    for &node in &order {
+        let (op, operands, ty, origin) = nodes.get(node)?;
+        let Op::Mma(choice) = *op else { continue };
+        let roles = spread.mma_roles(operands)?;
+        let Some(mma) = (match choice {
+            MmaChoice::Explicit(mma) => Some(mma),
+            MmaChoice::Kernel => geometry.mma,
+        }) else {
+            return Err(Diagnostic::invalid("this mma has no matrix instruction")
+                .at(locations.get(origin.0))
+                .help("call mma_type(..) once, or mma_with(..)")
+                );
+        };
+        let source = MmaSource { mma, roles, geometry, dims };
+        source.check(&nodes, operands, ty).map_err(|d| d.at(locations.get(origin.0)))?;
+        for (at, layout) in source.layouts(&nodes, operands, ty)?.into_iter().enumerate() {
+            spread.assign(operands.0[at], layout, node)?;
+        }
+        let accumulator = spread.found_layout(operands.0[2]);
+        spread.assign(node, accumulator, node)?;
+        spread.run()?;
+    }
+    for &node in &order {
+        let (op, operands, _, origin) = nodes.get(node)?;
+        if *op != Op::Write || spread.found[node.index_u32() as usize].is_some() {
+            continue;
+        }
+        let memory = nodes.get(operands.0[1])?.2;
+        let layout = elementwise_layout(geometry, &memory.dims, memory.dtype, dims)
+            .map_err(|d| d.at(locations.get(origin.0)))?;
+        spread.assign(node, layout, node)?;
+        spread.run()?;
+    }
+    for &node in &order {
+        if let Some((layout, _)) = spread.found[node.index_u32() as usize].take() {
+            commands.entity(node).insert(Placement(layout));
+        }
+    }
+    Ok(())
+}
+
+/// For each node (by entity index) the nodes whose layout must agree with it.
+fn links(
+    order: &[Entity],
+    nodes: &Nodes,
+    yields: &Query<&Yields>,
+    size: usize,
+) -> Result<Vec<SmallVec<[Entity; 4]>>, Diagnostic> {
+    let mut links = vec![SmallVec::new(); size];
+    let mut join = |a: Entity, b: Entity| {
+        links[a.index_u32() as usize].push(b);
+        links[b.index_u32() as usize].push(a);
+    };
+    let mut loops: Vec<(Entity, &Operands, &Yields)> = Vec::new();
+    for &node in order {
+        let (op, operands, ..) = nodes.get(node)?;
+        match op {
+            Op::Unary(_) | Op::Cast | Op::Binary(_) | Op::Compare(_) | Op::Select => {
+                operands.0.iter().for_each(|&o| join(node, o));
+            }
+            Op::Mma(_) => join(node, operands.0[2]),
+            Op::Write => join(node, operands.0[0]),
+            Op::Iterate(_) => loops.push((node, operands, yields.get(node)?)),
+            Op::IterArg(number) => {
+                // The innermost loop seen last is the one whose body begins here.
+                if let Some((_, init, next)) = loops.last() {
+                    join(node, init.0[*number as usize]);
+                    join(node, next.0[*number as usize]);
+                }
+            }
+            Op::LoopResult(number) => {
+                if let Some((_, init, _)) = loops.iter().find(|l| l.0 == operands.0[0]) {
+                    join(node, init.0[*number as usize]);
+                }
+            }
+            Op::Memory | Op::Allocate | Op::Register(_) | Op::Read | Op::Barrier => {}
+        }
+    }
+    Ok(links)
+}
+
+/// The wave front: layouts found so far, each with the source that wanted it.
+struct Spread<'a, 'w, 's> {
+    nodes: &'a Nodes<'w, 's>,
+    locations: &'a Locations,
+    links: Vec<SmallVec<[Entity; 4]>>,
+    found: Vec<Option<(Layout, Entity)>>,
+    queue: VecDeque<Entity>,
+}
+
+impl Spread<'_, '_, '_> {
+    fn mma_roles(&self, operands: &Operands) -> Result<MmaDims, Diagnostic> {
+        let ty = |at: usize| self.nodes.get(operands.0[at]).map(|n| n.2);
+        MmaDims::of(ty(0)?, ty(1)?, ty(2)?).map_err(|text| Diagnostic::new(Kind::Bug, text))
+    }
+
+    fn found_layout(&self, node: Entity) -> Layout {
+        self.found[node.index_u32() as usize].as_ref().map_or_else(Layout::default, |f| f.0.clone())
+    }
+
+    fn assign(&mut self, node: Entity, layout: Layout, source: Entity) -> Result<(), Diagnostic> {
+        let ty = self.nodes.get(node)?.2;
+        let writes = *self.nodes.get(node)?.0 == Op::Write;
+        if ty.dims.is_empty() && !writes {
+            return Ok(());
+        }
+        match &self.found[node.index_u32() as usize] {
+            None => {
+                self.found[node.index_u32() as usize] = Some((layout, source));
+                self.queue.push_back(node);
+                Ok(())
+            }
+            Some((first, _)) if *first == layout || first.equivalent(&layout) => Ok(()),
+            Some((_, first)) => {
+                let at = |node: Entity| self.nodes.get(node).ok().and_then(|n| self.locations.get(n.3.0));
+                Err(Diagnostic::invalid("two operations want this value spread over the lanes differently")
+                    .at(at(node))
+                    .note("one of them is here", at(*first))
+                    .note("the other is here", at(source))
+                    .help("read the value twice, or use matrix instructions whose layouts agree")
+                    )
+            }
+        }
+    }
+
+    fn run(&mut self) -> PassResult {
+        while let Some(node) = self.queue.pop_front() {
+            let Some((layout, source)) = self.found[node.index_u32() as usize].clone() else { continue };
+            let own = self.nodes.get(node)?;
+            let own_dims = if *own.0 == Op::Write { None } else { Some(&own.2.dims) };
+            for other in self.links[node.index_u32() as usize].clone() {
+                let (op, _, ty, _) = self.nodes.get(other)?;
+                let smaller = *op != Op::Write && own_dims.is_none_or(|own| ty.dims.len() < own.len());
+                let larger = own_dims.is_some_and(|own| ty.dims.len() > own.len());
+                if larger {
+                    // A value with fewer dims says nothing of the others.
+                    continue;
+                }
+                let layout = if smaller { projected(&layout, &ty.dims)? } else { layout.clone() };
+                self.assign(other, layout, source)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The layout of a value with fewer dimensions. Lanes and waves still count the digits that they hold copies for; registers and
+/// replicas hold one copy.
+fn projected(layout: &Layout, dims: &[Dim]) -> Result<Layout, Diagnostic> {
+    let layout = layout.project(dims);
+    let spread = |mode: &Mode| mode.dim.is_some() || matches!(mode.source, Source::Lane | Source::Wave);
+    Layout::new(layout.modes().iter().copied().filter(spread)).map_err(too_large)
+}
+
+fn too_large(error: LayoutError) -> Diagnostic {
+    Diagnostic::invalid(format!("a tile is too large: {error}")).help("use smaller tiles")
+}
+
+/// Modes of the wave digits of a value with dimensions `dims`.
+pub fn wave_modes(geometry: &Geometry, dims: &[Dim]) -> impl Iterator<Item = Mode> {
+    let dims: Dims = Dims::from_slice(dims);
+    (0..3u32).filter(|&axis| geometry.waves[axis as usize] > 1).map(move |axis| {
+        let spread = geometry
+            .dims
+            .iter()
+            .enumerate()
+            .find(|(_, d)| d.wave.is_some() && d.workgroup.is_some_and(|w| w.0 == axis));
+        let (dim, stride) = match spread {
+            Some((at, d)) if dims.contains(&Dim(at as u8)) => (Some(Dim(at as u8)), d.wave.unwrap_or(1)),
+            _ => (None, 0),
+        };
+        Mode { source: Source::Wave, extent: geometry.waves[axis as usize], dim, stride }
+    })
+}
+
+/// A matrix instruction as a source of layouts.
+struct MmaSource<'a> {
+    mma: Mma,
+    roles: MmaDims,
+    geometry: &'a Geometry,
+    dims: &'a DimTable,
+}
+
+impl MmaSource<'_> {
+    fn extent(&self, dim: Dim) -> Result<u32, Diagnostic> {
+        self.geometry.dim(dim).wave_extent().ok_or_else(|| {
+            let name = self.dims.name(dim);
+            Diagnostic::invalid(format!("the dynamic dimension {name} is not tiled"))
+                .help(format!("add workgroup({name}, ..) or tile({name}, ..)"))
+        })
+    }
+
+    fn check(&self, nodes: &Nodes, operands: &Operands, acc: &ValueType) -> Result<(), Diagnostic> {
+        let mma = self.mma;
+        let input = nodes.get(operands.0[0]).ok().and_then(|n| n.2.dtype);
+        if input != Some(mma.input()) || acc.dtype != Some(mma.accumulator()) {
+            let name = |d: Option<DType>| d.map_or("?", DType::name);
+            return Err(Diagnostic::invalid(format!(
+                "{} multiplies {} into {}, but the operands are {} and the accumulator {}",
+                self.mma.name(),
+                mma.input(),
+                mma.accumulator(),
+                name(input),
+                name(acc.dtype)
+            ))
+            .help("choose the matrix instruction for these dtypes, or cast"));
+        }
+        for (dim, step) in [(self.roles.m, mma.m()), (self.roles.n, mma.n()), (self.roles.k, mma.k())] {
+            let extent = self.extent(dim)?;
+            if extent % step != 0 {
+                let name = self.dims.name(dim);
+                let text = format!(
+                    "a wave covers {extent} elements of {name}, which is not a multiple of the {step} of {}",
+                    self.mma.name()
+                );
+                return Err(Diagnostic::invalid(text)
+                    .help(format!("use a larger tile of {name}, fewer waves, or a smaller matrix instruction")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Layouts of lhs, rhs and accumulator.
+    fn layouts(&self, nodes: &Nodes, operands: &Operands, acc: &ValueType) -> Result<[Layout; 3], Diagnostic> {
+        let MmaDims { m, n, k } = self.roles;
+        let mma = self.mma;
+        let widen = self.widening()?;
+        let lhs = self.widened(&self.mma.a_layout(m, k), widen);
+        let rhs = self.widened(&self.mma.b_layout(n, k), widen);
+        let k_step = (k, mma.k() * widen);
+        let lhs_dims = &nodes.get(operands.0[0])?.2.dims;
+        let rhs_dims = &nodes.get(operands.0[1])?.2.dims;
+        Ok([
+            self.replicated(lhs, &[k_step, (m, mma.m())], lhs_dims)?,
+            self.replicated(rhs, &[k_step, (n, mma.n())], rhs_dims)?,
+            self.replicated(self.widened(&self.mma.c_layout(m, n), 1), &[(n, mma.n()), (m, mma.m())], &acc.dims)?,
+        ])
+    }
+
+    /// How many steps of k one lane holds next to each other. The sum over k does not care which k a lane holds as long as lhs and
+    /// rhs agree, so a lane takes enough consecutive elements for the widest memory access.
+    fn widening(&self) -> Result<u32, Diagnostic> {
+        let mma = self.mma;
+        let layout = self.mma.a_layout(self.roles.m, self.roles.k);
+        let bytes = layout.extent(Source::Register) * mma.input().bytes();
+        let steps = self.extent(self.roles.k)? / mma.k();
+        let mut widen = 1;
+        while bytes * widen * 2 <= MAX_ACCESS_BYTES && steps % (widen * 2) == 0 {
+            widen *= 2;
+        }
+        Ok(widen)
+    }
+
+    fn widened(&self, layout: &Layout, widen: u32) -> SmallVec<[Mode; 12]> {
+        let k = Some(self.roles.k);
+        let wide = |mode: &Mode| match mode.source {
+            Source::Register if mode.dim == k => Mode { extent: mode.extent * widen, ..*mode },
+            _ if mode.dim == k => Mode { stride: mode.stride * widen, ..*mode },
+            _ => *mode,
+        };
+        layout.modes().iter().map(wide).collect()
+    }
+
+    /// Adds replicas for the rest of the wave tile (fastest first in `steps`, then dims the instruction does not know) and waves.
+    fn replicated(
+        &self,
+        mut modes: SmallVec<[Mode; 12]>,
+        steps: &[(Dim, u32)],
+        dims: &[Dim],
+    ) -> Result<Layout, Diagnostic> {
+        for &(dim, step) in steps {
+            let extent = self.extent(dim)? / step;
+            modes.push(Mode::new(Source::Replica, extent, dim, step));
+        }
+        for &dim in dims {
+            if steps.iter().all(|s| s.0 != dim) {
+                let extent = self.extent(dim)?;
+                modes.push(Mode::new(Source::Replica, extent, dim, 1));
+            }
+        }
+        modes.retain(|mode| mode.source != Source::Replica || mode.extent > 1);
+        modes.extend(wave_modes(self.geometry, dims));
+        Layout::new(modes).map_err(too_large)
+    }
+}
+
+/// The layout of values that no matrix instruction reaches: a wave tile spread so that lanes touch consecutive bytes.
+fn elementwise_layout(
+    geometry: &Geometry,
+    dims: &[Dim],
+    dtype: Option<DType>,
+    names: &DimTable,
+) -> Result<Layout, Diagnostic> {
+    let mut tile: SmallVec<[(Dim, u32); 4]> = SmallVec::new();
+    for &dim in dims {
+        let Some(extent) = geometry.dim(dim).wave_extent() else {
+            let name = names.name(dim);
+            return Err(Diagnostic::invalid(format!("the dynamic dimension {name} is not tiled"))
+                .help(format!("add workgroup({name}, ..) or tile({name}, ..)")));
+        };
+        tile.push((dim, extent));
+    }
+    let bytes = dtype.map_or(4, DType::bytes);
+    let mut elements = MAX_ACCESS_BYTES / bytes;
+    loop {
+        match Layout::distribute(&tile, elements, LANES, 1) {
+            Ok(layout) => {
+                let modes = layout.modes().iter().copied().chain(wave_modes(geometry, dims));
+                return Layout::new(modes).map_err(too_large);
+            }
+            Err(_) if elements > 1 => elements /= 2,
+            Err(error) => {
+                let shape: Vec<_> = tile.iter().map(|t| format!("{}={}", names.name(t.0), t.1)).collect();
+                let text = format!("a wave tile of {} cannot be spread over {LANES} lanes", shape.join(" "));
+                return Err(Diagnostic::invalid(text)
+                    .note(error.to_string(), None)
+                    .help("use tiles whose product is a multiple of 64, in powers of two"));
+            }
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! Binds symbols: constraints and sizes become numbers (or dynamic symbols), giving the kernel's [`Geometry`].
+
+use bevy_ecs::prelude::*;
+
+use super::PassResult;
+use super::facts::{DimGeometry, Expressions, Geometry, Settings};
+use super::options::Options;
+use crate::ir::constraint::Constraint;
+use crate::ir::diagnostic::{Diagnostic, Kind, Location};
+use crate::ir::expr::{Expr, ExprArena, ExprError, SymExpr, Symbol};
+use crate::ir::kernel::{Constraints, DimTable, Locations};
+
+use crate::ir::node::Op;
+
+/// Most waves in a workgroup: 1,024 work-items (AMDGPUUsage, "Target properties").
+pub const MAX_WAVES: u32 = 16;
+
+/// Largest size of a dimension: sizes are kernel arguments of 32 bits, and index arithmetic is signed.
+const MAX_SIZE: i64 = i32::MAX as i64;
+
+struct Binder<'a> {
+    options: &'a Options,
+    arena: &'a mut ExprArena,
+    locations: &'a Locations,
+}
+
+/// The pass; see the module.
+pub fn bind_symbols(
+    mut kernel: Single<(&Settings, &mut Expressions, &DimTable, &Constraints, &Locations, &mut Geometry)>,
+    nodes: Query<(&Op, &crate::ir::node::Origin)>,
+) -> PassResult {
+    let (settings, expressions, dims, constraints, locations, geometry) = &mut *kernel;
+    let mut binder = Binder { options: &settings.0, arena: &mut expressions.0, locations };
+    check_bindings(binder.options)?;
+    binder.assume(&constraints.0)?;
+    **geometry = Geometry { waves: [1; 3], ..Geometry::default() };
+    for &symbol in &dims.0 {
+        let dim = binder.size(symbol)?;
+        geometry.dims.push(dim);
+    }
+    for (constraint, origin) in &constraints.0 {
+        binder.apply(geometry, dims, constraint, *origin)?;
+    }
+    binder.waves_and_grid(geometry)?;
+    geometry.dynamic =
+        dims.0.iter().copied().filter(|s| binder.options.dynamic_symbols().contains(s)).collect();
+    for (op, origin) in &nodes {
+        if let Op::Iterate(dim) = *op
+            && geometry.dim(dim).tiling.is_none()
+        {
+            let name = dims.name(dim);
+            return Err(Diagnostic::invalid(format!("the loop over {name} has no tile size"))
+                .at(locations.get(origin.0))
+                .help(format!("add the constraint tile({name}, elements per iteration)"))
+                );
+        }
+    }
+    Ok(())
+}
+
+fn check_bindings(options: &Options) -> Result<(), Diagnostic> {
+    for (at, &(symbol, value)) in options.bindings().iter().enumerate() {
+        let name = symbol.name();
+        if let Some(&(_, first)) = options.bindings()[..at].iter().find(|b| b.0 == symbol) {
+            return Err(Diagnostic::invalid(format!("{name} is bound twice, to {first} and to {value}"))
+                .help("bind each symbol once"));
+        }
+        if options.dynamic_symbols().contains(&symbol) {
+            return Err(Diagnostic::invalid(format!("{name} is bound to {value} and declared dynamic"))
+                .help("either bind the symbol or leave it open until launch"));
+        }
+    }
+    Ok(())
+}
+
+impl Binder<'_> {
+    fn assume(&mut self, constraints: &[(Constraint, u32)]) -> Result<(), Diagnostic> {
+        for &symbol in self.options.dynamic_symbols() {
+            self.arena.assume_range(symbol, 1..=MAX_SIZE).map_err(|e| bug(&e))?;
+        }
+        for (constraint, origin) in constraints {
+            let at = self.locations.get(*origin);
+            match constraint {
+                Constraint::Divisible { symbol, by } => {
+                    let symbol = plain_symbol(symbol, at.clone())?;
+                    match self.options.value(symbol) {
+                        Some(value) if *by == 0 || value % i64::from(*by) != 0 => {
+                            let text = format!("{} = {value} is not a multiple of {by}", symbol.name());
+                            return Err(Diagnostic::invalid(text)
+                                .at(at)
+                                .help("bind another value or drop the assumption"));
+                        }
+                        Some(_) => {}
+                        None if *by == 0 => {
+                            return Err(Diagnostic::invalid("nothing is a multiple of 0").at(at));
+                        }
+                        None => self.arena.assume_divisible(symbol, i64::from(*by)).map_err(|e| bug(&e))?,
+                    }
+                }
+                Constraint::AtLeast { symbol, least } => {
+                    let symbol = plain_symbol(symbol, at.clone())?;
+                    match self.options.value(symbol) {
+                        Some(value) if value < *least => {
+                            let text = format!("{} = {value} is below {least}", symbol.name());
+                            return Err(Diagnostic::invalid(text)
+                                .at(at)
+                                .help("bind another value or drop the assumption"));
+                        }
+                        Some(_) => {}
+                        None => {
+                            let range = (*least).clamp(1, MAX_SIZE)..=MAX_SIZE;
+                            self.arena.assume_range(symbol, range).map_err(|e| bug(&e))?;
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn size(&mut self, symbol: Symbol) -> Result<DimGeometry, Diagnostic> {
+        let name = symbol.name();
+        let (size, static_size) = match self.options.value(symbol) {
+            Some(value) if (1..=MAX_SIZE).contains(&value) => {
+                (self.arena.int(value), Some(value as u32))
+            }
+            Some(value) => {
+                return Err(Diagnostic::invalid(format!("{name} = {value} is not a size"))
+                    .help(format!("a dimension has 1 to {MAX_SIZE} elements")));
+            }
+            None if self.options.dynamic_symbols().contains(&symbol) => (self.arena.symbol(symbol), None),
+            None => {
+                return Err(Diagnostic::invalid(format!("the dimension {name} has no size"))
+                    .help(format!("bind it with set({name}, ..) or leave it open with dynamic({name})")));
+            }
+        };
+        Ok(DimGeometry {
+            symbol,
+            size,
+            static_size,
+            workgroup: None,
+            tiling: None,
+            wave: None,
+            origin: u32::MAX,
+        })
+    }
+
+    /// A tile size: a positive integer known now.
+    fn tile(&mut self, tile: &SymExpr, what: &str, at: Option<Location>) -> Result<u32, Diagnostic> {
+        let options = self.options;
+        let fail = |text: String| Diagnostic::invalid(text).at(at.clone());
+        let overflow = |error: ExprError| fail(format!("{what} cannot be computed: {error}"));
+        let expr = tile.intern(self.arena).map_err(overflow)?;
+        let mut values: Vec<(Symbol, Expr)> = Vec::new();
+        for symbol in self.arena.symbols(expr) {
+            let Some(value) = options.value(symbol) else {
+                let name = symbol.name();
+                return Err(fail(format!("{what} depends on {name}, which has no value"))
+                    .help(format!("bind it with set({name}, ..); tile sizes cannot be dynamic")));
+            };
+            values.push((symbol, self.arena.int(value)));
+        }
+        let bound = self
+            .arena
+            .substitute(expr, &mut |s: Symbol| values.iter().find(|v| v.0 == s).map(|v| v.1))
+            .map_err(overflow)?;
+        match self.arena.as_integer(bound) {
+            Some(value) if (1..=1 << 20).contains(&value) => Ok(value as u32),
+            Some(value) => Err(fail(format!("{what} is {value}"))
+                .help(format!("a tile has 1 to {} elements along a dimension", 1 << 20))),
+            None => Err(fail(format!("{what} is not an integer")).help("choose sizes that divide evenly")),
+        }
+    }
+
+    fn apply(
+        &mut self,
+        geometry: &mut Geometry,
+        dims: &DimTable,
+        constraint: &Constraint,
+        origin: u32,
+    ) -> Result<(), Diagnostic> {
+        let at = self.locations.get(origin);
+        let (dim, tile, what) = match constraint {
+            Constraint::Workgroup { dim, tile, .. } => (dim, tile, "workgroup tile"),
+            Constraint::Tiling { dim, tile } => (dim, tile, "loop tile"),
+            Constraint::Wave { dim, tile } => (dim, tile, "wave tile"),
+            Constraint::MmaType(mma) => {
+                geometry.mma = Some(*mma);
+                return Ok(());
+            }
+            Constraint::Divisible { .. } | Constraint::AtLeast { .. } => return Ok(()),
+        };
+        let symbol = plain_symbol(dim, at.clone())?;
+        let name = symbol.name();
+        let tile = self.tile(tile, &format!("the {what} of {name}"), at.clone())?;
+        let Some(index) = dims.0.iter().position(|&s| s == symbol) else {
+            return Err(Diagnostic::invalid(format!("{name} has a {what}, but no memory or loop has this dimension"))
+                .at(at)
+                .help("remove the constraint or use the dimension"));
+        };
+        let entry = &mut geometry.dims[index];
+        entry.origin = origin;
+        let taken = match constraint {
+            Constraint::Workgroup { axis, .. } if *axis > 2 => {
+                return Err(Diagnostic::invalid(format!("grid axis {axis} does not exist"))
+                    .at(at)
+                    .help("use axis 0, 1 or 2"));
+            }
+            Constraint::Workgroup { axis, .. } => entry.workgroup.replace((*axis, tile)).is_some(),
+            Constraint::Tiling { .. } => entry.tiling.replace(tile).is_some(),
+            _ => entry.wave.replace(tile).is_some(),
+        };
+        if taken {
+            return Err(Diagnostic::invalid(format!("{name} has two constraints of one kind ({what})")).at(at));
+        }
+        if let Constraint::Workgroup { axis, .. } = constraint
+            && let Some(other) = geometry
+                .dims
+                .iter()
+                .enumerate()
+                .find(|(i, d)| *i != index && d.workgroup.is_some_and(|w| w.0 == *axis))
+        {
+            let text = format!("{name} and {} are both spread over grid axis {axis}", other.1.symbol.name());
+            return Err(Diagnostic::invalid(text)
+                .at(at)
+                .note("the other constraint is here", self.locations.get(other.1.origin))
+                .help("give each dimension an axis of its own"));
+        }
+        Ok(())
+    }
+
+    fn waves_and_grid(&mut self, geometry: &mut Geometry) -> Result<(), Diagnostic> {
+        let one = self.arena.int(1);
+        geometry.grid = [one; 3].into_iter().collect();
+        for dim in &geometry.dims {
+            let name = dim.symbol.name();
+            let at = self.locations.get(dim.origin);
+            let Some((axis, tile)) = dim.workgroup else {
+                if dim.wave.is_some() {
+                    return Err(Diagnostic::invalid(format!("{name} has a wave tile but no workgroup tile"))
+                        .at(at)
+                        .help(format!("add workgroup({name}, .., axis)")));
+                }
+                continue;
+            };
+            let per_tile = self.arena.int(i64::from(tile));
+            geometry.grid[axis as usize] = self.arena.ceil_div(dim.size, per_tile).map_err(|e| bug(&e))?;
+            if let Some(wave) = dim.wave {
+                if tile % wave != 0 {
+                    return Err(Diagnostic::invalid(format!(
+                        "the workgroup tile of {name} ({tile}) is not a multiple of its wave tile ({wave})"
+                    ))
+                    .at(at)
+                    .help("choose tiles that divide"));
+                }
+                geometry.waves[axis as usize] = tile / wave;
+            }
+        }
+        let count = geometry.wave_count();
+        if count > MAX_WAVES {
+            let origin = geometry.dims.iter().filter(|d| d.wave.is_some()).map(|d| d.origin).max();
+            let [x, y, z] = geometry.waves;
+            let text = format!("a workgroup would have {x} x {y} x {z} = {count} waves");
+            return Err(Diagnostic::new(Kind::Limit, text)
+                .at(origin.and_then(|o| self.locations.get(o)))
+                .help(format!("a workgroup has at most {MAX_WAVES} waves: use larger wave tiles")));
+        }
+        Ok(())
+    }
+}
+
+/// The dimension of a constraint must be a plain symbol.
+fn plain_symbol(expr: &SymExpr, at: Option<Location>) -> Result<Symbol, Diagnostic> {
+    expr.as_symbol().ok_or_else(|| {
+        Diagnostic::invalid(format!("{expr:?} is not a dimension")).at(at).help("constrain plain symbols")
+    })
+}
+
+/// An expression that cannot fail for sizes below 2^31 did.
+pub(super) fn bug(error: &ExprError) -> Diagnostic {
+    Diagnostic::new(Kind::Bug, format!("index arithmetic failed: {error}"))
+}
+

@@ -1,0 +1,283 @@
+//! Expansion: every logical node becomes one node per replica of its layout, each of the size of one machine instruction (or a few).
+//!
+//! Expanded nodes are entities of one archetype, spawned whole. They keep [`Op`] and [`Operands`] and add [`Expansion`]; everything
+//! that all replicas share stays on the logical node. Order is a [`Body`] as before. `mma` nodes are also replicated along the
+//! contracted dimension, chained through the accumulator: all accumulators of a step before the next step, so that dependent
+//! matrix instructions are as far apart as the tile allows.
+
+use bevy_ecs::prelude::*;
+use smallvec::{SmallVec, smallvec};
+
+use super::infer_types::MmaDims;
+use super::{PassResult, kernel_entity};
+use crate::ir::diagnostic::{Diagnostic, Kind};
+use crate::ir::layout::{Dim, Layout, Place, Source};
+use crate::ir::node::*;
+use crate::ir::walk;
+
+/// Where an expanded node comes from.
+#[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Expansion {
+    /// The logical node.
+    pub logical: Entity,
+    /// Which replica of its layout.
+    pub replica: u32,
+    /// For `mma`: first register elements of lhs and rhs that this step multiplies.
+    pub slice: u32,
+}
+
+/// Memories of the kernel in argument order. On the kernel entity.
+#[derive(Component, Clone, PartialEq, Eq, Debug)]
+pub struct Arguments(pub Vec<Entity>);
+
+/// Number of expanded nodes. On the kernel entity.
+#[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
+pub struct ExpandedCount(pub u32);
+
+/// Expanded nodes of each logical node, by entity index.
+struct Copies {
+    first: Vec<u32>,
+    nodes: Vec<Entity>,
+}
+
+impl Copies {
+    fn of(&self, node: Entity, replica: u32) -> Entity {
+        self.nodes[(self.first[node.index_u32() as usize] + replica) as usize]
+    }
+}
+
+/// The pass; see the module.
+pub fn expand(world: &mut World) -> PassResult {
+    let root = kernel_entity(world)?;
+    let order = walk::nodes(world, root);
+    let size = order.iter().map(|n| n.index_u32() as usize + 1).max().unwrap_or(0);
+    let mut expander = Expander {
+        layouts: vec![None; size],
+        copies: Copies { first: vec![0; size], nodes: Vec::with_capacity(512) },
+        count: 0,
+    };
+    for &node in &order {
+        expander.layouts[node.index_u32() as usize] = world.get::<Placement>(node).map(|p| p.0.clone());
+    }
+    let arguments = order.iter().copied().filter(|&n| world.get::<Op>(n) == Some(&Op::Memory)).collect();
+    let body = expander.region(world, root)?;
+    world.entity_mut(root).insert((Body(body), Arguments(arguments), ExpandedCount(expander.count)));
+    Ok(())
+}
+
+struct Expander {
+    layouts: Vec<Option<Layout>>,
+    copies: Copies,
+    count: u32,
+}
+
+fn bug(text: &str) -> Diagnostic {
+    Diagnostic::new(Kind::Bug, text)
+}
+
+/// Sum of the replica digits of `replica` along `dim`.
+fn replica_coordinate(layout: &Layout, replica: u32, dim: Dim) -> u32 {
+    layout.coordinate(dim, Place { replica, ..Place::default() })
+}
+
+/// The replica of `layout` that holds the coordinates.
+fn replica_at(layout: &Layout, coordinate: impl Fn(Dim) -> u32) -> u32 {
+    let mut replica = 0;
+    let mut weight = 1;
+    for mode in layout.of_source(Source::Replica) {
+        if let Some(dim) = mode.dim {
+            replica += coordinate(dim) / mode.stride % mode.extent * weight;
+        }
+        weight *= mode.extent;
+    }
+    replica
+}
+
+impl Expander {
+    fn layout(&self, node: Entity) -> Option<&Layout> {
+        self.layouts.get(node.index_u32() as usize)?.as_ref()
+    }
+
+    fn replicas(&self, node: Entity) -> u32 {
+        self.layout(node).map_or(1, |l| l.extent(Source::Replica))
+    }
+
+    /// The copy of operand `operand` that replica `replica` of `node` uses.
+    fn operand(&self, node: Entity, replica: u32, operand: Entity) -> Entity {
+        let at = match (self.layout(node), self.layout(operand)) {
+            (Some(own), Some(other)) if own != other => {
+                replica_at(other, |dim| replica_coordinate(own, replica, dim))
+            }
+            (Some(_), Some(_)) => replica,
+            _ => 0,
+        };
+        self.copies.of(operand, at)
+    }
+
+    fn begin(&mut self, node: Entity) {
+        self.copies.first[node.index_u32() as usize] = self.copies.nodes.len() as u32;
+    }
+
+    fn spawn(&mut self, world: &mut World, bundle: (Op, Operands, ValueType, Expansion, Origin)) -> Entity {
+        self.count += 1;
+        world.spawn(bundle).id()
+    }
+
+    fn region(&mut self, world: &mut World, region: Entity) -> Result<Vec<Entity>, Diagnostic> {
+        let nodes = world.get::<Body>(region).map(|b| b.0.clone()).unwrap_or_default();
+        let mut out = Vec::with_capacity(nodes.len() * 8);
+        for node in nodes {
+            let op = *world.get::<Op>(node).ok_or_else(|| bug("a node without operation"))?;
+            let origin = *world.get::<Origin>(node).ok_or_else(|| bug("a node without origin"))?;
+            let operands = world.get::<Operands>(node).cloned().unwrap_or_default();
+            let ty = world.get::<ValueType>(node).cloned().ok_or_else(|| bug("a node without type"))?;
+            self.begin(node);
+            match op {
+                // One for all replicas of their accesses.
+                Op::Memory | Op::Allocate => {
+                    self.copies.nodes.push(node);
+                    out.push(node);
+                }
+                Op::Iterate(_) => {
+                    let copy = self.iterate(world, node, op, &operands, origin)?;
+                    out.push(copy);
+                }
+                Op::Mma(_) => self.mma(world, node, op, &operands, origin, &mut out)?,
+                // The copies of carried values are made with their loop.
+                Op::IterArg(_) | Op::LoopResult(_) => {
+                    let mut first = 0;
+                    for replica in 0..self.replicas(node) {
+                        let position = self.carried_position(world, region, node, op, replica)?;
+                        let operands = match op {
+                            Op::LoopResult(_) => Operands(smallvec![self.copies.of(operands.0[0], 0)]),
+                            _ => Operands::default(),
+                        };
+                        let op = match op {
+                            Op::LoopResult(_) => Op::LoopResult(position),
+                            _ => Op::IterArg(position),
+                        };
+                        let expansion = Expansion { logical: node, replica, slice: 0 };
+                        let copy = self.spawn(world, (op, operands, ty.clone(), expansion, origin));
+                        if replica == 0 {
+                            first = self.copies.nodes.len() as u32;
+                        }
+                        self.copies.nodes.push(copy);
+                        out.push(copy);
+                    }
+                    self.copies.first[node.index_u32() as usize] = first;
+                }
+                _ => {
+                    for replica in 0..self.replicas(node) {
+                        let mapped = operands.0.iter().map(|&o| self.operand(node, replica, o)).collect();
+                        let expansion = Expansion { logical: node, replica, slice: 0 };
+                        let copy = self.spawn(world, (op, Operands(mapped), ty.clone(), expansion, origin));
+                        self.copies.nodes.push(copy);
+                        out.push(copy);
+                    }
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    /// Position of a carried value's replica among all carried replicas of its loop.
+    fn carried_position(
+        &self,
+        world: &World,
+        region: Entity,
+        node: Entity,
+        op: Op,
+        replica: u32,
+    ) -> Result<u32, Diagnostic> {
+        let (owner, number) = match op {
+            Op::IterArg(number) => (region, number),
+            Op::LoopResult(number) => {
+                let owner = world.get::<Operands>(node).and_then(|o| o.0.first().copied());
+                (owner.ok_or_else(|| bug("a loop result without loop"))?, number)
+            }
+            _ => return Err(bug("not a carried value")),
+        };
+        let carried = world.get::<Operands>(owner).ok_or_else(|| bug("a loop without operands"))?;
+        let before: u32 = carried.0.iter().take(number as usize).map(|&init| self.replicas(init)).sum();
+        Ok(before + replica)
+    }
+
+    fn iterate(
+        &mut self,
+        world: &mut World,
+        node: Entity,
+        op: Op,
+        operands: &Operands,
+        origin: Origin,
+    ) -> Result<Entity, Diagnostic> {
+        let flatten = |expander: &Expander, values: &[Entity]| -> SmallVec<[Entity; 4]> {
+            let all = values.iter().flat_map(|&v| (0..expander.replicas(v)).map(move |r| (v, r)));
+            all.map(|(v, r)| expander.copies.of(v, r)).collect()
+        };
+        let inits = Operands(flatten(self, &operands.0));
+        let expansion = Expansion { logical: node, replica: 0, slice: 0 };
+        let copy = self.spawn(world, (op, inits, ValueType::unknown(), expansion, origin));
+        self.begin(node);
+        self.copies.nodes.push(copy);
+        let body = self.region(world, node)?;
+        let yields = world.get::<Yields>(node).cloned().unwrap_or_default();
+        let yields = Yields(flatten(self, &yields.0));
+        let trip = *world.get::<Trip>(node).ok_or_else(|| bug("a loop without trip count"))?;
+        world.entity_mut(copy).insert((Body(body), yields, trip));
+        Ok(copy)
+    }
+
+    fn mma(
+        &mut self,
+        world: &mut World,
+        node: Entity,
+        op: Op,
+        operands: &Operands,
+        origin: Origin,
+        out: &mut Vec<Entity>,
+    ) -> PassResult {
+        let [lhs, rhs, acc] = operands.0[..] else { return Err(bug("an mma without three operands")) };
+        let roles = {
+            let ty = |node: Entity| world.get::<ValueType>(node).ok_or_else(|| bug("a value without type"));
+            MmaDims::of(ty(lhs)?, ty(rhs)?, ty(acc)?).map_err(bug)?
+        };
+        let mma = match op {
+            Op::Mma(MmaChoice::Explicit(mma)) => mma,
+            _ => super::kernel_mma(world).ok_or_else(|| bug("an mma without matrix instruction"))?,
+        };
+        let op = Op::Mma(MmaChoice::Explicit(mma));
+        let ty = world.get::<ValueType>(node).cloned().ok_or_else(|| bug("an mma without type"))?;
+        let layout = |node: Entity| self.layout(node).cloned().ok_or_else(|| bug("an operand without layout"));
+        let (left, right, result) = (layout(lhs)?, layout(rhs)?, layout(node)?);
+        // Elements of lhs (and rhs) per lane that one instruction multiplies, and how many such steps the operand holds side by side.
+        let step_elements = mma.a_layout(roles.m, roles.k).extent(Source::Register);
+        let side_by_side = left.extent(Source::Register) / step_elements;
+        let k_step = mma.k() * side_by_side;
+        let k_replicas: u32 = left
+            .of_source(Source::Replica)
+            .filter(|m| m.dim == Some(roles.k))
+            .map(|m| m.extent)
+            .product();
+        let replicas = self.replicas(node);
+        let mut current: SmallVec<[Entity; 64]> =
+            (0..replicas).map(|replica| self.operand(node, replica, acc)).collect();
+        for step in 0..k_replicas * side_by_side {
+            let k = step / side_by_side * k_step;
+            let slice = step % side_by_side * step_elements;
+            for replica in 0..replicas {
+                let coordinate =
+                    |dim: Dim| if dim == roles.k { k } else { replica_coordinate(&result, replica, dim) };
+                let a = self.copies.of(lhs, replica_at(&left, coordinate));
+                let b = self.copies.of(rhs, replica_at(&right, coordinate));
+                let expansion = Expansion { logical: node, replica, slice };
+                let chained = Operands(smallvec![a, b, current[replica as usize]]);
+                let copy = self.spawn(world, (op, chained, ty.clone(), expansion, origin));
+                current[replica as usize] = copy;
+                out.push(copy);
+            }
+        }
+        self.begin(node);
+        self.copies.nodes.extend(current);
+        Ok(())
+    }
+}

@@ -1,0 +1,130 @@
+//! What passes find out: components that they add to the kernel entity and to logical nodes, read by later passes and by lowering.
+
+use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
+
+use super::options::Options;
+use crate::ir::expr::{Expr, ExprArena, Symbol};
+use crate::ir::layout::{Dim, Mma};
+use crate::ir::node::Dims;
+
+/// The options of this compilation. On the kernel entity.
+#[derive(Component, Clone, Debug)]
+pub struct Settings(pub Options);
+
+/// The arena of all expressions of this compilation. On the kernel entity.
+#[derive(Component, Default)]
+pub struct Expressions(pub ExprArena);
+
+/// How one dimension is spread over the machine.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DimGeometry {
+    /// The dimension's symbol.
+    pub symbol: Symbol,
+    /// Its size: a number, or the symbol itself when it is dynamic.
+    pub size: Expr,
+    /// Its size when it is known at compile time.
+    pub static_size: Option<u32>,
+    /// Grid axis and elements per workgroup.
+    pub workgroup: Option<(u32, u32)>,
+    /// Elements per loop iteration.
+    pub tiling: Option<u32>,
+    /// Elements per wave.
+    pub wave: Option<u32>,
+    /// Index of the author's location of the latest constraint on the dimension.
+    pub origin: u32,
+}
+
+impl DimGeometry {
+    /// Elements of the dimension that a workgroup touches at a time; `None` for a dynamic dimension without constraint.
+    pub fn workgroup_extent(&self) -> Option<u32> {
+        self.tiling.or(self.workgroup.map(|w| w.1)).or(self.static_size)
+    }
+
+    /// Elements of the dimension that a wave touches at a time.
+    pub fn wave_extent(&self) -> Option<u32> {
+        self.tiling.or(self.wave).or_else(|| self.workgroup_extent())
+    }
+}
+
+/// The kernel's distribution with all symbols bound. On the kernel entity.
+#[derive(Component, Clone, PartialEq, Eq, Default, Debug)]
+pub struct Geometry {
+    /// One entry per [`Dim`].
+    pub dims: Vec<DimGeometry>,
+    /// Waves per workgroup along the grid axes. Wave number `w` of a workgroup is at
+    /// `(w mod waves[0], w / waves[0] mod waves[1], ...)`.
+    pub waves: [u32; 3],
+    /// Workgroups along the grid axes, as expressions of dynamic symbols.
+    pub grid: SmallVec<[Expr; 3]>,
+    /// Matrix instruction of `mma` nodes that do not choose.
+    pub mma: Option<Mma>,
+    /// Symbols that are kernel arguments, in argument order.
+    pub dynamic: Vec<Symbol>,
+}
+
+impl Geometry {
+    /// Entry of a dimension.
+    pub fn dim(&self, dim: Dim) -> &DimGeometry {
+        &self.dims[dim.0 as usize]
+    }
+
+    /// Waves per workgroup.
+    pub fn wave_count(&self) -> u32 {
+        self.waves.iter().product()
+    }
+}
+
+/// On a loop: it runs at most once and covers the part of the dimension that whole tiles leave over.
+#[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Remainder;
+
+/// On a read or write of global memory: which elements it may not touch, and how wide one instruction may be.
+#[derive(Component, Clone, PartialEq, Eq, Debug)]
+pub struct Bounds {
+    /// Dimensions along which the access can leave the tensor.
+    pub leaves: SmallVec<[Dim; 4]>,
+    /// Those of them along which it must read zeros or write nothing.
+    pub masks: SmallVec<[Dim; 4]>,
+    /// Consecutive elements that are all inside or all outside: no instruction covers more.
+    pub granule: u32,
+}
+
+/// XOR swizzle of an LDS buffer: 16-byte unit number `u` of row `r` is stored at unit `u ^ (r / group % phases)`.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Swizzle {
+    /// Rows that share a phase: rows that together fill all banks once.
+    pub group: u32,
+    /// Number of phases, a power of two, at most the units of a row.
+    pub phases: u32,
+}
+
+/// Bytes that a swizzle moves as one.
+pub const SWIZZLE_UNIT: u32 = 16;
+
+/// On an allocation: where and how its tile lies in LDS.
+#[derive(Component, Clone, PartialEq, Eq, Debug)]
+pub struct LdsBuffer {
+    /// Dimensions, slowest first.
+    pub dims: Dims,
+    /// Elements per dimension, as `dims`.
+    pub extents: SmallVec<[u32; 4]>,
+    /// Bytes of an element.
+    pub element_bytes: u32,
+    /// Bytes from one row (all dims but the last) to the next.
+    pub pitch: u32,
+    /// XOR swizzle inside rows.
+    pub swizzle: Option<Swizzle>,
+    /// First byte in the workgroup's LDS.
+    pub offset: u32,
+    /// Size in bytes.
+    pub bytes: u32,
+}
+
+/// On an LDS access: how many times longer than conflict-free its slowest instruction takes (1: no conflict).
+#[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
+pub struct BankConflicts(pub u32);
+
+/// On the kernel entity: LDS bytes per workgroup.
+#[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
+pub struct LdsBytes(pub u32);

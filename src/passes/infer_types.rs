@@ -1,0 +1,252 @@
+//! Type inference: one forward walk gives every value its dims and dtype, and reports operands that do not fit together.
+
+use bevy_ecs::prelude::*;
+
+use super::PassResult;
+use crate::ir::diagnostic::{Diagnostic, Location};
+use crate::ir::kernel::{DimTable, KernelName, Locations};
+use crate::ir::node::*;
+use crate::ir::types::DType;
+use crate::ir::walk;
+
+type Types<'w, 's> = Query<'w, 's, &'static mut ValueType>;
+
+/// What the rules need to name things in messages.
+struct Context<'a> {
+    dims: &'a DimTable,
+    at: Option<Location>,
+}
+
+impl Context<'_> {
+    fn show(&self, ty: &ValueType) -> String {
+        let names: Vec<_> = ty.dims.iter().map(|&d| self.dims.name(d)).collect();
+        format!("[{}] {}", names.join(", "), ty.dtype.map_or("?", DType::name))
+    }
+
+    fn fail(&self, text: String, help: &str) -> Diagnostic {
+        Diagnostic::invalid(text).at(self.at.clone()).help(help)
+    }
+}
+
+/// The pass; see the module.
+pub fn infer_types(
+    kernel: Single<(Entity, &Body, &DimTable, &Locations), With<KernelName>>,
+    nodes: Query<(&Op, &Operands, &Origin)>,
+    bodies: Query<&Body>,
+    yields: Query<&Yields>,
+    mut types: Types,
+) -> PassResult {
+    let (_, body, dims, locations) = *kernel;
+    let mut order = Vec::new();
+    walk::preorder(body, &|node| bodies.get(node).ok(), &mut order);
+    for &node in &order {
+        let (op, operands, origin) = nodes.get(node)?;
+        let context = Context { dims, at: locations.get(origin.0) };
+        if let Op::Iterate(_) = op {
+            // The carried values have the types of the initial ones, which are known by now.
+            let args: Vec<Entity> = bodies.get(node)?.0.clone();
+            for arg in args {
+                if let Op::IterArg(number) = *nodes.get(arg)?.0 {
+                    let ty = types.get(operands.0[number as usize])?.clone();
+                    *types.get_mut(arg)? = ty;
+                }
+            }
+            continue;
+        }
+        let ty = infer(op, operands, node, &nodes, &mut types, &context)?;
+        if let Some(ty) = ty {
+            *types.get_mut(node)? = ty;
+        }
+    }
+    for &node in &order {
+        let (op, operands, origin) = nodes.get(node)?;
+        let Op::Iterate(axis) = *op else { continue };
+        let context = Context { dims, at: locations.get(origin.0) };
+        for (&init, &next) in operands.0.iter().zip(&yields.get(node)?.0) {
+            let (init, next) = (types.get(init)?, types.get(next)?);
+            if init != next {
+                let text = format!(
+                    "the loop over {} starts with {} but hands on {}",
+                    dims.name(axis),
+                    context.show(init),
+                    context.show(next)
+                );
+                return Err(context.fail(text, "carried values keep their type"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The type of one node's result; `None` when it has none or has its type already.
+fn infer(
+    op: &Op,
+    operands: &Operands,
+    node: Entity,
+    nodes: &Query<(&Op, &Operands, &Origin)>,
+    types: &mut Types,
+    context: &Context,
+) -> Result<Option<ValueType>, Diagnostic> {
+    let of = |at: usize| operands.0[at];
+    Ok(match op {
+        Op::Memory | Op::Allocate | Op::Register(_) | Op::IterArg(_) | Op::Iterate(_) | Op::Barrier => None,
+        Op::Read => Some(types.get(of(0))?.clone()),
+        Op::LoopResult(number) => {
+            let init = nodes.get(of(0))?.1.0[*number as usize];
+            Some(types.get(init)?.clone())
+        }
+        Op::Write => {
+            adopt_dtype(of(0), of(1), nodes, types)?;
+            let (value, memory) = (types.get(of(0))?, types.get(of(1))?);
+            check_write(value, memory, context)?;
+            None
+        }
+        Op::Mma(_) => {
+            let (lhs, rhs, acc) = (types.get(of(0))?, types.get(of(1))?, types.get(of(2))?);
+            MmaDims::of(lhs, rhs, acc).map_err(|text| {
+                context.fail(
+                    format!(
+                        "mma of {}, {} and {}: {text}",
+                        context.show(lhs),
+                        context.show(rhs),
+                        context.show(acc)
+                    ),
+                    "mma wants [.., m, k], [.., n, k] and [.., m, n]",
+                )
+            })?;
+            Some(acc.clone())
+        }
+        Op::Cast => {
+            let dims = types.get(of(0))?.dims.clone();
+            let dtype = types.get(node)?.dtype;
+            Some(ValueType { dims, dtype })
+        }
+        Op::Unary(unary) => {
+            let ty = types.get(of(0))?.clone();
+            let float_only = !matches!(unary, UnaryOp::Neg | UnaryOp::Abs);
+            match ty.dtype {
+                Some(dtype) if dtype.is_float() || (!float_only && dtype != DType::I1) => Some(ty),
+                _ => {
+                    let text = format!("{unary:?} of {}", context.show(&ty)).to_lowercase();
+                    return Err(context.fail(text, "cast to a floating dtype first"));
+                }
+            }
+        }
+        Op::Binary(_) => Some(broadcast(of(0), of(1), nodes, types, context)?),
+        Op::Compare(_) => {
+            let ty = broadcast(of(0), of(1), nodes, types, context)?;
+            Some(ValueType { dims: ty.dims, dtype: Some(DType::I1) })
+        }
+        Op::Select => {
+            let condition = types.get(of(0))?.clone();
+            if condition.dtype != Some(DType::I1) {
+                let text = format!("the condition of select is {}", context.show(&condition));
+                return Err(context.fail(text, "compare something"));
+            }
+            let ty = broadcast(of(1), of(2), nodes, types, context)?;
+            Some(ValueType { dims: join_dims(&condition, &ty, context)?, dtype: ty.dtype })
+        }
+    })
+}
+
+/// Gives the untyped scalar `scalar` the dtype of `other`.
+fn adopt_dtype(
+    scalar: Entity,
+    other: Entity,
+    nodes: &Query<(&Op, &Operands, &Origin)>,
+    types: &mut Types,
+) -> Result<(), Diagnostic> {
+    if types.get(scalar)?.dtype.is_none() && matches!(nodes.get(scalar)?.0, Op::Register(_)) {
+        let dtype = types.get(other)?.dtype;
+        types.get_mut(scalar)?.dtype = dtype;
+    }
+    Ok(())
+}
+
+fn broadcast(
+    a: Entity,
+    b: Entity,
+    nodes: &Query<(&Op, &Operands, &Origin)>,
+    types: &mut Types,
+    context: &Context,
+) -> Result<ValueType, Diagnostic> {
+    adopt_dtype(a, b, nodes, types)?;
+    adopt_dtype(b, a, nodes, types)?;
+    for scalar in [a, b] {
+        if types.get(scalar)?.dtype.is_none()
+            && let Op::Register(constant) = nodes.get(scalar)?.0
+        {
+            // Two bare numbers: the widest dtype of their kind.
+            let dtype = if matches!(constant, Constant::Float(_)) { DType::F32 } else { DType::I32 };
+            types.get_mut(scalar)?.dtype = Some(dtype);
+        }
+    }
+    let (left, right) = (types.get(a)?, types.get(b)?);
+    if left.dtype != right.dtype || left.dtype == Some(DType::I1) {
+        let text = format!("operands are {} and {}", context.show(left), context.show(right));
+        return Err(context.fail(text, "cast one of them: arithmetic wants equal dtypes"));
+    }
+    Ok(ValueType { dims: join_dims(left, right, context)?, dtype: left.dtype })
+}
+
+/// Dims of an element-wise result: those of the operand that has all of the other's.
+fn join_dims(a: &ValueType, b: &ValueType, context: &Context) -> Result<Dims, Diagnostic> {
+    let contains = |big: &Dims, small: &Dims| small.iter().all(|d| big.contains(d));
+    if contains(&a.dims, &b.dims) {
+        Ok(a.dims.clone())
+    } else if contains(&b.dims, &a.dims) {
+        Ok(b.dims.clone())
+    } else {
+        let text = format!("{} and {} have no common shape", context.show(a), context.show(b));
+        Err(context.fail(text, "one operand must have all dimensions of the other"))
+    }
+}
+
+fn check_write(value: &ValueType, memory: &ValueType, context: &Context) -> Result<(), Diagnostic> {
+    let same_dims =
+        value.dims.len() == memory.dims.len() && value.dims.iter().all(|d| memory.dims.contains(d));
+    if same_dims && value.dtype == memory.dtype {
+        return Ok(());
+    }
+    let text = format!("a value {} is written to a memory {}", context.show(value), context.show(memory));
+    let help = if same_dims { "cast the value" } else { "the value needs exactly the memory's dimensions" };
+    Err(context.fail(text, help))
+}
+
+/// The roles of the dimensions of an `mma`.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct MmaDims {
+    /// Rows of lhs and acc.
+    pub m: crate::ir::layout::Dim,
+    /// Rows of rhs, columns of acc.
+    pub n: crate::ir::layout::Dim,
+    /// Contracted.
+    pub k: crate::ir::layout::Dim,
+}
+
+impl MmaDims {
+    /// Reads the roles off the operand types: k is in lhs and rhs and not in acc; m and n are the last two dims of acc.
+    ///
+    /// # Errors
+    /// Says what does not fit.
+    pub fn of(lhs: &ValueType, rhs: &ValueType, acc: &ValueType) -> Result<MmaDims, &'static str> {
+        let [.., m, n] = acc.dims[..] else { return Err("the accumulator needs two dimensions") };
+        let mut shared = lhs.dims.iter().filter(|d| rhs.dims.contains(d) && !acc.dims.contains(d));
+        let (Some(&k), None) = (shared.next(), shared.next()) else {
+            return Err("lhs and rhs must share exactly one dimension that the accumulator lacks");
+        };
+        if !lhs.dims.contains(&m) || lhs.dims.contains(&n) {
+            return Err("lhs must have the accumulator's second last dimension, and not its last");
+        }
+        if !rhs.dims.contains(&n) || rhs.dims.contains(&m) {
+            return Err("rhs must have the accumulator's last dimension, and not its second last");
+        }
+        if lhs.dims.iter().chain(&rhs.dims).any(|d| *d != k && !acc.dims.contains(d)) {
+            return Err("an operand has a dimension that nothing else has");
+        }
+        if lhs.dtype != rhs.dtype {
+            return Err("lhs and rhs have different dtypes");
+        }
+        Ok(MmaDims { m, n, k })
+    }
+}

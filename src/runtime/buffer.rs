@@ -1,0 +1,136 @@
+//! Device memory with typed upload and download.
+
+use std::sync::Arc;
+
+use half::{bf16, f16};
+
+use super::device::Device;
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::types::DType;
+
+/// Element types that buffers hold, by their Rust type.
+pub trait DeviceElement: Copy {
+    /// The dtype of the kernel language.
+    const DTYPE: DType;
+    /// Little-endian bytes of elements.
+    fn to_bytes(elements: &[Self]) -> Vec<u8>;
+    /// Elements from little-endian bytes; a rest that is no whole element is dropped.
+    fn from_bytes(bytes: &[u8]) -> Vec<Self>;
+}
+
+macro_rules! elements {
+    ($($ty:ty, $dtype:ident;)*) => {
+        $(
+            impl DeviceElement for $ty {
+                const DTYPE: DType = DType::$dtype;
+                fn to_bytes(elements: &[Self]) -> Vec<u8> {
+                    elements.iter().flat_map(|e| e.to_le_bytes()).collect()
+                }
+                fn from_bytes(bytes: &[u8]) -> Vec<Self> {
+                    const SIZE: usize = size_of::<$ty>();
+                    bytes
+                        .chunks_exact(SIZE)
+                        .map(|chunk| {
+                            let mut raw = [0; SIZE];
+                            raw.copy_from_slice(chunk);
+                            <$ty>::from_le_bytes(raw)
+                        })
+                        .collect()
+                }
+            }
+        )*
+    };
+}
+
+elements! {
+    f32, F32;
+    f16, F16;
+    bf16, Bf16;
+    i32, I32;
+    i8, I8;
+}
+
+/// Memory of a device; freed when the last clone is dropped.
+#[derive(Clone, Debug)]
+pub struct Buffer {
+    memory: Arc<Memory>,
+    dtype: Option<DType>,
+}
+
+#[derive(Debug)]
+struct Memory {
+    device: Device,
+    address: u64,
+    bytes: u64,
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // Nothing can be done about a failure here, and the memory is not used again either way.
+        let _ = self.device.with_simulator(|s| s.free(self.address));
+    }
+}
+
+impl Buffer {
+    pub(super) fn new(device: Device, address: u64, bytes: u64) -> Buffer {
+        Buffer { memory: Arc::new(Memory { device, address, bytes }), dtype: None }
+    }
+
+    /// The same memory, said to hold elements of `dtype`: launches check it.
+    #[must_use]
+    pub fn typed(mut self, dtype: DType) -> Buffer {
+        self.dtype = Some(dtype);
+        self
+    }
+
+    /// Element type, if it was said.
+    pub fn dtype(&self) -> Option<DType> {
+        self.dtype
+    }
+
+    /// Address on the device.
+    pub fn address(&self) -> u64 {
+        self.memory.address
+    }
+
+    /// Size in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.memory.bytes
+    }
+
+    /// The device it is on.
+    pub fn device(&self) -> &Device {
+        &self.memory.device
+    }
+
+    /// Writes bytes from the beginning.
+    ///
+    /// # Errors
+    /// More bytes than the buffer has.
+    pub fn write_bytes(&self, bytes: &[u8]) -> Result<(), Diagnostic> {
+        if bytes.len() as u64 > self.bytes() {
+            let text = format!("{} bytes do not fit into a buffer of {}", bytes.len(), self.bytes());
+            return Err(Diagnostic::invalid(text).help("allocate a larger buffer"));
+        }
+        self.memory.device.with_simulator(|s| s.write(self.address(), bytes))
+    }
+
+    /// All bytes.
+    pub fn read_bytes(&self) -> Result<Vec<u8>, Diagnostic> {
+        self.memory.device.with_simulator(|s| s.read(self.address(), self.bytes() as usize))
+    }
+
+    /// All elements.
+    ///
+    /// # Errors
+    /// A buffer of another dtype.
+    pub fn download<T: DeviceElement>(&self) -> Result<Vec<T>, Diagnostic> {
+        if let Some(dtype) = self.dtype
+            && dtype != T::DTYPE
+        {
+            let text = format!("the buffer holds {dtype}, not {}", T::DTYPE);
+            return Err(Diagnostic::invalid(text).help("download the type that was uploaded"));
+        }
+        Ok(T::from_bytes(&self.read_bytes()?))
+    }
+}

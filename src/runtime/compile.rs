@@ -1,0 +1,360 @@
+//! One compilation: the straight walk from a kernel to a code object.
+//!
+//! ```text
+//! kernel -> load -> passes -> lower -> allocate -> waits -> hazards -> encode -> object
+//! ```
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use bevy_ecs::prelude::*;
+
+use super::executable::{Executable, Inner, LaunchExpressions, Parameter, Size};
+use super::report::{InstructionMix, LdsAccessReport, Report};
+use crate::codegen::lower::{ArgumentSlot, Lowered, lower};
+use crate::codegen::machine::allocate::{Allocation, AllocationError, Allocator, Limits};
+use crate::codegen::machine::branches::{Code, drop_branches_to_next, encode_body};
+use crate::codegen::machine::hazards::{HazardResolver, HazardTarget};
+use crate::codegen::machine::waits::WaitInserter;
+use crate::codegen::machine::{Body as MachineBody, RegisterFile};
+use crate::codegen::object::{
+    self, Access, ArgumentInfo, ArgumentKind, KernelCode, KernelInfo, KernelResources, WorkgroupSize,
+    WorkitemIds,
+};
+use crate::codegen::target::Target;
+use crate::ir::constraint::Constraint;
+use crate::ir::diagnostic::{Diagnostic, Kind};
+use crate::ir::kernel::{Constraints, Kernel, KernelName, Locations};
+use crate::ir::node::{Name, *};
+use crate::ir::walk;
+use crate::passes::expand::ExpandedCount;
+use crate::passes::facts::{BankConflicts, Expressions, Geometry, LdsBytes};
+use crate::passes::options::{Deny, Options};
+use crate::passes::workspace::{Verify, Workspace, with_workspace};
+
+/// Memory of the machine passes, reused between compilations.
+struct Machine {
+    body: MachineBody,
+    allocator: Allocator,
+    waits: WaitInserter,
+    hazards: HazardResolver,
+    code: Code,
+    bytes: Vec<u8>,
+}
+
+static MACHINES: Mutex<Vec<Machine>> = Mutex::new(Vec::new());
+const MACHINE_LIMIT: usize = 16;
+
+fn with_machine<R>(body: impl FnOnce(&mut Machine) -> R) -> R {
+    let pooled = MACHINES.lock().ok().and_then(|mut pool| pool.pop());
+    let mut machine = pooled.unwrap_or_else(|| Machine {
+        body: MachineBody::default(),
+        allocator: Allocator::default(),
+        waits: WaitInserter::default(),
+        hazards: HazardResolver::new(HazardTarget::Gfx942),
+        code: Code::default(),
+        bytes: Vec::new(),
+    });
+    let result = body(&mut machine);
+    if let Ok(mut pool) = MACHINES.lock()
+        && pool.len() < MACHINE_LIMIT
+    {
+        pool.push(machine);
+    }
+    result
+}
+
+/// Compiles without looking into the cache.
+///
+/// # Errors
+/// What is wrong with the kernel or the options, or more than the target has.
+pub fn compile_uncached(kernel: &Kernel, options: &Options, verify: Verify) -> Result<Executable, Diagnostic> {
+    if options.target() != Target::GFX942 {
+        let text = format!("{} is not a target of code generation yet", options.target());
+        return Err(Diagnostic::new(Kind::Unsupported, text).help("compile for gfx942"));
+    }
+    with_workspace(|workspace| with_machine(|machine| compile_in(workspace, machine, kernel, options, verify)))
+}
+
+fn compile_in(
+    workspace: &mut Workspace,
+    machine: &mut Machine,
+    kernel: &Kernel,
+    options: &Options,
+    verify: Verify,
+) -> Result<Executable, Diagnostic> {
+    let mut phases: Vec<(&'static str, Duration)> = Vec::with_capacity(32);
+    let mut clock = Instant::now();
+    let phase = |name: &'static str, phases: &mut Vec<(&'static str, Duration)>, clock: &mut Instant| {
+        let now = Instant::now();
+        phases.push((name, now - *clock));
+        *clock = now;
+    };
+    workspace.load(kernel, options);
+    phase("load", &mut phases, &mut clock);
+    workspace.run(None, verify, &mut phases)?;
+    clock = Instant::now();
+    let root = workspace.root;
+    let lowered = lower(&mut workspace.world, root, &mut machine.body)?;
+    phase("lower", &mut phases, &mut clock);
+    let limits = Limits::MAX;
+    let allocation = machine
+        .allocator
+        .allocate(&mut machine.body, &limits, &lowered.fixed)
+        .map_err(|error| out_of_registers(workspace, error))?;
+    phase("allocate", &mut phases, &mut clock);
+    check_registers(workspace, options, &allocation)?;
+    machine.waits.insert(&mut machine.body);
+    phase("waits", &mut phases, &mut clock);
+    machine.hazards.resolve(&mut machine.body);
+    phase("hazards", &mut phases, &mut clock);
+    drop_branches_to_next(&mut machine.body);
+    encode_body(&machine.body, &mut machine.code)
+        .map_err(|error| Diagnostic::new(Kind::Bug, format!("the code could not be encoded: {error}")))?;
+    phase("encode", &mut phases, &mut clock);
+    let info = kernel_info(workspace, &lowered, &allocation)?;
+    machine.bytes.clear();
+    machine.bytes.extend(machine.code.words.iter().flat_map(|w| w.to_le_bytes()));
+    let code = KernelCode { info: &info, code: &machine.bytes };
+    let object = object::write(options.target(), &[code])
+        .map_err(|error| Diagnostic::new(Kind::Bug, format!("the object could not be written: {error}")))?;
+    phase("object", &mut phases, &mut clock);
+    let report = report(workspace, options, machine, &lowered, &info, phases);
+    deny(options, &report)?;
+    let inner = Inner {
+        target: options.target(),
+        object,
+        code: machine.code.words.clone(),
+        parameters: parameters(workspace, &lowered)?,
+        block: [64 * geometry(workspace)?.wave_count(), 1, 1],
+        launch: launch_expressions(workspace, &lowered)?,
+        info,
+        report,
+    };
+    Ok(Executable { inner: Arc::new(inner) })
+}
+
+fn bug(text: &str) -> Diagnostic {
+    Diagnostic::new(Kind::Bug, text)
+}
+
+fn geometry(workspace: &Workspace) -> Result<&Geometry, Diagnostic> {
+    workspace.world.get::<Geometry>(workspace.root).ok_or_else(|| bug("no geometry"))
+}
+
+fn location(workspace: &Workspace, source: u32) -> Option<crate::ir::diagnostic::Location> {
+    workspace.world.get::<Locations>(workspace.root)?.get(source)
+}
+
+fn out_of_registers(workspace: &Workspace, error: AllocationError) -> Diagnostic {
+    match &error {
+        AllocationError::Exhausted { file, available, peak } => {
+            let text = format!("the kernel needs {} {file}s at once, and there are {available}", peak.registers);
+            Diagnostic::new(Kind::Limit, text)
+                .at(location(workspace, peak.source))
+                .note("most registers are alive at this operation", None)
+                .help("use smaller wave tiles: more waves per workgroup or smaller tiles")
+        }
+        other => Diagnostic::new(Kind::Bug, other.to_string()),
+    }
+}
+
+fn check_registers(workspace: &Workspace, options: &Options, allocation: &Allocation) -> Result<(), Diagnostic> {
+    let total = options.target().unified_vgprs(allocation.vgprs, allocation.agprs);
+    let peak = allocation.peaks[RegisterFile::Vgpr as usize];
+    match options.vgpr_limit() {
+        Some(limit) if total > limit => {
+            let text = format!("the kernel uses {total} vector registers, and the options allow {limit}");
+            Err(Diagnostic::new(Kind::Denied, text)
+                .at(location(workspace, peak.source))
+                .note(format!("{} VGPRs are alive at this operation", peak.registers), None)
+                .help("use smaller wave tiles or raise max_vgprs"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn deny(options: &Options, report: &Report) -> Result<(), Diagnostic> {
+    if options.denies(Deny::Spills) && report.scratch_bytes > 0 {
+        let text = format!("the kernel spills {} bytes per work-item", report.scratch_bytes);
+        return Err(Diagnostic::new(Kind::Denied, text).help("use smaller wave tiles"));
+    }
+    if options.denies(Deny::BankConflicts)
+        && let Some(access) = report.lds_accesses.iter().find(|a| a.conflict_degree > 1)
+    {
+        let text = format!(
+            "the LDS {} of {} has bank conflicts of degree {}",
+            access.kind, access.what, access.conflict_degree
+        );
+        return Err(Diagnostic::new(Kind::Denied, text)
+            .help("choose a loop tile whose rows are a power of two of at least 32 bytes"));
+    }
+    Ok(())
+}
+
+/// The memories that the kernel writes.
+fn written(workspace: &Workspace) -> Vec<Entity> {
+    let world = &workspace.world;
+    walk::nodes(world, workspace.root)
+        .into_iter()
+        .filter(|&n| world.get::<Op>(n) == Some(&Op::Write))
+        .filter_map(|n| world.get::<Operands>(n).and_then(|o| o.0.get(1).copied()))
+        .collect()
+}
+
+fn kernel_info(workspace: &Workspace, lowered: &Lowered, allocation: &Allocation) -> Result<KernelInfo, Diagnostic> {
+    let world = &workspace.world;
+    let name = world.get::<KernelName>(workspace.root).map(|n| n.0.to_string()).unwrap_or_default();
+    let written = written(workspace);
+    let arguments = lowered
+        .arguments
+        .iter()
+        .map(|slot| match *slot {
+            ArgumentSlot::Pointer { memory, offset } => ArgumentInfo {
+                name: world.get::<Name>(memory).map(|n| n.0.to_string()).unwrap_or_default(),
+                size: 8,
+                offset,
+                kind: ArgumentKind::GlobalBuffer,
+                access: Some(if written.contains(&memory) { Access::ReadWrite } else { Access::ReadOnly }),
+            },
+            ArgumentSlot::Symbol { symbol, offset } => ArgumentInfo {
+                name: symbol.name().to_string(),
+                size: 4,
+                offset,
+                kind: ArgumentKind::ByValue,
+                access: None,
+            },
+        })
+        .collect();
+    let resources = KernelResources {
+        vgprs: allocation.vgprs.max(1),
+        agprs: allocation.agprs,
+        sgprs: allocation.sgprs,
+        lds_bytes: world.get::<LdsBytes>(workspace.root).map_or(0, |l| l.0),
+        kernarg_bytes: lowered.kernarg_bytes,
+        workgroup_ids: lowered.workgroup_ids,
+        workitem_ids: WorkitemIds::X,
+        ..KernelResources::default()
+    };
+    let block = [64 * geometry(workspace)?.wave_count(), 1, 1];
+    Ok(KernelInfo { name, resources, arguments, workgroup_size: WorkgroupSize::Exactly(block) })
+}
+
+fn parameters(workspace: &Workspace, lowered: &Lowered) -> Result<Vec<Parameter>, Diagnostic> {
+    let world = &workspace.world;
+    let geometry = geometry(workspace)?;
+    let written = written(workspace);
+    lowered
+        .arguments
+        .iter()
+        .map(|slot| match *slot {
+            ArgumentSlot::Symbol { symbol, offset } => Ok(Parameter::Symbol { symbol, offset }),
+            ArgumentSlot::Pointer { memory, offset } => {
+                let ty = world.get::<ValueType>(memory).ok_or_else(|| bug("a memory without type"))?;
+                let size = |&dim: &crate::ir::layout::Dim| {
+                    let entry = geometry.dim(dim);
+                    entry.static_size.map_or(Size::Dynamic(entry.symbol), Size::Static)
+                };
+                Ok(Parameter::Buffer {
+                    name: world.get::<Name>(memory).map_or("".into(), |n| (&*n.0).into()),
+                    dtype: ty.dtype.ok_or_else(|| bug("a memory without dtype"))?,
+                    shape: ty.dims.iter().map(size).collect(),
+                    written: written.contains(&memory),
+                    offset,
+                })
+            }
+        })
+        .collect()
+}
+
+fn launch_expressions(workspace: &Workspace, lowered: &Lowered) -> Result<LaunchExpressions, Diagnostic> {
+    let world = &workspace.world;
+    let geometry = geometry(workspace)?;
+    let expressions = world.get::<Expressions>(workspace.root).ok_or_else(|| bug("no expressions"))?;
+    // Only what is evaluated goes into the executable's own arena.
+    let from = &expressions.0;
+    let mut arena = crate::ir::expr::ExprArena::new();
+    let mut import = |e: crate::ir::expr::Expr| -> Result<crate::ir::expr::Expr, Diagnostic> {
+        if let Some(value) = from.as_integer(e) {
+            return Ok(arena.int(value));
+        }
+        // The text form is the one exchange format between arenas.
+        arena.parse(&from.display(e).to_string()).map_err(|error| bug(&format!("a launch expression: {error}")))
+    };
+    let mut grid = [crate::ir::expr::Expr::ONE; 3];
+    for (slot, &expr) in grid.iter_mut().zip(&geometry.grid) {
+        *slot = import(expr)?;
+    }
+    let reaches = lowered.reaches.iter().map(|&(_, e)| import(e)).collect::<Result<_, _>>()?;
+    let mut assumptions = Vec::new();
+    for (constraint, _) in world.get::<Constraints>(workspace.root).map(|c| &c.0[..]).unwrap_or_default() {
+        match constraint {
+            Constraint::Divisible { symbol, by } => assumptions.extend(symbol.as_symbol().map(|s| (s, *by, 0))),
+            Constraint::AtLeast { symbol, least } => {
+                assumptions.extend(symbol.as_symbol().map(|s| (s, 1, *least)));
+            }
+            _ => {}
+        }
+    }
+    Ok(LaunchExpressions { arena, grid, reaches, assumptions })
+}
+
+fn report(
+    workspace: &Workspace,
+    options: &Options,
+    machine: &Machine,
+    lowered: &Lowered,
+    info: &KernelInfo,
+    phases: Vec<(&'static str, Duration)>,
+) -> Report {
+    let world = &workspace.world;
+    let occupancy = info.occupancy(options.target());
+    let main_loop = lowered
+        .loops
+        .iter()
+        .map(|&block| InstructionMix::of(machine.body.block(block as usize)))
+        .max_by_key(InstructionMix::total);
+    Report {
+        vgprs: info.resources.vgprs,
+        agprs: info.resources.agprs,
+        sgprs: info.resources.sgprs,
+        lds_bytes: info.resources.lds_bytes,
+        scratch_bytes: info.resources.scratch_bytes,
+        code_bytes: machine.code.size(),
+        instructions: machine.body.insts.len() as u32,
+        waves_per_simd: occupancy.waves_per_simd,
+        limited_by: occupancy.limited_by,
+        lds_accesses: lds_accesses(workspace),
+        main_loop,
+        schedule_requested: options.requested_schedule().name(),
+        schedule_applied: options.requested_schedule().name(),
+        schedule_why: String::new(),
+        expanded_nodes: world.get::<ExpandedCount>(workspace.root).map_or(0, |c| c.0),
+        phases,
+    }
+}
+
+fn lds_accesses(workspace: &Workspace) -> Vec<LdsAccessReport> {
+    let world = &workspace.world;
+    let mut seen: Vec<Entity> = Vec::new();
+    let mut out = Vec::new();
+    for node in walk::nodes(world, workspace.root) {
+        let Some(expansion) = world.get::<crate::passes::expand::Expansion>(node) else { continue };
+        let logical = expansion.logical;
+        let Some(conflicts) = world.get::<BankConflicts>(logical) else { continue };
+        if seen.contains(&logical) {
+            continue;
+        }
+        seen.push(logical);
+        let kind = if world.get::<Op>(logical) == Some(&Op::Write) { "write" } else { "read" };
+        let what = match world.get::<Tag>(logical) {
+            Some(tag) => tag.0.to_string(),
+            None => world
+                .get::<Origin>(logical)
+                .and_then(|o| location(workspace, o.0))
+                .map_or_else(|| "?".to_string(), |l| l.to_string()),
+        };
+        out.push(LdsAccessReport { kind, what, conflict_degree: conflicts.0 });
+    }
+    out
+}

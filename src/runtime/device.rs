@@ -1,0 +1,106 @@
+//! Devices: where kernels run. Today that is the built-in simulator; a GPU through HIP will be the same type.
+
+use std::sync::{Arc, Mutex};
+
+use super::buffer::{Buffer, DeviceElement};
+use super::executable::Executable;
+use super::launch::{Launch, LaunchResult};
+use super::sim::Simulator;
+use crate::codegen::target::Target;
+use crate::ir::diagnostic::{Diagnostic, Kind};
+use crate::ir::interpreter::Tensor;
+
+/// A device that runs executables. Cheap to clone; all clones are one device.
+#[derive(Clone)]
+pub struct Device {
+    pub(super) shared: Arc<Shared>,
+}
+
+pub(super) struct Shared {
+    target: Target,
+    pub(super) simulator: Mutex<Simulator>,
+}
+
+impl std::fmt::Debug for Device {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Device({})", self.name())
+    }
+}
+
+impl Device {
+    /// A real GPU if there is one, else the simulator. (No GPU support yet: always the simulator.)
+    pub fn open() -> Result<Device, Diagnostic> {
+        Ok(Device::simulator(Target::GFX942))
+    }
+
+    /// The built-in simulator of a target.
+    pub fn simulator(target: Target) -> Device {
+        Device { shared: Arc::new(Shared { target, simulator: Mutex::new(Simulator::new(target)) }) }
+    }
+
+    /// Name for people.
+    pub fn name(&self) -> String {
+        format!("simulator of {}", self.shared.target)
+    }
+
+    /// The target that executables must be compiled for.
+    pub fn target(&self) -> Target {
+        self.shared.target
+    }
+
+    /// An uninitialised buffer of `bytes` bytes.
+    pub fn allocate(&self, bytes: u64) -> Result<Buffer, Diagnostic> {
+        let address = self.with_simulator(|s| s.alloc(bytes))?;
+        Ok(Buffer::new(self.clone(), address, bytes))
+    }
+
+    /// A buffer with the given elements.
+    pub fn upload<T: DeviceElement>(&self, elements: &[T]) -> Result<Buffer, Diagnostic> {
+        let bytes: Vec<u8> = T::to_bytes(elements);
+        let buffer = self.allocate(bytes.len() as u64)?;
+        buffer.write_bytes(&bytes)?;
+        Ok(buffer.typed(T::DTYPE))
+    }
+
+    /// A buffer with the elements of a tensor.
+    pub fn upload_tensor(&self, tensor: &Tensor) -> Result<Buffer, Diagnostic> {
+        let bytes = tensor.to_bytes();
+        let buffer = self.allocate(bytes.len() as u64)?;
+        buffer.write_bytes(&bytes)?;
+        Ok(buffer.typed(tensor.dtype()))
+    }
+
+    /// Starts a launch of `executable`; add arguments in order, then [`Launch::run`].
+    pub fn launch<'a>(&'a self, executable: &'a Executable) -> Launch<'a> {
+        Launch::new(self, executable)
+    }
+
+    pub(super) fn run(
+        &self,
+        executable: &Executable,
+        grid: [u32; 3],
+        kernarg: &[u8],
+    ) -> Result<LaunchResult, Diagnostic> {
+        let config = super::sim::LaunchConfig::new(grid, executable.block());
+        let stats = self.with_simulator(|simulator| {
+            let module = simulator.load(executable.object())?;
+            let result = simulator.launch(&module, executable.name(), config, kernarg);
+            let unloaded = simulator.unload(module);
+            let stats = result?;
+            unloaded.map(|()| stats)
+        })?;
+        Ok(LaunchResult { grid, stats })
+    }
+
+    pub(super) fn with_simulator<R>(
+        &self,
+        f: impl FnOnce(&mut Simulator) -> Result<R, super::sim::SimError>,
+    ) -> Result<R, Diagnostic> {
+        let mut simulator = self
+            .shared
+            .simulator
+            .lock()
+            .map_err(|_| Diagnostic::new(Kind::Bug, "the simulator panicked in another thread"))?;
+        f(&mut simulator).map_err(|error| Diagnostic::invalid(error.to_string()))
+    }
+}

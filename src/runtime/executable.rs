@@ -1,0 +1,247 @@
+//! The result of a compilation: a code object and what launching it needs.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use super::report::Report;
+use crate::codegen::isa::{self, Meaning};
+use crate::codegen::object::{self, KernelInfo, assembly};
+use crate::codegen::target::Target;
+use crate::ir::diagnostic::{Diagnostic, Kind};
+use crate::ir::expr::{Expr, ExprArena, Symbol};
+use crate::ir::types::DType;
+
+/// One argument of a kernel, in launch order.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Parameter {
+    /// A tensor.
+    Buffer {
+        /// The author's name of the memory.
+        name: Arc<str>,
+        /// Element type.
+        dtype: DType,
+        /// Size of each dimension, outermost first.
+        shape: Vec<Size>,
+        /// True if the kernel writes to it.
+        written: bool,
+        /// Byte offset in the kernarg segment.
+        offset: u32,
+    },
+    /// A dynamic symbol.
+    Symbol {
+        /// The symbol.
+        symbol: Symbol,
+        /// Byte offset in the kernarg segment.
+        offset: u32,
+    },
+}
+
+/// Size of a dimension.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Size {
+    /// Known at compile time.
+    Static(u32),
+    /// Given at launch.
+    Dynamic(Symbol),
+}
+
+/// A compiled kernel. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Executable {
+    pub(super) inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+pub(super) struct Inner {
+    pub(super) target: Target,
+    pub(super) info: KernelInfo,
+    pub(super) object: Vec<u8>,
+    pub(super) code: Vec<u32>,
+    pub(super) parameters: Vec<Parameter>,
+    pub(super) block: [u32; 3],
+    pub(super) launch: LaunchExpressions,
+    pub(super) report: Report,
+}
+
+/// What is evaluated at each launch.
+pub(super) struct LaunchExpressions {
+    pub(super) arena: ExprArena,
+    pub(super) grid: [Expr; 3],
+    /// Byte spans that must stay below 2^31.
+    pub(super) reaches: Vec<Expr>,
+    /// What the kernel was compiled to rely on: symbol, divisor, least value.
+    pub(super) assumptions: Vec<(Symbol, u32, i64)>,
+}
+
+impl std::fmt::Debug for LaunchExpressions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.grid.iter().map(|&e| self.arena.display(e).to_string())).finish()
+    }
+}
+
+impl Executable {
+    /// Name of the kernel, which is the symbol in the code object.
+    pub fn name(&self) -> &str {
+        &self.inner.info.name
+    }
+
+    /// The target it was compiled for.
+    pub fn target(&self) -> Target {
+        self.inner.target
+    }
+
+    /// The code object: an ELF file that the HIP runtime loads.
+    pub fn object(&self) -> &[u8] {
+        &self.inner.object
+    }
+
+    /// Machine code words of the kernel.
+    pub fn code(&self) -> &[u32] {
+        &self.inner.code
+    }
+
+    /// Arguments in launch order.
+    pub fn parameters(&self) -> &[Parameter] {
+        &self.inner.parameters
+    }
+
+    /// Work-items per workgroup.
+    pub fn block(&self) -> [u32; 3] {
+        self.inner.block
+    }
+
+    /// Bytes of the kernarg segment.
+    pub fn kernarg_bytes(&self) -> u32 {
+        self.inner.info.resources.kernarg_bytes
+    }
+
+    /// What the compiler says about the code.
+    pub fn report(&self) -> &Report {
+        &self.inner.report
+    }
+
+    /// Workgroups along the grid axes for the given values of dynamic symbols.
+    ///
+    /// # Errors
+    /// A dynamic symbol without a value or with one that is no size, sizes that break an assumption of the kernel, or a
+    /// tensor that is too large for it.
+    pub fn grid(&self, value: &impl Fn(Symbol) -> Option<i64>) -> Result<[u32; 3], Diagnostic> {
+        let launch = &self.inner.launch;
+        for parameter in &self.inner.parameters {
+            let Parameter::Symbol { symbol, .. } = parameter else { continue };
+            let name = symbol.name();
+            match value(*symbol) {
+                None => {
+                    return Err(Diagnostic::invalid(format!("the launch gives no value for {name}"))
+                        .help(format!("set {name}, which was left dynamic")));
+                }
+                Some(v) if !(1..=i64::from(i32::MAX)).contains(&v) => {
+                    return Err(Diagnostic::invalid(format!("{name} = {v} is not a size"))
+                        .help(format!("a dimension has 1 to {} elements", i32::MAX)));
+                }
+                Some(v) => self.check_assumptions(*symbol, v)?,
+            }
+        }
+        let evaluate = |e: Expr| {
+            launch.arena.evaluate(e, value).map_err(|error| {
+                Diagnostic::new(Kind::Bug, format!("the launch could not be computed: {error}"))
+            })
+        };
+        for &reach in &launch.reaches {
+            let bytes = evaluate(reach)?;
+            if bytes > i64::from(i32::MAX) {
+                let text = format!("a workgroup's tile of a tensor spans {bytes} bytes");
+                return Err(Diagnostic::new(Kind::Limit, text).help("tiles must lie within 2 GiB"));
+            }
+        }
+        let mut grid = [1; 3];
+        for (axis, &count) in launch.grid.iter().enumerate() {
+            grid[axis] = u32::try_from(evaluate(count)?).ok().filter(|&g| g > 0).ok_or_else(|| {
+                Diagnostic::new(Kind::Limit, "the grid has no workgroup or too many along an axis")
+            })?;
+        }
+        Ok(grid)
+    }
+
+    fn check_assumptions(&self, symbol: Symbol, value: i64) -> Result<(), Diagnostic> {
+        for &(assumed, divisor, least) in &self.inner.launch.assumptions {
+            if assumed != symbol {
+                continue;
+            }
+            let name = symbol.name();
+            if value % i64::from(divisor) != 0 || value < least {
+                let text = if value < least {
+                    format!("the kernel assumes {name} >= {least}, and {name} = {value}")
+                } else {
+                    format!("the kernel assumes that {divisor} divides {name}, and {name} = {value}")
+                };
+                return Err(Diagnostic::invalid(text).help("launch with a fitting size or drop the assumption"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Assembler text of the whole object, which LLVM's assembler and linker turn into the same code and descriptor.
+    pub fn assembly(&self) -> Result<String, Diagnostic> {
+        let bug = |text: String| Diagnostic::new(Kind::Bug, text);
+        let body = listing(&self.inner.code).map_err(bug)?;
+        let text = assembly::KernelText { info: &self.inner.info, body: &body };
+        assembly::print(self.inner.target, &[text]).map_err(|error| bug(error.to_string()))
+    }
+
+    /// The kernel as an entry of an object with several kernels.
+    pub fn kernel_info(&self) -> &KernelInfo {
+        &self.inner.info
+    }
+}
+
+/// Writes one code object with several compiled kernels.
+///
+/// # Errors
+/// Kernels for different targets, or two of one name.
+pub fn link(executables: &[&Executable]) -> Result<Vec<u8>, Diagnostic> {
+    let Some(first) = executables.first() else {
+        return Err(Diagnostic::invalid("an object needs at least one kernel"));
+    };
+    if executables.iter().any(|e| e.target() != first.target()) {
+        return Err(Diagnostic::invalid("one object cannot hold kernels for different targets"));
+    }
+    let codes: Vec<Vec<u8>> =
+        executables.iter().map(|e| e.code().iter().flat_map(|w| w.to_le_bytes()).collect()).collect();
+    let kernels: Vec<object::KernelCode> = executables
+        .iter()
+        .zip(&codes)
+        .map(|(e, code)| object::KernelCode { info: &e.inner.info, code })
+        .collect();
+    object::write(first.target(), &kernels).map_err(|error| Diagnostic::invalid(error.to_string()))
+}
+
+/// Instructions of a kernel as assembler text with labels.
+pub fn listing(code: &[u32]) -> Result<String, String> {
+    let mut insts = Vec::new();
+    let mut at = 0;
+    while at < code.len() {
+        let (inst, words) = isa::decode(&code[at..]).map_err(|e| format!("at byte {:#x}: {e}", at * 4))?;
+        insts.push((at, inst));
+        at += words;
+    }
+    let target = |at: usize, inst: &isa::Inst| -> Option<usize> {
+        matches!(inst.op.info().meaning, Meaning::Branch(_))
+            .then(|| usize::try_from(at as i64 + 1 + i64::from(inst.imm as u16 as i16)).ok())
+            .flatten()
+    };
+    let mut labels: Vec<usize> = insts.iter().filter_map(|(at, inst)| target(*at, inst)).collect();
+    labels.sort_unstable();
+    labels.dedup();
+    let mut out = String::with_capacity(insts.len() * 48);
+    for (at, inst) in &insts {
+        if let Ok(label) = labels.binary_search(at) {
+            let _ = writeln!(out, ".L{label}:");
+        }
+        out.push('\t');
+        let label = target(*at, inst).and_then(|t| labels.binary_search(&t).ok()).map(|l| format!(".L{l}"));
+        let _ = isa::write_inst(&mut out, inst, label.as_deref());
+        out.push('\n');
+    }
+    Ok(out)
+}

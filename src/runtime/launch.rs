@@ -1,0 +1,153 @@
+//! Launching: arguments are checked against the executable's parameters, laid out, and the grid is computed.
+
+use smallvec::SmallVec;
+
+use super::buffer::Buffer;
+use super::device::Device;
+use super::executable::{Executable, Parameter, Size};
+use super::sim::LaunchStats;
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::expr::Symbol;
+
+/// A launch that is being put together.
+pub struct Launch<'a> {
+    device: &'a Device,
+    executable: &'a Executable,
+    buffers: SmallVec<[&'a Buffer; 8]>,
+    symbols: SmallVec<[(Symbol, i64); 8]>,
+}
+
+/// What a finished launch tells.
+#[derive(Clone, Debug)]
+pub struct LaunchResult {
+    /// Workgroups along each axis.
+    pub grid: [u32; 3],
+    /// Counts of the simulator.
+    pub stats: LaunchStats,
+}
+
+impl<'a> Launch<'a> {
+    pub(super) fn new(device: &'a Device, executable: &'a Executable) -> Launch<'a> {
+        Launch { device, executable, buffers: SmallVec::new(), symbols: SmallVec::new() }
+    }
+
+    /// The next tensor argument, in the order in which the kernel declares its memories.
+    #[must_use]
+    pub fn buffer(mut self, buffer: &'a Buffer) -> Launch<'a> {
+        self.buffers.push(buffer);
+        self
+    }
+
+    /// Value of a dynamic symbol.
+    #[must_use]
+    pub fn set(mut self, symbol: Symbol, value: i64) -> Launch<'a> {
+        self.symbols.push((symbol, value));
+        self
+    }
+
+    /// Checks the arguments, launches, and waits for the end.
+    ///
+    /// # Errors
+    /// A missing, extra, too small or wrongly typed argument, a missing size, or a fault of the kernel.
+    pub fn run(&self) -> Result<LaunchResult, Diagnostic> {
+        let executable = self.executable;
+        if executable.target() != self.device.target() {
+            let text = format!(
+                "`{}` was compiled for {}, and the device is {}",
+                executable.name(),
+                executable.target(),
+                self.device.target()
+            );
+            return Err(Diagnostic::invalid(text).help("compile for the device's target"));
+        }
+        for (at, &(symbol, _)) in self.symbols.iter().enumerate() {
+            let name = symbol.name();
+            if self.symbols[..at].iter().any(|s| s.0 == symbol) {
+                return Err(Diagnostic::invalid(format!("{name} is set twice")).help("set each symbol once"));
+            }
+            let known = |p: &Parameter| matches!(p, Parameter::Symbol { symbol: s, .. } if *s == symbol);
+            if !executable.parameters().iter().any(known) {
+                let text = format!("`{}` has no dynamic symbol {name}", executable.name());
+                return Err(Diagnostic::invalid(text).help("set only symbols that were left dynamic"));
+            }
+        }
+        let value = |symbol: Symbol| self.symbols.iter().find(|s| s.0 == symbol).map(|s| s.1);
+        let grid = executable.grid(&value)?;
+        let kernarg = self.kernarg(&value)?;
+        self.device.run(executable, grid, &kernarg)
+    }
+
+    fn kernarg(&self, value: &impl Fn(Symbol) -> Option<i64>) -> Result<Vec<u8>, Diagnostic> {
+        let executable = self.executable;
+        let mut kernarg = vec![0; executable.kernarg_bytes() as usize];
+        let mut buffers = self.buffers.iter();
+        for parameter in executable.parameters() {
+            match parameter {
+                Parameter::Buffer { name, .. } => {
+                    let Some(buffer) = buffers.next() else {
+                        return Err(Diagnostic::invalid(format!("no argument for `{name}`"))
+                            .help("pass one buffer for each memory, in order of declaration"));
+                    };
+                    check_buffer(self.device, parameter, buffer, value)?;
+                    put(&mut kernarg, parameter, &buffer.address().to_le_bytes());
+                }
+                Parameter::Symbol { symbol, .. } => {
+                    let size = value(*symbol).unwrap_or(0) as i32;
+                    put(&mut kernarg, parameter, &size.to_le_bytes());
+                }
+            }
+        }
+        if buffers.next().is_some() {
+            let count = self.buffers.len();
+            return Err(Diagnostic::invalid(format!("`{}` got {count} buffers, too many", executable.name()))
+                .help("pass one buffer for each memory, in order of declaration"));
+        }
+        Ok(kernarg)
+    }
+}
+
+fn put(kernarg: &mut [u8], parameter: &Parameter, bytes: &[u8]) {
+    let (Parameter::Buffer { offset, .. } | Parameter::Symbol { offset, .. }) = parameter;
+    let at = *offset as usize;
+    if let Some(slot) = kernarg.get_mut(at..at + bytes.len()) {
+        slot.copy_from_slice(bytes);
+    }
+}
+
+fn check_buffer(
+    device: &Device,
+    parameter: &Parameter,
+    buffer: &Buffer,
+    value: &impl Fn(Symbol) -> Option<i64>,
+) -> Result<(), Diagnostic> {
+    let Parameter::Buffer { name, dtype, shape, .. } = parameter else { return Ok(()) };
+    if !std::sync::Arc::ptr_eq(&buffer.device().shared, &device.shared) {
+        return Err(Diagnostic::invalid(format!("the buffer for `{name}` is on another device"))
+            .help("upload to the device that launches"));
+    }
+    if let Some(own) = buffer.dtype()
+        && own != *dtype
+    {
+        let text = format!("`{name}` is {dtype}, and the buffer holds {own}");
+        return Err(Diagnostic::invalid(text).help("upload elements of the memory's dtype"));
+    }
+    let sizes: Vec<u64> = shape
+        .iter()
+        .map(|size| match size {
+            Size::Static(n) => u64::from(*n),
+            Size::Dynamic(symbol) => value(*symbol).and_then(|v| u64::try_from(v).ok()).unwrap_or(0),
+        })
+        .collect();
+    let needed = sizes.iter().try_fold(u64::from(dtype.bytes()), |bytes, &n| bytes.checked_mul(n));
+    if needed.is_none_or(|needed| needed > buffer.bytes()) {
+        let shape: Vec<String> = sizes.iter().map(u64::to_string).collect();
+        let text = format!(
+            "`{name}` is {} {dtype} and needs {} bytes, but its buffer has {}",
+            shape.join(" x "),
+            needed.map_or("too many".to_string(), |n| n.to_string()),
+            buffer.bytes()
+        );
+        return Err(Diagnostic::invalid(text).help("pass a buffer of the tensor's size"));
+    }
+    Ok(())
+}

@@ -1,0 +1,124 @@
+//! What a compilation says about its result: resources, occupancy, LDS conflicts, the main loop, the schedule, and times.
+
+use std::time::Duration;
+
+use crate::codegen::isa::{Meaning, OpInfo, Unit};
+use crate::codegen::machine::MachineInst;
+use crate::codegen::target::OccupancyLimit;
+
+/// Report of one compilation.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Report {
+    /// Architectural VGPRs.
+    pub vgprs: u32,
+    /// Accumulation VGPRs.
+    pub agprs: u32,
+    /// SGPRs, without those that the hardware adds.
+    pub sgprs: u32,
+    /// LDS bytes per workgroup.
+    pub lds_bytes: u32,
+    /// Scratch bytes per work-item.
+    pub scratch_bytes: u32,
+    /// Bytes of machine code.
+    pub code_bytes: u32,
+    /// Machine instructions.
+    pub instructions: u32,
+    /// Waves that a SIMD holds at once.
+    pub waves_per_simd: u32,
+    /// What keeps it from holding more.
+    pub limited_by: OccupancyLimit,
+    /// LDS accesses: what is accessed, and its bank conflict degree (1: none).
+    pub lds_accesses: Vec<LdsAccessReport>,
+    /// Instruction mix of the main loop (the loop with most instructions), if there is one.
+    pub main_loop: Option<InstructionMix>,
+    /// Schedule asked for.
+    pub schedule_requested: &'static str,
+    /// Schedule applied.
+    pub schedule_applied: &'static str,
+    /// Why another one was applied; empty if not.
+    pub schedule_why: String,
+    /// Number of expanded nodes.
+    pub expanded_nodes: u32,
+    /// Time of each phase, in order.
+    pub phases: Vec<(&'static str, Duration)>,
+}
+
+/// One LDS access of a kernel.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LdsAccessReport {
+    /// `read` or `write`.
+    pub kind: &'static str,
+    /// Tag of the access, or its author location.
+    pub what: String,
+    /// Distinct dwords that one bank must serve in the worst group of lanes.
+    pub conflict_degree: u32,
+}
+
+/// Instructions by kind.
+#[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
+#[allow(missing_docs)]
+pub struct InstructionMix {
+    pub mfma: u32,
+    pub valu: u32,
+    pub salu: u32,
+    pub lds_read: u32,
+    pub lds_write: u32,
+    pub global_load: u32,
+    pub global_store: u32,
+    pub wait: u32,
+    pub nop: u32,
+    pub barrier: u32,
+    pub other: u32,
+}
+
+impl InstructionMix {
+    /// Counts the instructions of a block.
+    pub fn of(insts: &[MachineInst]) -> InstructionMix {
+        let mut mix = InstructionMix::default();
+        for inst in insts {
+            *mix.slot(inst.inst.op.info()) += 1;
+        }
+        mix
+    }
+
+    fn slot(&mut self, info: &OpInfo) -> &mut u32 {
+        match info.unit {
+            Unit::Mfma(_) => &mut self.mfma,
+            Unit::Valu | Unit::Trans => &mut self.valu,
+            Unit::Salu | Unit::Smem | Unit::Branch => &mut self.salu,
+            Unit::Lds if info.may_load() => &mut self.lds_read,
+            Unit::Lds => &mut self.lds_write,
+            Unit::Vmem | Unit::Flat if info.may_load() => &mut self.global_load,
+            Unit::Vmem | Unit::Flat => &mut self.global_store,
+            Unit::Wait => &mut self.wait,
+            Unit::Nop => &mut self.nop,
+            Unit::Barrier => &mut self.barrier,
+            Unit::Other => match info.meaning {
+                Meaning::VectorNop => &mut self.nop,
+                _ => &mut self.other,
+            },
+        }
+    }
+
+    /// Names and counts, in a fixed order.
+    pub fn entries(&self) -> [(&'static str, u32); 11] {
+        [
+            ("mfma", self.mfma),
+            ("valu", self.valu),
+            ("salu", self.salu),
+            ("lds_read", self.lds_read),
+            ("lds_write", self.lds_write),
+            ("global_load", self.global_load),
+            ("global_store", self.global_store),
+            ("wait", self.wait),
+            ("nop", self.nop),
+            ("barrier", self.barrier),
+            ("other", self.other),
+        ]
+    }
+
+    /// All instructions.
+    pub fn total(&self) -> u32 {
+        self.entries().iter().map(|e| e.1).sum()
+    }
+}

@@ -1,0 +1,260 @@
+//! Runs the text kernels under `tests/files`: a kernel in, an expected text out.
+//!
+//! A file holds cases, separated by lines that start with `; ===`. A case is
+//!
+//! ```text
+//! ; test COMMAND        what is done with the kernel: a row of COMMANDS
+//! ; set NAME=INTEGER    a symbol's value, for commands that bind symbols
+//! kernel ... { ... }
+//! ; ---
+//! the output of the command
+//! ```
+//!
+//! Commands that expect faults have them as comments instead, at the end of the line that is blamed:
+//! `; error: message`, and `; help: what the help says` where there is one. With `BLESS=1` in the environment outputs and fault
+//! comments are rewritten to what comes out; review them as a diff.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use groundswell::ir::diagnostic::Diagnostic;
+use groundswell::ir::kernel::Kernel;
+use groundswell::ir::text::Detail;
+
+/// What a command makes of a case.
+enum Output {
+    /// Text, to stand behind `; ---`.
+    Text(String),
+    /// Faults, to stand at their lines.
+    Faults(Vec<Diagnostic>),
+}
+
+/// Runs a case: what comes out, or why the command does not apply.
+type Command = fn(&Case) -> Result<Output, String>;
+
+const COMMANDS: &[(&str, Command)] = &[
+    ("parse", |case| case.kernel().map(|_| Output::Text(String::new()))),
+    ("print", |case| case.print(Detail::Source)),
+    ("identity", |case| case.print(Detail::Identity)),
+    ("full", |case| case.print(Detail::Full)),
+    ("fail", fail),
+];
+
+/// The kernel must not parse.
+fn fail(case: &Case) -> Result<Output, String> {
+    match Kernel::parse(&case.source, &case.file) {
+        Ok(_) => Err("the kernel has no faults".to_owned()),
+        Err(faults) => Ok(Output::Faults(faults)),
+    }
+}
+
+/// One case of a file.
+struct Case {
+    file: String,
+    /// Lines of the file before the case.
+    first: usize,
+    commands: Vec<String>,
+    /// Values of symbols, in the order given.
+    settings: Vec<(String, i64)>,
+    /// The case's lines up to its expected output, without fault comments, moved down to their place in the file.
+    source: String,
+    /// The same lines as they stand in the file.
+    lines: Vec<String>,
+    expected: Option<String>,
+}
+
+impl Case {
+    fn kernel(&self) -> Result<Kernel, String> {
+        Kernel::parse(&self.source, &self.file)
+            .map_err(|faults| faults.iter().map(|fault| format!("{fault}\n")).collect())
+    }
+
+    /// What is printed has to read back as what was printed.
+    fn print(&self, detail: Detail) -> Result<Output, String> {
+        let text = self.kernel()?.text(detail);
+        let again =
+            Kernel::parse(&text, "the printed text").map_err(|faults| format!("{text}\n{faults:?}"))?;
+        match again.text(detail) {
+            same if same == text => Ok(Output::Text(text)),
+            other => Err(format!("printed, parsed and printed again:\n{}", difference(&text, &other))),
+        }
+    }
+
+    fn read(file: &str, first: usize, lines: &[&str]) -> Result<Case, String> {
+        let split = lines.iter().position(|line| *line == "; ---");
+        let (input, expected) = match split {
+            Some(at) => {
+                (&lines[..at], Some(lines[at + 1..].iter().map(|line| format!("{line}\n")).collect()))
+            }
+            None => (lines, None),
+        };
+        let mut case = Case {
+            file: file.to_owned(),
+            first,
+            commands: Vec::new(),
+            settings: Vec::new(),
+            source: "\n".repeat(first),
+            lines: input.iter().map(|line| (*line).to_owned()).collect(),
+            expected,
+        };
+        for line in input {
+            if let Some(command) = line.strip_prefix("; test ") {
+                case.commands.push(command.trim().to_owned());
+            }
+            if let Some(settings) = line.strip_prefix("; set ") {
+                for setting in settings.split_whitespace() {
+                    let pair =
+                        setting.split_once('=').and_then(|(name, value)| Some((name, value.parse().ok()?)));
+                    let (name, value) = pair.ok_or_else(|| format!("`{setting}` is not NAME=INTEGER"))?;
+                    case.settings.push((name.to_owned(), value));
+                }
+            }
+            case.source.push_str(without_faults(line));
+            case.source.push('\n');
+        }
+        Ok(case)
+    }
+
+    fn command(&self) -> Result<Command, String> {
+        let [command] = &self.commands[..] else {
+            return Err("a case has one line `; test COMMAND`".to_owned());
+        };
+        let names = || COMMANDS.iter().map(|row| row.0).collect::<Vec<_>>().join(", ");
+        let row = COMMANDS.iter().find(|row| row.0 == command);
+        row.map(|row| row.1).ok_or_else(|| format!("no command `{command}`, there are: {}", names()))
+    }
+
+    /// The case as it should stand in the file.
+    fn blessed(&self) -> Result<String, String> {
+        let text = |lines: &[String]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+        match self.command()?(self)? {
+            Output::Text(output) if output.is_empty() => Ok(text(&self.lines)),
+            Output::Text(output) => {
+                // An empty line before the next case belongs to the file, not to the output.
+                let end = if self.expected.as_ref().is_some_and(|e| e.ends_with("\n\n")) { "\n" } else { "" };
+                Ok(format!("{}; ---\n{output}{end}", text(&self.lines)))
+            }
+            Output::Faults(faults) => {
+                let mut lines: Vec<String> =
+                    self.lines.iter().map(|line| without_faults(line).to_owned()).collect();
+                for fault in &faults {
+                    let at =
+                        fault.location.as_ref().ok_or_else(|| format!("a fault without a place: {fault}"))?;
+                    // A fault at the end of the text stands at its last line.
+                    let line =
+                        (at.line as usize - 1).checked_sub(self.first).map(|line| line.min(lines.len() - 1));
+                    let line = line.ok_or_else(|| format!("a fault outside of the case: {fault}"))?;
+                    lines[line].push_str(&format!(" ; error: {}", fault.message));
+                    if let Some(help) = &fault.help {
+                        lines[line].push_str(&format!(" ; help: {help}"));
+                    }
+                }
+                Ok(text(&lines))
+            }
+        }
+    }
+}
+
+/// The line without its fault comments.
+fn without_faults(line: &str) -> &str {
+    line.find(" ; error:").map_or(line, |at| line[..at].trim_end())
+}
+
+/// Lines that differ, with `-` what was expected and `+` what came out.
+fn difference(expected: &str, found: &str) -> String {
+    let (old, new): (Vec<_>, Vec<_>) = (expected.lines().collect(), found.lines().collect());
+    let same = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
+    let tail = old[same..].iter().rev().zip(new[same..].iter().rev()).take_while(|(a, b)| a == b).count();
+    let mut text = String::new();
+    for (sign, lines, at) in [
+        (' ', &old, same.saturating_sub(3)..same),
+        ('-', &old, same..old.len() - tail),
+        ('+', &new, same..new.len() - tail),
+    ] {
+        for line in &lines[at] {
+            text.push_str(&format!("{sign} {line}\n"));
+        }
+    }
+    text
+}
+
+fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+    let entries = fs::read_dir(folder).expect("the folder of test files is there");
+    let mut paths: Vec<_> = entries.map(|entry| entry.expect("the folder can be read").path()).collect();
+    paths.sort();
+    for path in paths {
+        if path.is_dir() {
+            files(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "gsw") {
+            found.push(path);
+        }
+    }
+}
+
+/// The file as it should be, and the problems of its cases.
+fn run(name: &str, text: &str) -> (String, Vec<String>) {
+    let lines: Vec<&str> = text.lines().collect();
+    let starts = lines.iter().enumerate().filter(|(_, line)| line.starts_with("; ===")).map(|(at, _)| at);
+    let mut borders: Vec<usize> = std::iter::once(0).chain(starts).collect();
+    borders.dedup();
+    borders.push(lines.len());
+    let mut blessed = String::new();
+    let mut problems = Vec::new();
+    for border in borders.windows(2) {
+        let lines = &lines[border[0]..border[1]];
+        if lines.iter().all(|line| line.is_empty() || line.starts_with(';'))
+            && !lines.iter().any(|l| l.starts_with("; test "))
+        {
+            // A file may begin with comments about all of its cases.
+            blessed.extend(lines.iter().map(|line| format!("{line}\n")));
+            continue;
+        }
+        match Case::read(name, border[0], lines).and_then(|case| case.blessed()) {
+            Ok(text) => blessed.push_str(&text),
+            Err(problem) => {
+                problems.push(format!("{name}:{}: {problem}", border[0] + 1));
+                blessed.extend(lines.iter().map(|line| format!("{line}\n")));
+            }
+        }
+    }
+    (blessed, problems)
+}
+
+#[test]
+fn all_files_give_what_they_expect() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files");
+    let bless = std::env::var_os("BLESS").is_some_and(|value| value == "1");
+    let mut paths = Vec::new();
+    files(&root, &mut paths);
+    assert!(!paths.is_empty(), "there are test files");
+    let mut problems = Vec::new();
+    for path in paths {
+        let name = path.strip_prefix(&root).expect("the file is under the root").display().to_string();
+        let text = fs::read_to_string(&path).expect("test files are text");
+        let (blessed, mut wrong) = run(&name, &text);
+        problems.append(&mut wrong);
+        if blessed != text && bless {
+            fs::write(&path, blessed).expect("test files can be written");
+        } else if blessed != text {
+            problems.push(format!("{name} differs; BLESS=1 rewrites it:\n{}", difference(&text, &blessed)));
+        }
+    }
+    assert!(problems.is_empty(), "\n{}", problems.join("\n"));
+}
+
+#[test]
+fn the_harness_notices_wrong_expectations() {
+    let good = "; test print\nkernel k {\n}\n; ---\nkernel k {\n}\n";
+    assert_eq!(run("good", good), (good.to_owned(), vec![]));
+    let (blessed, problems) = run("bad", &good.replace("---\nkernel k", "---\nkernel j"));
+    assert_eq!((blessed.as_str(), problems.len()), (good, 0));
+    let (_, problems) = run("unknown", "; test dance\nkernel k {\n}\n");
+    assert_eq!(problems.len(), 1);
+    let (_, problems) = run("no fault", "; test fail\nkernel k {\n}\n");
+    assert_eq!(problems.len(), 1);
+    let (blessed, _) = run("fault", "; test fail\nkernel k {\n  write ; error: old\n}\n");
+    assert!(blessed.contains("  write ; error: expected a value like `%x`"), "{blessed}");
+    let case = Case::read("set", 0, &["; test parse", "; set M=64 N=-1", "kernel k {}"])
+        .expect("the case is well formed");
+    assert_eq!(case.settings, [("M".to_owned(), 64), ("N".to_owned(), -1)]);
+}

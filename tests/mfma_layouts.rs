@@ -1,0 +1,197 @@
+//! The layout rule of matrix instructions against AMD's published tables.
+//!
+//! `tests/data/mfma.csv` lists every matrix instruction of gfx908, gfx90a and gfx942 with formulas for the element that a
+//! (lane, register, bit) holds, as AMD's matrix instruction calculator prints them. Each formula is evaluated for
+//! every lane and element of A, B and D and compared with the layout that the shape alone gives.
+use groundswell::ir::layout::mma::{Mma, MmaShape, Sparsity};
+use groundswell::ir::layout::{Dim, Layout, Place};
+use std::collections::HashMap;
+
+const CSV: &str = include_str!("data/mfma.csv");
+const ROW: Dim = Dim(0);
+const COLUMN: Dim = Dim(1);
+const BLOCK: Dim = Dim(2);
+
+type Record = HashMap<&'static str, &'static str>;
+
+fn records() -> Vec<Record> {
+    let mut lines = CSV.lines();
+    let header: Vec<&str> = lines.next().expect("a header").split(',').collect();
+    lines.map(|line| header.iter().copied().zip(line.split(',')).collect()).collect()
+}
+
+fn number(record: &Record, column: &str) -> u32 {
+    record[column].parse().unwrap_or_else(|_| panic!("{column} of {} is no number", record["mnemonic"]))
+}
+
+fn element_bits(format: &str) -> u32 {
+    match format {
+        "FP64" => 64,
+        "FP32" | "XF32" | "int32" => 32,
+        "FP16" | "BF16" => 16,
+        "int8" | "FP8" | "BF8" => 8,
+        other => panic!("unknown format {other}"),
+    }
+}
+
+/// Evaluates a formula over `lane`, `gpr` and `bit` with `+ * / %` and brackets; `/` truncates.
+struct Formula<'a> {
+    rest: &'a str,
+    variables: [(&'static str, u32); 3],
+}
+
+impl Formula<'_> {
+    fn eval(text: &str, lane: u32, gpr: u32, bit: u32) -> u32 {
+        let mut formula = Formula { rest: text, variables: [("lane", lane), ("gpr", gpr), ("bit", bit)] };
+        let value = formula.sum();
+        assert!(formula.rest.trim().is_empty(), "left over in {text}: {}", formula.rest);
+        value
+    }
+
+    fn take(&mut self, token: &str) -> bool {
+        self.rest = self.rest.trim_start();
+        let rest = self.rest.strip_prefix(token);
+        self.rest = rest.unwrap_or(self.rest);
+        rest.is_some()
+    }
+
+    fn sum(&mut self) -> u32 {
+        let mut value = self.product();
+        while self.take("+") {
+            value += self.product();
+        }
+        value
+    }
+
+    fn product(&mut self) -> u32 {
+        let mut value = self.atom();
+        loop {
+            if self.take("*") {
+                value *= self.atom();
+            } else if self.take("/") {
+                value /= self.atom();
+            } else if self.take("%") {
+                value %= self.atom();
+            } else {
+                return value;
+            }
+        }
+    }
+
+    fn atom(&mut self) -> u32 {
+        if self.take("(") {
+            let value = self.sum();
+            assert!(self.take(")"), "no closing bracket before {}", self.rest);
+            return value;
+        }
+        if let Some((_, value)) = self.variables.into_iter().find(|(name, _)| self.take(name)) {
+            return value;
+        }
+        let digits = self.rest.chars().take_while(char::is_ascii_digit).count();
+        let (number, rest) = self.rest.split_at(digits);
+        self.rest = rest;
+        number.parse().expect("a number, a variable or a bracket")
+    }
+}
+
+fn shape(record: &Record) -> MmaShape {
+    let extents = ["m", "n", "k", "blocks"].map(|column| number(record, column));
+    let sparsity = if record["sparse"] == "1" { Sparsity::TwoOfFour } else { Sparsity::Dense };
+    MmaShape::new(extents, element_bits(record["cd_type"]), sparsity)
+        .unwrap_or_else(|error| panic!("{}: {error}", record["mnemonic"]))
+}
+
+/// Compares one operand in every lane and element; returns how many were compared.
+fn compare(
+    record: &Record,
+    layout: &Layout,
+    registers: &str,
+    format: &str,
+    formulas: [(Dim, &str); 3],
+) -> u32 {
+    let bits = element_bits(record[format]);
+    let elements = number(record, registers) * 32 / bits;
+    assert_eq!(
+        layout.extent(groundswell::ir::layout::Source::Register),
+        elements,
+        "{}: elements of an operand in a lane",
+        record["mnemonic"]
+    );
+    for lane in 0..64 {
+        for element in 0..elements {
+            let (gpr, bit) = (element * bits / 32, element * bits % 32);
+            let place = Place { lane, register: element, ..Place::default() };
+            for (dim, column) in formulas {
+                let expected = Formula::eval(record[column], lane, gpr, bit);
+                let got = layout.coordinate(dim, place);
+                assert_eq!(
+                    got, expected,
+                    "{} {}: {column} in lane {lane}, element {element}",
+                    record["gfx"], record["mnemonic"]
+                );
+            }
+        }
+    }
+    64 * elements
+}
+
+#[test]
+fn every_published_instruction_has_the_layouts_of_the_rule() {
+    let records = records();
+    assert_eq!(records.len(), 93);
+    let mut compared = 0;
+    for record in &records {
+        let shape = shape(record);
+        let a = shape.a_layout(ROW, COLUMN, Some(BLOCK));
+        compared +=
+            compare(record, &a, "a_regs", "a_type", [(ROW, "a_i"), (COLUMN, "a_k"), (BLOCK, "a_block")]);
+        let b = shape.b_layout(COLUMN, ROW, Some(BLOCK));
+        compared +=
+            compare(record, &b, "b_regs", "b_type", [(COLUMN, "b_j"), (ROW, "b_k"), (BLOCK, "b_block")]);
+        let d = shape.c_layout(ROW, COLUMN, Some(BLOCK));
+        compared +=
+            compare(record, &d, "d_regs", "cd_type", [(ROW, "cd_i"), (COLUMN, "cd_j"), (BLOCK, "cd_block")]);
+    }
+    println!("{compared} elements compared");
+}
+
+#[test]
+fn dense_operands_hold_each_element_once() {
+    for record in records().iter().filter(|record| record["sparse"] == "0") {
+        let shape = shape(record);
+        let [m, n, k, blocks] = ["m", "n", "k", "blocks"].map(|column| number(record, column));
+        let operands = [
+            (shape.a_layout(ROW, COLUMN, Some(BLOCK)), m, k),
+            (shape.b_layout(ROW, COLUMN, Some(BLOCK)), n, k),
+            (shape.c_layout(ROW, COLUMN, Some(BLOCK)), m, n),
+        ];
+        for (layout, rows, columns) in operands {
+            assert!(layout.is_injective(), "{}", record["mnemonic"]);
+            assert!(
+                layout.covers(&[(ROW, rows), (COLUMN, columns), (BLOCK, blocks)]),
+                "{}",
+                record["mnemonic"]
+            );
+        }
+    }
+}
+
+#[test]
+fn the_table_of_instructions_agrees_with_the_published_one() {
+    let records = records();
+    for mma in Mma::all() {
+        let record = records
+            .iter()
+            .find(|record| record["gfx"] == "gfx942" && record["mnemonic"] == mma.mnemonic())
+            .unwrap_or_else(|| panic!("{} is not in the table", mma.mnemonic()));
+        assert_eq!(Mma::from_name(mma.name()), Some(mma));
+        let shape = [mma.m(), mma.n(), mma.k()];
+        assert_eq!(shape, ["m", "n", "k"].map(|column| number(record, column)), "{mma}");
+        assert_eq!(mma.passes(), number(record, "passes"), "{mma}");
+        assert_eq!(mma.input_registers(), number(record, "a_regs"), "{mma}");
+        assert_eq!(mma.accumulator_registers(), number(record, "d_regs"), "{mma}");
+        assert_eq!(mma.input().bits(), element_bits(record["a_type"]), "{mma}");
+        assert_eq!(mma.accumulator().bits(), element_bits(record["cd_type"]), "{mma}");
+        assert_eq!(mma.shape(), self::shape(record), "{mma}");
+    }
+}
