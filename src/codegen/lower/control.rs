@@ -15,7 +15,7 @@ use crate::passes::expand::Expansion;
 use crate::passes::facts::Remainder;
 
 /// Accumulators that leave less than this many VGPRs for everything else go to AGPRs.
-const VGPRS_FOR_THE_REST: u32 = 112;
+const VGPRS_FOR_THE_REST: u32 = 160;
 /// VGPRs that one instruction can address.
 const ADDRESSABLE_VGPRS: u32 = 256;
 
@@ -272,12 +272,13 @@ impl Lowering<'_> {
         self.loops.push(OpenLoop { axis, single, start, offsets });
         self.plan_body(node)?;
         self.place_arguments(node, &carried);
+        // Whatever the loop needs is ready before the guard, which opens the block that a loop goes back to.
+        let counter = if single { None } else { Some(self.counter(count)?) };
         let guard = if runs.at_least(1) { None } else { Some(self.guard(trip)?) };
         let results = if known == Some(1) {
             self.region(node)?;
             self.yielded(node, &carried)?
         } else {
-            let counter = if single { None } else { Some(self.counter(count)?) };
             let block = match guard {
                 // The guard has closed the block already.
                 Some(_) => self.emitter.current_block(),

@@ -112,6 +112,8 @@ struct Lowering<'a> {
     pub(super) uses: Vec<u32>,
     /// Instructions that finish a loaded value, emitted before its first use, by entity index.
     pub(super) unfinished: Vec<Vec<crate::codegen::isa::Inst>>,
+    /// Values that have such instructions, oldest first.
+    pub(super) finishing: std::collections::VecDeque<Entity>,
     /// Address plans of logical accesses that are valid at this point.
     pub(super) global_plans: SmallVec<[(Entity, GlobalPlan); 8]>,
     pub(super) lds_plans: SmallVec<[(Entity, LdsPlan); 8]>,
@@ -120,7 +122,7 @@ struct Lowering<'a> {
     /// Register file of accumulators.
     pub(super) accumulators: RegisterFile,
     /// Logical values that matrix instructions accumulate into.
-    pub(super) accumulated: Vec<Entity>,
+    pub(super) accumulated: SmallVec<[Entity; 64]>,
     /// Places of the values that finished loops carried, by expanded loop.
     pub(super) results: SmallVec<[(Entity, Vec<Place>); 4]>,
     /// Loops around this point.
@@ -166,11 +168,12 @@ fn lower_with(
         places: vec![None; entities],
         uses: vec![0; entities],
         unfinished: Vec::new(),
+        finishing: std::collections::VecDeque::new(),
         global_plans: SmallVec::new(),
         lds_plans: SmallVec::new(),
         descriptors: SmallVec::new(),
         accumulators: RegisterFile::Vgpr,
-        accumulated: Vec::new(),
+        accumulated: SmallVec::new(),
         results: SmallVec::new(),
         loops: SmallVec::new(),
     };
