@@ -67,8 +67,8 @@ pub fn arrange_lds(world: &mut World) -> PassResult {
     Ok(())
 }
 
-fn accesses_of(world: &World, order: &[Entity], buffer: Entity) -> Vec<BufferAccess> {
-    let mut accesses: Vec<BufferAccess> = Vec::new();
+fn accesses_of(world: &World, order: &[Entity], buffer: Entity) -> SmallVec<[BufferAccess; 4]> {
+    let mut accesses: SmallVec<[BufferAccess; 4]> = SmallVec::new();
     for &node in order {
         let kind = match world.get::<Op>(node) {
             Some(Op::Read) => LdsAccess::Read,
