@@ -107,6 +107,12 @@ impl Binder<'_> {
                                 .help("bind another value or drop the assumption"));
                         }
                         Some(_) => {}
+                        None if *least > MAX_SIZE => {
+                            let text = format!("no size of {} is at least {least}", symbol.name());
+                            return Err(Diagnostic::invalid(text)
+                                .at(at)
+                                .help(format!("a dimension has 1 to {MAX_SIZE} elements")));
+                        }
                         None => {
                             let range = (*least).clamp(1, MAX_SIZE)..=MAX_SIZE;
                             self.arena.assume_range(symbol, range).map_err(|e| bug(&e))?;
@@ -212,7 +218,7 @@ impl Binder<'_> {
             _ => entry.wave.replace(tile).is_some(),
         };
         if taken {
-            return Err(Diagnostic::invalid(format!("{name} has two constraints of one kind ({what})")).at(at));
+            return Err(Diagnostic::invalid(format!("{name} has two constraints of one kind ({what})")).at(at).help("keep one of them"));
         }
         if let Constraint::Workgroup { axis, .. } = constraint
             && let Some(other) = geometry
@@ -273,7 +279,7 @@ impl Binder<'_> {
 /// The dimension of a constraint must be a plain symbol.
 fn plain_symbol(expr: &SymExpr, at: Option<Location>) -> Result<Symbol, Diagnostic> {
     expr.as_symbol().ok_or_else(|| {
-        Diagnostic::invalid(format!("{expr:?} is not a dimension")).at(at).help("constrain plain symbols")
+        Diagnostic::invalid(format!("{expr} is not a dimension")).at(at).help("constrain plain symbols")
     })
 }
 

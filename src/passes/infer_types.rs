@@ -127,7 +127,8 @@ fn infer(
             match ty.dtype {
                 Some(dtype) if dtype.is_float() || (!float_only && dtype != DType::I1) => Some(ty),
                 _ => {
-                    let text = format!("{unary:?} of {}", context.show(&ty)).to_lowercase();
+                    let name = UnaryOp::NAMES.iter().find(|row| row.0 == *unary).map_or("?", |row| row.1);
+                    let text = format!("{name} of {}", context.show(&ty));
                     return Err(context.fail(text, "cast to a floating dtype first"));
                 }
             }
@@ -184,7 +185,11 @@ fn broadcast(
     let (left, right) = (types.get(a)?, types.get(b)?);
     if left.dtype != right.dtype || left.dtype == Some(DType::I1) {
         let text = format!("operands are {} and {}", context.show(left), context.show(right));
-        return Err(context.fail(text, "cast one of them: arithmetic wants equal dtypes"));
+        let help = match (left.dtype, right.dtype) {
+            (Some(DType::I1), _) | (_, Some(DType::I1)) => "conditions have no arithmetic: use select",
+            _ => "cast one of them: arithmetic wants equal dtypes",
+        };
+        return Err(context.fail(text, help));
     }
     Ok(ValueType { dims: join_dims(left, right, context)?, dtype: left.dtype })
 }
