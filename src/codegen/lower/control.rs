@@ -266,7 +266,7 @@ impl Lowering<'_> {
         self.loops.push(OpenLoop { axis, single, start, offsets });
         self.plan_body(node)?;
         self.place_arguments(node, &carried);
-        // In front of the guard: behind it begins the block to which the loop goes back.
+        // Whatever the loop needs is ready before the guard, which opens the block that a loop goes back to.
         let counter = if single { None } else { Some(self.counter(count)?) };
         let guard = if runs.at_least(1) { None } else { Some(self.guard(trip)?) };
         let results = if known == Some(1) {
