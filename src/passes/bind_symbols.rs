@@ -250,6 +250,12 @@ impl Binder<'_> {
                 }
                 continue;
             };
+            if dim.tiling.is_some() {
+                let text = format!("{name} has a workgroup tile and a loop tile");
+                return Err(Diagnostic::invalid(text)
+                    .at(at)
+                    .help("spread a dimension over workgroups or loop over it"));
+            }
             let per_tile = self.arena.int(i64::from(tile));
             geometry.grid[axis as usize] = self.arena.ceil_div(dim.size, per_tile).map_err(|e| bug(&e))?;
             if let Some(wave) = dim.wave {

@@ -7,11 +7,13 @@
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
+use super::assign_layouts::MAX_ACCESS_BYTES;
 use super::facts::{Bounds, Expressions, Geometry, Remainder};
 use super::infer_types::MmaDims;
 use super::{PassResult, kernel_entity};
 use crate::ir::layout::{Dim, Source};
 use crate::ir::node::*;
+use crate::ir::types::DType;
 use crate::ir::walk;
 
 /// The pass; see the module.
@@ -81,7 +83,8 @@ fn bounds_of(
     if *world.get::<Op>(memory)? != Op::Memory {
         return None;
     }
-    let dims = world.get::<ValueType>(memory)?.dims.clone();
+    let ValueType { dims, dtype } = world.get::<ValueType>(memory)?.clone();
+    let widest = MAX_ACCESS_BYTES / dtype.map_or(1, DType::bytes);
     let layout = world.get::<Placement>(node)?.0.clone();
     let geometry = world.get::<Geometry>(root)?.clone();
     let arena = &mut world.get_mut::<Expressions>(root)?.into_inner().0;
@@ -102,7 +105,7 @@ fn bounds_of(
     let must = |dim: &Dim| op == Op::Write || contracted.contains(dim);
     let masks = leaves.iter().copied().filter(must).collect();
     let innermost = *dims.last()?;
-    let mut granule = layout.contiguous_run(innermost).max(1);
+    let mut granule = layout.contiguous_run(innermost).clamp(1, widest);
     if leaves.contains(&innermost) {
         let size = geometry.dim(innermost).size;
         while !arena.is_multiple_of(size, i64::from(granule)) && granule > 1 {
