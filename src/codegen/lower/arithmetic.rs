@@ -22,6 +22,9 @@ pub(super) struct Parts {
     pub(super) joins: Vec<Inst>,
 }
 
+/// Joins of narrow loads that may wait, so that loads overlap without filling the registers.
+const MOST_UNFINISHED: usize = 24;
+
 /// How a 32-bit operation reads and writes elements.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum Family {
@@ -72,9 +75,23 @@ impl Lowering<'_> {
         parts
     }
 
-    /// Notes instructions that finish the value of `node` before its first use.
+    /// Notes instructions that finish the value of `node` before its first use. When too many registers wait for that, the values
+    /// loaded first are finished now.
     pub(super) fn finish_later(&mut self, node: Entity, joins: Vec<Inst>) {
+        if joins.is_empty() {
+            return;
+        }
         self.unfinished[node.index_u32() as usize] = joins;
+        self.finishing.push_back(node);
+        let mut waiting: usize =
+            self.finishing.iter().map(|n| self.unfinished[n.index_u32() as usize].len()).sum();
+        while waiting > MOST_UNFINISHED
+            && self.finishing.len() > 1
+            && let Some(first) = self.finishing.pop_front()
+        {
+            waiting -= self.unfinished[first.index_u32() as usize].len();
+            self.finish(first);
+        }
     }
 
     /// Emits what is left to do for the value of `node`.

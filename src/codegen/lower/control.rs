@@ -15,7 +15,7 @@ use crate::passes::expand::Expansion;
 use crate::passes::facts::Remainder;
 
 /// Accumulators that leave less than this many VGPRs for everything else go to AGPRs.
-const VGPRS_FOR_THE_REST: u32 = 112;
+const VGPRS_FOR_THE_REST: u32 = 160;
 /// VGPRs that one instruction can address.
 const ADDRESSABLE_VGPRS: u32 = 256;
 

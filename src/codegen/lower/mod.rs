@@ -111,6 +111,8 @@ struct Lowering<'a> {
     pub(super) uses: Vec<u32>,
     /// Instructions that finish a loaded value, emitted before its first use, by entity index.
     pub(super) unfinished: Vec<Vec<crate::codegen::isa::Inst>>,
+    /// Values that have such instructions, oldest first.
+    pub(super) finishing: std::collections::VecDeque<Entity>,
     /// Address plans of logical accesses that are valid at this point.
     pub(super) global_plans: Vec<(Entity, GlobalPlan)>,
     pub(super) lds_plans: Vec<(Entity, LdsPlan)>,
@@ -165,6 +167,7 @@ fn lower_with(
         places: vec![None; entities],
         uses: vec![0; entities],
         unfinished: Vec::new(),
+        finishing: std::collections::VecDeque::new(),
         global_plans: Vec::new(),
         lds_plans: Vec::new(),
         descriptors: Vec::new(),
