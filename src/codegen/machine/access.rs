@@ -1,6 +1,8 @@
 //! What an instruction does to registers, read off its row: the one view that every pass of this room shares.
 
-use crate::codegen::isa::{Field, Implicit, Inst, Meaning, OpInfo, Operand, Role, Unit};
+use crate::codegen::isa::{
+    Field, Implicit, Inst, Meaning, OpInfo, Operand, OperandClass, OperandSpec, Role, Unit,
+};
 
 /// One operand of an instruction that is a register, virtual or physical.
 #[derive(Copy, Clone, Debug)]
@@ -40,11 +42,20 @@ pub(super) fn accesses(inst: &Inst) -> impl Iterator<Item = Access> + '_ {
         let register = !operand.is_none() && !operand.is_constant();
         register.then(|| Access {
             operand,
-            width: u32::from(inst.width(index)),
+            width: width(inst, index, spec),
             role: spec.role,
             field: spec.field,
         })
     })
+}
+
+/// Width of an operand; asks the instruction only where the row does not say it.
+#[inline]
+pub(super) fn width(inst: &Inst, index: usize, spec: &OperandSpec) -> u32 {
+    match spec.class {
+        OperandClass::BufferAddress | OperandClass::GlobalAddress => inst.width(index).into(),
+        _ => spec.width.into(),
+    }
 }
 
 /// Consecutive registers in the operand number space.
@@ -153,8 +164,12 @@ impl Touched {
                 touched.defs.push(range);
             }
         }
-        implicit_ranges(info.reads).for_each(|range| touched.uses.push(range));
-        implicit_ranges(info.writes).for_each(|range| touched.defs.push(range));
+        if info.reads != Implicit::NONE {
+            implicit_ranges(info.reads).for_each(|range| touched.uses.push(range));
+        }
+        if info.writes != Implicit::NONE {
+            implicit_ranges(info.writes).for_each(|range| touched.defs.push(range));
+        }
         touched
     }
 

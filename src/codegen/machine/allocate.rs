@@ -5,7 +5,7 @@
 //! order, which for intervals of one width is optimal. The lowest place wins because the number of registers decides
 //! how many waves fit. Copies are removed when both sides can share a place.
 
-use super::access::as_copy;
+use super::access::{as_copy, width};
 use super::body::{Body, RegisterFile};
 use super::liveness::{Liveness, NONE, Segment};
 use super::occupancy::{EMPTY, Occupancy, Set, find_free, intersect, tuple};
@@ -90,8 +90,6 @@ pub enum AllocationError {
     },
 }
 
-
-
 /// Which registers are placed first.
 #[derive(Copy, Clone, PartialEq, Eq)]
 enum Order {
@@ -132,7 +130,8 @@ impl Allocator {
         allocation.peaks = self.peaks(body);
         self.places.clear();
         self.places.resize(body.registers.len(), NONE);
-        allocation.sgprs = self.place_file(body, RegisterFile::Sgpr, limits.sgprs.min(102), fixed, &allocation)?;
+        allocation.sgprs =
+            self.place_file(body, RegisterFile::Sgpr, limits.sgprs.min(102), fixed, &allocation)?;
         let vgprs = limits.vgprs.min(limits.vectors).min(256);
         allocation.vgprs = self.place_file(body, RegisterFile::Vgpr, vgprs, fixed, &allocation)?;
         let left = limits.vectors.saturating_sub(allocation.vgprs.next_multiple_of(ACCUM_OFFSET_GRANULE));
@@ -159,13 +158,16 @@ impl Allocator {
                 if o.is_none() || o.is_constant() {
                     continue;
                 }
-                let width = u32::from(i.inst.width(operand));
+                let width = width(&i.inst, operand, spec);
                 if let Some((id, first)) = o.as_virtual() {
                     let inside = body.registers.get(id as usize).is_some_and(|register| {
                         first + width <= u32::from(register.width) && register.width <= 32
                     });
                     if !inside {
-                        return Err(AllocationError::BadOperand { inst: inst as u32, operand: operand as u32 });
+                        return Err(AllocationError::BadOperand {
+                            inst: inst as u32,
+                            operand: operand as u32,
+                        });
                     }
                 } else if let Some((file, number)) = file_and_number(o) {
                     vcc |= o == Operand::VCC || o == Operand::VCC.offset(1);
@@ -175,7 +177,10 @@ impl Allocator {
                         let reserved = &mut self.reserved[file as usize];
                         reserved.iter_mut().zip(set).for_each(|(word, more)| *word |= more);
                     } else if number < allocatable {
-                        return Err(AllocationError::BadOperand { inst: inst as u32, operand: operand as u32 });
+                        return Err(AllocationError::BadOperand {
+                            inst: inst as u32,
+                            operand: operand as u32,
+                        });
                     }
                 } else {
                     debug_assert!(spec.role == Role::Use, "a result is a register");
@@ -199,6 +204,9 @@ impl Allocator {
         let (mut now, mut peaks, mut at) = (0, [0; 3], [0; 3]);
         for (position, change) in self.pressure.iter().enumerate() {
             now += change;
+            if *change == 0 {
+                continue;
+            }
             for file in 0..3 {
                 let registers = (now >> (20 * file) & 0xf_ffff) as u32;
                 if registers > peaks[file] {
@@ -230,7 +238,8 @@ impl Allocator {
             let mut peak = allocation.peaks[file as usize];
             if peak.registers <= limit {
                 peak.registers = limit + u32::from(body.registers[register as usize].width);
-                peak.inst = self.liveness.of(register as usize).next().map_or(peak.inst, |s| (s.start - 1) / 2);
+                peak.inst =
+                    self.liveness.of(register as usize).next().map_or(peak.inst, |s| (s.start - 1) / 2);
                 peak.source = body.insts.get(peak.inst as usize).map_or(u32::MAX, |i| i.source);
             }
             AllocationError::Exhausted { file, available: limit, peak }
@@ -425,6 +434,3 @@ fn file_and_number(operand: Operand) -> Option<(RegisterFile, u32)> {
     let agpr = || operand.as_agpr().map(|n| (RegisterFile::Agpr, n));
     operand.as_vgpr().map(|n| (RegisterFile::Vgpr, n)).or_else(agpr).or_else(sgpr)
 }
-
-
-

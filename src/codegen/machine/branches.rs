@@ -7,7 +7,9 @@ use crate::codegen::isa::{EncodeError, Meaning, encode, size_in_bytes};
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum CodeError {
     /// A branch target is further away than the immediate reaches.
-    #[error("the branch at instruction {inst} would have to go {distance} instruction words, its reach is 32767")]
+    #[error(
+        "the branch at instruction {inst} would have to go {distance} instruction words, its reach is 32767"
+    )]
     BranchRange {
         /// Instruction.
         inst: u32,
@@ -58,7 +60,10 @@ pub fn drop_branches_to_next(body: &mut Body) {
         let Some(last) = body.block(index).last() else { continue };
         let target = last.inst.imm as usize;
         let is_branch = matches!(last.inst.op.info().meaning, Meaning::Branch(_));
-        if is_branch && target > index && (index + 1..target.min(body.blocks.len())).all(|b| body.block(b).is_empty()) {
+        if is_branch
+            && target > index
+            && (index + 1..target.min(body.blocks.len())).all(|b| body.block(b).is_empty())
+        {
             body.blocks[index].end -= 1;
             dropped += 1;
         }
@@ -99,8 +104,8 @@ pub fn encode_body(body: &Body, code: &mut Code) -> Result<(), CodeError> {
                 .ok_or(CodeError::BranchTarget { inst: index as u32, target: inst.imm })?;
             // Counted in words from behind the branch (CDNA3 ISA guide, S_BRANCH).
             let distance = (i64::from(target) - i64::from(code.offsets[index]) - 4) / 4;
-            let simm16 =
-                i16::try_from(distance).map_err(|_| CodeError::BranchRange { inst: index as u32, distance })?;
+            let simm16 = i16::try_from(distance)
+                .map_err(|_| CodeError::BranchRange { inst: index as u32, distance })?;
             inst.imm = u32::from(simm16 as u16);
         }
         encode(&inst, &mut code.words).map_err(|error| CodeError::Encode { inst: index as u32, error })?;

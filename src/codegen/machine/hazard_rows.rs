@@ -148,13 +148,9 @@ impl What {
             info.operands.iter().any(|o| o.role != Role::Use && classes.contains(&o.class))
         };
         let scalar_result = || writes(&[OperandClass::ScalarDst, OperandClass::Mask, OperandClass::Sgpr]);
-        let vector_result = || {
-            writes(&[OperandClass::Vgpr, OperandClass::Agpr, OperandClass::VgprOrAgpr])
-        };
+        let vector_result = || writes(&[OperandClass::Vgpr, OperandClass::Agpr, OperandClass::VgprOrAgpr]);
         match self {
-            What::WrittenScalars | What::WrittenVcc => {
-                scalar_result() || info.writes.contains(Implicit::VCC)
-            }
+            What::WrittenScalars | What::WrittenVcc => scalar_result() || info.writes.contains(Implicit::VCC),
             What::WrittenExec => scalar_result() || info.writes.contains(Implicit::EXEC),
             What::WrittenM0 => scalar_result(),
             What::WrittenVectors | What::WrittenHighHalf => vector_result(),

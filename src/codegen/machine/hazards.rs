@@ -10,17 +10,26 @@
 //! source that the run has overwritten, or mix loads and stores (LLVM GCNHazardRecognizer, `checkSoftClauseHazards`);
 //! our code objects promise to run in either XNACK mode.
 
-use super::access::{Range, Touched, is_vmem};
+use super::access::{Range, Touched, accesses, is_valu, is_vmem};
 use super::body::{Body, MachineInst};
 pub use super::hazard_rows::HazardTarget;
 use super::hazard_rows::{
     LONGEST_MATRIX_ROW, LONGEST_ROW, MATRIX_ROWS, MATRIX_USES, MatrixClass, MatrixUse, ROWS, When,
     matrix_class, passes_column,
 };
-use crate::codegen::isa::{Field, Inst, Meaning, OpInfo, Opcode, Operand, Unit};
+use crate::codegen::isa::{Field, Inst, MAX_OPERANDS, Meaning, OpInfo, Opcode, Operand, Role, Unit};
 
 /// How many instructions ahead an instruction for a gap is looked for.
 const WINDOW: usize = 12;
+
+/// Number of VGPRs and AGPRs.
+const VECTORS: usize = (Operand::END - Operand::FIRST_VGPR) as usize;
+
+/// Places of vector registers among themselves.
+fn vectors(range: Range) -> std::ops::Range<usize> {
+    let first = usize::from(range.start).saturating_sub(Operand::FIRST_VGPR as usize);
+    first..first + usize::from(range.len)
+}
 
 /// An earlier instruction that later ones may have to keep away from.
 #[derive(Copy, Clone)]
@@ -44,6 +53,16 @@ struct RecentMatrix {
     d: Range,
     /// C if it is in registers, else empty.
     c: Range,
+}
+
+/// What a later instruction does with vector registers, as matrix hazards tell apart.
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum Touch {
+    AOrB,
+    C,
+    Reads,
+    Writes,
+    Both,
 }
 
 /// A producer that is still near at a block start: index in the body and wait states since.
@@ -90,6 +109,8 @@ pub struct HazardResolver {
     entries: Vec<Entry>,
     recent: Vec<Recent>,
     matrices: Vec<RecentMatrix>,
+    /// When each vector register was last D or C of a matrix instruction.
+    matrix_at: Vec<i32>,
     clock: i32,
     run: Run,
     /// Instructions of the current block that have gone into a gap before them.
@@ -123,6 +144,7 @@ impl HazardResolver {
             entries: Vec::new(),
             recent: Vec::new(),
             matrices: Vec::new(),
+            matrix_at: Vec::new(),
             clock: 0,
             run: Run::default(),
             moved: Vec::new(),
@@ -162,6 +184,8 @@ impl HazardResolver {
         self.clock = 0;
         self.recent.clear();
         self.matrices.clear();
+        self.matrix_at.clear();
+        self.matrix_at.resize(VECTORS, i32::MIN);
         let mut entry = std::mem::take(&mut self.entries[block]);
         // Oldest first, as if they had just been emitted.
         entry.pending.sort_unstable_by_key(|p| (std::cmp::Reverse(p.elapsed), p.index));
@@ -246,11 +270,14 @@ impl HazardResolver {
         if let Some((class, passes)) = matrix_class(inst.op.info(), self.target) {
             self.matrices.retain(|r| at - r.at <= LONGEST_MATRIX_ROW as i32);
             let range = |operand: usize| {
-                let number = inst.operands[operand].number().filter(|_| !inst.operands[operand].is_constant());
+                let number =
+                    inst.operands[operand].number().filter(|_| !inst.operands[operand].is_constant());
                 let len = if number.is_some() { inst.width(operand).into() } else { 0 };
                 Range { start: number.unwrap_or(0) as u16, len }
             };
             let (d, c) = (range(0), range(3));
+            self.matrix_at[vectors(d)].fill(at);
+            self.matrix_at[vectors(c)].fill(at);
             self.matrices.push(RecentMatrix { index, at, class, passes, d, c });
         }
     }
@@ -299,12 +326,31 @@ impl HazardResolver {
 
     fn needed_by_matrices(&self, inst: &Inst) -> u32 {
         let info = inst.op.info();
-        if matches!(info.unit, Unit::Salu | Unit::Smem | Unit::Nop | Unit::Wait | Unit::Branch | Unit::Barrier) {
-            return 0;
-        }
-        let touched = Touched::of(inst);
         let own = matrix_class(info, self.target);
         let memory = is_vmem(info) || info.unit == Unit::Lds;
+        if own.is_none() && !memory && !is_valu(info) {
+            return 0;
+        }
+        // What the instruction does with vector registers.
+        let mut touches = [(Range { start: 0, len: 0 }, Touch::Writes); MAX_OPERANDS];
+        let mut count = 0;
+        for access in accesses(inst) {
+            let Some(range) = access.range().filter(|range| range.is_vector()) else { continue };
+            touches[count] = match (access.role, own) {
+                (Role::Def, Some(_)) => continue,
+                (_, Some(_)) if access.field == Field::Src2 => (range, Touch::C),
+                (_, Some(_)) => (range, Touch::AOrB),
+                (Role::Use, None) => (range, Touch::Reads),
+                (Role::Def, None) => (range, Touch::Writes),
+                (Role::DefUse, None) => (range, Touch::Both),
+            };
+            count += 1;
+        }
+        let touches = &touches[..count];
+        let recent = self.clock - LONGEST_MATRIX_ROW as i32;
+        if touches.iter().all(|(range, _)| self.matrix_at[vectors(*range)].iter().all(|&at| at < recent)) {
+            return 0;
+        }
         let mut need = 0;
         for r in self.matrices.iter().rev() {
             let elapsed = (self.clock - r.at - 1) as u32;
@@ -315,45 +361,46 @@ impl HazardResolver {
                 let waits = self.matrix[r.class as usize][then.index()][passes_column(r.passes)];
                 need = need.max(u32::from(waits).saturating_sub(elapsed));
             };
-            if let Some((class, passes)) = own {
-                let specs = info.operands.iter().zip(&inst.operands).enumerate();
-                for (index, (spec, operand)) in specs.skip(1).filter(|(_, (_, o))| !o.is_constant()) {
-                    let Some(number) = operand.number() else { continue };
-                    let range = Range { start: number as u16, len: inst.width(index).into() };
-                    if !range.overlaps(r.d) {
-                        continue;
-                    }
-                    check(match spec.field {
-                        Field::Src2 if range != r.d => MatrixUse::COverlap(class),
-                        Field::Src2 if passes != r.passes => MatrixUse::CSameRegisters(class),
-                        Field::Src2 => MatrixUse::CSame(class),
-                        _ => MatrixUse::AOrB,
-                    });
+            for &(range, touch) in touches {
+                if matches!(touch, Touch::Writes | Touch::Both) && r.c.len > 0 && range.overlaps(r.c) {
+                    check(MatrixUse::WritesC);
                 }
-                continue;
-            }
-            if touched.uses.touches(r.d) {
-                check(if memory { MatrixUse::Memory } else { MatrixUse::Valu });
-            }
-            if touched.defs.touches(r.d) {
-                check(MatrixUse::Valu);
-            }
-            if r.c.len > 0 && touched.defs.touches(r.c) {
-                check(MatrixUse::WritesC);
+                if !range.overlaps(r.d) {
+                    continue;
+                }
+                if touch == Touch::Both && memory {
+                    check(MatrixUse::Memory);
+                }
+                check(match (touch, own) {
+                    (Touch::C, Some((class, _))) if range != r.d => MatrixUse::COverlap(class),
+                    (Touch::C, Some((class, passes))) if passes != r.passes => {
+                        MatrixUse::CSameRegisters(class)
+                    }
+                    (Touch::C, Some((class, _))) => MatrixUse::CSame(class),
+                    (Touch::AOrB | Touch::C, _) => MatrixUse::AOrB,
+                    (Touch::Reads, _) if memory => MatrixUse::Memory,
+                    (Touch::Reads | Touch::Writes | Touch::Both, _) => MatrixUse::Valu,
+                });
             }
         }
         need
     }
 
     /// An instruction behind `index` that can go before it without anybody noticing, and that is no hazard there.
-    fn find_filler(&mut self, insts: &[MachineInst], start: usize, end: usize, index: usize) -> Option<usize> {
+    fn find_filler(
+        &mut self,
+        insts: &[MachineInst],
+        start: usize,
+        end: usize,
+        index: usize,
+    ) -> Option<usize> {
         let mut passed = std::mem::take(&mut self.passed);
         passed.clear();
         passed.push(Touched::of(&insts[index].inst));
         let mut found = None;
         if !stays(&insts[index].inst) {
-            for candidate in index + 1..end.min(index + 1 + WINDOW) {
-                let inst = &insts[candidate].inst;
+            let window = insts[..end].iter().enumerate().skip(index + 1).take(WINDOW);
+            for (candidate, MachineInst { inst, .. }) in window {
                 if self.moved[candidate - start] {
                     continue;
                 }
@@ -378,15 +425,13 @@ impl HazardResolver {
         if self.run.kind == RunKind::None || run_kind(info) != self.run.kind {
             return false;
         }
-        if self.run.defs == RegisterSet::default() {
-            return false;
-        }
-        if info.may_store() {
+        if info.may_store() && self.run.defs != RegisterSet::default() {
             return true;
         }
-        let mut run = self.run;
-        add_to_run(&mut run, inst);
-        run.defs.iter().zip(&run.uses).any(|(defs, uses)| defs & uses != 0)
+        let mut own = Run::default();
+        add_to_run(&mut own, inst);
+        let meet = |a: &RegisterSet, b: &RegisterSet| a.iter().zip(b).any(|(a, b)| a & b != 0);
+        meet(&own.defs, &self.run.uses) || meet(&own.uses, &self.run.defs)
     }
 
     fn continue_run(&mut self, inst: &Inst) {

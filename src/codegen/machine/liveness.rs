@@ -11,7 +11,7 @@
 
 use super::access::{Access, ExecWrite, accesses, as_copy, exec_write, is_early_clobber};
 use super::body::{Body, MachineInst, RegisterFile};
-use crate::codegen::isa::{Implicit, Inst};
+use crate::codegen::isa::{Implicit, MAX_OPERANDS};
 
 /// No segment, no register, no index.
 pub(super) const NONE: u32 = u32::MAX;
@@ -36,7 +36,7 @@ pub(super) struct Hint {
     pub offset: i32,
 }
 
-/// Parts of registers (one bit per 32-bit part) that a block reads before, or writes.
+/// A register and some of its 32-bit parts, one bit each.
 type Parts = (u32, u32);
 
 /// Result and working memory of the analysis.
@@ -48,6 +48,9 @@ pub(super) struct Liveness {
     pub segments: Vec<Segment>,
     /// One wish per register.
     pub hints: Vec<Hint>,
+    /// Virtual operands of all instructions, reads before writes, and where those of each instruction end.
+    operands: Vec<Parts>,
+    operand_ends: Vec<(u32, u32)>,
     /// For every block start, then for every instruction, whether some lanes may be off; empty if EXEC is never written.
     masked_blocks: Vec<bool>,
     masked: Vec<bool>,
@@ -84,6 +87,7 @@ impl Liveness {
     /// Analyses `body`, whose operands lie within their registers.
     pub fn compute(&mut self, body: &Body) {
         let registers = body.registers.len();
+        self.collect_operands(body);
         self.find_masked(body);
         refill(&mut self.written, registers, 0);
         if !self.masked.is_empty() {
@@ -103,6 +107,36 @@ impl Liveness {
             next = segment.next;
             Some(segment)
         })
+    }
+
+    fn collect_operands(&mut self, body: &Body) {
+        self.operands.clear();
+        self.operand_ends.clear();
+        for i in &body.insts {
+            let mut writes = [(0, 0); MAX_OPERANDS];
+            let mut count = 0;
+            for access in accesses(&i.inst) {
+                let Some((id, first)) = access.operand.as_virtual() else { continue };
+                let parts = (id, parts(&access, first));
+                if access.reads() {
+                    self.operands.push(parts);
+                }
+                if access.writes() {
+                    writes[count] = parts;
+                    count += 1;
+                }
+            }
+            let reads_end = self.operands.len() as u32;
+            self.operands.extend_from_slice(&writes[..count]);
+            self.operand_ends.push((reads_end, self.operands.len() as u32));
+        }
+    }
+
+    /// Where the reads of an instruction start, where its writes start, and where they end.
+    fn operands_of(&self, index: u32) -> (usize, usize, usize) {
+        let start = index.checked_sub(1).map_or(0, |before| self.operand_ends[before as usize].1);
+        let (reads_end, end) = self.operand_ends[index as usize];
+        (start as usize, reads_end as usize, end as usize)
     }
 
     fn find_masked(&mut self, body: &Body) {
@@ -134,10 +168,9 @@ impl Liveness {
 
     fn find_rewritten(&mut self, body: &Body) {
         refill(&mut self.rewritten, body.registers.len(), 0);
-        for i in &body.insts {
-            for access in accesses(&i.inst).filter(Access::writes) {
-                let Some((id, first)) = access.operand.as_virtual() else { continue };
-                let parts = parts(&access, first);
+        for index in 0..body.insts.len() as u32 {
+            let (_, start, end) = self.operands_of(index);
+            for &(id, parts) in &self.operands[start..end] {
                 self.rewritten[id as usize] |= self.written[id as usize] & parts;
                 self.written[id as usize] |= parts;
             }
@@ -145,10 +178,10 @@ impl Liveness {
     }
 
     /// The parts of `written` that lose their old value at instruction `index`.
-    fn killed(&self, inst: &Inst, index: u32, file: RegisterFile, id: usize, written: u32) -> u32 {
+    fn killed(&self, body: &Body, index: u32, id: usize, written: u32) -> u32 {
         let partial = self.masked.get(index as usize).copied().unwrap_or(false)
-            && file != RegisterFile::Sgpr
-            && inst.op.info().reads.contains(Implicit::EXEC);
+            && body.registers[id].file != RegisterFile::Sgpr
+            && body.insts[index as usize].inst.op.info().reads.contains(Implicit::EXEC);
         if partial { written & !self.rewritten[id] } else { written }
     }
 
@@ -161,12 +194,12 @@ impl Liveness {
         self.block_ends.clear();
         for (block, data) in body.blocks.iter().enumerate() {
             let first_write = self.block_writes.len();
-            for (at, i) in (data.start..).zip(body.block(block)) {
-                for access in accesses(&i.inst).filter(Access::reads) {
-                    let Some((id, first)) = access.operand.as_virtual() else { continue };
+            for at in data.start..data.end {
+                let (reads, writes, end) = self.operands_of(at);
+                for &(id, parts) in &self.operands[reads..writes] {
                     let index = id as usize;
                     let here = if self.written_in[index] == block as u32 { self.written[index] } else { 0 };
-                    let exposed = parts(&access, first) & !here;
+                    let exposed = parts & !here;
                     if exposed == 0 {
                         continue;
                     }
@@ -176,11 +209,10 @@ impl Liveness {
                     }
                     self.block_reads.push((id, exposed));
                 }
-                for access in accesses(&i.inst).filter(Access::writes) {
-                    let Some((id, first)) = access.operand.as_virtual() else { continue };
+                for n in writes..end {
+                    let (id, parts) = self.operands[n];
                     let index = id as usize;
-                    let file = body.registers[index].file;
-                    let killed = self.killed(&i.inst, at, file, index, parts(&access, first));
+                    let killed = self.killed(body, at, index, parts);
                     if self.written_in[index] != block as u32 {
                         self.written_in[index] = block as u32;
                         self.written[index] = 0;
@@ -264,12 +296,12 @@ impl Liveness {
         let inst = &body.insts[index as usize].inst;
         let read = 2 * index + 1;
         let written = if is_early_clobber(inst) { read } else { read + 1 };
-        for access in accesses(inst).filter(Access::writes) {
-            let Some((id, first)) = access.operand.as_virtual() else { continue };
+        let (reads, writes, end) = self.operands_of(index);
+        for n in writes..end {
+            let (id, parts) = self.operands[n];
             let id = id as usize;
-            let killed = self.killed(inst, index, body.registers[id].file, id, parts(&access, first));
             let before = self.live[id];
-            self.live[id] = before & !killed;
+            self.live[id] = before & !self.killed(body, index, id, parts);
             if before == 0 {
                 self.open_end[id] = written;
             }
@@ -277,13 +309,13 @@ impl Liveness {
                 self.close(id, written);
             }
         }
-        for access in accesses(inst).filter(Access::reads) {
-            let Some((id, first)) = access.operand.as_virtual() else { continue };
+        for n in reads..writes {
+            let (id, parts) = self.operands[n];
             let id = id as usize;
             if self.live[id] == 0 {
                 self.open_end[id] = read;
             }
-            self.live[id] |= parts(&access, first);
+            self.live[id] |= parts;
         }
         if let Some((to, from)) = as_copy(inst)
             && let (Some((to, to_first)), Some((from, from_first))) = (to.as_virtual(), from.as_virtual())

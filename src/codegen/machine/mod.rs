@@ -7,6 +7,7 @@ mod access;
 pub mod allocate;
 mod body;
 pub mod branches;
+pub mod check;
 mod hazard_rows;
 pub mod hazards;
 mod liveness;

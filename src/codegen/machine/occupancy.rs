@@ -94,7 +94,10 @@ fn shift_down(set: &Set, by: u32) -> Set {
 }
 
 fn lowest(set: &Set) -> Option<u32> {
-    set.iter().enumerate().find(|(_, word)| **word != 0).map(|(i, word)| 64 * i as u32 + word.trailing_zeros())
+    set.iter()
+        .enumerate()
+        .find(|(_, word)| **word != 0)
+        .map(|(i, word)| 64 * i as u32 + word.trailing_zeros())
 }
 
 /// Lowest register at a multiple of `alignment` (1, 2 or 4) where `width` registers in a row are free below `limit`.

@@ -16,7 +16,7 @@ use std::fmt::Write;
 use super::body::{Block, Body, MachineInst, RegisterFile, VirtualRegister};
 use super::waits::BARRIER_WITHOUT_WAITS;
 use crate::codegen::isa::{
-    Format, Inst, Meaning, Opcode, Operand, OperandClass, WaitCounts, write_inst,
+    Format, Inst, MAX_OPERANDS, Meaning, Modifiers, Opcode, Operand, OperandClass, WaitCounts, write_inst,
 };
 
 /// What is wrong with a text.
@@ -55,6 +55,8 @@ pub fn parse(text: &str) -> Result<Body, TextError> {
             block.end += 1;
         }
     }
+    // A register that nobody mentions may be anything.
+    body.registers.iter_mut().for_each(|register| register.width = register.width.max(1));
     let count = body.blocks.len() as u32;
     for index in 0..body.blocks.len() {
         let last = body.block(index).last().copied();
@@ -103,13 +105,16 @@ fn parse_inst(line: &str, registers: &mut Vec<VirtualRegister>) -> Result<Inst, 
     let op = op.ok_or_else(|| format!("`{mnemonic}` is no instruction"))?;
     let info = op.info();
     let mut inst = Inst::new(op, &[]);
-    let mut widths = [None; 5];
+    let mut widths = [None; MAX_OPERANDS];
     let mut operands = operands.into_iter();
     match (info.format, info.meaning) {
         (Format::Sopp, Meaning::Branch(_)) => {
             inst.imm = block_index(operands.next().unwrap_or(""))?;
         }
-        (Format::Sopp, Meaning::Wait) => inst.imm = parse_waits(rest)?.to_imm(),
+        (Format::Sopp, Meaning::Wait) => {
+            inst.imm = parse_waits(rest)?.to_imm();
+            operands = Vec::new().into_iter();
+        }
         (Format::Sopp, Meaning::Barrier) => {
             inst.imm = if operands.next() == Some("nowait") { BARRIER_WITHOUT_WAITS } else { 0 };
         }
@@ -117,11 +122,16 @@ fn parse_inst(line: &str, registers: &mut Vec<VirtualRegister>) -> Result<Inst, 
         _ => {
             let hwreg_first = matches!(info.meaning, Meaning::SetHardwareRegister);
             if hwreg_first {
-                inst.imm = parse_integer(operands.next().unwrap_or(""))? as u32;
+                let hwreg = parse_integer(operands.next().unwrap_or(""))? as u32;
+                match op {
+                    Opcode::SSetregImm32B32 => inst.modifiers = Modifiers::new().hwreg(hwreg),
+                    _ => inst.imm = hwreg,
+                }
             }
-            for index in 0..info.operands.len() {
+            for (index, spec) in info.operands.iter().enumerate() {
                 let text = operands.next().ok_or("an operand is missing")?;
-                (inst.operands[index], widths[index]) = parse_operand(text, &mut inst.imm, index, op, registers)?;
+                (inst.operands[index], widths[index]) =
+                    parse_operand(text, &mut inst.imm, spec.class, registers)?;
             }
             if info.format == Format::Sopk && !hwreg_first {
                 inst.imm = parse_integer(operands.next().unwrap_or(""))? as u32;
@@ -176,7 +186,8 @@ fn parse_integer(text: &str) -> Result<i64, String> {
 fn parse_waits(text: &str) -> Result<WaitCounts, String> {
     let mut counts = WaitCounts::NONE;
     for part in text.split_whitespace() {
-        let (name, count) = part.strip_suffix(')').and_then(|p| p.split_once('(')).ok_or("a count is expected")?;
+        let (name, count) =
+            part.strip_suffix(')').and_then(|p| p.split_once('(')).ok_or("a count is expected")?;
         let count = parse_integer(count)? as u8;
         match name {
             "vmcnt" => counts.vm = count,
@@ -192,8 +203,7 @@ fn parse_waits(text: &str) -> Result<WaitCounts, String> {
 fn parse_operand(
     text: &str,
     imm: &mut u32,
-    index: usize,
-    op: Opcode,
+    class: OperandClass,
     registers: &mut Vec<VirtualRegister>,
 ) -> Result<(Operand, Option<u32>), String> {
     const NAMES: [(&str, Operand, u32); 10] = [
@@ -214,7 +224,6 @@ fn parse_operand(
     if let Some(text) = text.strip_prefix('%') {
         return parse_virtual(text, registers);
     }
-    let class = op.info().operands[index].class;
     if let Some((make, limit)) = match text.as_bytes().first() {
         Some(b'v') => Some((Operand::vgpr as fn(u32) -> Operand, 256)),
         Some(b'a') => Some((Operand::agpr as fn(u32) -> Operand, 256)),
@@ -237,7 +246,8 @@ fn parse_operand(
         *imm = value as u32;
         return Ok((Operand::NONE, None));
     }
-    let operand = if class == OperandClass::Literal { Operand::LITERAL } else { Operand::constant(value as u32) };
+    let operand =
+        if class == OperandClass::Literal { Operand::LITERAL } else { Operand::constant(value as u32) };
     if operand == Operand::LITERAL {
         *imm = value as u32;
     }
@@ -260,11 +270,13 @@ fn parse_range(text: &str) -> Result<(u32, u32), String> {
     }
 }
 
+/// Stands for ids that are not mentioned.
+const UNDECLARED: VirtualRegister = VirtualRegister { file: RegisterFile::Vgpr, width: 0 };
+/// Texts are written by people: no need for more.
+const MOST_REGISTERS: u32 = 1 << 16;
+
 /// `3`, `3:v4`, `3[0:1]`, `3[0:1]:v4`.
-fn parse_virtual(
-    text: &str,
-    registers: &mut Vec<VirtualRegister>,
-) -> Result<(Operand, Option<u32>), String> {
+fn parse_virtual(text: &str, registers: &mut Vec<VirtualRegister>) -> Result<(Operand, Option<u32>), String> {
     let bad = || format!("`%{text}` is no register");
     let id_end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let id: u32 = text[..id_end].parse().map_err(|_| bad())?;
@@ -280,14 +292,19 @@ fn parse_virtual(
             _ => return Err(bad()),
         };
         let width: u8 = declared[1..].parse().map_err(|_| bad())?;
-        if id as usize != registers.len() || !(1..=32).contains(&width) {
-            return Err(format!("%{} is declared next, 1 to 32 wide", registers.len()));
+        if !(1..=32).contains(&width) || id >= MOST_REGISTERS {
+            return Err(bad());
         }
-        registers.push(VirtualRegister { file, width });
+        if registers.len() <= id as usize {
+            registers.resize(id as usize + 1, UNDECLARED);
+        }
+        if std::mem::replace(&mut registers[id as usize], VirtualRegister { file, width }).width > 0 {
+            return Err(format!("%{id} is declared twice"));
+        }
     }
-    let register = registers.get(id as usize).ok_or_else(|| format!("%{id} is not declared"))?;
-    let (first, width) =
-        if part.is_empty() { (0, u32::from(register.width)) } else { parse_range(part)? };
+    let register = registers.get(id as usize).filter(|register| register.width > 0);
+    let register = register.ok_or_else(|| format!("%{id} is not declared"))?;
+    let (first, width) = if part.is_empty() { (0, u32::from(register.width)) } else { parse_range(part)? };
     if first + width > u32::from(register.width) {
         return Err(format!("%{id} has {} registers", register.width));
     }
@@ -355,10 +372,11 @@ fn inst_text(inst: &Inst, body: &Body, declared: &mut [bool]) -> String {
     let label = format!("bb{}", inst.imm);
     let label = matches!(inst.op.info().meaning, Meaning::Branch(_)).then_some(label.as_str());
     let _ = write_inst(&mut plain, inst, label);
+    plain_immediate(&mut plain, inst);
     let (mnemonic, rest) = plain.split_once(' ').unwrap_or((&plain, ""));
     let long = inst.modifiers.has_e64();
-    let mnemonic = mnemonic.strip_suffix(if long { "" } else { "_e64" }).unwrap_or(mnemonic);
-    let mut out = String::from(mnemonic.strip_suffix("_e32").unwrap_or(mnemonic));
+    let short = mnemonic.strip_suffix("_e32").or_else(|| mnemonic.strip_suffix("_e64")).unwrap_or(mnemonic);
+    let mut out = String::from(if long { mnemonic } else { short });
     if !rest.is_empty() {
         out.push(' ');
     }
@@ -379,6 +397,19 @@ fn inst_text(inst: &Inst, body: &Body, declared: &mut [bool]) -> String {
         out.push_str(" nowait");
     }
     out
+}
+
+/// Immediates with an inner structure stand as a number here.
+fn plain_immediate(text: &mut String, inst: &Inst) {
+    let long = inst.op == Opcode::SSetregImm32B32;
+    let bits = if long { inst.modifiers.get_hwreg() } else { inst.imm };
+    for name in ["sendmsg(", "hwreg(", "swizzle("] {
+        if let Some(start) = text.find(name)
+            && let Some(length) = text[start..].find(')')
+        {
+            text.replace_range(start..=start + length, &format!("{bits:#x}"));
+        }
+    }
 }
 
 fn virtual_text(id: u32, first: u32, width: u32, body: &Body, declared: &mut [bool]) -> String {

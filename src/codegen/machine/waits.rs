@@ -119,6 +119,9 @@ impl Scoreboard {
 
     /// Last number that touching `range` has to wait for, if any.
     fn blocking(&self, range: Range) -> u32 {
+        if !self.is_busy() {
+            return 0;
+        }
         let last = self.registers[range.numbers()].iter().copied().max().unwrap_or(0);
         if last > self.done { last } else { 0 }
     }
@@ -208,7 +211,10 @@ impl WaitInserter {
     fn step(&mut self, mut i: MachineInst, out: &mut Vec<MachineInst>) {
         let need = self.needed(&i.inst);
         if need != WaitCounts::NONE {
-            out.push(MachineInst { inst: Inst::new(Opcode::SWaitcnt, &[]).imm(need.to_imm()), source: i.source });
+            out.push(MachineInst {
+                inst: Inst::new(Opcode::SWaitcnt, &[]).imm(need.to_imm()),
+                source: i.source,
+            });
             self.waited(need);
         }
         match i.inst.op.info().meaning {

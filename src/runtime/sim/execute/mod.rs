@@ -181,3 +181,6 @@ fn execute(
     }
     Ok(None)
 }
+
+#[cfg(test)]
+mod tests;

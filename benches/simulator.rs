@@ -1,0 +1,137 @@
+//! Speed of the simulator: matrix instructions, lane operations, LDS and memory traffic per second.
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use groundswell::codegen::isa::{Inst, Modifiers, Opcode, Operand, encode};
+use groundswell::codegen::object::{KernelCode, KernelInfo, KernelResources, WorkgroupSize, write};
+use groundswell::codegen::target::Target;
+use groundswell::runtime::sim::{LaunchConfig, Module, Simulator};
+
+const WORKGROUPS: u32 = 8;
+const WAVES: u32 = 4;
+const ITERATIONS: u32 = 100;
+
+fn v(n: u32) -> Operand {
+    Operand::vgpr(n)
+}
+
+fn s(n: u32) -> Operand {
+    Operand::sgpr(n)
+}
+
+fn int(value: i32) -> Operand {
+    Operand::inline_integer(value).expect("the benchmark uses small constants")
+}
+
+/// A code object whose kernel `bench` runs `body` in a loop of [`ITERATIONS`], with 4 * lane in v1 and a buffer
+/// descriptor for the kernel's only argument in s[4:7].
+fn kernel(body: &[Inst]) -> Vec<u8> {
+    let mut insts = vec![
+        Inst::new(Opcode::SLoadDwordx2, &[s(4), s(0), Operand::NONE]),
+        Inst::new(Opcode::SMovB32, &[s(6), Operand::LITERAL]).imm(1 << 16),
+        Inst::new(Opcode::SMovB32, &[s(7), Operand::LITERAL]).imm(0x0002_7000),
+        Inst::new(Opcode::SMovB32, &[s(8), Operand::LITERAL]).imm(ITERATIONS),
+        Inst::new(Opcode::VLshlrevB32, &[v(1), int(2), v(0)]),
+    ];
+    let start = insts.len();
+    insts.extend_from_slice(body);
+    insts.push(Inst::new(Opcode::SSubU32, &[s(8), s(8), int(1)]));
+    insts.push(Inst::new(Opcode::SCmpLgU32, &[s(8), int(0)]));
+    let mut words = Vec::new();
+    let mut loop_start = 0;
+    for (index, inst) in insts.iter().enumerate() {
+        if index == start {
+            loop_start = words.len();
+        }
+        encode(inst, &mut words).expect("a legal instruction");
+    }
+    let back = loop_start as i32 - (words.len() as i32 + 1);
+    encode(&Inst::new(Opcode::SCbranchScc1, &[]).imm(back as u32 & 0xffff), &mut words).expect("a branch");
+    encode(&Inst::new(Opcode::SEndpgm, &[]), &mut words).expect("an end");
+    let code: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+    let info = KernelInfo {
+        name: "bench".into(),
+        resources: KernelResources {
+            vgprs: 128,
+            sgprs: 16,
+            lds_bytes: 16_384,
+            kernarg_bytes: 8,
+            ..KernelResources::default()
+        },
+        arguments: vec![],
+        workgroup_size: WorkgroupSize::AtMost(64 * WAVES),
+    };
+    write(Target::GFX942, &[KernelCode { info: &info, code: &code }]).expect("a valid object")
+}
+
+struct Loaded {
+    simulator: Simulator,
+    module: Module,
+    kernarg: Vec<u8>,
+}
+
+fn load(body: &[Inst]) -> Loaded {
+    let mut simulator = Simulator::new(Target::GFX942);
+    let module = simulator.load(&kernel(body)).expect("the object loads");
+    let buffer = simulator.alloc(1 << 16).expect("small");
+    Loaded { simulator, module, kernarg: buffer.to_le_bytes().to_vec() }
+}
+
+impl Loaded {
+    fn run(&self) {
+        let config = LaunchConfig::new([WORKGROUPS, 1, 1], [64 * WAVES, 1, 1]);
+        self.simulator.launch(&self.module, "bench", config, &self.kernarg).expect("the kernel runs");
+    }
+}
+
+/// 4 x 4 tiles: four A and four B sources, sixteen results, as in a GEMM.
+fn tiles(op: Opcode, result_registers: u32) -> Vec<Inst> {
+    let mut body = Vec::new();
+    for i in 0..4 {
+        for j in 0..4 {
+            let d = v(32 + (4 * i + j) * result_registers);
+            body.push(Inst::new(op, &[d, v(8 + 2 * i), v(16 + 2 * j), d]));
+        }
+    }
+    body
+}
+
+fn simulator(c: &mut Criterion) {
+    let offen = Modifiers::new().offen();
+    let bodies: [(&str, Vec<Inst>); 6] = [
+        ("mfma_16x16x16_f16", tiles(Opcode::VMfmaF32_16x16x16F16, 4)),
+        ("mfma_16x16x32_i8", tiles(Opcode::VMfmaI32_16x16x32I8, 4)),
+        (
+            "fma_f32",
+            (0..16).map(|i| Inst::new(Opcode::VFmaF32, &[v(32 + i), v(2), v(3), v(4 + i)])).collect(),
+        ),
+        ("add_u32", (0..16).map(|i| Inst::new(Opcode::VAddU32, &[v(32 + i), v(0), v(4 + i)])).collect()),
+        (
+            "ds_read_b128",
+            (0..16).map(|i| Inst::new(Opcode::DsReadB128, &[v(32 + 4 * i), v(1)]).imm(16 * i)).collect(),
+        ),
+        (
+            "buffer_load_dwordx4",
+            (0..16)
+                .map(|i| {
+                    let operands = [v(32 + 4 * i), v(1), s(4), int(0)];
+                    Inst::new(Opcode::BufferLoadDwordx4, &operands).modifiers(offen).imm(16 * i)
+                })
+                .collect(),
+        ),
+    ];
+    let mut group = c.benchmark_group("simulator");
+    for (name, body) in &bodies {
+        let loaded = load(body);
+        let instructions = body.len() as u64 * u64::from(WORKGROUPS * WAVES * ITERATIONS);
+        group.throughput(Throughput::Elements(instructions));
+        group.bench_function(*name, |b| b.iter(|| loaded.run()));
+    }
+    group.finish();
+}
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default().sample_size(10).measurement_time(std::time::Duration::from_secs(2));
+    targets = simulator
+}
+criterion_main!(benches);

@@ -1,0 +1,193 @@
+//! Runs the machine passes on the texts in `tests/files/machine`. A file is a list of cases:
+//!
+//! ```text
+//! ; case a load is waited for where it is used
+//! ; run waits                      any of: allocate waits hazards branches
+//! ; limits vgprs=8                 optional; also sgprs, agprs, vectors
+//! ; fixed %0=s[0:1]                optional
+//! ; target gfx90a                  optional, gfx942 otherwise
+//! bb0:
+//!     ...
+//! ; ---
+//! expected output
+//! ```
+//!
+//! Whatever comes out must also satisfy the machine verifier. `BLESS=1` rewrites the expected output.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use groundswell::codegen::isa::Operand;
+use groundswell::codegen::machine::allocate::{AllocationError, Allocator, Limits};
+use groundswell::codegen::machine::branches::{Code, drop_branches_to_next, encode_body};
+use groundswell::codegen::machine::check::{
+    Fault, check_allocation, check_hazards, check_operands, check_waits,
+};
+use groundswell::codegen::machine::hazards::{HazardResolver, HazardTarget};
+use groundswell::codegen::machine::waits::WaitInserter;
+use groundswell::codegen::machine::{Body, text};
+
+#[derive(Default)]
+struct Case<'a> {
+    header: Vec<&'a str>,
+    input: String,
+    expected: String,
+}
+
+fn cases(file: &str) -> Vec<Case<'_>> {
+    let mut cases: Vec<Case> = Vec::new();
+    let mut in_output = false;
+    for line in file.lines() {
+        if line.starts_with("; case ") {
+            cases.push(Case::default());
+            in_output = false;
+        }
+        let case = cases.last_mut().expect("a file starts with `; case`");
+        match line {
+            "; ---" => in_output = true,
+            _ if in_output => writeln!(case.expected, "{line}").unwrap(),
+            _ if line.starts_with("; ") => case.header.push(line),
+            _ => writeln!(case.input, "{line}").unwrap(),
+        }
+    }
+    cases
+}
+
+fn option<'a>(case: &'a Case, name: &str) -> impl Iterator<Item = &'a str> {
+    let prefix = format!("; {name} ");
+    let values = case.header.iter().filter_map(move |line| line.strip_prefix(prefix.as_str()));
+    values.flat_map(str::split_whitespace)
+}
+
+fn limits(case: &Case) -> Limits {
+    let mut limits = Limits::MAX;
+    for limit in option(case, "limits") {
+        let (name, value) = limit.split_once('=').expect("name=value");
+        let value = value.parse().expect("a number");
+        match name {
+            "sgprs" => limits.sgprs = value,
+            "vgprs" => limits.vgprs = value,
+            "agprs" => limits.agprs = value,
+            "vectors" => limits.vectors = value,
+            _ => panic!("no limit is called {name}"),
+        }
+    }
+    limits
+}
+
+fn fixed(case: &Case) -> Vec<(u32, Operand)> {
+    let place = |text: &str| {
+        let number = text[1..].trim_matches(['[', ']']).split(':').next().expect("a number");
+        let number = number.parse().expect("a number");
+        if text.starts_with('s') { Operand::sgpr(number) } else { Operand::vgpr(number) }
+    };
+    option(case, "fixed")
+        .map(|pair| {
+            let (register, at) = pair.split_once('=').expect("%register=place");
+            (register[1..].parse().expect("a number"), place(at))
+        })
+        .collect()
+}
+
+fn no_faults(name: &str, faults: Vec<Fault>, body: &Body) {
+    assert!(faults.is_empty(), "{name}: {faults:#?}\n{}", text::print(body));
+}
+
+fn run(case: &Case) -> String {
+    let mut body = text::parse(&case.input).unwrap_or_else(|error| panic!("{error}\n{}", case.input));
+    let printed = text::print(&body);
+    let again = text::print(&text::parse(&printed).unwrap_or_else(|error| panic!("{error}\n{printed}")));
+    assert_eq!(printed, again, "print, parse, print");
+    let name = case.header[0];
+    let target = match option(case, "target").next() {
+        None | Some("gfx942") => HazardTarget::Gfx942,
+        Some("gfx90a") => HazardTarget::Gfx90a,
+        Some("gfx950") => HazardTarget::Gfx950,
+        Some(other) => panic!("no target is called {other}"),
+    };
+    let mut out = String::new();
+    for pass in option(case, "run") {
+        let before = body.clone();
+        match pass {
+            "allocate" => {
+                let mut allocator = Allocator::default();
+                match allocator.allocate(&mut body, &limits(case), &fixed(case)) {
+                    Ok(a) => {
+                        let vcc = if a.vcc { ", vcc" } else { "" };
+                        writeln!(out, "; sgprs {}, vgprs {}, agprs {}{vcc}", a.sgprs, a.vgprs, a.agprs)
+                            .unwrap();
+                        let faults = check_allocation(&before, &body, |id| allocator.place(&before, id));
+                        no_faults(name, faults, &body);
+                        no_faults(name, check_operands(&body), &body);
+                    }
+                    Err(error) => {
+                        let at = match &error {
+                            AllocationError::Exhausted { peak, .. } => format!(", at line {}", peak.source),
+                            _ => String::new(),
+                        };
+                        return format!("; error: {error}{at}\n");
+                    }
+                }
+            }
+            "waits" => {
+                WaitInserter::default().insert(&mut body);
+                no_faults(name, check_waits(&before, &body), &body);
+            }
+            "hazards" => {
+                HazardResolver::new(target).resolve(&mut body);
+                no_faults(name, check_hazards(&body, target), &body);
+                // Moving instructions must not uncover a load.
+                if check_waits(&before, &before).is_empty() {
+                    no_faults(name, check_waits(&body, &body), &body);
+                }
+            }
+            "branches" => {
+                drop_branches_to_next(&mut body);
+                let mut code = Code::default();
+                match encode_body(&body, &mut code) {
+                    Ok(()) => {
+                        let words: Vec<String> =
+                            code.words.iter().map(|word| format!("{word:08x}")).collect();
+                        writeln!(out, "; {} bytes, blocks at {:?}", code.size(), code.blocks).unwrap();
+                        writeln!(out, "; {}", words.join(" ")).unwrap();
+                    }
+                    Err(error) => return format!("; error: {error}\n"),
+                }
+            }
+            _ => panic!("no pass is called {pass}"),
+        }
+    }
+    out + &text::print(&body)
+}
+
+#[test]
+fn machine_files() {
+    let bless = std::env::var_os("BLESS").is_some();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files/machine");
+    let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    let mut count = 0;
+    for path in paths {
+        let file = std::fs::read_to_string(&path).unwrap();
+        let mut blessed = String::new();
+        for case in cases(&file) {
+            let output = run(&case);
+            if !bless {
+                assert_eq!(
+                    output.trim_end(),
+                    case.expected.trim_end(),
+                    "{}: {}",
+                    path.display(),
+                    case.header[0]
+                );
+            }
+            let input = case.input.trim_end();
+            writeln!(blessed, "{}\n{input}\n; ---\n{output}", case.header.join("\n")).unwrap();
+            count += 1;
+        }
+        if bless {
+            std::fs::write(&path, blessed.trim_end().to_owned() + "\n").unwrap();
+        }
+    }
+    assert!(count >= 25, "only {count} cases");
+}
