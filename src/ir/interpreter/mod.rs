@@ -290,17 +290,18 @@ impl<'a> Interpreter<'a> {
         let shapes = || {
             let [l, r, a] = [lhs, rhs, acc].map(|v| self.names(&v.dims));
             Diagnostic::invalid(format!("mma of {l} and {r} into {a}"))
-                .help("mma takes [.., m, k] and [.., n, k] into [.., m, n]")
+                .help("mma takes [.., m, k] and [.., n, k], each in any order, into [.., m, n]")
         };
-        let (&[ref batch @ .., m, k], &[ref batch_rhs @ .., n, k_rhs], &[ref batch_acc @ .., m_acc, n_acc]) =
-            (&*lhs.dims, &*rhs.dims, &*acc.dims)
-        else {
-            return Err(shapes());
+        let &[ref batch @ .., m, n] = &*acc.dims else { return Err(shapes()) };
+        // Memories may hold their operands in any order; the product takes [.., m, k] and [.., n, k].
+        let mut contracted = lhs.dims.iter().filter(|d| !acc.dims.contains(d));
+        let (Some(&k), None) = (contracted.next(), contracted.next()) else { return Err(shapes()) };
+        let in_order = |operand: &Value, row: Dim| {
+            let dims: Dims = batch.iter().copied().chain([row, k]).collect();
+            let same = dims.len() == operand.dims.len() && operand.dims.iter().all(|d| dims.contains(d));
+            if same { self.align(&operand.dims, self.tensor(operand)?, &dims) } else { Err(shapes()) }
         };
-        if batch != batch_rhs || batch != batch_acc || k != k_rhs || m != m_acc || n != n_acc || m == n {
-            return Err(shapes());
-        }
-        let [l, r, a] = [self.tensor(lhs)?, self.tensor(rhs)?, self.tensor(acc)?];
+        let (l, r, a) = (in_order(lhs, m)?, in_order(rhs, n)?, self.tensor(acc)?);
         let extents = Extents {
             batch: a.shape()[..batch.len()].iter().product(),
             m: self.extent(m)?,

@@ -4,7 +4,7 @@
 //! - Element-wise: one operand has all dims of the others, and the result has these; arithmetic and comparison take two
 //!   operands of one dtype that is not i1, comparison gives i1, select takes i1 and two of one dtype. Roots, powers and
 //!   logarithms are for floats. Casts keep the dims and do not give i1.
-//! - `mma` takes `[.., m, k]` and `[.., n, k]` into `[.., m, n]`, of the dtypes that [`ACCUMULATORS`] lists.
+//! - `mma` takes `[.., m, k]` and `[.., n, k]`, each in any order, into `[.., m, n]`, of the dtypes that [`ACCUMULATORS`] lists.
 //! - A constant with a fraction is for floats.
 //! - A loop's argument, its yield and its result have the type of its initial value.
 
@@ -121,12 +121,13 @@ fn broadcasts(operands: &[&Dims], result: &Dims) -> bool {
 }
 
 fn is_product(lhs: &Dims, rhs: &Dims, acc: &Dims) -> bool {
-    match (lhs.as_slice(), rhs.as_slice(), acc.as_slice()) {
-        ([l @ .., m, k], [r @ .., n, k_rhs], [a @ .., m_acc, n_acc]) => {
-            l == r && l == a && k == k_rhs && m == m_acc && n == n_acc
-        }
-        _ => false,
-    }
+    let [batch @ .., m, n] = acc.as_slice() else { return false };
+    let mut contracted = lhs.iter().filter(|d| !acc.contains(d));
+    let (Some(k), None) = (contracted.next(), contracted.next()) else { return false };
+    let holds = |operand: &Dims, row| {
+        operand.len() == batch.len() + 2 && batch.iter().chain([row, k]).all(|d| operand.contains(d))
+    };
+    holds(lhs, m) && holds(rhs, n)
 }
 
 fn accumulates(lhs: Option<DType>, rhs: Option<DType>, acc: Option<DType>) -> bool {
