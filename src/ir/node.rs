@@ -27,7 +27,8 @@ pub enum Op {
     Read,
     /// Stores a value to a memory. Operands: value, memory. No result.
     Write,
-    /// `acc + lhs . rhs` over the dimension that lhs and rhs share and acc lacks. Operands: lhs `[.., m, k]`, rhs `[.., n, k]`, acc.
+    /// `acc + lhs . rhs` over the dimension that lhs and rhs share and acc lacks. Operands: lhs with
+    /// m and k, rhs with n and k (dims in any order), acc `[.., m, n]`.
     Mma(MmaChoice),
     /// A loop over the tiles of a dimension. Operands: initial values. Its body is in [`Body`], its trip count in [`Trip`],
     /// what one iteration hands to the next in [`Yields`].

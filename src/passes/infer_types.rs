@@ -111,7 +111,7 @@ fn infer(
                         context.show(rhs),
                         context.show(acc)
                     ),
-                    "mma wants [.., m, k], [.., n, k] and [.., m, n]",
+                    "mma wants m and k, n and k into [.., m, n], and the same other dimensions in all three",
                 )
             })?;
             Some(acc.clone())
@@ -225,7 +225,8 @@ pub struct MmaDims {
 }
 
 impl MmaDims {
-    /// Reads the roles off the operand types: k is in lhs and rhs and not in acc; m and n are the last two dims of acc.
+    /// Reads the roles off the operand types: k is in lhs and rhs and not in acc; m and n are the last two dims of acc. The
+    /// factors may have their dims in any order.
     ///
     /// # Errors
     /// Says what does not fit.
@@ -241,8 +242,10 @@ impl MmaDims {
         if !rhs.dims.contains(&n) || rhs.dims.contains(&m) {
             return Err("rhs must have the accumulator's last dimension, and not its second last");
         }
-        if lhs.dims.iter().chain(&rhs.dims).any(|d| *d != k && !acc.dims.contains(d)) {
-            return Err("an operand has a dimension that nothing else has");
+        let batch = &acc.dims[..acc.dims.len() - 2];
+        let whole = |dims: &Dims| dims.len() == acc.dims.len() && batch.iter().all(|d| dims.contains(d));
+        if !whole(&lhs.dims) || !whole(&rhs.dims) {
+            return Err("all three must have the same dimensions beside m, n and k");
         }
         if lhs.dtype != rhs.dtype {
             return Err("lhs and rhs have different dtypes");

@@ -149,7 +149,7 @@ fn location(workspace: &Workspace, source: u32) -> Option<crate::ir::diagnostic:
 fn out_of_registers(workspace: &Workspace, error: AllocationError) -> Diagnostic {
     match &error {
         AllocationError::Exhausted { file, available, peak } => {
-            let text = format!("the kernel needs {} {file}s at once, and there are {available}", peak.registers);
+            let text = format!("the kernel needs {} {file} at once, and there are {available}", peak.registers);
             Diagnostic::new(Kind::Limit, text)
                 .at(location(workspace, peak.source))
                 .note("most registers are alive at this operation", None)

@@ -266,12 +266,13 @@ impl Lowering<'_> {
         self.loops.push(OpenLoop { axis, single, start, offsets });
         self.plan_body(node)?;
         self.place_arguments(node, &carried);
+        // Whatever the loop needs is ready before the guard, which opens the block that a loop goes back to.
+        let counter = if single { None } else { Some(self.counter(count)?) };
         let guard = if runs.at_least(1) { None } else { Some(self.guard(trip)?) };
         let results = if known == Some(1) {
             self.region(node)?;
             self.yielded(node, &carried)?
         } else {
-            let counter = if single { None } else { Some(self.counter(count)?) };
             let block = match guard {
                 // The guard has closed the block already.
                 Some(_) => self.emitter.current_block(),

@@ -290,18 +290,20 @@ impl<'a> Interpreter<'a> {
         let shapes = || {
             let [l, r, a] = [lhs, rhs, acc].map(|v| self.names(&v.dims));
             Diagnostic::invalid(format!("mma of {l} and {r} into {a}"))
-                .help("mma takes [.., m, k] and [.., n, k], each in any order, into [.., m, n]")
+                .help("mma takes m and k, n and k into [.., m, n], and all of them the same other dimensions")
         };
         let &[ref batch @ .., m, n] = &*acc.dims else { return Err(shapes()) };
-        // Memories may hold their operands in any order; the product takes [.., m, k] and [.., n, k].
-        let mut contracted = lhs.dims.iter().filter(|d| !acc.dims.contains(d));
-        let (Some(&k), None) = (contracted.next(), contracted.next()) else { return Err(shapes()) };
-        let in_order = |operand: &Value, row: Dim| {
-            let dims: Dims = batch.iter().copied().chain([row, k]).collect();
-            let same = dims.len() == operand.dims.len() && operand.dims.iter().all(|d| dims.contains(d));
-            if same { self.align(&operand.dims, self.tensor(operand)?, &dims) } else { Err(shapes()) }
-        };
-        let (l, r, a) = (in_order(lhs, m)?, in_order(rhs, n)?, self.tensor(acc)?);
+        // The contracted dimension is the one that both factors have and the sum lacks; their dims may be in any order.
+        let mut shared = lhs.dims.iter().filter(|d| rhs.dims.contains(d) && !acc.dims.contains(d));
+        let (Some(&k), None) = (shared.next(), shared.next()) else { return Err(shapes()) };
+        let [left, right]: [Dims; 2] = [m, n].map(|own| batch.iter().copied().chain([own, k]).collect());
+        let same = |a: &Dims, b: &Dims| a.len() == b.len() && a.iter().all(|d| b.contains(d));
+        if m == n || !same(&lhs.dims, &left) || !same(&rhs.dims, &right) {
+            return Err(shapes());
+        }
+        let l = self.align(&lhs.dims, self.tensor(lhs)?, &left)?;
+        let r = self.align(&rhs.dims, self.tensor(rhs)?, &right)?;
+        let a = self.tensor(acc)?;
         let extents = Extents {
             batch: a.shape()[..batch.len()].iter().product(),
             m: self.extent(m)?,

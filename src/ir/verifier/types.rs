@@ -4,7 +4,7 @@
 //! - Element-wise: one operand has all dims of the others, and the result has these; arithmetic and comparison take two
 //!   operands of one dtype that is not i1, comparison gives i1, select takes i1 and two of one dtype. Roots, powers and
 //!   logarithms are for floats. Casts keep the dims and do not give i1.
-//! - `mma` takes `[.., m, k]` and `[.., n, k]`, each in any order, into `[.., m, n]`, of the dtypes that [`ACCUMULATORS`] lists.
+//! - `mma` takes factors with m and k, and with n and k, in any order, into `[.., m, n]`, of the dtypes that [`ACCUMULATORS`] lists.
 //! - A constant with a fraction is for floats.
 //! - A loop's argument, its yield and its result have the type of its initial value.
 
@@ -120,14 +120,14 @@ fn broadcasts(operands: &[&Dims], result: &Dims) -> bool {
         && operands.iter().any(|dims| dims.len() == result.len())
 }
 
+/// lhs has m and k, rhs has n and k, acc is `[.., m, n]`, and all have the same other dims; factors in any order.
 fn is_product(lhs: &Dims, rhs: &Dims, acc: &Dims) -> bool {
     let [batch @ .., m, n] = acc.as_slice() else { return false };
-    let mut contracted = lhs.iter().filter(|d| !acc.contains(d));
-    let (Some(k), None) = (contracted.next(), contracted.next()) else { return false };
-    let holds = |operand: &Dims, row| {
-        operand.len() == batch.len() + 2 && batch.iter().chain([row, k]).all(|d| operand.contains(d))
+    let Some(k) = lhs.iter().find(|d| rhs.contains(d) && !acc.contains(d)) else { return false };
+    let has = |dims: &Dims, own| {
+        dims.len() == acc.len() && dims.contains(own) && dims.contains(k) && batch.iter().all(|d| dims.contains(d))
     };
-    holds(lhs, m) && holds(rhs, n)
+    m != n && has(lhs, m) && has(rhs, n)
 }
 
 fn accumulates(lhs: Option<DType>, rhs: Option<DType>, acc: Option<DType>) -> bool {
