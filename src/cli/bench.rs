@@ -152,13 +152,14 @@ fn table(rows: &[Row]) -> String {
         );
         let _ = writeln!(out, "{}", line.trim_end());
     }
-    let _ = writeln!(out, "\n{}", paint(Style::Bold, "microseconds per phase, median"));
+    let titles: String = rows.iter().map(|row| format!(" {:>width$}", row.title)).collect();
+    let _ = writeln!(out, "\n{}", paint(Style::Bold, &format!("{:18}{titles}", "us per phase")));
     let Some(first) = rows.first() else { return out };
     for (phase, &(name, _)) in first.times.phases.iter().enumerate() {
         let _ = write!(out, "{name:18}");
         for row in rows {
             let time = row.times.phases.get(phase).map(|p| p.1).unwrap_or_default();
-            let _ = write!(out, " {:>9.1}", json::microseconds(time));
+            let _ = write!(out, " {:>width$.1}", json::microseconds(time));
         }
         out.push('\n');
     }
