@@ -3,6 +3,8 @@
 //! `tests/data/mfma.csv` lists every matrix instruction of gfx908, gfx90a and gfx942 with formulas for the element that a
 //! (lane, register, bit) holds, as AMD's matrix instruction calculator prints them. Each formula is evaluated for
 //! every lane and element of A, B and D and compared with the layout that the shape alone gives.
+#![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
+
 use groundswell::ir::layout::mma::{Mma, MmaShape, Sparsity};
 use groundswell::ir::layout::{Dim, Layout, Place};
 use std::collections::HashMap;

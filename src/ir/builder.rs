@@ -222,7 +222,9 @@ impl Tracer {
         let constant =
             if dtype.is_float() { Constant::Float(value) } else { Constant::Integer(value as i64) };
         if !dtype.is_float() && (value.fract() != 0.0 || !value.is_finite()) {
-            with(self.trace, |f| f.fail(caller, Diagnostic::invalid(format!("{value} is not an integer"))));
+            let fault = Diagnostic::invalid(format!("{value} is not an integer"));
+            let fault = fault.help(format!("{dtype} holds whole numbers: take one, or a floating dtype"));
+            with(self.trace, |f| f.fail(caller, fault));
         }
         self.node(
             caller,

@@ -17,7 +17,7 @@ use crate::ir::kernel::{DimTable, KernelName, Locations};
 use crate::ir::layout::{Dim, Layout, LayoutError, Mma, Mode, Source};
 use crate::ir::node::*;
 use crate::ir::types::DType;
-use crate::ir::walk;
+use crate::ir::walk::{self, NodeList};
 
 /// Lanes of a wave on every CDNA target.
 pub const LANES: u32 = 64;
@@ -35,7 +35,7 @@ pub fn assign_layouts(
     mut commands: Commands,
 ) -> PassResult {
     let (body, dims, locations, geometry) = *kernel;
-    let mut order = Vec::new();
+    let mut order = NodeList::new();
     walk::preorder(body, &|node| bodies.get(node).ok(), &mut order);
     let size = order.iter().map(|n| n.index_u32() as usize + 1).max().unwrap_or(0);
     let mut spread = Spread {
@@ -60,7 +60,8 @@ pub fn assign_layouts(
         };
         let source = MmaSource { mma, roles, geometry, dims };
         source.check(&nodes, operands, ty).map_err(|d| d.at(locations.get(origin.0)))?;
-        for (at, layout) in source.layouts(&nodes, operands, ty)?.into_iter().enumerate() {
+        let layouts = source.layouts(&nodes, operands, ty).map_err(|d| d.at(locations.get(origin.0)))?;
+        for (at, layout) in layouts.into_iter().enumerate() {
             spread.assign(operands.0[at], layout, node)?;
         }
         let accumulator = spread.found_layout(operands.0[2]);
@@ -98,7 +99,7 @@ fn links(
         links[a.index_u32() as usize].push(b);
         links[b.index_u32() as usize].push(a);
     };
-    let mut loops: Vec<(Entity, &Operands, &Yields)> = Vec::new();
+    let mut loops: SmallVec<[(Entity, &Operands, &Yields); 4]> = SmallVec::new();
     for &node in order {
         let (op, operands, ..) = nodes.get(node)?;
         match op {

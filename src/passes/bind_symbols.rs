@@ -1,6 +1,7 @@
 //! Binds symbols: constraints and sizes become numbers (or dynamic symbols), giving the kernel's [`Geometry`].
 
 use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
 
 use super::PassResult;
 use super::facts::{DimGeometry, Expressions, Geometry, Settings};
@@ -9,8 +10,9 @@ use crate::ir::constraint::Constraint;
 use crate::ir::diagnostic::{Diagnostic, Kind, Location};
 use crate::ir::expr::{Expr, ExprArena, ExprError, SymExpr, Symbol};
 use crate::ir::kernel::{Constraints, DimTable, Locations};
-
-use crate::ir::node::Op;
+use crate::ir::layout::Dim;
+use crate::ir::node::{Body, Op, Origin, ValueType};
+use crate::ir::walk::{self, NodeList};
 
 /// Most waves in a workgroup: 1,024 work-items (AMDGPUUsage, "Target properties").
 pub const MAX_WAVES: u32 = 16;
@@ -26,16 +28,26 @@ struct Binder<'a> {
 
 /// The pass; see the module.
 pub fn bind_symbols(
-    mut kernel: Single<(&Settings, &mut Expressions, &DimTable, &Constraints, &Locations, &mut Geometry)>,
-    nodes: Query<(&Op, &crate::ir::node::Origin)>,
+    mut kernel: Single<(&Settings, &mut Expressions, &DimTable, &Constraints, &Locations, &Body, &mut Geometry)>,
+    nodes: Query<(&Op, &ValueType, &Origin)>,
+    bodies: Query<&Body, Without<Settings>>,
 ) -> PassResult {
-    let (settings, expressions, dims, constraints, locations, geometry) = &mut *kernel;
+    let (settings, expressions, dims, constraints, locations, body, geometry) = &mut *kernel;
+    let mut order = NodeList::new();
+    walk::preorder(body, &|node| bodies.get(node).ok(), &mut order);
+    // Where the kernel first names a dimension.
+    let place = |symbol: Symbol| {
+        let dim = Dim(u8::try_from(dims.0.iter().position(|&s| s == symbol)?).ok()?);
+        let mut uses = order.iter().filter_map(|&node| nodes.get(node).ok());
+        let (_, _, origin) = uses.find(|(op, ty, _)| ty.dims.contains(&dim) || **op == Op::Iterate(dim))?;
+        locations.get(origin.0)
+    };
     let mut binder = Binder { options: &settings.0, arena: &mut expressions.0, locations };
-    check_bindings(binder.options)?;
+    check_bindings(binder.options).map_err(|(symbol, fault)| fault.at(place(symbol)))?;
     binder.assume(&constraints.0)?;
     **geometry = Geometry { waves: [1; 3], ..Geometry::default() };
     for &symbol in &dims.0 {
-        let dim = binder.size(symbol)?;
+        let dim = binder.size(symbol).map_err(|fault| fault.at(place(symbol)))?;
         geometry.dims.push(dim);
     }
     for (constraint, origin) in &constraints.0 {
@@ -44,7 +56,8 @@ pub fn bind_symbols(
     binder.waves_and_grid(geometry)?;
     geometry.dynamic =
         dims.0.iter().copied().filter(|s| binder.options.dynamic_symbols().contains(s)).collect();
-    for (op, origin) in &nodes {
+    for &node in &order {
+        let (op, _, origin) = nodes.get(node)?;
         if let Op::Iterate(dim) = *op
             && geometry.dim(dim).tiling.is_none()
         {
@@ -58,16 +71,19 @@ pub fn bind_symbols(
     Ok(())
 }
 
-fn check_bindings(options: &Options) -> Result<(), Diagnostic> {
+/// That no symbol has two values; the error names the symbol.
+fn check_bindings(options: &Options) -> Result<(), (Symbol, Diagnostic)> {
     for (at, &(symbol, value)) in options.bindings().iter().enumerate() {
         let name = symbol.name();
         if let Some(&(_, first)) = options.bindings()[..at].iter().find(|b| b.0 == symbol) {
-            return Err(Diagnostic::invalid(format!("{name} is bound twice, to {first} and to {value}"))
-                .help("bind each symbol once"));
+            let fault = Diagnostic::invalid(format!("{name} is bound twice, to {first} and to {value}"))
+                .help("bind each symbol once");
+            return Err((symbol, fault));
         }
         if options.dynamic_symbols().contains(&symbol) {
-            return Err(Diagnostic::invalid(format!("{name} is bound to {value} and declared dynamic"))
-                .help("either bind the symbol or leave it open until launch"));
+            let fault = Diagnostic::invalid(format!("{name} is bound to {value} and declared dynamic"))
+                .help("either bind the symbol or leave it open until launch");
+            return Err((symbol, fault));
         }
     }
     Ok(())
@@ -92,7 +108,8 @@ impl Binder<'_> {
                         }
                         Some(_) => {}
                         None if *by == 0 => {
-                            return Err(Diagnostic::invalid("nothing is a multiple of 0").at(at));
+                            let fault = Diagnostic::invalid("nothing is a multiple of 0").at(at);
+                            return Err(fault.help("drop the assumption"));
                         }
                         None => self.arena.assume_divisible(symbol, i64::from(*by)).map_err(|e| bug(&e))?,
                     }
@@ -147,12 +164,17 @@ impl Binder<'_> {
     }
 
     /// A tile size: a positive integer known now.
-    fn tile(&mut self, tile: &SymExpr, what: &str, at: Option<Location>) -> Result<u32, Diagnostic> {
+    fn tile(
+        &mut self,
+        tile: &SymExpr,
+        what: impl std::fmt::Display,
+        at: Option<Location>,
+    ) -> Result<u32, Diagnostic> {
         let options = self.options;
         let fail = |text: String| Diagnostic::invalid(text).at(at.clone());
         let overflow = |error: ExprError| fail(format!("{what} cannot be computed: {error}"));
         let expr = tile.intern(self.arena).map_err(overflow)?;
-        let mut values: Vec<(Symbol, Expr)> = Vec::new();
+        let mut values: SmallVec<[(Symbol, Expr); 4]> = SmallVec::new();
         for symbol in self.arena.symbols(expr) {
             let Some(value) = options.value(symbol) else {
                 let name = symbol.name();
@@ -193,7 +215,7 @@ impl Binder<'_> {
         };
         let symbol = plain_symbol(dim, at.clone())?;
         let name = symbol.name();
-        let tile = self.tile(tile, &format!("the {what} of {name}"), at.clone())?;
+        let tile = self.tile(tile, format_args!("the {what} of {name}"), at.clone())?;
         let Some(index) = dims.0.iter().position(|&s| s == symbol) else {
             return Err(Diagnostic::invalid(format!("{name} has a {what}, but no memory or loop has this dimension"))
                 .at(at)
@@ -212,7 +234,9 @@ impl Binder<'_> {
             _ => entry.wave.replace(tile).is_some(),
         };
         if taken {
-            return Err(Diagnostic::invalid(format!("{name} has two constraints of one kind ({what})")).at(at));
+            return Err(Diagnostic::invalid(format!("{name} has two constraints of one kind ({what})"))
+                .at(at)
+                .help("keep one of them"));
         }
         if let Constraint::Workgroup { axis, .. } = constraint
             && let Some(other) = geometry

@@ -2,6 +2,7 @@
 //! keeps all lanes busy, instead of every wave loading the fragments that its matrix instructions want.
 
 use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
 
 use super::assign_layouts::{LANES, MAX_ACCESS_BYTES};
 use super::facts::Geometry;
@@ -42,7 +43,7 @@ fn spread(geometry: &Geometry, names: &DimTable, ty: &ValueType) -> Result<Layou
         Diagnostic::invalid("a shared memory has a dynamic dimension without a tile")
             .help("add a workgroup or loop tile for each of its dimensions")
     })?;
-    let tile: Vec<(Dim, u32)> = ty.dims.iter().copied().zip(extents).collect();
+    let tile: SmallVec<[(Dim, u32); 4]> = ty.dims.iter().copied().zip(extents).collect();
     let waves = geometry.wave_count();
     let mut elements = MAX_ACCESS_BYTES / ty.dtype.map_or(4, DType::bytes);
     loop {

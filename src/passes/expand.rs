@@ -124,8 +124,8 @@ impl Expander {
     }
 
     fn region(&mut self, world: &mut World, region: Entity) -> Result<Vec<Entity>, Diagnostic> {
-        let nodes = world.get::<Body>(region).map(|b| b.0.clone()).unwrap_or_default();
-        let mut out = Vec::with_capacity(nodes.len() * 8);
+        let nodes = walk::body(world, region);
+        let mut out = Vec::with_capacity(256);
         for node in nodes {
             let op = *world.get::<Op>(node).ok_or_else(|| bug("a node without operation"))?;
             let origin = *world.get::<Origin>(node).ok_or_else(|| bug("a node without origin"))?;
@@ -211,8 +211,12 @@ impl Expander {
         origin: Origin,
     ) -> Result<Entity, Diagnostic> {
         let flatten = |expander: &Expander, values: &[Entity]| -> SmallVec<[Entity; 4]> {
-            let all = values.iter().flat_map(|&v| (0..expander.replicas(v)).map(move |r| (v, r)));
-            all.map(|(v, r)| expander.copies.of(v, r)).collect()
+            let count: u32 = values.iter().map(|&v| expander.replicas(v)).sum();
+            let mut all = SmallVec::with_capacity(count as usize);
+            for &value in values {
+                all.extend((0..expander.replicas(value)).map(|replica| expander.copies.of(value, replica)));
+            }
+            all
         };
         let inits = Operands(flatten(self, &operands.0));
         let expansion = Expansion { logical: node, replica: 0, slice: 0 };

@@ -7,7 +7,7 @@ use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::kernel::{DimTable, KernelName, Locations};
 use crate::ir::node::*;
 use crate::ir::types::DType;
-use crate::ir::walk;
+use crate::ir::walk::{self, NodeList};
 
 type Types<'w, 's> = Query<'w, 's, &'static mut ValueType>;
 
@@ -37,17 +37,21 @@ pub fn infer_types(
     mut types: Types,
 ) -> PassResult {
     let (_, body, dims, locations) = *kernel;
-    let mut order = Vec::new();
+    let mut order = NodeList::new();
     walk::preorder(body, &|node| bodies.get(node).ok(), &mut order);
     for &node in &order {
         let (op, operands, origin) = nodes.get(node)?;
         let context = Context { dims, at: locations.get(origin.0) };
         if let Op::Iterate(_) = op {
             // The carried values have the types of the initial ones, which are known by now.
-            let args: Vec<Entity> = bodies.get(node)?.0.clone();
+            let args = NodeList::from_slice(&bodies.get(node)?.0);
             for arg in args {
                 if let Op::IterArg(number) = *nodes.get(arg)?.0 {
                     let ty = types.get(operands.0[number as usize])?.clone();
+                    if ty.dtype == Some(DType::I1) {
+                        let text = format!("a loop carries {}", context.show(&ty));
+                        return Err(context.fail(text, "carry the operands of the comparison instead"));
+                    }
                     *types.get_mut(arg)? = ty;
                 }
             }
@@ -89,6 +93,10 @@ fn infer(
 ) -> Result<Option<ValueType>, Diagnostic> {
     let of = |at: usize| operands.0[at];
     Ok(match op {
+        Op::Memory | Op::Register(_) if types.get(node)?.dtype == Some(DType::I1) => {
+            let text = format!("{} is declared", context.show(types.get(node)?));
+            return Err(context.fail(text, "i1 is what comparisons give: declare i8 and select 1 or 0"));
+        }
         Op::Memory | Op::Allocate | Op::Register(_) | Op::IterArg(_) | Op::Iterate(_) | Op::Barrier => None,
         Op::Read => Some(types.get(of(0))?.clone()),
         Op::LoopResult(number) => {
@@ -119,6 +127,10 @@ fn infer(
         Op::Cast => {
             let dims = types.get(of(0))?.dims.clone();
             let dtype = types.get(node)?.dtype;
+            if dtype == Some(DType::I1) {
+                let text = format!("cast of {} to i1", context.show(types.get(of(0))?));
+                return Err(context.fail(text, "compare with zero instead"));
+            }
             Some(ValueType { dims, dtype })
         }
         Op::Unary(unary) => {

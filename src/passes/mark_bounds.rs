@@ -7,18 +7,21 @@
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
-use super::facts::{Bounds, Expressions, Geometry, Remainder};
+use super::facts::{Bounds, DimGeometry, Expressions, Geometry, Remainder};
 use super::infer_types::MmaDims;
 use super::{PassResult, kernel_entity};
 use crate::ir::layout::{Dim, Source};
 use crate::ir::node::*;
 use crate::ir::walk;
 
+/// Loops around a point, outermost first: the dimension, and whether the loop is over a remainder.
+type Loops = SmallVec<[(Dim, bool); 4]>;
+
 /// The pass; see the module.
 pub fn mark_bounds(world: &mut World) -> PassResult {
     let root = kernel_entity(world)?;
     let contracted = contracted_dims(world, root);
-    let mut loops = Vec::new();
+    let mut loops = Loops::new();
     mark_region(world, root, root, &mut loops, &contracted)
 }
 
@@ -47,11 +50,10 @@ fn mark_region(
     world: &mut World,
     root: Entity,
     region: Entity,
-    loops: &mut Vec<(Dim, bool)>,
+    loops: &mut Loops,
     contracted: &[Dim],
 ) -> PassResult {
-    let Some(body) = world.get::<Body>(region).map(|b| b.0.clone()) else { return Ok(()) };
-    for node in body {
+    for node in walk::body(world, region) {
         match world.get::<Op>(node) {
             Some(&Op::Iterate(axis)) => {
                 loops.push((axis, world.get::<Remainder>(node).is_some()));
@@ -83,10 +85,12 @@ fn bounds_of(
     }
     let dims = world.get::<ValueType>(memory)?.dims.clone();
     let layout = world.get::<Placement>(node)?.0.clone();
-    let geometry = world.get::<Geometry>(root)?.clone();
+    let geometry = world.get::<Geometry>(root)?;
+    let entries: SmallVec<[DimGeometry; 4]> = dims.iter().map(|&dim| geometry.dim(dim).clone()).collect();
+    let entry_of = |dim: Dim| entries.iter().zip(&dims).find(|e| *e.1 == dim).map(|e| e.0);
     let arena = &mut world.get_mut::<Expressions>(root)?.into_inner().0;
     let can_leave = |dim: Dim| {
-        let entry = geometry.dim(dim);
+        let Some(entry) = entry_of(dim) else { return false };
         if let Some(tile) = entry.tiling {
             match loops.iter().rev().find(|l| l.0 == dim) {
                 Some(&(_, remainder)) => remainder,
@@ -103,8 +107,7 @@ fn bounds_of(
     let masks = leaves.iter().copied().filter(must).collect();
     let innermost = *dims.last()?;
     let mut granule = layout.contiguous_run(innermost).max(1);
-    if leaves.contains(&innermost) {
-        let size = geometry.dim(innermost).size;
+    if let Some(size) = entry_of(innermost).map(|e| e.size).filter(|_| leaves.contains(&innermost)) {
         while !arena.is_multiple_of(size, i64::from(granule)) && granule > 1 {
             granule /= 2;
         }

@@ -72,13 +72,19 @@ impl From<QueryEntityError> for Diagnostic {
 }
 
 /// The kernel entity of a world.
-pub fn kernel_entity(world: &mut World) -> Result<Entity, Diagnostic> {
-    let mut query = world.query_filtered::<Entity, With<KernelName>>();
-    query.single(world).map_err(|_| Diagnostic::new(Kind::Bug, "the world does not hold exactly one kernel"))
+pub fn kernel_entity(world: &World) -> Result<Entity, Diagnostic> {
+    // A query made for one question would allocate; the archetypes answer it as well.
+    let name = world.component_id::<KernelName>();
+    let holders = world.archetypes().iter().filter(|a| name.is_some_and(|name| a.contains(name)));
+    let mut kernels = holders.flat_map(|archetype| archetype.entities()).map(|entity| entity.id());
+    match (kernels.next(), kernels.next()) {
+        (Some(kernel), None) => Ok(kernel),
+        _ => Err(Diagnostic::new(Kind::Bug, "the world does not hold exactly one kernel")),
+    }
 }
 
 /// The kernel's default matrix instruction.
-fn kernel_mma(world: &mut World) -> Option<Mma> {
+fn kernel_mma(world: &World) -> Option<Mma> {
     let root = kernel_entity(world).ok()?;
     world.get::<facts::Geometry>(root)?.mma
 }

@@ -2,6 +2,7 @@
 //! runs at most once for the rest. Only the copy has to mask; the steady state stays as clean as for a dividing shape.
 
 use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
 
 use super::bind_symbols::bug;
 use super::facts::{Expressions, Geometry, Remainder};
@@ -12,12 +13,9 @@ use crate::ir::walk;
 /// The pass; see the module.
 pub fn peel_remainders(world: &mut World) -> PassResult {
     let root = kernel_entity(world)?;
-    let loops: Vec<(Entity, Entity)> = walk::regions(world, root)
+    let loops: SmallVec<[(Entity, Entity); 8]> = walk::regions(world, root)
         .into_iter()
-        .flat_map(|region| {
-            let body = world.get::<Body>(region).map(|b| b.0.clone()).unwrap_or_default();
-            body.into_iter().map(move |node| (region, node))
-        })
+        .flat_map(|region| walk::body(world, region).into_iter().map(move |node| (region, node)))
         .filter(|&(_, node)| matches!(world.get::<Op>(node), Some(Op::Iterate(_))))
         .collect();
     for (region, node) in loops.into_iter().rev() {

@@ -3,16 +3,18 @@
 //! count, and a kernel of one wave needs none: a wave's LDS operations are executed in order.
 
 use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
 
 use super::facts::Geometry;
 use super::{PassResult, kernel_entity};
 use crate::ir::node::*;
+use crate::ir::walk::{self, NodeList};
 
 /// Buffers touched since the last barrier.
 #[derive(Clone, Default, PartialEq)]
 struct Touched {
-    written: Vec<Entity>,
-    read: Vec<Entity>,
+    written: SmallVec<[Entity; 8]>,
+    read: SmallVec<[Entity; 8]>,
 }
 
 impl Touched {
@@ -42,9 +44,8 @@ pub fn place_barriers(world: &mut World) -> PassResult {
 }
 
 fn place_in_region(world: &mut World, region: Entity, touched: &mut Touched) {
-    let Some(body) = world.get::<Body>(region).map(|b| b.0.clone()) else { return };
-    let mut out = Vec::with_capacity(body.len());
-    for node in body {
+    let mut out = NodeList::new();
+    for node in walk::body(world, region) {
         match world.get::<Op>(node) {
             Some(Op::Iterate(_)) => {
                 let before = touched.clone();
@@ -74,9 +75,7 @@ fn place_in_region(world: &mut World, region: Entity, touched: &mut Touched) {
         }
         out.push(node);
     }
-    if let Some(mut body) = world.get_mut::<Body>(region) {
-        body.0 = out;
-    }
+    walk::set_body(world, region, &out);
 }
 
 fn spawn_barrier(world: &mut World, before: Entity) -> Entity {

@@ -4,6 +4,7 @@
 //! were: the loads overlap, and one barrier separates writes from reads. Two reads of one memory with the same layout share a buffer.
 
 use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
 
 use super::facts::Geometry;
 use super::{PassResult, kernel_entity};
@@ -11,13 +12,13 @@ use crate::ir::diagnostic::Diagnostic;
 use crate::ir::kernel::Locations;
 use crate::ir::node::{Name, *};
 use crate::ir::types::AddressSpace;
-use crate::ir::walk;
+use crate::ir::walk::{self, NodeList};
 
 /// The pass; see the module.
 pub fn promote_to_lds(world: &mut World) -> PassResult {
     let root = kernel_entity(world)?;
     reject_writes_to_shared(world, root)?;
-    let mut allocations = Vec::new();
+    let mut allocations = NodeList::new();
     for region in walk::regions(world, root) {
         promote_region(world, region, &mut allocations)?;
     }
@@ -57,11 +58,10 @@ fn reject_writes_to_shared(world: &World, root: Entity) -> Result<(), Diagnostic
     Ok(())
 }
 
-fn promote_region(world: &mut World, region: Entity, allocations: &mut Vec<Entity>) -> PassResult {
-    let Some(body) = world.get::<Body>(region) else { return Ok(()) };
-    let nodes = body.0.clone();
-    let mut buffers: Vec<(Entity, Placement, Entity)> = Vec::new();
-    let (mut loads, mut stores) = (Vec::new(), Vec::new());
+fn promote_region(world: &mut World, region: Entity, allocations: &mut NodeList) -> PassResult {
+    let nodes = walk::body(world, region);
+    let mut buffers: SmallVec<[(Entity, Placement, Entity); 4]> = SmallVec::new();
+    let (mut loads, mut stores) = (NodeList::new(), NodeList::new());
     let mut first = None;
     for (at, &node) in nodes.iter().enumerate() {
         if world.get::<Op>(node) != Some(&Op::Read) {
@@ -100,7 +100,7 @@ fn stage(world: &mut World, node: Entity, memory: Entity) -> [Entity; 3] {
     let origin = world.get::<Origin>(node).copied().unwrap_or(Origin(u32::MAX));
     let tag = world.get::<Tag>(node).cloned();
     let none = || ValueType { dims: Dims::new(), dtype: None };
-    let operands = |nodes: &[Entity]| Operands(smallvec::SmallVec::from_slice(nodes));
+    let operands = |nodes: &[Entity]| Operands(SmallVec::from_slice(nodes));
     let space = Space(AddressSpace::Shared);
     let buffer = world.spawn((Op::Allocate, Operands::default(), ty.clone(), origin, space)).id();
     let load = world.spawn((Op::Read, operands(&[memory]), ty, origin)).id();
@@ -113,6 +113,6 @@ fn stage(world: &mut World, node: Entity, memory: Entity) -> [Entity; 3] {
 }
 
 /// Elements of each dimension of an LDS buffer: the workgroup's tile.
-pub(super) fn workgroup_tile(geometry: &Geometry, dims: &[crate::ir::layout::Dim]) -> Option<Vec<u32>> {
+pub(super) fn workgroup_tile(geometry: &Geometry, dims: &[crate::ir::layout::Dim]) -> Option<SmallVec<[u32; 4]>> {
     dims.iter().map(|&d| geometry.dim(d).workgroup_extent()).collect()
 }

@@ -2,10 +2,11 @@
 //! about operations.
 
 use bevy_ecs::prelude::*;
+use smallvec::{SmallVec, smallvec};
 
 use super::{PassResult, kernel_entity};
 use crate::ir::node::*;
-use crate::ir::walk;
+use crate::ir::walk::{self, NodeList};
 
 /// True for nodes without effects whose result depends on their operands alone.
 fn is_pure(op: &Op) -> bool {
@@ -25,7 +26,7 @@ fn is_pure(op: &Op) -> bool {
 }
 
 /// Memories that some node of the kernel writes.
-fn written(world: &World, root: Entity) -> Vec<Entity> {
+fn written(world: &World, root: Entity) -> NodeList {
     walk::nodes(world, root)
         .into_iter()
         .filter(|&n| world.get::<Op>(n) == Some(&Op::Write))
@@ -48,36 +49,30 @@ pub fn hoist_invariants(world: &mut World) -> PassResult {
     let regions = walk::regions(world, root);
     // Inner loops first, so that what leaves an inner loop can leave the outer one, too.
     for &parent in regions.iter().rev() {
-        let Some(body) = world.get::<Body>(parent).cloned() else { continue };
-        let mut out = Vec::with_capacity(body.0.len());
-        for node in body.0 {
-            if let (Some(&Op::Iterate(axis)), Some(inner)) =
-                (world.get::<Op>(node), world.get::<Body>(node).cloned())
-            {
-                let mut inside = inner.0.clone();
-                let mut stay = Vec::with_capacity(inside.len());
-                for candidate in inner.0 {
+        let mut out = NodeList::new();
+        for node in walk::body(world, parent) {
+            if let Some(&Op::Iterate(axis)) = world.get::<Op>(node) {
+                let inner = walk::body(world, node);
+                let mut inside = inner.clone();
+                let mut stay = NodeList::new();
+                for candidate in inner {
                     let moves = is_repeatable(world, candidate, &written)
                         && world.get::<Operands>(candidate).is_some_and(|o| {
                             o.0.iter().all(|operand| !inside.contains(operand))
                         })
                         && world.get::<ValueType>(candidate).is_some_and(|t| !t.dims.contains(&axis));
                     if moves {
-                        inside.retain(|&n| n != candidate);
+                        inside.retain(|n| *n != candidate);
                         out.push(candidate);
                     } else {
                         stay.push(candidate);
                     }
                 }
-                if let Some(mut body) = world.get_mut::<Body>(node) {
-                    body.0 = stay;
-                }
+                walk::set_body(world, node, &stay);
             }
             out.push(node);
         }
-        if let Some(mut body) = world.get_mut::<Body>(parent) {
-            body.0 = out;
-        }
+        walk::set_body(world, parent, &out);
     }
     Ok(())
 }
@@ -88,9 +83,8 @@ pub fn merge_common(world: &mut World) -> PassResult {
     let written = written(world, root);
     let mut replaced: Vec<(Entity, Entity)> = Vec::new();
     for region in walk::regions(world, root) {
-        let Some(body) = world.get::<Body>(region).cloned() else { continue };
-        let mut kept: Vec<Entity> = Vec::with_capacity(body.0.len());
-        for node in body.0 {
+        let mut kept = NodeList::new();
+        for node in walk::body(world, region) {
             rename(world, node, &replaced);
             let twin = is_repeatable(world, node, &written)
                 .then(|| kept.iter().copied().find(|&other| same_value(world, node, other)))
@@ -100,9 +94,7 @@ pub fn merge_common(world: &mut World) -> PassResult {
                 None => kept.push(node),
             }
         }
-        if let Some(mut body) = world.get_mut::<Body>(region) {
-            body.0 = kept;
-        }
+        walk::set_body(world, region, &kept);
     }
     for node in walk::nodes(world, root) {
         rename(world, node, &replaced);
@@ -140,7 +132,7 @@ pub fn remove_dead(world: &mut World) -> PassResult {
     let root = kernel_entity(world)?;
     let order = walk::nodes(world, root);
     let size = order.iter().map(|n| n.index_u32() as usize + 1).max().unwrap_or(0);
-    let mut live = vec![false; size];
+    let mut live: SmallVec<[bool; 256]> = smallvec![false; size];
     // Carried values make uses point backwards, so sweep until nothing changes; nests are shallow and so are the sweeps.
     loop {
         let mut changed = false;
@@ -165,13 +157,10 @@ pub fn remove_dead(world: &mut World) -> PassResult {
         }
     }
     for region in walk::regions(world, root) {
-        let Some(body) = world.get::<Body>(region).map(|b| b.0.clone()) else { continue };
         // A loop keeps all its carried values, used or not: their numbers are positions.
         let keep = |n: &Entity| live[n.index_u32() as usize] || matches!(world.get::<Op>(*n), Some(Op::IterArg(_)));
-        let kept: Vec<Entity> = body.into_iter().filter(keep).collect();
-        if let Some(mut body) = world.get_mut::<Body>(region) {
-            body.0 = kept;
-        }
+        let kept: NodeList = walk::body(world, region).into_iter().filter(keep).collect();
+        walk::set_body(world, region, &kept);
     }
     Ok(())
 }

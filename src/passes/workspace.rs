@@ -108,7 +108,10 @@ impl Workspace {
 
     fn mapped_body(&self, from: &World, node: Entity) -> Body {
         let nodes = from.get::<Body>(node).map(|b| &b.0[..]).unwrap_or_default();
-        Body(nodes.iter().map(|n| self.map[n.index_u32() as usize]).collect())
+        // Room for what passes add, so that the list is not moved for it.
+        let mut body = Vec::with_capacity(2 * nodes.len() + 8);
+        body.extend(nodes.iter().map(|n| self.map[n.index_u32() as usize]));
+        Body(body)
     }
 
     fn copy_node(&mut self, from: &World, node: Entity) -> Entity {

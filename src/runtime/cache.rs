@@ -1,5 +1,6 @@
 //! The in-memory cache of compilations. Its key is everything that can change the bytes (the kernel's structure and constraints, symbol
 //! values, options, target) and nothing else; the compiler's version is that of the process.
+#![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
@@ -20,8 +21,6 @@ struct Key {
     options: Options,
 }
 
-/// Lookups borrow; the map is never iterated, so its order reaches nothing.
-#[allow(clippy::disallowed_types)]
 type Entries = HashMap<Key, Executable, BuildHasherDefault<FxHasher>>;
 
 static CACHE: LazyLock<RwLock<Entries>> = LazyLock::new(|| RwLock::new(Entries::default()));

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
 
 use super::executable::{Executable, Inner, LaunchExpressions, Parameter, Size};
 use super::report::{InstructionMix, LdsAccessReport, Report};
@@ -27,7 +28,7 @@ use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::kernel::{Constraints, Kernel, KernelName, Locations};
 use crate::ir::node::{Name, *};
 use crate::ir::walk;
-use crate::passes::expand::ExpandedCount;
+use crate::passes::expand::{ExpandedCount, Expansion};
 use crate::passes::facts::{BankConflicts, Expressions, Geometry, LdsBytes};
 use crate::passes::options::{Deny, Options};
 use crate::passes::workspace::{Verify, Workspace, with_workspace};
@@ -187,19 +188,25 @@ fn deny(options: &Options, report: &Report) -> Result<(), Diagnostic> {
             access.kind, access.what, access.conflict_degree
         );
         return Err(Diagnostic::new(Kind::Denied, text)
+            .at(access.location.clone())
             .help("choose a loop tile whose rows are a power of two of at least 32 bytes"));
     }
     Ok(())
 }
 
 /// The memories that the kernel writes.
-fn written(workspace: &Workspace) -> Vec<Entity> {
+fn written(workspace: &Workspace) -> SmallVec<[Entity; 8]> {
     let world = &workspace.world;
-    walk::nodes(world, workspace.root)
-        .into_iter()
-        .filter(|&n| world.get::<Op>(n) == Some(&Op::Write))
-        .filter_map(|n| world.get::<Operands>(n).and_then(|o| o.0.get(1).copied()))
-        .collect()
+    let mut written = SmallVec::new();
+    walk::visit(world, workspace.root, &mut |node| {
+        if let (Some(Op::Write), Some(operands)) = (world.get::<Op>(node), world.get::<Operands>(node))
+            && let Some(&memory) = operands.0.get(1)
+            && !written.contains(&memory)
+        {
+            written.push(memory);
+        }
+    });
+    written
 }
 
 fn kernel_info(workspace: &Workspace, lowered: &Lowered, allocation: &Allocation) -> Result<KernelInfo, Diagnostic> {
@@ -336,25 +343,25 @@ fn report(
 
 fn lds_accesses(workspace: &Workspace) -> Vec<LdsAccessReport> {
     let world = &workspace.world;
-    let mut seen: Vec<Entity> = Vec::new();
-    let mut out = Vec::new();
-    for node in walk::nodes(world, workspace.root) {
-        let Some(expansion) = world.get::<crate::passes::expand::Expansion>(node) else { continue };
-        let logical = expansion.logical;
-        let Some(conflicts) = world.get::<BankConflicts>(logical) else { continue };
-        if seen.contains(&logical) {
-            continue;
+    let mut accesses: SmallVec<[(Entity, u32); 16]> = SmallVec::new();
+    walk::visit(world, workspace.root, &mut |node| {
+        if let Some(expansion) = world.get::<Expansion>(node)
+            && let Some(conflicts) = world.get::<BankConflicts>(expansion.logical)
+            && accesses.iter().all(|access| access.0 != expansion.logical)
+        {
+            accesses.push((expansion.logical, conflicts.0));
         }
-        seen.push(logical);
+    });
+    let mut out = Vec::with_capacity(accesses.len());
+    for (logical, conflict_degree) in accesses {
         let kind = if world.get::<Op>(logical) == Some(&Op::Write) { "write" } else { "read" };
-        let what = match world.get::<Tag>(logical) {
-            Some(tag) => tag.0.to_string(),
-            None => world
-                .get::<Origin>(logical)
-                .and_then(|o| location(workspace, o.0))
-                .map_or_else(|| "?".to_string(), |l| l.to_string()),
+        let location = world.get::<Origin>(logical).and_then(|o| location(workspace, o.0));
+        let what = match (world.get::<Tag>(logical), &location) {
+            (Some(tag), _) => tag.0.to_string(),
+            (None, Some(location)) => location.to_string(),
+            (None, None) => "?".to_string(),
         };
-        out.push(LdsAccessReport { kind, what, conflict_degree: conflicts.0 });
+        out.push(LdsAccessReport { kind, what, location, conflict_degree });
     }
     out
 }

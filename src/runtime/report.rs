@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::codegen::isa::{Meaning, OpInfo, Unit};
 use crate::codegen::machine::MachineInst;
 use crate::codegen::target::OccupancyLimit;
+use crate::ir::diagnostic::Location;
 
 /// Report of one compilation.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -50,6 +51,8 @@ pub struct LdsAccessReport {
     pub kind: &'static str,
     /// Tag of the access, or its author location.
     pub what: String,
+    /// Where the author wrote it.
+    pub location: Option<Location>,
     /// Distinct dwords that one bank must serve in the worst group of lanes.
     pub conflict_degree: u32,
 }

@@ -22,6 +22,9 @@ pub(super) struct Parts {
     pub(super) joins: Vec<Inst>,
 }
 
+/// Joins of narrow loads that may wait, so that loads overlap without filling the registers.
+const MOST_UNFINISHED: usize = 24;
+
 /// How a 32-bit operation reads and writes elements.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum Family {
@@ -72,9 +75,23 @@ impl Lowering<'_> {
         parts
     }
 
-    /// Notes instructions that finish the value of `node` before its first use.
+    /// Notes instructions that finish the value of `node` before its first use. When too many registers wait for that, the values
+    /// loaded first are finished now.
     pub(super) fn finish_later(&mut self, node: Entity, joins: Vec<Inst>) {
+        if joins.is_empty() {
+            return;
+        }
         self.unfinished[node.index_u32() as usize] = joins;
+        self.finishing.push_back(node);
+        let mut waiting: usize =
+            self.finishing.iter().map(|n| self.unfinished[n.index_u32() as usize].len()).sum();
+        while waiting > MOST_UNFINISHED
+            && self.finishing.len() > 1
+            && let Some(first) = self.finishing.pop_front()
+        {
+            waiting -= self.unfinished[first.index_u32() as usize].len();
+            self.finish(first);
+        }
     }
 
     /// Emits what is left to do for the value of `node`.
@@ -107,7 +124,7 @@ impl Lowering<'_> {
                 }
                 Ok(registers)
             }
-            Place::Masks(_) => Err(self.bug("a lane mask is used as a value")),
+            Place::Comparison => Err(self.bug("a condition is used as a value")),
         }
     }
 
@@ -126,7 +143,7 @@ impl Lowering<'_> {
         self.finish(node);
         match *self.place(node)? {
             Place::Constant(bits) => Ok(Scalar::Const(i64::from(widened_constant(bits, dtype)))),
-            Place::Masks(_) => Err(self.bug("a lane mask is used as a number")),
+            Place::Comparison => Err(self.bug("a condition is used as a number")),
             Place::Registers(registers) => {
                 let bytes = dtype.bytes();
                 let mut register = registers.offset(at * bytes / 4);
@@ -245,12 +262,20 @@ impl Lowering<'_> {
             self.set_place(node, Place::Constant(constant_bits(constant, dtype)));
             return Ok(());
         }
+        if let Op::Compare(_) = op {
+            self.set_place(node, Place::Comparison);
+            return Ok(());
+        }
         let elements = self.elements(expansion.logical);
         let from = self.logical_dtype(*operands.last().ok_or_else(|| self.bug("an operation without operands"))?)?;
         let mut results: SmallVec<[Operand; 16]> = SmallVec::new();
         for at in 0..elements {
             let mut inputs: SmallVec<[Scalar; 3]> = SmallVec::new();
-            let values = if op == Op::Select { &operands[1..] } else { operands };
+            let values = match op {
+                Op::Select => &operands[1..],
+                Op::Cast if from == DType::I1 => &[],
+                _ => operands,
+            };
             for &operand in values {
                 let place = self.element_index(expansion.logical, operand, at)?;
                 inputs.push(self.element(operand, place, from)?);
@@ -258,7 +283,11 @@ impl Lowering<'_> {
             let result = match op {
                 Op::Unary(unary) => self.unary(unary, inputs[0], from),
                 Op::Binary(binary) => self.binary_op(binary, inputs[0], inputs[1], from),
-                Op::Compare(predicate) => self.compare(predicate, inputs[0], inputs[1], from),
+                Op::Cast if from == DType::I1 => {
+                    let mask = self.element_index(expansion.logical, operands[0], at)?;
+                    let one = if dtype.is_float() { i64::from(1f32.to_bits()) } else { 1 };
+                    self.select(operands[0], mask, Scalar::Const(one), Scalar::ZERO)?
+                }
                 Op::Cast => self.cast(inputs[0], from, dtype),
                 _ => {
                     let mask = self.element_index(expansion.logical, operands[0], at)?;
@@ -267,11 +296,8 @@ impl Lowering<'_> {
             };
             results.push(result);
         }
-        let place = match op {
-            Op::Compare(_) => Place::Masks(results.into_vec()),
-            _ => Place::Registers(self.packed(&results, dtype)),
-        };
-        self.set_place(node, place);
+        let packed = self.packed(&results, dtype);
+        self.set_place(node, Place::Registers(packed));
         Ok(())
     }
 
@@ -473,12 +499,22 @@ impl Lowering<'_> {
         mask
     }
 
-    fn select(&mut self, condition: Entity, at: u32, yes: Scalar, no: Scalar) -> Result<Operand, Diagnostic> {
-        let mask = match self.place(condition)? {
-            Place::Masks(masks) => masks.get(at as usize).copied(),
-            _ => None,
+    /// The lane mask of element `at` of a condition.
+    fn mask(&mut self, condition: Entity, at: u32) -> Result<Operand, Diagnostic> {
+        let world = self.world;
+        let operands = world.get::<Operands>(condition).map(|o| &o.0[..]).unwrap_or_default();
+        let (&Op::Compare(predicate), &[a, b]) = (self.get::<Op>(condition)?, operands) else {
+            return Err(self.bug("a condition that is no comparison"));
         };
-        let mask = mask.ok_or_else(|| self.bug("a condition that is no lane mask"))?;
+        let logical = self.get::<Expansion>(condition)?.logical;
+        let dtype = self.logical_dtype(a)?;
+        let places = [self.element_index(logical, a, at)?, self.element_index(logical, b, at)?];
+        let (left, right) = (self.element(a, places[0], dtype)?, self.element(b, places[1], dtype)?);
+        Ok(self.compare(predicate, left, right, dtype))
+    }
+
+    fn select(&mut self, condition: Entity, at: u32, yes: Scalar, no: Scalar) -> Result<Operand, Diagnostic> {
+        let mask = self.mask(condition, at)?;
         let (yes, no) = (self.in_vgpr(yes), self.in_vgpr(no));
         let out = self.emitter.vgpr(1);
         self.emitter.op(Opcode::VCndmaskB32, &[out, no, yes, mask]);

@@ -15,7 +15,7 @@ use crate::passes::expand::Expansion;
 use crate::passes::facts::Remainder;
 
 /// Accumulators that leave less than this many VGPRs for everything else go to AGPRs.
-const VGPRS_FOR_THE_REST: u32 = 112;
+const VGPRS_FOR_THE_REST: u32 = 160;
 /// VGPRs that one instruction can address.
 const ADDRESSABLE_VGPRS: u32 = 256;
 
@@ -29,8 +29,11 @@ pub(in crate::codegen) struct OpenLoop {
     /// First tile.
     pub(super) start: Scalar,
     /// Scalar offsets that advance with it: memories, register, bytes per iteration.
-    offsets: Vec<(SmallVec<[Entity; 2]>, Operand, Scalar)>,
+    offsets: LoopOffsets,
 }
+
+/// Scalar offsets of a loop: memories, register, bytes per iteration.
+type LoopOffsets = SmallVec<[(SmallVec<[Entity; 2]>, Operand, Scalar); 4]>;
 
 impl OpenLoop {
     /// The scalar offset for a memory.
@@ -72,18 +75,19 @@ impl Lowering<'_> {
 
     /// Counts how often each expanded value is used, and sizes the tables by entity index.
     pub(super) fn count_uses(&mut self, root: Entity) {
-        let order = walk::nodes(self.world, root);
-        let size = order.iter().map(|n| n.index_u32() as usize + 1).max().unwrap_or(0).max(self.uses.len());
+        let world = self.world;
+        let mut size = self.uses.len();
+        walk::visit(world, root, &mut |node| size = size.max(node.index_u32() as usize + 1));
         self.uses.resize(size, 0);
         self.places.resize(size, None);
         self.unfinished.resize(size, Vec::new());
-        for node in order {
-            let operands = self.world.get::<Operands>(node).map(|o| &o.0[..]).unwrap_or_default();
-            let yields = self.world.get::<Yields>(node).map(|y| &y.0[..]).unwrap_or_default();
+        walk::visit(world, root, &mut |node| {
+            let operands = world.get::<Operands>(node).map(|o| &o.0[..]).unwrap_or_default();
+            let yields = world.get::<Yields>(node).map(|y| &y.0[..]).unwrap_or_default();
             for used in operands.iter().chain(yields) {
                 self.uses[used.index_u32() as usize] += 1;
             }
-        }
+        });
     }
 
     /// Puts accumulators into AGPRs when they and the rest do not fit into the addressable VGPRs together.
@@ -91,13 +95,15 @@ impl Lowering<'_> {
         let mut most = 0;
         for region in walk::regions(self.world, root) {
             let body = self.world.get::<Body>(region).map(|b| &b.0[..]).unwrap_or_default();
-            let mut heads: Vec<(Entity, u32)> = Vec::new();
+            let mut heads: SmallVec<[(Entity, u32); 64]> = SmallVec::new();
             for &node in body {
                 if let (Some(Op::Mma(MmaChoice::Explicit(mma))), Some(expansion)) =
                     (self.world.get::<Op>(node), self.world.get::<Expansion>(node))
                 {
                     let head = (expansion.logical, expansion.replica);
-                    self.accumulated.extend(self.world.get::<Operands>(node).and_then(|o| o.0.get(2).copied()));
+                    let acc = self.world.get::<Operands>(node).and_then(|o| o.0.get(2).copied());
+                    let carried = |acc: &Entity| matches!(self.world.get::<Op>(*acc), Some(Op::IterArg(_)));
+                    self.accumulated.extend(acc.filter(carried));
                     if !heads.contains(&head) {
                         heads.push(head);
                         most = most.max(heads.len() as u32 * mma.accumulator_registers());
@@ -112,10 +118,9 @@ impl Lowering<'_> {
 
     /// Writes the nodes of a region.
     pub(super) fn region(&mut self, region: Entity) -> Result<(), Diagnostic> {
-        let body: SmallVec<[Entity; 64]> =
-            self.world.get::<Body>(region).map(|b| b.0.iter().copied().collect()).unwrap_or_default();
-        for node in body {
-            self.emitter.source = self.world.get::<Origin>(node).map_or(u32::MAX, |o| o.0);
+        let world = self.world;
+        for &node in world.get::<Body>(region).map(|b| &b.0[..]).unwrap_or_default() {
+            self.emitter.source = world.get::<Origin>(node).map_or(u32::MAX, |o| o.0);
             self.node(node)?;
         }
         Ok(())
@@ -123,7 +128,8 @@ impl Lowering<'_> {
 
     fn node(&mut self, node: Entity) -> Result<(), Diagnostic> {
         let op = *self.get::<Op>(node)?;
-        let operands = self.get::<Operands>(node)?.0.clone();
+        let world = self.world;
+        let operands = world.get::<Operands>(node).map(|o| &o.0[..]).unwrap_or_default();
         match op {
             Op::Read | Op::Write => {
                 let memory = *operands.last().ok_or_else(|| self.bug("an access without memory"))?;
@@ -136,9 +142,9 @@ impl Lowering<'_> {
                 }
             }
             Op::Mma(MmaChoice::Explicit(mma)) => self.mma(node, mma, [operands[0], operands[1], operands[2]]),
-            Op::Iterate(axis) => self.iterate(node, axis, &operands),
+            Op::Iterate(axis) => self.iterate(node, axis, operands),
             // Their places are set with their loop.
-            Op::IterArg(_) | Op::LoopResult(_) => self.carried(node, op, &operands),
+            Op::IterArg(_) | Op::LoopResult(_) => self.carried(node, op, operands),
             Op::Barrier => {
                 self.emitter.op(Opcode::SBarrier, &[]);
                 Ok(())
@@ -146,7 +152,7 @@ impl Lowering<'_> {
             Op::Memory | Op::Allocate => Ok(()),
             Op::Mma(MmaChoice::Kernel) => Err(self.bug("an mma without instruction")),
             Op::Register(_) | Op::Unary(_) | Op::Binary(_) | Op::Compare(_) | Op::Select | Op::Cast => {
-                self.elementwise(node, op, &operands)
+                self.elementwise(node, op, operands)
             }
         }
     }
@@ -207,7 +213,7 @@ impl Lowering<'_> {
             let source = match place {
                 Place::Registers(from) => Scalar::Reg(from.offset(at)),
                 Place::Constant(bits) => Scalar::Const(i64::from(*bits)),
-                Place::Masks(_) => return Err(self.bug("a lane mask is carried as a value")),
+                Place::Comparison => return Err(self.bug("a condition is carried as a value")),
             };
             self.move_register(to.offset(at), source);
         }
@@ -262,7 +268,7 @@ impl Lowering<'_> {
             self.results.push((node, carried));
             return Ok(());
         }
-        let offsets = if single { Vec::new() } else { self.loop_offsets(node, axis, start)? };
+        let offsets = if single { LoopOffsets::new() } else { self.loop_offsets(node, axis, start)? };
         self.loops.push(OpenLoop { axis, single, start, offsets });
         self.plan_body(node)?;
         self.place_arguments(node, &carried);
@@ -364,16 +370,20 @@ impl Lowering<'_> {
         node: Entity,
         axis: Dim,
         start: Scalar,
-    ) -> Result<Vec<(SmallVec<[Entity; 2]>, Operand, Scalar)>, Diagnostic> {
-        let mut offsets: Vec<(SmallVec<[Entity; 2]>, Operand, Scalar)> = Vec::new();
-        for inner in walk::nodes(self.world, node) {
-            if !matches!(self.get::<Op>(inner)?, Op::Read | Op::Write) {
-                continue;
+    ) -> Result<LoopOffsets, Diagnostic> {
+        let world = self.world;
+        let mut memories: SmallVec<[Entity; 8]> = SmallVec::new();
+        walk::visit(world, node, &mut |inner| {
+            if matches!(world.get::<Op>(inner), Some(Op::Read | Op::Write))
+                && let Some(&memory) = world.get::<Operands>(inner).and_then(|o| o.0.last())
+                && world.get::<Op>(memory) == Some(&Op::Memory)
+                && !memories.contains(&memory)
+            {
+                memories.push(memory);
             }
-            let Some(&memory) = self.get::<Operands>(inner)?.0.last() else { continue };
-            if *self.get::<Op>(memory)? != Op::Memory || offsets.iter().any(|o| o.0.contains(&memory)) {
-                continue;
-            }
+        });
+        let mut offsets = LoopOffsets::new();
+        for memory in memories {
             let Some(step) = self.loop_step(memory, axis)? else { continue };
             let step = self.scalar(step)?;
             if let Some(known) = offsets.iter_mut().find(|o| o.2 == step) {
@@ -390,9 +400,9 @@ impl Lowering<'_> {
 
     /// Prepares the addresses of all accesses of the body in front of it.
     fn plan_body(&mut self, node: Entity) -> Result<(), Diagnostic> {
-        let body: Vec<Entity> = self.world.get::<Body>(node).map(|b| b.0.clone()).unwrap_or_default();
+        let world = self.world;
         let mut last = None;
-        for inner in body {
+        for &inner in world.get::<Body>(node).map(|b| &b.0[..]).unwrap_or_default() {
             if matches!(self.get::<Op>(inner)?, Op::Read | Op::Write)
                 && let Some(&memory) = self.get::<Operands>(inner)?.0.last()
             {
@@ -439,7 +449,8 @@ impl Lowering<'_> {
 
     /// Places of the values that the body yields, for a body that runs exactly once.
     fn yielded(&mut self, node: Entity, carried: &[Place]) -> Result<Vec<Place>, Diagnostic> {
-        let yields = self.get::<Yields>(node)?.0.clone();
+        let world = self.world;
+        let yields = world.get::<Yields>(node).map(|y| &y.0[..]).unwrap_or_default();
         debug_assert_eq!(yields.len(), carried.len());
         yields
             .iter()
@@ -452,8 +463,9 @@ impl Lowering<'_> {
 
     /// Brings the yielded values into the registers of the carried ones.
     fn carry(&mut self, node: Entity, carried: &[Place]) -> Result<(), Diagnostic> {
-        let yields = self.get::<Yields>(node)?.0.clone();
-        let mut moves: Vec<(Operand, Place, u32)> = Vec::new();
+        let world = self.world;
+        let yields = world.get::<Yields>(node).map(|y| &y.0[..]).unwrap_or_default();
+        let mut moves: SmallVec<[(Operand, Place, u32); 8]> = SmallVec::new();
         for (&value, place) in yields.iter().zip(carried) {
             self.finish(value);
             let from = self.place(value)?.clone();

@@ -17,6 +17,7 @@ use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::Expr;
 use crate::ir::layout::{self, Dim, Layout, Source};
 use crate::ir::node::*;
+use crate::passes::assign_layouts::MAX_ACCESS_BYTES;
 use crate::passes::expand::Expansion;
 use crate::passes::facts::Bounds;
 
@@ -323,17 +324,18 @@ impl Lowering<'_> {
         let offset = self.add_uniform(offset, Scalar::ZERO);
         let layout = access.layout;
         let registers = layout.extent(Source::Register);
-        let granule = granule.min(registers).max(1);
+        let granule = granule.min(registers).min(MAX_ACCESS_BYTES / access.element_bytes).max(1);
         let mut strides: SmallVec<[(Dim, Option<u32>); 4]> = SmallVec::new();
         for &dim in &access.dims {
             let stride = self.stride_bytes(&access.dims, dim, access.element_bytes)?;
             strides.push((dim, self.arena.as_integer(stride).and_then(|s| u32::try_from(s).ok())));
         }
-        let mut masked: Vec<(SmallVec<[u32; 4]>, Operand)> = Vec::new();
-        let mut moved: Vec<(usize, Extra, Operand)> = Vec::new();
-        let mut scalars: Vec<(Extra, Operand)> = Vec::new();
+        let mut masked: SmallVec<[(SmallVec<[u32; 4]>, Operand); 8]> = SmallVec::new();
+        let mut moved: SmallVec<[(usize, Extra, Operand); 16]> = SmallVec::new();
+        let mut scalars: SmallVec<[(Extra, Operand); 16]> = SmallVec::new();
         let mut outside = None;
-        let mut pieces = Vec::new();
+        let count = layout.extent(Source::Replica) * registers.div_ceil(granule);
+        let mut pieces = Vec::with_capacity(count as usize);
         for replica in 0..layout.extent(Source::Replica) {
             for first in (0..registers).step_by(granule as usize) {
                 let place = layout::Place { replica, register: first, ..layout::Place::default() };

@@ -5,7 +5,7 @@
 //! need an address register each.
 
 use bevy_ecs::prelude::*;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use super::emitter::Scalar;
 use super::{Lowering, Place};
@@ -37,8 +37,9 @@ impl Lowering<'_> {
         let address = self.lane_address(&layout, &buffer);
         let elements = access_width(&buffer, &layout) / buffer.element_bytes;
         let registers = layout.extent(Source::Register);
-        let mut bases: Vec<(u32, Operand)> = vec![(0, address)];
-        let mut pieces = Vec::new();
+        let mut bases: SmallVec<[(u32, Operand); 8]> = smallvec![(0, address)];
+        let count = layout.extent(Source::Replica) * registers.div_ceil(elements);
+        let mut pieces = Vec::with_capacity(count as usize);
         for replica in 0..layout.extent(Source::Replica) {
             for first in (0..registers).step_by(elements as usize) {
                 let place = layout::Place { replica, register: first, ..layout::Place::default() };

@@ -21,6 +21,7 @@ mod lds;
 mod scalar;
 
 use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
 
 use self::emitter::{Emitter, Scalar};
 use self::global::GlobalPlan;
@@ -72,14 +73,14 @@ pub struct Lowered {
 }
 
 /// Where a value is.
-#[derive(Clone, Debug)]
+#[derive(Copy, Clone, Debug)]
 enum Place {
     /// In consecutive registers, elements packed.
     Registers(Operand),
     /// The same bits in every element of every lane.
     Constant(u32),
-    /// i1: one lane mask (SGPR pair) per element.
-    Masks(Vec<Operand>),
+    /// i1: compared anew at each use, since the lane masks of a whole tile would not fit into the SGPRs.
+    Comparison,
 }
 
 struct Lowering<'a> {
@@ -90,9 +91,9 @@ struct Lowering<'a> {
     pub(super) emitter: Emitter<'a>,
     pub(super) out: Lowered,
     /// Dynamic symbols in SGPRs.
-    pub(super) symbols: Vec<(Symbol, Operand)>,
+    pub(super) symbols: SmallVec<[(Symbol, Operand); 4]>,
     /// Pointers of memories in SGPR pairs.
-    pub(super) pointers: Vec<(Entity, Operand)>,
+    pub(super) pointers: SmallVec<[(Entity, Operand); 8]>,
     /// Workgroup ids in SGPRs.
     pub(super) workgroup: [Operand; 3],
     /// Lane number in a VGPR.
@@ -100,30 +101,32 @@ struct Lowering<'a> {
     /// Wave number in its workgroup.
     pub(super) wave: Scalar,
     /// Values of expressions that are valid at this point.
-    pub(super) scalars: Vec<(Expr, Scalar)>,
+    pub(super) scalars: SmallVec<[(Expr, Scalar); 16]>,
     /// Digits of the lane number that are valid at this point: weight, extent, VGPR.
-    pub(super) digits: Vec<(u32, u32, Operand)>,
+    pub(super) digits: SmallVec<[(u32, u32, Operand); 16]>,
     /// Constants in SGPRs that are valid at this point.
-    pub(super) constants: Vec<(u32, Operand)>,
+    pub(super) constants: SmallVec<[(u32, Operand); 16]>,
     /// Where each expanded value is, by entity index.
     pub(super) places: Vec<Option<Place>>,
     /// Number of uses of each expanded value, by entity index.
     pub(super) uses: Vec<u32>,
     /// Instructions that finish a loaded value, emitted before its first use, by entity index.
     pub(super) unfinished: Vec<Vec<crate::codegen::isa::Inst>>,
+    /// Values that have such instructions, oldest first.
+    pub(super) finishing: std::collections::VecDeque<Entity>,
     /// Address plans of logical accesses that are valid at this point.
-    pub(super) global_plans: Vec<(Entity, GlobalPlan)>,
-    pub(super) lds_plans: Vec<(Entity, LdsPlan)>,
+    pub(super) global_plans: SmallVec<[(Entity, GlobalPlan); 8]>,
+    pub(super) lds_plans: SmallVec<[(Entity, LdsPlan); 8]>,
     /// Buffer descriptors that are valid at this point.
-    pub(super) descriptors: Vec<(Entity, Operand)>,
+    pub(super) descriptors: SmallVec<[(Entity, Operand); 8]>,
     /// Register file of accumulators.
     pub(super) accumulators: RegisterFile,
     /// Logical values that matrix instructions accumulate into.
-    pub(super) accumulated: Vec<Entity>,
+    pub(super) accumulated: SmallVec<[Entity; 64]>,
     /// Places of the values that finished loops carried, by expanded loop.
-    pub(super) results: Vec<(Entity, Vec<Place>)>,
+    pub(super) results: SmallVec<[(Entity, Vec<Place>); 4]>,
     /// Loops around this point.
-    pub(super) loops: Vec<control::OpenLoop>,
+    pub(super) loops: SmallVec<[control::OpenLoop; 2]>,
 }
 
 /// Lowers the expanded kernel in `world` into `body`.
@@ -154,24 +157,25 @@ fn lower_with(
         arena,
         emitter: Emitter::new(body),
         out: Lowered::default(),
-        symbols: Vec::new(),
-        pointers: Vec::new(),
+        symbols: SmallVec::new(),
+        pointers: SmallVec::new(),
         workgroup: [Operand::NONE; 3],
         lane: Operand::NONE,
         wave: Scalar::ZERO,
-        scalars: Vec::new(),
-        digits: Vec::new(),
-        constants: Vec::new(),
+        scalars: SmallVec::new(),
+        digits: SmallVec::new(),
+        constants: SmallVec::new(),
         places: vec![None; entities],
         uses: vec![0; entities],
         unfinished: Vec::new(),
-        global_plans: Vec::new(),
-        lds_plans: Vec::new(),
-        descriptors: Vec::new(),
+        finishing: std::collections::VecDeque::new(),
+        global_plans: SmallVec::new(),
+        lds_plans: SmallVec::new(),
+        descriptors: SmallVec::new(),
         accumulators: RegisterFile::Vgpr,
-        accumulated: Vec::new(),
-        results: Vec::new(),
-        loops: Vec::new(),
+        accumulated: SmallVec::new(),
+        results: SmallVec::new(),
+        loops: SmallVec::new(),
     };
     let arguments = world.get::<Arguments>(root).ok_or_else(|| missing("arguments"))?;
     lowering.count_uses(root);

@@ -77,15 +77,15 @@ pub(super) fn describe(target: Target, info: &KernelInfo) -> Result<KernelDescri
 
 /// That no two kernels share a name, nor one kernel's function another's descriptor.
 pub(super) fn check_names<'a>(infos: impl Iterator<Item = &'a KernelInfo>) -> Result<(), WriteError> {
-    let mut symbols: Vec<String> = Vec::new();
-    for info in infos {
-        symbols.push(info.name.clone());
-        symbols.push(format!("{}.kd", info.name));
-    }
-    symbols.sort_unstable();
-    match symbols.windows(2).find(|pair| pair[0] == pair[1]) {
+    let mut names: Vec<&str> = infos.map(|info| info.name.as_str()).collect();
+    names.sort_unstable();
+    let twice = names.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0]);
+    let is_descriptor = |name: &&str| {
+        name.strip_suffix(".kd").is_some_and(|kernel| names.binary_search(&kernel).is_ok())
+    };
+    match twice.or_else(|| names.iter().copied().find(is_descriptor)) {
         None => Ok(()),
-        Some(pair) => Err(WriteError::Duplicate { name: pair[0].clone() }),
+        Some(name) => Err(WriteError::Duplicate { name: name.to_owned() }),
     }
 }
 
@@ -160,7 +160,8 @@ pub fn write(target: Target, kernels: &[KernelCode<'_>]) -> Result<Vec<u8>, Writ
     check_names(kernels.iter().map(|kernel| kernel.info))?;
     let mut descriptors = Vec::with_capacity(kernels.len());
     let mut metadata = Vec::with_capacity(kernels.len());
-    let mut strings = vec![0];
+    let mut strings = Vec::with_capacity(1 + kernels.iter().map(|k| 2 * k.info.name.len() + 5).sum::<usize>());
+    strings.push(0);
     for kernel in kernels {
         descriptors.push(describe(target, kernel.info)?);
         metadata.push(KernelMetadata::new(target, kernel.info));
@@ -171,7 +172,8 @@ pub fn write(target: Target, kernels: &[KernelCode<'_>]) -> Result<Vec<u8>, Writ
     }
     let note = note(&to_message_pack(target, &metadata));
     let text = text(kernels);
-    let section_names: Vec<u8> = SECTIONS.iter().flat_map(|s| s.name.bytes().chain([0])).collect();
+    let mut section_names = Vec::with_capacity(SECTIONS.iter().map(|s| s.name.len() + 1).sum());
+    SECTIONS.iter().for_each(|s| section_names.extend(s.name.bytes().chain([0])));
     let symbol_count = 1 + 2 * kernels.len() as u64;
 
     let symbols_size = symbol_count as usize * SYMBOL_SIZE as usize;

@@ -1,4 +1,6 @@
 //! Storage: expressions, monomials and atoms, each interned by content.
+#![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
+
 use super::facts::{Facts, Range, SymbolFacts};
 use super::memo::Memo;
 use super::rational::{Rational, integer};

@@ -1,4 +1,6 @@
 //! Which symbols an expression holds, and putting expressions in their place.
+#![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
+
 use super::arena::{Atom, AtomId};
 use super::{Expr, ExprArena, ExprError, Symbol};
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -1,4 +1,6 @@
 //! Symbols: named integers, interned by name for the whole process.
+#![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
+
 use rustc_hash::FxHashMap;
 use std::cmp::Ordering;
 use std::fmt;

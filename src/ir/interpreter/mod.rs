@@ -18,6 +18,7 @@
 //! - Sizes may be zero. Constraints other than `tile` have no say.
 //!
 //! The order of operations is fixed, so results are the same bits on every run.
+#![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
 
 mod arithmetic;
 mod product;

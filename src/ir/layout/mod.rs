@@ -188,8 +188,8 @@ impl Layout {
     }
 
     /// The dimensions that any mode moves, ascending.
-    pub fn dims(&self) -> SmallVec<[Dim; 4]> {
-        let mut dims: SmallVec<[Dim; 4]> = self.modes.iter().filter_map(|mode| mode.dim).collect();
+    pub fn dims(&self) -> SmallVec<[Dim; 12]> {
+        let mut dims: SmallVec<[Dim; 12]> = self.modes.iter().filter_map(|mode| mode.dim).collect();
         dims.sort_unstable();
         dims.dedup();
         dims

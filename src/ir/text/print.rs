@@ -1,4 +1,5 @@
 //! The printer. Values are numbered in the order in which the text defines them.
+#![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
 
 use std::fmt::Write;
 

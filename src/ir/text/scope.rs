@@ -1,4 +1,5 @@
 //! Names of a kernel being parsed: what each stands for and from where to where it is visible.
+#![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
 
 use bevy_ecs::prelude::Entity;
 use rustc_hash::FxHashMap;

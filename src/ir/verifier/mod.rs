@@ -19,6 +19,7 @@
 //! 8. A loop is not inside another one over the same dim, and nothing that has its dim goes into it or is carried round it.
 //!
 //! Once every result has a dtype, the types agree, too: see the `types` part of this module.
+#![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
 
 #[cfg(test)]
 mod tests;

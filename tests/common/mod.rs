@@ -1,0 +1,5 @@
+//! What several test files share: kernels to compile ([`kernels`]) and the LLVM tools to compare with ([`oracle`]).
+#![allow(dead_code, reason = "each test file uses a part")]
+
+pub mod kernels;
+pub mod oracle;

@@ -1,0 +1,92 @@
+//! LLVM's tools as oracles: a folder to run them in, and the comparison of two code objects.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use groundswell::codegen::object::{KernelDescriptor, ObjectFile};
+use groundswell::codegen::target::Target;
+
+/// Files of one test, removed at its end.
+pub struct Workspace(PathBuf);
+
+impl Workspace {
+    /// None, with a word about it, when one of the tools is missing and oracles are not required.
+    pub fn with_tools(tools: &[&str]) -> Option<Workspace> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        for tool in tools {
+            if Command::new(tool).arg("--version").output().is_err() {
+                assert!(std::env::var_os("GROUNDSWELL_REQUIRE_ORACLES").is_none(), "{tool} is missing");
+                println!("skipped: {tool} is missing");
+                return None;
+            }
+        }
+        let name = format!("groundswell-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        Some(Workspace(path))
+    }
+
+    /// Writes a file.
+    pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        std::fs::write(self.0.join(name), bytes).unwrap();
+    }
+
+    /// Reads a file.
+    pub fn read(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.0.join(name)).unwrap()
+    }
+
+    /// Runs a tool here and returns what it printed; warnings are failures.
+    pub fn run(&self, command: &str) -> String {
+        let mut words = command.split_whitespace();
+        let output = Command::new(words.next().unwrap()).args(words).current_dir(&self.0).output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && errors.is_empty(), "{command}\n{errors}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Assembles and links a text to the bytes of an object, which is also in `llvm.co` then.
+    pub fn assemble(&self, target: Target, text: &str) -> Vec<u8> {
+        self.write("llvm.s", text);
+        self.run(&format!(
+            "llvm-mc-19 -triple=amdgcn-amd-amdhsa -mcpu={target} -filetype=obj llvm.s -o llvm.o"
+        ));
+        self.run("ld.lld-19 -shared llvm.o -o llvm.co");
+        self.read("llvm.co")
+    }
+}
+
+impl Drop for Workspace {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Contents of `.text`, padding included.
+fn text_section(bytes: &[u8]) -> &[u8] {
+    use object::{Object, ObjectSection};
+    object::File::parse(bytes).unwrap().section_by_name(".text").unwrap().data().unwrap()
+}
+
+/// Everything but the entry offset, which depends on the layout of the file.
+pub fn without_entry(mut descriptor: KernelDescriptor) -> [u8; 64] {
+    descriptor.entry_byte_offset = 0;
+    descriptor.to_bytes()
+}
+
+/// That both objects say the same of the same kernels.
+pub fn assert_equivalent(ours: &[u8], llvm: &[u8]) {
+    assert!(text_section(ours) == text_section(llvm), ".text differs");
+    let (ours, llvm) = (ObjectFile::parse(ours).unwrap(), ObjectFile::parse(llvm).unwrap());
+    assert_eq!(ours.target, llvm.target);
+    assert_eq!((ours.abi_version, ours.xnack, ours.sramecc), (llvm.abi_version, llvm.xnack, llvm.sramecc));
+    assert_eq!(ours.kernels.len(), llvm.kernels.len());
+    for ours in &ours.kernels {
+        let llvm = llvm.kernel(ours.name).unwrap_or_else(|| panic!("{} is missing", ours.name));
+        assert_eq!(without_entry(ours.descriptor), without_entry(llvm.descriptor), "{}", ours.name);
+        assert_eq!(ours.code, llvm.code, "{}", ours.name);
+        assert!(ours.metadata.is_some());
+        assert_eq!(ours.metadata, llvm.metadata);
+    }
+}

@@ -1,0 +1,340 @@
+//! The floors of the house: which folder may use which, read from the paths in the sources; and the small rules that every file keeps.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Most lines of a source file.
+const MAX_LINES: usize = 800;
+
+/// Each room with the rooms it may use besides itself. A module belongs to the room with the longest matching path.
+const FLOORS: &[(&str, &[&str])] = &[
+    ("ir::expr", &[]),
+    ("ir::types", &[]),
+    ("ir::layout", &["ir::types"]),
+    ("ir", &["ir::expr", "ir::types", "ir::layout"]),
+    ("codegen::isa", &[]),
+    ("codegen::target", &[]),
+    ("codegen::object", &["codegen::isa", "codegen::target"]),
+    ("passes", &["ir", "ir::expr", "ir::types", "ir::layout", "codegen::target"]),
+    // It runs anybody's code object, so it knows nothing of how ours come about.
+    ("runtime::sim", &["codegen::isa", "codegen::object", "codegen::target"]),
+    ("codegen::machine", &["codegen::isa", "codegen::target"]),
+    (
+        "codegen::lower",
+        &[
+            "ir",
+            "ir::expr",
+            "ir::types",
+            "ir::layout",
+            "passes",
+            "codegen::isa",
+            "codegen::machine",
+            "codegen::target",
+        ],
+    ),
+    (
+        "runtime",
+        &[
+            "ir",
+            "ir::expr",
+            "ir::types",
+            "ir::layout",
+            "passes",
+            "codegen::isa",
+            "codegen::machine",
+            "codegen::lower",
+            "codegen::object",
+            "codegen::target",
+            "runtime::sim",
+        ],
+    ),
+    // Ready kernels are written as any author writes them; the other crates of the program see only what is public anyway.
+    ("kernels", &["prelude"]),
+    ("cli", &[]),
+    ("prelude", &[]),
+];
+
+fn sources() -> Vec<PathBuf> {
+    fn walk(folder: &Path, out: &mut Vec<PathBuf>) {
+        let mut entries: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        entries.sort();
+        for path in entries {
+            if path.is_dir() {
+                walk(&path, out);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                out.push(path);
+            }
+        }
+    }
+    let mut out = Vec::new();
+    walk(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut out);
+    assert!(out.len() > 50, "the sources are not where they were");
+    out
+}
+
+/// Path below `src`.
+fn name(path: &Path) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    path.strip_prefix(root).unwrap().to_string_lossy().into_owned()
+}
+
+/// Module path of a file: `ir/expr/mod.rs` is `ir::expr`.
+fn module(file: &str) -> Vec<String> {
+    let path = file.strip_suffix(".rs").unwrap_or(file);
+    let mut parts: Vec<String> = path.split('/').map(str::to_owned).collect();
+    if matches!(parts.last().map(String::as_str), Some("mod" | "lib" | "main")) {
+        parts.pop();
+    }
+    parts
+}
+
+fn room(path: &[String]) -> Option<&'static str> {
+    let path = path.join("::");
+    let inside =
+        |room: &str| path == room || path.strip_prefix(room).is_some_and(|rest| rest.starts_with("::"));
+    FLOORS.iter().map(|floor| floor.0).filter(|room| inside(room)).max_by_key(|room| room.len())
+}
+
+/// Words and signs of Rust source: identifiers, `::`, and single characters. Comments, strings and characters are left out.
+fn tokens(source: &str) -> Vec<(usize, String)> {
+    let chars: Vec<char> = source.chars().collect();
+    let mut out = Vec::new();
+    let (mut at, mut line) = (0, 1);
+    let starts = |at: usize, word: &str| word.chars().enumerate().all(|(i, c)| chars.get(at + i) == Some(&c));
+    while at < chars.len() {
+        let c = chars[at];
+        if c == '\n' {
+            line += 1;
+            at += 1;
+        } else if starts(at, "//") {
+            while at < chars.len() && chars[at] != '\n' {
+                at += 1;
+            }
+        } else if starts(at, "/*") {
+            while at < chars.len() && !starts(at, "*/") {
+                line += usize::from(chars[at] == '\n');
+                at += 1;
+            }
+            at += 2;
+        } else if c == '"'
+            || (c == 'r' && matches!(chars.get(at + 1), Some('"' | '#')) && is_raw_string(&chars[at..]))
+        {
+            let hashes = chars[at + 1..].iter().take_while(|&&c| c == '#').count();
+            let raw = c == 'r';
+            at += if raw { 2 + hashes } else { 1 };
+            let end: String = format!("\"{}", "#".repeat(if raw { hashes } else { 0 }));
+            while at < chars.len() && !starts(at, &end) {
+                if chars[at] == '\\' && !raw {
+                    line += usize::from(chars.get(at + 1) == Some(&'\n'));
+                    at += 1;
+                } else {
+                    line += usize::from(chars[at] == '\n');
+                }
+                at += 1;
+            }
+            at += end.len();
+        } else if c == '\'' && (chars.get(at + 1) == Some(&'\\') || chars.get(at + 2) == Some(&'\'')) {
+            at += if chars[at + 1] == '\\' { 3 } else { 2 };
+            while at < chars.len() && chars[at] != '\'' {
+                at += 1;
+            }
+            at += 1;
+        } else if c.is_alphanumeric() || c == '_' {
+            let start = at;
+            while at < chars.len() && (chars[at].is_alphanumeric() || chars[at] == '_') {
+                at += 1;
+            }
+            out.push((line, chars[start..at].iter().collect()));
+        } else if starts(at, "::") {
+            out.push((line, "::".to_owned()));
+            at += 2;
+        } else {
+            if !c.is_whitespace() {
+                out.push((line, c.to_string()));
+            }
+            at += 1;
+        }
+    }
+    out
+}
+
+fn is_raw_string(chars: &[char]) -> bool {
+    let hashes = chars[1..].iter().take_while(|&&c| c == '#').count();
+    chars.get(1 + hashes) == Some(&'"')
+}
+
+/// All paths of a file that begin with `crate`, `self` or `super`, from the root of the crate, each with its line.
+fn paths(file: &str, source: &str) -> Vec<(usize, Vec<String>)> {
+    let tokens = tokens(source);
+    let word = |at: usize| tokens.get(at).map_or("", |token| token.1.as_str());
+    let mut here = module(file);
+    // Depth of braces at which each inline module ends.
+    let mut modules: Vec<usize> = Vec::new();
+    let mut depth = 0;
+    let mut out = Vec::new();
+    let mut at = 0;
+    while at < tokens.len() {
+        match word(at) {
+            "mod" if word(at + 2) == "{" => {
+                here.push(word(at + 1).to_owned());
+                modules.push(depth);
+                depth += 1;
+                at += 3;
+                continue;
+            }
+            "{" => depth += 1,
+            "}" => {
+                depth -= 1;
+                if modules.last() == Some(&depth) {
+                    modules.pop();
+                    here.pop();
+                }
+            }
+            start @ ("crate" | "self" | "super")
+                if word(at + 1) == "::" && (at == 0 || word(at - 1) != "::") =>
+            {
+                let line = tokens[at].0;
+                let mut base = if start == "crate" { Vec::new() } else { here.clone() };
+                if start == "super" {
+                    base.pop();
+                }
+                at = tree(&tokens, at + 2, base, line, &mut out);
+                continue;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    out
+}
+
+/// Reads what follows `base::`: a path or a tree of paths in braces. Returns where it ends.
+fn tree(
+    tokens: &[(usize, String)],
+    mut at: usize,
+    mut base: Vec<String>,
+    line: usize,
+    out: &mut Vec<(usize, Vec<String>)>,
+) -> usize {
+    let word = |at: usize| tokens.get(at).map_or("", |token| token.1.as_str());
+    loop {
+        match word(at) {
+            "{" => {
+                at += 1;
+                while !matches!(word(at), "}" | "") {
+                    at = tree(tokens, at, base.clone(), line, out);
+                    if word(at) == "as" {
+                        at += 2;
+                    }
+                    if word(at) == "," {
+                        at += 1;
+                    }
+                }
+                return at + 1;
+            }
+            "super" => drop(base.pop()),
+            "self" => {}
+            "*" => {
+                out.push((line, base));
+                return at + 1;
+            }
+            next if next.chars().all(|c| c.is_alphanumeric() || c == '_') => base.push(next.to_owned()),
+            // Generic arguments: the path is at its end.
+            _ => {
+                out.push((line, base));
+                return at;
+            }
+        }
+        at += 1;
+        if word(at) != "::" {
+            out.push((line, base));
+            return at;
+        }
+        at += 1;
+    }
+}
+
+#[test]
+fn paths_are_read() {
+    let source = "//! crate::ir in a comment\nuse crate::{codegen::{isa, target::Target as T}, ir::*};\n\
+                  fn f<'a>(x: &'a str) -> char { let _ = \"crate::passes\"; super::g::<u8>(x); '\"' }\n\
+                  mod tests { use super::*; use super::super::h; }\nuse self::inner::Thing;\n";
+    let found: Vec<_> =
+        paths("codegen/lower/lds.rs", source).into_iter().map(|(l, p)| (l, p.join("::"))).collect();
+    let expected = [
+        (2, "codegen::isa"),
+        (2, "codegen::target::Target"),
+        (2, "ir"),
+        (3, "codegen::lower::g"),
+        (4, "codegen::lower::lds"),
+        (4, "codegen::lower::h"),
+        (5, "codegen::lower::lds::inner::Thing"),
+    ];
+    assert_eq!(found, expected.map(|(line, path)| (line, path.to_owned())));
+}
+
+#[test]
+fn every_room_uses_only_rooms_below_it() {
+    let mut faults = Vec::new();
+    for path in sources() {
+        let file = name(&path);
+        let Some(own) = room(&module(&file)) else {
+            let outside = ["lib.rs", "codegen/mod.rs"];
+            assert!(outside.contains(&file.as_str()), "{file} is in no room: add it to the table");
+            continue;
+        };
+        let allowed = FLOORS.iter().find(|floor| floor.0 == own).map_or(&[][..], |floor| floor.1);
+        for (line, used) in paths(&file, &fs::read_to_string(&path).unwrap()) {
+            let fine = match room(&used) {
+                Some(room) => room == own || allowed.contains(&room),
+                // `pub(in crate::codegen)` names no room.
+                None => used == ["codegen"],
+            };
+            if !fine {
+                faults.push(format!("src/{file}:{line}: {own} may not use {}", used.join("::")));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// What a room may use, may itself use only what the room may use: no floor is reached by a detour, and there are no circles.
+#[test]
+fn the_table_has_no_circles() {
+    let below = |room: &str| FLOORS.iter().find(|floor| floor.0 == room).map_or(&[][..], |floor| floor.1);
+    for (room, allowed) in FLOORS {
+        for used in *allowed {
+            assert!(FLOORS.iter().any(|floor| floor.0 == *used), "{used} is no room");
+            assert!(!below(used).contains(room), "{room} and {used} use each other");
+        }
+    }
+}
+
+#[test]
+fn files_are_small_and_say_what_they_are_for() {
+    let mut faults = Vec::new();
+    for path in sources() {
+        let source = fs::read_to_string(&path).unwrap();
+        let lines = source.lines().count();
+        if lines > MAX_LINES {
+            faults.push(format!("src/{} has {lines} lines, more than {MAX_LINES}", name(&path)));
+        }
+        if !source.starts_with("//! ") {
+            faults.push(format!("src/{} does not say at its head what it is for", name(&path)));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn every_folder_has_a_module_file_with_a_head() {
+    for path in sources() {
+        let folder = path.parent().unwrap();
+        if folder.ends_with("src") || folder.ends_with("src/cli") {
+            continue;
+        }
+        let module = folder.join("mod.rs");
+        let source = fs::read_to_string(&module).unwrap_or_else(|e| panic!("{}: {e}", module.display()));
+        assert!(source.starts_with("//! "), "{} has no head", module.display());
+    }
+}

@@ -1,0 +1,176 @@
+//! GEMM on the simulator against the reference interpreter: shapes that tiles divide and do not divide, every tile, wave grid and
+//! matrix instruction, static and dynamic sizes. The full product is long, so a plain run takes a sample that meets every value of
+//! every axis; `GROUNDSWELL_SWEEP=full` takes all of it.
+
+use groundswell::ir::diagnostic::Kind;
+use groundswell::passes::workspace::Verify;
+use groundswell::prelude::*;
+use groundswell::runtime::compile::compile_uncached;
+
+/// Which operand order a GEMM has.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Form {
+    /// b is `[N, K]`.
+    Abt,
+    /// b is `[K, N]`.
+    Ab,
+}
+
+#[derive(Copy, Clone, Debug)]
+struct Case {
+    shape: [i64; 3],
+    tile: [i64; 3],
+    waves: [i64; 2],
+    mma: Mma,
+    form: Form,
+    dynamic: bool,
+}
+
+fn gemm(case: &Case) -> Kernel {
+    let [m, n, k, bm, bn, bk] = symbols(["M", "N", "K", "BLOCK_M", "BLOCK_N", "BLOCK_K"]);
+    Kernel::trace("gemm", |w| {
+        let [wm, wn] = case.waves;
+        w.distribute([workgroup(m, bm, 0), workgroup(n, bn, 1), tile(k, bk), wave(m, bm / wm), wave(n, bn / wn)]);
+        w.mma_type(case.mma);
+        let a = w.memory("a", [m, k], Shared, case.mma.input());
+        let b_shape = if case.form == Form::Abt { [n, k] } else { [k, n] };
+        let b = w.memory("b", b_shape, Shared, case.mma.input());
+        let c = w.memory("c", [m, n], Global, case.mma.accumulator());
+        let zero = w.register([m, n], case.mma.accumulator(), 0.0);
+        let [acc] = w.iterate(k, [zero], |w, [acc]| {
+            let a = w.read(a).tag("read_a");
+            let b = w.read(b).tag("read_b");
+            [w.mma(a, b, acc).tag("mma")]
+        });
+        w.write(acc, c);
+    })
+    .expect("the kernel is valid")
+}
+
+/// Compiles and runs one case; `Ok(false)` if the combination cannot work and the compiler says so.
+fn check(case: &Case) -> Result<bool, String> {
+    let names = symbols(["M", "N", "K", "BLOCK_M", "BLOCK_N", "BLOCK_K"]);
+    let kernel = gemm(case);
+    let mut options = Options::new(Target::GFX942);
+    for (at, &symbol) in names.iter().enumerate() {
+        let value = if at < 3 { case.shape[at] } else { case.tile[at - 3] };
+        options = if at < 3 && case.dynamic { options.dynamic(symbol) } else { options.set(symbol, value) };
+    }
+    let fail = |what: &str, error: &dyn std::fmt::Display| format!("{case:?}: {what}: {error}");
+    let [tm, tn, tk] = case.tile;
+    let fits = tm / case.waves[0] % i64::from(case.mma.m()) == 0
+        && tn / case.waves[1] % i64::from(case.mma.n()) == 0
+        && tk % i64::from(case.mma.k()) == 0
+        && tm >= case.waves[0]
+        && tn >= case.waves[1];
+    let executable = match compile_uncached(&kernel, &options, Verify::AfterEachPass) {
+        Ok(_) if !fits => return Err(fail("compiled", &"but the tile is no multiple of the matrix instruction")),
+        Ok(executable) => executable,
+        Err(error) if error.kind == Kind::Invalid && !fits => return Ok(false),
+        // A wave that alone holds more accumulators than either register file has.
+        Err(error) if error.kind == Kind::Limit && tm * tn / case.waves[0] / case.waves[1] > 64 * 256 => {
+            return Ok(false);
+        }
+        Err(error) => return Err(fail("compile", &error)),
+    };
+    let [m, n, k] = case.shape.map(|s| s as usize);
+    let (input, output) = (case.mma.input(), case.mma.accumulator());
+    let b_shape = if case.form == Form::Abt { vec![n, k] } else { vec![k, n] };
+    let tensors = [
+        Tensor::random(&[m, k], input, 1).map_err(|e| e.to_string())?,
+        Tensor::random(&b_shape, input, 2).map_err(|e| e.to_string())?,
+        Tensor::random(&[m, n], output, 3).map_err(|e| e.to_string())?,
+    ];
+    let value = |s: Symbol| {
+        let at = names.iter().position(|&n| n == s)?;
+        Some(if at < 3 { case.shape[at] } else { case.tile[at - 3] })
+    };
+    let expected = Interpreter::run(&kernel, &value, &tensors).map_err(|e| fail("interpreter", &e))?;
+    let device = Device::simulator(Target::GFX942);
+    let upload = |t: &Tensor| device.upload_tensor(t).map_err(|e| fail("upload", &e));
+    let buffers = [upload(&tensors[0])?, upload(&tensors[1])?, upload(&tensors[2])?];
+    let mut launch = device.launch(&executable);
+    for buffer in &buffers {
+        launch = launch.buffer(buffer);
+    }
+    if case.dynamic {
+        for &symbol in &names[..3] {
+            launch = launch.set(symbol, value(symbol).unwrap_or(0));
+        }
+    }
+    launch.run().map_err(|e| fail("launch", &e))?;
+    let bytes = buffers[2].read_bytes().map_err(|e| fail("download", &e))?;
+    let got = Tensor::from_bytes(&[m, n], output, &bytes).map_err(|e| fail("download", &e))?;
+    let (got, want) = (got.to_f64(), expected[2].to_f64());
+    let tolerance = if output.is_float() { 1e-3 } else { 0.0 };
+    for row in 0..m {
+        let (got, want) = (&got[row * n..][..n], &want[row * n..][..n]);
+        let magnitude = want.iter().fold(0f64, |a, b| a.max(b.abs()));
+        for (column, (g, w)) in got.iter().zip(want).enumerate() {
+            if (g - w).abs() > tolerance * magnitude || g.is_nan() {
+                return Err(fail("result", &format!("c[{row}, {column}] is {g}, should be {w}")));
+            }
+        }
+    }
+    Ok(true)
+}
+
+const SIZES: [i64; 12] = [1, 16, 17, 63, 64, 65, 127, 128, 129, 200, 257, 512];
+const TILES: [[i64; 3]; 5] = [[64, 64, 32], [128, 128, 32], [128, 256, 64], [32, 32, 16], [16, 16, 16]];
+const WAVES: [[i64; 2]; 4] = [[1, 1], [2, 2], [4, 2], [2, 4]];
+const MMAS: [Mma; 6] = [
+    Mma::F32_16x16x16_F16,
+    Mma::F32_32x32x8_F16,
+    Mma::F32_16x16x16_BF16,
+    Mma::F32_32x32x8_BF16,
+    Mma::I32_16x16x32_I8,
+    Mma::I32_32x32x16_I8,
+];
+
+/// 72 mixed triples: every size in every place, next to ever different ones.
+fn shapes() -> Vec<[i64; 3]> {
+    (0..6).flat_map(|turn| (0..12).map(move |at| [SIZES[at], SIZES[(at * 5 + turn) % 12], SIZES[(at * 7 + turn * 5 + 3) % 12]])).collect()
+}
+
+fn cases() -> Vec<Case> {
+    let mut all = Vec::new();
+    for (s, &shape) in shapes().iter().enumerate() {
+        for (t, &tile) in TILES.iter().enumerate() {
+            for (w, &waves) in WAVES.iter().enumerate() {
+                for (i, &mma) in MMAS.iter().enumerate() {
+                    for (d, dynamic) in [false, true].into_iter().enumerate() {
+                        let form = if (s + t + w + i + d) % 4 == 3 { Form::Ab } else { Form::Abt };
+                        all.push((s, t, w, i, d, Case { shape, tile, waves, mma, form, dynamic }));
+                    }
+                }
+            }
+        }
+    }
+    let full = std::env::var("GROUNDSWELL_SWEEP").is_ok_and(|v| v == "full");
+    // A step that is coprime to every axis length visits all values of each axis and mixes their combinations.
+    let step = if full { 1 } else { std::env::var("GROUNDSWELL_SWEEP").ok().and_then(|v| v.parse().ok()).unwrap_or(29) };
+    all.into_iter().step_by(step).map(|c| c.5).collect()
+}
+
+#[test]
+fn gemm_equals_the_interpreter() {
+    let cases = cases();
+    let (mut ran, mut refused) = (0, 0);
+    let mut failures = Vec::new();
+    for case in &cases {
+        if std::env::var_os("GROUNDSWELL_SWEEP_TRACE").is_some() {
+            eprintln!("{case:?}");
+        }
+        match check(case) {
+            Ok(true) => ran += 1,
+            Ok(false) => refused += 1,
+            Err(text) => failures.push(text),
+        }
+    }
+    println!("{ran} cases ran, {refused} cannot work and were refused, {} failed", failures.len());
+    for failure in failures.iter().take(20) {
+        println!("{failure}");
+    }
+    assert!(failures.is_empty(), "{} of {} cases failed", failures.len(), cases.len());
+    assert!(ran > refused, "most combinations must be real ones");
+}

@@ -1,0 +1,77 @@
+//! Compiled kernels against LLVM: our assembly text through its assembler and linker gives the code, the descriptor and the metadata of
+//! our own object; its disassembler knows every instruction of ours; its reader prints our metadata.
+
+mod common;
+
+use common::kernels::{self, Case};
+use common::oracle::{Workspace, assert_equivalent};
+use groundswell::passes::workspace::Verify;
+use groundswell::runtime::compile::compile_uncached;
+
+/// Checks one kernel; `Err` says what LLVM sees differently.
+fn check(space: &Workspace, case: &Case) -> Result<(), String> {
+    let executable =
+        compile_uncached(&case.kernel, &case.options, Verify::Off).map_err(|error| error.to_string())?;
+    let text = executable.assembly().map_err(|error| error.to_string())?;
+    assert_equivalent(executable.object(), &space.assemble(executable.target(), &text));
+    space.write("ours.co", executable.object());
+    let listing = space.run("llvm-objdump-19 -d ours.co");
+    if !listing.contains(&format!("<{}>:", executable.name())) || !listing.contains("s_endpgm") {
+        return Err(format!("the kernel is not in the listing\n{listing}"));
+    }
+    if let Some(line) = listing.lines().find(|line| line.contains("<unknown>")) {
+        return Err(format!("LLVM does not know {line}"));
+    }
+    // From "AMDGPU Metadata" on: before it stands the offset of the note.
+    let notes = |file: &str| {
+        let text = space.run(&format!("llvm-readelf-19 --notes {file}"));
+        text.find("NT_AMDGPU_METADATA").map(|at| text[at..].to_owned())
+    };
+    let ours = notes("ours.co").ok_or("LLVM reads no metadata")?;
+    if !ours.contains(&format!(".name:           {}\n", executable.name())) {
+        return Err(format!("the kernel is not in the metadata\n{ours}"));
+    }
+    if Some(ours) != notes("llvm.co") {
+        return Err("the metadata differs".to_owned());
+    }
+    Ok(())
+}
+
+fn check_all(cases: &[Case]) {
+    let tools = ["llvm-mc-19", "ld.lld-19", "llvm-objdump-19", "llvm-readelf-19"];
+    let failures: Vec<String> = std::thread::scope(|scope| {
+        let half = cases.len().div_ceil(2);
+        let workers: Vec<_> = cases
+            .chunks(half)
+            .map(|cases| {
+                scope.spawn(move || {
+                    let Some(space) = Workspace::with_tools(&tools) else { return Vec::new() };
+                    let failure =
+                        |case: &Case| check(&space, case).err().map(|e| format!("{}: {e}", case.name));
+                    cases.iter().filter_map(failure).collect()
+                })
+            })
+            .collect();
+        workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
+    });
+    assert!(failures.is_empty(), "{} of {}\n{}", failures.len(), cases.len(), failures.join("\n\n"));
+}
+
+#[test]
+fn llvm_agrees_about_gemms() {
+    check_all(&kernels::gemms());
+}
+
+#[test]
+fn llvm_agrees_about_elementwise_kernels() {
+    check_all(&kernels::elementwise_kernels());
+}
+
+#[test]
+fn a_wave_tile_of_128_by_128_accumulates_in_agprs() {
+    let tiles = kernels::Gemm { block: [256, 256, 32], waves: [2, 2], ..kernels::PLAIN };
+    let case = kernels::gemm("large", &tiles);
+    let executable = compile_uncached(&case.kernel, &case.options, Verify::Off).unwrap();
+    assert_eq!(executable.report().agprs, 256);
+    assert!(executable.assembly().unwrap().contains("v_mfma_f32_16x16x16_f16 a["));
+}
