@@ -54,7 +54,7 @@ impl Drop for Directory {
     }
 }
 
-const SMALL: [&str; 9] = ["-s", "M=64", "-s", "N=33", "-s", "K=40", "--tile", "M=32,N=32,K=32", "--json"];
+const SMALL: [&str; 9] = ["-s", "M=64", "-s", "N=33", "-s", "K=104", "--tile", "M=32,N=32,K=32", "--json"];
 
 fn keys(value: &Value, keys: &[&str]) {
     for key in keys {
