@@ -132,28 +132,43 @@ fn size(buffer: &LdsBuffer) -> u32 {
     rows(buffer).saturating_mul(buffer.pitch)
 }
 
-/// Conflict degree of each access in an arrangement; `None` if lowering could not address one of them in it, or when a degree is
-/// above `most`.
-fn degrees(buffer: &LdsBuffer, accesses: &[BufferAccess], most: u32) -> Option<SmallVec<[u32; 4]>> {
-    accesses.iter().map(|access| degree_of(buffer, access).filter(|&degree| degree <= most)).collect()
+/// What an access costs in an arrangement.
+struct Cost {
+    /// Time relative to conflict-free instructions of the plain arrangement's width.
+    time: u32,
+    /// Bank conflict degree.
+    degree: u32,
 }
 
-/// Picks the first arrangement without conflicts, else the one with the fewest conflicts, then the fewest bytes; returns the conflict
-/// degree of each access.
+/// Cost of each access in an arrangement; `None` if lowering could not address one of them in it, or when one takes more than
+/// `most` time.
+fn costs(plain: &LdsBuffer, buffer: &LdsBuffer, accesses: &[BufferAccess], most: u32) -> Option<SmallVec<[Cost; 4]>> {
+    let cost = |access: &BufferAccess| {
+        // Padding may misalign rows, so that it takes several instructions where the plain arrangement takes one.
+        let pieces = access_width(plain, &access.layout) / access_width(buffer, &access.layout);
+        let degree = degree_of(buffer, access)?;
+        Some(Cost { time: degree * pieces.max(1), degree }).filter(|cost| cost.time <= most)
+    };
+    accesses.iter().map(cost).collect()
+}
+
+/// Picks the first arrangement without conflicts, else the one whose slowest access takes least time, then the one with the fewest
+/// bytes; returns the conflict degree of each access.
 fn choose_arrangement(buffer: &mut LdsBuffer, accesses: &[BufferAccess], limit: u32) -> SmallVec<[u32; 4]> {
     let plain = buffer.clone();
     let fits = |candidate: &LdsBuffer| candidate.bytes <= limit || candidate.bytes == plain.bytes;
+    let degrees = |costs: SmallVec<[Cost; 4]>| costs.into_iter().map(|cost| cost.degree).collect();
     for candidate in candidates(&plain).filter(fits) {
-        if let Some(degrees) = degrees(&candidate, accesses, 1) {
+        if let Some(costs) = costs(&plain, &candidate, accesses, 1) {
             *buffer = candidate;
-            return degrees;
+            return degrees(costs);
         }
     }
-    let all = candidates(&plain).filter(fits).filter_map(|c| Some((degrees(&c, accesses, u32::MAX)?, c)));
-    match all.min_by_key(|(degrees, c)| (degrees.iter().copied().max(), c.bytes)) {
-        Some((degrees, found)) => {
+    let all = candidates(&plain).filter(fits).filter_map(|c| Some((costs(&plain, &c, accesses, u32::MAX)?, c)));
+    match all.min_by_key(|(costs, c)| (costs.iter().map(|cost| cost.time).max(), c.bytes)) {
+        Some((costs, found)) => {
             *buffer = found;
-            degrees
+            degrees(costs)
         }
         None => SmallVec::new(),
     }
