@@ -306,7 +306,13 @@ impl MmaSource<'_> {
             _ if mode.dim == k => Mode { stride: mode.stride * widen, ..*mode },
             _ => *mode,
         };
-        layout.modes().iter().map(wide).collect()
+        let mut modes: SmallVec<[Mode; 12]> = layout.modes().iter().map(wide).collect();
+        // An instruction that takes one element of k from each lane has no mode to widen.
+        let widened = layout.modes().iter().any(|mode| mode.source == Source::Register && mode.dim == k);
+        if widen > 1 && !widened {
+            modes.insert(0, Mode::new(Source::Register, widen, self.roles.k, 1));
+        }
+        modes
     }
 
     /// Adds replicas for the rest of the wave tile (fastest first in `steps`, then dims the instruction does not know) and waves.
