@@ -5,7 +5,7 @@ use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::assign_layouts::{LANES, MAX_ACCESS_BYTES};
-use super::facts::{BankConflicts, Geometry, LdsBuffer, LdsBytes, SWIZZLE_UNIT, Settings, Swizzle};
+use super::facts::{BankConflicts, Geometry, LdsBuffer, LdsBytes, Settings, Swizzle};
 use super::{PassResult, kernel_entity};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::kernel::Locations;
@@ -177,11 +177,15 @@ fn choose_arrangement(buffer: &mut LdsBuffer, accesses: &[BufferAccess], limit: 
 /// Arrangements worth trying, cheapest in LDS first.
 fn candidates(plain: &LdsBuffer) -> impl Iterator<Item = LdsBuffer> + '_ {
     const PADS: [u32; 6] = [4, 8, 16, 32, 48, 64];
-    let units = plain.pitch / SWIZZLE_UNIT;
-    let swizzled = (plain.pitch % SWIZZLE_UNIT == 0 && units.is_power_of_two() && units > 1).then(|| {
+    const UNITS: [u32; 2] = [16, 8];
+    let swizzled = UNITS.into_iter().filter_map(|unit| {
+        let units = plain.pitch / unit;
+        if plain.pitch % unit != 0 || !units.is_power_of_two() || units == 1 {
+            return None;
+        }
         let group = (BANK_ROW_BYTES / plain.pitch).max(1);
-        let phases = units.min(BANK_ROW_BYTES / SWIZZLE_UNIT);
-        LdsBuffer { swizzle: Some(Swizzle { group, phases }), ..plain.clone() }
+        let phases = units.min(BANK_ROW_BYTES / unit);
+        Some(LdsBuffer { swizzle: Some(Swizzle { unit, group, phases }), ..plain.clone() })
     });
     let padded = PADS.into_iter().map(|pad| {
         let mut buffer = plain.clone();
@@ -202,7 +206,7 @@ pub fn access_width(buffer: &LdsBuffer, layout: &Layout) -> u32 {
     while width > buffer.element_bytes && buffer.pitch % width != 0 {
         width /= 2;
     }
-    width
+    buffer.swizzle.map_or(width, |swizzle| width.min(swizzle.unit))
 }
 
 /// Byte address inside the buffer of the element at `coordinates` (one per dim of the buffer).
@@ -211,7 +215,7 @@ pub fn address(buffer: &LdsBuffer, coordinate: impl Fn(Dim) -> u32) -> u32 {
     let row = outer.iter().zip(&buffer.extents).fold(0, |row, (&d, &extent)| row * extent + coordinate(d));
     let column = coordinate(inner) * buffer.element_bytes;
     let column = match buffer.swizzle {
-        Some(s) => column ^ (row / s.group % s.phases * SWIZZLE_UNIT),
+        Some(s) => column ^ (row / s.group % s.phases * s.unit),
         None => column,
     };
     row * buffer.pitch + column

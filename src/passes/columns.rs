@@ -149,7 +149,7 @@ fn buffer(place: Place<'_>, out: &mut String) {
         put!(out, " ({} padding)", buffer.pitch - row);
     }
     if let Some(swizzle) = buffer.swizzle {
-        put!(out, ", swizzle of {} phases by {} rows", swizzle.phases, swizzle.group);
+        put!(out, ", swizzle of {} bytes, {} phases by {} rows", swizzle.unit, swizzle.phases, swizzle.group);
     }
     put!(out, ", {} bytes at {}", buffer.bytes, buffer.offset);
 }

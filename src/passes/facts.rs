@@ -90,17 +90,16 @@ pub struct Bounds {
     pub granule: u32,
 }
 
-/// XOR swizzle of an LDS buffer: 16-byte unit number `u` of row `r` is stored at unit `u ^ (r / group % phases)`.
+/// XOR swizzle of an LDS buffer: unit number `u` of row `r` is stored at unit `u ^ (r / group % phases)`.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Swizzle {
+    /// Bytes that move as one: a power of two, and no access is wider.
+    pub unit: u32,
     /// Rows that share a phase: rows that together fill all banks once.
     pub group: u32,
     /// Number of phases, a power of two, at most the units of a row.
     pub phases: u32,
 }
-
-/// Bytes that a swizzle moves as one.
-pub const SWIZZLE_UNIT: u32 = 16;
 
 /// On an allocation: where and how its tile lies in LDS.
 #[derive(Component, Clone, PartialEq, Eq, Debug)]

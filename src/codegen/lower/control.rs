@@ -28,17 +28,29 @@ pub(in crate::codegen) struct OpenLoop {
     pub(super) single: bool,
     /// First tile.
     pub(super) start: Scalar,
-    /// Scalar offsets that advance with it: memories, register, bytes per iteration.
+    /// Scalar offsets that advance with it.
     offsets: LoopOffsets,
 }
 
-/// Scalar offsets of a loop: memories, register, bytes per iteration.
-type LoopOffsets = SmallVec<[(SmallVec<[Entity; 2]>, Operand, Scalar); 4]>;
+/// Scalar offsets of a loop.
+type LoopOffsets = SmallVec<[LoopOffset; 4]>;
+
+/// A scalar offset that a loop advances.
+#[derive(Clone, Debug)]
+struct LoopOffset {
+    /// Memories that it serves.
+    memories: SmallVec<[Entity; 2]>,
+    register: Operand,
+    /// Bytes per iteration.
+    step: Scalar,
+    /// True if it starts at the loop's own start, so that memories with the same step may share it.
+    shared: bool,
+}
 
 impl OpenLoop {
     /// The scalar offset for a memory.
     pub(super) fn offset_of(&self, memory: Entity) -> Option<Operand> {
-        self.offsets.iter().find(|o| o.0.contains(&memory)).map(|o| o.1)
+        self.offsets.iter().find(|o| o.memories.contains(&memory)).map(|o| o.register)
     }
 }
 
@@ -386,14 +398,20 @@ impl Lowering<'_> {
         for memory in memories {
             let Some(step) = self.loop_step(memory, axis)? else { continue };
             let step = self.scalar(step)?;
-            if let Some(known) = offsets.iter_mut().find(|o| o.2 == step) {
-                known.0.push(memory);
+            // A loop around this one has brought the memory to an offset of its own already.
+            let outer = self.loops.iter().rev().find_map(|l| l.offset_of(memory));
+            if outer.is_none()
+                && let Some(known) = offsets.iter_mut().find(|o| o.shared && o.step == step)
+            {
+                known.memories.push(memory);
                 continue;
             }
             let first = self.emitter.mul(start, step);
+            let first = outer.map_or(first, |outer| self.emitter.add(first, Scalar::Reg(outer)));
             let register = self.emitter.sgpr(1);
             self.emitter.with(Opcode::SMovB32, register, &[first]);
-            offsets.push((smallvec::smallvec![memory], register, step));
+            let shared = outer.is_none();
+            offsets.push(LoopOffset { memories: smallvec::smallvec![memory], register, step, shared });
         }
         Ok(offsets)
     }
@@ -439,7 +457,7 @@ impl Lowering<'_> {
     /// Advances the scalar offsets and goes back while iterations are left: subtracting from zero borrows, which sets SCC.
     fn close_loop(&mut self, counter: Operand, block: u32) {
         let offsets = self.loops.last().map(|l| l.offsets.clone()).unwrap_or_default();
-        for (_, register, step) in offsets {
+        for LoopOffset { register, step, .. } in offsets {
             self.emitter.with(Opcode::SAddU32, register, &[Scalar::Reg(register), step]);
         }
         self.emitter.with(Opcode::SSubU32, counter, &[Scalar::Reg(counter), Scalar::Const(1)]);

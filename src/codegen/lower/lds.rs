@@ -15,7 +15,7 @@ use crate::ir::layout::{self, Dim, Layout, Source};
 use crate::ir::node::*;
 use crate::passes::arrange_lds::access_width;
 use crate::passes::expand::Expansion;
-use crate::passes::facts::{LdsBuffer, SWIZZLE_UNIT};
+use crate::passes::facts::LdsBuffer;
 
 /// How the pieces of one logical LDS access are addressed.
 #[derive(Clone, Debug)]
@@ -46,7 +46,7 @@ impl Lowering<'_> {
                 let row = row_of(&buffer, |dim| layout.coordinate(dim, place));
                 let column = buffer.dims.last().map_or(0, |&d| layout.coordinate(d, place));
                 let column = column * buffer.element_bytes;
-                let units = if buffer.swizzle.is_some() { column & !(SWIZZLE_UNIT - 1) } else { 0 };
+                let units = buffer.swizzle.map_or(0, |swizzle| column & !(swizzle.unit - 1));
                 let base = match bases.iter().find(|b| b.0 == units) {
                     Some(known) => known.1,
                     None => {
@@ -93,7 +93,7 @@ impl Lowering<'_> {
             let shift = Scalar::Const(i64::from(swizzle.group.ilog2()));
             let bits = Scalar::Const(i64::from(swizzle.phases.ilog2()));
             self.emitter.with(Opcode::VBfeU32, phase, &[Scalar::Reg(row), shift, bits]);
-            let moved = self.scaled(phase, Scalar::Const(i64::from(SWIZZLE_UNIT)));
+            let moved = self.scaled(phase, Scalar::Const(i64::from(swizzle.unit)));
             let mut swizzled = match column {
                 Some(column) => {
                     let out = self.emitter.vgpr(1);

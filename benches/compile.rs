@@ -1,0 +1,122 @@
+//! Compile times: whole, per phase, cached, and how they grow with the number of expanded nodes.
+//!
+//! The names of the GEMM benchmarks hold tile, waves, whether sizes are dynamic, and the number of expanded nodes. `growth` doubles the
+//! nodes from row to row: the time per node must not rise.
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use groundswell::kernels::{Gemm, Waves, copy};
+use groundswell::passes::workspace::Verify;
+use groundswell::prelude::*;
+use groundswell::runtime::compile::compile_uncached;
+
+/// Workgroup tile and waves.
+type Tile = ([i64; 3], [u32; 2]);
+
+const TILES: [Tile; 4] = [
+    ([64, 64, 32], [2, 2]),
+    ([128, 128, 32], [2, 2]),
+    ([128, 256, 64], [4, 2]),
+    ([256, 256, 64], [4, 2]),
+];
+
+/// About 70, 140, 280, 560 expanded nodes.
+const GROWTH: [Tile; 4] =
+    [([64, 128, 32], [2, 2]), ([128, 128, 32], [2, 2]), ([128, 256, 32], [2, 2]), ([256, 256, 32], [2, 2])];
+
+/// What is known of the sizes at compile time.
+#[derive(Copy, Clone, PartialEq)]
+enum Sizes {
+    Static,
+    Dynamic,
+}
+
+fn gemm((tile, waves): Tile, sizes: Sizes) -> (Kernel, Options) {
+    let kernel = Gemm::new().waves(Waves::new(waves[0], waves[1])).kernel().expect("a valid kernel");
+    let mut options = Options::new(Target::GFX942);
+    for (name, value) in ["BLOCK_M", "BLOCK_N", "BLOCK_K"].into_iter().zip(tile) {
+        options = options.set(Symbol::new(name), value);
+    }
+    for name in ["M", "N", "K"] {
+        let symbol = Symbol::new(name);
+        options = if sizes == Sizes::Dynamic { options.dynamic(symbol) } else { options.set(symbol, 4096) };
+    }
+    (kernel, options)
+}
+
+fn copy_kernel() -> (Kernel, Options) {
+    let kernel = copy(F32, Waves::new(2, 2)).expect("a valid kernel");
+    let values = [("M", 4096), ("N", 4096), ("BLOCK_M", 64), ("BLOCK_N", 64)];
+    let set = |options: Options, (name, value): (&str, i64)| options.set(Symbol::new(name), value);
+    (kernel, values.into_iter().fold(Options::new(Target::GFX942), set))
+}
+
+fn cold(kernel: &Kernel, options: &Options) -> Executable {
+    compile_uncached(kernel, options, Verify::Off).expect("compiles")
+}
+
+fn name((tile, waves): Tile, sizes: Sizes, nodes: u32) -> String {
+    let [m, n, k] = tile;
+    let kind = if sizes == Sizes::Dynamic { " dynamic" } else { "" };
+    format!("gemm {m}x{n}x{k} {}x{} waves{kind}, {nodes} nodes", waves[0], waves[1])
+}
+
+fn whole(c: &mut Criterion) {
+    let mut group = c.benchmark_group("cold");
+    let (kernel, options) = copy_kernel();
+    let nodes = cold(&kernel, &options).report().expanded_nodes;
+    group.bench_function(format!("copy, {nodes} nodes"), |b| b.iter(|| cold(&kernel, black_box(&options))));
+    for sizes in [Sizes::Static, Sizes::Dynamic] {
+        for tile in TILES {
+            let (kernel, options) = gemm(tile, sizes);
+            let nodes = cold(&kernel, &options).report().expanded_nodes;
+            group.bench_function(name(tile, sizes, nodes), |b| b.iter(|| cold(&kernel, black_box(&options))));
+        }
+    }
+    group.finish();
+}
+
+fn cached(c: &mut Criterion) {
+    let mut group = c.benchmark_group("cached");
+    for (what, (kernel, options)) in [("copy", copy_kernel()), ("gemm", gemm(TILES[1], Sizes::Static))] {
+        kernel.compile(&options).expect("compiles");
+        group.bench_function(what, |b| b.iter(|| kernel.compile(black_box(&options))));
+    }
+    group.finish();
+}
+
+fn trace(c: &mut Criterion) {
+    c.bench_function("trace gemm", |b| b.iter(|| Gemm::new().kernel().expect("a valid kernel")));
+}
+
+fn growth(c: &mut Criterion) {
+    let mut group = c.benchmark_group("growth");
+    for tile in GROWTH {
+        let (kernel, options) = gemm(tile, Sizes::Static);
+        let nodes = cold(&kernel, &options).report().expanded_nodes;
+        group.throughput(Throughput::Elements(u64::from(nodes)));
+        group.bench_with_input(BenchmarkId::from_parameter(nodes), &options, |b, options| {
+            b.iter(|| cold(&kernel, options));
+        });
+    }
+    group.finish();
+}
+
+fn phases(c: &mut Criterion) {
+    let mut group = c.benchmark_group("phase of gemm 128x128x32");
+    let (kernel, options) = gemm(TILES[1], Sizes::Static);
+    let names: Vec<&str> = cold(&kernel, &options).report().phases.iter().map(|p| p.0).collect();
+    for (at, phase) in names.into_iter().enumerate() {
+        group.bench_function(phase, |b| {
+            b.iter_custom(|iterations| {
+                (0..iterations).map(|_| cold(&kernel, &options).report().phases[at].1).sum::<Duration>()
+            });
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, whole, cached, trace, growth, phases);
+criterion_main!(benches);

@@ -1,0 +1,63 @@
+//! Figures that the generated code must keep: registers, LDS conflicts, and what the main loop of a GEMM holds.
+
+use groundswell::kernels::{Gemm, Waves};
+use groundswell::prelude::*;
+use groundswell::runtime::report::{InstructionMix, Report};
+
+fn report(tile: [i64; 3], waves: [u32; 2], size: impl Fn(Options, Symbol, usize) -> Options) -> Report {
+    let kernel = Gemm::new().waves(Waves::new(waves[0], waves[1])).kernel().expect("a valid kernel");
+    let mut options = Options::new(Target::GFX942);
+    for (name, value) in ["BLOCK_M", "BLOCK_N", "BLOCK_K"].into_iter().zip(tile) {
+        options = options.set(Symbol::new(name), value);
+    }
+    for (at, name) in ["M", "N", "K"].into_iter().enumerate() {
+        options = size(options, Symbol::new(name), at);
+    }
+    kernel.compile(&options).expect("compiles").report().clone()
+}
+
+fn aligned(options: Options, symbol: Symbol, _: usize) -> Options {
+    options.set(symbol, 4096)
+}
+
+fn main_loop(report: &Report) -> InstructionMix {
+    report.main_loop.expect("a GEMM over 4096 has a loop")
+}
+
+#[test]
+fn gemm_128x128x32_keeps_its_loop_clean() {
+    let report = report([128, 128, 32], [2, 2], aligned);
+    let mix = main_loop(&report);
+    assert_eq!(report.scratch_bytes, 0);
+    assert!(report.vgprs + report.agprs <= 128, "{} + {} vector registers", report.vgprs, report.agprs);
+    assert!(report.lds_accesses.iter().all(|a| a.conflict_degree == 1), "{:?}", report.lds_accesses);
+    assert_eq!(report.lds_accesses.len(), 4, "two tiles, each written and read");
+    assert_eq!(mix.mfma, 32);
+    assert!(mix.valu <= 2, "{mix:?}");
+    assert_eq!((mix.global_load, mix.lds_write, mix.lds_read, mix.barrier), (4, 4, 8, 2));
+}
+
+#[test]
+fn unaligned_and_dynamic_sizes_leave_the_steady_state_alone() {
+    let clean = main_loop(&report([128, 128, 32], [2, 2], aligned));
+    let unaligned = report([128, 128, 32], [2, 2], |o, s, at| o.set(s, [4095, 4097, 4099][at]));
+    let dynamic = report([128, 128, 32], [2, 2], |o, s, _| o.dynamic(s));
+    for (what, report) in [("unaligned", unaligned), ("dynamic", dynamic)] {
+        let mix = main_loop(&report);
+        assert!(mix.total() <= clean.total() + 4, "{what}: {mix:?} instead of {clean:?}");
+        assert!(mix.valu <= clean.valu + 2, "{what}: {mix:?}");
+        assert_eq!(report.scratch_bytes, 0, "{what}");
+        assert!(report.lds_accesses.iter().all(|a| a.conflict_degree == 1), "{what}: {:?}", report.lds_accesses);
+    }
+}
+
+#[test]
+fn large_tiles_fit_into_registers_and_lds() {
+    for (tile, waves) in [([128, 256, 64], [4, 2]), ([256, 256, 64], [4, 2]), ([256, 256, 64], [2, 2])] {
+        let report = report(tile, waves, aligned);
+        assert_eq!(report.scratch_bytes, 0, "{tile:?}");
+        assert!(report.lds_bytes <= 65_536, "{tile:?}: {} bytes of LDS", report.lds_bytes);
+        assert!(report.lds_accesses.iter().all(|a| a.conflict_degree == 1), "{tile:?}: {:?}", report.lds_accesses);
+        assert!(main_loop(&report).valu <= 2, "{tile:?}: {:?}", report.main_loop);
+    }
+}
