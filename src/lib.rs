@@ -35,6 +35,7 @@
 
 pub mod codegen;
 pub mod ir;
+pub mod kernels;
 pub mod passes;
 pub mod runtime;
 

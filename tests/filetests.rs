@@ -3,23 +3,35 @@
 //! A file holds cases, separated by lines that start with `; ===`. A case is
 //!
 //! ```text
-//! ; test COMMAND        what is done with the kernel: a row of COMMANDS
-//! ; set NAME=INTEGER    a symbol's value, for commands that bind symbols
+//! ; test COMMAND        what is done with the kernel: a row of COMMANDS, with its argument if it takes one
+//! ; set NAME=INTEGER    values of symbols, for commands that bind symbols
+//! ; dynamic NAME        symbols that are left open until launch
 //! kernel ... { ... }
 //! ; ---
 //! the output of the command
 //! ```
 //!
-//! Commands that expect faults have them as comments instead, at the end of the line that is blamed:
-//! `; error: message`, and `; help: what the help says` where there is one. With `BLESS=1` in the environment outputs and fault
-//! comments are rewritten to what comes out; review them as a diff.
+//! `; test pass NAME` runs the pipeline up to and including a pass, with the verifier after each, and prints the kernel with what the
+//! passes found; `; test compile` prints the machine code, and `; test compile loop` its largest loop.
+//!
+//! Faults stand as comments at the end of the line that is blamed: `; error: message`, and `; help: what the help says` where
+//! there is one; `; note: ...` where a note points. What has no place in the text stands at the line `; test`. With `BLESS=1` in the
+//! environment outputs and fault comments are rewritten to what comes out; review them as a diff. A fault of the compiler
+//! itself is never accepted.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use groundswell::ir::diagnostic::Diagnostic;
+use groundswell::codegen::target::Target;
+use groundswell::ir::diagnostic::{Diagnostic, Kind, Location};
+use groundswell::ir::expr::Symbol;
 use groundswell::ir::kernel::Kernel;
 use groundswell::ir::text::Detail;
+use groundswell::passes::PIPELINE;
+use groundswell::passes::options::Options;
+use groundswell::passes::workspace::{Verify, with_workspace};
+use groundswell::runtime::compile::compile_uncached;
+use groundswell::runtime::executable::listing;
 
 /// What a command makes of a case.
 enum Output {
@@ -38,6 +50,8 @@ const COMMANDS: &[(&str, Command)] = &[
     ("identity", |case| case.print(Detail::Identity)),
     ("full", |case| case.print(Detail::Full)),
     ("fail", fail),
+    ("pass", pass),
+    ("compile", compile),
 ];
 
 /// The kernel must not parse.
@@ -48,14 +62,72 @@ fn fail(case: &Case) -> Result<Output, String> {
     }
 }
 
+/// Runs the passes up to the named one.
+fn pass(case: &Case) -> Result<Output, String> {
+    let name = case.argument.as_str();
+    if !PIPELINE.iter().any(|pass| pass.name == name) {
+        let names: Vec<_> = PIPELINE.iter().map(|pass| pass.name).collect();
+        return Err(format!("no pass `{name}`, there are: {}", names.join(", ")));
+    }
+    let kernel = case.kernel()?;
+    let result = with_workspace(|workspace| {
+        workspace.load(&kernel, &case.options());
+        workspace.run(Some(name), Verify::AfterEachPass, &mut Vec::new())?;
+        Ok(workspace.text())
+    });
+    match result {
+        Ok(text) if name == "expand" => Ok(Output::Text(text)),
+        // Before expansion the text is a kernel that can be read back.
+        Ok(text) => match Kernel::parse(&text, "the printed text") {
+            Ok(_) => Ok(Output::Text(text)),
+            Err(faults) => Err(format!("{text}\ndoes not parse: {faults:?}")),
+        },
+        Err(fault) => Ok(Output::Faults(vec![fault])),
+    }
+}
+
+/// Compiles the kernel and prints its machine code, or the largest loop of it.
+fn compile(case: &Case) -> Result<Output, String> {
+    let executable = match compile_uncached(&case.kernel()?, &case.options(), Verify::AfterEachPass) {
+        Ok(executable) => executable,
+        Err(fault) => return Ok(Output::Faults(vec![fault])),
+    };
+    let text = listing(executable.code())?;
+    match case.argument.as_str() {
+        "" => Ok(Output::Text(text)),
+        "loop" => largest_loop(&text).map(Output::Text).ok_or_else(|| format!("no loop in\n{text}")),
+        other => Err(format!("compile prints everything or `loop`, not `{other}`")),
+    }
+}
+
+/// The lines from the target of a backward branch to the branch, for the branch that spans most.
+fn largest_loop(text: &str) -> Option<String> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut largest: &[&str] = &[];
+    for (end, line) in lines.iter().enumerate() {
+        let target = line.split_whitespace().next_back().filter(|word| word.starts_with(".L"));
+        let label = target.map(|target| format!("{target}:"));
+        if let Some(start) = lines[..end].iter().position(|line| Some(*line) == label.as_deref())
+            && end - start >= largest.len()
+        {
+            largest = &lines[start..=end];
+        }
+    }
+    (!largest.is_empty()).then(|| largest.iter().map(|line| format!("{line}\n")).collect())
+}
+
 /// One case of a file.
 struct Case {
     file: String,
     /// Lines of the file before the case.
     first: usize,
     commands: Vec<String>,
+    /// What follows the command's name.
+    argument: String,
     /// Values of symbols, in the order given.
     settings: Vec<(String, i64)>,
+    /// Symbols left open until launch.
+    dynamic: Vec<String>,
     /// The case's lines up to its expected output, without fault comments, moved down to their place in the file.
     source: String,
     /// The same lines as they stand in the file.
@@ -67,6 +139,13 @@ impl Case {
     fn kernel(&self) -> Result<Kernel, String> {
         Kernel::parse(&self.source, &self.file)
             .map_err(|faults| faults.iter().map(|fault| format!("{fault}\n")).collect())
+    }
+
+    fn options(&self) -> Options {
+        let options = Options::new(Target::GFX942);
+        let options =
+            self.settings.iter().fold(options, |options, (name, value)| options.set(Symbol::new(name), *value));
+        self.dynamic.iter().fold(options, |options, name| options.dynamic(Symbol::new(name)))
     }
 
     /// What is printed has to read back as what was printed.
@@ -92,14 +171,22 @@ impl Case {
             file: file.to_owned(),
             first,
             commands: Vec::new(),
+            argument: String::new(),
             settings: Vec::new(),
+            dynamic: Vec::new(),
             source: "\n".repeat(first),
             lines: input.iter().map(|line| (*line).to_owned()).collect(),
             expected,
         };
         for line in input {
+            let line = without_faults(line);
             if let Some(command) = line.strip_prefix("; test ") {
-                case.commands.push(command.trim().to_owned());
+                let (name, argument) = command.trim().split_once(' ').unwrap_or((command.trim(), ""));
+                case.commands.push(name.to_owned());
+                case.argument = argument.to_owned();
+            }
+            if let Some(names) = line.strip_prefix("; dynamic ") {
+                case.dynamic.extend(names.split_whitespace().map(str::to_owned));
             }
             if let Some(settings) = line.strip_prefix("; set ") {
                 for setting in settings.split_whitespace() {
@@ -109,7 +196,7 @@ impl Case {
                     case.settings.push((name.to_owned(), value));
                 }
             }
-            case.source.push_str(without_faults(line));
+            case.source.push_str(line);
             case.source.push('\n');
         }
         Ok(case)
@@ -122,6 +209,17 @@ impl Case {
         let names = || COMMANDS.iter().map(|row| row.0).collect::<Vec<_>>().join(", ");
         let row = COMMANDS.iter().find(|row| row.0 == command);
         row.map(|row| row.1).ok_or_else(|| format!("no command `{command}`, there are: {}", names()))
+    }
+
+    /// Index of the line that a fault blames.
+    fn line(&self, place: Option<&Location>) -> Result<usize, String> {
+        let Some(place) = place else {
+            let command = self.lines.iter().position(|line| line.starts_with("; test "));
+            return command.ok_or_else(|| "a case has a line `; test`".to_owned());
+        };
+        // A fault at the end of the text stands at its last line.
+        let line = (place.line as usize - 1).checked_sub(self.first).map(|line| line.min(self.lines.len() - 1));
+        line.filter(|_| *place.file == *self.file).ok_or_else(|| format!("{place} is outside of the case"))
     }
 
     /// The case as it should stand in the file.
@@ -138,15 +236,20 @@ impl Case {
                 let mut lines: Vec<String> =
                     self.lines.iter().map(|line| without_faults(line).to_owned()).collect();
                 for fault in &faults {
-                    let at =
-                        fault.location.as_ref().ok_or_else(|| format!("a fault without a place: {fault}"))?;
-                    // A fault at the end of the text stands at its last line.
-                    let line =
-                        (at.line as usize - 1).checked_sub(self.first).map(|line| line.min(lines.len() - 1));
-                    let line = line.ok_or_else(|| format!("a fault outside of the case: {fault}"))?;
-                    lines[line].push_str(&format!(" ; error: {}", fault.message));
+                    if fault.kind == Kind::Bug {
+                        return Err(format!("a fault of the compiler: {fault}"));
+                    }
+                    let line = &mut lines[self.line(fault.location.as_ref())?];
+                    line.push_str(&format!(" ; error: {}", fault.message));
+                    // Notes without a place belong to the fault itself.
+                    for (note, _) in fault.notes.iter().filter(|note| note.1.is_none()) {
+                        line.push_str(&format!(" ; note: {note}"));
+                    }
                     if let Some(help) = &fault.help {
-                        lines[line].push_str(&format!(" ; help: {help}"));
+                        line.push_str(&format!(" ; help: {help}"));
+                    }
+                    for (note, place) in fault.notes.iter().filter(|note| note.1.is_some()) {
+                        lines[self.line(place.as_ref())?].push_str(&format!(" ; note: {note}"));
                     }
                 }
                 Ok(text(&lines))
@@ -157,7 +260,8 @@ impl Case {
 
 /// The line without its fault comments.
 fn without_faults(line: &str) -> &str {
-    line.find(" ; error:").map_or(line, |at| line[..at].trim_end())
+    let at = [" ; error:", " ; note:"].into_iter().filter_map(|start| line.find(start)).min();
+    at.map_or(line, |at| line[..at].trim_end())
 }
 
 /// Lines that differ, with `-` what was expected and `+` what came out.
@@ -254,7 +358,26 @@ fn the_harness_notices_wrong_expectations() {
     assert_eq!(problems.len(), 1);
     let (blessed, _) = run("fault", "; test fail\nkernel k {\n  write ; error: old\n}\n");
     assert!(blessed.contains("  write ; error: expected a value like `%x`"), "{blessed}");
-    let case = Case::read("set", 0, &["; test parse", "; set M=64 N=-1", "kernel k {}"])
-        .expect("the case is well formed");
+    let case =
+        Case::read("set", 0, &["; test pass expand", "; set M=64 N=-1", "; dynamic K", "kernel k {}"])
+            .expect("the case is well formed");
     assert_eq!(case.settings, [("M".to_owned(), 64), ("N".to_owned(), -1)]);
+    assert_eq!((case.argument.as_str(), &case.dynamic[..]), ("expand", &["K".to_owned()][..]));
+    let unknown = "; test pass dance\nkernel k {\n}\n";
+    assert_eq!(run("no such pass", unknown).1.len(), 1);
+    let (blessed, problems) = run("no place", "; test pass bind_symbols\nkernel k {\n  a = memory [M] global f32\n}\n");
+    assert!(problems.is_empty() && blessed.starts_with("; test pass bind_symbols ; error: the dimension M"), "{blessed}");
+}
+
+#[test]
+fn every_pass_has_cases() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files");
+    for pass in PIPELINE {
+        let mut paths = Vec::new();
+        files(&root.join(pass.name), &mut paths);
+        let command = format!("; test pass {}", pass.name);
+        let text: String = paths.iter().map(|path| fs::read_to_string(path).expect("test files are text")).collect();
+        let count = text.lines().filter(|line| without_faults(line) == command).count();
+        assert!(count >= 2, "{} has {count} cases", pass.name);
+    }
 }

@@ -85,6 +85,14 @@ impl Assembler {
         }
     }
 
+    /// The loop that a node is a result of; the node itself if it is no such thing.
+    pub(crate) fn loop_of(&self, node: Entity) -> Entity {
+        match (self.world.get::<Op>(node), self.world.get::<Operands>(node)) {
+            (Some(Op::LoopResult(_)), Some(operands)) => operands.0.first().copied().unwrap_or(node),
+            _ => node,
+        }
+    }
+
     /// The number of one dimension.
     pub(crate) fn dim(&mut self, symbol: Symbol) -> Result<Dim, Diagnostic> {
         self.dims.enter(symbol).ok_or_else(|| Diagnostic::invalid("a kernel has at most 256 dimensions"))

@@ -365,6 +365,19 @@ impl Value {
         self
     }
 
+    /// Names the loop that the value was carried out of, for schedules and listings; names the value's node if it is no loop's result.
+    #[track_caller]
+    pub fn tag_loop(self, tag: &str) -> Value {
+        let caller = Caller::caller();
+        with(self.trace, |f| {
+            if f.own(caller, &[(self.node, self.trace)]) {
+                let node = f.nodes.loop_of(self.node);
+                f.nodes.tag(node, tag);
+            }
+        });
+        self
+    }
+
     /// Numeric conversion: to integers truncating and saturating, to floats rounding to nearest even.
     #[track_caller]
     pub fn cast(self, dtype: DType) -> Value {

@@ -7,7 +7,7 @@ use bevy_ecs::prelude::*;
 
 use super::constraint::Constraint;
 use super::diagnostic::Location;
-use super::expr::Symbol;
+use super::expr::{ExprArena, Symbol};
 use super::layout::Dim;
 use super::node::Body;
 
@@ -100,6 +100,39 @@ impl Kernel {
     /// Identity for caches.
     pub fn identity(&self) -> &Identity {
         &self.identity
+    }
+
+    /// All symbols that the kernel speaks of: its dimensions first, then those of its constraints, each once, in order of mention.
+    ///
+    /// # Example
+    /// ```
+    /// use groundswell::ir::kernel::Kernel;
+    /// let text = "kernel k {\n tile K, BLOCK_K\n a = memory [M, K] global f32\n}\n";
+    /// let names: Vec<_> = Kernel::parse(text, "k.gsw").unwrap().symbols().iter().map(|s| s.name()).collect();
+    /// assert_eq!(names, ["M", "K", "BLOCK_K"]);
+    /// ```
+    pub fn symbols(&self) -> Vec<Symbol> {
+        let mut found = self.world.get::<DimTable>(self.root).map(|d| d.0.clone()).unwrap_or_default();
+        let mut arena = ExprArena::new();
+        for (constraint, _) in self.world.get::<Constraints>(self.root).map(|c| &c.0[..]).unwrap_or_default() {
+            let parts = match constraint {
+                Constraint::Workgroup { dim, tile, .. }
+                | Constraint::Tiling { dim, tile }
+                | Constraint::Wave { dim, tile } => [Some(dim), Some(tile)],
+                Constraint::Divisible { symbol, .. } | Constraint::AtLeast { symbol, .. } => [Some(symbol), None],
+                Constraint::MmaType(_) => [None, None],
+            };
+            for part in parts.into_iter().flatten() {
+                // An expression that cannot be computed is reported when the kernel is compiled.
+                let Ok(expr) = part.intern(&mut arena) else { continue };
+                for symbol in arena.symbols(expr) {
+                    if !found.contains(&symbol) {
+                        found.push(symbol);
+                    }
+                }
+            }
+        }
+        found
     }
 
     /// Nodes of the kernel body, in order.

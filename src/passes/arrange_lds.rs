@@ -20,9 +20,9 @@ const BANK_ROW_BYTES: u32 = 128;
 /// Alignment of buffers inside the workgroup's LDS.
 const BUFFER_ALIGN: u32 = 16;
 
-/// One access of a buffer.
+/// Accesses of a buffer that are spread alike: the same arrangement serves all of them alike.
 struct BufferAccess {
-    node: Entity,
+    nodes: SmallVec<[Entity; 2]>,
     layout: Layout,
     kind: LdsAccess,
 }
@@ -41,15 +41,16 @@ pub fn arrange_lds(world: &mut World) -> PassResult {
         let accesses = accesses_of(world, &order, node);
         let mut buffer = plain_buffer(world, root, node, &accesses)?;
         let plain = buffer.bytes;
-        let degree = choose_arrangement(&mut buffer, &accesses, limit.saturating_sub(offset));
+        let degrees = choose_arrangement(&mut buffer, &accesses, limit.saturating_sub(offset));
         buffer.offset = offset;
         offset = offset.saturating_add(buffer.bytes.next_multiple_of(BUFFER_ALIGN));
         if plain >= largest.0 {
             largest = (plain, node);
         }
-        for access in &accesses {
-            let own = degree_of(&buffer, access).unwrap_or(degree);
-            world.entity_mut(access.node).insert(BankConflicts(own));
+        for (access, degree) in accesses.iter().zip(degrees) {
+            for &node in &access.nodes {
+                world.entity_mut(node).insert(BankConflicts(degree));
+            }
         }
         world.entity_mut(node).insert(buffer);
     }
@@ -67,7 +68,7 @@ pub fn arrange_lds(world: &mut World) -> PassResult {
 }
 
 fn accesses_of(world: &World, order: &[Entity], buffer: Entity) -> SmallVec<[BufferAccess; 4]> {
-    let mut accesses = SmallVec::new();
+    let mut accesses: SmallVec<[BufferAccess; 4]> = SmallVec::new();
     for &node in order {
         let kind = match world.get::<Op>(node) {
             Some(Op::Read) => LdsAccess::Read,
@@ -78,7 +79,14 @@ fn accesses_of(world: &World, order: &[Entity], buffer: Entity) -> SmallVec<[Buf
         if memory == Some(buffer)
             && let Some(placement) = world.get::<Placement>(node)
         {
-            accesses.push(BufferAccess { node, layout: placement.0.clone(), kind });
+            match accesses.iter_mut().find(|a| a.kind == kind && a.layout == placement.0) {
+                Some(known) => known.nodes.push(node),
+                None => accesses.push(BufferAccess {
+                    nodes: SmallVec::from_slice(&[node]),
+                    layout: placement.0.clone(),
+                    kind,
+                }),
+            }
         }
     }
     accesses
@@ -124,30 +132,45 @@ fn size(buffer: &LdsBuffer) -> u32 {
     rows(buffer).saturating_mul(buffer.pitch)
 }
 
-/// Picks the arrangement with the fewest conflicts, then the fewest bytes; returns its worst conflict degree.
-fn choose_arrangement(buffer: &mut LdsBuffer, accesses: &[BufferAccess], limit: u32) -> u32 {
+/// What an access costs in an arrangement.
+struct Cost {
+    /// Time relative to conflict-free instructions of the plain arrangement's width.
+    time: u32,
+    /// Bank conflict degree.
+    degree: u32,
+}
+
+/// Cost of each access in an arrangement; `None` if lowering could not address one of them in it, or when one takes more than
+/// `most` time.
+fn costs(plain: &LdsBuffer, buffer: &LdsBuffer, accesses: &[BufferAccess], most: u32) -> Option<SmallVec<[Cost; 4]>> {
+    let cost = |access: &BufferAccess| {
+        // Padding may misalign rows, so that it takes several instructions where the plain arrangement takes one.
+        let pieces = access_width(plain, &access.layout) / access_width(buffer, &access.layout);
+        let degree = degree_of(buffer, access)?;
+        Some(Cost { time: degree * pieces.max(1), degree }).filter(|cost| cost.time <= most)
+    };
+    accesses.iter().map(cost).collect()
+}
+
+/// Picks the first arrangement without conflicts, else the one whose slowest access takes least time, then the one with the fewest
+/// bytes; returns the conflict degree of each access.
+fn choose_arrangement(buffer: &mut LdsBuffer, accesses: &[BufferAccess], limit: u32) -> SmallVec<[u32; 4]> {
     let plain = buffer.clone();
-    let mut best: Option<(u32, u32, LdsBuffer)> = None;
-    for candidate in candidates(&plain) {
-        if candidate.bytes > limit && candidate.bytes > plain.bytes {
-            continue;
-        }
-        let mut degrees = accesses.iter().map(|access| degree_of(&candidate, access));
-        let Some(degree) = degrees.try_fold(1, |worst, d| d.map(|d| worst.max(d))) else { continue };
-        if best.as_ref().is_none_or(|b| (degree, candidate.bytes) < (b.0, b.1)) {
-            let perfect = degree == 1;
-            best = Some((degree, candidate.bytes, candidate));
-            if perfect {
-                break;
-            }
+    let fits = |candidate: &LdsBuffer| candidate.bytes <= limit || candidate.bytes == plain.bytes;
+    let degrees = |costs: SmallVec<[Cost; 4]>| costs.into_iter().map(|cost| cost.degree).collect();
+    for candidate in candidates(&plain).filter(fits) {
+        if let Some(costs) = costs(&plain, &candidate, accesses, 1) {
+            *buffer = candidate;
+            return degrees(costs);
         }
     }
-    match best {
-        Some((degree, _, found)) => {
+    let all = candidates(&plain).filter(fits).filter_map(|c| Some((costs(&plain, &c, accesses, u32::MAX)?, c)));
+    match all.min_by_key(|(costs, c)| (costs.iter().map(|cost| cost.time).max(), c.bytes)) {
+        Some((costs, found)) => {
             *buffer = found;
-            degree
+            degrees(costs)
         }
-        None => 1,
+        None => SmallVec::new(),
     }
 }
 
@@ -205,8 +228,11 @@ fn degree_of(buffer: &LdsBuffer, access: &BufferAccess) -> Option<u32> {
     }
     let mut worst = 1;
     // The replicas shift all lanes alike; a swizzle permutes whole units, so the first and the last show every pattern.
-    let last = layout.extent(Source::Replica).saturating_sub(1);
-    for replica in [0, last] {
+    let last = match buffer.swizzle {
+        Some(_) => layout.extent(Source::Replica).saturating_sub(1),
+        None => 0,
+    };
+    for replica in [Some(0), (last > 0).then_some(last)].into_iter().flatten() {
         let mut addresses = [0u32; LANES as usize];
         for (lane, out) in addresses.iter_mut().enumerate() {
             *out = address(buffer, |dim| {

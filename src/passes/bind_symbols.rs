@@ -124,6 +124,12 @@ impl Binder<'_> {
                                 .help("bind another value or drop the assumption"));
                         }
                         Some(_) => {}
+                        None if *least > MAX_SIZE => {
+                            let text = format!("no size of {} is at least {least}", symbol.name());
+                            return Err(Diagnostic::invalid(text)
+                                .at(at)
+                                .help(format!("a dimension has 1 to {MAX_SIZE} elements")));
+                        }
                         None => {
                             let range = (*least).clamp(1, MAX_SIZE)..=MAX_SIZE;
                             self.arena.assume_range(symbol, range).map_err(|e| bug(&e))?;
@@ -268,6 +274,12 @@ impl Binder<'_> {
                 }
                 continue;
             };
+            if dim.tiling.is_some() {
+                let text = format!("{name} has a workgroup tile and a loop tile");
+                return Err(Diagnostic::invalid(text)
+                    .at(at)
+                    .help("spread a dimension over workgroups or loop over it"));
+            }
             let per_tile = self.arena.int(i64::from(tile));
             geometry.grid[axis as usize] = self.arena.ceil_div(dim.size, per_tile).map_err(|e| bug(&e))?;
             if let Some(wave) = dim.wave {
@@ -297,7 +309,7 @@ impl Binder<'_> {
 /// The dimension of a constraint must be a plain symbol.
 fn plain_symbol(expr: &SymExpr, at: Option<Location>) -> Result<Symbol, Diagnostic> {
     expr.as_symbol().ok_or_else(|| {
-        Diagnostic::invalid(format!("{expr:?} is not a dimension")).at(at).help("constrain plain symbols")
+        Diagnostic::invalid(format!("{expr} is not a dimension")).at(at).help("constrain plain symbols")
     })
 }
 

@@ -3,8 +3,10 @@
 use bevy_ecs::prelude::*;
 
 use super::PassResult;
+use super::facts::Geometry;
 use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::kernel::{DimTable, KernelName, Locations};
+use crate::ir::layout::Dim;
 use crate::ir::node::*;
 use crate::ir::types::DType;
 use crate::ir::walk::{self, NodeList};
@@ -30,13 +32,13 @@ impl Context<'_> {
 
 /// The pass; see the module.
 pub fn infer_types(
-    kernel: Single<(Entity, &Body, &DimTable, &Locations), With<KernelName>>,
+    kernel: Single<(&Body, &DimTable, &Locations, &Geometry), With<KernelName>>,
     nodes: Query<(&Op, &Operands, &Origin)>,
     bodies: Query<&Body>,
     yields: Query<&Yields>,
     mut types: Types,
 ) -> PassResult {
-    let (_, body, dims, locations) = *kernel;
+    let (body, dims, locations, geometry) = *kernel;
     let mut order = NodeList::new();
     walk::preorder(body, &|node| bodies.get(node).ok(), &mut order);
     for &node in &order {
@@ -79,7 +81,44 @@ pub fn infer_types(
             }
         }
     }
-    Ok(())
+    let Some((node, dim)) = outside_of_loop(body, geometry, &nodes, &bodies, &types, &mut Vec::new())? else {
+        return Ok(());
+    };
+    let context = Context { dims, at: locations.get(nodes.get(node)?.2.0) };
+    let name = dims.name(dim);
+    let text = format!("{name} has a loop tile, and this value has {name} outside of a loop over it");
+    Err(context.fail(text, "use it inside of a loop over the dimension, or remove the loop tile"))
+}
+
+/// The first value that has a tiled dimension where no loop walks along it: there is no saying which of the tiles it would be.
+fn outside_of_loop(
+    body: &Body,
+    geometry: &Geometry,
+    nodes: &Query<(&Op, &Operands, &Origin)>,
+    bodies: &Query<&Body>,
+    types: &Types,
+    loops: &mut Vec<Dim>,
+) -> Result<Option<(Entity, Dim)>, Diagnostic> {
+    for &node in &body.0 {
+        match *nodes.get(node)?.0 {
+            Op::Memory | Op::Allocate => {}
+            Op::Iterate(axis) => {
+                loops.push(axis);
+                let found = outside_of_loop(bodies.get(node)?, geometry, nodes, bodies, types, loops)?;
+                loops.pop();
+                if found.is_some() {
+                    return Ok(found);
+                }
+            }
+            _ => {
+                let outside = |d: &&Dim| geometry.dim(**d).tiling.is_some() && !loops.contains(d);
+                if let Some(&dim) = types.get(node)?.dims.iter().find(outside) {
+                    return Ok(Some((node, dim)));
+                }
+            }
+        }
+    }
+    Ok(None)
 }
 
 /// The type of one node's result; `None` when it has none or has its type already.
@@ -139,7 +178,8 @@ fn infer(
             match ty.dtype {
                 Some(dtype) if dtype.is_float() || (!float_only && dtype != DType::I1) => Some(ty),
                 _ => {
-                    let text = format!("{unary:?} of {}", context.show(&ty)).to_lowercase();
+                    let name = UnaryOp::NAMES.iter().find(|row| row.0 == *unary).map_or("?", |row| row.1);
+                    let text = format!("{name} of {}", context.show(&ty));
                     return Err(context.fail(text, "cast to a floating dtype first"));
                 }
             }
@@ -196,7 +236,11 @@ fn broadcast(
     let (left, right) = (types.get(a)?, types.get(b)?);
     if left.dtype != right.dtype || left.dtype == Some(DType::I1) {
         let text = format!("operands are {} and {}", context.show(left), context.show(right));
-        return Err(context.fail(text, "cast one of them: arithmetic wants equal dtypes"));
+        let help = match (left.dtype, right.dtype) {
+            (Some(DType::I1), _) | (_, Some(DType::I1)) => "conditions have no arithmetic: use select",
+            _ => "cast one of them: arithmetic wants equal dtypes",
+        };
+        return Err(context.fail(text, help));
     }
     Ok(ValueType { dims: join_dims(left, right, context)?, dtype: left.dtype })
 }
@@ -229,11 +273,11 @@ fn check_write(value: &ValueType, memory: &ValueType, context: &Context) -> Resu
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct MmaDims {
     /// Rows of lhs and acc.
-    pub m: crate::ir::layout::Dim,
+    pub m: Dim,
     /// Rows of rhs, columns of acc.
-    pub n: crate::ir::layout::Dim,
+    pub n: Dim,
     /// Contracted.
-    pub k: crate::ir::layout::Dim,
+    pub k: Dim,
 }
 
 impl MmaDims {

@@ -7,11 +7,13 @@
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
+use super::assign_layouts::MAX_ACCESS_BYTES;
 use super::facts::{Bounds, DimGeometry, Expressions, Geometry, Remainder};
 use super::infer_types::MmaDims;
 use super::{PassResult, kernel_entity};
 use crate::ir::layout::{Dim, Source};
 use crate::ir::node::*;
+use crate::ir::types::DType;
 use crate::ir::walk;
 
 /// Loops around a point, outermost first: the dimension, and whether the loop is over a remainder.
@@ -83,7 +85,8 @@ fn bounds_of(
     if *world.get::<Op>(memory)? != Op::Memory {
         return None;
     }
-    let dims = world.get::<ValueType>(memory)?.dims.clone();
+    let ValueType { dims, dtype } = world.get::<ValueType>(memory)?.clone();
+    let widest = MAX_ACCESS_BYTES / dtype.map_or(1, DType::bytes);
     let layout = world.get::<Placement>(node)?.0.clone();
     let geometry = world.get::<Geometry>(root)?;
     let entries: SmallVec<[DimGeometry; 4]> = dims.iter().map(|&dim| geometry.dim(dim).clone()).collect();
@@ -106,7 +109,7 @@ fn bounds_of(
     let must = |dim: &Dim| op == Op::Write || contracted.contains(dim);
     let masks = leaves.iter().copied().filter(must).collect();
     let innermost = *dims.last()?;
-    let mut granule = layout.contiguous_run(innermost).max(1);
+    let mut granule = layout.contiguous_run(innermost).clamp(1, widest);
     if let Some(size) = entry_of(innermost).map(|e| e.size).filter(|_| leaves.contains(&innermost)) {
         while !arena.is_multiple_of(size, i64::from(granule)) && granule > 1 {
             granule /= 2;

@@ -4,6 +4,7 @@
 //! they run; nothing infers an order. After each pass the verifier looks at the whole kernel when it is asked to.
 //!
 //! - [`options`], [`facts`]: what a compilation is asked for, and what passes find out
+//! - [`columns`]: how that reads in listings
 //! - [`workspace`]: the pooled world that a compilation runs in
 //! - `bind_symbols`, `infer_types`, `assign_layouts`: analysis
 //! - `promote_to_lds`, `distribute_loads`, `simplify`, `peel_remainders`, `mark_bounds`, `arrange_lds`, `place_barriers`: logical nodes
@@ -12,6 +13,7 @@
 pub mod arrange_lds;
 pub mod assign_layouts;
 pub mod bind_symbols;
+pub mod columns;
 pub mod distribute_loads;
 pub mod expand;
 pub mod facts;

@@ -102,8 +102,18 @@ pub fn merge_common(world: &mut World) -> PassResult {
     Ok(())
 }
 
+/// Equal operations; constants bit by bit, because -0.0 equals 0.0 and is another value.
+fn same_op(a: Option<&Op>, b: Option<&Op>) -> bool {
+    match (a, b) {
+        (Some(Op::Register(Constant::Float(a))), Some(Op::Register(Constant::Float(b)))) => {
+            a.to_bits() == b.to_bits()
+        }
+        _ => a == b,
+    }
+}
+
 fn same_value(world: &World, a: Entity, b: Entity) -> bool {
-    world.get::<Op>(a) == world.get::<Op>(b)
+    same_op(world.get::<Op>(a), world.get::<Op>(b))
         && world.get::<Operands>(a) == world.get::<Operands>(b)
         && world.get::<ValueType>(a) == world.get::<ValueType>(b)
         && world.get::<Tag>(a) == world.get::<Tag>(b)

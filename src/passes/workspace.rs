@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::BoxedSystem;
 
+use super::columns::COLUMNS;
 use super::facts::{Expressions, Geometry, Settings};
 use super::options::Options;
 use super::{PIPELINE, PassResult};
@@ -17,6 +18,7 @@ use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::ExprArena;
 use crate::ir::kernel::{Constraints, DimTable, Kernel, KernelName, Locations};
 use crate::ir::node::{Name, *};
+use crate::ir::text::{Detail, print_with};
 use crate::ir::{verifier, walk};
 
 /// A world that compiles one kernel after the other.
@@ -137,6 +139,11 @@ impl Workspace {
             entity.insert(*space);
         }
         copy
+    }
+
+    /// The kernel as it stands, with all that passes have found out so far.
+    pub fn text(&self) -> String {
+        print_with(&self.world, self.root, Detail::Full, COLUMNS)
     }
 
     /// Runs all passes up to and including `last` (all of them for `None`).

@@ -3,9 +3,11 @@
 //! - [`compile`]: one compilation, kernel to code object; [`cache`]: not doing it twice; [`report`]: what it says
 //! - [`executable`]: its result
 //! - [`device`], [`buffer`], [`launch`]: running it
+//! - [`check`]: comparing what a device computed with the reference interpreter
 //! - [`sim`]: the simulator, which knows nothing of all that
 pub mod buffer;
 pub mod cache;
+pub mod check;
 pub mod compile;
 pub mod device;
 pub mod executable;

@@ -94,17 +94,17 @@ impl LdsRules {
         let rule = self.row(access, width).filter(|_| matches!(width, 1 | 2 | 4 | 8 | 12 | 16))?;
         let addresses: [Option<u32>; 64] = std::array::from_fn(|lane| address(lane as u32));
         let mut conflicts = Conflicts { degree: 1, cycles: 0 };
+        let dwords = |address: u32| address / 4..=address.saturating_add(width - 1) / 4;
         let mut serve = |lanes: &mut dyn Iterator<Item = u32>| {
-            let mut dwords: SmallVec<[u32; 128]> = SmallVec::new();
-            for address in lanes.filter_map(|lane| addresses[lane as usize]) {
-                let last = address.saturating_add(width - 1) / 4;
-                dwords.extend(address / 4..=last);
+            // Distinct dwords of each bank, which are few unless the access is a bad one.
+            let mut banks: [SmallVec<[u32; 4]>; 64] = std::array::from_fn(|_| SmallVec::new());
+            for dword in lanes.filter_map(|lane| addresses[lane as usize]).flat_map(dwords) {
+                let bank = &mut banks[(dword % rule.banks) as usize];
+                if !bank.contains(&dword) {
+                    bank.push(dword);
+                }
             }
-            dwords.sort_unstable();
-            dwords.dedup();
-            let mut load = [0u32; 64];
-            dwords.iter().for_each(|dword| load[(dword % rule.banks) as usize] += 1);
-            let busiest = load.into_iter().max().unwrap_or(0);
+            let busiest = banks.iter().map(|bank| bank.len() as u32).max().unwrap_or(0);
             conflicts.degree = conflicts.degree.max(busiest);
             conflicts.cycles += busiest;
         };

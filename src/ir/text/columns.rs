@@ -1,4 +1,5 @@
-//! What passes add to nodes and how it reads: one row per component. A pass that adds a component adds its row here.
+//! What passes add to nodes and how it reads: one row per component. Here are the rows for components of the representation itself;
+//! passes bring rows for their own components to [`print_with`](super::print_with).
 
 use std::fmt::Write;
 
@@ -16,27 +17,41 @@ pub struct Place<'w> {
     pub world: &'w World,
     /// The kernel entity.
     pub root: Entity,
-    /// The node.
+    /// The node, or the kernel entity for facts about the whole kernel.
     pub node: Entity,
+}
+
+/// Where a fact stands.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Position {
+    /// At the end of the node's line: for short facts that many nodes have.
+    Behind,
+    /// On lines of their own below the node's line (below the constraints for facts about the kernel).
+    Below,
 }
 
 /// One kind of fact about nodes.
 pub struct Column {
     /// What it is called in listings.
     pub name: &'static str,
-    /// Appends the fact on one line, or nothing if there is none for the node.
+    /// Where it stands.
+    pub position: Position,
+    /// Appends the fact, or nothing if there is none for the node. Every line of it becomes a comment.
     pub print: fn(Place<'_>, &mut String),
 }
 
 impl Place<'_> {
-    fn write_dim(self, dim: Dim, out: &mut String) {
+    /// Appends the name of a dimension.
+    pub fn write_dim(self, dim: Dim, out: &mut String) {
         write_symbol(out, self.world.get::<DimTable>(self.root).map_or("?", |dims| dims.name(dim)));
     }
 }
 
-/// All columns, in the order in which they are printed.
-pub const COLUMNS: &[Column] =
-    &[Column { name: "type", print: value_type }, Column { name: "placement", print: placement }];
+/// The columns of the representation itself, in the order in which they are printed.
+pub const COLUMNS: &[Column] = &[
+    Column { name: "type", position: Position::Behind, print: value_type },
+    Column { name: "placement", position: Position::Below, print: placement },
+];
 
 /// Types that the node's own text does not show.
 fn value_type(place: Place<'_>, out: &mut String) {

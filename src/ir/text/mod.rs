@@ -71,8 +71,8 @@ mod words;
 
 use std::fmt;
 
-pub use columns::{COLUMNS, Column, Place};
-pub use print::print;
+pub use columns::{COLUMNS, Column, Place, Position};
+pub use print::{print, print_with};
 
 use super::diagnostic::Diagnostic;
 use super::kernel::Kernel;

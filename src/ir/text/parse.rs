@@ -52,6 +52,15 @@ struct Target<'a> {
     at: Location,
 }
 
+/// What stands for a carried value that has no name.
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum Unnamed {
+    /// A node that nothing uses: a loop's body has an argument for each of its carried values.
+    Node,
+    /// Nothing.
+    Nothing,
+}
+
 /// What is being read; it decides which statements there are.
 #[derive(Copy, Clone, PartialEq, Eq)]
 enum Region {
@@ -502,7 +511,7 @@ impl<'a> Parser<'a> {
         self.scopes.open();
         self.loops += 1;
         let args: Vec<_> = carried.into_iter().map(|(target, _)| target).collect();
-        self.define_carried(&args, Op::IterArg, &[]);
+        self.define_carried(&args, Op::IterArg, &[], Unnamed::Node);
         let faults = self.faults.len();
         let yields = self.region(Region::Loop, &opened);
         self.loops -= 1;
@@ -519,7 +528,7 @@ impl<'a> Parser<'a> {
             );
         }
         self.nodes.close_loop(node, &yields);
-        self.define_carried(&targets, Op::LoopResult, &[node]);
+        self.define_carried(&targets, Op::LoopResult, &[node], Unnamed::Nothing);
         if targets.len() != count {
             let text = format!("the loop carries {}, and {} results are named", values(count), targets.len());
             let fault = Diagnostic::invalid(text).at(self.nodes.location_of(origin));
@@ -529,15 +538,25 @@ impl<'a> Parser<'a> {
     }
 
     /// Nodes for the loop-carried values on one side of a loop's border.
-    fn define_carried(&mut self, targets: &[Target<'a>], op: fn(u32) -> Op, operands: &[Entity]) {
+    fn define_carried(
+        &mut self,
+        targets: &[Target<'a>],
+        op: fn(u32) -> Op,
+        operands: &[Entity],
+        unnamed: Unnamed,
+    ) {
         for (number, target) in (0u32..).zip(targets) {
-            let Some(name) = target.name else { continue };
+            if target.name.is_none() && unnamed == Unnamed::Nothing {
+                continue;
+            }
             let origin = self.nodes.location(target.at.clone());
             let node = self.nodes.push(origin, op(number), operands, ValueType::unknown());
             if let Some(tag) = &target.tag {
                 self.nodes.tag(node, tag);
             }
-            self.define(name, Meaning::Value(node), origin);
+            if let Some(name) = target.name {
+                self.define(name, Meaning::Value(node), origin);
+            }
         }
     }
 

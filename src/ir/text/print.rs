@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::Detail;
-use super::columns::{COLUMNS, Place};
+use super::columns::{COLUMNS, Column, Place, Position};
 use super::symbolic::{Level, write_expr, write_symbol};
 use crate::ir::assemble::is_identifier;
 use crate::ir::constraint::Constraint;
@@ -18,10 +18,16 @@ use crate::ir::node::*;
 
 /// The text of the kernel whose root is `root`. It prints broken kernels too: a value that is defined nowhere prints as `%?`.
 pub fn print(world: &World, root: Entity, detail: Detail) -> String {
+    print_with(world, root, detail, &[])
+}
+
+/// [`print`] with further columns behind those of the representation itself; they show with [`Detail::Full`] only.
+pub fn print_with(world: &World, root: Entity, detail: Detail, columns: &[Column]) -> String {
     let mut printer = Printer {
         world,
         root,
         detail,
+        columns,
         names: FxHashMap::default(),
         carried: FxHashMap::default(),
         out: String::with_capacity(1024),
@@ -44,6 +50,7 @@ struct Printer<'w> {
     world: &'w World,
     root: Entity,
     detail: Detail,
+    columns: &'w [Column],
     names: FxHashMap<Entity, u32>,
     /// By loop; looked up only.
     carried: FxHashMap<Entity, Carried>,
@@ -155,6 +162,7 @@ impl<'w> Printer<'w> {
                 self.out.push('\n');
             }
         }
+        self.facts_below(self.root);
         self.region(body);
         self.out.push_str("}\n");
     }
@@ -222,8 +230,11 @@ impl<'w> Printer<'w> {
             }
         }
         self.tag(node);
-        self.facts(node);
+        self.facts_behind(node);
         self.out.push('\n');
+        self.depth += 1;
+        self.facts_below(node);
+        self.depth -= 1;
     }
 
     fn iterate(&mut self, node: Entity, dim: Dim) {
@@ -251,9 +262,11 @@ impl<'w> Printer<'w> {
         self.out.push(')');
         self.tag(node);
         self.out.push_str(" {");
-        self.facts(node);
+        self.facts_behind(node);
         self.out.push('\n');
         self.depth += 1;
+        self.facts_below(node);
+        self.carried_facts(&carried);
         self.region(self.body(node));
         if let Some(yields) = self.world.get::<Yields>(node).filter(|yields| !yields.0.is_empty()) {
             self.indent();
@@ -317,20 +330,47 @@ impl<'w> Printer<'w> {
         }
     }
 
-    /// What passes have found out about the node, as a comment.
-    fn facts(&mut self, node: Entity) {
+    /// What passes have found out about the node, as comments at the end of its line.
+    fn facts_behind(&mut self, node: Entity) {
+        self.facts(node, Position::Behind, |printer, name, line| {
+            printer.write(format_args!("  ; {name}: {line}"));
+        });
+    }
+
+    /// The same on lines of their own.
+    fn facts_below(&mut self, node: Entity) {
+        self.facts(node, Position::Below, |printer, name, line| {
+            printer.indent();
+            printer.write(format_args!("; {name}: {line}\n"));
+        });
+    }
+
+    /// Facts about what a loop defines, which has no lines of its own.
+    fn carried_facts(&mut self, carried: &Carried) {
+        for &value in carried.results.iter().chain(&carried.args).flatten() {
+            for position in [Position::Behind, Position::Below] {
+                self.facts(value, position, |printer, name, line| {
+                    printer.indent();
+                    printer.out.push_str("; ");
+                    printer.value(value);
+                    printer.write(format_args!(" {name}: {line}\n"));
+                });
+            }
+        }
+    }
+
+    fn facts(&mut self, node: Entity, position: Position, mut show: impl FnMut(&mut Self, &str, &str)) {
         if self.detail != Detail::Full {
             return;
         }
         let place = Place { world: self.world, root: self.root, node };
         let mut fact = String::new();
-        for column in COLUMNS {
+        for column in COLUMNS.iter().chain(self.columns).filter(|column| column.position == position) {
             fact.clear();
             (column.print)(place, &mut fact);
-            if !fact.is_empty() {
-                // A line break would end the comment.
-                let fact = fact.replace('\n', " ");
-                self.write(format_args!("  ; {}: {fact}", column.name));
+            // A line break would end the comment.
+            for line in fact.lines() {
+                show(self, column.name, line);
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Expressions over symbols, in constraints: printing with as few brackets as the tree needs, and parsing back to the same tree.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
 use super::cursor::{Cursor, Parsed};
 use super::lex::Token;
@@ -85,6 +85,15 @@ pub(super) fn write_expr(out: &mut String, e: &SymExpr, level: Level) {
     }
     if bracket {
         out.push(')');
+    }
+}
+
+/// As the text form writes it.
+impl fmt::Display for SymExpr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = String::new();
+        write_expr(&mut text, self, Level::Sum);
+        f.pad(&text)
     }
 }
 

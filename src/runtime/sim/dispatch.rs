@@ -16,7 +16,7 @@ use super::kernarg;
 use super::memory::{Allocation, Memory, View};
 use super::module::{LoadedKernel, Module};
 use super::program::Program;
-use super::stats::{Counts, LaunchStats};
+use super::stats::LaunchStats;
 use super::wave::{EXEC, LANES, Progress, Wave};
 
 /// Where a launch has its kernel arguments and its dispatch packet: below all allocations.
@@ -251,7 +251,7 @@ impl Launch<'_> {
         }
         for wave in &mut worker.waves {
             worker.stats.waves += 1;
-            worker.stats.add(&std::mem::replace(&mut wave.counts, Counts::default()));
+            worker.stats.add(&std::mem::take(&mut wave.counts));
         }
         Ok(())
     }

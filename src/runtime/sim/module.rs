@@ -8,7 +8,7 @@ use super::memory::Memory;
 use super::program::Program;
 
 /// Largest address range that the segments of a code object may span.
-const LARGEST_IMAGE: u64 = 1 << 32;
+const LARGEST_IMAGE: u64 = 1 << 31;
 /// Firmware that preloads kernel arguments enters this many bytes behind the entry (LLVM, "User Guide for AMDGPU Backend",
 /// "Preloaded Kernel Arguments").
 const PRELOAD_PROLOGUE: u64 = 256;

@@ -99,17 +99,17 @@ impl Wave {
         self.pair(EXEC)
     }
 
-    /// Two consecutive scalar registers.
+    /// Two consecutive scalar registers. A 32-bit operand may be asked for its neighbour, so the last one wraps.
     #[inline(always)]
     pub fn pair(&self, first: usize) -> u64 {
-        u64::from(self.s[first]) | u64::from(self.s[first + 1]) << 32
+        u64::from(self.s[first]) | u64::from(self.s[(first + 1) % 128]) << 32
     }
 
     /// Writes two consecutive scalar registers.
     #[inline(always)]
     pub fn set_pair(&mut self, first: usize, value: u64) {
         self.s[first] = value as u32;
-        self.s[first + 1] = (value >> 32) as u32;
+        self.s[(first + 1) % 128] = (value >> 32) as u32;
     }
 
     /// 32 bits of a source that is the same in every lane.

@@ -119,7 +119,8 @@ fn buffer(w: &Wave, s: &Step, roles: &Roles, components: u8, bytes: u32) -> Resu
     let limit = records.saturating_sub(scalar_offset);
     let valid = if stride == 0 {
         offset.map(|o| {
-            let left = limit.saturating_sub(o) / u64::from(bytes);
+            // Sizes are powers of two; a division per lane would cost more than the access.
+            let left = limit.saturating_sub(o) >> bytes.trailing_zeros();
             left.min(components.into()) as u8
         })
     } else {

@@ -120,11 +120,11 @@ pub(super) fn fmas_f64(a: f64, b: f64, c: f64) -> f64 {
     let sum = product + c;
     let error = (sum - value) + error_of_sum(product, c, sum) + a.mul_add(b, -product);
     let error = if value < 0.0 { -error } else { error };
-    let mantissa = value.to_bits() & (1 << 52) - 1 | 1 << 52;
+    let mantissa = value.to_bits() & ((1 << 52) - 1) | 1 << 52;
     if lost > 54 {
         return 0.0f64.copysign(value);
     }
-    let (kept, rest, half) = (mantissa >> lost, mantissa & (1 << lost) - 1, 1u64 << (lost - 1));
+    let (kept, rest, half) = (mantissa >> lost, mantissa & ((1 << lost) - 1), 1u64 << (lost - 1));
     let up = rest > half || rest == half && (error > 0.0 || error == 0.0 && kept & 1 == 1);
     f64::from_bits(kept + u64::from(up)).copysign(value)
 }

@@ -82,14 +82,15 @@ pub(super) fn load(w: &mut Wave, lds: &Lds, s: &Step, kind: Memory, addresses: &
 
 fn load_dwords(w: &mut Wave, lds: &Lds, first: usize, count: usize, addresses: &Row) -> Result<(), Stopped> {
     let bytes = 4 * count as u32;
-    if w.exec() == u64::MAX && addresses.iter().fold(0, |all, a| all | a) % 4 == 0 {
-        // All lanes, all aligned: whole slices per lane.
-        let rows = &mut w.rows[first..first + count];
-        for l in 0..LANES {
-            lds.check(l, Access::Load, addresses[l], bytes)?;
-            let words = &lds.words[(addresses[l] / 4) as usize..][..count];
-            for (row, &word) in rows.iter_mut().zip(words) {
-                row[l] = word;
+    let together = addresses.iter().fold(0, |all, a| all | a) % 4 == 0 && w.exec() == u64::MAX;
+    if together
+        && addresses.iter().max().is_some_and(|&a| u64::from(a) + u64::from(bytes) <= lds.bytes.into())
+    {
+        let starts = addresses.map(|a| (a / 4) as usize);
+        for (index, row) in w.rows[first..first + count].iter_mut().enumerate() {
+            let words = &lds.words[index..];
+            for (register, &start) in row.iter_mut().zip(&starts) {
+                *register = words[start];
             }
         }
         return Ok(());

@@ -22,12 +22,13 @@ use super::super::error::{FaultKind, Stopped};
 use super::super::numerics::{from_bf16, from_f16, from_fnuz8, to_xf32};
 use super::super::program::{Place, Step};
 use super::super::wave::{LANES, Row, Wave};
-use super::multiply::{self, Arithmetic, Tile};
+use super::host;
+use super::multiply::{Arithmetic, Tile};
 
 /// Elements that a lane's two registers hold at most.
 pub(super) const ELEMENTS: usize = 8;
 
-/// A source widened to 32 bits: element e of every lane. Floats are held as their bits.
+/// A source widened to f32: element e of every lane, as bits.
 pub(super) type Wide = [Row; ELEMENTS];
 
 /// A widened source and what it was widened from.
@@ -56,13 +57,13 @@ impl Cache {
         if entry.element != element || entry.source[..registers] != *source {
             entry.source[..registers].copy_from_slice(source);
             entry.element = element;
-            multiply::widen(element, &entry.source[..registers], &mut entry.wide);
+            host::widen(element, &entry.source[..registers], &mut entry.wide);
         }
         &entry.wide
     }
 }
 
-/// Widens one source; plain loops, compiled for the host's best vector unit by the caller.
+/// Widens one source (called through [`host`]).
 #[inline(always)]
 pub(super) fn widen(element: Element, source: &[Row], wide: &mut Wide) {
     for (r, row) in source.iter().enumerate() {
@@ -84,7 +85,7 @@ pub(super) fn widen(element: Element, source: &[Row], wide: &mut Wide) {
                     for l in 0..LANES {
                         let bits = row[l] >> (8 * byte) & 0xff;
                         wide[4 * r + byte][l] = match element {
-                            Element::I8 => i32::from(bits as i8) as u32,
+                            Element::I8 => f32::from(bits as i8).to_bits(),
                             Element::Fp8 => from_fnuz8(bits, 4).to_bits(),
                             _ => from_fnuz8(bits, 5).to_bits(),
                         };
@@ -159,7 +160,7 @@ pub(super) fn execute(
         _ => Arithmetic::Fused,
     };
     let tile = Tile { blocks, block_mask: (1 << cbsz) - 1, block: abid as usize };
-    multiply::accumulate(m, arithmetic, &tile, a, b, &mut w.rows[d_row..d_row + count]);
+    host::accumulate(m, arithmetic, &tile, a, b, &mut w.rows[d_row..d_row + count]);
     Ok(())
 }
 

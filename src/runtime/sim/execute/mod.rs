@@ -1,10 +1,14 @@
 //! Executing one wave: the loop over steps, and one file per unit.
 
+// Lanes are indices: several arrays are walked in step, and bits of masks beside them.
+#![allow(clippy::needless_range_loop)]
+
 mod address;
 mod atomic;
 mod compare;
 mod convert;
 mod division;
+mod host;
 mod lanes;
 mod lds;
 mod mfma;
@@ -87,7 +91,7 @@ fn execute(
     let next_address = context.program.address + u64::from(s.offset + s.bytes);
     match meaning {
         Mfma(shape, a, b, d) => mfma::execute(w, context.caches, s, shape, [a, b, d])?,
-        Vector(calc, element) => valu::calculate(w, s, calc, element)?,
+        Vector(calc, element) => host::calculate(w, s, calc, element)?,
         Packed(calc, element) => packed::packed(w, s, calc, element)?,
         PackedMove => packed::packed_move(w, s),
         Convert(to, from) => convert::convert(w, s, to, from)?,

@@ -1,13 +1,6 @@
-//! The inner loops of matrix instructions, compiled twice: for the baseline and, on x86-64, for AVX2 with FMA.
-//!
-//! Both give the same bits. Measured on one 16x16x16 f16 instruction: 650 ns with SSE2, 210 ns with AVX2 and FMA, which is
-//! what pays for the `unsafe` in this file, its only one: calling a function that needs CPU features, right behind the
-//! test that the CPU has them.
-
-use crate::codegen::isa::Element;
+//! The inner loops of matrix instructions with 32-bit results. Layout: see [`mfma`](super::mfma).
 
 use super::super::wave::{LANES, Row};
-use super::mfma::{self, Wide};
 
 /// How a product is added.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -16,7 +9,7 @@ pub(super) enum Arithmetic {
     ExactProduct,
     /// f32, fused.
     Fused,
-    /// i32, wrapping.
+    /// i32, wrapping, from sources that are integers of 8 bits held as f32.
     Integer,
 }
 
@@ -28,82 +21,64 @@ pub(super) struct Tile {
     pub block: usize,
 }
 
-trait Accumulate: Copy {
-    fn from_bits(bits: u32) -> Self;
-    fn to_bits(self) -> u32;
-    fn add_product(self, a: Self, b: Self) -> Self;
-}
-
-#[derive(Copy, Clone)]
-struct Unfused(f32);
-#[derive(Copy, Clone)]
-struct Fused(f32);
-#[derive(Copy, Clone)]
-struct Integer(u32);
-
-macro_rules! accumulate {
-    ($type:ident, $from:expr, $to:expr, $add:expr) => {
-        impl Accumulate for $type {
-            #[inline(always)]
-            fn from_bits(bits: u32) -> Self {
-                $type($from(bits))
-            }
-            #[inline(always)]
-            fn to_bits(self) -> u32 {
-                $to(self.0)
-            }
-            #[inline(always)]
-            fn add_product(self, a: Self, b: Self) -> Self {
-                $type($add(self.0, a.0, b.0))
-            }
-        }
-    };
-}
-
-accumulate!(Unfused, f32::from_bits, f32::to_bits, |d: f32, a: f32, b: f32| d + a * b);
-accumulate!(Fused, f32::from_bits, f32::to_bits, |d: f32, a: f32, b: f32| a.mul_add(b, d));
-accumulate!(Integer, |v: u32| v, |v: u32| v, |d: u32, a: u32, b: u32| d.wrapping_add(a.wrapping_mul(b)));
-
-/// Adds the product to `d`; `R` rows of the result at a time stay in registers. Layout: see [`mfma`].
+/// `d + a * b`, with one rounding or with two.
 #[inline(always)]
-fn tiles<T: Accumulate, const M: usize, const R: usize>(tile: &Tile, a: &[Row], b: &[Row], d: &mut [Row]) {
+fn add_product<const FUSED: bool>(d: f32, a: f32, b: f32) -> f32 {
+    if FUSED { a.mul_add(b, d) } else { d + a * b }
+}
+
+/// Adds the product to `d`; `R` rows of the result at a time stay in registers. References to arrays, not slices, let the
+/// compiler see that.
+#[inline(always)]
+fn tiles<const FUSED: bool, const M: usize, const R: usize>(
+    tile: &Tile,
+    a: &[Row],
+    b: &[Row],
+    d: &mut [Row],
+) {
+    const FITS: &str = "the slice has the length of the array";
     let groups = LANES / M;
     for block in 0..tile.blocks {
         let a_block = block & !tile.block_mask | tile.block;
         for i in (0..M).step_by(R) {
             let four = (block * M + i) / 4;
             let (register, lane) = (four / groups * 4 + i % 4, four % groups * M);
-            let mut sums = [[T::from_bits(0); M]; R];
-            for (sums, row) in sums.iter_mut().zip(&d[register..register + R]) {
-                for (sum, bits) in sums.iter_mut().zip(&row[lane..lane + M]) {
-                    *sum = T::from_bits(*bits);
+            let rows: &mut [Row; R] = (&mut d[register..register + R]).try_into().expect(FITS);
+            let mut sums = [[0.0f32; M]; R];
+            for r in 0..R {
+                let row: &[u32; M] = rows[r][lane..lane + M].try_into().expect(FITS);
+                for j in 0..M {
+                    sums[r][j] = f32::from_bits(row[j]);
                 }
             }
-            for group in (0..groups).step_by(tile.blocks) {
+            let mut group = 0;
+            while group < groups {
                 let (a_lane, b_lane) = ((group + a_block) * M + i, (group + block) * M);
                 for (a, b) in a.iter().zip(b) {
-                    let (a, b) = (&a[a_lane..a_lane + R], &b[b_lane..b_lane + M]);
+                    let a: &[u32; R] = a[a_lane..a_lane + R].try_into().expect(FITS);
+                    let b: &[u32; M] = b[b_lane..b_lane + M].try_into().expect(FITS);
                     for r in 0..R {
-                        let value = T::from_bits(a[r]);
+                        let value = f32::from_bits(a[r]);
                         for j in 0..M {
-                            sums[r][j] = sums[r][j].add_product(value, T::from_bits(b[j]));
+                            sums[r][j] = add_product::<FUSED>(sums[r][j], value, f32::from_bits(b[j]));
                         }
                     }
                 }
+                group += tile.blocks;
             }
-            for (sums, row) in sums.iter().zip(&mut d[register..register + R]) {
-                for (sum, bits) in sums.iter().zip(&mut row[lane..lane + M]) {
-                    *bits = sum.to_bits();
+            for r in 0..R {
+                let row: &mut [u32; M] = (&mut rows[r][lane..lane + M]).try_into().expect(FITS);
+                for j in 0..M {
+                    row[j] = sums[r][j].to_bits();
                 }
             }
         }
     }
 }
 
-/// How many rows of the result fit into the vector registers: eight 256-bit accumulators (or 128-bit ones for the small
-/// shapes).
+/// `R16` and `R32`: how many rows of the result of these shapes fit into the vector registers (eight accumulators).
 #[inline(always)]
-fn shapes<T: Accumulate, const R16: usize, const R32: usize>(
+fn shapes<const FUSED: bool, const R16: usize, const R32: usize>(
     m: usize,
     tile: &Tile,
     a: &[Row],
@@ -111,66 +86,48 @@ fn shapes<T: Accumulate, const R16: usize, const R32: usize>(
     d: &mut [Row],
 ) {
     match m {
-        32 => tiles::<T, 32, R32>(tile, a, b, d),
-        16 => tiles::<T, 16, R16>(tile, a, b, d),
-        _ => tiles::<T, 4, 4>(tile, a, b, d),
+        32 => tiles::<FUSED, 32, R32>(tile, a, b, d),
+        16 => tiles::<FUSED, 16, R16>(tile, a, b, d),
+        _ => tiles::<FUSED, 4, 4>(tile, a, b, d),
     }
 }
 
-/// Adds A * B to D: `a` and `b` hold element e of every lane in row e, `d` the result registers.
-pub(super) fn accumulate(m: usize, arithmetic: Arithmetic, tile: &Tile, a: &[Row], b: &[Row], d: &mut [Row]) {
-    #[cfg(target_arch = "x86_64")]
-    if fast::available() {
-        return fast::accumulate(m, arithmetic, tile, a, b, d);
-    }
+/// Products are exact: what is cheaper on the host.
+#[inline(always)]
+fn accumulate_exact<const WIDE: bool>(m: usize, tile: &Tile, a: &[Row], b: &[Row], d: &mut [Row]) {
+    if WIDE { shapes::<true, 4, 2>(m, tile, a, b, d) } else { shapes::<false, 2, 1>(m, tile, a, b, d) }
+}
+
+/// Result registers that an instruction has at most.
+const RESULTS: usize = 32;
+
+/// Adds A * B to D: `a` and `b` hold element e of every lane in row e, `d` the result registers. `WIDE` says that the code
+/// is compiled for vectors of eight with fused multiply-add.
+#[inline(always)]
+pub(super) fn accumulate<const WIDE: bool>(
+    m: usize,
+    arithmetic: Arithmetic,
+    tile: &Tile,
+    a: &[Row],
+    b: &[Row],
+    d: &mut [Row],
+) {
     match arithmetic {
-        Arithmetic::ExactProduct => shapes::<Unfused, 2, 1>(m, tile, a, b, d),
-        Arithmetic::Fused => shapes::<Fused, 2, 1>(m, tile, a, b, d),
-        Arithmetic::Integer => shapes::<Integer, 2, 1>(m, tile, a, b, d),
-    }
-}
-
-/// Widens a source, see [`mfma::widen`].
-pub(super) fn widen(element: Element, source: &[Row], wide: &mut Wide) {
-    #[cfg(target_arch = "x86_64")]
-    if fast::available() {
-        return fast::widen(element, source, wide);
-    }
-    mfma::widen(element, source, wide);
-}
-
-#[cfg(target_arch = "x86_64")]
-#[allow(unsafe_code)]
-mod fast {
-    use super::*;
-
-    #[inline(always)]
-    pub fn available() -> bool {
-        is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")
-    }
-
-    #[target_feature(enable = "avx2,fma")]
-    fn accumulate_avx2(m: usize, arithmetic: Arithmetic, tile: &Tile, a: &[Row], b: &[Row], d: &mut [Row]) {
-        match arithmetic {
-            Arithmetic::ExactProduct | Arithmetic::Fused => shapes::<Fused, 4, 2>(m, tile, a, b, d),
-            Arithmetic::Integer => shapes::<Integer, 4, 2>(m, tile, a, b, d),
+        Arithmetic::ExactProduct => accumulate_exact::<WIDE>(m, tile, a, b, d),
+        Arithmetic::Fused if WIDE => shapes::<true, 4, 2>(m, tile, a, b, d),
+        Arithmetic::Fused => shapes::<true, 2, 1>(m, tile, a, b, d),
+        Arithmetic::Integer => {
+            // The sums of one instruction stay far below 2^22, so f32 holds them exactly.
+            let mut sums = [[0; LANES]; RESULTS];
+            let sums = &mut sums[..d.len()];
+            accumulate_exact::<WIDE>(m, tile, a, b, sums);
+            const SHIFT: f32 = 12_582_912.0;
+            for (row, sums) in d.iter_mut().zip(sums) {
+                for l in 0..LANES {
+                    let sum = (f32::from_bits(sums[l]) + SHIFT).to_bits().wrapping_sub(SHIFT.to_bits());
+                    row[l] = row[l].wrapping_add(sum);
+                }
+            }
         }
-    }
-
-    #[target_feature(enable = "avx2,fma")]
-    fn widen_avx2(element: Element, source: &[Row], wide: &mut Wide) {
-        mfma::widen(element, source, wide);
-    }
-
-    pub fn accumulate(m: usize, arithmetic: Arithmetic, tile: &Tile, a: &[Row], b: &[Row], d: &mut [Row]) {
-        assert!(available());
-        // SAFETY: the features were tested the line before; the function does nothing else that is unsafe.
-        unsafe { accumulate_avx2(m, arithmetic, tile, a, b, d) }
-    }
-
-    pub fn widen(element: Element, source: &[Row], wide: &mut Wide) {
-        assert!(available());
-        // SAFETY: the features were tested the line before; the function does nothing else that is unsafe.
-        unsafe { widen_avx2(element, source, wide) }
     }
 }

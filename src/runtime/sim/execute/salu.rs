@@ -194,8 +194,8 @@ fn scalar(w: &mut Wave, step: &Step, calc: Calc, element: Element) -> Result<(),
             (x.wrapping_sub(y).wrapping_sub(borrow), Some(u64::from(x) < u64::from(y) + u64::from(borrow)))
         }
         (Calc::Mul, _) => plain(x.wrapping_mul(y)),
-        (Calc::MulHigh, I32) => plain((i64::from(sx) * i64::from(sy) >> 32) as u32),
-        (Calc::MulHigh, _) => plain((u64::from(x) * u64::from(y) >> 32) as u32),
+        (Calc::MulHigh, I32) => plain(((i64::from(sx) * i64::from(sy)) >> 32) as u32),
+        (Calc::MulHigh, _) => plain(((u64::from(x) * u64::from(y)) >> 32) as u32),
         (Calc::Min, I32) => (sx.min(sy) as u32, Some(sx < sy)),
         (Calc::Min, _) => (x.min(y), Some(x < y)),
         (Calc::Max, I32) => (sx.max(sy) as u32, Some(sx > sy)),

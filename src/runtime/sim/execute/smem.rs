@@ -25,7 +25,7 @@ pub(super) fn buffer_load(w: &mut Wave, memory: &View<'_>, s: &Step, count: u8) 
     for index in inside..u64::from(count) {
         w.set_scalar(s.operands[0].offset(index as usize), 0);
     }
-    dwords(w, memory, s.operands[0], base + offset, inside as usize)
+    dwords(w, memory, s.operands[0], base.wrapping_add(offset), inside as usize)
 }
 
 fn offset(w: &Wave, s: &Step) -> u64 {

@@ -15,7 +15,8 @@ pub(super) fn unsupported() -> Stopped {
     Stopped::wave(FaultKind::Unsupported("this vector operation"))
 }
 
-/// Executes one `Vector` instruction.
+/// Executes one `Vector` instruction (called through [`host`](super::host)).
+#[inline(always)]
 pub(super) fn calculate(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stopped> {
     use Element::*;
     if s.modifiers.has_clamp() && !matches!(element, F16 | F32 | F64) {
@@ -45,6 +46,7 @@ fn saturating(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<()
     Ok(())
 }
 
+#[inline(always)]
 fn integer(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stopped> {
     use Element::*;
     let signed24 = |v: u32| (v << 8) as i32 >> 8;
@@ -71,10 +73,10 @@ fn integer(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), S
         (Calc::Mul, I24) => map2(w, s, |a: u32, b: u32| signed24(a).wrapping_mul(signed24(b))),
         (Calc::Mul, U24) => map2(w, s, |a: u32, b: u32| unsigned24(a).wrapping_mul(unsigned24(b))),
         (Calc::MulHigh, I24) => {
-            map2(w, s, |a: u32, b: u32| (i64::from(signed24(a)) * i64::from(signed24(b)) >> 32) as i32)
+            map2(w, s, |a: u32, b: u32| ((i64::from(signed24(a)) * i64::from(signed24(b))) >> 32) as i32)
         }
         (Calc::MulHigh, U24) => {
-            map2(w, s, |a: u32, b: u32| (u64::from(unsigned24(a)) * u64::from(unsigned24(b)) >> 32) as u32)
+            map2(w, s, |a: u32, b: u32| ((u64::from(unsigned24(a)) * u64::from(unsigned24(b))) >> 32) as u32)
         }
         (Calc::MulAdd, I24) => {
             map3(w, s, |a: u32, b: u32, c: i32| signed24(a).wrapping_mul(signed24(b)).wrapping_add(c))
@@ -87,8 +89,8 @@ fn integer(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), S
         (Calc::SubRev, _) => map2(w, s, |a: u32, b: u32| b.wrapping_sub(a)),
         (Calc::Add3, _) => map3(w, s, |a: u32, b: u32, c: u32| a.wrapping_add(b).wrapping_add(c)),
         (Calc::Mul, _) => map2(w, s, u32::wrapping_mul),
-        (Calc::MulHigh, I32) => map2(w, s, |a: i32, b: i32| (i64::from(a) * i64::from(b) >> 32) as i32),
-        (Calc::MulHigh, _) => map2(w, s, |a: u32, b: u32| (u64::from(a) * u64::from(b) >> 32) as u32),
+        (Calc::MulHigh, I32) => map2(w, s, |a: i32, b: i32| ((i64::from(a) * i64::from(b)) >> 32) as i32),
+        (Calc::MulHigh, _) => map2(w, s, |a: u32, b: u32| ((u64::from(a) * u64::from(b)) >> 32) as u32),
         (Calc::Min, I32) => map2(w, s, |a: i32, b: i32| a.min(b)),
         (Calc::Min, _) => map2(w, s, |a: u32, b: u32| a.min(b)),
         (Calc::Max, I32) => map2(w, s, |a: i32, b: i32| a.max(b)),
@@ -145,6 +147,7 @@ fn permute_bytes(source: u64, select: u32) -> u32 {
     u32::from_le_bytes(select.to_le_bytes().map(|s| byte(u32::from(s))))
 }
 
+#[inline(always)]
 fn short(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stopped> {
     let signed = element == Element::I16;
     match calc {
@@ -164,6 +167,7 @@ fn short(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Sto
     Ok(())
 }
 
+#[inline(always)]
 fn wide(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stopped> {
     match calc {
         Calc::Mov => map1(w, s, |a: u64| a),
@@ -197,6 +201,7 @@ fn fract(a: f32) -> f32 {
     (a - a.floor()).min(f32::from_bits(0x3f7f_ffff))
 }
 
+#[inline(always)]
 fn float32(w: &mut Wave, s: &Step, calc: Calc) -> Result<(), Stopped> {
     match calc {
         Calc::Add => map2(w, s, |a: f32, b: f32| a + b),
@@ -238,6 +243,7 @@ fn float32(w: &mut Wave, s: &Step, calc: Calc) -> Result<(), Stopped> {
     Ok(())
 }
 
+#[inline(always)]
 fn float16(w: &mut Wave, s: &Step, calc: Calc) -> Result<(), Stopped> {
     let one = |f: fn(f32) -> f32| move |a: F16| F16(f(a.0));
     match calc {
@@ -274,6 +280,7 @@ pub(super) fn fma_f16(a: f32, b: f32, c: f32) -> f32 {
     from_f16(f64_to_f16(f64::from(a) * f64::from(b) + f64::from(c)))
 }
 
+#[inline(always)]
 fn float64(w: &mut Wave, s: &Step, calc: Calc) -> Result<(), Stopped> {
     match calc {
         Calc::Add => map2(w, s, |a: f64, b: f64| a + b),

@@ -1,5 +1,6 @@
 //! Vector memory: loads, stores and atomics of buffer, global, flat and scratch instructions.
 
+use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::codegen::isa::{Calc, Element, Memory};
@@ -24,6 +25,30 @@ fn components(kind: Memory) -> (u8, u32) {
 #[cold]
 fn outside(l: usize, access: Access, address: u64, bytes: u32) -> Stopped {
     Stopped::lane(l, FaultKind::Memory { access, address, bytes })
+}
+
+/// The words of all lanes' accesses of `count` dwords, and where each lane's begin, if all lanes are active, in range,
+/// aligned and in one allocation: the fast path.
+#[inline(always)]
+fn together<'a>(
+    w: &mut Wave,
+    memory: &View<'a>,
+    targets: &Targets,
+    kind: Memory,
+) -> Option<(&'a [AtomicU32], [usize; LANES], usize)> {
+    let Memory::Dwords(count) = kind else { return None };
+    if w.exec() != u64::MAX || targets.valid != [count; LANES] {
+        return None;
+    }
+    let (mut low, mut high, mut bits) = (u64::MAX, 0, 0);
+    for &address in &targets.address {
+        (low, high, bits) = (low.min(address), high.max(address), bits | address);
+    }
+    let bytes = high.checked_sub(low)?.checked_add(4 * u64::from(count))?;
+    let (allocation, offset) = memory.find(&mut w.hint, low, bytes)?;
+    // Allocations are aligned, so an aligned address is an aligned offset.
+    let words = &allocation.words()[(offset / 4) as usize..];
+    (bits % 4 == 0).then(|| (words, targets.address.map(|a| ((a - low) / 4) as usize), count.into()))
 }
 
 /// Calls `f` for each space that a flat access touches, with EXEC reduced to its lanes and addresses made relative.
@@ -93,6 +118,15 @@ fn load_device(
     kind: Memory,
     targets: &Targets,
 ) -> Result<(), Stopped> {
+    if let Some((words, starts, count)) = together(w, memory, targets, kind) {
+        for (index, row) in w.rows[first..first + count].iter_mut().enumerate() {
+            let words = &words[index..];
+            for (register, &start) in row.iter_mut().zip(&starts) {
+                *register = words[start].load(Relaxed);
+            }
+        }
+        return Ok(());
+    }
     let (count, bytes) = components(kind);
     let mut hint = w.hint;
     let result = w.each_lane(|w, l| {
@@ -158,6 +192,15 @@ fn store_device(
     kind: Memory,
     targets: &Targets,
 ) -> Result<(), Stopped> {
+    if let Some((words, starts, count)) = together(w, memory, targets, kind) {
+        // Lane by lane: where lanes store to one place the last one wins, dword by dword.
+        for (l, start) in starts.into_iter().enumerate() {
+            for (word, row) in words[start..start + count].iter().zip(&w.rows[first..]) {
+                word.store(row[l], Relaxed);
+            }
+        }
+        return Ok(());
+    }
     let (_, bytes) = components(kind);
     let mut hint = w.hint;
     let result = w.each_lane(|w, l| {

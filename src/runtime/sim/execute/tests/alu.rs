@@ -270,8 +270,9 @@ fn dot_products() {
     m.wave.rows[1] = [0x01ff_0203; LANES];
     m.wave.rows[2] = [0x0102_0304; LANES];
     let dot = |op| Inst::new(op, &[v(3), v(1), v(2), int(1)]);
-    assert_eq!(m.row(dot(VDot4I32I8), 3)[0], 1 + 1 - 2 + 6 + 12);
-    assert_eq!(m.row(dot(VDot4U32U8), 3)[0], 1 + 1 + 510 + 6 + 12);
+    // 1 + 1 * 1 - 1 * 2 + 2 * 3 + 3 * 4, and the same with 255 for -1.
+    assert_eq!(m.row(dot(VDot4I32I8), 3)[0], 18);
+    assert_eq!(m.row(dot(VDot4U32U8), 3)[0], 530);
 }
 
 #[test]

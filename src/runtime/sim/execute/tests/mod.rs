@@ -1,6 +1,7 @@
 //! Unit tests of the units: short programs from the encoder, run on one wave.
 
 mod alu;
+mod fuzz;
 mod matrix;
 mod memory;
 
@@ -53,6 +54,11 @@ impl Machine {
         for inst in insts.iter().chain(&[Inst::new(Opcode::SEndpgm, &[])]) {
             encode(inst, &mut words).unwrap_or_else(|error| panic!("{inst}: {error}"));
         }
+        self.run_words(&words, 10_000)
+    }
+
+    /// Runs any words.
+    fn run_words(&mut self, words: &[u32], budget: u64) -> Result<(), Stopped> {
         let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
         let program = Program::new(&bytes, 0x1000, &[0]);
         // Tests use few registers; accumulation VGPRs lie behind the program's last VGPR.
@@ -67,7 +73,7 @@ impl Machine {
             memory: &view,
             lds: &mut self.lds,
             caches: &mut caches,
-            budget: 10_000,
+            budget,
         };
         run(&mut self.wave, context)
     }

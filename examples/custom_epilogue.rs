@@ -1,0 +1,33 @@
+//! A ready GEMM with an epilogue of our own: C = gelu(A Bᵀ * scale + bias), in bf16, fused into the kernel.
+
+use groundswell::kernels::{Gemm, Waves};
+use groundswell::prelude::*;
+use groundswell::runtime::check::against_interpreter;
+
+/// x * sigmoid(1.702 x), the usual approximation of GELU.
+fn gelu(x: Value) -> Value {
+    let e = (x * (-1.702 * std::f64::consts::LOG2_E)).exp2();
+    x * (e + 1.0).reciprocal()
+}
+
+fn main() -> Result<(), Diagnostic> {
+    let kernel = Gemm::new()
+        .inputs(Bf16)
+        .waves(Waves::new(2, 2))
+        .scale(0.125)
+        .bias()
+        .epilogue(|_, x| gelu(x))
+        .output(Bf16)
+        .kernel()?;
+    println!("{kernel}");
+
+    let sizes = [("M", 100), ("N", 72), ("K", 96), ("BLOCK_M", 64), ("BLOCK_N", 64), ("BLOCK_K", 32)];
+    let options =
+        sizes.iter().fold(Options::new(Target::GFX942), |options, &(s, v)| options.set(Symbol::new(s), v));
+    let executable = kernel.compile(&options)?;
+    let value = |symbol: Symbol| sizes.iter().find(|s| s.0 == symbol.name()).map(|s| s.1);
+    let checked = against_interpreter(&kernel, &executable, &Device::open()?, &value, 7)?;
+    let found = checked.comparison;
+    println!("largest error {:.3e}, {:.3e} of its row", found.max_abs_err, found.max_rel_err);
+    if found.ok { Ok(()) } else { Err(Diagnostic::invalid("the result is wrong")) }
+}

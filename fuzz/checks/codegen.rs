@@ -1,0 +1,68 @@
+//! Readers of machine code: instruction words, code objects, machine text.
+
+use groundswell::codegen::isa::{EncodeError, Meaning, decode, encode, write_inst};
+use groundswell::codegen::machine::text;
+use groundswell::codegen::object::ObjectFile;
+use groundswell::codegen::target::Target;
+use groundswell::runtime::sim::Simulator;
+
+/// Bytes taken for instruction words: what decodes prints, and encodes to words that decode to the same instruction.
+pub fn decoder(data: &[u8]) -> Result<(), String> {
+    let words: Vec<u32> = data.as_chunks::<4>().0.iter().map(|&bytes| u32::from_le_bytes(bytes)).collect();
+    let mut at = 0;
+    while at < words.len() {
+        let Ok((inst, length)) = decode(&words[at..]) else {
+            at += 1;
+            continue;
+        };
+        let mut printed = String::new();
+        write_inst(&mut printed, &inst, None).map_err(|e| format!("{inst:?} does not print: {e}"))?;
+        let mut encoded = Vec::new();
+        let from = &words[at..at + length];
+        at += length;
+        match encode(&inst, &mut encoded) {
+            Ok(()) => {}
+            // LLVM does the same: its disassembler shows negative offsets of scalar buffer loads, its assembler refuses them.
+            Err(EncodeError::Immediate { op, .. }) if matches!(op.info().meaning, Meaning::ScalarBufferLoad(_)) => {
+                continue;
+            }
+            Err(error) => return Err(format!("{printed} of {from:x?} does not encode: {error}")),
+        }
+        match decode(&encoded) {
+            Ok((again, _)) if again == inst => {}
+            other => return Err(format!("{printed} of {from:x?} encodes as {encoded:x?}, which is {other:?}")),
+        }
+    }
+    Ok(())
+}
+
+/// Bytes taken for a code object: it is read and loaded or refused.
+pub fn object(data: &[u8]) -> Result<(), String> {
+    let read = ObjectFile::parse(data);
+    if let Ok(file) = &read {
+        for kernel in &file.kernels {
+            if file.kernel(kernel.name).is_none() {
+                return Err(format!("no kernel {}", kernel.name));
+            }
+            let _ = file.bytes_at(kernel.entry);
+        }
+    }
+    let mut simulator = Simulator::new(Target::GFX942);
+    match (simulator.load(data), read) {
+        (Ok(module), Ok(_)) => simulator.unload(module).map_err(|e| e.to_string()),
+        (Ok(_), Err(error)) => Err(format!("loaded what cannot be read: {error}")),
+        (Err(_), _) => Ok(()),
+    }
+}
+
+/// Bytes taken for machine text: what is read prints as something that reads back as the same.
+pub fn machine(data: &[u8]) -> Result<(), String> {
+    let Ok(body) = text::parse(&String::from_utf8_lossy(data)) else { return Ok(()) };
+    let printed = text::print(&body);
+    let again = text::parse(&printed).map_err(|e| format!("{printed}\n{e}"))?;
+    let twice = text::print(&again);
+    match twice == printed {
+        true => Ok(()),
+        false => Err(format!("printed:\n{printed}\nread and printed again:\n{twice}")),
+    }
+}

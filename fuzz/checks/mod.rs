@@ -1,0 +1,66 @@
+//! What the fuzz targets check, as plain functions of bytes. The test `fuzz_smoke` runs them too, with bytes of its own, so they depend
+//! on nothing but the crate.
+
+mod codegen;
+mod kernel;
+
+pub use codegen::{decoder, machine, object};
+pub use kernel::{Outcome, kernel, kernel_outcome};
+
+use groundswell::ir::kernel::Kernel;
+use groundswell::ir::text::Detail;
+
+/// A check: what is wrong, if something is. It must not panic either.
+pub type Check = fn(&[u8]) -> Result<(), String>;
+
+/// All checks.
+pub const CHECKS: &[(&str, Check)] =
+    &[("text", text), ("decoder", decoder), ("object", object), ("machine", machine), ("kernel", kernel)];
+
+/// Bytes taken for a text kernel: it is read or refused; what is read prints as something that reads back as the same.
+pub fn text(data: &[u8]) -> Result<(), String> {
+    let text = String::from_utf8_lossy(data);
+    let kernel = match Kernel::parse(&text, "fuzz") {
+        Ok(kernel) => kernel,
+        Err(faults) if faults.is_empty() => return Err("refused without a fault".to_owned()),
+        Err(_) => return Ok(()),
+    };
+    for detail in [Detail::Identity, Detail::Source, Detail::Full] {
+        let printed = kernel.text(detail);
+        let again = Kernel::parse(&printed, "printed").map_err(|faults| format!("{printed}\n{faults:?}"))?;
+        let twice = again.text(detail);
+        if twice != printed {
+            return Err(format!("printed:\n{printed}\nread and printed again:\n{twice}"));
+        }
+    }
+    Ok(())
+}
+
+/// Bytes as a sequence of choices. When they are used up every choice is the first, so that fewer and smaller bytes mean a simpler case.
+pub struct Choices<'a> {
+    bytes: &'a [u8],
+}
+
+impl<'a> Choices<'a> {
+    /// Choices from the beginning of `bytes`.
+    pub fn new(bytes: &'a [u8]) -> Choices<'a> {
+        Choices { bytes }
+    }
+
+    /// A number below `count`.
+    pub fn below(&mut self, count: usize) -> usize {
+        let Some((&first, rest)) = self.bytes.split_first() else { return 0 };
+        self.bytes = rest;
+        usize::from(first) % count.max(1)
+    }
+
+    /// One of `items`.
+    pub fn one<T: Copy>(&mut self, items: &[T]) -> T {
+        items[self.below(items.len())]
+    }
+
+    /// Happens once in `count` times; never when the bytes are used up.
+    pub fn sometimes(&mut self, count: usize) -> bool {
+        self.below(count) == count - 1
+    }
+}

@@ -1,0 +1,8 @@
+//! The instruction decoder, the printer and the encoder.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    if let Err(fault) = checks::decoder(data) {
+        panic!("{fault}");
+    }
+});

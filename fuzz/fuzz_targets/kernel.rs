@@ -1,0 +1,8 @@
+//! Whole kernels: compiled, run on the simulator, compared with the reference interpreter.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    if let Err(fault) = checks::kernel(data) {
+        panic!("{fault}");
+    }
+});

@@ -1,0 +1,8 @@
+//! The reader of code objects.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    if let Err(fault) = checks::object(data) {
+        panic!("{fault}");
+    }
+});

@@ -1,0 +1,173 @@
+//! The arguments of the program, as clap reads them.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Compiles tile-level GPU kernels to AMD CDNA machine code, and runs and checks them on a simulator.
+#[derive(Parser)]
+#[command(name = "groundswell", version, subcommand_required = true, arg_required_else_help = true)]
+pub struct Arguments {
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+#[derive(Subcommand)]
+pub enum Verb {
+    /// List the ready kernels, their symbols and defaults
+    List(List),
+    /// Compile a kernel, execute it on random data, compare with the interpreter
+    Run(Run),
+    /// Compile a kernel and write what comes out
+    Compile(Compile),
+    /// Disassemble any AMDHSA code object
+    Disasm(Disasm),
+    /// Measure compile times, cold and cached, per phase
+    Bench(Bench),
+}
+
+#[derive(Args)]
+pub struct List {
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Which kernel, and how it is compiled.
+#[derive(Args)]
+pub struct KernelArguments {
+    /// A name from `list`, or the path of a text kernel
+    pub kernel: String,
+    /// Bind a symbol
+    #[arg(short = 's', long = "set", value_name = "SYM=N", value_parser = binding)]
+    pub set: Vec<(String, i64)>,
+    /// Tile sizes: sets BLOCK_M and so on
+    #[arg(long, value_name = "M=128,N=256,K=64", value_delimiter = ',', value_parser = binding)]
+    pub tile: Vec<(String, i64)>,
+    /// Waves of a workgroup; in text kernels sets WAVES_M and so on
+    #[arg(long, value_name = "M=4,N=2", value_delimiter = ',', value_parser = binding)]
+    pub waves: Vec<(String, i64)>,
+    /// Symbols left open until launch
+    #[arg(long, value_name = "SYM,..", value_delimiter = ',')]
+    pub dynamic: Vec<String>,
+    /// Matrix instruction: 16x16, 32x32, or a name such as F32_16x16x16_F16
+    #[arg(long, value_name = "NAME")]
+    pub mma: Option<String>,
+    /// Element type of the inputs
+    #[arg(long, value_name = "DTYPE")]
+    pub dtype: Option<String>,
+    /// The chip to compile for
+    #[arg(long, default_value = "gfx942")]
+    pub target: String,
+    /// How loops are scheduled
+    #[arg(long, value_enum, default_value_t = ScheduleName::None)]
+    pub schedule: ScheduleName,
+    /// Let two groups of waves alternate between memory and compute
+    #[arg(long)]
+    pub pingpong: bool,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, ValueEnum)]
+pub enum ScheduleName {
+    None,
+    Prefetch,
+    Modulo,
+    Manual,
+}
+
+#[derive(Args)]
+pub struct Run {
+    #[command(flatten)]
+    pub kernel: KernelArguments,
+    /// Where it runs: auto, sim or hip:0
+    #[arg(long, default_value = "auto")]
+    pub device: String,
+    /// Look for races, missing waits and hazards while simulating
+    #[arg(long)]
+    pub check: bool,
+    /// Estimate cycles while simulating
+    #[arg(long)]
+    pub time: bool,
+    /// Seed of the random data
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
+pub struct Compile {
+    #[command(flatten)]
+    pub kernel: KernelArguments,
+    /// What to write
+    #[arg(long, value_enum, default_value_t = Emit::Asm)]
+    pub emit: Emit,
+    /// Where to write it; without this, text goes to standard output
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, ValueEnum)]
+pub enum Emit {
+    /// Assembly text that LLVM accepts
+    Asm,
+    /// The code object
+    Object,
+    /// The kernel after all passes
+    Ir,
+    /// Offsets, encodings and instructions
+    Machine,
+    /// Not available yet
+    Schedule,
+    /// Not available yet
+    Timeline,
+}
+
+impl Emit {
+    /// Its name in the arguments.
+    pub fn name(self) -> String {
+        self.to_possible_value().map(|v| v.get_name().to_string()).unwrap_or_default()
+    }
+}
+
+impl ScheduleName {
+    /// Its name in the arguments.
+    pub fn name(self) -> String {
+        self.to_possible_value().map(|v| v.get_name().to_string()).unwrap_or_default()
+    }
+}
+
+#[derive(Args)]
+pub struct Disasm {
+    /// The code object
+    pub file: PathBuf,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
+pub struct Bench {
+    /// Names from `list` or paths of text kernels; without any, copy and four tiles of GEMM
+    pub kernels: Vec<String>,
+    /// Bind a symbol
+    #[arg(short = 's', long = "set", value_name = "SYM=N", value_parser = binding)]
+    pub set: Vec<(String, i64)>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `M=128`
+fn binding(text: &str) -> Result<(String, i64), String> {
+    let (name, value) = text.split_once('=').ok_or("expected SYMBOL=INTEGER")?;
+    let value = value.trim().parse().map_err(|_| format!("`{value}` is not an integer"))?;
+    match name.trim() {
+        "" => Err("expected a symbol before `=`".to_string()),
+        name => Ok((name.to_string(), value)),
+    }
+}

@@ -1,0 +1,167 @@
+//! `groundswell bench`: compile times, cold and cached, per phase, and how they grow with the expanded nodes.
+
+use std::fmt::Write;
+use std::time::{Duration, Instant};
+
+use groundswell::prelude::*;
+use serde_json::{Value, json};
+
+use super::arguments::{Bench, KernelArguments, ScheduleName};
+use super::failure::Failure;
+use super::job::{Job, Times, median};
+use super::json;
+use super::outcome::Outcome;
+use super::run::duration;
+use super::terminal::{Style, paint, progress};
+
+/// What is measured when nothing is named: kernel, tile of M, N, K, and waves.
+const DEFAULTS: &[(&str, [i64; 3], [i64; 2])] = &[
+    ("copy", [0; 3], [0; 2]),
+    ("gemm", [64, 64, 32], [2, 2]),
+    ("gemm", [128, 128, 32], [2, 2]),
+    ("gemm", [128, 256, 64], [2, 4]),
+    ("gemm", [256, 256, 64], [2, 4]),
+];
+
+/// Least number of cold compilations.
+const COMPILES: usize = 25;
+
+/// Lookups in the cache, in groups: one alone is shorter than what a clock tells.
+const LOOKUPS: (usize, u32) = (25, 100);
+
+struct Row {
+    title: String,
+    nodes: u32,
+    instructions: u32,
+    times: Times,
+    cached: Duration,
+}
+
+/// The verb.
+pub fn bench(arguments: &Bench) -> Result<Outcome, Failure> {
+    let jobs: Vec<(String, KernelArguments)> = match &arguments.kernels[..] {
+        [] => DEFAULTS.iter().map(|(name, tile, waves)| default_job(name, *tile, *waves)).collect(),
+        names => names.iter().map(|name| (name.clone(), plain(name))).collect(),
+    };
+    let bar = progress("measuring");
+    let mut rows = Vec::new();
+    for (title, mut job) in jobs {
+        bar.set_message(title.clone());
+        job.set.extend(arguments.set.iter().cloned());
+        rows.push(measure(title, &Job::new(&job)?)?);
+    }
+    bar.finish_and_clear();
+    Ok(Outcome::done(table(&rows), json!({ "target": Target::GFX942.name, "benches": to_json(&rows) })))
+}
+
+fn default_job(name: &str, tile: [i64; 3], waves: [i64; 2]) -> (String, KernelArguments) {
+    let mut job = plain(name);
+    if tile == [0; 3] {
+        return (name.to_string(), job);
+    }
+    let named = |dims: &[&str], values: &[i64]| -> Vec<(String, i64)> {
+        dims.iter().zip(values).map(|(dim, &value)| (dim.to_string(), value)).collect()
+    };
+    job.tile = named(&["M", "N", "K"], &tile);
+    job.waves = named(&["M", "N"], &waves);
+    let [m, n, k] = tile;
+    (format!("{name} {m}x{n}x{k}"), job)
+}
+
+fn plain(kernel: &str) -> KernelArguments {
+    KernelArguments {
+        kernel: kernel.to_string(),
+        set: Vec::new(),
+        tile: Vec::new(),
+        waves: Vec::new(),
+        dynamic: Vec::new(),
+        mma: None,
+        dtype: None,
+        target: Target::GFX942.name.to_string(),
+        schedule: ScheduleName::None,
+        pingpong: false,
+    }
+}
+
+fn measure(title: String, job: &Job) -> Result<Row, Failure> {
+    let (executable, times) = job.compile(COMPILES)?;
+    job.kernel.compile(&job.options)?;
+    let (groups, each) = LOOKUPS;
+    let mut lookups = Vec::new();
+    for _ in 0..groups {
+        let start = Instant::now();
+        for _ in 0..each {
+            std::hint::black_box(job.kernel.compile(std::hint::black_box(&job.options))?);
+        }
+        lookups.push(start.elapsed() / each);
+    }
+    let report = executable.report();
+    Ok(Row {
+        title,
+        nodes: report.expanded_nodes,
+        instructions: report.instructions,
+        times,
+        cached: median(lookups),
+    })
+}
+
+/// Nodes and time as multiples of those of the row before.
+fn growth(rows: &[Row], at: usize) -> Option<(f64, f64)> {
+    let before = rows.get(at.checked_sub(1)?)?;
+    let row = rows.get(at)?;
+    let time = row.times.total.as_secs_f64() / before.times.total.as_secs_f64().max(1e-9);
+    Some((f64::from(row.nodes) / f64::from(before.nodes.max(1)), time))
+}
+
+fn to_json(rows: &[Row]) -> Vec<Value> {
+    rows.iter()
+        .enumerate()
+        .map(|(at, row)| {
+            let growth = growth(rows, at).map(|(nodes, time)| json!({ "nodes": nodes, "time": time }));
+            json!({
+                "kernel": row.title,
+                "expanded_nodes": row.nodes,
+                "instructions": row.instructions,
+                "compile_us": json::microseconds(row.times.total),
+                "cached_us": json::microseconds(row.cached),
+                "phases_us": json::phases(&row.times.phases),
+                "growth": growth,
+            })
+        })
+        .collect()
+}
+
+fn table(rows: &[Row]) -> String {
+    let mut out = String::new();
+    let width = rows.iter().map(|r| r.title.chars().count()).max().unwrap_or(0).max(6);
+    let head = format!(
+        "{:width$} {:>7} {:>7} {:>10} {:>9} {:>9}  {}",
+        "kernel", "nodes", "instrs", "cold", "ns/node", "cached", "growth: nodes, time"
+    );
+    let _ = writeln!(out, "{}", paint(Style::Bold, &head));
+    for (at, row) in rows.iter().enumerate() {
+        let per_node = row.times.total.as_nanos() as f64 / f64::from(row.nodes.max(1));
+        let growth = growth(rows, at).map_or(String::new(), |(n, t)| format!("x {n:.2}, x {t:.2}"));
+        let line = format!(
+            "{:width$} {:>7} {:>7} {:>10} {per_node:>9.0} {:>9}  {growth}",
+            row.title,
+            row.nodes,
+            row.instructions,
+            duration(row.times.total),
+            duration(row.cached)
+        );
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+    let titles: String = rows.iter().map(|row| format!(" {:>width$}", row.title)).collect();
+    let _ = writeln!(out, "\n{}", paint(Style::Bold, &format!("{:18}{titles}", "us per phase")));
+    let Some(first) = rows.first() else { return out };
+    for (phase, &(name, _)) in first.times.phases.iter().enumerate() {
+        let _ = write!(out, "{name:18}");
+        for row in rows {
+            let time = row.times.phases.get(phase).map(|p| p.1).unwrap_or_default();
+            let _ = write!(out, " {:>width$.1}", json::microseconds(time));
+        }
+        out.push('\n');
+    }
+    out
+}

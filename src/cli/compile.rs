@@ -1,0 +1,58 @@
+//! `groundswell compile`: a kernel as assembly, object, IR or machine code.
+
+use std::io::IsTerminal;
+
+use groundswell::ir::text::{self, Detail};
+use groundswell::passes::workspace::{Verify, with_workspace};
+use groundswell::prelude::*;
+use serde_json::Value;
+
+use super::arguments::{Compile, Emit};
+use super::failure::Failure;
+use super::job::Job;
+use super::outcome::Outcome;
+use super::{file, json, listing};
+
+/// The verb.
+pub fn compile(arguments: &Compile) -> Result<Outcome, Failure> {
+    let emit = arguments.emit;
+    if matches!(emit, Emit::Schedule | Emit::Timeline) {
+        return Err(Failure::not_yet(
+            &format!("--emit {}", emit.name()),
+            "asm, object, ir and machine can be written",
+        ));
+    }
+    let to_pipe = !arguments.json && !std::io::stdout().is_terminal();
+    if emit == Emit::Object && arguments.output.is_none() && !to_pipe {
+        return Err(Diagnostic::invalid("a code object is no text").help("say where to write it with -o FILE").into());
+    }
+    let job = Job::new(&arguments.kernel)?;
+    let (executable, times) = job.compile(if arguments.json { 11 } else { 1 })?;
+    let content = match emit {
+        Emit::Asm => executable.assembly()?.into_bytes(),
+        Emit::Object => executable.object().to_vec(),
+        Emit::Ir => ir(&job)?.into_bytes(),
+        _ => listing::text(executable.code()).into_bytes(),
+    };
+    let mut report = json::compilation(&job, &executable, &times);
+    report.insert("emit".to_string(), Value::from(emit.name()));
+    let Some(path) = &arguments.output else {
+        report.insert("text".to_string(), Value::from(String::from_utf8_lossy(&content).into_owned()));
+        return Ok(Outcome::done(content, Value::Object(report)));
+    };
+    file::write(path, &content)?;
+    report.insert("output".to_string(), Value::from(path.display().to_string()));
+    report.insert("output_bytes".to_string(), Value::from(content.len()));
+    let text = format!("{}: {} bytes\n", path.display(), content.len());
+    Ok(Outcome::done(text, Value::Object(report)))
+}
+
+/// The kernel after all passes, with what they found out.
+fn ir(job: &Job) -> Result<String, Failure> {
+    with_workspace(|workspace| {
+        workspace.load(&job.kernel, &job.options);
+        workspace.run(None, Verify::Off, &mut Vec::new())?;
+        Ok(text::print(&workspace.world, workspace.root, Detail::Full))
+    })
+    .map_err(|fault: Diagnostic| Failure::from(fault).with_source(job.source.as_ref()))
+}

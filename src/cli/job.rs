@@ -1,0 +1,262 @@
+//! From arguments to a kernel and its options: what `run`, `compile` and `bench` have in common.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use groundswell::kernels::{self, Choices, MatrixShape, Waves};
+use groundswell::passes::workspace::Verify;
+use groundswell::prelude::*;
+use groundswell::runtime::compile::compile_uncached;
+use groundswell::runtime::report::Report;
+
+use super::arguments::{KernelArguments, ScheduleName};
+use super::failure::{Failure, Source};
+
+/// A kernel that can be compiled, and all that was said about it.
+pub struct Job {
+    /// Its name, or the file that it was read from.
+    pub title: String,
+    /// What it computes, if that is known.
+    pub description: &'static str,
+    /// The kernel.
+    pub kernel: Kernel,
+    /// How it is compiled.
+    pub options: Options,
+    /// Values of its symbols, the dynamic ones included.
+    pub bindings: Vec<(Symbol, i64)>,
+    /// The schedule that was asked for.
+    pub schedule: String,
+    /// The text that it was read from.
+    pub source: Option<Source>,
+}
+
+/// Times of several cold compilations.
+pub struct Times {
+    /// Median of the whole.
+    pub total: Duration,
+    /// Median of each phase, in order.
+    pub phases: Vec<(&'static str, Duration)>,
+}
+
+impl Job {
+    /// The job that arguments describe.
+    pub fn new(arguments: &KernelArguments) -> Result<Job, Failure> {
+        let target = target(&arguments.target)?;
+        let mut bound = Bound::default();
+        for (name, value) in &arguments.set {
+            bound.add(name.clone(), *value);
+        }
+        for (dim, value) in &arguments.tile {
+            bound.add(format!("BLOCK_{dim}"), *value);
+        }
+        let (title, description, kernel, source) = match kernels::find(&arguments.kernel) {
+            Some(entry) => {
+                let kernel = entry.kernel(&choices(arguments)?)?;
+                bound.defaults(entry.symbols.iter().map(|s| (s.name, s.value)));
+                (entry.name.to_string(), entry.description, kernel, None)
+            }
+            None => {
+                for (dim, value) in &arguments.waves {
+                    bound.add(format!("WAVES_{dim}"), *value);
+                }
+                let (kernel, source) = read(arguments)?;
+                (arguments.kernel.clone(), "", kernel, Some(source))
+            }
+        };
+        let known = kernel.symbols();
+        let mut options = Options::new(target);
+        let dynamic: Vec<Symbol> = arguments.dynamic.iter().map(|name| Symbol::new(name.trim())).collect();
+        for &symbol in &dynamic {
+            check_known(&known, symbol).map_err(|failure| failure.with_source(source.as_ref()))?;
+            options = options.dynamic(symbol);
+        }
+        for &(symbol, value) in &bound.0 {
+            check_known(&known, symbol).map_err(|failure| failure.with_source(source.as_ref()))?;
+            if !dynamic.contains(&symbol) {
+                options = options.set(symbol, value);
+            }
+        }
+        let schedule = match (arguments.schedule, arguments.pingpong) {
+            (schedule, false) => schedule.name(),
+            (ScheduleName::None, true) => "pingpong".to_string(),
+            (schedule, true) => format!("{} pingpong", schedule.name()),
+        };
+        Ok(Job { title, description, kernel, options, bindings: bound.0, schedule, source })
+    }
+
+    /// Value of a symbol.
+    pub fn value(&self, symbol: Symbol) -> Option<i64> {
+        self.bindings.iter().find(|b| b.0 == symbol).map(|b| b.1)
+    }
+
+    /// Compiles without a cache, `count` times at least and for at least a twentieth of a second of compilation unless that takes
+    /// `4 * count` times.
+    pub fn compile(&self, count: usize) -> Result<(Executable, Times), Failure> {
+        let once = || {
+            let start = Instant::now();
+            let executable = compile_uncached(&self.kernel, &self.options, Verify::Off)
+                .map_err(|fault| Failure::from(fault).with_source(self.source.as_ref()))?;
+            Ok::<_, Failure>((start.elapsed(), executable))
+        };
+        // The first one fills the pools and is no measure for what follows.
+        let (_, executable) = once()?;
+        let begin = Instant::now();
+        let mut totals = Vec::new();
+        let mut phases: Vec<(&'static str, Vec<Duration>)> = Vec::new();
+        while totals.len() < count || (totals.len() < 4 * count && begin.elapsed() < Duration::from_millis(50)) {
+            let (time, executable) = once()?;
+            totals.push(time);
+            for (at, &(name, time)) in executable.report().phases.iter().enumerate() {
+                match phases.get_mut(at) {
+                    Some((_, times)) => times.push(time),
+                    None => phases.push((name, vec![time])),
+                }
+            }
+        }
+        let phases = phases.into_iter().map(|(name, times)| (name, median(times))).collect();
+        Ok((executable, Times { total: median(totals), phases }))
+    }
+
+    /// The schedule that was applied, and why not the one asked for.
+    pub fn applied_schedule(&self, report: &Report) -> (&'static str, String) {
+        let applied = report.schedule_applied;
+        if self.schedule == applied {
+            return (applied, report.schedule_why.clone());
+        }
+        (applied, format!("{} is not available in this version", self.schedule))
+    }
+}
+
+/// The middle one.
+pub fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times.get(times.len() / 2).copied().unwrap_or_default()
+}
+
+/// Bindings in the order given. One symbol may be there twice: the compiler says so.
+#[derive(Default)]
+struct Bound(Vec<(Symbol, i64)>);
+
+impl Bound {
+    fn add(&mut self, name: String, value: i64) {
+        self.0.push((Symbol::new(&name), value));
+    }
+
+    /// Adds the defaults of symbols that are not bound, all in the order of the defaults.
+    fn defaults(&mut self, defaults: impl Iterator<Item = (&'static str, i64)>) {
+        let given = std::mem::take(&mut self.0);
+        for (name, value) in defaults {
+            let symbol = Symbol::new(name);
+            match given.iter().any(|g| g.0 == symbol) {
+                true => self.0.extend(given.iter().filter(|g| g.0 == symbol)),
+                false => self.0.push((symbol, value)),
+            }
+        }
+        let rest = given.iter().filter(|g| !self.0.iter().any(|b| b.0 == g.0)).copied().collect::<Vec<_>>();
+        self.0.extend(rest);
+    }
+}
+
+/// The target of that name.
+fn target(name: &str) -> Result<Target, Failure> {
+    Target::from_name(name).ok_or_else(|| {
+        let names: Vec<&str> = Target::ALL.iter().map(|t| t.name).collect();
+        Diagnostic::invalid(format!("{name} is not a known target"))
+            .help(format!("known are {}", names.join(", ")))
+            .into()
+    })
+}
+
+fn check_known(known: &[Symbol], symbol: Symbol) -> Result<(), Failure> {
+    if known.contains(&symbol) {
+        return Ok(());
+    }
+    let names: Vec<&str> = known.iter().map(|s| s.name()).collect();
+    Err(Diagnostic::invalid(format!("the kernel has no symbol {symbol}"))
+        .help(format!("its symbols are {}", names.join(", ")))
+        .into())
+}
+
+fn read(arguments: &KernelArguments) -> Result<(Kernel, Source), Failure> {
+    let name = &arguments.kernel;
+    if arguments.mma.is_some() || arguments.dtype.is_some() {
+        return Err(Diagnostic::invalid("--mma and --dtype choose variants of ready kernels")
+            .help("write the matrix instruction and the dtypes into the text")
+            .into());
+    }
+    let path = Path::new(name);
+    let text = std::fs::read_to_string(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => {
+            let names: Vec<&str> = kernels::list().iter().map(|e| e.name).collect();
+            Diagnostic::invalid(format!("{name} is neither a ready kernel nor a file"))
+                .help(format!("ready kernels are {}", names.join(", ")))
+                .into()
+        }
+        _ => Failure::file("read", path, &error),
+    })?;
+    let source = Source { file: Arc::from(name.as_str()), text: Arc::from(text.as_str()) };
+    match Kernel::parse(&text, name) {
+        Ok(kernel) => Ok((kernel, source)),
+        Err(faults) => Err(Failure::of_source(faults, source)),
+    }
+}
+
+/// What the arguments choose about a ready kernel.
+fn choices(arguments: &KernelArguments) -> Result<Choices, Failure> {
+    let mut choices = Choices::default();
+    if let Some(name) = &arguments.dtype {
+        choices.dtype = Some(DType::from_name(name).ok_or_else(|| {
+            let names: Vec<&str> = DType::all().filter(|&t| t != DType::I1).map(DType::name).collect();
+            Diagnostic::invalid(format!("{name} is not a dtype")).help(format!("dtypes are {}", names.join(", ")))
+        })?);
+    }
+    if let Some(name) = &arguments.mma {
+        choices.matrix = Some(matrix(name, &mut choices.dtype)?);
+    }
+    if !arguments.waves.is_empty() {
+        choices.waves = Some(waves(&arguments.waves, &arguments.kernel)?);
+    }
+    Ok(choices)
+}
+
+/// `16x16`, or the name of an instruction, which also says the dtype.
+fn matrix(name: &str, dtype: &mut Option<DType>) -> Result<MatrixShape, Diagnostic> {
+    match name {
+        "16x16" => return Ok(MatrixShape::M16x16),
+        "32x32" => return Ok(MatrixShape::M32x32),
+        _ => {}
+    }
+    let Some(mma) = Mma::all().find(|mma| mma.name().eq_ignore_ascii_case(name)) else {
+        let names: Vec<&str> = Mma::all().map(Mma::name).collect();
+        return Err(Diagnostic::invalid(format!("{name} is not a matrix instruction"))
+            .help(format!("use 16x16, 32x32, {}", names.join(", "))));
+    };
+    match *dtype {
+        Some(given) if given != mma.input() => {
+            Err(Diagnostic::invalid(format!("{} multiplies {}, not {given}", mma.name(), mma.input()))
+                .help("leave --dtype away or choose a fitting instruction"))
+        }
+        _ => {
+            *dtype = Some(mma.input());
+            Ok(if mma.m() == 16 { MatrixShape::M16x16 } else { MatrixShape::M32x32 })
+        }
+    }
+}
+
+fn waves(given: &[(String, i64)], kernel: &str) -> Result<Waves, Diagnostic> {
+    let mut waves = kernels::find(kernel).map_or(Waves::new(1, 1), |entry| entry.waves);
+    for (dim, count) in given {
+        let count = u32::try_from(*count).map_err(|_| {
+            Diagnostic::invalid(format!("{count} waves along {dim}")).help("use at least one wave along each dimension")
+        })?;
+        match dim.as_str() {
+            "M" => waves.m = count,
+            "N" => waves.n = count,
+            _ => {
+                return Err(Diagnostic::invalid(format!("there are no waves along {dim}")).help("use M=..,N=.."));
+            }
+        }
+    }
+    Ok(waves)
+}

@@ -1,0 +1,116 @@
+//! The JSON of reports; its keys are the program's promise to scripts.
+
+use std::time::Duration;
+
+use groundswell::prelude::*;
+use groundswell::runtime::executable::{Parameter, Size};
+use groundswell::runtime::report::Report;
+use serde_json::{Map, Value, json};
+
+use super::job::{Job, Times};
+
+/// One object on one line.
+pub fn line(value: &Value) -> Vec<u8> {
+    let mut line = value.to_string().into_bytes();
+    line.push(b'\n');
+    line
+}
+
+/// Microseconds with three decimals.
+pub fn microseconds(time: Duration) -> f64 {
+    time.as_nanos() as f64 / 1000.0
+}
+
+/// Names and times as an object, in order.
+pub fn phases(phases: &[(&'static str, Duration)]) -> Value {
+    Value::Object(phases.iter().map(|&(name, time)| (name.to_string(), microseconds(time).into())).collect())
+}
+
+/// What every compilation says.
+pub fn compilation(job: &Job, executable: &Executable, times: &Times) -> Map<String, Value> {
+    let report = executable.report();
+    let value = json!({
+        "kernel": executable.name(),
+        "target": executable.target().name,
+        "symbols": symbols(job),
+        "compile_us": microseconds(times.total),
+        "phases_us": phases(&times.phases),
+        "expanded_nodes": report.expanded_nodes,
+        "instructions": report.instructions,
+        "loop": main_loop(report),
+        "vgprs": report.vgprs,
+        "agprs": report.agprs,
+        "sgprs": report.sgprs,
+        "lds_bytes": report.lds_bytes,
+        "lds_accesses": lds_accesses(report),
+        "scratch_bytes": report.scratch_bytes,
+        "code_bytes": report.code_bytes,
+        "waves_per_simd": report.waves_per_simd,
+        "limited_by": report.limited_by.to_string(),
+        "schedule": schedule(job, report),
+    });
+    match value {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    }
+}
+
+/// The schedule asked for, the one applied, and why they differ.
+fn schedule(job: &Job, report: &Report) -> Value {
+    let (applied, why) = job.applied_schedule(report);
+    json!({ "requested": job.schedule, "applied": applied, "why": why })
+}
+
+fn symbols(job: &Job) -> Value {
+    Value::Object(job.bindings.iter().map(|&(s, v)| (s.name().to_string(), v.into())).collect())
+}
+
+fn main_loop(report: &Report) -> Value {
+    report.main_loop.map_or(Value::Null, |mix| {
+        Value::Object(mix.entries().into_iter().map(|(name, count)| (name.to_string(), count.into())).collect())
+    })
+}
+
+fn lds_accesses(report: &Report) -> Value {
+    let access = |a: &groundswell::runtime::report::LdsAccessReport| {
+        json!({ "kind": a.kind, "what": a.what, "conflict_degree": a.conflict_degree })
+    };
+    report.lds_accesses.iter().map(access).collect()
+}
+
+/// What a launch takes.
+pub fn launch(executable: &Executable, grid: [u32; 3]) -> Value {
+    let arguments: Vec<Value> = executable.parameters().iter().map(argument).collect();
+    json!({
+        "grid": grid,
+        "block": executable.block(),
+        "kernarg_bytes": executable.kernarg_bytes(),
+        "args": arguments,
+    })
+}
+
+fn argument(parameter: &Parameter) -> Value {
+    match parameter {
+        Parameter::Buffer { name, dtype, shape, written, offset } => {
+            let shape: Vec<Value> = shape
+                .iter()
+                .map(|size| match size {
+                    Size::Static(n) => json!(n),
+                    Size::Dynamic(symbol) => json!(symbol.name()),
+                })
+                .collect();
+            json!({
+                "name": &**name, "kind": "buffer", "dtype": dtype.name(), "shape": shape,
+                "access": if *written { "read_write" } else { "read_only" }, "offset": offset,
+            })
+        }
+        Parameter::Symbol { symbol, offset } => {
+            json!({ "name": symbol.name(), "kind": "symbol", "dtype": "i32", "offset": offset })
+        }
+    }
+}
+
+/// A number, or null for what JSON cannot write.
+pub fn number(value: f64) -> Value {
+    serde_json::Number::from_f64(value).map_or(Value::Null, Value::Number)
+}

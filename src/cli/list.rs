@@ -1,0 +1,37 @@
+//! `groundswell list`: the ready kernels.
+
+use std::fmt::Write;
+
+use groundswell::kernels;
+use serde_json::{Map, Value, json};
+
+use super::arguments::List;
+use super::failure::Failure;
+use super::outcome::Outcome;
+use super::terminal::{Style, paint};
+
+/// The verb.
+pub fn list(_: &List) -> Result<Outcome, Failure> {
+    let mut text = String::new();
+    let mut rows = Vec::new();
+    for entry in kernels::list() {
+        let defaults: Vec<String> = entry.symbols.iter().map(|s| format!("{}={}", s.name, s.value)).collect();
+        let waves = entry.waves;
+        let _ = writeln!(text, "{}  {}", paint(Style::Bold, &format!("{:16}", entry.name)), entry.description);
+        let also = format!("--dtype {} --waves M={},N={}", entry.dtype, waves.m, waves.n);
+        let _ = writeln!(text, "{:18}{}", "", paint(Style::Dim, &format!("{}  {also}", defaults.join(" "))));
+        let symbols: Map<String, Value> = entry
+            .symbols
+            .iter()
+            .map(|s| (s.name.to_string(), json!({ "default": s.value, "meaning": s.meaning })))
+            .collect();
+        rows.push(json!({
+            "name": entry.name,
+            "description": entry.description,
+            "symbols": symbols,
+            "dtype": entry.dtype.name(),
+            "waves": { "M": waves.m, "N": waves.n },
+        }));
+    }
+    Ok(Outcome::done(text, json!({ "kernels": rows })))
+}

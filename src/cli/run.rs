@@ -1,0 +1,152 @@
+//! `groundswell run`: compile, execute on random data, compare with the interpreter.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use groundswell::prelude::*;
+use groundswell::runtime::check::{Checked, against_interpreter};
+use groundswell::runtime::report::Report;
+use serde_json::{Value, json};
+
+use super::arguments::Run;
+use super::failure::Failure;
+use super::job::{Job, Times};
+use super::json;
+use super::outcome::Outcome;
+use super::terminal::{Style, paint, progress};
+
+/// Cold compilations of which the median is told.
+const COMPILES: usize = 11;
+
+/// The verb.
+pub fn run(arguments: &Run) -> Result<Outcome, Failure> {
+    if arguments.check || arguments.time {
+        let what = if arguments.check { "--check" } else { "--time" };
+        return Err(Failure::not_yet(what, "run without it"));
+    }
+    let job = Job::new(&arguments.kernel)?;
+    let device = device(&arguments.device, job.options.target())?;
+    let bar = progress("compiling");
+    let (executable, times) = job.compile(COMPILES)?;
+    bar.set_message("running and comparing with the interpreter");
+    let checked = against_interpreter(&job.kernel, &executable, &device, &|s| job.value(s), arguments.seed)
+        .map_err(|fault| Failure::from(fault).with_source(job.source.as_ref()))?;
+    bar.finish_and_clear();
+    let text = report(&job, &executable, &times, &device, &checked);
+    let json = to_json(&job, &executable, &times, &device, &checked);
+    Ok(Outcome { text: text.into_bytes(), json, success: checked.comparison.ok })
+}
+
+fn device(name: &str, target: Target) -> Result<Device, Failure> {
+    match name {
+        "auto" | "sim" => Ok(Device::simulator(target)),
+        _ if name.starts_with("hip") => {
+            Err(Failure::not_yet(&format!("device {name}"), "use --device sim: kernels run on the simulator"))
+        }
+        _ => Err(Diagnostic::invalid(format!("{name} is not a device")).help("use auto, sim or hip:0").into()),
+    }
+}
+
+fn to_json(job: &Job, executable: &Executable, times: &Times, device: &Device, checked: &Checked) -> Value {
+    let mut json = json::compilation(job, executable, times);
+    let found = checked.comparison;
+    json.insert("device".to_string(), device.name().into());
+    json.insert("launch".to_string(), json::launch(executable, checked.launch.grid));
+    json.insert(
+        "check".to_string(),
+        json!({
+            "ok": found.ok,
+            "max_abs_err": json::number(found.max_abs_err),
+            "max_rel_err": json::number(found.max_rel_err),
+        }),
+    );
+    let stats = serde_json::to_value(checked.launch.stats).unwrap_or(Value::Null);
+    json.insert("sim".to_string(), json!({ "elapsed_us": json::microseconds(checked.elapsed), "executed": stats }));
+    Value::Object(json)
+}
+
+/// The report for people.
+fn report(job: &Job, executable: &Executable, times: &Times, device: &Device, checked: &Checked) -> String {
+    let report = executable.report();
+    let mut rows: Vec<(&str, String)> = Vec::new();
+    let bindings: Vec<String> = job.bindings.iter().map(|(s, v)| format!("{s}={v}")).collect();
+    rows.push(("symbols", bindings.join(" ")));
+    rows.push(("compiled", compiled(times, report)));
+    rows.push(("registers", registers(report)));
+    rows.push(("LDS", lds(report)));
+    rows.push(("occupancy", format!("{} waves per SIMD, limited by {}", report.waves_per_simd, report.limited_by)));
+    if let Some(mix) = report.main_loop {
+        let entries = mix.entries();
+        let used = entries.iter().filter(|e| e.1 > 0).map(|(name, count)| format!("{count} {name}"));
+        rows.push(("main loop", used.collect::<Vec<_>>().join(", ")));
+    }
+    let (applied, why) = job.applied_schedule(report);
+    if !why.is_empty() {
+        rows.push(("schedule", format!("{applied}: {why}")));
+    }
+    let [x, y, z] = checked.launch.grid;
+    let block: u32 = executable.block().iter().product();
+    rows.push(("launched", format!("{x} x {y} x {z} workgroups of {block} work-items on the {}", device.name())));
+    let executed = checked.launch.stats.instructions;
+    let rate = executed as f64 / checked.elapsed.as_secs_f64().max(1e-9) / 1e6;
+    rows.push((
+        "executed",
+        format!("{executed} wave instructions in {}, {rate:.1} million per second", duration(checked.elapsed)),
+    ));
+    let found = checked.comparison;
+    let errors = format!("largest error {:.3e}, {:.3e} of its row", found.max_abs_err, found.max_rel_err);
+    let verdict = match found.ok {
+        true => paint(Style::Good, "equals the interpreter"),
+        false => paint(Style::Bad, "DIFFERS from the interpreter"),
+    };
+    rows.push(("checked", format!("{verdict}; {errors}")));
+
+    let mut out = String::new();
+    let description = if job.description.is_empty() { String::new() } else { format!("  {}", job.description) };
+    let _ = writeln!(out, "{}{description}  for {}", paint(Style::Bold, &job.title), executable.target());
+    for (name, value) in rows {
+        let _ = writeln!(out, "  {} {value}", paint(Style::Dim, &format!("{name:10}")));
+    }
+    out
+}
+
+fn compiled(times: &Times, report: &Report) -> String {
+    format!(
+        "in {} (median of cold compiles), {} expanded nodes, {} instructions, {} bytes",
+        duration(times.total),
+        report.expanded_nodes,
+        report.instructions,
+        report.code_bytes
+    )
+}
+
+fn registers(report: &Report) -> String {
+    let scratch = match report.scratch_bytes {
+        0 => "no scratch".to_string(),
+        bytes => format!("{bytes} bytes of scratch"),
+    };
+    format!("{} VGPRs, {} AGPRs, {} SGPRs, {scratch}", report.vgprs, report.agprs, report.sgprs)
+}
+
+fn lds(report: &Report) -> String {
+    if report.lds_bytes == 0 {
+        return "none".to_string();
+    }
+    let worst = report.lds_accesses.iter().max_by_key(|a| a.conflict_degree).filter(|a| a.conflict_degree > 1);
+    let conflicts = match worst {
+        None => "no bank conflicts".to_string(),
+        Some(a) => format!("bank conflicts up to degree {} ({} of {})", a.conflict_degree, a.kind, a.what),
+    };
+    format!("{} bytes, {conflicts}", report.lds_bytes)
+}
+
+/// A time with three digits.
+pub fn duration(time: Duration) -> String {
+    let us = json::microseconds(time);
+    match us {
+        _ if us < 1.0 => format!("{:.0} ns", us * 1e3),
+        _ if us < 1e3 => format!("{us:.1} us"),
+        _ if us < 1e6 => format!("{:.2} ms", us / 1e3),
+        _ => format!("{:.2} s", us / 1e6),
+    }
+}

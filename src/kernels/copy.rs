@@ -1,0 +1,42 @@
+//! B = A: the smallest kernel that moves data.
+
+use super::Waves;
+use crate::prelude::*;
+
+/// B = A for two-dimensional tensors `a` and `b` of shape `[M, N]`; a workgroup copies `BLOCK_M` x `BLOCK_N` elements.
+///
+/// # Errors
+/// No wave along a dimension.
+///
+/// # Example
+/// ```
+/// use groundswell::kernels::{Waves, copy};
+/// use groundswell::prelude::*;
+///
+/// let [m, n, block_m, block_n] = symbols(["M", "N", "BLOCK_M", "BLOCK_N"]);
+/// let options = Options::new(Target::GFX942).set(m, 3).set(n, 70).set(block_m, 2).set(block_n, 64);
+/// let executable = copy(F32, Waves::new(2, 1))?.compile(&options)?;
+///
+/// let device = Device::open()?;
+/// let a = device.upload(&(0..210).map(|x| x as f32).collect::<Vec<_>>())?;
+/// let b = device.upload(&[0f32; 210])?;
+/// device.launch(&executable).buffer(&a).buffer(&b).run()?;
+/// assert_eq!(b.download::<f32>()?, a.download::<f32>()?);
+/// # Ok::<(), Diagnostic>(())
+/// ```
+pub fn copy(dtype: DType, waves: Waves) -> Result<Kernel, Diagnostic> {
+    let waves = waves.check()?;
+    let [m, n, block_m, block_n] = symbols(["M", "N", "BLOCK_M", "BLOCK_N"]);
+    Kernel::trace("copy", |w| {
+        w.distribute([
+            workgroup(m, block_m, 0),
+            workgroup(n, block_n, 1),
+            wave(m, block_m / i64::from(waves.m)),
+            wave(n, block_n / i64::from(waves.n)),
+        ]);
+        let a = w.memory("a", [m, n], Global, dtype);
+        let b = w.memory("b", [m, n], Global, dtype);
+        let tile = w.read(a).tag("read_a");
+        w.write(tile, b);
+    })
+}

@@ -1,0 +1,53 @@
+//! Ready kernels, written with the public API only: what is here, an author could have written.
+//!
+//! - [`copy`](copy()): B = A
+//! - [`Gemm`]: C = A Bᵀ or A B, alone or over a batch, with an epilogue
+//! - [`list`]: the same as a table, by name, with default symbols: what the program offers
+//!
+//! ```
+//! use groundswell::kernels::Gemm;
+//! use groundswell::prelude::*;
+//!
+//! let gemm = Gemm::new().inputs(Bf16).bias().relu().kernel()?;
+//! let mut options = Options::new(Target::GFX942);
+//! for (name, value) in [("M", 64), ("N", 64), ("K", 64), ("BLOCK_M", 32), ("BLOCK_N", 32), ("BLOCK_K", 32)] {
+//!     options = options.set(Symbol::new(name), value);
+//! }
+//! let executable = gemm.compile(&options)?;
+//! assert_eq!(executable.parameters().len(), 4); // a, b, c, bias
+//! # Ok::<(), Diagnostic>(())
+//! ```
+
+mod copy;
+mod gemm;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub use copy::copy;
+pub use gemm::{Form, Gemm, MatrixShape};
+pub use table::{Choices, Entry, SymbolDefault, find, list};
+
+/// Waves of a workgroup along the rows and the columns of its output tile.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Waves {
+    /// Along M.
+    pub m: u32,
+    /// Along N.
+    pub n: u32,
+}
+
+impl Waves {
+    /// `m` by `n` waves.
+    pub const fn new(m: u32, n: u32) -> Waves {
+        Waves { m, n }
+    }
+
+    fn check(self) -> Result<Waves, crate::prelude::Diagnostic> {
+        if self.m == 0 || self.n == 0 {
+            let text = format!("{} x {} waves are no workgroup", self.m, self.n);
+            return Err(crate::prelude::Diagnostic::invalid(text).help("use at least one wave along each dimension"));
+        }
+        Ok(self)
+    }
+}

@@ -1,0 +1,151 @@
+//! The ready kernels as a table: name, what it computes, symbols with defaults, and how it is made.
+
+use super::{Form, Gemm, MatrixShape, Waves, copy};
+use crate::prelude::*;
+
+/// What can be chosen about a ready kernel beside its symbols; what is left open takes the kernel's default.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Choices {
+    /// Element type of the inputs.
+    pub dtype: Option<DType>,
+    /// Output tile of the matrix instruction.
+    pub matrix: Option<MatrixShape>,
+    /// Waves of a workgroup.
+    pub waves: Option<Waves>,
+}
+
+/// A symbol of a ready kernel and its value when nothing else is asked for.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct SymbolDefault {
+    /// Name of the symbol.
+    pub name: &'static str,
+    /// Its default.
+    pub value: i64,
+    /// What it means.
+    pub meaning: &'static str,
+}
+
+/// A row of the table.
+pub struct Entry {
+    /// Name in the program.
+    pub name: &'static str,
+    /// What it computes.
+    pub description: &'static str,
+    /// All symbols that must be bound.
+    pub symbols: &'static [SymbolDefault],
+    /// Element type of the inputs, unless chosen.
+    pub dtype: DType,
+    /// Waves of a workgroup, unless chosen.
+    pub waves: Waves,
+    make: fn(DType, MatrixShape, Waves) -> Result<Kernel, Diagnostic>,
+}
+
+impl Entry {
+    /// Makes the kernel.
+    ///
+    /// # Errors
+    /// Choices that do not fit the kernel.
+    pub fn kernel(&self, choices: &Choices) -> Result<Kernel, Diagnostic> {
+        let dtype = choices.dtype.unwrap_or(self.dtype);
+        (self.make)(dtype, choices.matrix.unwrap_or_default(), choices.waves.unwrap_or(self.waves))
+    }
+}
+
+macro_rules! symbol_defaults {
+    ($($name:ident = $value:literal $meaning:literal,)*) => {
+        &[$(SymbolDefault { name: stringify!($name), value: $value, meaning: $meaning }),*]
+    };
+}
+
+const COPY: &[SymbolDefault] = symbol_defaults! {
+    M = 1024 "rows",
+    N = 1024 "columns",
+    BLOCK_M = 16 "rows per workgroup",
+    BLOCK_N = 256 "columns per workgroup",
+};
+
+const GEMM: &[SymbolDefault] = symbol_defaults! {
+    M = 512 "rows of A and C",
+    N = 512 "columns of C",
+    K = 512 "what is summed over",
+    BLOCK_M = 128 "rows of C per workgroup",
+    BLOCK_N = 128 "columns of C per workgroup",
+    BLOCK_K = 32 "K per iteration",
+};
+
+const BATCHED: &[SymbolDefault] = symbol_defaults! {
+    B = 4 "matrices",
+    M = 256 "rows of A and C",
+    N = 256 "columns of C",
+    K = 256 "what is summed over",
+    BLOCK_M = 128 "rows of C per workgroup",
+    BLOCK_N = 128 "columns of C per workgroup",
+    BLOCK_K = 32 "K per iteration",
+};
+
+const SQUARE: Waves = Waves::new(2, 2);
+
+const ALL: &[Entry] = &[
+    Entry {
+        name: "copy",
+        description: "B = A",
+        symbols: COPY,
+        dtype: F32,
+        waves: Waves::new(4, 1),
+        make: |dtype, _, waves| copy(dtype, waves),
+    },
+    Entry {
+        name: "gemm",
+        description: "C = A Bᵀ",
+        symbols: GEMM,
+        dtype: F16,
+        waves: SQUARE,
+        make: |dtype, matrix, waves| base(dtype, matrix, waves).kernel(),
+    },
+    Entry {
+        name: "gemm_ab",
+        description: "C = A B",
+        symbols: GEMM,
+        dtype: F16,
+        waves: SQUARE,
+        make: |dtype, matrix, waves| base(dtype, matrix, waves).form(Form::AB).kernel(),
+    },
+    Entry {
+        name: "gemm_bias_relu",
+        description: "C = max(A Bᵀ + bias, 0)",
+        symbols: GEMM,
+        dtype: F16,
+        waves: SQUARE,
+        make: |dtype, matrix, waves| base(dtype, matrix, waves).bias().relu().kernel(),
+    },
+    Entry {
+        name: "gemm_residual",
+        description: "C = A Bᵀ + residual",
+        symbols: GEMM,
+        dtype: F16,
+        waves: SQUARE,
+        make: |dtype, matrix, waves| base(dtype, matrix, waves).residual().kernel(),
+    },
+    Entry {
+        name: "batched_gemm",
+        description: "C[i] = A[i] B[i]ᵀ for each matrix i of a batch",
+        symbols: BATCHED,
+        dtype: F16,
+        waves: SQUARE,
+        make: |dtype, matrix, waves| base(dtype, matrix, waves).batched().kernel(),
+    },
+];
+
+fn base(dtype: DType, matrix: MatrixShape, waves: Waves) -> Gemm {
+    Gemm::new().inputs(dtype).matrix(matrix).waves(waves)
+}
+
+/// All ready kernels.
+pub fn list() -> &'static [Entry] {
+    ALL
+}
+
+/// The ready kernel of that name.
+pub fn find(name: &str) -> Option<&'static Entry> {
+    ALL.iter().find(|entry| entry.name == name)
+}

@@ -1,0 +1,249 @@
+//! The program as scripts see it: exit codes, JSON keys, files.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn groundswell(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_groundswell"))
+        .args(arguments)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("the program was built for this test")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The one JSON object that a verb prints, and its exit code.
+fn json(arguments: &[&str]) -> (Value, Option<i32>) {
+    let output = groundswell(arguments);
+    let out = text(&output.stdout);
+    assert_eq!(out.lines().count(), 1, "{arguments:?} printed\n{out}{}", text(&output.stderr));
+    let value: Value = serde_json::from_str(&out).unwrap_or_else(|e| panic!("{arguments:?}: {e}\n{out}"));
+    assert!(value.is_object());
+    (value, output.status.code())
+}
+
+/// A directory of this test, empty and gone afterwards.
+struct Directory(PathBuf);
+
+impl Directory {
+    fn new(name: &str) -> Directory {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).expect("the target directory can be written");
+        Directory(path)
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+
+    fn entries(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(&self.0).expect("it was created");
+        entries.map(|e| e.expect("it is readable").file_name().to_string_lossy().into_owned()).collect()
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+const SMALL: [&str; 9] = ["-s", "M=64", "-s", "N=33", "-s", "K=40", "--tile", "M=32,N=32,K=32", "--json"];
+
+fn keys(value: &Value, keys: &[&str]) {
+    for key in keys {
+        assert!(value.get(key).is_some(), "no {key} in {value}");
+    }
+}
+
+#[test]
+fn list_names_the_kernels_with_their_symbols() {
+    let (list, code) = json(&["list", "--json"]);
+    assert_eq!(code, Some(0));
+    let names: Vec<&str> = list["kernels"].as_array().unwrap().iter().map(|k| k["name"].as_str().unwrap()).collect();
+    assert!(["copy", "gemm", "batched_gemm"].iter().all(|name| names.contains(name)), "{names:?}");
+    assert_eq!(list["kernels"][1]["symbols"]["BLOCK_K"]["default"], 32);
+    assert_eq!(groundswell(&["list"]).status.code(), Some(0));
+}
+
+#[test]
+fn run_reports_the_promised_keys_and_holds() {
+    let (report, code) = json(&[&["run", "gemm"], &SMALL[..]].concat());
+    assert_eq!(code, Some(0), "{report}");
+    #[rustfmt::skip]
+    keys(&report, &[
+        "kernel", "target", "compile_us", "phases_us", "instructions", "loop", "vgprs", "agprs", "sgprs", "lds_bytes",
+        "scratch_bytes", "code_bytes", "waves_per_simd", "limited_by", "schedule", "launch", "check", "sim",
+    ]);
+    #[rustfmt::skip]
+    keys(&report["loop"], &[
+        "mfma", "valu", "salu", "lds_read", "lds_write", "global_load", "global_store", "wait", "nop", "barrier", "other",
+    ]);
+    keys(&report["launch"], &["grid", "block", "kernarg_bytes", "args"]);
+    keys(&report["schedule"], &["requested", "applied", "why"]);
+    keys(&report["check"], &["ok", "max_abs_err", "max_rel_err"]);
+    assert_eq!(report["check"]["ok"], true);
+    assert_eq!(report["launch"]["grid"], serde_json::json!([2, 2, 1]));
+    assert!(report["phases_us"]["allocate"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn run_takes_dtypes_instructions_waves_and_dynamic_sizes() {
+    for more in [
+        &["--dtype", "bf16", "--mma", "32x32", "--waves", "M=1,N=1"][..],
+        &["--mma", "i32_16x16x32_i8"],
+        &["--dynamic", "M,N,K", "--seed", "9"],
+    ] {
+        let (report, code) = json(&[&["run", "gemm"], &SMALL[..], more].concat());
+        assert_eq!((code, &report["check"]["ok"]), (Some(0), &Value::Bool(true)), "{more:?}: {report}");
+    }
+    let (report, code) = json(&["run", "copy", "-s", "M=3", "-s", "N=5", "--json"]);
+    assert_eq!((code, &report["loop"]), (Some(0), &Value::Null));
+}
+
+#[test]
+fn a_schedule_that_does_not_exist_yet_is_not_applied_and_the_report_says_why() {
+    let (report, code) = json(&[&["run", "gemm", "--schedule", "modulo", "--pingpong"], &SMALL[..]].concat());
+    assert_eq!(code, Some(0));
+    assert_eq!(report["schedule"]["requested"], "modulo pingpong");
+    assert_eq!(report["schedule"]["applied"], "none");
+    assert_eq!(report["schedule"]["why"], "modulo pingpong is not available in this version");
+}
+
+#[test]
+fn a_text_kernel_runs() {
+    let kernel = ["run", "examples/gemm.gsw", "--waves", "M=2,N=2"];
+    let (report, code) = json(&[&kernel[..], &SMALL[..]].concat());
+    assert_eq!((code, &report["check"]["ok"]), (Some(0), &Value::Bool(true)), "{report}");
+    assert_eq!(report["kernel"], "gemm_bias");
+    assert_eq!(report["symbols"]["WAVES_M"], 2);
+}
+
+#[test]
+fn errors_are_one_json_object_and_exit_code_1() {
+    let cases: &[(&[&str], &str)] = &[
+        (&["run", "gem", "--json"], "gem is neither a ready kernel nor a file"),
+        (&["run", "gemm", "-s", "M=1", "-s", "M=2", "--json"], "M is bound twice, to 1 and to 2"),
+        (&["run", "gemm", "-s", "K=0", "--json"], "K = 0 is not a size"),
+        (&["run", "gemm", "-s", "Q=1", "--json"], "the kernel has no symbol Q"),
+        (&["run", "gemm", "-s", "Q", "--json"], "invalid value 'Q'"),
+        (&["run", "gemm", "--waves", "M=5,N=5", "--tile", "M=160,N=160", "--json"], "25 waves"),
+        (&["run", "gemm", "--waves", "M=0", "--json"], "0 x 2 waves are no workgroup"),
+        (&["run", "gemm", "--tile", "M=40", "--json"], "not a multiple of the 16"),
+        (&["run", "gemm", "--tile", "K=2048", "--json"], "LDS"),
+        (&["run", "gemm", "--dtype", "f8", "--json"], "f8 is not a dtype"),
+        (&["run", "gemm", "--dtype", "i32", "--json"], "no matrix instruction multiplies i32"),
+        (&["run", "gemm", "--mma", "8x8", "--json"], "8x8 is not a matrix instruction"),
+        (&["run", "gemm", "--target", "gfx1100", "--json"], "gfx1100 is not a known target"),
+        (&["run", "gemm", "--target", "gfx950", "--json"], "gfx950"),
+        (&["run", "gemm", "--device", "hip:0", "--json"], "device hip:0 is not available yet"),
+        (&["run", "gemm", "--check", "--json"], "--check is not available yet"),
+        (&["run", "gemm", "--time", "--json"], "--time is not available yet"),
+        (&["compile", "gemm", "--emit", "timeline", "--json"], "--emit timeline is not available yet"),
+        (&["compile", "gemm", "--emit", "object", "--json"], "a code object is no text"),
+        (&["run", "examples/gemm.gsw", "--json"], "has no"),
+        (&["disasm", "Cargo.toml", "--json"], "cannot disassemble Cargo.toml"),
+        (&["disasm", "no/such/file", "--json"], "cannot read no/such/file"),
+        (&["bench", "gem", "--json"], "gem is neither"),
+        (&["frobnicate", "--json"], "unrecognized subcommand"),
+        (&["--json"], ""),
+    ];
+    for (arguments, message) in cases {
+        let (report, code) = json(arguments);
+        assert_eq!(code, Some(1), "{arguments:?}: {report}");
+        let said = report["error"]["message"].as_str().unwrap_or_default();
+        assert!(said.contains(message), "{arguments:?} says {said:?}");
+        let without: Vec<&str> = arguments.iter().copied().filter(|&a| a != "--json").collect();
+        let output = groundswell(&without);
+        let piped_object = without.contains(&"object");
+        assert!(piped_object || output.status.code() == Some(1), "{without:?}");
+        assert!(!text(&output.stderr).contains("panicked"), "{without:?}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn a_text_with_mistakes_gets_each_with_its_line() {
+    let directory = Directory::new("cli_mistakes");
+    let file = directory.file("bad.gsw");
+    std::fs::write(&file, "kernel bad {\n  a = memory [M, N] global f99\n  write %1, a\n}\n").unwrap();
+    let (report, code) = json(&["run", &file, "--json"]);
+    assert_eq!(code, Some(1));
+    assert_eq!(report["error"]["location"]["line"], 2);
+    let people = text(&groundswell(&["run", &file]).stderr);
+    assert!(people.contains("memory [M, N] global f99"), "the line is shown in\n{people}");
+}
+
+#[test]
+fn compile_writes_what_is_asked_for_and_disasm_reads_it() {
+    let directory = Directory::new("cli_compile");
+    let object = directory.file("gemm.hsaco");
+    let (report, code) = json(&["compile", "gemm", "--emit", "object", "-o", &object, "--json"]);
+    assert_eq!(code, Some(0), "{report}");
+    assert_eq!(report["output_bytes"], std::fs::metadata(&object).unwrap().len());
+    assert_eq!(directory.entries(), ["gemm.hsaco"], "no temporary file is left");
+
+    let (listing, code) = json(&["disasm", &object, "--json"]);
+    assert_eq!(code, Some(0));
+    let kernel = &listing["kernels"][0];
+    assert_eq!((&kernel["name"], &kernel["unknown"]), (&Value::from("gemm"), &Value::from(0)));
+    assert_eq!(kernel["instructions"].as_array().map(Vec::len), report["instructions"].as_u64().map(|n| n as usize));
+    let people = text(&groundswell(&["disasm", &object]).stdout);
+    assert!(people.contains("v_mfma_f32_16x16x16_f16"), "{people}");
+
+    for (emit, sign) in [
+        ("asm", ".amdhsa_kernel gemm"),
+        ("ir", "mma f32_16x16x16_f16"),
+        ("machine", "v_mfma_f32_16x16x16_f16"),
+    ] {
+        let output = groundswell(&["compile", "gemm", "--emit", emit]);
+        assert_eq!(output.status.code(), Some(0), "{emit}");
+        assert!(text(&output.stdout).contains(sign), "{emit}:\n{}", text(&output.stdout));
+    }
+    let piped = groundswell(&["compile", "gemm", "--emit", "object"]).stdout;
+    assert_eq!(piped, std::fs::read(&object).unwrap(), "the same bytes in another process");
+}
+
+#[test]
+fn failures_leave_no_file_and_no_changed_file() {
+    let directory = Directory::new("cli_failures");
+    let object = directory.file("kept");
+    std::fs::write(&object, "before").unwrap();
+    let output = groundswell(&["compile", "gemm", "--tile", "M=40", "-o", &object]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(std::fs::read(&object).unwrap(), b"before");
+    let output = groundswell(&["compile", "gemm", "-o", &directory.file("no/such/place")]);
+    assert_eq!(output.status.code(), Some(1));
+    // A directory in the way: the temporary file was written, and is taken away again.
+    std::fs::create_dir(directory.file("taken")).unwrap();
+    let output = groundswell(&["compile", "gemm", "-o", &directory.file("taken")]);
+    assert_eq!(output.status.code(), Some(1));
+    let mut left = directory.entries();
+    left.sort();
+    assert_eq!(left, ["kept", "taken"]);
+}
+
+#[test]
+fn bench_tells_times_nodes_and_growth() {
+    let (report, code) = json(&["bench", "copy", "gemm", "--json"]);
+    assert_eq!(code, Some(0));
+    let benches = report["benches"].as_array().unwrap();
+    assert_eq!(benches.len(), 2);
+    for bench in benches {
+        keys(bench, &["kernel", "expanded_nodes", "compile_us", "cached_us", "phases_us", "growth"]);
+        assert!(bench["cached_us"].as_f64() < bench["compile_us"].as_f64());
+    }
+    assert!(benches[1]["growth"]["nodes"].as_f64().unwrap() > 1.0);
+}
+
+#[test]
+fn help_and_version_are_no_errors() {
+    for arguments in [&["--help"][..], &["--version"], &["run", "--help"]] {
+        assert_eq!(groundswell(arguments).status.code(), Some(0), "{arguments:?}");
+    }
+}

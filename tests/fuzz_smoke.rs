@@ -1,0 +1,215 @@
+//! Runs the checks of the fuzz targets on a fixed sequence of random inputs; `GROUNDSWELL_FUZZ_CASES` says how many per check.
+//! A failing input is made smaller before it is shown.
+
+#[path = "../fuzz/checks/mod.rs"]
+mod checks;
+
+use std::fs;
+use std::panic::catch_unwind;
+use std::path::Path;
+
+use checks::{CHECKS, Check, Outcome};
+use groundswell::codegen::target::Target;
+use groundswell::ir::expr::Symbol;
+use groundswell::ir::kernel::Kernel;
+use groundswell::passes::options::Options;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+fn cases(usual: usize) -> usize {
+    let asked = std::env::var("GROUNDSWELL_FUZZ_CASES").ok();
+    asked.map_or(usual, |text| text.parse().expect("GROUNDSWELL_FUZZ_CASES is a number"))
+}
+
+fn check(name: &str) -> Check {
+    CHECKS.iter().find(|row| row.0 == name).expect("there is such a check").1
+}
+
+/// A panic is a fault like others.
+fn fault(check: Check, data: &[u8]) -> Option<String> {
+    match catch_unwind(|| check(data)) {
+        Ok(result) => result.err(),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().cloned();
+            let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+            Some(format!("panicked: {}", text.unwrap_or_default()))
+        }
+    }
+}
+
+/// Fewer and smaller bytes that still fail, and how.
+fn smaller(check: Check, mut data: Vec<u8>, mut found: String) -> (Vec<u8>, String) {
+    let mut length = data.len();
+    while length > 0 {
+        let mut at = 0;
+        while at < data.len() {
+            let mut fewer = data.clone();
+            fewer.drain(at..(at + length).min(data.len()));
+            match fault(check, &fewer) {
+                Some(fault) => (data, found) = (fewer, fault),
+                None => at += length,
+            }
+        }
+        length /= 2;
+    }
+    for at in 0..data.len() {
+        for byte in 0..data[at].min(8) {
+            let mut lower = data.clone();
+            lower[at] = byte;
+            if let Some(fault) = fault(check, &lower) {
+                (data, found) = (lower, fault);
+                break;
+            }
+        }
+    }
+    (data, found)
+}
+
+/// Faults that are shown at most.
+const MOST_FAULTS: usize = 10;
+
+fn run(name: &str, inputs: impl Iterator<Item = Vec<u8>>) {
+    let check = check(name);
+    let mut faults: Vec<(Vec<u8>, String)> = Vec::new();
+    let mut count = 0;
+    for data in inputs {
+        let Some(found) = fault(check, &data) else { continue };
+        count += 1;
+        if faults.len() < MOST_FAULTS {
+            let small = smaller(check, data, found);
+            if !faults.contains(&small) {
+                faults.push(small);
+            }
+        }
+    }
+    let shown: String = faults.iter().map(|(data, fault)| format!("\n{}\n{fault}\n", data.escape_ascii())).collect();
+    assert!(faults.is_empty(), "{name}: {count} inputs fail; some, made smaller:\n{shown}");
+}
+
+fn random_bytes(rng: &mut StdRng, most: usize) -> Vec<u8> {
+    let length = rng.random_range(0..=most);
+    (0..length).map(|_| rng.random()).collect()
+}
+
+/// One of `seeds` with some bytes changed, dropped, repeated or replaced by pieces of other seeds.
+fn mutated(rng: &mut StdRng, seeds: &[Vec<u8>]) -> Vec<u8> {
+    let mut data = seeds[rng.random_range(0..seeds.len())].clone();
+    for _ in 0..rng.random_range(0..6) {
+        let at = rng.random_range(0..=data.len());
+        let end = (at + rng.random_range(0..12)).min(data.len());
+        match rng.random_range(0..4) {
+            0 if at < data.len() => data[at] = rng.random(),
+            1 => drop(data.drain(at..end)),
+            2 => drop(data.splice(at..at, data[at..end].to_vec())),
+            _ => {
+                let other = &seeds[rng.random_range(0..seeds.len())];
+                let from = rng.random_range(0..=other.len());
+                let to = (from + rng.random_range(0..20)).min(other.len());
+                data.splice(at..end, other[from..to].iter().copied());
+            }
+        }
+    }
+    data
+}
+
+/// The kernels of all test files.
+fn text_seeds() -> Vec<Vec<u8>> {
+    fn collect(folder: &Path, seeds: &mut Vec<Vec<u8>>) {
+        let entries = fs::read_dir(folder).expect("the folder of test files is there");
+        let mut paths: Vec<_> = entries.map(|entry| entry.expect("the folder can be read").path()).collect();
+        paths.sort();
+        for path in paths {
+            if path.is_dir() {
+                collect(&path, seeds);
+            } else {
+                let text = fs::read_to_string(&path).expect("test files are text");
+                let kernels = text.split("\nkernel ").skip(1);
+                seeds.extend(kernels.filter_map(|k| k.split("\n}").next()).map(|k| format!("kernel {k}\n}}\n").into_bytes()));
+            }
+        }
+    }
+    let mut seeds = Vec::new();
+    collect(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files"), &mut seeds);
+    seeds
+}
+
+#[test]
+fn text_kernels_are_read_or_refused() {
+    let mut rng = StdRng::seed_from_u64(1);
+    let seeds = text_seeds();
+    run("text", (0..cases(2000)).map(|_| mutated(&mut rng, &seeds)));
+}
+
+#[test]
+fn any_words_decode_or_not() {
+    let mut rng = StdRng::seed_from_u64(2);
+    // Words of known encodings are rare among all words: take the upper bits of one now and then.
+    let families: [u32; 14] = [
+        0x8000_0000, 0xb000_0000, 0xbe80_0000, 0xbf00_0000, 0xbf80_0000, 0xc000_0000, 0xd000_0000, 0xd380_0000,
+        0xd3d0_0000, 0xd800_0000, 0xdc00_0000, 0xe000_0000, 0x7e00_0000, 0x7c00_0000,
+    ];
+    let inputs = (0..cases(2000)).map(|_| {
+        (0..64)
+            .flat_map(|_| {
+                let family = families[rng.random_range(0..families.len())];
+                let word: u32 = rng.random();
+                let word = if rng.random() { family | word & 0x03ff_ffff } else { word };
+                word.to_le_bytes()
+            })
+            .collect()
+    });
+    run("decoder", inputs.collect::<Vec<_>>().into_iter());
+}
+
+const COPY: &str = "kernel copy {
+  workgroup M, 64, 0
+  a = memory [M] global f32
+  b = memory [M] global f32
+  %x = read a
+  write %x, b
+}
+";
+
+#[test]
+fn any_bytes_are_an_object_or_not() {
+    let mut rng = StdRng::seed_from_u64(3);
+    let kernel = Kernel::parse(COPY, "copy").expect("the kernel is right");
+    let options = Options::new(Target::GFX942).dynamic(Symbol::new("M"));
+    let object = kernel.compile(&options).expect("the kernel compiles").object().to_vec();
+    let inputs: Vec<Vec<u8>> = (0..cases(2000))
+        .map(|_| {
+            let mut data = object.clone();
+            for _ in 0..rng.random_range(1..4) {
+                let at = rng.random_range(0..data.len());
+                data[at] = if rng.random() { rng.random() } else { data[at] ^ (1 << rng.random_range(0..8)) };
+            }
+            if rng.random_range(0..4) == 0 {
+                data.truncate(rng.random_range(0..data.len()));
+            }
+            data
+        })
+        .collect();
+    run("object", inputs.into_iter());
+}
+
+#[test]
+fn machine_text_is_read_or_refused() {
+    let mut rng = StdRng::seed_from_u64(4);
+    let seeds: Vec<Vec<u8>> = [
+        "bb0:\n  v_mov_b32 %0:v1, 0\n  ds_read_b128 %1:v4, %0 offset:16\n  v_mfma_f32_16x16x16_f16 %2:v4, %1[0:1], %1[2:3], %2\n  s_cbranch_scc1 bb0\n",
+        "bb0:\n  s_load_dwordx2 s[4:5], s[0:1], 0x10\n  s_waitcnt lgkmcnt(0)\nbb1:\n  s_add_u32 %0:s1, s4, 0x1234\n  s_cbranch_scc0 bb1\nbb2:\n  s_endpgm\n",
+        "bb0:\n  buffer_load_dwordx4 %0:v4, %1:v1, s[4:7], s8 offen offset:32\n  v_cndmask_b32 %2:v1, %1, v3, vcc\n  s_barrier nowait\n  buffer_store_dword %2, %1, s[4:7], 0 offen sc0 nt\n  s_endpgm\n",
+    ]
+    .map(|text| text.as_bytes().to_vec())
+    .into();
+    run("machine", (0..cases(2000)).map(|_| mutated(&mut rng, &seeds)));
+}
+
+#[test]
+fn random_kernels_give_what_the_interpreter_gives() {
+    let mut rng = StdRng::seed_from_u64(5);
+    let inputs: Vec<Vec<u8>> = (0..cases(200)).map(|_| random_bytes(&mut rng, 60)).collect();
+    run("kernel", inputs.iter().cloned());
+    let ran = inputs.iter().filter(|data| checks::kernel_outcome(data) == Ok(Outcome::Ran)).count();
+    assert!(ran * 2 >= inputs.len(), "only {ran} of {} kernels could be compiled", inputs.len());
+}
