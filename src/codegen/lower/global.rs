@@ -37,7 +37,7 @@ pub(in crate::codegen) struct GlobalPlan {
     /// Consecutive elements per instruction.
     granule: u32,
     /// One per replica and piece, pieces of a replica together.
-    pieces: Vec<Piece>,
+    pieces: SmallVec<[Piece; 16]>,
 }
 
 #[derive(Copy, Clone, Debug)]
@@ -335,7 +335,7 @@ impl Lowering<'_> {
         let mut scalars: SmallVec<[(Extra, Operand); 16]> = SmallVec::new();
         let mut outside = None;
         let count = layout.extent(Source::Replica) * registers.div_ceil(granule);
-        let mut pieces = Vec::with_capacity(count as usize);
+        let mut pieces = SmallVec::with_capacity(count as usize);
         for replica in 0..layout.extent(Source::Replica) {
             for first in (0..registers).step_by(granule as usize) {
                 let place = layout::Place { replica, register: first, ..layout::Place::default() };
