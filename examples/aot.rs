@@ -10,8 +10,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let options = |sizes: &[(&str, i64)]| {
         sizes.iter().fold(Options::new(Target::GFX942), |options, &(s, v)| options.set(Symbol::new(s), v))
     };
-    let copy = copy(F32, Waves::new(4, 1))?
-        .compile(&options(&[("M", 8), ("N", 64), ("BLOCK_M", 4), ("BLOCK_N", 64)]))?;
+    let copy = copy(F32, Waves::new(4, 1))?.compile(&options(&[
+        ("M", 8),
+        ("N", 64),
+        ("BLOCK_M", 4),
+        ("BLOCK_N", 64),
+    ]))?;
     let gemm = Gemm::new().kernel()?.compile(&options(&[
         ("M", 256),
         ("N", 256),

@@ -8,7 +8,8 @@ fn main() -> Result<(), Diagnostic> {
     let gemm = Gemm::new().kernel()?;
     let [m, n, k] = symbols(["M", "N", "K"]);
     let [bm, bn, bk] = symbols(["BLOCK_M", "BLOCK_N", "BLOCK_K"]);
-    let options = Options::new(Target::GFX942).set(bm, 64).set(bn, 64).set(bk, 32).dynamic(m).dynamic(n).dynamic(k);
+    let options =
+        Options::new(Target::GFX942).set(bm, 64).set(bn, 64).set(bk, 32).dynamic(m).dynamic(n).dynamic(k);
     let executable = gemm.compile(&options)?;
     println!("{} bytes of kernel arguments", executable.kernarg_bytes());
 
@@ -20,7 +21,10 @@ fn main() -> Result<(), Diagnostic> {
         };
         let checked = against_interpreter(&gemm, &executable, &device, &value, 3)?;
         let [x, y, _] = checked.launch.grid;
-        println!("{shape:?}: {x} x {y} workgroups, largest relative error {:e}", checked.comparison.max_rel_err);
+        println!(
+            "{shape:?}: {x} x {y} workgroups, largest relative error {:e}",
+            checked.comparison.max_rel_err
+        );
         if !checked.comparison.ok {
             return Err(Diagnostic::invalid(format!("the product is wrong for {shape:?}")));
         }

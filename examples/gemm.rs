@@ -9,7 +9,13 @@ fn main() -> Result<(), Diagnostic> {
     let [m, n, k] = symbols(["M", "N", "K"]);
     let [bm, bn, bk] = symbols(["BLOCK_M", "BLOCK_N", "BLOCK_K"]);
     let gemm = Kernel::trace("gemm", |w| {
-        w.distribute([workgroup(m, bm, 0), workgroup(n, bn, 1), tile(k, bk), wave(m, bm / 2), wave(n, bn / 2)]);
+        w.distribute([
+            workgroup(m, bm, 0),
+            workgroup(n, bn, 1),
+            tile(k, bk),
+            wave(m, bm / 2),
+            wave(n, bn / 2),
+        ]);
         w.mma_type(Mma::F32_16x16x16_F16);
         let a = w.memory("a", [m, k], Shared, F16);
         let b = w.memory("b", [n, k], Shared, F16);
@@ -38,7 +44,12 @@ fn main() -> Result<(), Diagnostic> {
         report.vgprs, report.agprs, report.lds_bytes, report.waves_per_simd, report.limited_by
     );
     if let Some(mix) = report.main_loop {
-        println!("main loop: {} MFMAs among {} instructions, {} of them vector ALU", mix.mfma, mix.total(), mix.valu);
+        println!(
+            "main loop: {} MFMAs among {} instructions, {} of them vector ALU",
+            mix.mfma,
+            mix.total(),
+            mix.valu
+        );
     }
 
     let a = Tensor::random(&[256, 128], F16, 1)?;

@@ -54,7 +54,7 @@ impl Drop for Directory {
     }
 }
 
-const SMALL: [&str; 9] = ["-s", "M=64", "-s", "N=33", "-s", "K=40", "--tile", "M=32,N=32,K=32", "--json"];
+const SMALL: [&str; 9] = ["-s", "M=64", "-s", "N=33", "-s", "K=104", "--tile", "M=32,N=32,K=32", "--json"];
 
 fn keys(value: &Value, keys: &[&str]) {
     for key in keys {
@@ -66,7 +66,8 @@ fn keys(value: &Value, keys: &[&str]) {
 fn list_names_the_kernels_with_their_symbols() {
     let (list, code) = json(&["list", "--json"]);
     assert_eq!(code, Some(0));
-    let names: Vec<&str> = list["kernels"].as_array().unwrap().iter().map(|k| k["name"].as_str().unwrap()).collect();
+    let names: Vec<&str> =
+        list["kernels"].as_array().unwrap().iter().map(|k| k["name"].as_str().unwrap()).collect();
     assert!(["copy", "gemm", "batched_gemm"].iter().all(|name| names.contains(name)), "{names:?}");
     assert_eq!(list["kernels"][1]["symbols"]["BLOCK_K"]["default"], 32);
     assert_eq!(groundswell(&["list"]).status.code(), Some(0));
@@ -192,7 +193,10 @@ fn compile_writes_what_is_asked_for_and_disasm_reads_it() {
     assert_eq!(code, Some(0));
     let kernel = &listing["kernels"][0];
     assert_eq!((&kernel["name"], &kernel["unknown"]), (&Value::from("gemm"), &Value::from(0)));
-    assert_eq!(kernel["instructions"].as_array().map(Vec::len), report["instructions"].as_u64().map(|n| n as usize));
+    assert_eq!(
+        kernel["instructions"].as_array().map(Vec::len),
+        report["instructions"].as_u64().map(|n| n as usize)
+    );
     let people = text(&groundswell(&["disasm", &object]).stdout);
     assert!(people.contains("v_mfma_f32_16x16x16_f16"), "{people}");
 

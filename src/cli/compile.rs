@@ -24,7 +24,9 @@ pub fn compile(arguments: &Compile) -> Result<Outcome, Failure> {
     }
     let to_pipe = !arguments.json && !std::io::stdout().is_terminal();
     if emit == Emit::Object && arguments.output.is_none() && !to_pipe {
-        return Err(Diagnostic::invalid("a code object is no text").help("say where to write it with -o FILE").into());
+        return Err(Diagnostic::invalid("a code object is no text")
+            .help("say where to write it with -o FILE")
+            .into());
     }
     let job = Job::new(&arguments.kernel)?;
     let (executable, times) = job.compile(if arguments.json { 11 } else { 1 })?;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use groundswell::prelude::Diagnostic;
 use groundswell::ir::diagnostic::{Kind, Location};
+use groundswell::prelude::Diagnostic;
 use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, Severity, SourceOffset};
 use serde_json::{Value, json};
 

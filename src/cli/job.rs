@@ -104,7 +104,9 @@ impl Job {
         let begin = Instant::now();
         let mut totals = Vec::new();
         let mut phases: Vec<(&'static str, Vec<Duration>)> = Vec::new();
-        while totals.len() < count || (totals.len() < 4 * count && begin.elapsed() < Duration::from_millis(50)) {
+        while totals.len() < count
+            || (totals.len() < 4 * count && begin.elapsed() < Duration::from_millis(50))
+        {
             let (time, executable) = once()?;
             totals.push(time);
             for (at, &(name, time)) in executable.report().phases.iter().enumerate() {
@@ -208,7 +210,8 @@ fn choices(arguments: &KernelArguments) -> Result<Choices, Failure> {
     if let Some(name) = &arguments.dtype {
         choices.dtype = Some(DType::from_name(name).ok_or_else(|| {
             let names: Vec<&str> = DType::all().filter(|&t| t != DType::I1).map(DType::name).collect();
-            Diagnostic::invalid(format!("{name} is not a dtype")).help(format!("dtypes are {}", names.join(", ")))
+            Diagnostic::invalid(format!("{name} is not a dtype"))
+                .help(format!("dtypes are {}", names.join(", ")))
         })?);
     }
     if let Some(name) = &arguments.mma {
@@ -248,13 +251,16 @@ fn waves(given: &[(String, i64)], kernel: &str) -> Result<Waves, Diagnostic> {
     let mut waves = kernels::find(kernel).map_or(Waves::new(1, 1), |entry| entry.waves);
     for (dim, count) in given {
         let count = u32::try_from(*count).map_err(|_| {
-            Diagnostic::invalid(format!("{count} waves along {dim}")).help("use at least one wave along each dimension")
+            Diagnostic::invalid(format!("{count} waves along {dim}"))
+                .help("use at least one wave along each dimension")
         })?;
         match dim.as_str() {
             "M" => waves.m = count,
             "N" => waves.n = count,
             _ => {
-                return Err(Diagnostic::invalid(format!("there are no waves along {dim}")).help("use M=..,N=.."));
+                return Err(
+                    Diagnostic::invalid(format!("there are no waves along {dim}")).help("use M=..,N=..")
+                );
             }
         }
     }

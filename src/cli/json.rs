@@ -67,14 +67,14 @@ fn symbols(job: &Job) -> Value {
 
 fn main_loop(report: &Report) -> Value {
     report.main_loop.map_or(Value::Null, |mix| {
-        Value::Object(mix.entries().into_iter().map(|(name, count)| (name.to_string(), count.into())).collect())
+        Value::Object(
+            mix.entries().into_iter().map(|(name, count)| (name.to_string(), count.into())).collect(),
+        )
     })
 }
 
 fn lds_accesses(report: &Report) -> Value {
-    let access = |a: &groundswell::runtime::report::LdsAccessReport| {
-        json!({ "kind": a.kind, "what": a.what, "conflict_degree": a.conflict_degree })
-    };
+    let access = |a: &groundswell::runtime::report::LdsAccessReport| json!({ "kind": a.kind, "what": a.what, "conflict_degree": a.conflict_degree });
     report.lds_accesses.iter().map(access).collect()
 }
 

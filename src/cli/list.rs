@@ -17,7 +17,8 @@ pub fn list(_: &List) -> Result<Outcome, Failure> {
     for entry in kernels::list() {
         let defaults: Vec<String> = entry.symbols.iter().map(|s| format!("{}={}", s.name, s.value)).collect();
         let waves = entry.waves;
-        let _ = writeln!(text, "{}  {}", paint(Style::Bold, &format!("{:16}", entry.name)), entry.description);
+        let _ =
+            writeln!(text, "{}  {}", paint(Style::Bold, &format!("{:16}", entry.name)), entry.description);
         let also = format!("--dtype {} --waves M={},N={}", entry.dtype, waves.m, waves.n);
         let _ = writeln!(text, "{:18}{}", "", paint(Style::Dim, &format!("{}  {also}", defaults.join(" "))));
         let symbols: Map<String, Value> = entry

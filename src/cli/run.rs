@@ -43,7 +43,9 @@ fn device(name: &str, target: Target) -> Result<Device, Failure> {
         _ if name.starts_with("hip") => {
             Err(Failure::not_yet(&format!("device {name}"), "use --device sim: kernels run on the simulator"))
         }
-        _ => Err(Diagnostic::invalid(format!("{name} is not a device")).help("use auto, sim or hip:0").into()),
+        _ => {
+            Err(Diagnostic::invalid(format!("{name} is not a device")).help("use auto, sim or hip:0").into())
+        }
     }
 }
 
@@ -61,7 +63,10 @@ fn to_json(job: &Job, executable: &Executable, times: &Times, device: &Device, c
         }),
     );
     let stats = serde_json::to_value(checked.launch.stats).unwrap_or(Value::Null);
-    json.insert("sim".to_string(), json!({ "elapsed_us": json::microseconds(checked.elapsed), "executed": stats }));
+    json.insert(
+        "sim".to_string(),
+        json!({ "elapsed_us": json::microseconds(checked.elapsed), "executed": stats }),
+    );
     Value::Object(json)
 }
 
@@ -74,7 +79,10 @@ fn report(job: &Job, executable: &Executable, times: &Times, device: &Device, ch
     rows.push(("compiled", compiled(times, report)));
     rows.push(("registers", registers(report)));
     rows.push(("LDS", lds(report)));
-    rows.push(("occupancy", format!("{} waves per SIMD, limited by {}", report.waves_per_simd, report.limited_by)));
+    rows.push((
+        "occupancy",
+        format!("{} waves per SIMD, limited by {}", report.waves_per_simd, report.limited_by),
+    ));
     if let Some(mix) = report.main_loop {
         let entries = mix.entries();
         let used = entries.iter().filter(|e| e.1 > 0).map(|(name, count)| format!("{count} {name}"));
@@ -86,23 +94,31 @@ fn report(job: &Job, executable: &Executable, times: &Times, device: &Device, ch
     }
     let [x, y, z] = checked.launch.grid;
     let block: u32 = executable.block().iter().product();
-    rows.push(("launched", format!("{x} x {y} x {z} workgroups of {block} work-items on the {}", device.name())));
+    rows.push((
+        "launched",
+        format!("{x} x {y} x {z} workgroups of {block} work-items on the {}", device.name()),
+    ));
     let executed = checked.launch.stats.instructions;
     let rate = executed as f64 / checked.elapsed.as_secs_f64().max(1e-9) / 1e6;
     rows.push((
         "executed",
-        format!("{executed} wave instructions in {}, {rate:.1} million per second", duration(checked.elapsed)),
+        format!(
+            "{executed} wave instructions in {}, {rate:.1} million per second",
+            duration(checked.elapsed)
+        ),
     ));
     let found = checked.comparison;
-    let errors = format!("largest error {:.3e}, {:.3e} of its row", found.max_abs_err, found.max_rel_err);
     let verdict = match found.ok {
-        true => paint(Style::Good, "equals the interpreter"),
+        true if found.max_abs_err == 0.0 => paint(Style::Good, "equals the interpreter, every element"),
+        true => paint(Style::Good, "equals the interpreter within the dtype's error"),
         false => paint(Style::Bad, "DIFFERS from the interpreter"),
     };
-    rows.push(("checked", format!("{verdict}; {errors}")));
+    let errors = format!("largest error {:.2e}, {:.2e} of its row", found.max_abs_err, found.max_rel_err);
+    rows.push(("checked", if found.max_abs_err == 0.0 { verdict } else { format!("{verdict}: {errors}") }));
 
     let mut out = String::new();
-    let description = if job.description.is_empty() { String::new() } else { format!("  {}", job.description) };
+    let description =
+        if job.description.is_empty() { String::new() } else { format!("  {}", job.description) };
     let _ = writeln!(out, "{}{description}  for {}", paint(Style::Bold, &job.title), executable.target());
     for (name, value) in rows {
         let _ = writeln!(out, "  {} {value}", paint(Style::Dim, &format!("{name:10}")));
@@ -132,7 +148,8 @@ fn lds(report: &Report) -> String {
     if report.lds_bytes == 0 {
         return "none".to_string();
     }
-    let worst = report.lds_accesses.iter().max_by_key(|a| a.conflict_degree).filter(|a| a.conflict_degree > 1);
+    let worst =
+        report.lds_accesses.iter().max_by_key(|a| a.conflict_degree).filter(|a| a.conflict_degree > 1);
     let conflicts = match worst {
         None => "no bank conflicts".to_string(),
         Some(a) => format!("bank conflicts up to degree {} ({} of {})", a.conflict_degree, a.kind, a.what),

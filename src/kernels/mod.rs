@@ -46,7 +46,9 @@ impl Waves {
     fn check(self) -> Result<Waves, crate::prelude::Diagnostic> {
         if self.m == 0 || self.n == 0 {
             let text = format!("{} x {} waves are no workgroup", self.m, self.n);
-            return Err(crate::prelude::Diagnostic::invalid(text).help("use at least one wave along each dimension"));
+            return Err(
+                crate::prelude::Diagnostic::invalid(text).help("use at least one wave along each dimension")
+            );
         }
         Ok(self)
     }

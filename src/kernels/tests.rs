@@ -112,7 +112,11 @@ fn what_cannot_be_made_is_said() {
     ];
     assert_eq!(
         faults.map(Option::unwrap_or_default),
-        ["no matrix instruction multiplies i32", "0 x 1 waves are no workgroup", "1 x 0 waves are no workgroup"]
+        [
+            "no matrix instruction multiplies i32",
+            "0 x 1 waves are no workgroup",
+            "1 x 0 waves are no workgroup"
+        ]
     );
 }
 

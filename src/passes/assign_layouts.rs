@@ -307,9 +307,9 @@ impl MmaSource<'_> {
             _ => *mode,
         };
         let mut modes: SmallVec<[Mode; 12]> = layout.modes().iter().map(wide).collect();
-        // An instruction that takes one element per lane has no register mode to widen.
-        let in_register = |mode: &Mode| mode.source == Source::Register && mode.dim == k;
-        if widen > 1 && !modes.iter().any(in_register) {
+        // An instruction that takes one element of k from each lane has no mode to widen.
+        let widened = layout.modes().iter().any(|mode| mode.source == Source::Register && mode.dim == k);
+        if widen > 1 && !widened {
             modes.insert(0, Mode::new(Source::Register, widen, self.roles.k, 1));
         }
         modes
