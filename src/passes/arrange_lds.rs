@@ -180,7 +180,7 @@ fn candidates(plain: &LdsBuffer) -> impl Iterator<Item = LdsBuffer> + '_ {
     const UNITS: [u32; 2] = [16, 8];
     let swizzled = UNITS.into_iter().filter_map(|unit| {
         let units = plain.pitch / unit;
-        if plain.pitch % unit != 0 || !units.is_power_of_two() || units == 1 {
+        if !plain.pitch.is_multiple_of(unit) || !units.is_power_of_two() || units == 1 {
             return None;
         }
         let group = (BANK_ROW_BYTES / plain.pitch).max(1);
@@ -203,7 +203,7 @@ pub fn access_width(buffer: &LdsBuffer, layout: &Layout) -> u32 {
     if !width.is_power_of_two() {
         width = 1 << width.ilog2();
     }
-    while width > buffer.element_bytes && buffer.pitch % width != 0 {
+    while width > buffer.element_bytes && !buffer.pitch.is_multiple_of(width) {
         width /= 2;
     }
     buffer.swizzle.map_or(width, |swizzle| width.min(swizzle.unit))

@@ -293,7 +293,7 @@ impl MmaSource<'_> {
         let bytes = layout.extent(Source::Register) * mma.input().bytes();
         let steps = self.extent(self.roles.k)? / mma.k();
         let mut widen = 1;
-        while bytes * widen * 2 <= MAX_ACCESS_BYTES && steps % (widen * 2) == 0 {
+        while bytes * widen * 2 <= MAX_ACCESS_BYTES && steps.is_multiple_of(widen * 2) {
             widen *= 2;
         }
         Ok(widen)

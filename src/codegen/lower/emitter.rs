@@ -222,7 +222,7 @@ mod tests {
     fn division_by_multiplication_is_exact_below_two_to_the_31() {
         for d in (3u32..2000).chain([4095, 65_537, 1 << 30 | 1, 0x7fff_ffff]).filter(|d| !d.is_power_of_two()) {
             let (magic, shift) = magic_divisor(d);
-            let quotient = |a: u32| (u64::from(a) * u64::from(magic) >> 32) as u32 >> shift;
+            let quotient = |a: u32| ((u64::from(a) * u64::from(magic)) >> 32) as u32 >> shift;
             let top = 0x7fff_ffff / d * d;
             for a in [0, 1, d - 1, d, d + 1, 2 * (d / 2), top, top.saturating_sub(1), 0x7fff_ffff] {
                 if a <= 0x7fff_ffff {

@@ -54,6 +54,9 @@ struct Extra {
     dynamic: SmallVec<[(Dim, u32); 4]>,
 }
 
+/// Coordinates that lane and wave give, along each dimension; `None` where they are zero.
+type Coordinates = SmallVec<[(Dim, Option<Operand>); 4]>;
+
 /// Facts of an access while its plan is made.
 struct Access<'a> {
     layout: &'a Layout,
@@ -286,7 +289,7 @@ impl Lowering<'_> {
     fn lane_offset(
         &mut self,
         access: &Access,
-    ) -> Result<(Option<Operand>, SmallVec<[(Dim, Option<Operand>); 4]>), Diagnostic> {
+    ) -> Result<(Option<Operand>, Coordinates), Diagnostic> {
         let mut offset = None;
         let mut coordinates = SmallVec::new();
         for &dim in &access.dims {
