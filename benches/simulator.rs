@@ -57,7 +57,7 @@ fn kernel(body: &[Inst]) -> Vec<u8> {
             kernarg_bytes: 8,
             ..KernelResources::default()
         },
-        arguments: vec![],
+        arguments: [].into(),
         workgroup_size: WorkgroupSize::AtMost(64 * WAVES),
     };
     write(Target::GFX942, &[KernelCode { info: &info, code: &code }]).expect("a valid object")

@@ -260,6 +260,56 @@ fn dtypes_that_do_not_fit() {
 }
 
 #[test]
+fn conditions_in_places_that_cannot_hold_them() {
+    let [m, n, k] = symbols(["M", "N", "K"]);
+    let options = Options::new(Target::GFX942).set(m, 64).set(n, 64).set(k, 64);
+    let kernel = |body: &mut dyn FnMut(&mut Tracer, Value)| {
+        let kernel = Kernel::trace("conditions", |w| {
+            w.distribute([workgroup(m, 16, 0), workgroup(n, 64, 1), tile(k, 16)]);
+            let a = w.memory("a", [m, n], Global, F32);
+            let b = w.memory("b", [m, n], Global, F32);
+            let x = w.read(a);
+            body(w, x);
+            w.write(x, b);
+        });
+        compile(&kernel.unwrap(), &options).unwrap_err()
+    };
+    let mut line = 0;
+    let error = kernel(&mut |w, x| {
+        line = line!() + 1;
+        let always = w.register([m, n], DType::I1, 1.0);
+        w.select(always, x, x);
+    });
+    assert_says(&error, Kind::Invalid, line, &["[M, N] i1 is declared", "compare something"]);
+    let error = kernel(&mut |_, x| {
+        line = line!() + 1;
+        x.cast(DType::I1);
+    });
+    assert_says(&error, Kind::Invalid, line, &["cast of [M, N] f32 to i1", "compare with zero"]);
+    let error = kernel(&mut |w, x| {
+        let condition = x.less(0.0);
+        line = line!() + 1;
+        w.iterate(k, [condition], |_, [condition]| [condition]);
+    });
+    assert_says(&error, Kind::Invalid, line, &["a loop carries [M, N] i1", "comparison"]);
+    let error = kernel(&mut |w, x| {
+        line = line!() + 1;
+        w.select(x, x, x);
+    });
+    assert_says(&error, Kind::Invalid, line, &["the condition of select is [M, N] f32", "compare something"]);
+    let error = kernel(&mut |_, x| {
+        line = line!() + 1;
+        let _ = x.cast(I32) + x;
+    });
+    assert_says(&error, Kind::Invalid, line, &["operands are [M, N] i32 and [M, N] f32", "equal dtypes"]);
+    let error = kernel(&mut |_, x| {
+        line = line!() + 1;
+        let _ = x.cast(I32).sqrt();
+    });
+    assert_says(&error, Kind::Invalid, line, &["sqrt of [m, n] i32", "floating dtype"]);
+}
+
+#[test]
 fn constraints_that_are_missing_or_contradict() {
     let [m, n, k] = symbols(["M", "N", "K"]);
     let sizes = Options::new(Target::GFX942).set(m, 64).set(n, 64).set(k, 64);

@@ -143,8 +143,10 @@ impl Case {
 
     fn options(&self) -> Options {
         let options = Options::new(Target::GFX942);
-        let options =
-            self.settings.iter().fold(options, |options, (name, value)| options.set(Symbol::new(name), *value));
+        let options = self
+            .settings
+            .iter()
+            .fold(options, |options, (name, value)| options.set(Symbol::new(name), *value));
         self.dynamic.iter().fold(options, |options, name| options.dynamic(Symbol::new(name)))
     }
 
@@ -218,7 +220,8 @@ impl Case {
             return command.ok_or_else(|| "a case has a line `; test`".to_owned());
         };
         // A fault at the end of the text stands at its last line.
-        let line = (place.line as usize - 1).checked_sub(self.first).map(|line| line.min(self.lines.len() - 1));
+        let line =
+            (place.line as usize - 1).checked_sub(self.first).map(|line| line.min(self.lines.len() - 1));
         line.filter(|_| *place.file == *self.file).ok_or_else(|| format!("{place} is outside of the case"))
     }
 
@@ -358,15 +361,17 @@ fn the_harness_notices_wrong_expectations() {
     assert_eq!(problems.len(), 1);
     let (blessed, _) = run("fault", "; test fail\nkernel k {\n  write ; error: old\n}\n");
     assert!(blessed.contains("  write ; error: expected a value like `%x`"), "{blessed}");
-    let case =
-        Case::read("set", 0, &["; test pass expand", "; set M=64 N=-1", "; dynamic K", "kernel k {}"])
-            .expect("the case is well formed");
+    let case = Case::read("set", 0, &["; test pass expand", "; set M=64 N=-1", "; dynamic K", "kernel k {}"])
+        .expect("the case is well formed");
     assert_eq!(case.settings, [("M".to_owned(), 64), ("N".to_owned(), -1)]);
     assert_eq!((case.argument.as_str(), &case.dynamic[..]), ("expand", &["K".to_owned()][..]));
     let unknown = "; test pass dance\nkernel k {\n}\n";
     assert_eq!(run("no such pass", unknown).1.len(), 1);
-    let (blessed, problems) = run("no place", "; test pass bind_symbols\nkernel k {\n  a = memory [M] global f32\n}\n");
-    assert!(problems.is_empty() && blessed.starts_with("; test pass bind_symbols ; error: the dimension M"), "{blessed}");
+    let (blessed, problems) =
+        run("no size", "; test pass bind_symbols\nkernel k {\n  a = memory [M] global f32\n}\n");
+    assert!(problems.is_empty() && blessed.contains("global f32 ; error: the dimension M"), "{blessed}");
+    let case = Case::read("no place", 0, &["; test parse", "kernel k {}"]).expect("the case is well formed");
+    assert_eq!(case.line(None), Ok(0));
 }
 
 #[test]
@@ -376,7 +381,8 @@ fn every_pass_has_cases() {
         let mut paths = Vec::new();
         files(&root.join(pass.name), &mut paths);
         let command = format!("; test pass {}", pass.name);
-        let text: String = paths.iter().map(|path| fs::read_to_string(path).expect("test files are text")).collect();
+        let text: String =
+            paths.iter().map(|path| fs::read_to_string(path).expect("test files are text")).collect();
         let count = text.lines().filter(|line| without_faults(line) == command).count();
         assert!(count >= 2, "{} has {count} cases", pass.name);
     }

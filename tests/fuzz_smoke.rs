@@ -82,7 +82,8 @@ fn run(name: &str, inputs: impl Iterator<Item = Vec<u8>>) {
             }
         }
     }
-    let shown: String = faults.iter().map(|(data, fault)| format!("\n{}\n{fault}\n", data.escape_ascii())).collect();
+    let shown: String =
+        faults.iter().map(|(data, fault)| format!("\n{}\n{fault}\n", data.escape_ascii())).collect();
     assert!(faults.is_empty(), "{name}: {count} inputs fail; some, made smaller:\n{shown}");
 }
 
@@ -124,7 +125,11 @@ fn text_seeds() -> Vec<Vec<u8>> {
             } else {
                 let text = fs::read_to_string(&path).expect("test files are text");
                 let kernels = text.split("\nkernel ").skip(1);
-                seeds.extend(kernels.filter_map(|k| k.split("\n}").next()).map(|k| format!("kernel {k}\n}}\n").into_bytes()));
+                seeds.extend(
+                    kernels
+                        .filter_map(|k| k.split("\n}").next())
+                        .map(|k| format!("kernel {k}\n}}\n").into_bytes()),
+                );
             }
         }
     }
@@ -145,8 +150,20 @@ fn any_words_decode_or_not() {
     let mut rng = StdRng::seed_from_u64(2);
     // Words of known encodings are rare among all words: take the upper bits of one now and then.
     let families: [u32; 14] = [
-        0x8000_0000, 0xb000_0000, 0xbe80_0000, 0xbf00_0000, 0xbf80_0000, 0xc000_0000, 0xd000_0000, 0xd380_0000,
-        0xd3d0_0000, 0xd800_0000, 0xdc00_0000, 0xe000_0000, 0x7e00_0000, 0x7c00_0000,
+        0x8000_0000,
+        0xb000_0000,
+        0xbe80_0000,
+        0xbf00_0000,
+        0xbf80_0000,
+        0xc000_0000,
+        0xd000_0000,
+        0xd380_0000,
+        0xd3d0_0000,
+        0xd800_0000,
+        0xdc00_0000,
+        0xe000_0000,
+        0x7e00_0000,
+        0x7c00_0000,
     ];
     let inputs = (0..cases(2000)).map(|_| {
         (0..64)

@@ -48,20 +48,21 @@ fn store_one() -> (KernelInfo, Vec<u8>) {
     let info = KernelInfo {
         name: "store_one".into(),
         resources: KernelResources { vgprs: 3, sgprs: 3, kernarg_bytes: 8, ..KernelResources::default() },
-        arguments: vec![ArgumentInfo {
+        arguments: [ArgumentInfo {
             name: "out".into(),
             size: 8,
             offset: 0,
             kind: ArgumentKind::GlobalBuffer,
             access: Some(Access::WriteOnly),
-        }],
+        }]
+        .into(),
         workgroup_size: WorkgroupSize::Exactly([64, 1, 1]),
     };
     (info, STORE_ONE.iter().flat_map(|word| word.to_le_bytes()).collect())
 }
 
 fn kernel(name: String, resources: KernelResources) -> KernelInfo {
-    KernelInfo { name, resources, arguments: vec![], workgroup_size: WorkgroupSize::AtMost(1024) }
+    KernelInfo { name, resources, arguments: [].into(), workgroup_size: WorkgroupSize::AtMost(1024) }
 }
 
 fn write_empty(target: Target, infos: &[KernelInfo]) -> Vec<u8> {

@@ -23,14 +23,18 @@ pub fn decoder(data: &[u8]) -> Result<(), String> {
         match encode(&inst, &mut encoded) {
             Ok(()) => {}
             // LLVM does the same: its disassembler shows negative offsets of scalar buffer loads, its assembler refuses them.
-            Err(EncodeError::Immediate { op, .. }) if matches!(op.info().meaning, Meaning::ScalarBufferLoad(_)) => {
+            Err(EncodeError::Immediate { op, .. })
+                if matches!(op.info().meaning, Meaning::ScalarBufferLoad(_)) =>
+            {
                 continue;
             }
             Err(error) => return Err(format!("{printed} of {from:x?} does not encode: {error}")),
         }
         match decode(&encoded) {
             Ok((again, _)) if again == inst => {}
-            other => return Err(format!("{printed} of {from:x?} encodes as {encoded:x?}, which is {other:?}")),
+            other => {
+                return Err(format!("{printed} of {from:x?} encodes as {encoded:x?}, which is {other:?}"));
+            }
         }
     }
     Ok(())

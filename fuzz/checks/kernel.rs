@@ -3,6 +3,7 @@
 
 use std::fmt::Write;
 
+use groundswell::codegen::target::Target;
 use groundswell::ir::diagnostic::{Diagnostic, Kind};
 use groundswell::ir::expr::Symbol;
 use groundswell::ir::interpreter::{Interpreter, Tensor};
@@ -10,7 +11,6 @@ use groundswell::ir::kernel::Kernel;
 use groundswell::ir::types::DType;
 use groundswell::passes::options::Options;
 use groundswell::passes::workspace::Verify;
-use groundswell::codegen::target::Target;
 use groundswell::runtime::compile::compile_uncached;
 use groundswell::runtime::device::Device;
 
@@ -115,9 +115,8 @@ fn compare(memory: &Memory, got: &Tensor, want: &Tensor, tolerance: f64) -> Resu
     let tolerance = if memory.written { tolerance } else { 0.0 };
     let (got, want) = (got.to_f64(), want.to_f64());
     let magnitude = want.iter().filter(|w| w.is_finite()).fold(0f64, |a, w| a.max(w.abs()));
-    let near = |g: f64, w: f64| {
-        (g.is_nan() && w.is_nan()) || g == w || (g - w).abs() <= tolerance * magnitude
-    };
+    let near =
+        |g: f64, w: f64| (g.is_nan() && w.is_nan()) || g == w || (g - w).abs() <= tolerance * magnitude;
     let wrong = got.iter().zip(&want).filter(|(g, w)| !near(**g, **w)).count();
     match got.iter().zip(&want).position(|(g, w)| !near(*g, *w)) {
         None => Ok(()),
@@ -204,11 +203,19 @@ fn gemm(choices: &mut Choices<'_>) -> Case {
     for number in 0..choices.below(3) {
         let next = format!("e{number}");
         let _ = match choices.below(4) {
-            0 => writeln!(body, "  %{next} = mul %{result}, {}", if accumulator.is_float() { "0.5" } else { "3" }),
+            0 => writeln!(
+                body,
+                "  %{next} = mul %{result}, {}",
+                if accumulator.is_float() { "0.5" } else { "3" }
+            ),
             1 => writeln!(body, "  %{next} = max %{result}, {zero}"),
             kind => {
                 let name = format!("side{number}");
-                let (shape, dims) = if kind == 2 { ("N".to_owned(), vec![1]) } else { (format!("{batch}M, N"), with_batch(&[0, 1])) };
+                let (shape, dims) = if kind == 2 {
+                    ("N".to_owned(), vec![1])
+                } else {
+                    (format!("{batch}M, N"), with_batch(&[0, 1]))
+                };
                 let _ = writeln!(text, "  {name} = memory [{shape}] global {accumulator}");
                 memories.push(Memory { name: name.clone(), dims, dtype: accumulator, written: false });
                 writeln!(body, "  %s{number} = read {name}\n  %{next} = add %{result}, %s{number}")
@@ -293,7 +300,8 @@ fn elementwise(choices: &mut Choices<'_>) -> Case {
     for _ in 0..choices.below(7) {
         step(choices, &mut elements);
     }
-    let values: Vec<Element> = elements.values.iter().copied().filter(|v| v.full && v.dtype != DType::I1).collect();
+    let values: Vec<Element> =
+        elements.values.iter().copied().filter(|v| v.full && v.dtype != DType::I1).collect();
     let last = values[values.len() - 1];
     let output = if last.exact { choices.one(DTYPES) } else { last.dtype };
     let result = elements.cast(last, output);
@@ -337,13 +345,26 @@ fn step(choices: &mut Choices<'_>, elements: &mut Elements) {
                 let other = elements.cast(other, dtype);
                 let predicate = choices.one(&["eq", "ne", "lt", "le", "gt", "ge"]);
                 let full = a.full || other.full;
-                let condition =
-                    elements.push(DType::I1, full, true, &format!("compare {predicate} %v{id}, %v{}", other.id));
-                elements.push(dtype, full, true, &format!("select %v{}, %v{id}, %v{}", condition.id, other.id));
+                let condition = elements.push(
+                    DType::I1,
+                    full,
+                    true,
+                    &format!("compare {predicate} %v{id}, %v{}", other.id),
+                );
+                elements.push(
+                    dtype,
+                    full,
+                    true,
+                    &format!("select %v{}, %v{id}, %v{}", condition.id, other.id),
+                );
             }
         }
         4 => {
-            let number = if dtype.is_float() { choices.one(&["0.5", "2.0", "-1.0"]) } else { choices.one(&["2", "3", "-1"]) };
+            let number = if dtype.is_float() {
+                choices.one(&["0.5", "2.0", "-1.0"])
+            } else {
+                choices.one(&["2", "3", "-1"])
+            };
             let op = choices.one(&["add", "sub", "mul", "min", "max", "div"]);
             let exact = a.exact && (op != "div" || !dtype.is_float());
             elements.push(dtype, a.full, exact, &format!("{op} %v{id}, {number}"));

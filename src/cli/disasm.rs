@@ -43,7 +43,7 @@ fn facts(kernel: &Kernel) -> String {
         metadata.private_segment_fixed_size,
         metadata.kernarg_segment_size
     );
-    for argument in &metadata.arguments {
+    for argument in metadata.arguments.iter() {
         // What the runtime fills in is many and the same for every kernel.
         if !matches!(argument.kind, ArgumentKind::Other(_)) {
             let (offset, size, kind) = (argument.offset, argument.size, argument.kind.name());

@@ -4,6 +4,8 @@
 //! [`ValueType`] and [`Origin`]; the other components are optional facts. Structure lives in [`Body`]: the kernel entity and
 //! every loop own an ordered list of nodes, and nothing else decides order.
 
+use std::sync::Arc;
+
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
@@ -170,7 +172,7 @@ pub struct Origin(pub u32);
 
 /// Name of a memory (it is the argument's name in the code object).
 #[derive(Component, Clone, PartialEq, Eq, Debug)]
-pub struct Name(pub Box<str>);
+pub struct Name(pub Arc<str>);
 
 /// The author's tag.
 #[derive(Component, Clone, PartialEq, Eq, Debug)]

@@ -5,7 +5,9 @@ use std::fmt::Write;
 use bevy_ecs::prelude::Component;
 
 use super::expand::{Arguments, ExpandedCount, Expansion};
-use super::facts::{BankConflicts, Bounds, DimGeometry, Expressions, Geometry, LdsBuffer, LdsBytes, Remainder};
+use super::facts::{
+    BankConflicts, Bounds, DimGeometry, Expressions, Geometry, LdsBuffer, LdsBytes, Remainder,
+};
 use crate::ir::expr::Expr;
 use crate::ir::layout::Dim;
 use crate::ir::node::{Name, Op, Tag, Trip};

@@ -132,9 +132,9 @@ fn infer(
 ) -> Result<Option<ValueType>, Diagnostic> {
     let of = |at: usize| operands.0[at];
     Ok(match op {
-        Op::Memory | Op::Register(_) if types.get(node)?.dtype == Some(DType::I1) => {
+        Op::Register(_) if types.get(node)?.dtype == Some(DType::I1) => {
             let text = format!("{} is declared", context.show(types.get(node)?));
-            return Err(context.fail(text, "i1 is what comparisons give: declare i8 and select 1 or 0"));
+            return Err(context.fail(text, "i1 is what comparisons give: compare something"));
         }
         Op::Memory | Op::Allocate | Op::Register(_) | Op::IterArg(_) | Op::Iterate(_) | Op::Barrier => None,
         Op::Read => Some(types.get(of(0))?.clone()),

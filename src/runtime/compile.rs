@@ -4,6 +4,7 @@
 //! kernel -> load -> passes -> lower -> allocate -> waits -> hazards -> encode -> object
 //! ```
 
+use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -24,7 +25,7 @@ use crate::codegen::object::{
 };
 use crate::codegen::target::Target;
 use crate::ir::constraint::Constraint;
-use crate::ir::diagnostic::{Diagnostic, Kind};
+use crate::ir::diagnostic::{Diagnostic, Kind, Location};
 use crate::ir::kernel::{Constraints, Kernel, KernelName, Locations};
 use crate::ir::node::{Name, *};
 use crate::ir::walk;
@@ -143,7 +144,7 @@ fn geometry(workspace: &Workspace) -> Result<&Geometry, Diagnostic> {
     workspace.world.get::<Geometry>(workspace.root).ok_or_else(|| bug("no geometry"))
 }
 
-fn location(workspace: &Workspace, source: u32) -> Option<crate::ir::diagnostic::Location> {
+fn location(workspace: &Workspace, source: u32) -> Option<Location> {
     workspace.world.get::<Locations>(workspace.root)?.get(source)
 }
 
@@ -263,7 +264,7 @@ fn parameters(workspace: &Workspace, lowered: &Lowered) -> Result<Vec<Parameter>
                     entry.static_size.map_or(Size::Dynamic(entry.symbol), Size::Static)
                 };
                 Ok(Parameter::Buffer {
-                    name: world.get::<Name>(memory).map_or("".into(), |n| (&*n.0).into()),
+                    name: world.get::<Name>(memory).map_or("".into(), |n| n.0.clone()),
                     dtype: ty.dtype.ok_or_else(|| bug("a memory without dtype"))?,
                     shape: ty.dims.iter().map(size).collect(),
                     written: written.contains(&memory),
@@ -341,6 +342,14 @@ fn report(
     }
 }
 
+/// A location as text, made with one allocation.
+fn text_of(location: &Location) -> String {
+    let mut text = String::with_capacity(location.file.len() + 16);
+    // Writing to a string cannot fail.
+    let _ = write!(text, "{location}");
+    text
+}
+
 fn lds_accesses(workspace: &Workspace) -> Vec<LdsAccessReport> {
     let world = &workspace.world;
     let mut accesses: SmallVec<[(Entity, u32); 16]> = SmallVec::new();
@@ -358,7 +367,7 @@ fn lds_accesses(workspace: &Workspace) -> Vec<LdsAccessReport> {
         let location = world.get::<Origin>(logical).and_then(|o| location(workspace, o.0));
         let what = match (world.get::<Tag>(logical), &location) {
             (Some(tag), _) => tag.0.to_string(),
-            (None, Some(location)) => location.to_string(),
+            (None, Some(location)) => text_of(location),
             (None, None) => "?".to_string(),
         };
         out.push(LdsAccessReport { kind, what, location, conflict_degree });

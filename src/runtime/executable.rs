@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use super::report::Report;
 use crate::codegen::isa::{self, Meaning};
 use crate::codegen::object::{self, KernelInfo, assembly};
@@ -21,7 +23,7 @@ pub enum Parameter {
         /// Element type.
         dtype: DType,
         /// Size of each dimension, outermost first.
-        shape: Vec<Size>,
+        shape: SmallVec<[Size; 4]>,
         /// True if the kernel writes to it.
         written: bool,
         /// Byte offset in the kernarg segment.

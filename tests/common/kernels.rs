@@ -187,6 +187,7 @@ const FLOAT_EPILOGUES: &[(&str, DType, Epilogue)] = &[
         }
         result
     }),
+    ("indicator", F32, |_, x, _| x.less(1.0).cast(F32)),
     ("to_integer", I32, |_, x, _| x.cast(I32)),
     ("to_byte", I8, |_, x, _| x.cast(I8)),
 ];

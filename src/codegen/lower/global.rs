@@ -37,7 +37,7 @@ pub(in crate::codegen) struct GlobalPlan {
     /// Consecutive elements per instruction.
     granule: u32,
     /// One per replica and piece, pieces of a replica together.
-    pieces: Vec<Piece>,
+    pieces: SmallVec<[Piece; 16]>,
 }
 
 #[derive(Copy, Clone, Debug)]
@@ -230,12 +230,12 @@ impl Lowering<'_> {
         let element_bytes = self.element_bytes(memory)?;
         let row = self.row_dim(&dims);
         let descriptor = self.descriptor(memory)?;
-        let open = self.loops.iter().rev().find(|l| dims.contains(&l.axis)).cloned();
-        let advances_row = open.as_ref().is_some_and(|l| Some(l.axis) == row && !l.single);
+        let advances_row = self.loops.iter().any(|l| Some(l.axis) == row && !l.single);
         let mut selected: SmallVec<[Dim; 4]> =
             if advances_row { bounds.leaves.clone() } else { bounds.masks.clone() };
         selected.retain(|dim| Some(*dim) != row);
-        let loop_offset = open.as_ref().and_then(|l| l.offset_of(memory));
+        // The innermost loop's offset includes those of the loops around it.
+        let loop_offset = self.loops.iter().rev().find_map(|l| l.offset_of(memory));
         let access = Access {
             layout: &layout,
             memory,
@@ -335,7 +335,7 @@ impl Lowering<'_> {
         let mut scalars: SmallVec<[(Extra, Operand); 16]> = SmallVec::new();
         let mut outside = None;
         let count = layout.extent(Source::Replica) * registers.div_ceil(granule);
-        let mut pieces = Vec::with_capacity(count as usize);
+        let mut pieces = SmallVec::with_capacity(count as usize);
         for replica in 0..layout.extent(Source::Replica) {
             for first in (0..registers).step_by(granule as usize) {
                 let place = layout::Place { replica, register: first, ..layout::Place::default() };

@@ -23,7 +23,7 @@ pub(in crate::codegen) struct LdsPlan {
     /// Consecutive elements per instruction.
     elements: u32,
     /// Address register and immediate, one per replica and piece.
-    pieces: Vec<(Operand, u32)>,
+    pieces: SmallVec<[(Operand, u32); 32]>,
 }
 
 impl Lowering<'_> {
@@ -39,7 +39,7 @@ impl Lowering<'_> {
         let registers = layout.extent(Source::Register);
         let mut bases: SmallVec<[(u32, Operand); 8]> = smallvec![(0, address)];
         let count = layout.extent(Source::Replica) * registers.div_ceil(elements);
-        let mut pieces = Vec::with_capacity(count as usize);
+        let mut pieces = SmallVec::with_capacity(count as usize);
         for replica in 0..layout.extent(Source::Replica) {
             for first in (0..registers).step_by(elements as usize) {
                 let place = layout::Place { replica, register: first, ..layout::Place::default() };

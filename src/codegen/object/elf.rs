@@ -10,6 +10,7 @@ use super::descriptor::{DESCRIPTOR_SIZE, KernelDescriptor};
 use super::metadata::{KernelMetadata, to_message_pack};
 use super::resources::ResourceError;
 use crate::codegen::target::Target;
+use smallvec::SmallVec;
 use thiserror::Error;
 
 /// A kernel and its machine code.
@@ -77,7 +78,7 @@ pub(super) fn describe(target: Target, info: &KernelInfo) -> Result<KernelDescri
 
 /// That no two kernels share a name, nor one kernel's function another's descriptor.
 pub(super) fn check_names<'a>(infos: impl Iterator<Item = &'a KernelInfo>) -> Result<(), WriteError> {
-    let mut names: Vec<&str> = infos.map(|info| info.name.as_str()).collect();
+    let mut names: SmallVec<[&str; 8]> = infos.map(|info| info.name.as_str()).collect();
     names.sort_unstable();
     let twice = names.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0]);
     let is_descriptor = |name: &&str| {
@@ -158,8 +159,8 @@ struct Place {
 /// The bytes of a loadable code object with these kernels. Equal input gives equal bytes.
 pub fn write(target: Target, kernels: &[KernelCode<'_>]) -> Result<Vec<u8>, WriteError> {
     check_names(kernels.iter().map(|kernel| kernel.info))?;
-    let mut descriptors = Vec::with_capacity(kernels.len());
-    let mut metadata = Vec::with_capacity(kernels.len());
+    let mut descriptors: SmallVec<[KernelDescriptor; 1]> = SmallVec::with_capacity(kernels.len());
+    let mut metadata: SmallVec<[KernelMetadata; 1]> = SmallVec::with_capacity(kernels.len());
     let mut strings = Vec::with_capacity(1 + kernels.iter().map(|k| 2 * k.info.name.len() + 5).sum::<usize>());
     strings.push(0);
     for kernel in kernels {
@@ -409,7 +410,7 @@ mod tests {
         KernelInfo {
             name: name.into(),
             resources: KernelResources::default(),
-            arguments: vec![],
+            arguments: [].into(),
             workgroup_size: WorkgroupSize::AtMost(64),
         }
     }

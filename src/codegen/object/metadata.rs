@@ -8,6 +8,7 @@ use super::KernelInfo;
 use super::msgpack::{Malformed, Value};
 use crate::codegen::target::Target;
 use std::fmt::Write;
+use std::sync::Arc;
 
 /// One argument of a kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -104,7 +105,7 @@ pub struct KernelMetadata {
     /// Name of the descriptor's symbol.
     pub symbol: String,
     /// Arguments, those that the runtime fills in included.
-    pub arguments: Vec<ArgumentInfo>,
+    pub arguments: Arc<[ArgumentInfo]>,
     /// Static LDS of a workgroup.
     pub group_segment_fixed_size: u32,
     /// Alignment of the kernarg segment.
@@ -391,7 +392,7 @@ pub(super) fn from_message_pack(bytes: &[u8]) -> Result<Vec<KernelMetadata>, Bad
 
 fn kernel_from(map: &Value) -> Result<KernelMetadata, BadMetadata> {
     let arguments = match map.get(".args") {
-        None => Vec::new(),
+        None => [].into(),
         Some(Value::Array(arguments)) => arguments.iter().map(argument_from).collect::<Result<_, _>>()?,
         Some(_) => return Err(BadMetadata::Key(".args")),
     };

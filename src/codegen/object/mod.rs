@@ -5,6 +5,8 @@
 //! ([`assembly`]); [`ObjectFile`] reads objects back. Code object version 5, because older runtimes load it and version 6
 //! adds nothing for these targets.
 
+use std::sync::Arc;
+
 use crate::codegen::target::{Occupancy, Target};
 
 pub mod assembly;
@@ -31,7 +33,7 @@ pub struct KernelInfo {
     /// What it needs from the hardware.
     pub resources: KernelResources,
     /// Its arguments in order.
-    pub arguments: Vec<ArgumentInfo>,
+    pub arguments: Arc<[ArgumentInfo]>,
     /// The workgroups that it may be launched with.
     pub workgroup_size: WorkgroupSize,
 }
@@ -55,7 +57,7 @@ mod tests {
         let resources =
             KernelResources { vgprs: 126, agprs: 64, lds_bytes: 1024, ..KernelResources::default() };
         let workgroup_size = WorkgroupSize::Exactly([256, 1, 1]);
-        let info = KernelInfo { name: "gemm".into(), resources, arguments: vec![], workgroup_size };
+        let info = KernelInfo { name: "gemm".into(), resources, arguments: [].into(), workgroup_size };
         let occupancy = info.occupancy(Target::GFX942);
         assert_eq!((occupancy.workgroups_per_compute_unit, occupancy.waves_per_simd), (2, 2));
         assert_eq!(occupancy.limited_by, OccupancyLimit::Vgprs);

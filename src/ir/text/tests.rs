@@ -190,7 +190,7 @@ kernel k {
   %0 = read a
   %1 = constant 2.0
   %2 = mul %1, %0
-  %3, _ = iterate N (%4 = %0, _ = %2) {
+  %3, _ = iterate N (%4 = %0, %5 = %2) {
     yield %4, %4
   }
   write %3, a @out
