@@ -57,6 +57,7 @@ pub mod prelude {
     pub use crate::ir::types::DType::{self, Bf16, F16, F32, I8, I32};
     pub use crate::passes::options::{Deny, Options, Schedule};
     pub use crate::runtime::buffer::Buffer;
+    pub use crate::runtime::check;
     pub use crate::runtime::device::Device;
     pub use crate::runtime::executable::Executable;
 }

@@ -148,6 +148,8 @@ const MMAS: &[(&str, DType, DType, [i64; 3])] = &[
     ("f32_32x32x8_bf16", DType::Bf16, DType::F32, [32, 32, 8]),
     ("i32_16x16x32_i8", DType::I8, DType::I32, [16, 16, 32]),
     ("i32_32x32x16_i8", DType::I8, DType::I32, [32, 32, 16]),
+    ("f32_16x16x4_f32", DType::F32, DType::F32, [16, 16, 4]),
+    ("f32_32x32x2_f32", DType::F32, DType::F32, [32, 32, 2]),
 ];
 
 fn gemm(choices: &mut Choices<'_>) -> Case {

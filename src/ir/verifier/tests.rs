@@ -432,10 +432,12 @@ fn matrix_products_have_fitting_shapes_and_dtypes() {
     let last = "14: `%14 = mma %11, %12, %13`";
     let good = typed(mma, &[ty(&[M, K], I8), ty(&[N, K], I8), ty(&[M, N], I32)], ty(&[M, N], I32));
     assert_eq!(good, [] as [&str; 0]);
+    let in_rows = typed(mma, &[ty(&[K, M], F16), ty(&[K, N], F16), ty(&[M, N], F32)], ty(&[M, N], F32));
+    assert_eq!(in_rows, [] as [&str; 0]);
     for (lhs, rhs, acc, shown) in [
         (ty(&[M, K], F16), ty(&[N, K], F32), ty(&[M, N], F32), "f16[M, K] and f32[N, K] into f32[M, N]"),
         (ty(&[M, K], F16), ty(&[N, K], F16), ty(&[M, N], F16), "f16[M, K] and f16[N, K] into f16[M, N]"),
-        (ty(&[M, K], F16), ty(&[K, N], F16), ty(&[M, N], F32), "f16[M, K] and f16[K, N] into f32[M, N]"),
+        (ty(&[M, K], F16), ty(&[M, K], F16), ty(&[M, N], F32), "f16[M, K] and f16[M, K] into f32[M, N]"),
         (ty(&[K], F16), ty(&[N, K], F16), ty(&[M, N], F32), "f16[K] and f16[N, K] into f32[M, N]"),
     ] {
         let result = acc.clone();
