@@ -45,9 +45,7 @@ pub mod prelude {
 
     pub use crate::codegen::target::Target;
     pub use crate::ir::builder::{MemoryRef, Tracer, Value};
-    pub use crate::ir::constraint::{
-        Constraint, assume_at_least, assume_divisible, tile, wave, workgroup,
-    };
+    pub use crate::ir::constraint::{Constraint, assume_at_least, assume_divisible, tile, wave, workgroup};
     pub use crate::ir::diagnostic::Diagnostic;
     pub use crate::ir::expr::{SymExpr, Symbol, symbols};
     pub use crate::ir::interpreter::{Interpreter, Tensor};
@@ -57,6 +55,7 @@ pub mod prelude {
     pub use crate::ir::types::DType::{self, Bf16, F16, F32, I8, I32};
     pub use crate::passes::options::{Deny, Options, Schedule};
     pub use crate::runtime::buffer::Buffer;
+    pub use crate::runtime::check;
     pub use crate::runtime::device::Device;
     pub use crate::runtime::executable::Executable;
 }

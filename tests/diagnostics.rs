@@ -265,7 +265,7 @@ fn conditions_in_places_that_cannot_hold_them() {
     let options = Options::new(Target::GFX942).set(m, 64).set(n, 64).set(k, 64);
     let kernel = |body: &mut dyn FnMut(&mut Tracer, Value)| {
         let kernel = Kernel::trace("conditions", |w| {
-            w.distribute([workgroup(m, 16, 0), workgroup(n, 64, 1), tile(k, 16)]);
+            w.distribute([workgroup(m, 16, 0), workgroup(n, 64, 1)]);
             let a = w.memory("a", [m, n], Global, F32);
             let b = w.memory("b", [m, n], Global, F32);
             let x = w.read(a);
@@ -288,6 +288,7 @@ fn conditions_in_places_that_cannot_hold_them() {
     assert_says(&error, Kind::Invalid, line, &["cast of [M, N] f32 to i1", "compare with zero"]);
     let error = kernel(&mut |w, x| {
         let condition = x.less(0.0);
+        w.distribute([tile(k, 16)]);
         line = line!() + 1;
         w.iterate(k, [condition], |_, [condition]| [condition]);
     });

@@ -278,6 +278,10 @@ fn every_room_uses_only_rooms_below_it() {
     let mut faults = Vec::new();
     for path in sources() {
         let file = name(&path);
+        // Tests may look at everything.
+        if file.ends_with("/tests.rs") {
+            continue;
+        }
         let Some(own) = room(&module(&file)) else {
             let outside = ["lib.rs", "codegen/mod.rs"];
             assert!(outside.contains(&file.as_str()), "{file} is in no room: add it to the table");

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::prelude::*;
-use crate::runtime::check::against_interpreter;
 
 type Bindings<'a> = &'a [(&'a str, i64)];
 
@@ -19,7 +18,7 @@ fn hold(kernel: &Kernel, bindings: Bindings, dynamic: &[&str]) {
     let device = Device::simulator(Target::GFX942);
     let checked = kernel
         .compile(&options)
-        .and_then(|executable| against_interpreter(kernel, &executable, &device, &value, 1))
+        .and_then(|executable| check::against_interpreter(kernel, &executable, &device, &value, 1))
         .unwrap_or_else(|fault| panic!("{bindings:?} dynamic {dynamic:?}: {fault}\n{kernel}"));
     let found = checked.comparison;
     assert!(found.ok, "{bindings:?} dynamic {dynamic:?}: {found:?}\n{kernel}");

@@ -204,7 +204,7 @@ impl Lowering<'_> {
     /// The accumulator in registers that the matrix instruction may overwrite: its own if nothing else uses it, else a copy.
     fn accumulator(&mut self, acc: Entity, width: u32) -> Result<Operand, Diagnostic> {
         self.finish(acc);
-        match self.place(acc)?.clone() {
+        match *self.place(acc)? {
             Place::Registers(registers)
                 if self.uses[acc.index_u32() as usize] == 1
                     && self.emitter.file(registers) == self.accumulators =>
@@ -325,7 +325,7 @@ impl Lowering<'_> {
         let mut carried = Vec::with_capacity(inits.len());
         for (number, &init) in inits.iter().enumerate() {
             self.finish(init);
-            let place = self.place(init)?.clone();
+            let place = *self.place(init)?;
             let file = self.carried_file(node, number);
             match place {
                 Place::Registers(registers)
@@ -371,18 +371,13 @@ impl Lowering<'_> {
             if let Some(&Op::IterArg(number)) = self.world.get::<Op>(argument)
                 && let Some(place) = carried.get(number as usize)
             {
-                self.places[argument.index_u32() as usize] = Some(place.clone());
+                self.places[argument.index_u32() as usize] = Some(*place);
             }
         }
     }
 
     /// Scalar offsets of the global accesses in the loop, one register for each different step.
-    fn loop_offsets(
-        &mut self,
-        node: Entity,
-        axis: Dim,
-        start: Scalar,
-    ) -> Result<LoopOffsets, Diagnostic> {
+    fn loop_offsets(&mut self, node: Entity, axis: Dim, start: Scalar) -> Result<LoopOffsets, Diagnostic> {
         let world = self.world;
         let mut memories: SmallVec<[Entity; 8]> = SmallVec::new();
         walk::visit(world, node, &mut |inner| {
@@ -486,7 +481,7 @@ impl Lowering<'_> {
         let mut moves: SmallVec<[(Operand, Place, u32); 8]> = SmallVec::new();
         for (&value, place) in yields.iter().zip(carried) {
             self.finish(value);
-            let from = self.place(value)?.clone();
+            let from = *self.place(value)?;
             let Place::Registers(to) = *place else { continue };
             if !matches!(from, Place::Registers(registers) if registers == to) {
                 moves.push((to, from, self.width(value)?));

@@ -17,13 +17,16 @@ use crate::passes::arrange_lds::access_width;
 use crate::passes::expand::Expansion;
 use crate::passes::facts::LdsBuffer;
 
+/// Address register and immediate of each instruction.
+type Pieces = SmallVec<[(Operand, u32); 32]>;
+
 /// How the pieces of one logical LDS access are addressed.
 #[derive(Clone, Debug)]
 pub(in crate::codegen) struct LdsPlan {
     /// Consecutive elements per instruction.
     elements: u32,
     /// Address register and immediate, one per replica and piece.
-    pieces: SmallVec<[(Operand, u32); 32]>,
+    pieces: Pieces,
 }
 
 impl Lowering<'_> {
@@ -120,7 +123,7 @@ impl Lowering<'_> {
         self.add_uniform(address, wave)
     }
 
-    fn lds_pieces(&self, node: Entity) -> Result<(u32, SmallVec<[(Operand, u32); 16]>), Diagnostic> {
+    fn lds_pieces(&self, node: Entity) -> Result<(u32, Pieces), Diagnostic> {
         let expansion = *self.get::<Expansion>(node)?;
         let plan = self.lds_plans.iter().find(|p| p.0 == expansion.logical);
         let plan = &plan.ok_or_else(|| self.bug("an LDS access without a plan"))?.1;
@@ -154,7 +157,12 @@ impl Lowering<'_> {
     }
 
     /// Emits the LDS writes of one expanded write.
-    pub(super) fn write_lds(&mut self, node: Entity, value: Entity, allocation: Entity) -> Result<(), Diagnostic> {
+    pub(super) fn write_lds(
+        &mut self,
+        node: Entity,
+        value: Entity,
+        allocation: Entity,
+    ) -> Result<(), Diagnostic> {
         let bytes = self.element_bytes(allocation)?;
         let (elements, pieces) = self.lds_pieces(node)?;
         let value = self.in_registers(value, pieces.len() as u32 * elements, bytes)?;
