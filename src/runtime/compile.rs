@@ -16,6 +16,7 @@ use super::report::{InstructionMix, LdsAccessReport, Report};
 use crate::codegen::lower::{ArgumentSlot, Lowered, lower};
 use crate::codegen::machine::allocate::{Allocation, AllocationError, Allocator, Limits};
 use crate::codegen::machine::branches::{Code, drop_branches_to_next, encode_body};
+use crate::codegen::machine::check::{Fault, check_allocation, check_hazards, check_operands, check_waits};
 use crate::codegen::machine::hazards::{HazardResolver, HazardTarget};
 use crate::codegen::machine::waits::WaitInserter;
 use crate::codegen::machine::{Body as MachineBody, RegisterFile};
@@ -42,6 +43,38 @@ struct Machine {
     hazards: HazardResolver,
     code: Code,
     bytes: Vec<u8>,
+}
+
+impl Machine {
+    fn allocate(&mut self, lowered: &Lowered) -> Result<Allocation, AllocationError> {
+        self.allocator.allocate(&mut self.body, &Limits::MAX, &lowered.fixed)
+    }
+
+    fn check_allocation(&self, before: &MachineBody) -> Vec<Fault> {
+        let place = |register| self.allocator.place(before, register);
+        let mut faults = check_allocation(before, &self.body, place);
+        faults.extend(check_operands(&self.body));
+        faults
+    }
+
+    /// Runs a machine pass; when asked to, the machine verifier then compares its result with what it began with.
+    fn verified<R>(
+        &mut self,
+        name: &str,
+        verify: Verify,
+        pass: impl FnOnce(&mut Machine) -> Result<R, Diagnostic>,
+        check: impl FnOnce(&Machine, &MachineBody) -> Vec<Fault>,
+    ) -> Result<R, Diagnostic> {
+        let before = (verify == Verify::AfterEachPass).then(|| self.body.clone());
+        let result = pass(self)?;
+        if let Some(before) = before
+            && let Some(fault) = check(self, &before).first()
+        {
+            let text = format!("pass {name} broke instruction {}: {}", fault.inst, fault.message);
+            return Err(Diagnostic::new(Kind::Bug, text));
+        }
+        Ok(result)
+    }
 }
 
 static MACHINES: Mutex<Vec<Machine>> = Mutex::new(Vec::new());
@@ -105,16 +138,22 @@ fn compile_in(
     let root = workspace.root;
     let lowered = lower(&mut workspace.world, root, &mut machine.body)?;
     phase("lower", &mut phases, &mut clock);
-    let limits = Limits::MAX;
-    let allocation = machine
-        .allocator
-        .allocate(&mut machine.body, &limits, &lowered.fixed)
-        .map_err(|error| out_of_registers(workspace, error))?;
+    let allocate = |m: &mut Machine| m.allocate(&lowered).map_err(|error| out_of_registers(workspace, error));
+    let allocation =
+        machine.verified("allocate", verify, allocate, |m, before| m.check_allocation(before))?;
     phase("allocate", &mut phases, &mut clock);
     check_registers(workspace, options, &allocation)?;
-    machine.waits.insert(&mut machine.body);
+    let waits = |m: &mut Machine| {
+        m.waits.insert(&mut m.body);
+        Ok(())
+    };
+    machine.verified("waits", verify, waits, |m, before| check_waits(before, &m.body))?;
     phase("waits", &mut phases, &mut clock);
-    machine.hazards.resolve(&mut machine.body);
+    let hazards = |m: &mut Machine| {
+        m.hazards.resolve(&mut m.body);
+        Ok(())
+    };
+    machine.verified("hazards", verify, hazards, |m, _| check_hazards(&m.body, HazardTarget::Gfx942))?;
     phase("hazards", &mut phases, &mut clock);
     drop_branches_to_next(&mut machine.body);
     encode_body(&machine.body, &mut machine.code)
