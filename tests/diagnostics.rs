@@ -307,7 +307,7 @@ fn conditions_in_places_that_cannot_hold_them() {
         line = line!() + 1;
         let _ = x.cast(I32).sqrt();
     });
-    assert_says(&error, Kind::Invalid, line, &["sqrt of [m, n] i32", "floating dtype"]);
+    assert_says(&error, Kind::Invalid, line, &["sqrt of [M, N] i32", "floating dtype"]);
 }
 
 #[test]
