@@ -15,12 +15,8 @@ use groundswell::runtime::compile::compile_uncached;
 /// Workgroup tile and waves.
 type Tile = ([i64; 3], [u32; 2]);
 
-const TILES: [Tile; 4] = [
-    ([64, 64, 32], [2, 2]),
-    ([128, 128, 32], [2, 2]),
-    ([128, 256, 64], [4, 2]),
-    ([256, 256, 64], [4, 2]),
-];
+const TILES: [Tile; 4] =
+    [([64, 64, 32], [2, 2]), ([128, 128, 32], [2, 2]), ([128, 256, 64], [4, 2]), ([256, 256, 64], [4, 2])];
 
 /// About 70, 140, 280, 560 expanded nodes.
 const GROWTH: [Tile; 4] =

@@ -45,9 +45,7 @@ pub mod prelude {
 
     pub use crate::codegen::target::Target;
     pub use crate::ir::builder::{MemoryRef, Tracer, Value};
-    pub use crate::ir::constraint::{
-        Constraint, assume_at_least, assume_divisible, tile, wave, workgroup,
-    };
+    pub use crate::ir::constraint::{Constraint, assume_at_least, assume_divisible, tile, wave, workgroup};
     pub use crate::ir::diagnostic::Diagnostic;
     pub use crate::ir::expr::{SymExpr, Symbol, symbols};
     pub use crate::ir::interpreter::{Interpreter, Tensor};

@@ -47,7 +47,11 @@ fn unaligned_and_dynamic_sizes_leave_the_steady_state_alone() {
         assert!(mix.total() <= clean.total() + 4, "{what}: {mix:?} instead of {clean:?}");
         assert!(mix.valu <= clean.valu + 2, "{what}: {mix:?}");
         assert_eq!(report.scratch_bytes, 0, "{what}");
-        assert!(report.lds_accesses.iter().all(|a| a.conflict_degree == 1), "{what}: {:?}", report.lds_accesses);
+        assert!(
+            report.lds_accesses.iter().all(|a| a.conflict_degree == 1),
+            "{what}: {:?}",
+            report.lds_accesses
+        );
     }
 }
 
@@ -57,7 +61,11 @@ fn large_tiles_fit_into_registers_and_lds() {
         let report = report(tile, waves, aligned);
         assert_eq!(report.scratch_bytes, 0, "{tile:?}");
         assert!(report.lds_bytes <= 65_536, "{tile:?}: {} bytes of LDS", report.lds_bytes);
-        assert!(report.lds_accesses.iter().all(|a| a.conflict_degree == 1), "{tile:?}: {:?}", report.lds_accesses);
+        assert!(
+            report.lds_accesses.iter().all(|a| a.conflict_degree == 1),
+            "{tile:?}: {:?}",
+            report.lds_accesses
+        );
         assert!(main_loop(&report).valu <= 2, "{tile:?}: {:?}", report.main_loop);
     }
 }

@@ -50,7 +50,9 @@ fn check(
         let tensor = match input {
             F32 => Tensor::from_slice(shape, &numbers.iter().map(|&x| x as f32).collect::<Vec<_>>()),
             F16 => Tensor::from_slice(shape, &numbers.iter().map(|&x| f16::from_f64(x)).collect::<Vec<_>>()),
-            Bf16 => Tensor::from_slice(shape, &numbers.iter().map(|&x| bf16::from_f64(x)).collect::<Vec<_>>()),
+            Bf16 => {
+                Tensor::from_slice(shape, &numbers.iter().map(|&x| bf16::from_f64(x)).collect::<Vec<_>>())
+            }
             I32 => Tensor::from_slice(shape, &numbers.iter().map(|&x| x as i32).collect::<Vec<_>>()),
             _ => Tensor::from_slice(shape, &numbers.iter().map(|&x| x as i64 as i8).collect::<Vec<_>>()),
         };
@@ -83,15 +85,21 @@ fn check(
             Tolerance::Relative(most) => (g - w).abs() <= most * w.abs(),
         };
         let [x, y] = [0, 1].map(|i: usize| inputs[i].to_f64());
-        let y = if y.len() == x.len() { y[at] } else { y[if b_dims == "N" { at % columns } else { at / columns }] };
+        let y = if y.len() == x.len() {
+            y[at]
+        } else {
+            y[if b_dims == "N" { at % columns } else { at / columns }]
+        };
         assert!(same, "{what} {input} to {output} of {} and {y} is {g}, should be {w}", x[at]);
     }
 }
 
 /// Numbers of both signs, large and small, repeating with different periods.
 fn mixed(at: usize) -> f64 {
-    const NUMBERS: [f64; 17] =
-        [0.0, 1.0, -1.0, 0.5, 3.0, -7.25, 100.0, -127.0, 0.015625, 2.5, -0.375, 11.0, 63.0, -64.0, 5.0, -2.0, 127.0];
+    const NUMBERS: [f64; 17] = [
+        0.0, 1.0, -1.0, 0.5, 3.0, -7.25, 100.0, -127.0, 0.015625, 2.5, -0.375, 11.0, 63.0, -64.0, 5.0, -2.0,
+        127.0,
+    ];
     NUMBERS[at % NUMBERS.len()]
 }
 
@@ -229,7 +237,14 @@ fn values_with_fewer_dimensions_broadcast() {
 fn nested_loops_advance_together() {
     let [m, n, p, q, bm, bn] = symbols(["M", "N", "P", "Q", "BLOCK_M", "BLOCK_N"]);
     let kernel = Kernel::trace("nested", |w| {
-        w.distribute([workgroup(m, bm, 0), workgroup(n, bn, 1), wave(m, bm), wave(n, bn), tile(p, 1), tile(q, 16)]);
+        w.distribute([
+            workgroup(m, bm, 0),
+            workgroup(n, bn, 1),
+            wave(m, bm),
+            wave(n, bn),
+            tile(p, 1),
+            tile(q, 16),
+        ]);
         w.mma_type(Mma::F32_16x16x16_F16);
         let a = w.memory("a", [p, m, q], Global, F16);
         let b = w.memory("b", [p, n, q], Global, F16);
@@ -247,7 +262,8 @@ fn nested_loops_advance_together() {
     .expect("the kernel is valid");
     let bindings = [(m, 20), (n, 33), (p, 3), (q, 40), (bm, 16), (bn, 16)];
     let options = bindings.iter().fold(Options::new(Target::GFX942), |o, &(s, v)| o.set(s, v));
-    let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).unwrap_or_else(|e| panic!("{e}"));
+    let executable =
+        compile_uncached(&kernel, &options, Verify::AfterEachPass).unwrap_or_else(|e| panic!("{e}"));
     let inputs = [
         Tensor::random(&[3, 20, 40], F16, 1).expect("small"),
         Tensor::random(&[3, 33, 40], F16, 2).expect("small"),
@@ -259,7 +275,8 @@ fn nested_loops_advance_together() {
     let buffers: Vec<Buffer> = inputs.iter().map(|t| device.upload_tensor(t).expect("fits")).collect();
     let launch = buffers.iter().fold(device.launch(&executable), |launch, buffer| launch.buffer(buffer));
     launch.run().unwrap_or_else(|e| panic!("{e}"));
-    let got = Tensor::from_bytes(&[3, 20, 33], F32, &buffers[2].read_bytes().expect("readable")).expect("whole");
+    let got =
+        Tensor::from_bytes(&[3, 20, 33], F32, &buffers[2].read_bytes().expect("readable")).expect("whole");
     let wrong = got.to_f64().iter().zip(expected[2].to_f64()).position(|(g, w)| *g != w);
     assert_eq!(wrong, None, "the first wrong element");
 }

@@ -30,7 +30,13 @@ fn gemm(case: &Case) -> Kernel {
     let [m, n, k, bm, bn, bk] = symbols(["M", "N", "K", "BLOCK_M", "BLOCK_N", "BLOCK_K"]);
     Kernel::trace("gemm", |w| {
         let [wm, wn] = case.waves;
-        w.distribute([workgroup(m, bm, 0), workgroup(n, bn, 1), tile(k, bk), wave(m, bm / wm), wave(n, bn / wn)]);
+        w.distribute([
+            workgroup(m, bm, 0),
+            workgroup(n, bn, 1),
+            tile(k, bk),
+            wave(m, bm / wm),
+            wave(n, bn / wn),
+        ]);
         w.mma_type(case.mma);
         let a = w.memory("a", [m, k], Shared, case.mma.input());
         let b_shape = if case.form == Form::Abt { [n, k] } else { [k, n] };
@@ -64,7 +70,9 @@ fn check(case: &Case) -> Result<bool, String> {
         && tm >= case.waves[0]
         && tn >= case.waves[1];
     let executable = match compile_uncached(&kernel, &options, Verify::AfterEachPass) {
-        Ok(_) if !fits => return Err(fail("compiled", &"but the tile is no multiple of the matrix instruction")),
+        Ok(_) if !fits => {
+            return Err(fail("compiled", &"but the tile is no multiple of the matrix instruction"));
+        }
         Ok(executable) => executable,
         Err(error) if error.kind == Kind::Invalid && !fits => return Ok(false),
         // A wave that alone holds more accumulators than either register file has.
@@ -129,7 +137,12 @@ const MMAS: [Mma; 6] = [
 
 /// 72 mixed triples: every size in every place, next to ever different ones.
 fn shapes() -> Vec<[i64; 3]> {
-    (0..6).flat_map(|turn| (0..12).map(move |at| [SIZES[at], SIZES[(at * 5 + turn) % 12], SIZES[(at * 7 + turn * 5 + 3) % 12]])).collect()
+    (0..6)
+        .flat_map(|turn| {
+            (0..12)
+                .map(move |at| [SIZES[at], SIZES[(at * 5 + turn) % 12], SIZES[(at * 7 + turn * 5 + 3) % 12]])
+        })
+        .collect()
 }
 
 fn cases() -> Vec<Case> {
@@ -148,7 +161,11 @@ fn cases() -> Vec<Case> {
     }
     let full = std::env::var("GROUNDSWELL_SWEEP").is_ok_and(|v| v == "full");
     // A step that is coprime to every axis length visits all values of each axis and mixes their combinations.
-    let step = if full { 1 } else { std::env::var("GROUNDSWELL_SWEEP").ok().and_then(|v| v.parse().ok()).unwrap_or(29) };
+    let step = if full {
+        1
+    } else {
+        std::env::var("GROUNDSWELL_SWEEP").ok().and_then(|v| v.parse().ok()).unwrap_or(29)
+    };
     all.into_iter().step_by(step).map(|c| c.5).collect()
 }
 

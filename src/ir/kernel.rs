@@ -114,12 +114,15 @@ impl Kernel {
     pub fn symbols(&self) -> Vec<Symbol> {
         let mut found = self.world.get::<DimTable>(self.root).map(|d| d.0.clone()).unwrap_or_default();
         let mut arena = ExprArena::new();
-        for (constraint, _) in self.world.get::<Constraints>(self.root).map(|c| &c.0[..]).unwrap_or_default() {
+        for (constraint, _) in self.world.get::<Constraints>(self.root).map(|c| &c.0[..]).unwrap_or_default()
+        {
             let parts = match constraint {
                 Constraint::Workgroup { dim, tile, .. }
                 | Constraint::Tiling { dim, tile }
                 | Constraint::Wave { dim, tile } => [Some(dim), Some(tile)],
-                Constraint::Divisible { symbol, .. } | Constraint::AtLeast { symbol, .. } => [Some(symbol), None],
+                Constraint::Divisible { symbol, .. } | Constraint::AtLeast { symbol, .. } => {
+                    [Some(symbol), None]
+                }
                 Constraint::MmaType(_) => [None, None],
             };
             for part in parts.into_iter().flatten() {

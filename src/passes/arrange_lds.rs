@@ -60,8 +60,7 @@ pub fn arrange_lds(world: &mut World) -> PassResult {
         return Err(Diagnostic::new(Kind::Limit, text)
             .at(at)
             .note(format!("the largest tile takes {} bytes", largest.0), None)
-            .help("use smaller tiles, or read this memory as global")
-            );
+            .help("use smaller tiles, or read this memory as global"));
     }
     world.entity_mut(root).insert(LdsBytes(offset));
     Ok(())
@@ -104,7 +103,9 @@ fn plain_buffer(
     let ty = world.get::<ValueType>(node).ok_or_else(|| bug("an LDS buffer without type"))?;
     let mut dims = ty.dims.clone();
     let reader = accesses.iter().find(|a| a.kind == LdsAccess::Read);
-    if let Some(inner) = reader.and_then(|r| dims.iter().copied().max_by_key(|&d| run_key(&r.layout, &dims, d))) {
+    if let Some(inner) =
+        reader.and_then(|r| dims.iter().copied().max_by_key(|&d| run_key(&r.layout, &dims, d)))
+    {
         dims.retain(|d| *d != inner);
         dims.push(inner);
     }
@@ -112,8 +113,7 @@ fn plain_buffer(
         dims.iter().filter_map(|&d| geometry.dim(d).workgroup_extent()).collect();
     let element_bytes = ty.dtype.map_or(4, crate::ir::types::DType::bytes);
     let pitch = extents.last().copied().unwrap_or(1).saturating_mul(element_bytes);
-    let mut buffer =
-        LdsBuffer { dims, extents, element_bytes, pitch, swizzle: None, offset: 0, bytes: 0 };
+    let mut buffer = LdsBuffer { dims, extents, element_bytes, pitch, swizzle: None, offset: 0, bytes: 0 };
     buffer.bytes = size(&buffer);
     Ok(buffer)
 }
@@ -142,7 +142,12 @@ struct Cost {
 
 /// Cost of each access in an arrangement; `None` if lowering could not address one of them in it, or when one takes more than
 /// `most` time.
-fn costs(plain: &LdsBuffer, buffer: &LdsBuffer, accesses: &[BufferAccess], most: u32) -> Option<SmallVec<[Cost; 4]>> {
+fn costs(
+    plain: &LdsBuffer,
+    buffer: &LdsBuffer,
+    accesses: &[BufferAccess],
+    most: u32,
+) -> Option<SmallVec<[Cost; 4]>> {
     let cost = |access: &BufferAccess| {
         // Padding may misalign rows, so that it takes several instructions where the plain arrangement takes one.
         let pieces = access_width(plain, &access.layout) / access_width(buffer, &access.layout);
@@ -164,7 +169,8 @@ fn choose_arrangement(buffer: &mut LdsBuffer, accesses: &[BufferAccess], limit: 
             return degrees(costs);
         }
     }
-    let all = candidates(&plain).filter(fits).filter_map(|c| Some((costs(&plain, &c, accesses, u32::MAX)?, c)));
+    let all =
+        candidates(&plain).filter(fits).filter_map(|c| Some((costs(&plain, &c, accesses, u32::MAX)?, c)));
     match all.min_by_key(|(costs, c)| (costs.iter().map(|cost| cost.time).max(), c.bytes)) {
         Some((costs, found)) => {
             *buffer = found;
@@ -243,7 +249,9 @@ fn degree_of(buffer: &LdsBuffer, access: &BufferAccess) -> Option<u32> {
                 layout.coordinate(dim, Place { lane: lane as u32, replica, ..Place::default() })
             });
         }
-        worst = worst.max(LdsRules::GFX942.conflicts(access.kind, width, |lane| Some(addresses[lane as usize]))?.degree);
+        worst = worst.max(
+            LdsRules::GFX942.conflicts(access.kind, width, |lane| Some(addresses[lane as usize]))?.degree,
+        );
     }
     Some(worst)
 }

@@ -55,8 +55,7 @@ pub fn assign_layouts(
         }) else {
             return Err(Diagnostic::invalid("this mma has no matrix instruction")
                 .at(locations.get(origin.0))
-                .help("call mma_type(..) once, or mma_with(..)")
-                );
+                .help("call mma_type(..) once, or mma_with(..)"));
         };
         let source = MmaSource { mma, roles, geometry, dims };
         source.check(&nodes, operands, ty).map_err(|d| d.at(locations.get(origin.0)))?;
@@ -165,8 +164,7 @@ impl Spread<'_, '_, '_> {
                     .at(at(node))
                     .note("one of them is here", at(*first))
                     .note("the other is here", at(source))
-                    .help("read the value twice, or use matrix instructions whose layouts agree")
-                    )
+                    .help("read the value twice, or use matrix instructions whose layouts agree"))
             }
         }
     }
@@ -261,15 +259,21 @@ impl MmaSource<'_> {
                     "a wave covers {extent} elements of {name}, which is not a multiple of the {step} of {}",
                     self.mma.name()
                 );
-                return Err(Diagnostic::invalid(text)
-                    .help(format!("use a larger tile of {name}, fewer waves, or a smaller matrix instruction")));
+                return Err(Diagnostic::invalid(text).help(format!(
+                    "use a larger tile of {name}, fewer waves, or a smaller matrix instruction"
+                )));
             }
         }
         Ok(())
     }
 
     /// Layouts of lhs, rhs and accumulator.
-    fn layouts(&self, nodes: &Nodes, operands: &Operands, acc: &ValueType) -> Result<[Layout; 3], Diagnostic> {
+    fn layouts(
+        &self,
+        nodes: &Nodes,
+        operands: &Operands,
+        acc: &ValueType,
+    ) -> Result<[Layout; 3], Diagnostic> {
         let MmaDims { m, n, k } = self.roles;
         let mma = self.mma;
         let widen = self.widening()?;
@@ -281,7 +285,11 @@ impl MmaSource<'_> {
         Ok([
             self.replicated(lhs, &[k_step, (m, mma.m())], lhs_dims)?,
             self.replicated(rhs, &[k_step, (n, mma.n())], rhs_dims)?,
-            self.replicated(self.widened(&self.mma.c_layout(m, n), 1), &[(n, mma.n()), (m, mma.m())], &acc.dims)?,
+            self.replicated(
+                self.widened(&self.mma.c_layout(m, n), 1),
+                &[(n, mma.n()), (m, mma.m())],
+                &acc.dims,
+            )?,
         ])
     }
 

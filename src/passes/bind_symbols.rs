@@ -28,7 +28,15 @@ struct Binder<'a> {
 
 /// The pass; see the module.
 pub fn bind_symbols(
-    mut kernel: Single<(&Settings, &mut Expressions, &DimTable, &Constraints, &Locations, &Body, &mut Geometry)>,
+    mut kernel: Single<(
+        &Settings,
+        &mut Expressions,
+        &DimTable,
+        &Constraints,
+        &Locations,
+        &Body,
+        &mut Geometry,
+    )>,
     nodes: Query<(&Op, &ValueType, &Origin)>,
     bodies: Query<&Body, Without<Settings>>,
 ) -> PassResult {
@@ -64,8 +72,7 @@ pub fn bind_symbols(
             let name = dims.name(dim);
             return Err(Diagnostic::invalid(format!("the loop over {name} has no tile size"))
                 .at(locations.get(origin.0))
-                .help(format!("add the constraint tile({name}, elements per iteration)"))
-                );
+                .help(format!("add the constraint tile({name}, elements per iteration)")));
         }
     }
     Ok(())
@@ -145,9 +152,7 @@ impl Binder<'_> {
     fn size(&mut self, symbol: Symbol) -> Result<DimGeometry, Diagnostic> {
         let name = symbol.name();
         let (size, static_size) = match self.options.value(symbol) {
-            Some(value) if (1..=MAX_SIZE).contains(&value) => {
-                (self.arena.int(value), Some(value as u32))
-            }
+            Some(value) if (1..=MAX_SIZE).contains(&value) => (self.arena.int(value), Some(value as u32)),
             Some(value) => {
                 return Err(Diagnostic::invalid(format!("{name} = {value} is not a size"))
                     .help(format!("a dimension has 1 to {MAX_SIZE} elements")));
@@ -223,9 +228,11 @@ impl Binder<'_> {
         let name = symbol.name();
         let tile = self.tile(tile, format_args!("the {what} of {name}"), at.clone())?;
         let Some(index) = dims.0.iter().position(|&s| s == symbol) else {
-            return Err(Diagnostic::invalid(format!("{name} has a {what}, but no memory or loop has this dimension"))
-                .at(at)
-                .help("remove the constraint or use the dimension"));
+            return Err(Diagnostic::invalid(format!(
+                "{name} has a {what}, but no memory or loop has this dimension"
+            ))
+            .at(at)
+            .help("remove the constraint or use the dimension"));
         };
         let entry = &mut geometry.dims[index];
         entry.origin = origin;
@@ -317,4 +324,3 @@ fn plain_symbol(expr: &SymExpr, at: Option<Location>) -> Result<Symbol, Diagnost
 pub(super) fn bug(error: &ExprError) -> Diagnostic {
     Diagnostic::new(Kind::Bug, format!("index arithmetic failed: {error}"))
 }
-

@@ -251,17 +251,15 @@ impl Expander {
         };
         let op = Op::Mma(MmaChoice::Explicit(mma));
         let ty = world.get::<ValueType>(node).cloned().ok_or_else(|| bug("an mma without type"))?;
-        let layout = |node: Entity| self.layout(node).cloned().ok_or_else(|| bug("an operand without layout"));
+        let layout =
+            |node: Entity| self.layout(node).cloned().ok_or_else(|| bug("an operand without layout"));
         let (left, right, result) = (layout(lhs)?, layout(rhs)?, layout(node)?);
         // Elements of lhs (and rhs) per lane that one instruction multiplies, and how many such steps the operand holds side by side.
         let step_elements = mma.a_layout(roles.m, roles.k).extent(Source::Register);
         let side_by_side = left.extent(Source::Register) / step_elements;
         let k_step = mma.k() * side_by_side;
-        let k_replicas: u32 = left
-            .of_source(Source::Replica)
-            .filter(|m| m.dim == Some(roles.k))
-            .map(|m| m.extent)
-            .product();
+        let k_replicas: u32 =
+            left.of_source(Source::Replica).filter(|m| m.dim == Some(roles.k)).map(|m| m.extent).product();
         let replicas = self.replicas(node);
         let mut current: SmallVec<[Entity; 64]> =
             (0..replicas).map(|replica| self.operand(node, replica, acc)).collect();

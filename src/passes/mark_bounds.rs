@@ -31,7 +31,9 @@ pub fn mark_bounds(world: &mut World) -> PassResult {
 fn contracted_dims(world: &World, root: Entity) -> SmallVec<[Dim; 4]> {
     let mut dims = SmallVec::new();
     for node in walk::nodes(world, root) {
-        let (Some(op), Some(operands)) = (world.get::<Op>(node), world.get::<Operands>(node)) else { continue };
+        let (Some(op), Some(operands)) = (world.get::<Op>(node), world.get::<Operands>(node)) else {
+            continue;
+        };
         match *op {
             Op::Iterate(axis) => dims.push(axis),
             Op::Mma(_) => {

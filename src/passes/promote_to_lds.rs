@@ -113,6 +113,9 @@ fn stage(world: &mut World, node: Entity, memory: Entity) -> [Entity; 3] {
 }
 
 /// Elements of each dimension of an LDS buffer: the workgroup's tile.
-pub(super) fn workgroup_tile(geometry: &Geometry, dims: &[crate::ir::layout::Dim]) -> Option<SmallVec<[u32; 4]>> {
+pub(super) fn workgroup_tile(
+    geometry: &Geometry,
+    dims: &[crate::ir::layout::Dim],
+) -> Option<SmallVec<[u32; 4]>> {
     dims.iter().map(|&d| geometry.dim(d).workgroup_extent()).collect()
 }

@@ -11,9 +11,13 @@ use crate::ir::walk::{self, NodeList};
 /// True for nodes without effects whose result depends on their operands alone.
 fn is_pure(op: &Op) -> bool {
     match op {
-        Op::Register(_) | Op::Unary(_) | Op::Binary(_) | Op::Compare(_) | Op::Select | Op::Cast | Op::Mma(_) => {
-            true
-        }
+        Op::Register(_)
+        | Op::Unary(_)
+        | Op::Binary(_)
+        | Op::Compare(_)
+        | Op::Select
+        | Op::Cast
+        | Op::Mma(_) => true,
         Op::Memory
         | Op::Allocate
         | Op::Read
@@ -38,8 +42,7 @@ fn written(world: &World, root: Entity) -> NodeList {
 fn is_repeatable(world: &World, node: Entity, written: &[Entity]) -> bool {
     let Some(op) = world.get::<Op>(node) else { return false };
     is_pure(op)
-        || (*op == Op::Read
-            && world.get::<Operands>(node).is_some_and(|o| !written.contains(&o.0[0])))
+        || (*op == Op::Read && world.get::<Operands>(node).is_some_and(|o| !written.contains(&o.0[0])))
 }
 
 /// Moves nodes out of loops whose operands are all outside and whose tile does not change from iteration to iteration.
@@ -57,9 +60,9 @@ pub fn hoist_invariants(world: &mut World) -> PassResult {
                 let mut stay = NodeList::new();
                 for candidate in inner {
                     let moves = is_repeatable(world, candidate, &written)
-                        && world.get::<Operands>(candidate).is_some_and(|o| {
-                            o.0.iter().all(|operand| !inside.contains(operand))
-                        })
+                        && world
+                            .get::<Operands>(candidate)
+                            .is_some_and(|o| o.0.iter().all(|operand| !inside.contains(operand)))
                         && world.get::<ValueType>(candidate).is_some_and(|t| !t.dims.contains(&axis));
                     if moves {
                         inside.retain(|n| *n != candidate);
@@ -149,9 +152,9 @@ pub fn remove_dead(world: &mut World) -> PassResult {
         for &node in order.iter().rev() {
             let Some(op) = world.get::<Op>(node) else { continue };
             let effect = matches!(op, Op::Write | Op::Barrier | Op::Memory)
-                || world.get::<Body>(node).is_some_and(|body| {
-                    body.0.iter().any(|n| live[n.index_u32() as usize])
-                });
+                || world
+                    .get::<Body>(node)
+                    .is_some_and(|body| body.0.iter().any(|n| live[n.index_u32() as usize]));
             if !effect && !live[node.index_u32() as usize] {
                 continue;
             }
@@ -168,7 +171,8 @@ pub fn remove_dead(world: &mut World) -> PassResult {
     }
     for region in walk::regions(world, root) {
         // A loop keeps all its carried values, used or not: their numbers are positions.
-        let keep = |n: &Entity| live[n.index_u32() as usize] || matches!(world.get::<Op>(*n), Some(Op::IterArg(_)));
+        let keep =
+            |n: &Entity| live[n.index_u32() as usize] || matches!(world.get::<Op>(*n), Some(Op::IterArg(_)));
         let kept: NodeList = walk::body(world, region).into_iter().filter(keep).collect();
         walk::set_body(world, region, &kept);
     }

@@ -150,7 +150,12 @@ impl Workspace {
     ///
     /// # Errors
     /// The first fault that a pass reports; with `verify`, also the first invariant that a pass breaks, with the pass's name.
-    pub fn run(&mut self, last: Option<&str>, verify: Verify, times: &mut Vec<(&'static str, Duration)>) -> PassResult {
+    pub fn run(
+        &mut self,
+        last: Option<&str>,
+        verify: Verify,
+        times: &mut Vec<(&'static str, Duration)>,
+    ) -> PassResult {
         for (pass, system) in PIPELINE.iter().zip(&mut self.systems) {
             let start = Instant::now();
             let result = system.run((), &mut self.world);

@@ -70,12 +70,18 @@ fn with_machine<R>(body: impl FnOnce(&mut Machine) -> R) -> R {
 ///
 /// # Errors
 /// What is wrong with the kernel or the options, or more than the target has.
-pub fn compile_uncached(kernel: &Kernel, options: &Options, verify: Verify) -> Result<Executable, Diagnostic> {
+pub fn compile_uncached(
+    kernel: &Kernel,
+    options: &Options,
+    verify: Verify,
+) -> Result<Executable, Diagnostic> {
     if options.target() != Target::GFX942 {
         let text = format!("{} is not a target of code generation yet", options.target());
         return Err(Diagnostic::new(Kind::Unsupported, text).help("compile for gfx942"));
     }
-    with_workspace(|workspace| with_machine(|machine| compile_in(workspace, machine, kernel, options, verify)))
+    with_workspace(|workspace| {
+        with_machine(|machine| compile_in(workspace, machine, kernel, options, verify))
+    })
 }
 
 fn compile_in(
@@ -151,7 +157,8 @@ fn location(workspace: &Workspace, source: u32) -> Option<Location> {
 fn out_of_registers(workspace: &Workspace, error: AllocationError) -> Diagnostic {
     match &error {
         AllocationError::Exhausted { file, available, peak } => {
-            let text = format!("the kernel needs {} {file} at once, and there are {available}", peak.registers);
+            let text =
+                format!("the kernel needs {} {file} at once, and there are {available}", peak.registers);
             Diagnostic::new(Kind::Limit, text)
                 .at(location(workspace, peak.source))
                 .note("most registers are alive at this operation", None)
@@ -161,7 +168,11 @@ fn out_of_registers(workspace: &Workspace, error: AllocationError) -> Diagnostic
     }
 }
 
-fn check_registers(workspace: &Workspace, options: &Options, allocation: &Allocation) -> Result<(), Diagnostic> {
+fn check_registers(
+    workspace: &Workspace,
+    options: &Options,
+    allocation: &Allocation,
+) -> Result<(), Diagnostic> {
     let total = options.target().unified_vgprs(allocation.vgprs, allocation.agprs);
     let peak = allocation.peaks[RegisterFile::Vgpr as usize];
     match options.vgpr_limit() {
@@ -210,7 +221,11 @@ fn written(workspace: &Workspace) -> SmallVec<[Entity; 8]> {
     written
 }
 
-fn kernel_info(workspace: &Workspace, lowered: &Lowered, allocation: &Allocation) -> Result<KernelInfo, Diagnostic> {
+fn kernel_info(
+    workspace: &Workspace,
+    lowered: &Lowered,
+    allocation: &Allocation,
+) -> Result<KernelInfo, Diagnostic> {
     let world = &workspace.world;
     let name = world.get::<KernelName>(workspace.root).map(|n| n.0.to_string()).unwrap_or_default();
     let written = written(workspace);
@@ -287,7 +302,9 @@ fn launch_expressions(workspace: &Workspace, lowered: &Lowered) -> Result<Launch
             return Ok(arena.int(value));
         }
         // The text form is the one exchange format between arenas.
-        arena.parse(&from.display(e).to_string()).map_err(|error| bug(&format!("a launch expression: {error}")))
+        arena
+            .parse(&from.display(e).to_string())
+            .map_err(|error| bug(&format!("a launch expression: {error}")))
     };
     let mut grid = [crate::ir::expr::Expr::ONE; 3];
     for (slot, &expr) in grid.iter_mut().zip(&geometry.grid) {
@@ -297,7 +314,9 @@ fn launch_expressions(workspace: &Workspace, lowered: &Lowered) -> Result<Launch
     let mut assumptions = Vec::new();
     for (constraint, _) in world.get::<Constraints>(workspace.root).map(|c| &c.0[..]).unwrap_or_default() {
         match constraint {
-            Constraint::Divisible { symbol, by } => assumptions.extend(symbol.as_symbol().map(|s| (s, *by, 0))),
+            Constraint::Divisible { symbol, by } => {
+                assumptions.extend(symbol.as_symbol().map(|s| (s, *by, 0)))
+            }
             Constraint::AtLeast { symbol, least } => {
                 assumptions.extend(symbol.as_symbol().map(|s| (s, 1, *least)));
             }

@@ -177,7 +177,9 @@ impl Executable {
                 } else {
                     format!("the kernel assumes that {divisor} divides {name}, and {name} = {value}")
                 };
-                return Err(Diagnostic::invalid(text).help("launch with a fitting size or drop the assumption"));
+                return Err(
+                    Diagnostic::invalid(text).help("launch with a fitting size or drop the assumption")
+                );
             }
         }
         Ok(())

@@ -99,8 +99,11 @@ impl<'a> Launch<'a> {
         }
         if buffers.next().is_some() {
             let count = self.buffers.len();
-            return Err(Diagnostic::invalid(format!("`{}` got {count} buffers, too many", executable.name()))
-                .help("pass one buffer for each memory, in order of declaration"));
+            return Err(Diagnostic::invalid(format!(
+                "`{}` got {count} buffers, too many",
+                executable.name()
+            ))
+            .help("pass one buffer for each memory, in order of declaration"));
         }
         Ok(kernarg)
     }

@@ -111,7 +111,12 @@ impl Lowering<'_> {
     }
 
     /// A value of `elements` elements in vector registers, constants spread out. It may be in AGPRs.
-    pub(super) fn in_registers(&mut self, node: Entity, elements: u32, bytes: u32) -> Result<Operand, Diagnostic> {
+    pub(super) fn in_registers(
+        &mut self,
+        node: Entity,
+        elements: u32,
+        bytes: u32,
+    ) -> Result<Operand, Diagnostic> {
         self.finish(node);
         match *self.place(node)? {
             Place::Registers(registers) => Ok(registers),
@@ -129,7 +134,12 @@ impl Lowering<'_> {
     }
 
     /// The same for an operand of a matrix instruction: constants are materialised once and kept.
-    pub(super) fn operand_registers(&mut self, node: Entity, elements: u32, bytes: u32) -> Result<Operand, Diagnostic> {
+    pub(super) fn operand_registers(
+        &mut self,
+        node: Entity,
+        elements: u32,
+        bytes: u32,
+    ) -> Result<Operand, Diagnostic> {
         let registers = self.in_registers(node, elements, bytes)?;
         if matches!(self.place(node)?, Place::Constant(_)) {
             let needed = (elements * bytes).div_ceil(4);
@@ -236,7 +246,8 @@ impl Lowering<'_> {
             DType::F16 => self.emitter.op(Opcode::VCvtF16F32, &[out, element]),
             DType::Bf16 => {
                 // Round to nearest even: add 0x7fff and the bit that will be the last; NaNs keep their top bits and stay quiet.
-                let (last, bias, sum) = (self.emitter.vgpr(1), self.constant_sgpr(0x7fff), self.emitter.vgpr(1));
+                let (last, bias, sum) =
+                    (self.emitter.vgpr(1), self.constant_sgpr(0x7fff), self.emitter.vgpr(1));
                 let field = [Scalar::Reg(element), Scalar::Const(16), Scalar::Const(1)];
                 self.emitter.with(Opcode::VBfeU32, last, &field);
                 self.emitter.op(Opcode::VAdd3U32, &[sum, element, last, bias]);
@@ -248,13 +259,20 @@ impl Lowering<'_> {
                 self.emitter.op(Opcode::VCndmaskB32, &[chosen, sum, quiet, nan]);
                 self.emitter.with(Opcode::VLshrrevB32, out, &[Scalar::Const(16), Scalar::Reg(chosen)]);
             }
-            DType::I8 => self.emitter.with(Opcode::VAndB32, out, &[Scalar::Const(0xff), Scalar::Reg(element)]),
+            DType::I8 => {
+                self.emitter.with(Opcode::VAndB32, out, &[Scalar::Const(0xff), Scalar::Reg(element)])
+            }
         }
         out
     }
 
     /// One element-wise node.
-    pub(super) fn elementwise(&mut self, node: Entity, op: Op, operands: &[Entity]) -> Result<(), Diagnostic> {
+    pub(super) fn elementwise(
+        &mut self,
+        node: Entity,
+        op: Op,
+        operands: &[Entity],
+    ) -> Result<(), Diagnostic> {
         let expansion = *self.get::<Expansion>(node)?;
         let ty = self.get::<ValueType>(expansion.logical)?;
         let dtype = ty.dtype.ok_or_else(|| self.bug("a value without dtype"))?;
@@ -267,7 +285,8 @@ impl Lowering<'_> {
             return Ok(());
         }
         let elements = self.elements(expansion.logical);
-        let from = self.logical_dtype(*operands.last().ok_or_else(|| self.bug("an operation without operands"))?)?;
+        let from =
+            self.logical_dtype(*operands.last().ok_or_else(|| self.bug("an operation without operands"))?)?;
         let mut results: SmallVec<[Operand; 16]> = SmallVec::new();
         for at in 0..elements {
             let mut inputs: SmallVec<[Scalar; 3]> = SmallVec::new();
@@ -527,7 +546,10 @@ impl Lowering<'_> {
             (Family::Float, Family::Integer) => {
                 let whole = self.vop1(Opcode::VCvtI32F32, x);
                 if to == DType::I8 {
-                    return self.vop3(Opcode::VMed3I32, &[Scalar::Reg(whole), Scalar::Const(-128), Scalar::Const(127)]);
+                    return self.vop3(
+                        Opcode::VMed3I32,
+                        &[Scalar::Reg(whole), Scalar::Const(-128), Scalar::Const(127)],
+                    );
                 }
                 whole
             }

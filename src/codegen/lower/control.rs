@@ -377,12 +377,7 @@ impl Lowering<'_> {
     }
 
     /// Scalar offsets of the global accesses in the loop, one register for each different step.
-    fn loop_offsets(
-        &mut self,
-        node: Entity,
-        axis: Dim,
-        start: Scalar,
-    ) -> Result<LoopOffsets, Diagnostic> {
+    fn loop_offsets(&mut self, node: Entity, axis: Dim, start: Scalar) -> Result<LoopOffsets, Diagnostic> {
         let world = self.world;
         let mut memories: SmallVec<[Entity; 8]> = SmallVec::new();
         walk::visit(world, node, &mut |inner| {

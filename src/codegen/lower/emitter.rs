@@ -170,7 +170,9 @@ impl<'a> Emitter<'a> {
             (Scalar::Const(x), Scalar::Const(y)) => Scalar::Const(x.wrapping_mul(y)),
             (Scalar::Const(0), _) | (_, Scalar::Const(0)) => Scalar::ZERO,
             (Scalar::Const(1), other) | (other, Scalar::Const(1)) => other,
-            (Scalar::Const(x), other) | (other, Scalar::Const(x)) if x > 0 && (x as u64).is_power_of_two() => {
+            (Scalar::Const(x), other) | (other, Scalar::Const(x))
+                if x > 0 && (x as u64).is_power_of_two() =>
+            {
                 self.binary(Opcode::SLshlB32, other, Scalar::Const(i64::from(x.trailing_zeros())))
             }
             _ => self.binary(Opcode::SMulI32, a, b),
@@ -220,7 +222,8 @@ mod tests {
 
     #[test]
     fn division_by_multiplication_is_exact_below_two_to_the_31() {
-        for d in (3u32..2000).chain([4095, 65_537, 1 << 30 | 1, 0x7fff_ffff]).filter(|d| !d.is_power_of_two()) {
+        for d in (3u32..2000).chain([4095, 65_537, 1 << 30 | 1, 0x7fff_ffff]).filter(|d| !d.is_power_of_two())
+        {
             let (magic, shift) = magic_divisor(d);
             let quotient = |a: u32| ((u64::from(a) * u64::from(magic)) >> 32) as u32 >> shift;
             let top = 0x7fff_ffff / d * d;

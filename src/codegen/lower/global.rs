@@ -169,7 +169,9 @@ impl Lowering<'_> {
         }
         // The whole extent of the dimension bounds the offset, when it is known.
         let extent = self.geometry.dim(dim).static_size;
-        let largest = bound.and(extent).map(|size| (constant / i64::from(tile)).saturating_mul(i64::from(size) + i64::from(tile)));
+        let largest = bound
+            .and(extent)
+            .map(|size| (constant / i64::from(tile)).saturating_mul(i64::from(size) + i64::from(tile)));
         if largest.is_some_and(|l| l < 1 << 32) {
             let id = factors[0];
             return Ok([self.emitter.mul(id, Scalar::Const(constant)), Scalar::ZERO]);
@@ -286,10 +288,7 @@ impl Lowering<'_> {
     }
 
     /// Vector offset of the lane's first element, and the coordinates that masks compare.
-    fn lane_offset(
-        &mut self,
-        access: &Access,
-    ) -> Result<(Option<Operand>, Coordinates), Diagnostic> {
+    fn lane_offset(&mut self, access: &Access) -> Result<(Option<Operand>, Coordinates), Diagnostic> {
         let mut offset = None;
         let mut coordinates = SmallVec::new();
         for &dim in &access.dims {
@@ -489,7 +488,12 @@ impl Lowering<'_> {
     }
 
     /// Emits the stores of one expanded write.
-    pub(super) fn store_global(&mut self, node: Entity, value: Entity, memory: Entity) -> Result<(), Diagnostic> {
+    pub(super) fn store_global(
+        &mut self,
+        node: Entity,
+        value: Entity,
+        memory: Entity,
+    ) -> Result<(), Diagnostic> {
         let expansion = *self.get::<Expansion>(node)?;
         let bytes = self.element_bytes(memory)?;
         let registers = self.get::<Placement>(expansion.logical)?.0.extent(Source::Register);

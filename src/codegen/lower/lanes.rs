@@ -79,7 +79,11 @@ impl Lowering<'_> {
         let magic = self.constant_sgpr(magic);
         let high = self.emitter.vgpr(1);
         self.emitter.op(Opcode::VMulHiU32, &[high, magic, value]);
-        self.emitter.with(Opcode::VLshrrevB32, quotient, &[Scalar::Const(i64::from(shift)), Scalar::Reg(high)]);
+        self.emitter.with(
+            Opcode::VLshrrevB32,
+            quotient,
+            &[Scalar::Const(i64::from(shift)), Scalar::Reg(high)],
+        );
         quotient
     }
 

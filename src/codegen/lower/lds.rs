@@ -157,7 +157,12 @@ impl Lowering<'_> {
     }
 
     /// Emits the LDS writes of one expanded write.
-    pub(super) fn write_lds(&mut self, node: Entity, value: Entity, allocation: Entity) -> Result<(), Diagnostic> {
+    pub(super) fn write_lds(
+        &mut self,
+        node: Entity,
+        value: Entity,
+        allocation: Entity,
+    ) -> Result<(), Diagnostic> {
         let bytes = self.element_bytes(allocation)?;
         let (elements, pieces) = self.lds_pieces(node)?;
         let value = self.in_registers(value, pieces.len() as u32 * elements, bytes)?;

@@ -102,8 +102,7 @@ impl Lowering<'_> {
         for &factor in factors {
             if let (Scalar::Const(l), Scalar::Const(h), Scalar::Const(f)) = (low, high, factor) {
                 let value = (i128::from(h) << 32 | i128::from(l as u32)) * i128::from(f);
-                (low, high) =
-                    (Scalar::Const(i64::from(value as u32)), Scalar::Const((value >> 32) as i64));
+                (low, high) = (Scalar::Const(i64::from(value as u32)), Scalar::Const((value >> 32) as i64));
                 continue;
             }
             if low == Scalar::Const(1) && high == Scalar::ZERO {

@@ -81,9 +81,8 @@ pub(super) fn check_names<'a>(infos: impl Iterator<Item = &'a KernelInfo>) -> Re
     let mut names: SmallVec<[&str; 8]> = infos.map(|info| info.name.as_str()).collect();
     names.sort_unstable();
     let twice = names.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0]);
-    let is_descriptor = |name: &&str| {
-        name.strip_suffix(".kd").is_some_and(|kernel| names.binary_search(&kernel).is_ok())
-    };
+    let is_descriptor =
+        |name: &&str| name.strip_suffix(".kd").is_some_and(|kernel| names.binary_search(&kernel).is_ok());
     match twice.or_else(|| names.iter().copied().find(is_descriptor)) {
         None => Ok(()),
         Some(name) => Err(WriteError::Duplicate { name: name.to_owned() }),
@@ -161,7 +160,8 @@ pub fn write(target: Target, kernels: &[KernelCode<'_>]) -> Result<Vec<u8>, Writ
     check_names(kernels.iter().map(|kernel| kernel.info))?;
     let mut descriptors: SmallVec<[KernelDescriptor; 1]> = SmallVec::with_capacity(kernels.len());
     let mut metadata: SmallVec<[KernelMetadata; 1]> = SmallVec::with_capacity(kernels.len());
-    let mut strings = Vec::with_capacity(1 + kernels.iter().map(|k| 2 * k.info.name.len() + 5).sum::<usize>());
+    let mut strings =
+        Vec::with_capacity(1 + kernels.iter().map(|k| 2 * k.info.name.len() + 5).sum::<usize>());
     strings.push(0);
     for kernel in kernels {
         descriptors.push(describe(target, kernel.info)?);

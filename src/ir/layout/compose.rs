@@ -62,7 +62,8 @@ impl Layout {
         for source in Source::ALL {
             let first = modes.len();
             for mode in self.of_source(source).filter(|mode| mode.extent > 1) {
-                let mode = if mode.stride == 0 { Mode::broadcast(source, mode.extent) } else { *mode };
+                let moves = mode.dim.is_some() && mode.stride != 0;
+                let mode = if !moves { Mode::broadcast(source, mode.extent) } else { *mode };
                 match modes[first..].last_mut() {
                     Some(last) if continues(last, &mode) => last.extent *= mode.extent,
                     _ => modes.push(mode),

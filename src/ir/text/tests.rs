@@ -161,7 +161,8 @@ fn full_detail_adds_facts_as_comments_and_still_parses() {
     let ty = ValueType { dims: Dims::from_slice(&[m, k]), dtype: Some(DType::F16) };
     kernel.world.entity_mut(read).insert((Placement(layout), ty));
     let full = kernel.text(Detail::Full);
-    let line = "    %3 = read a @read_a  ; type: [M, K] f16\n      ; placement: register K*4:1, lane M*16:1\n";
+    let line =
+        "    %3 = read a @read_a  ; type: [M, K] f16\n      ; placement: register K*4:1, lane M*16:1\n";
     assert!(full.contains(line), "{full}");
     assert_eq!(parse(&full).text(Detail::Source), GEMM);
 }

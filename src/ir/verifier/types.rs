@@ -125,7 +125,10 @@ fn is_product(lhs: &Dims, rhs: &Dims, acc: &Dims) -> bool {
     let [batch @ .., m, n] = acc.as_slice() else { return false };
     let Some(k) = lhs.iter().find(|d| rhs.contains(d) && !acc.contains(d)) else { return false };
     let has = |dims: &Dims, own| {
-        dims.len() == acc.len() && dims.contains(own) && dims.contains(k) && batch.iter().all(|d| dims.contains(d))
+        dims.len() == acc.len()
+            && dims.contains(own)
+            && dims.contains(k)
+            && batch.iter().all(|d| dims.contains(d))
     };
     m != n && has(lhs, m) && has(rhs, n)
 }
