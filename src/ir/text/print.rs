@@ -21,7 +21,7 @@ pub fn print(world: &World, root: Entity, detail: Detail) -> String {
     print_with(world, root, detail, &[])
 }
 
-/// [`print`] with further columns behind those of the representation itself; they show with [`Detail::Full`] only.
+/// [`print()`] with further columns behind those of the representation itself; they show with [`Detail::Full`] only.
 pub fn print_with(world: &World, root: Entity, detail: Detail, columns: &[Column]) -> String {
     let mut printer = Printer {
         world,

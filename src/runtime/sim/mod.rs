@@ -1,8 +1,8 @@
 //! The simulator: runs any AMDHSA code object, knows nothing of the IR.
 //!
 //! This is the *run* mode: it executes the bytes of a code object, fast, and every instruction is complete before the next
-//! one starts. Code is decoded once ([`program`]), workgroups run in parallel ([`dispatch`]), lanes are loops over arrays of
-//! 64 that the compiler vectorises ([`execute`]).
+//! one starts. Code is decoded once (`program`), workgroups run in parallel (`dispatch`), lanes are loops over arrays of
+//! 64 that the compiler vectorises (`execute`).
 //!
 //! ```
 //! use groundswell::codegen::target::Target;
