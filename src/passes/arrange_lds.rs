@@ -243,17 +243,32 @@ fn degree_of(buffer: &LdsBuffer, access: &BufferAccess) -> Option<u32> {
         None => 0,
     };
     for replica in [Some(0), (last > 0).then_some(last)].into_iter().flatten() {
-        let mut addresses = [0u32; LANES as usize];
-        for (lane, out) in addresses.iter_mut().enumerate() {
-            *out = address(buffer, |dim| {
-                layout.coordinate(dim, Place { lane: lane as u32, replica, ..Place::default() })
-            });
-        }
-        worst = worst.max(
-            LdsRules::GFX942.conflicts(access.kind, width, |lane| Some(addresses[lane as usize]))?.degree,
-        );
+        let place = Place { replica, ..Place::default() };
+        let coordinates: SmallVec<[(Dim, [u32; LANES as usize]); 4]> =
+            buffer.dims.iter().map(|&dim| (dim, lane_coordinates(layout, dim, place))).collect();
+        let of =
+            |dim: Dim, lane: u32| coordinates.iter().find(|c| c.0 == dim).map_or(0, |c| c.1[lane as usize]);
+        let conflicts = LdsRules::GFX942
+            .conflicts(access.kind, width, |lane| Some(address(buffer, |dim| of(dim, lane))))?;
+        worst = worst.max(conflicts.degree);
     }
     Some(worst)
+}
+
+/// The coordinates of all lanes along one dimension, for lane 0's place. Each digit of the lane number repeats what the lanes below
+/// it have, moved by its stride.
+fn lane_coordinates(layout: &Layout, dim: Dim, place: Place) -> [u32; LANES as usize] {
+    let mut all = [layout.coordinate(dim, place); LANES as usize];
+    let mut weight = 1;
+    for mode in layout.of_source(Source::Lane) {
+        let stride = if mode.dim == Some(dim) { mode.stride } else { 0 };
+        let behind = (weight * mode.extent as usize).min(all.len());
+        for lane in weight..behind {
+            all[lane] = all[lane - weight] + stride;
+        }
+        weight = behind;
+    }
+    all
 }
 
 /// Lowering computes the phase of a row once per lane: rows that waves and replicas add must be whole periods of the swizzle, and the

@@ -4,7 +4,6 @@
 //! that touch the same dword are served together. Which lanes form a group depends on target, width and direction.
 //! Layouts that would conflict are mended by a pitch or an XOR swizzle of the LDS rows ([`LdsLayout`]).
 use super::{Dim, Layout, Place, Source};
-use smallvec::SmallVec;
 
 /// Direction of an LDS access.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
@@ -95,16 +94,19 @@ impl LdsRules {
         let addresses: [Option<u32>; 64] = std::array::from_fn(|lane| address(lane as u32));
         let mut conflicts = Conflicts { degree: 1, cycles: 0 };
         let dwords = |address: u32| address / 4..=address.saturating_add(width - 1) / 4;
+        // Distinct dwords of each bank: no group has more than 32 lanes, and a lane takes at most one dword of a bank.
+        let mut banks = [[0; 32]; 64];
         let mut serve = |lanes: &mut dyn Iterator<Item = u32>| {
-            // Distinct dwords of each bank, which are few unless the access is a bad one.
-            let mut banks: [SmallVec<[u32; 4]>; 64] = std::array::from_fn(|_| SmallVec::new());
+            let mut counts = [0; 64];
             for dword in lanes.filter_map(|lane| addresses[lane as usize]).flat_map(dwords) {
-                let bank = &mut banks[(dword % rule.banks) as usize];
-                if !bank.contains(&dword) {
-                    bank.push(dword);
+                let bank = (dword % rule.banks) as usize;
+                let count = &mut counts[bank];
+                if !banks[bank][..*count].contains(&dword) {
+                    banks[bank][*count] = dword;
+                    *count += 1;
                 }
             }
-            let busiest = banks.iter().map(|bank| bank.len() as u32).max().unwrap_or(0);
+            let busiest = counts.into_iter().max().unwrap_or(0) as u32;
             conflicts.degree = conflicts.degree.max(busiest);
             conflicts.cycles += busiest;
         };
