@@ -2,8 +2,6 @@
 //!
 //! LDS serves the lanes of an access in groups; inside a group each bank serves one dword per cycle, and lanes
 //! that touch the same dword are served together. Which lanes form a group depends on target, width and direction.
-//! Layouts that would conflict are mended by a pitch or an XOR swizzle of the LDS rows ([`LdsLayout`]).
-use super::{Dim, Layout, Place, Source};
 
 /// Direction of an LDS access.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
@@ -120,22 +118,6 @@ impl LdsRules {
         }
         Some(conflicts)
     }
-
-    /// What the access costs in which each lane of `wave` moves the registers of one replica of `layout`, a run of
-    /// columns of one row, to or from LDS. `None` if the run is not as wide as an access can be.
-    pub fn layout_conflicts(&self, access: LdsAccess, tile: &LdsTile<'_>, place: Place) -> Option<Conflicts> {
-        let run = tile.layout.extent(Source::Register);
-        if tile.layout.contiguous_run(tile.column) != run {
-            return None;
-        }
-        let lanes = tile.layout.extent(Source::Lane);
-        self.conflicts(access, run.checked_mul(tile.element_bytes)?, |lane| {
-            let place = Place { register: 0, lane, ..place };
-            let row = tile.layout.coordinate(tile.row, place);
-            let column = tile.layout.coordinate(tile.column, place);
-            (lane < lanes).then(|| tile.lds.address(row, column.wrapping_mul(tile.element_bytes)))
-        })
-    }
 }
 
 /// What bank conflicts cost one access of one wave.
@@ -147,113 +129,11 @@ pub struct Conflicts {
     pub cycles: u32,
 }
 
-/// A two-dimensional tile in LDS and who moves it.
-#[derive(Copy, Clone, Debug)]
-pub struct LdsTile<'a> {
-    /// Which element each lane holds.
-    pub layout: &'a Layout,
-    /// The dimension that goes along LDS rows.
-    pub row: Dim,
-    /// The dimension inside a row.
-    pub column: Dim,
-    /// Bytes of an element.
-    pub element_bytes: u32,
-    /// Where rows lie.
-    pub lds: LdsLayout,
-}
-
-/// An XOR swizzle: units of a row change places by a pattern that differs from row to row.
-#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Swizzle {
-    /// Bytes that stay together.
-    pub unit_bytes: u32,
-    /// How many patterns there are: row r swaps units by XOR with `r % phases`.
-    pub phases: u32,
-}
-
-/// Why rows cannot lie like that.
-#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, thiserror::Error)]
-pub enum LdsLayoutError {
-    /// Rows would overlap.
-    #[error("a pitch of {pitch} bytes is less than the {row} bytes of a row")]
-    PitchTooSmall {
-        /// Bytes from row to row.
-        pitch: u32,
-        /// Bytes of a row.
-        row: u32,
-    },
-    /// Phases or units that are no powers of two, or that reach beyond the row.
-    #[error("a swizzle of {phases} phases of {unit} bytes does not map a row of {row} bytes onto itself")]
-    SwizzleDoesNotFit {
-        /// Number of phases.
-        phases: u32,
-        /// Bytes of a unit.
-        unit: u32,
-        /// Bytes of a row.
-        row: u32,
-    },
-}
-
-/// How the rows of a tile lie in LDS.
-#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
-pub struct LdsLayout {
-    row_pitch_bytes: u32,
-    swizzle: Option<Swizzle>,
-}
-
-impl LdsLayout {
-    /// Rows of `row_bytes` every `row_pitch_bytes`. A swizzle must map each row onto itself: `phases` a power of
-    /// two, and the row a whole number of blocks of `phases` units.
-    pub fn new(
-        row_bytes: u32,
-        row_pitch_bytes: u32,
-        swizzle: Option<Swizzle>,
-    ) -> Result<LdsLayout, LdsLayoutError> {
-        if row_pitch_bytes < row_bytes {
-            return Err(LdsLayoutError::PitchTooSmall { pitch: row_pitch_bytes, row: row_bytes });
-        }
-        if let Some(Swizzle { unit_bytes, phases }) = swizzle {
-            let block = unit_bytes.checked_mul(phases).filter(|block| *block != 0);
-            let fits = phases.is_power_of_two() && block.is_some_and(|block| row_bytes.is_multiple_of(block));
-            if !fits {
-                let (unit, row) = (unit_bytes, row_bytes);
-                return Err(LdsLayoutError::SwizzleDoesNotFit { phases, unit, row });
-            }
-        }
-        Ok(LdsLayout { row_pitch_bytes, swizzle })
-    }
-
-    /// Bytes from row to row.
-    pub const fn row_pitch_bytes(&self) -> u32 {
-        self.row_pitch_bytes
-    }
-
-    /// The swizzle, if there is one.
-    pub const fn swizzle(&self) -> Option<Swizzle> {
-        self.swizzle
-    }
-
-    /// The byte address of a byte of a row, from the start of the tile (modulo 2^32; LDS is far smaller).
-    pub const fn address(&self, row: u32, column_byte: u32) -> u32 {
-        let column = match self.swizzle {
-            Some(Swizzle { unit_bytes, phases }) => {
-                let unit = (column_byte / unit_bytes) ^ (row % phases);
-                unit.wrapping_mul(unit_bytes).wrapping_add(column_byte % unit_bytes)
-            }
-            None => column_byte,
-        };
-        row.wrapping_mul(self.row_pitch_bytes).wrapping_add(column)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ir::layout::mma::Mma;
 
     const RULES: LdsRules = LdsRules::GFX942;
-    const ROW: Dim = Dim(0);
-    const COLUMN: Dim = Dim(1);
 
     fn degree(access: LdsAccess, width: u32, address: impl Fn(u32) -> u32) -> u32 {
         RULES.conflicts(access, width, |lane| Some(address(lane))).expect("a width there is").degree
@@ -314,37 +194,17 @@ mod tests {
 
     #[test]
     fn a_swizzle_makes_fragment_reads_free_where_plain_rows_conflict() {
-        // 32 columns of f16 are rows of 64 bytes; each lane of a 32x32x8 operand reads 4 of them.
-        let layout = Mma::F32_32x32x8_F16.a_layout(ROW, COLUMN);
-        let tile = |row_bytes, pitch, swizzle| LdsTile {
-            layout: &layout,
-            row: ROW,
-            column: COLUMN,
-            element_bytes: 2,
-            lds: LdsLayout::new(row_bytes, pitch, swizzle).expect("it fits"),
+        // Each lane of a 32x32x8 operand of f16 reads 8 bytes: rows go with the lane, the upper half of the lanes is one unit on.
+        let cost = |pitch: u32, phases: u32| {
+            degree(LdsAccess::Read, 8, |lane| {
+                let (row, column) = (lane % 32, lane / 32 * 8);
+                row * pitch + (column ^ (row % phases * 8))
+            })
         };
-        let cost = |tile: LdsTile<'_>| {
-            RULES.layout_conflicts(LdsAccess::Read, &tile, Place::default()).expect("8 bytes").degree
-        };
-        assert_eq!(cost(tile(128, 128, None)), 16);
-        assert_eq!(cost(tile(128, 136, None)), 1);
-        assert_eq!(cost(tile(128, 128, Some(Swizzle { unit_bytes: 8, phases: 16 }))), 1);
-        assert_eq!(cost(tile(64, 64, None)), 8);
-        assert_eq!(cost(tile(64, 64, Some(Swizzle { unit_bytes: 8, phases: 8 }))), 2);
-    }
-
-    #[test]
-    fn a_swizzle_maps_every_row_onto_itself() {
-        let swizzle = Swizzle { unit_bytes: 16, phases: 4 };
-        let lds = LdsLayout::new(128, 144, Some(swizzle)).expect("it fits");
-        for row in 0..9 {
-            let mut bytes: Vec<u32> = (0..128).map(|byte| lds.address(row, byte)).collect();
-            bytes.sort_unstable();
-            assert_eq!(bytes, (row * 144..row * 144 + 128).collect::<Vec<_>>());
-        }
-        let (unit, row) = (16, 96);
-        let error = LdsLayoutError::SwizzleDoesNotFit { phases: 4, unit, row };
-        assert_eq!(LdsLayout::new(96, 96, Some(swizzle)), Err(error));
-        assert!(LdsLayout::new(96, 64, None).is_err());
+        assert_eq!(cost(128, 1), 16);
+        assert_eq!(cost(136, 1), 1);
+        assert_eq!(cost(128, 16), 1);
+        assert_eq!(cost(64, 1), 8);
+        assert_eq!(cost(64, 8), 2);
     }
 }
