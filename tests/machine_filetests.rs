@@ -23,7 +23,7 @@ use groundswell::codegen::machine::branches::{Code, drop_branches_to_next, encod
 use groundswell::codegen::machine::check::{
     Fault, check_allocation, check_hazards, check_operands, check_waits,
 };
-use groundswell::codegen::machine::hazards::{HazardResolver, HazardTarget};
+use groundswell::codegen::machine::hazards::{Arch, HazardResolver};
 use groundswell::codegen::machine::waits::WaitInserter;
 use groundswell::codegen::machine::{Body, text};
 
@@ -100,9 +100,9 @@ fn run(case: &Case) -> String {
     assert_eq!(printed, again, "print, parse, print");
     let name = case.header[0];
     let target = match option(case, "target").next() {
-        None | Some("gfx942") => HazardTarget::Gfx942,
-        Some("gfx90a") => HazardTarget::Gfx90a,
-        Some("gfx950") => HazardTarget::Gfx950,
+        None | Some("gfx942") => Arch::Gfx942,
+        Some("gfx90a") => Arch::Gfx90a,
+        Some("gfx950") => Arch::Gfx950,
         Some(other) => panic!("no target is called {other}"),
     };
     let mut out = String::new();

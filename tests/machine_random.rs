@@ -10,7 +10,7 @@ use groundswell::codegen::machine::branches::{Code, drop_branches_to_next, encod
 use groundswell::codegen::machine::check::{
     Fault, check_allocation, check_hazards, check_operands, check_waits,
 };
-use groundswell::codegen::machine::hazards::{HazardResolver, HazardTarget};
+use groundswell::codegen::machine::hazards::{Arch, HazardResolver};
 use groundswell::codegen::machine::waits::{BARRIER_WITHOUT_WAITS, WaitInserter};
 use groundswell::codegen::machine::{Block, Body, MachineInst, RegisterFile, VirtualRegister, text};
 use rand::rngs::StdRng;
@@ -206,7 +206,7 @@ fn assert_no(seed: u64, faults: Vec<Fault>, body: &Body) {
 fn random_bodies_come_out_right() {
     let mut allocator = Allocator::default();
     let mut waits = WaitInserter::default();
-    let targets = [HazardTarget::Gfx90a, HazardTarget::Gfx942, HazardTarget::Gfx950];
+    let targets = [Arch::Gfx90a, Arch::Gfx942, Arch::Gfx950];
     let mut resolvers = targets.map(HazardResolver::new);
     let (mut instructions, mut waits_seen, mut nops_seen) = (0, Seen::default(), Seen::default());
     for seed in 0..CASES {
@@ -282,7 +282,7 @@ fn weaken_waits(before: &Body, waited: &Body) -> Seen {
     seen
 }
 
-fn weaken_nops(resolved: &Body, target: HazardTarget) -> Seen {
+fn weaken_nops(resolved: &Body, target: Arch) -> Seen {
     let mut seen = Seen::default();
     for index in 0..resolved.insts.len() {
         let inst = resolved.insts[index].inst;

@@ -34,7 +34,7 @@ pub fn compile(arguments: &Compile) -> Result<Outcome, Failure> {
         Emit::Asm => executable.assembly()?.into_bytes(),
         Emit::Object => executable.object().to_vec(),
         Emit::Ir => ir(&job)?.into_bytes(),
-        _ => listing::text(executable.code()).into_bytes(),
+        _ => listing::text(executable.code(), executable.target().arch).into_bytes(),
     };
     let mut report = json::compilation(&job, &executable, &times);
     report.insert("emit".to_string(), Value::from(emit.name()));

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use groundswell::codegen::isa::Arch;
 use groundswell::codegen::object::{ArgumentKind, Kernel, ObjectFile};
 use serde_json::{Value, json};
 
@@ -23,8 +24,8 @@ pub fn disasm(arguments: &Disasm) -> Result<Outcome, Failure> {
             kernel.code.as_chunks::<4>().0.iter().map(|&word| u32::from_le_bytes(word)).collect();
         let _ = writeln!(text, "\n{}", paint(Style::Bold, &format!("{}:", kernel.name)));
         text.push_str(&facts(kernel));
-        text.push_str(&listing::text(&code));
-        kernels.push(json(kernel, &code));
+        text.push_str(&listing::text(&code, object.target.arch));
+        kernels.push(json(kernel, &code, object.target.arch));
     }
     Ok(Outcome::done(text, json!({ "target": object.target.name, "kernels": kernels })))
 }
@@ -53,8 +54,8 @@ fn facts(kernel: &Kernel) -> String {
     text
 }
 
-fn json(kernel: &Kernel, code: &[u32]) -> Value {
-    let lines = listing::lines(code);
+fn json(kernel: &Kernel, code: &[u32], arch: Arch) -> Value {
+    let lines = listing::lines(code, arch);
     let unknown = lines.iter().filter(|line| !line.known).count();
     let instructions: Vec<Value> =
         lines.iter().map(|line| json!({ "offset": line.offset, "text": line.text })).collect();

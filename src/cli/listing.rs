@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use groundswell::codegen::isa;
+use groundswell::codegen::isa::{self, Arch};
 
 /// One line of a listing.
 pub struct Line {
@@ -17,14 +17,14 @@ pub struct Line {
 }
 
 /// Decodes all words. Those that no instruction begins with become data, one at a time.
-pub fn lines(code: &[u32]) -> Vec<Line> {
+pub fn lines(code: &[u32], arch: Arch) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut at = 0;
     while at < code.len() {
         let mut text = String::new();
-        let (count, known) = match isa::decode(&code[at..]) {
+        let (count, known) = match isa::decode(&code[at..], arch) {
             Ok((inst, count)) => {
-                let known = isa::write_inst(&mut text, &inst, None).is_ok();
+                let known = isa::write_inst(&mut text, &inst, arch, None).is_ok();
                 (count.clamp(1, code.len() - at), known)
             }
             Err(_) => {
@@ -39,9 +39,9 @@ pub fn lines(code: &[u32]) -> Vec<Line> {
 }
 
 /// For people.
-pub fn text(code: &[u32]) -> String {
+pub fn text(code: &[u32], arch: Arch) -> String {
     let mut out = String::new();
-    for line in lines(code) {
+    for line in lines(code, arch) {
         let words: Vec<String> = line.words.iter().map(|w| format!("{w:08x}")).collect();
         let _ = writeln!(out, "{:6x}  {:18} {}", line.offset, words.join(" "), line.text);
     }

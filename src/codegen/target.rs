@@ -9,11 +9,15 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 
+use super::isa::Arch;
+
 /// Data sheet of one chip. Sizes are in bytes, registers are 32-bit registers per lane (VGPR) or per wave (SGPR).
 #[derive(Debug)]
 pub struct TargetInfo {
     /// Processor name as LLVM and HIP spell it.
     pub name: &'static str,
+    /// Its instruction set.
+    pub arch: Arch,
     /// `EF_AMDGPU_MACH` number in the code object's `e_flags`.
     pub elf_machine: u32,
     /// Lanes of a wave.
@@ -68,6 +72,7 @@ pub enum FlatScratch {
 
 const GFX90A: TargetInfo = TargetInfo {
     name: "gfx90a",
+    arch: Arch::Gfx90a,
     elf_machine: 0x3f,
     wave_size: 64,
     simds_per_compute_unit: 4,
@@ -92,6 +97,7 @@ const GFX90A: TargetInfo = TargetInfo {
 
 const GFX942: TargetInfo = TargetInfo {
     name: "gfx942",
+    arch: Arch::Gfx942,
     elf_machine: 0x4c,
     reserved_sgprs: 6,
     flat_scratch: FlatScratch::Architected,
@@ -100,6 +106,7 @@ const GFX942: TargetInfo = TargetInfo {
 
 const GFX950: TargetInfo = TargetInfo {
     name: "gfx950",
+    arch: Arch::Gfx950,
     elf_machine: 0x4f,
     lds_bytes: 163_840,
     lds_granule: 1280,

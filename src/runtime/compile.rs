@@ -13,11 +13,12 @@ use smallvec::SmallVec;
 
 use super::executable::{Executable, Inner, LaunchExpressions, Parameter, Size};
 use super::report::{InstructionMix, LdsAccessReport, Report};
+use crate::codegen::isa::Arch;
 use crate::codegen::lower::{ArgumentSlot, Lowered, lower};
 use crate::codegen::machine::allocate::{Allocation, AllocationError, Allocator, Limits};
 use crate::codegen::machine::branches::{Code, drop_branches_to_next, encode_body};
 use crate::codegen::machine::check::{Fault, check_allocation, check_hazards, check_operands, check_waits};
-use crate::codegen::machine::hazards::{HazardResolver, HazardTarget};
+use crate::codegen::machine::hazards::HazardResolver;
 use crate::codegen::machine::waits::WaitInserter;
 use crate::codegen::machine::{Body as MachineBody, RegisterFile};
 use crate::codegen::object::{
@@ -53,7 +54,7 @@ impl Machine {
     fn check_allocation(&self, before: &MachineBody) -> Vec<Fault> {
         let place = |register| self.allocator.place(before, register);
         let mut faults = check_allocation(before, &self.body, place);
-        faults.extend(check_operands(&self.body));
+        faults.extend(check_operands(&self.body, Arch::Gfx942));
         faults
     }
 
@@ -86,7 +87,7 @@ fn with_machine<R>(body: impl FnOnce(&mut Machine) -> R) -> R {
         body: MachineBody::default(),
         allocator: Allocator::default(),
         waits: WaitInserter::default(),
-        hazards: HazardResolver::new(HazardTarget::Gfx942),
+        hazards: HazardResolver::new(Arch::Gfx942),
         code: Code::default(),
         bytes: Vec::new(),
     });
@@ -153,10 +154,10 @@ fn compile_in(
         m.hazards.resolve(&mut m.body);
         Ok(())
     };
-    machine.verified("hazards", verify, hazards, |m, _| check_hazards(&m.body, HazardTarget::Gfx942))?;
+    machine.verified("hazards", verify, hazards, |m, _| check_hazards(&m.body, Arch::Gfx942))?;
     phase("hazards", &mut phases, &mut clock);
     drop_branches_to_next(&mut machine.body);
-    encode_body(&machine.body, &mut machine.code)
+    encode_body(&machine.body, options.target().arch, &mut machine.code)
         .map_err(|error| Diagnostic::new(Kind::Bug, format!("the code could not be encoded: {error}")))?;
     phase("encode", &mut phases, &mut clock);
     let info = kernel_info(workspace, &lowered, &allocation)?;

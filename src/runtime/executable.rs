@@ -6,7 +6,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::report::Report;
-use crate::codegen::isa::{self, Meaning};
+use crate::codegen::isa::{self, Arch, Meaning};
 use crate::codegen::object::{self, KernelInfo, assembly};
 use crate::codegen::target::Target;
 use crate::ir::diagnostic::{Diagnostic, Kind};
@@ -188,7 +188,7 @@ impl Executable {
     /// Assembler text of the whole object, which LLVM's assembler and linker turn into the same code and descriptor.
     pub fn assembly(&self) -> Result<String, Diagnostic> {
         let bug = |text: String| Diagnostic::new(Kind::Bug, text);
-        let body = listing(&self.inner.code).map_err(bug)?;
+        let body = listing(&self.inner.code, self.inner.target.arch).map_err(bug)?;
         let text = assembly::KernelText { info: &self.inner.info, body: &body };
         assembly::print(self.inner.target, &[text]).map_err(|error| bug(error.to_string()))
     }
@@ -221,11 +221,12 @@ pub fn link(executables: &[&Executable]) -> Result<Vec<u8>, Diagnostic> {
 }
 
 /// Instructions of a kernel as assembler text with labels.
-pub fn listing(code: &[u32]) -> Result<String, String> {
+pub fn listing(code: &[u32], arch: Arch) -> Result<String, String> {
     let mut insts = Vec::new();
     let mut at = 0;
     while at < code.len() {
-        let (inst, words) = isa::decode(&code[at..]).map_err(|e| format!("at byte {:#x}: {e}", at * 4))?;
+        let (inst, words) =
+            isa::decode(&code[at..], arch).map_err(|e| format!("at byte {:#x}: {e}", at * 4))?;
         insts.push((at, inst));
         at += words;
     }
@@ -244,7 +245,7 @@ pub fn listing(code: &[u32]) -> Result<String, String> {
         }
         out.push('\t');
         let label = target(*at, inst).and_then(|t| labels.binary_search(&t).ok()).map(|l| format!(".L{l}"));
-        let _ = isa::write_inst(&mut out, inst, label.as_deref());
+        let _ = isa::write_inst(&mut out, inst, arch, label.as_deref());
         out.push('\n');
     }
     Ok(out)

@@ -4,7 +4,7 @@
 
 use super::meaning::{Calc, Element, Meaning};
 use super::modifiers::Modifiers;
-use super::spec::{Field, Format, OpInfo, OperandClass};
+use super::spec::{Field, Format, OpInfo, OperandClass, Role};
 
 const fn is_float(element: Element) -> bool {
     matches!(element, Element::F16 | Element::F32 | Element::F64 | Element::F16x2)
@@ -98,14 +98,53 @@ const fn packed(info: &OpInfo) -> Modifiers {
     }
 }
 
-/// Every modifier bit that may be set on an instruction of this row.
-pub(super) const fn allowed(info: &OpInfo) -> Modifiers {
+/// Signs of the first two sources in a form with a second word: floats are negated or made absolute, integers extended.
+const fn signs(info: &OpInfo) -> (u32, u32) {
+    if matches!(info.meaning, Meaning::SelectLane) {
+        return (0b11, 0);
+    }
+    let sources = sources(info);
+    (sources.floats & 0b11, sources.mask & !sources.floats & 0b11)
+}
+
+/// Every modifier bit that may be set in the DPP form, which VOP1 and VOP2 with a VOP3 form have.
+pub(super) const fn dpp(info: &OpInfo) -> Modifiers {
+    if !matches!(info.format, Format::Vop1 | Format::Vop2) {
+        return Modifiers::new();
+    }
+    let (floats, _) = signs(info);
+    Modifiers::new().dpp().neg(floats).abs(floats)
+}
+
+/// Every modifier bit that may be set in the SDWA form, which VOP1, VOP2 and VOPC on 32 bits have, tied results excepted.
+pub(super) const fn sdwa(info: &OpInfo) -> Modifiers {
+    let from_fp8 = matches!(info.meaning, Meaning::Convert(_, Element::Fp8 | Element::Bf8));
+    let wide = info.is_wide() && !from_fp8;
+    if !info.format.has_e64() || wide || matches!(info.operands[0].role, Role::DefUse) {
+        return Modifiers::new();
+    }
+    let (floats, integers) = signs(info);
+    let all = Modifiers::new().sdwa().neg(floats).abs(floats);
+    let all = if from_fp8 { all } else { all.sign_extend(integers) };
+    if info.format.is_comparison() {
+        return all;
+    }
+    if is_float(info.operands[0].element) { all.clamp().omod(super::Omod::Div2) } else { all.clamp() }
+}
+
+/// Every modifier bit that may be set on an instruction of this row beside these forms.
+pub(super) const fn plain(info: &OpInfo) -> Modifiers {
     let none = Modifiers::new();
     let cache = none.sc1().nt();
     match info.format {
-        Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3 | Format::Vop3b => vop3(info),
+        Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3 | Format::Vop3Sel | Format::Vop3b => {
+            vop3(info)
+        }
         Format::Vop3p | Format::Vop3pMix => packed(info),
+        Format::Mai if matches!(info.meaning, Meaning::SparseMfma(..)) => none.cbsz(0b111).abid(0b1111),
         Format::Mai => none.cbsz(0b111).abid(0b1111).blgp(0b111),
+        Format::MaiScaled => none.cbsz(0b111).blgp(0b111).scale_select(0b1111),
+        Format::Ds => none.gds(),
         Format::Smem if !info.operands.is_empty() => match info.meaning {
             Meaning::ScalarLoad(_) | Meaning::ScalarBufferLoad(_) => none.sc0(),
             _ => none,
@@ -115,9 +154,11 @@ pub(super) const fn allowed(info: &OpInfo) -> Modifiers {
         // Atomics that return have sc0 always: it is what makes them so.
         Format::MubufRtn => cache.offen().idxen(),
         Format::MubufBare => none.sc0().sc1(),
-        Format::Flat | Format::Scratch => cache.sc0(),
-        Format::Global if !matches!(info.meaning, Meaning::Atomic(..)) => cache.sc0(),
-        Format::Global | Format::GlobalRtn => cache,
+        Format::Flat | Format::Global | Format::Scratch if !matches!(info.meaning, Meaning::Atomic(..)) => {
+            cache.sc0()
+        }
+        Format::GlobalLds | Format::ScratchLds => cache.sc0(),
+        Format::Flat | Format::FlatRtn | Format::Global | Format::GlobalRtn => cache,
         Format::Sopk if matches!(info.operands, [only] if matches!(only.class, OperandClass::Literal)) => {
             none.hwreg(0xffff)
         }

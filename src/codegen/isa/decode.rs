@@ -2,8 +2,10 @@
 
 use std::sync::LazyLock;
 
+use super::arch::Arch;
 use super::encode::{default_op_sel_hi, fits_short, takes_immediate};
-use super::layout::{BitRange, Encoding, SIMM16, long_opcode, memory, segment, vop};
+use super::layout::{BitRange, ENCODINGS, Encoding, SIMM16, long_opcode, memory, segment, vop};
+use super::second_word;
 use super::spec::{Field, Format, Kinds, OperandClass, OperandSpec};
 use super::{Inst, Modifiers, Omod, Opcode, Operand};
 
@@ -19,13 +21,19 @@ pub enum DecodeError {
         /// First word.
         word: u32,
     },
-    /// The row is known, an operand is not one that it takes (SDWA and DPP are of this kind).
+    /// The row is known, an operand is not one that it takes.
     #[error("`{}`: operand {index} is none that the instruction takes", .op.mnemonic())]
     Operand {
         /// Instruction.
         op: Opcode,
         /// Operand.
         index: usize,
+    },
+    /// The row is known, but the second word of its DPP or SDWA form means nothing.
+    #[error("`{}`: the control of its second word means nothing", .op.mnemonic())]
+    Control {
+        /// Instruction.
+        op: Opcode,
     },
     /// The row is known, but not with such modifiers.
     #[error("`{}` does not have these modifiers", .op.mnemonic())]
@@ -35,17 +43,30 @@ pub enum DecodeError {
     },
 }
 
-/// Decodes the first instruction of `words`; also returns how many words it takes.
-pub fn decode(words: &[u32]) -> Result<(Inst, usize), DecodeError> {
+/// Decodes the first instruction of `words` as `arch` reads it; also returns how many words it takes.
+pub fn decode(words: &[u32], arch: Arch) -> Result<(Inst, usize), DecodeError> {
     let first = *words.first().ok_or(DecodeError::Truncated)?;
-    let encoding = family(first).ok_or(DecodeError::Unknown { word: first })?;
+    let unknown = DecodeError::Unknown { word: first };
+    let encoding = family(first).ok_or(unknown)?;
     let long = encoding.layout().bytes == 8;
     let second = if long { *words.get(1).ok_or(DecodeError::Truncated)? } else { 0 };
     let word = u64::from(second) << 32 | u64::from(first);
-    let op = TABLES.find(encoding, word).ok_or(DecodeError::Unknown { word: first })?;
-    let mut reader = Reader { inst: Inst::new(op, &[]), encoding: refine(encoding, op), word };
+    let tables = &TABLES[arch as usize];
+    if encoding == Encoding::Vop3p && encoding.layout().opcode.read(word) == LOADS_SCALES {
+        return decode_scaled(words, word, arch);
+    }
+    let op = tables.find(encoding, word, arch).ok_or(unknown)?;
+    if !long
+        && op.info().format.is_vop3()
+        && second_word::is_announced(encoding.layout().field(Field::Src0).read(word))
+    {
+        let second = *words.get(1).ok_or(DecodeError::Truncated)?;
+        let inst = second_word::decode(op, first, second, arch)?;
+        return finish(inst, arch, 2);
+    }
+    let mut reader = Reader { inst: Inst::new(op, &[]), arch, encoding: refine(encoding, op), word };
     reader.rest();
-    reader.operands()?;
+    reader.operands();
 
     let mut inst = reader.inst;
     let info = op.info();
@@ -61,10 +82,50 @@ pub fn decode(words: &[u32]) -> Result<(Inst, usize), DecodeError> {
     if long && info.format.has_e64() && fits_short(&inst, info) {
         inst.modifiers = inst.modifiers.e64();
     }
-    if !inst.modifiers.within(info.modifiers) {
+    finish(inst, arch, length)
+}
+
+/// Operands and modifiers of the row's kinds?
+#[inline]
+fn finish(inst: Inst, arch: Arch, length: usize) -> Result<(Inst, usize), DecodeError> {
+    let (op, info) = (inst.op, inst.op.info());
+    if !inst.modifiers.within(info.modifiers_on(arch, inst.modifiers)) {
         return Err(DecodeError::Modifiers { op });
     }
+    for (index, spec) in info.operands.iter().enumerate() {
+        if !Kinds::of(inst.operands[index]).inside(spec.class.kinds()) {
+            return Err(DecodeError::Operand { op, index });
+        }
+    }
     Ok((inst, length))
+}
+
+/// Opcode of the half that loads the scales of a matrix instruction.
+const LOADS_SCALES: u32 = vop::LOAD_SCALES_OPCODE as u32;
+
+/// A matrix instruction with scales: 16 bytes, the matrix half behind the half with the scales.
+fn decode_scaled(words: &[u32], scales: u64, arch: Arch) -> Result<(Inst, usize), DecodeError> {
+    let [first, _, third, fourth, ..] = *words else { return Err(DecodeError::Truncated) };
+    let word = u64::from(fourth) << 32 | u64::from(third);
+    let encoding = Encoding::MaiScaled;
+    let op = match family(third) {
+        Some(Encoding::Vop3p) => TABLES[arch as usize].find(encoding, word, arch),
+        _ => None,
+    };
+    let op = op.ok_or(DecodeError::Unknown { word: first })?;
+    let mut reader = Reader { inst: Inst::new(op, &[]), arch, encoding, word };
+    reader.rest();
+    reader.inst.modifiers = reader.inst.modifiers.scale_select(vop::scale_select(scales));
+    reader.operands();
+    for (index, spec) in op.info().operands.iter().enumerate() {
+        let range = match spec.field {
+            Field::ScaleA => vop::SCALE_A,
+            Field::ScaleB => vop::SCALE_B,
+            _ => continue,
+        };
+        reader.inst.operands[index] = Operand::physical(range.read(scales));
+    }
+    finish(reader.inst, arch, 4)
 }
 
 /// The encoding that the leading bits of the first word announce (VOP3b as VOP3a, MAI as VOP3P).
@@ -112,9 +173,12 @@ const RETURNS: usize = 1 << 9;
 /// From opcode bits to opcode, one table per leading-bits family.
 struct Tables(Vec<Vec<Option<Opcode>>>);
 
-static TABLES: LazyLock<Tables> = LazyLock::new(|| {
-    let mut tables = Tables(vec![vec![None; 1 << 10]; 16]);
-    for &op in Opcode::ALL {
+/// By [`Arch`].
+static TABLES: LazyLock<[Tables; Arch::ALL.len()]> = LazyLock::new(|| Arch::ALL.map(tables));
+
+fn tables(arch: Arch) -> Tables {
+    let mut tables = Tables(vec![vec![None; 1 << 10]; ENCODINGS]);
+    for &op in Opcode::ALL.iter().filter(|op| op.on(arch)) {
         let info = op.info();
         let encoding = match Encoding::of(info.format) {
             Encoding::Vop3b => Encoding::Vop3a,
@@ -129,7 +193,7 @@ static TABLES: LazyLock<Tables> = LazyLock::new(|| {
         }
     }
     tables
-});
+}
 
 /// Index bits of formats that share opcode bits.
 fn variant(format: Format) -> usize {
@@ -137,14 +201,17 @@ fn variant(format: Format) -> usize {
     match format {
         Format::MubufLds => TO_LDS,
         Format::MubufRtn => RETURNS,
-        Format::GlobalRtn => segment | RETURNS,
+        Format::GlobalRtn | Format::FlatRtn => segment | RETURNS,
+        // No load returns, so the bit is free.
+        Format::GlobalLds | Format::ScratchLds => segment | RETURNS,
         Format::Flat | Format::Global | Format::Scratch => segment,
         _ => 0,
     }
 }
 
 impl Tables {
-    fn find(&self, encoding: Encoding, word: u64) -> Option<Opcode> {
+    #[inline]
+    fn find(&self, encoding: Encoding, word: u64, arch: Arch) -> Option<Opcode> {
         let table = &self.0[encoding as usize];
         let code = encoding.layout().opcode.read(word) as usize;
         let (index, returns) = match encoding {
@@ -153,17 +220,26 @@ impl Tables {
                 (code | lds, memory::MUBUF_SC0.read(word) != 0)
             }
             Encoding::Flat => {
-                (code | (memory::SEGMENT.read(word) as usize) << 7, memory::FLAT_SC0.read(word) != 0)
+                let index = code | (memory::SEGMENT.read(word) as usize) << 7;
+                if !arch.adds_scratch_addresses() && memory::FLAT_LDS.read(word) != 0 {
+                    return table
+                        .get(index | RETURNS)
+                        .copied()
+                        .flatten()
+                        .filter(|op| op.info().may_store_to_lds());
+                }
+                (index, memory::FLAT_SC0.read(word) != 0)
             }
             _ => return table.get(code).copied().flatten(),
         };
         let returning = if returns { table.get(index | RETURNS).copied().flatten() } else { None };
-        returning.or_else(|| table.get(index).copied().flatten())
+        returning.filter(|op| !op.info().may_store_to_lds()).or_else(|| table.get(index).copied().flatten())
     }
 }
 
 struct Reader {
     inst: Inst,
+    arch: Arch,
     encoding: Encoding,
     word: u64,
 }
@@ -205,7 +281,9 @@ impl Reader {
                     .op_sel_hi_flip((op_sel_hi ^ default_op_sel_hi(info.format)) & meaningful)
                     .union(set(vop::CLAMP, none.clamp()))
             }
-            Encoding::Mai => none.cbsz(read(vop::CBSZ)).abid(read(vop::ABID)).blgp(read(vop::BLGP)),
+            Encoding::Mai | Encoding::MaiScaled => {
+                none.cbsz(read(vop::CBSZ)).abid(read(vop::ABID)).blgp(read(vop::BLGP))
+            }
             Encoding::Smem => {
                 if memory::SMEM_IMM.read(word) != 0 && info.operands.len() == 3 {
                     imm = memory::SMEM_OFFSET.read_signed(word);
@@ -214,7 +292,7 @@ impl Reader {
             }
             Encoding::Ds => {
                 imm = read(memory::DS_OFFSET);
-                none
+                if info.format == Format::Gws { none } else { set(memory::DS_GDS, none.gds()) }
             }
             Encoding::Mubuf => {
                 imm = if info.operands.is_empty() { 0 } else { read(memory::MUBUF_OFFSET) };
@@ -227,10 +305,11 @@ impl Reader {
             }
             Encoding::Flat => {
                 imm = match info.format {
-                    Format::Flat => read(memory::FLAT_OFFSET),
+                    Format::Flat | Format::FlatRtn => read(memory::FLAT_OFFSET),
                     _ => memory::GLOBAL_OFFSET.read_signed(word),
                 };
-                let sc0 = if info.format == Format::GlobalRtn { none } else { none.sc0() };
+                let returns = matches!(info.format, Format::GlobalRtn | Format::FlatRtn);
+                let sc0 = if returns { none } else { none.sc0() };
                 set(memory::FLAT_SC0, sc0)
                     .union(set(memory::FLAT_SC1, none.sc1()))
                     .union(set(memory::FLAT_NT, none.nt()))
@@ -241,16 +320,10 @@ impl Reader {
         self.inst.modifiers = modifiers;
     }
 
-    fn operands(&mut self) -> Result<(), DecodeError> {
-        let op = self.inst.op;
-        for (index, spec) in op.info().operands.iter().enumerate() {
-            let operand = self.operand(spec);
-            if !Kinds::of(operand).inside(spec.class.kinds()) {
-                return Err(DecodeError::Operand { op, index });
-            }
-            self.inst.operands[index] = operand;
+    fn operands(&mut self) {
+        for (index, spec) in self.inst.op.info().operands.iter().enumerate() {
+            self.inst.operands[index] = self.operand(spec);
         }
-        Ok(())
     }
 
     fn operand(&self, spec: &OperandSpec) -> Operand {
@@ -262,9 +335,7 @@ impl Reader {
             OperandClass::BufferAddress if !modifiers.has_offen() && !modifiers.has_idxen() => {
                 return Operand::NONE;
             }
-            OperandClass::ScratchAddress if memory::SCRATCH_VADDR.read(self.word) == 0 => {
-                return Operand::NONE;
-            }
+            OperandClass::ScratchAddress if !self.has_scratch_address() => return Operand::NONE,
             OperandClass::ScalarBase if range.read(self.word) == memory::NO_BASE => return Operand::NONE,
             OperandClass::ScalarOffset => return self.scalar_offset(),
             _ => {}
@@ -273,6 +344,14 @@ impl Reader {
         let in_sources = if range.width == 8 && spec.class.is_vector() { number + 256 } else { number };
         let to_acc = self.is_acc(spec) && (256..512).contains(&in_sources);
         Operand::physical(if to_acc { in_sources + 256 } else { in_sources })
+    }
+
+    /// A bit says that the vector address is there, or the absence of the scalar one.
+    fn has_scratch_address(&self) -> bool {
+        if self.arch.adds_scratch_addresses() {
+            return memory::SCRATCH_VADDR.read(self.word) != 0;
+        }
+        Encoding::Flat.layout().field(Field::Offset).read(self.word) == memory::NO_BASE
     }
 
     /// A scalar load has its register beside the offset or in place of it.
@@ -290,11 +369,24 @@ impl Reader {
     fn is_acc(&self, spec: &OperandSpec) -> bool {
         let range = match (spec.class, self.encoding, spec.field) {
             (OperandClass::Agpr, ..) => return true,
-            (OperandClass::MatrixC, ..) | (OperandClass::VgprOrAgpr, Encoding::Mai, Field::Dst) => {
+            (OperandClass::MatrixC, ..)
+            | (OperandClass::VgprOrAgpr, Encoding::Mai | Encoding::MaiScaled, Field::Dst) => {
+                if !self.arch.has_unified_registers() {
+                    return true;
+                }
                 vop::ACC_CD
             }
-            (OperandClass::VgprOrAgpr, Encoding::Mai, Field::Src0) => vop::ACC_A,
-            (OperandClass::VgprOrAgpr, Encoding::Mai, _) => vop::ACC_B,
+            (
+                OperandClass::VgprOrAgpr | OperandClass::MatrixFormatted,
+                Encoding::Mai | Encoding::MaiScaled,
+                Field::Src0,
+            ) => vop::ACC_A,
+            (
+                OperandClass::VgprOrAgpr | OperandClass::MatrixFormatted,
+                Encoding::Mai | Encoding::MaiScaled,
+                _,
+            ) => vop::ACC_B,
+            (OperandClass::VgprOrAgpr, ..) if !self.arch.has_unified_registers() => return false,
             (OperandClass::VgprOrAgpr, Encoding::Ds, _) => memory::DS_ACC,
             (OperandClass::VgprOrAgpr, ..) => memory::ACC,
             _ => return false,

@@ -1,9 +1,10 @@
 //! From instructions to bytes.
 
+use super::arch::Arch;
 use super::layout::{BitRange, Encoding, SIMM16, long_opcode, memory, segment, vop};
 use super::meaning::Meaning;
 use super::spec::{Field, Format, Kinds, OpInfo, OperandClass, OperandSpec};
-use super::{Inst, Modifiers, Opcode, Operand};
+use super::{Inst, Modifiers, Opcode, Operand, second_word};
 
 /// Why an instruction has no encoding.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -26,6 +27,14 @@ pub enum EncodeError {
         /// What stands there.
         operand: Operand,
     },
+    /// The chip has no such instruction.
+    #[error("`{}` does not exist on {arch}, only on {}", .op.mnemonic(), .op.info().arches)]
+    Arch {
+        /// Instruction.
+        op: Opcode,
+        /// Chip.
+        arch: Arch,
+    },
     /// A literal in an encoding without room for one.
     #[error("`{}`: no literal in the 64-bit encoding", .op.mnemonic())]
     Literal {
@@ -40,19 +49,22 @@ pub enum EncodeError {
         /// The value.
         imm: u32,
     },
-    /// Modifiers that the row does not have.
-    #[error("`{}` does not have these modifiers", .op.mnemonic())]
+    /// Modifiers that the row does not have on this chip.
+    #[error("`{}` does not have these modifiers on {arch}", .op.mnemonic())]
     Modifiers {
         /// Instruction.
         op: Opcode,
+        /// Chip.
+        arch: Arch,
     },
 }
 
-/// The encoding that an instruction takes: the 32-bit one where the row has one that can express it, as llvm-mc does.
+/// The encoding that an instruction takes: the 32-bit one where the row has one that can express it, as llvm-mc does. DPP
+/// and SDWA put a second word behind the 32-bit one.
 #[inline]
 pub(super) fn encoding(inst: &Inst, info: &OpInfo) -> Encoding {
     let short = Encoding::of(info.format);
-    if !info.format.has_e64() || fits_short(inst, info) {
+    if !info.format.has_e64() || inst.modifiers.has_second_word() || fits_short(inst, info) {
         short
     } else if info.operands.iter().any(|spec| spec.field == Field::Sdst) {
         Encoding::Vop3b
@@ -74,24 +86,31 @@ pub(super) fn fits_short(inst: &Inst, info: &OpInfo) -> bool {
 /// Size of the encoding.
 pub fn size_in_bytes(inst: &Inst) -> u32 {
     let info = inst.op.info();
-    let literal = if inst.operands.contains(&Operand::LITERAL) { 4 } else { 0 };
-    encoding(inst, info).layout().bytes + literal
+    let second = inst.modifiers.has_second_word() || inst.operands.contains(&Operand::LITERAL);
+    encoding(inst, info).layout().bytes + if second { 4 } else { 0 }
 }
 
 /// True if the instruction takes a 64-bit encoding, in which no literal can be.
 pub fn is_long(inst: &Inst) -> bool {
-    encoding(inst, inst.op.info()).layout().bytes == 8
+    inst.modifiers.has_second_word() || encoding(inst, inst.op.info()).layout().bytes >= 8
 }
 
-/// Appends the encoding of one instruction.
-pub fn encode(inst: &Inst, out: &mut Vec<u32>) -> Result<(), EncodeError> {
-    let info = inst.op.info();
-    if !inst.modifiers.within(info.modifiers) {
-        return Err(EncodeError::Modifiers { op: inst.op });
+/// Appends the encoding of one instruction as `arch` has it.
+pub fn encode(inst: &Inst, arch: Arch, out: &mut Vec<u32>) -> Result<(), EncodeError> {
+    let (op, info) = (inst.op, inst.op.info());
+    if !info.arches.contains(arch) {
+        return Err(EncodeError::Arch { op, arch });
+    }
+    if !inst.modifiers.within(info.modifiers_on(arch, inst.modifiers)) {
+        return Err(EncodeError::Modifiers { op, arch });
+    }
+    if inst.modifiers.has_second_word() {
+        out.extend(second_word::encode(inst, info, arch)?);
+        return Ok(());
     }
     let encoding = encoding(inst, info);
     let layout = encoding.layout();
-    let mut writer = Writer { inst, word: layout.fixed };
+    let mut writer = Writer { inst, arch, word: layout.fixed };
     let code = if matches!(encoding, Encoding::Vop3a | Encoding::Vop3b) {
         long_opcode(info.format, info.code)
     } else {
@@ -105,11 +124,15 @@ pub fn encode(inst: &Inst, out: &mut Vec<u32>) -> Result<(), EncodeError> {
     }
     writer.rest(encoding, info.format)?;
 
-    if literal && layout.bytes == 8 {
+    if literal && layout.bytes >= 8 {
         return Err(EncodeError::Literal { op: inst.op });
     }
+    if encoding == Encoding::MaiScaled {
+        let scales = writer.scales()?;
+        out.extend([scales as u32, (scales >> 32) as u32]);
+    }
     out.push(writer.word as u32);
-    if layout.bytes == 8 {
+    if layout.bytes >= 8 {
         out.push((writer.word >> 32) as u32);
     } else if literal {
         out.push(inst.imm);
@@ -119,6 +142,7 @@ pub fn encode(inst: &Inst, out: &mut Vec<u32>) -> Result<(), EncodeError> {
 
 struct Writer<'a> {
     inst: &'a Inst,
+    arch: Arch,
     word: u64,
 }
 
@@ -161,9 +185,9 @@ impl Writer<'_> {
             Encoding::Sopk | Encoding::Sopp => self.simm16(),
             Encoding::Vop3a | Encoding::Vop3b => self.vop3(encoding),
             Encoding::Vop3p => self.vop3p(format),
-            Encoding::Mai => self.mai(),
+            Encoding::Mai | Encoding::MaiScaled => self.mai(),
             Encoding::Smem => self.smem(),
-            Encoding::Ds => self.ds(),
+            Encoding::Ds => self.ds(format),
             Encoding::Mubuf => self.mubuf(format),
             Encoding::Flat => self.flat(format),
             _ => Ok(()),
@@ -207,16 +231,22 @@ impl Writer<'_> {
 
     fn mai(&mut self) -> Result<(), EncodeError> {
         let modifiers = self.inst.modifiers;
-        let [d, a, b, c, _] = self.inst.operands;
+        let [d, a, b, c, ..] = self.inst.operands;
         let in_acc = d.as_agpr().is_some();
-        // D and C share one bit that says in which file they are.
-        if !c.is_constant() && c.as_agpr().is_some() != in_acc {
+        // D and C share one bit that says in which file they are; the index of a sparse one is a VGPR always.
+        let has_c =
+            matches!(self.inst.op.info().operands.get(3), Some(spec) if spec.class == OperandClass::MatrixC);
+        if has_c && !c.is_constant() && c.as_agpr().is_some() != in_acc {
             return Err(EncodeError::Operand { op: self.inst.op, index: 3, operand: c });
         }
         self.put(vop::CBSZ, modifiers.get_cbsz())?;
         self.put(vop::ABID, modifiers.get_abid())?;
         self.put(vop::BLGP, modifiers.get_blgp())?;
-        self.flag(vop::ACC_CD, in_acc);
+        if self.arch.has_unified_registers() {
+            self.flag(vop::ACC_CD, in_acc);
+        } else if !in_acc {
+            return Err(EncodeError::Operand { op: self.inst.op, index: 0, operand: d });
+        }
         self.flag(vop::ACC_A, a.as_agpr().is_some());
         self.flag(vop::ACC_B, b.as_agpr().is_some());
         Ok(())
@@ -255,7 +285,7 @@ impl Writer<'_> {
 
     /// The file of the data operands, which have to agree.
     fn data_in_acc(&self) -> Result<bool, EncodeError> {
-        let mut file = None;
+        let mut file = if self.arch.has_unified_registers() { None } else { Some(false) };
         for (index, spec) in self.inst.op.info().operands.iter().enumerate() {
             if spec.class == OperandClass::VgprOrAgpr {
                 let operand = self.inst.operands[index];
@@ -268,9 +298,27 @@ impl Writer<'_> {
         Ok(file.unwrap_or(false))
     }
 
-    fn ds(&mut self) -> Result<(), EncodeError> {
+    /// The first half of a matrix instruction with scales.
+    fn scales(&self) -> Result<u64, EncodeError> {
+        let select = self.inst.modifiers.get_scale_select();
+        let mut word = vop::LOAD_SCALES | vop::op_sel_of_scales(select);
+        for (index, spec) in self.inst.op.info().operands.iter().enumerate() {
+            let range = match spec.field {
+                Field::ScaleA => vop::SCALE_A,
+                Field::ScaleB => vop::SCALE_B,
+                _ => continue,
+            };
+            let operand = self.inst.operands[index];
+            let placed = operand.number().and_then(|number| range.place(number));
+            word |= placed.ok_or(EncodeError::Operand { op: self.inst.op, index, operand })?;
+        }
+        Ok(word)
+    }
+
+    fn ds(&mut self, format: Format) -> Result<(), EncodeError> {
         let acc = self.data_in_acc()?;
         self.flag(memory::DS_ACC, acc);
+        self.flag(memory::DS_GDS, format == Format::Gws || self.inst.modifiers.has_gds());
         self.put(memory::DS_OFFSET, self.inst.imm)
     }
 
@@ -308,20 +356,34 @@ impl Writer<'_> {
         let modifiers = self.inst.modifiers;
         self.flag(memory::ACC, acc);
         self.put(memory::SEGMENT, segment(format))?;
-        self.flag(memory::FLAT_SC0, modifiers.has_sc0() || format == Format::GlobalRtn);
+        let returns = matches!(format, Format::GlobalRtn | Format::FlatRtn);
+        self.flag(memory::FLAT_SC0, modifiers.has_sc0() || returns);
         self.flag(memory::FLAT_SC1, modifiers.has_sc1());
         self.flag(memory::FLAT_NT, modifiers.has_nt());
-        if format == Format::Flat {
+        if matches!(format, Format::Flat | Format::FlatRtn) {
             return self.put(memory::FLAT_OFFSET, self.inst.imm);
         }
-        for (spec, operand) in self.inst.op.info().operands.iter().zip(self.inst.operands) {
+        let mut scratch_address = None;
+        for (index, spec) in self.inst.op.info().operands.iter().enumerate() {
+            let operand = self.inst.operands[index];
             match spec.class {
-                OperandClass::ScalarBase if operand.is_none() => {
-                    self.put(Encoding::Flat.layout().field(Field::Offset), memory::NO_BASE)?;
+                OperandClass::ScalarBase => {
+                    if operand.is_none() {
+                        self.put(Encoding::Flat.layout().field(Field::Offset), memory::NO_BASE)?;
+                    }
+                    // Before both addresses could be there at once, the one stood where the other was not.
+                    if !self.arch.adds_scratch_addresses() && scratch_address == Some(!operand.is_none()) {
+                        return Err(EncodeError::Operand { op: self.inst.op, index, operand });
+                    }
                 }
-                OperandClass::ScratchAddress => self.flag(memory::SCRATCH_VADDR, !operand.is_none()),
+                OperandClass::ScratchAddress => scratch_address = Some(!operand.is_none()),
                 _ => {}
             }
+        }
+        if self.arch.adds_scratch_addresses() {
+            self.flag(memory::SCRATCH_VADDR, scratch_address == Some(true));
+        } else {
+            self.flag(memory::FLAT_LDS, matches!(format, Format::GlobalLds | Format::ScratchLds));
         }
         self.signed(memory::GLOBAL_OFFSET)
     }

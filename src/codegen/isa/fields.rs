@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Write};
 
+use super::arch::{Arch, Arches};
+
 /// simm16 of `s_waitcnt`: vmcnt in bits 3:0 and 15:14, expcnt in 6:4, lgkmcnt in 11:8 (CDNA3 ISA guide, "S_WAITCNT").
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub struct WaitCounts {
@@ -51,33 +53,33 @@ pub(super) fn write_waitcnt(f: &mut dyn Write, imm: u32) -> fmt::Result {
     Ok(())
 }
 
-/// Names of hardware registers of gfx942.
-const HARDWARE_REGISTERS: [(u32, &str); 17] = [
-    (1, "HW_REG_MODE"),
-    (2, "HW_REG_STATUS"),
-    (3, "HW_REG_TRAPSTS"),
-    (4, "HW_REG_HW_ID"),
-    (5, "HW_REG_GPR_ALLOC"),
-    (6, "HW_REG_LDS_ALLOC"),
-    (7, "HW_REG_IB_STS"),
-    (15, "HW_REG_SH_MEM_BASES"),
-    (16, "HW_REG_TBA_LO"),
-    (17, "HW_REG_TBA_HI"),
-    (18, "HW_REG_TMA_LO"),
-    (19, "HW_REG_TMA_HI"),
-    (20, "HW_REG_XCC_ID"),
-    (21, "HW_REG_SQ_PERF_SNAPSHOT_DATA"),
-    (22, "HW_REG_SQ_PERF_SNAPSHOT_DATA1"),
-    (23, "HW_REG_SQ_PERF_SNAPSHOT_PC_LO"),
-    (24, "HW_REG_SQ_PERF_SNAPSHOT_PC_HI"),
+/// Names of hardware registers.
+pub(super) const HARDWARE_REGISTERS: [(u32, &str, Arches); 17] = [
+    (1, "HW_REG_MODE", Arches::ALL),
+    (2, "HW_REG_STATUS", Arches::ALL),
+    (3, "HW_REG_TRAPSTS", Arches::ALL),
+    (4, "HW_REG_HW_ID", Arches::ALL),
+    (5, "HW_REG_GPR_ALLOC", Arches::ALL),
+    (6, "HW_REG_LDS_ALLOC", Arches::ALL),
+    (7, "HW_REG_IB_STS", Arches::ALL),
+    (15, "HW_REG_SH_MEM_BASES", Arches::ALL),
+    (16, "HW_REG_TBA_LO", Arches::ALL),
+    (17, "HW_REG_TBA_HI", Arches::ALL),
+    (18, "HW_REG_TMA_LO", Arches::ALL),
+    (19, "HW_REG_TMA_HI", Arches::ALL),
+    (20, "HW_REG_XCC_ID", Arches::FROM_GFX942),
+    (21, "HW_REG_SQ_PERF_SNAPSHOT_DATA", Arches::FROM_GFX942),
+    (22, "HW_REG_SQ_PERF_SNAPSHOT_DATA1", Arches::FROM_GFX942),
+    (23, "HW_REG_SQ_PERF_SNAPSHOT_PC_LO", Arches::FROM_GFX942),
+    (24, "HW_REG_SQ_PERF_SNAPSHOT_PC_HI", Arches::FROM_GFX942),
 ];
 
 /// Register in bits 5:0, first bit in 10:6, number of bits minus one in 15:11.
-pub(super) fn write_hwreg(f: &mut dyn Write, imm: u32) -> fmt::Result {
+pub(super) fn write_hwreg(f: &mut dyn Write, imm: u32, arch: Arch) -> fmt::Result {
     let (id, offset, size) = (imm & 0x3f, imm >> 6 & 0x1f, (imm >> 11 & 0x1f) + 1);
     f.write_str("hwreg(")?;
-    match HARDWARE_REGISTERS.iter().find(|(number, _)| *number == id) {
-        Some((_, name)) => f.write_str(name)?,
+    match HARDWARE_REGISTERS.iter().find(|(number, _, arches)| *number == id && arches.contains(arch)) {
+        Some((_, name, _)) => f.write_str(name)?,
         None => write!(f, "{id}")?,
     }
     if (offset, size) != (0, 32) {

@@ -1,9 +1,9 @@
 //! The instruction record that every part of the machine layer shares.
 
-use super::{Modifiers, Opcode, Operand, OperandClass};
+use super::{Dpp, Field, Modifiers, Opcode, Operand, OperandClass, Role, Sdwa};
 
 /// Most operands that an instruction of the table has.
-pub const MAX_OPERANDS: usize = 5;
+pub const MAX_OPERANDS: usize = 6;
 
 /// One machine instruction: an opcode, its operands in the order of its row in the table (assembler order: results
 /// first), one 32-bit immediate and the modifiers.
@@ -11,7 +11,7 @@ pub const MAX_OPERANDS: usize = 5;
 /// What [`imm`](Inst::imm) holds depends on the format: the literal of an operand that is [`Operand::LITERAL`]; the byte
 /// offset of a memory instruction (for `read2`/`write2` forms offset0 in bits 7:0 and offset1 in bits 15:8); simm16 of
 /// SOPK and SOPP (for a branch before layout: the target block; for `s_setreg_imm32_b32` simm16 is in the modifiers, and
-/// this is its literal).
+/// this is its literal); a [`Dpp`] or [`Sdwa`] in those forms.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Inst {
     /// Which instruction.
@@ -24,8 +24,8 @@ pub struct Inst {
     pub operands: [Operand; MAX_OPERANDS],
 }
 
-// Two records per cache line.
-const _: () = assert!(size_of::<Inst>() <= 32);
+// Only scaled matrix instructions have a sixth operand; what it costs is four bytes.
+const _: () = assert!(size_of::<Inst>() <= 36);
 
 impl Inst {
     /// An instruction without modifiers and immediate.
@@ -54,13 +54,56 @@ impl Inst {
         match spec.class {
             OperandClass::BufferAddress if self.modifiers.has_offen() && self.modifiers.has_idxen() => 2,
             OperandClass::GlobalAddress if !self.scalar_base().is_none() => 1,
+            OperandClass::MatrixFormatted => match spec.field {
+                Field::Src0 => formatted_width(self.modifiers.get_cbsz()),
+                _ => formatted_width(self.modifiers.get_blgp()),
+            },
             _ => spec.width,
         }
+    }
+
+    /// Whether operand `index` is read, written or both: what the row says, except for results of which part stays as it
+    /// was: lanes that DPP does not write, parts of a register that SDWA and op_sel leave alone.
+    #[inline]
+    pub fn role(&self, index: usize) -> Role {
+        let info = self.op.info();
+        let spec = &info.operands[index];
+        let tied = match spec.role {
+            Role::Def => spec.field == Field::Dst && self.keeps_part_of_result(),
+            // A scalar atomic returns the former value in its data if asked to.
+            Role::Use => index == 0 && info.is_scalar_atomic() && self.modifiers.has_sc0(),
+            Role::DefUse => false,
+        };
+        if tied { Role::DefUse } else { spec.role }
+    }
+
+    /// True if part of the result register survives.
+    #[inline]
+    fn keeps_part_of_result(&self) -> bool {
+        let info = self.op.info();
+        if self.modifiers.has_dpp() {
+            return !Dpp::from_imm(self.imm).writes_all_lanes();
+        }
+        if self.modifiers.has_sdwa() {
+            return !info.format.is_comparison()
+                && Sdwa::from_imm(self.imm).is_none_or(Sdwa::keeps_destination);
+        }
+        info.format.is_vop3() && self.modifiers.get_op_sel() & 0b1000 != 0
     }
 
     /// The scalar base of a global or scratch instruction.
     fn scalar_base(&self) -> Operand {
         let base = self.op.info().operands.iter().position(|spec| spec.class == OperandClass::ScalarBase);
         base.map_or(Operand::NONE, |index| self.operands[index])
+    }
+}
+
+/// Registers of 32 elements of a format: 8 bits (fp8, bf8), 6 bits (fp6, bf6) or 4 bits (fp4) each (CDNA4 ISA guide,
+/// "V_MFMA_F32_16X16X128_F8F6F4").
+const fn formatted_width(format: u32) -> u8 {
+    match format {
+        0 | 1 => 8,
+        2 | 3 => 6,
+        _ => 4,
     }
 }

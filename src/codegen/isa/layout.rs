@@ -12,7 +12,7 @@ pub(super) struct BitRange {
     pub scale: u32,
 }
 
-const fn range(low: u32, width: u32) -> BitRange {
+pub(super) const fn range(low: u32, width: u32) -> BitRange {
     BitRange { low, width, scale: 0 }
 }
 
@@ -72,6 +72,7 @@ pub(super) enum Encoding {
     Ds,
     Mubuf,
     Flat,
+    MaiScaled,
 }
 
 impl Encoding {
@@ -85,15 +86,22 @@ impl Encoding {
             Format::Sopp => Encoding::Sopp,
             Format::Smem => Encoding::Smem,
             Format::Vop1 | Format::Vop1Only => Encoding::Vop1,
-            Format::Vop2 | Format::Vop2Only => Encoding::Vop2,
+            Format::Vop2 | Format::Vop2Only | Format::Vop2K => Encoding::Vop2,
             Format::Vopc => Encoding::Vopc,
-            Format::Vop3 => Encoding::Vop3a,
+            Format::Vop3 | Format::Vop3Sel => Encoding::Vop3a,
             Format::Vop3b => Encoding::Vop3b,
             Format::Vop3p | Format::Vop3pMix => Encoding::Vop3p,
             Format::Mai => Encoding::Mai,
-            Format::Ds => Encoding::Ds,
+            Format::MaiScaled => Encoding::MaiScaled,
+            Format::Ds | Format::Gws => Encoding::Ds,
             Format::Mubuf | Format::MubufLds | Format::MubufRtn | Format::MubufBare => Encoding::Mubuf,
-            Format::Flat | Format::Global | Format::GlobalRtn | Format::Scratch => Encoding::Flat,
+            Format::Flat
+            | Format::FlatRtn
+            | Format::Global
+            | Format::GlobalRtn
+            | Format::GlobalLds
+            | Format::Scratch
+            | Format::ScratchLds => Encoding::Flat,
         }
     }
 
@@ -125,7 +133,7 @@ pub(super) struct Layout {
     pub fields: [BitRange; FIELDS],
 }
 
-const FIELDS: usize = Field::Literal as usize + 1;
+const FIELDS: usize = Field::ScaleB as usize + 1;
 
 impl Layout {
     const fn new(bytes: u32, fixed: u64, opcode: BitRange) -> Layout {
@@ -152,8 +160,11 @@ const fn vop3(fixed: u64, opcode: BitRange) -> Layout {
         .with(Field::Src2, range(50, 9))
 }
 
+/// Number of encodings.
+pub(super) const ENCODINGS: usize = Encoding::MaiScaled as usize + 1;
+
 /// In the order of [`Encoding`].
-static LAYOUTS: [Layout; 16] = [
+static LAYOUTS: [Layout; ENCODINGS] = [
     // SOP1
     Layout::new(4, 0x17d << 23, range(8, 8)).with(Field::Dst, range(16, 7)).with(Field::Src0, range(0, 8)),
     // SOP2
@@ -207,6 +218,8 @@ static LAYOUTS: [Layout; 16] = [
         .with(Field::Data0, range(40, 8))
         .with(Field::Offset, range(48, 7))
         .with(Field::Dst, range(56, 8)),
+    // MAI with scales: the second half of 16 bytes
+    Layout { bytes: 16, ..vop3(0x1a7 << 23, range(16, 7)) },
 ];
 
 /// SOPK, SOPP.
@@ -230,6 +243,25 @@ pub(super) mod vop {
     pub const ACC_A: BitRange = range(59, 1);
     pub const ACC_B: BitRange = range(60, 1);
     pub const BLGP: BitRange = range(61, 3);
+
+    /// Fixed bits and opcode (0x2c) of the half that loads the scales of a matrix instruction (CDNA4 ISA guide,
+    /// "V_MFMA_LD_SCALE_B32").
+    pub const LOAD_SCALES: u64 = 0x1a7 << 23 | LOAD_SCALES_OPCODE << 16;
+    pub const LOAD_SCALES_OPCODE: u64 = 0x2c;
+    pub const SCALE_A: BitRange = range(32, 9);
+    pub const SCALE_B: BitRange = range(41, 9);
+
+    /// Which byte of each scale: low bits in op_sel, high bits in op_sel_hi.
+    pub const fn op_sel_of_scales(select: u32) -> u64 {
+        let (a, b) = ((select & 0b11) as u64, (select >> 2) as u64);
+        (a & 1) << 11 | (b & 1) << 12 | (a >> 1) << 59 | (b >> 1) << 60
+    }
+
+    /// The inverse.
+    pub const fn scale_select(word: u64) -> u32 {
+        let (a, b) = (word >> 11 & 1 | (word >> 59 & 1) << 1, word >> 12 & 1 | (word >> 60 & 1) << 1);
+        (a | b << 2) as u32
+    }
 }
 
 /// Ranges of memory formats beside the operands.
@@ -244,6 +276,7 @@ pub(super) mod memory {
     pub const SMEM_IMM: BitRange = range(17, 1);
     pub const DS_OFFSET: BitRange = range(0, 16);
     pub const DS_ACC: BitRange = range(25, 1);
+    pub const DS_GDS: BitRange = range(16, 1);
     pub const MUBUF_OFFSET: BitRange = range(0, 12);
     pub const MUBUF_OFFEN: BitRange = range(12, 1);
     pub const MUBUF_IDXEN: BitRange = range(13, 1);
@@ -253,8 +286,10 @@ pub(super) mod memory {
     pub const MUBUF_NT: BitRange = range(17, 1);
     pub const FLAT_OFFSET: BitRange = range(0, 12);
     pub const GLOBAL_OFFSET: BitRange = range(0, 13);
-    /// Scratch: the vector address is there.
+    /// Scratch on chips with both addresses at once: the vector address is there.
     pub const SCRATCH_VADDR: BitRange = range(13, 1);
+    /// Up to gfx90a: the data goes to LDS.
+    pub const FLAT_LDS: BitRange = range(13, 1);
     pub const SEGMENT: BitRange = range(14, 2);
     pub const FLAT_SC0: BitRange = range(16, 1);
     pub const FLAT_NT: BitRange = range(17, 1);
@@ -268,8 +303,8 @@ pub(super) mod memory {
 /// Number in the segment field of FLAT.
 pub(super) const fn segment(format: Format) -> u32 {
     match format {
-        Format::Scratch => 1,
-        Format::Global | Format::GlobalRtn => 2,
+        Format::Scratch | Format::ScratchLds => 1,
+        Format::Global | Format::GlobalRtn | Format::GlobalLds => 2,
         _ => 0,
     }
 }

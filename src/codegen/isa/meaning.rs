@@ -5,6 +5,8 @@
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs)] // The names say all: letter for the kind (B is raw bits), number for the width in bits.
 pub enum Element {
+    U4,
+    I4,
     U8,
     I8,
     /// OCP/NANOO float, 4 exponent bits.
@@ -28,6 +30,7 @@ pub enum Element {
     Xf32,
     I16x2,
     F16x2,
+    Bf16x2,
     B64,
     U64,
     I64,
@@ -84,6 +87,10 @@ pub enum Calc {
     AndNot,
     /// `a | !b`
     OrNot,
+    /// `!a & b`
+    NotAnd,
+    /// `!a | b`
+    NotOr,
     Nand,
     Nor,
     Xnor,
@@ -95,14 +102,22 @@ pub enum Calc {
     ReverseBits,
     /// Population count.
     CountOnes,
+    /// Number of zeros.
+    CountZeros,
     /// Population count of a, plus b.
     CountOnesAdd,
     /// Index of the lowest one, -1 if none.
     FirstOneFromLow,
+    /// Index of the lowest zero, -1 if none.
+    FirstZeroFromLow,
     /// Number of leading zeros (for signed types: leading bits equal to the sign), -1 if all bits are the same.
     FirstOneFromHigh,
     /// Each group of four bits becomes all ones if any was one.
     WholeQuad,
+    /// One bit for each group of four: any was one.
+    QuadMask,
+    /// Each bit twice.
+    BitReplicate,
     SignExtend,
     Abs,
     AbsDiff,
@@ -116,15 +131,23 @@ pub enum Calc {
     SubRev,
     Add3,
     Mul,
+    /// Zero times anything is zero.
+    MulLegacy,
     MulHigh,
     /// `a * b + c`, rounded twice for floats.
     MulAdd,
+    /// The same, zero times anything being zero.
+    MulAddLegacy,
     /// `a * b + c`, rounded once; without a third source the destination is c.
     Fma,
     Min,
     Max,
     Min3,
     Max3,
+    /// Least of three, NaN if any is (IEEE 754-2019 minimum).
+    Minimum3,
+    /// Greatest of three, NaN if any is (IEEE 754-2019 maximum).
+    Maximum3,
     Med3,
     ShiftLeft,
     ShiftRight,
@@ -150,8 +173,20 @@ pub enum Calc {
     AlignByte,
     /// Bytes of `{a, b}` selected by c.
     PermuteBytes,
-    /// Sum of absolute byte differences, plus c.
+    /// Sum of absolute differences of the bytes, halves or whole, plus c.
     SumAbsDiff,
+    /// Sum of absolute byte differences in the high half, plus c.
+    SumAbsDiffHigh,
+    /// Sum of absolute byte differences where b's byte is not zero, plus c.
+    MaskedSumAbsDiff,
+    /// Four sums of absolute byte differences at rising byte offsets of a, plus c.
+    QuadSumAbsDiff,
+    /// The same where b's byte is not zero.
+    MaskedQuadSumAbsDiff,
+    /// Averages of bytes, rounded as c's bytes say.
+    LerpBytes,
+    /// Any function of three bits, by truth table.
+    BitOperation3,
     Fract,
     Trunc,
     Ceil,
@@ -168,6 +203,34 @@ pub enum Calc {
     Cos,
     /// `a * 2^b`
     LoadExponent,
+    /// Exponent such that the mantissa is in [0.5, 1).
+    FrexpExponent,
+    /// Mantissa in [0.5, 1).
+    FrexpMantissa,
+    /// Face of a cube map.
+    CubeId,
+    /// Coordinate S on a cube map's face.
+    CubeSc,
+    /// Coordinate T on a cube map's face.
+    CubeTc,
+    /// Twice the major axis of a cube map's direction.
+    CubeMa,
+    /// Segment b of 2/pi, scaled for the argument a of a trigonometric function.
+    TrigPreop,
+    /// Next state of a pseudo-random generator.
+    PseudoRandom,
+    /// `a + 1`, zero once b is reached (memory: a is the old value).
+    IncrementWrap,
+    /// `a - 1`, b from zero or beyond b.
+    DecrementWrap,
+    /// `(a & !b) | c`
+    MaskedOr,
+    /// Compares with the first data (of two, in memory order: the new value first), stores the new one if equal.
+    CompareSwap,
+    /// Compares with the first operand of data, stores the second if equal (DS).
+    CompareStore,
+    /// `a - b` if a is at least b, else `a + c`.
+    Wrap,
     /// FMA of the division sequence: scales the result where VCC is set.
     DivFmas,
     /// Last step of the division sequence.
@@ -207,6 +270,10 @@ pub enum BranchCondition {
     VccNotZero,
     ExecZero,
     ExecNotZero,
+    DebugSystem,
+    DebugUser,
+    DebugEither,
+    DebugBoth,
 }
 
 /// What a load brings or a store takes, per lane.
@@ -303,6 +370,34 @@ pub enum Meaning {
     ScalarBitCompare(u8),
     /// Destination := EXEC; EXEC := a op EXEC; SCC := not zero.
     SaveExec(Calc),
+    /// EXEC := a op EXEC; destination := EXEC; SCC := not zero.
+    WriteExec(Calc),
+    /// Destination's bit a := this.
+    ScalarBitSet(u8, Element),
+    /// Moves from the register M0 behind a.
+    MoveFromRelative(Element),
+    /// Moves to the register M0 behind the destination.
+    MoveToRelative(Element),
+    /// Relative addressing of VGPRs: sets the index in M0.
+    SetGprIndex,
+    /// Relative addressing of VGPRs: index and which operands; on.
+    SetGprIndexOn,
+    /// Relative addressing of VGPRs: which operands.
+    SetGprIndexMode,
+    /// Relative addressing of VGPRs: off.
+    SetGprIndexOff,
+    /// Skips vector instructions from now on, or no more.
+    SetVskip,
+    /// Splits a wave's lanes over two paths by the mask in a.
+    Fork,
+    /// The same with a relative target.
+    ForkIf,
+    /// Ends a path of a fork.
+    JoinFork,
+    /// Jumps and keeps the address behind.
+    Call,
+    /// Leaves a trap handler.
+    ReturnFromException,
     /// Address of the next instruction.
     GetPc,
     /// Jump to a.
@@ -327,6 +422,20 @@ pub enum Meaning {
     ScalarLoad(u8),
     /// The same through a buffer descriptor.
     ScalarBufferLoad(u8),
+    /// Loads dwords of scratch through the scalar cache.
+    ScalarScratchLoad(u8),
+    /// Stores dwords through the scalar cache.
+    ScalarStore(u8),
+    /// The same to scratch.
+    ScalarScratchStore(u8),
+    /// The same through a buffer descriptor.
+    ScalarBufferStore(u8),
+    /// Atomic operation by the scalar unit; returns the former value if glc is set.
+    ScalarAtomic(Calc, Element),
+    /// The same through a buffer descriptor.
+    ScalarBufferAtomic(Calc, Element),
+    /// Drops so many bytes of the scalar cache.
+    ScalarCacheDiscard(u8),
     /// Clock counter.
     ReadTime,
     /// Constant-rate counter.
@@ -347,6 +456,14 @@ pub enum Meaning {
     Wait,
     /// Sleeps about 64 * simm16 cycles.
     Sleep,
+    /// Wakes the other waves of the workgroup up.
+    Wakeup,
+    /// Marks the wave as killed.
+    SetKill,
+    /// Counts events for performance counters.
+    PerformanceCounters,
+    /// Writes M0 to the trace.
+    TraceData,
     /// Sets the priority of the wave.
     SetPriority,
     /// Sends a message.
@@ -367,6 +484,26 @@ pub enum Meaning {
     PackedMove,
     /// Converts: to, from.
     Convert(Element, Element),
+    /// Rounds F32 to I32 this way: Floor, or Ceil for half up.
+    ConvertRound(Calc),
+    /// Low four bits, signed, divided by 16, to F32.
+    ConvertOffset,
+    /// To a 16-bit fraction of one: to, from.
+    ConvertNormalized(Element, Element),
+    /// Two of them packed.
+    PackConvertNormalized(Element, Element),
+    /// F32 to a byte that takes the place number b in c (or in the destination).
+    ConvertToByte,
+    /// With random bits in b deciding the rounding: to, from.
+    ConvertStochastic(Element, Element),
+    /// Conversions with a common scale: to, from.
+    ConvertScaled(Element, Element),
+    /// Conversions with a common scale and random bits: to, from.
+    ConvertScaledStochastic(Element, Element),
+    /// Halves of I16 to bytes U8, saturating.
+    SaturateBytes,
+    /// Shifts a and b right by c and packs them as saturated bytes of this type.
+    ShiftPackBytes(Element),
     /// Unsigned byte of this number to F32.
     ConvertByte(u8),
     /// Converts a and b and packs them: to, from. Floats round towards zero, integers saturate.
@@ -381,6 +518,8 @@ pub enum Meaning {
     WriteLane,
     /// Exchanges the two registers.
     Swap,
+    /// Exchanges odd rows of the first register with even rows of the second, rows being so many lanes.
+    SwapRows(u8),
     /// c's bit of the lane ? b : a.
     SelectLane,
     /// Add, Sub, SubRev of U32 with carry out.
@@ -389,12 +528,16 @@ pub enum Meaning {
     CarryInOut(Calc),
     /// 64-bit `a * b + c` with carry out.
     MulAddWide(Element),
+    /// `a * b + c` of 16-bit factors and 32-bit sum.
+    MulAddMixed(Element),
     /// Mask of lanes := a ? b.
     Compare(Condition, Element),
     /// The same, and EXEC gets the mask too.
     CompareExec(Condition, Element),
     /// Mask of lanes := class of a is in the set b.
     CompareClass(Element),
+    /// The same, and EXEC gets the mask too.
+    CompareClassExec(Element),
     /// Scaling of the division sequence; the mask says which lanes DivFmas has to scale back.
     DivScale(Element),
     /// Number of ones in this half of mask a below the lane, plus b.
@@ -407,8 +550,30 @@ pub enum Meaning {
     Dot(Element),
     /// Matrix multiplication: shape, types of A, B, and of C and D.
     Mfma(Shape, Element, Element, Element),
+    /// Matrix multiplication with a two of four sparse A: shape, types of A, B, and of C and D.
+    SparseMfma(Shape, Element, Element, Element),
+    /// Matrix multiplication whose types of A and B are modifiers; D and C are F32.
+    FormattedMfma(Shape),
     /// Loads.
     Load(Memory),
+    /// Loads so many components in the buffer's format.
+    LoadFormat(u8),
+    /// The same as packed halves.
+    LoadFormatHalf(u8),
+    /// Loads one component in the buffer's format to the high half.
+    LoadFormatHigh,
+    /// Stores so many components in the buffer's format.
+    StoreFormat(u8),
+    /// The same from packed halves.
+    StoreFormatHalf(u8),
+    /// Stores the high half in the buffer's format.
+    StoreFormatHigh,
+    /// Loads a component in the buffer's format into LDS.
+    LoadFormatToLds,
+    /// Stores a dword of LDS at M0's base (MUBUF).
+    StoreFromLdsToMemory,
+    /// LDS: loads a transposed tile of elements of so many bits into so many registers.
+    LoadTransposed(u8, u8),
     /// Loads into LDS at M0's base (MUBUF).
     LoadToLds(Memory),
     /// Stores.
@@ -417,6 +582,24 @@ pub enum Meaning {
     LoadTwo(u8, u8),
     /// LDS: stores two elements, likewise.
     StoreTwo(u8, u8),
+    /// LDS: exchanges two elements, likewise.
+    ExchangeTwo(u8, u8),
+    /// LDS: operation on one place with the value of another.
+    AtomicFromLds(Calc, Element),
+    /// LDS: copies so many dwords from one place to another.
+    StoreFromLds(u8),
+    /// LDS: exchanges those of two dwords whose top bit is set.
+    ConditionalExchange,
+    /// LDS: loads at the lane's own place behind M0.
+    LoadAtLane,
+    /// LDS: stores at the lane's own place behind M0.
+    StoreAtLane,
+    /// LDS: adds or subtracts the number of active lanes, returning the former value.
+    CountLanes(Calc),
+    /// Synchronises waves of a whole dispatch.
+    GlobalWaveSync,
+    /// LDS: nothing.
+    LdsNop,
     /// Atomic operation without result.
     Atomic(Calc, Element),
     /// The same, returning the former value.

@@ -3,7 +3,9 @@
 //! The rows are in `rows/`, their columns in `spec.rs` and `meaning.rs`, the bits of the formats in `layout.rs`. To add
 //! an instruction, add a row; the tests in `tests/isa_llvm.rs` then compare it with LLVM.
 mod allowed;
+mod arch;
 mod decode;
+mod dpp;
 mod encode;
 mod fields;
 mod inst;
@@ -14,11 +16,15 @@ mod operand;
 mod print;
 #[macro_use]
 mod rows;
+mod sdwa;
+mod second_word;
 mod spec;
 mod table;
 mod verify;
 
+pub use arch::{Arch, Arches};
 pub use decode::{DecodeError, decode};
+pub use dpp::Dpp;
 pub use encode::{EncodeError, encode, is_long, size_in_bytes};
 pub use fields::WaitCounts;
 pub use inst::{Inst, MAX_OPERANDS};
@@ -26,6 +32,7 @@ pub use meaning::{BranchCondition, Calc, Condition, Element, Half, Meaning, Memo
 pub use modifiers::{Modifiers, Omod};
 pub use operand::Operand;
 pub use print::write_inst;
+pub use sdwa::{Sdwa, Select, Unused};
 pub use spec::{Counter, Field, Format, Implicit, OpInfo, OperandClass, OperandSpec, Role, Unit};
 pub use table::Opcode;
 pub use verify::{OperandError, check};

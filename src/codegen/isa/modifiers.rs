@@ -25,16 +25,22 @@ const CLAMP: Bits = bits(10, 1);
 const OMOD: Bits = bits(11, 2);
 const OP_SEL_HI_FLIP: Bits = bits(13, 3);
 const E64: Bits = bits(16, 1);
+const DPP: Bits = bits(17, 1);
+const SDWA: Bits = bits(18, 1);
+const SIGN_EXTEND: Bits = bits(19, 2);
+const BITOP3: Bits = bits(21, 8);
 // MFMA.
 const CBSZ: Bits = bits(0, 3);
 const ABID: Bits = bits(3, 4);
 const BLGP: Bits = bits(7, 3);
+const SCALE_SELECT: Bits = bits(10, 4);
 // Memory.
 const SC0: Bits = bits(0, 1);
 const SC1: Bits = bits(1, 1);
 const NT: Bits = bits(2, 1);
 const OFFEN: Bits = bits(3, 1);
 const IDXEN: Bits = bits(4, 1);
+const GDS: Bits = bits(5, 1);
 // s_setreg_imm32_b32, whose imm is the literal.
 const HWREG: Bits = bits(0, 16);
 
@@ -101,6 +107,12 @@ impl Modifiers {
         Modifiers(self.0 & !(mask << bits.low) | (value & mask) << bits.low)
     }
 
+    /// True for the forms that have a second word behind the short encoding: DPP and SDWA.
+    #[inline]
+    pub const fn has_second_word(self) -> bool {
+        self.0 & (1 << DPP.low | 1 << SDWA.low) != 0
+    }
+
     /// True when nothing is set.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
@@ -128,6 +140,12 @@ impl Modifiers {
         abid get_abid ABID;
         /// MFMA: lane group pattern of B; for F64 the negation of A, B and C, one bit each.
         blgp get_blgp BLGP;
+        /// Scaled MFMA: byte of the scales that is taken: bits 1:0 for A's, bits 3:2 for B's.
+        scale_select get_scale_select SCALE_SELECT;
+        /// SDWA: sign-extended sources, one bit per source.
+        sign_extend get_sign_extend SIGN_EXTEND;
+        /// `v_bitop3_*`: the truth table.
+        bitop3 get_bitop3 BITOP3;
         /// `s_setreg_imm32_b32`: the hwreg half-word, as the literal takes the place of the immediate.
         hwreg get_hwreg HWREG;
     }
@@ -137,6 +155,10 @@ impl Modifiers {
         clamp has_clamp CLAMP;
         /// VOP1, VOP2, VOPC: takes the 64-bit encoding although the 32-bit one could express the instruction.
         e64 has_e64 E64;
+        /// VOP1, VOP2: first source from another lane; the immediate is a [`Dpp`](super::Dpp).
+        dpp has_dpp DPP;
+        /// VOP1, VOP2, VOPC: parts of registers; the immediate is an [`Sdwa`](super::Sdwa).
+        sdwa has_sdwa SDWA;
         /// Vector memory: scope bit 0 (for atomics: return the old value, which is a row of its own). SMEM: glc.
         sc0 has_sc0 SC0;
         /// Vector memory: scope bit 1.
@@ -147,6 +169,8 @@ impl Modifiers {
         offen has_offen OFFEN;
         /// MUBUF: vaddr has an index.
         idxen has_idxen IDXEN;
+        /// DS: global data share in place of LDS.
+        gds has_gds GDS;
     }
 
     /// VOP3: output modifier.
@@ -169,6 +193,12 @@ impl Modifiers {
     #[must_use]
     pub const fn without_e64(self) -> Modifiers {
         self.put(E64, 0)
+    }
+
+    /// The same without these bits.
+    #[must_use]
+    pub const fn without(self, other: Modifiers) -> Modifiers {
+        Modifiers(self.0 & !other.0)
     }
 
     /// The bits of both.

@@ -1,38 +1,45 @@
-//! Assembler text, as llvm-objdump prints it for gfx942 and llvm-mc reads it.
+//! Assembler text, as llvm-objdump prints it and llvm-mc reads it.
 
 use std::fmt::{self, Write};
 
+use super::arch::Arch;
+use super::dpp::{Dpp, write_dpp};
 use super::encode::{default_op_sel_hi, encoding};
 use super::fields::{write_hwreg, write_message, write_swizzle, write_waitcnt};
 use super::layout::Encoding;
 use super::meaning::{Element, Meaning};
 use super::operand::Operand;
+use super::sdwa::{Sdwa, write_sdwa};
 use super::spec::{Field, Format, OpInfo, OperandClass};
 use super::{Inst, Modifiers, Omod, Opcode};
 
+/// As gfx942 spells it, or the first chip that has it ([`Opcode::spelling`]).
 impl fmt::Display for Inst {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_inst(f, self, None)
+        write_inst(f, self, self.op.spelling(), None)
     }
 }
 
-/// Writes one instruction; `label` takes the place of the immediate of a branch.
-pub fn write_inst(f: &mut dyn Write, inst: &Inst, label: Option<&str>) -> fmt::Result {
+/// Writes one instruction as `arch` spells it; `label` takes the place of the immediate of a branch.
+pub fn write_inst(f: &mut dyn Write, inst: &Inst, arch: Arch, label: Option<&str>) -> fmt::Result {
     let info = inst.op.info();
-    f.write_str(info.mnemonic)?;
+    f.write_str(info.mnemonic_on(arch))?;
     f.write_str(suffix(inst, info))?;
     match info.format {
         Format::Sopp => write_program_control(f, inst, label),
-        Format::Sopk => write_immediate_form(f, inst),
+        Format::Sopk => write_immediate_form(f, inst, arch, label),
         _ => {
             write_operands(f, inst, info)?;
-            write_modifiers(f, inst, info)
+            write_modifiers(f, inst, info, arch)
         }
     }
 }
 
 /// `_e32` or `_e64` for instructions that have both encodings (and those that LLVM treats alike).
 fn suffix(inst: &Inst, info: &OpInfo) -> &'static str {
+    if inst.modifiers.has_second_word() {
+        return if inst.modifiers.has_dpp() { "_dpp" } else { "_sdwa" };
+    }
     match (info.format, encoding(inst, info)) {
         (Format::Vop2Only, _) => "_e32",
         (format, _) if !format.has_e64() => "",
@@ -59,7 +66,7 @@ fn write_program_control(f: &mut dyn Write, inst: &Inst, label: Option<&str>) ->
 }
 
 /// SOPK.
-fn write_immediate_form(f: &mut dyn Write, inst: &Inst) -> fmt::Result {
+fn write_immediate_form(f: &mut dyn Write, inst: &Inst, arch: Arch, label: Option<&str>) -> fmt::Result {
     let info = inst.op.info();
     let imm = inst.imm & 0xffff;
     f.write_char(' ')?;
@@ -67,21 +74,25 @@ fn write_immediate_form(f: &mut dyn Write, inst: &Inst) -> fmt::Result {
         Opcode::SGetregB32 => {
             write_operand(f, inst, info, 0)?;
             f.write_str(", ")?;
-            write_hwreg(f, imm)
+            write_hwreg(f, imm, arch)
         }
         Opcode::SSetregB32 => {
-            write_hwreg(f, imm)?;
+            write_hwreg(f, imm, arch)?;
             f.write_str(", ")?;
             write_operand(f, inst, info, 0)
         }
         Opcode::SSetregImm32B32 => {
-            write_hwreg(f, inst.modifiers.get_hwreg())?;
+            write_hwreg(f, inst.modifiers.get_hwreg(), arch)?;
             f.write_str(", ")?;
             write_operand(f, inst, info, 0)
         }
         _ => {
             write_operand(f, inst, info, 0)?;
-            write!(f, ", {imm:#x}")
+            match (info.meaning, label) {
+                (Meaning::Call | Meaning::ForkIf, Some(label)) => write!(f, ", {label}"),
+                (Meaning::Call | Meaning::ForkIf, None) => write!(f, ", {imm}"),
+                _ => write!(f, ", {imm:#x}"),
+            }
         }
     }
 }
@@ -124,12 +135,14 @@ fn write_operand(f: &mut dyn Write, inst: &Inst, info: &OpInfo, index: usize) ->
         Field::Src2 => 4,
         _ => 0,
     };
-    let prefixed = info.format.is_vop() && !matches!(info.format, Format::Vop3p | Format::Mai);
+    let prefixed = info.format.is_vop3() || info.format == Format::Vop3pMix;
+    let extended = prefixed && inst.modifiers.get_sign_extend() & bit != 0;
     let negated = prefixed && inst.modifiers.get_neg() & bit != 0;
     let absolute = prefixed && inst.modifiers.get_abs() & bit != 0;
     // A minus before a number would be another number.
     let number = matches!(inst.operands[index].number(), Some(128..=208 | 240..=248));
     f.write_str(match (negated, absolute, number) {
+        _ if extended => "sext(",
         (false, false, _) => "",
         (false, true, _) => "|",
         (true, true, _) => "-|",
@@ -138,6 +151,7 @@ fn write_operand(f: &mut dyn Write, inst: &Inst, info: &OpInfo, index: usize) ->
     })?;
     write_value(f, inst, index)?;
     f.write_str(match (negated, absolute, number) {
+        _ if extended => ")",
         (_, true, _) => "|",
         (true, false, true) => ")",
         _ => "",
@@ -234,10 +248,13 @@ fn write_special(f: &mut dyn Write, number: u32, width: u32) -> fmt::Result {
     }
 }
 
-fn write_modifiers(f: &mut dyn Write, inst: &Inst, info: &OpInfo) -> fmt::Result {
+fn write_modifiers(f: &mut dyn Write, inst: &Inst, info: &OpInfo, arch: Arch) -> fmt::Result {
     let modifiers = inst.modifiers;
+    if modifiers.has_second_word() {
+        return write_second_word(f, inst, info);
+    }
     match info.format {
-        Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3 | Format::Vop3b => {
+        format if format.is_vop3() => {
             if modifiers.get_op_sel() != 0 {
                 let sources = info.operands.len() as u32 - 1;
                 // Bit 3 is the result whatever the number of sources.
@@ -247,12 +264,25 @@ fn write_modifiers(f: &mut dyn Write, inst: &Inst, info: &OpInfo) -> fmt::Result
             write_output_modifiers(f, modifiers)
         }
         Format::Vop3p | Format::Vop3pMix => write_packed(f, inst, info),
-        Format::Mai => write_matrix(f, inst, info),
+        Format::Mai | Format::MaiScaled => write_matrix(f, inst, info),
         Format::Smem if modifiers.has_sc0() => f.write_str(" glc"),
-        Format::Ds => write_ds_offset(f, inst, info),
-        format if format.is_mubuf() || format.is_flat() => write_memory(f, inst, info),
+        Format::Ds | Format::Gws => {
+            write_ds_offset(f, inst, info)?;
+            f.write_str(if modifiers.has_gds() || info.format == Format::Gws { " gds" } else { "" })
+        }
+        format if format.is_mubuf() || format.is_flat() => write_memory(f, inst, info, arch),
         _ => Ok(()),
     }
+}
+
+/// Output modifiers and the control of DPP or SDWA.
+fn write_second_word(f: &mut dyn Write, inst: &Inst, info: &OpInfo) -> fmt::Result {
+    write_output_modifiers(f, inst.modifiers)?;
+    if inst.modifiers.has_dpp() {
+        return write_dpp(f, Dpp::from_imm(inst.imm));
+    }
+    let sources = info.operands.iter().filter(|spec| matches!(spec.field, Field::Src0 | Field::Src1)).count();
+    write_sdwa(f, Sdwa::from_imm(inst.imm).unwrap_or_default(), sources, info.selects_result())
 }
 
 fn write_bits(f: &mut dyn Write, name: &str, bits: u32, count: u32) -> fmt::Result {
@@ -299,6 +329,11 @@ fn write_packed(f: &mut dyn Write, inst: &Inst, info: &OpInfo) -> fmt::Result {
 
 fn write_matrix(f: &mut dyn Write, inst: &Inst, info: &OpInfo) -> fmt::Result {
     let modifiers = inst.modifiers;
+    if info.format == Format::MaiScaled {
+        let select = modifiers.get_scale_select();
+        write_bits(f, "op_sel", select & 1 | select >> 1 & 2, 3)?;
+        write_bits(f, "op_sel_hi", select >> 1 & 1 | select >> 2 & 2, 3)?;
+    }
     if modifiers.get_cbsz() != 0 {
         write!(f, " cbsz:{}", modifiers.get_cbsz())?;
     }
@@ -328,7 +363,7 @@ fn write_ds_offset(f: &mut dyn Write, inst: &Inst, info: &OpInfo) -> fmt::Result
     }
 }
 
-fn write_memory(f: &mut dyn Write, inst: &Inst, info: &OpInfo) -> fmt::Result {
+fn write_memory(f: &mut dyn Write, inst: &Inst, info: &OpInfo, arch: Arch) -> fmt::Result {
     let modifiers = inst.modifiers;
     if modifiers.has_idxen() {
         f.write_str(" idxen")?;
@@ -339,16 +374,19 @@ fn write_memory(f: &mut dyn Write, inst: &Inst, info: &OpInfo) -> fmt::Result {
     if inst.imm != 0 && info.format != Format::MubufBare {
         write!(f, " offset:{}", inst.imm as i32)?;
     }
-    if modifiers.has_sc0() || matches!(info.format, Format::MubufRtn | Format::GlobalRtn) {
-        f.write_str(" sc0")?;
+    let returns = matches!(info.format, Format::MubufRtn | Format::GlobalRtn | Format::FlatRtn);
+    let [sc0, nt, sc1] =
+        if arch.has_scope_bits() { [" sc0", " nt", " sc1"] } else { [" glc", " slc", " scc"] };
+    if modifiers.has_sc0() || returns {
+        f.write_str(sc0)?;
     }
     if modifiers.has_nt() {
-        f.write_str(" nt")?;
+        f.write_str(nt)?;
     }
     if modifiers.has_sc1() {
-        f.write_str(" sc1")?;
+        f.write_str(sc1)?;
     }
-    if info.format == Format::MubufLds {
+    if matches!(info.format, Format::MubufLds | Format::GlobalLds | Format::ScratchLds) {
         f.write_str(" lds")?;
     }
     Ok(())

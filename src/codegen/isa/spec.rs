@@ -1,6 +1,7 @@
 //! The columns of the instruction table: formats, operand rules, units, counters, implicit registers.
 
-use super::allowed::allowed;
+use super::allowed;
+use super::arch::{Arch, Arches};
 use super::meaning::{Element, Meaning};
 use super::modifiers::Modifiers;
 use super::operand::Operand;
@@ -28,10 +29,14 @@ pub enum Format {
     Vop2,
     /// Vector, two sources, without VOP3 form.
     Vop2Only,
+    /// Vector, two sources and a literal that is always there.
+    Vop2K,
     /// Vector comparison; may take the VOP3 encoding.
     Vopc,
     /// Vector, up to three sources.
     Vop3,
+    /// Vector, up to three sources, of which op_sel selects halves.
+    Vop3Sel,
     /// Vector, up to three sources and a scalar result.
     Vop3b,
     /// Packed: op_sel_hi is all ones unless told otherwise.
@@ -40,6 +45,8 @@ pub enum Format {
     Vop3pMix,
     /// Matrix.
     Mai,
+    /// Matrix with block scales: an instruction that loads the scales and a matrix instruction in 16 bytes.
+    MaiScaled,
     /// LDS.
     Ds,
     /// Buffer.
@@ -56,8 +63,16 @@ pub enum Format {
     Global,
     /// Global atomic that returns the old value.
     GlobalRtn,
+    /// Global load to LDS with a bit of the encoding that says so (up to gfx90a; later ones are opcodes of their own).
+    GlobalLds,
     /// Scratch address.
     Scratch,
+    /// Scratch load to LDS, likewise.
+    ScratchLds,
+    /// Flat atomic that returns the old value.
+    FlatRtn,
+    /// Global wave sync: DS encoding with the bit for the global data share always set.
+    Gws,
 }
 
 impl Format {
@@ -69,7 +84,39 @@ impl Format {
     /// True for every vector ALU format, matrix ones included.
     pub const fn is_vop(self) -> bool {
         use Format::*;
-        matches!(self, Vop1 | Vop1Only | Vop2 | Vop2Only | Vopc | Vop3 | Vop3b | Vop3p | Vop3pMix | Mai)
+        matches!(
+            self,
+            Vop1 | Vop1Only
+                | Vop2
+                | Vop2Only
+                | Vop2K
+                | Vopc
+                | Vop3
+                | Vop3Sel
+                | Vop3b
+                | Vop3p
+                | Vop3pMix
+                | Mai
+                | MaiScaled
+        )
+    }
+
+    /// True for the formats that are VOP3 or have a VOP3 form with op_sel.
+    pub const fn is_vop3(self) -> bool {
+        matches!(
+            self,
+            Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3 | Format::Vop3Sel | Format::Vop3b
+        )
+    }
+
+    /// True for comparisons, whose result is a mask.
+    pub const fn is_comparison(self) -> bool {
+        matches!(self, Format::Vopc)
+    }
+
+    /// True for LDS and global data share.
+    pub const fn is_ds(self) -> bool {
+        matches!(self, Format::Ds | Format::Gws)
     }
 
     /// True for every MUBUF form.
@@ -79,7 +126,8 @@ impl Format {
 
     /// True for flat, global and scratch forms.
     pub const fn is_flat(self) -> bool {
-        matches!(self, Format::Flat | Format::Global | Format::GlobalRtn | Format::Scratch)
+        use Format::*;
+        matches!(self, Flat | FlatRtn | Global | GlobalRtn | GlobalLds | Scratch | ScratchLds)
     }
 }
 
@@ -108,6 +156,10 @@ pub enum Field {
     Offset,
     /// The 32-bit literal itself.
     Literal,
+    /// Scale of A in a scaled matrix instruction.
+    ScaleA,
+    /// Scale of B in a scaled matrix instruction.
+    ScaleB,
 }
 
 /// Whether an operand is read, written or both.
@@ -130,6 +182,8 @@ pub enum OperandClass {
     ScalarDst,
     /// Scalar registers, inline constants, and a literal.
     ScalarSource,
+    /// Scalar registers.
+    ScalarRegister,
     /// Scalar registers and inline constants.
     ScalarInline,
     /// An SGPR pair or VCC that holds one bit per lane.
@@ -144,6 +198,9 @@ pub enum OperandClass {
     VgprOrAgpr,
     /// VGPRs or accumulation VGPRs, the same file as the first operand, or an inline constant (C of matrix instructions).
     MatrixC,
+    /// The same for A and B whose number of registers follows from their formats, which are modifiers: cbsz for A, blgp
+    /// for B.
+    MatrixFormatted,
     /// VGPRs, scalar registers, inline constants, and in the 32-bit encodings a literal.
     VectorSource,
     /// VGPRs, scalar registers, inline constants.
@@ -201,12 +258,12 @@ impl OperandClass {
     pub(super) const fn kinds(self) -> Kinds {
         use OperandClass::*;
         Kinds(match self {
-            Sgpr | ScalarDst | Mask => Kinds::SCALAR,
+            Sgpr | ScalarDst | ScalarRegister | Mask => Kinds::SCALAR,
             ScalarSource => Kinds::SCALAR | Kinds::INLINE | Kinds::LITERAL,
             ScalarInline | MaskSource => Kinds::SCALAR | Kinds::INLINE,
             Vgpr => Kinds::VGPR,
             Agpr => Kinds::AGPR,
-            VgprOrAgpr => Kinds::VGPR | Kinds::AGPR,
+            VgprOrAgpr | MatrixFormatted => Kinds::VGPR | Kinds::AGPR,
             MatrixC => Kinds::VGPR | Kinds::AGPR | Kinds::INLINE,
             VectorSource => Kinds::VGPR | Kinds::SCALAR | Kinds::INLINE | Kinds::LITERAL,
             VectorInline => Kinds::VGPR | Kinds::SCALAR | Kinds::INLINE,
@@ -315,6 +372,10 @@ impl Implicit {
 pub struct OpInfo {
     /// Mnemonic without encoding suffix.
     pub mnemonic: &'static str,
+    /// What some chips call it.
+    pub alias: Option<(&'static str, Arches)>,
+    /// The chips that have it.
+    pub arches: Arches,
     /// Encoding.
     pub format: Format,
     /// Opcode bits of the (short) encoding.
@@ -329,8 +390,12 @@ pub struct OpInfo {
     pub reads: Implicit,
     /// Registers written without being operands.
     pub writes: Implicit,
-    /// Every modifier bit that an instruction of the row may have.
+    /// Every modifier bit that an instruction of the row may have beside the DPP and SDWA forms.
     pub modifiers: Modifiers,
+    /// The same of its DPP form; empty if there is none.
+    pub dpp_modifiers: Modifiers,
+    /// The same of its SDWA form; empty if there is none.
+    pub sdwa_modifiers: Modifiers,
     /// What it does.
     pub meaning: Meaning,
 }
@@ -347,7 +412,9 @@ impl OpInfo {
         if masked {
             self.reads = self.reads.with(Implicit::EXEC);
         }
-        self.modifiers = allowed(&self);
+        self.modifiers = allowed::plain(&self);
+        self.dpp_modifiers = allowed::dpp(&self);
+        self.sdwa_modifiers = allowed::sdwa(&self);
         self.counter = match self.unit {
             Unit::Smem | Unit::Lds => Counter::Lgkm,
             Unit::Flat => Counter::VmAndLgkm,
@@ -358,6 +425,53 @@ impl OpInfo {
             _ => Counter::None,
         };
         self
+    }
+
+    /// Mnemonic without encoding suffix as `arch` spells it.
+    pub fn mnemonic_on(&self, arch: Arch) -> &'static str {
+        match self.alias {
+            Some((name, arches)) if arches.contains(arch) => name,
+            _ => self.mnemonic,
+        }
+    }
+
+    /// Every modifier bit that an instruction of the row in the form of `modifiers` may have on `arch`.
+    #[inline]
+    pub fn modifiers_on(&self, arch: Arch, modifiers: Modifiers) -> Modifiers {
+        if modifiers.has_second_word() {
+            return if modifiers.has_dpp() { self.dpp_modifiers } else { self.sdwa_modifiers };
+        }
+        const SC1: Modifiers = Modifiers::new().sc1();
+        const GDS: Modifiers = Modifiers::new().gds();
+        match arch {
+            Arch::Gfx906 | Arch::Gfx908 if self.format.is_mubuf() || self.format.is_flat() => {
+                self.modifiers.without(SC1)
+            }
+            Arch::Gfx942 | Arch::Gfx950 if self.format.is_ds() => self.modifiers.without(GDS),
+            _ => self.modifiers,
+        }
+    }
+
+    /// True if the SDWA form says which part of the result is written: comparisons and conversions of 8-bit floats write it
+    /// whole.
+    pub fn selects_result(&self) -> bool {
+        let from_fp8 = matches!(self.meaning, Meaning::Convert(_, Element::Fp8 | Element::Bf8));
+        !self.format.is_comparison() && !from_fp8
+    }
+
+    /// True if an operand takes two registers or more of vector data.
+    pub(super) const fn is_wide(&self) -> bool {
+        let mut i = 0;
+        while i < self.operands.len() {
+            if matches!(self.operands[i].field, Field::Dst | Field::Src0 | Field::Src1)
+                && self.operands[i].width > 1
+                && !matches!(self.operands[i].class, OperandClass::Mask)
+            {
+                return true;
+            }
+            i += 1;
+        }
+        false
     }
 
     /// Index of the operand that is source and result at once, if the row has one.
@@ -384,6 +498,16 @@ impl OpInfo {
     pub const fn may_store(&self) -> bool {
         use Meaning::*;
         matches!(self.meaning, Store(_) | StoreTwo(..) | LoadToLds(_) | Atomic(..) | AtomicReturn(..))
+    }
+
+    /// True for atomics of the scalar unit.
+    pub const fn is_scalar_atomic(&self) -> bool {
+        matches!(self.meaning, Meaning::ScalarAtomic(..) | Meaning::ScalarBufferAtomic(..))
+    }
+
+    /// True for loads whose data goes to LDS.
+    pub const fn may_store_to_lds(&self) -> bool {
+        matches!(self.meaning, Meaning::LoadToLds(_))
     }
 
     /// True for instructions after which control does not simply go on.

@@ -1,5 +1,6 @@
 //! The instruction table put together: [`Opcode`] and its [`OpInfo`] rows, from the files in `rows/`.
 
+use super::arch::{Arch, Arches};
 use super::meaning::BranchCondition::*;
 use super::meaning::Calc::*;
 use super::meaning::Condition::*;
@@ -12,11 +13,17 @@ use super::modifiers::Modifiers;
 use super::rows::kinds::*;
 use super::spec::{Counter, Format, Implicit, OpInfo, Unit};
 
+/// The default, or what the row says in its place.
+const fn last<T: Copy>(list: &[T]) -> T {
+    list[list.len() - 1]
+}
+
 macro_rules! define_table {
     ([] $(
         $name:ident $mnemonic:literal $format:ident($code:literal) [$($operand:expr),*]
         $unit:ident $(($passes:literal))? $meaning:ident $(($($argument:expr),*))?
-        $(, reads($($read:ident),*))? $(, writes($($write:ident),*))?;
+        $(, reads($($read:ident),*))? $(, writes($($write:ident),*))?
+        $(, on($arches:ident))? $(, alias($aliased:ident, $alias:literal))?;
     )*) => {
         /// Every instruction. Which one is called what is said in the documentation of the rows: the mnemonic with its
         /// parts capitalised and joined, an underscore staying between two digits.
@@ -34,6 +41,8 @@ macro_rules! define_table {
         static TABLE: [OpInfo; Opcode::ALL.len()] = [$(
             OpInfo {
                 mnemonic: $mnemonic,
+                alias: last(&[None $(, Some(($alias, Arches::$aliased)))?]),
+                arches: last(&[Arches::ALL $(, Arches::$arches)?]),
                 format: Format::$format,
                 code: $code,
                 operands: &[$($operand),*],
@@ -42,6 +51,8 @@ macro_rules! define_table {
                 reads: Implicit::NONE $($(.with(Implicit::$read))*)?,
                 writes: Implicit::NONE $($(.with(Implicit::$write))*)?,
                 modifiers: Modifiers::new(),
+                dpp_modifiers: Modifiers::new(),
+                sdwa_modifiers: Modifiers::new(),
                 meaning: Meaning::$meaning $(($($argument),*))?,
             }
             .complete(),
@@ -49,13 +60,31 @@ macro_rules! define_table {
     };
 }
 
-scalar_rows! { [vector_rows compare_rows vector3_rows memory_rows define_table] }
+scalar_rows! {
+    [
+        smem_rows vector_rows compare_rows vector3_rows packed_rows matrix_rows lds_rows buffer_rows flat_rows
+        define_table
+    ]
+}
 
 impl Opcode {
     /// The row of the table.
     #[inline]
     pub fn info(self) -> &'static OpInfo {
         &TABLE[self as usize]
+    }
+
+    /// True if `arch` has it.
+    #[inline]
+    pub fn on(self, arch: Arch) -> bool {
+        self.info().arches.contains(arch)
+    }
+
+    /// The chip whose spelling stands for the instruction where no chip is given: gfx942, or the first that has it.
+    pub fn spelling(self) -> Arch {
+        let arches = self.info().arches;
+        let first = if arches.contains(Arch::Gfx942) { None } else { arches.iter().next() };
+        first.unwrap_or(Arch::Gfx942)
     }
 
     /// Mnemonic without encoding suffix.

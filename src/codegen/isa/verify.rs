@@ -1,9 +1,10 @@
 //! Operand legality: what the assembler would refuse, said before encoding.
 
+use super::arch::Arch;
 use super::encode::encoding;
 use super::meaning::Meaning;
-use super::spec::{Implicit, Kinds, OpInfo, OperandClass, Role};
-use super::{Inst, Opcode, Operand};
+use super::spec::{Field, Format, Implicit, Kinds, OpInfo, OperandClass, Role};
+use super::{Inst, Opcode, Operand, second_word};
 
 /// Why an instruction is not legal.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -74,40 +75,65 @@ pub enum OperandError {
         /// Instruction.
         op: Opcode,
     },
-    /// Modifiers that the row does not have.
-    #[error("`{}` does not have these modifiers", .op.mnemonic())]
+    /// Modifiers that the row does not have on this chip.
+    #[error("`{}` does not have these modifiers on {arch}", .op.mnemonic())]
     Modifiers {
         /// Instruction.
         op: Opcode,
+        /// Chip.
+        arch: Arch,
+    },
+    /// The chip has no such instruction.
+    #[error("`{}` does not exist on {arch}, only on {}", .op.mnemonic(), .op.info().arches)]
+    Arch {
+        /// Instruction.
+        op: Opcode,
+        /// Chip.
+        arch: Arch,
+    },
+    /// A DPP or SDWA control that means nothing on the chip.
+    #[error("`{}` cannot have this DPP or SDWA control on {arch}", .op.mnemonic())]
+    Control {
+        /// Instruction.
+        op: Opcode,
+        /// Chip.
+        arch: Arch,
     },
 }
 
-/// Checks one instruction. Virtual registers are taken for what their place wants.
-pub fn check(inst: &Inst) -> Result<(), OperandError> {
+/// Checks one instruction for `arch`. Virtual registers are taken for what their place wants.
+pub fn check(inst: &Inst, arch: Arch) -> Result<(), OperandError> {
     let op = inst.op;
     let info = op.info();
-    if !inst.modifiers.within(info.modifiers) {
-        return Err(OperandError::Modifiers { op });
+    if !info.arches.contains(arch) {
+        return Err(OperandError::Arch { op, arch });
+    }
+    if !inst.modifiers.within(info.modifiers_on(arch, inst.modifiers)) {
+        return Err(OperandError::Modifiers { op, arch });
+    }
+    let is_sdwa = inst.modifiers.has_sdwa();
+    if inst.modifiers.has_second_word() && !second_word::is_immediate(inst.imm, info, arch, is_sdwa) {
+        return Err(OperandError::Control { op, arch });
     }
     let count = info.operands.len();
     if let Some(beyond) = inst.operands[count..].iter().position(|operand| !operand.is_none()) {
         return Err(OperandError::TooMany { op, index: count + beyond });
     }
     for index in 0..count {
-        check_operand(inst, info, index)?;
+        check_operand(inst, info, arch, index)?;
     }
-    check_files(inst, info)?;
+    check_files(inst, info, arch)?;
     if info.format.is_vop() {
         check_literal(inst, info)?;
         check_constant_bus(inst, info)?;
     }
-    if let Meaning::Mfma(..) = info.meaning {
+    if let Meaning::Mfma(..) | Meaning::FormattedMfma(_) = info.meaning {
         check_overlap(inst)?;
     }
     Ok(())
 }
 
-fn check_operand(inst: &Inst, info: &OpInfo, index: usize) -> Result<(), OperandError> {
+fn check_operand(inst: &Inst, info: &OpInfo, arch: Arch, index: usize) -> Result<(), OperandError> {
     let (op, operand) = (inst.op, inst.operands[index]);
     let spec = &info.operands[index];
     let class = OperandError::Class { op, index, operand };
@@ -131,12 +157,26 @@ fn check_operand(inst: &Inst, info: &OpInfo, index: usize) -> Result<(), Operand
                 return Err(class);
             }
         }
+        // What is before the second word has eight bits: VGPRs, in SDWA scalar values too, and VCC for masks.
+        OperandClass::VectorSource if inst.modifiers.has_dpp() && operand.as_vgpr().is_none() => {
+            return Err(class);
+        }
+        OperandClass::VectorSource if inst.modifiers.has_sdwa() && operand == Operand::LITERAL => {
+            return Err(class);
+        }
+        OperandClass::MatrixC if !arch.has_unified_registers() && operand.as_vgpr().is_some() => {
+            return Err(class);
+        }
         _ => {}
     }
-    check_tuple(inst, index)
+    let implied = matches!(spec.field, Field::Sdst | Field::Src2);
+    if implied && inst.modifiers.has_second_word() && operand != Operand::VCC {
+        return Err(class);
+    }
+    check_tuple(inst, arch, index)
 }
 
-fn check_tuple(inst: &Inst, index: usize) -> Result<(), OperandError> {
+fn check_tuple(inst: &Inst, arch: Arch, index: usize) -> Result<(), OperandError> {
     let (op, operand) = (inst.op, inst.operands[index]);
     let width = u32::from(inst.width(index));
     let Some(number) = operand.number().filter(|_| width > 1 && !operand.is_constant()) else {
@@ -151,7 +191,11 @@ fn check_tuple(inst: &Inst, index: usize) -> Result<(), OperandError> {
         _ => (512, 768),
     };
     // SGPR pairs are even, larger SGPR tuples by four; VGPR tuples are even from gfx90a on (LLVM SIRegisterInfo.td).
-    let alignment = if number < 128 && width > 2 { 4 } else { 2 };
+    let alignment = match number {
+        0..128 if width > 2 => 4,
+        256.. if !arch.has_unified_registers() => 1,
+        _ => 2,
+    };
     if !(number - first).is_multiple_of(alignment) {
         return Err(OperandError::Alignment { op, index, operand });
     }
@@ -162,12 +206,14 @@ fn check_tuple(inst: &Inst, index: usize) -> Result<(), OperandError> {
 }
 
 /// Data operands of a memory instruction share a file, and so do D and C of a matrix instruction.
-fn check_files(inst: &Inst, info: &OpInfo) -> Result<(), OperandError> {
-    let mut first: Option<bool> = None;
+fn check_files(inst: &Inst, info: &OpInfo, arch: Arch) -> Result<(), OperandError> {
+    let is_matrix = matches!(info.format, Format::Mai | Format::MaiScaled);
+    // Before the files were one, memory knew VGPRs alone and matrix results AGPRs alone.
+    let mut first: Option<bool> = if arch.has_unified_registers() { None } else { Some(is_matrix) };
     for (index, spec) in info.operands.iter().enumerate() {
         let operand = inst.operands[index];
         let bound = match spec.class {
-            OperandClass::VgprOrAgpr => !matches!(info.meaning, Meaning::Mfma(..)) || spec.role == Role::Def,
+            OperandClass::VgprOrAgpr => !is_matrix || spec.role != Role::Use,
             OperandClass::MatrixC => !operand.is_constant(),
             _ => false,
         };
@@ -183,7 +229,7 @@ fn check_files(inst: &Inst, info: &OpInfo) -> Result<(), OperandError> {
 }
 
 fn check_literal(inst: &Inst, info: &OpInfo) -> Result<(), OperandError> {
-    let long = encoding(inst, info).layout().bytes == 8;
+    let long = encoding(inst, info).layout().bytes >= 8;
     if long && inst.operands.contains(&Operand::LITERAL) {
         return Err(OperandError::Literal { op: inst.op });
     }
@@ -210,7 +256,7 @@ fn check_constant_bus(inst: &Inst, info: &OpInfo) -> Result<(), OperandError> {
 
 /// The same registers or none in common; LLVM's assembler allows parts for D of up to four registers.
 fn check_overlap(inst: &Inst) -> Result<(), OperandError> {
-    let [d, .., c, _] = inst.operands;
+    let [d, _, _, c, ..] = inst.operands;
     let width = u32::from(inst.width(0));
     let (Some(d), Some(c)) = (d.number(), c.number()) else { return Ok(()) };
     if width > 4 && d != c && d < c + width && c < d + width {

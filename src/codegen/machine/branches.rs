@@ -1,7 +1,7 @@
 //! From a finished body to code: drops branches to the next block, turns block indexes into offsets, encodes.
 
 use super::body::Body;
-use crate::codegen::isa::{EncodeError, Meaning, encode, size_in_bytes};
+use crate::codegen::isa::{Arch, EncodeError, Meaning, encode, size_in_bytes};
 
 /// Why a body has no code.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -82,8 +82,8 @@ pub fn drop_branches_to_next(body: &mut Body) {
     body.insts.truncate(kept as usize);
 }
 
-/// Encodes `body`, whose branches hold block indexes; `code` is emptied first.
-pub fn encode_body(body: &Body, code: &mut Code) -> Result<(), CodeError> {
+/// Encodes `body` for `arch`; its branches hold block indexes; `code` is emptied first.
+pub fn encode_body(body: &Body, arch: Arch, code: &mut Code) -> Result<(), CodeError> {
     code.words.clear();
     code.offsets.clear();
     code.blocks.clear();
@@ -108,7 +108,8 @@ pub fn encode_body(body: &Body, code: &mut Code) -> Result<(), CodeError> {
                 .map_err(|_| CodeError::BranchRange { inst: index as u32, distance })?;
             inst.imm = u32::from(simm16 as u16);
         }
-        encode(&inst, &mut code.words).map_err(|error| CodeError::Encode { inst: index as u32, error })?;
+        encode(&inst, arch, &mut code.words)
+            .map_err(|error| CodeError::Encode { inst: index as u32, error })?;
     }
     Ok(())
 }

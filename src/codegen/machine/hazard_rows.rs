@@ -7,18 +7,12 @@
 
 use super::access::{Range, Ranges, accesses, implicit_ranges, is_valu, is_vmem};
 use crate::codegen::isa::{
-    Calc, Element, Field, Format, Implicit, Inst, Meaning, OpInfo, Operand, OperandClass, Role, Unit,
+    Arch, Calc, Element, Field, Format, Implicit, Inst, Meaning, OpInfo, Operand, OperandClass, Role, Unit,
 };
 
-/// Column of the hazard tables.
-#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum HazardTarget {
-    /// CDNA 2.
-    Gfx90a,
-    /// CDNA 3.
-    Gfx942,
-    /// CDNA 4.
-    Gfx950,
+/// Column of a chip in the tables, which begin with gfx90a.
+pub(super) fn column(arch: Arch) -> usize {
+    (arch as usize).saturating_sub(Arch::Gfx90a as usize)
 }
 
 /// Kind of instruction, as the guides sort them.
@@ -243,7 +237,7 @@ pub(super) struct Row {
     pub first: (Who, What),
     pub then: (Who, What),
     pub when: When,
-    /// By [`HazardTarget`].
+    /// By [`Arch`].
     pub waits: [u8; 3],
 }
 
@@ -300,11 +294,11 @@ pub(super) enum MatrixClass {
 }
 
 /// Class and passes of a matrix instruction.
-pub(super) fn matrix_class(info: &OpInfo, target: HazardTarget) -> Option<(MatrixClass, u8)> {
+pub(super) fn matrix_class(info: &OpInfo, target: Arch) -> Option<(MatrixClass, u8)> {
     let Unit::Mfma(passes) = info.unit else { return None };
     let class = match info.meaning {
         Meaning::Mfma(_, Element::F64, ..) => MatrixClass::Dgemm,
-        Meaning::Mfma(_, Element::F32, ..) if target != HazardTarget::Gfx90a => MatrixClass::Sgemm,
+        Meaning::Mfma(_, Element::F32, ..) if target != Arch::Gfx90a => MatrixClass::Sgemm,
         _ => MatrixClass::Xdl,
     };
     Some((class, passes))
@@ -357,7 +351,7 @@ pub(super) const fn passes_column(passes: u8) -> usize {
     }
 }
 
-/// One hazard of a matrix result: wait states by [`HazardTarget`] and by passes 2, 4, 8, 16. DGEMM has two shapes, which
+/// One hazard of a matrix result: wait states by [`Arch`] and by passes 2, 4, 8, 16. DGEMM has two shapes, which
 /// stand under their passes on gfx90a and gfx942: 4x4x4 under 4, 16x16x4 under 8.
 pub(super) struct MatrixRow {
     pub first: MatrixClass,

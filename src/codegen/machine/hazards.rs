@@ -12,12 +12,12 @@
 
 use super::access::{Range, Touched, accesses, is_valu, is_vmem};
 use super::body::{Body, MachineInst};
-pub use super::hazard_rows::HazardTarget;
+use super::hazard_rows::column;
 use super::hazard_rows::{
     LONGEST_MATRIX_ROW, LONGEST_ROW, MATRIX_ROWS, MATRIX_USES, MatrixClass, MatrixUse, ROWS, When,
     matrix_class, passes_column,
 };
-use crate::codegen::isa::{Field, Inst, MAX_OPERANDS, Meaning, OpInfo, Opcode, Operand, Role, Unit};
+use crate::codegen::isa::{Arch, Field, Inst, MAX_OPERANDS, Meaning, OpInfo, Opcode, Operand, Role, Unit};
 
 /// How many instructions ahead an instruction for a gap is looked for.
 const WINDOW: usize = 12;
@@ -100,7 +100,7 @@ struct Entry {
 
 /// The pass and its memory, which is reused from body to body.
 pub struct HazardResolver {
-    target: HazardTarget,
+    target: Arch,
     /// By opcode: rows that it can begin, rows that it can end.
     begins: Vec<u32>,
     ends: Vec<u32>,
@@ -124,17 +124,17 @@ const _: () = assert!(ROWS.len() <= 32);
 
 impl HazardResolver {
     /// For one target.
-    pub fn new(target: HazardTarget) -> HazardResolver {
+    pub fn new(target: Arch) -> HazardResolver {
         let rows = |side: &dyn Fn(usize, &OpInfo) -> bool| -> Vec<u32> {
             let of = |op: &Opcode| {
-                let applies = |&n: &usize| ROWS[n].waits[target as usize] > 0 && side(n, op.info());
+                let applies = |&n: &usize| ROWS[n].waits[column(target)] > 0 && side(n, op.info());
                 (0..ROWS.len()).filter(applies).fold(0, |bits, n| bits | 1 << n)
             };
             Opcode::ALL.iter().map(of).collect()
         };
         let mut matrix = [[[0; 4]; MATRIX_USES]; 3];
         for row in MATRIX_ROWS {
-            matrix[row.first as usize][row.then.index()] = row.waits[target as usize];
+            matrix[row.first as usize][row.then.index()] = row.waits[column(target)];
         }
         HazardResolver {
             target,
@@ -295,7 +295,7 @@ impl HazardResolver {
             while rows != 0 {
                 let row = rows.trailing_zeros() as usize;
                 rows &= rows - 1;
-                let waits = u32::from(ROWS[row].waits[self.target as usize]);
+                let waits = u32::from(ROWS[row].waits[column(self.target)]);
                 if waits > elapsed + need && self.applies(row, r, inst) {
                     need = waits - elapsed;
                 }

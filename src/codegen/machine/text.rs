@@ -371,7 +371,7 @@ fn inst_text(inst: &Inst, body: &Body, declared: &mut [bool]) -> String {
     let mut plain = String::new();
     let label = format!("bb{}", inst.imm);
     let label = matches!(inst.op.info().meaning, Meaning::Branch(_)).then_some(label.as_str());
-    let _ = write_inst(&mut plain, inst, label);
+    let _ = write_inst(&mut plain, inst, inst.op.spelling(), label);
     plain_immediate(&mut plain, inst);
     let (mnemonic, rest) = plain.split_once(' ').unwrap_or((&plain, ""));
     let long = inst.modifiers.has_e64();

@@ -86,7 +86,7 @@ impl Module {
                 let mut entries: Vec<u64> =
                     object.kernels.iter().filter_map(|k| k.entry.checked_sub(segment.address)).collect();
                 entries.sort_unstable();
-                let program = Program::new(&bytes, device(segment.address), &entries);
+                let program = Program::new(&bytes, target.arch, device(segment.address), &entries);
                 codes.push(Code { address: segment.address, bytes, program });
             }
             let kernels = object
@@ -123,7 +123,12 @@ impl Module {
             .chunks_exact(4)
             .map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
             .collect();
-        let text = crate::codegen::isa::decode(&words).map_or(String::new(), |(inst, _)| inst.to_string());
+        let arch = code.program.arch;
+        let mut text = String::new();
+        if let Ok((inst, _)) = crate::codegen::isa::decode(&words, arch) {
+            // Writing to a string cannot fail.
+            let _ = crate::codegen::isa::write_inst(&mut text, &inst, arch, None);
+        }
         let text = if text.is_empty() {
             words.iter().map(|w| format!("{w:#010x}")).collect::<Vec<_>>().join(" ")
         } else {

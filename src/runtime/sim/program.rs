@@ -1,7 +1,7 @@
 //! Code bytes decoded once: a dense list of steps whose operands say directly where a value lives.
 
 use crate::codegen::isa::{
-    Element, Field, Format, Inst, MAX_OPERANDS, Meaning, Modifiers, Opcode, Operand, OperandClass,
+    Arch, Element, Field, Format, Inst, MAX_OPERANDS, Meaning, Modifiers, Opcode, Operand, OperandClass,
     OperandSpec, decode,
 };
 
@@ -97,6 +97,8 @@ pub(super) const NOWHERE: u32 = u32::MAX;
 pub(super) struct Program {
     /// All steps in order of their addresses.
     pub steps: Vec<Step>,
+    /// Instruction set of the code.
+    pub arch: Arch,
     /// Device address of the first byte.
     pub address: u64,
     /// Step that starts at each dword, or [`NOWHERE`].
@@ -106,9 +108,9 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// Decodes `code`, which lies at device address `address`. Decoding starts afresh at each of the byte offsets
+    /// Decodes `code` of `arch`, which lies at device address `address`. Decoding starts afresh at each of the byte offsets
     /// `entries` (in rising order), so that data between two kernels does not spoil the second.
-    pub fn new(code: &[u8], address: u64, entries: &[u64]) -> Program {
+    pub fn new(code: &[u8], arch: Arch, address: u64, entries: &[u64]) -> Program {
         let words: Vec<u32> =
             code.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
         let mut insts: Vec<(u32, u32, Option<Inst>)> = Vec::new();
@@ -117,15 +119,21 @@ impl Program {
         while at < words.len() {
             while entries.next_if(|&e| e <= at).is_some() {}
             let end = entries.peek().map_or(words.len(), |&e| e.min(words.len()));
-            let (inst, length) = match decode(&words[at..end]) {
+            let (inst, length) = match decode(&words[at..end], arch) {
                 Ok((inst, length)) if length > 0 => (Some(inst), length),
                 _ => (None, 1),
             };
             insts.push((at as u32 * 4, length as u32 * 4, inst));
             at += length;
         }
-        let mut program =
-            Program { steps: Vec::new(), address, starts: vec![NOWHERE; words.len()], vgprs: 1, agprs: 0 };
+        let mut program = Program {
+            steps: Vec::new(),
+            arch,
+            address,
+            starts: vec![NOWHERE; words.len()],
+            vgprs: 1,
+            agprs: 0,
+        };
         for (_, _, inst) in &insts {
             inst.iter().for_each(|inst| program.note_registers(inst));
         }
@@ -181,7 +189,10 @@ impl Program {
         };
         let Some(inst) = inst else { return step };
         let info = inst.op.info();
-        step.action = Action::Do(info.meaning);
+        step.action = match not_simulated(inst) {
+            Some(what) => Action::Unsupported(what),
+            None => Action::Do(info.meaning),
+        };
         step.format = info.format;
         step.class = Class::of(info);
         step.imm = inst.imm;
@@ -218,6 +229,20 @@ impl Program {
             };
         }
         constant(number, spec.element, inst.imm)
+    }
+}
+
+/// Forms of an instruction that mean more than the meaning of its row.
+fn not_simulated(inst: &Inst) -> Option<&'static str> {
+    let halves = inst.op.info().format == Format::Vop3Sel;
+    if inst.modifiers.has_second_word() {
+        Some("DPP and SDWA")
+    } else if inst.modifiers.has_gds() && inst.op.info().format.is_ds() {
+        Some("the global data share")
+    } else if halves && !matches!(inst.op, Opcode::VFmaF16 | Opcode::VPackB32F16) {
+        Some("op_sel of this instruction")
+    } else {
+        None
     }
 }
 
@@ -288,7 +313,7 @@ mod tests {
 
     #[test]
     fn bytes_that_are_no_instruction_become_faulting_steps() {
-        let program = Program::new(&[0xff; 12], 0x1000, &[0]);
+        let program = Program::new(&[0xff; 12], Arch::Gfx942, 0x1000, &[0]);
         assert!(program.steps.iter().all(|s| s.action == Action::Undecodable));
         assert_eq!(program.find(0), Some(0));
         assert_eq!((program.find(2), program.find(-4), program.find(12)), (None, None, None));

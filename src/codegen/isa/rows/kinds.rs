@@ -29,7 +29,11 @@ kinds! {
     suse = Use ScalarDst Dst;
     ssrc0 = Use ScalarSource Src0;
     ssrc1 = Use ScalarSource Src1;
+    ssrc0_reg = Use ScalarRegister Src0;
+    ssrc0_inline = Use ScalarInline Src0;
+    ssrc1_inline = Use ScalarInline Src1;
     smdst = Def Sgpr Dst;
+    smdata = Use Sgpr Dst;
     sbase = Use Sgpr Base;
     vdst = Def Vgpr Dst;
     vdst_use = DefUse Vgpr Dst;
@@ -51,10 +55,16 @@ kinds! {
 
 fixed_kinds! {
     literal = Use Literal Literal B32;
+    literal_k = Use Literal Literal B32;
+    sjoin = Use ScalarRegister Src0 B32;
+    smfmac_index = Use Vgpr Src2 B32;
+    gws_data = Use Vgpr Data0 B32;
     sjump = Use ScalarDst Src0 B64;
     soffset = Use ScalarOffset Offset B32;
     carry_out = Def Mask Sdst B64;
     carry_in = Use MaskSource Src2 B64;
+    scale_a = Use VectorInline ScaleA B32;
+    scale_b = Use VectorInline ScaleB B32;
     mask_dst = Def Mask Dst B64;
     lane_value = Use ScalarInline Src0 B32;
     lane_select = Use ScalarInline Src1 B32;
@@ -81,6 +91,21 @@ pub(in super::super) const fn mfma_a(registers: u8) -> OperandSpec {
 
 pub(in super::super) const fn mfma_b(registers: u8) -> OperandSpec {
     spec(Role::Use, OperandClass::VgprOrAgpr, Field::Src1, Element::of_registers(registers))
+}
+
+/// Result and accumulator of a sparse matrix instruction.
+pub(in super::super) const fn smfmac_d(registers: u8) -> OperandSpec {
+    spec(Role::DefUse, OperandClass::VgprOrAgpr, Field::Dst, Element::of_registers(registers))
+}
+
+/// A whose registers follow from its format.
+pub(in super::super) const fn formatted_a() -> OperandSpec {
+    spec(Role::Use, OperandClass::MatrixFormatted, Field::Src0, Element::B256)
+}
+
+/// B whose registers follow from its format.
+pub(in super::super) const fn formatted_b() -> OperandSpec {
+    spec(Role::Use, OperandClass::MatrixFormatted, Field::Src1, Element::B256)
 }
 
 /// C keeps the type of its elements, which an inline constant needs.

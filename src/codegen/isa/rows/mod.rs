@@ -4,14 +4,18 @@
 //! many files. A row reads
 //!
 //! ```text
-//! Name "mnemonic" Format(opcode) [operands in assembler order] Unit Meaning, reads(implicit), writes(implicit);
+//! Name "mnemonic" Format(opcode) [operands in assembler order] Unit Meaning, reads(implicit), writes(implicit),
+//!     on(chips that have it), alias(chips, "what they call it");
 //! ```
 //!
 //! A name is the mnemonic with every part between underscores capitalised and joined; an underscore stays where two
 //! digits would meet: `v_mfma_f32_32x32x8_f16` is `VMfmaF32_32x32x8F16`. Forms of one mnemonic with different results
-//! have rows of their own: `...Rtn` for atomics that return the old value, `...Lds` for buffer loads to LDS.
+//! have rows of their own: `...Rtn` for atomics that return the old value, `...Lds` for loads to LDS, `...Short` for a
+//! short encoding that later chips dropped. A row without `on` is on every chip.
 #[macro_use]
 mod scalar;
+#[macro_use]
+mod smem;
 #[macro_use]
 mod vector;
 #[macro_use]
@@ -19,5 +23,13 @@ mod compare;
 #[macro_use]
 mod vector3;
 #[macro_use]
-mod memory;
+mod packed;
+#[macro_use]
+mod matrix;
+#[macro_use]
+mod lds;
+#[macro_use]
+mod buffer;
+#[macro_use]
+mod flat;
 pub(super) mod kinds;

@@ -1,4 +1,4 @@
-//! Rows of the scalar formats. The columns are explained in the table.
+//! Rows of SOP1, SOP2, SOPC, SOPK and SOPP. The columns are explained in the table.
 
 macro_rules! scalar_rows {
     ([$next:ident $($rest:ident)*] $($rows:tt)*) => {
@@ -11,25 +11,54 @@ macro_rules! scalar_rows {
             SCmovB64 "s_cmov_b64" Sop1(0x03) [sdst_use(B64), ssrc0(B64)] Salu ScalarMoveIf(B64), reads(SCC);
             SNotB32 "s_not_b32" Sop1(0x04) [sdst(B32), ssrc0(B32)] Salu Scalar(Not, B32), writes(SCC);
             SNotB64 "s_not_b64" Sop1(0x05) [sdst(B64), ssrc0(B64)] Salu Scalar(Not, B64), writes(SCC);
+            SWqmB32 "s_wqm_b32" Sop1(0x06) [sdst(B32), ssrc0(B32)] Salu Scalar(WholeQuad, B32), writes(SCC);
             SWqmB64 "s_wqm_b64" Sop1(0x07) [sdst(B64), ssrc0(B64)] Salu Scalar(WholeQuad, B64), writes(SCC);
             SBrevB32 "s_brev_b32" Sop1(0x08) [sdst(B32), ssrc0(B32)] Salu Scalar(ReverseBits, B32);
             SBrevB64 "s_brev_b64" Sop1(0x09) [sdst(B64), ssrc0(B64)] Salu Scalar(ReverseBits, B64);
+            SBcnt0I32B32 "s_bcnt0_i32_b32" Sop1(0x0a) [sdst(B32), ssrc0(B32)] Salu Scalar(CountZeros, B32), writes(SCC);
+            SBcnt0I32B64 "s_bcnt0_i32_b64" Sop1(0x0b) [sdst(B32), ssrc0(B64)] Salu Scalar(CountZeros, B64), writes(SCC);
             SBcnt1I32B32 "s_bcnt1_i32_b32" Sop1(0x0c) [sdst(B32), ssrc0(B32)] Salu Scalar(CountOnes, B32), writes(SCC);
             SBcnt1I32B64 "s_bcnt1_i32_b64" Sop1(0x0d) [sdst(B32), ssrc0(B64)] Salu Scalar(CountOnes, B64), writes(SCC);
+            SFf0I32B32 "s_ff0_i32_b32" Sop1(0x0e) [sdst(B32), ssrc0(B32)] Salu Scalar(FirstZeroFromLow, B32);
+            SFf0I32B64 "s_ff0_i32_b64" Sop1(0x0f) [sdst(B32), ssrc0(B64)] Salu Scalar(FirstZeroFromLow, B64);
             SFf1I32B32 "s_ff1_i32_b32" Sop1(0x10) [sdst(B32), ssrc0(B32)] Salu Scalar(FirstOneFromLow, B32);
             SFf1I32B64 "s_ff1_i32_b64" Sop1(0x11) [sdst(B32), ssrc0(B64)] Salu Scalar(FirstOneFromLow, B64);
             SFlbitI32B32 "s_flbit_i32_b32" Sop1(0x12) [sdst(B32), ssrc0(B32)] Salu Scalar(FirstOneFromHigh, B32);
             SFlbitI32B64 "s_flbit_i32_b64" Sop1(0x13) [sdst(B32), ssrc0(B64)] Salu Scalar(FirstOneFromHigh, B64);
+            SFlbitI32 "s_flbit_i32" Sop1(0x14) [sdst(B32), ssrc0(B32)] Salu Scalar(FirstOneFromHigh, I32);
+            SFlbitI32I64 "s_flbit_i32_i64" Sop1(0x15) [sdst(B32), ssrc0(B64)] Salu Scalar(FirstOneFromHigh, I64);
             SSextI32I8 "s_sext_i32_i8" Sop1(0x16) [sdst(B32), ssrc0(B32)] Salu Scalar(SignExtend, I8);
             SSextI32I16 "s_sext_i32_i16" Sop1(0x17) [sdst(B32), ssrc0(B32)] Salu Scalar(SignExtend, I16);
+            SBitset0B32 "s_bitset0_b32" Sop1(0x18) [sdst_use(B32), ssrc0(B32)] Salu ScalarBitSet(0, B32);
+            SBitset0B64 "s_bitset0_b64" Sop1(0x19) [sdst_use(B64), ssrc0(B32)] Salu ScalarBitSet(0, B64);
+            SBitset1B32 "s_bitset1_b32" Sop1(0x1a) [sdst_use(B32), ssrc0(B32)] Salu ScalarBitSet(1, B32);
+            SBitset1B64 "s_bitset1_b64" Sop1(0x1b) [sdst_use(B64), ssrc0(B32)] Salu ScalarBitSet(1, B64);
             SGetpcB64 "s_getpc_b64" Sop1(0x1c) [sdst(B64)] Salu GetPc;
             SSetpcB64 "s_setpc_b64" Sop1(0x1d) [sjump()] Branch SetPc;
             SSwappcB64 "s_swappc_b64" Sop1(0x1e) [sdst(B64), sjump()] Branch SwapPc;
+            SRfeB64 "s_rfe_b64" Sop1(0x1f) [sjump()] Branch ReturnFromException;
             SAndSaveexecB64 "s_and_saveexec_b64" Sop1(0x20) [sdst(B64), ssrc0(B64)] Salu SaveExec(And), reads(EXEC), writes(EXEC, SCC);
             SOrSaveexecB64 "s_or_saveexec_b64" Sop1(0x21) [sdst(B64), ssrc0(B64)] Salu SaveExec(Or), reads(EXEC), writes(EXEC, SCC);
             SXorSaveexecB64 "s_xor_saveexec_b64" Sop1(0x22) [sdst(B64), ssrc0(B64)] Salu SaveExec(Xor), reads(EXEC), writes(EXEC, SCC);
             SAndn2SaveexecB64 "s_andn2_saveexec_b64" Sop1(0x23) [sdst(B64), ssrc0(B64)] Salu SaveExec(AndNot), reads(EXEC), writes(EXEC, SCC);
+            SOrn2SaveexecB64 "s_orn2_saveexec_b64" Sop1(0x24) [sdst(B64), ssrc0(B64)] Salu SaveExec(OrNot), reads(EXEC), writes(EXEC, SCC);
+            SNandSaveexecB64 "s_nand_saveexec_b64" Sop1(0x25) [sdst(B64), ssrc0(B64)] Salu SaveExec(Nand), reads(EXEC), writes(EXEC, SCC);
+            SNorSaveexecB64 "s_nor_saveexec_b64" Sop1(0x26) [sdst(B64), ssrc0(B64)] Salu SaveExec(Nor), reads(EXEC), writes(EXEC, SCC);
+            SXnorSaveexecB64 "s_xnor_saveexec_b64" Sop1(0x27) [sdst(B64), ssrc0(B64)] Salu SaveExec(Xnor), reads(EXEC), writes(EXEC, SCC);
+            SQuadmaskB32 "s_quadmask_b32" Sop1(0x28) [sdst(B32), ssrc0(B32)] Salu Scalar(QuadMask, B32), writes(SCC);
+            SQuadmaskB64 "s_quadmask_b64" Sop1(0x29) [sdst(B64), ssrc0(B64)] Salu Scalar(QuadMask, B64), writes(SCC);
+            SMovrelsB32 "s_movrels_b32" Sop1(0x2a) [sdst(B32), ssrc0_reg(B32)] Salu MoveFromRelative(B32), reads(M0);
+            SMovrelsB64 "s_movrels_b64" Sop1(0x2b) [sdst(B64), ssrc0_reg(B64)] Salu MoveFromRelative(B64), reads(M0);
+            SMovreldB32 "s_movreld_b32" Sop1(0x2c) [sdst(B32), ssrc0(B32)] Salu MoveToRelative(B32), reads(M0);
+            SMovreldB64 "s_movreld_b64" Sop1(0x2d) [sdst(B64), ssrc0(B64)] Salu MoveToRelative(B64), reads(M0);
+            SCbranchJoin "s_cbranch_join" Sop1(0x2e) [sjoin()] Branch JoinFork;
             SAbsI32 "s_abs_i32" Sop1(0x30) [sdst(B32), ssrc0(B32)] Salu Scalar(Abs, I32), writes(SCC);
+            SSetGprIdxIdx "s_set_gpr_idx_idx" Sop1(0x32) [ssrc0(B32)] Salu SetGprIndex, writes(M0);
+            SAndn1SaveexecB64 "s_andn1_saveexec_b64" Sop1(0x33) [sdst(B64), ssrc0(B64)] Salu SaveExec(NotAnd), reads(EXEC), writes(EXEC, SCC);
+            SOrn1SaveexecB64 "s_orn1_saveexec_b64" Sop1(0x34) [sdst(B64), ssrc0(B64)] Salu SaveExec(NotOr), reads(EXEC), writes(EXEC, SCC);
+            SAndn1WrexecB64 "s_andn1_wrexec_b64" Sop1(0x35) [sdst(B64), ssrc0(B64)] Salu WriteExec(NotAnd), reads(EXEC), writes(EXEC, SCC);
+            SAndn2WrexecB64 "s_andn2_wrexec_b64" Sop1(0x36) [sdst(B64), ssrc0(B64)] Salu WriteExec(AndNot), reads(EXEC), writes(EXEC, SCC);
+            SBitreplicateB64B32 "s_bitreplicate_b64_b32" Sop1(0x37) [sdst(B64), ssrc0(B32)] Salu Scalar(BitReplicate, B32);
             // SOP2
             SAddU32 "s_add_u32" Sop2(0x00) [sdst(B32), ssrc0(B32), ssrc1(B32)] Salu Scalar(Add, U32), writes(SCC);
             SSubU32 "s_sub_u32" Sop2(0x01) [sdst(B32), ssrc0(B32), ssrc1(B32)] Salu Scalar(Sub, U32), writes(SCC);
@@ -72,7 +101,9 @@ macro_rules! scalar_rows {
             SBfeI32 "s_bfe_i32" Sop2(0x26) [sdst(B32), ssrc0(B32), ssrc1(B32)] Salu Scalar(BitFieldExtract, I32), writes(SCC);
             SBfeU64 "s_bfe_u64" Sop2(0x27) [sdst(B64), ssrc0(B64), ssrc1(B32)] Salu Scalar(BitFieldExtract, U64), writes(SCC);
             SBfeI64 "s_bfe_i64" Sop2(0x28) [sdst(B64), ssrc0(B64), ssrc1(B32)] Salu Scalar(BitFieldExtract, I64), writes(SCC);
+            SCbranchGFork "s_cbranch_g_fork" Sop2(0x29) [ssrc0_inline(B64), ssrc1_inline(B64)] Branch Fork;
             SAbsdiffI32 "s_absdiff_i32" Sop2(0x2a) [sdst(B32), ssrc0(B32), ssrc1(B32)] Salu Scalar(AbsDiff, I32), writes(SCC);
+            SRfeRestoreB64 "s_rfe_restore_b64" Sop2(0x2b) [ssrc0(B64), ssrc1(B32)] Branch ReturnFromException;
             SMulHiU32 "s_mul_hi_u32" Sop2(0x2c) [sdst(B32), ssrc0(B32), ssrc1(B32)] Salu Scalar(MulHigh, U32);
             SMulHiI32 "s_mul_hi_i32" Sop2(0x2d) [sdst(B32), ssrc0(B32), ssrc1(B32)] Salu Scalar(MulHigh, I32);
             SLshl1AddU32 "s_lshl1_add_u32" Sop2(0x2e) [sdst(B32), ssrc0(B32), ssrc1(B32)] Salu ScalarShiftAdd(1), writes(SCC);
@@ -95,10 +126,14 @@ macro_rules! scalar_rows {
             SCmpGeU32 "s_cmp_ge_u32" Sopc(0x09) [ssrc0(B32), ssrc1(B32)] Salu ScalarCompare(Ge, U32), writes(SCC);
             SCmpLtU32 "s_cmp_lt_u32" Sopc(0x0a) [ssrc0(B32), ssrc1(B32)] Salu ScalarCompare(Lt, U32), writes(SCC);
             SCmpLeU32 "s_cmp_le_u32" Sopc(0x0b) [ssrc0(B32), ssrc1(B32)] Salu ScalarCompare(Le, U32), writes(SCC);
-            SCmpEqU64 "s_cmp_eq_u64" Sopc(0x12) [ssrc0(B64), ssrc1(B64)] Salu ScalarCompare(Eq, U64), writes(SCC);
-            SCmpLgU64 "s_cmp_lg_u64" Sopc(0x13) [ssrc0(B64), ssrc1(B64)] Salu ScalarCompare(Ne, U64), writes(SCC);
             SBitcmp0B32 "s_bitcmp0_b32" Sopc(0x0c) [ssrc0(B32), ssrc1(B32)] Salu ScalarBitCompare(0), writes(SCC);
             SBitcmp1B32 "s_bitcmp1_b32" Sopc(0x0d) [ssrc0(B32), ssrc1(B32)] Salu ScalarBitCompare(1), writes(SCC);
+            SBitcmp0B64 "s_bitcmp0_b64" Sopc(0x0e) [ssrc0(B64), ssrc1(B32)] Salu ScalarBitCompare(0), writes(SCC);
+            SBitcmp1B64 "s_bitcmp1_b64" Sopc(0x0f) [ssrc0(B64), ssrc1(B32)] Salu ScalarBitCompare(1), writes(SCC);
+            SSetvskip "s_setvskip" Sopc(0x10) [ssrc0(B32), ssrc1(B32)] Salu SetVskip;
+            SSetGprIdxOn "s_set_gpr_idx_on" Sopc(0x11) [ssrc0(B32)] Salu SetGprIndexOn, writes(M0);
+            SCmpEqU64 "s_cmp_eq_u64" Sopc(0x12) [ssrc0(B64), ssrc1(B64)] Salu ScalarCompare(Eq, U64), writes(SCC);
+            SCmpLgU64 "s_cmp_lg_u64" Sopc(0x13) [ssrc0(B64), ssrc1(B64)] Salu ScalarCompare(Ne, U64), writes(SCC);
             // SOPK
             SMovkI32 "s_movk_i32" Sopk(0x00) [sdst(B32)] Salu MoveImmediate;
             SCmovkI32 "s_cmovk_i32" Sopk(0x01) [sdst_use(B32)] Salu MoveImmediateIf, reads(SCC);
@@ -116,13 +151,16 @@ macro_rules! scalar_rows {
             SCmpkLeU32 "s_cmpk_le_u32" Sopk(0x0d) [suse(B32)] Salu CompareImmediate(Le, U32), writes(SCC);
             SAddkI32 "s_addk_i32" Sopk(0x0e) [sdst_use(B32)] Salu AddImmediate, writes(SCC);
             SMulkI32 "s_mulk_i32" Sopk(0x0f) [sdst_use(B32)] Salu MulImmediate;
+            SCbranchIFork "s_cbranch_i_fork" Sopk(0x10) [suse(B64)] Branch ForkIf;
             SGetregB32 "s_getreg_b32" Sopk(0x11) [sdst(B32)] Salu GetHardwareRegister;
             SSetregB32 "s_setreg_b32" Sopk(0x12) [suse(B32)] Salu SetHardwareRegister;
             SSetregImm32B32 "s_setreg_imm32_b32" Sopk(0x14) [literal()] Salu SetHardwareRegister;
+            SCallB64 "s_call_b64" Sopk(0x15) [sdst(B64)] Branch Call;
             // SOPP
             SNop "s_nop" Sopp(0x00) [] Nop Nop;
             SEndpgm "s_endpgm" Sopp(0x01) [] Branch EndProgram;
             SBranch "s_branch" Sopp(0x02) [] Branch Branch(Always);
+            SWakeup "s_wakeup" Sopp(0x03) [] Other Wakeup;
             SCbranchScc0 "s_cbranch_scc0" Sopp(0x04) [] Branch Branch(Scc0), reads(SCC);
             SCbranchScc1 "s_cbranch_scc1" Sopp(0x05) [] Branch Branch(Scc1), reads(SCC);
             SCbranchVccz "s_cbranch_vccz" Sopp(0x06) [] Branch Branch(VccZero), reads(VCC);
@@ -130,28 +168,25 @@ macro_rules! scalar_rows {
             SCbranchExecz "s_cbranch_execz" Sopp(0x08) [] Branch Branch(ExecZero), reads(EXEC);
             SCbranchExecnz "s_cbranch_execnz" Sopp(0x09) [] Branch Branch(ExecNotZero), reads(EXEC);
             SBarrier "s_barrier" Sopp(0x0a) [] Barrier Barrier;
+            SSetkill "s_setkill" Sopp(0x0b) [] Other SetKill;
             SWaitcnt "s_waitcnt" Sopp(0x0c) [] Wait Wait;
+            SSethalt "s_sethalt" Sopp(0x0d) [] Other SetHalt;
             SSleep "s_sleep" Sopp(0x0e) [] Nop Sleep;
             SSetprio "s_setprio" Sopp(0x0f) [] Other SetPriority;
             SSendmsg "s_sendmsg" Sopp(0x10) [] Other SendMessage, reads(M0);
+            SSendmsghalt "s_sendmsghalt" Sopp(0x11) [] Other SendMessage, reads(M0);
             STrap "s_trap" Sopp(0x12) [] Other Trap;
             SIcacheInv "s_icache_inv" Sopp(0x13) [] Other InvalidateCode;
-            SSethalt "s_sethalt" Sopp(0x0d) [] Other SetHalt;
-            // SMEM
-            SLoadDword "s_load_dword" Smem(0x00) [smdst(B32), sbase(B64), soffset()] Smem ScalarLoad(1);
-            SLoadDwordx2 "s_load_dwordx2" Smem(0x01) [smdst(B64), sbase(B64), soffset()] Smem ScalarLoad(2);
-            SLoadDwordx4 "s_load_dwordx4" Smem(0x02) [smdst(B128), sbase(B64), soffset()] Smem ScalarLoad(4);
-            SLoadDwordx8 "s_load_dwordx8" Smem(0x03) [smdst(B256), sbase(B64), soffset()] Smem ScalarLoad(8);
-            SLoadDwordx16 "s_load_dwordx16" Smem(0x04) [smdst(B512), sbase(B64), soffset()] Smem ScalarLoad(16);
-            SBufferLoadDword "s_buffer_load_dword" Smem(0x08) [smdst(B32), sbase(B128), soffset()] Smem ScalarBufferLoad(1);
-            SBufferLoadDwordx2 "s_buffer_load_dwordx2" Smem(0x09) [smdst(B64), sbase(B128), soffset()] Smem ScalarBufferLoad(2);
-            SBufferLoadDwordx4 "s_buffer_load_dwordx4" Smem(0x0a) [smdst(B128), sbase(B128), soffset()] Smem ScalarBufferLoad(4);
-            SBufferLoadDwordx8 "s_buffer_load_dwordx8" Smem(0x0b) [smdst(B256), sbase(B128), soffset()] Smem ScalarBufferLoad(8);
-            SBufferLoadDwordx16 "s_buffer_load_dwordx16" Smem(0x0c) [smdst(B512), sbase(B128), soffset()] Smem ScalarBufferLoad(16);
-            SDcacheInv "s_dcache_inv" Smem(0x20) [] Smem ScalarCacheInvalidate;
-            SDcacheWb "s_dcache_wb" Smem(0x21) [] Smem ScalarCacheWriteBack;
-            SMemtime "s_memtime" Smem(0x24) [smdst(B64)] Smem ReadTime;
-            SMemrealtime "s_memrealtime" Smem(0x25) [smdst(B64)] Smem ReadRealTime;
+            SIncperflevel "s_incperflevel" Sopp(0x14) [] Other PerformanceCounters;
+            SDecperflevel "s_decperflevel" Sopp(0x15) [] Other PerformanceCounters;
+            STtracedata "s_ttracedata" Sopp(0x16) [] Other TraceData, reads(M0);
+            SCbranchCdbgsys "s_cbranch_cdbgsys" Sopp(0x17) [] Branch Branch(DebugSystem);
+            SCbranchCdbguser "s_cbranch_cdbguser" Sopp(0x18) [] Branch Branch(DebugUser);
+            SCbranchCdbgsysOrUser "s_cbranch_cdbgsys_or_user" Sopp(0x19) [] Branch Branch(DebugEither);
+            SCbranchCdbgsysAndUser "s_cbranch_cdbgsys_and_user" Sopp(0x1a) [] Branch Branch(DebugBoth);
+            SEndpgmSaved "s_endpgm_saved" Sopp(0x1b) [] Branch EndProgram;
+            SSetGprIdxOff "s_set_gpr_idx_off" Sopp(0x1c) [] Salu SetGprIndexOff;
+            SSetGprIdxMode "s_set_gpr_idx_mode" Sopp(0x1d) [] Salu SetGprIndexMode, writes(M0);
         }
     };
 }

@@ -3,17 +3,16 @@
 
 use super::Fault;
 use crate::codegen::isa::{
-    Calc, Element, Field, Format, Implicit, Inst, Meaning, Opcode, Operand, Role, Unit,
+    Arch, Calc, Element, Field, Format, Implicit, Inst, Meaning, Opcode, Operand, Role, Unit,
 };
 use crate::codegen::machine::access::{Range, Ranges, Touched, accesses};
 use crate::codegen::machine::body::Body;
-use crate::codegen::machine::hazards::HazardTarget;
 
 /// No rule asks for more.
 const FARTHEST: u32 = 20;
 
 /// Finds instructions that come too soon behind another.
-pub fn check_hazards(body: &Body, target: HazardTarget) -> Vec<Fault> {
+pub fn check_hazards(body: &Body, target: Arch) -> Vec<Fault> {
     let mut predecessors = vec![Vec::new(); body.blocks.len()];
     for (block, data) in body.blocks.iter().enumerate() {
         for &successor in data.successors.iter().flatten() {
@@ -36,7 +35,7 @@ pub fn check_hazards(body: &Body, target: HazardTarget) -> Vec<Fault> {
 
 struct Walk<'a> {
     body: &'a Body,
-    target: HazardTarget,
+    target: Arch,
     predecessors: &'a [Vec<usize>],
     index: usize,
     faults: &'a mut Vec<Fault>,
@@ -80,10 +79,10 @@ enum Class {
     D,
 }
 
-fn class(inst: &Inst, target: HazardTarget) -> Option<Class> {
+fn class(inst: &Inst, target: Arch) -> Option<Class> {
     match inst.op.info().meaning {
         Meaning::Mfma(_, Element::F64, ..) => Some(Class::D),
-        Meaning::Mfma(_, Element::F32, ..) if target >= HazardTarget::Gfx942 => Some(Class::S),
+        Meaning::Mfma(_, Element::F32, ..) if target >= Arch::Gfx942 => Some(Class::S),
         Meaning::Mfma(..) => Some(Class::X),
         _ => None,
     }
@@ -100,7 +99,7 @@ fn collect(inst: &Inst, keep: impl Fn(Field, Role, Range) -> bool) -> Ranges {
 }
 
 /// Wait states that must lie between `first` and `then`.
-fn required(first: &Inst, then: &Inst, target: HazardTarget, dgemm_between: bool) -> u32 {
+fn required(first: &Inst, then: &Inst, target: Arch, dgemm_between: bool) -> u32 {
     let mut need = 0;
     let mut at_least = |states: u32, condition: bool| {
         if condition {
@@ -108,7 +107,7 @@ fn required(first: &Inst, then: &Inst, target: HazardTarget, dgemm_between: bool
         }
     };
     let (f, t) = (first.op.info(), then.op.info());
-    let newer = target >= HazardTarget::Gfx942;
+    let newer = target >= Arch::Gfx942;
     let valu = |unit| matches!(unit, Unit::Valu | Unit::Trans);
     let vmem = matches!(t.unit, Unit::Vmem | Unit::Flat);
     let memory = vmem || t.unit == Unit::Lds;
@@ -194,11 +193,11 @@ fn required(first: &Inst, then: &Inst, target: HazardTarget, dgemm_between: bool
 }
 
 /// Rules for results of matrix instructions, by formula.
-fn behind_matrix(first: &Inst, then: &Inst, touched: &Touched, target: HazardTarget) -> u32 {
+fn behind_matrix(first: &Inst, then: &Inst, touched: &Touched, target: Arch) -> u32 {
     let (Some(from), Unit::Mfma(p)) = (class(first, target), first.op.info().unit) else { return 0 };
     let p = u32::from(p);
-    let gfx950 = target == HazardTarget::Gfx950;
-    let gfx90a = target == HazardTarget::Gfx90a;
+    let gfx950 = target == Arch::Gfx950;
+    let gfx90a = target == Arch::Gfx90a;
     let small = p == 4;
     // A and B, or the vector ALU; memory; C of the F32 and F64 ones.
     let (use_any, use_memory) = match from {

@@ -12,7 +12,7 @@ pub use hazards::check_hazards;
 pub use waits::check_waits;
 
 use super::body::Body;
-use crate::codegen::isa::check;
+use crate::codegen::isa::{Arch, check};
 
 /// Something wrong with one instruction.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, thiserror::Error)]
@@ -31,7 +31,7 @@ impl Fault {
 }
 
 /// Checks every instruction against its row, and that blocks cover the body without gaps.
-pub fn check_operands(body: &Body) -> Vec<Fault> {
+pub fn check_operands(body: &Body, arch: Arch) -> Vec<Fault> {
     let mut faults = Vec::new();
     let mut at = 0;
     for (index, block) in body.blocks.iter().enumerate() {
@@ -47,7 +47,7 @@ pub fn check_operands(body: &Body) -> Vec<Fault> {
         faults.push(Fault::new(at as usize, "the blocks do not cover the body"));
     }
     for (index, i) in body.insts.iter().enumerate() {
-        if let Err(error) = check(&i.inst) {
+        if let Err(error) = check(&i.inst, arch) {
             faults.push(Fault::new(index, error.to_string()));
         }
     }

@@ -115,7 +115,7 @@ pub(super) fn execute(
     shape: Shape,
     types: [Element; 3],
 ) -> Result<(), Stopped> {
-    let [d, a, b, c, _] = step.operands;
+    let [d, a, b, c, ..] = step.operands;
     let (Some(d_row), Some(a_row), Some(b_row)) = (d.row(), a.row(), b.row()) else { return Ok(()) };
     if types[2] == Element::F64 {
         return double(w, step, shape, [d_row, a_row, b_row], c);

@@ -182,6 +182,7 @@ fn execute(
         | CompareImmediate(..) | AddImmediate | MulImmediate | GetHardwareRegister | SetHardwareRegister => {
             salu::execute(w, s, meaning)?;
         }
+        _ => return Err(Stopped::wave(FaultKind::Unsupported("this instruction"))),
     }
     Ok(None)
 }

@@ -126,6 +126,11 @@ pub(super) fn taken(w: &Wave, condition: BranchCondition) -> bool {
         BranchCondition::VccNotZero => w.pair(VCC) != 0,
         BranchCondition::ExecZero => w.exec() == 0,
         BranchCondition::ExecNotZero => w.exec() != 0,
+        // No debugger is attached.
+        BranchCondition::DebugSystem
+        | BranchCondition::DebugUser
+        | BranchCondition::DebugEither
+        | BranchCondition::DebugBoth => false,
     }
 }
 

@@ -314,7 +314,7 @@ fn float64(w: &mut Wave, s: &Step, calc: Calc) -> Result<(), Stopped> {
 
 /// Executes one of the vector instructions that are not lane-wise arithmetic.
 pub(super) fn move_or_carry(w: &mut Wave, s: &Step, meaning: Meaning) -> Result<(), Stopped> {
-    let [d, a, b, c, carry_in] = s.operands;
+    let [d, a, b, c, carry_in, _] = s.operands;
     match meaning {
         Meaning::VectorNop => {}
         Meaning::ReadFirstLane => {

@@ -3,7 +3,7 @@
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-use crate::codegen::isa::decode;
+use crate::codegen::isa::{Arch, decode};
 
 use super::super::super::wave::EXEC;
 use super::Machine;
@@ -62,7 +62,7 @@ fn random_instructions_never_panic() {
                 0xc0,
             ][rng.random_range(0..12)];
             let words = [rng.random::<u32>() & 0xff_ffff | top << 24, rng.random()];
-            if let Ok((_, length)) = decode(&words) {
+            if let Ok((_, length)) = decode(&words, Arch::Gfx942) {
                 let _ = m.run_words(&words[..length], 3);
                 executed += 1;
             }

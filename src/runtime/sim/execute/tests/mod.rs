@@ -5,7 +5,7 @@ mod fuzz;
 mod matrix;
 mod memory;
 
-use crate::codegen::isa::{Inst, Opcode, Operand, encode};
+use crate::codegen::isa::{Arch, Inst, Opcode, Operand, encode};
 
 use super::super::error::Stopped;
 use super::super::memory::{Allocation, Memory};
@@ -52,7 +52,7 @@ impl Machine {
     fn run(&mut self, insts: &[Inst]) -> Result<(), Stopped> {
         let mut words = Vec::new();
         for inst in insts.iter().chain(&[Inst::new(Opcode::SEndpgm, &[])]) {
-            encode(inst, &mut words).unwrap_or_else(|error| panic!("{inst}: {error}"));
+            encode(inst, Arch::Gfx942, &mut words).unwrap_or_else(|error| panic!("{inst}: {error}"));
         }
         self.run_words(&words, 10_000)
     }
@@ -60,7 +60,7 @@ impl Machine {
     /// Runs any words.
     fn run_words(&mut self, words: &[u32], budget: u64) -> Result<(), Stopped> {
         let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
-        let program = Program::new(&bytes, 0x1000, &[0]);
+        let program = Program::new(&bytes, Arch::Gfx942, 0x1000, &[0]);
         // Tests use few registers; accumulation VGPRs lie behind the program's last VGPR.
         self.wave.rows.resize(self.wave.rows.len().max(program.rows()), [0; LANES]);
         self.wave.pc = 0;

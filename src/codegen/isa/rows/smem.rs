@@ -1,0 +1,91 @@
+//! Rows of SMEM. The columns are explained in the table.
+
+macro_rules! smem_rows {
+    ([$next:ident $($rest:ident)*] $($rows:tt)*) => {
+        $next! {
+            [$($rest)*] $($rows)*
+            SLoadDword "s_load_dword" Smem(0x00) [smdst(B32), sbase(B64), soffset()] Smem ScalarLoad(1);
+            SLoadDwordx2 "s_load_dwordx2" Smem(0x01) [smdst(B64), sbase(B64), soffset()] Smem ScalarLoad(2);
+            SLoadDwordx4 "s_load_dwordx4" Smem(0x02) [smdst(B128), sbase(B64), soffset()] Smem ScalarLoad(4);
+            SLoadDwordx8 "s_load_dwordx8" Smem(0x03) [smdst(B256), sbase(B64), soffset()] Smem ScalarLoad(8);
+            SLoadDwordx16 "s_load_dwordx16" Smem(0x04) [smdst(B512), sbase(B64), soffset()] Smem ScalarLoad(16);
+            SScratchLoadDword "s_scratch_load_dword" Smem(0x05) [smdst(B32), sbase(B64), soffset()] Smem ScalarScratchLoad(1);
+            SScratchLoadDwordx2 "s_scratch_load_dwordx2" Smem(0x06) [smdst(B64), sbase(B64), soffset()] Smem ScalarScratchLoad(2);
+            SScratchLoadDwordx4 "s_scratch_load_dwordx4" Smem(0x07) [smdst(B128), sbase(B64), soffset()] Smem ScalarScratchLoad(4);
+            SBufferLoadDword "s_buffer_load_dword" Smem(0x08) [smdst(B32), sbase(B128), soffset()] Smem ScalarBufferLoad(1);
+            SBufferLoadDwordx2 "s_buffer_load_dwordx2" Smem(0x09) [smdst(B64), sbase(B128), soffset()] Smem ScalarBufferLoad(2);
+            SBufferLoadDwordx4 "s_buffer_load_dwordx4" Smem(0x0a) [smdst(B128), sbase(B128), soffset()] Smem ScalarBufferLoad(4);
+            SBufferLoadDwordx8 "s_buffer_load_dwordx8" Smem(0x0b) [smdst(B256), sbase(B128), soffset()] Smem ScalarBufferLoad(8);
+            SBufferLoadDwordx16 "s_buffer_load_dwordx16" Smem(0x0c) [smdst(B512), sbase(B128), soffset()] Smem ScalarBufferLoad(16);
+            SStoreDword "s_store_dword" Smem(0x10) [smdata(B32), sbase(B64), soffset()] Smem ScalarStore(1);
+            SStoreDwordx2 "s_store_dwordx2" Smem(0x11) [smdata(B64), sbase(B64), soffset()] Smem ScalarStore(2);
+            SStoreDwordx4 "s_store_dwordx4" Smem(0x12) [smdata(B128), sbase(B64), soffset()] Smem ScalarStore(4);
+            SScratchStoreDword "s_scratch_store_dword" Smem(0x15) [smdata(B32), sbase(B64), soffset()] Smem ScalarScratchStore(1);
+            SScratchStoreDwordx2 "s_scratch_store_dwordx2" Smem(0x16) [smdata(B64), sbase(B64), soffset()] Smem ScalarScratchStore(2);
+            SScratchStoreDwordx4 "s_scratch_store_dwordx4" Smem(0x17) [smdata(B128), sbase(B64), soffset()] Smem ScalarScratchStore(4);
+            SBufferStoreDword "s_buffer_store_dword" Smem(0x18) [smdata(B32), sbase(B128), soffset()] Smem ScalarBufferStore(1);
+            SBufferStoreDwordx2 "s_buffer_store_dwordx2" Smem(0x19) [smdata(B64), sbase(B128), soffset()] Smem ScalarBufferStore(2);
+            SBufferStoreDwordx4 "s_buffer_store_dwordx4" Smem(0x1a) [smdata(B128), sbase(B128), soffset()] Smem ScalarBufferStore(4);
+            SDcacheInv "s_dcache_inv" Smem(0x20) [] Smem ScalarCacheInvalidate;
+            SDcacheWb "s_dcache_wb" Smem(0x21) [] Smem ScalarCacheWriteBack;
+            SDcacheInvVol "s_dcache_inv_vol" Smem(0x22) [] Smem ScalarCacheInvalidate;
+            SDcacheWbVol "s_dcache_wb_vol" Smem(0x23) [] Smem ScalarCacheWriteBack;
+            SMemtime "s_memtime" Smem(0x24) [smdst(B64)] Smem ReadTime;
+            SMemrealtime "s_memrealtime" Smem(0x25) [smdst(B64)] Smem ReadRealTime;
+            SDcacheDiscard "s_dcache_discard" Smem(0x28) [sbase(B64), soffset()] Smem ScalarCacheDiscard(64);
+            SDcacheDiscardX2 "s_dcache_discard_x2" Smem(0x29) [sbase(B64), soffset()] Smem ScalarCacheDiscard(128);
+            SBufferAtomicSwap "s_buffer_atomic_swap" Smem(0x40) [smdata(B32), sbase(B128), soffset()] Smem ScalarBufferAtomic(Mov, B32);
+            SBufferAtomicCmpswap "s_buffer_atomic_cmpswap" Smem(0x41) [smdata(B64), sbase(B128), soffset()] Smem ScalarBufferAtomic(CompareSwap, B32);
+            SBufferAtomicAdd "s_buffer_atomic_add" Smem(0x42) [smdata(B32), sbase(B128), soffset()] Smem ScalarBufferAtomic(Add, U32);
+            SBufferAtomicSub "s_buffer_atomic_sub" Smem(0x43) [smdata(B32), sbase(B128), soffset()] Smem ScalarBufferAtomic(Sub, U32);
+            SBufferAtomicSmin "s_buffer_atomic_smin" Smem(0x44) [smdata(B32), sbase(B128), soffset()] Smem ScalarBufferAtomic(Min, I32);
+            SBufferAtomicUmin "s_buffer_atomic_umin" Smem(0x45) [smdata(B32), sbase(B128), soffset()] Smem ScalarBufferAtomic(Min, U32);
+            SBufferAtomicSmax "s_buffer_atomic_smax" Smem(0x46) [smdata(B32), sbase(B128), soffset()] Smem ScalarBufferAtomic(Max, I32);
+            SBufferAtomicUmax "s_buffer_atomic_umax" Smem(0x47) [smdata(B32), sbase(B128), soffset()] Smem ScalarBufferAtomic(Max, U32);
+            SBufferAtomicAnd "s_buffer_atomic_and" Smem(0x48) [smdata(B32), sbase(B128), soffset()] Smem ScalarBufferAtomic(And, B32);
+            SBufferAtomicOr "s_buffer_atomic_or" Smem(0x49) [smdata(B32), sbase(B128), soffset()] Smem ScalarBufferAtomic(Or, B32);
+            SBufferAtomicXor "s_buffer_atomic_xor" Smem(0x4a) [smdata(B32), sbase(B128), soffset()] Smem ScalarBufferAtomic(Xor, B32);
+            SBufferAtomicInc "s_buffer_atomic_inc" Smem(0x4b) [smdata(B32), sbase(B128), soffset()] Smem ScalarBufferAtomic(IncrementWrap, U32);
+            SBufferAtomicDec "s_buffer_atomic_dec" Smem(0x4c) [smdata(B32), sbase(B128), soffset()] Smem ScalarBufferAtomic(DecrementWrap, U32);
+            SBufferAtomicSwapX2 "s_buffer_atomic_swap_x2" Smem(0x60) [smdata(B64), sbase(B128), soffset()] Smem ScalarBufferAtomic(Mov, B64);
+            SBufferAtomicCmpswapX2 "s_buffer_atomic_cmpswap_x2" Smem(0x61) [smdata(B128), sbase(B128), soffset()] Smem ScalarBufferAtomic(CompareSwap, B64);
+            SBufferAtomicAddX2 "s_buffer_atomic_add_x2" Smem(0x62) [smdata(B64), sbase(B128), soffset()] Smem ScalarBufferAtomic(Add, U64);
+            SBufferAtomicSubX2 "s_buffer_atomic_sub_x2" Smem(0x63) [smdata(B64), sbase(B128), soffset()] Smem ScalarBufferAtomic(Sub, U64);
+            SBufferAtomicSminX2 "s_buffer_atomic_smin_x2" Smem(0x64) [smdata(B64), sbase(B128), soffset()] Smem ScalarBufferAtomic(Min, I64);
+            SBufferAtomicUminX2 "s_buffer_atomic_umin_x2" Smem(0x65) [smdata(B64), sbase(B128), soffset()] Smem ScalarBufferAtomic(Min, U64);
+            SBufferAtomicSmaxX2 "s_buffer_atomic_smax_x2" Smem(0x66) [smdata(B64), sbase(B128), soffset()] Smem ScalarBufferAtomic(Max, I64);
+            SBufferAtomicUmaxX2 "s_buffer_atomic_umax_x2" Smem(0x67) [smdata(B64), sbase(B128), soffset()] Smem ScalarBufferAtomic(Max, U64);
+            SBufferAtomicAndX2 "s_buffer_atomic_and_x2" Smem(0x68) [smdata(B64), sbase(B128), soffset()] Smem ScalarBufferAtomic(And, B64);
+            SBufferAtomicOrX2 "s_buffer_atomic_or_x2" Smem(0x69) [smdata(B64), sbase(B128), soffset()] Smem ScalarBufferAtomic(Or, B64);
+            SBufferAtomicXorX2 "s_buffer_atomic_xor_x2" Smem(0x6a) [smdata(B64), sbase(B128), soffset()] Smem ScalarBufferAtomic(Xor, B64);
+            SBufferAtomicIncX2 "s_buffer_atomic_inc_x2" Smem(0x6b) [smdata(B64), sbase(B128), soffset()] Smem ScalarBufferAtomic(IncrementWrap, U64);
+            SBufferAtomicDecX2 "s_buffer_atomic_dec_x2" Smem(0x6c) [smdata(B64), sbase(B128), soffset()] Smem ScalarBufferAtomic(DecrementWrap, U64);
+            SAtomicSwap "s_atomic_swap" Smem(0x80) [smdata(B32), sbase(B64), soffset()] Smem ScalarAtomic(Mov, B32);
+            SAtomicCmpswap "s_atomic_cmpswap" Smem(0x81) [smdata(B64), sbase(B64), soffset()] Smem ScalarAtomic(CompareSwap, B32);
+            SAtomicAdd "s_atomic_add" Smem(0x82) [smdata(B32), sbase(B64), soffset()] Smem ScalarAtomic(Add, U32);
+            SAtomicSub "s_atomic_sub" Smem(0x83) [smdata(B32), sbase(B64), soffset()] Smem ScalarAtomic(Sub, U32);
+            SAtomicSmin "s_atomic_smin" Smem(0x84) [smdata(B32), sbase(B64), soffset()] Smem ScalarAtomic(Min, I32);
+            SAtomicUmin "s_atomic_umin" Smem(0x85) [smdata(B32), sbase(B64), soffset()] Smem ScalarAtomic(Min, U32);
+            SAtomicSmax "s_atomic_smax" Smem(0x86) [smdata(B32), sbase(B64), soffset()] Smem ScalarAtomic(Max, I32);
+            SAtomicUmax "s_atomic_umax" Smem(0x87) [smdata(B32), sbase(B64), soffset()] Smem ScalarAtomic(Max, U32);
+            SAtomicAnd "s_atomic_and" Smem(0x88) [smdata(B32), sbase(B64), soffset()] Smem ScalarAtomic(And, B32);
+            SAtomicOr "s_atomic_or" Smem(0x89) [smdata(B32), sbase(B64), soffset()] Smem ScalarAtomic(Or, B32);
+            SAtomicXor "s_atomic_xor" Smem(0x8a) [smdata(B32), sbase(B64), soffset()] Smem ScalarAtomic(Xor, B32);
+            SAtomicInc "s_atomic_inc" Smem(0x8b) [smdata(B32), sbase(B64), soffset()] Smem ScalarAtomic(IncrementWrap, U32);
+            SAtomicDec "s_atomic_dec" Smem(0x8c) [smdata(B32), sbase(B64), soffset()] Smem ScalarAtomic(DecrementWrap, U32);
+            SAtomicSwapX2 "s_atomic_swap_x2" Smem(0xa0) [smdata(B64), sbase(B64), soffset()] Smem ScalarAtomic(Mov, B64);
+            SAtomicCmpswapX2 "s_atomic_cmpswap_x2" Smem(0xa1) [smdata(B128), sbase(B64), soffset()] Smem ScalarAtomic(CompareSwap, B64);
+            SAtomicAddX2 "s_atomic_add_x2" Smem(0xa2) [smdata(B64), sbase(B64), soffset()] Smem ScalarAtomic(Add, U64);
+            SAtomicSubX2 "s_atomic_sub_x2" Smem(0xa3) [smdata(B64), sbase(B64), soffset()] Smem ScalarAtomic(Sub, U64);
+            SAtomicSminX2 "s_atomic_smin_x2" Smem(0xa4) [smdata(B64), sbase(B64), soffset()] Smem ScalarAtomic(Min, I64);
+            SAtomicUminX2 "s_atomic_umin_x2" Smem(0xa5) [smdata(B64), sbase(B64), soffset()] Smem ScalarAtomic(Min, U64);
+            SAtomicSmaxX2 "s_atomic_smax_x2" Smem(0xa6) [smdata(B64), sbase(B64), soffset()] Smem ScalarAtomic(Max, I64);
+            SAtomicUmaxX2 "s_atomic_umax_x2" Smem(0xa7) [smdata(B64), sbase(B64), soffset()] Smem ScalarAtomic(Max, U64);
+            SAtomicAndX2 "s_atomic_and_x2" Smem(0xa8) [smdata(B64), sbase(B64), soffset()] Smem ScalarAtomic(And, B64);
+            SAtomicOrX2 "s_atomic_or_x2" Smem(0xa9) [smdata(B64), sbase(B64), soffset()] Smem ScalarAtomic(Or, B64);
+            SAtomicXorX2 "s_atomic_xor_x2" Smem(0xaa) [smdata(B64), sbase(B64), soffset()] Smem ScalarAtomic(Xor, B64);
+            SAtomicIncX2 "s_atomic_inc_x2" Smem(0xab) [smdata(B64), sbase(B64), soffset()] Smem ScalarAtomic(IncrementWrap, U64);
+            SAtomicDecX2 "s_atomic_dec_x2" Smem(0xac) [smdata(B64), sbase(B64), soffset()] Smem ScalarAtomic(DecrementWrap, U64);
+        }
+    };
+}
