@@ -7,7 +7,8 @@ use super::modifiers::Modifiers;
 use super::spec::{Field, Format, OpInfo, OperandClass, Role};
 
 const fn is_float(element: Element) -> bool {
-    matches!(element, Element::F16 | Element::F32 | Element::F64 | Element::F16x2)
+    use Element::*;
+    matches!(element, F16 | Bf16 | F32 | F64 | F16x2 | Bf16x2)
 }
 
 /// Number of sources and which of them are floats; whether any operand is a float.
@@ -50,7 +51,16 @@ const fn integer_clamp(meaning: Meaning) -> bool {
         meaning,
         Vector(Calc::Add | Calc::Sub | Calc::SubRev, Element::U16 | Element::U32)
             | Vector(Calc::Mul | Calc::MulAdd, Element::I24 | Element::U24)
-            | Vector(Calc::SumAbsDiff, _)
+            | Vector(Calc::Add | Calc::Sub, Element::I32)
+            | Vector(Calc::MulAdd, Element::U16 | Element::I16)
+            | Vector(
+                Calc::SumAbsDiff
+                    | Calc::SumAbsDiffHigh
+                    | Calc::MaskedSumAbsDiff
+                    | Calc::QuadSumAbsDiff
+                    | Calc::MaskedQuadSumAbsDiff,
+                _
+            )
             | CarryOut(_)
             | CarryInOut(_)
             | MulAddWide(_)
@@ -63,6 +73,9 @@ const fn vop3(info: &OpInfo) -> Modifiers {
     if info.format.has_e64() {
         all = all.e64();
     }
+    if matches!(info.format, Format::Vop1Swap) {
+        return all.op_sel(0b11);
+    }
     if matches!(info.meaning, Meaning::SelectLane) {
         return all.neg(0b11).abs(0b11);
     }
@@ -74,18 +87,31 @@ const fn vop3(info: &OpInfo) -> Modifiers {
     if matches!(info.meaning, Meaning::CompareClass(_)) {
         return all;
     }
-    if sources.any_float || integer_clamp(info.meaning) {
-        all = all.clamp();
-    }
-    if sources.any_float && !matches!(info.format, Format::Vopc) && !matches!(info.meaning, Meaning::Pack(_))
-    {
-        all = all.omod(super::Omod::Div2);
+    let selects = matches!(info.format, Format::Vop3Sel);
+    if selects {
+        all = all.op_sel(if info.op_sel_bits() == 4 { 0b1111 } else { 0b1011 });
     }
     match info.meaning {
-        Meaning::Vector(Calc::Fma, Element::F16) => all.op_sel(0b1111),
-        Meaning::Pack(_) => all.op_sel(0b1011),
-        _ => all,
+        Meaning::Vector(Calc::BitOperation3, _) => return all.bitop3(0xff),
+        Meaning::ConvertStochastic(Element::Fp8 | Element::Bf8, _) => return all.op_sel(0b1100),
+        Meaning::ConvertStochastic(..) => return all.op_sel(0b1000),
+        Meaning::ShiftPackBytes(_) | Meaning::ConvertScaled(..) | Meaning::ConvertScaledStochastic(..) => {
+            return all;
+        }
+        Meaning::PackConvert(Element::Fp8 | Element::Bf8, _) => return all.op_sel(0b1000),
+        _ => {}
     }
+    if sources.any_float || selects || integer_clamp(info.meaning) {
+        all = all.clamp();
+    }
+    let to_integers = matches!(
+        info.meaning,
+        Meaning::Pack(_) | Meaning::ConvertToByte | Meaning::PackConvertNormalized(..)
+    );
+    if sources.any_float && !matches!(info.format, Format::Vopc) && !to_integers {
+        all = all.omod(super::Omod::Div2);
+    }
+    all
 }
 
 const fn packed(info: &OpInfo) -> Modifiers {
@@ -120,7 +146,11 @@ pub(super) const fn dpp(info: &OpInfo) -> Modifiers {
 pub(super) const fn sdwa(info: &OpInfo) -> Modifiers {
     let from_fp8 = matches!(info.meaning, Meaning::Convert(_, Element::Fp8 | Element::Bf8));
     let wide = info.is_wide() && !from_fp8;
-    if !info.format.has_e64() || wide || matches!(info.operands[0].role, Role::DefUse) {
+    if !info.format.has_e64()
+        || matches!(info.format, Format::Vop1Swap)
+        || wide
+        || matches!(info.operands[0].role, Role::DefUse)
+    {
         return Modifiers::new();
     }
     let (floats, integers) = signs(info);
@@ -137,10 +167,9 @@ pub(super) const fn plain(info: &OpInfo) -> Modifiers {
     let none = Modifiers::new();
     let cache = none.sc1().nt();
     match info.format {
-        Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3 | Format::Vop3Sel | Format::Vop3b => {
-            vop3(info)
-        }
+        format if format.is_vop3() => vop3(info),
         Format::Vop3p | Format::Vop3pMix => packed(info),
+        Format::Mai if matches!(info.meaning, Meaning::FormattedMfma(_)) => none.cbsz(0b111).blgp(0b111),
         Format::Mai if matches!(info.meaning, Meaning::SparseMfma(..)) => none.cbsz(0b111).abid(0b1111),
         Format::Mai => none.cbsz(0b111).abid(0b1111).blgp(0b111),
         Format::MaiScaled => none.cbsz(0b111).blgp(0b111).scale_select(0b1111),

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use super::arch::Arch;
 use super::encode::{default_op_sel_hi, fits_short, takes_immediate};
 use super::layout::{BitRange, ENCODINGS, Encoding, SIMM16, long_opcode, memory, segment, vop};
+use super::meaning::{Calc, Meaning};
 use super::second_word;
 use super::spec::{Field, Format, Kinds, OperandClass, OperandSpec};
 use super::{Inst, Modifiers, Omod, Opcode, Operand};
@@ -262,6 +263,10 @@ impl Reader {
                 imm = if takes_immediate(info.meaning) { read(SIMM16) } else { 0 };
                 none
             }
+            Encoding::Vop3a if matches!(info.meaning, Meaning::Vector(Calc::BitOperation3, _)) => {
+                let table = read(vop::NEG) | read(vop::ABS) << 3 | read(vop::OMOD) << 6;
+                none.bitop3(table).op_sel(read(vop::OP_SEL))
+            }
             Encoding::Vop3a | Encoding::Vop3b => {
                 let omod = [Omod::None, Omod::Mul2, Omod::Mul4, Omod::Div2][read(vop::OMOD) as usize & 3];
                 let all = none.neg(read(vop::NEG)).omod(omod).union(set(vop::CLAMP, none.clamp()));
@@ -281,9 +286,8 @@ impl Reader {
                     .op_sel_hi_flip((op_sel_hi ^ default_op_sel_hi(info.format)) & meaningful)
                     .union(set(vop::CLAMP, none.clamp()))
             }
-            Encoding::Mai | Encoding::MaiScaled => {
-                none.cbsz(read(vop::CBSZ)).abid(read(vop::ABID)).blgp(read(vop::BLGP))
-            }
+            Encoding::Mai => none.cbsz(read(vop::CBSZ)).abid(read(vop::ABID)).blgp(read(vop::BLGP)),
+            Encoding::MaiScaled => none.cbsz(read(vop::CBSZ)).blgp(read(vop::BLGP)),
             Encoding::Smem => {
                 if memory::SMEM_IMM.read(word) != 0 && info.operands.len() == 3 {
                     imm = memory::SMEM_OFFSET.read_signed(word);

@@ -209,6 +209,14 @@ impl Writer<'_> {
 
     fn vop3(&mut self, encoding: Encoding) -> Result<(), EncodeError> {
         let modifiers = self.inst.modifiers;
+        // The truth table of three sources has the bits of signs and output modifier.
+        let table = modifiers.get_bitop3();
+        if table != 0 {
+            self.put(vop::NEG, table & 0b111)?;
+            self.put(vop::ABS, table >> 3 & 0b111)?;
+            self.put(vop::OMOD, table >> 6)?;
+            return self.put(vop::OP_SEL, modifiers.get_op_sel());
+        }
         if encoding == Encoding::Vop3a {
             self.put(vop::ABS, modifiers.get_abs())?;
             self.put(vop::OP_SEL, modifiers.get_op_sel())?;
@@ -240,7 +248,8 @@ impl Writer<'_> {
             return Err(EncodeError::Operand { op: self.inst.op, index: 3, operand: c });
         }
         self.put(vop::CBSZ, modifiers.get_cbsz())?;
-        self.put(vop::ABID, modifiers.get_abid())?;
+        let scaled = self.inst.op.info().format == Format::MaiScaled;
+        self.put(vop::ABID, modifiers.get_abid() | u32::from(scaled))?;
         self.put(vop::BLGP, modifiers.get_blgp())?;
         if self.arch.has_unified_registers() {
             self.flag(vop::ACC_CD, in_acc);

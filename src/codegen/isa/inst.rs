@@ -1,6 +1,6 @@
 //! The instruction record that every part of the machine layer shares.
 
-use super::{Dpp, Field, Modifiers, Opcode, Operand, OperandClass, Role, Sdwa};
+use super::{Arch, Dpp, Field, Meaning, Modifiers, Opcode, Operand, OperandClass, Role, Sdwa, Unit};
 
 /// Most operands that an instruction of the table has.
 pub const MAX_OPERANDS: usize = 6;
@@ -45,6 +45,19 @@ impl Inst {
     pub fn modifiers(mut self, modifiers: Modifiers) -> Inst {
         self.modifiers = modifiers;
         self
+    }
+
+    /// Passes of four cycles of a matrix instruction on `arch`; 0 for others. Mixed formats without an 8-bit one take half
+    /// the passes (CDNA4 ISA guide, table "MFMA pass counts").
+    pub fn passes(&self, arch: Arch) -> u8 {
+        let info = self.op.info();
+        let Unit::Mfma(passes) = info.unit else { return 0 };
+        let eight_bit = self.modifiers.get_cbsz() < 2 || self.modifiers.get_blgp() < 2;
+        match (info.other_passes, info.meaning) {
+            (Some((other, arches)), _) if arches.contains(arch) => other,
+            (_, Meaning::FormattedMfma(_)) if !eight_bit => passes / 2,
+            _ => passes,
+        }
     }
 
     /// Number of 32-bit registers that operand `index` covers: what the row says, except for the addresses of buffer and

@@ -85,7 +85,7 @@ impl Encoding {
             Format::Sopk => Encoding::Sopk,
             Format::Sopp => Encoding::Sopp,
             Format::Smem => Encoding::Smem,
-            Format::Vop1 | Format::Vop1Only => Encoding::Vop1,
+            Format::Vop1 | Format::Vop1Only | Format::Vop1Swap => Encoding::Vop1,
             Format::Vop2 | Format::Vop2Only | Format::Vop2K => Encoding::Vop2,
             Format::Vopc => Encoding::Vopc,
             Format::Vop3 | Format::Vop3Sel => Encoding::Vop3a,
@@ -116,7 +116,7 @@ impl Encoding {
 pub(super) const fn long_opcode(format: Format, code: u16) -> u16 {
     match format {
         Format::Vop2 => code + 0x100,
-        Format::Vop1 => code + 0x140,
+        Format::Vop1 | Format::Vop1Swap => code + 0x140,
         _ => code,
     }
 }

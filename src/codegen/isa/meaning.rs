@@ -9,6 +9,12 @@ pub enum Element {
     I4,
     U8,
     I8,
+    /// OCP float, 2 exponent bits, 1 mantissa bit.
+    Fp4,
+    /// OCP float, 2 exponent bits, 3 mantissa bits.
+    Fp6,
+    /// OCP float, 3 exponent bits, 2 mantissa bits.
+    Bf6,
     /// OCP/NANOO float, 4 exponent bits.
     Fp8,
     /// OCP/NANOO float, 5 exponent bits.
@@ -39,6 +45,7 @@ pub enum Element {
     F32x2,
     B96,
     B128,
+    B192,
     B256,
     B512,
     B1024,
@@ -52,6 +59,7 @@ impl Element {
             B64 | U64 | I64 | F64 | B32x2 | F32x2 => 2,
             B96 => 3,
             B128 => 4,
+            B192 => 6,
             B256 => 8,
             B512 => 16,
             B1024 => 32,
@@ -508,6 +516,8 @@ pub enum Meaning {
     ConvertByte(u8),
     /// Converts a and b and packs them: to, from. Floats round towards zero, integers saturate.
     PackConvert(Element, Element),
+    /// Converts a and b, rounding to nearest even, and packs them: to, from.
+    PackConvertNearest(Element, Element),
     /// Packs a (low) and b (high).
     Pack(Element),
     /// Lowest active lane of a to a scalar register.

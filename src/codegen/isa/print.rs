@@ -255,11 +255,18 @@ fn write_modifiers(f: &mut dyn Write, inst: &Inst, info: &OpInfo, arch: Arch) ->
     }
     match info.format {
         format if format.is_vop3() => {
+            if info.format == Format::Vop1Swap {
+                f.write_str(if modifiers.get_op_sel() & 2 != 0 { " bound_ctrl:1" } else { "" })?;
+                return f.write_str(if modifiers.get_op_sel() & 1 != 0 { " fi:1" } else { "" });
+            }
+            if modifiers.get_bitop3() != 0 {
+                write!(f, " bitop3:{}", modifiers.get_bitop3())?;
+            }
             if modifiers.get_op_sel() != 0 {
-                let sources = info.operands.len() as u32 - 1;
+                let entries = info.op_sel_bits();
                 // Bit 3 is the result whatever the number of sources.
-                let low = modifiers.get_op_sel() & ((1 << sources) - 1);
-                write_bits(f, "op_sel", low | modifiers.get_op_sel() >> 3 << sources, sources + 1)?;
+                let low = modifiers.get_op_sel() & ((1 << (entries - 1)) - 1);
+                write_bits(f, "op_sel", low | modifiers.get_op_sel() >> 3 << (entries - 1), entries)?;
             }
             write_output_modifiers(f, modifiers)
         }
@@ -331,7 +338,10 @@ fn write_matrix(f: &mut dyn Write, inst: &Inst, info: &OpInfo) -> fmt::Result {
     let modifiers = inst.modifiers;
     if info.format == Format::MaiScaled {
         let select = modifiers.get_scale_select();
-        write_bits(f, "op_sel", select & 1 | select >> 1 & 2, 3)?;
+        let low = select & 1 | select >> 1 & 2;
+        if low != 0 {
+            write_bits(f, "op_sel", low, 3)?;
+        }
         write_bits(f, "op_sel_hi", select >> 1 & 1 | select >> 2 & 2, 3)?;
     }
     if modifiers.get_cbsz() != 0 {

@@ -25,6 +25,8 @@ pub enum Format {
     Vop1,
     /// Vector, one source, without VOP3 form.
     Vop1Only,
+    /// Vector, exchanges lanes of two registers; the VOP3 form has the modifiers `bound_ctrl` and `fi`.
+    Vop1Swap,
     /// Vector, two sources; may take the VOP3 encoding.
     Vop2,
     /// Vector, two sources, without VOP3 form.
@@ -78,7 +80,7 @@ pub enum Format {
 impl Format {
     /// True for VOP1, VOP2 and VOPC rows that have a VOP3 form too (printed with the suffix `_e64`).
     pub const fn has_e64(self) -> bool {
-        matches!(self, Format::Vop1 | Format::Vop2 | Format::Vopc)
+        matches!(self, Format::Vop1 | Format::Vop1Swap | Format::Vop2 | Format::Vopc)
     }
 
     /// True for every vector ALU format, matrix ones included.
@@ -87,6 +89,7 @@ impl Format {
         matches!(
             self,
             Vop1 | Vop1Only
+                | Vop1Swap
                 | Vop2
                 | Vop2Only
                 | Vop2K
@@ -105,7 +108,13 @@ impl Format {
     pub const fn is_vop3(self) -> bool {
         matches!(
             self,
-            Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3 | Format::Vop3Sel | Format::Vop3b
+            Format::Vop1
+                | Format::Vop1Swap
+                | Format::Vop2
+                | Format::Vopc
+                | Format::Vop3
+                | Format::Vop3Sel
+                | Format::Vop3b
         )
     }
 
@@ -384,6 +393,8 @@ pub struct OpInfo {
     pub operands: &'static [OperandSpec],
     /// Executing unit.
     pub unit: Unit,
+    /// Passes of a matrix instruction on some chips, where they differ from the unit's.
+    pub other_passes: Option<(u8, Arches)>,
     /// Wait counter.
     pub counter: Counter,
     /// Registers read without being operands.
@@ -472,6 +483,17 @@ impl OpInfo {
             i += 1;
         }
         false
+    }
+
+    /// How many bits op_sel has in assembler text; the last is the result's unless it selects a byte, with two bits.
+    pub(super) const fn op_sel_bits(&self) -> u32 {
+        use Element::{Bf8, Fp4, Fp8};
+        match self.meaning {
+            Meaning::ConvertStochastic(Fp8 | Bf8, _)
+            | Meaning::ConvertScaled(Fp4, _)
+            | Meaning::ConvertScaledStochastic(..) => 4,
+            _ => self.operands.len() as u32,
+        }
     }
 
     /// Index of the operand that is source and result at once, if the row has one.

@@ -21,7 +21,7 @@ const fn last<T: Copy>(list: &[T]) -> T {
 macro_rules! define_table {
     ([] $(
         $name:ident $mnemonic:literal $format:ident($code:literal) [$($operand:expr),*]
-        $unit:ident $(($passes:literal))? $meaning:ident $(($($argument:expr),*))?
+        $unit:ident $(($passes:literal $(, $other_passes:literal on $passing:ident)?))? $meaning:ident $(($($argument:expr),*))?
         $(, reads($($read:ident),*))? $(, writes($($write:ident),*))?
         $(, on($arches:ident))? $(, alias($aliased:ident, $alias:literal))?;
     )*) => {
@@ -47,6 +47,7 @@ macro_rules! define_table {
                 code: $code,
                 operands: &[$($operand),*],
                 unit: Unit::$unit $(($passes))?,
+                other_passes: last(&[None $($(, Some(($other_passes, Arches::$passing)))?)?]),
                 counter: Counter::None,
                 reads: Implicit::NONE $($(.with(Implicit::$read))*)?,
                 writes: Implicit::NONE $($(.with(Implicit::$write))*)?,

@@ -33,7 +33,9 @@ macro_rules! buffer_rows {
             BufferLoadDwordLds "buffer_load_dword" MubufLds(0x14) [vaddr(), srsrc(), soff()] Vmem LoadToLds(Dwords(1)), reads(M0);
             BufferLoadDwordx2 "buffer_load_dwordx2" Mubuf(0x15) [buffer_loaded(B64), vaddr(), srsrc(), soff()] Vmem Load(Dwords(2));
             BufferLoadDwordx3 "buffer_load_dwordx3" Mubuf(0x16) [buffer_loaded(B96), vaddr(), srsrc(), soff()] Vmem Load(Dwords(3));
+            BufferLoadDwordx3Lds "buffer_load_dwordx3" MubufLds(0x16) [vaddr(), srsrc(), soff()] Vmem LoadToLds(Dwords(3)), reads(M0), on(GFX950);
             BufferLoadDwordx4 "buffer_load_dwordx4" Mubuf(0x17) [buffer_loaded(B128), vaddr(), srsrc(), soff()] Vmem Load(Dwords(4));
+            BufferLoadDwordx4Lds "buffer_load_dwordx4" MubufLds(0x17) [vaddr(), srsrc(), soff()] Vmem LoadToLds(Dwords(4)), reads(M0), on(GFX950);
             BufferStoreByte "buffer_store_byte" Mubuf(0x18) [data0(B32), vaddr(), srsrc(), soff()] Vmem Store(Byte);
             BufferStoreByteD16Hi "buffer_store_byte_d16_hi" Mubuf(0x19) [data0(B32), vaddr(), srsrc(), soff()] Vmem Store(ByteHigh);
             BufferStoreShort "buffer_store_short" Mubuf(0x1a) [data0(B32), vaddr(), srsrc(), soff()] Vmem Store(Short);

@@ -188,6 +188,8 @@ macro_rules! flat_rows {
             GlobalAtomicIncX2Rtn "global_atomic_inc_x2" GlobalRtn(0x6b) [loaded(B64), global_addr(), data0(B64), saddr()] Vmem AtomicReturn(IncrementWrap, U64);
             GlobalAtomicDecX2 "global_atomic_dec_x2" Global(0x6c) [global_addr(), data0(B64), saddr()] Vmem Atomic(DecrementWrap, U64);
             GlobalAtomicDecX2Rtn "global_atomic_dec_x2" GlobalRtn(0x6c) [loaded(B64), global_addr(), data0(B64), saddr()] Vmem AtomicReturn(DecrementWrap, U64);
+            GlobalLoadLdsDwordx4 "global_load_lds_dwordx4" Global(0x7d) [global_addr(), saddr()] Vmem LoadToLds(Dwords(4)), reads(M0), on(GFX950);
+            GlobalLoadLdsDwordx3 "global_load_lds_dwordx3" Global(0x7e) [global_addr(), saddr()] Vmem LoadToLds(Dwords(3)), reads(M0), on(GFX950);
             // SCRATCH
             ScratchLoadUbyte "scratch_load_ubyte" Scratch(0x10) [loaded(B32), scratch_addr(), scratch_base()] Vmem Load(Byte);
             ScratchLoadUbyteLds "scratch_load_ubyte" ScratchLds(0x10) [scratch_addr(), scratch_base()] Vmem LoadToLds(Byte), reads(M0), on(TO_GFX90A);

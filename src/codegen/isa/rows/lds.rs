@@ -161,6 +161,10 @@ macro_rules! lds_rows {
             DsMaxSrc2F64 "ds_max_src2_f64" Ds(0xd3) [addr()] Lds AtomicFromLds(Max, F64), on(TO_GFX908);
             DsWriteB96 "ds_write_b96" Ds(0xde) [addr(), data0(B96)] Lds Store(Dwords(3));
             DsWriteB128 "ds_write_b128" Ds(0xdf) [addr(), data0(B128)] Lds Store(Dwords(4));
+            DsReadB64TrB4 "ds_read_b64_tr_b4" Ds(0xe0) [loaded(B64), addr()] Lds LoadTransposed(4, 2), on(GFX950);
+            DsReadB96TrB6 "ds_read_b96_tr_b6" Ds(0xe1) [loaded(B96), addr()] Lds LoadTransposed(6, 3), on(GFX950);
+            DsReadB64TrB8 "ds_read_b64_tr_b8" Ds(0xe2) [loaded(B64), addr()] Lds LoadTransposed(8, 2), on(GFX950);
+            DsReadB64TrB16 "ds_read_b64_tr_b16" Ds(0xe3) [loaded(B64), addr()] Lds LoadTransposed(16, 2), on(GFX950);
             DsReadB96 "ds_read_b96" Ds(0xfe) [loaded(B96), addr()] Lds Load(Dwords(3));
             DsReadB128 "ds_read_b128" Ds(0xff) [loaded(B128), addr()] Lds Load(Dwords(4));
         }

@@ -23,6 +23,9 @@ macro_rules! packed_rows {
             VPkMulF16 "v_pk_mul_f16" Vop3p(0x10) [vdst(F16x2), src0(F16x2), src1(F16x2)] Valu Packed(Mul, F16);
             VPkMinF16 "v_pk_min_f16" Vop3p(0x11) [vdst(F16x2), src0(F16x2), src1(F16x2)] Valu Packed(Min, F16);
             VPkMaxF16 "v_pk_max_f16" Vop3p(0x12) [vdst(F16x2), src0(F16x2), src1(F16x2)] Valu Packed(Max, F16);
+            VDot2F32Bf16 "v_dot2_f32_bf16" Vop3p(0x1a) [vdst(F32), src0(Bf16x2), src1(Bf16x2), src2(F32)] Valu Dot(Bf16), on(GFX950);
+            VPkMinimum3F16 "v_pk_minimum3_f16" Vop3p(0x1b) [vdst(F16x2), src0(F16x2), src1(F16x2), src2(F16x2)] Valu Packed(Minimum3, F16), on(GFX950);
+            VPkMaximum3F16 "v_pk_maximum3_f16" Vop3p(0x1c) [vdst(F16x2), src0(F16x2), src1(F16x2), src2(F16x2)] Valu Packed(Maximum3, F16), on(GFX950);
             VFmaMixF32 "v_fma_mix_f32" Vop3pMix(0x20) [vdst(F32), src0(F32), src1(F32), src2(F32)] Valu FmaMix(F32);
             VFmaMixloF16 "v_fma_mixlo_f16" Vop3pMix(0x21) [vdst_use(F16), src0(F32), src1(F32), src2(F32)] Valu FmaMix(F16);
             VFmaMixhiF16 "v_fma_mixhi_f16" Vop3pMix(0x22) [vdst_use(F16), src0(F32), src1(F32), src2(F32)] Valu FmaMixHigh;

@@ -87,6 +87,8 @@ macro_rules! vector_rows {
             VCvtF32Bf8 "v_cvt_f32_bf8" Vop1(0x55) [vdst(F32), src0(Bf8)] Valu Convert(F32, Bf8), on(FROM_GFX942);
             VCvtPkF32Fp8 "v_cvt_pk_f32_fp8" Vop1(0x56) [vdst(F32x2), src0(Fp8)] Valu Convert(F32x2, Fp8), on(FROM_GFX942);
             VCvtPkF32Bf8 "v_cvt_pk_f32_bf8" Vop1(0x57) [vdst(F32x2), src0(Bf8)] Valu Convert(F32x2, Bf8), on(FROM_GFX942);
+            VPrngB32 "v_prng_b32" Vop1(0x58) [vdst(B32), src0(B32)] Valu Vector(PseudoRandom, B32), on(GFX950);
+            VCvtF32Bf16 "v_cvt_f32_bf16" Vop1(0x5b) [vdst(F32), src0(Bf16)] Valu Convert(F32, Bf16), on(GFX950);
             // VOP2
             VCndmaskB32 "v_cndmask_b32" Vop2(0x00) [vdst(B32), src0(B32), src1(B32), carry_in()] Valu SelectLane;
             VAddF32 "v_add_f32" Vop2(0x01) [vdst(F32), src0(F32), src1(F32)] Valu Vector(Add, F32);
@@ -111,6 +113,7 @@ macro_rules! vector_rows {
             VAndB32 "v_and_b32" Vop2(0x13) [vdst(B32), src0(B32), src1(B32)] Valu Vector(And, B32);
             VOrB32 "v_or_b32" Vop2(0x14) [vdst(B32), src0(B32), src1(B32)] Valu Vector(Or, B32);
             VXorB32 "v_xor_b32" Vop2(0x15) [vdst(B32), src0(B32), src1(B32)] Valu Vector(Xor, B32);
+            VDot2cF32Bf16 "v_dot2c_f32_bf16" Vop2(0x16) [vdst_use(F32), src0(Bf16x2), src1(Bf16x2)] Valu Dot(Bf16), on(GFX950);
             VMacF32 "v_mac_f32" Vop2(0x16) [vdst_use(F32), src0(F32), src1(F32)] Valu Vector(MulAdd, F32), on(TO_GFX90A);
             VFmamkF32 "v_fmamk_f32" Vop2K(0x17) [vdst(F32), src0(F32), literal_k(), src1_vgpr(F32)] Valu Vector(Fma, F32), on(FROM_GFX942);
             VMadmkF32 "v_madmk_f32" Vop2K(0x17) [vdst(F32), src0(F32), literal_k(), src1_vgpr(F32)] Valu Vector(MulAdd, F32), on(TO_GFX90A);
