@@ -17,13 +17,14 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use groundswell::codegen::isa::Arch;
 use groundswell::codegen::isa::Operand;
 use groundswell::codegen::machine::allocate::{AllocationError, Allocator, Limits};
 use groundswell::codegen::machine::branches::{Code, drop_branches_to_next, encode_body};
 use groundswell::codegen::machine::check::{
     Fault, check_allocation, check_hazards, check_operands, check_waits,
 };
-use groundswell::codegen::machine::hazards::{Arch, HazardResolver};
+use groundswell::codegen::machine::hazards::HazardResolver;
 use groundswell::codegen::machine::waits::WaitInserter;
 use groundswell::codegen::machine::{Body, text};
 
@@ -118,7 +119,7 @@ fn run(case: &Case) -> String {
                             .unwrap();
                         let faults = check_allocation(&before, &body, |id| allocator.place(&before, id));
                         no_faults(name, faults, &body);
-                        no_faults(name, check_operands(&body), &body);
+                        no_faults(name, check_operands(&body, Arch::Gfx942), &body);
                     }
                     Err(error) => {
                         let at = match &error {
@@ -144,7 +145,7 @@ fn run(case: &Case) -> String {
             "branches" => {
                 drop_branches_to_next(&mut body);
                 let mut code = Code::default();
-                match encode_body(&body, &mut code) {
+                match encode_body(&body, Arch::Gfx942, &mut code) {
                     Ok(()) => {
                         let words: Vec<String> =
                             code.words.iter().map(|word| format!("{word:08x}")).collect();
