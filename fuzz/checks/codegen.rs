@@ -26,9 +26,7 @@ pub fn decoder(data: &[u8]) -> Result<(), String> {
         match encode(&inst, arch, &mut encoded) {
             Ok(()) => {}
             // LLVM does the same: its disassembler shows negative offsets of scalar buffer loads, its assembler refuses them.
-            Err(EncodeError::Immediate { op, .. })
-                if op.info().has_buffer_descriptor() =>
-            {
+            Err(EncodeError::Immediate { op, .. }) if op.info().has_buffer_descriptor() => {
                 continue;
             }
             Err(error) => return Err(format!("{printed} of {from:x?} does not encode: {error}")),
