@@ -1,9 +1,15 @@
-//! The chips we compile for, as a table of data sheets, and the occupancy that follows from them.
+//! The chips we compile for, as a table of data sheets.
 //!
-//! A target is data: code asks the record for a size, a limit or a property and never compares names. Sources of the
+//! A target is data: code asks the record for a size, a limit or a [`Feature`] and never compares names. Sources of the
 //! numbers: LLVM's "User Guide for AMDGPU Backend" (sections "Processors", "Code Object V3 and Above Kernel
-//! Descriptor", "VGPR/SGPR allocation"), `AMDGPUBaseInfo.cpp` of LLVM (register file limits, LDS sizes), and AMD's
-//! CDNA2, CDNA3 and CDNA4 instruction set guides.
+//! Descriptor", "VGPR/SGPR allocation"), `AMDGPUBaseInfo.cpp` and `AMDGPU.td` of LLVM (register file limits, LDS sizes,
+//! features), and AMD's Vega 7nm, CDNA, CDNA2, CDNA3 and CDNA4 instruction set guides.
+
+mod abi;
+mod occupancy;
+
+pub use abi::{FeatureSetting, ObjectVersion, TargetId, TargetIdError};
+pub use occupancy::{Occupancy, OccupancyLimit};
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -16,6 +22,8 @@ pub struct TargetInfo {
     pub name: &'static str,
     /// `EF_AMDGPU_MACH` number in the code object's `e_flags`.
     pub elf_machine: u32,
+    /// What it has that others lack.
+    pub features: &'static [Feature],
     /// Lanes of a wave.
     pub wave_size: u32,
     /// SIMD units of a compute unit.
@@ -26,21 +34,18 @@ pub struct TargetInfo {
     pub vgpr_file: u32,
     /// VGPRs are allocated in multiples of this.
     pub vgpr_granule: u32,
-    /// Architectural VGPRs that an instruction can name; as many AGPRs beside them.
+    /// Architectural VGPRs that an instruction can name.
     pub addressable_vgprs: u32,
-    /// The first AGPR of a wave sits at a multiple of this behind its architectural VGPRs.
-    pub accum_offset_granule: u32,
+    /// Where accumulation VGPRs live; an instruction can name as many as architectural ones.
+    pub agprs: AccumulationFile,
     /// SGPRs of a SIMD unit.
     pub sgpr_file: u32,
     /// The descriptor counts SGPRs in this unit.
     pub sgpr_encoding_granule: u32,
     /// SGPRs that an instruction can name as `s0`, `s1`, ...
     pub addressable_sgprs: u32,
-    /// SGPRs above the named ones that every kernel pays for: VCC, and the XNACK mask because our objects run with
-    /// XNACK in either mode.
-    pub reserved_sgprs: u32,
-    /// The same for a kernel that uses scratch.
-    pub reserved_sgprs_with_scratch: u32,
+    /// SGPRs above the named ones that a kernel may have to pay for.
+    pub reserved_sgprs: ReservedSgprs,
     /// User SGPRs that a kernel can ask for.
     pub max_user_sgprs: u32,
     /// How scratch memory is found.
@@ -55,6 +60,70 @@ pub struct TargetInfo {
     pub max_workgroup_size: u32,
     /// Workgroups of more than one wave that a compute unit can hold (each needs a barrier).
     pub barriers_per_compute_unit: u32,
+    /// Matrix instructions that occupy the matrix core for more passes than on gfx942, by mnemonic.
+    pub slower_mfmas: &'static [(&'static str, u32)],
+}
+
+/// Something that a target has or has not.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Feature {
+    /// Matrix instructions.
+    Mfma,
+    /// The work-item's coordinates start packed into `v0`; elsewhere they are in `v0`, `v1` and `v2`.
+    PackedWorkitemIds,
+    /// Firmware can load kernel arguments into SGPRs.
+    KernargPreload,
+    /// Waves of a workgroup can be spread over compute units (`TG_SPLIT`).
+    ThreadgroupSplit,
+    /// Retry of memory accesses after a page fault, which is switched on or off when the chip is set up.
+    Xnack,
+    /// Error correction of on-chip memories, which is switched on or off when the chip is set up.
+    SramEcc,
+}
+
+impl Feature {
+    /// What people call it; for those that a target id selects, the name there.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Feature::Mfma => "matrix instructions",
+            Feature::PackedWorkitemIds => "packed work-item ids",
+            Feature::KernargPreload => "kernarg preload",
+            Feature::ThreadgroupSplit => "threadgroup split",
+            Feature::Xnack => "xnack",
+            Feature::SramEcc => "sramecc",
+        }
+    }
+
+    /// Names of the targets that have it, for messages.
+    pub fn owners(self) -> String {
+        let owners: Vec<&str> = Target::ALL.iter().filter(|t| t.has(self)).map(|t| t.name).collect();
+        owners.join(", ")
+    }
+}
+
+/// Where accumulation VGPRs live.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum AccumulationFile {
+    /// There are none.
+    None,
+    /// In a file of their own, of the same size as that of the architectural VGPRs; a wave gets as many of each.
+    Separate,
+    /// In the same file, behind the architectural VGPRs, from a multiple of `granule` on.
+    Unified {
+        /// The first one's index is a multiple of this.
+        granule: u32,
+    },
+}
+
+/// SGPRs above the named ones that a kernel pays for: each number counts those below, too (LLVM, `getNumExtraSGPRs`).
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct ReservedSgprs {
+    /// With VCC.
+    pub vcc: u32,
+    /// With the XNACK mask, which the hardware writes when a page fault is retried.
+    pub xnack_mask: u32,
+    /// With `FLAT_SCRATCH`. Architected flat scratch always has it.
+    pub flat_scratch: u32,
 }
 
 /// How a wave finds its scratch memory.
@@ -66,21 +135,21 @@ pub enum FlatScratch {
     Absolute,
 }
 
-const GFX90A: TargetInfo = TargetInfo {
-    name: "gfx90a",
-    elf_machine: 0x3f,
+const GFX906: TargetInfo = TargetInfo {
+    name: "gfx906",
+    elf_machine: 0x2f,
+    features: &[Feature::Xnack, Feature::SramEcc],
     wave_size: 64,
     simds_per_compute_unit: 4,
-    max_waves_per_simd: 8,
-    vgpr_file: 512,
-    vgpr_granule: 8,
+    max_waves_per_simd: 10,
+    vgpr_file: 256,
+    vgpr_granule: 4,
     addressable_vgprs: 256,
-    accum_offset_granule: 4,
+    agprs: AccumulationFile::None,
     sgpr_file: 800,
     sgpr_encoding_granule: 8,
     addressable_sgprs: 102,
-    reserved_sgprs: 4,
-    reserved_sgprs_with_scratch: 6,
+    reserved_sgprs: ReservedSgprs { vcc: 2, xnack_mask: 4, flat_scratch: 6 },
     max_user_sgprs: 16,
     flat_scratch: FlatScratch::Absolute,
     lds_bytes: 65_536,
@@ -88,13 +157,47 @@ const GFX90A: TargetInfo = TargetInfo {
     max_lds_per_workgroup: 65_536,
     max_workgroup_size: 1024,
     barriers_per_compute_unit: 16,
+    slower_mfmas: &[],
+};
+
+const GFX908: TargetInfo = TargetInfo {
+    name: "gfx908",
+    elf_machine: 0x30,
+    features: &[Feature::Mfma, Feature::Xnack, Feature::SramEcc],
+    agprs: AccumulationFile::Separate,
+    slower_mfmas: &[("v_mfma_f32_32x32x8_f16", 16), ("v_mfma_f32_16x16x16_f16", 8)],
+    ..GFX906
+};
+
+const GFX90A: TargetInfo = TargetInfo {
+    name: "gfx90a",
+    elf_machine: 0x3f,
+    features: &[
+        Feature::Mfma,
+        Feature::PackedWorkitemIds,
+        Feature::KernargPreload,
+        Feature::ThreadgroupSplit,
+        Feature::Xnack,
+        Feature::SramEcc,
+    ],
+    max_waves_per_simd: 8,
+    vgpr_file: 512,
+    vgpr_granule: 8,
+    agprs: AccumulationFile::Unified { granule: 4 },
+    slower_mfmas: &[
+        ("v_mfma_f32_32x32x8_f16", 16),
+        ("v_mfma_f32_16x16x16_f16", 8),
+        ("v_mfma_f32_32x32x8_bf16", 16),
+        ("v_mfma_f32_16x16x16_bf16", 8),
+    ],
+    ..GFX908
 };
 
 const GFX942: TargetInfo = TargetInfo {
     name: "gfx942",
     elf_machine: 0x4c,
-    reserved_sgprs: 6,
     flat_scratch: FlatScratch::Architected,
+    slower_mfmas: &[],
     ..GFX90A
 };
 
@@ -108,11 +211,15 @@ const GFX950: TargetInfo = TargetInfo {
 };
 
 /// A chip to compile for: a handle to its [`TargetInfo`], which it dereferences to. Equality, order and hash are
-/// those of the name.
+/// those of the name. In which modes of the chip an object runs is part of a [`TargetId`].
 #[derive(Copy, Clone)]
 pub struct Target(&'static TargetInfo);
 
 impl Target {
+    /// Vega 20: Instinct MI50, MI60.
+    pub const GFX906: Target = Target(&GFX906);
+    /// CDNA 1: Instinct MI100.
+    pub const GFX908: Target = Target(&GFX908);
     /// CDNA 2: Instinct MI210, MI250, MI250X.
     pub const GFX90A: Target = Target(&GFX90A);
     /// CDNA 3: Instinct MI300A, MI300X, MI325X.
@@ -120,7 +227,7 @@ impl Target {
     /// CDNA 4: Instinct MI350X, MI355X.
     pub const GFX950: Target = Target(&GFX950);
     /// Every target, oldest first.
-    pub const ALL: [Target; 3] = [Self::GFX90A, Self::GFX942, Self::GFX950];
+    pub const ALL: [Target; 5] = [Self::GFX906, Self::GFX908, Self::GFX90A, Self::GFX942, Self::GFX950];
 
     /// The target of that processor name.
     pub fn from_name(name: &str) -> Option<Target> {
@@ -179,99 +286,44 @@ impl fmt::Display for Target {
     }
 }
 
-/// What keeps more waves from being resident.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum OccupancyLimit {
-    /// The wave slots of the SIMD units.
-    Waves,
-    /// Vector registers.
-    Vgprs,
-    /// Scalar registers.
-    Sgprs,
-    /// Local data share.
-    Lds,
-    /// Barriers of the compute unit: too many small workgroups.
-    Barriers,
-}
-
-impl fmt::Display for OccupancyLimit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            OccupancyLimit::Waves => "wave slots",
-            OccupancyLimit::Vgprs => "VGPRs",
-            OccupancyLimit::Sgprs => "SGPRs",
-            OccupancyLimit::Lds => "LDS",
-            OccupancyLimit::Barriers => "barriers",
-        })
-    }
-}
-
-/// How much of a kernel a compute unit holds at a time.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct Occupancy {
-    /// Workgroups resident on a compute unit; 0 when not even one fits.
-    pub workgroups_per_compute_unit: u32,
-    /// Waves resident on the fullest SIMD unit.
-    pub waves_per_simd: u32,
-    /// The resource that runs out first (in the order of [`OccupancyLimit`] when several do).
-    pub limited_by: OccupancyLimit,
-}
-
 impl TargetInfo {
-    /// The `e_flags` of an object that loads with XNACK and SRAM-ECC in either mode.
-    pub const fn elf_flags(&self) -> u32 {
-        const XNACK_ANY: u32 = 0x100;
-        const SRAMECC_ANY: u32 = 0x400;
-        self.elf_machine | XNACK_ANY | SRAMECC_ANY
+    /// True if the chip has the feature.
+    pub fn has(&self, feature: Feature) -> bool {
+        self.features.contains(&feature)
     }
 
-    /// The target's name in metadata and assembler text, XNACK and SRAM-ECC left open.
-    pub fn target_id(&self) -> String {
-        format!("amdgcn-amd-amdhsa--{}", self.name)
-    }
-
-    /// VGPRs that a wave takes of the unified file: architectural ones, and behind them, at
+    /// VGPRs that a wave takes of a file: where the files are one, architectural ones and behind them, at
     /// [`accum_offset`](Self::accum_offset), the AGPRs.
-    pub const fn unified_vgprs(&self, vgprs: u32, agprs: u32) -> u32 {
-        if agprs == 0 { at_least_one(vgprs) } else { self.accum_offset(vgprs).saturating_add(agprs) }
+    pub const fn total_vgprs(&self, vgprs: u32, agprs: u32) -> u32 {
+        let vgprs = at_least_one(vgprs);
+        match self.accum_offset(vgprs) {
+            Some(offset) if agprs > 0 => offset.saturating_add(agprs),
+            None if agprs > vgprs => agprs,
+            _ => vgprs,
+        }
     }
 
-    /// Index of the first AGPR in the unified file.
-    pub const fn accum_offset(&self, vgprs: u32) -> u32 {
-        at_least_one(vgprs).div_ceil(self.accum_offset_granule).saturating_mul(self.accum_offset_granule)
-    }
-
-    /// How many workgroups and waves are resident when a wave needs `vgprs` of the unified file and `sgprs` (reserved
-    /// ones included), a workgroup `lds_bytes` and `waves_per_workgroup`.
-    pub fn occupancy(&self, vgprs: u32, sgprs: u32, lds_bytes: u32, waves_per_workgroup: u32) -> Occupancy {
-        let waves_per_workgroup = at_least_one(waves_per_workgroup);
-        let workgroups =
-            |waves_per_simd: u32| waves_per_simd * self.simds_per_compute_unit / waves_per_workgroup;
-        let allocated_vgprs = u64::from(at_least_one(vgprs)).next_multiple_of(self.vgpr_granule.into());
-        let by_vgprs = u64::from(self.vgpr_file) / allocated_vgprs;
-        let by_lds = match u64::from(lds_bytes).next_multiple_of(self.lds_granule.into()) {
-            0 => u32::MAX,
-            allocated => (u64::from(self.lds_bytes) / allocated) as u32,
-        };
-        let by_barriers = if waves_per_workgroup > 1 { self.barriers_per_compute_unit } else { u32::MAX };
-        let limits = [
-            (OccupancyLimit::Waves, workgroups(self.max_waves_per_simd)),
-            (OccupancyLimit::Vgprs, workgroups(by_vgprs as u32)),
-            (OccupancyLimit::Sgprs, workgroups(self.sgpr_file / at_least_one(sgprs))),
-            (OccupancyLimit::Lds, by_lds),
-            (OccupancyLimit::Barriers, by_barriers),
-        ];
-        let (mut limited_by, mut least) = limits[0];
-        for (limit, workgroups) in limits {
-            if workgroups < least {
-                (limited_by, least) = (limit, workgroups);
+    /// Index of the first AGPR in the file that it shares with the architectural VGPRs; none if there is no such file.
+    pub const fn accum_offset(&self, vgprs: u32) -> Option<u32> {
+        match self.agprs {
+            AccumulationFile::Unified { granule } => {
+                Some(at_least_one(vgprs).div_ceil(granule).saturating_mul(granule))
             }
+            AccumulationFile::None | AccumulationFile::Separate => None,
         }
-        Occupancy {
-            workgroups_per_compute_unit: least,
-            waves_per_simd: (least * waves_per_workgroup).div_ceil(self.simds_per_compute_unit),
-            limited_by,
+    }
+
+    /// AGPRs that an instruction can name.
+    pub const fn addressable_agprs(&self) -> u32 {
+        match self.agprs {
+            AccumulationFile::None => 0,
+            AccumulationFile::Separate | AccumulationFile::Unified { .. } => self.addressable_vgprs,
         }
+    }
+
+    /// Passes of the matrix instruction of that mnemonic, which has `usual` on gfx942.
+    pub fn mfma_passes(&self, mnemonic: &str, usual: u32) -> u32 {
+        self.slower_mfmas.iter().find(|slower| slower.0 == mnemonic).map_or(usual, |slower| slower.1)
     }
 }
 
@@ -290,58 +342,31 @@ mod tests {
             assert_eq!(Target::from_elf_machine(target.elf_machine), Some(target));
         }
         assert_eq!(Target::from_name("gfx1100"), None);
-        assert_eq!(Target::GFX942.elf_flags(), 0x54c);
         assert_ne!(Target::GFX942, Target::GFX950);
     }
 
-    /// Breakpoints of the User Guide's occupancy table for a 512 VGPR file with granule 8.
     #[test]
-    fn vgpr_breakpoints() {
-        let table = [(64, 8), (72, 7), (80, 6), (96, 5), (128, 4), (168, 3), (256, 2), (512, 1)];
-        let mut first = 1;
-        for (last, waves) in table {
-            for vgprs in first..=last {
-                let occupancy = Target::GFX942.occupancy(vgprs, 32, 0, 4);
-                assert_eq!(occupancy.waves_per_simd, waves, "{vgprs} VGPRs");
-                let expected = if waves == 8 { OccupancyLimit::Waves } else { OccupancyLimit::Vgprs };
-                assert_eq!(occupancy.limited_by, expected, "{vgprs} VGPRs");
-            }
-            first = last + 1;
-        }
-        assert_eq!(Target::GFX942.occupancy(513, 32, 0, 4).workgroups_per_compute_unit, 0);
+    fn features_know_their_owners() {
+        assert_eq!(Feature::KernargPreload.owners(), "gfx90a, gfx942, gfx950");
+        assert_eq!(Feature::Mfma.owners(), "gfx908, gfx90a, gfx942, gfx950");
+        assert!(Target::GFX906.has(Feature::SramEcc) && !Target::GFX906.has(Feature::PackedWorkitemIds));
     }
 
     #[test]
-    fn sgprs_lds_and_barriers_limit() {
-        let t = Target::GFX942;
-        assert_eq!(t.occupancy(32, 100, 0, 4).waves_per_simd, 8);
-        let by_sgprs = t.occupancy(32, 108, 0, 4);
-        assert_eq!((by_sgprs.waves_per_simd, by_sgprs.limited_by), (7, OccupancyLimit::Sgprs));
-        let by_lds = t.occupancy(32, 32, 32_768, 4);
-        assert_eq!((by_lds.workgroups_per_compute_unit, by_lds.waves_per_simd), (2, 2));
-        assert_eq!(by_lds.limited_by, OccupancyLimit::Lds);
-        assert_eq!(t.occupancy(32, 32, 32_769, 4).workgroups_per_compute_unit, 1);
-        assert_eq!(t.occupancy(32, 32, 65_537, 4).workgroups_per_compute_unit, 0);
-        assert_eq!(Target::GFX950.occupancy(32, 32, 65_537, 4).workgroups_per_compute_unit, 2);
-        assert_eq!(t.occupancy(32, 32, 0, 1).limited_by, OccupancyLimit::Waves);
-        let small_groups = TargetInfo { barriers_per_compute_unit: 8, ..GFX942 }.occupancy(32, 32, 0, 2);
-        assert_eq!((small_groups.waves_per_simd, small_groups.limited_by), (4, OccupancyLimit::Barriers));
+    fn accumulation_registers_count_where_they_live() {
+        assert_eq!(Target::GFX942.total_vgprs(37, 64), 40 + 64);
+        assert_eq!(Target::GFX942.total_vgprs(37, 0), 37);
+        assert_eq!(Target::GFX908.total_vgprs(37, 64), 64);
+        assert_eq!(Target::GFX908.total_vgprs(65, 64), 65);
+        assert_eq!((Target::GFX906.total_vgprs(0, 0), Target::GFX906.addressable_agprs()), (1, 0));
+        assert_eq!((Target::GFX908.accum_offset(9), Target::GFX90A.accum_offset(9)), (None, Some(12)));
     }
 
-    /// Two waves at least: more than the slots of one SIMD unit hold when a workgroup is odd.
+    /// AMD's matrix instruction calculator: 32 and 64 cycles on CDNA 2 become 16 and 32 on CDNA 3.
     #[test]
-    fn whole_workgroups_only() {
-        let occupancy = Target::GFX942.occupancy(256, 32, 0, 5);
-        assert_eq!(occupancy.workgroups_per_compute_unit, 1);
-        assert_eq!(occupancy.waves_per_simd, 2);
-        assert_eq!(occupancy.limited_by, OccupancyLimit::Vgprs);
-        assert_eq!(Target::GFX942.occupancy(512, 32, 0, 5).workgroups_per_compute_unit, 0);
-    }
-
-    #[test]
-    fn absurd_requests_do_not_overflow() {
-        let occupancy = Target::GFX942.occupancy(u32::MAX, u32::MAX, u32::MAX, u32::MAX);
-        assert_eq!(occupancy.workgroups_per_compute_unit, 0);
-        assert_eq!(Target::GFX942.occupancy(0, 0, 0, 0).waves_per_simd, 8);
+    fn passes_of_matrix_instructions_differ_between_targets() {
+        assert_eq!(Target::GFX90A.mfma_passes("v_mfma_f32_16x16x16_bf16", 4), 8);
+        assert_eq!(Target::GFX942.mfma_passes("v_mfma_f32_16x16x16_bf16", 4), 4);
+        assert_eq!(Target::GFX90A.mfma_passes("v_mfma_f32_32x32x1_2b_f32", 16), 16);
     }
 }

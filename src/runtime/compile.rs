@@ -212,7 +212,7 @@ fn check_registers(
     options: &Options,
     allocation: &Allocation,
 ) -> Result<(), Diagnostic> {
-    let total = options.target().unified_vgprs(allocation.vgprs, allocation.agprs);
+    let total = options.target().total_vgprs(allocation.vgprs, allocation.agprs);
     let peak = allocation.peaks[RegisterFile::Vgpr as usize];
     match options.vgpr_limit() {
         Some(limit) if total > limit => {

@@ -7,7 +7,7 @@
 use super::descriptor::{DESCRIPTOR_SIZE, KernelDescriptor};
 use super::metadata::{BadMetadata, KernelMetadata, from_message_pack};
 use super::msgpack::Malformed;
-use crate::codegen::target::Target;
+use crate::codegen::target::{FeatureSetting, Target};
 use object::LittleEndian;
 use object::elf::{self, FileHeader64};
 use object::read::elf::{FileHeader, ProgramHeader, Rela, SectionHeader, SectionTable, Sym, SymbolTable};
@@ -34,19 +34,6 @@ pub struct ObjectFile<'a> {
     pub segments: Vec<Segment<'a>>,
     /// What the loader has to patch.
     pub relocations: Vec<Relocation>,
-}
-
-/// The mode of a chip feature that an object asks for.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum FeatureSetting {
-    /// The chip has no choice.
-    Unsupported,
-    /// Runs in either mode.
-    Any,
-    /// Runs with the feature off only.
-    Off,
-    /// Runs with the feature on only.
-    On,
 }
 
 /// A kernel of an object. Addresses are those of the file, before loading.
@@ -163,8 +150,8 @@ impl<'a> ObjectFile<'a> {
         Ok(ObjectFile {
             target,
             abi_version: header.e_ident.abi_version,
-            xnack: feature(flags >> 8),
-            sramecc: feature(flags >> 10),
+            xnack: FeatureSetting::from_bits(flags >> 8),
+            sramecc: FeatureSetting::from_bits(flags >> 10),
             kernels: kernels(&sections, data, &segments, metadata)?,
             relocations: relocations(&sections, data)?,
             segments,
@@ -195,15 +182,6 @@ fn check_header(header: &Header) -> Result<Target, ObjectError> {
     expect("e_machine", 18, header.e_machine(LE).0.into(), elf::EM_AMDGPU.0.into())?;
     let machine = header.e_flags(LE).0 & 0xff;
     Target::from_elf_machine(machine).ok_or(ObjectError::Target { machine })
-}
-
-fn feature(bits: u32) -> FeatureSetting {
-    match bits & 3 {
-        0 => FeatureSetting::Unsupported,
-        1 => FeatureSetting::Any,
-        2 => FeatureSetting::Off,
-        _ => FeatureSetting::On,
-    }
 }
 
 fn segments<'a>(header: &Header, data: &'a [u8]) -> Result<Vec<Segment<'a>>, ObjectError> {
