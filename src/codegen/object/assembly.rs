@@ -26,8 +26,7 @@ pub fn print(
     let target = target.into();
     check_names(kernels.iter().map(|kernel| kernel.info))?;
     let (id, version) = (target.with_triple(), version.number());
-    let mut text =
-        format!(".amdgcn_target \"{id}\"\n.amdhsa_code_object_version {version}\n\n.text\n");
+    let mut text = format!(".amdgcn_target \"{id}\"\n.amdhsa_code_object_version {version}\n\n.text\n");
     for kernel in kernels {
         let name = &kernel.info.name;
         let body = kernel.body.trim_end_matches('\n');

@@ -453,8 +453,7 @@ mod tests {
 
     #[test]
     fn scratch_costs_registers_where_it_is_absolute() {
-        let resources =
-            KernelResources { scratch_bytes: 16, kernarg_bytes: 8, ..KernelResources::default() };
+        let resources = KernelResources { scratch_bytes: 16, kernarg_bytes: 8, ..KernelResources::default() };
         let sgprs = |target| KernelDescriptor::new(target, &resources).unwrap().initial_sgprs(target);
         assert_eq!(sgprs(Target::GFX942).end, 3);
         let absolute = sgprs(Target::GFX90A);

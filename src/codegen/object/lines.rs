@@ -6,9 +6,7 @@
 
 use std::sync::Arc;
 
-use gimli::write::{
-    Address, AttributeValue, DwarfUnit, FileId, LineProgram, LineString, Sections, Writer,
-};
+use gimli::write::{Address, AttributeValue, DwarfUnit, FileId, LineProgram, LineString, Sections, Writer};
 use gimli::{Encoding, Format, LineEncoding, constants as dw};
 
 use super::elf::KernelCode;
@@ -120,7 +118,8 @@ pub(super) fn write<W: Writer + Clone>(
             files.push(program.add_file(name, program.default_directory(), None));
         }
         if let Some(place) = lines.declaration {
-            entry.set(dw::DW_AT_decl_file, AttributeValue::FileIndex(files.get(place.file as usize).copied()));
+            entry
+                .set(dw::DW_AT_decl_file, AttributeValue::FileIndex(files.get(place.file as usize).copied()));
             entry.set(dw::DW_AT_decl_line, AttributeValue::Udata(place.line.into()));
         }
         if lines.rows.is_empty() {

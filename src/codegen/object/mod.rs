@@ -12,6 +12,7 @@ use crate::codegen::target::{Occupancy, TargetId};
 pub mod assembly;
 pub mod descriptor;
 mod elf;
+mod line_map;
 mod lines;
 pub mod metadata;
 mod msgpack;
@@ -20,6 +21,7 @@ pub mod resources;
 
 pub use descriptor::{Field, InitialSgprs, KernelDescriptor};
 pub use elf::{KernelCode, ObjectForm, ObjectOptions, WriteError, write};
+pub use line_map::{LineMap, SourceLine};
 pub use lines::{LineRow, SourceLines, SourcePlace};
 pub use metadata::{Access, ArgumentInfo, ArgumentKind, KernelMetadata, WorkgroupSize};
 pub use read::{Kernel, ObjectError, ObjectFile, Relocation, RelocationKind, Segment};

@@ -86,7 +86,7 @@ pub struct TargetId {
 #[allow(missing_docs)]
 pub enum TargetIdError {
     /// No target has that name.
-    #[error("{name:?} is not a known target; known are {known}", known = known_targets())]
+    #[error("{name} is not a known target")]
     Target { name: String },
     /// Something behind a colon that is no selectable feature with `+` or `-`.
     #[error("{text:?} is not a feature of a target id; sramecc+, sramecc-, xnack+ and xnack- are")]
@@ -97,10 +97,6 @@ pub enum TargetIdError {
     /// The target has no such feature.
     #[error("{target} has no {feature}, which {owners} have")]
     Lacks { target: Target, feature: &'static str, owners: String },
-}
-
-fn known_targets() -> String {
-    Target::ALL.map(|target| target.name).join(", ")
 }
 
 impl From<Target> for TargetId {
@@ -269,10 +265,7 @@ mod tests {
     #[test]
     fn faults_say_what_there_is() {
         let fault = |text: &str| text.parse::<TargetId>().unwrap_err().to_string();
-        assert_eq!(
-            fault("gfx1100:xnack+"),
-            "\"gfx1100\" is not a known target; known are gfx906, gfx908, gfx90a, gfx942, gfx950"
-        );
+        assert_eq!(fault("gfx1100:xnack+"), "gfx1100 is not a known target");
         let features = "is not a feature of a target id; sramecc+, sramecc-, xnack+ and xnack- are";
         for feature in ["xnack", "", "+", "wavefrontsize64+", "xnack +"] {
             assert_eq!(fault(&format!("gfx942:{feature}")), format!("{feature:?} {features}"));

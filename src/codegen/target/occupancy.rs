@@ -106,7 +106,8 @@ mod tests {
     /// The same table for a 256 VGPR file with granule 4.
     #[test]
     fn vgpr_breakpoints_of_smaller_files() {
-        let table = [(24, 10), (28, 9), (32, 8), (36, 7), (40, 6), (48, 5), (64, 4), (84, 3), (128, 2), (256, 1)];
+        let table =
+            [(24, 10), (28, 9), (32, 8), (36, 7), (40, 6), (48, 5), (64, 4), (84, 3), (128, 2), (256, 1)];
         let mut first = 1;
         for (last, waves) in table {
             for vgprs in first..=last {
@@ -132,7 +133,8 @@ mod tests {
         assert_eq!(t.occupancy(32, 32, 65_537, 4).workgroups_per_compute_unit, 0);
         assert_eq!(Target::GFX950.occupancy(32, 32, 65_537, 4).workgroups_per_compute_unit, 2);
         assert_eq!(t.occupancy(32, 32, 0, 1).limited_by, OccupancyLimit::Waves);
-        let small_groups = TargetInfo { barriers_per_compute_unit: 8, ..*Target::GFX942 }.occupancy(32, 32, 0, 2);
+        let small_groups =
+            TargetInfo { barriers_per_compute_unit: 8, ..*Target::GFX942 }.occupancy(32, 32, 0, 2);
         assert_eq!((small_groups.waves_per_simd, small_groups.limited_by), (4, OccupancyLimit::Barriers));
     }
 

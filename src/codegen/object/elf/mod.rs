@@ -279,7 +279,8 @@ mod tests {
     }
 
     fn attempt(infos: &[KernelInfo]) -> Result<Vec<u8>, WriteError> {
-        let kernels: Vec<_> = infos.iter().map(|info| KernelCode { info, code: &[0; 8], lines: None }).collect();
+        let kernels: Vec<_> =
+            infos.iter().map(|info| KernelCode { info, code: &[0; 8], lines: None }).collect();
         write(Target::GFX942, &kernels)
     }
 
