@@ -260,7 +260,8 @@ fn stripped_objects_are_read_by_their_dynamic_symbols() {
 fn what_was_written_is_read() {
     for target in Target::ALL {
         let (one, code) = store_one();
-        let two = kernel("second".into(), KernelResources { agprs: 9, lds_bytes: 512, ..Default::default() });
+        let agprs = target.addressable_agprs().min(9);
+        let two = kernel("second".into(), KernelResources { agprs, lds_bytes: 512, ..Default::default() });
         let kernels = [
             KernelCode { info: &one, code: &code, lines: None },
             KernelCode { info: &two, code: &EMPTY, lines: None },

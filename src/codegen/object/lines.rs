@@ -95,6 +95,7 @@ pub(super) fn write<W: Writer + Clone>(
     let producer = dwarf.strings.add(PRODUCER);
     let name = dwarf.strings.add(dwarf.get_line_string(&primary).to_vec());
     let unit = dwarf.unit.get_mut(root);
+    unit.reserve(5);
     unit.set(dw::DW_AT_producer, AttributeValue::StringRef(producer));
     unit.set(dw::DW_AT_name, AttributeValue::StringRef(name));
     unit.set(dw::DW_AT_low_pc, AttributeValue::Address(address(start)));
@@ -107,6 +108,7 @@ pub(super) fn write<W: Writer + Clone>(
         let name = dwarf.strings.add(kernel.info.name.as_str());
         let entry = dwarf.unit.add(root, dw::DW_TAG_subprogram);
         let entry = dwarf.unit.get_mut(entry);
+        entry.reserve(6);
         entry.set(dw::DW_AT_name, AttributeValue::StringRef(name));
         entry.set(dw::DW_AT_low_pc, AttributeValue::Address(address(offset)));
         entry.set(dw::DW_AT_high_pc, AttributeValue::Udata(size));

@@ -305,7 +305,7 @@ fn kernels<'a>(
 }
 
 /// The kernels of the metadata notes, which are looked for in note segments first, then in note sections. A linker puts the notes of
-/// its inputs behind each other; together they are the metadata, as HIP reads it.
+/// its inputs behind each other; together they are the metadata, as HIP reads it (comgr, `mergeNoteRecords`).
 fn metadata<'a>(
     header: &Header,
     sections: &SectionTable<'a, Header>,

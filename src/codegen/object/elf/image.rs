@@ -141,7 +141,8 @@ impl Image {
     pub fn finish(mut self, header: &Header, segments: &[Segment]) -> Vec<u8> {
         debug_assert_eq!(self.segments, segments.len());
         let own = ".shstrtab";
-        let mut names = vec![0];
+        let mut names = Vec::with_capacity(16 * self.sections.len() + 16);
+        names.push(0);
         for name in self.sections.iter().map(|placed| placed.section.name).chain([own]) {
             names.extend(name.bytes().chain([0]));
         }
