@@ -270,3 +270,26 @@ fn equal_kernels_have_equal_bytes_and_no_path_of_the_host() {
     let directory = directory.to_string_lossy();
     assert!(one.object().windows(directory.len()).all(|bytes| bytes != directory.as_bytes()));
 }
+
+/// Every byte of the debug sections, set to values that break signs, sizes and indices.
+#[test]
+fn no_single_byte_makes_the_reader_of_lines_panic() {
+    use object::{Object, ObjectSection};
+    let mut bytes = from_text().object().to_vec();
+    let file = object::File::parse(&bytes[..]).unwrap();
+    let sections = file.sections().filter(|section| section.name().is_ok_and(|n| n.starts_with(".debug")));
+    let ranges: Vec<_> = sections.filter_map(|section| section.file_range()).collect();
+    assert_eq!(ranges.len(), 5);
+    let entry = ObjectFile::parse(&bytes).unwrap().kernels[0].entry;
+    for (start, size) in ranges {
+        for offset in start as usize..(start + size) as usize {
+            let before = bytes[offset];
+            for value in [0, 1, 0x7f, 0x80, 0xff, before ^ 1, before.wrapping_add(1)] {
+                bytes[offset] = value;
+                let lines = ObjectFile::parse(&bytes).unwrap().lines();
+                let _ = (lines.line_of(entry), lines.line_of(entry + 400));
+            }
+            bytes[offset] = before;
+        }
+    }
+}
