@@ -50,6 +50,7 @@ pub fn object(data: &[u8]) -> Result<(), String> {
                 return Err(format!("no kernel {}", kernel.name));
             }
             let _ = file.bytes_at(kernel.entry);
+            let _ = file.line_of(kernel.entry);
         }
     }
     let mut simulator = Simulator::new(Target::GFX942);

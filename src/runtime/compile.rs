@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 use super::executable::{Executable, Inner, LaunchExpressions, Parameter, Size};
 use super::report::{InstructionMix, LdsAccessReport, Report};
 use crate::codegen::isa::Arch;
-use crate::codegen::lower::{ArgumentSlot, Lowered, lower};
+use crate::codegen::lower::{ArgumentSlot, Lowered, lower, preload};
 use crate::codegen::machine::allocate::{Allocation, AllocationError, Allocator, Limits};
 use crate::codegen::machine::branches::{Code, drop_branches_to_next, encode_body};
 use crate::codegen::machine::check::{Fault, check_allocation, check_hazards, check_operands, check_waits};
@@ -22,18 +22,18 @@ use crate::codegen::machine::hazards::HazardResolver;
 use crate::codegen::machine::waits::WaitInserter;
 use crate::codegen::machine::{Body as MachineBody, RegisterFile};
 use crate::codegen::object::{
-    self, Access, ArgumentInfo, ArgumentKind, KernelCode, KernelInfo, KernelResources, WorkgroupSize,
-    WorkitemIds,
+    self, Access, ArgumentInfo, ArgumentKind, KernelCode, KernelInfo, KernelResources, ObjectForm,
+    ObjectOptions, SourceLines, SourcePlace, WorkgroupSize, WorkitemIds,
 };
-use crate::codegen::target::Target;
+use crate::codegen::target::{Feature, Target};
 use crate::ir::constraint::Constraint;
 use crate::ir::diagnostic::{Diagnostic, Kind, Location};
-use crate::ir::kernel::{Constraints, Kernel, KernelName, Locations};
+use crate::ir::kernel::{Constraints, Declaration, Kernel, KernelName, Locations};
 use crate::ir::node::{Name, *};
 use crate::ir::walk;
 use crate::passes::expand::{ExpandedCount, Expansion};
 use crate::passes::facts::{BankConflicts, Expressions, Geometry, LdsBytes};
-use crate::passes::options::{Deny, Options};
+use crate::passes::options::{DebugInfo, Deny, KernargPreload, Options};
 use crate::passes::workspace::{Verify, Workspace, with_workspace};
 
 /// Memory of the machine passes, reused between compilations.
@@ -109,6 +109,11 @@ pub fn compile_uncached(
     options: &Options,
     verify: Verify,
 ) -> Result<Executable, Diagnostic> {
+    let preload = Feature::KernargPreload;
+    if options.requested_kernarg_preload() == KernargPreload::Fitting && !options.target().has(preload) {
+        let text = format!("{} has no {}", options.target(), preload.name());
+        return Err(Diagnostic::invalid(text).help(format!("{} have it", preload.owners())));
+    }
     if options.target() != Target::GFX942 {
         let text = format!("{} is not a target of code generation yet", options.target());
         return Err(Diagnostic::new(Kind::Unsupported, text).help("compile for gfx942"));
@@ -161,16 +166,27 @@ fn compile_in(
         .map_err(|error| Diagnostic::new(Kind::Bug, format!("the code could not be encoded: {error}")))?;
     phase("encode", &mut phases, &mut clock);
     let info = kernel_info(workspace, &lowered, &allocation)?;
+    if lowered.preloaded_dwords > 0 {
+        let prologue = preload::prologue(options.target().arch, lowered.preloaded_dwords)
+            .map_err(|error| bug(&format!("the prologue could not be encoded: {error}")))?;
+        machine.code.words.splice(0..0, prologue);
+    }
     machine.bytes.clear();
     machine.bytes.extend(machine.code.words.iter().flat_map(|w| w.to_le_bytes()));
-    let code = KernelCode { info: &info, code: &machine.bytes };
-    let object = object::write(options.target(), &[code])
+    let lines = match options.requested_debug_info() {
+        DebugInfo::Lines => Some(source_lines(workspace, machine, lowered.preloaded_dwords)),
+        DebugInfo::None => None,
+    };
+    let code = KernelCode { info: &info, code: &machine.bytes, lines: lines.as_ref() };
+    let format = object_options(options);
+    let object = object::write(format, &[code])
         .map_err(|error| Diagnostic::new(Kind::Bug, format!("the object could not be written: {error}")))?;
     phase("object", &mut phases, &mut clock);
     let report = report(workspace, options, machine, &lowered, &info, phases);
     deny(options, &report)?;
     let inner = Inner {
-        target: options.target(),
+        format,
+        lines,
         object,
         code: machine.code.words.clone(),
         parameters: parameters(workspace, &lowered)?,
@@ -180,6 +196,35 @@ fn compile_in(
         report,
     };
     Ok(Executable { inner: Arc::new(inner) })
+}
+
+fn object_options(options: &Options) -> ObjectOptions {
+    let (target, version) = (options.target_id(), options.requested_object_version());
+    ObjectOptions { target, version, form: ObjectForm::Loadable }
+}
+
+/// Where each instruction was written; what belongs to no place in particular belongs to the kernel's own.
+fn source_lines(workspace: &Workspace, machine: &Machine, preloaded_dwords: u32) -> SourceLines {
+    let world = &workspace.world;
+    let locations = world.get::<Locations>(workspace.root).map(|l| &l.0[..]).unwrap_or_default();
+    let declaration = world.get::<Declaration>(workspace.root).and_then(|d| d.0.as_ref());
+    let mut lines = SourceLines::default();
+    let place = |lines: &mut SourceLines, at: &Location| {
+        let file = lines.file(&at.file);
+        SourcePlace { file, line: at.line, column: at.column }
+    };
+    lines.declaration = declaration.map(|at| place(&mut lines, at));
+    let body = if preloaded_dwords > 0 { preload::PROLOGUE_BYTES } else { 0 };
+    lines.push(0, lines.declaration);
+    let mut last = u32::MAX;
+    for (inst, offset) in machine.body.insts.iter().zip(&machine.code.offsets) {
+        if inst.source != last {
+            last = inst.source;
+            let at = locations.get(last as usize).map(|at| place(&mut lines, at));
+            lines.push(body + offset, at.or(lines.declaration));
+        }
+    }
+    lines
 }
 
 fn bug(text: &str) -> Diagnostic {
@@ -213,7 +258,7 @@ fn check_registers(
     options: &Options,
     allocation: &Allocation,
 ) -> Result<(), Diagnostic> {
-    let total = options.target().unified_vgprs(allocation.vgprs, allocation.agprs);
+    let total = options.target().total_vgprs(allocation.vgprs, allocation.agprs);
     let peak = allocation.peaks[RegisterFile::Vgpr as usize];
     match options.vgpr_limit() {
         Some(limit) if total > limit => {
@@ -293,8 +338,10 @@ fn kernel_info(
         vgprs: allocation.vgprs.max(1),
         agprs: allocation.agprs,
         sgprs: allocation.sgprs,
+        vcc: allocation.vcc,
         lds_bytes: world.get::<LdsBytes>(workspace.root).map_or(0, |l| l.0),
         kernarg_bytes: lowered.kernarg_bytes,
+        kernarg_preload_dwords: lowered.preloaded_dwords,
         workgroup_ids: lowered.workgroup_ids,
         workitem_ids: WorkitemIds::X,
         ..KernelResources::default()
@@ -375,7 +422,7 @@ fn report(
     phases: Vec<(&'static str, Duration)>,
 ) -> Report {
     let world = &workspace.world;
-    let occupancy = info.occupancy(options.target());
+    let occupancy = info.occupancy(options.target_id());
     let main_loop = lowered
         .loops
         .iter()
@@ -387,6 +434,7 @@ fn report(
         sgprs: info.resources.sgprs,
         lds_bytes: info.resources.lds_bytes,
         scratch_bytes: info.resources.scratch_bytes,
+        kernarg_preload_dwords: info.resources.kernarg_preload_dwords,
         code_bytes: machine.code.size(),
         instructions: machine.body.insts.len() as u32,
         waves_per_simd: occupancy.waves_per_simd,

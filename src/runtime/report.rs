@@ -20,6 +20,8 @@ pub struct Report {
     pub lds_bytes: u32,
     /// Scratch bytes per work-item.
     pub scratch_bytes: u32,
+    /// Dwords of kernel arguments that firmware loads into SGPRs.
+    pub kernarg_preload_dwords: u32,
     /// Bytes of machine code.
     pub code_bytes: u32,
     /// Machine instructions.

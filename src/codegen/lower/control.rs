@@ -131,10 +131,13 @@ impl Lowering<'_> {
     /// Writes the nodes of a region.
     pub(super) fn region(&mut self, region: Entity) -> Result<(), Diagnostic> {
         let world = self.world;
+        // What follows the region belongs to what it is a region of.
+        let around = self.emitter.source;
         for &node in world.get::<Body>(region).map(|b| &b.0[..]).unwrap_or_default() {
             self.emitter.source = world.get::<Origin>(node).map_or(u32::MAX, |o| o.0);
             self.node(node)?;
         }
+        self.emitter.source = around;
         Ok(())
     }
 
