@@ -5,9 +5,14 @@
 //! file around them is an `image`. Numbers: the generic ELF specification, and LLVM's "User Guide for AMDGPU Backend", section "ELF
 //! Code Object".
 
+mod assembled;
 mod image;
 mod loadable;
 mod relocatable;
+
+use std::borrow::Cow;
+
+pub(in crate::codegen) use assembled::{Assembly, AssemblySection, AssemblySymbol, Layout, SymbolHome};
 
 use super::KernelInfo;
 use super::descriptor::KernelDescriptor;
@@ -218,8 +223,13 @@ impl<'a> Parts<'a> {
 const NOTE: Section = Section::bytes(".note", Kind::Note, ALLOC, 4);
 const RODATA: Section = Section::bytes(".rodata", Kind::ProgBits, ALLOC, 64);
 const TEXT: Section = Section::bytes(".text", Kind::ProgBits, ALLOC | EXECUTE, KERNEL_ALIGN);
-const SYMTAB: Section =
-    Section { name: ".symtab", kind: Kind::SymTab, flags: 0, align: 8, entry_size: image::SYMBOL_SIZE };
+const SYMTAB: Section = Section {
+    name: Cow::Borrowed(".symtab"),
+    kind: Kind::SymTab,
+    flags: 0,
+    align: 8,
+    entry_size: image::SYMBOL_SIZE,
+};
 const STRTAB: Section = Section::bytes(".strtab", Kind::StrTab, 0, 1);
 
 /// A debug section; those of strings may be merged by a linker.
@@ -228,7 +238,7 @@ fn debug_section(id: gimli::SectionId) -> Section {
         gimli::SectionId::DebugStr | gimli::SectionId::DebugLineStr => (image::MERGE | image::STRINGS, 1),
         _ => (0, 0),
     };
-    Section { name: id.name(), kind: Kind::ProgBits, flags, align: 1, entry_size }
+    Section { name: Cow::Borrowed(id.name()), kind: Kind::ProgBits, flags, align: 1, entry_size }
 }
 
 /// The metadata note: sizes, type, owner, description; the description padded to four bytes.
