@@ -11,7 +11,7 @@ use super::source::Comments;
 use super::symbols::{Binding, Numbers, Places, Symbols};
 use crate::codegen::isa::parse::cursor::Cursor;
 use crate::codegen::isa::parse::expression::{self, Place};
-use crate::codegen::isa::parse::{Context, Expression, Fault, parse_statement};
+use crate::codegen::isa::parse::{Context, Expression, Fault, Surroundings, parse_statement};
 use crate::codegen::isa::{Inst, ParseError, Slot, encode};
 use crate::codegen::target::{ObjectVersion, TargetId};
 
@@ -208,7 +208,8 @@ impl Assembler {
         let arch = self.target.ok_or_else(|| cursor.fault(no_target()))?.arch;
         let start = *cursor;
         let numbers = Numbers(&self.symbols);
-        let mut context = Context { arch, symbols: &numbers, has_addresses: true, registers: None };
+        let surroundings = Surroundings::File;
+        let mut context = Context { arch, symbols: &numbers, surroundings, registers: None };
         let parsed = parse_statement(cursor, &mut context)?;
         let mut words = Vec::with_capacity(4);
         encode(&parsed.inst, arch, &mut words).map_err(|error| start.fault(error.into()))?;
@@ -217,9 +218,10 @@ impl Assembler {
                 Slot::Branch => (Kind::Branch, 0),
                 Slot::Literal(variant) => (Kind::Literal(variant), 4 * (words.len() - 1)),
             };
+            let column = reference.column;
             let expression = self.symbols.fix_locals(reference.expression);
-            let expression = expression.map_err(|fault| start.fault(fault))?;
-            self.fixup(kind, expression, offset, reference.column);
+            let expression = expression.map_err(|fault| ParseError { column, fault })?;
+            self.fixup(kind, expression, offset, column);
         }
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         self.sections.append(&bytes).map_err(|fault| start.fault(fault))?;

@@ -109,6 +109,8 @@ impl<'a> Writer<'a> {
     /// Decodes all code and gives labels to what it refers to.
     fn decode(&mut self) -> Vec<Option<Code>> {
         let arch = self.target.arch;
+        let many_codes =
+            self.image.sections.iter().filter(|section| section.flags & EXECUTE != 0).count() > 1;
         let mut codes = Vec::new();
         for (index, section) in self.image.sections.iter().enumerate() {
             if section.flags & EXECUTE == 0 {
@@ -121,7 +123,7 @@ impl<'a> Writer<'a> {
             for target in lines.iter().filter_map(listing::target) {
                 if (starts.contains(&target) || target == section.data.len()) && !boundaries.contains(&target)
                 {
-                    let number = if index == 0 { String::new() } else { format!("{index}_") };
+                    let number = if many_codes { format!("{index}_") } else { String::new() };
                     self.labels.insert((index, target), format!(".L{number}{target:04x}"));
                 }
             }

@@ -122,7 +122,9 @@ impl Symbols {
                 let (number, direction) = name.split_at(name.len() - 1);
                 let count = self.local_counts.get(number).copied().unwrap_or(0);
                 match direction {
-                    "b" if count == 0 => return Err(Fault::Symbol { name }),
+                    "b" if count == 0 => {
+                        return Err(Fault::Other(format!("there is no label `{number}` before this")));
+                    }
                     "b" => Expression::Symbol(numbered(number, count)),
                     _ => Expression::Symbol(numbered(number, count + 1)),
                 }

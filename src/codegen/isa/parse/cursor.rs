@@ -123,6 +123,11 @@ impl<'a> Cursor<'a> {
         ParseError::new(self.text, at, fault)
     }
 
+    /// That something else was expected at a place that was passed.
+    pub fn expected_at(&self, at: usize, what: &'static str) -> ParseError {
+        Cursor { text: self.text, at }.expected(what)
+    }
+
     /// That something else was expected next.
     pub fn expected(&self, what: &'static str) -> ParseError {
         let word = self.name().map(str::to_owned);

@@ -18,11 +18,16 @@ impl ParseError {
     }
 }
 
+/// Punctuation between quotes, words as they are.
+fn quoted(what: &str) -> String {
+    if what.contains(|c: char| c.is_ascii_alphanumeric()) { what.to_owned() } else { format!("`{what}`") }
+}
+
 /// What is wrong with an instruction's text.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Fault {
     /// Something else was expected.
-    #[error("expected {what}, found {}", found.as_ref().map_or("the end of the line".to_owned(), |text| format!("`{text}`")))]
+    #[error("expected {}, found {}", quoted(what), found.as_ref().map_or("the end of the line".to_owned(), |text| format!("`{text}`")))]
     Expected {
         /// What was expected.
         what: &'static str,
@@ -136,7 +141,7 @@ pub enum Fault {
     #[error("the registers of a list follow each other")]
     Gap,
     /// A register tuple of the wrong size.
-    #[error("{found} registers where `{mnemonic}` takes {wanted}")]
+    #[error("`{mnemonic}` takes {wanted} of these registers, not {found}")]
     Width {
         /// The instruction.
         mnemonic: &'static str,

@@ -137,14 +137,13 @@ const MESSAGES_WITH_OPERATION: [(u32, &str); 3] =
 const SYSTEM_MESSAGE: u32 = 15;
 
 /// Operations of these messages (LLVM, AMDGPUOperandSyntax, "msg").
-const OPERATIONS: [(u32, &str); 8] = [
+const OPERATIONS: [(u32, &str); 7] = [
     (0, "GS_OP_NOP"),
     (1, "GS_OP_CUT"),
     (2, "GS_OP_EMIT"),
     (3, "GS_OP_EMIT_CUT"),
     (1, "SYSMSG_OP_ECC_ERR_INTERRUPT"),
     (2, "SYSMSG_OP_REG_RD"),
-    (3, "SYSMSG_OP_HOST_TRAP_ACK"),
     (4, "SYSMSG_OP_TTRACE_PC"),
 ];
 

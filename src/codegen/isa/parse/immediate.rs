@@ -6,7 +6,7 @@
 use half::{bf16, f16};
 
 use super::super::meaning::Element;
-use super::super::{Operand, OperandClass, OperandSpec};
+use super::super::{Operand, OperandClass};
 use super::error::Fault;
 
 /// A number as the text has it.
@@ -18,14 +18,14 @@ pub(super) enum Number {
 
 impl Number {
     /// The number with the signs before it, as the bits of an operand.
-    pub fn with_signs(self, spec: &OperandSpec, negate: bool, absolute: bool) -> Number {
+    pub fn with_signs(self, element: Element, negate: bool, absolute: bool) -> Number {
         match self {
             Number::Float(value) => {
                 let value = if absolute { value.abs() } else { value };
                 Number::Float(if negate { -value } else { value })
             }
             Number::Integer(value) => {
-                let bits = Kind::of(spec.element).bits();
+                let bits = Kind::of(element).bits();
                 let sign = 1 << (bits - 1);
                 let value = if absolute { value & !sign } else { value };
                 let value = if negate { value ^ sign } else { value };
@@ -131,16 +131,19 @@ fn signed(value: i64, bits: u32) -> i64 {
 }
 
 /// The operand for a number.
-pub(super) fn constant(number: Number, spec: &OperandSpec) -> Result<Constant, Fault> {
-    let kind = Kind::of(spec.element);
+pub(super) fn constant(number: Number, element: Element, class: OperandClass) -> Result<Constant, Fault> {
+    let kind = Kind::of(element);
     let unfit = |bits| Fault::Fit { text: number.text(), bits };
     let inline = match number {
-        _ if spec.class == OperandClass::Literal => None,
+        _ if class == OperandClass::Literal => None,
         Number::Integer(value) => inline_bits(value, kind),
         Number::Float(value) => match kind {
             Kind::Bits64 | Kind::F64 => inline_bits(value.to_bits() as i64, kind),
             // The bits of an inline half are a literal, the float is not.
-            Kind::Bits16 => inline_half(float_bits(value, kind).into()),
+            Kind::Bits16 => {
+                let bits = float_bits(value, kind);
+                inline_integer(signed(bits.into(), 16)).or_else(|| inline_half(bits.into()))
+            }
             // Rounded to so few bits, 1/(2 pi) would not be the one that is inline.
             Kind::Bf16 | Kind::PairBf16 => inline_single((value as f32).to_bits().into()),
             _ => inline_bits(float_bits(value, kind).into(), kind),
@@ -154,7 +157,13 @@ pub(super) fn constant(number: Number, spec: &OperandSpec) -> Result<Constant, F
             if !fits(value, kind.bits()) {
                 return Err(unfit(kind.bits()));
             }
-            value as u32 & (u32::MAX >> (32 - kind.bits()))
+            let bits = value as u32 & (u32::MAX >> (32 - kind.bits()));
+            // It is the high half of a double, which may be inline after all.
+            let double = inline_double(u64::from(bits) << 32).filter(|_| kind == Kind::F64);
+            if let Some(operand) = double {
+                return Ok((operand, None));
+            }
+            bits
         }
         Number::Float(value) => match kind {
             Kind::Bits64 => return Err(unfit(64)),

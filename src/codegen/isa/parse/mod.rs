@@ -22,7 +22,9 @@ use super::encode::{encode, encoding, fits_short};
 use super::layout::Encoding;
 use super::spec::Kinds;
 use super::verify::{OperandError, check};
-use super::{Arch, Field, Format, Inst, MAX_OPERANDS, Meaning, Modifiers, Opcode, Operand, OperandClass};
+use super::{
+    Arch, Element, Field, Format, Inst, MAX_OPERANDS, Meaning, Modifiers, Opcode, Operand, OperandClass,
+};
 use cursor::Cursor;
 use expression::Place;
 use mnemonic::{Form, Hints};
@@ -71,14 +73,25 @@ pub enum Slot {
 /// Reads a register that is none of the hardware's, behind a `%`: the operand, how many registers, the length of its text.
 pub(in crate::codegen) type ReadRegister<'a> = dyn FnMut(&str) -> Result<(Operand, u32, usize), String> + 'a;
 
+/// Where an instruction stands.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(in crate::codegen) enum Surroundings {
+    /// Alone: what is no number is a fault, but for the target of a branch.
+    Alone,
+    /// In a file: symbols that are not known are addresses.
+    File,
+    /// In a machine body, which may break the rules of operands.
+    Body,
+}
+
 /// What an instruction is read in.
 pub(in crate::codegen) struct Context<'a> {
     /// The chip.
     pub arch: Arch,
     /// Symbols that are known numbers.
     pub symbols: &'a dyn Symbols,
-    /// True if symbols that are not known are addresses.
-    pub has_addresses: bool,
+    /// Where the instruction stands.
+    pub surroundings: Surroundings,
     /// Reader of virtual registers.
     pub registers: Option<&'a mut ReadRegister<'a>>,
 }
@@ -98,7 +111,8 @@ pub(in crate::codegen) struct Context<'a> {
 /// # Ok::<(), groundswell::codegen::isa::ParseError>(())
 /// ```
 pub fn parse_inst(text: &str, arch: Arch) -> Result<Parsed, ParseError> {
-    let mut context = Context { arch, symbols: &NoSymbols, has_addresses: false, registers: None };
+    let surroundings = Surroundings::Alone;
+    let mut context = Context { arch, symbols: &NoSymbols, surroundings, registers: None };
     parse_statement(&mut Cursor::new(text), &mut context)
 }
 
@@ -107,7 +121,7 @@ pub fn is_mnemonic(name: &str) -> bool {
     mnemonic::is_known(name)
 }
 
-/// The first chip that `Opcode::spelling` prefers among the rows with that name.
+/// The chip that stands for an instruction of that name where no chip is given.
 pub(in crate::codegen) fn spelling(name: &str) -> Option<Arch> {
     let preferred = [Arch::Gfx942].into_iter().chain(Arch::ALL);
     preferred.into_iter().find(|&arch| mnemonic::find(name, arch, || Hints::of("")).is_ok())
@@ -143,6 +157,7 @@ impl Statement<'_> {
     fn parse(mut self, cursor: &mut Cursor, context: &mut Context) -> Result<Parsed, ParseError> {
         let info = self.op.info();
         let mut tail_imm = None;
+        let mut long = false;
         match info.format {
             Format::Sopp => self.program_control(cursor, context)?,
             Format::Sopk => self.immediate_form(cursor, context)?,
@@ -156,17 +171,23 @@ impl Statement<'_> {
                 tail.parse(cursor)?;
                 self.inst.modifiers = tail.modifiers;
                 self.inst.imm = tail.imm;
+                long = tail.has_neutral_omod && info.format.has_e64();
                 tail_imm = Some((tail.dpp(), tail.sdwa(), tail.default_sdwa().to_imm()));
             }
         }
         if !cursor.is_at_end() {
             return Err(cursor.expected("the end of the line"));
         }
+        if long && self.form == Form::Any {
+            self.form = Form::Long;
+        }
         let (dpp, sdwa, plain_sdwa) = tail_imm.unwrap_or_default();
-        self.take_form(dpp, sdwa, plain_sdwa)?;
+        self.take_form(dpp, sdwa, plain_sdwa, context.surroundings)?;
         self.signs(context.arch)?;
         self.widths()?;
-        self.finish(context.arch)?;
+        if context.surroundings != Surroundings::Body {
+            self.finish(context.arch)?;
+        }
         Ok(Parsed { inst: self.inst, reference: self.reference })
     }
 
@@ -254,6 +275,13 @@ impl Statement<'_> {
         Ok(())
     }
 
+    /// Kind of data of an operand; literals in fixed places are of the result's kind.
+    fn element(&self, index: usize) -> Element {
+        let info = self.op.info();
+        let of = if info.format == Format::Vop2K { 0 } else { index };
+        info.operands[of].element
+    }
+
     /// Puts an operand into the instruction.
     fn operand(
         &mut self,
@@ -274,15 +302,16 @@ impl Statement<'_> {
             operand::Value::Registers(registers) => registers.first,
             operand::Value::Number(number) if spec.class == OperandClass::ScalarOffset => {
                 let immediate::Number::Integer(offset) = *number else { return Err(misplaced()) };
-                let wrong = || {
+                let (low, high) = modifier::offset_range(self.op.info()).unwrap_or((0, 0));
+                if !(low..=high).contains(&offset) {
                     let what = "the offset";
-                    start.fault(Fault::Range { what, low: -0x10_0000, high: 0xf_ffff, found: offset })
-                };
-                self.inst.imm = i32::try_from(offset).map_err(|_| wrong())? as u32;
+                    return Err(start.fault(Fault::Range { what, low, high, found: offset }));
+                }
+                self.inst.imm = offset as u32;
                 Operand::NONE
             }
             operand::Value::Number(number) => {
-                let constant = immediate::constant(*number, spec);
+                let constant = immediate::constant(*number, self.element(index), spec.class);
                 let (operand, bits) = constant.map_err(|fault| start.fault(fault))?;
                 literal = bits;
                 operand
@@ -313,7 +342,13 @@ impl Statement<'_> {
     }
 
     /// Which encoding: what the suffix or the modifiers ask for.
-    fn take_form(&mut self, dpp: Option<u32>, sdwa: Option<u32>, plain_sdwa: u32) -> Result<(), ParseError> {
+    fn take_form(
+        &mut self,
+        dpp: Option<u32>,
+        sdwa: Option<u32>,
+        plain_sdwa: u32,
+        surroundings: Surroundings,
+    ) -> Result<(), ParseError> {
         let info = self.op.info();
         let start = self.start;
         let fault = |form| start.fault(Fault::Form { mnemonic: info.mnemonic, form });
@@ -349,7 +384,8 @@ impl Statement<'_> {
                 }
             }
             Form::Long if info.format.has_e64() => {
-                if fits_short(&self.inst.modifiers(m), info) {
+                // Which registers it will have, nobody knows yet of a body.
+                if surroundings == Surroundings::Body || fits_short(&self.inst.modifiers(m), info) {
                     m = m.e64();
                 }
             }
@@ -390,8 +426,8 @@ impl Statement<'_> {
         if info.modifiers.get_neg() & 1 == 0 || !fits_short(&self.inst.modifiers(without), info) {
             return Ok(false);
         }
-        let spec = &info.operands[index];
-        let constant = immediate::constant(number.with_signs(spec, negate, absolute), spec);
+        let (element, class) = (self.element(index), info.operands[index].class);
+        let constant = immediate::constant(number.with_signs(element, negate, absolute), element, class);
         let (operand, bits) = constant.map_err(|fault| self.start.fault_at(at, fault))?;
         self.inst.operands[index] = operand;
         self.inst.imm = bits.unwrap_or(self.inst.imm);
@@ -431,14 +467,13 @@ impl Statement<'_> {
             let Some((at, source)) = place else { continue };
             if self.op.info().operands[index].class == OperandClass::BufferAddress {
                 let wants = modifiers.has_offen() || modifiers.has_idxen();
-                let fault = |what, found: &str| {
-                    let found = Some(found.to_owned());
-                    Err(self.start.fault_at(*at, Fault::Expected { what, found }))
+                let what = match (wants, source.value == operand::Value::Off) {
+                    (true, true) => Some("a VGPR because of `offen` or `idxen`"),
+                    (false, false) => Some("`off`, or `offen` or `idxen` behind"),
+                    _ => None,
                 };
-                match (wants, source.value == operand::Value::Off) {
-                    (true, true) => return fault("a VGPR because of `offen` or `idxen`", "off"),
-                    (false, false) => return fault("`off`, or `offen` or `idxen` behind", "a register"),
-                    _ => {}
+                if let Some(what) = what {
+                    return Err(self.start.expected_at(*at, what));
                 }
             }
             let wanted = u32::from(self.inst.width(index));
@@ -453,13 +488,16 @@ impl Statement<'_> {
     /// The rules that every instruction keeps.
     fn finish(&self, arch: Arch) -> Result<(), ParseError> {
         check(&self.inst, arch).map_err(|error| {
-            let place = index_of(&error).and_then(|index| self.places.get(index)?.as_ref());
+            let index = match error {
+                OperandError::Literal { .. } => {
+                    self.inst.operands.iter().position(|&o| o == Operand::LITERAL)
+                }
+                _ => index_of(&error),
+            };
+            let place = index.and_then(|index| self.places.get(index)?.as_ref());
             let at = place.map_or(self.start.at(), |(at, _)| *at);
             self.start.fault_at(at, error.into())
         })?;
-        if self.inst.operands.iter().any(|operand| operand.is_virtual() && !operand.is_none()) {
-            return Ok(());
-        }
         let mut words = Vec::with_capacity(4);
         encode(&self.inst, arch, &mut words).map_err(|error| self.start.fault(error.into()))
     }

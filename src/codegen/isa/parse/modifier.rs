@@ -160,7 +160,7 @@ fn short_sources(info: &OpInfo) -> usize {
 }
 
 /// Offsets that a memory instruction can have.
-fn offset_range(info: &OpInfo) -> Option<(i64, i64)> {
+pub(super) fn offset_range(info: &OpInfo) -> Option<(i64, i64)> {
     if !info.takes_immediate() {
         return None;
     }
@@ -186,6 +186,8 @@ pub(super) struct Tail<'a> {
     dpp: Option<Dpp>,
     has_control: bool,
     sdwa: Option<Sdwa>,
+    /// `mul:1` or `div:1`, which means nothing but that the long encoding is wanted.
+    pub has_neutral_omod: bool,
 }
 
 impl<'a> Tail<'a> {
@@ -201,6 +203,7 @@ impl<'a> Tail<'a> {
             dpp: None,
             has_control: false,
             sdwa: None,
+            has_neutral_omod: false,
         }
     }
 
@@ -315,8 +318,16 @@ impl<'a> Tail<'a> {
             Offen => m.offen(),
             Idxen => m.idxen(),
             Clamp => m.clamp(),
-            Multiply => m.omod([Omod::None, Omod::Mul2, Omod::Mul4][self.choice(cursor, "mul", &[1, 2, 4])?]),
-            Divide => m.omod([Omod::None, Omod::Div2][self.choice(cursor, "div", &[1, 2])?]),
+            Multiply | Divide => {
+                const FACTORS: [Omod; 3] = [Omod::None, Omod::Mul2, Omod::Mul4];
+                const DIVISORS: [Omod; 2] = [Omod::None, Omod::Div2];
+                let omod = match kind {
+                    Multiply => FACTORS[self.choice(cursor, "mul", &[1, 2, 4])?],
+                    _ => DIVISORS[self.choice(cursor, "div", &[1, 2])?],
+                };
+                self.has_neutral_omod |= omod == Omod::None;
+                m.omod(omod)
+            }
             OpSel | OpSelHi | NegLo | NegHi => return self.list(name, kind, start, cursor),
             Cbsz => m.cbsz(self.number(cursor, "cbsz", (0, 7))?),
             Abid => m.abid(self.number(cursor, "abid", (0, 15))?),

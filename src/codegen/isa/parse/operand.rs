@@ -1,12 +1,12 @@
 //! One operand of an instruction: a register, a number, an address, with its signs.
 
 use super::super::{Operand, OperandClass};
-use super::Context;
 use super::cursor::Cursor;
 use super::error::{Fault, ParseError};
 use super::expression::{self, Expression, Place, Variant};
 use super::immediate::Number;
 use super::register::{self, Registers};
+use super::{Context, Surroundings};
 
 /// What an operand is before its row has a say.
 #[derive(Clone, PartialEq, Debug)]
@@ -141,7 +141,7 @@ fn number(cursor: &mut Cursor, context: &Context, place: Place) -> Result<Value,
     }
     match expression.number(context.symbols) {
         Ok(number) => Ok(Value::Number(Number::Integer(number))),
-        Err(Fault::Symbol { .. } | Fault::NotConstant) if context.has_addresses => {
+        Err(Fault::Symbol { .. } | Fault::NotConstant) if context.surroundings == Surroundings::File => {
             Ok(Value::Address(expression, None))
         }
         Err(fault) => Err(start.fault(fault)),
