@@ -4,6 +4,9 @@ use groundswell::codegen::assembler::{AssemblerOptions, assemble, disassemble};
 use groundswell::codegen::isa::{Arch, Element, Inst, encode, parse_inst, write_inst};
 use groundswell::codegen::target::Target;
 
+/// Objects that are disassembled.
+const MOST_BYTES: usize = 1 << 16;
+
 /// Bytes taken for assembler text, the first for the chip. Instructions that are read print as something that reads back as the
 /// same bytes; objects that are made have a text that makes an object of the same text.
 pub fn assembler(data: &[u8]) -> Result<(), String> {
@@ -19,6 +22,10 @@ pub fn assembler(data: &[u8]) -> Result<(), String> {
         Err(faults) if faults.0.is_empty() => return Err("refused without a fault".to_owned()),
         Err(_) => return Ok(()),
     };
+    // Directives can ask for much; the text of it says no more than that of a little.
+    if object.len() > MOST_BYTES {
+        return Ok(());
+    }
     let listed = |object: &[u8]| {
         disassemble(object).map_err(|error| format!("{text}\nmade what is no object: {error}"))
     };

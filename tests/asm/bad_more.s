@@ -6,8 +6,8 @@
     ds_read_b32 v0, v1 gds                                   //! 24: `gds` does not exist on gfx90a, only on gfx906, gfx908
     .byte 256                                                //! 11: 256 does not fit an operand of 8 bits
     .short 1,                                                //! 62: expected something behind the comma, found the end of the line
-    .long "a                                                 //! 104: expected `,`, found ```
-    .ascii "abc                                              //! 118: expected `,`, found ```
+    .long "a                                                 //! 11: expected a closing quote, found `"`
+    .ascii "abc                                              //! 12: expected a string with a closing quote, found `"`
     .ascii abc                                               //! 12: expected a string in quotes, found `abc`
     .fill -1                                                 //! 11: the number goes from 0 to 2147483647, -1 is outside
     .zero x                                                  //! 11: `x` is not defined

@@ -96,6 +96,8 @@ pub(super) struct Assembler {
     pub fixups: Vec<Fixup>,
     /// The message pack of the metadata.
     pub metadata: Option<Vec<u8>>,
+    /// Where it begins.
+    pub metadata_line: usize,
     /// Lines of a metadata block that is open, and the number of the first.
     open_metadata: Option<(usize, Vec<String>)>,
     /// A descriptor block that is open.
@@ -123,6 +125,7 @@ impl Assembler {
             symbols,
             fixups: Vec::new(),
             metadata: None,
+            metadata_line: 1,
             open_metadata: None,
             open_kernel: None,
             kernels: Vec::new(),
@@ -141,6 +144,7 @@ impl Assembler {
             }
             let (first, lines) = (*first, std::mem::take(lines));
             self.open_metadata = None;
+            self.metadata_line = first - 1;
             match metadata::to_message_pack(&lines, self.target) {
                 Ok(bytes) => self.metadata = Some(bytes),
                 Err((at, fault)) => self.faults.push(AssemblerError::new(first + at, 1, fault)),
@@ -511,7 +515,7 @@ fn label<'a>(cursor: &Cursor<'a>) -> Option<(String, Cursor<'a>)> {
         behind.advance(digits);
         cursor.rest()[..digits].to_owned()
     } else if cursor.peek() == Some(b'"') {
-        behind.take_quoted()?.to_owned()
+        behind.take_quoted().filter(|name| is_name(name))?.to_owned()
     } else {
         behind.take_name()?.to_owned()
     };
@@ -522,24 +526,30 @@ fn label<'a>(cursor: &Cursor<'a>) -> Option<(String, Cursor<'a>)> {
 fn symbol_name(cursor: &mut Cursor) -> Result<String, ParseError> {
     let quoted = cursor.take_quoted();
     let name = match quoted {
-        Some(name) => Some(name).filter(|name| !name.is_empty() && !name.contains('\u{1}')),
+        Some(name) => Some(name).filter(|name| is_name(name)),
         None => cursor.take_name().filter(|name| *name != "."),
     };
     name.map(str::to_owned).ok_or_else(|| cursor.expected("the name of a symbol"))
 }
 
+/// True for what can be in a table of names.
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && !name.contains(char::is_control)
+}
+
 /// The name of a section, which has more characters than other names.
 fn section_name(cursor: &mut Cursor) -> Result<String, ParseError> {
-    if let Some(name) = cursor.take_quoted() {
-        return Ok(name.to_owned());
-    }
-    let rest = cursor.rest();
-    let end = rest.find(|c: char| c == ',' || c.is_whitespace()).unwrap_or(rest.len());
-    if end == 0 {
-        return Err(cursor.expected("the name of a section"));
-    }
-    cursor.advance(end);
-    Ok(rest[..end].to_owned())
+    let start = *cursor;
+    let name = match cursor.take_quoted() {
+        Some(name) => name,
+        None => {
+            let rest = cursor.rest();
+            let end = rest.find(|c: char| c == ',' || c == '"' || c.is_whitespace()).unwrap_or(rest.len());
+            cursor.advance(end);
+            &rest[..end]
+        }
+    };
+    if is_name(name) { Ok(name.to_owned()) } else { Err(start.expected("the name of a section")) }
 }
 
 fn end(cursor: &Cursor) -> Result<(), ParseError> {

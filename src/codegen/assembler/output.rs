@@ -5,7 +5,9 @@ use super::error::{AssemblerError, Faults, other};
 use super::fixups;
 use super::symbols::{Binding, Definition, Places, Symbol, Symbols, is_temporary};
 use crate::codegen::isa::parse::{Expression, Fault, Symbols as _, Value};
-use crate::codegen::object::{Assembly, AssemblySection, AssemblySymbol, Layout, SymbolHome};
+use crate::codegen::object::{
+    Assembly, AssemblySection, AssemblySymbol, Layout, ObjectError, ObjectFile, SymbolHome,
+};
 use crate::codegen::target::TargetId;
 
 /// Alignment of descriptors and of kernels' first instructions.
@@ -45,7 +47,19 @@ pub(super) fn finish(mut assembler: Assembler) -> Result<Assembled, Faults> {
     }
     let mut all = std::mem::take(&mut assembler.sections.all);
     let contents = written.iter().map(|&index| std::mem::take(&mut all[index].data)).collect();
-    Ok(Assembled { object: layout.write(contents), target, notes: assembler.notes })
+    let object = layout.write(contents);
+    check(&object, assembler.metadata_line)?;
+    Ok(Assembled { object, target, notes: assembler.notes })
+}
+
+/// That the object can be read: what the text says of kernels may be too little.
+fn check(object: &[u8], metadata_line: usize) -> Result<(), Faults> {
+    let Err(error) = ObjectFile::parse(object) else { return Ok(()) };
+    let line = match error {
+        ObjectError::Metadata { .. } | ObjectError::MetadataKey { .. } => metadata_line,
+        _ => 1,
+    };
+    Err(Faults(vec![AssemblerError::new(line, 1, other(error.to_string()))]))
 }
 
 fn layout(
