@@ -11,7 +11,10 @@ pub mod check;
 mod hazard_rows;
 pub mod hazards;
 mod liveness;
+mod matrix_rows;
 mod occupancy;
+mod repairs;
+mod replay;
 pub mod text;
 pub mod waits;
 

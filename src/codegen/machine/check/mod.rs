@@ -5,10 +5,13 @@
 //! table; it is slow and for tests and `--verify`.
 mod allocation;
 mod hazards;
+mod matrix_rules;
+mod rules;
+mod view;
 mod waits;
 
 pub use allocation::check_allocation;
-pub use hazards::check_hazards;
+pub use hazards::{check_hazards, check_replay};
 pub use waits::check_waits;
 
 use super::body::Body;
