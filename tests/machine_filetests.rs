@@ -6,6 +6,7 @@
 //! ; limits vgprs=8                 optional; also sgprs, agprs, vectors
 //! ; fixed %0=s[0:1]                optional
 //! ; target gfx90a                  optional, gfx942 otherwise
+//! ; promise no-xnack               optional; also lds-behind-barriers
 //! bb0:
 //!     ...
 //! ; ---
@@ -17,14 +18,14 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use groundswell::codegen::isa::Operand;
+use groundswell::codegen::isa::{Arch, Operand};
 use groundswell::codegen::machine::allocate::{AllocationError, Allocator, Limits};
 use groundswell::codegen::machine::branches::{Code, drop_branches_to_next, encode_body};
 use groundswell::codegen::machine::check::{
-    Fault, check_allocation, check_hazards, check_operands, check_waits,
+    Fault, check_allocation, check_hazards, check_operands, check_replay, check_waits,
 };
-use groundswell::codegen::machine::hazards::{Arch, HazardResolver};
-use groundswell::codegen::machine::waits::WaitInserter;
+use groundswell::codegen::machine::hazards::{HazardResolver, Xnack};
+use groundswell::codegen::machine::waits::{LdsLoads, WaitInserter};
 use groundswell::codegen::machine::{Body, text};
 
 #[derive(Default)]
@@ -99,12 +100,11 @@ fn run(case: &Case) -> String {
     let again = text::print(&text::parse(&printed).unwrap_or_else(|error| panic!("{error}\n{printed}")));
     assert_eq!(printed, again, "print, parse, print");
     let name = case.header[0];
-    let target = match option(case, "target").next() {
-        None | Some("gfx942") => Arch::Gfx942,
-        Some("gfx90a") => Arch::Gfx90a,
-        Some("gfx950") => Arch::Gfx950,
-        Some(other) => panic!("no target is called {other}"),
-    };
+    let target = option(case, "target").next().unwrap_or("gfx942");
+    let target = Arch::from_name(target).unwrap_or_else(|| panic!("no target is called {target}"));
+    let has = |name| option(case, "promise").any(|promise| promise == name);
+    let lds_loads = if has("lds-behind-barriers") { LdsLoads::BehindBarriers } else { LdsLoads::Anywhere };
+    let xnack = if has("no-xnack") { Xnack::Off } else { Xnack::MayBeOn };
     let mut out = String::new();
     for pass in option(case, "run") {
         let before = body.clone();
@@ -118,7 +118,7 @@ fn run(case: &Case) -> String {
                             .unwrap();
                         let faults = check_allocation(&before, &body, |id| allocator.place(&before, id));
                         no_faults(name, faults, &body);
-                        no_faults(name, check_operands(&body), &body);
+                        no_faults(name, check_operands(&body, target), &body);
                     }
                     Err(error) => {
                         let at = match &error {
@@ -130,21 +130,24 @@ fn run(case: &Case) -> String {
                 }
             }
             "waits" => {
-                WaitInserter::default().insert(&mut body);
-                no_faults(name, check_waits(&before, &body), &body);
+                WaitInserter::new(target).lds_loads(lds_loads).insert(&mut body);
+                no_faults(name, check_waits(&before, &body, target, lds_loads), &body);
             }
             "hazards" => {
-                HazardResolver::new(target).resolve(&mut body);
+                HazardResolver::new(target).xnack(xnack).resolve(&mut body);
                 no_faults(name, check_hazards(&body, target), &body);
+                if xnack == Xnack::MayBeOn {
+                    no_faults(name, check_replay(&body), &body);
+                }
                 // Moving instructions must not uncover a load.
-                if check_waits(&before, &before).is_empty() {
-                    no_faults(name, check_waits(&body, &body), &body);
+                if check_waits(&before, &before, target, lds_loads).is_empty() {
+                    no_faults(name, check_waits(&body, &body, target, lds_loads), &body);
                 }
             }
             "branches" => {
                 drop_branches_to_next(&mut body);
                 let mut code = Code::default();
-                match encode_body(&body, &mut code) {
+                match encode_body(&body, target, &mut code) {
                     Ok(()) => {
                         let words: Vec<String> =
                             code.words.iter().map(|word| format!("{word:08x}")).collect();
