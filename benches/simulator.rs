@@ -1,7 +1,7 @@
 //! Speed of the simulator: matrix instructions, lane operations, LDS and memory traffic per second.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use groundswell::codegen::isa::{Inst, Modifiers, Opcode, Operand, encode};
+use groundswell::codegen::isa::{Arch, Inst, Modifiers, Opcode, Operand, encode};
 use groundswell::codegen::object::{KernelCode, KernelInfo, KernelResources, WorkgroupSize, write};
 use groundswell::codegen::target::Target;
 use groundswell::runtime::sim::{LaunchConfig, Module, Simulator};
@@ -42,11 +42,12 @@ fn kernel(body: &[Inst]) -> Vec<u8> {
         if index == start {
             loop_start = words.len();
         }
-        encode(inst, &mut words).expect("a legal instruction");
+        encode(inst, Arch::Gfx942, &mut words).expect("a legal instruction");
     }
     let back = loop_start as i32 - (words.len() as i32 + 1);
-    encode(&Inst::new(Opcode::SCbranchScc1, &[]).imm(back as u32 & 0xffff), &mut words).expect("a branch");
-    encode(&Inst::new(Opcode::SEndpgm, &[]), &mut words).expect("an end");
+    encode(&Inst::new(Opcode::SCbranchScc1, &[]).imm(back as u32 & 0xffff), Arch::Gfx942, &mut words)
+        .expect("a branch");
+    encode(&Inst::new(Opcode::SEndpgm, &[]), Arch::Gfx942, &mut words).expect("an end");
     let code: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
     let info = KernelInfo {
         name: "bench".into(),

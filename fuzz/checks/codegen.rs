@@ -1,36 +1,39 @@
 //! Readers of machine code: instruction words, code objects, machine text.
 
-use groundswell::codegen::isa::{EncodeError, Meaning, decode, encode, write_inst};
+use groundswell::codegen::isa::{Arch, EncodeError, decode, encode, write_inst};
 use groundswell::codegen::machine::text;
 use groundswell::codegen::object::ObjectFile;
 use groundswell::codegen::target::Target;
 use groundswell::runtime::sim::Simulator;
 
 /// Bytes taken for instruction words: what decodes prints, and encodes to words that decode to the same instruction.
+/// The first byte says for which chip.
 pub fn decoder(data: &[u8]) -> Result<(), String> {
+    let Some((&chip, data)) = data.split_first() else { return Ok(()) };
+    let arch = Arch::ALL[usize::from(chip) % Arch::ALL.len()];
     let words: Vec<u32> = data.as_chunks::<4>().0.iter().map(|&bytes| u32::from_le_bytes(bytes)).collect();
     let mut at = 0;
     while at < words.len() {
-        let Ok((inst, length)) = decode(&words[at..]) else {
+        let Ok((inst, length)) = decode(&words[at..], arch) else {
             at += 1;
             continue;
         };
         let mut printed = String::new();
-        write_inst(&mut printed, &inst, None).map_err(|e| format!("{inst:?} does not print: {e}"))?;
+        write_inst(&mut printed, &inst, arch, None).map_err(|e| format!("{inst:?} does not print: {e}"))?;
         let mut encoded = Vec::new();
         let from = &words[at..at + length];
         at += length;
-        match encode(&inst, &mut encoded) {
+        match encode(&inst, arch, &mut encoded) {
             Ok(()) => {}
             // LLVM does the same: its disassembler shows negative offsets of scalar buffer loads, its assembler refuses them.
             Err(EncodeError::Immediate { op, .. })
-                if matches!(op.info().meaning, Meaning::ScalarBufferLoad(_)) =>
+                if op.info().has_buffer_descriptor() =>
             {
                 continue;
             }
             Err(error) => return Err(format!("{printed} of {from:x?} does not encode: {error}")),
         }
-        match decode(&encoded) {
+        match decode(&encoded, arch) {
             Ok((again, _)) if again == inst => {}
             other => {
                 return Err(format!("{printed} of {from:x?} encodes as {encoded:x?}, which is {other:?}"));

@@ -27,6 +27,17 @@ impl Workspace {
         Some(Workspace(path))
     }
 
+    /// The same for the clang inside the Zig toolchain of the Python package index, which knows gfx950.
+    pub fn with_zig() -> Option<Workspace> {
+        let found = Command::new("python3").args(["-m", "ziglang", "version"]).output();
+        if !found.is_ok_and(|output| output.status.success()) {
+            assert!(std::env::var_os("GROUNDSWELL_REQUIRE_ORACLES").is_none(), "ziglang is missing");
+            println!("skipped: ziglang is missing");
+            return None;
+        }
+        Self::with_tools(&[])
+    }
+
     /// Writes a file.
     pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
         std::fs::write(self.0.join(name), bytes).unwrap();
@@ -64,7 +75,7 @@ impl Drop for Workspace {
 }
 
 /// Contents of `.text`, padding included.
-fn text_section(bytes: &[u8]) -> &[u8] {
+pub fn text_section(bytes: &[u8]) -> &[u8] {
     use object::{Object, ObjectSection};
     object::File::parse(bytes).unwrap().section_by_name(".text").unwrap().data().unwrap()
 }

@@ -2,14 +2,10 @@
 //!
 //! The rules are those of LLVM's assembler for gfx942: float sources can be negated, float results scaled, and so on.
 
+use super::arch::Arch;
 use super::meaning::{Calc, Element, Meaning};
 use super::modifiers::Modifiers;
 use super::spec::{Field, Format, OpInfo, OperandClass, Role};
-
-const fn is_float(element: Element) -> bool {
-    use Element::*;
-    matches!(element, F16 | Bf16 | F32 | F64 | F16x2 | Bf16x2)
-}
 
 /// Number of sources and which of them are floats; whether any operand is a float.
 struct Sources {
@@ -24,7 +20,7 @@ const fn sources(info: &OpInfo) -> Sources {
     let mut i = 0;
     while i < info.operands.len() {
         let spec = &info.operands[i];
-        let float = is_float(spec.element);
+        let float = spec.element.is_float();
         let bit = match spec.field {
             Field::Src0 => 1,
             Field::Src1 => 2,
@@ -84,7 +80,7 @@ const fn vop3(info: &OpInfo) -> Modifiers {
     if !sources.has_sdst {
         all = all.abs(sources.floats);
     }
-    if matches!(info.meaning, Meaning::CompareClass(_)) {
+    if matches!(info.meaning, Meaning::CompareClass(_) | Meaning::CompareClassExec(_)) {
         return all;
     }
     let selects = matches!(info.format, Format::Vop3Sel);
@@ -106,7 +102,11 @@ const fn vop3(info: &OpInfo) -> Modifiers {
     }
     let to_integers = matches!(
         info.meaning,
-        Meaning::Pack(_) | Meaning::ConvertToByte | Meaning::PackConvertNormalized(..)
+        Meaning::Pack(_)
+            | Meaning::ConvertToByte
+            | Meaning::ConvertRound(_)
+            | Meaning::PackConvertNormalized(..)
+            | Meaning::Vector(Calc::FrexpExponent, Element::F32)
     );
     if sources.any_float && !matches!(info.format, Format::Vopc) && !to_integers {
         all = all.omod(super::Omod::Div2);
@@ -159,7 +159,7 @@ pub(super) const fn sdwa(info: &OpInfo) -> Modifiers {
     if info.format.is_comparison() {
         return all;
     }
-    if is_float(info.operands[0].element) { all.clamp().omod(super::Omod::Div2) } else { all.clamp() }
+    if info.operands[0].element.is_float() { all.clamp().omod(super::Omod::Div2) } else { all.clamp() }
 }
 
 /// Every modifier bit that may be set on an instruction of this row beside these forms.
@@ -173,16 +173,19 @@ pub(super) const fn plain(info: &OpInfo) -> Modifiers {
         Format::Mai if matches!(info.meaning, Meaning::SparseMfma(..)) => none.cbsz(0b111).abid(0b1111),
         Format::Mai => none.cbsz(0b111).abid(0b1111).blgp(0b111),
         Format::MaiScaled => none.cbsz(0b111).blgp(0b111).scale_select(0b1111),
+        Format::Ds if matches!(info.meaning, Meaning::LanePermute(_) | Meaning::LdsNop) => none,
         Format::Ds => none.gds(),
         Format::Smem if !info.operands.is_empty() => match info.meaning {
-            Meaning::ScalarLoad(_) | Meaning::ScalarBufferLoad(_) => none.sc0(),
-            _ => none,
+            Meaning::ReadTime | Meaning::ReadRealTime | Meaning::ScalarCacheDiscard(_) => none,
+            _ => none.sc0(),
         },
         Format::Mubuf if matches!(info.meaning, Meaning::Atomic(..)) => cache.offen().idxen(),
+        Format::MubufLds if matches!(info.meaning, Meaning::StoreFromLdsToMemory) => none,
         Format::Mubuf | Format::MubufLds => cache.sc0().offen().idxen(),
         // Atomics that return have sc0 always: it is what makes them so.
         Format::MubufRtn => cache.offen().idxen(),
-        Format::MubufBare => none.sc0().sc1(),
+        Format::MubufBare if info.arches.contains(Arch::Gfx942) => none.sc0().sc1(),
+        Format::MubufBare => none,
         Format::Flat | Format::Global | Format::Scratch if !matches!(info.meaning, Meaning::Atomic(..)) => {
             cache.sc0()
         }

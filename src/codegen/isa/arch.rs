@@ -67,8 +67,6 @@ pub struct Arches(u8);
 impl Arches {
     /// Every one.
     pub const ALL: Arches = Arches(0b11111);
-    /// None.
-    pub(super) const NONE: Arches = Arches(0);
     /// Without the older ones.
     pub(super) const FROM_GFX908: Arches = Arches(0b11110);
     /// Without the older ones.

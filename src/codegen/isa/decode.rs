@@ -3,8 +3,10 @@
 use std::sync::LazyLock;
 
 use super::arch::Arch;
-use super::encode::{default_op_sel_hi, fits_short, takes_immediate};
-use super::layout::{BitRange, ENCODINGS, Encoding, SIMM16, long_opcode, memory, segment, vop};
+use super::encode::{default_op_sel_hi, fits_short};
+use super::layout::{
+    BitRange, ENCODINGS, Encoding, GPR_INDEX_MODE, SIMM16, long_opcode, memory, segment, vop,
+};
 use super::meaning::{Calc, Meaning};
 use super::second_word;
 use super::spec::{Field, Format, Kinds, OperandClass, OperandSpec};
@@ -259,8 +261,12 @@ impl Reader {
         let mut imm = 0;
         let modifiers = match self.encoding {
             Encoding::Sopk if self.inst.op == Opcode::SSetregImm32B32 => none.hwreg(read(SIMM16)),
+            Encoding::Sopc if info.takes_immediate() => {
+                imm = read(GPR_INDEX_MODE);
+                none
+            }
             Encoding::Sopk | Encoding::Sopp => {
-                imm = if takes_immediate(info.meaning) { read(SIMM16) } else { 0 };
+                imm = if info.takes_immediate() { read(SIMM16) } else { 0 };
                 none
             }
             Encoding::Vop3a if matches!(info.meaning, Meaning::Vector(Calc::BitOperation3, _)) => {
@@ -289,17 +295,17 @@ impl Reader {
             Encoding::Mai => none.cbsz(read(vop::CBSZ)).abid(read(vop::ABID)).blgp(read(vop::BLGP)),
             Encoding::MaiScaled => none.cbsz(read(vop::CBSZ)).blgp(read(vop::BLGP)),
             Encoding::Smem => {
-                if memory::SMEM_IMM.read(word) != 0 && info.operands.len() == 3 {
+                if memory::SMEM_IMM.read(word) != 0 && info.takes_immediate() {
                     imm = memory::SMEM_OFFSET.read_signed(word);
                 }
                 set(memory::SMEM_GLC, none.sc0())
             }
             Encoding::Ds => {
-                imm = read(memory::DS_OFFSET);
+                imm = if info.takes_immediate() { read(memory::DS_OFFSET) } else { 0 };
                 if info.format == Format::Gws { none } else { set(memory::DS_GDS, none.gds()) }
             }
             Encoding::Mubuf => {
-                imm = if info.operands.is_empty() { 0 } else { read(memory::MUBUF_OFFSET) };
+                imm = if info.takes_immediate() { read(memory::MUBUF_OFFSET) } else { 0 };
                 let sc0 = if info.format == Format::MubufRtn { none } else { none.sc0() };
                 set(memory::MUBUF_SC0, sc0)
                     .union(set(memory::MUBUF_SC1, none.sc1()))
@@ -429,16 +435,16 @@ mod tests {
     }
 
     fn holds(words: &[u32]) -> Result<(), TestCaseError> {
-        let Ok((inst, length)) = decode(words) else { return Ok(()) };
+        let Ok((inst, length)) = decode(words, Arch::Gfx942) else { return Ok(()) };
         prop_assert!(length <= words.len());
         let mut text = String::new();
-        prop_assert!(write_inst(&mut text, &inst, None).is_ok());
+        prop_assert!(write_inst(&mut text, &inst, Arch::Gfx942, None).is_ok());
         prop_assert!(!text.contains('?'), "{}", text);
         let mut again = Vec::new();
         // Bits that mean nothing may be set in the words; what they mean survives.
-        if encode(&inst, &mut again).is_ok() {
+        if encode(&inst, Arch::Gfx942, &mut again).is_ok() {
             prop_assert_eq!(4 * again.len() as u32, size_in_bytes(&inst));
-            prop_assert_eq!(decode(&again), Ok((inst, again.len())), "{}", text);
+            prop_assert_eq!(decode(&again, Arch::Gfx942), Ok((inst, again.len())), "{}", text);
         }
         Ok(())
     }
@@ -459,17 +465,20 @@ mod tests {
 
     #[test]
     fn code_that_ends_inside_an_instruction_is_truncated() {
-        assert_eq!(decode(&[]), Err(DecodeError::Truncated));
-        assert_eq!(decode(&[0x0200_04ff]), Err(DecodeError::Truncated));
-        assert_eq!(decode(&[0xd101_0000]), Err(DecodeError::Truncated));
+        assert_eq!(decode(&[], Arch::Gfx942), Err(DecodeError::Truncated));
+        assert_eq!(decode(&[0x0200_04ff], Arch::Gfx942), Err(DecodeError::Truncated));
+        assert_eq!(decode(&[0xd101_0000], Arch::Gfx942), Err(DecodeError::Truncated));
     }
 
     #[test]
     fn no_two_rows_share_an_encoding() {
-        for &op in Opcode::ALL {
-            let found = TABLES.0.iter().flatten().filter(|&&entry| entry == Some(op)).count();
-            let expected = if op.info().format.has_e64() { 2 } else { 1 };
-            assert_eq!(found, expected, "{op:?}");
+        for arch in Arch::ALL {
+            for &op in Opcode::ALL.iter().filter(|op| op.on(arch)) {
+                let tables = &TABLES[arch as usize].0;
+                let found = tables.iter().flatten().filter(|&&entry| entry == Some(op)).count();
+                let expected = if op.info().format.has_e64() { 2 } else { 1 };
+                assert_eq!(found, expected, "{op:?} on {arch}");
+            }
         }
     }
 }

@@ -25,8 +25,6 @@ const BOUND_CONTROL: BitRange = range(19, 1);
 const BANK_MASK: BitRange = range(24, 4);
 const ROW_MASK: BitRange = range(28, 4);
 
-/// First source in the second word.
-pub(super) const SRC0: BitRange = range(0, 8);
 /// Where the negations and absolute values of both sources are.
 pub(super) const NEGATE: [BitRange; 2] = [range(20, 1), range(22, 1)];
 /// See [`NEGATE`].

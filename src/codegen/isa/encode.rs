@@ -1,8 +1,7 @@
 //! From instructions to bytes.
 
 use super::arch::Arch;
-use super::layout::{BitRange, Encoding, SIMM16, long_opcode, memory, segment, vop};
-use super::meaning::Meaning;
+use super::layout::{BitRange, Encoding, GPR_INDEX_MODE, SIMM16, long_opcode, memory, segment, vop};
 use super::spec::{Field, Format, Kinds, OpInfo, OperandClass, OperandSpec};
 use super::{Inst, Modifiers, Opcode, Operand, second_word};
 
@@ -183,6 +182,9 @@ impl Writer<'_> {
     fn rest(&mut self, encoding: Encoding, format: Format) -> Result<(), EncodeError> {
         match encoding {
             Encoding::Sopk | Encoding::Sopp => self.simm16(),
+            Encoding::Sopc if self.inst.op.info().takes_immediate() => {
+                self.put(GPR_INDEX_MODE, self.inst.imm)
+            }
             Encoding::Vop3a | Encoding::Vop3b => self.vop3(encoding),
             Encoding::Vop3p => self.vop3p(format),
             Encoding::Mai | Encoding::MaiScaled => self.mai(),
@@ -199,7 +201,7 @@ impl Writer<'_> {
             Opcode::SSetregImm32B32 => self.inst.modifiers.get_hwreg(),
             _ => self.inst.imm,
         };
-        if imm != 0 && !takes_immediate(self.inst.op.info().meaning) {
+        if imm != 0 && !self.inst.op.info().takes_immediate() {
             return Err(EncodeError::Immediate { op: self.inst.op, imm });
         }
         // Both readings of 16 bits are welcome: as a positive number and sign-extended.
@@ -263,11 +265,9 @@ impl Writer<'_> {
 
     fn smem(&mut self) -> Result<(), EncodeError> {
         let inst = self.inst;
-        if inst.op.info().operands.len() < 3 {
-            return Ok(());
-        }
+        let Some(index) = inst.op.info().scalar_offset() else { return Ok(()) };
         self.flag(memory::SMEM_GLC, inst.modifiers.has_sc0());
-        let offset = inst.operands[2];
+        let offset = inst.operands[index];
         if !offset.is_none() && inst.imm == 0 {
             // A scalar offset alone stands in the offset field, which is the older form that LLVM prefers.
             let field = Encoding::Smem.layout().field(Field::Offset);
@@ -277,10 +277,10 @@ impl Writer<'_> {
         }
         self.flag(memory::SMEM_SGPR_ENABLE, !offset.is_none());
         self.flag(memory::SMEM_IMM, true);
-        match self.inst.op.info().meaning {
-            Meaning::ScalarBufferLoad(_) => self.put(memory::SMEM_BUFFER_OFFSET, self.inst.imm),
-            _ => self.signed(memory::SMEM_OFFSET),
+        if inst.op.info().has_buffer_descriptor() {
+            return self.put(memory::SMEM_BUFFER_OFFSET, inst.imm);
         }
+        self.signed(memory::SMEM_OFFSET)
     }
 
     /// Puts the immediate as a signed number.
@@ -398,11 +398,6 @@ impl Writer<'_> {
     }
 }
 
-/// True if simm16 of a SOPP or SOPK row means something.
-pub(super) const fn takes_immediate(meaning: Meaning) -> bool {
-    !matches!(meaning, Meaning::Barrier | Meaning::InvalidateCode)
-}
-
 /// op_sel_hi of assembler text without modifiers.
 pub(super) const fn default_op_sel_hi(format: Format) -> u32 {
     match format {
@@ -417,7 +412,7 @@ mod tests {
 
     fn words(inst: Inst) -> Result<Vec<u32>, EncodeError> {
         let mut out = Vec::new();
-        encode(&inst, &mut out).map(|()| out)
+        encode(&inst, Arch::Gfx942, &mut out).map(|()| out)
     }
 
     #[test]
@@ -450,7 +445,7 @@ mod tests {
         ];
         for inst in refused {
             let mut out = Vec::new();
-            assert!(encode(&inst, &mut out).is_err(), "{inst}");
+            assert!(encode(&inst, Arch::Gfx942, &mut out).is_err(), "{inst}");
             assert!(out.is_empty(), "{inst}");
         }
     }

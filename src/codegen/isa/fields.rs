@@ -146,3 +146,19 @@ pub(super) fn write_swizzle(f: &mut dyn Write, imm: u32) -> fmt::Result {
     }
     f.write_str("\")")
 }
+
+/// Operands that are indexed relative to M0, by bit of the mode.
+pub(super) const GPR_INDEX_OPERANDS: [&str; 4] = ["SRC0", "SRC1", "SRC2", "DST"];
+
+/// Mode of relative VGPR addressing.
+pub(super) fn write_gpr_index(f: &mut dyn Write, mode: u32) -> fmt::Result {
+    f.write_str("gpr_idx(")?;
+    let mut separator = "";
+    for (bit, name) in GPR_INDEX_OPERANDS.iter().enumerate() {
+        if mode >> bit & 1 != 0 {
+            write!(f, "{separator}{name}")?;
+            separator = ",";
+        }
+    }
+    f.write_char(')')
+}

@@ -225,6 +225,9 @@ static LAYOUTS: [Layout; ENCODINGS] = [
 /// SOPK, SOPP.
 pub(super) const SIMM16: BitRange = range(0, 16);
 
+/// `s_set_gpr_idx_on` has its mode where the second source would be.
+pub(super) const GPR_INDEX_MODE: BitRange = range(8, 4);
+
 /// Ranges of VOP3, VOP3P and MAI beside the operands.
 pub(super) mod vop {
     use super::{BitRange, range};

@@ -67,6 +67,12 @@ impl Element {
         }
     }
 
+    /// True for floats that can be negated and scaled.
+    pub const fn is_float(self) -> bool {
+        use Element::*;
+        matches!(self, F16 | Bf16 | F32 | F64 | F16x2 | Bf16x2)
+    }
+
     /// Raw bits filling this many registers.
     pub(super) const fn of_registers(count: u8) -> Element {
         match count {
@@ -456,6 +462,8 @@ pub enum Meaning {
     Nop,
     /// Ends the wave.
     EndProgram,
+    /// Ends the wave, whose state has been saved.
+    EndProgramSaved,
     /// Jumps.
     Branch(BranchCondition),
     /// Waits for the workgroup.

@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use super::arch::Arch;
 use super::dpp::{Dpp, write_dpp};
 use super::encode::{default_op_sel_hi, encoding};
-use super::fields::{write_hwreg, write_message, write_swizzle, write_waitcnt};
+use super::fields::{write_gpr_index, write_hwreg, write_message, write_swizzle, write_waitcnt};
 use super::layout::Encoding;
 use super::meaning::{Element, Meaning};
 use super::operand::Operand;
@@ -30,6 +30,10 @@ pub fn write_inst(f: &mut dyn Write, inst: &Inst, arch: Arch, label: Option<&str
         Format::Sopk => write_immediate_form(f, inst, arch, label),
         _ => {
             write_operands(f, inst, info)?;
+            if info.meaning == Meaning::SetGprIndexOn {
+                f.write_str(", ")?;
+                return write_gpr_index(f, inst.imm);
+            }
             write_modifiers(f, inst, info, arch)
         }
     }
@@ -54,7 +58,11 @@ fn write_program_control(f: &mut dyn Write, inst: &Inst, label: Option<&str>) ->
     match (inst.op.info().meaning, label) {
         (Meaning::Branch(_), Some(label)) => write!(f, " {label}"),
         (Meaning::EndProgram, _) if imm == 0 => Ok(()),
-        (Meaning::Barrier | Meaning::InvalidateCode, _) => Ok(()),
+        _ if !inst.op.info().takes_immediate() => Ok(()),
+        (Meaning::SetGprIndexMode, _) => {
+            f.write_char(' ')?;
+            write_gpr_index(f, imm)
+        }
         (Meaning::Wait, _) => write_waitcnt(f, imm),
         (Meaning::SendMessage, _) => write_message(f, imm),
         (Meaning::Branch(_), None) | (Meaning::EndProgram, _) => write!(f, " {imm}"),
@@ -201,7 +209,10 @@ fn write_inline(f: &mut dyn Write, number: u32, element: Element) -> fmt::Result
             let index = number as usize - 240;
             match element {
                 Element::B16 | Element::I16 | Element::U16 => write!(f, "{:#x}", HALVES[index]),
-                _ if number == 248 && element.registers() == 2 && element != Element::F32x2 => {
+                _ if number == 248
+                    && element.registers() == 2
+                    && !matches!(element, Element::F32x2 | Element::B32x2) =>
+                {
                     f.write_str("0.15915494309189532")
                 }
                 _ => f.write_str(FLOATS[index]),
@@ -260,7 +271,10 @@ fn write_modifiers(f: &mut dyn Write, inst: &Inst, info: &OpInfo, arch: Arch) ->
                 return f.write_str(if modifiers.get_op_sel() & 1 != 0 { " fi:1" } else { "" });
             }
             if modifiers.get_bitop3() != 0 {
-                write!(f, " bitop3:{}", modifiers.get_bitop3())?;
+                match modifiers.get_bitop3() {
+                    table @ 0..10 => write!(f, " bitop3:{table}")?,
+                    table => write!(f, " bitop3:{table:#x}")?,
+                }
             }
             if modifiers.get_op_sel() != 0 {
                 let entries = info.op_sel_bits();
@@ -359,7 +373,7 @@ fn write_matrix(f: &mut dyn Write, inst: &Inst, info: &OpInfo) -> fmt::Result {
 
 fn write_ds_offset(f: &mut dyn Write, inst: &Inst, info: &OpInfo) -> fmt::Result {
     match info.meaning {
-        Meaning::LoadTwo(..) | Meaning::StoreTwo(..) => {
+        Meaning::LoadTwo(..) | Meaning::StoreTwo(..) | Meaning::ExchangeTwo(..) => {
             for (name, offset) in [("offset0", inst.imm & 0xff), ("offset1", inst.imm >> 8 & 0xff)] {
                 if offset != 0 {
                     write!(f, " {name}:{offset}")?;

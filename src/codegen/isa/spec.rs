@@ -454,11 +454,23 @@ impl OpInfo {
         }
         const SC1: Modifiers = Modifiers::new().sc1();
         const GDS: Modifiers = Modifiers::new().gds();
-        match arch {
-            Arch::Gfx906 | Arch::Gfx908 if self.format.is_mubuf() || self.format.is_flat() => {
+        const BLGP: Modifiers = Modifiers::new().blgp(0b111);
+        const NONE: Modifiers = Modifiers::new();
+        let is_memory = self.format.is_mubuf() || self.format.is_flat();
+        match (arch, self.meaning) {
+            (Arch::Gfx906 | Arch::Gfx908, _) if is_memory => self.modifiers.without(SC1),
+            // Float atomics have no such bit on gfx90a, and writing caches back no scope (LLVM, FLATInstructions.td).
+            (Arch::Gfx90a, Meaning::Atomic(_, element) | Meaning::AtomicReturn(_, element))
+                if is_memory && element.is_float() =>
+            {
                 self.modifiers.without(SC1)
             }
-            Arch::Gfx942 | Arch::Gfx950 if self.format.is_ds() => self.modifiers.without(GDS),
+            (Arch::Gfx90a, _) if self.format == Format::MubufBare => NONE,
+            // Signs of F64 operands came with gfx942.
+            (Arch::Gfx90a, Meaning::Mfma(.., Element::F64)) => self.modifiers.without(BLGP),
+            (Arch::Gfx90a | Arch::Gfx942 | Arch::Gfx950, _) if self.format.is_ds() => {
+                self.modifiers.without(GDS)
+            }
             _ => self.modifiers,
         }
     }
@@ -522,6 +534,41 @@ impl OpInfo {
         matches!(self.meaning, Store(_) | StoreTwo(..) | LoadToLds(_) | Atomic(..) | AtomicReturn(..))
     }
 
+    /// True if the immediate of an instruction means something beside a literal.
+    pub const fn takes_immediate(&self) -> bool {
+        use Meaning::*;
+        match self.format {
+            Format::Sopp => !matches!(
+                self.meaning,
+                Barrier | InvalidateCode | Wakeup | TraceData | EndProgramSaved | SetGprIndexOff
+            ),
+            Format::Sopk | Format::Gws => true,
+            Format::Sopc => matches!(self.meaning, SetGprIndexOn),
+            Format::Smem => self.scalar_offset().is_some(),
+            Format::Ds => !matches!(self.meaning, LdsNop),
+            Format::MubufBare => false,
+            _ => self.format.is_mubuf() || self.format.is_flat(),
+        }
+    }
+
+    /// Index of the scalar offset of a scalar memory instruction.
+    pub(super) const fn scalar_offset(&self) -> Option<usize> {
+        let mut i = 0;
+        while i < self.operands.len() {
+            if matches!(self.operands[i].class, OperandClass::ScalarOffset) {
+                return Some(i);
+            }
+            i += 1;
+        }
+        None
+    }
+
+    /// True for scalar memory instructions through a buffer descriptor, whose offsets are never negative.
+    pub const fn has_buffer_descriptor(&self) -> bool {
+        use Meaning::*;
+        matches!(self.meaning, ScalarBufferLoad(_) | ScalarBufferStore(_) | ScalarBufferAtomic(..))
+    }
+
     /// True for atomics of the scalar unit.
     pub const fn is_scalar_atomic(&self) -> bool {
         matches!(self.meaning, Meaning::ScalarAtomic(..) | Meaning::ScalarBufferAtomic(..))
@@ -535,6 +582,18 @@ impl OpInfo {
     /// True for instructions after which control does not simply go on.
     pub const fn is_terminator(&self) -> bool {
         use Meaning::*;
-        matches!(self.meaning, Branch(_) | EndProgram | SetPc | SwapPc)
+        matches!(
+            self.meaning,
+            Branch(_)
+                | EndProgram
+                | EndProgramSaved
+                | SetPc
+                | SwapPc
+                | Call
+                | ReturnFromException
+                | Fork
+                | ForkIf
+                | JoinFork
+        )
     }
 }

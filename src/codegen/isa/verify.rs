@@ -123,6 +123,7 @@ pub fn check(inst: &Inst, arch: Arch) -> Result<(), OperandError> {
         check_operand(inst, info, arch, index)?;
     }
     check_files(inst, info, arch)?;
+    check_scratch(inst, info, arch)?;
     if info.format.is_vop() {
         check_literal(inst, info)?;
         check_constant_bus(inst, info)?;
@@ -164,7 +165,16 @@ fn check_operand(inst: &Inst, info: &OpInfo, arch: Arch, index: usize) -> Result
         OperandClass::VectorSource if inst.modifiers.has_sdwa() && operand == Operand::LITERAL => {
             return Err(class);
         }
-        OperandClass::MatrixC if !arch.has_unified_registers() && operand.as_vgpr().is_some() => {
+        // Until the register files were one, C had to be AGPRs, and an AGPR was written from a VGPR or a constant.
+        OperandClass::MatrixC if !arch.has_unified_registers() && operand.as_agpr().is_none() => {
+            return Err(class);
+        }
+        OperandClass::VectorInline
+            if info.operands[0].class == OperandClass::Agpr
+                && !arch.has_unified_registers()
+                && (operand.is_scalar_register()
+                    || matches!(operand.number(), Some(235..=239 | 251..=253))) =>
+        {
             return Err(class);
         }
         _ => {}
@@ -179,7 +189,9 @@ fn check_operand(inst: &Inst, info: &OpInfo, arch: Arch, index: usize) -> Result
 fn check_tuple(inst: &Inst, arch: Arch, index: usize) -> Result<(), OperandError> {
     let (op, operand) = (inst.op, inst.operands[index]);
     let width = u32::from(inst.width(index));
-    let Some(number) = operand.number().filter(|_| width > 1 && !operand.is_constant()) else {
+    // Global wave sync reads one register, but wants it where a pair could be (LLVM, FeatureGFX90AInsts).
+    let aligned = width > 1 || inst.op.info().format == Format::Gws;
+    let Some(number) = operand.number().filter(|_| aligned && !operand.is_constant()) else {
         return Ok(());
     };
     let (first, end) = match number {
@@ -224,6 +236,20 @@ fn check_files(inst: &Inst, info: &OpInfo, arch: Arch) -> Result<(), OperandErro
         if *first.get_or_insert(here) != here {
             return Err(OperandError::File { op: inst.op, index, operand });
         }
+    }
+    Ok(())
+}
+
+/// Before both addresses of a scratch access could be there at once, one of them had to be.
+fn check_scratch(inst: &Inst, info: &OpInfo, arch: Arch) -> Result<(), OperandError> {
+    let place = |class| info.operands.iter().position(|spec| spec.class == class);
+    let (Some(vector), Some(scalar)) = (place(OperandClass::ScratchAddress), place(OperandClass::ScalarBase))
+    else {
+        return Ok(());
+    };
+    let operand = inst.operands[scalar];
+    if !arch.adds_scratch_addresses() && inst.operands[vector].is_none() == operand.is_none() {
+        return Err(OperandError::Class { op: inst.op, index: scalar, operand });
     }
     Ok(())
 }
@@ -288,7 +314,7 @@ mod tests {
             Inst::new(Opcode::VMfmaF32_32x32x8F16, &[A(0), V(0), V(2), A(0)]),
         ];
         for inst in legal {
-            assert_eq!(check(&inst), Ok(()), "{inst}");
+            assert_eq!(check(&inst, Arch::Gfx942), Ok(()), "{inst}");
         }
     }
 
@@ -314,7 +340,7 @@ mod tests {
             (Inst::new(Opcode::BufferLoadDword, &[V(0), V(1), S(4), S(0)]), "cannot be"),
         ];
         for (inst, reason) in refused {
-            let error = check(&inst).expect_err(&inst.to_string()).to_string();
+            let error = check(&inst, Arch::Gfx942).expect_err(&inst.to_string()).to_string();
             assert!(error.contains(reason), "{inst}: {error}");
         }
     }

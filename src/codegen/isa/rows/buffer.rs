@@ -55,9 +55,9 @@ macro_rules! buffer_rows {
             BufferWbl2 "buffer_wbl2" MubufBare(0x28) [] Vmem CacheWriteBack, on(FROM_GFX90A);
             BufferInv "buffer_inv" MubufBare(0x29) [] Vmem CacheInvalidate, on(FROM_GFX942);
             BufferInvl2 "buffer_invl2" MubufBare(0x29) [] Vmem CacheInvalidate, on(GFX90A);
-            BufferStoreLdsDword "buffer_store_lds_dword" MubufLds(0x3d) [srsrc(), soff()] Vmem StoreFromLdsToMemory, reads(M0);
-            BufferWbinvl1 "buffer_wbinvl1" MubufBare(0x3e) [] Vmem CacheInvalidate;
-            BufferWbinvl1Vol "buffer_wbinvl1_vol" MubufBare(0x3f) [] Vmem CacheInvalidate;
+            BufferStoreLdsDword "buffer_store_lds_dword" MubufLds(0x3d) [srsrc(), soff()] Vmem StoreFromLdsToMemory, reads(M0), on(TO_GFX90A);
+            BufferWbinvl1 "buffer_wbinvl1" MubufBare(0x3e) [] Vmem CacheInvalidate, on(TO_GFX90A);
+            BufferWbinvl1Vol "buffer_wbinvl1_vol" MubufBare(0x3f) [] Vmem CacheInvalidate, on(TO_GFX90A);
             BufferAtomicSwap "buffer_atomic_swap" Mubuf(0x40) [data0(B32), vaddr(), srsrc(), soff()] Vmem Atomic(Mov, B32);
             BufferAtomicSwapRtn "buffer_atomic_swap" MubufRtn(0x40) [buffer_loaded_use(B32), vaddr(), srsrc(), soff()] Vmem AtomicReturn(Mov, B32);
             BufferAtomicCmpswap "buffer_atomic_cmpswap" Mubuf(0x41) [data0(B64), vaddr(), srsrc(), soff()] Vmem Atomic(CompareSwap, B32);
@@ -85,9 +85,9 @@ macro_rules! buffer_rows {
             BufferAtomicDec "buffer_atomic_dec" Mubuf(0x4c) [data0(B32), vaddr(), srsrc(), soff()] Vmem Atomic(DecrementWrap, U32);
             BufferAtomicDecRtn "buffer_atomic_dec" MubufRtn(0x4c) [buffer_loaded_use(B32), vaddr(), srsrc(), soff()] Vmem AtomicReturn(DecrementWrap, U32);
             BufferAtomicAddF32 "buffer_atomic_add_f32" Mubuf(0x4d) [data0(B32), vaddr(), srsrc(), soff()] Vmem Atomic(Add, F32), on(FROM_GFX908);
-            BufferAtomicAddF32Rtn "buffer_atomic_add_f32" MubufRtn(0x4d) [buffer_loaded_use(B32), vaddr(), srsrc(), soff()] Vmem AtomicReturn(Add, F32), on(FROM_GFX908);
+            BufferAtomicAddF32Rtn "buffer_atomic_add_f32" MubufRtn(0x4d) [buffer_loaded_use(B32), vaddr(), srsrc(), soff()] Vmem AtomicReturn(Add, F32), on(FROM_GFX90A);
             BufferAtomicPkAddF16 "buffer_atomic_pk_add_f16" Mubuf(0x4e) [data0(B32), vaddr(), srsrc(), soff()] Vmem Atomic(Add, F16x2), on(FROM_GFX908);
-            BufferAtomicPkAddF16Rtn "buffer_atomic_pk_add_f16" MubufRtn(0x4e) [buffer_loaded_use(B32), vaddr(), srsrc(), soff()] Vmem AtomicReturn(Add, F16x2), on(FROM_GFX908);
+            BufferAtomicPkAddF16Rtn "buffer_atomic_pk_add_f16" MubufRtn(0x4e) [buffer_loaded_use(B32), vaddr(), srsrc(), soff()] Vmem AtomicReturn(Add, F16x2), on(FROM_GFX90A);
             BufferAtomicAddF64 "buffer_atomic_add_f64" Mubuf(0x4f) [data0(B64), vaddr(), srsrc(), soff()] Vmem Atomic(Add, F64), on(FROM_GFX90A);
             BufferAtomicAddF64Rtn "buffer_atomic_add_f64" MubufRtn(0x4f) [buffer_loaded_use(B64), vaddr(), srsrc(), soff()] Vmem AtomicReturn(Add, F64), on(FROM_GFX90A);
             BufferAtomicMinF64 "buffer_atomic_min_f64" Mubuf(0x50) [data0(B64), vaddr(), srsrc(), soff()] Vmem Atomic(Min, F64), on(FROM_GFX90A);

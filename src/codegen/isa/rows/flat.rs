@@ -151,9 +151,9 @@ macro_rules! flat_rows {
             GlobalAtomicDec "global_atomic_dec" Global(0x4c) [global_addr(), data0(B32), saddr()] Vmem Atomic(DecrementWrap, U32);
             GlobalAtomicDecRtn "global_atomic_dec" GlobalRtn(0x4c) [loaded(B32), global_addr(), data0(B32), saddr()] Vmem AtomicReturn(DecrementWrap, U32);
             GlobalAtomicAddF32 "global_atomic_add_f32" Global(0x4d) [global_addr(), data0(B32), saddr()] Vmem Atomic(Add, F32), on(FROM_GFX908);
-            GlobalAtomicAddF32Rtn "global_atomic_add_f32" GlobalRtn(0x4d) [loaded(B32), global_addr(), data0(B32), saddr()] Vmem AtomicReturn(Add, F32), on(FROM_GFX908);
+            GlobalAtomicAddF32Rtn "global_atomic_add_f32" GlobalRtn(0x4d) [loaded(B32), global_addr(), data0(B32), saddr()] Vmem AtomicReturn(Add, F32), on(FROM_GFX90A);
             GlobalAtomicPkAddF16 "global_atomic_pk_add_f16" Global(0x4e) [global_addr(), data0(B32), saddr()] Vmem Atomic(Add, F16x2), on(FROM_GFX908);
-            GlobalAtomicPkAddF16Rtn "global_atomic_pk_add_f16" GlobalRtn(0x4e) [loaded(B32), global_addr(), data0(B32), saddr()] Vmem AtomicReturn(Add, F16x2), on(FROM_GFX908);
+            GlobalAtomicPkAddF16Rtn "global_atomic_pk_add_f16" GlobalRtn(0x4e) [loaded(B32), global_addr(), data0(B32), saddr()] Vmem AtomicReturn(Add, F16x2), on(FROM_GFX90A);
             GlobalAtomicAddF64 "global_atomic_add_f64" Global(0x4f) [global_addr(), data0(B64), saddr()] Vmem Atomic(Add, F64), on(FROM_GFX90A);
             GlobalAtomicAddF64Rtn "global_atomic_add_f64" GlobalRtn(0x4f) [loaded(B64), global_addr(), data0(B64), saddr()] Vmem AtomicReturn(Add, F64), on(FROM_GFX90A);
             GlobalAtomicMinF64 "global_atomic_min_f64" Global(0x50) [global_addr(), data0(B64), saddr()] Vmem Atomic(Min, F64), on(FROM_GFX90A);

@@ -43,6 +43,7 @@ kinds! {
     src2 = Use VectorSource Src2;
     src0_vgpr = Use Vgpr Src0;
     src1_vgpr = Use Vgpr Src1;
+    src2_vgpr = Use Vgpr Src2;
     src0_swap = DefUse Vgpr Src0;
     src0_vgpr_or_inline = Use VectorInline Src0;
     loaded = Def VgprOrAgpr Dst;
@@ -58,13 +59,13 @@ fixed_kinds! {
     literal_k = Use Literal Literal B32;
     sjoin = Use ScalarRegister Src0 B32;
     smfmac_index = Use Vgpr Src2 B32;
-    gws_data = Use Vgpr Data0 B32;
+    gws_data = Use Vgpr Addr B32;
     sjump = Use ScalarDst Src0 B64;
     soffset = Use ScalarOffset Offset B32;
     carry_out = Def Mask Sdst B64;
     carry_in = Use MaskSource Src2 B64;
-    scale_a = Use VectorInline ScaleA B32;
-    scale_b = Use VectorInline ScaleB B32;
+    scale_a = Use Vgpr ScaleA B32;
+    scale_b = Use Vgpr ScaleB B32;
     mask_dst = Def Mask Dst B64;
     lane_value = Use ScalarInline Src0 B32;
     lane_select = Use ScalarInline Src1 B32;

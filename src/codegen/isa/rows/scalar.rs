@@ -131,7 +131,7 @@ macro_rules! scalar_rows {
             SBitcmp0B64 "s_bitcmp0_b64" Sopc(0x0e) [ssrc0(B64), ssrc1(B32)] Salu ScalarBitCompare(0), writes(SCC);
             SBitcmp1B64 "s_bitcmp1_b64" Sopc(0x0f) [ssrc0(B64), ssrc1(B32)] Salu ScalarBitCompare(1), writes(SCC);
             SSetvskip "s_setvskip" Sopc(0x10) [ssrc0(B32), ssrc1(B32)] Salu SetVskip;
-            SSetGprIdxOn "s_set_gpr_idx_on" Sopc(0x11) [ssrc0(B32)] Salu SetGprIndexOn, writes(M0);
+            SSetGprIdxOn "s_set_gpr_idx_on" Sopc(0x11) [ssrc0_inline(B32)] Salu SetGprIndexOn, writes(M0);
             SCmpEqU64 "s_cmp_eq_u64" Sopc(0x12) [ssrc0(B64), ssrc1(B64)] Salu ScalarCompare(Eq, U64), writes(SCC);
             SCmpLgU64 "s_cmp_lg_u64" Sopc(0x13) [ssrc0(B64), ssrc1(B64)] Salu ScalarCompare(Ne, U64), writes(SCC);
             // SOPK
@@ -184,7 +184,7 @@ macro_rules! scalar_rows {
             SCbranchCdbguser "s_cbranch_cdbguser" Sopp(0x18) [] Branch Branch(DebugUser);
             SCbranchCdbgsysOrUser "s_cbranch_cdbgsys_or_user" Sopp(0x19) [] Branch Branch(DebugEither);
             SCbranchCdbgsysAndUser "s_cbranch_cdbgsys_and_user" Sopp(0x1a) [] Branch Branch(DebugBoth);
-            SEndpgmSaved "s_endpgm_saved" Sopp(0x1b) [] Branch EndProgram;
+            SEndpgmSaved "s_endpgm_saved" Sopp(0x1b) [] Branch EndProgramSaved;
             SSetGprIdxOff "s_set_gpr_idx_off" Sopp(0x1c) [] Salu SetGprIndexOff;
             SSetGprIdxMode "s_set_gpr_idx_mode" Sopp(0x1d) [] Salu SetGprIndexMode, writes(M0);
         }

@@ -43,7 +43,7 @@ macro_rules! vector3_rows {
             VMsadU8 "v_msad_u8" Vop3(0x1e4) [vdst(B32), src0(B32), src1(B32), src2(B32)] Valu Vector(MaskedSumAbsDiff, U8);
             VQsadPkU16U8 "v_qsad_pk_u16_u8" Vop3(0x1e5) [vdst(B64), src0(B64), src1(B32), src2(B64)] Valu Vector(QuadSumAbsDiff, U16);
             VMqsadPkU16U8 "v_mqsad_pk_u16_u8" Vop3(0x1e6) [vdst(B64), src0(B64), src1(B32), src2(B64)] Valu Vector(MaskedQuadSumAbsDiff, U16);
-            VMqsadU32U8 "v_mqsad_u32_u8" Vop3(0x1e7) [vdst(B128), src0(B64), src1(B32), src2(B128)] Valu Vector(MaskedQuadSumAbsDiff, U32);
+            VMqsadU32U8 "v_mqsad_u32_u8" Vop3(0x1e7) [vdst(B128), src0(B64), src1(B32), src2_vgpr(B128)] Valu Vector(MaskedQuadSumAbsDiff, U32);
             VMadU64U32 "v_mad_u64_u32" Vop3b(0x1e8) [vdst(B64), carry_out(), src0(B32), src1(B32), src2(B64)] Valu MulAddWide(U32);
             VMadI64I32 "v_mad_i64_i32" Vop3b(0x1e9) [vdst(B64), carry_out(), src0(B32), src1(B32), src2(B64)] Valu MulAddWide(I32);
             VMadLegacyF16 "v_mad_legacy_f16" Vop3(0x1ea) [vdst(F16), src0(F16), src1(F16), src2(F16)] Valu Vector(MulAdd, F16);
