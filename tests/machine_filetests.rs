@@ -5,7 +5,7 @@
 //! ; run waits                      any of: allocate waits hazards branches
 //! ; limits vgprs=8                 optional; also sgprs, agprs, vectors
 //! ; fixed %0=s[0:1]                optional
-//! ; target gfx90a                  optional, gfx942 otherwise
+//! ; target gfx90a                  optional, gfx942 otherwise; several must all give the same
 //! ; promise no-xnack               optional; also lds-behind-barriers
 //! bb0:
 //!     ...
@@ -94,13 +94,25 @@ fn no_faults(name: &str, faults: Vec<Fault>, body: &Body) {
     assert!(faults.is_empty(), "{name}: {faults:#?}\n{}", text::print(body));
 }
 
+/// Output of a case, which is the same on all its targets.
 fn run(case: &Case) -> String {
+    let mut targets: Vec<&str> = option(case, "target").collect();
+    if targets.is_empty() {
+        targets.push("gfx942");
+    }
+    let outputs: Vec<String> = targets.iter().map(|target| run_on(case, target)).collect();
+    for (target, output) in targets.iter().zip(&outputs) {
+        assert_eq!(output, &outputs[0], "{}: {target} differs from {}", case.header[0], targets[0]);
+    }
+    outputs.into_iter().next().unwrap_or_default()
+}
+
+fn run_on(case: &Case, target: &str) -> String {
     let mut body = text::parse(&case.input).unwrap_or_else(|error| panic!("{error}\n{}", case.input));
     let printed = text::print(&body);
     let again = text::print(&text::parse(&printed).unwrap_or_else(|error| panic!("{error}\n{printed}")));
     assert_eq!(printed, again, "print, parse, print");
     let name = case.header[0];
-    let target = option(case, "target").next().unwrap_or("gfx942");
     let target = Arch::from_name(target).unwrap_or_else(|| panic!("no target is called {target}"));
     let has = |name| option(case, "promise").any(|promise| promise == name);
     let lds_loads = if has("lds-behind-barriers") { LdsLoads::BehindBarriers } else { LdsLoads::Anywhere };
