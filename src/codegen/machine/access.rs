@@ -1,7 +1,8 @@
 //! What an instruction does to registers, read off its row: the one view that every pass of this room shares.
 
 use crate::codegen::isa::{
-    Calc, Element, Field, Format, Implicit, Inst, Meaning, OpInfo, Operand, OperandClass, OperandSpec, Role, Unit,
+    Calc, Element, Field, Format, Implicit, Inst, Meaning, OpInfo, Operand, OperandClass, OperandSpec, Role,
+    Unit,
 };
 
 /// One operand of an instruction that is a register, virtual or physical.
@@ -156,7 +157,9 @@ impl Ranges {
 
     /// Makes SGPRs stand for all that follow too.
     fn reach_following_scalars(&mut self) {
-        self.widen(|range| if range.start < Range::VCC.start { range.and_following_scalars() } else { range });
+        self.widen(
+            |range| if range.start < Range::VCC.start { range.and_following_scalars() } else { range },
+        );
     }
 
     /// True if a register is in both.
@@ -176,7 +179,9 @@ impl Ranges {
 /// addresses, M0 where only part of it is written.
 pub(super) fn hidden_read(info: &OpInfo) -> Option<Range> {
     match (info.format, info.meaning) {
-        (Format::Flat | Format::FlatRtn | Format::Scratch | Format::ScratchLds, _) => Some(Range::FLAT_SCRATCH),
+        (Format::Flat | Format::FlatRtn | Format::Scratch | Format::ScratchLds, _) => {
+            Some(Range::FLAT_SCRATCH)
+        }
         (_, Meaning::SetGprIndex | Meaning::SetGprIndexOn | Meaning::SetGprIndexMode) => Some(Range::M0),
         _ => None,
     }
@@ -375,7 +380,8 @@ pub(super) fn exec_write(inst: &Inst) -> ExecWrite {
 
 /// Destination and source of an instruction that only copies a register of one file to another of any file.
 pub(super) fn as_copy(inst: &Inst) -> Option<(Operand, Operand)> {
-    let copies = matches!(inst.op.info().meaning, Meaning::Scalar(Calc::Mov, _) | Meaning::Vector(Calc::Mov, _));
+    let copies =
+        matches!(inst.op.info().meaning, Meaning::Scalar(Calc::Mov, _) | Meaning::Vector(Calc::Mov, _));
     let source = inst.operands[1];
     (copies && inst.modifiers.is_empty() && !source.is_none() && !source.is_constant())
         .then_some((inst.operands[0], source))

@@ -7,13 +7,13 @@
 //! who has it if not both.
 
 use super::access::{
-    MODE, MODE_VSKIP, Range, Ranges, TRAPSTS, accesses, hardware_register, hidden_read, implicit_ranges, is_gds,
-    is_lds_dma, is_valu, is_vmem,
+    MODE, MODE_VSKIP, Range, Ranges, TRAPSTS, accesses, hardware_register, hidden_read, implicit_ranges,
+    is_gds, is_lds_dma, is_valu, is_vmem,
 };
 use super::matrix_rows::{MatrixClass, matrix_class};
 use crate::codegen::isa::{
-    Arch, Calc, Element, Field, Implicit, Inst, Meaning, OpInfo, Opcode, Operand, OperandClass,
-    OperandSpec, Role, Sdwa, Select, Unit,
+    Arch, Calc, Element, Field, Implicit, Inst, Meaning, OpInfo, Opcode, Operand, OperandClass, OperandSpec,
+    Role, Sdwa, Select, Unit,
 };
 
 /// Number of chips in the tables.
@@ -117,7 +117,9 @@ impl Who {
             Who::Lane => matches!(info.meaning, M::ReadLane | M::ReadFirstLane | M::WriteLane),
             Who::Message => matches!(info.meaning, M::SendMessage | M::TraceData),
             Who::MoveRelative => matches!(info.meaning, M::MoveFromRelative(_) | M::MoveToRelative(_)),
-            Who::SetRegister | Who::SetTrapStatus | Who::SetModeVskip => info.meaning == M::SetHardwareRegister,
+            Who::SetRegister | Who::SetTrapStatus | Who::SetModeVskip => {
+                info.meaning == M::SetHardwareRegister
+            }
             Who::HardwareRegister => {
                 matches!(info.meaning, M::GetHardwareRegister | M::SetHardwareRegister)
             }
@@ -248,7 +250,9 @@ impl What {
             What::WrittenScalars | What::WrittenVcc => scalar_result() || info.writes.contains(Implicit::VCC),
             What::WrittenExec => writes(&[OperandClass::ScalarDst]) || info.writes.contains(Implicit::EXEC),
             What::WrittenM0 => writes(&[OperandClass::ScalarDst]) || info.writes.contains(Implicit::M0),
-            What::WrittenVectors => writes(&[OperandClass::Vgpr, OperandClass::Agpr, OperandClass::VgprOrAgpr]),
+            What::WrittenVectors => {
+                writes(&[OperandClass::Vgpr, OperandClass::Agpr, OperandClass::VgprOrAgpr])
+            }
             What::WrittenVgprs => writes(&[OperandClass::Vgpr, OperandClass::VgprOrAgpr]),
             _ => true,
         }

@@ -518,7 +518,9 @@ impl HazardResolver {
                     break;
                 }
                 let touched = Touched::of(inst);
-                let free = is_movable(inst) && !self.is_repaired(inst) && !passed.iter().any(|other| touched.depends_on(other));
+                let free = is_movable(inst)
+                    && !self.is_repaired(inst)
+                    && !passed.iter().any(|other| touched.depends_on(other));
                 if free && self.needed(inst) == 0 {
                     found = Some(candidate);
                     break;

@@ -62,10 +62,8 @@ fn is_vgpr(range: Range) -> bool {
 pub(super) fn replaced_shift(inst: &Inst, end: u16) -> Option<[Inst; 6]> {
     use Calc::{ShiftLeftRev, ShiftRightRev};
     use Element::{B64, I64, U64};
-    let shifts = matches!(
-        inst.op.info().meaning,
-        Meaning::Vector(ShiftLeftRev | ShiftRightRev, B64 | I64 | U64)
-    );
+    let shifts =
+        matches!(inst.op.info().meaning, Meaning::Vector(ShiftLeftRev | ShiftRightRev, B64 | I64 | U64));
     let amount = inst.operands[1].number()?;
     if !shifts || amount + 1 != u32::from(end) || inst.operands[1].as_vgpr()? % 8 != 7 {
         return None;

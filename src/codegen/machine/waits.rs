@@ -180,8 +180,7 @@ struct Scoreboard {
 
 impl Scoreboard {
     const START: u32 = 64;
-    const IDLE: Scoreboard =
-        Scoreboard { issued: 0, done: 0, registers: [0; REGISTERS], kinds: Kinds(0) };
+    const IDLE: Scoreboard = Scoreboard { issued: 0, done: 0, registers: [0; REGISTERS], kinds: Kinds(0) };
 
     fn number(age: u8) -> u32 {
         if age == IDLE { 0 } else { Self::START - u32::from(age) }
@@ -471,7 +470,8 @@ impl WaitInserter {
                 self.marks[Mark::Lds as usize] = self.lgkm.issued;
             }
             if kinds == Kinds::GDS {
-                self.locked.extend(touched.uses.as_slice().iter().filter(|r| r.is_vector() || **r == Range::EXEC));
+                self.locked
+                    .extend(touched.uses.as_slice().iter().filter(|r| r.is_vector() || **r == Range::EXEC));
             }
             match info.meaning {
                 Meaning::ScalarCacheWriteBack => self.flags.scalar_stores = false,

@@ -13,9 +13,8 @@ use crate::codegen::machine::body::Body;
 pub fn check_hazards(body: &Body, arch: Arch) -> Vec<Fault> {
     let indexed = flow(body, indexing_after);
     let stale_vccz = flow(body, stale_vccz_after);
-    let views: Vec<View> = (body.insts.iter().zip(&indexed))
-        .map(|(i, &indexed)| View::new(&i.inst, indexed))
-        .collect();
+    let views: Vec<View> =
+        (body.insts.iter().zip(&indexed)).map(|(i, &indexed)| View::new(&i.inst, indexed)).collect();
     let mut predecessors = vec![Vec::new(); body.blocks.len()];
     for (block, data) in body.blocks.iter().enumerate() {
         for &successor in data.successors.iter().flatten() {

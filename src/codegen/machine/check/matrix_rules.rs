@@ -43,7 +43,13 @@ pub(super) fn behind_matrix(first: &View, then: &View, arch: Arch) -> u32 {
             Class::X => p + 3 + late,
             Class::S => p + 2,
             Class::D if small => 6,
-            Class::D => if arch == Arch::Gfx950 { 19 } else { 11 },
+            Class::D => {
+                if arch == Arch::Gfx950 {
+                    19
+                } else {
+                    11
+                }
+            }
         };
         let adding = c.filter(|c| c.meets(d)).map_or(0, |c| {
             let same_registers = (c.first, c.end) == (d.first, d.end);
@@ -62,7 +68,13 @@ pub(super) fn behind_matrix(first: &View, then: &View, arch: Arch) -> u32 {
                 (Class::D, Class::X) => 0,
                 (Class::D, Class::D) if same && !small => 0,
                 (Class::D, _) if small => 4,
-                (Class::D, _) => if arch == Arch::Gfx950 { 17 } else { 9 },
+                (Class::D, _) => {
+                    if arch == Arch::Gfx950 {
+                        17
+                    } else {
+                        9
+                    }
+                }
             }
         });
         return adding.max(if factor { any_factor } else { 0 });

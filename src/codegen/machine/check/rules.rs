@@ -44,7 +44,8 @@ pub(super) fn required(first: &View, then: &View, between: Between, arch: Arch) 
     let what = then.info.meaning;
 
     if first.is_valu() {
-        let (exec, vcc) = (first.writes_register(EXEC), first.writes_register(VCC) || first.writes_register(VCC + 1));
+        let (exec, vcc) =
+            (first.writes_register(EXEC), first.writes_register(VCC) || first.writes_register(VCC + 1));
         let exec = exec || first.writes_register(EXEC + 1);
         let named_scalar = |r: &Registers| r.is_scalar() && r.is_read && r.field.is_some();
         let address_scalar = |r: &Registers| r.is_scalar() && r.is_read;
@@ -82,8 +83,7 @@ pub(super) fn required(first: &View, then: &View, between: Between, arch: Arch) 
         at_least(2, dgemm && from(Registers::is_vector, &vector_read));
         if unified && matches!(first.info.meaning, Meaning::Dot(_)) {
             let same = first.inst.op == then.inst.op && dpp == first.inst.modifiers.has_dpp();
-            let factor =
-                |r: &Registers| r.is_vector() && matches!(r.field, Some(Field::Src0 | Field::Src1));
+            let factor = |r: &Registers| r.is_vector() && matches!(r.field, Some(Field::Src0 | Field::Src1));
             let vector_inst = then.is_valu() || then.is_matrix() || then.is_memory();
             at_least(3, same && from(Registers::is_vector, &factor));
             at_least(3, !same && vector_inst && from(Registers::is_vector, &vector));
@@ -93,9 +93,7 @@ pub(super) fn required(first: &View, then: &View, between: Between, arch: Arch) 
             let acc_write = op == Opcode::VAccvgprWriteB32;
             let by_acc_write = first.inst.op == Opcode::VAccvgprWriteB32;
             let by_acc_read = first.inst.op == Opcode::VAccvgprReadB32;
-            let factor = |r: &Registers| {
-                r.is_vector() && matches!(r.field, Some(Field::Src0 | Field::Src1))
-            };
+            let factor = |r: &Registers| r.is_vector() && matches!(r.field, Some(Field::Src0 | Field::Src1));
             let addend = |r: &Registers| r.is_vector() && r.field == Some(Field::Src2);
             let uses = then.is_matrix() || acc_write;
             at_least(2, uses && from(Registers::is_vgpr, &vector_read));
@@ -164,10 +162,7 @@ fn converts_part(view: &View) -> bool {
         | Meaning::ConvertScaledStochastic(to, _) => to,
         _ => return false,
     };
-    let narrow = matches!(
-        to,
-        Element::Fp8 | Element::Bf8 | Element::Fp4 | Element::F16 | Element::Bf16
-    );
+    let narrow = matches!(to, Element::Fp8 | Element::Bf8 | Element::Fp4 | Element::F16 | Element::Bf16);
     narrow && view.info.tied() == Some(0)
 }
 
@@ -190,7 +185,13 @@ fn pending(first: &View, arch: Arch) -> u32 {
         let p = u32::from(first.inst.passes(arch));
         return match class {
             Class::D if p == 4 => 9,
-            Class::D => if arch == Arch::Gfx950 { 19 } else { 18 },
+            Class::D => {
+                if arch == Arch::Gfx950 {
+                    19
+                } else {
+                    18
+                }
+            }
             Class::S => p + 2,
             Class::X if arch == Arch::Gfx908 => p + 2,
             Class::X => p + 3 + u32::from(arch == Arch::Gfx950 && p != 2),
@@ -201,7 +202,15 @@ fn pending(first: &View, arch: Arch) -> u32 {
         let dot = arch >= Arch::Gfx90a && matches!(first.info.meaning, Meaning::Dot(_));
         let acc = arch == Arch::Gfx908 && first.inst.op == Opcode::VAccvgprWriteB32;
         let vector = first.writes().any(|r| r.is_vector());
-        return if scalar { 5 } else if dot || acc { 3 } else if vector { 2 } else { 0 };
+        return if scalar {
+            5
+        } else if dot || acc {
+            3
+        } else if vector {
+            2
+        } else {
+            0
+        };
     }
     if wide_store_data(first).is_some() {
         return if newer { 2 } else { 1 };

@@ -92,10 +92,8 @@ fn kind(view: &View) -> Kind {
 }
 
 fn uses_lds(view: &View) -> bool {
-    let lanes_only = matches!(
-        view.info.meaning,
-        Meaning::LaneSwizzle | Meaning::LanePermute(_) | Meaning::LdsNop
-    );
+    let lanes_only =
+        matches!(view.info.meaning, Meaning::LaneSwizzle | Meaning::LanePermute(_) | Meaning::LdsNop);
     view.info.unit == Unit::Flat || view.info.unit == Unit::Lds && !lanes_only && !view.is_gds()
 }
 
@@ -144,8 +142,7 @@ impl Checker<'_> {
         let all = state.vm.iter().map(|&other| (other, true));
         for (other, vm) in all.chain(state.lgkm.iter().map(|&other| (other, false))) {
             let earlier = &self.views[other][0];
-            let same_queue =
-                vm && view.info.unit == Unit::Vmem && earlier.info.unit == Unit::Vmem;
+            let same_queue = vm && view.info.unit == Unit::Vmem && earlier.info.unit == Unit::Vmem;
             let clash = |written: &super::view::Registers| {
                 view.registers.iter().any(|r| r.meets(written) && (r.is_read || !same_queue))
             };
