@@ -201,7 +201,12 @@ impl Scoreboard {
     }
 
     fn is_busy(&self) -> bool {
-        self.issued > self.done
+        self.kinds != Kinds::default()
+    }
+
+    /// The youngest in flight, if any, else 0.
+    fn youngest(&self) -> u32 {
+        if self.is_busy() { self.issued } else { 0 }
     }
 
     /// `number` if it is not over, else 0.
@@ -418,7 +423,7 @@ impl WaitInserter {
     fn needed_by_order(&self, inst: &Inst, info: &OpInfo) -> (u32, u32) {
         let vm = |mark: Mark| self.vm.open(self.marks[mark as usize]);
         let lds = self.lgkm.open(self.marks[Mark::Lds as usize]);
-        let all = (self.vm.open(self.vm.issued), self.lgkm.open(self.lgkm.issued));
+        let all = (self.vm.youngest(), self.lgkm.youngest());
         if leaves_body(info) {
             return all;
         }
