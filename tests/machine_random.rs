@@ -309,7 +309,8 @@ fn weaken_nops(resolved: &Body, target: Arch) -> Seen {
             }
         }
         seen.all += 1;
-        seen.needed += usize::from(!check_hazards(&weak, target).is_empty() || !check_replay(&weak).is_empty());
+        seen.needed +=
+            usize::from(!check_hazards(&weak, target).is_empty() || !check_replay(&weak).is_empty());
     }
     seen
 }

@@ -67,7 +67,9 @@ fn kind(inst: &Inst) -> String {
     let info = inst.op.info();
     let form = (inst.modifiers.has_dpp(), inst.modifiers.has_sdwa());
     let special = match info.meaning {
-        Meaning::Vector(..) | Meaning::Scalar(..) | Meaning::Atomic(..) | Meaning::AtomicReturn(..) => "plain".into(),
+        Meaning::Vector(..) | Meaning::Scalar(..) | Meaning::Atomic(..) | Meaning::AtomicReturn(..) => {
+            "plain".into()
+        }
         Meaning::Compare(..) | Meaning::CompareClass(_) => "compare".into(),
         Meaning::CompareExec(..) | Meaning::CompareClassExec(_) => "compare exec".into(),
         Meaning::Convert(..) | Meaning::ScalarCompare(..) | Meaning::CompareImmediate(..) => "rest".into(),
@@ -81,7 +83,10 @@ fn kind(inst: &Inst) -> String {
 fn belongs(inst: &Inst) -> bool {
     let info = inst.op.info();
     !matches!(info.unit, Unit::Branch | Unit::Nop | Unit::Wait | Unit::Barrier)
-        && !matches!(info.meaning, Meaning::Trap | Meaning::SetHalt | Meaning::SetKill | Meaning::InvalidateCode)
+        && !matches!(
+            info.meaning,
+            Meaning::Trap | Meaning::SetHalt | Meaning::SetKill | Meaning::InvalidateCode
+        )
 }
 
 /// The same instruction with other registers: few of each file.
@@ -110,7 +115,9 @@ fn crowd(rng: &mut StdRng, mut inst: Inst) -> Inst {
         // MODE and its neighbours, without indexing of VGPRs.
         let register = rng.random_range(1..4) | [0, 28 << 6, 4 << 6].choose(rng).copied().unwrap_or(0);
         match inst.op {
-            Opcode::SSetregImm32B32 => inst.modifiers = groundswell::codegen::isa::Modifiers::new().hwreg(register),
+            Opcode::SSetregImm32B32 => {
+                inst.modifiers = groundswell::codegen::isa::Modifiers::new().hwreg(register)
+            }
             _ => inst.imm = register,
         }
     }

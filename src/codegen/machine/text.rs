@@ -95,7 +95,7 @@ fn parse_inst(line: &str, registers: &mut Vec<VirtualRegister>) -> Result<Inst, 
     ];
     let form = FORMS.iter().find_map(|(suffix, form)| Some((mnemonic.strip_suffix(suffix)?, *form)));
     let (mnemonic, form) = form.unwrap_or((mnemonic, Modifiers::new()));
-    let (operands, tail) = split_operands(rest.trim());
+    let (mut operands, mut tail) = split_operands(rest.trim());
     let returns = tail.contains(&"sc0");
     let to_lds = tail.contains(&"lds");
     let op = Opcode::ALL.iter().copied().find(|op| {
@@ -109,6 +109,9 @@ fn parse_inst(line: &str, registers: &mut Vec<VirtualRegister>) -> Result<Inst, 
     });
     let op = op.ok_or_else(|| format!("`{mnemonic}` is no instruction"))?;
     let info = op.info();
+    if info.operands.is_empty() && info.format != Format::Sopp {
+        tail.append(&mut operands);
+    }
     let mut inst = Inst::new(op, &[]);
     let mut widths = [None; MAX_OPERANDS];
     let mut operands = operands.into_iter();
