@@ -39,12 +39,14 @@ impl Access {
 #[inline]
 pub(super) fn accesses(inst: &Inst) -> impl Iterator<Item = Access> + '_ {
     let specs = inst.op.info().operands;
-    specs.iter().zip(&inst.operands).enumerate().filter_map(|(index, (spec, &operand))| {
+    // What an instruction does to its operands differs from what its row says only by modifiers.
+    let by_row = inst.modifiers.is_empty();
+    specs.iter().zip(&inst.operands).enumerate().filter_map(move |(index, (spec, &operand))| {
         let register = !operand.is_none() && !operand.is_constant();
         register.then(|| Access {
             operand,
             width: width(inst, index, spec),
-            role: inst.role(index),
+            role: if by_row { spec.role } else { inst.role(index) },
             field: spec.field,
         })
     })
@@ -131,18 +133,29 @@ pub(super) fn implicit_ranges(set: Implicit) -> impl Iterator<Item = Range> {
 /// A short list without allocation: no row has more operands and implicit registers than fit.
 #[derive(Copy, Clone)]
 pub(super) struct Ranges {
-    ranges: [Range; 12],
+    ranges: [Range; 10],
     len: u8,
 }
 
 impl Ranges {
     /// None.
-    pub const EMPTY: Ranges = Ranges { ranges: [Range { start: 0, len: 0 }; 12], len: 0 };
+    pub const EMPTY: Ranges = Ranges { ranges: [Range { start: 0, len: 0 }; 10], len: 0 };
 
     /// Appends.
     pub fn push(&mut self, range: Range) {
         self.ranges[usize::from(self.len)] = range;
         self.len += 1;
+    }
+
+    /// Appends what a constant stands for that is no constant: VCCZ, EXECZ, SCC.
+    #[inline]
+    fn push_flag(&mut self, operand: Operand) {
+        match operand {
+            Operand::VCCZ => self.push(Range::VCC),
+            Operand::EXECZ => self.push(Range::EXEC),
+            Operand::SCC => self.push(Range::SCC),
+            _ => {}
+        }
     }
 
     /// The ranges.
@@ -177,14 +190,18 @@ impl Ranges {
 
 /// Registers that an instruction reads without naming them beside what its row says: FLAT_SCRATCH under flat and scratch
 /// addresses, M0 where only part of it is written.
+#[inline]
 pub(super) fn hidden_read(info: &OpInfo) -> Option<Range> {
-    match (info.format, info.meaning) {
-        (Format::Flat | Format::FlatRtn | Format::Scratch | Format::ScratchLds, _) => {
-            Some(Range::FLAT_SCRATCH)
+    use Format::{Flat, FlatRtn, Scratch, ScratchLds};
+    use Meaning::{SetGprIndex, SetGprIndexMode, SetGprIndexOn};
+    let (found, range) = match info.unit {
+        Unit::Vmem | Unit::Flat => {
+            (matches!(info.format, Flat | FlatRtn | Scratch | ScratchLds), Range::FLAT_SCRATCH)
         }
-        (_, Meaning::SetGprIndex | Meaning::SetGprIndexOn | Meaning::SetGprIndexMode) => Some(Range::M0),
-        _ => None,
-    }
+        Unit::Salu => (matches!(info.meaning, SetGprIndex | SetGprIndexOn | SetGprIndexMode), Range::M0),
+        _ => return None,
+    };
+    found.then_some(range)
 }
 
 /// Everything that an instruction of physical registers reads and writes, implicit registers included.
@@ -201,21 +218,20 @@ impl Touched {
     pub fn of(inst: &Inst) -> Touched {
         let info = inst.op.info();
         let mut touched = Touched { uses: Ranges::EMPTY, defs: Ranges::EMPTY };
-        for access in accesses(inst) {
-            let Some(range) = access.range() else { continue };
-            if access.reads() {
+        let by_row = inst.modifiers.is_empty();
+        for (index, (spec, operand)) in info.operands.iter().zip(&inst.operands).enumerate() {
+            let Some(start) = operand.number() else { continue };
+            if operand.is_constant() {
+                touched.uses.push_flag(*operand);
+                continue;
+            }
+            let range = Range { start: start as u16, len: width(inst, index, spec) as u16 };
+            let role = if by_row { spec.role } else { inst.role(index) };
+            if role != Role::Def {
                 touched.uses.push(range);
             }
-            if access.writes() {
+            if role != Role::Use {
                 touched.defs.push(range);
-            }
-        }
-        for operand in &inst.operands[..info.operands.len()] {
-            match *operand {
-                Operand::VCCZ => touched.uses.push(Range::VCC),
-                Operand::EXECZ => touched.uses.push(Range::EXEC),
-                Operand::SCC => touched.uses.push(Range::SCC),
-                _ => {}
             }
         }
         if info.reads != Implicit::NONE {
@@ -227,10 +243,12 @@ impl Touched {
         if let Some(range) = hidden_read(info) {
             touched.uses.push(range);
         }
-        match info.meaning {
-            Meaning::MoveFromRelative(_) => touched.uses.reach_following_scalars(),
-            Meaning::MoveToRelative(_) => touched.defs.reach_following_scalars(),
-            _ => {}
+        if info.unit == Unit::Salu {
+            match info.meaning {
+                Meaning::MoveFromRelative(_) => touched.uses.reach_following_scalars(),
+                Meaning::MoveToRelative(_) => touched.defs.reach_following_scalars(),
+                _ => {}
+            }
         }
         touched
     }
@@ -297,9 +315,10 @@ pub(super) fn is_gds(inst: &Inst) -> bool {
 }
 
 /// True where control leaves the body for code that is not known, or comes back from it.
+#[inline]
 pub(super) fn leaves_body(info: &OpInfo) -> bool {
     use Meaning::*;
-    matches!(info.meaning, Call | SetPc | SwapPc | ReturnFromException | Fork | ForkIf | JoinFork)
+    info.unit == Unit::Branch && matches!(info.meaning, Call | SetPc | SwapPc | ReturnFromException | Fork | ForkIf | JoinFork)
 }
 
 /// Which hardware register `s_getreg` and `s_setreg` name, and which of its bits.
@@ -324,7 +343,11 @@ const MODE_GPR_INDEX: u32 = 27;
 pub(super) const MODE_VSKIP: u32 = 28;
 
 /// Whether VGPRs may be indexed behind `inst`, if it changes that.
+#[inline]
 pub(super) fn changes_indexing(inst: &Inst) -> Option<bool> {
+    if inst.op.info().unit != Unit::Salu {
+        return None;
+    }
     match inst.op.info().meaning {
         Meaning::SetGprIndexOn => Some(true),
         Meaning::SetGprIndexOff => Some(false),

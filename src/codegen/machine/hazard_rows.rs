@@ -177,6 +177,13 @@ fn is_part_conversion(info: &OpInfo) -> bool {
 
 fn is_shifted(inst: &Inst) -> bool {
     let info = inst.op.info();
+    // LLVM: of the stochastic conversions to FP4 every form.
+    if matches!(info.meaning, Meaning::FmaMixHigh | Meaning::ConvertScaledStochastic(Element::Fp4, _)) {
+        return true;
+    }
+    if inst.modifiers.is_empty() {
+        return false;
+    }
     if inst.modifiers.has_sdwa() {
         return may_be_sdwa(info) && Sdwa::from_imm(inst.imm).is_none_or(|sdwa| sdwa.dst != Select::Dword);
     }
@@ -185,9 +192,6 @@ fn is_shifted(inst: &Inst) -> bool {
     }
     // Bit 3 is the high half; bits 3:2 are the byte where conversions write one.
     let result = match info.meaning {
-        Meaning::FmaMixHigh => return true,
-        // LLVM: of these every form.
-        Meaning::ConvertScaledStochastic(Element::Fp4, _) => return true,
         Meaning::ConvertStochastic(Element::Fp8 | Element::Bf8, _)
         | Meaning::ConvertScaled(Element::Fp4, _)
         | Meaning::ConvertScaledStochastic(..) => 0b1100,

@@ -25,6 +25,9 @@ use crate::codegen::isa::{Arch, Field, Inst, MAX_OPERANDS, Meaning, OpInfo, Opco
 /// How many instructions ahead an instruction for a gap is looked for.
 const WINDOW: usize = 12;
 
+/// So many instructions are remembered before those too far back are forgotten.
+const MANY: usize = 128;
+
 /// Number of VGPRs and AGPRs.
 const VECTORS: usize = (Operand::END - Operand::FIRST_VGPR) as usize;
 
@@ -282,20 +285,20 @@ impl HazardResolver {
             }
             if let Some(instead) = self.end_of_vgprs.and_then(|end| replaced_shift(&i.inst, end)) {
                 for inst in instead {
-                    let i = MachineInst { inst, source: i.source };
-                    self.fill_with_nops(i, out);
-                    self.emit(i, out);
+                    self.emit_nops(self.needed(&inst), i.source, out);
+                    self.emit(MachineInst { inst, source: i.source }, out);
                 }
                 continue;
             }
-            while self.needed(&i.inst) > 0 {
-                match self.find_filler(insts, start, end, index) {
-                    Some(filler) => {
-                        self.moved[filler - start] = true;
-                        self.emit(insts[filler], out);
-                    }
-                    None => self.fill_with_nops(i, out),
-                }
+            let mut need = self.needed(&i.inst);
+            while need > 0 {
+                let Some(filler) = self.find_filler(insts, start, end, index) else {
+                    self.emit_nops(need, i.source, out);
+                    break;
+                };
+                self.moved[filler - start] = true;
+                self.emit(insts[filler], out);
+                need = self.needed(&i.inst);
             }
             self.emit(i, out);
         }
@@ -306,12 +309,11 @@ impl HazardResolver {
         reads_vccz(inst) || self.end_of_vgprs.is_some_and(|end| replaced_shift(inst, end).is_some())
     }
 
-    fn fill_with_nops(&mut self, before: MachineInst, out: &mut Vec<MachineInst>) {
-        let mut need = self.needed(&before.inst);
+    fn emit_nops(&mut self, mut need: u32, source: u32, out: &mut Vec<MachineInst>) {
         while need > 0 {
             let states = need.min(16);
             let nop = Inst::new(Opcode::SNop, &[]).imm(states - 1);
-            self.emit(MachineInst { inst: nop, source: before.source }, out);
+            self.emit(MachineInst { inst: nop, source }, out);
             need -= states;
         }
     }
@@ -331,12 +333,16 @@ impl HazardResolver {
         let rows = self.begins[inst.op as usize];
         let rows = by_form(rows, self.begins_by_form, |row| ROWS[row].first.0, &inst);
         if rows != 0 {
-            self.recent.retain(|r| at - r.at <= LONGEST_ROW as i32);
+            if self.recent.len() >= MANY {
+                self.recent.retain(|r| at - r.at <= LONGEST_ROW as i32);
+            }
             let indexed = self.indexing && is_valu(inst.op.info());
             self.recent.push(Recent { inst, at, rows, indexed });
         }
         if let Some(class) = matrix_class(inst.op.info(), self.target) {
-            self.matrices.retain(|r| at - r.at <= LONGEST_MATRIX_ROW as i32);
+            if self.matrices.len() >= MANY {
+                self.matrices.retain(|r| at - r.at <= LONGEST_MATRIX_ROW as i32);
+            }
             let range = |operand: usize| {
                 let number =
                     inst.operands[operand].number().filter(|_| !inst.operands[operand].is_constant());
@@ -398,12 +404,13 @@ impl HazardResolver {
 
     fn applies(&self, row: usize, first: &Recent, then: &Inst) -> bool {
         let row = &ROWS[row];
-        let same = first.inst.op == then.op && first.inst.modifiers.has_dpp() == then.modifiers.has_dpp();
+        let same =
+            || first.inst.op == then.op && first.inst.modifiers.has_dpp() == then.modifiers.has_dpp();
         // At a join what stands between may be as far away as the first, but on another path.
         let when = match row.when {
             When::Always => true,
-            When::SameOpcode => same,
-            When::OtherOpcode => !same,
+            When::SameOpcode => same(),
+            When::OtherOpcode => !same(),
             When::DgemmBetween => {
                 self.matrices.iter().any(|m| m.class == MatrixClass::Dgemm && m.at >= first.at)
             }
@@ -412,18 +419,23 @@ impl HazardResolver {
                 acc && r.at >= first.at && r.inst != first.inst
             }),
         };
-        let widened = |ranges: Option<Ranges>, indexed: bool| {
-            ranges.map(|mut ranges| {
-                if indexed {
-                    ranges.widen(Range::indexed);
-                }
-                ranges
-            })
-        };
-        let one = || widened(row.first.1.of(&first.inst), first.indexed);
-        let other = || widened(row.then.1.of(then), self.indexing && is_valu(then.op.info()));
-        when && match (one(), other()) {
-            (Some(one), Some(other)) => one.overlaps(&other),
+        if !when {
+            return false;
+        }
+        let mut ranges = (row.first.1.of(&first.inst), row.then.1.of(then));
+        if first.indexed || self.indexing {
+            let widen = |ranges: &mut Option<Ranges>| {
+                ranges.iter_mut().for_each(|ranges| ranges.widen(Range::indexed));
+            };
+            if first.indexed {
+                widen(&mut ranges.0);
+            }
+            if self.indexing && is_valu(then.op.info()) {
+                widen(&mut ranges.1);
+            }
+        }
+        match &ranges {
+            (Some(one), Some(other)) => one.overlaps(other),
             (Some(some), None) | (None, Some(some)) => !some.as_slice().is_empty(),
             (None, None) => true,
         }

@@ -8,7 +8,7 @@
 use super::access::{Range, accesses};
 use super::body::Body;
 use crate::codegen::isa::{
-    Arch, BranchCondition, Calc, Element, Implicit, Inst, Meaning, Opcode, Operand, Role,
+    Arch, BranchCondition, Calc, Element, Implicit, Inst, Meaning, Opcode, Operand, Role, Unit,
 };
 
 /// Copies VCC onto itself, which sets VCCZ.
@@ -17,22 +17,25 @@ pub(super) fn copy_vcc() -> Inst {
 }
 
 /// Whether VCCZ is stale behind `inst`, if that changes.
+#[inline]
 pub(super) fn changes_vccz(inst: &Inst) -> Option<bool> {
     let info = inst.op.info();
+    if !matches!(info.unit, Unit::Salu | Unit::Smem | Unit::Valu) {
+        return None;
+    }
     if info.writes.contains(Implicit::VCC) {
         return Some(false);
+    }
+    // It may write any register behind the named one.
+    if matches!(info.meaning, Meaning::MoveToRelative(_)) {
+        return Some(true);
     }
     // No tuple reaches into VCC from below, so a write begins there; results are the first two operands.
     let written = |index: usize| {
         let is_vcc = matches!(inst.operands[index], Operand::VCC | VCC_HIGH);
         is_vcc && index < info.operands.len() && inst.role(index) != Role::Use
     };
-    let index = (0..2).find(|&index| written(index));
-    match index {
-        Some(index) => Some(inst.width(index) < 2 || matches!(info.meaning, Meaning::MoveToRelative(_))),
-        // It may write any register behind the named one.
-        None => matches!(info.meaning, Meaning::MoveToRelative(_)).then_some(true),
-    }
+    (0..2).find(|&index| written(index)).map(|index| inst.width(index) < 2)
 }
 
 const VCC_HIGH: Operand = Operand::VCC.offset(1);
