@@ -208,7 +208,7 @@ fn source_lines(workspace: &Workspace, machine: &Machine, preloaded_dwords: u32)
     let world = &workspace.world;
     let locations = world.get::<Locations>(workspace.root).map(|l| &l.0[..]).unwrap_or_default();
     let declaration = world.get::<Declaration>(workspace.root).and_then(|d| d.0.as_ref());
-    let mut lines = SourceLines::default();
+    let mut lines = SourceLines { rows: Vec::with_capacity(64), ..SourceLines::default() };
     let place = |lines: &mut SourceLines, at: &Location| {
         let file = lines.file(&at.file);
         SourcePlace { file, line: at.line, column: at.column }
