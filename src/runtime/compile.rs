@@ -16,7 +16,8 @@ use super::report::{InstructionMix, LdsAccessReport, Report};
 use crate::codegen::lower::{ArgumentSlot, Lowered, lower};
 use crate::codegen::machine::allocate::{Allocation, AllocationError, Allocator, Limits};
 use crate::codegen::machine::branches::{Code, drop_branches_to_next, encode_body};
-use crate::codegen::machine::check::{Fault, check_allocation, check_hazards, check_operands, check_waits};
+use crate::codegen::machine::check::{
+    Allocated, Fault, check_allocation, check_hazards, check_operands, check_waits};
 use crate::codegen::machine::hazards::{HazardResolver, HazardTarget};
 use crate::codegen::machine::waits::WaitInserter;
 use crate::codegen::machine::{Body as MachineBody, RegisterFile};
@@ -50,9 +51,14 @@ impl Machine {
         self.allocator.allocate(&mut self.body, &Limits::MAX, &lowered.fixed)
     }
 
-    fn check_allocation(&self, before: &MachineBody) -> Vec<Fault> {
-        let place = |register| self.allocator.place(before, register);
-        let mut faults = check_allocation(before, &self.body, place);
+    fn check_allocation(&self, before: &MachineBody, lowered: &Lowered) -> Vec<Fault> {
+        let mut faults = check_allocation(&Allocated {
+            before,
+            after: &self.body,
+            origins: self.allocator.origins(),
+            inputs: &lowered.fixed,
+            scratch_bytes: self.allocator.spills().scratch_bytes,
+        });
         faults.extend(check_operands(&self.body));
         faults
     }
@@ -140,7 +146,7 @@ fn compile_in(
     phase("lower", &mut phases, &mut clock);
     let allocate = |m: &mut Machine| m.allocate(&lowered).map_err(|error| out_of_registers(workspace, error));
     let allocation =
-        machine.verified("allocate", verify, allocate, |m, before| m.check_allocation(before))?;
+        machine.verified("allocate", verify, allocate, |m, before| m.check_allocation(before, &lowered))?;
     phase("allocate", &mut phases, &mut clock);
     check_registers(workspace, options, &allocation)?;
     let waits = |m: &mut Machine| {

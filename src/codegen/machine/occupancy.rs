@@ -19,7 +19,7 @@ pub(super) struct Occupancy {
     all: Vec<Set>,
 }
 
-fn unite(into: &mut Set, other: &Set) {
+pub(super) fn unite(into: &mut Set, other: &Set) {
     for (word, more) in into.iter_mut().zip(other) {
         *word |= more;
     }
@@ -84,7 +84,7 @@ pub(super) fn intersect(a: &Set, b: &Set) -> bool {
 }
 
 /// The set moved down by `by` registers (below 64).
-fn shift_down(set: &Set, by: u32) -> Set {
+pub(super) fn shift_down(set: &Set, by: u32) -> Set {
     let mut shifted = EMPTY;
     for (i, word) in shifted.iter_mut().enumerate() {
         let next = set.get(i + 1).copied().unwrap_or(0);
@@ -100,23 +100,12 @@ fn lowest(set: &Set) -> Option<u32> {
         .map(|(i, word)| 64 * i as u32 + word.trailing_zeros())
 }
 
-/// Lowest register at a multiple of `alignment` (1, 2 or 4) where `width` registers in a row are free below `limit`.
-/// A single register goes beside a taken one of its pair if such a place is free below `used`, so that pairs stay whole.
-pub(super) fn find_free(taken: &Set, width: u32, alignment: u32, limit: u32, used: u32) -> Option<u32> {
-    const EVEN: u64 = 0x5555_5555_5555_5555;
+/// Where `width` registers in a row begin of which none is in `taken` and all are below `limit`.
+pub(super) fn free_runs(taken: &Set, width: u32, limit: u32) -> Set {
     let beyond = tuple(limit, 256 - limit);
     let mut runs = EMPTY;
     for i in 0..4 {
         runs[i] = !(taken[i] | beyond[i]);
-    }
-    if width == 1 && alignment == 1 {
-        let mut halves = EMPTY;
-        for i in 0..4 {
-            halves[i] = runs[i] & ((taken[i] & EVEN) << 1 | taken[i] >> 1 & EVEN);
-        }
-        if let Some(half) = lowest(&halves).filter(|half| *half < used) {
-            return Some(half);
-        }
     }
     let mut length = 1;
     while length < width {
@@ -127,12 +116,40 @@ pub(super) fn find_free(taken: &Set, width: u32, alignment: u32, limit: u32, use
         }
         length += step;
     }
+    runs
+}
+
+/// Lowest of the places `runs` at a multiple of `alignment` (1, 2 or 4). A single register goes beside a taken one of
+/// its pair if such a place is free below `used`, so that pairs stay whole.
+pub(super) fn find_free(runs: &Set, taken: &Set, alignment: u32, used: u32) -> Option<u32> {
+    const EVEN: u64 = 0x5555_5555_5555_5555;
+    if alignment == 1 {
+        let mut halves = EMPTY;
+        for i in 0..4 {
+            halves[i] = runs[i] & ((taken[i] & EVEN) << 1 | taken[i] >> 1 & EVEN);
+        }
+        if let Some(half) = lowest(&halves).filter(|half| *half < used) {
+            return Some(half);
+        }
+    }
     let places = match alignment {
         1 => u64::MAX,
         2 => EVEN,
         _ => 0x1111_1111_1111_1111,
     };
     lowest(&runs.map(|word| word & places))
+}
+
+/// The registers of a tuple at `first` whose bits are set in `parts`.
+pub(super) fn parts_of_tuple(first: u32, parts: u32) -> Set {
+    let mut set = EMPTY;
+    let (word, bit) = (first as usize / 64, first % 64);
+    let bits = u128::from(parts) << bit;
+    set[word] = bits as u64;
+    if let Some(next) = set.get_mut(word + 1) {
+        *next = (bits >> 64) as u64;
+    }
+    set
 }
 
 #[cfg(test)]
@@ -156,25 +173,34 @@ mod tests {
         assert_eq!(occupancy.taken(42, 63), tuple(3, 2));
     }
 
+    fn place(taken: &Set, width: u32, alignment: u32, limit: u32, used: u32) -> Option<u32> {
+        find_free(&free_runs(taken, width, limit), taken, alignment, used)
+    }
+
     #[test]
     fn free_runs_cross_words_and_respect_alignment() {
         let mut taken = tuple(0, 61);
-        assert_eq!(find_free(&taken, 4, 1, 256, 0), Some(61));
-        assert_eq!(find_free(&taken, 4, 2, 256, 0), Some(62));
-        assert_eq!(find_free(&taken, 4, 4, 256, 0), Some(64));
-        assert_eq!(find_free(&taken, 32, 2, 94, 0), Some(62));
-        assert_eq!(find_free(&taken, 32, 2, 93, 0), None);
+        assert_eq!(place(&taken, 4, 2, 256, 0), Some(62));
+        assert_eq!(place(&taken, 4, 4, 256, 0), Some(64));
+        assert_eq!(place(&taken, 32, 2, 94, 0), Some(62));
+        assert_eq!(place(&taken, 32, 2, 93, 0), None);
         taken[0] &= !0b10;
-        assert_eq!(find_free(&taken, 1, 1, 256, 64), Some(1));
-        assert_eq!(find_free(&taken, 2, 2, 256, 64), Some(62));
+        assert_eq!(place(&taken, 1, 1, 256, 64), Some(1));
+        assert_eq!(place(&taken, 2, 2, 256, 64), Some(62));
     }
 
     #[test]
     fn single_registers_fill_broken_pairs_first() {
         let mut taken = tuple(4, 1);
-        assert_eq!(find_free(&taken, 1, 1, 256, 8), Some(5));
-        assert_eq!(find_free(&taken, 1, 1, 256, 5), Some(0));
+        assert_eq!(place(&taken, 1, 1, 256, 8), Some(5));
+        assert_eq!(place(&taken, 1, 1, 256, 5), Some(0));
         taken[0] |= 0b10_0000;
-        assert_eq!(find_free(&taken, 1, 1, 256, 8), Some(0));
+        assert_eq!(place(&taken, 1, 1, 256, 8), Some(0));
+    }
+
+    #[test]
+    fn parts_of_a_tuple_across_words() {
+        assert_eq!(parts_of_tuple(62, 0b1111), tuple(62, 4));
+        assert_eq!(parts_of_tuple(252, 0b1010), [0, 0, 0, 0b1010 << 60]);
     }
 }
