@@ -17,7 +17,8 @@ use crate::codegen::lower::{ArgumentSlot, Lowered, lower};
 use crate::codegen::machine::allocate::{Allocation, AllocationError, Allocator, Limits};
 use crate::codegen::machine::branches::{Code, drop_branches_to_next, encode_body};
 use crate::codegen::machine::check::{
-    Allocated, Fault, check_allocation, check_hazards, check_operands, check_waits};
+    Allocated, Fault, check_allocation, check_hazards, check_operands, check_waits,
+};
 use crate::codegen::machine::hazards::{HazardResolver, HazardTarget};
 use crate::codegen::machine::waits::WaitInserter;
 use crate::codegen::machine::{Body as MachineBody, RegisterFile};

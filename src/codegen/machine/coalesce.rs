@@ -200,7 +200,8 @@ impl Coalescer {
         shared: Option<Shared>,
     ) -> bool {
         let (mut x, mut y) = (liveness.first[outer as usize], liveness.first[inner as usize]);
-        while let (Some(o), Some(i)) = (liveness.segments.get(x as usize), liveness.segments.get(y as usize)) {
+        while let (Some(o), Some(i)) = (liveness.segments.get(x as usize), liveness.segments.get(y as usize))
+        {
             let (start, end) = (o.start.max(i.start), o.end.min(i.end));
             let allowed = match shared {
                 Some(shared) if start == end && start == shared.position => shared.parts,

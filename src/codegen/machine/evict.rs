@@ -135,9 +135,8 @@ impl Evictor {
             let weight = loops.weight(block);
             for index in data.start..data.end {
                 let inst = &body.insts[index as usize].inst;
-                let all_lanes = file != RegisterFile::Sgpr
-                    && liveness.is_masked(index as usize)
-                    && ignores_exec(inst);
+                let all_lanes =
+                    file != RegisterFile::Sgpr && liveness.is_masked(index as usize) && ignores_exec(inst);
                 for (at, spec) in inst.op.info().operands.iter().enumerate() {
                     let Some((id, _)) = inst.operands[at].as_virtual() else { continue };
                     let cost = &mut self.costs[id as usize];
@@ -254,7 +253,8 @@ impl Evictor {
 fn accessed(inst: Option<&Inst>, id: u32) -> u32 {
     let Some(inst) = inst else { return 0 };
     let operands = inst.op.info().operands.iter().enumerate();
-    let own = operands.filter(|(at, _)| inst.operands[*at].as_virtual().is_some_and(|(other, _)| other == id));
+    let own =
+        operands.filter(|(at, _)| inst.operands[*at].as_virtual().is_some_and(|(other, _)| other == id));
     own.map(|(at, spec)| width(inst, at, spec)).sum()
 }
 
@@ -262,7 +262,8 @@ fn accessed(inst: Option<&Inst>, id: u32) -> u32 {
 fn agpr_copies(inst: Option<&Inst>, id: u32) -> u32 {
     let Some(inst) = inst else { return 0 };
     let operands = inst.op.info().operands.iter().enumerate();
-    let own = operands.filter(|(at, _)| inst.operands[*at].as_virtual().is_some_and(|(other, _)| other == id));
+    let own =
+        operands.filter(|(at, _)| inst.operands[*at].as_virtual().is_some_and(|(other, _)| other == id));
     own.filter(|(at, _)| !takes_agpr(inst, *at)).map(|(at, spec)| width(inst, at, spec)).sum()
 }
 

@@ -213,7 +213,8 @@ impl Placer {
     fn hinted(&self, coalescer: &Coalescer, id: usize, alignment: u32, runs: &Set) -> Option<u32> {
         coalescer.hints(id).find_map(|hint| {
             let other = self.places[hint.other as usize];
-            let place = other.checked_add_signed(hint.offset).filter(|place| other != NONE && *place < 256)?;
+            let place =
+                other.checked_add_signed(hint.offset).filter(|place| other != NONE && *place < 256)?;
             (place % alignment == 0 && intersect(runs, &tuple(place, 1))).then_some(place)
         })
     }

@@ -332,7 +332,11 @@ impl Spiller {
             let stand = match known {
                 Some(stand) => stand,
                 None => {
-                    let file = if home == Home::Agpr { RegisterFile::Vgpr } else { body.registers[id as usize].file };
+                    let file = if home == Home::Agpr {
+                        RegisterFile::Vgpr
+                    } else {
+                        body.registers[id as usize].file
+                    };
                     let temporary = Operand::virtual_register(body.registers.len() as u32, 0);
                     body.registers.push(VirtualRegister { file, width: width as u8 });
                     stands[index].insert(Stand { id, first, width, temporary, reads: false, writes: false })

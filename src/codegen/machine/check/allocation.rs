@@ -14,9 +14,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::Fault;
-use crate::codegen::isa::{
-    Calc, Element, Format, Implicit, Inst, Meaning, Opcode, Operand, Role, Unit,
-};
+use crate::codegen::isa::{Calc, Element, Format, Implicit, Inst, Meaning, Opcode, Operand, Role, Unit};
 use crate::codegen::machine::access::{ExecWrite, as_copy, exec_write, implicit_ranges};
 use crate::codegen::machine::allocate::INSERTED;
 use crate::codegen::machine::body::Body;
@@ -121,6 +119,20 @@ impl State {
         self.lanes(value, location) | self.free[value] | constant
     }
 
+    /// Places that hold a value in some lanes, or a constant that it is known to be. Constants have larger numbers than what they
+    /// are constants of, so going through all values in order sees what was known of constants before.
+    fn locations(&self, value: Value) -> SmallVec<[Location; 4]> {
+        let constant = self.known[value].map(|(constant, _)| constant as usize);
+        let all = [Some(value), constant].into_iter().flatten().flat_map(|value| &self.at[value]);
+        let mut locations = SmallVec::new();
+        for (location, _) in all {
+            if !locations.contains(location) {
+                locations.push(*location);
+            }
+        }
+        locations
+    }
+
     fn set(&mut self, value: Value, location: Location, lanes: Lanes) {
         let list = &mut self.at[value];
         match list.iter().position(|(at, _)| *at == location) {
@@ -190,7 +202,8 @@ impl State {
         if lanes != ALL && !rewritten {
             self.free[value] |= INACTIVE;
         }
-        self.known[value] = self.known[value].map(|(c, held)| (c, held & !lanes)).filter(|known| known.1 != 0);
+        self.known[value] =
+            self.known[value].map(|(c, held)| (c, held & !lanes)).filter(|known| known.1 != 0);
     }
 
     /// A value becomes another one in `lanes`: wherever that is, so is this.
@@ -218,11 +231,12 @@ impl State {
     fn change_exec(&mut self, masked: bool) {
         for value in 0..self.at.len() {
             let free = self.free[value];
-            for (_, lanes) in &mut self.at[value] {
-                *lanes = if *lanes | free == ALL { ALL } else { 0 };
+            for location in self.locations(value) {
+                let everywhere = self.reads_as(value, location) == ALL;
+                self.set(value, location, if everywhere { ALL } else { 0 });
             }
-            self.at[value].retain(|(_, lanes)| *lanes != 0);
-            self.known[value] = self.known[value].filter(|(_, lanes)| *lanes | free == ALL).map(|k| (k.0, ALL));
+            self.known[value] =
+                self.known[value].filter(|(_, lanes)| *lanes | free == ALL).map(|k| (k.0, ALL));
             self.free[value] = if free == ALL { ALL } else { 0 };
         }
         self.masked = masked;
@@ -234,18 +248,9 @@ impl State {
         self.masked |= other.masked;
         for value in 0..self.at.len() {
             let (own_free, other_free) = (self.free[value], other.free[value]);
-            let mut locations: SmallVec<[Location; 8]> = SmallVec::new();
-            // Constants have larger numbers: theirs are not joined yet.
-            for state in [&*self, other] {
-                let constant = state.known[value].map(|(constant, _)| constant as usize);
-                let lists = [Some(value), constant].into_iter().flatten();
-                for (location, _) in lists.flat_map(|value| &state.at[value]) {
-                    if !locations.contains(location) {
-                        locations.push(*location);
-                    }
-                }
-            }
-            for location in locations {
+            let (own, others) = (self.locations(value), other.locations(value));
+            let new = others.iter().filter(|location| !own.contains(location));
+            for &location in own.iter().chain(new) {
                 let old = self.lanes(value, location);
                 let both = self.reads_as(value, location) & other.reads_as(value, location);
                 changed |= old | own_free != both | own_free & other_free;
@@ -329,7 +334,9 @@ impl<'a> Checker<'a> {
             state.set(self.first_physical + number as usize, number, ALL);
         }
         for &(id, place) in self.allocated.inputs {
-            let (Some(&first), Some(number)) = (self.first_part.get(id as usize), place.number()) else { continue };
+            let (Some(&first), Some(number)) = (self.first_part.get(id as usize), place.number()) else {
+                continue;
+            };
             for part in 0..u32::from(self.allocated.before.registers[id as usize].width) {
                 state.free[first + part as usize] = 0;
                 state.set(first + part as usize, number + part, ALL);
@@ -460,7 +467,9 @@ impl<'a> Checker<'a> {
             }
         } else {
             for (index, spec) in info.operands.iter().enumerate() {
-                let Some(number) = after.operands[index].number().filter(|_| spec.role != Role::Use) else { continue };
+                let Some(number) = after.operands[index].number().filter(|_| spec.role != Role::Use) else {
+                    continue;
+                };
                 for (part, value) in self.values(before, index).enumerate() {
                     let location = number + part as u32;
                     let lanes = self.cover(after, state, location);
@@ -488,8 +497,7 @@ impl<'a> Checker<'a> {
     fn transfer(&self, inst: &Inst, state: &mut State) -> Result<(), String> {
         let info = inst.op.info();
         let number = |index: usize| inst.operands[index].number().unwrap_or(0);
-        let allocatable =
-            |number: u32| number < 102 || (Operand::FIRST_VGPR..Operand::END).contains(&number);
+        let allocatable = |number: u32| number < 102 || (Operand::FIRST_VGPR..Operand::END).contains(&number);
         let lane = |index: usize| {
             let lane = inst.operands[index].number().filter(|n| (128..192).contains(n)).map(|n| n - 128);
             lane.ok_or_else(|| format!("`{inst}` names no fixed lane"))
@@ -529,7 +537,13 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn scratch_offset(&self, inst: &Inst, address: Operand, base: Operand, state: &State) -> Result<u32, String> {
+    fn scratch_offset(
+        &self,
+        inst: &Inst,
+        address: Operand,
+        base: Operand,
+        state: &State,
+    ) -> Result<u32, String> {
         let unknown = || format!("the address of `{inst}` is not known");
         if !address.is_none() {
             return Err(unknown());
