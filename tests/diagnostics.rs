@@ -154,12 +154,15 @@ fn more_lds_than_a_workgroup_has() {
 #[test]
 fn more_registers_than_a_wave_has() {
     let shape = Shape { block: [Some(256), Some(256), Some(32)], wave: [Some(256), Some(256)], ..GOOD };
-    let (error, _) = refused(&shape);
-    assert_eq!(error.kind, Kind::Limit, "{error}");
+    let (kernel, _) = gemm(&shape);
+    let error = compile(&kernel, &options(&shape).deny(Deny::Spills)).unwrap_err();
+    assert_eq!(error.kind, Kind::Denied, "{error}");
     assert!(error.location.as_ref().is_some_and(|l| &*l.file == file!()), "{error}");
-    let text = error.to_string();
-    assert!(text.contains("the kernel needs 1024 AGPRs at once, and there are 256"), "{text}");
-    assert!(text.contains("smaller wave tiles"), "{text}");
+    assert!(error.message.contains("the kernel spills"), "{error}");
+    assert!(error.message.contains("bytes of scratch per work-item"), "{error}");
+    let note = &error.notes.first().expect("the peak is named").0;
+    assert!(note.contains("VGPRs are alive at this operation, and there are 512"), "{note}");
+    assert!(error.help.as_ref().is_some_and(|help| help.contains("smaller wave tiles")), "{error:?}");
 }
 
 #[test]
@@ -435,10 +438,10 @@ fn a_shared_memory_that_is_written() {
 #[test]
 fn what_the_options_deny() {
     let (kernel, _) = gemm(&GOOD);
-    let error = compile(&kernel, &options(&GOOD).max_vgprs(8)).unwrap_err();
+    let error = compile(&kernel, &options(&GOOD).max_vgprs(4)).unwrap_err();
     assert_eq!(error.kind, Kind::Denied, "{error}");
     let text = error.to_string();
-    assert!(text.contains("vector registers, and the options allow 8"), "{text}");
+    assert!(text.contains("vector registers, and the options allow 4"), "{text}");
     assert!(error.help.as_ref().is_some_and(|help| help.contains("max_vgprs")), "{error:?}");
     assert!(error.location.as_ref().is_some_and(|l| &*l.file == file!()), "{error}");
     let denied = options(&GOOD).deny(Deny::BankConflicts).deny(Deny::Spills);

@@ -18,7 +18,7 @@ use super::coalesce::{Coalescer, Joining};
 use super::evict::{Choice, Evictor, Shortage};
 use super::liveness::{Liveness, NONE};
 use super::loops::Loops;
-use super::occupancy::{EMPTY, Set, tuple};
+use super::occupancy::{EMPTY, Set, intersect, tuple};
 use super::place::{Input, Placer, file_and_number, physical};
 pub use super::pressure::Peak;
 use super::pressure::Pressure;
@@ -119,8 +119,9 @@ pub enum AllocationError {
 struct Failure {
     file: RegisterFile,
     register: u32,
-    /// Registers of the file that there are.
+    /// Registers of the file that there are, and that are not named directly.
     limit: u32,
+    available: u32,
     /// AGPRs that could be had besides.
     agprs: u32,
 }
@@ -167,7 +168,7 @@ impl Allocator {
             }
             self.liveness.compute(body);
             let peak = self.pressure.peaks(body, &self.liveness)[failure.file as usize];
-            let scattered = peak.registers <= failure.limit;
+            let scattered = peak.registers <= failure.available;
             if scattered && joining == Joining::Join {
                 joining = Joining::HintOnly;
                 continue;
@@ -265,7 +266,11 @@ impl Allocator {
             };
             match self.placer.place_file(input, file, limit)? {
                 Ok(count) => used[file as usize] = count,
-                Err(register) => return Ok(Err(Failure { file, register, limit, agprs })),
+                Err(register) => {
+                    let named = self.reserved[file as usize];
+                    let available = (0..limit).filter(|n| !intersect(&named, &tuple(*n, 1))).count() as u32;
+                    return Ok(Err(Failure { file, register, limit, available, agprs }));
+                }
             }
         }
         Ok(Ok(used))
@@ -281,8 +286,8 @@ impl Allocator {
         peak: Peak,
         slack: &mut u32,
     ) -> Result<(), AllocationError> {
-        let Failure { file, register, limit, agprs } = failure;
-        let scattered = peak.registers <= limit;
+        let Failure { file, register, available, agprs, .. } = failure;
+        let scattered = peak.registers <= available;
         let width = u32::from(body.registers[register as usize].width);
         loop {
             if scattered {
@@ -292,7 +297,7 @@ impl Allocator {
                 RegisterFile::Sgpr => limits.vgprs_beside(0) > 0,
                 _ => self.spiller.spills.scratch_bytes < limits.scratch_bytes,
             };
-            let shortage = Shortage { file, limit: limit.saturating_sub(*slack), agprs, memory };
+            let shortage = Shortage { file, limit: available.saturating_sub(*slack), agprs, memory };
             let spiller = &self.spiller;
             let stays = |id: usize| {
                 spiller.is_temporary(id) || fixed.iter().any(|(register, _)| *register as usize == id)
@@ -301,7 +306,7 @@ impl Allocator {
             if !self.evictor.evicted.is_empty() {
                 break;
             }
-            if !scattered || *slack >= limit {
+            if !scattered || *slack >= available {
                 return Err(self.exhausted(body, failure, peak));
             }
         }
@@ -322,11 +327,12 @@ impl Allocator {
     }
 
     fn exhausted(&self, body: &Body, failure: Failure, mut peak: Peak) -> AllocationError {
-        let Failure { file, register, limit, .. } = failure;
-        if peak.registers <= limit {
+        let Failure { file, register, limit, available, .. } = failure;
+        if peak.registers <= available {
             let start = self.liveness.of(register as usize).next().map_or(0, |s| s.start as usize);
-            peak = Peak::at(body, start, limit + u32::from(body.registers[register as usize].width));
+            peak = Peak::at(body, start, available + u32::from(body.registers[register as usize].width));
         }
+        peak.registers += limit - available;
         // As an instruction of the body as it came: of what is inserted, the one it is for.
         let later = self.spiller.origins.iter().skip(peak.inst as usize).find(|origin| **origin != INSERTED);
         peak.inst = later.copied().unwrap_or(peak.inst);

@@ -17,7 +17,9 @@
 //!
 //! None of the inserted instructions touches SCC, VCC or M0.
 
-use super::access::as_copy;
+use smallvec::SmallVec;
+
+use super::access::{ExecWrite, as_copy, exec_write};
 use super::agpr::may_be_agpr;
 use super::body::{Body, MachineInst, RegisterFile, VirtualRegister};
 use super::evict::becomes_agpr_write;
@@ -87,6 +89,10 @@ pub(super) struct Spiller {
     carriers: Vec<u32>,
     /// Homes of this round.
     homes: Vec<Home>,
+    /// Where each register's live segments have been followed to.
+    cursors: Vec<u32>,
+    /// Registers that stood for operands of the instruction before, and still hold what they stood for.
+    standing: SmallVec<[Stand; 4]>,
     spare_origins: Vec<u32>,
 }
 
@@ -210,20 +216,36 @@ impl Spiller {
         self.homes[id as usize] = Home::Constant(index);
     }
 
-    /// Rewrites the body for the homes chosen.
+    /// Rewrites the body for the homes chosen. What one instruction has fetched or made the next one finds where it is.
     pub fn rewrite(&mut self, body: &mut Body, liveness: &Liveness) {
         self.open(body);
+        self.cursors.clear();
+        self.cursors.extend_from_slice(&liveness.first);
         for block in 0..body.blocks.len() {
             let range = body.blocks[block].start..body.blocks[block].end;
             body.blocks[block].start = body.spare.len() as u32;
-            for index in range {
+            self.standing.clear();
+            for index in range.clone() {
+                let last = index + 1 == range.end;
                 let index = index as usize;
                 let i = body.insts[index];
                 let concerned = i.inst.operands.iter().any(|operand| self.home(*operand) != Home::Register);
                 if !concerned {
+                    self.standing.clear();
                     self.keep(body, i, self.origins[index]);
-                } else if !self.rewrite_move(body, &i, liveness.is_masked(index)) {
-                    self.rewrite_instruction(body, i, self.origins[index], liveness.is_masked(index));
+                } else if self.rewrite_move(body, &i, liveness.is_masked(index)) {
+                    self.standing.clear();
+                } else {
+                    let dead = |spiller: &mut Self, stand: &Stand| {
+                        !last && spiller.is_dead(liveness, stand, 2 * index as u32 + 3)
+                    };
+                    self.rewrite_instruction(
+                        body,
+                        i,
+                        self.origins[index],
+                        liveness.is_masked(index),
+                        dead,
+                    );
                 }
             }
             body.blocks[block].end = body.spare.len() as u32;
@@ -315,9 +337,27 @@ impl Spiller {
         body.insts[index as usize] == *i
     }
 
-    fn rewrite_instruction(&mut self, body: &mut Body, mut i: MachineInst, origin: u32, masked: bool) {
+    /// True if no part of what an operand names holds a value at a position; positions must not go back.
+    fn is_dead(&mut self, liveness: &Liveness, stand: &Stand, position: u32) -> bool {
+        let cursor = &mut self.cursors[stand.id as usize];
+        while let Some(segment) = liveness.segments.get(*cursor as usize).filter(|s| s.end < position) {
+            *cursor = segment.next;
+        }
+        let parts = (((1u64 << stand.width) - 1) << stand.first) as u32;
+        let segment = liveness.segments.get(*cursor as usize);
+        segment.is_none_or(|s| s.start > position || s.parts & parts == 0)
+    }
+
+    fn rewrite_instruction(
+        &mut self,
+        body: &mut Body,
+        mut i: MachineInst,
+        origin: u32,
+        masked: bool,
+        dead: impl Fn(&mut Self, &Stand) -> bool,
+    ) {
         let original = i.inst;
-        let mut stands: [Option<Stand>; crate::codegen::isa::MAX_OPERANDS] = Default::default();
+        let mut stands: SmallVec<[Stand; 4]> = SmallVec::new();
         let in_agpr = |body: &Body, operand: Operand| Self::file(body, operand) == Some(RegisterFile::Agpr);
         for (index, spec) in original.op.info().operands.iter().enumerate() {
             let operand = original.operands[index];
@@ -327,32 +367,54 @@ impl Spiller {
                 continue;
             }
             let width = u32::from(original.width(index));
-            let same = |stand: &&mut Stand| stand.id == id && stand.first == first && stand.width == width;
-            let known = stands.iter_mut().flatten().find(same);
-            let stand = match known {
-                Some(stand) => stand,
-                None => {
-                    let file = if home == Home::Agpr {
-                        RegisterFile::Vgpr
-                    } else {
-                        body.registers[id as usize].file
-                    };
-                    let temporary = Operand::virtual_register(body.registers.len() as u32, 0);
-                    body.registers.push(VirtualRegister { file, width: width as u8 });
-                    stands[index].insert(Stand { id, first, width, temporary, reads: false, writes: false })
-                }
-            };
+            let same = |stand: &Stand| stand.id == id && stand.first == first && stand.width == width;
+            let at = stands.iter().position(same).unwrap_or_else(|| {
+                let file = match home {
+                    Home::Agpr => RegisterFile::Vgpr,
+                    _ => body.registers[id as usize].file,
+                };
+                let temporary = Operand::virtual_register(body.registers.len() as u32, 0);
+                body.registers.push(VirtualRegister { file, width: width as u8 });
+                stands.push(Stand { id, first, width, temporary, reads: false, writes: false });
+                stands.len() - 1
+            });
+            let stand = &mut stands[at];
             stand.reads |= spec.role != Role::Def || masked && home == Home::Agpr;
             stand.writes |= spec.role != Role::Use;
             i.inst.operands[index] = stand.temporary;
         }
-        for stand in stands.iter().flatten().filter(|stand| stand.reads) {
-            self.fetch(body, stand, i.source);
+        for stand in &mut stands {
+            let same = |other: &&Stand| (other.id, other.first, other.width) == (stand.id, stand.first, stand.width);
+            match self.standing.iter().find(same) {
+                Some(standing) if stand.reads => {
+                    for operand in i.inst.operands.iter_mut().filter(|operand| **operand == stand.temporary) {
+                        *operand = standing.temporary;
+                    }
+                    stand.temporary = standing.temporary;
+                }
+                _ if stand.reads => self.fetch(body, stand, i.source),
+                _ => {}
+            }
         }
         self.keep(body, i, origin);
-        for stand in stands.iter().flatten().filter(|stand| stand.writes) {
-            self.put_away(body, stand, i.source);
+        for stand in stands.iter().filter(|stand| stand.writes) {
+            if !dead(self, stand) {
+                self.put_away(body, stand, i.source);
+            }
         }
+        // What overlaps something written holds an old value now; so does everything once other lanes become active.
+        let exec = exec_write(&i.inst) != ExecWrite::None;
+        let stale = |stand: &Stand| {
+            let meets = |other: &Stand| {
+                other.id == stand.id
+                    && other.first < stand.first + stand.width
+                    && stand.first < other.first + other.width
+            };
+            exec || stands.iter().any(|other| other.writes && other.temporary != stand.temporary && meets(other))
+        };
+        self.standing.clear();
+        let standing: SmallVec<[Stand; 4]> = stands.iter().filter(|stand| !stale(stand)).copied().collect();
+        self.standing.extend(standing);
     }
 
     fn fetch(&mut self, body: &mut Body, stand: &Stand, source: u32) {

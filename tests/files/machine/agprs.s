@@ -81,7 +81,7 @@ bb0:
 
 ; case D and C are in one file: C stays a VGPR, so D is written through one
 ; run allocate
-; limits vgprs=10 scratch=0
+; limits vgprs=12 scratch=0
 bb0:
     v_mul_f32 %0[0]:v4, v0, v0
     v_mul_f32 %0[1], v0, v0
@@ -95,7 +95,24 @@ bb0:
     v_pk_mul_f32 %0[0:1], %0[0:1], %2
     global_store_dwordx2 v0, %0[0:1], s[0:1]
 ; ---
-; error: out of VGPRs: 14 are needed at once, 10 are available, at line 6
+; sgprs 2, vgprs 12, agprs 4
+; 4 to AGPRs; 4 instructions inserted; peak 10 VGPRs at line 8
+bb0:
+    v_mul_f32 v4, v0, v0
+    v_mul_f32 v5, v0, v0
+    v_mul_f32 v6, v0, v0
+    v_mul_f32 v7, v0, v0
+    v_mfma_f32_16x16x16_f16 v[8:11], v[0:1], v[2:3], v[4:7]
+    v_accvgpr_write_b32 a0, v8
+    v_accvgpr_write_b32 a1, v9
+    v_accvgpr_write_b32 a2, v10
+    v_accvgpr_write_b32 a3, v11
+    v_pk_mul_f32 v[6:7], v[4:5], v[6:7]
+    v_pk_mul_f32 v[8:9], v[4:5], v[6:7]
+    global_store_dwordx4 v0, a[0:3], s[0:1]
+    v_pk_mul_f32 v[6:7], v[6:7], v[8:9]
+    v_pk_mul_f32 v[4:5], v[4:5], v[6:7]
+    global_store_dwordx2 v0, v[4:5], s[0:1]
 
 ; case data operands of one instruction are in one file
 ; run allocate
@@ -110,24 +127,18 @@ bb0:
     v_add_u32 %1, %1, %2
     ds_write_b32 v0, %0
 ; ---
-; sgprs 0, vgprs 3, agprs 3
-; 3 to AGPRs; 8 instructions inserted; peak 3 VGPRs at line 4
+; sgprs 0, vgprs 3, agprs 2
+; 2 to AGPRs; 2 instructions inserted; peak 3 VGPRs at line 4
 bb0:
     ds_read_b32 a0, v0
+    ds_read_b32 v1, v0
     ds_read_b32 a1, v0
-    ds_read_b32 a2, v0
-    v_accvgpr_read_b32 v1, a0
+    v_accvgpr_read_b32 v2, a0
+    ds_write2_b32 v0, v2, v1 offset0:1 offset1:2
     v_accvgpr_read_b32 v2, a1
+    v_add_u32 v1, v1, v2
     ds_write2_b32 v0, v1, v2 offset0:1 offset1:2
-    v_accvgpr_read_b32 v1, a1
-    v_accvgpr_read_b32 v2, a2
     v_add_u32 v1, v1, v2
-    v_accvgpr_write_b32 a1, v1
-    ds_write2_b32 v0, a1, a2 offset0:1 offset1:2
-    v_accvgpr_read_b32 v1, a1
-    v_accvgpr_read_b32 v2, a2
-    v_add_u32 v1, v1, v2
-    v_accvgpr_write_b32 a1, v1
     ds_write_b32 v0, a0
 
 ; case an operand that cannot be an AGPR gets a copy, outside of the loop if there is a choice
@@ -147,33 +158,28 @@ bb2:
     v_add_u32 %0, %0, %2
     ds_write_b32 v0, %0
 ; ---
-; sgprs 0, vgprs 3, agprs 3
-; 3 to AGPRs; 13 instructions inserted; peak 3 VGPRs at line 4
+; sgprs 0, vgprs 3, agprs 2
+; 2 to AGPRs; 8 instructions inserted; peak 3 VGPRs at line 4
 bb0:
     ds_read_b32 a0, v0
+    ds_read_b32 v1, v0
     ds_read_b32 a1, v0
-    ds_read_b32 a2, v0
-    v_accvgpr_read_b32 v1, a0
-    v_add_u32 v1, v1, v0
-    v_accvgpr_write_b32 a0, v1
+    v_accvgpr_read_b32 v2, a0
+    v_add_u32 v2, v2, v0
+    v_accvgpr_write_b32 a0, v2
 bb1:
-    v_accvgpr_read_b32 v1, a1
     v_add_u32 v1, v1, v0
-    v_accvgpr_write_b32 a1, v1
-    v_accvgpr_read_b32 v1, a2
     v_accvgpr_read_b32 v2, a1
-    v_add_u32 v1, v1, v2
-    v_accvgpr_write_b32 a2, v1
+    v_add_u32 v2, v2, v1
+    v_accvgpr_write_b32 a1, v2
     s_cbranch_scc1 bb1
 bb2:
-    v_accvgpr_read_b32 v1, a0
-    v_accvgpr_read_b32 v2, a1
-    v_add_u32 v1, v1, v2
-    v_accvgpr_write_b32 a0, v1
-    v_accvgpr_read_b32 v1, a0
-    v_accvgpr_read_b32 v2, a2
-    v_add_u32 v1, v1, v2
-    v_accvgpr_write_b32 a0, v1
+    v_accvgpr_read_b32 v2, a0
+    v_add_u32 v2, v2, v1
+    v_accvgpr_write_b32 a0, v2
+    v_accvgpr_read_b32 v1, a1
+    v_add_u32 v2, v2, v1
+    v_accvgpr_write_b32 a0, v2
     ds_write_b32 v0, a0
 
 ; case while lanes may be off a write to an AGPR keeps the others
@@ -191,7 +197,22 @@ bb0:
     s_mov_b64 exec, s[0:1]
     ds_write_b32 v0, %0
 ; ---
-; error: out of VGPRs: 4 are needed at once, 3 are available, at line 2
+; sgprs 2, vgprs 3, agprs 2, vcc
+; 2 to AGPRs; 3 instructions inserted; peak 3 VGPRs at line 3
+bb0:
+    ds_read_b32 a0, v0
+    ds_read_b32 a1, v0
+    s_and_saveexec_b64 s[0:1], vcc
+    v_accvgpr_read_b32 v2, a0
+    v_add_u32 v2, v0, v0
+    v_accvgpr_write_b32 a0, v2
+    v_accvgpr_read_b32 v2, a1
+    v_add_u32 v1, v0, v2
+    v_add_u32 v1, v1, v2
+    v_add_u32 v2, v1, v2
+    ds_write2_b32 v0, v2, v1 offset1:1
+    s_mov_b64 exec, s[0:1]
+    ds_write_b32 v0, a0
 
 ; case VGPRs and AGPRs share what there is
 ; run allocate
@@ -204,18 +225,16 @@ bb0:
     ds_write_b128 v0, %1
     ds_write_b128 v0, %2
 ; ---
-; sgprs 0, vgprs 6, agprs 0
-; 12 to scratch, 48 bytes; 6 instructions inserted; peak 12 VGPRs at line 4
+; sgprs 0, vgprs 10, agprs 0
+; 8 to scratch, 32 bytes; 4 instructions inserted; peak 12 VGPRs at line 4
 bb0:
     ds_read_b128 v[2:5], v0
     scratch_store_dwordx4 off, v[2:5], off
     ds_read_b128 v[2:5], v0
     scratch_store_dwordx4 off, v[2:5], off offset:16
     ds_read_b128 v[2:5], v0
-    scratch_store_dwordx4 off, v[2:5], off offset:32
-    scratch_load_dwordx4 v[2:5], off, off
-    ds_write_b128 v0, v[2:5]
-    scratch_load_dwordx4 v[2:5], off, off offset:16
-    ds_write_b128 v0, v[2:5]
-    scratch_load_dwordx4 v[2:5], off, off offset:32
+    scratch_load_dwordx4 v[6:9], off, off
+    ds_write_b128 v0, v[6:9]
+    scratch_load_dwordx4 v[6:9], off, off offset:16
+    ds_write_b128 v0, v[6:9]
     ds_write_b128 v0, v[2:5]

@@ -362,7 +362,7 @@ bb0:
     s_add_u32 %0[0], %0[0], %0[7]
 ; ---
 ; sgprs 12, vgprs 1, agprs 0
-; 8 to lanes; 13 instructions inserted; peak 10 SGPRs at line 3
+; 8 to lanes; 12 instructions inserted; peak 10 SGPRs at line 3
 bb0:
     s_load_dwordx8 s[4:11], s[0:1], 0x0
     v_writelane_b32 v0, s4, 0
@@ -378,10 +378,9 @@ bb0:
     v_readlane_b32 s10, v0, 0
     s_add_u32 s10, s10, s11
     v_writelane_b32 v0, s10, 0
-    v_readlane_b32 s2, v0, 0
-    v_readlane_b32 s3, v0, 7
-    s_add_u32 s2, s2, s3
-    v_writelane_b32 v0, s2, 0
+    v_readlane_b32 s11, v0, 7
+    s_add_u32 s10, s10, s11
+    v_writelane_b32 v0, s10, 0
 
 ; case VGPRs and AGPRs share one limit
 ; run allocate

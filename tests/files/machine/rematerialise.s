@@ -4,23 +4,28 @@
 bb0:
     v_mov_b32 %0:v1, 0x12345
     ds_read_b64 %1:v2, v0
+    ds_read_b32 %2:v1, v0
     s_waitcnt lgkmcnt(0)
     v_pk_mul_f32 %1, %1, %1
     v_xor_b32 %1[0], %1[0], %1[1]
     v_xor_b32 %1[1], %1[0], %0
     ds_write_b64 v0, %1
     ds_write_b32 v0, %0
+    ds_write_b32 v0, %2
 ; ---
-; sgprs 0, vgprs 4, agprs 0
+; sgprs 0, vgprs 4, agprs 1
+; 1 to AGPRs; 0 instructions inserted; peak 4 VGPRs at line 4
 bb0:
     v_mov_b32 v1, 0x12345
     ds_read_b64 v[2:3], v0
+    ds_read_b32 a0, v0
     s_waitcnt lgkmcnt(0)
     v_pk_mul_f32 v[2:3], v[2:3], v[2:3]
     v_xor_b32 v2, v2, v3
     v_xor_b32 v3, v2, v1
     ds_write_b64 v0, v[2:3]
     ds_write_b32 v0, v1
+    ds_write_b32 v0, a0
 
 ; case not in the loop if something else can leave
 ; run allocate
@@ -51,7 +56,7 @@ bb2:
 
 ; case scalar constants
 ; run allocate
-; limits sgprs=4
+; limits sgprs=6
 bb0:
     s_mov_b32 %0:s1, 0x10000
     s_movk_i32 %1:s1, -5
@@ -64,7 +69,20 @@ bb0:
     s_add_u32 %3[0], %3[0], %1
     s_mov_b64 vcc, %3
 ; ---
-; error: out of SGPRs: 6 are needed at once, 4 are available, at line 9
+; sgprs 6, vgprs 0, agprs 0, vcc
+; 3 rematerialised; 3 instructions inserted; peak 0 VGPRs at line 2
+bb0:
+    s_mov_b32 s4, 0x10000
+    s_load_dwordx2 s[2:3], s[0:1], 0x0
+    s_waitcnt lgkmcnt(0)
+    s_add_u32 s2, s2, s4
+    s_movk_i32 s4, 0xfffb
+    s_add_u32 s3, s3, s4
+    s_mov_b64 s[4:5], -1
+    s_and_b64 s[2:3], s[2:3], s[4:5]
+    s_movk_i32 s4, 0xfffb
+    s_add_u32 s2, s2, s4
+    s_mov_b64 vcc, s[2:3]
 
 ; case a register with two writes is no constant
 ; run allocate

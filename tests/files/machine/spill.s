@@ -136,19 +136,36 @@ bb0:
 
 ; case what looks at all lanes while some may be off stays where it is
 ; run allocate
-; limits vgprs=3 agprs=0
+; limits vgprs=4 agprs=0
 bb0:
     ds_read_b32 %0:v1, v0
     ds_read_b32 %1:v1, v0
     ds_read_b32 %2:v1, v0
+    ds_read_b32 %3:v1, v0
     s_and_saveexec_b64 s[0:1], vcc
     v_readlane_b32 s2, %0, 5
     v_readfirstlane_b32 s3, %1
+    ds_write_b32 v0, %3
     ds_write_b32 v0, %2
     ds_write_b32 v0, %1
     ds_write_b32 v0, %0
 ; ---
-; error: out of VGPRs: 4 are needed at once, 3 are available, at line 4
+; sgprs 4, vgprs 4, agprs 0, vcc
+; 1 to scratch, 4 bytes; 2 instructions inserted; peak 4 VGPRs at line 5
+bb0:
+    ds_read_b32 v1, v0
+    ds_read_b32 v2, v0
+    ds_read_b32 v3, v0
+    scratch_store_dword off, v3, off
+    ds_read_b32 v3, v0
+    s_and_saveexec_b64 s[0:1], vcc
+    v_readlane_b32 s2, v1, 5
+    v_readfirstlane_b32 s3, v2
+    ds_write_b32 v0, v3
+    scratch_load_dword v3, off, off
+    ds_write_b32 v0, v3
+    ds_write_b32 v0, v2
+    ds_write_b32 v0, v1
 
 ; case an instruction that updates its result
 ; run allocate
@@ -165,31 +182,24 @@ bb0:
     ds_write_b32 v0, %2
 ; ---
 ; sgprs 0, vgprs 3, agprs 0
-; 3 to scratch, 12 bytes; 15 instructions inserted; peak 3 VGPRs at line 4
+; 2 to scratch, 8 bytes; 8 instructions inserted; peak 3 VGPRs at line 4
 bb0:
     ds_read_b32 v1, v0
     scratch_store_dword off, v1, off
     ds_read_b32 v1, v0
-    scratch_store_dword off, v1, off offset:4
-    ds_read_b32 v1, v0
-    scratch_store_dword off, v1, off offset:8
-    scratch_load_dword v1, off, off
+    ds_read_b32 v2, v0
+    scratch_store_dword off, v2, off offset:4
+    scratch_load_dword v2, off, off
+    v_fmac_f32 v2, v1, v1
+    scratch_store_dword off, v2, off
     scratch_load_dword v2, off, off offset:4
     v_fmac_f32 v1, v2, v2
-    scratch_store_dword off, v1, off
-    scratch_load_dword v1, off, off offset:4
-    scratch_load_dword v2, off, off offset:8
-    v_fmac_f32 v1, v2, v2
-    scratch_store_dword off, v1, off offset:4
-    scratch_load_dword v1, off, off offset:8
-    scratch_load_dword v2, off, off offset:4
-    v_fmac_f32 v1, v2, v2
-    scratch_store_dword off, v1, off offset:8
-    scratch_load_dword v1, off, off
+    v_fmac_f32 v2, v1, v1
+    scratch_store_dword off, v2, off offset:4
+    scratch_load_dword v2, off, off
+    ds_write_b32 v0, v2
     ds_write_b32 v0, v1
     scratch_load_dword v1, off, off offset:4
-    ds_write_b32 v0, v1
-    scratch_load_dword v1, off, off offset:8
     ds_write_b32 v0, v1
 
 ; case copies to and from scratch need no register in between
@@ -264,7 +274,7 @@ bb0:
     v_mfma_f32_16x16x16_f16 %0, %1, %2, %0
     ds_write_b128 v0, %0
 ; ---
-; error: out of VGPRs: 10 are needed at once, 8 are available, at line 5
+; error: out of VGPRs: 9 are needed at once, 8 are available, at line 5
 
 ; case without scratch
 ; run allocate
@@ -275,11 +285,11 @@ bb0:
     ds_write_b32 v0, %1
     ds_write_b128 v0, %0
 ; ---
-; error: out of VGPRs: 5 are needed at once, 4 are available, at line 3
+; error: out of VGPRs: 6 are needed at once, 4 are available, at line 3
 
 ; case hazards and waits around spill code
 ; run allocate waits hazards
-; limits vgprs=3 agprs=0 sgprs=4
+; limits vgprs=4 agprs=0 sgprs=4
 bb0:
     s_load_dwordx2 %0:s2, s[0:1], 0x0
     s_load_dword %1:s1, s[0:1], 0x8
@@ -293,4 +303,39 @@ bb0:
     global_store_dword v0, %3, %0
     global_store_dword v0, %4, %0
 ; ---
-; error: out of VGPRs: 4 are needed at once, 3 are available, at line 8
+; sgprs 4, vgprs 4, agprs 0
+; 2 to lanes, 2 to scratch, 8 bytes; 12 instructions inserted; peak 3 SGPRs at line 3
+bb0:
+    s_load_dwordx2 s[2:3], s[0:1], 0x0
+    s_waitcnt lgkmcnt(0)
+    v_writelane_b32 v1, s2, 0
+    v_writelane_b32 v1, s3, 1
+    s_load_dword s2, s[0:1], 0x8
+    ds_read_b32 v2, v0
+    s_waitcnt lgkmcnt(0)
+    scratch_store_dword off, v2, off
+    ds_read_b32 v2, v0
+    ds_read_b32 v3, v0
+    s_waitcnt lgkmcnt(0)
+    scratch_store_dword off, v3, off offset:4
+    s_nop 0
+    scratch_load_dword v3, off, off
+    s_waitcnt vmcnt(0)
+    v_add_u32 v3, s2, v3
+    scratch_store_dword off, v3, off
+    v_add_u32 v2, v3, v2
+    scratch_load_dword v3, off, off offset:4
+    s_waitcnt vmcnt(0)
+    v_add_u32 v3, v2, v3
+    scratch_store_dword off, v3, off offset:4
+    v_readlane_b32 s2, v1, 0
+    v_readlane_b32 s3, v1, 1
+    scratch_load_dword v1, off, off
+    s_waitcnt vmcnt(0)
+    s_nop 2
+    global_store_dword v0, v1, s[2:3]
+    global_store_dword v0, v2, s[2:3]
+    s_nop 0
+    scratch_load_dword v1, off, off offset:4
+    s_waitcnt vmcnt(0)
+    global_store_dword v0, v1, s[2:3]

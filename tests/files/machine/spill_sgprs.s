@@ -118,7 +118,7 @@ bb0:
     v_mov_b32 v1, %4
 ; ---
 ; sgprs 6, vgprs 3, agprs 0
-; 5 to lanes; 13 instructions inserted; peak 8 SGPRs at line 3
+; 5 to lanes; 10 instructions inserted; peak 8 SGPRs at line 3
 bb0:
     s_mov_b32 s4, s0
     s_mov_b32 s5, s1
@@ -133,15 +133,12 @@ bb0:
     v_readlane_b32 s1, v2, 1
     s_add_u32 s1, s1, s0
     v_writelane_b32 v2, s1, 1
-    v_readlane_b32 s2, v2, 1
-    s_add_u32 s2, s2, s3
-    v_writelane_b32 v2, s2, 1
-    v_readlane_b32 s0, v2, 1
-    v_readlane_b32 s1, v2, 0
-    s_add_u32 s0, s0, s1
-    v_writelane_b32 v2, s0, 1
-    v_readlane_b32 s0, v2, 1
-    v_mov_b32 v0, s0
+    s_add_u32 s1, s1, s3
+    v_writelane_b32 v2, s1, 1
+    v_readlane_b32 s0, v2, 0
+    s_add_u32 s1, s1, s0
+    v_writelane_b32 v2, s1, 1
+    v_mov_b32 v0, s1
     s_load_dword s0, s[4:5], 0x20
     s_waitcnt lgkmcnt(0)
     v_mov_b32 v1, s0
