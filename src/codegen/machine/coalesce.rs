@@ -144,6 +144,9 @@ impl Coalescer {
         for (block, data) in body.blocks.iter().enumerate() {
             for index in data.start..data.end {
                 let inst = &body.insts[index as usize].inst;
+                if !inst.operands[0].is_virtual() {
+                    continue;
+                }
                 let copy = as_copy(inst).map(|operands| (operands, None));
                 let tied = || {
                     let operands = accumulator(inst)?;

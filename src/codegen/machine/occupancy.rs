@@ -69,13 +69,33 @@ impl Occupancy {
     }
 }
 
-/// The registers `first..first + width`.
+/// The registers `first..first + width` (`width` up to 64).
 pub(super) fn tuple(first: u32, width: u32) -> Set {
+    place_bits(first, u64::MAX >> (64 - width.clamp(1, 64)) & u64::from(width > 0).wrapping_neg())
+}
+
+/// The registers of a tuple at `first` whose bits are set in `parts`.
+pub(super) fn parts_of_tuple(first: u32, parts: u32) -> Set {
+    place_bits(first, parts.into())
+}
+
+fn place_bits(first: u32, bits: u64) -> Set {
     let mut set = EMPTY;
-    for register in first..first + width {
-        set[register as usize / 64] |= 1 << (register % 64);
+    let (word, shift) = (first as usize / 64, first % 64);
+    let bits = u128::from(bits) << shift;
+    if let Some(low) = set.get_mut(word) {
+        *low = bits as u64;
+    }
+    if let Some(high) = set.get_mut(word + 1) {
+        *high = (bits >> 64) as u64;
     }
     set
+}
+
+/// One more than the highest register of a set; 0 for the empty set.
+pub(super) fn end_of(set: &Set) -> u32 {
+    let last = set.iter().rposition(|word| *word != 0);
+    last.map_or(0, |i| 64 * i as u32 + 64 - set[i].leading_zeros())
 }
 
 /// True if a register is in both.
@@ -102,10 +122,10 @@ fn lowest(set: &Set) -> Option<u32> {
 
 /// Where `width` registers in a row begin of which none is in `taken` and all are below `limit`.
 pub(super) fn free_runs(taken: &Set, width: u32, limit: u32) -> Set {
-    let beyond = tuple(limit, 256 - limit);
     let mut runs = EMPTY;
     for i in 0..4 {
-        runs[i] = !(taken[i] | beyond[i]);
+        let below = limit.saturating_sub(64 * i as u32);
+        runs[i] = !taken[i] & 1u64.checked_shl(below).map_or(u64::MAX, |bit| bit - 1);
     }
     let mut length = 1;
     while length < width {
@@ -140,18 +160,6 @@ pub(super) fn find_free(runs: &Set, taken: &Set, alignment: u32, used: u32) -> O
     lowest(&runs.map(|word| word & places))
 }
 
-/// The registers of a tuple at `first` whose bits are set in `parts`.
-pub(super) fn parts_of_tuple(first: u32, parts: u32) -> Set {
-    let mut set = EMPTY;
-    let (word, bit) = (first as usize / 64, first % 64);
-    let bits = u128::from(parts) << bit;
-    set[word] = bits as u64;
-    if let Some(next) = set.get_mut(word + 1) {
-        *next = (bits >> 64) as u64;
-    }
-    set
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -180,6 +188,8 @@ mod tests {
     #[test]
     fn free_runs_cross_words_and_respect_alignment() {
         let mut taken = tuple(0, 61);
+        assert_eq!(end_of(&taken), 61);
+        assert_eq!(end_of(&EMPTY), 0);
         assert_eq!(place(&taken, 4, 2, 256, 0), Some(62));
         assert_eq!(place(&taken, 4, 4, 256, 0), Some(64));
         assert_eq!(place(&taken, 32, 2, 94, 0), Some(62));

@@ -9,7 +9,7 @@ use super::body::{Body, RegisterFile};
 use super::coalesce::Coalescer;
 use super::liveness::{Liveness, NONE, Segment};
 use super::occupancy::{
-    EMPTY, Occupancy, Set, find_free, free_runs, intersect, parts_of_tuple, shift_down, tuple, unite,
+    EMPTY, Occupancy, Set, end_of, find_free, free_runs, intersect, parts_of_tuple, shift_down, tuple, unite,
 };
 use crate::codegen::isa::Operand;
 
@@ -50,6 +50,8 @@ pub(super) struct Placer {
     ranks: Vec<u32>,
     /// Taken registers for each part of the tuple being placed.
     by_part: [Set; 32],
+    /// Points and parts of its segments.
+    segments: Vec<(usize, usize, u32)>,
 }
 
 impl Placer {
@@ -107,7 +109,7 @@ impl Placer {
         let Input { body, liveness, fixed, .. } = input;
         self.fill_queue(input, file, order);
         let reserved = input.reserved[file as usize];
-        let mut used = (0..256).rev().find(|&r| intersect(&reserved, &tuple(r, 1))).map_or(0, |r| r + 1);
+        let mut used = end_of(&reserved);
         if self.queue.is_empty() && used == 0 {
             return Ok(Ok(0));
         }
@@ -127,7 +129,7 @@ impl Placer {
             if !intersect(&runs, &tuple(number, 1)) {
                 return Err(error);
             }
-            self.take(liveness, id, number);
+            self.take(id, number);
             used = used.max(number + width);
         }
         for index in 0..self.queue.len() {
@@ -142,7 +144,7 @@ impl Placer {
                 .hinted(input.coalescer, id, alignment, &runs)
                 .or_else(|| find_free(&runs, &taken, alignment, used));
             let Some(place) = place else { return Ok(Err(id as u32)) };
-            self.take(liveness, id, place);
+            self.take(id, place);
             used = used.max(place + width);
         }
         Ok(Ok(used))
@@ -178,8 +180,10 @@ impl Placer {
         let mut taken = *reserved;
         let all = ((1u64 << width) - 1) as u32;
         let mut partial = 0;
+        self.segments.clear();
         for segment in liveness.of(id) {
             let (first, last) = self.points(segment);
+            self.segments.push((first, last, segment.parts));
             let here = self.occupancy.taken(first, last);
             if segment.parts == all {
                 unite(&mut taken, &here);
@@ -189,8 +193,10 @@ impl Placer {
                 self.by_part[..width as usize].fill(EMPTY);
             }
             partial |= segment.parts;
-            for part in (0..width).filter(|part| segment.parts >> part & 1 != 0) {
-                unite(&mut self.by_part[part as usize], &here);
+            let mut parts = segment.parts;
+            while parts != 0 {
+                unite(&mut self.by_part[parts.trailing_zeros() as usize], &here);
+                parts &= parts - 1;
             }
         }
         let mut runs = free_runs(&taken, width, limit);
@@ -201,11 +207,11 @@ impl Placer {
         (runs, taken)
     }
 
-    fn take(&mut self, liveness: &Liveness, id: usize, place: u32) {
+    /// Puts the register that was asked about last at a place.
+    fn take(&mut self, id: usize, place: u32) {
         self.places[id] = place;
-        for segment in liveness.of(id) {
-            let (first, last) = self.points(segment);
-            self.occupancy.take(first, last, &parts_of_tuple(place, segment.parts));
+        for &(first, last, parts) in &self.segments {
+            self.occupancy.take(first, last, &parts_of_tuple(place, parts));
         }
     }
 
