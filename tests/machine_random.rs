@@ -334,11 +334,11 @@ fn tight_limits_come_out_right() {
         }
     }
     println!("{seen:?}");
-    println!("{} of {} inserted instructions are missed when left out", left_out.needed, left_out.all);
+    println!("leaving out {} of {} inserted instructions is noticed", left_out.needed, left_out.all);
     let least = [seen.scratch, seen.lanes, seen.agprs, seen.rematerialised].into_iter().min();
     assert!(least > Some(100), "{seen:?}");
-    // What is put away and never fetched again is not missed.
-    assert!(left_out.needed * 2 > left_out.all && left_out.all > 500);
+    // What is put away twice without being fetched in between is not missed.
+    assert!(left_out.needed * 100 > left_out.all * 95 && left_out.all > 500);
 }
 
 /// The same body with every register written before it and read behind it, and with constants among its sources, so that no

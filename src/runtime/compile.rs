@@ -230,9 +230,8 @@ fn out_of_registers(workspace: &Workspace, options: &Options, error: AllocationE
     let needed = peak.registers;
     let diagnostic = match options.vgpr_limit() {
         Some(limit) if *file != RegisterFile::Sgpr => {
-            let text = format!(
-                "one operation alone needs {needed} vector registers, and the options allow {limit}"
-            );
+            let text =
+                format!("one operation alone needs {needed} vector registers, and the options allow {limit}");
             Diagnostic::new(Kind::Denied, text).help(format!("{SMALLER_TILES}; or raise max_vgprs"))
         }
         _ => {
@@ -270,7 +269,10 @@ fn deny_spills(
     };
     Err(Diagnostic::new(Kind::Denied, format!("the kernel spills {what}"))
         .at(location(workspace, peak.source))
-        .note(format!("{} {file} are alive at this operation, and there are {available}", peak.registers), None)
+        .note(
+            format!("{} {file} are alive at this operation, and there are {available}", peak.registers),
+            None,
+        )
         .help(help))
 }
 

@@ -18,7 +18,7 @@ use super::coalesce::{Coalescer, Joining};
 use super::evict::{Choice, Evictor, Shortage};
 use super::liveness::{Liveness, NONE};
 use super::loops::Loops;
-use super::occupancy::{EMPTY, Set, intersect, tuple};
+use super::occupancy::{EMPTY, Set, free_runs, tuple};
 use super::place::{Input, Placer, file_and_number, physical};
 pub use super::pressure::Peak;
 use super::pressure::Pressure;
@@ -45,7 +45,7 @@ pub struct Limits {
 pub const ACCUM_OFFSET_GRANULE: u32 = 4;
 
 impl Limits {
-    /// What one wave can name at most on gfx90a and later, and scratch as far as scalar offsets are not needed often.
+    /// What one wave can name at most on gfx90a and later, and 64 KiB of scratch.
     pub const MAX: Limits =
         Limits { sgprs: 102, vgprs: 256, agprs: 256, vectors: 512, scratch_bytes: 1 << 16 };
 
@@ -114,6 +114,15 @@ pub enum AllocationError {
     },
 }
 
+/// Registers of a file that there are beside `taken` AGPRs.
+fn limit(limits: &Limits, file: RegisterFile, taken: u32) -> u32 {
+    match file {
+        RegisterFile::Sgpr => limits.sgprs.min(102),
+        RegisterFile::Agpr => limits.agprs_beside(0),
+        RegisterFile::Vgpr => limits.vgprs_beside(taken),
+    }
+}
+
 /// A register that found no place.
 #[derive(Copy, Clone)]
 struct Failure {
@@ -158,23 +167,27 @@ impl Allocator {
         let peaks = self.pressure.peaks(body, &self.liveness);
         let mut joining = Joining::Join;
         let mut slack = [0; 3];
+        let mut now = peaks;
         let [sgprs, vgprs, agprs] = loop {
-            let failure = match self.place(body, limits, fixed, joining)? {
-                Ok(used) => break used,
-                Err(failure) => failure,
+            let failure = match self.foresee(limits, &now) {
+                Some(failure) => failure,
+                None => match self.place(body, limits, fixed, joining)? {
+                    Ok(used) => break used,
+                    Err(failure) => {
+                        // Without what was joined.
+                        self.liveness.compute(body);
+                        failure
+                    }
+                },
             };
-            if !self.spiller.has_begun() {
-                self.spiller.release_inputs(body, fixed);
-            }
-            self.liveness.compute(body);
-            let peak = self.pressure.peaks(body, &self.liveness)[failure.file as usize];
-            let scattered = peak.registers <= failure.available;
-            if scattered && joining == Joining::Join {
+            let peak = now[failure.file as usize];
+            if peak.registers <= failure.available && joining == Joining::Join {
                 joining = Joining::HintOnly;
                 continue;
             }
             self.make_room(body, limits, fixed, failure, peak, &mut slack[failure.file as usize])?;
             self.liveness.compute(body);
+            now = self.pressure.peaks(body, &self.liveness);
         };
         self.rewrite(body);
         Ok(Allocation { sgprs, vgprs, agprs, vcc, peaks, spills: self.spiller.spills })
@@ -233,6 +246,26 @@ impl Allocator {
         self.spiller.spills
     }
 
+    /// A file in which more registers are alive at once than there are: no use to try.
+    fn foresee(&self, limits: &Limits, peaks: &[Peak; 3]) -> Option<Failure> {
+        let agprs = peaks[RegisterFile::Agpr as usize].registers;
+        let files = [RegisterFile::Sgpr, RegisterFile::Agpr, RegisterFile::Vgpr];
+        let mut failures = files.map(|file| self.failure(limits, file, agprs, 0)).into_iter();
+        failures.find(|failure| peaks[failure.file as usize].registers > failure.available)
+    }
+
+    /// What there is of a file beside `taken` AGPRs, for a register that finds no place there.
+    fn failure(&self, limits: &Limits, file: RegisterFile, taken: u32, register: u32) -> Failure {
+        let limit = limit(limits, file, taken);
+        let named = self.reserved[file as usize];
+        let available = free_runs(&named, 1, limit).iter().map(|word| word.count_ones()).sum();
+        let agprs = match file {
+            RegisterFile::Vgpr => limits.agprs_beside(limit).saturating_sub(taken),
+            _ => 0,
+        };
+        Failure { file, register, limit, available, agprs }
+    }
+
     /// Places everything: registers used of each file, or what found no place.
     fn place(
         &mut self,
@@ -255,22 +288,10 @@ impl Allocator {
         let mut used = [0; 3];
         // AGPRs before VGPRs: they have less to choose from.
         for file in [RegisterFile::Sgpr, RegisterFile::Agpr, RegisterFile::Vgpr] {
-            let (limit, agprs) = match file {
-                RegisterFile::Sgpr => (limits.sgprs.min(102), 0),
-                RegisterFile::Agpr => (limits.agprs_beside(0), 0),
-                RegisterFile::Vgpr => {
-                    let taken = used[RegisterFile::Agpr as usize];
-                    let limit = limits.vgprs_beside(taken);
-                    (limit, limits.agprs_beside(limit).saturating_sub(taken))
-                }
-            };
-            match self.placer.place_file(input, file, limit)? {
+            let taken = used[RegisterFile::Agpr as usize];
+            match self.placer.place_file(input, file, limit(limits, file, taken))? {
                 Ok(count) => used[file as usize] = count,
-                Err(register) => {
-                    let named = self.reserved[file as usize];
-                    let available = (0..limit).filter(|n| !intersect(&named, &tuple(*n, 1))).count() as u32;
-                    return Ok(Err(Failure { file, register, limit, available, agprs }));
-                }
+                Err(register) => return Ok(Err(self.failure(limits, file, taken, register))),
             }
         }
         Ok(Ok(used))
@@ -283,16 +304,16 @@ impl Allocator {
         limits: &Limits,
         fixed: &[(u32, Operand)],
         failure: Failure,
-        peak: Peak,
+        mut peak: Peak,
         slack: &mut u32,
     ) -> Result<(), AllocationError> {
         let Failure { file, register, available, agprs, .. } = failure;
         let scattered = peak.registers <= available;
         let width = u32::from(body.registers[register as usize].width);
+        if scattered {
+            *slack = (2 * *slack).max(width);
+        }
         loop {
-            if scattered {
-                *slack = (2 * *slack).max(width).max(1);
-            }
             let memory = match file {
                 RegisterFile::Sgpr => limits.vgprs_beside(0) > 0,
                 _ => self.spiller.spills.scratch_bytes < limits.scratch_bytes,
@@ -303,18 +324,27 @@ impl Allocator {
                 spiller.is_temporary(id) || fixed.iter().any(|(register, _)| *register as usize == id)
             };
             self.evictor.choose(body, &self.liveness, &self.loops, shortage, stays);
+            let to_memory = self.evictor.evicted.iter().any(|(_, choice)| *choice == Choice::Memory);
+            if !self.spiller.has_begun() && (to_memory || self.evictor.evicted.is_empty()) {
+                // Inputs may leave too.
+                self.spiller.release_inputs(body, fixed);
+                self.liveness.compute(body);
+                peak = self.pressure.peaks(body, &self.liveness)[file as usize];
+                continue;
+            }
             if !self.evictor.evicted.is_empty() {
                 break;
             }
             if !scattered || *slack >= available {
                 return Err(self.exhausted(body, failure, peak));
             }
+            *slack *= 2;
         }
         self.spiller.start_round(body);
         for &(id, choice) in &self.evictor.evicted {
             match choice {
-                Choice::Agpr => self.spiller.to_agprs(body, id),
-                Choice::Memory => self.spiller.to_memory(body, id),
+                Choice::Agpr => self.spiller.move_to_agprs(body, id),
+                Choice::Memory => self.spiller.move_to_memory(body, id),
                 Choice::Rematerialise => {
                     if let Some(index) = self.evictor.constant(id as usize) {
                         self.spiller.rematerialise(body, id, index as u32);

@@ -15,7 +15,8 @@
 //! `v_readlane` and `v_writelane` ignore EXEC. Whether the AGPR moves do is not documented, so while lanes may be off
 //! a write to a register in AGPRs fetches it first and puts all of it away: right in either case.
 //!
-//! None of the inserted instructions touches SCC, VCC or M0.
+//! None of the inserted instructions touches SCC, VCC or M0. A load behind a store of the same slot needs no wait: vector memory
+//! instructions of one wave reach their memory in order (LLVM inserts none for its spills either).
 
 use smallvec::SmallVec;
 
@@ -181,7 +182,7 @@ impl Spiller {
     }
 
     /// Puts a register into scratch or lanes.
-    pub fn to_memory(&mut self, body: &mut Body, id: u32) {
+    pub fn move_to_memory(&mut self, body: &mut Body, id: u32) {
         let VirtualRegister { file, width } = body.registers[id as usize];
         let width = u32::from(width);
         self.homes[id as usize] = if file == RegisterFile::Sgpr {
@@ -203,7 +204,7 @@ impl Spiller {
     }
 
     /// Puts a register into AGPRs.
-    pub fn to_agprs(&mut self, body: &mut Body, id: u32) {
+    pub fn move_to_agprs(&mut self, body: &mut Body, id: u32) {
         let register = &mut body.registers[id as usize];
         register.file = RegisterFile::Agpr;
         self.spills.to_agprs += u32::from(register.width);
@@ -239,13 +240,7 @@ impl Spiller {
                     let dead = |spiller: &mut Self, stand: &Stand| {
                         !last && spiller.is_dead(liveness, stand, 2 * index as u32 + 3)
                     };
-                    self.rewrite_instruction(
-                        body,
-                        i,
-                        self.origins[index],
-                        liveness.is_masked(index),
-                        dead,
-                    );
+                    self.rewrite_instruction(body, i, self.origins[index], liveness.is_masked(index), dead);
                 }
             }
             body.blocks[block].end = body.spare.len() as u32;
@@ -384,7 +379,8 @@ impl Spiller {
             i.inst.operands[index] = stand.temporary;
         }
         for stand in &mut stands {
-            let same = |other: &&Stand| (other.id, other.first, other.width) == (stand.id, stand.first, stand.width);
+            let same =
+                |other: &&Stand| (other.id, other.first, other.width) == (stand.id, stand.first, stand.width);
             match self.standing.iter().find(same) {
                 Some(standing) if stand.reads => {
                     for operand in i.inst.operands.iter_mut().filter(|operand| **operand == stand.temporary) {
@@ -410,7 +406,9 @@ impl Spiller {
                     && other.first < stand.first + stand.width
                     && stand.first < other.first + other.width
             };
-            exec || stands.iter().any(|other| other.writes && other.temporary != stand.temporary && meets(other))
+            exec || stands
+                .iter()
+                .any(|other| other.writes && other.temporary != stand.temporary && meets(other))
         };
         self.standing.clear();
         let standing: SmallVec<[Stand; 4]> = stands.iter().filter(|stand| !stale(stand)).copied().collect();

@@ -10,7 +10,8 @@
 //! What a place holds is known for active and inactive lanes apart: a masked write changes the active lanes of a place only, and
 //! what is known of active lanes alone is forgotten when EXEC changes.
 
-use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
 use smallvec::SmallVec;
 
 use super::Fault;
@@ -98,13 +99,15 @@ struct State {
     /// Where each value is.
     at: Vec<SmallVec<[(Location, Lanes); 2]>>,
     /// Values that have been at each place, and may be still.
-    values: FxHashMap<Location, SmallVec<[u32; 4]>>,
+    values: BTreeMap<Location, SmallVec<[u32; 4]>>,
     /// Lanes in which a value is anything: it has not been written there.
     free: Vec<Lanes>,
     /// Lanes in which a value is known to be a constant.
     known: Vec<Option<(u32, Lanes)>>,
     /// Lanes may be off.
     masked: bool,
+    /// Something is kept in a lane of a VGPR.
+    lanes_kept: bool,
 }
 
 impl State {
@@ -171,7 +174,7 @@ impl State {
     /// A register is written: so are the lanes kept in it.
     fn overwrite(&mut self, location: Location, lanes: Lanes) {
         self.clobber(location, lanes);
-        if (Operand::FIRST_VGPR..Operand::FIRST_AGPR).contains(&location) {
+        if self.lanes_kept && (Operand::FIRST_VGPR..Operand::FIRST_AGPR).contains(&location) {
             let vgpr = location - Operand::FIRST_VGPR;
             (0..64).for_each(|lane| self.clobber(lane_of(vgpr, lane), ALL));
         }
@@ -246,6 +249,7 @@ impl State {
     fn join(&mut self, other: &State) -> bool {
         let mut changed = other.masked && !self.masked;
         self.masked |= other.masked;
+        self.lanes_kept |= other.lanes_kept;
         for value in 0..self.at.len() {
             let (own_free, other_free) = (self.free[value], other.free[value]);
             let (own, others) = (self.locations(value), other.locations(value));
@@ -277,7 +281,7 @@ struct Checker<'a> {
     first_part: Vec<Value>,
     first_physical: Value,
     first_constant: Value,
-    constants: FxHashMap<Constant, Value>,
+    constants: BTreeMap<Constant, Value>,
     count: usize,
     /// Values that more than one instruction writes.
     rewritten: Vec<bool>,
@@ -297,7 +301,7 @@ impl<'a> Checker<'a> {
             first_part,
             first_physical: count,
             first_constant,
-            constants: FxHashMap::default(),
+            constants: BTreeMap::new(),
             count: first_constant,
             rewritten: vec![false; first_constant],
         };
@@ -324,10 +328,11 @@ impl<'a> Checker<'a> {
     fn start(&self) -> State {
         let mut state = State {
             at: vec![SmallVec::new(); self.count],
-            values: FxHashMap::default(),
+            values: BTreeMap::new(),
             free: vec![ALL; self.count],
             known: vec![None; self.count],
             masked: false,
+            lanes_kept: false,
         };
         state.free[self.first_physical..].fill(0);
         for number in 0..Operand::END {
@@ -360,9 +365,9 @@ impl<'a> Checker<'a> {
         let Allocated { before, after, origins, .. } = self.allocated;
         let (old, new) = (before.blocks[block], after.blocks[block]);
         let mut next = old.start;
-        for index in new.start as usize..new.end as usize {
+        let range = new.start as usize..new.end as usize;
+        for (index, &origin) in range.clone().zip(&origins[range]) {
             let inst = &after.insts[index].inst;
-            let origin = origins[index];
             if origin == INSERTED {
                 if let Err(message) = self.transfer(inst, &mut state) {
                     faults.push(Fault::new(index, message));
@@ -511,6 +516,7 @@ impl<'a> Checker<'a> {
             Meaning::WriteLane => {
                 let vgpr = number(0) - Operand::FIRST_VGPR;
                 state.clobber(number(0), ALL);
+                state.lanes_kept = true;
                 state.copy(lane_of(vgpr, lane(2)?), number(1), ALL);
                 Ok(())
             }
