@@ -22,8 +22,8 @@ use super::occupancy::{EMPTY, Set, free_runs, tuple};
 use super::place::{Input, Placer, file_and_number, physical};
 pub use super::pressure::Peak;
 use super::pressure::Pressure;
-use super::spill::Spiller;
 pub use super::spill::{INSERTED, Spills};
+use super::spill::{Rewritten, Spiller};
 use crate::codegen::isa::{Implicit, Operand, Role};
 
 /// How many registers of each file a kernel may use.
@@ -186,7 +186,6 @@ impl Allocator {
                 continue;
             }
             self.make_room(body, limits, fixed, failure, peak, &mut slack[failure.file as usize])?;
-            self.liveness.compute(body);
             now = self.pressure.peaks(body, &self.liveness);
         };
         self.rewrite(body);
@@ -352,7 +351,10 @@ impl Allocator {
                 }
             }
         }
-        self.spiller.rewrite(body, &self.liveness);
+        // A register that only changes its file keeps its live range.
+        if self.spiller.rewrite(body, &self.liveness) == Rewritten::Instructions {
+            self.liveness.compute(body);
+        }
         Ok(())
     }
 

@@ -52,6 +52,15 @@ pub(super) enum Home {
     Constant(u32),
 }
 
+/// What a round has changed.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Rewritten {
+    /// Files of operands; every instruction is where it was.
+    OperandsOnly,
+    /// Instructions came or went.
+    Instructions,
+}
+
 /// What has been spilled so far.
 #[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
 pub struct Spills {
@@ -218,7 +227,9 @@ impl Spiller {
     }
 
     /// Rewrites the body for the homes chosen. What one instruction has fetched or made the next one finds where it is.
-    pub fn rewrite(&mut self, body: &mut Body, liveness: &Liveness) {
+    pub fn rewrite(&mut self, body: &mut Body, liveness: &Liveness) -> Rewritten {
+        let before = (self.spills.inserted, body.registers.len());
+        let dropped = self.homes.iter().any(|home| matches!(home, Home::Constant(_)));
         self.open(body);
         self.cursors.clear();
         self.cursors.extend_from_slice(&liveness.first);
@@ -247,6 +258,10 @@ impl Spiller {
         }
         self.finish(body);
         self.temporary.resize(body.registers.len(), true);
+        match before == (self.spills.inserted, body.registers.len()) && !dropped {
+            true => Rewritten::OperandsOnly,
+            false => Rewritten::Instructions,
+        }
     }
 
     fn open(&mut self, body: &mut Body) {
