@@ -7,7 +7,7 @@ mod allocation;
 mod hazards;
 mod waits;
 
-pub use allocation::check_allocation;
+pub use allocation::{Allocated, check_allocation};
 pub use hazards::check_hazards;
 pub use waits::check_waits;
 
