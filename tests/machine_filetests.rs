@@ -5,7 +5,8 @@
 //! ; run waits                      any of: allocate waits hazards branches
 //! ; limits vgprs=8                 optional; also sgprs, agprs, vectors, scratch (bytes)
 //! ; fixed %0=s[0:1]                optional
-//! ; target gfx90a                  optional, gfx942 otherwise
+//! ; target gfx90a                  optional, gfx942 otherwise; several must all give the same
+//! ; promise no-xnack               optional; also lds-behind-barriers
 //! bb0:
 //!     ...
 //! ; ---
@@ -17,15 +18,14 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use groundswell::codegen::isa::Arch;
-use groundswell::codegen::isa::Operand;
+use groundswell::codegen::isa::{Arch, Operand};
 use groundswell::codegen::machine::allocate::{Allocation, AllocationError, Allocator, Limits};
 use groundswell::codegen::machine::branches::{Code, drop_branches_to_next, encode_body};
 use groundswell::codegen::machine::check::{
-    Allocated, Fault, check_allocation, check_hazards, check_operands, check_waits,
+    Allocated, Fault, check_allocation, check_hazards, check_operands, check_replay, check_waits,
 };
-use groundswell::codegen::machine::hazards::HazardResolver;
-use groundswell::codegen::machine::waits::WaitInserter;
+use groundswell::codegen::machine::hazards::{HazardResolver, Xnack};
+use groundswell::codegen::machine::waits::{LdsLoads, WaitInserter};
 use groundswell::codegen::machine::{Body, text};
 
 #[derive(Default)]
@@ -116,18 +116,29 @@ fn no_faults(name: &str, faults: Vec<Fault>, body: &Body) {
     assert!(faults.is_empty(), "{name}: {faults:#?}\n{}", text::print(body));
 }
 
+/// Output of a case, which is the same on all its targets.
 fn run(case: &Case) -> String {
+    let mut targets: Vec<&str> = option(case, "target").collect();
+    if targets.is_empty() {
+        targets.push("gfx942");
+    }
+    let outputs: Vec<String> = targets.iter().map(|target| run_on(case, target)).collect();
+    for (target, output) in targets.iter().zip(&outputs) {
+        assert_eq!(output, &outputs[0], "{}: {target} differs from {}", case.header[0], targets[0]);
+    }
+    outputs.into_iter().next().unwrap_or_default()
+}
+
+fn run_on(case: &Case, target: &str) -> String {
     let mut body = text::parse(&case.input).unwrap_or_else(|error| panic!("{error}\n{}", case.input));
     let printed = text::print(&body);
     let again = text::print(&text::parse(&printed).unwrap_or_else(|error| panic!("{error}\n{printed}")));
     assert_eq!(printed, again, "print, parse, print");
     let name = case.header[0];
-    let target = match option(case, "target").next() {
-        None | Some("gfx942") => Arch::Gfx942,
-        Some("gfx90a") => Arch::Gfx90a,
-        Some("gfx950") => Arch::Gfx950,
-        Some(other) => panic!("no target is called {other}"),
-    };
+    let target = Arch::from_name(target).unwrap_or_else(|| panic!("no target is called {target}"));
+    let has = |name| option(case, "promise").any(|promise| promise == name);
+    let lds_loads = if has("lds-behind-barriers") { LdsLoads::BehindBarriers } else { LdsLoads::Anywhere };
+    let xnack = if has("no-xnack") { Xnack::Off } else { Xnack::MayBeOn };
     let mut out = String::new();
     for pass in option(case, "run") {
         let before = body.clone();
@@ -149,7 +160,7 @@ fn run(case: &Case) -> String {
                             scratch_bytes: a.spills.scratch_bytes,
                         });
                         no_faults(name, faults, &body);
-                        no_faults(name, check_operands(&body, Arch::Gfx942), &body);
+                        no_faults(name, check_operands(&body, target), &body);
                     }
                     Err(error) => {
                         let at = match &error {
@@ -161,21 +172,24 @@ fn run(case: &Case) -> String {
                 }
             }
             "waits" => {
-                WaitInserter::default().insert(&mut body);
-                no_faults(name, check_waits(&before, &body), &body);
+                WaitInserter::new(target).lds_loads(lds_loads).insert(&mut body);
+                no_faults(name, check_waits(&before, &body, target, lds_loads), &body);
             }
             "hazards" => {
-                HazardResolver::new(target).resolve(&mut body);
+                HazardResolver::new(target).xnack(xnack).resolve(&mut body);
                 no_faults(name, check_hazards(&body, target), &body);
+                if xnack == Xnack::MayBeOn {
+                    no_faults(name, check_replay(&body), &body);
+                }
                 // Moving instructions must not uncover a load.
-                if check_waits(&before, &before).is_empty() {
-                    no_faults(name, check_waits(&body, &body), &body);
+                if check_waits(&before, &before, target, lds_loads).is_empty() {
+                    no_faults(name, check_waits(&body, &body, target, lds_loads), &body);
                 }
             }
             "branches" => {
                 drop_branches_to_next(&mut body);
                 let mut code = Code::default();
-                match encode_body(&body, Arch::Gfx942, &mut code) {
+                match encode_body(&body, target, &mut code) {
                     Ok(()) => {
                         let words: Vec<String> =
                             code.words.iter().map(|word| format!("{word:08x}")).collect();

@@ -18,10 +18,10 @@ use crate::codegen::lower::{ArgumentSlot, Lowered, lower, preload};
 use crate::codegen::machine::allocate::{Allocation, AllocationError, Allocator, Limits, Spills};
 use crate::codegen::machine::branches::{Code, drop_branches_to_next, encode_body};
 use crate::codegen::machine::check::{
-    Allocated, Fault, check_allocation, check_hazards, check_operands, check_waits,
+    Allocated, Fault, check_allocation, check_hazards, check_operands, check_replay, check_waits,
 };
 use crate::codegen::machine::hazards::HazardResolver;
-use crate::codegen::machine::waits::WaitInserter;
+use crate::codegen::machine::waits::{LdsLoads, WaitInserter};
 use crate::codegen::machine::{Body as MachineBody, RegisterFile};
 use crate::codegen::object::{
     self, Access, ArgumentInfo, ArgumentKind, KernelCode, KernelInfo, KernelResources, ObjectForm,
@@ -93,7 +93,7 @@ fn with_machine<R>(body: impl FnOnce(&mut Machine) -> R) -> R {
     let mut machine = pooled.unwrap_or_else(|| Machine {
         body: MachineBody::default(),
         allocator: Allocator::default(),
-        waits: WaitInserter::default(),
+        waits: WaitInserter::new(Arch::Gfx942),
         hazards: HazardResolver::new(Arch::Gfx942),
         code: Code::default(),
         bytes: Vec::new(),
@@ -163,13 +163,19 @@ fn compile_in(
         m.waits.insert(&mut m.body);
         Ok(())
     };
-    machine.verified("waits", verify, waits, |m, before| check_waits(before, &m.body))?;
+    machine.verified("waits", verify, waits, |m, before| {
+        check_waits(before, &m.body, Arch::Gfx942, LdsLoads::Anywhere)
+    })?;
     phase("waits", &mut phases, &mut clock);
     let hazards = |m: &mut Machine| {
         m.hazards.resolve(&mut m.body);
         Ok(())
     };
-    machine.verified("hazards", verify, hazards, |m, _| check_hazards(&m.body, Arch::Gfx942))?;
+    machine.verified("hazards", verify, hazards, |m, _| {
+        let mut faults = check_hazards(&m.body, Arch::Gfx942);
+        faults.extend(check_replay(&m.body));
+        faults
+    })?;
     phase("hazards", &mut phases, &mut clock);
     drop_branches_to_next(&mut machine.body);
     encode_body(&machine.body, options.target().arch, &mut machine.code)

@@ -1,7 +1,8 @@
 //! What an instruction does to registers, read off its row: the one view that every pass of this room shares.
 
 use crate::codegen::isa::{
-    Field, Implicit, Inst, Meaning, OpInfo, Operand, OperandClass, OperandSpec, Role, Unit,
+    Calc, Element, Field, Format, Implicit, Inst, Meaning, OpInfo, Operand, OperandClass, OperandSpec, Role,
+    Unit,
 };
 
 /// One operand of an instruction that is a register, virtual or physical.
@@ -43,7 +44,7 @@ pub(super) fn accesses(inst: &Inst) -> impl Iterator<Item = Access> + '_ {
         register.then(|| Access {
             operand,
             width: width(inst, index, spec),
-            role: spec.role,
+            role: inst.role(index),
             field: spec.field,
         })
     })
@@ -53,7 +54,9 @@ pub(super) fn accesses(inst: &Inst) -> impl Iterator<Item = Access> + '_ {
 #[inline]
 pub(super) fn width(inst: &Inst, index: usize, spec: &OperandSpec) -> u32 {
     match spec.class {
-        OperandClass::BufferAddress | OperandClass::GlobalAddress => inst.width(index).into(),
+        OperandClass::BufferAddress | OperandClass::GlobalAddress | OperandClass::MatrixFormatted => {
+            inst.width(index).into()
+        }
         _ => spec.width.into(),
     }
 }
@@ -68,6 +71,8 @@ pub(super) struct Range {
 }
 
 impl Range {
+    /// FLAT_SCRATCH, where chips keep it in SGPRs.
+    pub const FLAT_SCRATCH: Range = Range { start: 102, len: 2 };
     /// VCC.
     pub const VCC: Range = Range { start: 106, len: 2 };
     /// M0.
@@ -87,6 +92,23 @@ impl Range {
     #[inline]
     pub fn is_vector(self) -> bool {
         u32::from(self.start) >= Operand::FIRST_VGPR
+    }
+
+    /// True for SGPRs, VCC and M0.
+    #[inline]
+    pub fn is_scalar(self) -> bool {
+        self.start < Range::EXEC.start
+    }
+
+    /// Where an operand of the vector ALU may lead while VGPRs are indexed: the index, which is added, is not known.
+    pub fn indexed(self) -> Range {
+        let end = Operand::FIRST_AGPR as u16;
+        if self.is_vector() && self.start < end { Range { len: end - self.start, ..self } } else { self }
+    }
+
+    /// The SGPRs from here on: what relative addressing may reach.
+    fn and_following_scalars(self) -> Range {
+        Range { len: Range::VCC.start + Range::VCC.len - self.start.min(Range::VCC.start), ..self }
     }
 
     /// The numbers.
@@ -109,13 +131,13 @@ pub(super) fn implicit_ranges(set: Implicit) -> impl Iterator<Item = Range> {
 /// A short list without allocation: no row has more operands and implicit registers than fit.
 #[derive(Copy, Clone)]
 pub(super) struct Ranges {
-    ranges: [Range; 10],
+    ranges: [Range; 12],
     len: u8,
 }
 
 impl Ranges {
     /// None.
-    pub const EMPTY: Ranges = Ranges { ranges: [Range { start: 0, len: 0 }; 10], len: 0 };
+    pub const EMPTY: Ranges = Ranges { ranges: [Range { start: 0, len: 0 }; 12], len: 0 };
 
     /// Appends.
     pub fn push(&mut self, range: Range) {
@@ -128,6 +150,18 @@ impl Ranges {
         &self.ranges[..usize::from(self.len)]
     }
 
+    /// Replaces every range.
+    pub fn widen(&mut self, by: impl Fn(Range) -> Range) {
+        self.ranges[..usize::from(self.len)].iter_mut().for_each(|range| *range = by(*range));
+    }
+
+    /// Makes SGPRs stand for all that follow too.
+    fn reach_following_scalars(&mut self) {
+        self.widen(
+            |range| if range.start < Range::VCC.start { range.and_following_scalars() } else { range },
+        );
+    }
+
     /// True if a register is in both.
     #[inline]
     pub fn overlaps(&self, other: &Ranges) -> bool {
@@ -138,6 +172,18 @@ impl Ranges {
     #[inline]
     pub fn touches(&self, range: Range) -> bool {
         self.as_slice().iter().any(|&own| own.overlaps(range))
+    }
+}
+
+/// Registers that an instruction reads without naming them beside what its row says: FLAT_SCRATCH under flat and scratch
+/// addresses, M0 where only part of it is written.
+pub(super) fn hidden_read(info: &OpInfo) -> Option<Range> {
+    match (info.format, info.meaning) {
+        (Format::Flat | Format::FlatRtn | Format::Scratch | Format::ScratchLds, _) => {
+            Some(Range::FLAT_SCRATCH)
+        }
+        (_, Meaning::SetGprIndex | Meaning::SetGprIndexOn | Meaning::SetGprIndexMode) => Some(Range::M0),
+        _ => None,
     }
 }
 
@@ -164,11 +210,37 @@ impl Touched {
                 touched.defs.push(range);
             }
         }
+        for operand in &inst.operands[..info.operands.len()] {
+            match *operand {
+                Operand::VCCZ => touched.uses.push(Range::VCC),
+                Operand::EXECZ => touched.uses.push(Range::EXEC),
+                Operand::SCC => touched.uses.push(Range::SCC),
+                _ => {}
+            }
+        }
         if info.reads != Implicit::NONE {
             implicit_ranges(info.reads).for_each(|range| touched.uses.push(range));
         }
         if info.writes != Implicit::NONE {
             implicit_ranges(info.writes).for_each(|range| touched.defs.push(range));
+        }
+        if let Some(range) = hidden_read(info) {
+            touched.uses.push(range);
+        }
+        match info.meaning {
+            Meaning::MoveFromRelative(_) => touched.uses.reach_following_scalars(),
+            Meaning::MoveToRelative(_) => touched.defs.reach_following_scalars(),
+            _ => {}
+        }
+        touched
+    }
+
+    /// The same while VGPRs may be indexed, which concerns the vector ALU alone.
+    pub fn with_index(inst: &Inst) -> Touched {
+        let mut touched = Touched::of(inst);
+        if is_valu(inst.op.info()) {
+            touched.uses.widen(Range::indexed);
+            touched.defs.widen(Range::indexed);
         }
         touched
     }
@@ -187,6 +259,81 @@ pub(super) fn is_vmem(info: &OpInfo) -> bool {
 /// True for vector ALU instructions, transcendental ones included, matrix ones not.
 pub(super) fn is_valu(info: &OpInfo) -> bool {
     matches!(info.unit, Unit::Valu | Unit::Trans)
+}
+
+/// True for instructions that change memory, or LDS through the vector memory path.
+pub(super) fn writes_memory(info: &OpInfo) -> bool {
+    use Meaning::*;
+    info.may_store()
+        || matches!(
+            info.meaning,
+            StoreFormat(_)
+                | StoreFormatHalf(_)
+                | StoreFormatHigh
+                | StoreFromLdsToMemory
+                | LoadFormatToLds
+                | ScalarStore(_)
+                | ScalarScratchStore(_)
+                | ScalarBufferStore(_)
+                | ScalarAtomic(..)
+                | ScalarBufferAtomic(..)
+                | ScalarCacheDiscard(_)
+        )
+}
+
+/// True for vector memory instructions that touch LDS at M0's base: loads to LDS, and the store from LDS.
+pub(super) fn is_lds_dma(info: &OpInfo) -> bool {
+    use Meaning::{LoadFormatToLds, LoadToLds, StoreFromLdsToMemory};
+    matches!(info.meaning, LoadToLds(_) | LoadFormatToLds | StoreFromLdsToMemory)
+}
+
+/// True for instructions of the global data share, GWS included.
+pub(super) fn is_gds(inst: &Inst) -> bool {
+    match inst.op.info().format {
+        Format::Gws => true,
+        Format::Ds => inst.modifiers.has_gds(),
+        _ => false,
+    }
+}
+
+/// True where control leaves the body for code that is not known, or comes back from it.
+pub(super) fn leaves_body(info: &OpInfo) -> bool {
+    use Meaning::*;
+    matches!(info.meaning, Call | SetPc | SwapPc | ReturnFromException | Fork | ForkIf | JoinFork)
+}
+
+/// Which hardware register `s_getreg` and `s_setreg` name, and which of its bits.
+pub(super) fn hardware_register(inst: &Inst) -> Option<(u32, std::ops::Range<u32>)> {
+    let info = inst.op.info();
+    if !matches!(info.meaning, Meaning::GetHardwareRegister | Meaning::SetHardwareRegister) {
+        return None;
+    }
+    let literal = info.operands.first().is_some_and(|spec| spec.class == OperandClass::Literal);
+    let bits = if literal { inst.modifiers.get_hwreg() } else { inst.imm };
+    let low = bits >> 6 & 31;
+    Some((bits & 63, low..low + (bits >> 11 & 31) + 1))
+}
+
+/// Number of the hardware register MODE.
+pub(super) const MODE: u32 = 1;
+/// Number of the hardware register TRAPSTS.
+pub(super) const TRAPSTS: u32 = 3;
+/// Bit of MODE that makes VGPRs indexed (Vega ISA guide, "MODE register").
+const MODE_GPR_INDEX: u32 = 27;
+/// Bit of MODE that skips vector instructions.
+pub(super) const MODE_VSKIP: u32 = 28;
+
+/// Whether VGPRs may be indexed behind `inst`, if it changes that.
+pub(super) fn changes_indexing(inst: &Inst) -> Option<bool> {
+    match inst.op.info().meaning {
+        Meaning::SetGprIndexOn => Some(true),
+        Meaning::SetGprIndexOff => Some(false),
+        Meaning::SetHardwareRegister => {
+            let (register, bits) = hardware_register(inst)?;
+            (register == MODE && bits.contains(&MODE_GPR_INDEX)).then_some(true)
+        }
+        _ => None,
+    }
 }
 
 /// True if the results may not share a register with any source: matrix instructions must not overwrite A or B, and
@@ -222,7 +369,7 @@ pub(super) fn exec_write(inst: &Inst) -> ExecWrite {
     });
     match (writes, info.meaning) {
         (false, _) => ExecWrite::None,
-        (true, Meaning::Scalar(crate::codegen::isa::Calc::Mov, crate::codegen::isa::Element::B64))
+        (true, Meaning::Scalar(Calc::Mov, Element::B64))
             if Some(inst.operands[1]) == Operand::inline_integer(-1) =>
         {
             ExecWrite::All
@@ -233,8 +380,8 @@ pub(super) fn exec_write(inst: &Inst) -> ExecWrite {
 
 /// Destination and source of an instruction that only copies a register of one file to another of any file.
 pub(super) fn as_copy(inst: &Inst) -> Option<(Operand, Operand)> {
-    use crate::codegen::isa::Calc::Mov;
-    let copies = matches!(inst.op.info().meaning, Meaning::Scalar(Mov, _) | Meaning::Vector(Mov, _));
+    let copies =
+        matches!(inst.op.info().meaning, Meaning::Scalar(Calc::Mov, _) | Meaning::Vector(Calc::Mov, _));
     let source = inst.operands[1];
     (copies && inst.modifiers.is_empty() && !source.is_none() && !source.is_constant())
         .then_some((inst.operands[0], source))

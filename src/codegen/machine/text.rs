@@ -16,7 +16,8 @@ use std::fmt::Write;
 use super::body::{Block, Body, MachineInst, RegisterFile, VirtualRegister};
 use super::waits::BARRIER_WITHOUT_WAITS;
 use crate::codegen::isa::{
-    Format, Inst, MAX_OPERANDS, Meaning, Modifiers, Opcode, Operand, OperandClass, WaitCounts, write_inst,
+    Dpp, Format, Inst, MAX_OPERANDS, Meaning, Modifiers, Opcode, Operand, OperandClass, Sdwa, Select, Unused,
+    WaitCounts, write_inst,
 };
 
 /// What is wrong with a text.
@@ -87,23 +88,30 @@ fn block_index(label: &str) -> Result<u32, String> {
 
 fn parse_inst(line: &str, registers: &mut Vec<VirtualRegister>) -> Result<Inst, String> {
     let (mnemonic, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-    let (mnemonic, long) = match mnemonic.strip_suffix("_e64") {
-        Some(short) => (short, true),
-        None => (mnemonic, false),
-    };
-    let (operands, tail) = split_operands(rest.trim());
+    const FORMS: [(&str, Modifiers); 3] = [
+        ("_e64", Modifiers::new().e64()),
+        ("_dpp", Modifiers::new().dpp()),
+        ("_sdwa", Modifiers::new().sdwa()),
+    ];
+    let form = FORMS.iter().find_map(|(suffix, form)| Some((mnemonic.strip_suffix(suffix)?, *form)));
+    let (mnemonic, form) = form.unwrap_or((mnemonic, Modifiers::new()));
+    let (mut operands, mut tail) = split_operands(rest.trim());
     let returns = tail.contains(&"sc0");
     let to_lds = tail.contains(&"lds");
     let op = Opcode::ALL.iter().copied().find(|op| {
         let info = op.info();
-        let returning = matches!(info.format, Format::MubufRtn | Format::GlobalRtn);
+        let returning = matches!(info.format, Format::MubufRtn | Format::GlobalRtn | Format::FlatRtn);
+        let by_bit = matches!(info.format, Format::MubufLds | Format::GlobalLds | Format::ScratchLds);
         info.mnemonic == mnemonic
-            && (info.format == Format::MubufLds) == to_lds
+            && by_bit == to_lds
             && (!returning || returns)
             && !(returns && matches!(info.meaning, Meaning::Atomic(..)))
     });
     let op = op.ok_or_else(|| format!("`{mnemonic}` is no instruction"))?;
     let info = op.info();
+    if info.operands.is_empty() && info.format != Format::Sopp {
+        tail.append(&mut operands);
+    }
     let mut inst = Inst::new(op, &[]);
     let mut widths = [None; MAX_OPERANDS];
     let mut operands = operands.into_iter();
@@ -133,7 +141,8 @@ fn parse_inst(line: &str, registers: &mut Vec<VirtualRegister>) -> Result<Inst, 
                 (inst.operands[index], widths[index]) =
                     parse_operand(text, &mut inst.imm, spec.class, registers)?;
             }
-            if info.format == Format::Sopk && !hwreg_first {
+            let index_mode = info.meaning == Meaning::SetGprIndexOn;
+            if info.format == Format::Sopk && !hwreg_first || index_mode {
                 inst.imm = parse_integer(operands.next().unwrap_or(""))? as u32;
             }
         }
@@ -141,13 +150,16 @@ fn parse_inst(line: &str, registers: &mut Vec<VirtualRegister>) -> Result<Inst, 
     if let Some(extra) = operands.next() {
         return Err(format!("`{extra}` is too much"));
     }
+    inst.modifiers = inst.modifiers.union(form);
+    if inst.modifiers.has_dpp() {
+        inst.imm = Dpp::new(0).to_imm();
+    } else if inst.modifiers.has_sdwa() {
+        inst.imm = Sdwa { sources: [Select::Dword; 2], ..Sdwa::default() }.to_imm();
+    }
     if info.format != Format::Sopp {
         for word in tail {
             parse_modifier(word, &mut inst)?;
         }
-    }
-    if long {
-        inst.modifiers = inst.modifiers.e64();
     }
     for (index, width) in widths.iter().enumerate() {
         if width.is_some_and(|width| width != u32::from(inst.width(index))) {
@@ -206,7 +218,7 @@ fn parse_operand(
     class: OperandClass,
     registers: &mut Vec<VirtualRegister>,
 ) -> Result<(Operand, Option<u32>), String> {
-    const NAMES: [(&str, Operand, u32); 10] = [
+    const NAMES: [(&str, Operand, u32); 13] = [
         ("off", Operand::NONE, 0),
         ("vcc", Operand::VCC, 2),
         ("vcc_lo", Operand::VCC, 1),
@@ -215,6 +227,9 @@ fn parse_operand(
         ("exec_lo", Operand::EXEC, 1),
         ("exec_hi", Operand::EXEC.offset(1), 1),
         ("m0", Operand::M0, 1),
+        ("flat_scratch", Operand::sgpr(102), 2),
+        ("flat_scratch_lo", Operand::sgpr(102), 1),
+        ("flat_scratch_hi", Operand::sgpr(103), 1),
         ("src_vccz", Operand::VCCZ, 1),
         ("src_execz", Operand::EXECZ, 1),
     ];
@@ -320,6 +335,9 @@ fn parse_modifier(word: &str, inst: &mut Inst) -> Result<(), String> {
         bits.enumerate().try_fold(0, |sum, (n, bit)| Ok(sum | (parse_integer(bit)? as u32 & 1) << n))
     };
     let number = |value: Option<&str>| parse_integer(value.unwrap_or("")).map(|n| n as u32);
+    if m.has_second_word() && parse_second_word(name, value, inst)? {
+        return Ok(());
+    }
     inst.modifiers = match name {
         "offset" => {
             inst.imm = number(value)?;
@@ -333,12 +351,22 @@ fn parse_modifier(word: &str, inst: &mut Inst) -> Result<(), String> {
             inst.imm |= (number(value)? & 0xff) << 8;
             m
         }
+        // The low and the high bit of the bytes of both scales.
+        "op_sel" | "op_sel_hi" if inst.op.info().format == Format::MaiScaled => {
+            let bits = list(value)?;
+            let bits = bits & 1 | bits << 1 & 4;
+            m.scale_select(m.get_scale_select() | if name == "op_sel" { bits } else { bits << 1 })
+        }
         "op_sel" => {
             let sources = inst.op.info().operands.len() as u32 - 1;
             let bits = list(value)?;
-            m.op_sel(bits & ((1 << sources) - 1) | bits >> sources << 3)
+            // All four bits, or one for each source and one for the result.
+            let all = value.is_some_and(|value| value.split(',').count() == 4);
+            m.op_sel(if all { bits } else { bits & ((1 << sources) - 1) | bits >> sources << 3 })
         }
-        "sc0" if matches!(inst.op.info().format, Format::MubufRtn | Format::GlobalRtn) => m,
+        "sc0" if matches!(inst.op.info().format, Format::MubufRtn | Format::GlobalRtn | Format::FlatRtn) => m,
+        "gds" if inst.op.info().format == Format::Gws => m,
+        "gds" => m.gds(),
         "sc0" | "glc" => m.sc0(),
         "sc1" => m.sc1(),
         "nt" => m.nt(),
@@ -352,6 +380,45 @@ fn parse_modifier(word: &str, inst: &mut Inst) -> Result<(), String> {
         _ => return Err(format!("`{word}` is no modifier")),
     };
     Ok(())
+}
+
+/// Parts of the second word of DPP and SDWA; false if the modifier is none of them.
+fn parse_second_word(name: &str, value: Option<&str>, inst: &mut Inst) -> Result<bool, String> {
+    let number = || parse_integer(value.unwrap_or("")).map(|n| n as u32);
+    if inst.modifiers.has_sdwa() {
+        let mut sdwa = Sdwa::from_imm(inst.imm).unwrap_or_default();
+        let select = Select::from_name(value.unwrap_or(""));
+        match (name, select, Unused::from_name(value.unwrap_or(""))) {
+            ("dst_sel", Some(select), _) => sdwa.dst = select,
+            ("src0_sel", Some(select), _) => sdwa.sources[0] = select,
+            ("src1_sel", Some(select), _) => sdwa.sources[1] = select,
+            ("dst_unused", _, Some(unused)) => sdwa.unused = unused,
+            _ => return Ok(false),
+        }
+        inst.imm = sdwa.to_imm();
+        return Ok(true);
+    }
+    let mut dpp = Dpp::from_imm(inst.imm);
+    match name {
+        "row_mask" => dpp.row_mask = number()?,
+        "bank_mask" => dpp.bank_mask = number()?,
+        "bound_ctrl" => dpp.bound_control = true,
+        "quad_perm" => {
+            let lanes = value.and_then(|v| v.strip_prefix('[')?.strip_suffix(']')).unwrap_or("");
+            let lanes: Vec<u32> = lanes.split(',').filter_map(|lane| lane.parse().ok()).collect();
+            let lanes = lanes.try_into().map_err(|_| "four lanes are expected")?;
+            dpp.control = Dpp::quad_perm(lanes);
+        }
+        _ => {
+            let argument = if Dpp::takes_argument(name) { number()? } else { 0 };
+            match Dpp::control(name, argument) {
+                Some(control) => dpp.control = control,
+                None => return Ok(false),
+            }
+        }
+    }
+    inst.imm = dpp.to_imm();
+    Ok(true)
 }
 
 /// Writes a body.
@@ -403,7 +470,7 @@ fn inst_text(inst: &Inst, body: &Body, declared: &mut [bool]) -> String {
 fn plain_immediate(text: &mut String, inst: &Inst) {
     let long = inst.op == Opcode::SSetregImm32B32;
     let bits = if long { inst.modifiers.get_hwreg() } else { inst.imm };
-    for name in ["sendmsg(", "hwreg(", "swizzle("] {
+    for name in ["sendmsg(", "hwreg(", "swizzle(", "gpr_idx("] {
         if let Some(start) = text.find(name)
             && let Some(length) = text[start..].find(')')
         {
