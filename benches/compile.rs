@@ -100,6 +100,23 @@ fn growth(c: &mut Criterion) {
     group.finish();
 }
 
+/// What line information in the object costs.
+fn lines(c: &mut Criterion) {
+    let mut group = c.benchmark_group("lines");
+    let (kernel, options) = gemm(TILES[3], Sizes::Dynamic);
+    for (name, debug) in [("with", DebugInfo::Lines), ("without", DebugInfo::None)] {
+        let options = options.clone().debug_info(debug);
+        let report = cold(&kernel, &options).report().clone();
+        let at = report.phases.iter().position(|phase| phase.0 == "object").expect("it is written last");
+        group.bench_function(format!("{name}, {} instructions", report.instructions), |b| {
+            b.iter_custom(|iterations| {
+                (0..iterations).map(|_| cold(&kernel, &options).report().phases[at].1).sum::<Duration>()
+            });
+        });
+    }
+    group.finish();
+}
+
 fn phases(c: &mut Criterion) {
     let mut group = c.benchmark_group("phase of gemm 128x128x32");
     let (kernel, options) = gemm(TILES[1], Sizes::Static);
@@ -114,5 +131,5 @@ fn phases(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, whole, cached, trace, growth, phases);
+criterion_group!(benches, whole, cached, trace, growth, lines, phases);
 criterion_main!(benches);

@@ -61,7 +61,7 @@ fn kernel(body: &[Inst]) -> Vec<u8> {
         arguments: [].into(),
         workgroup_size: WorkgroupSize::AtMost(64 * WAVES),
     };
-    write(Target::GFX942, &[KernelCode { info: &info, code: &code }]).expect("a valid object")
+    write(Target::GFX942, &[KernelCode { info: &info, code: &code, lines: None }]).expect("a valid object")
 }
 
 struct Loaded {

@@ -16,7 +16,11 @@ fn main() -> Result<(), Diagnostic> {
 
     // 100 x 1000: no tile divides it, so the last workgroups are masked.
     let executable = copy.compile(&Options::new(Target::GFX942).set(m, 100).set(n, 1000))?;
-    print!("{}", groundswell::runtime::executable::listing(executable.code(), executable.target().arch).unwrap_or_default());
+    print!(
+        "{}",
+        groundswell::runtime::executable::listing(executable.code(), executable.target().arch)
+            .unwrap_or_default()
+    );
 
     let device = Device::open()?;
     let data: Vec<f32> = (0..100 * 1000).map(|x| x as f32).collect();

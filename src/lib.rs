@@ -43,7 +43,7 @@ pub mod runtime;
 pub mod prelude {
     pub use half::{bf16, f16};
 
-    pub use crate::codegen::target::Target;
+    pub use crate::codegen::target::{FeatureSetting, ObjectVersion, Target, TargetId};
     pub use crate::ir::builder::{MemoryRef, Tracer, Value};
     pub use crate::ir::constraint::{Constraint, assume_at_least, assume_divisible, tile, wave, workgroup};
     pub use crate::ir::diagnostic::Diagnostic;
@@ -53,7 +53,7 @@ pub mod prelude {
     pub use crate::ir::layout::Mma;
     pub use crate::ir::types::AddressSpace::{self, Global, Shared};
     pub use crate::ir::types::DType::{self, Bf16, F16, F32, I8, I32};
-    pub use crate::passes::options::{Deny, Options, Schedule};
+    pub use crate::passes::options::{DebugInfo, Deny, KernargPreload, Options, Schedule};
     pub use crate::runtime::buffer::Buffer;
     pub use crate::runtime::check;
     pub use crate::runtime::device::Device;

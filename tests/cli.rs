@@ -142,7 +142,9 @@ fn errors_are_one_json_object_and_exit_code_1() {
         (&["run", "gemm", "--dtype", "i32", "--json"], "no matrix instruction multiplies i32"),
         (&["run", "gemm", "--mma", "8x8", "--json"], "8x8 is not a matrix instruction"),
         (&["run", "gemm", "--target", "gfx1100", "--json"], "gfx1100 is not a known target"),
+        (&["run", "gemm", "--target", "gfx942:xnack", "--json"], "\"xnack\" is not a feature of a target id"),
         (&["run", "gemm", "--target", "gfx950", "--json"], "gfx950"),
+        (&["run", "gemm", "--target", "gfx908", "--json"], "gfx908 is not a target of code generation yet"),
         (&["run", "gemm", "--device", "hip:0", "--json"], "device hip:0 is not available yet"),
         (&["run", "gemm", "--check", "--json"], "--check is not available yet"),
         (&["run", "gemm", "--time", "--json"], "--time is not available yet"),
@@ -166,6 +168,15 @@ fn errors_are_one_json_object_and_exit_code_1() {
         assert!(piped_object || output.status.code() == Some(1), "{without:?}");
         assert!(!text(&output.stderr).contains("panicked"), "{without:?}: {}", text(&output.stderr));
     }
+}
+
+#[test]
+fn modes_of_the_target_reach_the_assembly() {
+    let (report, code) = json(&["compile", "copy", "--target", "gfx942:xnack-:sramecc+", "--json"]);
+    assert_eq!(code, Some(0), "{report}");
+    let text = report["text"].as_str().unwrap_or_default();
+    assert!(text.starts_with(".amdgcn_target \"amdgcn-amd-amdhsa--gfx942:sramecc+:xnack-\"\n"), "{text}");
+    assert!(text.contains("  .amdhsa_reserve_xnack_mask 0\n"), "{text}");
 }
 
 #[test]

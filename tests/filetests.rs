@@ -92,7 +92,7 @@ fn compile(case: &Case) -> Result<Output, String> {
         Ok(executable) => executable,
         Err(fault) => return Ok(Output::Faults(vec![fault])),
     };
-    let text = listing(executable.code())?;
+    let text = listing(executable.code(), executable.target().arch)?;
     match case.argument.as_str() {
         "" => Ok(Output::Text(text)),
         "loop" => largest_loop(&text).map(Output::Text).ok_or_else(|| format!("no loop in\n{text}")),

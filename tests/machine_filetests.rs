@@ -3,7 +3,7 @@
 //! ```text
 //! ; case a load is waited for where it is used
 //! ; run waits                      any of: allocate waits hazards branches
-//! ; limits vgprs=8                 optional; also sgprs, agprs, vectors
+//! ; limits vgprs=8                 optional; also sgprs, agprs, vectors, scratch (bytes)
 //! ; fixed %0=s[0:1]                optional
 //! ; target gfx90a                  optional, gfx942 otherwise; several must all give the same
 //! ; promise no-xnack               optional; also lds-behind-barriers
@@ -19,10 +19,10 @@ use std::fmt::Write;
 use std::path::Path;
 
 use groundswell::codegen::isa::{Arch, Operand};
-use groundswell::codegen::machine::allocate::{AllocationError, Allocator, Limits};
+use groundswell::codegen::machine::allocate::{Allocation, AllocationError, Allocator, Limits};
 use groundswell::codegen::machine::branches::{Code, drop_branches_to_next, encode_body};
 use groundswell::codegen::machine::check::{
-    Fault, check_allocation, check_hazards, check_operands, check_replay, check_waits,
+    Allocated, Fault, check_allocation, check_hazards, check_operands, check_replay, check_waits,
 };
 use groundswell::codegen::machine::hazards::{HazardResolver, Xnack};
 use groundswell::codegen::machine::waits::{LdsLoads, WaitInserter};
@@ -70,6 +70,7 @@ fn limits(case: &Case) -> Limits {
             "vgprs" => limits.vgprs = value,
             "agprs" => limits.agprs = value,
             "vectors" => limits.vectors = value,
+            "scratch" => limits.scratch_bytes = value,
             _ => panic!("no limit is called {name}"),
         }
     }
@@ -88,6 +89,27 @@ fn fixed(case: &Case) -> Vec<(u32, Operand)> {
             (register[1..].parse().expect("a number"), place(at))
         })
         .collect()
+}
+
+/// What did not stay in its file, and where most VGPRs were alive.
+fn moved(a: &Allocation) -> String {
+    let s = &a.spills;
+    let counts = [
+        ("rematerialised", s.rematerialised),
+        ("to AGPRs", s.to_agprs),
+        ("to lanes", s.to_lanes),
+        ("to scratch", s.to_scratch),
+    ];
+    let counts: Vec<String> =
+        counts.iter().filter(|(_, n)| *n > 0).map(|(what, n)| format!("{n} {what}")).collect();
+    if counts.is_empty() {
+        return String::new();
+    }
+    let [sgprs, vgprs, _] = a.peaks;
+    let scratch = if s.scratch_bytes > 0 { format!(", {} bytes", s.scratch_bytes) } else { String::new() };
+    let (file, peak) = if s.to_lanes > 0 { ("SGPRs", sgprs) } else { ("VGPRs", vgprs) };
+    let peak = format!("peak {} {file} at line {}", peak.registers, peak.source);
+    format!("; {}{scratch}; {} instructions inserted; {peak}\n", counts.join(", "), s.inserted)
 }
 
 fn no_faults(name: &str, faults: Vec<Fault>, body: &Body) {
@@ -123,12 +145,20 @@ fn run_on(case: &Case, target: &str) -> String {
         match pass {
             "allocate" => {
                 let mut allocator = Allocator::default();
-                match allocator.allocate(&mut body, &limits(case), &fixed(case)) {
+                let inputs = fixed(case);
+                match allocator.allocate(&mut body, &limits(case), &inputs) {
                     Ok(a) => {
                         let vcc = if a.vcc { ", vcc" } else { "" };
                         writeln!(out, "; sgprs {}, vgprs {}, agprs {}{vcc}", a.sgprs, a.vgprs, a.agprs)
                             .unwrap();
-                        let faults = check_allocation(&before, &body, |id| allocator.place(&before, id));
+                        out += &moved(&a);
+                        let faults = check_allocation(&Allocated {
+                            before: &before,
+                            after: &body,
+                            origins: allocator.origins(),
+                            inputs: &inputs,
+                            scratch_bytes: a.spills.scratch_bytes,
+                        });
                         no_faults(name, faults, &body);
                         no_faults(name, check_operands(&body, target), &body);
                     }

@@ -26,9 +26,7 @@ pub fn decoder(data: &[u8]) -> Result<(), String> {
         match encode(&inst, arch, &mut encoded) {
             Ok(()) => {}
             // LLVM does the same: its disassembler shows negative offsets of scalar buffer loads, its assembler refuses them.
-            Err(EncodeError::Immediate { op, .. })
-                if op.info().has_buffer_descriptor() =>
-            {
+            Err(EncodeError::Immediate { op, .. }) if op.info().has_buffer_descriptor() => {
                 continue;
             }
             Err(error) => return Err(format!("{printed} of {from:x?} does not encode: {error}")),
@@ -52,6 +50,7 @@ pub fn object(data: &[u8]) -> Result<(), String> {
                 return Err(format!("no kernel {}", kernel.name));
             }
             let _ = file.bytes_at(kernel.entry);
+            let _ = file.line_of(kernel.entry);
         }
     }
     let mut simulator = Simulator::new(Target::GFX942);

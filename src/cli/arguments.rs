@@ -56,7 +56,7 @@ pub struct KernelArguments {
     /// Element type of the inputs
     #[arg(long, value_name = "DTYPE")]
     pub dtype: Option<String>,
-    /// The chip to compile for
+    /// The chip to compile for, with modes if wanted: gfx942:sramecc+:xnack-
     #[arg(long, default_value = "gfx942")]
     pub target: String,
     /// How loops are scheduled

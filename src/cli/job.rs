@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use groundswell::codegen::target::TargetIdError;
 use groundswell::kernels::{self, Choices, MatrixShape, Waves};
 use groundswell::passes::workspace::Verify;
 use groundswell::prelude::*;
@@ -160,12 +161,15 @@ impl Bound {
     }
 }
 
-/// The target of that name.
-fn target(name: &str) -> Result<Target, Failure> {
-    Target::from_name(name).ok_or_else(|| {
+/// The target that an id names.
+fn target(id: &str) -> Result<TargetId, Failure> {
+    id.parse().map_err(|error: TargetIdError| {
         let names: Vec<&str> = Target::ALL.iter().map(|t| t.name).collect();
-        Diagnostic::invalid(format!("{name} is not a known target"))
-            .help(format!("known are {}", names.join(", ")))
+        Diagnostic::invalid(error.to_string())
+            .help(format!(
+                "targets are {}; features may follow as in gfx942:sramecc+:xnack-",
+                names.join(", ")
+            ))
             .into()
     })
 }

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use super::constraint::Constraint;
 use super::diagnostic::{Diagnostic, Location};
 use super::expr::Symbol;
-use super::kernel::{Constraints, DimTable, Identity, Kernel, KernelName, Locations};
+use super::kernel::{Constraints, Declaration, DimTable, Identity, Kernel, KernelName, Locations};
 use super::layout::Dim;
 use super::node::*;
 use super::text;
@@ -155,11 +155,12 @@ impl Assembler {
         self.world.entity_mut(node).insert((Body(nodes), Yields(SmallVec::from_slice(yields))));
     }
 
-    /// The complete kernel.
-    pub(crate) fn finish(mut self, name: &str) -> Kernel {
+    /// The complete kernel, which was written at `declaration`.
+    pub(crate) fn finish(mut self, name: &str, declaration: Location) -> Kernel {
         let nodes = self.regions.pop().unwrap_or_default();
         self.world.entity_mut(self.root).insert((
             KernelName(name.into()),
+            Declaration(Some(declaration)),
             Body(nodes),
             self.dims,
             self.constraints,

@@ -129,6 +129,9 @@ impl Kernel {
     /// ```
     #[track_caller]
     pub fn trace(name: &str, body: impl FnOnce(&mut Tracer)) -> Result<Kernel, Diagnostic> {
+        let caller = Caller::caller();
+        let declaration =
+            Location { file: Arc::from(caller.file()), line: caller.line(), column: caller.column() };
         let id = STACK.with_borrow_mut(|(next, frames)| {
             *next += 1;
             frames.push(Frame { id: *next, nodes: Assembler::new(), last_caller: None, error: None });
@@ -137,7 +140,6 @@ impl Kernel {
         let guard = PopOnDrop;
         if !is_identifier(name) {
             let text = format!("`{name}` is not a kernel name");
-            let caller = Caller::caller();
             with(id, |f| {
                 f.fail(caller, Diagnostic::invalid(text).help("use letters, digits and underscores"))
             });
@@ -148,7 +150,7 @@ impl Kernel {
         match frame {
             None => Err(Diagnostic::new(Kind::Bug, "the trace was closed twice")),
             Some(Frame { error: Some(error), .. }) => Err(error),
-            Some(frame) => Ok(frame.nodes.finish(name)),
+            Some(frame) => Ok(frame.nodes.finish(name, declaration)),
         }
     }
 }

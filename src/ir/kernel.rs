@@ -46,6 +46,10 @@ impl Locations {
     }
 }
 
+/// Where the author wrote the kernel itself: the call that traces it, the line that names it. On the kernel entity.
+#[derive(Component, Clone, PartialEq, Eq, Default, Debug)]
+pub struct Declaration(pub Option<Location>);
+
 /// Name of the kernel. On the kernel entity.
 #[derive(Component, Clone, PartialEq, Eq, Debug)]
 pub struct KernelName(pub Arc<str>);
@@ -56,6 +60,44 @@ pub struct Kernel {
     pub(crate) world: World,
     pub(crate) root: Entity,
     identity: Identity,
+    sources: Sources,
+}
+
+/// Where all of a kernel was written, as a key for caches: objects that hold lines differ when these do.
+#[derive(Clone, Debug)]
+pub struct Sources {
+    hash: u64,
+    declaration: Declaration,
+    locations: Locations,
+}
+
+impl Sources {
+    fn of(world: &World, root: Entity) -> Sources {
+        let declaration = world.get::<Declaration>(root).cloned().unwrap_or_default();
+        let locations = world.get::<Locations>(root).cloned().unwrap_or_default();
+        let mut hasher = rustc_hash::FxHasher::default();
+        for location in declaration.0.iter().chain(locations.0.iter()) {
+            // Files are compared, but seldom differ where lines and columns do not.
+            hasher.write_u64(u64::from(location.line) << 32 | u64::from(location.column));
+        }
+        Sources { hash: hasher.finish(), declaration, locations }
+    }
+}
+
+impl PartialEq for Sources {
+    fn eq(&self, other: &Sources) -> bool {
+        self.hash == other.hash
+            && self.declaration == other.declaration
+            && (Arc::ptr_eq(&self.locations.0, &other.locations.0) || self.locations == other.locations)
+    }
+}
+
+impl Eq for Sources {}
+
+impl Hash for Sources {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
+    }
 }
 
 /// What makes two kernels the same kernel for the compiler: their text without tags and locations.
@@ -89,7 +131,8 @@ impl Hash for Identity {
 
 impl Kernel {
     pub(crate) fn new(world: World, root: Entity, identity: Identity) -> Kernel {
-        Kernel { world, root, identity }
+        let sources = Sources::of(&world, root);
+        Kernel { world, root, identity, sources }
     }
 
     /// Name of the kernel; the code object's symbol.
@@ -100,6 +143,11 @@ impl Kernel {
     /// Identity for caches.
     pub fn identity(&self) -> &Identity {
         &self.identity
+    }
+
+    /// Where its parts were written, for caches.
+    pub fn sources(&self) -> &Sources {
+        &self.sources
     }
 
     /// All symbols that the kernel speaks of: its dimensions first, then those of its constraints, each once, in order of mention.

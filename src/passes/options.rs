@@ -2,13 +2,13 @@
 
 use smallvec::SmallVec;
 
-use crate::codegen::target::Target;
+use crate::codegen::target::{ObjectVersion, Target, TargetId};
 use crate::ir::expr::Symbol;
 
 /// What the author will not accept; the compilation fails with the place instead.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Deny {
-    /// Registers spilled to scratch memory.
+    /// Registers spilled: vector registers to scratch memory, SGPRs to VGPRs.
     Spills,
     /// An LDS access with a bank conflict degree above one.
     BankConflicts,
@@ -31,6 +31,26 @@ impl Schedule {
     }
 }
 
+/// Whether firmware loads kernel arguments into SGPRs before the kernel starts.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub enum KernargPreload {
+    /// The kernel loads its arguments.
+    #[default]
+    Off,
+    /// The first arguments, as many as fit into the user SGPRs. Kernels on targets that cannot do this do not compile.
+    Fitting,
+}
+
+/// What the code object says of where its instructions come from.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub enum DebugInfo {
+    /// Nothing.
+    None,
+    /// The author's file and line of each instruction, for debuggers and profilers.
+    #[default]
+    Lines,
+}
+
 /// Options of one compilation. Everything in here can change the code, so all of it is part of the cache key.
 ///
 /// # Example
@@ -42,24 +62,31 @@ impl Schedule {
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Options {
-    target: Target,
+    target: TargetId,
     bindings: SmallVec<[(Symbol, i64); 16]>,
     dynamic: SmallVec<[Symbol; 4]>,
     schedule: Schedule,
     deny: SmallVec<[Deny; 2]>,
     max_vgprs: Option<u32>,
+    object_version: ObjectVersion,
+    kernarg_preload: KernargPreload,
+    debug_info: DebugInfo,
 }
 
 impl Options {
-    /// No symbol bound, no schedule, nothing denied.
-    pub fn new(target: Target) -> Options {
+    /// No symbol bound, no schedule, nothing denied. The target is a [`Target`] or, for an object that runs in certain modes of
+    /// the chip only, a [`TargetId`].
+    pub fn new(target: impl Into<TargetId>) -> Options {
         Options {
-            target,
+            target: target.into(),
             bindings: SmallVec::new(),
             dynamic: SmallVec::new(),
             schedule: Schedule::None,
             deny: SmallVec::new(),
             max_vgprs: None,
+            object_version: ObjectVersion::default(),
+            kernarg_preload: KernargPreload::default(),
+            debug_info: DebugInfo::default(),
         }
     }
 
@@ -98,16 +125,58 @@ impl Options {
         self
     }
 
-    /// Refuses code that needs more than `count` vector registers (AGPRs included).
+    /// Compiles for at most `count` vector registers (AGPRs included): more waves fit, and what does not fit is spilled. What
+    /// no spilling can bring below the limit is an error; with [`Deny::Spills`] spilling is one too.
     #[must_use]
     pub fn max_vgprs(mut self, count: u32) -> Options {
         self.max_vgprs = Some(count);
         self
     }
 
+    /// Chooses the version of the code object.
+    #[must_use]
+    pub fn object_version(mut self, version: ObjectVersion) -> Options {
+        self.object_version = version;
+        self
+    }
+
+    /// Chooses who loads the kernel's arguments.
+    #[must_use]
+    pub fn kernarg_preload(mut self, preload: KernargPreload) -> Options {
+        self.kernarg_preload = preload;
+        self
+    }
+
+    /// Chooses what the object says of its sources.
+    #[must_use]
+    pub fn debug_info(mut self, debug: DebugInfo) -> Options {
+        self.debug_info = debug;
+        self
+    }
+
     /// The target.
     pub fn target(&self) -> Target {
+        self.target.target()
+    }
+
+    /// The target with the modes that the object is for.
+    pub fn target_id(&self) -> TargetId {
         self.target
+    }
+
+    /// Version of the code object.
+    pub fn requested_object_version(&self) -> ObjectVersion {
+        self.object_version
+    }
+
+    /// Who loads the kernel's arguments.
+    pub fn requested_kernarg_preload(&self) -> KernargPreload {
+        self.kernarg_preload
+    }
+
+    /// What the object says of its sources.
+    pub fn requested_debug_info(&self) -> DebugInfo {
+        self.debug_info
     }
 
     /// Symbol values in the order they were given.
@@ -130,7 +199,7 @@ impl Options {
         self.deny.contains(&what)
     }
 
-    /// Most vector registers accepted.
+    /// Most vector registers that the code may use.
     pub fn vgpr_limit(&self) -> Option<u32> {
         self.max_vgprs
     }

@@ -16,7 +16,7 @@ use super::options::Options;
 use super::{PIPELINE, PassResult};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::ExprArena;
-use crate::ir::kernel::{Constraints, DimTable, Kernel, KernelName, Locations};
+use crate::ir::kernel::{Constraints, Declaration, DimTable, Kernel, KernelName, Locations};
 use crate::ir::node::{Name, *};
 use crate::ir::text::{Detail, print_with};
 use crate::ir::{verifier, walk};
@@ -83,6 +83,7 @@ impl Workspace {
                 from.get::<DimTable>(root).cloned().unwrap_or_default(),
                 from.get::<Constraints>(root).cloned().unwrap_or_default(),
                 from.get::<Locations>(root).cloned().unwrap_or_default(),
+                from.get::<Declaration>(root).cloned().unwrap_or_default(),
                 Settings(options.clone()),
                 Geometry::default(),
                 expressions,

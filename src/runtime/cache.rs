@@ -1,5 +1,5 @@
 //! The in-memory cache of compilations. Its key is everything that can change the bytes (the kernel's structure and constraints, symbol
-//! values, options, target) and nothing else; the compiler's version is that of the process.
+//! values, options, target; with line information also where the kernel was written) and nothing else; the compiler's version is that of the process.
 #![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
 
 use std::collections::HashMap;
@@ -11,13 +11,15 @@ use rustc_hash::FxHasher;
 use super::compile::compile_uncached;
 use super::executable::Executable;
 use crate::ir::diagnostic::Diagnostic;
-use crate::ir::kernel::{Identity, Kernel};
-use crate::passes::options::Options;
+use crate::ir::kernel::{Identity, Kernel, Sources};
+use crate::passes::options::{DebugInfo, Options};
 use crate::passes::workspace::Verify;
 
 #[derive(PartialEq, Eq, Hash)]
 struct Key {
     kernel: Identity,
+    /// None where the object does not depend on them.
+    sources: Option<Sources>,
     options: Options,
 }
 
@@ -34,7 +36,11 @@ impl Kernel {
     /// # Errors
     /// What is wrong with the kernel or the options, or more than the target has.
     pub fn compile(&self, options: &Options) -> Result<Executable, Diagnostic> {
-        let key = Key { kernel: self.identity().clone(), options: options.clone() };
+        let sources = match options.requested_debug_info() {
+            DebugInfo::Lines => Some(self.sources().clone()),
+            DebugInfo::None => None,
+        };
+        let key = Key { kernel: self.identity().clone(), sources, options: options.clone() };
         if let Ok(cache) = CACHE.read()
             && let Some(found) = cache.get(&key)
         {

@@ -7,8 +7,8 @@ use smallvec::SmallVec;
 
 use super::report::Report;
 use crate::codegen::isa::{self, Arch, Meaning};
-use crate::codegen::object::{self, KernelInfo, assembly};
-use crate::codegen::target::Target;
+use crate::codegen::object::{self, KernelInfo, ObjectForm, ObjectOptions, SourceLines, assembly};
+use crate::codegen::target::{Target, TargetId};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::{Expr, ExprArena, Symbol};
 use crate::ir::types::DType;
@@ -55,7 +55,8 @@ pub struct Executable {
 
 #[derive(Debug)]
 pub(super) struct Inner {
-    pub(super) target: Target,
+    pub(super) format: ObjectOptions,
+    pub(super) lines: Option<SourceLines>,
     pub(super) info: KernelInfo,
     pub(super) object: Vec<u8>,
     pub(super) code: Vec<u32>,
@@ -89,7 +90,12 @@ impl Executable {
 
     /// The target it was compiled for.
     pub fn target(&self) -> Target {
-        self.inner.target
+        self.inner.format.target.target()
+    }
+
+    /// The target with the modes that its object is for.
+    pub fn target_id(&self) -> TargetId {
+        self.inner.format.target
     }
 
     /// The code object: an ELF file that the HIP runtime loads.
@@ -188,9 +194,10 @@ impl Executable {
     /// Assembler text of the whole object, which LLVM's assembler and linker turn into the same code and descriptor.
     pub fn assembly(&self) -> Result<String, Diagnostic> {
         let bug = |text: String| Diagnostic::new(Kind::Bug, text);
-        let body = listing(&self.inner.code, self.inner.target.arch).map_err(bug)?;
+        let body = listing(&self.inner.code, self.target().arch).map_err(bug)?;
         let text = assembly::KernelText { info: &self.inner.info, body: &body };
-        assembly::print(self.inner.target, &[text]).map_err(|error| bug(error.to_string()))
+        let format = self.inner.format;
+        assembly::print(format.target, format.version, &[text]).map_err(|error| bug(error.to_string()))
     }
 
     /// The kernel as an entry of an object with several kernels.
@@ -202,22 +209,38 @@ impl Executable {
 /// Writes one code object with several compiled kernels.
 ///
 /// # Errors
-/// Kernels for different targets, or two of one name.
+/// Kernels for different targets or of different object versions, or two of one name.
 pub fn link(executables: &[&Executable]) -> Result<Vec<u8>, Diagnostic> {
+    write_together(executables, ObjectForm::Loadable)
+}
+
+/// Writes one object with several compiled kernels for a linker, which makes a code object of it and of others: `ld.lld -shared`.
+///
+/// # Errors
+/// Those of [`link`].
+pub fn relocatable(executables: &[&Executable]) -> Result<Vec<u8>, Diagnostic> {
+    write_together(executables, ObjectForm::Relocatable)
+}
+
+fn write_together(executables: &[&Executable], form: ObjectForm) -> Result<Vec<u8>, Diagnostic> {
     let Some(first) = executables.first() else {
         return Err(Diagnostic::invalid("an object needs at least one kernel"));
     };
-    if executables.iter().any(|e| e.target() != first.target()) {
+    let format = ObjectOptions { form, ..first.inner.format };
+    if executables.iter().any(|e| e.inner.format.target != format.target) {
         return Err(Diagnostic::invalid("one object cannot hold kernels for different targets"));
+    }
+    if executables.iter().any(|e| e.inner.format.version != format.version) {
+        return Err(Diagnostic::invalid("one object cannot hold kernels of different object versions"));
     }
     let codes: Vec<Vec<u8>> =
         executables.iter().map(|e| e.code().iter().flat_map(|w| w.to_le_bytes()).collect()).collect();
     let kernels: Vec<object::KernelCode> = executables
         .iter()
         .zip(&codes)
-        .map(|(e, code)| object::KernelCode { info: &e.inner.info, code })
+        .map(|(e, code)| object::KernelCode { info: &e.inner.info, code, lines: e.inner.lines.as_ref() })
         .collect();
-    object::write(first.target(), &kernels).map_err(|error| Diagnostic::invalid(error.to_string()))
+    object::write(format, &kernels).map_err(|error| Diagnostic::invalid(error.to_string()))
 }
 
 /// Instructions of a kernel as assembler text with labels.

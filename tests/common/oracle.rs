@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use groundswell::codegen::object::{KernelDescriptor, ObjectFile};
-use groundswell::codegen::target::Target;
+use groundswell::codegen::target::{FeatureSetting, TargetId};
 
 /// Files of one test, removed at its end.
 pub struct Workspace(PathBuf);
@@ -58,10 +58,17 @@ impl Workspace {
     }
 
     /// Assembles and links a text to the bytes of an object, which is also in `llvm.co` then.
-    pub fn assemble(&self, target: Target, text: &str) -> Vec<u8> {
+    pub fn assemble(&self, target: impl Into<TargetId>, text: &str) -> Vec<u8> {
+        let id = target.into();
         self.write("llvm.s", text);
+        let modes = [("xnack", id.xnack()), ("sramecc", id.sramecc())].map(|(name, setting)| match setting {
+            FeatureSetting::On => format!("-mattr=+{name}"),
+            FeatureSetting::Off => format!("-mattr=-{name}"),
+            FeatureSetting::Any | FeatureSetting::Unsupported => String::new(),
+        });
+        let (cpu, modes) = (id.target(), modes.join(" "));
         self.run(&format!(
-            "llvm-mc-19 -triple=amdgcn-amd-amdhsa -mcpu={target} -filetype=obj llvm.s -o llvm.o"
+            "llvm-mc-19 -triple=amdgcn-amd-amdhsa -mcpu={cpu} {modes} -filetype=obj llvm.s -o llvm.o"
         ));
         self.run("ld.lld-19 -shared llvm.o -o llvm.co");
         self.read("llvm.co")

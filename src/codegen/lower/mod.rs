@@ -7,6 +7,7 @@
 //! - `global`: buffer descriptors and offsets of global accesses; their loads and stores
 //! - `lds`: addresses of LDS accesses; their reads and writes
 //! - `arithmetic`: element-wise operations, constants, casts
+//! - `preload`: arguments that firmware loads, and the prologue for firmware which cannot
 //! - `control`: regions, loops, carried values, matrix instructions
 //!
 //! Whatever does not change in a loop (descriptors, offsets, masks, addresses) is prepared in front of it; inside, a global access
@@ -18,6 +19,7 @@ mod emitter;
 mod global;
 mod lanes;
 mod lds;
+pub mod preload;
 mod scalar;
 
 use bevy_ecs::prelude::*;
@@ -27,14 +29,15 @@ use self::emitter::{Emitter, Scalar};
 use self::global::GlobalPlan;
 use self::lds::LdsPlan;
 use crate::codegen::isa::{Opcode, Operand};
-use crate::codegen::machine::{Body as MachineBody, RegisterFile};
+use crate::codegen::machine::Body as MachineBody;
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::{Expr, ExprArena, Symbol};
 use crate::ir::kernel::Locations;
 use crate::ir::layout::Dim;
 use crate::ir::node::*;
 use crate::passes::expand::Arguments;
-use crate::passes::facts::{Expressions, Geometry};
+use crate::passes::facts::{Expressions, Geometry, Settings};
+use crate::passes::options::KernargPreload;
 
 /// One kernel argument in the kernarg segment.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -55,6 +58,16 @@ pub enum ArgumentSlot {
     },
 }
 
+impl ArgumentSlot {
+    /// Byte offset behind it.
+    fn end(&self) -> u32 {
+        match *self {
+            ArgumentSlot::Pointer { offset, .. } => offset + 8,
+            ArgumentSlot::Symbol { offset, .. } => offset + 4,
+        }
+    }
+}
+
 /// What lowering says about the code beside the code itself.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Lowered {
@@ -64,6 +77,8 @@ pub struct Lowered {
     pub arguments: Vec<ArgumentSlot>,
     /// Bytes of the kernarg segment.
     pub kernarg_bytes: u32,
+    /// Leading dwords of the segment that are in SGPRs when the kernel starts.
+    pub preloaded_dwords: u32,
     /// Grid axes whose workgroup id the kernel reads.
     pub workgroup_ids: [bool; 3],
     /// Machine blocks that are loop bodies, outermost first.
@@ -119,10 +134,6 @@ struct Lowering<'a> {
     pub(super) lds_plans: SmallVec<[(Entity, LdsPlan); 8]>,
     /// Buffer descriptors that are valid at this point.
     pub(super) descriptors: SmallVec<[(Entity, Operand); 8]>,
-    /// Register file of accumulators.
-    pub(super) accumulators: RegisterFile,
-    /// Logical values that matrix instructions accumulate into.
-    pub(super) accumulated: SmallVec<[Entity; 64]>,
     /// Places of the values that finished loops carried, by expanded loop.
     pub(super) results: SmallVec<[(Entity, Vec<Place>); 4]>,
     /// Loops around this point.
@@ -172,15 +183,17 @@ fn lower_with(
         global_plans: SmallVec::new(),
         lds_plans: SmallVec::new(),
         descriptors: SmallVec::new(),
-        accumulators: RegisterFile::Vgpr,
-        accumulated: SmallVec::new(),
         results: SmallVec::new(),
         loops: SmallVec::new(),
     };
     let arguments = world.get::<Arguments>(root).ok_or_else(|| missing("arguments"))?;
     lowering.count_uses(root);
-    lowering.choose_accumulators(root);
-    lowering.prologue(&arguments.0);
+    let options = &world.get::<Settings>(root).ok_or_else(|| missing("settings"))?.0;
+    let user_sgprs = match options.requested_kernarg_preload() {
+        KernargPreload::Off => 0,
+        KernargPreload::Fitting => options.target().max_user_sgprs,
+    };
+    lowering.prologue(&arguments.0, user_sgprs);
     lowering.region(root)?;
     lowering.emitter.finish();
     Ok(lowering.out)
@@ -219,13 +232,34 @@ impl Lowering<'_> {
         Ok(stride)
     }
 
-    /// Loads the arguments and names the registers that the hardware sets.
-    fn prologue(&mut self, memories: &[Entity]) {
+    /// Loads the arguments and names the registers that the hardware sets. Arguments at the beginning that fit into
+    /// `user_sgprs` behind the pointer to the segment are in registers already.
+    fn prologue(&mut self, memories: &[Entity], user_sgprs: u32) {
+        let geometry = self.geometry;
+        let mut offset = 0;
+        for &memory in memories {
+            self.out.arguments.push(ArgumentSlot::Pointer { memory, offset });
+            offset += 8;
+        }
+        for &symbol in &geometry.dynamic {
+            self.out.arguments.push(ArgumentSlot::Symbol { symbol, offset });
+            offset += 4;
+        }
+        self.out.kernarg_bytes = offset;
+        let room = user_sgprs.saturating_sub(preload::FIRST_SGPR);
+        let fits = |end: u32| end / 4 <= room;
+        let preloaded = self.out.arguments.iter().map(|slot| slot.end()).take_while(|&end| fits(end)).last();
+        self.out.preloaded_dwords = preloaded.unwrap_or(0) / 4;
+
+        // A kernel without arguments gets no pointer to them.
         let kernarg = self.emitter.sgpr(2);
-        self.fix(kernarg, Operand::sgpr(0));
-        let mut next_sgpr = 2;
+        let mut next_sgpr = 0;
+        if offset > 0 {
+            self.fix(kernarg, Operand::sgpr(0));
+            next_sgpr = preload::FIRST_SGPR + self.out.preloaded_dwords;
+        }
         for axis in 0..3 {
-            let used = self.geometry.dims.iter().any(|d| d.workgroup.is_some_and(|w| w.0 == axis));
+            let used = geometry.dims.iter().any(|d| d.workgroup.is_some_and(|w| w.0 == axis));
             if used {
                 let id = self.emitter.sgpr(1);
                 self.fix(id, Operand::sgpr(next_sgpr));
@@ -236,23 +270,18 @@ impl Lowering<'_> {
         }
         let thread = self.emitter.vgpr(1);
         self.fix(thread, Operand::vgpr(0));
-        let mut offset = 0;
-        for &memory in memories {
-            let pointer = self.emitter.sgpr(2);
-            self.load_argument(Opcode::SLoadDwordx2, pointer, kernarg, offset);
-            self.pointers.push((memory, pointer));
-            self.out.arguments.push(ArgumentSlot::Pointer { memory, offset });
-            offset += 8;
+        for at in 0..self.out.arguments.len() {
+            match self.out.arguments[at] {
+                ArgumentSlot::Pointer { memory, offset } => {
+                    let pointer = self.argument(2, Opcode::SLoadDwordx2, kernarg, offset);
+                    self.pointers.push((memory, pointer));
+                }
+                ArgumentSlot::Symbol { symbol, offset } => {
+                    let register = self.argument(1, Opcode::SLoadDword, kernarg, offset);
+                    self.symbols.push((symbol, register));
+                }
+            }
         }
-        let geometry = self.geometry;
-        for &symbol in &geometry.dynamic {
-            let register = self.emitter.sgpr(1);
-            self.load_argument(Opcode::SLoadDword, register, kernarg, offset);
-            self.symbols.push((symbol, register));
-            self.out.arguments.push(ArgumentSlot::Symbol { symbol, offset });
-            offset += 4;
-        }
-        self.out.kernarg_bytes = offset;
         self.thread_position(thread);
     }
 
@@ -262,7 +291,14 @@ impl Lowering<'_> {
         }
     }
 
-    fn load_argument(&mut self, op: Opcode, dst: Operand, kernarg: Operand, offset: u32) {
-        self.emitter.push(crate::codegen::isa::Inst::new(op, &[dst, kernarg]).imm(offset));
+    /// The registers of an argument: where firmware has put it, or where it is loaded to.
+    fn argument(&mut self, width: u32, op: Opcode, kernarg: Operand, offset: u32) -> Operand {
+        let register = self.emitter.sgpr(width);
+        if offset / 4 < self.out.preloaded_dwords {
+            self.fix(register, Operand::sgpr(preload::FIRST_SGPR + offset / 4));
+        } else {
+            self.emitter.push(crate::codegen::isa::Inst::new(op, &[register, kernarg]).imm(offset));
+        }
+        register
     }
 }

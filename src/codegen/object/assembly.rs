@@ -4,7 +4,7 @@
 use super::KernelInfo;
 use super::elf::{FETCH_PADDING, WriteError, check_names, describe};
 use super::metadata::{KernelMetadata, to_yaml};
-use crate::codegen::target::Target;
+use crate::codegen::target::{ObjectVersion, TargetId};
 use std::fmt::Write;
 
 /// A kernel and the listing of its instructions.
@@ -16,11 +16,17 @@ pub struct KernelText<'a> {
     pub body: &'a str,
 }
 
-/// The text of an object with these kernels, for `llvm-mc -triple=amdgcn-amd-amdhsa -mcpu=`*target* and `ld.lld -shared`.
-pub fn print(target: Target, kernels: &[KernelText<'_>]) -> Result<String, WriteError> {
+/// The text of an object with these kernels, for `llvm-mc -triple=amdgcn-amd-amdhsa -mcpu=`*target* and `ld.lld -shared`; modes of a
+/// target id are `-mattr=-xnack` and so on for `llvm-mc`.
+pub fn print(
+    target: impl Into<TargetId>,
+    version: ObjectVersion,
+    kernels: &[KernelText<'_>],
+) -> Result<String, WriteError> {
+    let target = target.into();
     check_names(kernels.iter().map(|kernel| kernel.info))?;
-    let mut text = format!(".amdgcn_target \"{}\"\n", target.target_id());
-    text.push_str(".amdhsa_code_object_version 5\n\n.text\n");
+    let (id, version) = (target.with_triple(), version.number());
+    let mut text = format!(".amdgcn_target \"{id}\"\n.amdhsa_code_object_version {version}\n\n.text\n");
     for kernel in kernels {
         let name = &kernel.info.name;
         let body = kernel.body.trim_end_matches('\n');
@@ -36,7 +42,7 @@ pub fn print(target: Target, kernels: &[KernelText<'_>]) -> Result<String, Write
     for kernel in kernels {
         let descriptor = describe(target, kernel.info)?;
         text.push_str(".p2align 6\n");
-        text.push_str(&descriptor.directives(target, &kernel.info.name));
+        text.push_str(&descriptor.directives(target, &kernel.info.name, &kernel.info.resources));
         text.push('\n');
         metadata.push(KernelMetadata::new(target, kernel.info));
     }

@@ -5,7 +5,7 @@
 //! AMDGPU Backend", section "Code Object V3 and Above Kernel Descriptor".
 
 use super::resources::{KernelResources, ResourceError};
-use crate::codegen::target::{FlatScratch, Target};
+use crate::codegen::target::{AccumulationFile, Feature, FlatScratch, Target, TargetId};
 use std::fmt::Write;
 
 /// Size of a descriptor, and its alignment.
@@ -35,21 +35,33 @@ enum Word {
     Properties,
 }
 
-/// The assembler directive of a field, which may depend on how the target finds scratch. None where the assembler
-/// derives the field from register counts or refuses it.
-struct Directive {
-    architected: Option<&'static str>,
-    absolute: Option<&'static str>,
+/// Which assembler directive sets a field, if there is one on a target.
+enum Directive {
+    /// None: the assembler derives the field from register counts.
+    Derived,
+    /// The same on every target.
+    Always(&'static str),
+    /// On targets with the feature.
+    With(Feature, &'static str),
+    /// On targets with absolute flat scratch.
+    Absolute(&'static str),
+    /// One name with architected flat scratch, another with absolute.
+    Scratch { architected: &'static str, absolute: &'static str },
 }
 
-const DERIVED: Directive = Directive { architected: None, absolute: None };
+use Directive::{Absolute, Always, Derived, With};
 
-const fn always(name: &'static str) -> Directive {
-    Directive { architected: Some(name), absolute: Some(name) }
-}
-
-const fn only_absolute(name: &'static str) -> Directive {
-    Directive { architected: None, absolute: Some(name) }
+impl Directive {
+    /// Its name on a target.
+    fn name(&self, target: Target) -> Option<&'static str> {
+        match (self, target.flat_scratch) {
+            (Derived, _) | (Absolute(_), FlatScratch::Architected) => None,
+            (Always(name), _) | (Absolute(name), FlatScratch::Absolute) => Some(name),
+            (With(feature, name), _) => target.has(*feature).then_some(name),
+            (Directive::Scratch { architected, .. }, FlatScratch::Architected) => Some(architected),
+            (Directive::Scratch { absolute, .. }, FlatScratch::Absolute) => Some(absolute),
+        }
+    }
 }
 
 struct Row {
@@ -74,78 +86,78 @@ macro_rules! fields {
 
 fields! {
     /// First AGPR's index in the unified file, in fours, less one.
-    AccumOffset: Rsrc3 0, 6, DERIVED;
+    AccumOffset: Rsrc3 0, 6, Derived;
     /// Waves of a workgroup may sit on different compute units.
-    TgSplit: Rsrc3 16, 1, always("tg_split");
+    TgSplit: Rsrc3 16, 1, With(Feature::ThreadgroupSplit, "tg_split");
     /// VGPRs in granules, less one.
-    VgprGranules: Rsrc1 0, 6, DERIVED;
+    VgprGranules: Rsrc1 0, 6, Derived;
     /// SGPRs in eights, less one.
-    SgprGranules: Rsrc1 6, 4, DERIVED;
+    SgprGranules: Rsrc1 6, 4, Derived;
     /// Rounding of f32.
-    RoundMode32: Rsrc1 12, 2, always("float_round_mode_32");
+    RoundMode32: Rsrc1 12, 2, Always("float_round_mode_32");
     /// Rounding of f16 and f64.
-    RoundMode16And64: Rsrc1 14, 2, always("float_round_mode_16_64");
+    RoundMode16And64: Rsrc1 14, 2, Always("float_round_mode_16_64");
     /// Denormals of f32.
-    DenormMode32: Rsrc1 16, 2, always("float_denorm_mode_32");
+    DenormMode32: Rsrc1 16, 2, Always("float_denorm_mode_32");
     /// Denormals of f16 and f64.
-    DenormMode16And64: Rsrc1 18, 2, always("float_denorm_mode_16_64");
+    DenormMode16And64: Rsrc1 18, 2, Always("float_denorm_mode_16_64");
     /// `clamp` turns NaN into 0.
-    Dx10Clamp: Rsrc1 21, 1, always("dx10_clamp");
+    Dx10Clamp: Rsrc1 21, 1, Always("dx10_clamp");
     /// Signalling NaNs are quieted.
-    IeeeMode: Rsrc1 23, 1, always("ieee_mode");
+    IeeeMode: Rsrc1 23, 1, Always("ieee_mode");
     /// fp16 results that overflow become the largest finite number.
-    Fp16Overflow: Rsrc1 26, 1, always("fp16_overflow");
+    Fp16Overflow: Rsrc1 26, 1, Always("fp16_overflow");
     /// The kernel uses scratch, architected or with a wave offset in a system SGPR.
-    PrivateSegment: Rsrc2 0, 1, Directive {
-        architected: Some("enable_private_segment"),
-        absolute: Some("system_sgpr_private_segment_wavefront_offset"),
+    PrivateSegment: Rsrc2 0, 1, Directive::Scratch {
+        architected: "enable_private_segment",
+        absolute: "system_sgpr_private_segment_wavefront_offset",
     };
     /// Number of user SGPRs.
-    UserSgprCount: Rsrc2 1, 5, always("user_sgpr_count");
+    UserSgprCount: Rsrc2 1, 5, Always("user_sgpr_count");
     /// Workgroup coordinate x in a system SGPR.
-    WorkgroupIdX: Rsrc2 7, 1, always("system_sgpr_workgroup_id_x");
+    WorkgroupIdX: Rsrc2 7, 1, Always("system_sgpr_workgroup_id_x");
     /// Workgroup coordinate y in a system SGPR.
-    WorkgroupIdY: Rsrc2 8, 1, always("system_sgpr_workgroup_id_y");
+    WorkgroupIdY: Rsrc2 8, 1, Always("system_sgpr_workgroup_id_y");
     /// Workgroup coordinate z in a system SGPR.
-    WorkgroupIdZ: Rsrc2 9, 1, always("system_sgpr_workgroup_id_z");
+    WorkgroupIdZ: Rsrc2 9, 1, Always("system_sgpr_workgroup_id_z");
     /// Workgroup information in a system SGPR.
-    WorkgroupInfo: Rsrc2 10, 1, always("system_sgpr_workgroup_info");
-    /// Work-item coordinates in `v0`: 0 for x, 1 for x and y, 2 for all.
-    WorkitemId: Rsrc2 11, 2, always("system_vgpr_workitem_id");
+    WorkgroupInfo: Rsrc2 10, 1, Always("system_sgpr_workgroup_info");
+    /// Work-item coordinates in VGPRs: 0 for x, 1 for x and y, 2 for all.
+    WorkitemId: Rsrc2 11, 2, Always("system_vgpr_workitem_id");
     /// Trap on an invalid operation.
-    TrapInvalid: Rsrc2 24, 1, always("exception_fp_ieee_invalid_op");
+    TrapInvalid: Rsrc2 24, 1, Always("exception_fp_ieee_invalid_op");
     /// Trap on a denormal source.
-    TrapDenormal: Rsrc2 25, 1, always("exception_fp_denorm_src");
+    TrapDenormal: Rsrc2 25, 1, Always("exception_fp_denorm_src");
     /// Trap on a division by zero.
-    TrapDivideByZero: Rsrc2 26, 1, always("exception_fp_ieee_div_zero");
+    TrapDivideByZero: Rsrc2 26, 1, Always("exception_fp_ieee_div_zero");
     /// Trap on overflow.
-    TrapOverflow: Rsrc2 27, 1, always("exception_fp_ieee_overflow");
+    TrapOverflow: Rsrc2 27, 1, Always("exception_fp_ieee_overflow");
     /// Trap on underflow.
-    TrapUnderflow: Rsrc2 28, 1, always("exception_fp_ieee_underflow");
+    TrapUnderflow: Rsrc2 28, 1, Always("exception_fp_ieee_underflow");
     /// Trap on an inexact result.
-    TrapInexact: Rsrc2 29, 1, always("exception_fp_ieee_inexact");
+    TrapInexact: Rsrc2 29, 1, Always("exception_fp_ieee_inexact");
     /// Trap on an integer division by zero.
-    TrapIntegerDivideByZero: Rsrc2 30, 1, always("exception_int_div_zero");
+    TrapIntegerDivideByZero: Rsrc2 30, 1, Always("exception_int_div_zero");
     /// Buffer descriptor of scratch in four user SGPRs.
-    PrivateSegmentBuffer: Properties 0, 1, only_absolute("user_sgpr_private_segment_buffer");
+    PrivateSegmentBuffer: Properties 0, 1, Absolute("user_sgpr_private_segment_buffer");
     /// Dispatch packet's address in two user SGPRs.
-    DispatchPtr: Properties 1, 1, always("user_sgpr_dispatch_ptr");
+    DispatchPtr: Properties 1, 1, Always("user_sgpr_dispatch_ptr");
     /// Queue's address in two user SGPRs.
-    QueuePtr: Properties 2, 1, always("user_sgpr_queue_ptr");
+    QueuePtr: Properties 2, 1, Always("user_sgpr_queue_ptr");
     /// Kernarg segment's address in two user SGPRs.
-    KernargSegmentPtr: Properties 3, 1, always("user_sgpr_kernarg_segment_ptr");
+    KernargSegmentPtr: Properties 3, 1, Always("user_sgpr_kernarg_segment_ptr");
     /// Dispatch id in two user SGPRs.
-    DispatchId: Properties 4, 1, always("user_sgpr_dispatch_id");
+    DispatchId: Properties 4, 1, Always("user_sgpr_dispatch_id");
     /// Start value of FLAT_SCRATCH in two user SGPRs.
-    FlatScratchInit: Properties 5, 1, only_absolute("user_sgpr_flat_scratch_init");
+    FlatScratchInit: Properties 5, 1, Absolute("user_sgpr_flat_scratch_init");
     /// Scratch size in a user SGPR.
-    PrivateSegmentSize: Properties 6, 1, always("user_sgpr_private_segment_size");
+    PrivateSegmentSize: Properties 6, 1, Always("user_sgpr_private_segment_size");
     /// The kernel's stack need is unknown.
-    DynamicStack: Properties 11, 1, always("uses_dynamic_stack");
+    DynamicStack: Properties 11, 1, Always("uses_dynamic_stack");
     /// Dwords of the kernarg segment that are loaded into user SGPRs.
-    KernargPreloadLength: Properties 16, 7, always("user_sgpr_kernarg_preload_length");
+    KernargPreloadLength: Properties 16, 7, With(Feature::KernargPreload, "user_sgpr_kernarg_preload_length");
     /// First of those dwords.
-    KernargPreloadOffset: Properties 23, 9, always("user_sgpr_kernarg_preload_offset");
+    KernargPreloadOffset: Properties 23, 9, With(Feature::KernargPreload, "user_sgpr_kernarg_preload_offset");
 }
 
 impl Row {
@@ -175,11 +187,19 @@ pub struct InitialSgprs {
 
 impl KernelDescriptor {
     /// The descriptor of a kernel with these resources; the entry offset remains 0 until the object's layout is known.
-    pub fn new(target: Target, resources: &KernelResources) -> Result<KernelDescriptor, ResourceError> {
-        resources.check(target)?;
+    pub fn new(
+        target: impl Into<TargetId>,
+        resources: &KernelResources,
+    ) -> Result<KernelDescriptor, ResourceError> {
+        let target = target.into();
+        resources.check(*target)?;
         let scratch = resources.scratch_bytes > 0;
         let absolute_scratch = scratch && target.flat_scratch == FlatScratch::Absolute;
         let granules = |count: u32, granule: u32| count.div_ceil(granule) - 1;
+        let accum_offset = match target.agprs {
+            AccumulationFile::Unified { granule } => granules(resources.arch_vgprs(target), granule),
+            AccumulationFile::None | AccumulationFile::Separate => 0,
+        };
         let float = resources.float_mode;
         let [x, y, z] = resources.workgroup_ids;
         let mut descriptor = KernelDescriptor {
@@ -189,7 +209,7 @@ impl KernelDescriptor {
             ..KernelDescriptor::default()
         };
         for (field, value) in [
-            (Field::AccumOffset, granules(target.accum_offset(resources.vgprs), target.accum_offset_granule)),
+            (Field::AccumOffset, accum_offset),
             (Field::VgprGranules, granules(resources.total_vgprs(target), target.vgpr_granule)),
             (Field::SgprGranules, granules(resources.total_sgprs(target), target.sgpr_encoding_granule)),
             (Field::RoundMode32, float.round_32 as u32),
@@ -200,12 +220,12 @@ impl KernelDescriptor {
             (Field::IeeeMode, resources.ieee_mode.into()),
             (Field::Fp16Overflow, resources.fp16_overflow as u32),
             (Field::PrivateSegment, scratch.into()),
-            (Field::UserSgprCount, resources.user_sgprs(target)),
+            (Field::UserSgprCount, resources.user_sgprs(*target)),
             (Field::WorkgroupIdX, x.into()),
             (Field::WorkgroupIdY, y.into()),
             (Field::WorkgroupIdZ, z.into()),
             (Field::WorkitemId, resources.workitem_ids as u32),
-            (Field::KernargSegmentPtr, 1),
+            (Field::KernargSegmentPtr, (resources.kernarg_bytes > 0).into()),
             (Field::FlatScratchInit, absolute_scratch.into()),
             (Field::KernargPreloadLength, resources.kernarg_preload_dwords),
         ] {
@@ -227,14 +247,17 @@ impl KernelDescriptor {
         *word = (*word & !row.mask()) | ((value << row.low) & row.mask());
     }
 
-    /// VGPRs that a wave gets of the unified file.
+    /// VGPRs that a wave gets: of the unified file, or of each.
     pub fn allocated_vgprs(&self, target: Target) -> u32 {
         (self.get(Field::VgprGranules) + 1) * target.vgpr_granule
     }
 
-    /// Index of the first AGPR in the unified file.
-    pub fn accum_offset(&self, target: Target) -> u32 {
-        (self.get(Field::AccumOffset) + 1) * target.accum_offset_granule
+    /// Index of the first AGPR in the unified file; none where there is no such file.
+    pub fn accum_offset(&self, target: Target) -> Option<u32> {
+        match target.agprs {
+            AccumulationFile::Unified { granule } => Some((self.get(Field::AccumOffset) + 1) * granule),
+            AccumulationFile::None | AccumulationFile::Separate => None,
+        }
     }
 
     /// SGPRs that a wave gets, reserved ones included.
@@ -313,15 +336,9 @@ impl KernelDescriptor {
         }
     }
 
-    /// The `.amdhsa_kernel` block from which an assembler makes this descriptor. Register counts are those of the
-    /// allocation, because the exact ones are not part of the descriptor.
-    pub fn directives(&self, target: Target, symbol: &str) -> String {
-        // The assembler adds the reserved SGPRs to what it is told, and refuses more than can be named.
-        let reserved = match target.flat_scratch {
-            FlatScratch::Architected => target.reserved_sgprs_with_scratch,
-            FlatScratch::Absolute => target.reserved_sgprs,
-        };
-        let sgprs = self.allocated_sgprs(target).saturating_sub(reserved).min(target.addressable_sgprs);
+    /// The `.amdhsa_kernel` block from which an assembler makes this descriptor, which is that of a kernel with these
+    /// resources: registers are counted exactly there, in granules here.
+    pub(super) fn directives(&self, target: TargetId, symbol: &str, resources: &KernelResources) -> String {
         let mut text = format!(".amdhsa_kernel {symbol}\n");
         let mut line = |name: &str, value: u32| {
             // Writing to a string cannot fail.
@@ -330,19 +347,20 @@ impl KernelDescriptor {
         line("group_segment_fixed_size", self.group_segment_fixed_size);
         line("private_segment_fixed_size", self.private_segment_fixed_size);
         line("kernarg_size", self.kernarg_size);
-        line("next_free_vgpr", self.allocated_vgprs(target));
-        line("accum_offset", self.accum_offset(target));
-        line("next_free_sgpr", sgprs);
-        line("reserve_vcc", 0);
+        line("next_free_vgpr", resources.total_vgprs(target));
+        if let Some(offset) = self.accum_offset(*target) {
+            line("accum_offset", offset);
+        }
+        line("next_free_sgpr", resources.named_sgprs(target));
+        line("reserve_vcc", resources.vcc.into());
         if target.flat_scratch == FlatScratch::Absolute {
-            line("reserve_flat_scratch", 0);
+            line("reserve_flat_scratch", (resources.scratch_bytes > 0).into());
+        }
+        if target.has(Feature::Xnack) {
+            line("reserve_xnack_mask", target.may_retry().into());
         }
         for row in ROWS {
-            let name = match target.flat_scratch {
-                FlatScratch::Architected => row.directive.architected,
-                FlatScratch::Absolute => row.directive.absolute,
-            };
-            if let Some(name) = name {
+            if let Some(name) = row.directive.name(*target) {
                 line(name, self.get(row.field));
             }
         }
@@ -413,7 +431,7 @@ mod tests {
     fn agprs_follow_the_architectural_registers() {
         let resources = KernelResources { vgprs: 37, agprs: 64, ..KernelResources::default() };
         let descriptor = KernelDescriptor::new(Target::GFX942, &resources).unwrap();
-        assert_eq!(descriptor.accum_offset(Target::GFX942), 40);
+        assert_eq!(descriptor.accum_offset(Target::GFX942), Some(40));
         assert_eq!(descriptor.allocated_vgprs(Target::GFX942), 104);
         assert_eq!(resources.total_vgprs(Target::GFX942), 104);
     }
@@ -421,6 +439,7 @@ mod tests {
     #[test]
     fn initial_registers_count_as_used() {
         let resources = KernelResources {
+            kernarg_bytes: 56,
             kernarg_preload_dwords: 14,
             workgroup_ids: [true; 3],
             workitem_ids: WorkitemIds::Xyz,
@@ -434,7 +453,7 @@ mod tests {
 
     #[test]
     fn scratch_costs_registers_where_it_is_absolute() {
-        let resources = KernelResources { scratch_bytes: 16, ..KernelResources::default() };
+        let resources = KernelResources { scratch_bytes: 16, kernarg_bytes: 8, ..KernelResources::default() };
         let sgprs = |target| KernelDescriptor::new(target, &resources).unwrap().initial_sgprs(target);
         assert_eq!(sgprs(Target::GFX942).end, 3);
         let absolute = sgprs(Target::GFX90A);
@@ -445,15 +464,70 @@ mod tests {
 
     #[test]
     fn too_much_is_refused() {
-        let refused =
-            |resources: KernelResources| KernelDescriptor::new(Target::GFX942, &resources).unwrap_err().what;
+        let refused = |target: Target, resources: KernelResources| {
+            KernelDescriptor::new(target, &resources).unwrap_err().to_string()
+        };
         let base = KernelResources::default();
-        assert_eq!(refused(KernelResources { vgprs: 257, ..base.clone() }), "VGPRs");
-        assert_eq!(refused(KernelResources { agprs: 257, ..base.clone() }), "AGPRs");
-        assert_eq!(refused(KernelResources { sgprs: 103, ..base.clone() }), "SGPRs");
-        assert_eq!(refused(KernelResources { lds_bytes: 65_537, ..base.clone() }), "bytes of LDS");
-        assert_eq!(refused(KernelResources { kernarg_preload_dwords: 15, ..base.clone() }), "user SGPRs");
-        assert_eq!(refused(KernelResources { kernarg_preload_dwords: u32::MAX, ..base }), "user SGPRs");
+        for (resources, expected) in [
+            (KernelResources { vgprs: 257, ..base.clone() }, "256 VGPRs, 257 wanted"),
+            (KernelResources { agprs: 257, ..base.clone() }, "256 AGPRs, 257 wanted"),
+            (KernelResources { sgprs: 103, ..base.clone() }, "102 SGPRs, 103 wanted"),
+            (KernelResources { lds_bytes: 65_537, ..base.clone() }, "65536 bytes of LDS, 65537 wanted"),
+            (
+                KernelResources { kernarg_bytes: 60, kernarg_preload_dwords: 15, ..base.clone() },
+                "16 user SGPRs, 17 wanted",
+            ),
+            (
+                KernelResources { kernarg_preload_dwords: u32::MAX, ..base.clone() },
+                "16 user SGPRs, 4294967295 wanted",
+            ),
+        ] {
+            let expected = format!("gfx942 kernels have at most {expected}");
+            assert_eq!(refused(Target::GFX942, resources), expected);
+        }
+        let preload = KernelResources { kernarg_bytes: 8, kernarg_preload_dwords: 3, ..base.clone() };
+        assert_eq!(
+            refused(Target::GFX908, preload.clone()),
+            "gfx908 has no kernarg preload, which gfx90a, gfx942, gfx950 have"
+        );
+        assert_eq!(
+            refused(Target::GFX942, preload),
+            "3 dwords of a kernarg segment of 8 bytes cannot be preloaded"
+        );
+        assert_eq!(
+            refused(Target::GFX906, KernelResources { agprs: 1, ..base }),
+            "gfx906 kernels have at most 0 AGPRs, 1 wanted"
+        );
+    }
+
+    #[test]
+    fn the_xnack_mask_is_paid_for_where_retries_may_happen() {
+        let total = |id: &str, vcc: bool, scratch_bytes: u32| {
+            let resources = KernelResources { sgprs: 10, vcc, scratch_bytes, ..KernelResources::default() };
+            resources.total_sgprs(id.parse::<TargetId>().unwrap())
+        };
+        for (id, totals) in [
+            ("gfx908", [14, 14, 16]),
+            ("gfx90a:xnack+", [14, 14, 16]),
+            ("gfx90a:xnack-", [10, 12, 16]),
+            ("gfx942:xnack-", [16, 16, 16]),
+        ] {
+            assert_eq!([total(id, false, 0), total(id, true, 0), total(id, false, 4)], totals, "{id}");
+        }
+    }
+
+    #[test]
+    fn older_targets_start_with_a_register_per_coordinate() {
+        let resources = KernelResources { workitem_ids: WorkitemIds::Xyz, ..KernelResources::default() };
+        assert_eq!(resources.total_vgprs(Target::GFX906), 3);
+        assert_eq!(resources.total_vgprs(Target::GFX90A), 1);
+    }
+
+    #[test]
+    fn a_kernel_without_arguments_wants_no_pointer_to_them() {
+        let descriptor = KernelDescriptor::new(Target::GFX942, &KernelResources::default()).unwrap();
+        assert_eq!(descriptor.initial_sgprs(Target::GFX942).kernarg_segment_ptr, None);
+        assert_eq!(descriptor.initial_sgprs(Target::GFX942).workgroup_ids[0], Some(0));
     }
 
     #[test]

@@ -6,7 +6,7 @@
 
 use super::KernelInfo;
 use super::msgpack::{Malformed, Value};
-use crate::codegen::target::Target;
+use crate::codegen::target::TargetId;
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -128,14 +128,14 @@ pub struct KernelMetadata {
 
 impl KernelMetadata {
     /// The entry of one of our kernels.
-    pub fn new(target: Target, info: &KernelInfo) -> KernelMetadata {
+    pub fn new(target: impl Into<TargetId>, info: &KernelInfo) -> KernelMetadata {
+        let target = target.into();
         KernelMetadata {
             name: info.name.clone(),
             symbol: format!("{}.kd", info.name),
             arguments: info.arguments.clone(),
             group_segment_fixed_size: info.resources.lds_bytes,
-            // Arguments are pointers and scalars: none wants more.
-            kernarg_segment_align: 8,
+            kernarg_segment_align: kernarg_align(&info.arguments),
             kernarg_segment_size: info.resources.kernarg_bytes,
             private_segment_fixed_size: info.resources.scratch_bytes,
             wavefront_size: target.wave_size,
@@ -147,17 +147,25 @@ impl KernelMetadata {
     }
 }
 
-/// The MessagePack description of the note.
-pub(super) fn to_message_pack(target: Target, kernels: &[KernelMetadata]) -> Vec<u8> {
-    let mut sink = MessagePack(rmp::encode::ByteBuf::with_capacity(512 * (kernels.len() + 1)));
+/// Alignment of the segment: the strictest of its arguments, each aligned as its size is, and at least that of a dword.
+fn kernarg_align(arguments: &[ArgumentInfo]) -> u32 {
+    let align = |argument: &ArgumentInfo| 1 << argument.size.max(1).trailing_zeros().min(4);
+    arguments.iter().map(align).fold(4, u32::max)
+}
+
+/// The MessagePack description of the note, behind `prefix`.
+pub(super) fn to_message_pack(prefix: &[u8], target: TargetId, kernels: &[KernelMetadata]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(prefix.len() + 512 * (kernels.len() + 1));
+    bytes.extend_from_slice(prefix);
+    let mut sink = MessagePack(rmp::encode::ByteBuf::from_vec(bytes));
     emit(&mut sink, target, kernels);
     sink.0.into_vec()
 }
 
 /// The `.amdgpu_metadata` block of assembler text.
-pub fn to_yaml(target: Target, kernels: &[KernelMetadata]) -> String {
+pub fn to_yaml(target: impl Into<TargetId>, kernels: &[KernelMetadata]) -> String {
     let mut sink = Yaml { text: String::from(".amdgpu_metadata\n---"), levels: Vec::new() };
-    emit(&mut sink, target, kernels);
+    emit(&mut sink, target.into(), kernels);
     sink.text.push_str("\n...\n.end_amdgpu_metadata\n");
     sink.text
 }
@@ -182,13 +190,14 @@ enum Item<'a> {
     Kernels(&'a [KernelMetadata]),
 }
 
-fn emit(sink: &mut impl Sink, target: Target, kernels: &[KernelMetadata]) {
+fn emit(sink: &mut impl Sink, target: TargetId, kernels: &[KernelMetadata]) {
+    // Of the metadata: code object versions 5 and 6 have the same.
     const VERSION: [u32; 2] = [1, 2];
     emit_map(
         sink,
         &[
             ("amdhsa.kernels", Some(Item::Kernels(kernels))),
-            ("amdhsa.target", Some(Item::Text(&target.target_id()))),
+            ("amdhsa.target", Some(Item::Text(&target.with_triple()))),
             ("amdhsa.version", Some(Item::Numbers(&VERSION))),
         ],
     );

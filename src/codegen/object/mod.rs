@@ -2,25 +2,29 @@
 //!
 //! [`KernelInfo`] is all that an object says about a kernel beside its code. From it come the kernel descriptor
 //! ([`descriptor`]), the metadata ([`metadata`]), the object ([`write()`]) and the text around an assembly listing
-//! ([`assembly`]); [`ObjectFile`] reads objects back. Code object version 5, because older runtimes load it and version 6
-//! adds nothing for these targets.
+//! ([`assembly`]); [`ObjectFile`] reads objects back. Code object version 5 is the default, because older runtimes load it and
+//! version 6 adds nothing for these targets.
 
 use std::sync::Arc;
 
-use crate::codegen::target::{Occupancy, Target};
+use crate::codegen::target::{Occupancy, TargetId};
 
 pub mod assembly;
 pub mod descriptor;
 mod elf;
+mod line_map;
+mod lines;
 pub mod metadata;
 mod msgpack;
 mod read;
 pub mod resources;
 
 pub use descriptor::{Field, InitialSgprs, KernelDescriptor};
-pub use elf::{KernelCode, WriteError, write};
+pub use elf::{KernelCode, ObjectForm, ObjectOptions, WriteError, write};
+pub use line_map::{LineMap, SourceLine};
+pub use lines::{LineRow, SourceLines, SourcePlace};
 pub use metadata::{Access, ArgumentInfo, ArgumentKind, KernelMetadata, WorkgroupSize};
-pub use read::{FeatureSetting, Kernel, ObjectError, ObjectFile, Relocation, RelocationKind, Segment};
+pub use read::{Kernel, ObjectError, ObjectFile, Relocation, RelocationKind, Segment};
 pub use resources::{
     DenormMode, FloatMode, Fp16Overflow, KernelResources, ResourceError, RoundMode, WorkitemIds,
 };
@@ -40,7 +44,8 @@ pub struct KernelInfo {
 
 impl KernelInfo {
     /// How much of the kernel a compute unit holds when its workgroups are of the largest size.
-    pub fn occupancy(&self, target: Target) -> Occupancy {
+    pub fn occupancy(&self, target: impl Into<TargetId>) -> Occupancy {
+        let target = target.into();
         let waves_per_workgroup = self.workgroup_size.max().div_ceil(target.wave_size);
         let (vgprs, sgprs) = (self.resources.total_vgprs(target), self.resources.total_sgprs(target));
         target.occupancy(vgprs, sgprs, self.resources.lds_bytes, waves_per_workgroup)
@@ -50,7 +55,7 @@ impl KernelInfo {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codegen::target::OccupancyLimit;
+    use crate::codegen::target::{OccupancyLimit, Target};
 
     #[test]
     fn occupancy_counts_agprs_and_whole_workgroups() {

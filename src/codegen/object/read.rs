@@ -5,9 +5,10 @@
 //! object or an error.
 
 use super::descriptor::{DESCRIPTOR_SIZE, KernelDescriptor};
+use super::line_map::{LineMap, LineSections, SourceLine};
 use super::metadata::{BadMetadata, KernelMetadata, from_message_pack};
 use super::msgpack::Malformed;
-use crate::codegen::target::Target;
+use crate::codegen::target::{FeatureSetting, Target};
 use object::LittleEndian;
 use object::elf::{self, FileHeader64};
 use object::read::elf::{FileHeader, ProgramHeader, Rela, SectionHeader, SectionTable, Sym, SymbolTable};
@@ -34,19 +35,7 @@ pub struct ObjectFile<'a> {
     pub segments: Vec<Segment<'a>>,
     /// What the loader has to patch.
     pub relocations: Vec<Relocation>,
-}
-
-/// The mode of a chip feature that an object asks for.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum FeatureSetting {
-    /// The chip has no choice.
-    Unsupported,
-    /// Runs in either mode.
-    Any,
-    /// Runs with the feature off only.
-    Off,
-    /// Runs with the feature on only.
-    On,
+    lines: LineSections<'a>,
 }
 
 /// A kernel of an object. Addresses are those of the file, before loading.
@@ -163,10 +152,11 @@ impl<'a> ObjectFile<'a> {
         Ok(ObjectFile {
             target,
             abi_version: header.e_ident.abi_version,
-            xnack: feature(flags >> 8),
-            sramecc: feature(flags >> 10),
+            xnack: FeatureSetting::from_bits(flags >> 8),
+            sramecc: FeatureSetting::from_bits(flags >> 10),
             kernels: kernels(&sections, data, &segments, metadata)?,
             relocations: relocations(&sections, data)?,
+            lines: line_sections(&sections, data),
             segments,
         })
     }
@@ -174,6 +164,16 @@ impl<'a> ObjectFile<'a> {
     /// The kernel of that name.
     pub fn kernel(&self, name: &str) -> Option<&Kernel<'a>> {
         self.kernels.iter().find(|kernel| kernel.name == name)
+    }
+
+    /// The author's lines of the code, as far as the object says.
+    pub fn lines(&self) -> LineMap<'a> {
+        LineMap::new(self.lines)
+    }
+
+    /// Where the code at an address was written. Whoever has many addresses keeps [`ObjectFile::lines`].
+    pub fn line_of(&self, address: u64) -> Option<SourceLine<'a>> {
+        self.lines().line_of(address)
     }
 
     /// The bytes of the file from an address to the end of its segment.
@@ -195,15 +195,6 @@ fn check_header(header: &Header) -> Result<Target, ObjectError> {
     expect("e_machine", 18, header.e_machine(LE).0.into(), elf::EM_AMDGPU.0.into())?;
     let machine = header.e_flags(LE).0 & 0xff;
     Target::from_elf_machine(machine).ok_or(ObjectError::Target { machine })
-}
-
-fn feature(bits: u32) -> FeatureSetting {
-    match bits & 3 {
-        0 => FeatureSetting::Unsupported,
-        1 => FeatureSetting::Any,
-        2 => FeatureSetting::Off,
-        _ => FeatureSetting::On,
-    }
 }
 
 fn segments<'a>(header: &Header, data: &'a [u8]) -> Result<Vec<Segment<'a>>, ObjectError> {
@@ -235,6 +226,20 @@ fn bytes_at<'a>(segments: &[Segment<'a>], address: u64) -> Option<&'a [u8]> {
         let offset = usize::try_from(address.checked_sub(segment.address)?).ok()?;
         segment.bytes.get(offset..).filter(|rest| !rest.is_empty())
     })
+}
+
+/// Debug sections that are there and not compressed; they are no part of what is loaded, so a faulty one is not an error.
+fn line_sections<'a>(sections: &SectionTable<'a, Header>, data: &'a [u8]) -> LineSections<'a> {
+    let bytes = |name: &str| {
+        let (_, section) = sections.section_by_name(LE, name.as_bytes())?;
+        let plain = section.sh_flags(LE).0 & elf::SHF_COMPRESSED.0 == 0;
+        section.data(LE, data).ok().filter(|_| plain)
+    };
+    LineSections {
+        lines: bytes(".debug_line").unwrap_or_default(),
+        line_strings: bytes(".debug_line_str").unwrap_or_default(),
+        strings: bytes(".debug_str").unwrap_or_default(),
+    }
 }
 
 fn symbol_table<'a>(
@@ -299,7 +304,8 @@ fn kernels<'a>(
     Ok(kernels)
 }
 
-/// The kernels of the metadata note, which is looked for in note segments first, then in note sections.
+/// The kernels of the metadata notes, which are looked for in note segments first, then in note sections. A linker puts the notes of
+/// its inputs behind each other; together they are the metadata, as HIP reads it (comgr, `mergeNoteRecords`).
 fn metadata<'a>(
     header: &Header,
     sections: &SectionTable<'a, Header>,
@@ -314,16 +320,22 @@ fn metadata<'a>(
         iterators.extend(section.notes(LE, data).map_err(&fault)?);
     }
     for mut notes in iterators {
+        let mut kernels = Vec::new();
+        let mut found = false;
         while let Some(note) = notes.next().map_err(&fault)? {
             if note.name() == b"AMDGPU" && note.n_type(LE).0 == 32 {
                 let start = note.desc().as_ptr() as usize - data.as_ptr() as usize;
-                return from_message_pack(note.desc()).map_err(|bad| match bad {
+                found = true;
+                kernels.extend(from_message_pack(note.desc()).map_err(|bad| match bad {
                     BadMetadata::Malformed(Malformed { offset, what }) => {
                         ObjectError::Metadata { offset: start + offset, what }
                     }
                     BadMetadata::Key(key) => ObjectError::MetadataKey { key },
-                });
+                })?);
             }
+        }
+        if found {
+            return Ok(kernels);
         }
     }
     Ok(Vec::new())

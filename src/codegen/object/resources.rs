@@ -1,6 +1,6 @@
 //! What a kernel needs from the hardware: the input from which descriptor and metadata are derived.
 
-use crate::codegen::target::{FlatScratch, Target};
+use crate::codegen::target::{Feature, FlatScratch, Target, TargetId};
 use thiserror::Error;
 
 /// What a kernel needs from the hardware when it starts and while it runs.
@@ -10,20 +10,22 @@ pub struct KernelResources {
     pub vgprs: u32,
     /// AGPRs: highest used plus one.
     pub agprs: u32,
-    /// SGPRs: highest of `s0` to `s101` used plus one. VCC and what else lives above is added by the target.
+    /// SGPRs: highest of `s0` to `s101` used plus one. What lives above is added by the target.
     pub sgprs: u32,
+    /// VCC is read or written.
+    pub vcc: bool,
     /// Static LDS of a workgroup.
     pub lds_bytes: u32,
     /// Scratch of a work-item.
     pub scratch_bytes: u32,
-    /// Size of the kernarg segment.
+    /// Size of the kernarg segment; the kernel gets a pointer to it unless it is empty.
     pub kernarg_bytes: u32,
     /// Leading dwords of the kernarg segment that firmware loads into SGPRs. The kernel then starts with a 256 byte
     /// prologue that does the same for firmware which cannot.
     pub kernarg_preload_dwords: u32,
     /// Which of the workgroup's coordinates the kernel wants in SGPRs (x, y, z).
     pub workgroup_ids: [bool; 3],
-    /// How many of the work-item's coordinates the kernel wants, packed into `v0`.
+    /// How many of the work-item's coordinates the kernel wants.
     pub workitem_ids: WorkitemIds,
     /// Rounding and denormals.
     pub float_mode: FloatMode,
@@ -36,12 +38,13 @@ pub struct KernelResources {
 }
 
 impl Default for KernelResources {
-    /// A kernel that takes no more than its kernarg pointer and x coordinates, with the float mode that compilers choose.
+    /// A kernel that takes no more than its x coordinates, with the float mode that compilers choose.
     fn default() -> Self {
         KernelResources {
             vgprs: 0,
             agprs: 0,
             sgprs: 0,
+            vcc: false,
             lds_bytes: 0,
             scratch_bytes: 0,
             kernarg_bytes: 0,
@@ -56,7 +59,7 @@ impl Default for KernelResources {
     }
 }
 
-/// Work-item coordinates that are packed into `v0`: x in bits 9:0, y in 19:10, z in 29:20.
+/// Work-item coordinates: packed into `v0` (x in bits 9:0, y in 19:10, z in 29:20), on older targets in `v0`, `v1`, `v2`.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 #[allow(missing_docs)]
 pub enum WorkitemIds {
@@ -109,36 +112,78 @@ pub struct FloatMode {
 
 /// Why no kernel of the target can have these resources.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
-#[error("{target} kernels have at most {limit} {what}, {wanted} wanted")]
-pub struct ResourceError {
-    /// What there is too little of.
-    pub what: &'static str,
-    /// How much the kernel wants.
-    pub wanted: u32,
-    /// How much there is.
-    pub limit: u32,
-    /// The target.
-    pub target: Target,
+pub enum ResourceError {
+    /// More than the target has.
+    #[error("{target} kernels have at most {limit} {what}, {wanted} wanted")]
+    Limit {
+        /// What there is too little of.
+        what: &'static str,
+        /// How much the kernel wants.
+        wanted: u32,
+        /// How much there is.
+        limit: u32,
+        /// The target.
+        target: Target,
+    },
+    /// A feature that the target has not.
+    #[error("{target} has no {feature}, which {owners} have", feature = feature.name(), owners = feature.owners())]
+    Feature {
+        /// The feature.
+        feature: Feature,
+        /// The target.
+        target: Target,
+    },
+    /// Preloaded dwords that are no arguments.
+    #[error("{dwords} dwords of a kernarg segment of {bytes} bytes cannot be preloaded")]
+    Preload {
+        /// Dwords to preload.
+        dwords: u32,
+        /// Size of the segment.
+        bytes: u32,
+    },
 }
 
 impl KernelResources {
-    /// VGPRs of the unified file that a wave takes, AGPRs included.
-    pub fn total_vgprs(&self, target: Target) -> u32 {
-        target.unified_vgprs(self.vgprs, self.agprs)
+    /// VGPRs that a wave takes, those included that it is started with: of the unified file with AGPRs, or of the larger file.
+    pub fn total_vgprs(&self, target: impl Into<TargetId>) -> u32 {
+        let target = target.into();
+        target.total_vgprs(self.arch_vgprs(target), self.agprs)
     }
 
-    /// SGPRs that a wave takes: the named ones, which cover at least what it is started with, and the reserved ones.
-    pub fn total_sgprs(&self, target: Target) -> u32 {
-        let reserved =
-            if self.scratch_bytes > 0 { target.reserved_sgprs_with_scratch } else { target.reserved_sgprs };
+    /// Architectural VGPRs, those included that the wave is started with.
+    pub(super) fn arch_vgprs(&self, target: TargetId) -> u32 {
+        let initial = match target.has(Feature::PackedWorkitemIds) {
+            true => 1,
+            false => 1 + self.workitem_ids as u32,
+        };
+        self.vgprs.max(initial)
+    }
+
+    /// SGPRs that a wave takes: the named ones and the reserved ones.
+    pub fn total_sgprs(&self, target: impl Into<TargetId>) -> u32 {
+        let target = target.into();
+        let reserved = target.reserved_sgprs;
+        let scratch = self.scratch_bytes > 0 || target.flat_scratch == FlatScratch::Architected;
+        let above = match (scratch, target.may_retry(), self.vcc) {
+            (true, ..) => reserved.flat_scratch,
+            (_, true, _) => reserved.xnack_mask,
+            (.., true) => reserved.vcc,
+            (false, false, false) => 0,
+        };
+        self.named_sgprs(target).saturating_add(above)
+    }
+
+    /// SGPRs among `s0` to `s101`, those included that the wave is started with.
+    pub(super) fn named_sgprs(&self, target: TargetId) -> u32 {
         let ids = self.workgroup_ids.iter().filter(|wanted| **wanted).count() as u32;
-        let initial = self.user_sgprs(target).saturating_add(ids + self.scratch_sgprs(target).1);
-        self.sgprs.max(initial).saturating_add(reserved)
+        let initial = self.user_sgprs(*target).saturating_add(ids + self.scratch_sgprs(*target).1);
+        self.sgprs.max(initial)
     }
 
     /// User SGPRs: kernarg pointer, flat scratch where the target wants it, preloaded kernarg dwords.
     pub(super) fn user_sgprs(&self, target: Target) -> u32 {
-        (2 + self.scratch_sgprs(target).0).saturating_add(self.kernarg_preload_dwords)
+        let pointer = if self.kernarg_bytes > 0 { 2 } else { 0 };
+        (pointer + self.scratch_sgprs(target).0).saturating_add(self.kernarg_preload_dwords)
     }
 
     /// User and system SGPRs that scratch costs.
@@ -154,13 +199,23 @@ impl KernelResources {
         let limits = [
             ("user SGPRs", self.user_sgprs(target), target.max_user_sgprs),
             ("VGPRs", self.vgprs, target.addressable_vgprs),
-            ("AGPRs", self.agprs, target.addressable_vgprs),
+            ("AGPRs", self.agprs, target.addressable_agprs()),
             ("SGPRs", self.sgprs, target.addressable_sgprs),
             ("bytes of LDS", self.lds_bytes, target.max_lds_per_workgroup),
         ];
         for (what, wanted, limit) in limits {
             if wanted > limit {
-                return Err(ResourceError { what, wanted, limit, target });
+                return Err(ResourceError::Limit { what, wanted, limit, target });
+            }
+        }
+        if self.kernarg_preload_dwords > 0 {
+            let feature = Feature::KernargPreload;
+            if !target.has(feature) {
+                return Err(ResourceError::Feature { feature, target });
+            }
+            if self.kernarg_preload_dwords > self.kernarg_bytes / 4 {
+                let (dwords, bytes) = (self.kernarg_preload_dwords, self.kernarg_bytes);
+                return Err(ResourceError::Preload { dwords, bytes });
             }
         }
         Ok(())

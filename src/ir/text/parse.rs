@@ -28,11 +28,11 @@ pub(super) fn parse(text: &str, file: &str) -> Result<Kernel, Vec<Diagnostic>> {
         faults: Vec::new(),
         loops: 0,
     };
-    let name = parser.kernel().unwrap_or_else(|fault| {
-        parser.fault(fault);
-        ""
-    });
-    if parser.faults.is_empty() { Ok(parser.nodes.finish(name)) } else { Err(parser.faults) }
+    let named = parser.kernel().map_err(|fault| parser.fault(fault));
+    match named {
+        Ok((name, at)) if parser.faults.is_empty() => Ok(parser.nodes.finish(name, at)),
+        _ => Err(parser.faults),
+    }
 }
 
 pub(super) struct Parser<'a> {
@@ -82,8 +82,10 @@ impl<'a> Parser<'a> {
         self.fault(fault.at(Some(at.clone())));
     }
 
-    fn kernel(&mut self) -> Parsed<&'a str> {
+    /// The whole text: the kernel's name and where it stands.
+    fn kernel(&mut self) -> Parsed<(&'a str, Location)> {
         self.cursor.skip_newlines();
+        let declared = self.cursor.location();
         if !self.cursor.take_word("kernel") {
             return Err(self.cursor.expected("`kernel`"));
         }
@@ -100,7 +102,7 @@ impl<'a> Parser<'a> {
         if self.faults.is_empty() && *self.cursor.peek() != Token::End {
             return Err(self.cursor.expected("the end of the text").help("a text holds one kernel"));
         }
-        Ok(name)
+        Ok((name, declared))
     }
 
     /// The statements of a region and its closing brace; what a loop hands to its next iteration.

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use crate::codegen::object::{Field, InitialSgprs};
-use crate::codegen::target::{FlatScratch, Target};
+use crate::codegen::target::{Feature, FlatScratch, Target};
 
 use super::error::{Fault, SimError, Stopped};
 use super::execute::{Cache, Context, Lds, check_mode, run};
@@ -140,6 +140,9 @@ fn check(target: Target, kernel: &LoadedKernel, config: &LaunchConfig) -> Result
     let descriptor = &kernel.descriptor;
     if config.grid.contains(&0) || config.block.contains(&0) {
         return Err(format!("empty grid {:?} or workgroup {:?}", config.grid, config.block));
+    }
+    if !target.has(Feature::PackedWorkitemIds) {
+        return Err(format!("{target} starts work-items in registers that are not simulated"));
     }
     let items = config.block.iter().fold(1, |n: u64, &b| n.saturating_mul(b.into()));
     let most = kernel.metadata.as_ref().map_or(target.max_workgroup_size, |m| m.workgroup_size.max());

@@ -10,7 +10,7 @@ mod rules;
 mod view;
 mod waits;
 
-pub use allocation::check_allocation;
+pub use allocation::{Allocated, check_allocation};
 pub use hazards::{check_hazards, check_replay};
 pub use waits::check_waits;
 

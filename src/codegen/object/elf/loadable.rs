@@ -1,0 +1,107 @@
+//! The object that runtimes load.
+//!
+//! Two segments are loaded: everything that is read (headers, note, symbols, descriptors), and the code on a page of its own.
+//! Kernels are in both symbol tables because the HSA loader walks `.symtab` and HIP walks `.dynsym`.
+
+use smallvec::SmallVec;
+
+use super::super::descriptor::DESCRIPTOR_SIZE;
+use super::super::lines::{self, DebugSection};
+use super::image::{
+    ALLOC, HEADER_SIZE, Image, Kind, Output, PAGE, Place, SYMBOL_SIZE, Section, Segment, Symbol, Symbols,
+};
+use super::{NOTE, Parts, RODATA, STRTAB, SYMTAB, TEXT, debug_section};
+use gimli::write::Address;
+
+const DYNSYM: Section =
+    Section { name: ".dynsym", kind: Kind::DynSym, flags: ALLOC, align: 8, entry_size: SYMBOL_SIZE };
+const HASH: Section = Section { name: ".hash", kind: Kind::Hash, flags: ALLOC, align: 4, entry_size: 4 };
+const DYNSTR: Section = Section::bytes(".dynstr", Kind::StrTab, ALLOC, 1);
+const DYNAMIC: Section =
+    Section { name: ".dynamic", kind: Kind::Dynamic, flags: ALLOC, align: 8, entry_size: 16 };
+const DYNAMIC_ENTRIES: u64 = 6;
+
+const ET_DYN: u16 = 3;
+const PT_LOAD: u32 = 1;
+const PT_DYNAMIC: u32 = 2;
+const PT_NOTE: u32 = 4;
+const RUN: u32 = 1;
+const READ: u32 = 4;
+
+pub(super) fn write(parts: Parts<'_>) -> gimli::write::Result<Vec<u8>> {
+    let has_lines = parts.has_lines();
+    let header = parts.header(ET_DYN);
+    let count = 2 * parts.kernels.len();
+    let mut image = Image::new(4, parts.size());
+    let note = image.add(NOTE, &parts.note);
+    let dynsym = image.reserve(DYNSYM, Symbols::size(count));
+    let hash = image.add(HASH, &hash_table(1 + count as u32));
+    let dynstr = image.add(DYNSTR, &parts.strings);
+    let dynamic = image.reserve(DYNAMIC, DYNAMIC_ENTRIES * 16);
+    let rodata = image.reserve(RODATA, (parts.kernels.len() * DESCRIPTOR_SIZE) as u64);
+    let text = image.add(TEXT, &parts.text);
+    image.link(dynsym, dynstr, 1);
+    image.link(hash, dynsym, 0);
+    image.link(dynamic, dynstr, 0);
+
+    let (descriptors, code) = (image.place(rodata), image.place(text));
+    let mut symbols = Symbols::new(count);
+    let mut contents: SmallVec<[u8; DESCRIPTOR_SIZE]> = SmallVec::with_capacity(descriptors.size as usize);
+    let kernels = parts.kernels.iter().zip(&parts.descriptors).zip(&parts.offsets).zip(parts.names());
+    for (((kernel, descriptor), offset), (function_name, descriptor_name)) in kernels {
+        let entry = code.address + offset;
+        let address = descriptors.address + contents.len() as u64;
+        let mut descriptor = *descriptor;
+        descriptor.entry_byte_offset = entry as i64 - address as i64;
+        contents.extend_from_slice(&descriptor.to_bytes());
+        symbols.push(Symbol::Function, function_name, text, entry, kernel.code.len() as u64);
+        symbols.push(Symbol::Object, descriptor_name, rodata, address, DESCRIPTOR_SIZE as u64);
+    }
+    image.fill(rodata, &contents);
+    image.fill(dynsym, &symbols.bytes);
+    image.fill(dynamic, &dynamic_entries(image.place(hash), image.place(dynsym), image.place(dynstr)));
+
+    if has_lines {
+        let address = |offset| Address::Constant(code.address + offset);
+        let empty = DebugSection::default();
+        let mut sections = lines::write(parts.kernels, &parts.offsets, empty, address)?;
+        sections.for_each_mut(|id, data| {
+            if !data.is_empty() {
+                image.add(debug_section(id), data.bytes());
+            }
+            gimli::write::Result::Ok(())
+        })?;
+    }
+    let symtab = image.add(SYMTAB, &symbols.bytes);
+    let strtab = image.add(STRTAB, &parts.strings);
+    image.link(symtab, strtab, 1);
+
+    let read = Place { offset: 0, address: 0, size: descriptors.offset + descriptors.size };
+    debug_assert!(read.size > HEADER_SIZE);
+    let segments = [
+        Segment { kind: PT_LOAD, flags: READ, place: read, align: PAGE },
+        Segment { kind: PT_LOAD, flags: READ | RUN, place: code, align: PAGE },
+        Segment { kind: PT_DYNAMIC, flags: READ, place: image.place(dynamic), align: 8 },
+        Segment { kind: PT_NOTE, flags: READ, place: image.place(note), align: 4 },
+    ];
+    Ok(image.finish(&header, &segments))
+}
+
+/// A hash table of one bucket: all symbols behind each other, so no hash is ever computed.
+fn hash_table(symbols: u32) -> SmallVec<[u8; 64]> {
+    let next = |index: u32| if index + 1 < symbols { index + 1 } else { 0 };
+    let words = [1, symbols, next(0), 0].into_iter().chain((1..symbols).map(next));
+    words.flat_map(u32::to_le_bytes).collect()
+}
+
+fn dynamic_entries(hash: Place, symbols: Place, strings: Place) -> Vec<u8> {
+    const HASH: u64 = 4;
+    const STRTAB: u64 = 5;
+    const SYMTAB: u64 = 6;
+    const STRSZ: u64 = 10;
+    const SYMENT: u64 = 11;
+    let mut entries = Output(Vec::with_capacity(16 * DYNAMIC_ENTRIES as usize));
+    entries.u64(&[HASH, hash.address, SYMTAB, symbols.address, SYMENT, SYMBOL_SIZE]);
+    entries.u64(&[STRTAB, strings.address, STRSZ, strings.size, 0, 0]);
+    entries.0
+}

@@ -1,0 +1,332 @@
+//! The ELF writer: kernels in, the bytes of a code object out.
+//!
+//! A *loadable* object (`loadable`) is what runtimes take: everything is resolved, so there are no relocations. A *relocatable* one
+//! (`relocatable`) is what a linker takes to make a loadable one of several. Both consist of the same parts, which are made here; the
+//! file around them is an `image`. Numbers: the generic ELF specification, and LLVM's "User Guide for AMDGPU Backend", section "ELF
+//! Code Object".
+
+mod image;
+mod loadable;
+mod relocatable;
+
+use super::KernelInfo;
+use super::descriptor::KernelDescriptor;
+use super::lines::SourceLines;
+use super::metadata::{KernelMetadata, to_message_pack};
+use super::resources::ResourceError;
+use crate::codegen::target::{ObjectVersion, Target, TargetId};
+use image::{ALLOC, EXECUTE, Kind, Section};
+use smallvec::SmallVec;
+use thiserror::Error;
+
+/// What kind of object is written.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub enum ObjectForm {
+    /// For runtimes to load (`ET_DYN`).
+    #[default]
+    Loadable,
+    /// For a linker, which makes one loadable object of several (`ET_REL`): `ld.lld -shared`.
+    Relocatable,
+}
+
+/// How an object is written.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub struct ObjectOptions {
+    /// The chip and the modes that it is for.
+    pub target: TargetId,
+    /// Version of the format.
+    pub version: ObjectVersion,
+    /// For whom it is.
+    pub form: ObjectForm,
+}
+
+impl<T: Into<TargetId>> From<T> for ObjectOptions {
+    /// A loadable object of the default version.
+    fn from(target: T) -> ObjectOptions {
+        ObjectOptions {
+            target: target.into(),
+            version: ObjectVersion::default(),
+            form: ObjectForm::default(),
+        }
+    }
+}
+
+/// A kernel and its machine code.
+#[derive(Copy, Clone, Debug)]
+pub struct KernelCode<'a> {
+    /// What the object says about it.
+    pub info: &'a KernelInfo,
+    /// Its instructions; the first is the entry.
+    pub code: &'a [u8],
+    /// Where its author wrote them. An object has debug sections if one of its kernels has this.
+    pub lines: Option<&'a SourceLines>,
+}
+
+/// Why kernels cannot become an object.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum WriteError {
+    /// A name that assemblers and linkers cannot take as a symbol.
+    #[error(
+        "kernel name {name:?} is no symbol: letters, digits, `_`, `.` and `$` may follow a letter or `_`"
+    )]
+    Name {
+        /// The name.
+        name: String,
+    },
+    /// Two kernels of one name.
+    #[error("two kernels are named {name:?}")]
+    Duplicate {
+        /// The name.
+        name: String,
+    },
+    /// The target has not what the kernel needs.
+    #[error("kernel {name:?}: {source}")]
+    Resources {
+        /// The kernel.
+        name: String,
+        /// What there is too little of.
+        source: ResourceError,
+    },
+    /// A workgroup that is empty or larger than the target's.
+    #[error("kernel {name:?}: workgroups of {size} work-items, {target} has 1 to {limit}", limit = target.max_workgroup_size)]
+    WorkgroupSize {
+        /// The kernel.
+        name: String,
+        /// Work-items of its workgroups.
+        size: u32,
+        /// The target.
+        target: Target,
+    },
+    /// The debug sections could not be written.
+    #[error("debug sections: {reason}")]
+    Lines {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Checks a kernel and derives its descriptor.
+pub(super) fn describe(target: TargetId, info: &KernelInfo) -> Result<KernelDescriptor, WriteError> {
+    let name = || info.name.clone();
+    let first = info.name.bytes().next();
+    if !first.is_some_and(|c| c.is_ascii_alphabetic() || c == b'_')
+        || !info.name.bytes().all(|c| c.is_ascii_alphanumeric() || b"_.$".contains(&c))
+    {
+        return Err(WriteError::Name { name: name() });
+    }
+    let size = info.workgroup_size.max();
+    if size == 0 || size > target.max_workgroup_size {
+        return Err(WriteError::WorkgroupSize { name: name(), size, target: *target });
+    }
+    KernelDescriptor::new(target, &info.resources)
+        .map_err(|source| WriteError::Resources { name: name(), source })
+}
+
+/// That no two kernels share a name, nor one kernel's function another's descriptor.
+pub(super) fn check_names<'a>(infos: impl Iterator<Item = &'a KernelInfo>) -> Result<(), WriteError> {
+    let mut names: SmallVec<[&str; 8]> = infos.map(|info| info.name.as_str()).collect();
+    names.sort_unstable();
+    let twice = names.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0]);
+    let is_descriptor =
+        |name: &&str| name.strip_suffix(".kd").is_some_and(|kernel| names.binary_search(&kernel).is_ok());
+    match twice.or_else(|| names.iter().copied().find(is_descriptor)) {
+        None => Ok(()),
+        Some(name) => Err(WriteError::Duplicate { name: name.to_owned() }),
+    }
+}
+
+/// Kernels begin at multiples of this.
+const KERNEL_ALIGN: u64 = 256;
+
+/// Instruction fetch runs ahead of the program counter: LLVM ends the code of CDNA targets with 16 cache lines of
+/// `s_nop 0` behind the current one (`AMDGPUTargetELFStreamer::EmitCodeEnd`).
+const FETCH_LINE: u64 = 64;
+pub(super) const FETCH_PADDING: u64 = 16 * FETCH_LINE;
+const S_NOP: [u8; 4] = 0xbf80_0000u32.to_le_bytes();
+
+/// The bytes of a code object with these kernels. Equal input gives equal bytes.
+///
+/// # Errors
+/// A name that is no symbol or is there twice, or a kernel that needs more than the target has.
+pub fn write(options: impl Into<ObjectOptions>, kernels: &[KernelCode<'_>]) -> Result<Vec<u8>, WriteError> {
+    let options = options.into();
+    let parts = Parts::new(options, kernels)?;
+    let written = match options.form {
+        ObjectForm::Loadable => loadable::write(parts),
+        ObjectForm::Relocatable => relocatable::write(parts),
+    };
+    written.map_err(|error| WriteError::Lines { reason: error.to_string() })
+}
+
+/// What both forms of an object consist of.
+struct Parts<'a> {
+    options: ObjectOptions,
+    kernels: &'a [KernelCode<'a>],
+    descriptors: SmallVec<[KernelDescriptor; 1]>,
+    note: Vec<u8>,
+    text: Vec<u8>,
+    /// Where each kernel begins in the text.
+    offsets: SmallVec<[u64; 1]>,
+    /// The string table: for each kernel the name of its function and of its descriptor.
+    strings: Vec<u8>,
+}
+
+impl<'a> Parts<'a> {
+    fn new(options: ObjectOptions, kernels: &'a [KernelCode<'a>]) -> Result<Parts<'a>, WriteError> {
+        check_names(kernels.iter().map(|kernel| kernel.info))?;
+        let target = options.target;
+        let mut descriptors = SmallVec::with_capacity(kernels.len());
+        let mut metadata: SmallVec<[KernelMetadata; 1]> = SmallVec::with_capacity(kernels.len());
+        let mut strings =
+            Vec::with_capacity(1 + kernels.iter().map(|k| 2 * k.info.name.len() + 5).sum::<usize>());
+        strings.push(0);
+        for kernel in kernels {
+            descriptors.push(describe(target, kernel.info)?);
+            metadata.push(KernelMetadata::new(target, kernel.info));
+            for suffix in ["\0", ".kd\0"] {
+                strings.extend_from_slice(kernel.info.name.as_bytes());
+                strings.extend_from_slice(suffix.as_bytes());
+            }
+        }
+        let note = note(target, &metadata);
+        let (text, offsets) = text(kernels);
+        Ok(Parts { options, kernels, descriptors, note, text, offsets, strings })
+    }
+
+    /// About how many bytes it is all together.
+    fn size(&self) -> usize {
+        self.note.len()
+            + self.text.len()
+            + self.kernels.len() * super::descriptor::DESCRIPTOR_SIZE
+            + 2 * self.strings.len()
+    }
+
+    /// True if one of the kernels has lines.
+    fn has_lines(&self) -> bool {
+        self.kernels.iter().any(|kernel| kernel.lines.is_some())
+    }
+
+    fn header(&self, e_type: u16) -> image::Header {
+        let abi_version = self.options.version.abi_version();
+        image::Header { abi_version, e_type, e_flags: self.options.target.elf_flags() }
+    }
+
+    /// Offsets of the names of each kernel's function and descriptor in the string table.
+    fn names(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.kernels.iter().scan(1, |next, kernel| {
+            let function = *next;
+            let descriptor = function + kernel.info.name.len() as u32 + 1;
+            *next = descriptor + kernel.info.name.len() as u32 + 4;
+            Some((function, descriptor))
+        })
+    }
+}
+
+// Sections that both forms have.
+const NOTE: Section = Section::bytes(".note", Kind::Note, ALLOC, 4);
+const RODATA: Section = Section::bytes(".rodata", Kind::ProgBits, ALLOC, 64);
+const TEXT: Section = Section::bytes(".text", Kind::ProgBits, ALLOC | EXECUTE, KERNEL_ALIGN);
+const SYMTAB: Section =
+    Section { name: ".symtab", kind: Kind::SymTab, flags: 0, align: 8, entry_size: image::SYMBOL_SIZE };
+const STRTAB: Section = Section::bytes(".strtab", Kind::StrTab, 0, 1);
+
+/// A debug section; those of strings may be merged by a linker.
+fn debug_section(id: gimli::SectionId) -> Section {
+    let (flags, entry_size) = match id {
+        gimli::SectionId::DebugStr | gimli::SectionId::DebugLineStr => (image::MERGE | image::STRINGS, 1),
+        _ => (0, 0),
+    };
+    Section { name: id.name(), kind: Kind::ProgBits, flags, align: 1, entry_size }
+}
+
+/// The metadata note: sizes, type, owner, description; the description padded to four bytes.
+fn note(target: TargetId, metadata: &[KernelMetadata]) -> Vec<u8> {
+    const NT_AMDGPU_METADATA: u32 = 32;
+    const OWNER: &[u8; 8] = b"AMDGPU\0\0";
+    const HEADER: usize = 12 + OWNER.len();
+    let mut note = to_message_pack(&[0; HEADER], target, metadata);
+    let description = (note.len() - HEADER) as u32;
+    for (place, number) in [OWNER.len() as u32 - 1, description, NT_AMDGPU_METADATA].into_iter().enumerate() {
+        note[4 * place..][..4].copy_from_slice(&number.to_le_bytes());
+    }
+    note[HEADER - OWNER.len()..HEADER].copy_from_slice(OWNER);
+    note.resize(note.len().next_multiple_of(4), 0);
+    note
+}
+
+/// The code of all kernels, each at its alignment, with `s_nop` between them and behind the last; and where each begins.
+fn text(kernels: &[KernelCode<'_>]) -> (Vec<u8>, SmallVec<[u64; 1]>) {
+    let size: usize = kernels.iter().map(|k| k.code.len() + KERNEL_ALIGN as usize).sum();
+    let mut text = Vec::with_capacity(size + (FETCH_LINE + FETCH_PADDING) as usize);
+    let fill = |text: &mut Vec<u8>, align: u64, more: u64| {
+        let start = text.len();
+        let end = start.next_multiple_of(align as usize) + more as usize;
+        text.extend((start..end).map(|at| S_NOP[at % S_NOP.len()]));
+    };
+    let mut offsets = SmallVec::with_capacity(kernels.len());
+    for kernel in kernels {
+        fill(&mut text, KERNEL_ALIGN, 0);
+        offsets.push(text.len() as u64);
+        text.extend_from_slice(kernel.code);
+    }
+    fill(&mut text, FETCH_LINE, FETCH_PADDING);
+    (text, offsets)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codegen::object::{KernelResources, WorkgroupSize};
+
+    fn named(name: &str) -> KernelInfo {
+        KernelInfo {
+            name: name.into(),
+            resources: KernelResources::default(),
+            arguments: [].into(),
+            workgroup_size: WorkgroupSize::AtMost(64),
+        }
+    }
+
+    fn attempt(infos: &[KernelInfo]) -> Result<Vec<u8>, WriteError> {
+        let kernels: Vec<_> =
+            infos.iter().map(|info| KernelCode { info, code: &[0; 8], lines: None }).collect();
+        write(Target::GFX942, &kernels)
+    }
+
+    #[test]
+    fn bad_names_and_sizes_are_refused() {
+        for name in ["", "1x", "a b", "a\0", "gemm-1", ".L", "é"] {
+            assert_eq!(attempt(&[named(name)]), Err(WriteError::Name { name: name.into() }));
+        }
+        let twice = attempt(&[named("a"), named("b"), named("a")]);
+        assert_eq!(twice, Err(WriteError::Duplicate { name: "a".into() }));
+        let clash = attempt(&[named("a"), named("a.kd")]);
+        assert_eq!(clash, Err(WriteError::Duplicate { name: "a.kd".into() }));
+        for workgroup_size in [WorkgroupSize::AtMost(0), WorkgroupSize::Exactly([u32::MAX; 3])] {
+            let refused = attempt(&[KernelInfo { workgroup_size, ..named("a") }]);
+            assert!(matches!(refused, Err(WriteError::WorkgroupSize { .. })));
+        }
+        let mut greedy = named("a");
+        greedy.resources.vgprs = 300;
+        let message = attempt(&[greedy]).unwrap_err().to_string();
+        assert_eq!(message, "kernel \"a\": gfx942 kernels have at most 256 VGPRs, 300 wanted");
+    }
+
+    #[test]
+    fn equal_input_gives_equal_bytes() {
+        let infos = [named("a"), named("b")];
+        assert_eq!(attempt(&infos), attempt(&infos));
+    }
+
+    #[test]
+    fn text_is_aligned_and_padded_with_nops() {
+        let (a, b) = (named("a"), named("b"));
+        let a = KernelCode { info: &a, code: &[1; 4], lines: None };
+        let b = KernelCode { info: &b, code: &[2; 68], lines: None };
+        let (text, offsets) = text(&[a, b]);
+        assert_eq!(offsets[..], [0, 256]);
+        assert_eq!(text.len(), 256 + 128 + 1024);
+        assert_eq!(text[256..324], [2; 68]);
+        assert!(text[4..256].chunks(4).chain(text[324..].chunks(4)).all(|word| word == S_NOP));
+    }
+}

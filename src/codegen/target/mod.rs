@@ -1,0 +1,375 @@
+//! The chips we compile for, as a table of data sheets.
+//!
+//! A target is data: code asks the record for a size, a limit or a [`Feature`] and never compares names. Sources of the
+//! numbers: LLVM's "User Guide for AMDGPU Backend" (sections "Processors", "Code Object V3 and Above Kernel
+//! Descriptor", "VGPR/SGPR allocation"), `AMDGPUBaseInfo.cpp` and `AMDGPU.td` of LLVM (register file limits, LDS sizes,
+//! features), and AMD's Vega 7nm, CDNA, CDNA2, CDNA3 and CDNA4 instruction set guides.
+
+mod abi;
+mod occupancy;
+
+pub use abi::{FeatureSetting, ObjectVersion, TargetId, TargetIdError};
+pub use occupancy::{Occupancy, OccupancyLimit};
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::ops::Deref;
+
+use super::isa::{Arch, Inst};
+
+/// Data sheet of one chip. Sizes are in bytes, registers are 32-bit registers per lane (VGPR) or per wave (SGPR).
+#[derive(Debug)]
+pub struct TargetInfo {
+    /// Processor name as LLVM and HIP spell it.
+    pub name: &'static str,
+    /// Its instruction set.
+    pub arch: Arch,
+    /// `EF_AMDGPU_MACH` number in the code object's `e_flags`.
+    pub elf_machine: u32,
+    /// What it has that others lack.
+    pub features: &'static [Feature],
+    /// Lanes of a wave.
+    pub wave_size: u32,
+    /// SIMD units of a compute unit.
+    pub simds_per_compute_unit: u32,
+    /// Waves that a SIMD unit can hold.
+    pub max_waves_per_simd: u32,
+    /// VGPRs that a SIMD unit has per lane; one wave may take all of them.
+    pub vgpr_file: u32,
+    /// VGPRs are allocated in multiples of this.
+    pub vgpr_granule: u32,
+    /// Architectural VGPRs that an instruction can name.
+    pub addressable_vgprs: u32,
+    /// Where accumulation VGPRs live; an instruction can name as many as architectural ones.
+    pub agprs: AccumulationFile,
+    /// SGPRs of a SIMD unit.
+    pub sgpr_file: u32,
+    /// The descriptor counts SGPRs in this unit.
+    pub sgpr_encoding_granule: u32,
+    /// SGPRs that an instruction can name as `s0`, `s1`, ...
+    pub addressable_sgprs: u32,
+    /// SGPRs above the named ones that a kernel may have to pay for.
+    pub reserved_sgprs: ReservedSgprs,
+    /// User SGPRs that a kernel can ask for.
+    pub max_user_sgprs: u32,
+    /// How scratch memory is found.
+    pub flat_scratch: FlatScratch,
+    /// LDS of a compute unit.
+    pub lds_bytes: u32,
+    /// LDS is allocated in multiples of this.
+    pub lds_granule: u32,
+    /// LDS that one workgroup may have.
+    pub max_lds_per_workgroup: u32,
+    /// Work-items that one workgroup may have.
+    pub max_workgroup_size: u32,
+    /// Workgroups of more than one wave that a compute unit can hold (each needs a barrier).
+    pub barriers_per_compute_unit: u32,
+}
+
+/// Something that a target has or has not.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Feature {
+    /// Matrix instructions.
+    Mfma,
+    /// The work-item's coordinates start packed into `v0`; elsewhere they are in `v0`, `v1` and `v2`.
+    PackedWorkitemIds,
+    /// Firmware can load kernel arguments into SGPRs.
+    KernargPreload,
+    /// Waves of a workgroup can be spread over compute units (`TG_SPLIT`).
+    ThreadgroupSplit,
+    /// Retry of memory accesses after a page fault, which is switched on or off when the chip is set up.
+    Xnack,
+    /// Error correction of on-chip memories, which is switched on or off when the chip is set up.
+    SramEcc,
+}
+
+impl Feature {
+    /// What people call it; for those that a target id selects, the name there.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Feature::Mfma => "matrix instructions",
+            Feature::PackedWorkitemIds => "packed work-item ids",
+            Feature::KernargPreload => "kernarg preload",
+            Feature::ThreadgroupSplit => "threadgroup split",
+            Feature::Xnack => "xnack",
+            Feature::SramEcc => "sramecc",
+        }
+    }
+
+    /// Names of the targets that have it, for messages.
+    pub fn owners(self) -> String {
+        let owners: Vec<&str> = Target::ALL.iter().filter(|t| t.has(self)).map(|t| t.name).collect();
+        owners.join(", ")
+    }
+}
+
+/// Where accumulation VGPRs live.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum AccumulationFile {
+    /// There are none.
+    None,
+    /// In a file of their own, of the same size as that of the architectural VGPRs; a wave gets as many of each.
+    Separate,
+    /// In the same file, behind the architectural VGPRs, from a multiple of `granule` on.
+    Unified {
+        /// The first one's index is a multiple of this.
+        granule: u32,
+    },
+}
+
+/// SGPRs above the named ones that a kernel pays for: each number counts those below, too (LLVM, `getNumExtraSGPRs`).
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct ReservedSgprs {
+    /// With VCC.
+    pub vcc: u32,
+    /// With the XNACK mask, which the hardware writes when a page fault is retried.
+    pub xnack_mask: u32,
+    /// With `FLAT_SCRATCH`. Architected flat scratch always has it.
+    pub flat_scratch: u32,
+}
+
+/// How a wave finds its scratch memory.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum FlatScratch {
+    /// The hardware knows the base: no register, no prologue.
+    Architected,
+    /// The kernel receives base and wave offset in SGPRs and adds them in its prologue.
+    Absolute,
+}
+
+const GFX906: TargetInfo = TargetInfo {
+    name: "gfx906",
+    arch: Arch::Gfx906,
+    elf_machine: 0x2f,
+    features: &[Feature::Xnack, Feature::SramEcc],
+    wave_size: 64,
+    simds_per_compute_unit: 4,
+    max_waves_per_simd: 10,
+    vgpr_file: 256,
+    vgpr_granule: 4,
+    addressable_vgprs: 256,
+    agprs: AccumulationFile::None,
+    sgpr_file: 800,
+    sgpr_encoding_granule: 8,
+    addressable_sgprs: 102,
+    reserved_sgprs: ReservedSgprs { vcc: 2, xnack_mask: 4, flat_scratch: 6 },
+    max_user_sgprs: 16,
+    flat_scratch: FlatScratch::Absolute,
+    lds_bytes: 65_536,
+    lds_granule: 512,
+    max_lds_per_workgroup: 65_536,
+    max_workgroup_size: 1024,
+    barriers_per_compute_unit: 16,
+};
+
+const GFX908: TargetInfo = TargetInfo {
+    name: "gfx908",
+    arch: Arch::Gfx908,
+    elf_machine: 0x30,
+    features: &[Feature::Mfma, Feature::Xnack, Feature::SramEcc],
+    agprs: AccumulationFile::Separate,
+    ..GFX906
+};
+
+const GFX90A: TargetInfo = TargetInfo {
+    name: "gfx90a",
+    arch: Arch::Gfx90a,
+    elf_machine: 0x3f,
+    features: &[
+        Feature::Mfma,
+        Feature::PackedWorkitemIds,
+        Feature::KernargPreload,
+        Feature::ThreadgroupSplit,
+        Feature::Xnack,
+        Feature::SramEcc,
+    ],
+    max_waves_per_simd: 8,
+    vgpr_file: 512,
+    vgpr_granule: 8,
+    agprs: AccumulationFile::Unified { granule: 4 },
+    ..GFX908
+};
+
+const GFX942: TargetInfo = TargetInfo {
+    name: "gfx942",
+    arch: Arch::Gfx942,
+    elf_machine: 0x4c,
+    flat_scratch: FlatScratch::Architected,
+    ..GFX90A
+};
+
+const GFX950: TargetInfo = TargetInfo {
+    name: "gfx950",
+    arch: Arch::Gfx950,
+    elf_machine: 0x4f,
+    lds_bytes: 163_840,
+    lds_granule: 1280,
+    max_lds_per_workgroup: 163_840,
+    ..GFX942
+};
+
+/// A chip to compile for: a handle to its [`TargetInfo`], which it dereferences to. Equality, order and hash are
+/// those of the name. In which modes of the chip an object runs is part of a [`TargetId`].
+#[derive(Copy, Clone)]
+pub struct Target(&'static TargetInfo);
+
+impl Target {
+    /// Vega 20: Instinct MI50, MI60.
+    pub const GFX906: Target = Target(&GFX906);
+    /// CDNA 1: Instinct MI100.
+    pub const GFX908: Target = Target(&GFX908);
+    /// CDNA 2: Instinct MI210, MI250, MI250X.
+    pub const GFX90A: Target = Target(&GFX90A);
+    /// CDNA 3: Instinct MI300A, MI300X, MI325X.
+    pub const GFX942: Target = Target(&GFX942);
+    /// CDNA 4: Instinct MI350X, MI355X.
+    pub const GFX950: Target = Target(&GFX950);
+    /// Every target, oldest first.
+    pub const ALL: [Target; 5] = [Self::GFX906, Self::GFX908, Self::GFX90A, Self::GFX942, Self::GFX950];
+
+    /// The target of that processor name.
+    pub fn from_name(name: &str) -> Option<Target> {
+        Self::ALL.into_iter().find(|target| target.name == name)
+    }
+
+    /// The target of that `EF_AMDGPU_MACH` number.
+    pub fn from_elf_machine(machine: u32) -> Option<Target> {
+        Self::ALL.into_iter().find(|target| target.elf_machine == machine)
+    }
+}
+
+impl Deref for Target {
+    type Target = TargetInfo;
+
+    fn deref(&self) -> &TargetInfo {
+        self.0
+    }
+}
+
+impl PartialEq for Target {
+    fn eq(&self, other: &Target) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Target {}
+
+impl PartialOrd for Target {
+    fn partial_cmp(&self, other: &Target) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Target {
+    fn cmp(&self, other: &Target) -> std::cmp::Ordering {
+        self.name.cmp(other.name)
+    }
+}
+
+impl Hash for Target {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl TargetInfo {
+    /// True if the chip has the feature.
+    pub fn has(&self, feature: Feature) -> bool {
+        self.features.contains(&feature)
+    }
+
+    /// VGPRs that a wave takes of a file: where the files are one, architectural ones and behind them, at
+    /// [`accum_offset`](Self::accum_offset), the AGPRs.
+    pub const fn total_vgprs(&self, vgprs: u32, agprs: u32) -> u32 {
+        let vgprs = at_least_one(vgprs);
+        match self.accum_offset(vgprs) {
+            Some(offset) if agprs > 0 => offset.saturating_add(agprs),
+            None if agprs > vgprs => agprs,
+            _ => vgprs,
+        }
+    }
+
+    /// Index of the first AGPR in the file that it shares with the architectural VGPRs; none if there is no such file.
+    pub const fn accum_offset(&self, vgprs: u32) -> Option<u32> {
+        match self.agprs {
+            AccumulationFile::Unified { granule } => {
+                Some(at_least_one(vgprs).div_ceil(granule).saturating_mul(granule))
+            }
+            AccumulationFile::None | AccumulationFile::Separate => None,
+        }
+    }
+
+    /// AGPRs that an instruction can name.
+    pub const fn addressable_agprs(&self) -> u32 {
+        match self.agprs {
+            AccumulationFile::None => 0,
+            AccumulationFile::Separate | AccumulationFile::Unified { .. } => self.addressable_vgprs,
+        }
+    }
+
+    /// Passes of four cycles that a matrix instruction occupies the matrix core for; 0 for others. The numbers are in the
+    /// rows of the instruction table, those of chips that deviate beside the usual one.
+    pub fn mfma_passes(&self, inst: &Inst) -> u32 {
+        inst.passes(self.arch).into()
+    }
+}
+
+const fn at_least_one(n: u32) -> u32 {
+    if n == 0 { 1 } else { n }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codegen::isa::Opcode;
+
+    #[test]
+    fn names_and_machine_numbers_find_their_target() {
+        for target in Target::ALL {
+            assert_eq!(Target::from_name(target.name), Some(target));
+            assert_eq!(Target::from_elf_machine(target.elf_machine), Some(target));
+        }
+        assert_eq!(Target::from_name("gfx1100"), None);
+        assert_ne!(Target::GFX942, Target::GFX950);
+    }
+
+    #[test]
+    fn features_know_their_owners() {
+        assert_eq!(Feature::KernargPreload.owners(), "gfx90a, gfx942, gfx950");
+        assert_eq!(Feature::Mfma.owners(), "gfx908, gfx90a, gfx942, gfx950");
+        assert!(Target::GFX906.has(Feature::SramEcc) && !Target::GFX906.has(Feature::PackedWorkitemIds));
+    }
+
+    #[test]
+    fn accumulation_registers_count_where_they_live() {
+        assert_eq!(Target::GFX942.total_vgprs(37, 64), 40 + 64);
+        assert_eq!(Target::GFX942.total_vgprs(37, 0), 37);
+        assert_eq!(Target::GFX908.total_vgprs(37, 64), 64);
+        assert_eq!(Target::GFX908.total_vgprs(65, 64), 65);
+        assert_eq!((Target::GFX906.total_vgprs(0, 0), Target::GFX906.addressable_agprs()), (1, 0));
+        assert_eq!((Target::GFX908.accum_offset(9), Target::GFX90A.accum_offset(9)), (None, Some(12)));
+    }
+
+    /// AMD's matrix instruction calculator: 32 and 64 cycles on CDNA 2 become 16 and 32 on CDNA 3.
+    #[test]
+    fn passes_of_matrix_instructions_differ_between_targets() {
+        let passes = |target: Target, op| target.mfma_passes(&Inst::new(op, &[]));
+        assert_eq!(passes(Target::GFX90A, Opcode::VMfmaF32_16x16x16F16), 8);
+        assert_eq!(passes(Target::GFX942, Opcode::VMfmaF32_16x16x16F16), 4);
+        assert_eq!(passes(Target::GFX90A, Opcode::VMfmaF32_32x32x1_2bF32), 16);
+        assert_eq!(passes(Target::GFX950, Opcode::VMfmaF64_16x16x4F64), 16);
+        assert_eq!(passes(Target::GFX942, Opcode::VAddF32), 0);
+    }
+}
