@@ -172,11 +172,15 @@ fn run_on(case: &Case, target: &str) -> String {
                 }
             }
             "waits" => {
-                WaitInserter::new(target).lds_loads(lds_loads).insert(&mut body);
+                let mut inserter = WaitInserter::new(target);
+                inserter.set_lds_loads(lds_loads);
+                inserter.insert(&mut body);
                 no_faults(name, check_waits(&before, &body, target, lds_loads), &body);
             }
             "hazards" => {
-                HazardResolver::new(target).xnack(xnack).resolve(&mut body);
+                let mut resolver = HazardResolver::new(target);
+                resolver.set_xnack(xnack);
+                resolver.resolve(&mut body);
                 no_faults(name, check_hazards(&body, target), &body);
                 if xnack == Xnack::MayBeOn {
                     no_faults(name, check_replay(&body), &body);

@@ -20,7 +20,7 @@ use crate::codegen::machine::branches::{Code, drop_branches_to_next, encode_body
 use crate::codegen::machine::check::{
     Allocated, Fault, check_allocation, check_hazards, check_operands, check_replay, check_waits,
 };
-use crate::codegen::machine::hazards::HazardResolver;
+use crate::codegen::machine::hazards::{HazardResolver, Xnack};
 use crate::codegen::machine::waits::{LdsLoads, WaitInserter};
 use crate::codegen::machine::{Body as MachineBody, RegisterFile};
 use crate::codegen::object::{
@@ -167,13 +167,17 @@ fn compile_in(
         check_waits(before, &m.body, Arch::Gfx942, LdsLoads::Anywhere)
     })?;
     phase("waits", &mut phases, &mut clock);
+    let xnack = if options.target_id().may_retry() { Xnack::MayBeOn } else { Xnack::Off };
     let hazards = |m: &mut Machine| {
+        m.hazards.set_xnack(xnack);
         m.hazards.resolve(&mut m.body);
         Ok(())
     };
     machine.verified("hazards", verify, hazards, |m, _| {
         let mut faults = check_hazards(&m.body, Arch::Gfx942);
-        faults.extend(check_replay(&m.body));
+        if xnack == Xnack::MayBeOn {
+            faults.extend(check_replay(&m.body));
+        }
         faults
     })?;
     phase("hazards", &mut phases, &mut clock);

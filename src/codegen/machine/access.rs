@@ -318,7 +318,8 @@ pub(super) fn is_gds(inst: &Inst) -> bool {
 #[inline]
 pub(super) fn leaves_body(info: &OpInfo) -> bool {
     use Meaning::*;
-    info.unit == Unit::Branch && matches!(info.meaning, Call | SetPc | SwapPc | ReturnFromException | Fork | ForkIf | JoinFork)
+    info.unit == Unit::Branch
+        && matches!(info.meaning, Call | SetPc | SwapPc | ReturnFromException | Fork | ForkIf | JoinFork)
 }
 
 /// Which hardware register `s_getreg` and `s_setreg` name, and which of its bits.

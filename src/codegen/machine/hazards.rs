@@ -187,11 +187,9 @@ impl HazardResolver {
         }
     }
 
-    /// The same for code that says about XNACK what `xnack` says.
-    #[must_use]
-    pub fn xnack(mut self, xnack: Xnack) -> HazardResolver {
+    /// From now on for code that runs with XNACK as `xnack` says.
+    pub fn set_xnack(&mut self, xnack: Xnack) {
         self.xnack = xnack;
-        self
     }
 
     /// Resolves all hazards of `body`, which has physical registers and its waits.
@@ -404,8 +402,7 @@ impl HazardResolver {
 
     fn applies(&self, row: usize, first: &Recent, then: &Inst) -> bool {
         let row = &ROWS[row];
-        let same =
-            || first.inst.op == then.op && first.inst.modifiers.has_dpp() == then.modifiers.has_dpp();
+        let same = || first.inst.op == then.op && first.inst.modifiers.has_dpp() == then.modifiers.has_dpp();
         // At a join what stands between may be as far away as the first, but on another path.
         let when = match row.when {
             When::Always => true,

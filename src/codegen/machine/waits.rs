@@ -279,11 +279,9 @@ impl WaitInserter {
         }
     }
 
-    /// The same for kernels that keep the promise of `lds_loads`.
-    #[must_use]
-    pub fn lds_loads(mut self, lds_loads: LdsLoads) -> WaitInserter {
+    /// From now on for kernels that keep the promise of `lds_loads`.
+    pub fn set_lds_loads(&mut self, lds_loads: LdsLoads) {
         self.lds_loads = lds_loads;
-        self
     }
 
     /// Inserts all waits that `body`, which has physical registers, needs beside those that it already has.

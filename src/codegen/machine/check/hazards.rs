@@ -22,16 +22,16 @@ pub fn check_hazards(body: &Body, arch: Arch) -> Vec<Fault> {
         }
     }
     let mut faults = Vec::new();
+    let stale_reads = body.insts.iter().zip(&stale_vccz).enumerate();
+    for (index, (i, _)) in stale_reads.filter(|(_, (i, stale))| **stale && looks_at_vccz(&i.inst)) {
+        faults.push(Fault::new(index, format!("VCCZ is stale at `{}`", i.inst)));
+    }
     for (block, data) in body.blocks.iter().enumerate() {
         for index in data.start as usize..data.end as usize {
             let predecessors = &predecessors;
             let mut walk = Walk { body, views: &views, arch, predecessors, index, faults: &mut faults };
             let mut best = vec![[u32::MAX; 4]; body.blocks.len()];
             walk.back(block, index, 0, Between::default(), &mut best);
-            if stale_vccz[index] && looks_at_vccz(&body.insts[index].inst) {
-                let message = format!("VCCZ is stale at `{}`", body.insts[index].inst);
-                faults.push(Fault::new(index, message));
-            }
         }
     }
     if arch == Arch::Gfx90a {
@@ -65,9 +65,9 @@ fn flow(body: &Body, after: fn(&Inst, bool) -> bool) -> Vec<bool> {
         changed = false;
         for (block, data) in body.blocks.iter().enumerate() {
             let mut holds = at_start[block];
-            for index in data.start as usize..data.end as usize {
-                before[index] = holds;
-                holds = after(&body.insts[index].inst, holds);
+            for (before, i) in before[data.start as usize..].iter_mut().zip(body.block(block)) {
+                *before = holds;
+                holds = after(&i.inst, holds);
             }
             for &successor in data.successors.iter().flatten() {
                 changed |= holds && !at_start[successor as usize];
