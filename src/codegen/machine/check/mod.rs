@@ -15,7 +15,7 @@ pub use hazards::{check_hazards, check_replay};
 pub use waits::check_waits;
 
 use super::body::Body;
-use crate::codegen::isa::{Arch, Inst, Meaning, check};
+use crate::codegen::isa::{Arch, check};
 
 /// Something wrong with one instruction.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, thiserror::Error)]
@@ -33,7 +33,7 @@ impl Fault {
     }
 }
 
-/// Checks every instruction against its row and the errata of the chip, and that blocks cover the body without gaps.
+/// Checks every instruction against its row, which knows the errata of the chips, and that blocks cover the body without gaps.
 pub fn check_operands(body: &Body, arch: Arch) -> Vec<Fault> {
     let mut faults = Vec::new();
     let mut at = 0;
@@ -53,24 +53,14 @@ pub fn check_operands(body: &Body, arch: Arch) -> Vec<Fault> {
         if let Err(error) = check(&i.inst, arch) {
             faults.push(Fault::new(index, error.to_string()));
         }
-        if adds_constant(&i.inst) && arch == Arch::Gfx908 {
-            let message = format!("`{}` cannot add a constant on {arch}", i.inst);
-            faults.push(Fault::new(index, message));
-        }
     }
     faults
-}
-
-/// True for matrix instructions whose C is a constant. Assemblers take that on every chip, but gfx908 wants zeroed
-/// AGPRs (LLVM, FeatureMFMAInlineLiteralBug).
-fn adds_constant(inst: &Inst) -> bool {
-    matches!(inst.op.info().meaning, Meaning::Mfma(..)) && inst.operands[3].is_constant()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codegen::isa::{Modifiers, Opcode, Operand};
+    use crate::codegen::isa::{Inst, Modifiers, Opcode, Operand};
     use crate::codegen::machine::body::{Block, MachineInst};
 
     fn faults(inst: Inst, arch: Arch) -> usize {
