@@ -15,6 +15,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("codegen::isa", &[]),
     ("codegen::target", &["codegen::isa"]),
     ("codegen::object", &["codegen::isa", "codegen::target"]),
+    ("codegen::assembler", &["codegen::isa", "codegen::object", "codegen::target"]),
     ("passes", &["ir", "ir::expr", "ir::types", "ir::layout", "codegen::target"]),
     // It runs anybody's code object, so it knows nothing of how ours come about.
     ("runtime::sim", &["codegen::isa", "codegen::object", "codegen::target"]),

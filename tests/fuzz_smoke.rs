@@ -225,6 +225,28 @@ fn machine_text_is_read_or_refused() {
 }
 
 #[test]
+fn assembler_text_is_assembled_or_refused() {
+    let mut rng = StdRng::seed_from_u64(6);
+    let spellings = include_str!("asm/spellings.s");
+    let mut lines: Vec<Vec<u8>> =
+        spellings.lines().map(|line| format!("\x03{line}\n").into_bytes()).collect();
+    lines.extend(include_str!("asm/bad_more.s").lines().map(|line| format!("\x02{line}\n").into_bytes()));
+    run("assembler", (0..cases(4000)).map(|_| mutated(&mut rng, &lines)));
+    let file = b"\x03.globl k\n.p2align 8\n.type k,@function\nk:\n1: s_branch 1b\n.L1: s_cbranch_scc0 .L1\n s_getpc_b64 s[2:3]\n \
+        s_add_u32 s2, s2, t@rel32@lo+4\n s_addc_u32 s3, s3, t@rel32@hi+12\n s_endpgm\n.size k, . - k\n.rodata\n.p2align 6\n\
+        .amdhsa_kernel k\n.amdhsa_next_free_vgpr .amdgcn.next_free_vgpr\n.amdhsa_next_free_sgpr 8\n.amdhsa_accum_offset 4\n\
+        .end_amdhsa_kernel\nt: .long 1, 2, t2 - t\n.ascii \"a\\n\"\n.fill 3, 2, 7\nt2:\n.set x, t2 - t\n.section .d,\"MS\",@progbits,1\n\
+        .asciz \"b\"\n.amdgpu_metadata\n---\namdhsa.kernels:\n  - .name: k\n    .symbol: k.kd\n    \
+        .kernarg_segment_size: 0\n    .kernarg_segment_align: 4\n    .group_segment_fixed_size: 0\n    \
+        .private_segment_fixed_size: 0\n    .wavefront_size: 64\n    .sgpr_count: 8\n    .vgpr_count: 1\n    \
+        .max_flat_workgroup_size: 64\namdhsa.version: [1, 2]\n...\n.end_amdgpu_metadata\n";
+    let check = check("assembler");
+    assert_eq!(check(file), Ok(()), "the file itself is right");
+    let files = [file.to_vec()];
+    run("assembler", (0..cases(1000)).map(|_| mutated(&mut rng, &files)));
+}
+
+#[test]
 fn random_kernels_give_what_the_interpreter_gives() {
     let mut rng = StdRng::seed_from_u64(5);
     let inputs: Vec<Vec<u8>> = (0..cases(200)).map(|_| random_bytes(&mut rng, 60)).collect();

@@ -1,5 +1,6 @@
 //! Readers of machine code: instruction words, code objects, machine text.
 
+use groundswell::codegen::assembler::{AssemblerOptions, assemble, disassemble};
 use groundswell::codegen::isa::{Arch, EncodeError, decode, encode, write_inst};
 use groundswell::codegen::machine::check::{check_hazards, check_operands, check_waits};
 use groundswell::codegen::machine::hazards::HazardResolver;
@@ -54,6 +55,10 @@ pub fn object(data: &[u8]) -> Result<(), String> {
             }
             let _ = file.bytes_at(kernel.entry);
             let _ = file.line_of(kernel.entry);
+        }
+        if let Ok(listing) = disassemble(data) {
+            // An object can say what its text cannot; whether it does is told by a fault.
+            let _ = assemble(&listing.text, AssemblerOptions::default());
         }
     }
     let mut simulator = Simulator::new(Target::GFX942);

@@ -1,9 +1,11 @@
 //! What the fuzz targets check, as plain functions of bytes. The test `fuzz_smoke` runs them too, with bytes of its own, so they depend
 //! on nothing but the crate.
 
+mod assembler;
 mod codegen;
 mod kernel;
 
+pub use assembler::assembler;
 pub use codegen::{decoder, machine, object};
 pub use kernel::{Outcome, kernel, kernel_outcome};
 
@@ -14,8 +16,14 @@ use groundswell::ir::text::Detail;
 pub type Check = fn(&[u8]) -> Result<(), String>;
 
 /// All checks.
-pub const CHECKS: &[(&str, Check)] =
-    &[("text", text), ("decoder", decoder), ("object", object), ("machine", machine), ("kernel", kernel)];
+pub const CHECKS: &[(&str, Check)] = &[
+    ("text", text),
+    ("decoder", decoder),
+    ("object", object),
+    ("machine", machine),
+    ("assembler", assembler),
+    ("kernel", kernel),
+];
 
 /// Bytes taken for a text kernel: it is read or refused; what is read prints as something that reads back as the same.
 pub fn text(data: &[u8]) -> Result<(), String> {

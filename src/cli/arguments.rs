@@ -20,7 +20,9 @@ pub enum Verb {
     Run(Run),
     /// Compile a kernel and write what comes out
     Compile(Compile),
-    /// Disassemble any AMDHSA code object
+    /// Assemble a text to a code object
+    Asm(Asm),
+    /// Disassemble any AMDHSA code object to text that `asm` takes
     Disasm(Disasm),
     /// Measure compile times, cold and cached, per phase
     Bench(Bench),
@@ -139,6 +141,21 @@ impl ScheduleName {
     pub fn name(self) -> String {
         self.to_possible_value().map(|v| v.get_name().to_string()).unwrap_or_default()
     }
+}
+
+#[derive(Args)]
+pub struct Asm {
+    /// Assembler text in LLVM's syntax
+    pub file: PathBuf,
+    /// Where to write the code object
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    pub output: PathBuf,
+    /// The chip, with modes if wanted (gfx942:xnack-); without this the text says it
+    #[arg(long, value_name = "TARGET")]
+    pub target: Option<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Args)]

@@ -162,7 +162,7 @@ impl Bound {
 }
 
 /// The target that an id names.
-fn target(id: &str) -> Result<TargetId, Failure> {
+pub fn target(id: &str) -> Result<TargetId, Failure> {
     id.parse().map_err(|error: TargetIdError| {
         let names: Vec<&str> = Target::ALL.iter().map(|t| t.name).collect();
         Diagnostic::invalid(error.to_string())

@@ -3,6 +3,7 @@
 //! Every verb is a function from its arguments to an [`Outcome`]; only this file prints and exits.
 
 mod arguments;
+mod asm;
 mod bench;
 mod compile;
 mod disasm;
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
         Verb::List(list) => list::list(list),
         Verb::Run(run) => run::run(run),
         Verb::Compile(compile) => compile::compile(compile),
+        Verb::Asm(asm) => asm::asm(asm),
         Verb::Disasm(disasm) => disasm::disasm(disasm),
         Verb::Bench(bench) => bench::bench(bench),
     };

@@ -67,6 +67,8 @@ pub struct Arches(u8);
 impl Arches {
     /// Every one.
     pub const ALL: Arches = Arches(0b11111);
+    /// None.
+    pub(super) const NONE: Arches = Arches(0);
     /// Without the older ones.
     pub(super) const FROM_GFX908: Arches = Arches(0b11110);
     /// Without the older ones.
@@ -90,6 +92,16 @@ impl Arches {
     #[inline]
     pub const fn contains(self, arch: Arch) -> bool {
         self.0 >> arch as u8 & 1 != 0
+    }
+
+    /// The set with one more.
+    pub(super) const fn with(self, arch: Arch) -> Arches {
+        Arches(self.0 | 1 << arch as u8)
+    }
+
+    /// Those of both.
+    pub(super) const fn union(self, other: Arches) -> Arches {
+        Arches(self.0 | other.0)
     }
 
     /// Those in the set, oldest first.

@@ -90,7 +90,7 @@ pub(super) fn write_hwreg(f: &mut dyn Write, imm: u32, arch: Arch) -> fmt::Resul
 
 /// Messages of gfx942 without operation; geometry and system messages do not occur in compute kernels and print as
 /// numbers.
-const MESSAGES: [(u32, &str); 8] = [
+pub(super) const MESSAGES: [(u32, &str); 8] = [
     (1, "MSG_INTERRUPT"),
     (4, "MSG_SAVEWAVE"),
     (5, "MSG_STALL_WAVE_GEN"),

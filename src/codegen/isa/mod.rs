@@ -13,6 +13,7 @@ mod layout;
 mod meaning;
 mod modifiers;
 mod operand;
+pub mod parse;
 mod print;
 #[macro_use]
 mod rows;
@@ -31,6 +32,7 @@ pub use inst::{Inst, MAX_OPERANDS};
 pub use meaning::{BranchCondition, Calc, Condition, Element, Half, Meaning, Memory, Permutation, Shape};
 pub use modifiers::{Modifiers, Omod};
 pub use operand::Operand;
+pub use parse::{ParseError, Parsed, Reference, Slot, parse_inst};
 pub use print::write_inst;
 pub use sdwa::{Sdwa, Select, Unused};
 pub use spec::{Counter, Field, Format, Implicit, OpInfo, OperandClass, OperandSpec, Role, Unit};

@@ -8,17 +8,17 @@
 //!     s_cbranch_scc1 bb0                        blocks are bb0, bb1, ... in layout order
 //! ```
 //!
-//! `_e32` and `_e64` are left out unless the long encoding is asked for. `s_barrier nowait` is a barrier that hands over
+//! Instructions are read by the assembler's parser, which knows no rules between operands here: a body may break them, and
+//! whoever checks it says so. `_e32` and `_e64` are left out unless the long encoding is asked for. `s_barrier nowait` is a barrier that hands over
 //! no LDS data ([`BARRIER_WITHOUT_WAITS`]).
 
 use std::fmt::Write;
 
 use super::body::{Block, Body, MachineInst, RegisterFile, VirtualRegister};
 use super::waits::BARRIER_WITHOUT_WAITS;
-use crate::codegen::isa::{
-    Dpp, Format, Inst, MAX_OPERANDS, Meaning, Modifiers, Opcode, Operand, OperandClass, Sdwa, Select, Unused,
-    WaitCounts, write_inst,
-};
+use crate::codegen::isa::parse::cursor::Cursor;
+use crate::codegen::isa::parse::{Context, NoSymbols, Surroundings, parse_statement, spelling};
+use crate::codegen::isa::{Inst, Meaning, Opcode, Operand, write_inst};
 
 /// What is wrong with a text.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -86,192 +86,52 @@ fn block_index(label: &str) -> Result<u32, String> {
     label.strip_prefix("bb").and_then(|n| n.parse().ok()).ok_or_else(|| format!("`{label}` is no block"))
 }
 
+/// One instruction in the assembler's syntax, with virtual registers and blocks.
 fn parse_inst(line: &str, registers: &mut Vec<VirtualRegister>) -> Result<Inst, String> {
-    let (mnemonic, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-    const FORMS: [(&str, Modifiers); 3] = [
-        ("_e64", Modifiers::new().e64()),
-        ("_dpp", Modifiers::new().dpp()),
-        ("_sdwa", Modifiers::new().sdwa()),
-    ];
-    let form = FORMS.iter().find_map(|(suffix, form)| Some((mnemonic.strip_suffix(suffix)?, *form)));
-    let (mnemonic, form) = form.unwrap_or((mnemonic, Modifiers::new()));
-    let (mut operands, mut tail) = split_operands(rest.trim());
-    let returns = tail.contains(&"sc0");
-    let to_lds = tail.contains(&"lds");
-    let op = Opcode::ALL.iter().copied().find(|op| {
-        let info = op.info();
-        let returning = matches!(info.format, Format::MubufRtn | Format::GlobalRtn | Format::FlatRtn);
-        let by_bit = matches!(info.format, Format::MubufLds | Format::GlobalLds | Format::ScratchLds);
-        info.mnemonic == mnemonic
-            && by_bit == to_lds
-            && (!returning || returns)
-            && !(returns && matches!(info.meaning, Meaning::Atomic(..)))
-    });
-    let op = op.ok_or_else(|| format!("`{mnemonic}` is no instruction"))?;
-    let info = op.info();
-    if info.operands.is_empty() && info.format != Format::Sopp {
-        tail.append(&mut operands);
+    if line.split_whitespace().eq(["s_barrier", "nowait"]) {
+        return Ok(Inst::new(Opcode::SBarrier, &[]).imm(BARRIER_WITHOUT_WAITS));
     }
-    let mut inst = Inst::new(op, &[]);
-    let mut widths = [None; MAX_OPERANDS];
-    let mut operands = operands.into_iter();
-    match (info.format, info.meaning) {
-        (Format::Sopp, Meaning::Branch(_)) => {
-            inst.imm = block_index(operands.next().unwrap_or(""))?;
-        }
-        (Format::Sopp, Meaning::Wait) => {
-            inst.imm = parse_waits(rest)?.to_imm();
-            operands = Vec::new().into_iter();
-        }
-        (Format::Sopp, Meaning::Barrier) => {
-            inst.imm = if operands.next() == Some("nowait") { BARRIER_WITHOUT_WAITS } else { 0 };
-        }
-        (Format::Sopp, _) => inst.imm = operands.next().map_or(Ok(0), parse_integer)? as u32,
-        _ => {
-            let hwreg_first = matches!(info.meaning, Meaning::SetHardwareRegister);
-            if hwreg_first {
-                let hwreg = parse_integer(operands.next().unwrap_or(""))? as u32;
-                match op {
-                    Opcode::SSetregImm32B32 => inst.modifiers = Modifiers::new().hwreg(hwreg),
-                    _ => inst.imm = hwreg,
-                }
-            }
-            for (index, spec) in info.operands.iter().enumerate() {
-                let text = operands.next().ok_or("an operand is missing")?;
-                (inst.operands[index], widths[index]) =
-                    parse_operand(text, &mut inst.imm, spec.class, registers)?;
-            }
-            let index_mode = info.meaning == Meaning::SetGprIndexOn;
-            if info.format == Format::Sopk && !hwreg_first || index_mode {
-                inst.imm = parse_integer(operands.next().unwrap_or(""))? as u32;
-            }
-        }
-    }
-    if let Some(extra) = operands.next() {
-        return Err(format!("`{extra}` is too much"));
-    }
-    inst.modifiers = inst.modifiers.union(form);
-    if inst.modifiers.has_dpp() {
-        inst.imm = Dpp::new(0).to_imm();
-    } else if inst.modifiers.has_sdwa() {
-        inst.imm = Sdwa { sources: [Select::Dword; 2], ..Sdwa::default() }.to_imm();
-    }
-    if info.format != Format::Sopp {
-        for word in tail {
-            parse_modifier(word, &mut inst)?;
-        }
-    }
-    for (index, width) in widths.iter().enumerate() {
-        if width.is_some_and(|width| width != u32::from(inst.width(index))) {
-            return Err(format!("operand {index} has {} registers", inst.width(index)));
-        }
+    let mut cursor = Cursor::new(line);
+    let name = cursor.name().unwrap_or(line);
+    let arch = spelling(name).ok_or_else(|| format!("`{name}` is no instruction"))?;
+    let mut read = |text: &str| {
+        let length = virtual_length(text);
+        let (operand, width) = parse_virtual(&text[1..length], registers)?;
+        Ok((operand, width, length))
+    };
+    let surroundings = Surroundings::Body;
+    let mut context = Context { arch, symbols: &NoSymbols, surroundings, registers: Some(&mut read) };
+    let parsed = parse_statement(&mut cursor, &mut context).map_err(|error| error.to_string())?;
+    let mut inst = parsed.inst;
+    if let Some(reference) = parsed.reference {
+        let label = reference.label().ok_or("a branch goes to a block")?;
+        inst.imm = block_index(label)?;
+    } else if matches!(inst.op.info().meaning, Meaning::Branch(_)) {
+        return Err("a branch goes to a block".to_owned());
     }
     Ok(inst)
 }
 
-/// Operands at the commas; what follows the last one behind a space are modifiers.
-fn split_operands(text: &str) -> (Vec<&str>, Vec<&str>) {
-    let mut operands: Vec<&str> = text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect();
-    // Lists in modifiers have commas too: op_sel:[0,1].
-    if let Some(colon) = text.find(":[") {
-        let start = text[..colon].rfind(char::is_whitespace).unwrap_or(0);
-        let (mut operands, mut tail) = split_operands(&text[..start]);
-        operands.retain(|part| !part.is_empty());
-        tail.extend(text[start..].split_whitespace());
-        return (operands, tail);
+/// Length of a virtual register with its part and declaration, and the `%` before them.
+fn virtual_length(text: &str) -> usize {
+    let digits = |from: usize| text[from..].bytes().take_while(u8::is_ascii_digit).count();
+    let mut end = 1 + digits(1);
+    if text[end..].starts_with('[') {
+        end += text[end..].find(']').map_or(0, |close| close + 1);
     }
-    let Some(last) = operands.pop() else { return (operands, Vec::new()) };
-    let mut words = last.split_whitespace();
-    operands.extend(words.next());
-    (operands, words.collect())
+    if text[end..].starts_with([':']) && text[end + 1..].starts_with(['s', 'v', 'a']) {
+        end += 2 + digits(end + 2);
+    }
+    end
 }
 
-fn parse_integer(text: &str) -> Result<i64, String> {
-    let (negative, digits) = text.strip_prefix('-').map_or((false, text), |digits| (true, digits));
-    let value = match digits.strip_prefix("0x") {
-        Some(hex) => i64::from_str_radix(hex, 16),
-        None => digits.parse(),
-    };
-    value.map(|value| if negative { -value } else { value }).map_err(|_| format!("`{text}` is no number"))
-}
-
-fn parse_waits(text: &str) -> Result<WaitCounts, String> {
-    let mut counts = WaitCounts::NONE;
-    for part in text.split_whitespace() {
-        let (name, count) =
-            part.strip_suffix(')').and_then(|p| p.split_once('(')).ok_or("a count is expected")?;
-        let count = parse_integer(count)? as u8;
-        match name {
-            "vmcnt" => counts.vm = count,
-            "lgkmcnt" => counts.lgkm = count,
-            "expcnt" => counts.exp = count,
-            _ => return Err(format!("`{name}` is no counter")),
-        }
-    }
-    Ok(counts)
-}
-
-/// Operand and the width that the text says.
-fn parse_operand(
-    text: &str,
-    imm: &mut u32,
-    class: OperandClass,
-    registers: &mut Vec<VirtualRegister>,
-) -> Result<(Operand, Option<u32>), String> {
-    const NAMES: [(&str, Operand, u32); 13] = [
-        ("off", Operand::NONE, 0),
-        ("vcc", Operand::VCC, 2),
-        ("vcc_lo", Operand::VCC, 1),
-        ("vcc_hi", Operand::VCC.offset(1), 1),
-        ("exec", Operand::EXEC, 2),
-        ("exec_lo", Operand::EXEC, 1),
-        ("exec_hi", Operand::EXEC.offset(1), 1),
-        ("m0", Operand::M0, 1),
-        ("flat_scratch", Operand::sgpr(102), 2),
-        ("flat_scratch_lo", Operand::sgpr(102), 1),
-        ("flat_scratch_hi", Operand::sgpr(103), 1),
-        ("src_vccz", Operand::VCCZ, 1),
-        ("src_execz", Operand::EXECZ, 1),
-    ];
-    if let Some((_, operand, width)) = NAMES.iter().find(|(name, ..)| *name == text) {
-        return Ok((*operand, (*width > 0).then_some(*width)));
-    }
-    if let Some(text) = text.strip_prefix('%') {
-        return parse_virtual(text, registers);
-    }
-    if let Some((make, limit)) = match text.as_bytes().first() {
-        Some(b'v') => Some((Operand::vgpr as fn(u32) -> Operand, 256)),
-        Some(b'a') => Some((Operand::agpr as fn(u32) -> Operand, 256)),
-        Some(b's') => Some((Operand::sgpr as fn(u32) -> Operand, 102)),
-        _ => None,
-    } {
-        let (first, width) = parse_range(&text[1..])?;
-        if first + width > limit {
-            return Err(format!("there is no {text}"));
-        }
-        return Ok((make(first), Some(width)));
-    }
-    if text.contains('.') {
-        let value: f32 = text.parse().map_err(|_| format!("`{text}` is no number"))?;
-        let operand = Operand::inline_float(value.to_bits()).ok_or("only inline constants have a point")?;
-        return Ok((operand, None));
-    }
-    let value = parse_integer(text)?;
-    if class == OperandClass::ScalarOffset {
-        *imm = value as u32;
-        return Ok((Operand::NONE, None));
-    }
-    let operand =
-        if class == OperandClass::Literal { Operand::LITERAL } else { Operand::constant(value as u32) };
-    if operand == Operand::LITERAL {
-        *imm = value as u32;
-    }
-    Ok((operand, None))
+fn parse_integer(text: &str) -> Result<u32, String> {
+    text.trim().parse().map_err(|_| format!("`{text}` is no number"))
 }
 
 /// `7` or `[4:7]` to first and count.
 fn parse_range(text: &str) -> Result<(u32, u32), String> {
-    let number = |text: &str| parse_integer(text).map(|n| n.clamp(0, 1 << 20) as u32);
+    let number = |text: &str| parse_integer(text).map(|n| n.min(1 << 20));
     match text.strip_prefix('[').and_then(|text| text.strip_suffix(']')) {
         None => Ok((number(text)?, 1)),
         Some(range) => {
@@ -291,7 +151,7 @@ const UNDECLARED: VirtualRegister = VirtualRegister { file: RegisterFile::Vgpr, 
 const MOST_REGISTERS: u32 = 1 << 16;
 
 /// `3`, `3:v4`, `3[0:1]`, `3[0:1]:v4`.
-fn parse_virtual(text: &str, registers: &mut Vec<VirtualRegister>) -> Result<(Operand, Option<u32>), String> {
+fn parse_virtual(text: &str, registers: &mut Vec<VirtualRegister>) -> Result<(Operand, u32), String> {
     let bad = || format!("`%{text}` is no register");
     let id_end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let id: u32 = text[..id_end].parse().map_err(|_| bad())?;
@@ -323,102 +183,7 @@ fn parse_virtual(text: &str, registers: &mut Vec<VirtualRegister>) -> Result<(Op
     if first + width > u32::from(register.width) {
         return Err(format!("%{id} has {} registers", register.width));
     }
-    Ok((Operand::virtual_register(id, first), Some(width)))
-}
-
-fn parse_modifier(word: &str, inst: &mut Inst) -> Result<(), String> {
-    let m = inst.modifiers;
-    let (name, value) = word.split_once(':').map_or((word, None), |(name, value)| (name, Some(value)));
-    let list = |value: Option<&str>| -> Result<u32, String> {
-        let inner = value.and_then(|v| v.strip_prefix('[')).and_then(|v| v.strip_suffix(']'));
-        let bits = inner.ok_or("a list is expected")?.split(',');
-        bits.enumerate().try_fold(0, |sum, (n, bit)| Ok(sum | (parse_integer(bit)? as u32 & 1) << n))
-    };
-    let number = |value: Option<&str>| parse_integer(value.unwrap_or("")).map(|n| n as u32);
-    if m.has_second_word() && parse_second_word(name, value, inst)? {
-        return Ok(());
-    }
-    inst.modifiers = match name {
-        "offset" => {
-            inst.imm = number(value)?;
-            m
-        }
-        "offset0" => {
-            inst.imm |= number(value)? & 0xff;
-            m
-        }
-        "offset1" => {
-            inst.imm |= (number(value)? & 0xff) << 8;
-            m
-        }
-        // The low and the high bit of the bytes of both scales.
-        "op_sel" | "op_sel_hi" if inst.op.info().format == Format::MaiScaled => {
-            let bits = list(value)?;
-            let bits = bits & 1 | bits << 1 & 4;
-            m.scale_select(m.get_scale_select() | if name == "op_sel" { bits } else { bits << 1 })
-        }
-        "op_sel" => {
-            let sources = inst.op.info().operands.len() as u32 - 1;
-            let bits = list(value)?;
-            // All four bits, or one for each source and one for the result.
-            let all = value.is_some_and(|value| value.split(',').count() == 4);
-            m.op_sel(if all { bits } else { bits & ((1 << sources) - 1) | bits >> sources << 3 })
-        }
-        "sc0" if matches!(inst.op.info().format, Format::MubufRtn | Format::GlobalRtn | Format::FlatRtn) => m,
-        "gds" if inst.op.info().format == Format::Gws => m,
-        "gds" => m.gds(),
-        "sc0" | "glc" => m.sc0(),
-        "sc1" => m.sc1(),
-        "nt" => m.nt(),
-        "offen" => m.offen(),
-        "idxen" => m.idxen(),
-        "clamp" => m.clamp(),
-        "lds" => m,
-        "cbsz" => m.cbsz(number(value)?),
-        "abid" => m.abid(number(value)?),
-        "blgp" => m.blgp(number(value)?),
-        _ => return Err(format!("`{word}` is no modifier")),
-    };
-    Ok(())
-}
-
-/// Parts of the second word of DPP and SDWA; false if the modifier is none of them.
-fn parse_second_word(name: &str, value: Option<&str>, inst: &mut Inst) -> Result<bool, String> {
-    let number = || parse_integer(value.unwrap_or("")).map(|n| n as u32);
-    if inst.modifiers.has_sdwa() {
-        let mut sdwa = Sdwa::from_imm(inst.imm).unwrap_or_default();
-        let select = Select::from_name(value.unwrap_or(""));
-        match (name, select, Unused::from_name(value.unwrap_or(""))) {
-            ("dst_sel", Some(select), _) => sdwa.dst = select,
-            ("src0_sel", Some(select), _) => sdwa.sources[0] = select,
-            ("src1_sel", Some(select), _) => sdwa.sources[1] = select,
-            ("dst_unused", _, Some(unused)) => sdwa.unused = unused,
-            _ => return Ok(false),
-        }
-        inst.imm = sdwa.to_imm();
-        return Ok(true);
-    }
-    let mut dpp = Dpp::from_imm(inst.imm);
-    match name {
-        "row_mask" => dpp.row_mask = number()?,
-        "bank_mask" => dpp.bank_mask = number()?,
-        "bound_ctrl" => dpp.bound_control = true,
-        "quad_perm" => {
-            let lanes = value.and_then(|v| v.strip_prefix('[')?.strip_suffix(']')).unwrap_or("");
-            let lanes: Vec<u32> = lanes.split(',').filter_map(|lane| lane.parse().ok()).collect();
-            let lanes = lanes.try_into().map_err(|_| "four lanes are expected")?;
-            dpp.control = Dpp::quad_perm(lanes);
-        }
-        _ => {
-            let argument = if Dpp::takes_argument(name) { number()? } else { 0 };
-            match Dpp::control(name, argument) {
-                Some(control) => dpp.control = control,
-                None => return Ok(false),
-            }
-        }
-    }
-    inst.imm = dpp.to_imm();
-    Ok(true)
+    Ok((Operand::virtual_register(id, first), width))
 }
 
 /// Writes a body.
@@ -439,7 +204,6 @@ fn inst_text(inst: &Inst, body: &Body, declared: &mut [bool]) -> String {
     let label = format!("bb{}", inst.imm);
     let label = matches!(inst.op.info().meaning, Meaning::Branch(_)).then_some(label.as_str());
     let _ = write_inst(&mut plain, inst, inst.op.spelling(), label);
-    plain_immediate(&mut plain, inst);
     let (mnemonic, rest) = plain.split_once(' ').unwrap_or((&plain, ""));
     let long = inst.modifiers.has_e64();
     let short = mnemonic.strip_suffix("_e32").or_else(|| mnemonic.strip_suffix("_e64")).unwrap_or(mnemonic);
@@ -464,19 +228,6 @@ fn inst_text(inst: &Inst, body: &Body, declared: &mut [bool]) -> String {
         out.push_str(" nowait");
     }
     out
-}
-
-/// Immediates with an inner structure stand as a number here.
-fn plain_immediate(text: &mut String, inst: &Inst) {
-    let long = inst.op == Opcode::SSetregImm32B32;
-    let bits = if long { inst.modifiers.get_hwreg() } else { inst.imm };
-    for name in ["sendmsg(", "hwreg(", "swizzle(", "gpr_idx("] {
-        if let Some(start) = text.find(name)
-            && let Some(length) = text[start..].find(')')
-        {
-            text.replace_range(start..=start + length, &format!("{bits:#x}"));
-        }
-    }
 }
 
 fn virtual_text(id: u32, first: u32, width: u32, body: &Body, declared: &mut [bool]) -> String {

@@ -240,11 +240,23 @@ impl KernelDescriptor {
         (self.words[row.word as usize] & row.mask()) >> row.low
     }
 
-    fn set(&mut self, field: Field, value: u32) {
+    pub(in crate::codegen) fn set(&mut self, field: Field, value: u32) {
         let row = &ROWS[field as usize];
         debug_assert!(value <= row.mask() >> row.low, "{field:?} cannot hold {value}");
         let word = &mut self.words[row.word as usize];
         *word = (*word & !row.mask()) | ((value << row.low) & row.mask());
+    }
+
+    /// The fields that have a directive on a target: its name, the field, its bits.
+    pub(in crate::codegen) fn directive_fields(
+        target: Target,
+    ) -> impl Iterator<Item = (&'static str, Field, u32)> {
+        ROWS.iter().filter_map(move |row| Some((row.directive.name(target)?, row.field, row.width)))
+    }
+
+    /// Whether some target has a directive of that name.
+    pub(in crate::codegen) fn is_directive(name: &str) -> bool {
+        Target::ALL.iter().any(|&target| Self::directive_fields(target).any(|(known, ..)| known == name))
     }
 
     /// VGPRs that a wave gets: of the unified file, or of each.

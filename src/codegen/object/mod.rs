@@ -20,10 +20,12 @@ mod read;
 pub mod resources;
 
 pub use descriptor::{Field, InitialSgprs, KernelDescriptor};
+pub(super) use elf::{Assembly, AssemblySection, AssemblySymbol, Layout, SymbolHome};
 pub use elf::{KernelCode, ObjectForm, ObjectOptions, WriteError, write};
 pub use line_map::{LineMap, SourceLine};
 pub use lines::{LineRow, SourceLines, SourcePlace};
 pub use metadata::{Access, ArgumentInfo, ArgumentKind, KernelMetadata, WorkgroupSize};
+pub(super) use msgpack::Value as MessagePackValue;
 pub use read::{Kernel, ObjectError, ObjectFile, Relocation, RelocationKind, Segment};
 pub use resources::{
     DenormMode, FloatMode, Fp16Overflow, KernelResources, ResourceError, RoundMode, WorkitemIds,

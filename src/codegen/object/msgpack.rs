@@ -10,18 +10,19 @@ const MAX_DEPTH: u32 = 16;
 
 /// A MessagePack value.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) enum Value<'a> {
+pub(in crate::codegen) enum Value<'a> {
     Integer(i128),
     Text(&'a str),
     Array(Vec<Value<'a>>),
     Map(Vec<(Value<'a>, Value<'a>)>),
-    /// Nil, a Boolean, a float, raw bytes or an extension: nothing that we look into.
+    Boolean(bool),
+    /// Nil, a float, raw bytes or an extension: nothing that we look into.
     Other,
 }
 
 /// What is wrong with the bytes, and at which offset.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Malformed {
+pub(in crate::codegen) struct Malformed {
     pub offset: usize,
     pub what: &'static str,
 }
@@ -119,7 +120,9 @@ impl<'a> Reader<'a> {
             Marker::FixMap(n) => self.map(n.into(), depth)?,
             Marker::Map16 => self.length(2).and_then(|n| self.map(n, depth))?,
             Marker::Map32 => self.length(4).and_then(|n| self.map(n, depth))?,
-            Marker::Null | Marker::False | Marker::True => Value::Other,
+            Marker::False => Value::Boolean(false),
+            Marker::True => Value::Boolean(true),
+            Marker::Null => Value::Other,
             Marker::F32 => self.skip(4)?,
             Marker::F64 => self.skip(8)?,
             Marker::Bin8 => self.length(1).and_then(|n| self.skip(n))?,
@@ -174,7 +177,8 @@ mod tests {
         assert_eq!(values[5..7], [Value::Text("a"), Value::Text("b")]);
         assert_eq!(values[7].get("k"), Some(&integer(5)));
         assert_eq!(values[8], Value::Map(vec![]));
-        assert!(values[9..].iter().all(|value| *value == Value::Other));
+        assert!(values[9..13].iter().all(|value| *value == Value::Other));
+        assert_eq!(values[13], Value::Boolean(true));
     }
 
     #[test]

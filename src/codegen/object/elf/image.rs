@@ -1,5 +1,7 @@
 //! An ELF file as a list of sections, laid out front to back as they are added.
 
+use std::borrow::Cow;
+
 use smallvec::SmallVec;
 
 /// Size of the file header and of a section header.
@@ -10,6 +12,7 @@ pub(super) const SYMBOL_SIZE: u64 = 24;
 /// Code has pages of its own.
 pub(super) const PAGE: u64 = 0x1000;
 
+pub(super) const WRITE: u64 = 1;
 pub(super) const ALLOC: u64 = 2;
 pub(super) const EXECUTE: u64 = 4;
 pub(super) const MERGE: u64 = 16;
@@ -31,7 +34,7 @@ pub(super) enum Kind {
 
 /// A section header as far as it is not layout. Field names are those of the header.
 pub(super) struct Section {
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     pub kind: Kind,
     pub flags: u64,
     pub align: u64,
@@ -41,7 +44,7 @@ pub(super) struct Section {
 impl Section {
     /// Bytes without entries.
     pub const fn bytes(name: &'static str, kind: Kind, flags: u64, align: u64) -> Section {
-        Section { name, kind, flags, align, entry_size: 0 }
+        Section { name: Cow::Borrowed(name), kind, flags, align, entry_size: 0 }
     }
 }
 
@@ -98,12 +101,13 @@ impl Image {
     }
 
     /// Appends a section of `size` bytes, which [`Image::fill`] brings. A file that is loaded has addresses: those of its
-    /// offsets, for code one page further on.
+    /// offsets, for code one page further on, for what is written two.
     pub fn reserve(&mut self, section: Section, size: u64) -> Index {
         let offset = (self.out.0.len() as u64).next_multiple_of(section.align);
         let address = match section.flags {
             flags if flags & ALLOC == 0 || self.segments == 0 => 0,
             flags if flags & EXECUTE != 0 => offset + PAGE,
+            flags if flags & WRITE != 0 => offset + 2 * PAGE,
             _ => offset,
         };
         self.out.0.resize((offset + size) as usize, 0);
@@ -147,7 +151,7 @@ impl Image {
         let own = ".shstrtab";
         let mut names = Vec::with_capacity(16 * self.sections.len() + 16);
         names.push(0);
-        for name in self.sections.iter().map(|placed| placed.section.name).chain([own]) {
+        for name in self.sections.iter().map(|placed| placed.section.name.as_ref()).chain([own]) {
             names.extend(name.bytes().chain([0]));
         }
         let name_section = self.add(Section::bytes(own, Kind::StrTab, 0, 1), &names);
@@ -248,11 +252,15 @@ impl Symbols {
         const GLOBAL: u8 = 1;
         const PROTECTED: u8 = 3;
         let (bind, visibility) = if kind == Symbol::Section { (0, 0) } else { (GLOBAL, PROTECTED) };
+        self.push_entry(name, [(bind << 4) | kind as u8, visibility], section.0, [value, size])
+    }
+
+    /// Appends an entry with these values of `st_info` and `st_other`, `st_value` and `st_size`.
+    pub fn push_entry(&mut self, name: u32, info: [u8; 2], section: u16, values: [u64; 2]) -> u32 {
         self.bytes.extend_from_slice(&name.to_le_bytes());
-        self.bytes.extend_from_slice(&[(bind << 4) | kind as u8, visibility]);
-        self.bytes.extend_from_slice(&section.0.to_le_bytes());
-        self.bytes.extend_from_slice(&value.to_le_bytes());
-        self.bytes.extend_from_slice(&size.to_le_bytes());
+        self.bytes.extend_from_slice(&info);
+        self.bytes.extend_from_slice(&section.to_le_bytes());
+        values.iter().for_each(|value| self.bytes.extend_from_slice(&value.to_le_bytes()));
         self.count += 1;
         self.count - 1
     }

@@ -3,6 +3,8 @@
 //! Two segments are loaded: everything that is read (headers, note, symbols, descriptors), and the code on a page of its own.
 //! Kernels are in both symbol tables because the HSA loader walks `.symtab` and HIP walks `.dynsym`.
 
+use std::borrow::Cow;
+
 use smallvec::SmallVec;
 
 use super::super::descriptor::DESCRIPTOR_SIZE;
@@ -13,20 +15,26 @@ use super::image::{
 use super::{NOTE, Parts, RODATA, STRTAB, SYMTAB, TEXT, debug_section};
 use gimli::write::Address;
 
-const DYNSYM: Section =
-    Section { name: ".dynsym", kind: Kind::DynSym, flags: ALLOC, align: 8, entry_size: SYMBOL_SIZE };
-const HASH: Section = Section { name: ".hash", kind: Kind::Hash, flags: ALLOC, align: 4, entry_size: 4 };
-const DYNSTR: Section = Section::bytes(".dynstr", Kind::StrTab, ALLOC, 1);
-const DYNAMIC: Section =
-    Section { name: ".dynamic", kind: Kind::Dynamic, flags: ALLOC, align: 8, entry_size: 16 };
-const DYNAMIC_ENTRIES: u64 = 6;
+pub(super) const DYNSYM: Section = Section {
+    name: Cow::Borrowed(".dynsym"),
+    kind: Kind::DynSym,
+    flags: ALLOC,
+    align: 8,
+    entry_size: SYMBOL_SIZE,
+};
+pub(super) const HASH: Section =
+    Section { name: Cow::Borrowed(".hash"), kind: Kind::Hash, flags: ALLOC, align: 4, entry_size: 4 };
+pub(super) const DYNSTR: Section = Section::bytes(".dynstr", Kind::StrTab, ALLOC, 1);
+pub(super) const DYNAMIC: Section =
+    Section { name: Cow::Borrowed(".dynamic"), kind: Kind::Dynamic, flags: ALLOC, align: 8, entry_size: 16 };
+pub(super) const DYNAMIC_ENTRIES: u64 = 6;
 
-const ET_DYN: u16 = 3;
-const PT_LOAD: u32 = 1;
-const PT_DYNAMIC: u32 = 2;
-const PT_NOTE: u32 = 4;
-const RUN: u32 = 1;
-const READ: u32 = 4;
+pub(super) const ET_DYN: u16 = 3;
+pub(super) const PT_LOAD: u32 = 1;
+pub(super) const PT_DYNAMIC: u32 = 2;
+pub(super) const PT_NOTE: u32 = 4;
+pub(super) const RUN: u32 = 1;
+pub(super) const READ: u32 = 4;
 
 pub(super) fn write(parts: Parts<'_>) -> gimli::write::Result<Vec<u8>> {
     let has_lines = parts.has_lines();
@@ -88,13 +96,13 @@ pub(super) fn write(parts: Parts<'_>) -> gimli::write::Result<Vec<u8>> {
 }
 
 /// A hash table of one bucket: all symbols behind each other, so no hash is ever computed.
-fn hash_table(symbols: u32) -> SmallVec<[u8; 64]> {
+pub(super) fn hash_table(symbols: u32) -> SmallVec<[u8; 64]> {
     let next = |index: u32| if index + 1 < symbols { index + 1 } else { 0 };
     let words = [1, symbols, next(0), 0].into_iter().chain((1..symbols).map(next));
     words.flat_map(u32::to_le_bytes).collect()
 }
 
-fn dynamic_entries(hash: Place, symbols: Place, strings: Place) -> Vec<u8> {
+pub(super) fn dynamic_entries(hash: Place, symbols: Place, strings: Place) -> Vec<u8> {
     const HASH: u64 = 4;
     const STRTAB: u64 = 5;
     const SYMTAB: u64 = 6;

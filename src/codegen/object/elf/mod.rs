@@ -5,9 +5,14 @@
 //! file around them is an `image`. Numbers: the generic ELF specification, and LLVM's "User Guide for AMDGPU Backend", section "ELF
 //! Code Object".
 
+mod assembled;
 mod image;
 mod loadable;
 mod relocatable;
+
+use std::borrow::Cow;
+
+pub(in crate::codegen) use assembled::{Assembly, AssemblySection, AssemblySymbol, Layout, SymbolHome};
 
 use super::KernelInfo;
 use super::descriptor::KernelDescriptor;
@@ -226,8 +231,13 @@ impl<'a> Parts<'a> {
 const NOTE: Section = Section::bytes(".note", Kind::Note, ALLOC, 4);
 const RODATA: Section = Section::bytes(".rodata", Kind::ProgBits, ALLOC, 64);
 const TEXT: Section = Section::bytes(".text", Kind::ProgBits, ALLOC | EXECUTE, KERNEL_ALIGN);
-const SYMTAB: Section =
-    Section { name: ".symtab", kind: Kind::SymTab, flags: 0, align: 8, entry_size: image::SYMBOL_SIZE };
+const SYMTAB: Section = Section {
+    name: Cow::Borrowed(".symtab"),
+    kind: Kind::SymTab,
+    flags: 0,
+    align: 8,
+    entry_size: image::SYMBOL_SIZE,
+};
 const STRTAB: Section = Section::bytes(".strtab", Kind::StrTab, 0, 1);
 
 /// A debug section; those of strings may be merged by a linker.
@@ -236,20 +246,31 @@ fn debug_section(id: gimli::SectionId) -> Section {
         gimli::SectionId::DebugStr | gimli::SectionId::DebugLineStr => (image::MERGE | image::STRINGS, 1),
         _ => (0, 0),
     };
-    Section { name: id.name(), kind: Kind::ProgBits, flags, align: 1, entry_size }
+    Section { name: Cow::Borrowed(id.name()), kind: Kind::ProgBits, flags, align: 1, entry_size }
 }
 
-/// The metadata note: sizes, type, owner, description; the description padded to four bytes.
+const OWNER: &[u8; 8] = b"AMDGPU\0\0";
+/// Sizes, type and owner in front of the description.
+const NOTE_HEADER: usize = 12 + OWNER.len();
+
+/// The metadata note of these kernels.
 fn note(target: TargetId, metadata: &[KernelMetadata]) -> Vec<u8> {
+    complete_note(to_message_pack(&[0; NOTE_HEADER], target, metadata))
+}
+
+/// The metadata note with this description.
+fn note_of(description: &[u8]) -> Vec<u8> {
+    complete_note([&[0; NOTE_HEADER], description].concat())
+}
+
+/// Fills the header in and pads the description to four bytes.
+fn complete_note(mut note: Vec<u8>) -> Vec<u8> {
     const NT_AMDGPU_METADATA: u32 = 32;
-    const OWNER: &[u8; 8] = b"AMDGPU\0\0";
-    const HEADER: usize = 12 + OWNER.len();
-    let mut note = to_message_pack(&[0; HEADER], target, metadata);
-    let description = (note.len() - HEADER) as u32;
+    let description = (note.len() - NOTE_HEADER) as u32;
     for (place, number) in [OWNER.len() as u32 - 1, description, NT_AMDGPU_METADATA].into_iter().enumerate() {
         note[4 * place..][..4].copy_from_slice(&number.to_le_bytes());
     }
-    note[HEADER - OWNER.len()..HEADER].copy_from_slice(OWNER);
+    note[NOTE_HEADER - OWNER.len()..NOTE_HEADER].copy_from_slice(OWNER);
     note.resize(note.len().next_multiple_of(4), 0);
     note
 }

@@ -3,6 +3,8 @@
 //! Nothing has an address yet. The descriptors' entry offsets and what the debug sections say of addresses and of each other are
 //! relocations, numbered as in LLVM's "User Guide for AMDGPU Backend", table "AMDGPU ELF Relocation Records".
 
+use std::borrow::Cow;
+
 use super::super::descriptor::DESCRIPTOR_SIZE;
 use super::super::lines::{self, DebugSection};
 use super::image::{INFO_LINK, Image, Index, Kind, Output, Section, Symbol, Symbols};
@@ -106,7 +108,13 @@ pub(super) fn write(parts: Parts<'_>) -> gimli::write::Result<Vec<u8>> {
     let symtab = Index(image.next().0 + tables.len() as u16);
     for (name, of, table) in tables {
         let kind = Kind::Rela;
-        let section = Section { name, kind, flags: INFO_LINK, align: 8, entry_size: RELOCATION_SIZE };
+        let section = Section {
+            name: Cow::Borrowed(name),
+            kind,
+            flags: INFO_LINK,
+            align: 8,
+            entry_size: RELOCATION_SIZE,
+        };
         let index = image.add(section, &table);
         image.link(index, symtab, of.0.into());
     }

@@ -1,0 +1,63 @@
+//! The assembler: lines as instructions, the whole as a file.
+
+use groundswell::codegen::assembler::{AssemblerOptions, assemble, disassemble};
+use groundswell::codegen::isa::{Arch, Element, Inst, encode, parse_inst, write_inst};
+use groundswell::codegen::target::Target;
+
+/// Bytes taken for assembler text, the first for the chip. Instructions that are read print as something that reads back as the
+/// same bytes; objects that are made have a text that makes an object of the same text.
+pub fn assembler(data: &[u8]) -> Result<(), String> {
+    let Some((&first, text)) = data.split_first() else { return Ok(()) };
+    let text = String::from_utf8_lossy(text);
+    let index = usize::from(first) % Arch::ALL.len();
+    for line in text.lines() {
+        instruction(line, Arch::ALL[index])?;
+    }
+    let options = AssemblerOptions { target: Some(Target::ALL[index].into()) };
+    let object = match assemble(&text, options) {
+        Ok(assembled) => assembled.object,
+        Err(faults) if faults.0.is_empty() => return Err("refused without a fault".to_owned()),
+        Err(_) => return Ok(()),
+    };
+    let listed = |object: &[u8]| {
+        disassemble(object).map_err(|error| format!("{text}\nmade what is no object: {error}"))
+    };
+    let listing = listed(&object)?;
+    let again = assemble(&listing.text, AssemblerOptions::default())
+        .map_err(|faults| format!("{text}\ndisassembled:\n{}\n{faults}", listing.text))?;
+    let twice = listed(&again.object)?;
+    match twice.text == listing.text {
+        true => Ok(()),
+        false => Err(format!("disassembled:\n{}\nand again:\n{}", listing.text, twice.text)),
+    }
+}
+
+fn instruction(line: &str, arch: Arch) -> Result<(), String> {
+    let Ok(parsed) = parse_inst(line, arch) else { return Ok(()) };
+    if parsed.reference.is_some() || !is_readable(&parsed.inst) {
+        return Ok(());
+    }
+    let words = |inst| {
+        let mut words = Vec::new();
+        encode(inst, arch, &mut words).map(|()| words).map_err(|error| format!("{line}: {error}"))
+    };
+    let before = words(&parsed.inst)?;
+    let mut printed = String::new();
+    write_inst(&mut printed, &parsed.inst, arch, None).map_err(|error| format!("{line}: {error}"))?;
+    let again =
+        parse_inst(&printed, arch).map_err(|error| format!("{line}\nprints as {printed}: {error}"))?;
+    let after = words(&again.inst)?;
+    match before == after {
+        true => Ok(()),
+        false => Err(format!("{line} is {before:08x?}, printed as {printed} it is {after:08x?}")),
+    }
+}
+
+/// Inline floats in 16-bit integer sources print as their bits, which are a literal when read, as in llvm-mc.
+fn is_readable(inst: &Inst) -> bool {
+    let operands = inst.op.info().operands.iter().zip(inst.operands);
+    !operands.into_iter().any(|(spec, operand)| {
+        matches!(spec.element, Element::B16 | Element::I16 | Element::U16)
+            && matches!(operand.number(), Some(240..=248))
+    })
+}

@@ -1,0 +1,8 @@
+//! The assembler, the disassembler and the parser of instructions.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    if let Err(fault) = checks::assembler(data) {
+        panic!("{fault}");
+    }
+});

@@ -1,0 +1,547 @@
+//! The walk over the lines of a text.
+
+use super::directives::{self, Directive};
+use super::error::{AssemblerError, Faults, other};
+use super::fixups::{Fixup, Kind};
+use super::kernel::Block;
+use super::metadata;
+use super::output;
+use super::sections::{ALLOC, EXECUTE, MERGE, STRINGS, Sections, WRITE, flags_of};
+use super::source::Comments;
+use super::symbols::{Binding, Numbers, Places, Symbols};
+use crate::codegen::isa::parse::cursor::Cursor;
+use crate::codegen::isa::parse::expression::{self, Place};
+use crate::codegen::isa::parse::{Context, Expression, Fault, Surroundings, parse_statement};
+use crate::codegen::isa::{Inst, ParseError, Slot, encode};
+use crate::codegen::target::{ObjectVersion, TargetId};
+
+/// What is known beside the text.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub struct AssemblerOptions {
+    /// The chip, if the text does not say it itself. If both do, they have to agree.
+    pub target: Option<TargetId>,
+}
+
+/// An assembled object.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Assembled {
+    /// The bytes of the object.
+    pub object: Vec<u8>,
+    /// The chip and the modes that it is for.
+    pub target: TargetId,
+    /// What of the text has no effect.
+    pub notes: Vec<Note>,
+}
+
+/// Something to know that is no fault.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Note {
+    /// Line, from 1.
+    pub line: usize,
+    /// What there is to know.
+    pub message: String,
+}
+
+/// Faults that are gathered before the rest is left alone.
+const MOST_FAULTS: usize = 100;
+
+/// Makes a loadable object of a text.
+///
+/// # Errors
+/// Every fault that was found, by line.
+///
+/// # Example
+/// ```
+/// use groundswell::codegen::assembler::{AssemblerOptions, assemble};
+/// use groundswell::codegen::object::ObjectFile;
+/// let text = "
+///     .amdgcn_target \"amdgcn-amd-amdhsa--gfx942\"
+///     .globl stop
+///     .p2align 8
+///     .type stop,@function
+/// stop:
+///     s_endpgm
+///     .size stop, . - stop
+///     .rodata
+///     .p2align 6
+///     .amdhsa_kernel stop
+///       .amdhsa_next_free_vgpr 1
+///       .amdhsa_next_free_sgpr 0
+///       .amdhsa_accum_offset 4
+///     .end_amdhsa_kernel
+/// ";
+/// let assembled = assemble(text, AssemblerOptions::default())?;
+/// let object = ObjectFile::parse(&assembled.object).expect("it is an object");
+/// assert_eq!(object.kernels[0].code, [0x00, 0x00, 0x81, 0xbf]);
+/// # Ok::<(), groundswell::codegen::assembler::Faults>(())
+/// ```
+pub fn assemble(text: &str, options: AssemblerOptions) -> Result<Assembled, Faults> {
+    let mut assembler = Assembler::new(options);
+    for (index, line) in text.lines().enumerate() {
+        assembler.line = index + 1;
+        if assembler.faults.len() >= MOST_FAULTS {
+            break;
+        }
+        assembler.raw_line(line);
+    }
+    assembler.finish()
+}
+
+pub(super) struct Assembler {
+    options: AssemblerOptions,
+    pub target: Option<TargetId>,
+    pub version: Option<ObjectVersion>,
+    pub sections: Sections,
+    pub symbols: Symbols,
+    pub fixups: Vec<Fixup>,
+    /// The message pack of the metadata.
+    pub metadata: Option<Vec<u8>>,
+    /// Lines of a metadata block that is open, and the number of the first.
+    open_metadata: Option<(usize, Vec<String>)>,
+    /// A descriptor block that is open.
+    open_kernel: Option<Block>,
+    /// Kernels that have a descriptor.
+    pub kernels: Vec<String>,
+    pub notes: Vec<Note>,
+    pub faults: Vec<AssemblerError>,
+    comments: Comments,
+    line: usize,
+}
+
+impl Assembler {
+    fn new(options: AssemblerOptions) -> Assembler {
+        let mut symbols = Symbols::default();
+        for name in [NEXT_VGPR, NEXT_SGPR] {
+            // They are no labels, so they can be set.
+            let _ = symbols.set(name, Expression::Number(0), None, 0);
+        }
+        Assembler {
+            target: options.target,
+            options,
+            version: None,
+            sections: Sections::default(),
+            symbols,
+            fixups: Vec::new(),
+            metadata: None,
+            open_metadata: None,
+            open_kernel: None,
+            kernels: Vec::new(),
+            notes: Vec::new(),
+            faults: Vec::new(),
+            comments: Comments::default(),
+            line: 0,
+        }
+    }
+
+    fn raw_line(&mut self, line: &str) {
+        if let Some((first, lines)) = &mut self.open_metadata {
+            if line.trim() != ".end_amdgpu_metadata" {
+                lines.push(line.to_owned());
+                return;
+            }
+            let (first, lines) = (*first, std::mem::take(lines));
+            self.open_metadata = None;
+            match metadata::to_message_pack(&lines, self.target) {
+                Ok(bytes) => self.metadata = Some(bytes),
+                Err((at, fault)) => self.faults.push(AssemblerError::new(first + at, 1, fault)),
+            }
+            return;
+        }
+        let line = self.comments.strip(line).into_owned();
+        if let Err(error) = self.statement(&mut Cursor::new(&line)) {
+            self.faults.push(AssemblerError::at(self.line, error));
+        }
+    }
+
+    fn finish(mut self) -> Result<Assembled, Faults> {
+        let mut end = |fault: &str| self.faults.push(AssemblerError::new(self.line.max(1), 1, other(fault)));
+        if self.comments.is_open() {
+            end("the text ends inside a comment");
+        }
+        if self.open_metadata.is_some() {
+            end("`.amdgpu_metadata` without `.end_amdgpu_metadata`");
+        }
+        if self.open_kernel.is_some() {
+            end("`.amdhsa_kernel` without `.end_amdhsa_kernel`");
+        }
+        if self.target.is_none() && self.faults.is_empty() {
+            self.faults.push(AssemblerError::new(1, 1, no_target()));
+        }
+        output::finish(self)
+    }
+
+    /// Labels, then a directive or an instruction.
+    fn statement(&mut self, cursor: &mut Cursor) -> Result<(), ParseError> {
+        if self.open_kernel.is_some() && !cursor.is_at_end() {
+            return self.kernel_line(cursor);
+        }
+        while let Some((name, behind)) = label(cursor) {
+            let here = self.sections.here();
+            let defined = self.symbols.label(&name, here, self.line);
+            defined.map_err(|fault| cursor.fault(fault))?;
+            *cursor = behind;
+        }
+        let Some(name) = cursor.name() else {
+            return if cursor.is_at_end() {
+                Ok(())
+            } else {
+                Err(cursor.expected("a label, a directive or an instruction"))
+            };
+        };
+        let mut behind = *cursor;
+        behind.take_name();
+        if behind.peek() == Some(b'=') && !behind.rest().starts_with("==") {
+            let name = name.to_owned();
+            *cursor = behind;
+            cursor.advance(1);
+            return self.set(&name, cursor);
+        }
+        if name.starts_with('.') {
+            let start = *cursor;
+            *cursor = behind;
+            return self.directive(name, &start, cursor);
+        }
+        self.instruction(cursor)
+    }
+
+    fn instruction(&mut self, cursor: &mut Cursor) -> Result<(), ParseError> {
+        let arch = self.target.ok_or_else(|| cursor.fault(no_target()))?.arch;
+        let start = *cursor;
+        let numbers = Numbers(&self.symbols);
+        let surroundings = Surroundings::File;
+        let mut context = Context { arch, symbols: &numbers, surroundings, registers: None };
+        let parsed = parse_statement(cursor, &mut context)?;
+        let mut words = Vec::with_capacity(4);
+        encode(&parsed.inst, arch, &mut words).map_err(|error| start.fault(error.into()))?;
+        if let Some(reference) = parsed.reference {
+            let (kind, offset) = match reference.slot {
+                Slot::Branch => (Kind::Branch, 0),
+                Slot::Literal(variant) => (Kind::Literal(variant), 4 * (words.len() - 1)),
+            };
+            let column = reference.column;
+            let expression = self.symbols.fix_locals(reference.expression);
+            let expression = expression.map_err(|fault| ParseError { column, fault })?;
+            self.fixup(kind, expression, offset, column);
+        }
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        self.sections.append(&bytes).map_err(|fault| start.fault(fault))?;
+        self.count_registers(&parsed.inst);
+        Ok(())
+    }
+
+    /// LLVM's symbols for the number of registers so far, which descriptors may ask for.
+    fn count_registers(&mut self, inst: &Inst) {
+        for (index, operand) in inst.operands.iter().enumerate().take(inst.op.info().operands.len()) {
+            let width = i64::from(inst.width(index));
+            let (name, first) = match (operand.as_vgpr(), operand.number()) {
+                (Some(number), _) => (NEXT_VGPR, number),
+                (None, Some(number @ 0..=101)) => (NEXT_SGPR, number),
+                _ => continue,
+            };
+            let next = i64::from(first) + width;
+            if self.symbols.number(name).unwrap_or(0) < next {
+                // It is no label, so it can be set.
+                let _ = self.symbols.set(name, Expression::Number(next), None, self.line);
+            }
+        }
+    }
+
+    /// Notes something that depends on symbols, `ahead` bytes from here.
+    pub fn fixup(&mut self, kind: Kind, expression: Expression, ahead: usize, column: usize) {
+        let here = self.sections.here();
+        let offset = self.sections.current().data.len() + ahead;
+        let section = self.sections.index() as usize;
+        self.fixups.push(Fixup { section, offset, kind, expression, here, line: self.line, column });
+    }
+
+    /// An expression, which may know more later.
+    pub fn expression(&self, cursor: &mut Cursor) -> Result<Expression, ParseError> {
+        let start = *cursor;
+        let expression = expression::parse(cursor, Place::Plain)?;
+        self.symbols.fix_locals(expression).map_err(|fault| start.fault(fault))
+    }
+
+    /// What an expression is if it is a number already: differences of places in a section are.
+    pub fn number_now(&self, expression: &Expression) -> Result<i64, Fault> {
+        expression.number(&Places::new(&self.symbols, Some(self.sections.here())))
+    }
+
+    fn set(&mut self, name: &str, cursor: &mut Cursor) -> Result<(), ParseError> {
+        let start = *cursor;
+        let expression = self.expression(cursor)?;
+        end(cursor)?;
+        let here = self.sections.here();
+        // What needs places stays an expression: an instruction that mentions it has a literal, as in LLVM.
+        let value = match expression.number(&Numbers(&self.symbols)) {
+            Ok(number) => Expression::Number(number),
+            Err(Fault::Division) => return Err(start.fault(Fault::Division)),
+            Err(_) => expression,
+        };
+        self.symbols.set(name, value, Some(here), self.line).map_err(|fault| start.fault(fault))
+    }
+
+    fn directive(&mut self, name: &str, start: &Cursor, cursor: &mut Cursor) -> Result<(), ParseError> {
+        let unknown = || start.fault(other(format!("`{name}` is no directive that is known")));
+        let directive = directives::find(name).ok_or_else(unknown)?;
+        match directive {
+            Directive::Into(section) => {
+                let switched = self.sections.switch(section, None);
+                switched.map_err(|fault| start.fault(fault))?;
+            }
+            Directive::Section => self.section(cursor)?,
+            Directive::PushSection => {
+                self.sections.push().map_err(|fault| start.fault(fault))?;
+                self.section(cursor)?;
+            }
+            Directive::PopSection if !self.sections.pop() => {
+                return Err(start.fault(other("`.popsection` without `.pushsection`")));
+            }
+            Directive::PopSection => {}
+            Directive::Previous => self.sections.switch_back(),
+            Directive::Global | Directive::Weak | Directive::Local | Directive::Visibility(_) => {
+                self.attribute(directive, cursor)?;
+            }
+            Directive::Type => self.symbol_type(cursor)?,
+            Directive::Size => {
+                let name = symbol_name(cursor)?;
+                cursor.expect(",")?;
+                let expression = self.expression(cursor)?;
+                let here = self.sections.here();
+                self.symbols.entry(&name, self.line).size = Some((expression, here));
+            }
+            Directive::Set => {
+                let name = symbol_name(cursor)?;
+                cursor.expect(",")?;
+                return self.set(&name, cursor);
+            }
+            Directive::Data(size) => self.numbers(cursor, size)?,
+            Directive::Float(size) => self.floats(cursor, size)?,
+            Directive::Ascii => self.strings(cursor, b"")?,
+            Directive::Asciz => self.strings(cursor, b"\0")?,
+            Directive::Zero => self.zeros(cursor)?,
+            Directive::Fill => self.fill(cursor)?,
+            Directive::Align(unit, width) => self.align(cursor, unit, width)?,
+            Directive::Target => self.target(cursor)?,
+            Directive::Version => {
+                let at = *cursor;
+                self.version = Some(match self.number(cursor, i64::MIN, i64::MAX)? {
+                    5 => ObjectVersion::V5,
+                    6 => ObjectVersion::V6,
+                    found => {
+                        return Err(at.fault(Fault::Choice { what: "the code object version", found }));
+                    }
+                });
+            }
+            Directive::Kernel => {
+                let name = symbol_name(cursor)?;
+                let target = self.target.ok_or_else(|| start.fault(no_target()))?;
+                if self.kernels.contains(&name) {
+                    return Err(start.fault(other(format!("`{name}` has a descriptor already"))));
+                }
+                self.open_kernel = Some(Block::new(name, target));
+            }
+            Directive::Metadata => {
+                if self.metadata.is_some() {
+                    return Err(start.fault(other("there is metadata already")));
+                }
+                self.open_metadata = Some((self.line + 1, Vec::new()));
+            }
+            Directive::Ignored => {
+                let message = format!("`{name}` has no effect");
+                if !self.notes.iter().any(|note| note.message == message) {
+                    self.notes.push(Note { line: self.line, message });
+                }
+                return Ok(());
+            }
+        }
+        end(cursor)
+    }
+
+    /// `.section name,"flags",@progbits,size`
+    fn section(&mut self, cursor: &mut Cursor) -> Result<(), ParseError> {
+        const LETTERS: [(char, u64); 5] =
+            [('a', ALLOC), ('w', WRITE), ('x', EXECUTE), ('M', MERGE), ('S', STRINGS)];
+        let start = *cursor;
+        let name = section_name(cursor)?;
+        let mut told = None;
+        if cursor.eat(",") {
+            let at = *cursor;
+            let letters = cursor.take_quoted().ok_or_else(|| at.expected("flags in quotes"))?;
+            let mut flags = 0;
+            for letter in letters.chars() {
+                let known = LETTERS.iter().find(|(known, _)| *known == letter);
+                flags |= known.ok_or_else(|| at.expected("flags of `a`, `w`, `x`, `M` and `S`"))?.1;
+            }
+            let mut entry_size = 0;
+            if cursor.eat(",") {
+                if !(cursor.eat("@") || cursor.eat("%")) {
+                    return Err(cursor.expected("`@progbits`, `@nobits` or `@note`"));
+                }
+                match cursor.take_name() {
+                    Some("progbits" | "nobits" | "note") => {}
+                    _ => return Err(cursor.expected("`progbits`, `nobits` or `note`")),
+                }
+                if cursor.eat(",") {
+                    entry_size = self.number(cursor, 0, 1 << 16)? as u64;
+                }
+            }
+            told = Some((flags, entry_size));
+        }
+        // A section that was there keeps its flags if none are told.
+        let told = told.or_else(|| {
+            let exists = self.sections.all.iter().any(|section| section.name == name);
+            (!exists).then(|| (flags_of(&name), 0))
+        });
+        self.sections.switch(&name, told).map_err(|fault| start.fault(fault))
+    }
+
+    fn attribute(&mut self, directive: Directive, cursor: &mut Cursor) -> Result<(), ParseError> {
+        loop {
+            let name = symbol_name(cursor)?;
+            let symbol = self.symbols.entry(&name, self.line);
+            match directive {
+                Directive::Global => symbol.binding = Binding::Global,
+                Directive::Weak => symbol.binding = Binding::Weak,
+                Directive::Visibility(visibility) => symbol.visibility = visibility,
+                _ => symbol.binding = Binding::Local,
+            }
+            if !cursor.eat(",") {
+                return Ok(());
+            }
+        }
+    }
+
+    /// `.type name,@function`
+    fn symbol_type(&mut self, cursor: &mut Cursor) -> Result<(), ParseError> {
+        const TYPES: [(&str, u8); 6] = [
+            ("notype", 0),
+            ("object", 1),
+            ("function", 2),
+            ("STT_NOTYPE", 0),
+            ("STT_OBJECT", 1),
+            ("STT_FUNC", 2),
+        ];
+        let name = symbol_name(cursor)?;
+        cursor.eat(",");
+        if !cursor.eat("@") {
+            cursor.eat("%");
+        }
+        let at = *cursor;
+        let word = cursor.take_name().unwrap_or("");
+        let found = TYPES.iter().find(|(known, _)| *known == word);
+        let (_, kind) = found.ok_or_else(|| at.expected("`@function`, `@object` or `@notype`"))?;
+        self.symbols.entry(&name, self.line).kind = *kind;
+        Ok(())
+    }
+
+    /// `.amdgcn_target "amdgcn-amd-amdhsa--gfx942:xnack-"`
+    fn target(&mut self, cursor: &mut Cursor) -> Result<(), ParseError> {
+        const TRIPLES: [&str; 2] = ["amdgcn-amd-amdhsa--", "amdgcn-amd-amdhsa-unknown-"];
+        let start = *cursor;
+        let text = cursor.take_quoted().ok_or_else(|| start.expected("a target in quotes"))?;
+        let id = TRIPLES.iter().find_map(|triple| text.strip_prefix(triple));
+        let id = id.ok_or_else(|| start.expected("a target that begins with `amdgcn-amd-amdhsa--`"))?;
+        let id: TargetId = id.parse().map_err(|error| start.fault(other(format!("{error}"))))?;
+        let earlier = self.options.target.or(self.target);
+        if let Some(earlier) = earlier {
+            // A target without modes is open for those of the text.
+            let plain = TargetId::from(earlier.target());
+            if earlier != id && (earlier != plain || earlier.target() != id.target()) {
+                return Err(start.fault(other(format!("the target is {id} here and {earlier} before"))));
+            }
+        }
+        self.target = Some(id);
+        self.options.target = Some(id);
+        Ok(())
+    }
+
+    fn kernel_line(&mut self, cursor: &mut Cursor) -> Result<(), ParseError> {
+        let Some(mut block) = self.open_kernel.take() else { return Ok(()) };
+        let start = *cursor;
+        let name = cursor.take_name().ok_or_else(|| start.expected("an `.amdhsa_` directive"))?;
+        if name == ".end_amdhsa_kernel" {
+            end(cursor)?;
+            return self.kernel_end(block, &start);
+        }
+        let read = self.kernel_directive(&mut block, name, &start, cursor);
+        self.open_kernel = Some(block);
+        read?;
+        end(cursor)
+    }
+
+    fn kernel_directive(
+        &mut self,
+        block: &mut Block,
+        name: &str,
+        start: &Cursor,
+        cursor: &mut Cursor,
+    ) -> Result<(), ParseError> {
+        block.check(name).map_err(|fault| start.fault(fault))?;
+        let at = *cursor;
+        let value = self.number(cursor, i64::MIN, i64::MAX)?;
+        block.set(name, value).map_err(|fault| at.fault(fault))
+    }
+
+    fn kernel_end(&mut self, block: Block, start: &Cursor) -> Result<(), ParseError> {
+        let descriptor = block.descriptor().map_err(|fault| start.fault(fault))?;
+        let name = block.name;
+        let symbol = format!("{name}.kd");
+        let here = self.sections.here();
+        self.symbols.label(&symbol, here, self.line).map_err(|fault| start.fault(fault))?;
+        self.symbols.entry(&name, self.line);
+        self.fixup(Kind::Entry, Expression::Symbol(name.clone()), 0, start.fault(Fault::NotConstant).column);
+        self.sections.append(&descriptor.to_bytes()).map_err(|fault| start.fault(fault))?;
+        self.kernels.push(name);
+        Ok(())
+    }
+}
+
+const NEXT_VGPR: &str = ".amdgcn.next_free_vgpr";
+const NEXT_SGPR: &str = ".amdgcn.next_free_sgpr";
+
+fn no_target() -> Fault {
+    other("no target: neither `.amdgcn_target` before this nor the caller says which chip it is for")
+}
+
+/// A label and what is behind its colon.
+fn label<'a>(cursor: &Cursor<'a>) -> Option<(String, Cursor<'a>)> {
+    let mut behind = *cursor;
+    let digits = cursor.rest().bytes().take_while(u8::is_ascii_digit).count();
+    let name = if digits > 0 {
+        behind.advance(digits);
+        cursor.rest()[..digits].to_owned()
+    } else if cursor.peek() == Some(b'"') {
+        behind.take_quoted()?.to_owned()
+    } else {
+        behind.take_name()?.to_owned()
+    };
+    (behind.eat(":") && name != ".").then_some((name, behind))
+}
+
+/// The name of a symbol, in quotes or not.
+fn symbol_name(cursor: &mut Cursor) -> Result<String, ParseError> {
+    let quoted = cursor.take_quoted();
+    let name = match quoted {
+        Some(name) => Some(name).filter(|name| !name.is_empty() && !name.contains('\u{1}')),
+        None => cursor.take_name().filter(|name| *name != "."),
+    };
+    name.map(str::to_owned).ok_or_else(|| cursor.expected("the name of a symbol"))
+}
+
+/// The name of a section, which has more characters than other names.
+fn section_name(cursor: &mut Cursor) -> Result<String, ParseError> {
+    if let Some(name) = cursor.take_quoted() {
+        return Ok(name.to_owned());
+    }
+    let rest = cursor.rest();
+    let end = rest.find(|c: char| c == ',' || c.is_whitespace()).unwrap_or(rest.len());
+    if end == 0 {
+        return Err(cursor.expected("the name of a section"));
+    }
+    cursor.advance(end);
+    Ok(rest[..end].to_owned())
+}
+
+fn end(cursor: &Cursor) -> Result<(), ParseError> {
+    if cursor.is_at_end() { Ok(()) } else { Err(cursor.expected("the end of the line")) }
+}

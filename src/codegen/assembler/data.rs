@@ -1,0 +1,169 @@
+//! Directives that put bytes into sections: numbers, strings, fillers, alignment.
+
+use super::assemble::Assembler;
+use super::directives::Unit;
+use super::error::other;
+use super::fixups::{Kind, fitting};
+use super::sections::EXECUTE;
+use super::strings;
+use crate::codegen::isa::ParseError;
+use crate::codegen::isa::parse::Fault;
+use crate::codegen::isa::parse::cursor::Cursor;
+use crate::codegen::isa::parse::expression::{self, Place};
+
+/// `s_nop 0`, the filler of code.
+pub(super) const S_NOP: [u8; 4] = 0xbf80_0000u32.to_le_bytes();
+
+impl Assembler {
+    /// `.long 1, a - b`
+    pub(super) fn numbers(&mut self, cursor: &mut Cursor, size: usize) -> Result<(), ParseError> {
+        while !cursor.is_at_end() {
+            let start = *cursor;
+            let expression = self.expression(cursor)?;
+            match self.number_now(&expression) {
+                Ok(number) => {
+                    let number = fitting(number, size).map_err(|fault| start.fault(fault))?;
+                    self.append(&start, &number.to_le_bytes()[..size])?;
+                }
+                Err(Fault::Division) => return Err(start.fault(Fault::Division)),
+                Err(_) => {
+                    self.fixup(Kind::Data(size), expression, 0, start.fault(Fault::NotConstant).column);
+                    self.append(&start, &[0; 8][..size])?;
+                }
+            }
+            comma_or_end(cursor)?;
+        }
+        Ok(())
+    }
+
+    /// `.float 1.0, -0.5`
+    pub(super) fn floats(&mut self, cursor: &mut Cursor, size: usize) -> Result<(), ParseError> {
+        while !cursor.is_at_end() {
+            let start = *cursor;
+            let negative = cursor.eat("-");
+            let (value, length) = match expression::float_length(cursor.rest()) {
+                Some(length) => (expression::float(&cursor.rest()[..length]), length),
+                None => {
+                    let end = cursor.rest().bytes().position(|b| !b.is_ascii_digit());
+                    let length = end.unwrap_or(cursor.rest().len());
+                    (cursor.rest()[..length].parse().ok(), length)
+                }
+            };
+            let value: f64 = value.ok_or_else(|| start.expected("a float"))?;
+            cursor.advance(length);
+            let value = if negative { -value } else { value };
+            match size {
+                4 => self.append(&start, &(value as f32).to_le_bytes())?,
+                _ => self.append(&start, &value.to_le_bytes())?,
+            }
+            comma_or_end(cursor)?;
+        }
+        Ok(())
+    }
+
+    /// `.ascii "a", "b"`
+    pub(super) fn strings(&mut self, cursor: &mut Cursor, terminator: &[u8]) -> Result<(), ParseError> {
+        while !cursor.is_at_end() {
+            let start = *cursor;
+            let mut bytes = strings::parse(cursor)?;
+            bytes.extend_from_slice(terminator);
+            self.append(&start, &bytes)?;
+            comma_or_end(cursor)?;
+        }
+        Ok(())
+    }
+
+    /// `.zero 16, 0xff`
+    pub(super) fn zeros(&mut self, cursor: &mut Cursor) -> Result<(), ParseError> {
+        let start = *cursor;
+        let count = self.count(cursor)?;
+        let value = if cursor.eat(",") { self.number(cursor, -0x80, 0xff)? } else { 0 };
+        self.sections.fill(&[value as u8], count).map_err(|fault| start.fault(fault))
+    }
+
+    /// `.fill count, size, value`: of larger numbers than four bytes, the rest is zero.
+    pub(super) fn fill(&mut self, cursor: &mut Cursor) -> Result<(), ParseError> {
+        let start = *cursor;
+        let count = self.count(cursor)?;
+        let size = if cursor.eat(",") { self.number(cursor, 0, 8)? as usize } else { 1 };
+        let value = if cursor.eat(",") { self.number(cursor, i64::MIN, i64::MAX)? } else { 0 };
+        let mut pattern = [0; 8];
+        pattern[..4].copy_from_slice(&value.to_le_bytes()[..4]);
+        let bytes = count.checked_mul(size).ok_or_else(|| start.fault(Fault::TooLong))?;
+        self.sections.fill(&pattern[..size], bytes).map_err(|fault| start.fault(fault))
+    }
+
+    /// `.p2align 8`, `.p2alignl 6, 0xbf800000`, `.balign 16, 0, 8`
+    pub(super) fn align(&mut self, cursor: &mut Cursor, unit: Unit, width: usize) -> Result<(), ParseError> {
+        const MOST: u32 = 16;
+        let start = *cursor;
+        let align = match unit {
+            Unit::PowerOfTwo => 1usize << self.number(cursor, 0, MOST.into())?,
+            Unit::Bytes => match self.number(cursor, 0, 1 << MOST)? as usize {
+                0 => 1,
+                align => align,
+            },
+        };
+        if !align.is_power_of_two() {
+            return Err(start.fault(other("an alignment is a power of two")));
+        }
+        let mut filler = None;
+        let mut most = usize::MAX;
+        if cursor.eat(",") {
+            if cursor.peek() != Some(b',') {
+                filler = Some(self.number(cursor, i64::MIN, i64::MAX)?);
+            }
+            if cursor.eat(",") {
+                most = self.count(cursor)?;
+            }
+        }
+        let section = self.sections.current_mut();
+        let missing = section.data.len().next_multiple_of(align) - section.data.len();
+        section.align = section.align.max(align as u64);
+        if missing > most {
+            return Ok(());
+        }
+        let is_code = section.flags & EXECUTE != 0;
+        let at = section.data.len();
+        let (head, pattern) = match filler {
+            // Words of code stand at multiples of four, what is before them is zero.
+            None if is_code => (missing.min(at.next_multiple_of(4) - at), S_NOP.to_vec()),
+            _ => {
+                // Whole numbers of the filler's width end at the alignment.
+                (missing % width, filler.unwrap_or(0).to_le_bytes()[..width].to_vec())
+            }
+        };
+        let filled =
+            self.sections.fill(&[0], head).and_then(|()| self.sections.fill(&pattern, missing - head));
+        filled.map_err(|fault| start.fault(fault))
+    }
+
+    /// A number of bytes or of repetitions.
+    fn count(&mut self, cursor: &mut Cursor) -> Result<usize, ParseError> {
+        Ok(self.number(cursor, 0, i64::from(i32::MAX))? as usize)
+    }
+
+    /// A number that is known now.
+    pub(super) fn number(&mut self, cursor: &mut Cursor, low: i64, high: i64) -> Result<i64, ParseError> {
+        let start = *cursor;
+        let expression = expression::parse(cursor, Place::Plain)?;
+        let found = self.number_now(&expression).map_err(|fault| start.fault(fault))?;
+        match (low..=high).contains(&found) {
+            true => Ok(found),
+            false => Err(start.fault(Fault::Range { what: "the number", low, high, found })),
+        }
+    }
+
+    fn append(&mut self, start: &Cursor, bytes: &[u8]) -> Result<(), ParseError> {
+        self.sections.append(bytes).map_err(|fault| start.fault(fault))
+    }
+}
+
+/// A comma with something behind it, or nothing.
+fn comma_or_end(cursor: &mut Cursor) -> Result<(), ParseError> {
+    if cursor.is_at_end() {
+        return Ok(());
+    }
+    cursor.expect(",")?;
+    if cursor.is_at_end() { Err(cursor.expected("something behind the comma")) } else { Ok(()) }
+}

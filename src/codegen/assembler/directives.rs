@@ -1,0 +1,119 @@
+//! The directives, by name.
+
+/// What a directive does.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Directive {
+    /// Goes on in a section of this name.
+    Into(&'static str),
+    Section,
+    PushSection,
+    PopSection,
+    Previous,
+    Global,
+    Weak,
+    Local,
+    /// `st_other` of symbols.
+    Visibility(u8),
+    Type,
+    Size,
+    Set,
+    /// Numbers of so many bytes.
+    Data(usize),
+    /// Floats of so many bytes.
+    Float(usize),
+    /// Strings; with a zero byte behind each.
+    Ascii,
+    Asciz,
+    /// So many bytes.
+    Zero,
+    Fill,
+    /// Alignment in bytes, or as a power of two; the filler has so many bytes.
+    Align(Unit, usize),
+    Target,
+    Version,
+    Kernel,
+    Metadata,
+    /// Means nothing for the object.
+    Ignored,
+}
+
+/// How an alignment is told.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Unit {
+    Bytes,
+    PowerOfTwo,
+}
+
+use Directive::*;
+
+/// Sizes are those of LLVM's assembler.
+const TABLE: [(&str, Directive); 63] = [
+    (".text", Into(".text")),
+    (".data", Into(".data")),
+    (".bss", Into(".bss")),
+    (".rodata", Into(".rodata")),
+    (".section", Section),
+    (".pushsection", PushSection),
+    (".popsection", PopSection),
+    (".previous", Previous),
+    (".globl", Global),
+    (".global", Global),
+    (".weak", Weak),
+    (".local", Local),
+    (".internal", Visibility(1)),
+    (".hidden", Visibility(2)),
+    (".protected", Visibility(3)),
+    (".type", Type),
+    (".size", Size),
+    (".set", Set),
+    (".equ", Set),
+    (".byte", Data(1)),
+    (".short", Data(2)),
+    (".half", Data(2)),
+    (".hword", Data(2)),
+    (".value", Data(2)),
+    (".2byte", Data(2)),
+    (".long", Data(4)),
+    (".int", Data(4)),
+    (".4byte", Data(4)),
+    (".quad", Data(8)),
+    (".8byte", Data(8)),
+    (".float", Float(4)),
+    (".single", Float(4)),
+    (".double", Float(8)),
+    (".ascii", Ascii),
+    (".asciz", Asciz),
+    (".string", Asciz),
+    (".zero", Zero),
+    (".space", Zero),
+    (".skip", Zero),
+    (".fill", Fill),
+    (".align", Align(Unit::Bytes, 1)),
+    (".balign", Align(Unit::Bytes, 1)),
+    (".balignw", Align(Unit::Bytes, 2)),
+    (".balignl", Align(Unit::Bytes, 4)),
+    (".p2align", Align(Unit::PowerOfTwo, 1)),
+    (".p2alignw", Align(Unit::PowerOfTwo, 2)),
+    (".p2alignl", Align(Unit::PowerOfTwo, 4)),
+    (".amdgcn_target", Target),
+    (".amdhsa_code_object_version", Version),
+    (".amdhsa_kernel", Kernel),
+    (".amdgpu_metadata", Metadata),
+    (".ident", Ignored),
+    (".addrsig", Ignored),
+    (".addrsig_sym", Ignored),
+    (".file", Ignored),
+    (".loc", Ignored),
+    (".cfi_startproc", Ignored),
+    (".cfi_endproc", Ignored),
+    (".cfi_sections", Ignored),
+    (".cfi_escape", Ignored),
+    (".cfi_undefined", Ignored),
+    (".cfi_def_cfa_register", Ignored),
+    (".cfi_def_cfa", Ignored),
+];
+
+/// The directive of that name.
+pub(super) fn find(name: &str) -> Option<Directive> {
+    TABLE.iter().find(|(known, _)| *known == name).map(|(_, directive)| *directive)
+}

@@ -1,0 +1,49 @@
+//! Faults in a text, with their places.
+
+use std::fmt;
+
+use crate::codegen::isa::ParseError;
+use crate::codegen::isa::parse::Fault;
+
+/// A fault in an assembler text.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{line}:{column}: {fault}")]
+pub struct AssemblerError {
+    /// Line, from 1.
+    pub line: usize,
+    /// Column, from 1.
+    pub column: usize,
+    /// What is wrong there.
+    pub fault: Fault,
+}
+
+impl AssemblerError {
+    pub(super) fn new(line: usize, column: usize, fault: Fault) -> AssemblerError {
+        AssemblerError { line, column, fault }
+    }
+
+    /// A fault in a statement whose columns are those of the line.
+    pub(super) fn at(line: usize, error: ParseError) -> AssemblerError {
+        AssemblerError { line, column: error.column, fault: error.fault }
+    }
+}
+
+/// Why a text gives no object: every fault up to some number, by line.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Faults(pub Vec<AssemblerError>);
+
+impl fmt::Display for Faults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, error) in self.0.iter().enumerate() {
+            write!(f, "{}{error}", if index == 0 { "" } else { "\n" })?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Faults {}
+
+/// A fault that has no name of its own.
+pub(super) fn other(message: impl Into<String>) -> Fault {
+    Fault::Other(message.into())
+}

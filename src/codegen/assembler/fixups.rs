@@ -1,0 +1,116 @@
+//! What depends on symbols: noted while lines are read, filled in when every place is known.
+
+use super::error::AssemblerError;
+use super::sections::Section;
+use super::symbols::{Places, Symbols};
+use crate::codegen::isa::parse::{Expression, Fault, Value, Variant};
+
+/// A place in a section that depends on symbols.
+#[derive(Clone, Debug)]
+pub(super) struct Fixup {
+    pub section: usize,
+    pub offset: usize,
+    pub kind: Kind,
+    pub expression: Expression,
+    /// What `.` is in the expression.
+    pub here: Value,
+    pub line: usize,
+    pub column: usize,
+}
+
+/// What is filled in.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    /// simm16 of a branch.
+    Branch,
+    /// A literal.
+    Literal(Option<Variant>),
+    /// A number of so many bytes.
+    Data(usize),
+    /// Distance from the descriptor that begins here to the kernel, in its field.
+    Entry,
+}
+
+/// Fills in everything, given the address of each section; faults are appended.
+pub(super) fn apply(
+    fixups: &[Fixup],
+    symbols: &Symbols,
+    sections: &mut [Section],
+    addresses: &[u64],
+    faults: &mut Vec<AssemblerError>,
+) {
+    for fixup in fixups {
+        if let Err(fault) = one(fixup, symbols, sections, addresses) {
+            faults.push(AssemblerError::new(fixup.line, fixup.column, fault));
+        }
+    }
+}
+
+fn one(fixup: &Fixup, symbols: &Symbols, sections: &mut [Section], addresses: &[u64]) -> Result<(), Fault> {
+    let value = fixup.expression.value(&Places::new(symbols, Some(fixup.here)))?;
+    let address = |value: Value| match value.section {
+        Some(section) => (addresses[section as usize] as i64).wrapping_add(value.offset),
+        None => value.offset,
+    };
+    let place = (addresses[fixup.section] as i64).wrapping_add(fixup.offset as i64);
+    let is_loaded = sections[fixup.section].is_loaded();
+    let unresolved =
+        || Fault::Other("an address here needs a relocation, of which there are none".to_owned());
+    let (offset, bits, size) = match fixup.kind {
+        Kind::Branch => (fixup.offset, branch(value, address(value).wrapping_sub(place + 4))?, 2),
+        Kind::Literal(variant) => {
+            let distance = address(value).wrapping_sub(place);
+            let bits = match (variant, value.section) {
+                (None, None) => fitting(value.offset, 4)?,
+                (Some(Variant::Rel32Low), Some(_)) => distance,
+                (Some(Variant::Rel32High), Some(_)) => distance >> 32,
+                (None, Some(_)) => return Err(unresolved()),
+                (Some(_), None) => return Err(Fault::Other("a number is at no distance".to_owned())),
+            };
+            (fixup.offset, bits, 4)
+        }
+        Kind::Data(size) if value.section.is_none() || !is_loaded => {
+            (fixup.offset, fitting(address(value), size)?, size)
+        }
+        Kind::Data(_) => return Err(unresolved()),
+        Kind::Entry => {
+            const FIELD: usize = 16;
+            if value.section.is_none() {
+                return Err(Fault::Other("the kernel is no label".to_owned()));
+            }
+            (fixup.offset + FIELD, address(value).wrapping_sub(place), 8)
+        }
+    };
+    let data = sections[fixup.section].data.get_mut(offset..offset + size);
+    let data = data.ok_or(Fault::NotConstant)?;
+    data.copy_from_slice(&bits.to_le_bytes()[..size]);
+    Ok(())
+}
+
+/// simm16: a number stands for itself.
+fn branch(target: Value, bytes: i64) -> Result<i64, Fault> {
+    if target.section.is_none() {
+        return fitting(target.offset, 2);
+    }
+    if bytes % 4 != 0 {
+        return Err(Fault::Other("branches go to multiples of four bytes".to_owned()));
+    }
+    let words = bytes / 4;
+    match i16::try_from(words) {
+        Ok(words) => Ok(words.into()),
+        Err(_) => {
+            let what = "the distance of a branch in words";
+            Err(Fault::Range { what, low: -0x8000, high: 0x7fff, found: words })
+        }
+    }
+}
+
+/// The number if it has no more than so many bytes, signed or not.
+pub(super) fn fitting(number: i64, size: usize) -> Result<i64, Fault> {
+    let bits = 8 * size as u32;
+    if size >= 8 || (-1i64 << (bits - 1)..1 << bits).contains(&number) {
+        Ok(number)
+    } else {
+        Err(Fault::Fit { text: number.to_string(), bits })
+    }
+}

@@ -1,0 +1,98 @@
+//! What an object holds beside what the loader looks for: its sections and symbols.
+
+use object::elf;
+use object::read::elf::{ElfFile64, SectionHeader};
+use object::{LittleEndian, Object, ObjectSection, ObjectSymbol, ObjectSymbolTable};
+
+/// A section with contents.
+#[derive(Clone, Debug)]
+pub(super) struct Section<'a> {
+    pub name: &'a str,
+    /// Number in the header table.
+    pub index: usize,
+    /// `sh_flags`
+    pub flags: u64,
+    /// `sh_entsize`
+    pub entry_size: u64,
+    pub align: u64,
+    pub address: u64,
+    pub data: &'a [u8],
+}
+
+/// A symbol that is no section and no file.
+#[derive(Clone, Debug)]
+pub(super) struct Symbol<'a> {
+    pub name: &'a str,
+    pub kind: u8,
+    pub binding: u8,
+    pub visibility: u8,
+    /// Number of its section in the header table; none for numbers.
+    pub section: Option<usize>,
+    pub value: u64,
+    pub size: u64,
+}
+
+/// Sections and symbols of an object, and its metadata.
+#[derive(Clone, Debug)]
+pub(super) struct Image<'a> {
+    /// Sections but for those that the writer makes: symbols, strings, hashes, notes.
+    pub sections: Vec<Section<'a>>,
+    pub symbols: Vec<Symbol<'a>>,
+    /// MessagePack.
+    pub metadata: Option<&'a [u8]>,
+}
+
+/// Made by linkers for their own purposes.
+const LINKERS: [&str; 2] = [".comment", ".relro_padding"];
+
+impl<'a> Image<'a> {
+    /// Reads them.
+    pub fn read(data: &'a [u8]) -> Result<Image<'a>, object::Error> {
+        const PROGBITS: u32 = 1;
+        const NT_AMDGPU_METADATA: u32 = 32;
+        let file = ElfFile64::<LittleEndian>::parse(data)?;
+        let (mut sections, mut metadata) = (Vec::new(), None);
+        for section in file.sections() {
+            let header = section.elf_section_header();
+            if let Some(mut notes) = header.notes(LittleEndian, data)? {
+                while let Some(note) = notes.next()? {
+                    if note.name() == b"AMDGPU" && note.n_type(LittleEndian).0 == NT_AMDGPU_METADATA {
+                        metadata.get_or_insert(note.desc());
+                    }
+                }
+            }
+            let name = section.name()?;
+            if header.sh_type(LittleEndian).0 != PROGBITS || LINKERS.contains(&name) {
+                continue;
+            }
+            sections.push(Section {
+                name,
+                index: section.index().0,
+                flags: header.sh_flags(LittleEndian).0,
+                entry_size: header.sh_entsize(LittleEndian),
+                align: section.align().max(1),
+                address: section.address(),
+                data: section.data()?,
+            });
+        }
+        let mut symbols = Vec::new();
+        let table = file.symbol_table().or_else(|| file.dynamic_symbol_table());
+        for symbol in table.iter().flat_map(|table| table.symbols()) {
+            let raw = symbol.elf_symbol();
+            let kind = raw.st_type();
+            if kind == elf::STT_SECTION || kind == elf::STT_FILE || symbol.is_undefined() {
+                continue;
+            }
+            symbols.push(Symbol {
+                name: symbol.name()?,
+                kind: kind.0,
+                binding: raw.st_bind().0,
+                visibility: raw.st_visibility().0,
+                section: symbol.section_index().map(|index| index.0),
+                value: symbol.address(),
+                size: symbol.size(),
+            });
+        }
+        Ok(Image { sections, symbols, metadata })
+    }
+}

@@ -1,0 +1,275 @@
+//! `.amdhsa_kernel` blocks: descriptors as directives, read and written.
+//!
+//! Directives, defaults and checks are those of LLVM ("User Guide for AMDGPU Backend", table "AMDHSA Kernel Assembler
+//! Directives"; `AMDGPUAsmParser::ParseDirectiveAMDHSAKernel`). Bit fields with a directive of their own come from the
+//! descriptor's table; what is left are sizes and register counts.
+
+use std::fmt::Write;
+
+use super::error::other;
+use crate::codegen::isa::parse::Fault;
+use crate::codegen::object::{Field, KernelDescriptor};
+use crate::codegen::target::{AccumulationFile, Feature, FlatScratch, TargetId};
+
+/// Directives that are no bit fields: name, largest value.
+const SIZES: [(&str, i64); 9] = [
+    ("group_segment_fixed_size", u32::MAX as i64),
+    ("private_segment_fixed_size", u32::MAX as i64),
+    ("kernarg_size", u32::MAX as i64),
+    ("next_free_vgpr", 512),
+    ("next_free_sgpr", 102),
+    ("accum_offset", 256),
+    ("reserve_vcc", 1),
+    ("reserve_flat_scratch", 1),
+    ("reserve_xnack_mask", 1),
+];
+
+/// User SGPRs of each field, in the order in which they are given out.
+const USER_SGPRS: [(Field, u32); 7] = [
+    (Field::PrivateSegmentBuffer, 4),
+    (Field::DispatchPtr, 2),
+    (Field::QueuePtr, 2),
+    (Field::KernargSegmentPtr, 2),
+    (Field::DispatchId, 2),
+    (Field::FlatScratchInit, 2),
+    (Field::PrivateSegmentSize, 1),
+];
+
+/// A block while its lines are read.
+#[derive(Clone, Debug)]
+pub(super) struct Block {
+    /// The kernel.
+    pub name: String,
+    target: TargetId,
+    seen: Vec<String>,
+    /// By the order of [`SIZES`].
+    sizes: [Option<i64>; SIZES.len()],
+    descriptor: KernelDescriptor,
+}
+
+impl Block {
+    /// A block with the values that hold if nothing is said.
+    pub fn new(name: String, target: TargetId) -> Block {
+        let mut descriptor = KernelDescriptor::default();
+        for (field, value) in [
+            (Field::DenormMode16And64, 3),
+            (Field::Dx10Clamp, 1),
+            (Field::IeeeMode, 1),
+            (Field::WorkgroupIdX, 1),
+        ] {
+            descriptor.set(field, value);
+        }
+        Block { name, target, seen: Vec::new(), sizes: [None; SIZES.len()], descriptor }
+    }
+
+    /// That there is such a directive on this target, and that it is there once.
+    pub fn check(&mut self, directive: &str) -> Result<(), Fault> {
+        let unknown = || other(format!("`{directive}` is no directive of a kernel descriptor"));
+        let name = directive.strip_prefix(".amdhsa_").ok_or_else(unknown)?;
+        let target = self.target.target();
+        let is_field = KernelDescriptor::directive_fields(target).any(|(known, ..)| known == name);
+        let is_size = SIZES.iter().any(|(known, _)| *known == name);
+        if !is_field && !is_size {
+            return Err(match KernelDescriptor::is_directive(name) {
+                true => other(format!("{target} has no `{directive}`")),
+                false => unknown(),
+            });
+        }
+        let lacks = match name {
+            "accum_offset" => self.accum_granule().is_none(),
+            "reserve_flat_scratch" => target.flat_scratch == FlatScratch::Architected,
+            "reserve_xnack_mask" => !target.has(Feature::Xnack),
+            _ => false,
+        };
+        if lacks {
+            return Err(other(format!("{target} has no `{directive}`")));
+        }
+        if self.seen.iter().any(|seen| seen == name) {
+            return Err(Fault::Twice { name: directive.to_owned() });
+        }
+        self.seen.push(name.to_owned());
+        Ok(())
+    }
+
+    /// Takes the value of a directive that was checked.
+    pub fn set(&mut self, directive: &str, value: i64) -> Result<(), Fault> {
+        let name = directive.strip_prefix(".amdhsa_").unwrap_or(directive);
+        let range = |high| Fault::Range { what: "the value", low: 0, high, found: value };
+        if let Some(index) = SIZES.iter().position(|(known, _)| *known == name) {
+            if !(0..=SIZES[index].1).contains(&value) {
+                return Err(range(SIZES[index].1));
+            }
+            if name == "reserve_xnack_mask" && (value != 0) != self.target.may_retry() {
+                return Err(other(format!("the target id {} says otherwise", self.target)));
+            }
+            self.sizes[index] = Some(value);
+            return Ok(());
+        }
+        let target = self.target.target();
+        let mut fields = KernelDescriptor::directive_fields(target);
+        let Some((_, field, width)) = fields.find(|(known, ..)| *known == name) else {
+            return Err(other(format!("`{directive}` is no directive of a kernel descriptor")));
+        };
+        let high = match field {
+            // Three coordinates are all there are.
+            Field::WorkitemId => 2,
+            _ => (1 << width) - 1,
+        };
+        if !(0..=high).contains(&value) {
+            return Err(range(high));
+        }
+        self.descriptor.set(field, value as u32);
+        Ok(())
+    }
+
+    fn accum_granule(&self) -> Option<u32> {
+        match self.target.agprs {
+            AccumulationFile::Unified { granule } => Some(granule),
+            AccumulationFile::None | AccumulationFile::Separate => None,
+        }
+    }
+
+    fn size(&self, name: &str) -> Option<u32> {
+        let index = SIZES.iter().position(|(known, _)| *known == name)?;
+        self.sizes[index].map(|value| value as u32)
+    }
+
+    fn required(&self, name: &str) -> Result<u32, Fault> {
+        self.size(name).ok_or_else(|| other(format!("`.amdhsa_{name}` is missing")))
+    }
+
+    /// The descriptor; its entry offset remains 0.
+    pub fn descriptor(&self) -> Result<KernelDescriptor, Fault> {
+        let mut descriptor = self.descriptor;
+        let target = self.target;
+        descriptor.group_segment_fixed_size = self.size("group_segment_fixed_size").unwrap_or(0);
+        descriptor.private_segment_fixed_size = self.size("private_segment_fixed_size").unwrap_or(0);
+        descriptor.kernarg_size = self.size("kernarg_size").unwrap_or(0);
+
+        let vgprs = self.required("next_free_vgpr")?.max(1);
+        let sgprs = self.required("next_free_sgpr")? + self.reserved_sgprs();
+        let granules = |what: &str, count: u32, granule: u32, most: u32| {
+            let granules = count.div_ceil(granule).max(1) - 1;
+            if granules > most {
+                Err(other(format!("{target} has not so many {what}")))
+            } else {
+                Ok(granules)
+            }
+        };
+        let (_, vgpr_limit) = self.vgpr_limits();
+        if vgprs > vgpr_limit {
+            let what = "`.amdhsa_next_free_vgpr`";
+            return Err(Fault::Range { what, low: 0, high: vgpr_limit.into(), found: vgprs.into() });
+        }
+        descriptor.set(Field::VgprGranules, granules("VGPRs", vgprs, target.vgpr_granule, 0x3f)?);
+        descriptor.set(Field::SgprGranules, granules("SGPRs", sgprs, target.sgpr_encoding_granule, 0xf)?);
+        if let Some(granule) = self.accum_granule() {
+            let offset = self.required("accum_offset")?;
+            if offset < granule || !offset.is_multiple_of(granule) {
+                return Err(other(format!(
+                    "`.amdhsa_accum_offset` is a multiple of {granule}, from {granule} on"
+                )));
+            }
+            if offset > vgprs.next_multiple_of(4) {
+                return Err(other("`.amdhsa_accum_offset` is more than `.amdhsa_next_free_vgpr`"));
+            }
+            descriptor.set(Field::AccumOffset, offset / granule - 1);
+        }
+        self.user_sgprs(&mut descriptor)?;
+        Ok(descriptor)
+    }
+
+    /// VGPRs of one file, and all that a wave can have.
+    fn vgpr_limits(&self) -> (u32, u32) {
+        let one = self.target.addressable_vgprs;
+        (one, if self.accum_granule().is_some() { 2 * one } else { one })
+    }
+
+    /// SGPRs that the kernel pays for beside the named ones (LLVM, `getNumExtraSGPRs`).
+    fn reserved_sgprs(&self) -> u32 {
+        let architected = self.target.flat_scratch == FlatScratch::Architected;
+        reserved(
+            self.target,
+            self.size("reserve_vcc") != Some(0),
+            architected || self.size("reserve_flat_scratch") != Some(0),
+        )
+    }
+
+    fn user_sgprs(&self, descriptor: &mut KernelDescriptor) -> Result<(), Fault> {
+        let asked = USER_SGPRS.iter().filter(|(field, _)| descriptor.get(*field) != 0);
+        let length = descriptor.get(Field::KernargPreloadLength);
+        let implied = asked.map(|(_, count)| count).sum::<u32>() + length;
+        let told = self.seen.iter().any(|seen| seen == "user_sgpr_count");
+        let count = if told { descriptor.get(Field::UserSgprCount) } else { implied };
+        if count < implied {
+            return Err(other(format!("`.amdhsa_user_sgpr_count` is {count}, but {implied} are asked for")));
+        }
+        let most = self.target.max_user_sgprs;
+        if count > most {
+            return Err(other(format!("{count} user SGPRs are asked for, there are {most}")));
+        }
+        let preloaded = 4 * (u64::from(length) + u64::from(descriptor.get(Field::KernargPreloadOffset)));
+        if length > 0 && preloaded > descriptor.kernarg_size.into() {
+            return Err(other("more of the kernel arguments is preloaded than `.amdhsa_kernarg_size`"));
+        }
+        descriptor.set(Field::UserSgprCount, count);
+        Ok(())
+    }
+}
+
+fn reserved(target: TargetId, vcc: bool, flat_scratch: bool) -> u32 {
+    let reserved = target.reserved_sgprs;
+    let mut count = if vcc { reserved.vcc } else { 0 };
+    if target.may_retry() {
+        count = count.max(reserved.xnack_mask);
+    }
+    if flat_scratch { count.max(reserved.flat_scratch) } else { count }
+}
+
+/// The block that makes this descriptor. Registers are those of the allocation, because exact counts are no part of it.
+pub(super) fn write(out: &mut String, name: &str, descriptor: &KernelDescriptor, target: TargetId) {
+    let architected = target.flat_scratch == FlatScratch::Architected;
+    let reserved = reserved(target, false, architected);
+    let sgprs = descriptor.allocated_sgprs(*target).saturating_sub(reserved).min(target.addressable_sgprs);
+    // Writing to a string cannot fail.
+    let _ = writeln!(out, ".amdhsa_kernel {name}");
+    let mut line = |name: &str, value: u32| {
+        let _ = writeln!(out, "  .amdhsa_{name} {value}");
+    };
+    line("group_segment_fixed_size", descriptor.group_segment_fixed_size);
+    line("private_segment_fixed_size", descriptor.private_segment_fixed_size);
+    line("kernarg_size", descriptor.kernarg_size);
+    line("next_free_vgpr", descriptor.allocated_vgprs(*target));
+    if let Some(offset) = descriptor.accum_offset(*target) {
+        line("accum_offset", offset);
+    }
+    line("next_free_sgpr", sgprs);
+    line("reserve_vcc", 0);
+    if !architected {
+        line("reserve_flat_scratch", 0);
+    }
+    if target.has(Feature::Xnack) {
+        line("reserve_xnack_mask", target.may_retry().into());
+    }
+    for (name, field, _) in KernelDescriptor::directive_fields(*target) {
+        line(name, descriptor.get(field));
+    }
+    out.push_str(".end_amdhsa_kernel\n");
+}
+
+/// The descriptor that such a block makes: of a foreign object it may be another.
+pub(super) fn round_trip(descriptor: &KernelDescriptor, target: TargetId) -> Option<KernelDescriptor> {
+    let mut text = String::new();
+    write(&mut text, "k", descriptor, target);
+    let mut block = Block::new("k".to_owned(), target);
+    for line in text.lines() {
+        if let Some((name, value)) = line.trim().split_once(' ').filter(|(name, _)| *name != ".amdhsa_kernel")
+        {
+            block.check(name).ok()?;
+            block.set(name, value.parse().ok()?).ok()?;
+        }
+    }
+    let mut again = block.descriptor().ok()?;
+    again.entry_byte_offset = descriptor.entry_byte_offset;
+    Some(again)
+}

@@ -1,0 +1,168 @@
+//! From sections and symbols to the bytes of an object.
+
+use super::assemble::{Assembled, Assembler};
+use super::error::{AssemblerError, Faults, other};
+use super::fixups;
+use super::symbols::{Binding, Definition, Places, Symbol, Symbols, is_temporary};
+use crate::codegen::isa::parse::{Expression, Fault, Symbols as _, Value};
+use crate::codegen::object::{Assembly, AssemblySection, AssemblySymbol, Layout, SymbolHome};
+use crate::codegen::target::TargetId;
+
+/// Alignment of descriptors and of kernels' first instructions.
+const DESCRIPTOR_ALIGN: u64 = 64;
+const ENTRY_ALIGN: u64 = 256;
+
+pub(super) fn finish(mut assembler: Assembler) -> Result<Assembled, Faults> {
+    let target = match assembler.target {
+        Some(target) if assembler.faults.is_empty() => target,
+        _ => return Err(Faults(assembler.faults)),
+    };
+    complete_descriptors(&mut assembler);
+    let symbols = match symbol_list(&assembler.symbols, &assembler.kernels) {
+        Ok(symbols) => symbols,
+        Err(faults) => return Err(Faults(faults)),
+    };
+    // Numbers of sections that are written; empty ones that nothing is in are not.
+    let used = |index: usize| {
+        let section = &assembler.sections.all[index];
+        let holds =
+            |symbol: &AssemblySymbol| matches!(symbol.home, SymbolHome::Section(at, _) if at == index);
+        !section.data.is_empty() || symbols.iter().any(holds)
+    };
+    let written: Vec<usize> = (0..assembler.sections.all.len()).filter(|&index| used(index)).collect();
+    let layout = layout(&assembler, target, &written, symbols);
+    let mut addresses = vec![0; assembler.sections.all.len()];
+    for (place, &index) in written.iter().enumerate() {
+        addresses[index] = layout.address(place);
+    }
+    let mut faults = Vec::new();
+    let (noted, all) = (std::mem::take(&mut assembler.fixups), &mut assembler.sections.all);
+    fixups::apply(&noted, &assembler.symbols, all, &addresses, &mut faults);
+    check_entries(&assembler, &addresses, &mut faults);
+    if !faults.is_empty() {
+        faults.sort_by_key(|fault| (fault.line, fault.column));
+        return Err(Faults(faults));
+    }
+    let mut all = std::mem::take(&mut assembler.sections.all);
+    let contents = written.iter().map(|&index| std::mem::take(&mut all[index].data)).collect();
+    Ok(Assembled { object: layout.write(contents), target, notes: assembler.notes })
+}
+
+fn layout(
+    assembler: &Assembler,
+    target: TargetId,
+    written: &[usize],
+    mut symbols: Vec<AssemblySymbol>,
+) -> Layout {
+    let sections = written.iter().map(|&index| {
+        let section = &assembler.sections.all[index];
+        AssemblySection {
+            name: section.name.clone(),
+            flags: section.flags,
+            entry_size: section.entry_size,
+            align: section.align,
+            size: section.data.len() as u64,
+        }
+    });
+    for symbol in &mut symbols {
+        if let SymbolHome::Section(index, offset) = symbol.home {
+            let place = written.iter().position(|&written| written == index);
+            symbol.home = SymbolHome::Section(place.unwrap_or(0), offset);
+        }
+    }
+    Layout::new(Assembly {
+        target,
+        version: assembler.version.unwrap_or_default(),
+        metadata: assembler.metadata.clone(),
+        sections: sections.collect(),
+        symbols,
+    })
+}
+
+/// What is said of a kernel holds for its descriptor (LLVM, `EmitAmdhsaKernelDescriptor`).
+fn complete_descriptors(assembler: &mut Assembler) {
+    const OBJECT: u8 = 1;
+    const PROTECTED: u8 = 3;
+    for name in &assembler.kernels {
+        let kernel = assembler.symbols.entry(name, 0);
+        if kernel.visibility == 0 {
+            kernel.visibility = PROTECTED;
+        }
+        let (binding, visibility) = (kernel.binding, kernel.visibility);
+        let descriptor = assembler.symbols.entry(&format!("{name}.kd"), 0);
+        (descriptor.binding, descriptor.visibility, descriptor.kind) = (binding, visibility, OBJECT);
+        let size = Expression::Number(crate::codegen::object::descriptor::DESCRIPTOR_SIZE as i64);
+        descriptor.size.get_or_insert((size, Value::number(0)));
+    }
+}
+
+/// The symbols of the object: local ones first, descriptors behind their kernels.
+fn symbol_list(symbols: &Symbols, kernels: &[String]) -> Result<Vec<AssemblySymbol>, Vec<AssemblerError>> {
+    let mut faults = Vec::new();
+    let (mut locals, mut globals) = (Vec::new(), Vec::new());
+    let is_descriptor = |name: &str| {
+        name.strip_suffix(".kd").is_some_and(|kernel| kernels.iter().any(|known| known == kernel))
+    };
+    let mut add = |symbol: &Symbol| match entry(symbols, symbol) {
+        Ok(Some(entry)) if entry.is_local() => locals.push(entry),
+        Ok(Some(entry)) => globals.push(entry),
+        Ok(None) => {}
+        Err(fault) => faults.push(AssemblerError::new(symbol.line.max(1), 1, fault)),
+    };
+    for symbol in symbols.all.iter().filter(|symbol| !is_temporary(&symbol.name)) {
+        if is_descriptor(&symbol.name) {
+            continue;
+        }
+        add(symbol);
+        if let Some(descriptor) = symbols.get(&format!("{}.kd", symbol.name))
+            && is_descriptor(&descriptor.name)
+        {
+            add(descriptor);
+        }
+    }
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    locals.append(&mut globals);
+    Ok(locals)
+}
+
+/// A symbol as the object has it; none for numbers that nobody else wants.
+fn entry(symbols: &Symbols, symbol: &Symbol) -> Result<Option<AssemblySymbol>, Fault> {
+    let undefined = || other(format!("`{}` is not defined", symbol.name));
+    let definition = match &symbol.definition {
+        Some(definition) => definition,
+        // Something is said of it, but nobody uses it.
+        None if symbol.binding == Binding::Local && symbol.size.is_none() => return Ok(None),
+        None => return Err(undefined()),
+    };
+    if matches!(definition, Definition::Set(..)) && symbol.binding == Binding::Local {
+        return Ok(None);
+    }
+    let value = Places::new(symbols, None).symbol(&symbol.name)?;
+    let home = match value.section {
+        Some(section) => SymbolHome::Section(section as usize, value.offset as u64),
+        None => SymbolHome::Absolute(value.offset as u64),
+    };
+    let size = match &symbol.size {
+        Some((expression, here)) => expression.number(&Places::new(symbols, Some(*here)))? as u64,
+        None => 0,
+    };
+    let info = (symbol.binding as u8) << 4 | symbol.kind;
+    Ok(Some(AssemblySymbol { name: symbol.name.clone(), info, other: symbol.visibility, home, size }))
+}
+
+/// That descriptors and kernels lie where the hardware wants them.
+fn check_entries(assembler: &Assembler, addresses: &[u64], faults: &mut Vec<AssemblerError>) {
+    for name in &assembler.kernels {
+        for (symbol, align) in [(name.clone(), ENTRY_ALIGN), (format!("{name}.kd"), DESCRIPTOR_ALIGN)] {
+            let Ok(place) = Places::new(&assembler.symbols, None).symbol(&symbol) else { continue };
+            let address = place.section.map_or(0, |section| addresses[section as usize]);
+            if !(address as i64).wrapping_add(place.offset).cast_unsigned().is_multiple_of(align) {
+                let line = assembler.symbols.get(&symbol).map_or(1, |symbol| symbol.line.max(1));
+                let fault = other(format!("`{symbol}` does not lie at a multiple of {align} bytes"));
+                faults.push(AssemblerError::new(line, 1, fault));
+            }
+        }
+    }
+}

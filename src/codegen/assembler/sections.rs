@@ -1,0 +1,160 @@
+//! Sections as they grow.
+
+use crate::codegen::isa::parse::{Fault, Value};
+
+pub(super) const WRITE: u64 = 1;
+pub(super) const ALLOC: u64 = 2;
+pub(super) const EXECUTE: u64 = 4;
+pub(super) const MERGE: u64 = 16;
+pub(super) const STRINGS: u64 = 32;
+
+/// A section.
+#[derive(Clone, Debug)]
+pub(super) struct Section {
+    pub name: String,
+    /// `sh_flags`
+    pub flags: u64,
+    /// `sh_entsize`
+    pub entry_size: u64,
+    pub align: u64,
+    pub data: Vec<u8>,
+}
+
+/// Flags of sections that need not be told: name, flags.
+const KNOWN: [(&str, u64); 5] = [
+    (".text", ALLOC | EXECUTE),
+    (".rodata", ALLOC),
+    (".data", ALLOC | WRITE),
+    (".bss", ALLOC | WRITE),
+    (".debug", 0),
+];
+
+/// All of them, and where the next byte goes.
+#[derive(Debug)]
+pub(super) struct Sections {
+    pub all: Vec<Section>,
+    current: usize,
+    previous: usize,
+    stack: Vec<(usize, usize)>,
+}
+
+/// Most bytes that a text makes.
+const MOST_BYTES: usize = 1 << 26;
+/// Most sections that it has.
+const MOST_SECTIONS: usize = 1000;
+
+impl Default for Sections {
+    fn default() -> Self {
+        let mut sections = Sections { all: Vec::new(), current: 0, previous: 0, stack: Vec::new() };
+        sections.all.push(Section::new(".text", flags_of(".text")));
+        sections
+    }
+}
+
+/// Flags that a name implies.
+pub(super) fn flags_of(name: &str) -> u64 {
+    let is_under =
+        |parent: &str| name.strip_prefix(parent).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+    KNOWN.iter().find(|(parent, _)| is_under(parent)).map_or(0, |(_, flags)| *flags)
+}
+
+impl Section {
+    fn new(name: &str, flags: u64) -> Section {
+        let align = if flags & EXECUTE != 0 { 4 } else { 1 };
+        Section { name: name.to_owned(), flags, entry_size: 0, align, data: Vec::new() }
+    }
+
+    /// True for sections that are loaded.
+    pub fn is_loaded(&self) -> bool {
+        self.flags & ALLOC != 0
+    }
+}
+
+impl Sections {
+    /// The section that is being filled.
+    pub fn current(&self) -> &Section {
+        &self.all[self.current]
+    }
+
+    /// The same, to change.
+    pub fn current_mut(&mut self) -> &mut Section {
+        &mut self.all[self.current]
+    }
+
+    /// Its number.
+    pub fn index(&self) -> u32 {
+        self.current as u32
+    }
+
+    /// Where the next byte goes.
+    pub fn here(&self) -> Value {
+        Value { section: Some(self.index()), offset: self.current().data.len() as i64 }
+    }
+
+    /// Goes on in the section of that name, which is made if it is new. What is told of it has to agree with before.
+    pub fn switch(&mut self, name: &str, told: Option<(u64, u64)>) -> Result<(), Fault> {
+        let found = self.all.iter().position(|section| section.name == name);
+        let index = match found {
+            Some(index) => {
+                let section = &self.all[index];
+                let agrees = told.is_none_or(|told| told == (section.flags, section.entry_size));
+                if !agrees {
+                    return Err(Fault::Other(format!("section `{name}` had other flags before")));
+                }
+                index
+            }
+            None if self.all.len() == MOST_SECTIONS => return Err(Fault::TooLong),
+            None => {
+                let (flags, entry_size) = told.unwrap_or((flags_of(name), 0));
+                self.all.push(Section { entry_size, ..Section::new(name, flags) });
+                self.all.len() - 1
+            }
+        };
+        self.previous = std::mem::replace(&mut self.current, index);
+        Ok(())
+    }
+
+    /// Goes back to the section before the last switch.
+    pub fn switch_back(&mut self) {
+        std::mem::swap(&mut self.current, &mut self.previous);
+    }
+
+    /// Remembers where to come back to.
+    pub fn push(&mut self) -> Result<(), Fault> {
+        if self.stack.len() == MOST_SECTIONS {
+            return Err(Fault::TooLong);
+        }
+        self.stack.push((self.current, self.previous));
+        Ok(())
+    }
+
+    /// Comes back to it.
+    pub fn pop(&mut self) -> bool {
+        match self.stack.pop() {
+            Some((current, previous)) => {
+                (self.current, self.previous) = (current, previous);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Appends bytes.
+    pub fn append(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+        self.reserve(bytes.len())?;
+        self.current_mut().data.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Appends a pattern again and again until so many bytes are there; the last may be cut off.
+    pub fn fill(&mut self, pattern: &[u8], bytes: usize) -> Result<(), Fault> {
+        self.reserve(bytes)?;
+        self.current_mut().data.extend(pattern.iter().cycle().take(bytes));
+        Ok(())
+    }
+
+    fn reserve(&self, bytes: usize) -> Result<(), Fault> {
+        let used: usize = self.all.iter().map(|section| section.data.len()).sum();
+        if bytes > MOST_BYTES || used + bytes > MOST_BYTES { Err(Fault::TooLong) } else { Ok(()) }
+    }
+}

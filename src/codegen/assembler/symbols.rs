@@ -1,0 +1,204 @@
+//! Symbols: labels, numbers, and what is said of them.
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use crate::codegen::isa::parse::{Expression, Fault, Symbols as Resolve, Value};
+
+/// What a symbol stands for.
+#[derive(Clone, Debug)]
+pub(super) enum Definition {
+    /// A place in a section.
+    Label(Value),
+    /// A number, or an expression that becomes known later, seen from where it stands.
+    Set(Expression, Option<Value>),
+}
+
+/// Binding, as in `st_info`.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub(super) enum Binding {
+    #[default]
+    Local = 0,
+    Global = 1,
+    Weak = 2,
+}
+
+/// A symbol and all that is said of it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Symbol {
+    pub name: String,
+    pub definition: Option<Definition>,
+    pub binding: Binding,
+    /// `st_other`
+    pub visibility: u8,
+    /// `st_type`
+    pub kind: u8,
+    pub size: Option<(Expression, Value)>,
+    /// The line that mentions it first.
+    pub line: usize,
+}
+
+/// All of them in the order in which they are mentioned.
+#[derive(Default, Debug)]
+pub(super) struct Symbols {
+    pub all: Vec<Symbol>,
+    by_name: HashMap<String, usize>,
+    /// How often each numeric label was defined.
+    local_counts: HashMap<String, u32>,
+}
+
+/// Expressions may refer to others; no sensible text does so more deeply.
+const MOST_DEPTH: u32 = 20;
+/// Symbols that one expression depends on, each as often as it is mentioned.
+const MOST_LOOKUPS: u32 = 1000;
+
+impl Symbols {
+    /// The symbol of that name, entered if it is new.
+    pub fn entry(&mut self, name: &str, line: usize) -> &mut Symbol {
+        let index = match self.by_name.get(name) {
+            Some(&index) => index,
+            None => {
+                let index = self.all.len();
+                self.all.push(Symbol { name: name.to_owned(), line, ..Symbol::default() });
+                self.by_name.insert(name.to_owned(), index);
+                index
+            }
+        };
+        &mut self.all[index]
+    }
+
+    /// The symbol of that name.
+    pub fn get(&self, name: &str) -> Option<&Symbol> {
+        self.by_name.get(name).map(|&index| &self.all[index])
+    }
+
+    /// Defines a label.
+    pub fn label(&mut self, name: &str, place: Value, line: usize) -> Result<(), Fault> {
+        let name = match name.bytes().all(|byte| byte.is_ascii_digit()) {
+            true => {
+                let count = self.local_counts.entry(name.to_owned()).or_default();
+                *count += 1;
+                numbered(name, *count)
+            }
+            false => name.to_owned(),
+        };
+        let symbol = self.entry(&name, line);
+        if symbol.definition.is_some() {
+            return Err(Fault::Other(format!("`{name}` is defined twice")));
+        }
+        symbol.definition = Some(Definition::Label(place));
+        Ok(())
+    }
+
+    /// Gives a symbol a value; a number may get another one.
+    pub fn set(
+        &mut self,
+        name: &str,
+        value: Expression,
+        here: Option<Value>,
+        line: usize,
+    ) -> Result<(), Fault> {
+        let symbol = self.entry(name, line);
+        if matches!(symbol.definition, Some(Definition::Label(_))) {
+            return Err(Fault::Other(format!("`{name}` is a label")));
+        }
+        symbol.definition = Some(Definition::Set(value, here));
+        Ok(())
+    }
+
+    /// The number of a symbol that is one now.
+    pub fn number(&self, name: &str) -> Option<i64> {
+        match self.get(name)?.definition {
+            Some(Definition::Set(Expression::Number(number), _)) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// The expression with `1b` and `1f` replaced by the names of what they mean here.
+    pub fn fix_locals(&self, expression: Expression) -> Result<Expression, Fault> {
+        Ok(match expression {
+            Expression::Symbol(name) if name.starts_with(|c: char| c.is_ascii_digit()) => {
+                let (number, direction) = name.split_at(name.len() - 1);
+                let count = self.local_counts.get(number).copied().unwrap_or(0);
+                match direction {
+                    "b" if count == 0 => {
+                        return Err(Fault::Other(format!("there is no label `{number}` before this")));
+                    }
+                    "b" => Expression::Symbol(numbered(number, count)),
+                    _ => Expression::Symbol(numbered(number, count + 1)),
+                }
+            }
+            Expression::Unary(operator, inner) => {
+                Expression::Unary(operator, Box::new(self.fix_locals(*inner)?))
+            }
+            Expression::Binary(operator, left, right) => Expression::Binary(
+                operator,
+                Box::new(self.fix_locals(*left)?),
+                Box::new(self.fix_locals(*right)?),
+            ),
+            other => other,
+        })
+    }
+}
+
+/// Numeric labels have a name of their own each, which no text can say.
+fn numbered(number: &str, count: u32) -> String {
+    format!("{number}\u{1}{count}")
+}
+
+/// True for names that are not in the symbol table of the object.
+pub(super) fn is_temporary(name: &str) -> bool {
+    name.starts_with(".L") || name.contains('\u{1}') || name.starts_with(".amdgcn.")
+}
+
+/// Symbols while lines are read: those that are numbers.
+pub(super) struct Numbers<'a>(pub &'a Symbols);
+
+impl Resolve for Numbers<'_> {
+    fn symbol(&self, name: &str) -> Result<Value, Fault> {
+        let unknown = || Fault::Symbol { name: name.to_owned() };
+        self.0.number(name).map(Value::number).ok_or_else(unknown)
+    }
+}
+
+/// Symbols at the end, seen from a place.
+pub(super) struct Places<'a> {
+    symbols: &'a Symbols,
+    here: Option<Value>,
+    depth: u32,
+    /// How many symbols may still be looked up: expressions of expressions can double with each.
+    budget: Rc<Cell<u32>>,
+}
+
+impl<'a> Places<'a> {
+    pub fn new(symbols: &'a Symbols, here: Option<Value>) -> Places<'a> {
+        Places { symbols, here, depth: 0, budget: Rc::new(Cell::new(MOST_LOOKUPS)) }
+    }
+}
+
+impl Resolve for Places<'_> {
+    fn symbol(&self, name: &str) -> Result<Value, Fault> {
+        let shown = || name.split('\u{1}').next().unwrap_or(name).to_owned();
+        let undefined = || Fault::Other(format!("`{}` is not defined", shown()));
+        let symbol = self.symbols.get(name).ok_or_else(undefined)?;
+        match symbol.definition.as_ref().ok_or_else(undefined)? {
+            Definition::Label(place) => Ok(*place),
+            Definition::Set(Expression::Number(number), _) => Ok(Value::number(*number)),
+            Definition::Set(expression, here) => {
+                let left = self.budget.get();
+                if self.depth == MOST_DEPTH || left == 0 {
+                    return Err(Fault::Other(format!("`{}` depends on itself or on too much", shown())));
+                }
+                self.budget.set(left - 1);
+                let budget = self.budget.clone();
+                let inner = Places { symbols: self.symbols, here: *here, depth: self.depth + 1, budget };
+                expression.value(&inner)
+            }
+        }
+    }
+
+    fn here(&self) -> Option<Value> {
+        self.here
+    }
+}

@@ -1,0 +1,362 @@
+//! The part of YAML that metadata is written in: block mappings and sequences, flow ones of scalars, quoted and plain
+//! scalars, the tag `!str`.
+//!
+//! A scalar is an integer, a Boolean or a string, by what it looks like, in quotes or not; `!str` makes it a string (LLVM,
+//! MsgPackDocumentYAML.cpp).
+
+use super::error::other;
+use crate::codegen::isa::parse::Fault;
+
+/// A value.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Node {
+    Unsigned(u64),
+    Signed(i64),
+    Boolean(bool),
+    Text(String),
+    Sequence(Vec<Node>),
+    Mapping(Vec<(String, Node)>),
+}
+
+/// A line with something in it.
+struct Line<'a> {
+    /// Its number, from 0.
+    number: usize,
+    indent: usize,
+    text: &'a str,
+}
+
+/// A fault and the number of its line, from 0.
+pub(super) type YamlError = (usize, Fault);
+
+/// Metadata nests a kernel's arguments in kernels.
+const MOST_DEPTH: usize = 16;
+
+/// Reads a document.
+pub(super) fn parse(lines: &[String]) -> Result<Node, YamlError> {
+    let mut all = Vec::new();
+    for (number, line) in lines.iter().enumerate() {
+        let text = without_comment(line).trim_end();
+        let content = text.trim_start_matches(' ');
+        match content {
+            "" | "---" => continue,
+            "..." => break,
+            _ => all.push(Line { number, indent: text.len() - content.len(), text: content }),
+        }
+    }
+    let mut reader = Reader { lines: &all, at: 0 };
+    let Some(first) = all.first() else { return Err((0, other("the metadata is empty"))) };
+    let node = reader.block(first.indent, 0)?;
+    match reader.peek() {
+        None => Ok(node),
+        Some(line) => Err((line.number, other("a key at this depth belongs to nothing"))),
+    }
+}
+
+/// A `#` behind a space begins a comment, outside quotes.
+fn without_comment(line: &str) -> &str {
+    let mut quote = None;
+    let mut before = ' ';
+    let mut escaped = false;
+    for (at, c) in line.char_indices() {
+        match (quote, c) {
+            _ if escaped => escaped = false,
+            (Some('"'), '\\') => escaped = true,
+            (Some(open), _) if c == open => quote = None,
+            (None, '"' | '\'') if !before.is_alphanumeric() => quote = Some(c),
+            (None, '#') if before == ' ' => return &line[..at],
+            _ => {}
+        }
+        before = c;
+    }
+    line
+}
+
+struct Reader<'a> {
+    lines: &'a [Line<'a>],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn peek(&self) -> Option<&'a Line<'a>> {
+        self.lines.get(self.at)
+    }
+
+    /// A sequence or mapping whose entries begin at this column.
+    fn block(&mut self, indent: usize, depth: usize) -> Result<Node, YamlError> {
+        let Some(line) = self.peek() else { return Ok(Node::Text(String::new())) };
+        if depth > MOST_DEPTH {
+            return Err((line.number, Fault::TooLong));
+        }
+        match is_dash(line.text) {
+            true => self.sequence(indent, depth),
+            false => self.mapping(indent, depth, None),
+        }
+    }
+
+    fn sequence(&mut self, indent: usize, depth: usize) -> Result<Node, YamlError> {
+        let mut all = Vec::new();
+        while let Some(line) = self.peek().filter(|line| line.indent == indent && is_dash(line.text)) {
+            let rest = line.text[1..].trim_start_matches(' ');
+            let column = indent + line.text.len() - rest.len();
+            self.at += 1;
+            if rest.is_empty() {
+                let inner = self.peek().filter(|inner| inner.indent > indent).map(|inner| inner.indent);
+                all.push(match inner {
+                    Some(inner) => self.block(inner, depth + 1)?,
+                    None => Node::Text(String::new()),
+                });
+            } else if is_dash(rest) {
+                return Err((line.number, other("a sequence directly in a sequence is not read")));
+            } else if split_key(rest).is_some() {
+                all.push(self.mapping(column, depth + 1, Some((line.number, rest)))?);
+            } else {
+                all.push(flow(rest, line.number)?);
+            }
+        }
+        Ok(Node::Sequence(all))
+    }
+
+    /// A mapping; its first entry may stand behind a dash.
+    fn mapping(
+        &mut self,
+        indent: usize,
+        depth: usize,
+        first: Option<(usize, &'a str)>,
+    ) -> Result<Node, YamlError> {
+        let mut all: Vec<(String, Node)> = Vec::new();
+        let mut next = first;
+        loop {
+            let (number, text) = match next.take() {
+                Some(first) => first,
+                None => match self.peek().filter(|line| line.indent == indent && !is_dash(line.text)) {
+                    Some(line) => {
+                        self.at += 1;
+                        (line.number, line.text)
+                    }
+                    None => break,
+                },
+            };
+            if depth > MOST_DEPTH {
+                return Err((number, Fault::TooLong));
+            }
+            let (key, rest) = split_key(text).ok_or((number, other("expected `key: value`")))?;
+            let key = match scalar_text(key, number)? {
+                (key, _) if key.is_empty() => return Err((number, other("a key is missing"))),
+                (key, _) => key,
+            };
+            if all.iter().any(|(known, _)| *known == key) {
+                return Err((number, Fault::Twice { name: key }));
+            }
+            let value = if rest.is_empty() {
+                // Entries of a sequence may stand below the key itself.
+                let inner = self
+                    .peek()
+                    .filter(|inner| inner.indent > indent || inner.indent == indent && is_dash(inner.text));
+                match inner.map(|inner| inner.indent) {
+                    Some(inner) => self.block(inner, depth + 1)?,
+                    None => Node::Text(String::new()),
+                }
+            } else {
+                flow(rest, number)?
+            };
+            all.push((key, value));
+        }
+        Ok(Node::Mapping(all))
+    }
+}
+
+fn is_dash(text: &str) -> bool {
+    text == "-" || text.starts_with("- ")
+}
+
+/// `key: value` at the colon behind the key.
+fn split_key(text: &str) -> Option<(&str, &str)> {
+    let mut quote = None;
+    for (at, c) in text.char_indices() {
+        match (quote, c) {
+            (Some(open), _) if c == open => quote = None,
+            (None, '"' | '\'') if at == 0 => quote = Some(c),
+            (None, ':') if text[at + 1..].is_empty() || text[at + 1..].starts_with(' ') => {
+                return Some((text[..at].trim_end(), text[at + 1..].trim_start()));
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// A scalar, or a list of scalars in brackets.
+fn flow(text: &str, number: usize) -> Result<Node, YamlError> {
+    if text == "{}" {
+        return Ok(Node::Mapping(Vec::new()));
+    }
+    let Some(inside) = text.strip_prefix('[') else { return scalar(text, number) };
+    let inside = inside.strip_suffix(']').ok_or((number, other("a list has no closing bracket")))?;
+    if inside.trim().is_empty() {
+        return Ok(Node::Sequence(Vec::new()));
+    }
+    // Strings in lists have no commas: metadata has no use for more.
+    let items = inside.split(',').map(|item| scalar(item.trim(), number));
+    Ok(Node::Sequence(items.collect::<Result<_, _>>()?))
+}
+
+fn scalar(text: &str, number: usize) -> Result<Node, YamlError> {
+    let (text, is_string) = scalar_text(text, number)?;
+    Ok(if is_string { Node::Text(text) } else { implied(text) })
+}
+
+/// What a scalar without a tag is.
+fn implied(text: String) -> Node {
+    let unsigned = match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok().filter(|_| !text.starts_with('+')),
+    };
+    if let Some(value) = unsigned {
+        return Node::Unsigned(value);
+    }
+    if let Ok(value) = text.parse::<i64>() {
+        return Node::Signed(value);
+    }
+    match text.as_str() {
+        "true" | "True" | "TRUE" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" | "y" | "Y" => {
+            Node::Boolean(true)
+        }
+        "false" | "False" | "FALSE" | "no" | "No" | "NO" | "off" | "Off" | "OFF" | "n" | "N" => {
+            Node::Boolean(false)
+        }
+        _ => Node::Text(text),
+    }
+}
+
+/// The text of a scalar without quotes, and whether a tag says that it is a string.
+fn scalar_text(text: &str, number: usize) -> Result<(String, bool), YamlError> {
+    let (is_string, text) = match text.strip_prefix("!str") {
+        Some(rest) => (true, rest.trim_start()),
+        None => (false, text),
+    };
+    let unquoted = match text.chars().next() {
+        Some('"') => {
+            let inside = text[1..].strip_suffix('"').filter(|_| text.len() > 1);
+            unescape(inside.ok_or((number, other("a quote is not closed")))?, number)?
+        }
+        Some('\'') => {
+            let inside = text[1..].strip_suffix('\'').filter(|_| text.len() > 1);
+            inside.ok_or((number, other("a quote is not closed")))?.replace("''", "'")
+        }
+        Some('!' | '&' | '*' | '|' | '>' | '{' | '%' | '@' | '`') => {
+            return Err((number, other("this kind of YAML is not read")));
+        }
+        _ => text.to_owned(),
+    };
+    Ok((unquoted, is_string))
+}
+
+fn unescape(text: &str, number: usize) -> Result<String, YamlError> {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars();
+    let wrong = || (number, other("a string in quotes has an unknown escape"));
+    while let Some(c) = chars.next() {
+        if c != '\\' {
+            out.push(c);
+            continue;
+        }
+        let digits = match chars.next().ok_or_else(wrong)? {
+            'n' => {
+                out.push('\n');
+                continue;
+            }
+            't' => {
+                out.push('\t');
+                continue;
+            }
+            '0' => {
+                out.push('\0');
+                continue;
+            }
+            plain @ ('"' | '\\' | '/' | ' ') => {
+                out.push(plain);
+                continue;
+            }
+            'x' => 2,
+            'u' => 4,
+            'U' => 8,
+            _ => return Err(wrong()),
+        };
+        let mut value = 0;
+        for _ in 0..digits {
+            let digit = chars.next().and_then(|c| c.to_digit(16)).ok_or_else(wrong)?;
+            value = value << 4 | digit;
+        }
+        out.push(char::from_u32(value).ok_or_else(wrong)?);
+    }
+    Ok(out)
+}
+
+/// Writes a document with keys at the given column.
+pub(super) fn write(out: &mut String, node: &Node) {
+    out.push_str("---");
+    write_node(out, node, 0, false);
+    out.push_str("\n...\n");
+}
+
+fn write_node(out: &mut String, node: &Node, indent: usize, behind_dash: bool) {
+    let pad = " ".repeat(indent);
+    match node {
+        Node::Mapping(entries) if !entries.is_empty() => {
+            for (index, (key, value)) in entries.iter().enumerate() {
+                if index > 0 || !behind_dash {
+                    out.push('\n');
+                    out.push_str(&pad);
+                }
+                write_text(out, key);
+                out.push(':');
+                write_node(out, value, indent + 2, false);
+            }
+        }
+        Node::Sequence(elements) if !elements.is_empty() => {
+            for element in elements {
+                out.push('\n');
+                out.push_str(&pad);
+                out.push_str("- ");
+                write_node(out, element, indent + 2, true);
+            }
+        }
+        scalar => {
+            if !behind_dash {
+                out.push(' ');
+            }
+            match scalar {
+                Node::Unsigned(value) => out.push_str(&value.to_string()),
+                Node::Signed(value) => out.push_str(&value.to_string()),
+                Node::Boolean(value) => out.push_str(&value.to_string()),
+                Node::Text(text) => write_text(out, text),
+                Node::Sequence(_) => out.push_str("[]"),
+                Node::Mapping(_) => out.push_str("{}"),
+            }
+        }
+    }
+}
+
+/// A string, plain if nothing in it could be taken for something else.
+fn write_text(out: &mut String, text: &str) {
+    let is_plain = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_' || c == '.')
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || "_.$-".contains(c))
+        && implied(text.to_owned()) == Node::Text(text.to_owned())
+        && text != "..."
+        && !["null", "Null", "NULL", ".nan", ".inf", "nan", "inf", "infinity"]
+            .contains(&text.to_ascii_lowercase().as_str());
+    if is_plain {
+        out.push_str(text);
+        return;
+    }
+    out.push_str("!str \"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            '\0'..='\x1f' | '\x7f' => out.push_str(&format!("\\x{:02x}", u32::from(c))),
+            _ => out.push(c),
+        }
+    }
+    out.push('"');
+}

@@ -1,0 +1,137 @@
+//! A place in one statement of assembler text, and the small steps that every part of the parser takes.
+
+use super::error::{Fault, ParseError};
+
+/// A statement and how far it has been read.
+#[derive(Copy, Clone, Debug)]
+pub(in crate::codegen) struct Cursor<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+/// True for bytes that names begin with.
+pub(in crate::codegen) const fn begins_name(byte: u8) -> bool {
+    byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'.' | b'$')
+}
+
+const fn continues_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'$')
+}
+
+impl<'a> Cursor<'a> {
+    /// The beginning of a statement.
+    pub fn new(text: &'a str) -> Cursor<'a> {
+        let mut cursor = Cursor { text, at: 0 };
+        cursor.skip_space();
+        cursor
+    }
+
+    /// Byte offset of what comes next.
+    pub fn at(&self) -> usize {
+        self.at
+    }
+
+    /// What has not been read.
+    pub fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    /// The next byte.
+    pub fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    /// True behind the last character.
+    pub fn is_at_end(&self) -> bool {
+        self.at == self.text.len()
+    }
+
+    fn skip_space(&mut self) {
+        while self.peek().is_some_and(|byte| byte.is_ascii_whitespace()) {
+            self.at += 1;
+        }
+    }
+
+    /// Goes on by so many bytes, and over the space behind them.
+    pub fn advance(&mut self, bytes: usize) {
+        self.at += bytes;
+        self.skip_space();
+    }
+
+    /// Takes this text if it comes next.
+    pub fn eat(&mut self, text: &str) -> bool {
+        let found = self.rest().starts_with(text);
+        if found {
+            self.advance(text.len());
+        }
+        found
+    }
+
+    /// Takes this text or says that it was expected.
+    pub fn expect(&mut self, text: &'static str) -> Result<(), ParseError> {
+        if self.eat(text) { Ok(()) } else { Err(self.expected(text)) }
+    }
+
+    /// The name that comes next, left where it is.
+    pub fn name(&self) -> Option<&'a str> {
+        let rest = self.rest();
+        rest.bytes().next().filter(|&byte| begins_name(byte))?;
+        let end = rest.bytes().position(|byte| !continues_name(byte)).unwrap_or(rest.len());
+        Some(&rest[..end])
+    }
+
+    /// Takes the name that comes next.
+    pub fn take_name(&mut self) -> Option<&'a str> {
+        let name = self.name()?;
+        self.advance(name.len());
+        Some(name)
+    }
+
+    /// Takes this name if it comes next.
+    pub fn eat_name(&mut self, name: &str) -> bool {
+        let found = self.name() == Some(name);
+        if found {
+            self.advance(name.len());
+        }
+        found
+    }
+
+    /// True if this name comes next with `then` right behind it.
+    pub fn is_call(&self, name: &str, then: u8) -> bool {
+        self.name() == Some(name) && {
+            let mut behind = *self;
+            behind.advance(name.len());
+            behind.peek() == Some(then)
+        }
+    }
+
+    /// Takes a quoted string without escapes.
+    pub fn take_quoted(&mut self) -> Option<&'a str> {
+        let inside = self.rest().strip_prefix('"')?;
+        let end = inside.find('"')?;
+        self.advance(end + 2);
+        Some(&inside[..end])
+    }
+
+    /// A fault at what comes next.
+    pub fn fault(&self, fault: Fault) -> ParseError {
+        ParseError::new(self.text, self.at, fault)
+    }
+
+    /// A fault at a place that was passed.
+    pub fn fault_at(&self, at: usize, fault: Fault) -> ParseError {
+        ParseError::new(self.text, at, fault)
+    }
+
+    /// That something else was expected at a place that was passed.
+    pub fn expected_at(&self, at: usize, what: &'static str) -> ParseError {
+        Cursor { text: self.text, at }.expected(what)
+    }
+
+    /// That something else was expected next.
+    pub fn expected(&self, what: &'static str) -> ParseError {
+        let word = self.name().map(str::to_owned);
+        let found = word.or_else(|| self.rest().chars().next().map(String::from));
+        self.fault(Fault::Expected { what, found })
+    }
+}

@@ -1,0 +1,163 @@
+//! From mnemonics to rows of the table.
+
+use std::sync::LazyLock;
+
+use super::super::{Arch, Arches, Format, Opcode};
+use super::error::Fault;
+
+/// The encoding that a mnemonic's suffix asks for.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Form {
+    /// Whatever can express it, the shortest first.
+    Any,
+    /// `_e32`
+    Short,
+    /// `_e64`
+    Long,
+    /// `_dpp`
+    Dpp,
+    /// `_sdwa`
+    Sdwa,
+}
+
+const SUFFIXES: [(&str, Form); 4] =
+    [("_e32", Form::Short), ("_e64", Form::Long), ("_dpp", Form::Dpp), ("_sdwa", Form::Sdwa)];
+
+/// Every mnemonic with its row, in the order of the alphabet; what some chips call it included.
+static NAMES: LazyLock<Vec<(&'static str, Opcode)>> = LazyLock::new(|| {
+    let mut names = Vec::with_capacity(Opcode::ALL.len() + 64);
+    for &op in Opcode::ALL {
+        let info = op.info();
+        names.push((info.mnemonic, op));
+        names.extend(info.alias.map(|(alias, _)| (alias, op)));
+    }
+    names.sort_by_key(|&(name, op)| (name, op));
+    names
+});
+
+/// The rows of a mnemonic without suffix.
+fn rows(name: &str) -> &'static [(&'static str, Opcode)] {
+    let names = &*NAMES;
+    let start = names.partition_point(|(known, _)| *known < name);
+    let count = names[start..].iter().take_while(|(known, _)| *known == name).count();
+    &names[start..start + count]
+}
+
+/// True if some chip has an instruction of that name, with a suffix or without.
+pub(super) fn is_known(name: &str) -> bool {
+    !rows(split(name).0).is_empty()
+}
+
+fn split(name: &str) -> (&str, Form) {
+    let found = SUFFIXES.iter().find_map(|&(suffix, form)| Some((name.strip_suffix(suffix)?, form)));
+    found.unwrap_or((name, Form::Any))
+}
+
+/// What is known of the operands before they are read.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct Hints {
+    /// `lds` is among the modifiers.
+    pub to_lds: bool,
+    /// `glc` or `sc0` is among them.
+    pub returns: bool,
+}
+
+impl Hints {
+    pub fn of(rest: &str) -> Hints {
+        let word = |wanted: &str| {
+            rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|word| word == wanted)
+        };
+        Hints { to_lds: word("lds"), returns: word("sc0") || word("glc") }
+    }
+}
+
+/// The row that a mnemonic means on `arch`. Several rows share one where the result depends on modifiers.
+pub(super) fn find(name: &str, arch: Arch, hints: impl Fn() -> Hints) -> Result<(Opcode, Form), Fault> {
+    let (base, form) = split(name);
+    let rows = rows(base);
+    let mut here = rows.iter().map(|(_, op)| *op).filter(|op| op.on(arch));
+    let Some(first) = here.next() else {
+        return Err(missing(name, rows, arch));
+    };
+    let Some(second) = here.next() else { return Ok((first, form)) };
+    let Hints { to_lds, returns } = hints();
+    let score = |op: &Opcode| {
+        let format = op.info().format;
+        let lds = matches!(format, Format::MubufLds | Format::GlobalLds | Format::ScratchLds);
+        let rtn = matches!(format, Format::MubufRtn | Format::GlobalRtn | Format::FlatRtn);
+        let has_form = form != Form::Short || !format.is_vop() || format.has_e64();
+        u32::from(lds == to_lds) + u32::from(rtn == returns) + u32::from(has_form)
+    };
+    // The first of those that fit best.
+    let mut best = first;
+    for op in [second].into_iter().chain(here) {
+        if score(&op) > score(&best) {
+            best = op;
+        }
+    }
+    Ok((best, form))
+}
+
+fn missing(name: &str, rows: &[(&str, Opcode)], arch: Arch) -> Fault {
+    if rows.is_empty() {
+        return Fault::Mnemonic { name: name.to_owned(), nearest: nearest(split(name).0) };
+    }
+    let arches = rows.iter().fold(Arches::NONE, |all, (_, op)| all.union(op.info().arches));
+    Fault::Arch { name: name.to_owned(), arch, arches }
+}
+
+/// The known mnemonic with the fewest changes, if they are few.
+fn nearest(name: &str) -> Option<&'static str> {
+    const MOST_CHANGES: usize = 2;
+    if name.len() > 64 || !name.is_ascii() {
+        return None;
+    }
+    let candidates = NAMES.iter().map(|(known, _)| *known);
+    let near = candidates.filter(|known| known.len().abs_diff(name.len()) <= MOST_CHANGES);
+    let best = near.map(|known| (changes(known.as_bytes(), name.as_bytes()), known)).min()?;
+    (best.0 <= MOST_CHANGES).then_some(best.1)
+}
+
+/// Edit distance.
+fn changes(a: &[u8], b: &[u8]) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_is_found_by_its_name_on_every_chip_that_has_it() {
+        for &op in Opcode::ALL {
+            let info = op.info();
+            for arch in info.arches.iter() {
+                let hints = || Hints {
+                    to_lds: matches!(info.format, Format::MubufLds | Format::GlobalLds | Format::ScratchLds),
+                    returns: matches!(info.format, Format::MubufRtn | Format::GlobalRtn | Format::FlatRtn),
+                };
+                assert_eq!(find(info.mnemonic_on(arch), arch, hints), Ok((op, Form::Any)), "{op:?} {arch}");
+            }
+        }
+    }
+
+    #[test]
+    fn misspelled_names_get_a_hint() {
+        let fault = |name| find(name, Arch::Gfx942, || Hints::of("")).unwrap_err().to_string();
+        assert_eq!(fault("v_mov_b23"), "no instruction is called `v_mov_b23`; there is `v_mov_b32`");
+        assert_eq!(fault("quux"), "no instruction is called `quux`");
+        assert_eq!(
+            fault("v_madmk_f32"),
+            "`v_madmk_f32` does not exist on gfx942, only on gfx906, gfx908, gfx90a"
+        );
+    }
+}

@@ -1,0 +1,547 @@
+//! Assembler text to instructions: the reverse of the printer, in LLVM's syntax with all its variants.
+//!
+//! Everything is read off the instruction's row: which operands in which order (`operand`, `register`), how numbers become
+//! constants (`immediate`), which modifiers (`modifier`), and the immediates with an inner structure (`fields`). A mnemonic
+//! finds its row in `mnemonic`. What was read is checked by the same rules as any other instruction, so whatever is returned
+//! has an encoding.
+
+pub(in crate::codegen) mod cursor;
+mod error;
+pub(in crate::codegen) mod expression;
+mod fields;
+mod immediate;
+mod mnemonic;
+mod modifier;
+mod operand;
+mod register;
+
+pub use error::{Fault, ParseError};
+pub use expression::{Binary, Expression, NoSymbols, Symbols, Unary, Value, Variant};
+
+use super::encode::{encode, encoding, fits_short};
+use super::layout::Encoding;
+use super::spec::Kinds;
+use super::verify::{OperandError, check};
+use super::{
+    Arch, Element, Field, Format, Inst, MAX_OPERANDS, Meaning, Modifiers, Opcode, Operand, OperandClass,
+};
+use cursor::Cursor;
+use expression::Place;
+use mnemonic::{Form, Hints};
+use modifier::Tail;
+use operand::Source;
+
+/// An instruction, and what is not known of it before symbols have their values.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Parsed {
+    /// The instruction; its immediate is 0 where the reference will stand.
+    pub inst: Inst,
+    /// What the immediate depends on.
+    pub reference: Option<Reference>,
+}
+
+/// A place in an instruction that depends on symbols.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Reference {
+    /// Where it is in the instruction.
+    pub slot: Slot,
+    /// What it depends on.
+    pub expression: Expression,
+    /// Column of the expression, from 1.
+    pub column: usize,
+}
+
+impl Reference {
+    /// The name of the label, if it is nothing but one.
+    pub fn label(&self) -> Option<&str> {
+        match &self.expression {
+            Expression::Symbol(name) => Some(name),
+            _ => None,
+        }
+    }
+}
+
+/// Where in an instruction a reference is.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Slot {
+    /// simm16 of a branch: the distance from the next instruction, in words.
+    Branch,
+    /// The literal.
+    Literal(Option<Variant>),
+}
+
+/// Reads a register that is none of the hardware's, behind a `%`: the operand, how many registers, the length of its text.
+pub(in crate::codegen) type ReadRegister<'a> = dyn FnMut(&str) -> Result<(Operand, u32, usize), String> + 'a;
+
+/// Where an instruction stands.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(in crate::codegen) enum Surroundings {
+    /// Alone: what is no number is a fault, but for the target of a branch.
+    Alone,
+    /// In a file: symbols that are not known are addresses.
+    File,
+    /// In a machine body, which may break the rules of operands.
+    Body,
+}
+
+/// What an instruction is read in.
+pub(in crate::codegen) struct Context<'a> {
+    /// The chip.
+    pub arch: Arch,
+    /// Symbols that are known numbers.
+    pub symbols: &'a dyn Symbols,
+    /// Where the instruction stands.
+    pub surroundings: Surroundings,
+    /// Reader of virtual registers.
+    pub registers: Option<&'a mut ReadRegister<'a>>,
+}
+
+/// Reads one instruction as `arch` spells it. Branch targets may be names; every other number is known.
+///
+/// # Errors
+/// The first fault and its column.
+///
+/// # Example
+/// ```
+/// use groundswell::codegen::isa::{Arch, parse_inst};
+/// let parsed = parse_inst("v_add_f32 v0, -|v1|, v2 clamp", Arch::Gfx942)?;
+/// assert_eq!(parsed.inst.to_string(), "v_add_f32_e64 v0, -|v1|, v2 clamp");
+/// let error = parse_inst("v_add_f32 v0, v1", Arch::Gfx942).unwrap_err();
+/// assert_eq!(error.to_string(), "column 17: expected a register or a number, found the end of the line");
+/// # Ok::<(), groundswell::codegen::isa::ParseError>(())
+/// ```
+pub fn parse_inst(text: &str, arch: Arch) -> Result<Parsed, ParseError> {
+    let surroundings = Surroundings::Alone;
+    let mut context = Context { arch, symbols: &NoSymbols, surroundings, registers: None };
+    parse_statement(&mut Cursor::new(text), &mut context)
+}
+
+/// True if some chip has an instruction that is called so.
+pub fn is_mnemonic(name: &str) -> bool {
+    mnemonic::is_known(name)
+}
+
+/// The chip that stands for an instruction of that name where no chip is given.
+pub(in crate::codegen) fn spelling(name: &str) -> Option<Arch> {
+    let preferred = [Arch::Gfx942].into_iter().chain(Arch::ALL);
+    preferred.into_iter().find(|&arch| mnemonic::find(name, arch, || Hints::of("")).is_ok())
+}
+
+/// Reads the instruction that is left of a statement.
+pub(in crate::codegen) fn parse_statement(
+    cursor: &mut Cursor,
+    context: &mut Context,
+) -> Result<Parsed, ParseError> {
+    let start = *cursor;
+    let name = cursor.take_name().ok_or_else(|| cursor.expected("an instruction"))?;
+    let found = mnemonic::find(name, context.arch, || Hints::of(cursor.rest()));
+    let (op, form) = found.map_err(|fault| start.fault(fault))?;
+    let statement =
+        Statement { start, op, form, inst: Inst::new(op, &[]), reference: None, places: Default::default() };
+    statement.parse(cursor, context)
+}
+
+/// Where an operand stands in the text, and what was read there.
+type Places = [Option<(usize, Source)>; MAX_OPERANDS];
+
+struct Statement<'a> {
+    start: Cursor<'a>,
+    op: Opcode,
+    form: Form,
+    inst: Inst,
+    reference: Option<Reference>,
+    places: Places,
+}
+
+impl Statement<'_> {
+    fn parse(mut self, cursor: &mut Cursor, context: &mut Context) -> Result<Parsed, ParseError> {
+        let info = self.op.info();
+        let mut tail_imm = None;
+        let mut long = false;
+        match info.format {
+            Format::Sopp => self.program_control(cursor, context)?,
+            Format::Sopk => self.immediate_form(cursor, context)?,
+            _ => {
+                self.operands(cursor, context)?;
+                if info.meaning == Meaning::SetGprIndexOn {
+                    cursor.eat(",");
+                    self.inst.imm = fields::gpr_index(cursor, context.symbols)?;
+                }
+                let mut tail = Tail::new(&self.inst, context.arch, context.symbols);
+                tail.parse(cursor)?;
+                self.inst.modifiers = tail.modifiers;
+                self.inst.imm = tail.imm;
+                long = tail.has_neutral_omod && info.format.has_e64();
+                tail_imm = Some((tail.dpp(), tail.sdwa(), tail.default_sdwa().to_imm()));
+            }
+        }
+        if !cursor.is_at_end() {
+            return Err(cursor.expected("the end of the line"));
+        }
+        if long && self.form == Form::Any {
+            self.form = Form::Long;
+        }
+        let (dpp, sdwa, plain_sdwa) = tail_imm.unwrap_or_default();
+        self.take_form(dpp, sdwa, plain_sdwa, context.surroundings)?;
+        self.signs(context.arch)?;
+        self.widths()?;
+        if context.surroundings != Surroundings::Body {
+            self.finish(context.arch)?;
+        }
+        Ok(Parsed { inst: self.inst, reference: self.reference })
+    }
+
+    fn mnemonic(&self) -> &'static str {
+        self.op.mnemonic()
+    }
+
+    /// SOPP.
+    fn program_control(&mut self, cursor: &mut Cursor, context: &Context) -> Result<(), ParseError> {
+        let info = self.op.info();
+        let symbols = context.symbols;
+        self.inst.imm = match info.meaning {
+            _ if !info.takes_immediate() => 0,
+            Meaning::Branch(_) => return self.branch(cursor, context),
+            Meaning::EndProgram if cursor.is_at_end() => 0,
+            Meaning::Wait => fields::waits(cursor, symbols)?,
+            Meaning::SendMessage => fields::message(cursor, symbols)?,
+            Meaning::SetGprIndexMode => fields::gpr_index(cursor, symbols)?,
+            _ => fields::half_word(cursor, symbols)?,
+        };
+        Ok(())
+    }
+
+    /// A number of words, or a label.
+    fn branch(&mut self, cursor: &mut Cursor, context: &Context) -> Result<(), ParseError> {
+        let start = *cursor;
+        let expression = expression::parse(cursor, Place::Plain)?;
+        match expression.number(context.symbols) {
+            Ok(number) if (-0x8000..=0xffff).contains(&number) => self.inst.imm = number as u32 & 0xffff,
+            Ok(found) => {
+                let what = "the distance of a branch";
+                return Err(start.fault(Fault::Range { what, low: -0x8000, high: 0xffff, found }));
+            }
+            Err(Fault::Division) => return Err(start.fault(Fault::Division)),
+            Err(_) => {
+                let column = start.fault(Fault::NotConstant).column;
+                self.reference = Some(Reference { slot: Slot::Branch, expression, column });
+            }
+        }
+        Ok(())
+    }
+
+    /// SOPK.
+    fn immediate_form(&mut self, cursor: &mut Cursor, context: &mut Context) -> Result<(), ParseError> {
+        let (arch, symbols) = (context.arch, context.symbols);
+        let meaning = self.op.info().meaning;
+        if meaning == Meaning::SetHardwareRegister {
+            let hwreg = fields::hwreg(cursor, symbols, arch)?;
+            cursor.eat(",");
+            self.operands(cursor, context)?;
+            match self.op {
+                Opcode::SSetregImm32B32 => self.inst.modifiers = Modifiers::new().hwreg(hwreg),
+                _ => self.inst.imm = hwreg,
+            }
+            return Ok(());
+        }
+        self.operands(cursor, context)?;
+        cursor.eat(",");
+        match meaning {
+            Meaning::Call | Meaning::ForkIf => self.branch(cursor, context)?,
+            Meaning::GetHardwareRegister => self.inst.imm = fields::hwreg(cursor, symbols, arch)?,
+            _ => self.inst.imm = fields::half_word(cursor, symbols)?,
+        }
+        Ok(())
+    }
+
+    fn operands(&mut self, cursor: &mut Cursor, context: &mut Context) -> Result<(), ParseError> {
+        for (index, spec) in self.op.info().operands.iter().enumerate() {
+            if index > 0 {
+                cursor.eat(",");
+            }
+            if cursor.is_at_end() {
+                return Err(cursor.expected(operand::wanted(spec.class)));
+            }
+            let start = *cursor;
+            let source = operand::parse(cursor, context).map_err(|error| match error.fault {
+                Fault::Expected { found, .. } if error.column == start.fault(Fault::TooLong).column => {
+                    start.fault(Fault::Expected { what: operand::wanted(spec.class), found })
+                }
+                _ => error,
+            })?;
+            self.operand(index, &source, &start, cursor)?;
+            self.places[index] = Some((start.at(), source));
+        }
+        Ok(())
+    }
+
+    /// Kind of data of an operand; literals in fixed places are of the result's kind.
+    fn element(&self, index: usize) -> Element {
+        let info = self.op.info();
+        let of = if info.format == Format::Vop2K { 0 } else { index };
+        info.operands[of].element
+    }
+
+    /// Puts an operand into the instruction.
+    fn operand(
+        &mut self,
+        index: usize,
+        source: &Source,
+        start: &Cursor,
+        end: &Cursor,
+    ) -> Result<(), ParseError> {
+        let spec = &self.op.info().operands[index];
+        let misplaced = || {
+            let text = start.rest()[..end.at() - start.at()].trim_end_matches([' ', '\t', ',']);
+            start.fault(Fault::Expected { what: operand::wanted(spec.class), found: Some(text.to_owned()) })
+        };
+        let mut literal = None;
+        let operand = match &source.value {
+            operand::Value::Off if operand::may_be_off(spec.class) => Operand::NONE,
+            operand::Value::Off => return Err(misplaced()),
+            operand::Value::Registers(registers) => registers.first,
+            operand::Value::Number(number) if spec.class == OperandClass::ScalarOffset => {
+                let immediate::Number::Integer(offset) = *number else { return Err(misplaced()) };
+                let (low, high) = modifier::offset_range(self.op.info()).unwrap_or((0, 0));
+                if !(low..=high).contains(&offset) {
+                    let what = "the offset";
+                    return Err(start.fault(Fault::Range { what, low, high, found: offset }));
+                }
+                self.inst.imm = offset as u32;
+                Operand::NONE
+            }
+            operand::Value::Number(number) => {
+                let constant = immediate::constant(*number, self.element(index), spec.class);
+                let (operand, bits) = constant.map_err(|fault| start.fault(fault))?;
+                literal = bits;
+                operand
+            }
+            operand::Value::Address(expression, variant) => {
+                if self.reference.is_some() || self.inst.operands.contains(&Operand::LITERAL) {
+                    return Err(start.fault(Fault::TwoLiterals));
+                }
+                let column = start.fault(Fault::NotConstant).column;
+                let slot = Slot::Literal(*variant);
+                self.reference = Some(Reference { slot, expression: expression.clone(), column });
+                operand::PLACEHOLDER
+            }
+        };
+        if !operand.is_virtual() && !Kinds::of(operand).inside(spec.class.kinds()) {
+            return Err(misplaced());
+        }
+        if let Some(bits) = literal {
+            let another = self.inst.operands.contains(&Operand::LITERAL)
+                && (self.inst.imm != bits || self.reference.is_some());
+            if another {
+                return Err(start.fault(Fault::TwoLiterals));
+            }
+            self.inst.imm = bits;
+        }
+        self.inst.operands[index] = operand;
+        Ok(())
+    }
+
+    /// Which encoding: what the suffix or the modifiers ask for.
+    fn take_form(
+        &mut self,
+        dpp: Option<u32>,
+        sdwa: Option<u32>,
+        plain_sdwa: u32,
+        surroundings: Surroundings,
+    ) -> Result<(), ParseError> {
+        let info = self.op.info();
+        let start = self.start;
+        let fault = |form| start.fault(Fault::Form { mnemonic: info.mnemonic, form });
+        let sources = || self.places.iter().flatten().map(|(_, source)| source);
+        let extends = sources().any(|source| source.extend);
+        let form = match self.form {
+            Form::Any if dpp.is_some() => Form::Dpp,
+            Form::Any if sdwa.is_some() || extends => Form::Sdwa,
+            form => form,
+        };
+        let wrong = dpp.is_some() && form != Form::Dpp || (sdwa.is_some() || extends) && form != Form::Sdwa;
+        let mut m = self.inst.modifiers;
+        for (source, spec) in self.places.iter().zip(info.operands) {
+            let Some((_, source)) = source else { continue };
+            let bit = source_bit(spec.field);
+            let set = |wanted: bool| if wanted { bit } else { 0 };
+            if !source.is_plain() && has_signs(info.format) {
+                m = m.neg(m.get_neg() | set(source.negate)).abs(m.get_abs() | set(source.absolute));
+                m = m.sign_extend(m.get_sign_extend() | set(source.extend));
+            }
+        }
+        match form {
+            _ if wrong => return Err(fault(suffix(form, dpp.is_some()))),
+            Form::Any | Form::Short if self.absorb_signs(&mut m)? => {}
+            Form::Any => {}
+            Form::Short => {
+                let long = info.format.has_e64() && {
+                    let inst = self.inst.modifiers(m);
+                    encoding(&inst, info) != Encoding::of(info.format)
+                };
+                if long || (info.format.is_vop() && is_long_only(info.format)) {
+                    return Err(fault("_e32"));
+                }
+            }
+            Form::Long if info.format.has_e64() => {
+                // Which registers it will have, nobody knows yet of a body.
+                if surroundings == Surroundings::Body || fits_short(&self.inst.modifiers(m), info) {
+                    m = m.e64();
+                }
+            }
+            Form::Long if is_long_only(info.format) => {}
+            Form::Long => return Err(fault("_e64")),
+            Form::Dpp => {
+                let imm = dpp.filter(|_| !info.dpp_modifiers.is_empty()).ok_or_else(|| fault("_dpp"))?;
+                self.inst.imm = imm;
+                m = m.dpp();
+            }
+            Form::Sdwa if info.sdwa_modifiers.is_empty() => return Err(fault("_sdwa")),
+            Form::Sdwa => {
+                self.inst.imm = sdwa.unwrap_or(plain_sdwa);
+                m = m.sdwa();
+            }
+        }
+        self.inst.modifiers = m;
+        Ok(())
+    }
+
+    /// The short encoding has no signs, but a number in it can have its own. True if that made the instruction fit.
+    fn absorb_signs(&mut self, m: &mut Modifiers) -> Result<bool, ParseError> {
+        let info = self.op.info();
+        if !info.format.has_e64() {
+            return Ok(false);
+        }
+        let signed = |index: usize| match &self.places[index] {
+            Some((at, source @ Source { value: operand::Value::Number(number), .. }))
+                if info.operands[index].field == Field::Src0 && !source.is_plain() =>
+            {
+                Some((*at, *number, source.negate, source.absolute))
+            }
+            _ => None,
+        };
+        let found = (0..info.operands.len()).find_map(|index| Some((index, signed(index)?)));
+        let Some((index, (at, number, negate, absolute))) = found else { return Ok(false) };
+        let without = m.neg(m.get_neg() & !1).abs(m.get_abs() & !1);
+        if info.modifiers.get_neg() & 1 == 0 || !fits_short(&self.inst.modifiers(without), info) {
+            return Ok(false);
+        }
+        let (element, class) = (self.element(index), info.operands[index].class);
+        let constant = immediate::constant(number.with_signs(element, negate, absolute), element, class);
+        let (operand, bits) = constant.map_err(|fault| self.start.fault_at(at, fault))?;
+        self.inst.operands[index] = operand;
+        self.inst.imm = bits.unwrap_or(self.inst.imm);
+        if let Some((_, source)) = &mut self.places[index] {
+            (source.negate, source.absolute) = (false, false);
+        }
+        *m = without;
+        Ok(true)
+    }
+
+    /// Signs where the instruction has them.
+    fn signs(&self, arch: Arch) -> Result<(), ParseError> {
+        let info = self.op.info();
+        let mut allowed = info.modifiers_on(arch, self.inst.modifiers);
+        if !has_signs(info.format) {
+            allowed = Modifiers::new();
+        }
+        for (place, spec) in self.places.iter().zip(info.operands) {
+            let Some((at, source)) = place else { continue };
+            let bit = source_bit(spec.field);
+            let missing = |mask: u32| bit == 0 || mask & bit == 0;
+            let sign = match () {
+                () if source.negate && missing(allowed.get_neg()) => "the negation",
+                () if source.absolute && missing(allowed.get_abs()) => "the absolute value",
+                () if source.extend && missing(allowed.get_sign_extend()) => "the sign extension",
+                () => continue,
+            };
+            return Err(self.start.fault_at(*at, Fault::Sign { mnemonic: self.mnemonic(), sign }));
+        }
+        Ok(())
+    }
+
+    /// Registers as many as each operand has, and addresses where modifiers want them.
+    fn widths(&self) -> Result<(), ParseError> {
+        let modifiers = self.inst.modifiers;
+        for (index, place) in self.places.iter().enumerate() {
+            let Some((at, source)) = place else { continue };
+            if self.op.info().operands[index].class == OperandClass::BufferAddress {
+                let wants = modifiers.has_offen() || modifiers.has_idxen();
+                let what = match (wants, source.value == operand::Value::Off) {
+                    (true, true) => Some("a VGPR because of `offen` or `idxen`"),
+                    (false, false) => Some("`off`, or `offen` or `idxen` behind"),
+                    _ => None,
+                };
+                if let Some(what) = what {
+                    return Err(self.start.expected_at(*at, what));
+                }
+            }
+            let wanted = u32::from(self.inst.width(index));
+            if let Some(found) = source.width().filter(|&found| found != wanted) {
+                let fault = Fault::Width { mnemonic: self.mnemonic(), found, wanted };
+                return Err(self.start.fault_at(*at, fault));
+            }
+        }
+        Ok(())
+    }
+
+    /// The rules that every instruction keeps.
+    fn finish(&self, arch: Arch) -> Result<(), ParseError> {
+        check(&self.inst, arch).map_err(|error| {
+            let index = match error {
+                OperandError::Literal { .. } => {
+                    self.inst.operands.iter().position(|&o| o == Operand::LITERAL)
+                }
+                _ => index_of(&error),
+            };
+            let place = index.and_then(|index| self.places.get(index)?.as_ref());
+            let at = place.map_or(self.start.at(), |(at, _)| *at);
+            self.start.fault_at(at, error.into())
+        })?;
+        let mut words = Vec::with_capacity(4);
+        encode(&self.inst, arch, &mut words).map_err(|error| self.start.fault(error.into()))
+    }
+}
+
+/// Bit of a source in sign masks.
+const fn source_bit(field: Field) -> u32 {
+    match field {
+        Field::Src0 => 1,
+        Field::Src1 => 2,
+        Field::Src2 => 4,
+        _ => 0,
+    }
+}
+
+/// Formats whose operands can have signs before them.
+const fn has_signs(format: Format) -> bool {
+    format.is_vop3() || matches!(format, Format::Vop3pMix)
+}
+
+/// Formats that have 64 bits always.
+const fn is_long_only(format: Format) -> bool {
+    use Format::*;
+    matches!(format, Vop3 | Vop3Sel | Vop3b | Vop3p | Vop3pMix | Mai | MaiScaled)
+}
+
+const fn suffix(form: Form, is_dpp: bool) -> &'static str {
+    match form {
+        Form::Short => "_e32",
+        Form::Long => "_e64",
+        _ if is_dpp => "_dpp",
+        _ => "_sdwa",
+    }
+}
+
+/// The operand that an error is about.
+fn index_of(error: &OperandError) -> Option<usize> {
+    use OperandError::*;
+    match error {
+        Class { index, .. }
+        | TooMany { index, .. }
+        | Alignment { index, .. }
+        | Range { index, .. }
+        | File { index, .. } => Some(*index),
+        _ => None,
+    }
+}

@@ -1,0 +1,232 @@
+//! The object that an assembler makes: any sections and symbols, laid out as those of our own kernels are.
+//!
+//! What is read lies before the code, what is written behind it, what is not loaded behind that. Addresses are known as soon
+//! as the sizes are ([`Layout`]), the contents follow ([`Layout::write`]). There are no relocations: whoever brings the
+//! contents has resolved everything.
+
+use std::borrow::Cow;
+
+use super::image::{ALLOC, EXECUTE, Image, Index, Kind, PAGE, Place, Section, Segment, Symbols, WRITE};
+use super::loadable::{
+    DYNAMIC, DYNAMIC_ENTRIES, DYNSTR, DYNSYM, ET_DYN, HASH, PT_DYNAMIC, PT_LOAD, PT_NOTE, READ, RUN,
+    dynamic_entries, hash_table,
+};
+use super::{NOTE, STRTAB, SYMTAB, image};
+use crate::codegen::target::{ObjectVersion, TargetId};
+
+/// A section as far as layout goes.
+#[derive(Clone, Debug)]
+pub(in crate::codegen) struct AssemblySection {
+    /// Its name.
+    pub name: String,
+    /// `sh_flags`.
+    pub flags: u64,
+    /// `sh_entsize`.
+    pub entry_size: u64,
+    /// Its alignment.
+    pub align: u64,
+    /// Its size.
+    pub size: u64,
+}
+
+/// Where a symbol is.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(in crate::codegen) enum SymbolHome {
+    /// In a section, by its number in the list of sections, at an offset.
+    Section(usize, u64),
+    /// Nowhere: a number.
+    Absolute(u64),
+}
+
+/// A symbol.
+#[derive(Clone, Debug)]
+pub(in crate::codegen) struct AssemblySymbol {
+    /// Its name.
+    pub name: String,
+    /// `st_info`: binding in the high half, type in the low one.
+    pub info: u8,
+    /// `st_other`: visibility.
+    pub other: u8,
+    /// Where it is.
+    pub home: SymbolHome,
+    /// Its size.
+    pub size: u64,
+}
+
+impl AssemblySymbol {
+    /// True for symbols that other objects do not see.
+    pub fn is_local(&self) -> bool {
+        self.info >> 4 == 0
+    }
+}
+
+/// All that an object consists of, without the contents of its sections.
+#[derive(Clone, Debug)]
+pub(in crate::codegen) struct Assembly {
+    /// The chip and its modes.
+    pub target: TargetId,
+    /// Version of the format.
+    pub version: ObjectVersion,
+    /// The metadata in MessagePack, if there is any.
+    pub metadata: Option<Vec<u8>>,
+    /// Sections in the order of the file.
+    pub sections: Vec<AssemblySection>,
+    /// Symbols, local ones first.
+    pub symbols: Vec<AssemblySymbol>,
+}
+
+/// A file whose sections have their places.
+pub(in crate::codegen) struct Layout {
+    assembly: Assembly,
+    image: Image,
+    note: Option<Index>,
+    dynsym: Index,
+    hash: Index,
+    dynstr: Index,
+    dynamic: Index,
+    /// Of the assembly's sections.
+    indices: Vec<Index>,
+}
+
+/// The segment that a section belongs to.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Part {
+    Read,
+    Run,
+    Write,
+    NotLoaded,
+}
+
+const PARTS: [Part; 4] = [Part::Read, Part::Run, Part::Write, Part::NotLoaded];
+
+fn part(flags: u64) -> Part {
+    match flags {
+        flags if flags & ALLOC == 0 => Part::NotLoaded,
+        flags if flags & WRITE != 0 => Part::Write,
+        flags if flags & EXECUTE != 0 => Part::Run,
+        _ => Part::Read,
+    }
+}
+
+impl Layout {
+    /// Places everything.
+    pub fn new(assembly: Assembly) -> Layout {
+        let has = |wanted| assembly.sections.iter().any(|section| part(section.flags) == wanted);
+        let segments = 2
+            + usize::from(has(Part::Run))
+            + usize::from(has(Part::Write))
+            + usize::from(assembly.metadata.is_some());
+        let contents = assembly.sections.iter().map(|section| section.size as usize).sum();
+        let mut image = Image::new(segments, contents);
+        let note = assembly.metadata.as_ref().map(|metadata| image.add(NOTE, &super::note_of(metadata)));
+        let globals = assembly.symbols.iter().filter(|symbol| !symbol.is_local());
+        let count = globals.clone().count();
+        let strings: usize = 1 + globals.map(|symbol| symbol.name.len() + 1).sum::<usize>();
+        let dynsym = image.reserve(DYNSYM, Symbols::size(count));
+        let hash = image.add(HASH, &hash_table(1 + count as u32));
+        let dynstr = image.reserve(DYNSTR, strings as u64);
+        let dynamic = image.reserve(DYNAMIC, DYNAMIC_ENTRIES * 16);
+        let mut indices = vec![dynamic; assembly.sections.len()];
+        for wanted in PARTS {
+            for (index, section) in assembly.sections.iter().enumerate() {
+                if part(section.flags) == wanted {
+                    let header = Section {
+                        name: Cow::Owned(section.name.clone()),
+                        kind: Kind::ProgBits,
+                        flags: section.flags,
+                        align: section.align,
+                        entry_size: section.entry_size,
+                    };
+                    indices[index] = image.reserve(header, section.size);
+                }
+            }
+        }
+        image.link(dynsym, dynstr, 1);
+        image.link(hash, dynsym, 0);
+        image.link(dynamic, dynstr, 0);
+        Layout { assembly, image, note, dynsym, hash, dynstr, dynamic, indices }
+    }
+
+    /// Address of a section; 0 if it is not loaded.
+    pub fn address(&self, section: usize) -> u64 {
+        self.image.place(self.indices[section]).address
+    }
+
+    /// The bytes of the file, given those of each section.
+    pub fn write(mut self, contents: Vec<Vec<u8>>) -> Vec<u8> {
+        let (dynamic_symbols, dynamic_names) = self.symbols(|symbol| !symbol.is_local());
+        let locals = self.assembly.symbols.iter().filter(|symbol| symbol.is_local()).count();
+        let (all_symbols, all_names) = self.symbols(|_| true);
+        self.image.fill(self.dynsym, &dynamic_symbols);
+        self.image.fill(self.dynstr, &dynamic_names);
+        let place = |index| self.image.place(index);
+        let entries = dynamic_entries(place(self.hash), place(self.dynsym), place(self.dynstr));
+        self.image.fill(self.dynamic, &entries);
+        for (index, data) in self.indices.iter().zip(contents) {
+            self.image.fill(*index, &data);
+        }
+        let symtab = self.image.add(SYMTAB, &all_symbols);
+        let strtab = self.image.add(STRTAB, &all_names);
+        self.image.link(symtab, strtab, 1 + locals as u32);
+        let segments = self.segments();
+        let header = image::Header {
+            abi_version: self.assembly.version.abi_version(),
+            e_type: ET_DYN,
+            e_flags: self.assembly.target.elf_flags(),
+        };
+        self.image.finish(&header, &segments)
+    }
+
+    /// A symbol table of those wanted, and their names.
+    fn symbols(&self, wanted: impl Fn(&AssemblySymbol) -> bool) -> (Vec<u8>, Vec<u8>) {
+        const ABSOLUTE: u16 = 0xfff1;
+        let mut symbols = Symbols::new(self.assembly.symbols.len());
+        let mut names = vec![0];
+        for symbol in self.assembly.symbols.iter().filter(|symbol| wanted(symbol)) {
+            let (section, value) = match symbol.home {
+                SymbolHome::Section(section, offset) => {
+                    let index = self.indices[section];
+                    (index.0, self.image.place(index).address + offset)
+                }
+                SymbolHome::Absolute(value) => (ABSOLUTE, value),
+            };
+            symbols.push_entry(
+                names.len() as u32,
+                [symbol.info, symbol.other],
+                section,
+                [value, symbol.size],
+            );
+            names.extend_from_slice(symbol.name.as_bytes());
+            names.push(0);
+        }
+        (symbols.bytes, names)
+    }
+
+    fn segments(&self) -> Vec<Segment> {
+        let span = |wanted: Part| {
+            let places = self.assembly.sections.iter().zip(&self.indices);
+            let mut places = places.filter(|(section, _)| part(section.flags) == wanted);
+            let first = self.image.place(*places.next()?.1);
+            let last = places.next_back().map_or(first, |(_, index)| self.image.place(*index));
+            let size = last.offset + last.size - first.offset;
+            Some(Place { offset: first.offset, address: first.address, size })
+        };
+        let dynamic = self.image.place(self.dynamic);
+        let end = span(Part::Read).map_or(dynamic.offset + dynamic.size, |place| place.offset + place.size);
+        let read = Place { offset: 0, address: 0, size: end };
+        let mut segments = vec![Segment { kind: PT_LOAD, flags: READ, place: read, align: PAGE }];
+        if let Some(place) = span(Part::Run) {
+            segments.push(Segment { kind: PT_LOAD, flags: READ | RUN, place, align: PAGE });
+        }
+        if let Some(place) = span(Part::Write) {
+            const WRITES: u32 = 2;
+            segments.push(Segment { kind: PT_LOAD, flags: READ | WRITES, place, align: PAGE });
+        }
+        segments.push(Segment { kind: PT_DYNAMIC, flags: READ, place: dynamic, align: 8 });
+        if let Some(note) = self.note {
+            let place = self.image.place(note);
+            segments.push(Segment { kind: PT_NOTE, flags: READ, place, align: 4 });
+        }
+        segments
+    }
+}

@@ -1,0 +1,135 @@
+//! The parser of instructions: what our printer writes reads back as the same instruction for every row of every chip, and
+//! what LLVM's assembler takes beside that gives the bytes that it gives.
+
+mod common;
+
+use common::corpus::corpus;
+use common::oracle::Workspace;
+use groundswell::codegen::isa::{Arch, Element, Inst, Operand, decode, encode, parse_inst, write_inst};
+
+/// Inline floats in 16-bit integer sources print as their bits, which are a literal when read, as in llvm-mc.
+fn is_readable(inst: &Inst) -> bool {
+    use Element::{B16, I16, U16};
+    let is_inline_float = |operand: Operand| matches!(operand.number(), Some(240..=248));
+    let operands = inst.op.info().operands.iter().zip(inst.operands);
+    !operands
+        .into_iter()
+        .any(|(spec, operand)| matches!(spec.element, B16 | I16 | U16) && is_inline_float(operand))
+}
+
+fn encoded(inst: &Inst, arch: Arch) -> Vec<u32> {
+    let mut words = Vec::new();
+    encode(inst, arch, &mut words).unwrap_or_else(|error| panic!("{inst}: {error}"));
+    words
+}
+
+fn complain(what: &str, wrong: &[String]) {
+    let shown = wrong.iter().take(60).cloned().collect::<Vec<_>>().join("\n");
+    assert!(wrong.is_empty(), "{what}: {} disagreements\n{shown}", wrong.len());
+}
+
+fn text(inst: &Inst, arch: Arch) -> String {
+    let mut out = String::new();
+    write_inst(&mut out, inst, arch, None).expect("writing to a string does not fail");
+    out
+}
+
+#[test]
+fn what_is_printed_reads_back_as_the_same_instruction() {
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for arch in Arch::ALL {
+        for inst in corpus(arch, is_readable) {
+            count += 1;
+            let (words, printed) = (encoded(&inst, arch), text(&inst, arch));
+            let (normal, _) = decode(&words, arch).expect("what was encoded decodes");
+            match parse_inst(&printed, arch) {
+                Ok(parsed) if parsed.reference.is_some() => {
+                    wrong.push(format!("{arch} {printed}: a reference"))
+                }
+                Ok(parsed) if encoded(&parsed.inst, arch) != words => {
+                    let again = encoded(&parsed.inst, arch);
+                    wrong.push(format!("{arch} {printed}: {again:08x?} not {words:08x?}"));
+                }
+                Ok(parsed) if parsed.inst != normal => {
+                    wrong.push(format!("{arch} {printed}: {:?} not {normal:?}", parsed.inst));
+                }
+                Ok(_) => {}
+                Err(error) => wrong.push(format!("{arch} {printed}: {error}")),
+            }
+        }
+    }
+    complain(&format!("parser, {count} instructions"), &wrong);
+}
+
+/// Hand-written spellings and the chips that they are for.
+const SPELLINGS: &str = include_str!("asm/spellings.s");
+
+fn spellings(arch: Arch) -> Vec<&'static str> {
+    let mut on = false;
+    let mut lines = Vec::new();
+    for line in SPELLINGS.lines() {
+        match line.strip_prefix("// on:") {
+            Some(chips) => on = chips.split_whitespace().any(|chip| chip == arch.name()),
+            None if on && !line.is_empty() && !line.starts_with("//") => lines.push(line),
+            None => {}
+        }
+    }
+    lines
+}
+
+/// Encodings in what an assembler prints, by instruction.
+fn encodings(printed: &str) -> Vec<Vec<u8>> {
+    let bytes = |list: &str| {
+        list.split(',')
+            .map(|byte| u8::from_str_radix(byte.trim().trim_start_matches("0x"), 16).unwrap())
+            .collect()
+    };
+    let lists = printed.lines().filter_map(|line| line.split_once("encoding: [")?.1.split_once(']'));
+    lists.map(|(list, _)| bytes(list)).collect()
+}
+
+fn spells_as_llvm(arch: Arch, printed: &str) {
+    let (lines, theirs) = (spellings(arch), encodings(printed));
+    assert_eq!(lines.len(), theirs.len());
+    let mut wrong = Vec::new();
+    for (line, theirs) in lines.iter().zip(&theirs) {
+        match parse_inst(line, arch) {
+            Ok(parsed) => {
+                let ours: Vec<u8> =
+                    encoded(&parsed.inst, arch).iter().flat_map(|word| word.to_le_bytes()).collect();
+                if ours != *theirs {
+                    wrong.push(format!("{line}: ours {ours:02x?}, LLVM {theirs:02x?}"));
+                }
+            }
+            Err(error) => wrong.push(format!("{line}: {error}")),
+        }
+    }
+    complain(&format!("spellings on {arch}"), &wrong);
+}
+
+#[test]
+fn other_spellings_give_the_bytes_that_llvm_gives() {
+    let Some(workspace) = Workspace::with_tools(&["llvm-mc-19"]) else { return };
+    let mut lines = 0;
+    for arch in [Arch::Gfx906, Arch::Gfx908, Arch::Gfx90a, Arch::Gfx942] {
+        workspace.write("spellings.s", spellings(arch).join("\n") + "\n");
+        let printed = workspace
+            .run(&format!("llvm-mc-19 -triple=amdgcn-amd-amdhsa -mcpu={arch} -show-encoding spellings.s"));
+        spells_as_llvm(arch, &printed);
+        lines += spellings(arch).len();
+    }
+    assert!(lines > 1500, "only {lines} lines");
+}
+
+#[test]
+fn other_spellings_give_the_bytes_that_clang_gives_on_gfx950() {
+    let Some(workspace) = Workspace::with_zig() else { return };
+    workspace.write("spellings.s", spellings(Arch::Gfx950).join("\n") + "\n");
+    workspace.run(
+        "python3 -m ziglang clang -cc1as -triple amdgcn-amd-amdhsa -target-cpu gfx950 -filetype asm -show-encoding \
+         spellings.s -o spellings.out",
+    );
+    let printed = workspace.read("spellings.out");
+    spells_as_llvm(Arch::Gfx950, &String::from_utf8_lossy(&printed));
+}

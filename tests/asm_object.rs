@@ -1,0 +1,149 @@
+//! Whole objects through text and back: ours byte for byte, those of clang and lld in all that they say.
+
+mod common;
+
+use common::kernels;
+use common::oracle::{Workspace, text_section, without_entry};
+use groundswell::codegen::assembler::{AssemblerOptions, assemble, disassemble};
+use groundswell::codegen::object::ObjectFile;
+
+fn assembled(text: &str) -> Vec<u8> {
+    match assemble(text, AssemblerOptions::default()) {
+        Ok(assembled) => assembled.object,
+        Err(faults) => {
+            let numbered: String =
+                text.lines().enumerate().map(|(n, line)| format!("{}\t{line}\n", n + 1)).collect();
+            panic!("{faults}\n{}", numbered.chars().take(20_000).collect::<String>());
+        }
+    }
+}
+
+#[test]
+fn our_objects_come_back_byte_for_byte() {
+    let mut count = 0;
+    for case in kernels::all() {
+        let executable = case.kernel.compile(&case.options).unwrap_or_else(|e| panic!("{}: {e}", case.name));
+        let object = executable.object();
+        let listing = disassemble(object).unwrap_or_else(|e| panic!("{}: {e}", case.name));
+        assert_eq!(listing.notes, [""; 0], "{}", case.name);
+        assert!(assembled(&listing.text) == object, "{}: other bytes", case.name);
+        // The text that the compiler writes for LLVM gives the same object but for exact register counts.
+        let other = assembled(&executable.assembly().expect("it has a text"));
+        assert_eq!(text_section(&other), text_section(object), "{}", case.name);
+        count += 1;
+    }
+    assert!(count > 50, "only {count} kernels");
+}
+
+const SIMULATOR_C: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/sim/kernels.c");
+const ASSEMBLER_C: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/asm/kernels.c");
+
+/// Sources and the targets that they compile for.
+const SOURCES: [(&str, &[&str]); 2] = [
+    (ASSEMBLER_C, &["gfx906", "gfx908", "gfx90a", "gfx942"]),
+    (SIMULATOR_C, &["gfx908", "gfx90a", "gfx942"]),
+];
+
+fn clang(target: &str, flags: &str, source: &str) -> String {
+    format!("clang-19 -w -x c --target=amdgcn-amd-amdhsa -mcpu={target} -nogpulib {flags} {source}")
+}
+
+#[test]
+fn objects_of_clang_and_lld_keep_code_descriptors_and_metadata() {
+    let Some(workspace) = Workspace::with_tools(&["clang-19", "ld.lld-19"]) else { return };
+    for (source, targets) in SOURCES {
+        for target in targets {
+            for flags in ["-O2", "-O3 -g", "-O1 -mcode-object-version=6"] {
+                workspace.run(&(clang(target, flags, source) + " -o clang.co"));
+                let theirs = workspace.read("clang.co");
+                let listing = disassemble(&theirs).unwrap_or_else(|e| panic!("{target} {flags}: {e}"));
+                let ours = assembled(&listing.text);
+                let what = format!("{source} {target} {flags}");
+                compare(&ours, &theirs, &what);
+                // Once it is laid out as ours are, all of it comes back.
+                let again = disassemble(&ours).unwrap_or_else(|e| panic!("{what}: {e}"));
+                assert!(assembled(&again.text) == ours, "{what}: other bytes");
+            }
+        }
+    }
+}
+
+/// Instructions without offsets and encodings: distances to data are symbols there.
+fn code(object: &[u8]) -> Vec<String> {
+    let text = disassemble(object).unwrap().text;
+    let code = text.lines().skip_while(|line| *line != ".text").take_while(|line| *line != ".rodata");
+    code.map(|line| line.split("//").next().unwrap_or("").trim().to_owned()).collect()
+}
+
+/// Contents of the metadata note.
+fn note(bytes: &[u8]) -> Vec<u8> {
+    use object::{Object, ObjectSection};
+    object::File::parse(bytes).unwrap().section_by_name(".note").unwrap().data().unwrap().to_vec()
+}
+
+/// The same code, descriptors but for the distance to the code, and metadata.
+fn compare(ours: &[u8], theirs: &[u8], what: &str) {
+    assert_eq!(code(ours), code(theirs), "{what}");
+    let distances = code(theirs).iter().filter(|line| line.contains("@rel32")).count();
+    let words = |bytes: &[u8]| bytes.chunks(4).map(<[u8]>::to_vec).collect::<Vec<_>>();
+    let (our_text, their_text) = (words(text_section(ours)), words(text_section(theirs)));
+    assert_eq!(our_text.len(), their_text.len(), "{what}");
+    let different = our_text.iter().zip(&their_text).filter(|(a, b)| a != b).count();
+    assert!(different <= distances, "{what}: {different} words differ, {distances} depend on the layout");
+    assert_eq!(note(ours), note(theirs), "{what}");
+    let (ours, theirs) = (ObjectFile::parse(ours).unwrap(), ObjectFile::parse(theirs).unwrap());
+    assert_eq!((ours.target, ours.xnack, ours.sramecc), (theirs.target, theirs.xnack, theirs.sramecc));
+    assert_eq!(ours.abi_version, theirs.abi_version);
+    assert_eq!(ours.kernels.len(), theirs.kernels.len(), "{what}");
+    assert!(!ours.kernels.is_empty(), "{what}");
+    for theirs in &theirs.kernels {
+        let ours = ours.kernel(theirs.name).unwrap_or_else(|| panic!("{what}: no {}", theirs.name));
+        assert_eq!(
+            without_entry(ours.descriptor),
+            without_entry(theirs.descriptor),
+            "{what}: {}",
+            theirs.name
+        );
+        assert_eq!(ours.code.len(), theirs.code.len(), "{what}: {}", theirs.name);
+    }
+}
+
+#[test]
+fn assembly_of_clang_gives_what_llvm_makes_of_it() {
+    let Some(workspace) = Workspace::with_tools(&["clang-19", "ld.lld-19", "llvm-mc-19"]) else { return };
+    for (source, targets) in SOURCES {
+        for target in targets {
+            workspace.run(&(clang(target, "-O2 -S", source) + " -o clang.s"));
+            let text = String::from_utf8(workspace.read("clang.s")).expect("clang writes text");
+            workspace.run(&format!(
+                "llvm-mc-19 -triple=amdgcn-amd-amdhsa -mcpu={target} -filetype=obj clang.s -o clang.o"
+            ));
+            workspace.run("ld.lld-19 -shared clang.o -o clang.co");
+            compare(&assembled(&text), &workspace.read("clang.co"), &format!("{source} {target}"));
+        }
+    }
+}
+
+/// What the kernels compute does not depend on who put them together.
+#[test]
+fn a_kernel_that_finds_its_table_still_finds_it() {
+    use groundswell::codegen::target::Target;
+    use groundswell::runtime::sim::{LaunchConfig, Simulator};
+    let Some(workspace) = Workspace::with_tools(&["clang-19", "ld.lld-19"]) else { return };
+    workspace.run(&(clang("gfx942", "-O2", ASSEMBLER_C) + " -o clang.co"));
+    let theirs = workspace.read("clang.co");
+    let ours = assembled(&disassemble(&theirs).unwrap().text);
+    let run = |object: &[u8]| {
+        let mut simulator = Simulator::new(Target::GFX942);
+        let module = simulator.load(object).unwrap();
+        let input: Vec<u8> = (0..64u32).rev().flat_map(u32::to_le_bytes).collect();
+        let (source, result) = (simulator.alloc(256).unwrap(), simulator.alloc(256).unwrap());
+        simulator.write(source, &input).unwrap();
+        let mut arguments = [result.to_le_bytes(), source.to_le_bytes()].concat();
+        arguments.extend(64u32.to_le_bytes());
+        let config = LaunchConfig::new([1, 1, 1], [64, 1, 1]);
+        simulator.launch(&module, "lookup", config, &arguments).unwrap();
+        simulator.read(result, 256).unwrap()
+    };
+    assert_eq!(run(&ours), run(&theirs));
+}
