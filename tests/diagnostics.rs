@@ -154,12 +154,15 @@ fn more_lds_than_a_workgroup_has() {
 #[test]
 fn more_registers_than_a_wave_has() {
     let shape = Shape { block: [Some(256), Some(256), Some(32)], wave: [Some(256), Some(256)], ..GOOD };
-    let (error, _) = refused(&shape);
-    assert_eq!(error.kind, Kind::Limit, "{error}");
+    let (kernel, _) = gemm(&shape);
+    let error = compile(&kernel, &options(&shape).deny(Deny::Spills)).unwrap_err();
+    assert_eq!(error.kind, Kind::Denied, "{error}");
     assert!(error.location.as_ref().is_some_and(|l| &*l.file == file!()), "{error}");
-    let text = error.to_string();
-    assert!(text.contains("the kernel needs 1024 AGPRs at once, and there are 256"), "{text}");
-    assert!(text.contains("smaller wave tiles"), "{text}");
+    assert!(error.message.contains("the kernel spills"), "{error}");
+    assert!(error.message.contains("bytes of scratch per work-item"), "{error}");
+    let note = &error.notes.first().expect("the peak is named").0;
+    assert!(note.contains("VGPRs are alive at this operation, and there are 512"), "{note}");
+    assert!(error.help.as_ref().is_some_and(|help| help.contains("smaller wave tiles")), "{error:?}");
 }
 
 #[test]
@@ -435,16 +438,44 @@ fn a_shared_memory_that_is_written() {
 #[test]
 fn what_the_options_deny() {
     let (kernel, _) = gemm(&GOOD);
-    let error = compile(&kernel, &options(&GOOD).max_vgprs(8)).unwrap_err();
+    let error = compile(&kernel, &options(&GOOD).max_vgprs(4)).unwrap_err();
     assert_eq!(error.kind, Kind::Denied, "{error}");
     let text = error.to_string();
-    assert!(
-        text.contains("vector registers, and the options allow 8") && text.contains("max_vgprs"),
-        "{text}"
-    );
+    assert!(text.contains("vector registers, and the options allow 4"), "{text}");
+    assert!(error.help.as_ref().is_some_and(|help| help.contains("max_vgprs")), "{error:?}");
     assert!(error.location.as_ref().is_some_and(|l| &*l.file == file!()), "{error}");
     let denied = options(&GOOD).deny(Deny::BankConflicts).deny(Deny::Spills);
     compile(&kernel, &denied).expect("the good shape has neither conflicts nor spills");
+}
+
+/// Under a limit that the accumulators alone exceed: without a word of the author the kernel spills and says so in its report,
+/// denied it is an error that names the peak.
+#[test]
+fn spills_are_reported_and_can_be_denied() {
+    let (kernel, _) = gemm(&GOOD);
+    let free = compile(&kernel, &options(&GOOD)).unwrap();
+    assert_eq!(free.report().spills, None);
+    let limit = (free.report().vgprs + free.report().agprs) / 2;
+    let tight = options(&GOOD).max_vgprs(limit);
+    let executable = compile(&kernel, &tight).unwrap();
+    let report = executable.report();
+    let spills = report.spills.as_ref().expect("half of the registers are not enough");
+    assert!(spills.counts.to_scratch > 0 && report.scratch_bytes >= 4, "{report:?}");
+    assert!(report.vgprs + report.agprs <= limit, "{report:?}");
+    assert!(spills.peak > limit, "{spills}");
+    assert!(spills.location.as_ref().is_some_and(|l| &*l.file == file!()), "{spills}");
+    let error = compile(&kernel, &tight.deny(Deny::Spills)).unwrap_err();
+    assert_eq!(error.kind, Kind::Denied, "{error}");
+    let wanted = format!(
+        "the kernel spills {} vector registers to {} bytes of scratch per work-item",
+        spills.counts.to_scratch, report.scratch_bytes
+    );
+    assert_eq!(error.message, wanted);
+    assert_eq!(error.location, spills.location);
+    let note = format!("{} VGPRs are alive at this operation, and there are {limit}", spills.peak);
+    assert!(error.notes.iter().any(|(text, _)| *text == note), "{error:?}");
+    let help = error.help.as_deref().unwrap_or_default();
+    assert!(help.contains("smaller wave tiles") && help.contains("raise max_vgprs"), "{help}");
 }
 
 /// B is read along its rows and laid in LDS along its columns, which no arrangement of 16-bit elements makes free of conflicts.

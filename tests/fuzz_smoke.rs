@@ -216,6 +216,8 @@ fn machine_text_is_read_or_refused() {
         "bb0:\n  v_mov_b32 %0:v1, 0\n  ds_read_b128 %1:v4, %0 offset:16\n  v_mfma_f32_16x16x16_f16 %2:v4, %1[0:1], %1[2:3], %2\n  s_cbranch_scc1 bb0\n",
         "bb0:\n  s_load_dwordx2 s[4:5], s[0:1], 0x10\n  s_waitcnt lgkmcnt(0)\nbb1:\n  s_add_u32 %0:s1, s4, 0x1234\n  s_cbranch_scc0 bb1\nbb2:\n  s_endpgm\n",
         "bb0:\n  buffer_load_dwordx4 %0:v4, %1:v1, s[4:7], s8 offen offset:32\n  v_cndmask_b32 %2:v1, %1, v3, vcc\n  s_barrier nowait\n  buffer_store_dword %2, %1, s[4:7], 0 offen sc0 nt\n  s_endpgm\n",
+        "bb0:\n  v_cmpx_eq_u32 vcc, v0, v1\n  v_add_u32_dpp v1, v0, v2 row_shr:1 row_mask:0xf bank_mask:0xf\n  s_mov_b32 vcc_lo, s0\n  s_cbranch_vccz bb0\nbb1:\n  v_mov_b32 v4, v1\n  v_mfma_f32_16x16x16_f16 a[0:3], v[4:5], v[6:7], a[0:3]\n  v_accvgpr_read_b32 v8, a1\n  s_endpgm\n",
+        "bb0:\n  ds_read_b32 v1, v0\n  flat_load_dword v2, v[4:5]\n  global_load_dword v3, v0, s[0:1]\n  s_load_dword s4, s[0:1], 0x0\nbb1:\n  v_add_f32 v6, v1, v2\n  ds_write_b32 v0, v3 gds\n  v_mov_b32 v3, s4\n  s_barrier\n  s_cbranch_scc1 bb1\n",
     ]
     .map(|text| text.as_bytes().to_vec())
     .into();

@@ -5,7 +5,7 @@ mod common;
 
 use common::kernels::{self, Case};
 use common::oracle::{Workspace, assert_equivalent};
-use groundswell::codegen::isa::{Meaning, decode};
+use groundswell::codegen::isa::{Arch, Meaning, decode};
 use groundswell::codegen::object::{Field, ObjectFile};
 use groundswell::passes::workspace::Verify;
 use groundswell::prelude::*;
@@ -129,7 +129,7 @@ fn count_loads(words: &[u32]) -> usize {
     let mut at = 0;
     let mut loads = 0;
     while at < words.len() {
-        let (inst, length) = decode(&words[at..]).unwrap();
+        let (inst, length) = decode(&words[at..], Arch::Gfx942).unwrap();
         loads += usize::from(matches!(inst.op.info().meaning, Meaning::ScalarLoad(_)));
         at += length;
     }
@@ -171,7 +171,7 @@ fn scalar_loads_can_be_retried() {
             let words = executable.code();
             let mut at = 0;
             while at < words.len() {
-                let (inst, length) = decode(&words[at..]).unwrap();
+                let (inst, length) = decode(&words[at..], Arch::Gfx942).unwrap();
                 if let Meaning::ScalarLoad(2..) = inst.op.info().meaning {
                     let range = |index: usize| {
                         let first = inst.operands[index].number().unwrap();

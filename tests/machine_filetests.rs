@@ -3,9 +3,10 @@
 //! ```text
 //! ; case a load is waited for where it is used
 //! ; run waits                      any of: allocate waits hazards branches
-//! ; limits vgprs=8                 optional; also sgprs, agprs, vectors
+//! ; limits vgprs=8                 optional; also sgprs, agprs, vectors, scratch (bytes)
 //! ; fixed %0=s[0:1]                optional
-//! ; target gfx90a                  optional, gfx942 otherwise
+//! ; target gfx90a                  optional, gfx942 otherwise; several must all give the same
+//! ; promise no-xnack               optional; also lds-behind-barriers
 //! bb0:
 //!     ...
 //! ; ---
@@ -17,15 +18,14 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use groundswell::codegen::isa::Arch;
-use groundswell::codegen::isa::Operand;
-use groundswell::codegen::machine::allocate::{AllocationError, Allocator, Limits};
+use groundswell::codegen::isa::{Arch, Operand};
+use groundswell::codegen::machine::allocate::{Allocation, AllocationError, Allocator, Limits};
 use groundswell::codegen::machine::branches::{Code, drop_branches_to_next, encode_body};
 use groundswell::codegen::machine::check::{
-    Fault, check_allocation, check_hazards, check_operands, check_waits,
+    Allocated, Fault, check_allocation, check_hazards, check_operands, check_replay, check_waits,
 };
-use groundswell::codegen::machine::hazards::HazardResolver;
-use groundswell::codegen::machine::waits::WaitInserter;
+use groundswell::codegen::machine::hazards::{HazardResolver, Xnack};
+use groundswell::codegen::machine::waits::{LdsLoads, WaitInserter};
 use groundswell::codegen::machine::{Body, text};
 
 #[derive(Default)]
@@ -70,6 +70,7 @@ fn limits(case: &Case) -> Limits {
             "vgprs" => limits.vgprs = value,
             "agprs" => limits.agprs = value,
             "vectors" => limits.vectors = value,
+            "scratch" => limits.scratch_bytes = value,
             _ => panic!("no limit is called {name}"),
         }
     }
@@ -90,36 +91,76 @@ fn fixed(case: &Case) -> Vec<(u32, Operand)> {
         .collect()
 }
 
+/// What did not stay in its file, and where most VGPRs were alive.
+fn moved(a: &Allocation) -> String {
+    let s = &a.spills;
+    let counts = [
+        ("rematerialised", s.rematerialised),
+        ("to AGPRs", s.to_agprs),
+        ("to lanes", s.to_lanes),
+        ("to scratch", s.to_scratch),
+    ];
+    let counts: Vec<String> =
+        counts.iter().filter(|(_, n)| *n > 0).map(|(what, n)| format!("{n} {what}")).collect();
+    if counts.is_empty() {
+        return String::new();
+    }
+    let [sgprs, vgprs, _] = a.peaks;
+    let scratch = if s.scratch_bytes > 0 { format!(", {} bytes", s.scratch_bytes) } else { String::new() };
+    let (file, peak) = if s.to_lanes > 0 { ("SGPRs", sgprs) } else { ("VGPRs", vgprs) };
+    let peak = format!("peak {} {file} at line {}", peak.registers, peak.source);
+    format!("; {}{scratch}; {} instructions inserted; {peak}\n", counts.join(", "), s.inserted)
+}
+
 fn no_faults(name: &str, faults: Vec<Fault>, body: &Body) {
     assert!(faults.is_empty(), "{name}: {faults:#?}\n{}", text::print(body));
 }
 
+/// Output of a case, which is the same on all its targets.
 fn run(case: &Case) -> String {
+    let mut targets: Vec<&str> = option(case, "target").collect();
+    if targets.is_empty() {
+        targets.push("gfx942");
+    }
+    let outputs: Vec<String> = targets.iter().map(|target| run_on(case, target)).collect();
+    for (target, output) in targets.iter().zip(&outputs) {
+        assert_eq!(output, &outputs[0], "{}: {target} differs from {}", case.header[0], targets[0]);
+    }
+    outputs.into_iter().next().unwrap_or_default()
+}
+
+fn run_on(case: &Case, target: &str) -> String {
     let mut body = text::parse(&case.input).unwrap_or_else(|error| panic!("{error}\n{}", case.input));
     let printed = text::print(&body);
     let again = text::print(&text::parse(&printed).unwrap_or_else(|error| panic!("{error}\n{printed}")));
     assert_eq!(printed, again, "print, parse, print");
     let name = case.header[0];
-    let target = match option(case, "target").next() {
-        None | Some("gfx942") => Arch::Gfx942,
-        Some("gfx90a") => Arch::Gfx90a,
-        Some("gfx950") => Arch::Gfx950,
-        Some(other) => panic!("no target is called {other}"),
-    };
+    let target = Arch::from_name(target).unwrap_or_else(|| panic!("no target is called {target}"));
+    let has = |name| option(case, "promise").any(|promise| promise == name);
+    let lds_loads = if has("lds-behind-barriers") { LdsLoads::BehindBarriers } else { LdsLoads::Anywhere };
+    let xnack = if has("no-xnack") { Xnack::Off } else { Xnack::MayBeOn };
     let mut out = String::new();
     for pass in option(case, "run") {
         let before = body.clone();
         match pass {
             "allocate" => {
                 let mut allocator = Allocator::default();
-                match allocator.allocate(&mut body, &limits(case), &fixed(case)) {
+                let inputs = fixed(case);
+                match allocator.allocate(&mut body, &limits(case), &inputs) {
                     Ok(a) => {
                         let vcc = if a.vcc { ", vcc" } else { "" };
                         writeln!(out, "; sgprs {}, vgprs {}, agprs {}{vcc}", a.sgprs, a.vgprs, a.agprs)
                             .unwrap();
-                        let faults = check_allocation(&before, &body, |id| allocator.place(&before, id));
+                        out += &moved(&a);
+                        let faults = check_allocation(&Allocated {
+                            before: &before,
+                            after: &body,
+                            origins: allocator.origins(),
+                            inputs: &inputs,
+                            scratch_bytes: a.spills.scratch_bytes,
+                        });
                         no_faults(name, faults, &body);
-                        no_faults(name, check_operands(&body, Arch::Gfx942), &body);
+                        no_faults(name, check_operands(&body, target), &body);
                     }
                     Err(error) => {
                         let at = match &error {
@@ -131,21 +172,28 @@ fn run(case: &Case) -> String {
                 }
             }
             "waits" => {
-                WaitInserter::default().insert(&mut body);
-                no_faults(name, check_waits(&before, &body), &body);
+                let mut inserter = WaitInserter::new(target);
+                inserter.set_lds_loads(lds_loads);
+                inserter.insert(&mut body);
+                no_faults(name, check_waits(&before, &body, target, lds_loads), &body);
             }
             "hazards" => {
-                HazardResolver::new(target).resolve(&mut body);
+                let mut resolver = HazardResolver::new(target);
+                resolver.set_xnack(xnack);
+                resolver.resolve(&mut body);
                 no_faults(name, check_hazards(&body, target), &body);
+                if xnack == Xnack::MayBeOn {
+                    no_faults(name, check_replay(&body), &body);
+                }
                 // Moving instructions must not uncover a load.
-                if check_waits(&before, &before).is_empty() {
-                    no_faults(name, check_waits(&body, &body), &body);
+                if check_waits(&before, &before, target, lds_loads).is_empty() {
+                    no_faults(name, check_waits(&body, &body, target, lds_loads), &body);
                 }
             }
             "branches" => {
                 drop_branches_to_next(&mut body);
                 let mut code = Code::default();
-                match encode_body(&body, Arch::Gfx942, &mut code) {
+                match encode_body(&body, target, &mut code) {
                     Ok(()) => {
                         let words: Vec<String> =
                             code.words.iter().map(|word| format!("{word:08x}")).collect();

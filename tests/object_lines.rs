@@ -62,7 +62,8 @@ fn line_of_instruction(object: &[u8], kernel: &str, mnemonic: &str) -> (String, 
     let words: Vec<u32> = kernel.code.as_chunks::<4>().0.iter().map(|w| u32::from_le_bytes(*w)).collect();
     let mut at = 0;
     while at < words.len() {
-        let (inst, length) = groundswell::codegen::isa::decode(&words[at..]).unwrap();
+        let (inst, length) =
+            groundswell::codegen::isa::decode(&words[at..], groundswell::codegen::isa::Arch::Gfx942).unwrap();
         if inst.to_string().starts_with(mnemonic) {
             let found = file.line_of(kernel.entry + 4 * at as u64).unwrap();
             return (found.file.into_owned(), found.line);

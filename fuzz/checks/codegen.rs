@@ -2,7 +2,10 @@
 
 use groundswell::codegen::assembler::{AssemblerOptions, assemble, disassemble};
 use groundswell::codegen::isa::{Arch, EncodeError, decode, encode, write_inst};
-use groundswell::codegen::machine::text;
+use groundswell::codegen::machine::check::{check_hazards, check_operands, check_waits};
+use groundswell::codegen::machine::hazards::HazardResolver;
+use groundswell::codegen::machine::waits::{LdsLoads, WaitInserter};
+use groundswell::codegen::machine::{Body, MachineInst, text};
 use groundswell::codegen::object::ObjectFile;
 use groundswell::codegen::target::Target;
 use groundswell::runtime::sim::Simulator;
@@ -66,14 +69,36 @@ pub fn object(data: &[u8]) -> Result<(), String> {
     }
 }
 
-/// Bytes taken for machine text: what is read prints as something that reads back as the same.
+/// Bytes taken for machine text: what is read prints as something that reads back as the same, and survives the passes.
 pub fn machine(data: &[u8]) -> Result<(), String> {
     let Ok(body) = text::parse(&String::from_utf8_lossy(data)) else { return Ok(()) };
     let printed = text::print(&body);
     let again = text::parse(&printed).map_err(|e| format!("{printed}\n{e}"))?;
     let twice = text::print(&again);
-    match twice == printed {
-        true => Ok(()),
-        false => Err(format!("printed:\n{printed}\nread and printed again:\n{twice}")),
+    if twice != printed {
+        return Err(format!("printed:\n{printed}\nread and printed again:\n{twice}"));
     }
+    passes(&body)
+}
+
+/// Bodies longer than this take the verifier too long.
+const LONGEST_BODY: usize = 64;
+
+/// What a chip could run comes out of the passes for waits and hazards as the verifier wants it.
+fn passes(body: &Body) -> Result<(), String> {
+    let is_virtual = |i: &MachineInst| i.inst.operands.iter().any(|operand| operand.is_virtual());
+    if body.insts.len() > LONGEST_BODY || body.insts.iter().any(is_virtual) {
+        return Ok(());
+    }
+    for arch in Arch::ALL.into_iter().filter(|&arch| check_operands(body, arch).is_empty()) {
+        let mut after = body.clone();
+        WaitInserter::new(arch).insert(&mut after);
+        HazardResolver::new(arch).resolve(&mut after);
+        let mut faults = check_waits(body, &after, arch, LdsLoads::Anywhere);
+        faults.extend(check_hazards(&after, arch));
+        if let Some(fault) = faults.first() {
+            return Err(format!("{arch}: {fault}\n{}", text::print(&after)));
+        }
+    }
+    Ok(())
 }

@@ -44,6 +44,7 @@ pub fn compilation(job: &Job, executable: &Executable, times: &Times) -> Map<Str
         "lds_bytes": report.lds_bytes,
         "lds_accesses": lds_accesses(report),
         "scratch_bytes": report.scratch_bytes,
+        "spills": spills(report),
         "code_bytes": report.code_bytes,
         "waves_per_simd": report.waves_per_simd,
         "limited_by": report.limited_by.to_string(),
@@ -70,6 +71,22 @@ fn main_loop(report: &Report) -> Value {
         Value::Object(
             mix.entries().into_iter().map(|(name, count)| (name.to_string(), count.into())).collect(),
         )
+    })
+}
+
+/// What did not stay in the registers of its kind; null if everything did.
+fn spills(report: &Report) -> Value {
+    report.spills.as_ref().map_or(Value::Null, |spills| {
+        json!({
+            "to_scratch": spills.counts.to_scratch,
+            "to_lanes": spills.counts.to_lanes,
+            "to_agprs": spills.counts.to_agprs,
+            "rematerialised": spills.counts.rematerialised,
+            "instructions": spills.counts.inserted,
+            "file": spills.file.to_string(),
+            "peak": spills.peak,
+            "at": spills.location.as_ref().map(ToString::to_string),
+        })
     })
 }
 

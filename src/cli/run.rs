@@ -141,7 +141,8 @@ fn registers(report: &Report) -> String {
         0 => "no scratch".to_string(),
         bytes => format!("{bytes} bytes of scratch"),
     };
-    format!("{} VGPRs, {} AGPRs, {} SGPRs, {scratch}", report.vgprs, report.agprs, report.sgprs)
+    let spills = report.spills.as_ref().map_or(String::new(), |spills| format!("; {spills}"));
+    format!("{} VGPRs, {} AGPRs, {} SGPRs, {scratch}{spills}", report.vgprs, report.agprs, report.sgprs)
 }
 
 fn lds(report: &Report) -> String {

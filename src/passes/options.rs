@@ -8,7 +8,7 @@ use crate::ir::expr::Symbol;
 /// What the author will not accept; the compilation fails with the place instead.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Deny {
-    /// Registers spilled to scratch memory.
+    /// Registers spilled: vector registers to scratch memory, SGPRs to VGPRs.
     Spills,
     /// An LDS access with a bank conflict degree above one.
     BankConflicts,
@@ -125,7 +125,8 @@ impl Options {
         self
     }
 
-    /// Refuses code that needs more than `count` vector registers (AGPRs included).
+    /// Compiles for at most `count` vector registers (AGPRs included): more waves fit, and what does not fit is spilled. What
+    /// no spilling can bring below the limit is an error; with [`Deny::Spills`] spilling is one too.
     #[must_use]
     pub fn max_vgprs(mut self, count: u32) -> Options {
         self.max_vgprs = Some(count);
@@ -198,7 +199,7 @@ impl Options {
         self.deny.contains(&what)
     }
 
-    /// Most vector registers accepted.
+    /// Most vector registers that the code may use.
     pub fn vgpr_limit(&self) -> Option<u32> {
         self.max_vgprs
     }

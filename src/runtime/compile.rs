@@ -12,20 +12,22 @@ use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::executable::{Executable, Inner, LaunchExpressions, Parameter, Size};
-use super::report::{InstructionMix, LdsAccessReport, Report};
+use super::report::{InstructionMix, LdsAccessReport, Report, SpillReport};
 use crate::codegen::isa::Arch;
 use crate::codegen::lower::{ArgumentSlot, Lowered, lower, preload};
-use crate::codegen::machine::allocate::{Allocation, AllocationError, Allocator, Limits};
+use crate::codegen::machine::allocate::{Allocation, AllocationError, Allocator, Limits, Spills};
 use crate::codegen::machine::branches::{Code, drop_branches_to_next, encode_body};
-use crate::codegen::machine::check::{Fault, check_allocation, check_hazards, check_operands, check_waits};
-use crate::codegen::machine::hazards::HazardResolver;
-use crate::codegen::machine::waits::WaitInserter;
+use crate::codegen::machine::check::{
+    Allocated, Fault, check_allocation, check_hazards, check_operands, check_replay, check_waits,
+};
+use crate::codegen::machine::hazards::{HazardResolver, Xnack};
+use crate::codegen::machine::waits::{LdsLoads, WaitInserter};
 use crate::codegen::machine::{Body as MachineBody, RegisterFile};
 use crate::codegen::object::{
     self, Access, ArgumentInfo, ArgumentKind, KernelCode, KernelInfo, KernelResources, ObjectForm,
     ObjectOptions, SourceLines, SourcePlace, WorkgroupSize, WorkitemIds,
 };
-use crate::codegen::target::{Feature, Target};
+use crate::codegen::target::{Feature, FlatScratch, Target};
 use crate::ir::constraint::Constraint;
 use crate::ir::diagnostic::{Diagnostic, Kind, Location};
 use crate::ir::kernel::{Constraints, Declaration, Kernel, KernelName, Locations};
@@ -47,13 +49,18 @@ struct Machine {
 }
 
 impl Machine {
-    fn allocate(&mut self, lowered: &Lowered) -> Result<Allocation, AllocationError> {
-        self.allocator.allocate(&mut self.body, &Limits::MAX, &lowered.fixed)
+    fn allocate(&mut self, lowered: &Lowered, limits: &Limits) -> Result<Allocation, AllocationError> {
+        self.allocator.allocate(&mut self.body, limits, &lowered.fixed)
     }
 
-    fn check_allocation(&self, before: &MachineBody) -> Vec<Fault> {
-        let place = |register| self.allocator.place(before, register);
-        let mut faults = check_allocation(before, &self.body, place);
+    fn check_allocation(&self, before: &MachineBody, lowered: &Lowered) -> Vec<Fault> {
+        let mut faults = check_allocation(&Allocated {
+            before,
+            after: &self.body,
+            origins: self.allocator.origins(),
+            inputs: &lowered.fixed,
+            scratch_bytes: self.allocator.spills().scratch_bytes,
+        });
         faults.extend(check_operands(&self.body, Arch::Gfx942));
         faults
     }
@@ -86,7 +93,7 @@ fn with_machine<R>(body: impl FnOnce(&mut Machine) -> R) -> R {
     let mut machine = pooled.unwrap_or_else(|| Machine {
         body: MachineBody::default(),
         allocator: Allocator::default(),
-        waits: WaitInserter::default(),
+        waits: WaitInserter::new(Arch::Gfx942),
         hazards: HazardResolver::new(Arch::Gfx942),
         code: Code::default(),
         bytes: Vec::new(),
@@ -144,22 +151,35 @@ fn compile_in(
     let root = workspace.root;
     let lowered = lower(&mut workspace.world, root, &mut machine.body)?;
     phase("lower", &mut phases, &mut clock);
-    let allocate = |m: &mut Machine| m.allocate(&lowered).map_err(|error| out_of_registers(workspace, error));
+    let limits = limits(options, geometry(workspace)?.wave_count());
+    let allocate = |m: &mut Machine| {
+        m.allocate(&lowered, &limits).map_err(|error| out_of_registers(workspace, options, error))
+    };
     let allocation =
-        machine.verified("allocate", verify, allocate, |m, before| m.check_allocation(before))?;
+        machine.verified("allocate", verify, allocate, |m, before| m.check_allocation(before, &lowered))?;
     phase("allocate", &mut phases, &mut clock);
-    check_registers(workspace, options, &allocation)?;
+    deny_spills(workspace, options, &allocation, &limits)?;
     let waits = |m: &mut Machine| {
         m.waits.insert(&mut m.body);
         Ok(())
     };
-    machine.verified("waits", verify, waits, |m, before| check_waits(before, &m.body))?;
+    machine.verified("waits", verify, waits, |m, before| {
+        check_waits(before, &m.body, Arch::Gfx942, LdsLoads::Anywhere)
+    })?;
     phase("waits", &mut phases, &mut clock);
+    let xnack = if options.target_id().may_retry() { Xnack::MayBeOn } else { Xnack::Off };
     let hazards = |m: &mut Machine| {
+        m.hazards.set_xnack(xnack);
         m.hazards.resolve(&mut m.body);
         Ok(())
     };
-    machine.verified("hazards", verify, hazards, |m, _| check_hazards(&m.body, Arch::Gfx942))?;
+    machine.verified("hazards", verify, hazards, |m, _| {
+        let mut faults = check_hazards(&m.body, Arch::Gfx942);
+        if xnack == Xnack::MayBeOn {
+            faults.extend(check_replay(&m.body));
+        }
+        faults
+    })?;
     phase("hazards", &mut phases, &mut clock);
     drop_branches_to_next(&mut machine.body);
     encode_body(&machine.body, options.target().arch, &mut machine.code)
@@ -182,7 +202,7 @@ fn compile_in(
     let object = object::write(format, &[code])
         .map_err(|error| Diagnostic::new(Kind::Bug, format!("the object could not be written: {error}")))?;
     phase("object", &mut phases, &mut clock);
-    let report = report(workspace, options, machine, &lowered, &info, phases);
+    let report = report(workspace, options, machine, &lowered, &allocation, &info, phases);
     deny(options, &report)?;
     let inner = Inner {
         format,
@@ -208,7 +228,7 @@ fn source_lines(workspace: &Workspace, machine: &Machine, preloaded_dwords: u32)
     let world = &workspace.world;
     let locations = world.get::<Locations>(workspace.root).map(|l| &l.0[..]).unwrap_or_default();
     let declaration = world.get::<Declaration>(workspace.root).and_then(|d| d.0.as_ref());
-    let mut lines = SourceLines::default();
+    let mut lines = SourceLines { rows: Vec::with_capacity(64), ..SourceLines::default() };
     let place = |lines: &mut SourceLines, at: &Location| {
         let file = lines.file(&at.file);
         SourcePlace { file, line: at.line, column: at.column }
@@ -239,44 +259,80 @@ fn location(workspace: &Workspace, source: u32) -> Option<Location> {
     workspace.world.get::<Locations>(workspace.root)?.get(source)
 }
 
-fn out_of_registers(workspace: &Workspace, error: AllocationError) -> Diagnostic {
-    match &error {
-        AllocationError::Exhausted { file, available, peak } => {
-            let text =
-                format!("the kernel needs {} {file} at once, and there are {available}", peak.registers);
-            Diagnostic::new(Kind::Limit, text)
-                .at(location(workspace, peak.source))
-                .note("most registers are alive at this operation", None)
-                .help("use smaller wave tiles: more waves per workgroup or smaller tiles")
-        }
-        other => Diagnostic::new(Kind::Bug, other.to_string()),
+/// Registers that a wave may have: what the target gives when all waves of a workgroup are to be resident, and what the
+/// author allows.
+fn limits(options: &Options, waves: u32) -> Limits {
+    let target = options.target();
+    let waves_per_simd = waves.div_ceil(target.simds_per_compute_unit).max(1);
+    let resident = target.vgpr_file / waves_per_simd / target.vgpr_granule * target.vgpr_granule;
+    Limits {
+        sgprs: target.addressable_sgprs,
+        vgprs: target.addressable_vgprs,
+        agprs: target.addressable_vgprs,
+        vectors: options.vgpr_limit().map_or(resident, |limit| limit.min(resident)),
+        scratch_bytes: match target.flat_scratch {
+            FlatScratch::Architected => Limits::MAX.scratch_bytes,
+            FlatScratch::Absolute => 0,
+        },
     }
 }
 
-fn check_registers(
+const SMALLER_TILES: &str = "use smaller wave tiles: more waves per workgroup or smaller tiles";
+
+fn out_of_registers(workspace: &Workspace, options: &Options, error: AllocationError) -> Diagnostic {
+    let AllocationError::Exhausted { file, available, peak } = &error else {
+        return Diagnostic::new(Kind::Bug, error.to_string());
+    };
+    let needed = peak.registers;
+    let diagnostic = match options.vgpr_limit() {
+        Some(limit) if *file != RegisterFile::Sgpr => {
+            let text =
+                format!("one operation alone needs {needed} vector registers, and the options allow {limit}");
+            Diagnostic::new(Kind::Denied, text).help(format!("{SMALLER_TILES}; or raise max_vgprs"))
+        }
+        _ => {
+            let text = format!("the kernel needs {needed} {file} at once, and there are {available}");
+            Diagnostic::new(Kind::Limit, text).help(SMALLER_TILES)
+        }
+    };
+    diagnostic
+        .at(location(workspace, peak.source))
+        .note("this operation needs them, with everything else spilled", None)
+}
+
+fn deny_spills(
     workspace: &Workspace,
     options: &Options,
     allocation: &Allocation,
+    limits: &Limits,
 ) -> Result<(), Diagnostic> {
-    let total = options.target().total_vgprs(allocation.vgprs, allocation.agprs);
-    let peak = allocation.peaks[RegisterFile::Vgpr as usize];
-    match options.vgpr_limit() {
-        Some(limit) if total > limit => {
-            let text = format!("the kernel uses {total} vector registers, and the options allow {limit}");
-            Err(Diagnostic::new(Kind::Denied, text)
-                .at(location(workspace, peak.source))
-                .note(format!("{} VGPRs are alive at this operation", peak.registers), None)
-                .help("use smaller wave tiles or raise max_vgprs"))
-        }
-        _ => Ok(()),
+    let spills = &allocation.spills;
+    if !options.denies(Deny::Spills) || !spills.any() {
+        return Ok(());
     }
+    let (what, file, available) = match spills.to_scratch {
+        0 => (format!("{} SGPRs to VGPRs", spills.to_lanes), RegisterFile::Sgpr, limits.sgprs),
+        count => {
+            let bytes = spills.scratch_bytes;
+            let text = format!("{count} vector registers to {bytes} bytes of scratch per work-item");
+            (text, RegisterFile::Vgpr, limits.vectors)
+        }
+    };
+    let peak = allocation.peaks[file as usize];
+    let help = match options.vgpr_limit() {
+        Some(_) => format!("{SMALLER_TILES}; or raise max_vgprs"),
+        None => SMALLER_TILES.to_owned(),
+    };
+    Err(Diagnostic::new(Kind::Denied, format!("the kernel spills {what}"))
+        .at(location(workspace, peak.source))
+        .note(
+            format!("{} {file} are alive at this operation, and there are {available}", peak.registers),
+            None,
+        )
+        .help(help))
 }
 
 fn deny(options: &Options, report: &Report) -> Result<(), Diagnostic> {
-    if options.denies(Deny::Spills) && report.scratch_bytes > 0 {
-        let text = format!("the kernel spills {} bytes per work-item", report.scratch_bytes);
-        return Err(Diagnostic::new(Kind::Denied, text).help("use smaller wave tiles"));
-    }
     if options.denies(Deny::BankConflicts)
         && let Some(access) = report.lds_accesses.iter().find(|a| a.conflict_degree > 1)
     {
@@ -340,6 +396,7 @@ fn kernel_info(
         sgprs: allocation.sgprs,
         vcc: allocation.vcc,
         lds_bytes: world.get::<LdsBytes>(workspace.root).map_or(0, |l| l.0),
+        scratch_bytes: allocation.spills.scratch_bytes,
         kernarg_bytes: lowered.kernarg_bytes,
         kernarg_preload_dwords: lowered.preloaded_dwords,
         workgroup_ids: lowered.workgroup_ids,
@@ -418,6 +475,7 @@ fn report(
     options: &Options,
     machine: &Machine,
     lowered: &Lowered,
+    allocation: &Allocation,
     info: &KernelInfo,
     phases: Vec<(&'static str, Duration)>,
 ) -> Report {
@@ -435,6 +493,7 @@ fn report(
         lds_bytes: info.resources.lds_bytes,
         scratch_bytes: info.resources.scratch_bytes,
         kernarg_preload_dwords: info.resources.kernarg_preload_dwords,
+        spills: spill_report(workspace, allocation),
         code_bytes: machine.code.size(),
         instructions: machine.body.insts.len() as u32,
         waves_per_simd: occupancy.waves_per_simd,
@@ -447,6 +506,21 @@ fn report(
         expanded_nodes: world.get::<ExpandedCount>(workspace.root).map_or(0, |c| c.0),
         phases,
     }
+}
+
+/// What did not stay in its file, and where most registers are alive; none if everything stayed.
+fn spill_report(workspace: &Workspace, allocation: &Allocation) -> Option<SpillReport> {
+    let counts = allocation.spills;
+    if counts == Spills::default() {
+        return None;
+    }
+    let file = if counts.to_scratch + counts.to_agprs == 0 && counts.to_lanes > 0 {
+        RegisterFile::Sgpr
+    } else {
+        RegisterFile::Vgpr
+    };
+    let peak = allocation.peaks[file as usize];
+    Some(SpillReport { counts, file, peak: peak.registers, location: location(workspace, peak.source) })
 }
 
 /// A location as text, made with one allocation.

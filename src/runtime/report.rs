@@ -1,9 +1,11 @@
 //! What a compilation says about its result: resources, occupancy, LDS conflicts, the main loop, the schedule, and times.
 
+use std::fmt;
 use std::time::Duration;
 
 use crate::codegen::isa::{Meaning, OpInfo, Unit};
-use crate::codegen::machine::MachineInst;
+use crate::codegen::machine::allocate::Spills;
+use crate::codegen::machine::{MachineInst, RegisterFile};
 use crate::codegen::target::OccupancyLimit;
 use crate::ir::diagnostic::Location;
 
@@ -22,6 +24,8 @@ pub struct Report {
     pub scratch_bytes: u32,
     /// Dwords of kernel arguments that firmware loads into SGPRs.
     pub kernarg_preload_dwords: u32,
+    /// What did not stay in the registers of its kind; none if everything did.
+    pub spills: Option<SpillReport>,
     /// Bytes of machine code.
     pub code_bytes: u32,
     /// Machine instructions.
@@ -44,6 +48,39 @@ pub struct Report {
     pub expanded_nodes: u32,
     /// Time of each phase, in order.
     pub phases: Vec<(&'static str, Duration)>,
+}
+
+/// Registers that were too few, and what became of the values.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SpillReport {
+    /// How many 32-bit registers went where, and the instructions that this costs.
+    pub counts: Spills,
+    /// The file that was too small.
+    pub file: RegisterFile,
+    /// Most registers of that file alive at once.
+    pub peak: u32,
+    /// Where the author wrote what they are alive at.
+    pub location: Option<Location>,
+}
+
+impl fmt::Display for SpillReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Spills { to_scratch, to_lanes, to_agprs, rematerialised, inserted, .. } = self.counts;
+        let moved = [
+            (to_scratch, "vector registers spilled to scratch"),
+            (to_lanes, "SGPRs spilled to VGPRs"),
+            (to_agprs, "VGPRs moved to AGPRs"),
+            (rematerialised, "constants made again"),
+        ];
+        for (count, what) in moved.into_iter().filter(|(count, _)| *count > 0) {
+            write!(f, "{count} {what}, ")?;
+        }
+        write!(f, "{inserted} instructions for it; most {} alive: {}", self.file, self.peak)?;
+        match &self.location {
+            Some(location) => write!(f, " at {location}"),
+            None => Ok(()),
+        }
+    }
 }
 
 /// One LDS access of a kernel.

@@ -173,10 +173,8 @@ fn write_value(f: &mut dyn Write, inst: &Inst, index: usize) -> fmt::Result {
         return f.write_str("off");
     }
     if operand == Operand::LITERAL {
-        return match spec.class {
-            OperandClass::Literal => write_plain(f, inst.imm),
-            _ => write!(f, "{:#x}", inst.imm),
-        };
+        // Linkers write literals that an inline constant could express, so these are printed like one.
+        return write_plain(f, inst.imm);
     }
     match operand.number() {
         Some(number @ 128..=248) => write_inline(f, number, spec.element),
@@ -389,6 +387,10 @@ fn write_ds_offset(f: &mut dyn Write, inst: &Inst, info: &OpInfo) -> fmt::Result
 
 fn write_memory(f: &mut dyn Write, inst: &Inst, info: &OpInfo, arch: Arch) -> fmt::Result {
     let modifiers = inst.modifiers;
+    // LLVM's compiler sets bits here on gfx90a that its assembler has no words for.
+    if info.format == Format::MubufBare && !arch.has_scope_bits() {
+        return Ok(());
+    }
     if modifiers.has_idxen() {
         f.write_str(" idxen")?;
     }

@@ -455,17 +455,15 @@ impl OpInfo {
         const SC1: Modifiers = Modifiers::new().sc1();
         const GDS: Modifiers = Modifiers::new().gds();
         const BLGP: Modifiers = Modifiers::new().blgp(0b111);
-        const NONE: Modifiers = Modifiers::new();
         let is_memory = self.format.is_mubuf() || self.format.is_flat();
         match (arch, self.meaning) {
             (Arch::Gfx906 | Arch::Gfx908, _) if is_memory => self.modifiers.without(SC1),
-            // Float atomics have no such bit on gfx90a, and writing caches back no scope (LLVM, FLATInstructions.td).
+            // Float atomics have no such bit on gfx90a (LLVM, FLATInstructions.td).
             (Arch::Gfx90a, Meaning::Atomic(_, element) | Meaning::AtomicReturn(_, element))
                 if is_memory && element.is_float() =>
             {
                 self.modifiers.without(SC1)
             }
-            (Arch::Gfx90a, _) if self.format == Format::MubufBare => NONE,
             // Signs of F64 operands came with gfx942.
             (Arch::Gfx90a, Meaning::Mfma(.., Element::F64)) => self.modifiers.without(BLGP),
             (Arch::Gfx90a | Arch::Gfx942 | Arch::Gfx950, _) if self.format.is_ds() => {

@@ -165,7 +165,8 @@ fn check_operand(inst: &Inst, info: &OpInfo, arch: Arch, index: usize) -> Result
         OperandClass::VectorSource if inst.modifiers.has_sdwa() && operand == Operand::LITERAL => {
             return Err(class);
         }
-        // Until the register files were one, C had to be AGPRs, and an AGPR was written from a VGPR or a constant.
+        // Until the register files were one, C had to be AGPRs (LLVM, FeatureMFMAInlineLiteralBug), and an AGPR was written
+        // from a VGPR or a constant.
         OperandClass::MatrixC if !arch.has_unified_registers() && operand.as_agpr().is_none() => {
             return Err(class);
         }

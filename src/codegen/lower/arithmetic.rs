@@ -9,7 +9,6 @@ use smallvec::SmallVec;
 use super::emitter::Scalar;
 use super::{Lowering, Place};
 use crate::codegen::isa::{Inst, Opcode, Operand};
-use crate::codegen::machine::RegisterFile;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::layout::{self, Dim, Source};
 use crate::ir::node::*;
@@ -156,12 +155,7 @@ impl Lowering<'_> {
             Place::Comparison => Err(self.bug("a condition is used as a number")),
             Place::Registers(registers) => {
                 let bytes = dtype.bytes();
-                let mut register = registers.offset(at * bytes / 4);
-                if self.emitter.file(register) == RegisterFile::Agpr {
-                    let copy = self.emitter.vgpr(1);
-                    self.emitter.op(Opcode::VAccvgprReadB32, &[copy, register]);
-                    register = copy;
-                }
+                let register = registers.offset(at * bytes / 4);
                 let bit = at * bytes % 4 * 8;
                 Ok(Scalar::Reg(self.widen(register, bit, dtype)))
             }

@@ -14,11 +14,6 @@ use crate::ir::walk;
 use crate::passes::expand::Expansion;
 use crate::passes::facts::Remainder;
 
-/// Accumulators that leave less than this many VGPRs for everything else go to AGPRs.
-const VGPRS_FOR_THE_REST: u32 = 160;
-/// VGPRs that one instruction can address.
-const ADDRESSABLE_VGPRS: u32 = 256;
-
 /// A loop that is being written.
 #[derive(Clone, Debug)]
 pub(in crate::codegen) struct OpenLoop {
@@ -100,32 +95,6 @@ impl Lowering<'_> {
                 self.uses[used.index_u32() as usize] += 1;
             }
         });
-    }
-
-    /// Puts accumulators into AGPRs when they and the rest do not fit into the addressable VGPRs together.
-    pub(super) fn choose_accumulators(&mut self, root: Entity) {
-        let mut most = 0;
-        for region in walk::regions(self.world, root) {
-            let body = self.world.get::<Body>(region).map(|b| &b.0[..]).unwrap_or_default();
-            let mut heads: SmallVec<[(Entity, u32); 64]> = SmallVec::new();
-            for &node in body {
-                if let (Some(Op::Mma(MmaChoice::Explicit(mma))), Some(expansion)) =
-                    (self.world.get::<Op>(node), self.world.get::<Expansion>(node))
-                {
-                    let head = (expansion.logical, expansion.replica);
-                    let acc = self.world.get::<Operands>(node).and_then(|o| o.0.get(2).copied());
-                    let carried = |acc: &Entity| matches!(self.world.get::<Op>(*acc), Some(Op::IterArg(_)));
-                    self.accumulated.extend(acc.filter(carried));
-                    if !heads.contains(&head) {
-                        heads.push(head);
-                        most = most.max(heads.len() as u32 * mma.accumulator_registers());
-                    }
-                }
-            }
-        }
-        if most + VGPRS_FOR_THE_REST > ADDRESSABLE_VGPRS {
-            self.accumulators = RegisterFile::Agpr;
-        }
     }
 
     /// Writes the nodes of a region.
@@ -210,12 +179,12 @@ impl Lowering<'_> {
         match *self.place(acc)? {
             Place::Registers(registers)
                 if self.uses[acc.index_u32() as usize] == 1
-                    && self.emitter.file(registers) == self.accumulators =>
+                    && self.emitter.file(registers) == RegisterFile::Vgpr =>
             {
                 Ok(registers)
             }
             place => {
-                let copy = self.emitter.register(self.accumulators, width);
+                let copy = self.emitter.vgpr(width);
                 self.copy_into(copy, &place, width)?;
                 Ok(copy)
             }
@@ -230,31 +199,9 @@ impl Lowering<'_> {
                 Place::Constant(bits) => Scalar::Const(i64::from(*bits)),
                 Place::Comparison => return Err(self.bug("a condition is carried as a value")),
             };
-            self.move_register(to.offset(at), source);
+            self.emitter.with(Opcode::VMovB32, to.offset(at), &[source]);
         }
         Ok(())
-    }
-
-    /// One register move between any two vector files.
-    fn move_register(&mut self, to: Operand, from: Scalar) {
-        let to_agpr = self.emitter.file(to) == RegisterFile::Agpr;
-        let from_agpr = matches!(from, Scalar::Reg(r) if self.emitter.file(r) == RegisterFile::Agpr);
-        match (to_agpr, from_agpr) {
-            (true, true) => self.emitter.with(Opcode::VAccvgprMovB32, to, &[from]),
-            (true, false) => {
-                // v_accvgpr_write takes a VGPR or an inline constant, no literal.
-                let from = if from.source().0 == Operand::LITERAL {
-                    let register = self.emitter.vgpr(1);
-                    self.emitter.with(Opcode::VMovB32, register, &[from]);
-                    Scalar::Reg(register)
-                } else {
-                    from
-                };
-                self.emitter.with(Opcode::VAccvgprWriteB32, to, &[from]);
-            }
-            (false, true) => self.emitter.with(Opcode::VAccvgprReadB32, to, &[from]),
-            (false, false) => self.emitter.with(Opcode::VMovB32, to, &[from]),
-        }
     }
 
     fn carried(&mut self, node: Entity, op: Op, operands: &[Entity]) -> Result<(), Diagnostic> {
@@ -278,7 +225,7 @@ impl Lowering<'_> {
         let scope = self.scope();
         let start = self.scalar(trip.start)?;
         let single = known == Some(1) || remainder;
-        let carried = self.carried_registers(node, inits)?;
+        let carried = self.carried_registers(inits)?;
         if known == Some(0) {
             self.results.push((node, carried));
             return Ok(());
@@ -324,40 +271,27 @@ impl Lowering<'_> {
     }
 
     /// Registers of the carried values, holding the initial ones. An initial value that nothing else uses gives its registers.
-    fn carried_registers(&mut self, node: Entity, inits: &[Entity]) -> Result<Vec<Place>, Diagnostic> {
+    fn carried_registers(&mut self, inits: &[Entity]) -> Result<Vec<Place>, Diagnostic> {
         let mut carried = Vec::with_capacity(inits.len());
-        for (number, &init) in inits.iter().enumerate() {
+        for &init in inits {
             self.finish(init);
             let place = *self.place(init)?;
-            let file = self.carried_file(node, number);
             match place {
                 Place::Registers(registers)
-                    if self.uses[init.index_u32() as usize] == 1 && self.emitter.file(registers) == file =>
+                    if self.uses[init.index_u32() as usize] == 1
+                        && self.emitter.file(registers) == RegisterFile::Vgpr =>
                 {
                     carried.push(Place::Registers(registers));
                 }
                 place => {
                     let width = self.width(init)?;
-                    let registers = self.emitter.register(file, width);
+                    let registers = self.emitter.vgpr(width);
                     self.copy_into(registers, &place, width)?;
                     carried.push(Place::Registers(registers));
                 }
             }
         }
         Ok(carried)
-    }
-
-    /// Carried values that matrix instructions accumulate live where accumulators live.
-    fn carried_file(&self, node: Entity, number: usize) -> RegisterFile {
-        if self.accumulators == RegisterFile::Vgpr {
-            return RegisterFile::Vgpr;
-        }
-        let body = self.world.get::<Body>(node).map(|b| &b.0[..]).unwrap_or_default();
-        let is_argument = |n: &Entity| self.world.get::<Op>(*n) == Some(&Op::IterArg(number as u32));
-        match body.iter().find(|n| is_argument(n)) {
-            Some(argument) if self.accumulated.contains(argument) => self.accumulators,
-            _ => RegisterFile::Vgpr,
-        }
     }
 
     /// Registers of a value.

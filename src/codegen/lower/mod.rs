@@ -29,7 +29,7 @@ use self::emitter::{Emitter, Scalar};
 use self::global::GlobalPlan;
 use self::lds::LdsPlan;
 use crate::codegen::isa::{Opcode, Operand};
-use crate::codegen::machine::{Body as MachineBody, RegisterFile};
+use crate::codegen::machine::Body as MachineBody;
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::{Expr, ExprArena, Symbol};
 use crate::ir::kernel::Locations;
@@ -134,10 +134,6 @@ struct Lowering<'a> {
     pub(super) lds_plans: SmallVec<[(Entity, LdsPlan); 8]>,
     /// Buffer descriptors that are valid at this point.
     pub(super) descriptors: SmallVec<[(Entity, Operand); 8]>,
-    /// Register file of accumulators.
-    pub(super) accumulators: RegisterFile,
-    /// Logical values that matrix instructions accumulate into.
-    pub(super) accumulated: SmallVec<[Entity; 64]>,
     /// Places of the values that finished loops carried, by expanded loop.
     pub(super) results: SmallVec<[(Entity, Vec<Place>); 4]>,
     /// Loops around this point.
@@ -187,14 +183,11 @@ fn lower_with(
         global_plans: SmallVec::new(),
         lds_plans: SmallVec::new(),
         descriptors: SmallVec::new(),
-        accumulators: RegisterFile::Vgpr,
-        accumulated: SmallVec::new(),
         results: SmallVec::new(),
         loops: SmallVec::new(),
     };
     let arguments = world.get::<Arguments>(root).ok_or_else(|| missing("arguments"))?;
     lowering.count_uses(root);
-    lowering.choose_accumulators(root);
     let options = &world.get::<Settings>(root).ok_or_else(|| missing("settings"))?.0;
     let user_sgprs = match options.requested_kernarg_preload() {
         KernargPreload::Off => 0,

@@ -1,7 +1,8 @@
 //! What an instruction does to registers, read off its row: the one view that every pass of this room shares.
 
 use crate::codegen::isa::{
-    Field, Implicit, Inst, Meaning, OpInfo, Operand, OperandClass, OperandSpec, Role, Unit,
+    Calc, Element, Field, Format, Implicit, Inst, Meaning, OpInfo, Operand, OperandClass, OperandSpec, Role,
+    Unit,
 };
 
 /// One operand of an instruction that is a register, virtual or physical.
@@ -38,12 +39,14 @@ impl Access {
 #[inline]
 pub(super) fn accesses(inst: &Inst) -> impl Iterator<Item = Access> + '_ {
     let specs = inst.op.info().operands;
-    specs.iter().zip(&inst.operands).enumerate().filter_map(|(index, (spec, &operand))| {
+    // What an instruction does to its operands differs from what its row says only by modifiers.
+    let by_row = inst.modifiers.is_empty();
+    specs.iter().zip(&inst.operands).enumerate().filter_map(move |(index, (spec, &operand))| {
         let register = !operand.is_none() && !operand.is_constant();
         register.then(|| Access {
             operand,
             width: width(inst, index, spec),
-            role: spec.role,
+            role: if by_row { spec.role } else { inst.role(index) },
             field: spec.field,
         })
     })
@@ -53,7 +56,9 @@ pub(super) fn accesses(inst: &Inst) -> impl Iterator<Item = Access> + '_ {
 #[inline]
 pub(super) fn width(inst: &Inst, index: usize, spec: &OperandSpec) -> u32 {
     match spec.class {
-        OperandClass::BufferAddress | OperandClass::GlobalAddress => inst.width(index).into(),
+        OperandClass::BufferAddress | OperandClass::GlobalAddress | OperandClass::MatrixFormatted => {
+            inst.width(index).into()
+        }
         _ => spec.width.into(),
     }
 }
@@ -68,6 +73,8 @@ pub(super) struct Range {
 }
 
 impl Range {
+    /// FLAT_SCRATCH, where chips keep it in SGPRs.
+    pub const FLAT_SCRATCH: Range = Range { start: 102, len: 2 };
     /// VCC.
     pub const VCC: Range = Range { start: 106, len: 2 };
     /// M0.
@@ -87,6 +94,23 @@ impl Range {
     #[inline]
     pub fn is_vector(self) -> bool {
         u32::from(self.start) >= Operand::FIRST_VGPR
+    }
+
+    /// True for SGPRs, VCC and M0.
+    #[inline]
+    pub fn is_scalar(self) -> bool {
+        self.start < Range::EXEC.start
+    }
+
+    /// Where an operand of the vector ALU may lead while VGPRs are indexed: the index, which is added, is not known.
+    pub fn indexed(self) -> Range {
+        let end = Operand::FIRST_AGPR as u16;
+        if self.is_vector() && self.start < end { Range { len: end - self.start, ..self } } else { self }
+    }
+
+    /// The SGPRs from here on: what relative addressing may reach.
+    fn and_following_scalars(self) -> Range {
+        Range { len: Range::VCC.start + Range::VCC.len - self.start.min(Range::VCC.start), ..self }
     }
 
     /// The numbers.
@@ -123,9 +147,32 @@ impl Ranges {
         self.len += 1;
     }
 
+    /// Appends what a constant stands for that is no constant: VCCZ, EXECZ, SCC.
+    #[inline]
+    fn push_flag(&mut self, operand: Operand) {
+        match operand {
+            Operand::VCCZ => self.push(Range::VCC),
+            Operand::EXECZ => self.push(Range::EXEC),
+            Operand::SCC => self.push(Range::SCC),
+            _ => {}
+        }
+    }
+
     /// The ranges.
     pub fn as_slice(&self) -> &[Range] {
         &self.ranges[..usize::from(self.len)]
+    }
+
+    /// Replaces every range.
+    pub fn widen(&mut self, by: impl Fn(Range) -> Range) {
+        self.ranges[..usize::from(self.len)].iter_mut().for_each(|range| *range = by(*range));
+    }
+
+    /// Makes SGPRs stand for all that follow too.
+    fn reach_following_scalars(&mut self) {
+        self.widen(
+            |range| if range.start < Range::VCC.start { range.and_following_scalars() } else { range },
+        );
     }
 
     /// True if a register is in both.
@@ -139,6 +186,22 @@ impl Ranges {
     pub fn touches(&self, range: Range) -> bool {
         self.as_slice().iter().any(|&own| own.overlaps(range))
     }
+}
+
+/// Registers that an instruction reads without naming them beside what its row says: FLAT_SCRATCH under flat and scratch
+/// addresses, M0 where only part of it is written.
+#[inline]
+pub(super) fn hidden_read(info: &OpInfo) -> Option<Range> {
+    use Format::{Flat, FlatRtn, Scratch, ScratchLds};
+    use Meaning::{SetGprIndex, SetGprIndexMode, SetGprIndexOn};
+    let (found, range) = match info.unit {
+        Unit::Vmem | Unit::Flat => {
+            (matches!(info.format, Flat | FlatRtn | Scratch | ScratchLds), Range::FLAT_SCRATCH)
+        }
+        Unit::Salu => (matches!(info.meaning, SetGprIndex | SetGprIndexOn | SetGprIndexMode), Range::M0),
+        _ => return None,
+    };
+    found.then_some(range)
 }
 
 /// Everything that an instruction of physical registers reads and writes, implicit registers included.
@@ -155,12 +218,19 @@ impl Touched {
     pub fn of(inst: &Inst) -> Touched {
         let info = inst.op.info();
         let mut touched = Touched { uses: Ranges::EMPTY, defs: Ranges::EMPTY };
-        for access in accesses(inst) {
-            let Some(range) = access.range() else { continue };
-            if access.reads() {
+        let by_row = inst.modifiers.is_empty();
+        for (index, (spec, operand)) in info.operands.iter().zip(&inst.operands).enumerate() {
+            let Some(start) = operand.number() else { continue };
+            if operand.is_constant() {
+                touched.uses.push_flag(*operand);
+                continue;
+            }
+            let range = Range { start: start as u16, len: width(inst, index, spec) as u16 };
+            let role = if by_row { spec.role } else { inst.role(index) };
+            if role != Role::Def {
                 touched.uses.push(range);
             }
-            if access.writes() {
+            if role != Role::Use {
                 touched.defs.push(range);
             }
         }
@@ -169,6 +239,26 @@ impl Touched {
         }
         if info.writes != Implicit::NONE {
             implicit_ranges(info.writes).for_each(|range| touched.defs.push(range));
+        }
+        if let Some(range) = hidden_read(info) {
+            touched.uses.push(range);
+        }
+        if info.unit == Unit::Salu {
+            match info.meaning {
+                Meaning::MoveFromRelative(_) => touched.uses.reach_following_scalars(),
+                Meaning::MoveToRelative(_) => touched.defs.reach_following_scalars(),
+                _ => {}
+            }
+        }
+        touched
+    }
+
+    /// The same while VGPRs may be indexed, which concerns the vector ALU alone.
+    pub fn with_index(inst: &Inst) -> Touched {
+        let mut touched = Touched::of(inst);
+        if is_valu(inst.op.info()) {
+            touched.uses.widen(Range::indexed);
+            touched.defs.widen(Range::indexed);
         }
         touched
     }
@@ -187,6 +277,87 @@ pub(super) fn is_vmem(info: &OpInfo) -> bool {
 /// True for vector ALU instructions, transcendental ones included, matrix ones not.
 pub(super) fn is_valu(info: &OpInfo) -> bool {
     matches!(info.unit, Unit::Valu | Unit::Trans)
+}
+
+/// True for instructions that change memory, or LDS through the vector memory path.
+pub(super) fn writes_memory(info: &OpInfo) -> bool {
+    use Meaning::*;
+    info.may_store()
+        || matches!(
+            info.meaning,
+            StoreFormat(_)
+                | StoreFormatHalf(_)
+                | StoreFormatHigh
+                | StoreFromLdsToMemory
+                | LoadFormatToLds
+                | ScalarStore(_)
+                | ScalarScratchStore(_)
+                | ScalarBufferStore(_)
+                | ScalarAtomic(..)
+                | ScalarBufferAtomic(..)
+                | ScalarCacheDiscard(_)
+        )
+}
+
+/// True for vector memory instructions that touch LDS at M0's base: loads to LDS, and the store from LDS.
+pub(super) fn is_lds_dma(info: &OpInfo) -> bool {
+    use Meaning::{LoadFormatToLds, LoadToLds, StoreFromLdsToMemory};
+    matches!(info.meaning, LoadToLds(_) | LoadFormatToLds | StoreFromLdsToMemory)
+}
+
+/// True for instructions of the global data share, GWS included.
+pub(super) fn is_gds(inst: &Inst) -> bool {
+    match inst.op.info().format {
+        Format::Gws => true,
+        Format::Ds => inst.modifiers.has_gds(),
+        _ => false,
+    }
+}
+
+/// True where control leaves the body for code that is not known, or comes back from it.
+#[inline]
+pub(super) fn leaves_body(info: &OpInfo) -> bool {
+    use Meaning::*;
+    info.unit == Unit::Branch
+        && matches!(info.meaning, Call | SetPc | SwapPc | ReturnFromException | Fork | ForkIf | JoinFork)
+}
+
+/// Which hardware register `s_getreg` and `s_setreg` name, and which of its bits.
+pub(super) fn hardware_register(inst: &Inst) -> Option<(u32, std::ops::Range<u32>)> {
+    let info = inst.op.info();
+    if !matches!(info.meaning, Meaning::GetHardwareRegister | Meaning::SetHardwareRegister) {
+        return None;
+    }
+    let literal = info.operands.first().is_some_and(|spec| spec.class == OperandClass::Literal);
+    let bits = if literal { inst.modifiers.get_hwreg() } else { inst.imm };
+    let low = bits >> 6 & 31;
+    Some((bits & 63, low..low + (bits >> 11 & 31) + 1))
+}
+
+/// Number of the hardware register MODE.
+pub(super) const MODE: u32 = 1;
+/// Number of the hardware register TRAPSTS.
+pub(super) const TRAPSTS: u32 = 3;
+/// Bit of MODE that makes VGPRs indexed (Vega ISA guide, "MODE register").
+const MODE_GPR_INDEX: u32 = 27;
+/// Bit of MODE that skips vector instructions.
+pub(super) const MODE_VSKIP: u32 = 28;
+
+/// Whether VGPRs may be indexed behind `inst`, if it changes that.
+#[inline]
+pub(super) fn changes_indexing(inst: &Inst) -> Option<bool> {
+    if inst.op.info().unit != Unit::Salu {
+        return None;
+    }
+    match inst.op.info().meaning {
+        Meaning::SetGprIndexOn => Some(true),
+        Meaning::SetGprIndexOff => Some(false),
+        Meaning::SetHardwareRegister => {
+            let (register, bits) = hardware_register(inst)?;
+            (register == MODE && bits.contains(&MODE_GPR_INDEX)).then_some(true)
+        }
+        _ => None,
+    }
 }
 
 /// True if the results may not share a register with any source: matrix instructions must not overwrite A or B, and
@@ -222,7 +393,7 @@ pub(super) fn exec_write(inst: &Inst) -> ExecWrite {
     });
     match (writes, info.meaning) {
         (false, _) => ExecWrite::None,
-        (true, Meaning::Scalar(crate::codegen::isa::Calc::Mov, crate::codegen::isa::Element::B64))
+        (true, Meaning::Scalar(Calc::Mov, Element::B64))
             if Some(inst.operands[1]) == Operand::inline_integer(-1) =>
         {
             ExecWrite::All
@@ -233,8 +404,8 @@ pub(super) fn exec_write(inst: &Inst) -> ExecWrite {
 
 /// Destination and source of an instruction that only copies a register of one file to another of any file.
 pub(super) fn as_copy(inst: &Inst) -> Option<(Operand, Operand)> {
-    use crate::codegen::isa::Calc::Mov;
-    let copies = matches!(inst.op.info().meaning, Meaning::Scalar(Mov, _) | Meaning::Vector(Mov, _));
+    let copies =
+        matches!(inst.op.info().meaning, Meaning::Scalar(Calc::Mov, _) | Meaning::Vector(Calc::Mov, _));
     let source = inst.operands[1];
     (copies && inst.modifiers.is_empty() && !source.is_none() && !source.is_constant())
         .then_some((inst.operands[0], source))

@@ -1,40 +1,57 @@
 //! The hazards that software covers with wait states, as data: which instruction writes (or reads) what, which one must
-//! not come too soon behind it, and how many wait states there must be between the two on each target.
+//! not come too soon behind it, and how many wait states there must be between the two on each chip. Results of matrix
+//! instructions have a table of their own, `matrix_rows`.
 //!
-//! Sources: AMD's instruction set guides (MI200 sections 4.5 and 7.2, CDNA3 4.5 and 7.5, CDNA4 4.5 and 7.6) and LLVM's
-//! GCNHazardRecognizer.cpp; where they differ, the larger number. Rows that need an instruction which the table does not
-//! have (DPP, SDWA, SMFMAC, permlane swaps, fp8 conversions) come with that instruction.
+//! Sources: AMD's instruction set guides (Vega 7nm section 4.5, MI100 and MI200 4.5 and 7.2, CDNA3 4.5 and 7.5, CDNA4 4.5
+//! and 7.6) and LLVM's GCNHazardRecognizer.cpp; where they differ, the larger number. The comment at the end of a row says
+//! who has it if not both.
 
-use super::access::{Range, Ranges, accesses, implicit_ranges, is_valu, is_vmem};
+use super::access::{
+    MODE, MODE_VSKIP, Range, Ranges, TRAPSTS, accesses, hardware_register, hidden_read, implicit_ranges,
+    is_gds, is_lds_dma, is_valu, is_vmem,
+};
+use super::matrix_rows::{MatrixClass, matrix_class};
 use crate::codegen::isa::{
-    Arch, Calc, Element, Field, Format, Implicit, Inst, Meaning, OpInfo, Operand, OperandClass, Role, Unit,
+    Arch, Calc, Element, Field, Implicit, Inst, Meaning, OpInfo, Opcode, Operand, OperandClass, OperandSpec,
+    Role, Sdwa, Select, Unit,
 };
 
-/// Column of a chip in the tables, which begin with gfx90a.
-pub(super) fn column(arch: Arch) -> usize {
-    (arch as usize).saturating_sub(Arch::Gfx90a as usize)
-}
+/// Number of chips in the tables.
+pub(super) const CHIPS: usize = Arch::ALL.len();
 
 /// Kind of instruction, as the guides sort them.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Who {
     Valu,
     ValuOrMatrix,
-    ValuButDot,
     ValuButTrans,
     Trans,
-    /// A result that lands in the high half of a register.
-    HighHalf,
+    /// A result that is shifted into its place: SDWA with a part of the destination, op_sel with the high half or a byte.
+    Shifted,
+    /// A conversion to 16 bits or less that leaves the rest of the register alone.
+    PartConversion,
+    Dpp,
+    /// `v_permlane16_swap`, `v_permlane32_swap`.
+    SwapRows,
     Dot,
     Dgemm,
     FmaF64,
     Matrix,
+    AccRead,
+    AccWrite,
+    /// What puts AGPRs to use where they are a file of their own.
+    MatrixOrAccWrite,
     Salu,
     Vmem,
     /// VMEM and LDS.
     Memory,
-    LoadToLds,
-    /// VMEM stores of more than 64 bits.
+    /// Vector memory that reads or writes LDS at M0's base.
+    LdsDma,
+    /// LDS instructions with M0 as their base.
+    LdsThroughM0,
+    /// Global data share and GWS.
+    Gds,
+    /// VMEM stores and atomics of more than 64 bits.
     WideStore,
     DivFmas,
     /// `v_readlane`, `v_writelane`.
@@ -43,55 +60,144 @@ pub(super) enum Who {
     LaneRead,
     /// All three.
     Lane,
+    /// `s_sendmsg`, `s_sendmsghalt`, `s_ttracedata`.
     Message,
+    /// `s_movrels`, `s_movreld`.
+    MoveRelative,
     SetRegister,
-    GetRegister,
+    /// `s_getreg`, `s_setreg`.
+    HardwareRegister,
+    SetTrapStatus,
+    ReturnFromException,
+    SetVskip,
+    GetMode,
+    /// `s_setreg` of MODE.vskip.
+    SetModeVskip,
     /// Every vector instruction.
     Vector,
 }
 
 impl Who {
-    /// Whether an opcode is of this kind.
+    /// Whether instructions of an opcode can be of this kind.
     pub fn contains(self, info: &OpInfo) -> bool {
         use Meaning as M;
         let valu = is_valu(info);
         let matrix = matches!(info.unit, Unit::Mfma(_));
-        let dot = matches!(info.meaning, M::Dot(_));
+        let through_m0 = info.reads.contains(Implicit::M0);
+        let is_op = |op: Opcode| std::ptr::eq(info, op.info());
         match self {
             Who::Valu => valu,
             Who::ValuOrMatrix => valu || matrix,
-            Who::ValuButDot => valu && !dot,
             Who::ValuButTrans => info.unit == Unit::Valu,
             Who::Trans => info.unit == Unit::Trans,
-            Who::HighHalf => info.meaning == M::FmaMixHigh || has_op_sel(info),
-            Who::Dot => dot,
-            Who::Dgemm => matches!(info.meaning, M::Mfma(_, Element::F64, ..)),
+            Who::Shifted => valu && (info.meaning == M::FmaMixHigh || has_op_sel(info) || may_be_sdwa(info)),
+            Who::PartConversion => is_part_conversion(info),
+            Who::Dpp => valu && info.dpp_modifiers.has_dpp(),
+            Who::SwapRows => matches!(info.meaning, M::SwapRows(_)),
+            Who::Dot => matches!(info.meaning, M::Dot(_)),
+            Who::Dgemm => matrix_class(info, Arch::Gfx90a) == Some(MatrixClass::Dgemm),
             Who::FmaF64 => valu && info.meaning == M::Vector(Calc::Fma, Element::F64),
             Who::Matrix => matrix,
+            Who::AccRead => is_op(Opcode::VAccvgprReadB32),
+            Who::AccWrite => is_op(Opcode::VAccvgprWriteB32),
+            Who::MatrixOrAccWrite => matrix || Who::AccWrite.contains(info),
             Who::Salu => info.unit == Unit::Salu,
             Who::Vmem => is_vmem(info),
             Who::Memory => is_vmem(info) || info.unit == Unit::Lds,
-            Who::LoadToLds => matches!(info.meaning, M::LoadToLds(_)),
+            Who::LdsDma => is_lds_dma(info),
+            Who::LdsThroughM0 => info.unit == Unit::Lds && through_m0,
+            Who::Gds => info.format.is_ds(),
             Who::WideStore => {
-                is_vmem(info) && info.operands.iter().any(|o| o.field == Field::Data0 && o.width > 2) && {
-                    matches!(info.meaning, M::Store(_) | M::Atomic(..) | M::AtomicReturn(..))
-                }
+                let wide = |o: &&OperandSpec| o.field == Field::Data0 && o.width > 2;
+                is_vmem(info) && info.operands.iter().find(wide).is_some_and(|o| o.role != Role::Def)
             }
             Who::DivFmas => matches!(info.meaning, M::Vector(Calc::DivFmas, _)),
             Who::LaneSelect => matches!(info.meaning, M::ReadLane | M::WriteLane),
             Who::LaneRead => matches!(info.meaning, M::ReadLane | M::ReadFirstLane),
             Who::Lane => matches!(info.meaning, M::ReadLane | M::ReadFirstLane | M::WriteLane),
-            Who::Message => info.meaning == M::SendMessage,
-            Who::SetRegister => info.meaning == M::SetHardwareRegister,
-            Who::GetRegister => matches!(info.meaning, M::GetHardwareRegister | M::SetHardwareRegister),
+            Who::Message => matches!(info.meaning, M::SendMessage | M::TraceData),
+            Who::MoveRelative => matches!(info.meaning, M::MoveFromRelative(_) | M::MoveToRelative(_)),
+            Who::SetRegister | Who::SetTrapStatus | Who::SetModeVskip => {
+                info.meaning == M::SetHardwareRegister
+            }
+            Who::HardwareRegister => {
+                matches!(info.meaning, M::GetHardwareRegister | M::SetHardwareRegister)
+            }
+            Who::ReturnFromException => info.meaning == M::ReturnFromException,
+            Who::SetVskip => info.meaning == M::SetVskip,
+            Who::GetMode => info.meaning == M::GetHardwareRegister,
             Who::Vector => valu || matrix || is_vmem(info) || info.unit == Unit::Lds,
+        }
+    }
+
+    /// True if the opcode does not decide it.
+    pub fn depends_on_form(self) -> bool {
+        matches!(
+            self,
+            Who::Shifted | Who::Dpp | Who::Gds | Who::SetTrapStatus | Who::GetMode | Who::SetModeVskip
+        )
+    }
+
+    /// Whether an instruction of such an opcode is of this kind.
+    #[inline]
+    pub fn holds(self, inst: &Inst) -> bool {
+        let names = |register| hardware_register(inst).is_some_and(|(named, _)| named == register);
+        match self {
+            Who::Shifted => is_shifted(inst),
+            Who::Dpp => inst.modifiers.has_dpp(),
+            Who::Gds => is_gds(inst),
+            Who::SetTrapStatus => names(TRAPSTS),
+            Who::GetMode => names(MODE),
+            Who::SetModeVskip => {
+                names(MODE) && hardware_register(inst).is_some_and(|(_, bits)| bits.contains(&MODE_VSKIP))
+            }
+            _ => true,
         }
     }
 }
 
 /// Formats whose modifiers have op_sel with bit 3 for the result.
 fn has_op_sel(info: &OpInfo) -> bool {
-    is_valu(info) && !matches!(info.format, Format::Vop3p | Format::Vop3pMix | Format::Mai)
+    is_valu(info) && info.format.is_vop3()
+}
+
+fn may_be_sdwa(info: &OpInfo) -> bool {
+    info.sdwa_modifiers.has_sdwa() && !info.format.is_comparison()
+}
+
+/// Conversions whose destination is partly kept, which says the row.
+fn is_part_conversion(info: &OpInfo) -> bool {
+    use Meaning::{ConvertScaled, ConvertScaledStochastic, ConvertStochastic, PackConvert};
+    let converts = matches!(
+        info.meaning,
+        PackConvert(..) | ConvertStochastic(..) | ConvertScaled(..) | ConvertScaledStochastic(..)
+    );
+    converts && info.operands.first().is_some_and(|spec| spec.role == Role::DefUse)
+}
+
+fn is_shifted(inst: &Inst) -> bool {
+    let info = inst.op.info();
+    // LLVM: of the stochastic conversions to FP4 every form.
+    if matches!(info.meaning, Meaning::FmaMixHigh | Meaning::ConvertScaledStochastic(Element::Fp4, _)) {
+        return true;
+    }
+    if inst.modifiers.is_empty() {
+        return false;
+    }
+    if inst.modifiers.has_sdwa() {
+        return may_be_sdwa(info) && Sdwa::from_imm(inst.imm).is_none_or(|sdwa| sdwa.dst != Select::Dword);
+    }
+    if inst.modifiers.has_dpp() {
+        return false;
+    }
+    // Bit 3 is the high half; bits 3:2 are the byte where conversions write one.
+    let result = match info.meaning {
+        Meaning::ConvertStochastic(Element::Fp8 | Element::Bf8, _)
+        | Meaning::ConvertScaled(Element::Fp4, _)
+        | Meaning::ConvertScaledStochastic(..) => 0b1100,
+        _ => 0b1000,
+    };
+    has_op_sel(info) && inst.modifiers.get_op_sel() & result != 0
 }
 
 /// Which registers of the instruction count.
@@ -99,7 +205,7 @@ fn has_op_sel(info: &OpInfo) -> bool {
 pub(super) enum What {
     /// None in particular: the instruction as such.
     Itself,
-    /// Written SGPRs and VCC.
+    /// Written SGPRs, VCC and M0.
     WrittenScalars,
     /// Written VCC.
     WrittenVcc,
@@ -109,16 +215,18 @@ pub(super) enum What {
     WrittenM0,
     /// Written VGPRs and AGPRs.
     WrittenVectors,
-    /// The same of a result in the high half.
-    WrittenHighHalf,
-    /// Read SGPRs and VCC, named as operands.
+    /// Written VGPRs.
+    WrittenVgprs,
+    /// Read SGPRs, VCC and M0, named as operands (and FLAT_SCRATCH).
     ReadScalars,
     /// Read VGPRs and AGPRs.
     ReadVectors,
     /// Read or written VGPRs and AGPRs.
     AnyVectors,
-    /// A and B of a dot product.
+    /// A and B of a dot product or of a matrix instruction.
     Factors,
+    /// C of a matrix instruction.
+    Addend,
     /// The lane number of `v_readlane` and `v_writelane`.
     LaneNumber,
     /// VCC, read without being named.
@@ -142,12 +250,14 @@ impl What {
             info.operands.iter().any(|o| o.role != Role::Use && classes.contains(&o.class))
         };
         let scalar_result = || writes(&[OperandClass::ScalarDst, OperandClass::Mask, OperandClass::Sgpr]);
-        let vector_result = || writes(&[OperandClass::Vgpr, OperandClass::Agpr, OperandClass::VgprOrAgpr]);
         match self {
             What::WrittenScalars | What::WrittenVcc => scalar_result() || info.writes.contains(Implicit::VCC),
-            What::WrittenExec => scalar_result() || info.writes.contains(Implicit::EXEC),
-            What::WrittenM0 => scalar_result(),
-            What::WrittenVectors | What::WrittenHighHalf => vector_result(),
+            What::WrittenExec => writes(&[OperandClass::ScalarDst]) || info.writes.contains(Implicit::EXEC),
+            What::WrittenM0 => writes(&[OperandClass::ScalarDst]) || info.writes.contains(Implicit::M0),
+            What::WrittenVectors => {
+                writes(&[OperandClass::Vgpr, OperandClass::Agpr, OperandClass::VgprOrAgpr])
+            }
+            What::WrittenVgprs => writes(&[OperandClass::Vgpr, OperandClass::VgprOrAgpr]),
             _ => true,
         }
     }
@@ -156,23 +266,21 @@ impl What {
     pub fn of(self, inst: &Inst) -> Option<Ranges> {
         let info = inst.op.info();
         let mut ranges = Ranges::EMPTY;
-        let in_scalars = |range: Range| range.start < Range::M0.start;
+        let is_vgpr = |range: Range| range.is_vector() && u32::from(range.start) < Operand::FIRST_AGPR;
         for access in accesses(inst) {
             let Some(range) = access.range() else { continue };
             let counts = match self {
-                What::WrittenScalars => access.writes() && in_scalars(range),
+                What::WrittenScalars => access.writes() && range.is_scalar(),
                 What::WrittenVcc => access.writes() && range.overlaps(Range::VCC),
                 What::WrittenExec => access.writes() && range.overlaps(Range::EXEC),
                 What::WrittenM0 => access.writes() && range == Range::M0,
                 What::WrittenVectors => access.writes() && range.is_vector(),
-                What::WrittenHighHalf => {
-                    let high = !has_op_sel(info) || inst.modifiers.get_op_sel() & 8 != 0;
-                    access.writes() && range.is_vector() && high
-                }
-                What::ReadScalars => access.reads() && in_scalars(range),
+                What::WrittenVgprs => access.writes() && is_vgpr(range),
+                What::ReadScalars => access.reads() && range.is_scalar(),
                 What::ReadVectors => access.reads() && range.is_vector(),
                 What::AnyVectors => range.is_vector(),
                 What::Factors => range.is_vector() && matches!(access.field, Field::Src0 | Field::Src1),
+                What::Addend => range.is_vector() && access.field == Field::Src2,
                 What::LaneNumber => access.field == Field::Src1,
                 What::ExecNumber => access.reads() && range.overlaps(Range::EXEC),
                 What::StoreData => access.field == Field::Data0 && !has_scalar_offset(inst),
@@ -189,6 +297,8 @@ impl What {
             What::Itself => return None,
             What::WrittenScalars | What::WrittenVcc => implicit(info.writes, Range::VCC, &mut ranges),
             What::WrittenExec => implicit(info.writes, Range::EXEC, &mut ranges),
+            What::WrittenM0 => implicit(info.writes, Range::M0, &mut ranges),
+            What::ReadScalars => hidden_read(info).into_iter().for_each(|range| ranges.push(range)),
             What::ImplicitVcc => implicit(info.reads, Range::VCC, &mut ranges),
             What::ImplicitM0 => implicit(info.reads, Range::M0, &mut ranges),
             What::ZeroFlag => {
@@ -201,11 +311,8 @@ impl What {
                 }
             }
             What::HardwareRegister => {
-                let hwreg = match info.operands.first() {
-                    Some(spec) if spec.class == OperandClass::Literal => inst.modifiers.get_hwreg(),
-                    _ => inst.imm,
-                };
-                ranges.push(Range { start: (hwreg & 63) as u16, len: 1 });
+                let register = hardware_register(inst).map_or(0, |(register, _)| register);
+                ranges.push(Range { start: register as u16, len: 1 });
             }
             _ => {}
         }
@@ -223,12 +330,14 @@ fn has_scalar_offset(inst: &Inst) -> bool {
 pub(super) enum When {
     /// None.
     Always,
-    /// Both are the same instruction.
+    /// Both are the same instruction in the same form.
     SameOpcode,
     /// They are not.
     OtherOpcode,
     /// A DGEMM stands between them.
     DgemmBetween,
+    /// `v_accvgpr_read` or `v_accvgpr_write` stands between them.
+    AccBetween,
 }
 
 /// One hazard: `then` must stay `waits` wait states behind `first`, if the registers of both meet.
@@ -238,180 +347,71 @@ pub(super) struct Row {
     pub then: (Who, What),
     pub when: When,
     /// By [`Arch`].
-    pub waits: [u8; 3],
+    pub waits: [u8; CHIPS],
 }
 
-const fn row(first: (Who, What), then: (Who, What), when: When, waits: [u8; 3]) -> Row {
+const fn row(first: (Who, What), then: (Who, What), when: When, waits: [u8; CHIPS]) -> Row {
     Row { first, then, when, waits }
 }
 
 /// Longest number of wait states in [`ROWS`].
 pub(super) const LONGEST_ROW: u32 = 5;
 
-/// Everything but results of matrix instructions.
+/// Everything but results of matrix instructions. Columns: gfx906, gfx908, gfx90a, gfx942, gfx950.
+#[rustfmt::skip]
 pub(super) static ROWS: &[Row] = &{
     use What::*;
     use When::*;
     use Who::*;
     [
-        row((Valu, WrittenScalars), (Vmem, ReadScalars), Always, [5, 5, 5]),
-        row((Valu, WrittenM0), (LoadToLds, ImplicitM0), Always, [5, 5, 5]),
-        row((Valu, WrittenExec), (Vmem, Itself), Always, [5, 5, 5]),
-        row((Valu, WrittenScalars), (LaneSelect, LaneNumber), Always, [4, 4, 4]),
-        row((Valu, WrittenM0), (LaneSelect, LaneNumber), Always, [4, 4, 4]),
-        row((Valu, WrittenVcc), (DivFmas, ImplicitVcc), Always, [4, 4, 4]),
-        row((Valu, WrittenVcc), (Valu, ZeroFlag), Always, [5, 5, 5]),
-        row((Valu, WrittenExec), (Valu, ZeroFlag), Always, [5, 5, 5]),
-        row((Valu, WrittenScalars), (Valu, ReadScalars), Always, [0, 2, 2]),
-        row((Valu, WrittenVectors), (LaneRead, ReadVectors), Always, [0, 1, 1]),
-        row((Valu, WrittenExec), (Lane, Itself), Always, [0, 4, 4]),
-        row((Valu, WrittenExec), (Valu, ExecNumber), Always, [0, 2, 2]),
-        row((Trans, WrittenVectors), (ValuButTrans, ReadVectors), Always, [0, 1, 1]),
-        row((HighHalf, WrittenHighHalf), (Valu, AnyVectors), Always, [0, 1, 1]),
-        row((WideStore, StoreData), (ValuOrMatrix, WrittenVectors), Always, [1, 2, 2]),
-        row((WideStore, StoreData), (Memory, WrittenVectors), Always, [1, 1, 1]),
-        row((Salu, WrittenM0), (Message, ImplicitM0), Always, [1, 1, 1]),
-        row((Salu, WrittenM0), (LoadToLds, ImplicitM0), Always, [1, 1, 1]),
-        row((SetRegister, HardwareRegister), (GetRegister, HardwareRegister), Always, [2, 2, 2]),
-        row((Valu, WrittenVectors), (Memory, ReadVectors), DgemmBetween, [2, 0, 0]),
-        row((Dgemm, Itself), (FmaF64, Itself), Always, [2, 2, 2]),
-        row((Dot, WrittenVectors), (Dot, Factors), SameOpcode, [3, 3, 3]),
-        row((Dot, WrittenVectors), (Vector, AnyVectors), OtherOpcode, [3, 3, 3]),
-        row((ValuButDot, WrittenVectors), (Matrix, ReadVectors), Always, [2, 2, 2]),
-        row((Valu, WrittenExec), (Matrix, Itself), Always, [4, 4, 4]),
-    ]
-};
-
-/// Pipe of a matrix instruction.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum MatrixClass {
-    /// Everything else.
-    Xdl,
-    /// F32 inputs, from gfx942 on.
-    Sgemm,
-    /// F64.
-    Dgemm,
-}
-
-/// Class and passes of a matrix instruction.
-pub(super) fn matrix_class(info: &OpInfo, target: Arch) -> Option<(MatrixClass, u8)> {
-    let Unit::Mfma(passes) = info.unit else { return None };
-    let class = match info.meaning {
-        Meaning::Mfma(_, Element::F64, ..) => MatrixClass::Dgemm,
-        Meaning::Mfma(_, Element::F32, ..) if target != Arch::Gfx90a => MatrixClass::Sgemm,
-        _ => MatrixClass::Xdl,
-    };
-    Some((class, passes))
-}
-
-/// What a later instruction does with the registers of a matrix instruction.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum MatrixUse {
-    /// Its D is the later one's C exactly, both have the same number of passes; class of the later one.
-    CSame(MatrixClass),
-    /// The same with another number of passes.
-    CSameRegisters(MatrixClass),
-    /// Its D overlaps the later one's C.
-    COverlap(MatrixClass),
-    /// Its D is in A or B of a matrix instruction.
-    AOrB,
-    /// Its D is read or written by the vector ALU, or loaded into.
-    Valu,
-    /// Its D is read by a memory instruction.
-    Memory,
-    /// Its C is written by the vector ALU or loaded into.
-    WritesC,
-}
-
-/// Number of different [`MatrixUse`] values.
-pub(super) const MATRIX_USES: usize = 13;
-
-impl MatrixUse {
-    /// Dense index.
-    pub const fn index(self) -> usize {
-        match self {
-            MatrixUse::CSame(class) => class as usize,
-            MatrixUse::CSameRegisters(class) => 3 + class as usize,
-            MatrixUse::COverlap(class) => 6 + class as usize,
-            MatrixUse::AOrB => 9,
-            MatrixUse::Valu => 10,
-            MatrixUse::Memory => 11,
-            MatrixUse::WritesC => 12,
-        }
-    }
-}
-
-/// Column of a number of passes.
-pub(super) const fn passes_column(passes: u8) -> usize {
-    match passes {
-        2 => 0,
-        4 => 1,
-        8 => 2,
-        _ => 3,
-    }
-}
-
-/// One hazard of a matrix result: wait states by [`Arch`] and by passes 2, 4, 8, 16. DGEMM has two shapes, which
-/// stand under their passes on gfx90a and gfx942: 4x4x4 under 4, 16x16x4 under 8.
-pub(super) struct MatrixRow {
-    pub first: MatrixClass,
-    pub then: MatrixUse,
-    pub waits: [[u8; 4]; 3],
-}
-
-const fn matrix(first: MatrixClass, then: MatrixUse, waits: [[u8; 4]; 3]) -> MatrixRow {
-    MatrixRow { first, then, waits }
-}
-
-/// Longest number of wait states in [`MATRIX_ROWS`].
-pub(super) const LONGEST_MATRIX_ROW: u32 = 20;
-
-/// Results of matrix instructions. What is not there needs no wait states.
-pub(super) static MATRIX_ROWS: &[MatrixRow] = &{
-    use MatrixClass::*;
-    use MatrixUse::*;
-    const NO: [u8; 4] = [0; 4];
-    const P: [u8; 4] = [2, 4, 8, 16];
-    const P1: [u8; 4] = [3, 5, 9, 17];
-    const P2: [u8; 4] = [4, 6, 10, 18];
-    const P3: [u8; 4] = [5, 7, 11, 19];
-    // gfx950: one more than gfx942 except after two passes.
-    const P4: [u8; 4] = [5, 8, 12, 20];
-    const FIRST: [u8; 4] = [2, 0, 0, 0];
-    [
-        matrix(Xdl, CSame(Xdl), [NO, FIRST, FIRST]),
-        matrix(Xdl, CSameRegisters(Xdl), [P, P1, P2]),
-        matrix(Xdl, COverlap(Xdl), [P, P1, P2]),
-        matrix(Xdl, CSame(Sgemm), [NO, P1, [3, 6, 10, 18]]),
-        matrix(Xdl, CSameRegisters(Sgemm), [NO, P1, [3, 6, 10, 18]]),
-        matrix(Xdl, COverlap(Sgemm), [NO, P1, [3, 6, 10, 18]]),
-        matrix(Xdl, CSame(Dgemm), [P1, P1, [3, 6, 10, 18]]),
-        matrix(Xdl, CSameRegisters(Dgemm), [P1, P1, [3, 6, 10, 18]]),
-        matrix(Xdl, COverlap(Dgemm), [P1, P1, [3, 6, 10, 18]]),
-        matrix(Xdl, AOrB, [P3, P3, P4]),
-        matrix(Xdl, Valu, [P3, P3, P4]),
-        matrix(Xdl, Memory, [P3, P3, P4]),
-        matrix(Xdl, WritesC, [[1, 7, 11, 19], [1, 3, 7, 15], [1, 3, 7, 15]]),
-        matrix(Sgemm, CSame(Sgemm), [NO, FIRST, FIRST]),
-        matrix(Sgemm, CSameRegisters(Sgemm), [NO, P, P]),
-        matrix(Sgemm, COverlap(Sgemm), [NO, P, P]),
-        matrix(Sgemm, CSame(Xdl), [NO, FIRST, FIRST]),
-        matrix(Sgemm, CSameRegisters(Xdl), [NO, P, FIRST]),
-        matrix(Sgemm, COverlap(Xdl), [NO, P, NO]),
-        matrix(Sgemm, CSame(Dgemm), [NO, P, P]),
-        matrix(Sgemm, CSameRegisters(Dgemm), [NO, P, P]),
-        matrix(Sgemm, COverlap(Dgemm), [NO, P, P]),
-        matrix(Sgemm, AOrB, [NO, P2, P2]),
-        matrix(Sgemm, Valu, [NO, P2, P2]),
-        matrix(Sgemm, Memory, [NO, P2, P2]),
-        matrix(Dgemm, CSame(Dgemm), [[0, 4, 0, 0], [0, 4, 0, 0], [0, 4, 0, 0]]),
-        matrix(Dgemm, CSameRegisters(Dgemm), [[0, 4, 9, 0], [0, 4, 9, 0], [0, 4, 17, 0]]),
-        matrix(Dgemm, COverlap(Dgemm), [[0, 4, 9, 0], [0, 4, 9, 0], [0, 4, 17, 0]]),
-        matrix(Dgemm, CSame(Sgemm), [NO, [0, 4, 9, 0], [0, 4, 17, 0]]),
-        matrix(Dgemm, CSameRegisters(Sgemm), [NO, [0, 4, 9, 0], [0, 4, 17, 0]]),
-        matrix(Dgemm, COverlap(Sgemm), [NO, [0, 4, 9, 0], [0, 4, 17, 0]]),
-        matrix(Dgemm, AOrB, [[0, 6, 11, 0], [0, 6, 11, 0], [0, 6, 19, 0]]),
-        matrix(Dgemm, Valu, [[0, 6, 11, 0], [0, 6, 11, 0], [0, 6, 19, 0]]),
-        matrix(Dgemm, Memory, [[0, 9, 18, 0], [0, 9, 18, 0], [0, 9, 18, 0]]),
+        // Scalar results of the vector ALU.
+        row((Valu, WrittenScalars), (Vmem, ReadScalars), Always, [5, 5, 5, 5, 5]),
+        row((Valu, WrittenM0), (LdsDma, ImplicitM0), Always, [5, 5, 5, 5, 5]), // LLVM
+        row((Valu, WrittenExec), (Vmem, Itself), Always, [5, 5, 5, 5, 5]), // LLVM
+        row((Valu, WrittenScalars), (LaneSelect, LaneNumber), Always, [4, 4, 4, 4, 4]),
+        row((Valu, WrittenVcc), (DivFmas, ImplicitVcc), Always, [4, 4, 4, 4, 4]),
+        row((Valu, WrittenVcc), (Valu, ZeroFlag), Always, [5, 5, 5, 5, 5]), // guides
+        row((Valu, WrittenExec), (Valu, ZeroFlag), Always, [5, 5, 5, 5, 5]), // guides
+        row((Valu, WrittenScalars), (ValuOrMatrix, ReadScalars), Always, [0, 0, 0, 2, 2]), // carry-in: LLVM
+        row((Valu, WrittenExec), (Lane, Itself), Always, [0, 0, 0, 4, 4]),
+        row((Valu, WrittenExec), (Valu, ExecNumber), Always, [0, 0, 0, 2, 2]),
+        row((Valu, WrittenExec), (Dpp, Itself), Always, [5, 5, 5, 5, 5]),
+        row((Valu, WrittenExec), (SwapRows, Itself), Always, [0, 0, 0, 0, 4]),
+        row((Valu, WrittenExec), (Matrix, Itself), Always, [0, 4, 4, 4, 4]),
+        row((Valu, WrittenExec), (AccWrite, Itself), Always, [0, 4, 0, 0, 0]),
+        // Vector results of the vector ALU.
+        row((Valu, WrittenVectors), (Dpp, AnyVectors), Always, [2, 2, 2, 2, 2]),
+        row((Valu, WrittenVectors), (LaneRead, ReadVectors), Always, [0, 0, 0, 1, 1]),
+        row((Valu, WrittenVectors), (SwapRows, AnyVectors), Always, [0, 0, 0, 0, 2]),
+        row((Trans, WrittenVectors), (ValuButTrans, ReadVectors), Always, [0, 0, 0, 1, 1]),
+        row((Shifted, WrittenVectors), (Valu, AnyVectors), Always, [0, 0, 0, 1, 1]),
+        row((PartConversion, WrittenVectors), (PartConversion, WrittenVectors), Always, [0, 0, 0, 1, 1]), // guides
+        row((Valu, WrittenVectors), (Memory, ReadVectors), DgemmBetween, [0, 0, 2, 0, 0]), // LLVM
+        row((Valu, WrittenVectors), (Matrix, ReadVectors), Always, [0, 0, 2, 2, 2]),
+        row((Dot, WrittenVectors), (Dot, Factors), SameOpcode, [0, 0, 3, 3, 3]),
+        row((Dot, WrittenVectors), (Vector, AnyVectors), OtherOpcode, [0, 0, 3, 3, 3]),
+        // The separate AGPRs of gfx908.
+        row((Valu, WrittenVgprs), (MatrixOrAccWrite, ReadVectors), Always, [0, 2, 0, 0, 0]),
+        row((AccWrite, WrittenVectors), (Matrix, Addend), Always, [0, 1, 0, 0, 0]),
+        row((AccWrite, WrittenVectors), (Matrix, Factors), Always, [0, 3, 0, 0, 0]),
+        row((AccWrite, WrittenVectors), (AccRead, ReadVectors), Always, [0, 3, 0, 0, 0]),
+        row((AccRead, WrittenVectors), (Memory, ReadVectors), Always, [0, 2, 0, 0, 0]), // LLVM
+        row((Valu, WrittenVectors), (Memory, ReadVectors), AccBetween, [0, 2, 0, 0, 0]), // LLVM
+        // Data of stores.
+        row((WideStore, StoreData), (ValuOrMatrix, WrittenVectors), Always, [1, 1, 1, 2, 2]),
+        row((WideStore, StoreData), (Memory, WrittenVectors), Always, [1, 1, 1, 1, 1]), // guides
+        // M0.
+        row((Salu, WrittenM0), (Message, ImplicitM0), Always, [1, 1, 1, 1, 1]),
+        row((Salu, WrittenM0), (Gds, Itself), Always, [1, 1, 1, 1, 1]),
+        row((Salu, WrittenM0), (LdsThroughM0, ImplicitM0), Always, [1, 1, 1, 1, 1]),
+        row((Salu, WrittenM0), (LdsDma, ImplicitM0), Always, [1, 1, 1, 1, 1]),
+        row((Salu, WrittenM0), (MoveRelative, ImplicitM0), Always, [1, 1, 1, 1, 1]),
+        // Hardware registers.
+        row((SetRegister, What::HardwareRegister), (Who::HardwareRegister, What::HardwareRegister), Always, [2, 2, 2, 2, 2]),
+        row((SetTrapStatus, Itself), (ReturnFromException, Itself), Always, [1, 1, 1, 1, 1]),
+        row((SetVskip, Itself), (GetMode, Itself), Always, [2, 2, 2, 2, 2]), // guides
+        row((SetModeVskip, Itself), (Vector, Itself), Always, [2, 2, 2, 2, 2]), // guides
+        // The pipe of F64.
+        row((Dgemm, Itself), (FmaF64, Itself), Always, [0, 0, 2, 2, 2]), // LLVM
     ]
 };

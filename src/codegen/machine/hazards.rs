@@ -4,23 +4,29 @@
 //! Every emitted instruction is one wait state. The pass goes over the blocks in layout order with a short list of the
 //! producers that may still matter and how far back they are; at a join every producer counts with its shortest
 //! distance, and a loop header is done again when the end of the loop brings something new. What is a hazard stands in
-//! the tables of `hazard_rows`.
+//! the tables of `hazard_rows` and `matrix_rows`.
 //!
-//! Apart from wait states, runs of memory instructions are broken where a replay after a page fault (XNACK) would read a
-//! source that the run has overwritten, or mix loads and stores (LLVM GCNHazardRecognizer, `checkSoftClauseHazards`);
-//! our code objects promise to run in either XNACK mode.
+//! Where control leaves the body for code that is not known (calls, returns, traps) nothing may be pending: whoever crosses
+//! the border clears what he has begun, and so does the code on the other side.
+//!
+//! Apart from wait states the pass breaks runs of memory instructions that a replay would get wrong (`replay`), unless
+//! XNACK is known to be off, and repairs what no wait states solve (`repairs`).
 
-use super::access::{Range, Touched, accesses, is_valu, is_vmem};
+use super::access::{Range, Ranges, Touched, accesses, changes_indexing, is_valu, is_vmem, leaves_body};
 use super::body::{Body, MachineInst};
-use super::hazard_rows::column;
-use super::hazard_rows::{
-    LONGEST_MATRIX_ROW, LONGEST_ROW, MATRIX_ROWS, MATRIX_USES, MatrixClass, MatrixUse, ROWS, When,
-    matrix_class, passes_column,
+use super::hazard_rows::{LONGEST_ROW, ROWS, When, Who};
+use super::matrix_rows::{
+    LONGEST_MATRIX_ROW, MATRIX_ROWS, MATRIX_USES, MatrixClass, MatrixUse, matrix_class, passes_column,
 };
+use super::repairs::{changes_vccz, copy_vcc, end_of_vgprs, reads_vccz, replaced_shift};
+use super::replay::Run;
 use crate::codegen::isa::{Arch, Field, Inst, MAX_OPERANDS, Meaning, OpInfo, Opcode, Operand, Role, Unit};
 
 /// How many instructions ahead an instruction for a gap is looked for.
 const WINDOW: usize = 12;
+
+/// So many instructions are remembered before those too far back are forgotten.
+const MANY: usize = 128;
 
 /// Number of VGPRs and AGPRs.
 const VECTORS: usize = (Operand::END - Operand::FIRST_VGPR) as usize;
@@ -31,27 +37,37 @@ fn vectors(range: Range) -> std::ops::Range<usize> {
     first..first + usize::from(range.len)
 }
 
+/// Whether a page fault may be retried, by issuing the run of memory instructions around it again.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub enum Xnack {
+    /// The code must run in either mode.
+    #[default]
+    MayBeOn,
+    /// It never is.
+    Off,
+}
+
 /// An earlier instruction that later ones may have to keep away from.
 #[derive(Copy, Clone)]
 struct Recent {
     inst: Inst,
-    /// Index in the body, which names it in block entry states.
-    index: u32,
     /// Clock when it was emitted.
     at: i32,
-    /// Rows of the table that it can begin.
-    rows: u32,
+    /// Rows of the table that it begins.
+    rows: u64,
+    /// Its VGPRs may have been indexed.
+    indexed: bool,
 }
 
 /// A recent matrix instruction with what the check needs of it.
 #[derive(Copy, Clone)]
 struct RecentMatrix {
-    index: u32,
+    inst: Inst,
     at: i32,
     class: MatrixClass,
     passes: u8,
     d: Range,
-    /// C if it is in registers, else empty.
+    /// C if it is in registers of its own, else empty.
     c: Range,
 }
 
@@ -65,30 +81,12 @@ enum Touch {
     Both,
 }
 
-/// A producer that is still near at a block start: index in the body and wait states since.
+/// A producer that is still near at a block start, and wait states since. Equal instructions are one and the same here.
 #[derive(Copy, Clone, PartialEq, Eq)]
 struct Pending {
-    index: u32,
+    inst: Inst,
+    indexed: bool,
     elapsed: u32,
-}
-
-/// Registers by operand number.
-type RegisterSet = [u64; Operand::END as usize / 64];
-
-/// A run of scalar or of vector memory instructions.
-#[derive(Copy, Clone, Default, PartialEq, Eq)]
-struct Run {
-    kind: RunKind,
-    defs: RegisterSet,
-    uses: RegisterSet,
-}
-
-#[derive(Copy, Clone, Default, PartialEq, Eq)]
-enum RunKind {
-    #[default]
-    None,
-    Scalar,
-    Vector,
 }
 
 /// State of a block start.
@@ -96,14 +94,20 @@ enum RunKind {
 struct Entry {
     pending: Vec<Pending>,
     run: Run,
+    indexing: bool,
+    stale_vccz: bool,
 }
 
 /// The pass and its memory, which is reused from body to body.
 pub struct HazardResolver {
     target: Arch,
+    xnack: Xnack,
     /// By opcode: rows that it can begin, rows that it can end.
-    begins: Vec<u32>,
-    ends: Vec<u32>,
+    begins: Vec<u64>,
+    ends: Vec<u64>,
+    /// Rows whose first or second instruction is not known by its opcode.
+    begins_by_form: u64,
+    ends_by_form: u64,
     /// Wait states by class, use and passes.
     matrix: [[[u8; 4]; MATRIX_USES]; 3],
     entries: Vec<Entry>,
@@ -113,6 +117,12 @@ pub struct HazardResolver {
     matrix_at: Vec<i32>,
     clock: i32,
     run: Run,
+    /// VGPRs may be indexed.
+    indexing: bool,
+    /// VCCZ may not be what VCC says.
+    stale_vccz: bool,
+    /// First VGPR that the body does not touch, where that matters.
+    end_of_vgprs: Option<u16>,
     /// Instructions of the current block that have gone into a gap before them.
     moved: Vec<bool>,
     passed: Vec<Touched>,
@@ -120,26 +130,47 @@ pub struct HazardResolver {
     ranges: Vec<(u32, u32)>,
 }
 
-const _: () = assert!(ROWS.len() <= 32);
+const _: () = assert!(ROWS.len() <= 64);
+
+/// Rows, one bit each, whose kind of instruction is of this sort.
+fn rows_where(holds: impl Fn(usize) -> bool) -> u64 {
+    (0..ROWS.len()).filter(|&n| holds(n)).fold(0, |bits, n| bits | 1 << n)
+}
+
+/// The rows of `rows` that are left when the form of the instruction has been looked at too.
+#[inline]
+fn by_form(rows: u64, by_form: u64, who: impl Fn(usize) -> Who, inst: &Inst) -> u64 {
+    let mut open = rows & by_form;
+    let mut left = rows;
+    while open != 0 {
+        let row = open.trailing_zeros() as usize;
+        open &= open - 1;
+        if !who(row).holds(inst) {
+            left &= !(1 << row);
+        }
+    }
+    left
+}
 
 impl HazardResolver {
-    /// For one target.
+    /// For one chip, with XNACK possible.
     pub fn new(target: Arch) -> HazardResolver {
-        let rows = |side: &dyn Fn(usize, &OpInfo) -> bool| -> Vec<u32> {
-            let of = |op: &Opcode| {
-                let applies = |&n: &usize| ROWS[n].waits[column(target)] > 0 && side(n, op.info());
-                (0..ROWS.len()).filter(applies).fold(0, |bits, n| bits | 1 << n)
-            };
+        let column = target as usize;
+        let rows = |side: &dyn Fn(usize, &OpInfo) -> bool| -> Vec<u64> {
+            let of = |op: &Opcode| rows_where(|n| ROWS[n].waits[column] > 0 && side(n, op.info()));
             Opcode::ALL.iter().map(of).collect()
         };
         let mut matrix = [[[0; 4]; MATRIX_USES]; 3];
         for row in MATRIX_ROWS {
-            matrix[row.first as usize][row.then.index()] = row.waits[column(target)];
+            matrix[row.first as usize][row.then.index()] = row.waits[column];
         }
         HazardResolver {
             target,
+            xnack: Xnack::default(),
             begins: rows(&|n, info| ROWS[n].first.0.contains(info) && ROWS[n].first.1.possible(info)),
             ends: rows(&|n, info| ROWS[n].then.0.contains(info) && ROWS[n].then.1.possible(info)),
+            begins_by_form: rows_where(|n| ROWS[n].first.0.depends_on_form()),
+            ends_by_form: rows_where(|n| ROWS[n].then.0.depends_on_form()),
             matrix,
             entries: Vec::new(),
             recent: Vec::new(),
@@ -147,18 +178,27 @@ impl HazardResolver {
             matrix_at: Vec::new(),
             clock: 0,
             run: Run::default(),
+            indexing: false,
+            stale_vccz: false,
+            end_of_vgprs: None,
             moved: Vec::new(),
             passed: Vec::new(),
             ranges: Vec::new(),
         }
     }
 
+    /// From now on for code that runs with XNACK as `xnack` says.
+    pub fn set_xnack(&mut self, xnack: Xnack) {
+        self.xnack = xnack;
+    }
+
     /// Resolves all hazards of `body`, which has physical registers and its waits.
     pub fn resolve(&mut self, body: &mut Body) {
+        self.end_of_vgprs = end_of_vgprs(body, self.target);
         self.entries.truncate(body.blocks.len());
         for entry in &mut self.entries {
             entry.pending.clear();
-            entry.run = Run::default();
+            (entry.run, entry.indexing, entry.stale_vccz) = (Run::default(), false, false);
         }
         self.entries.resize(body.blocks.len(), Entry::default());
         self.ranges.clear();
@@ -167,7 +207,7 @@ impl HazardResolver {
         while block < body.blocks.len() {
             self.ranges.truncate(block);
             body.spare.truncate(self.ranges.last().map_or(0, |range| range.1 as usize));
-            self.enter(body, block);
+            self.enter(block);
             let start = body.spare.len() as u32;
             let range = body.blocks[block];
             self.emit_block(&body.insts, range.start as usize, range.end as usize, &mut body.spare);
@@ -180,7 +220,7 @@ impl HazardResolver {
         std::mem::swap(&mut body.insts, &mut body.spare);
     }
 
-    fn enter(&mut self, body: &Body, block: usize) {
+    fn enter(&mut self, block: usize) {
         self.clock = 0;
         self.recent.clear();
         self.matrices.clear();
@@ -188,12 +228,12 @@ impl HazardResolver {
         self.matrix_at.resize(VECTORS, i32::MIN);
         let mut entry = std::mem::take(&mut self.entries[block]);
         // Oldest first, as if they had just been emitted.
-        entry.pending.sort_unstable_by_key(|p| (std::cmp::Reverse(p.elapsed), p.index));
+        entry.pending.sort_by_key(|p| std::cmp::Reverse(p.elapsed));
         for pending in &entry.pending {
-            let inst = body.insts[pending.index as usize].inst;
-            self.remember(inst, pending.index, -1 - pending.elapsed as i32);
+            self.indexing = pending.indexed;
+            self.remember(pending.inst, -1 - pending.elapsed as i32);
         }
-        self.run = entry.run;
+        (self.run, self.indexing, self.stale_vccz) = (entry.run, entry.indexing, entry.stale_vccz);
         self.entries[block] = entry;
     }
 
@@ -202,18 +242,24 @@ impl HazardResolver {
         let mut next = block + 1;
         for &successor in body.blocks[block].successors.iter().flatten() {
             let entry = &mut self.entries[successor as usize];
-            let mut changed = join_run(&mut entry.run, &self.run);
+            let mut changed = entry.run.join(&self.run);
+            for (known, new) in
+                [(&mut entry.indexing, self.indexing), (&mut entry.stale_vccz, self.stale_vccz)]
+            {
+                changed |= new && !*known;
+                *known |= new;
+            }
             let since = |at: i32| (self.clock - at - 1) as u32;
-            let rows = self.recent.iter().map(|r| (r.index, since(r.at), LONGEST_ROW));
-            let matrices = self.matrices.iter().map(|r| (r.index, since(r.at), LONGEST_MATRIX_ROW));
-            for (index, elapsed, longest) in rows.chain(matrices) {
+            let rows = self.recent.iter().map(|r| (&r.inst, r.indexed, since(r.at), LONGEST_ROW));
+            let matrices = self.matrices.iter().map(|r| (&r.inst, false, since(r.at), LONGEST_MATRIX_ROW));
+            for (&inst, indexed, elapsed, longest) in rows.chain(matrices) {
                 if elapsed >= longest {
                     continue;
                 }
-                match entry.pending.iter_mut().find(|p| p.index == index) {
+                match entry.pending.iter_mut().find(|p| p.inst == inst && p.indexed == indexed) {
                     Some(known) if known.elapsed <= elapsed => continue,
                     Some(known) => known.elapsed = elapsed,
-                    None => entry.pending.push(Pending { index, elapsed }),
+                    None => entry.pending.push(Pending { inst, indexed, elapsed }),
                 }
                 changed = true;
             }
@@ -232,60 +278,93 @@ impl HazardResolver {
                 continue;
             }
             let i = insts[index];
+            if self.stale_vccz && reads_vccz(&i.inst) {
+                self.emit(MachineInst { inst: copy_vcc(), source: i.source }, out);
+            }
+            if let Some(instead) = self.end_of_vgprs.and_then(|end| replaced_shift(&i.inst, end)) {
+                for inst in instead {
+                    self.emit_nops(self.needed(&inst), i.source, out);
+                    self.emit(MachineInst { inst, source: i.source }, out);
+                }
+                continue;
+            }
             let mut need = self.needed(&i.inst);
             while need > 0 {
-                match self.find_filler(insts, start, end, index) {
-                    Some(filler) => {
-                        self.moved[filler - start] = true;
-                        self.emit(insts[filler], filler as u32, out);
-                        need = self.needed(&i.inst);
-                    }
-                    None => {
-                        while need > 0 {
-                            let states = need.min(16);
-                            let nop = Inst::new(Opcode::SNop, &[]).imm(states - 1);
-                            self.emit(MachineInst { inst: nop, source: i.source }, u32::MAX, out);
-                            need -= states;
-                        }
-                    }
-                }
+                let Some(filler) = self.find_filler(insts, start, end, index) else {
+                    self.emit_nops(need, i.source, out);
+                    break;
+                };
+                self.moved[filler - start] = true;
+                self.emit(insts[filler], out);
+                need = self.needed(&i.inst);
             }
-            self.emit(i, index as u32, out);
+            self.emit(i, out);
         }
     }
 
-    fn emit(&mut self, i: MachineInst, index: u32, out: &mut Vec<MachineInst>) {
+    /// True if more than `inst` itself has to be emitted for it.
+    fn is_repaired(&self, inst: &Inst) -> bool {
+        reads_vccz(inst) || self.end_of_vgprs.is_some_and(|end| replaced_shift(inst, end).is_some())
+    }
+
+    fn emit_nops(&mut self, mut need: u32, source: u32, out: &mut Vec<MachineInst>) {
+        while need > 0 {
+            let states = need.min(16);
+            let nop = Inst::new(Opcode::SNop, &[]).imm(states - 1);
+            self.emit(MachineInst { inst: nop, source }, out);
+            need -= states;
+        }
+    }
+
+    fn emit(&mut self, i: MachineInst, out: &mut Vec<MachineInst>) {
         out.push(i);
-        self.remember(i.inst, index, self.clock);
+        self.remember(i.inst, self.clock);
         self.clock += wait_states(&i.inst) as i32;
-        self.continue_run(&i.inst);
+        if self.xnack == Xnack::MayBeOn {
+            self.run.pass(&i.inst);
+        }
+        self.stale_vccz = changes_vccz(&i.inst).unwrap_or(self.stale_vccz);
+        self.indexing = changes_indexing(&i.inst).unwrap_or(self.indexing);
     }
 
-    fn remember(&mut self, inst: Inst, index: u32, at: i32) {
+    fn remember(&mut self, inst: Inst, at: i32) {
         let rows = self.begins[inst.op as usize];
+        let rows = by_form(rows, self.begins_by_form, |row| ROWS[row].first.0, &inst);
         if rows != 0 {
-            self.recent.retain(|r| at - r.at <= LONGEST_ROW as i32);
-            self.recent.push(Recent { inst, index, at, rows });
+            if self.recent.len() >= MANY {
+                self.recent.retain(|r| at - r.at <= LONGEST_ROW as i32);
+            }
+            let indexed = self.indexing && is_valu(inst.op.info());
+            self.recent.push(Recent { inst, at, rows, indexed });
         }
-        if let Some((class, passes)) = matrix_class(inst.op.info(), self.target) {
-            self.matrices.retain(|r| at - r.at <= LONGEST_MATRIX_ROW as i32);
+        if let Some(class) = matrix_class(inst.op.info(), self.target) {
+            if self.matrices.len() >= MANY {
+                self.matrices.retain(|r| at - r.at <= LONGEST_MATRIX_ROW as i32);
+            }
             let range = |operand: usize| {
                 let number =
                     inst.operands[operand].number().filter(|_| !inst.operands[operand].is_constant());
                 let len = if number.is_some() { inst.width(operand).into() } else { 0 };
                 Range { start: number.unwrap_or(0) as u16, len }
             };
-            let (d, c) = (range(0), range(3));
+            let is_sparse = matches!(inst.op.info().meaning, Meaning::SparseMfma(..));
+            let (d, c) = (range(0), if is_sparse { Range { start: 0, len: 0 } } else { range(3) });
             self.matrix_at[vectors(d)].fill(at);
             self.matrix_at[vectors(c)].fill(at);
-            self.matrices.push(RecentMatrix { index, at, class, passes, d, c });
+            let passes = inst.passes(self.target);
+            self.matrices.push(RecentMatrix { inst, at, class, passes, d, c });
         }
     }
 
     /// Wait states that are missing before `inst`.
     fn needed(&self, inst: &Inst) -> u32 {
-        let mut need = u32::from(self.breaks_run(inst));
+        let info = inst.op.info();
+        if leaves_body(info) {
+            return self.needed_by_anything();
+        }
+        let mut need = u32::from(self.run.breaks_at(inst));
         let ends = self.ends[inst.op as usize];
+        let ends = by_form(ends, self.ends_by_form, |row| ROWS[row].then.0, inst);
         for r in self.recent.iter().rev() {
             let elapsed = (self.clock - r.at - 1) as u32;
             if elapsed >= LONGEST_ROW {
@@ -295,7 +374,7 @@ impl HazardResolver {
             while rows != 0 {
                 let row = rows.trailing_zeros() as usize;
                 rows &= rows - 1;
-                let waits = u32::from(ROWS[row].waits[column(self.target)]);
+                let waits = u32::from(ROWS[row].waits[self.target as usize]);
                 if waits > elapsed + need && self.applies(row, r, inst) {
                     need = waits - elapsed;
                 }
@@ -307,18 +386,53 @@ impl HazardResolver {
         need
     }
 
+    /// Wait states until nothing is pending any more.
+    fn needed_by_anything(&self) -> u32 {
+        let left = |waits: u8, at: i32| u32::from(waits).saturating_sub((self.clock - at - 1) as u32);
+        let rows = self.recent.iter().map(|r| {
+            let longest = (0..ROWS.len()).filter(|row| r.rows >> row & 1 != 0);
+            left(longest.map(|row| ROWS[row].waits[self.target as usize]).max().unwrap_or(0), r.at)
+        });
+        let matrices = self.matrices.iter().map(|r| {
+            let uses = self.matrix[r.class as usize].iter();
+            left(uses.map(|waits| waits[passes_column(r.passes)]).max().unwrap_or(0), r.at)
+        });
+        rows.chain(matrices).max().unwrap_or(0)
+    }
+
     fn applies(&self, row: usize, first: &Recent, then: &Inst) -> bool {
         let row = &ROWS[row];
+        let same = || first.inst.op == then.op && first.inst.modifiers.has_dpp() == then.modifiers.has_dpp();
+        // At a join what stands between may be as far away as the first, but on another path.
         let when = match row.when {
             When::Always => true,
-            When::SameOpcode => first.inst.op == then.op,
-            When::OtherOpcode => first.inst.op != then.op,
+            When::SameOpcode => same(),
+            When::OtherOpcode => !same(),
             When::DgemmBetween => {
-                self.matrices.iter().any(|m| m.class == MatrixClass::Dgemm && m.at > first.at)
+                self.matrices.iter().any(|m| m.class == MatrixClass::Dgemm && m.at >= first.at)
             }
+            When::AccBetween => self.recent.iter().any(|r| {
+                let acc = matches!(r.inst.op, Opcode::VAccvgprReadB32 | Opcode::VAccvgprWriteB32);
+                acc && r.at >= first.at && r.inst != first.inst
+            }),
         };
-        when && match (row.first.1.of(&first.inst), row.then.1.of(then)) {
-            (Some(one), Some(other)) => one.overlaps(&other),
+        if !when {
+            return false;
+        }
+        let mut ranges = (row.first.1.of(&first.inst), row.then.1.of(then));
+        if first.indexed || self.indexing {
+            let widen = |ranges: &mut Option<Ranges>| {
+                ranges.iter_mut().for_each(|ranges| ranges.widen(Range::indexed));
+            };
+            if first.indexed {
+                widen(&mut ranges.0);
+            }
+            if self.indexing && is_valu(then.op.info()) {
+                widen(&mut ranges.1);
+            }
+        }
+        match &ranges {
+            (Some(one), Some(other)) => one.overlaps(other),
             (Some(some), None) | (None, Some(some)) => !some.as_slice().is_empty(),
             (None, None) => true,
         }
@@ -326,7 +440,8 @@ impl HazardResolver {
 
     fn needed_by_matrices(&self, inst: &Inst) -> u32 {
         let info = inst.op.info();
-        let own = matrix_class(info, self.target);
+        let own = matrix_class(info, self.target).map(|class| (class, inst.passes(self.target)));
+        let is_sparse = matches!(info.meaning, Meaning::SparseMfma(..));
         let memory = is_vmem(info) || info.unit == Unit::Lds;
         if own.is_none() && !memory && !is_valu(info) {
             return 0;
@@ -336,9 +451,12 @@ impl HazardResolver {
         let mut count = 0;
         for access in accesses(inst) {
             let Some(range) = access.range().filter(|range| range.is_vector()) else { continue };
+            let indexed = self.indexing && is_valu(info);
+            let range = if indexed { range.indexed() } else { range };
+            let addend = if is_sparse { Field::Dst } else { Field::Src2 };
             touches[count] = match (access.role, own) {
                 (Role::Def, Some(_)) => continue,
-                (_, Some(_)) if access.field == Field::Src2 => (range, Touch::C),
+                (_, Some(_)) if access.field == addend => (range, Touch::C),
                 (_, Some(_)) => (range, Touch::AOrB),
                 (Role::Use, None) => (range, Touch::Reads),
                 (Role::Def, None) => (range, Touch::Writes),
@@ -368,8 +486,8 @@ impl HazardResolver {
                 if !range.overlaps(r.d) {
                     continue;
                 }
-                if touch == Touch::Both && memory {
-                    check(MatrixUse::Memory);
+                if touch == Touch::Both {
+                    check(MatrixUse::ValuWrites);
                 }
                 check(match (touch, own) {
                     (Touch::C, Some((class, _))) if range != r.d => MatrixUse::COverlap(class),
@@ -378,8 +496,9 @@ impl HazardResolver {
                     }
                     (Touch::C, Some((class, _))) => MatrixUse::CSame(class),
                     (Touch::AOrB | Touch::C, _) => MatrixUse::AOrB,
-                    (Touch::Reads, _) if memory => MatrixUse::Memory,
-                    (Touch::Reads | Touch::Writes | Touch::Both, _) => MatrixUse::Valu,
+                    (Touch::Reads | Touch::Both, _) if memory => MatrixUse::Memory,
+                    (Touch::Reads | Touch::Both, _) => MatrixUse::ValuReads,
+                    (Touch::Writes, _) => MatrixUse::ValuWrites,
                 });
             }
         }
@@ -398,7 +517,7 @@ impl HazardResolver {
         passed.clear();
         passed.push(Touched::of(&insts[index].inst));
         let mut found = None;
-        if !stays(&insts[index].inst) {
+        if !stays(&insts[index].inst) && !self.indexing {
             let window = insts[..end].iter().enumerate().skip(index + 1).take(WINDOW);
             for (candidate, MachineInst { inst, .. }) in window {
                 if self.moved[candidate - start] {
@@ -408,7 +527,9 @@ impl HazardResolver {
                     break;
                 }
                 let touched = Touched::of(inst);
-                let free = is_movable(inst) && !passed.iter().any(|other| touched.depends_on(other));
+                let free = is_movable(inst)
+                    && !self.is_repaired(inst)
+                    && !passed.iter().any(|other| touched.depends_on(other));
                 if free && self.needed(inst) == 0 {
                     found = Some(candidate);
                     break;
@@ -419,61 +540,6 @@ impl HazardResolver {
         self.passed = passed;
         found
     }
-
-    fn breaks_run(&self, inst: &Inst) -> bool {
-        let info = inst.op.info();
-        if self.run.kind == RunKind::None || run_kind(info) != self.run.kind {
-            return false;
-        }
-        if info.may_store() && self.run.defs != RegisterSet::default() {
-            return true;
-        }
-        let mut own = Run::default();
-        add_to_run(&mut own, inst);
-        let meet = |a: &RegisterSet, b: &RegisterSet| a.iter().zip(b).any(|(a, b)| a & b != 0);
-        meet(&own.defs, &self.run.uses) || meet(&own.uses, &self.run.defs)
-    }
-
-    fn continue_run(&mut self, inst: &Inst) {
-        let kind = run_kind(inst.op.info());
-        if kind != self.run.kind {
-            self.run = Run { kind, ..Run::default() };
-        }
-        if kind != RunKind::None {
-            add_to_run(&mut self.run, inst);
-        }
-    }
-}
-
-fn run_kind(info: &OpInfo) -> RunKind {
-    match info.unit {
-        Unit::Smem => RunKind::Scalar,
-        Unit::Vmem | Unit::Flat => RunKind::Vector,
-        _ => RunKind::None,
-    }
-}
-
-fn add_to_run(run: &mut Run, inst: &Inst) {
-    let touched = Touched::of(inst);
-    for (set, ranges) in [(&mut run.defs, &touched.defs), (&mut run.uses, &touched.uses)] {
-        for range in ranges.as_slice() {
-            range.numbers().for_each(|number| set[number / 64] |= 1 << (number % 64));
-        }
-    }
-}
-
-/// Joins runs that reach a block on several paths; true if that made more of it.
-fn join_run(own: &mut Run, other: &Run) -> bool {
-    let before = *own;
-    if other.kind != RunKind::None {
-        // Of two kinds the vector one is kept: scalar loads and vector memory meet at a join without a branch
-        // between only if both paths fall through, which they cannot.
-        own.kind = if own.kind == RunKind::None { other.kind } else { own.kind };
-        for (set, more) in [(&mut own.defs, &other.defs), (&mut own.uses, &other.uses)] {
-            set.iter_mut().zip(more).for_each(|(word, more)| *word |= more);
-        }
-    }
-    *own != before
 }
 
 /// Wait states that an instruction counts for.
@@ -487,7 +553,14 @@ fn stays(inst: &Inst) -> bool {
     matches!(info.unit, Unit::Branch | Unit::Barrier | Unit::Wait | Unit::Nop | Unit::Other)
         || matches!(
             info.meaning,
-            Meaning::SetHardwareRegister | Meaning::GetHardwareRegister | Meaning::GetPc
+            Meaning::SetHardwareRegister
+                | Meaning::GetHardwareRegister
+                | Meaning::GetPc
+                | Meaning::SetVskip
+                | Meaning::SetGprIndex
+                | Meaning::SetGprIndexOn
+                | Meaning::SetGprIndexMode
+                | Meaning::SetGprIndexOff
         )
 }
 

@@ -1,5 +1,6 @@
 //! Where virtual registers are live: live segments per register, exact to the instruction and to every 32-bit part of
-//! a tuple, with holes between a last read and the next write.
+//! a tuple, with holes between a last read and the next write. A tuple that is built or consumed in parts holds only the
+//! parts that carry a value.
 //!
 //! Positions: instruction `i` reads at `2 i + 1` and writes at `2 i + 2`, so a result may take the register of a source
 //! that ends there; a result that must not (see [`is_early_clobber`]) is written at `2 i + 1`. A block of instructions
@@ -9,31 +10,24 @@
 //! other lanes as they were, so it ends no lifetime, unless it is the only instruction that writes that part at all
 //! (then there is nothing older to keep).
 
-use super::access::{Access, ExecWrite, accesses, as_copy, exec_write, is_early_clobber};
+use super::access::{Access, ExecWrite, accesses, exec_write, is_early_clobber};
 use super::body::{Body, MachineInst, RegisterFile};
 use crate::codegen::isa::{Implicit, MAX_OPERANDS};
 
 /// No segment, no register, no index.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// A closed range of positions where a register holds a value, and the next such range of the same register.
+/// A closed range of positions where the same parts of a register hold values, and the next such range of the register.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Segment {
-    /// Position of the write (or of the block start).
+    /// First position: that of a write, of the block start, or behind the last read of a part.
     pub start: u32,
-    /// Position of the last read (or of the block end).
+    /// Last position.
     pub end: u32,
+    /// Parts that hold values, one bit each.
+    pub parts: u32,
     /// Index of the next later segment, or [`NONE`].
     pub next: u32,
-}
-
-/// Another register whose place would make a copy unnecessary: own place = place of `other` + `offset`.
-#[derive(Copy, Clone, Debug)]
-pub(super) struct Hint {
-    /// The register, or [`NONE`].
-    pub other: u32,
-    /// Difference of the places.
-    pub offset: i32,
 }
 
 /// A register and some of its 32-bit parts, one bit each.
@@ -46,8 +40,6 @@ pub(super) struct Liveness {
     pub first: Vec<u32>,
     /// All segments.
     pub segments: Vec<Segment>,
-    /// One wish per register.
-    pub hints: Vec<Hint>,
     /// Virtual operands of all instructions, reads before writes, and where those of each instruction end.
     operands: Vec<Parts>,
     operand_ends: Vec<(u32, u32)>,
@@ -69,8 +61,9 @@ pub(super) struct Liveness {
     /// Blocks by globals: parts live at the start; parts written.
     live_in: Vec<u32>,
     kills: Vec<u32>,
-    /// State of the backward walk: live parts and the end of the open segment.
+    /// State of the backward walk: live parts, and parts and end of the open segment.
     live: Vec<u32>,
+    open_parts: Vec<u32>,
     open_end: Vec<u32>,
 }
 
@@ -179,7 +172,7 @@ impl Liveness {
 
     /// The parts of `written` that lose their old value at instruction `index`.
     fn killed(&self, body: &Body, index: u32, id: usize, written: u32) -> u32 {
-        let partial = self.masked.get(index as usize).copied().unwrap_or(false)
+        let partial = self.is_masked(index as usize)
             && body.registers[id].file != RegisterFile::Sgpr
             && body.insts[index as usize].inst.op.info().reads.contains(Implicit::EXEC);
         if partial { written & !self.rewritten[id] } else { written }
@@ -264,8 +257,8 @@ impl Liveness {
     fn walk_backward(&mut self, body: &Body) {
         let registers = body.registers.len();
         refill(&mut self.first, registers, NONE);
-        refill(&mut self.hints, registers, Hint { other: NONE, offset: 0 });
         refill(&mut self.live, registers, 0);
+        refill(&mut self.open_parts, registers, 0);
         refill(&mut self.open_end, registers, 0);
         self.segments.clear();
         let globals = self.globals.len();
@@ -277,7 +270,7 @@ impl Liveness {
                 }
                 let id = self.globals[g] as usize;
                 self.live[id] = live;
-                self.open_end[id] = 2 * data.end;
+                self.change(id, 2 * data.end, live);
             }
             for index in (data.start..data.end).rev() {
                 self.step_backward(body, index);
@@ -285,7 +278,7 @@ impl Liveness {
             for g in 0..globals {
                 let id = self.globals[g] as usize;
                 if self.live[id] != 0 {
-                    self.close(id, 2 * data.start + 1);
+                    self.change(id, 2 * data.start, 0);
                     self.live[id] = 0;
                 }
             }
@@ -295,58 +288,70 @@ impl Liveness {
     fn step_backward(&mut self, body: &Body, index: u32) {
         let inst = &body.insts[index as usize].inst;
         let read = 2 * index + 1;
-        let written = if is_early_clobber(inst) { read } else { read + 1 };
+        let early = is_early_clobber(inst);
+        let written = if early { read } else { read + 1 };
         let (reads, writes, end) = self.operands_of(index);
         for n in writes..end {
-            let (id, parts) = self.operands[n];
+            let (id, mut parts) = self.operands[n];
+            // Several results in one register are one write.
+            if self.operands[writes..n].iter().any(|other| other.0 == id) {
+                continue;
+            }
+            for other in &self.operands[n + 1..end] {
+                parts |= if other.0 == id { other.1 } else { 0 };
+            }
             let id = id as usize;
-            let before = self.live[id];
-            self.live[id] = before & !self.killed(body, index, id, parts);
-            if before == 0 {
-                self.open_end[id] = written;
+            let mut held = self.live[id] | parts;
+            if early {
+                for other in &self.operands[reads..writes] {
+                    held |= if other.0 as usize == id { other.1 } else { 0 };
+                }
             }
-            if self.live[id] == 0 {
-                self.close(id, written);
-            }
+            self.change(id, written, held);
+            self.live[id] &= !self.killed(body, index, id, parts);
+            self.change(id, written - 1, self.live[id]);
         }
         for n in reads..writes {
             let (id, parts) = self.operands[n];
             let id = id as usize;
-            if self.live[id] == 0 {
-                self.open_end[id] = read;
-            }
             self.live[id] |= parts;
-        }
-        if let Some((to, from)) = as_copy(inst)
-            && let (Some((to, to_first)), Some((from, from_first))) = (to.as_virtual(), from.as_virtual())
-            && body.registers[to as usize].file == body.registers[from as usize].file
-        {
-            let offset = from_first as i32 - to_first as i32;
-            for (own, other, offset) in [(to, from, offset), (from, to, -offset)] {
-                let hint = &mut self.hints[own as usize];
-                if hint.other == NONE {
-                    *hint = Hint { other, offset };
-                }
-            }
+            // An early result of the same register has this position already, with everything that is read in it.
+            let taken = early && self.operands[writes..end].iter().any(|other| other.0 as usize == id);
+            self.change(id, read - u32::from(taken), self.live[id]);
         }
     }
 
-    /// Ends the open segment of a register at its start, and joins it to the following one if they touch.
+    /// From position `at` downwards `parts` of the register hold values.
+    fn change(&mut self, id: usize, at: u32, parts: u32) {
+        let (open, end) = (self.open_parts[id], self.open_end[id]);
+        if open == parts && parts != 0 && end >= at {
+            return;
+        }
+        if open != 0 && end > at {
+            self.close(id, at + 1);
+        }
+        self.open_parts[id] = parts;
+        self.open_end[id] = at;
+    }
+
+    /// Ends the open segment of a register at its start, and joins it to the following one if they are alike and touch.
     fn close(&mut self, id: usize, start: u32) {
-        let end = self.open_end[id];
+        let (parts, end) = (self.open_parts[id], self.open_end[id]);
         let next = self.first[id];
         if let Some(following) = self.segments.get_mut(next as usize)
-            && following.start <= end + 1
+            && following.start == end + 1
+            && following.parts == parts
         {
             following.start = start;
             return;
         }
-        // Live through a block without instructions: no position to hold.
-        if start > end {
-            return;
-        }
         self.first[id] = self.segments.len() as u32;
-        self.segments.push(Segment { start, end, next });
+        self.segments.push(Segment { start, end, parts, next });
+    }
+
+    /// True if some lanes may be off when instruction `index` executes.
+    pub fn is_masked(&self, index: usize) -> bool {
+        self.masked.get(index).copied().unwrap_or(false)
     }
 }
 

@@ -3,15 +3,30 @@
 //! ```text
 //! lowering -> allocate -> waits -> hazards -> branches -> code
 //! ```
+//!
+//! Allocation is several files: `liveness`, `loops` and `pressure` say what there is, `coalesce` removes copies, `place` (on
+//! `occupancy`) finds places, and when there are too few `evict` chooses what leaves, by the rules of `agpr` and
+//! `rematerialise`, and `spill` rewrites the body.
 mod access;
+mod agpr;
 pub mod allocate;
 mod body;
 pub mod branches;
 pub mod check;
+mod coalesce;
+mod evict;
 mod hazard_rows;
 pub mod hazards;
 mod liveness;
+mod loops;
+mod matrix_rows;
 mod occupancy;
+mod place;
+mod pressure;
+mod rematerialise;
+mod repairs;
+mod replay;
+mod spill;
 pub mod text;
 pub mod waits;
 

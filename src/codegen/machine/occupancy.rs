@@ -19,7 +19,7 @@ pub(super) struct Occupancy {
     all: Vec<Set>,
 }
 
-fn unite(into: &mut Set, other: &Set) {
+pub(super) fn unite(into: &mut Set, other: &Set) {
     for (word, more) in into.iter_mut().zip(other) {
         *word |= more;
     }
@@ -69,13 +69,33 @@ impl Occupancy {
     }
 }
 
-/// The registers `first..first + width`.
+/// The registers `first..first + width` (`width` up to 64).
 pub(super) fn tuple(first: u32, width: u32) -> Set {
+    place_bits(first, u64::MAX >> (64 - width.clamp(1, 64)) & u64::from(width > 0).wrapping_neg())
+}
+
+/// The registers of a tuple at `first` whose bits are set in `parts`.
+pub(super) fn parts_of_tuple(first: u32, parts: u32) -> Set {
+    place_bits(first, parts.into())
+}
+
+fn place_bits(first: u32, bits: u64) -> Set {
     let mut set = EMPTY;
-    for register in first..first + width {
-        set[register as usize / 64] |= 1 << (register % 64);
+    let (word, shift) = (first as usize / 64, first % 64);
+    let bits = u128::from(bits) << shift;
+    if let Some(low) = set.get_mut(word) {
+        *low = bits as u64;
+    }
+    if let Some(high) = set.get_mut(word + 1) {
+        *high = (bits >> 64) as u64;
     }
     set
+}
+
+/// One more than the highest register of a set; 0 for the empty set.
+pub(super) fn end_of(set: &Set) -> u32 {
+    let last = set.iter().rposition(|word| *word != 0);
+    last.map_or(0, |i| 64 * i as u32 + 64 - set[i].leading_zeros())
 }
 
 /// True if a register is in both.
@@ -84,7 +104,7 @@ pub(super) fn intersect(a: &Set, b: &Set) -> bool {
 }
 
 /// The set moved down by `by` registers (below 64).
-fn shift_down(set: &Set, by: u32) -> Set {
+pub(super) fn shift_down(set: &Set, by: u32) -> Set {
     let mut shifted = EMPTY;
     for (i, word) in shifted.iter_mut().enumerate() {
         let next = set.get(i + 1).copied().unwrap_or(0);
@@ -100,23 +120,12 @@ fn lowest(set: &Set) -> Option<u32> {
         .map(|(i, word)| 64 * i as u32 + word.trailing_zeros())
 }
 
-/// Lowest register at a multiple of `alignment` (1, 2 or 4) where `width` registers in a row are free below `limit`.
-/// A single register goes beside a taken one of its pair if such a place is free below `used`, so that pairs stay whole.
-pub(super) fn find_free(taken: &Set, width: u32, alignment: u32, limit: u32, used: u32) -> Option<u32> {
-    const EVEN: u64 = 0x5555_5555_5555_5555;
-    let beyond = tuple(limit, 256 - limit);
+/// Where `width` registers in a row begin of which none is in `taken` and all are below `limit`.
+pub(super) fn free_runs(taken: &Set, width: u32, limit: u32) -> Set {
     let mut runs = EMPTY;
     for i in 0..4 {
-        runs[i] = !(taken[i] | beyond[i]);
-    }
-    if width == 1 && alignment == 1 {
-        let mut halves = EMPTY;
-        for i in 0..4 {
-            halves[i] = runs[i] & ((taken[i] & EVEN) << 1 | taken[i] >> 1 & EVEN);
-        }
-        if let Some(half) = lowest(&halves).filter(|half| *half < used) {
-            return Some(half);
-        }
+        let below = limit.saturating_sub(64 * i as u32);
+        runs[i] = !taken[i] & 1u64.checked_shl(below).map_or(u64::MAX, |bit| bit - 1);
     }
     let mut length = 1;
     while length < width {
@@ -126,6 +135,22 @@ pub(super) fn find_free(taken: &Set, width: u32, alignment: u32, limit: u32, use
             runs[i] &= shifted[i];
         }
         length += step;
+    }
+    runs
+}
+
+/// Lowest of the places `runs` at a multiple of `alignment` (1, 2 or 4). A single register goes beside a taken one of
+/// its pair if such a place is free below `used`, so that pairs stay whole.
+pub(super) fn find_free(runs: &Set, taken: &Set, alignment: u32, used: u32) -> Option<u32> {
+    const EVEN: u64 = 0x5555_5555_5555_5555;
+    if alignment == 1 {
+        let mut halves = EMPTY;
+        for i in 0..4 {
+            halves[i] = runs[i] & ((taken[i] & EVEN) << 1 | taken[i] >> 1 & EVEN);
+        }
+        if let Some(half) = lowest(&halves).filter(|half| *half < used) {
+            return Some(half);
+        }
     }
     let places = match alignment {
         1 => u64::MAX,
@@ -156,25 +181,36 @@ mod tests {
         assert_eq!(occupancy.taken(42, 63), tuple(3, 2));
     }
 
+    fn place(taken: &Set, width: u32, alignment: u32, limit: u32, used: u32) -> Option<u32> {
+        find_free(&free_runs(taken, width, limit), taken, alignment, used)
+    }
+
     #[test]
     fn free_runs_cross_words_and_respect_alignment() {
         let mut taken = tuple(0, 61);
-        assert_eq!(find_free(&taken, 4, 1, 256, 0), Some(61));
-        assert_eq!(find_free(&taken, 4, 2, 256, 0), Some(62));
-        assert_eq!(find_free(&taken, 4, 4, 256, 0), Some(64));
-        assert_eq!(find_free(&taken, 32, 2, 94, 0), Some(62));
-        assert_eq!(find_free(&taken, 32, 2, 93, 0), None);
+        assert_eq!(end_of(&taken), 61);
+        assert_eq!(end_of(&EMPTY), 0);
+        assert_eq!(place(&taken, 4, 2, 256, 0), Some(62));
+        assert_eq!(place(&taken, 4, 4, 256, 0), Some(64));
+        assert_eq!(place(&taken, 32, 2, 94, 0), Some(62));
+        assert_eq!(place(&taken, 32, 2, 93, 0), None);
         taken[0] &= !0b10;
-        assert_eq!(find_free(&taken, 1, 1, 256, 64), Some(1));
-        assert_eq!(find_free(&taken, 2, 2, 256, 64), Some(62));
+        assert_eq!(place(&taken, 1, 1, 256, 64), Some(1));
+        assert_eq!(place(&taken, 2, 2, 256, 64), Some(62));
     }
 
     #[test]
     fn single_registers_fill_broken_pairs_first() {
         let mut taken = tuple(4, 1);
-        assert_eq!(find_free(&taken, 1, 1, 256, 8), Some(5));
-        assert_eq!(find_free(&taken, 1, 1, 256, 5), Some(0));
+        assert_eq!(place(&taken, 1, 1, 256, 8), Some(5));
+        assert_eq!(place(&taken, 1, 1, 256, 5), Some(0));
         taken[0] |= 0b10_0000;
-        assert_eq!(find_free(&taken, 1, 1, 256, 8), Some(0));
+        assert_eq!(place(&taken, 1, 1, 256, 8), Some(0));
+    }
+
+    #[test]
+    fn parts_of_a_tuple_across_words() {
+        assert_eq!(parts_of_tuple(62, 0b1111), tuple(62, 4));
+        assert_eq!(parts_of_tuple(252, 0b1010), [0, 0, 0, 0b1010 << 60]);
     }
 }

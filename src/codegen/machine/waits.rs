@@ -9,14 +9,24 @@
 //!
 //! Barriers: LDS instructions in flight are waited for, so that other waves find what was written, and nobody overwrites
 //! what is still being read; the same for loads to LDS. A barrier that does not hand over LDS data
-//! ([`BARRIER_WITHOUT_WAITS`] as its immediate) gets no wait. A wave that reads what its own loads to LDS brought must
-//! have a barrier or an explicit wait in between: which LDS instruction reads what is not known here.
+//! ([`BARRIER_WITHOUT_WAITS`] as its immediate) gets no wait. Up to gfx908 every barrier waits for everything: a wave that
+//! has a memory exception cannot back off from a barrier there.
 //!
-//! Sources: CDNA3 ISA guide, section 4.4; LLVM SIInsertWaitcnts.cpp.
+//! Loads to LDS count in vmcnt, LDS instructions in lgkmcnt, and nothing says which of the latter touches what the former
+//! bring. So each waits for the other, unless the kernel promises with [`LdsLoads::BehindBarriers`] that whatever a wave
+//! loads to LDS is read behind a barrier.
+//!
+//! Also here: the global data share (expcnt until its registers have been read; GWS has a full wait behind it), cache
+//! writebacks (over before the next store or barrier), cache invalidations (behind all loads), and `s_dcache_wb` at the end
+//! of a wave that has stored through the scalar cache.
+//!
+//! Sources: CDNA3 ISA guide, section 4.4; LLVM SIInsertWaitcnts.cpp, SIMemoryLegalizer.cpp.
 
-use super::access::{Range, Touched, is_vmem};
+use super::access::{
+    Range, Touched, changes_indexing, is_gds, is_lds_dma, is_vmem, leaves_body, writes_memory,
+};
 use super::body::{Body, MachineInst};
-use crate::codegen::isa::{Counter, Inst, Meaning, Opcode, Operand, Unit, WaitCounts};
+use crate::codegen::isa::{Arch, Counter, Inst, Meaning, OpInfo, Opcode, Operand, Unit, WaitCounts};
 
 /// Immediate of an `s_barrier` behind which nobody looks at LDS data of other waves; cleared when the waits are in.
 pub const BARRIER_WITHOUT_WAITS: u32 = 1;
@@ -31,33 +41,97 @@ const IDLE: u8 = u8::MAX;
 /// Ages from here on make no difference: no counter says more.
 const OLDEST: u8 = 62;
 
+/// Where a kernel reads what its waves load to LDS.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub enum LdsLoads {
+    /// Anywhere: an LDS instruction waits for the loads to LDS before it, and the other way round.
+    #[default]
+    Anywhere,
+    /// Only behind a barrier that comes after the load, which waits for it.
+    BehindBarriers,
+}
+
+/// Kinds of instructions that share a counter, one bit each; those of one ordered kind are done in order.
+#[derive(Copy, Clone, PartialEq, Eq, Default)]
+struct Kinds(u8);
+
+impl Kinds {
+    const VMEM: Kinds = Kinds(1);
+    const LDS: Kinds = Kinds(2);
+    const GDS: Kinds = Kinds(4);
+    const MESSAGE: Kinds = Kinds(8);
+    /// Scalar memory, out of order in itself.
+    const SCALAR: Kinds = Kinds(16);
+    /// Flat, which is two kinds at once.
+    const FLAT: Kinds = Kinds(32);
+
+    fn of(inst: &Inst) -> Kinds {
+        match inst.op.info().unit {
+            Unit::Vmem => Kinds::VMEM,
+            Unit::Lds if is_gds(inst) => Kinds::GDS,
+            Unit::Lds => Kinds::LDS,
+            Unit::Flat => Kinds::FLAT,
+            Unit::Smem => Kinds::SCALAR,
+            _ => Kinds::MESSAGE,
+        }
+    }
+
+    fn with(self, other: Kinds) -> Kinds {
+        Kinds(self.0 | other.0)
+    }
+
+    fn are_ordered(self) -> bool {
+        self.0 & (Self::SCALAR.0 | Self::FLAT.0) == 0 && self.0.count_ones() < 2
+    }
+}
+
 /// What is in flight at a block start. An age is the number of counted instructions issued since.
 #[derive(Clone)]
 struct Entry {
     vm: [u8; REGISTERS],
     lgkm: [u8; REGISTERS],
-    /// Youngest LDS instruction, in lgkmcnt.
-    lds: u8,
-    /// Youngest load to LDS, in vmcnt.
-    to_lds: u8,
-    /// Something in flight completes out of order.
-    unordered: Unordered,
+    /// Youngest of each mark, in its counter.
+    marks: [u8; MARKS],
+    /// Kinds in flight by vmcnt and by lgkmcnt.
+    kinds: [Kinds; 2],
+    /// Registers that the global data share may still read.
+    locked: Vec<Range>,
+    flags: Flags,
 }
 
-/// Which counters only zero can be trusted of.
+/// What is true on some path.
 #[derive(Copy, Clone, PartialEq, Eq, Default)]
-struct Unordered {
-    vm: bool,
-    lgkm: bool,
+struct Flags {
+    /// VGPRs may be indexed.
+    indexing: bool,
+    /// The scalar cache may hold what memory does not.
+    scalar_stores: bool,
 }
+
+/// Instructions of which the youngest is remembered.
+#[derive(Copy, Clone, PartialEq, Eq)]
+#[repr(usize)]
+enum Mark {
+    /// LDS instructions, in lgkmcnt.
+    Lds,
+    /// Vector memory instructions that touch LDS, in vmcnt.
+    LdsDma,
+    /// Loads and atomics with result, in vmcnt.
+    Load,
+    /// Cache writebacks, in vmcnt.
+    WriteBack,
+}
+
+const MARKS: usize = 4;
 
 impl Entry {
     const EMPTY: Entry = Entry {
         vm: [IDLE; REGISTERS],
         lgkm: [IDLE; REGISTERS],
-        lds: IDLE,
-        to_lds: IDLE,
-        unordered: Unordered { vm: false, lgkm: false },
+        marks: [IDLE; MARKS],
+        kinds: [Kinds(0); 2],
+        locked: Vec::new(),
+        flags: Flags { indexing: false, scalar_stores: false },
     };
 
     /// Takes the worse of both; true if that is worse than before.
@@ -71,14 +145,26 @@ impl Entry {
             }
             changed |= lower != 0;
         }
-        let unordered = Unordered {
-            vm: self.unordered.vm | other.unordered.vm,
-            lgkm: self.unordered.lgkm | other.unordered.lgkm,
+        for (own, &other) in self.marks.iter_mut().zip(&other.marks) {
+            changed |= other < *own;
+            *own = (*own).min(other);
+        }
+        for (own, &other) in self.kinds.iter_mut().zip(&other.kinds) {
+            changed |= own.with(other) != *own;
+            *own = own.with(other);
+        }
+        for &range in &other.locked {
+            if !self.locked.contains(&range) {
+                self.locked.push(range);
+                changed = true;
+            }
+        }
+        let flags = Flags {
+            indexing: self.flags.indexing | other.flags.indexing,
+            scalar_stores: self.flags.scalar_stores | other.flags.scalar_stores,
         };
-        changed |= unordered != self.unordered || other.lds < self.lds || other.to_lds < self.to_lds;
-        self.unordered = unordered;
-        self.lds = self.lds.min(other.lds);
-        self.to_lds = self.to_lds.min(other.to_lds);
+        changed |= flags != self.flags;
+        self.flags = flags;
         changed
     }
 }
@@ -89,20 +175,21 @@ struct Scoreboard {
     issued: u32,
     done: u32,
     registers: [u32; REGISTERS],
-    /// The last instruction that a barrier waits for.
-    barrier: u32,
-    unordered: bool,
+    kinds: Kinds,
 }
 
 impl Scoreboard {
     const START: u32 = 64;
+    const IDLE: Scoreboard = Scoreboard { issued: 0, done: 0, registers: [0; REGISTERS], kinds: Kinds(0) };
 
-    fn enter(&mut self, ages: &[u8; REGISTERS], barrier: u8, unordered: bool) {
-        let number = |age: u8| if age == IDLE { 0 } else { Self::START - u32::from(age) };
+    fn number(age: u8) -> u32 {
+        if age == IDLE { 0 } else { Self::START - u32::from(age) }
+    }
+
+    fn enter(&mut self, ages: &[u8; REGISTERS], kinds: Kinds) {
         (self.issued, self.done) = (Self::START, 0);
-        self.registers.iter_mut().zip(ages).for_each(|(register, &age)| *register = number(age));
-        self.barrier = number(barrier);
-        self.unordered = unordered;
+        self.registers.iter_mut().zip(ages).for_each(|(register, &age)| *register = Self::number(age));
+        self.kinds = kinds;
     }
 
     fn age(&self, number: u32) -> u8 {
@@ -114,7 +201,17 @@ impl Scoreboard {
     }
 
     fn is_busy(&self) -> bool {
-        self.issued > self.done
+        self.kinds != Kinds::default()
+    }
+
+    /// The youngest in flight, if any, else 0.
+    fn youngest(&self) -> u32 {
+        if self.is_busy() { self.issued } else { 0 }
+    }
+
+    /// `number` if it is not over, else 0.
+    fn open(&self, number: u32) -> u32 {
+        if number > self.done { number } else { 0 }
     }
 
     /// Last number that touching `range` has to wait for, if any.
@@ -122,21 +219,28 @@ impl Scoreboard {
         if !self.is_busy() {
             return 0;
         }
-        let last = self.registers[range.numbers()].iter().copied().max().unwrap_or(0);
-        if last > self.done { last } else { 0 }
+        self.open(self.registers[range.numbers()].iter().copied().max().unwrap_or(0))
+    }
+
+    fn issue(&mut self, kinds: Kinds, defs: &[Range]) {
+        self.issued += 1;
+        self.kinds = self.kinds.with(kinds);
+        for range in defs {
+            self.registers[range.numbers()].fill(self.issued);
+        }
     }
 
     /// Counter value that means "number is over".
     fn wait_for(&self, number: u32, cap: u8) -> u8 {
-        if self.unordered { 0 } else { (self.issued - number).min(u32::from(cap)) as u8 }
+        if self.kinds.are_ordered() { (self.issued - number).min(u32::from(cap)) as u8 } else { 0 }
     }
 
     /// The counter was seen at `count` or below.
     fn waited(&mut self, count: u8) {
         if count == 0 {
             self.done = self.issued;
-            self.unordered = false;
-        } else if !self.unordered {
+            self.kinds = Kinds::default();
+        } else if self.kinds.are_ordered() {
             self.done = self.done.max(self.issued.saturating_sub(u32::from(count)));
         }
     }
@@ -144,23 +248,42 @@ impl Scoreboard {
 
 /// The pass and its memory, which is reused from body to body.
 pub struct WaitInserter {
+    arch: Arch,
+    lds_loads: LdsLoads,
     entries: Vec<Entry>,
     exit: Entry,
     vm: Scoreboard,
     lgkm: Scoreboard,
+    /// Youngest of each mark, by number.
+    marks: [u32; MARKS],
+    locked: Vec<Range>,
+    flags: Flags,
     /// New block ranges.
     ranges: Vec<(u32, u32)>,
 }
 
-impl Default for WaitInserter {
-    fn default() -> WaitInserter {
-        let idle =
-            || Scoreboard { issued: 0, done: 0, registers: [0; REGISTERS], barrier: 0, unordered: false };
-        WaitInserter { entries: Vec::new(), exit: Entry::EMPTY, vm: idle(), lgkm: idle(), ranges: Vec::new() }
-    }
-}
-
 impl WaitInserter {
+    /// For one chip.
+    pub fn new(arch: Arch) -> WaitInserter {
+        WaitInserter {
+            arch,
+            lds_loads: LdsLoads::default(),
+            entries: Vec::new(),
+            exit: Entry::EMPTY,
+            vm: Scoreboard::IDLE,
+            lgkm: Scoreboard::IDLE,
+            marks: [0; MARKS],
+            locked: Vec::new(),
+            flags: Flags::default(),
+            ranges: Vec::new(),
+        }
+    }
+
+    /// From now on for kernels that keep the promise of `lds_loads`.
+    pub fn set_lds_loads(&mut self, lds_loads: LdsLoads) {
+        self.lds_loads = lds_loads;
+    }
+
     /// Inserts all waits that `body`, which has physical registers, needs beside those that it already has.
     pub fn insert(&mut self, body: &mut Body) {
         self.entries.clear();
@@ -188,17 +311,26 @@ impl WaitInserter {
 
     fn enter(&mut self, block: usize) {
         let entry = &self.entries[block];
-        self.vm.enter(&entry.vm, entry.to_lds, entry.unordered.vm);
-        self.lgkm.enter(&entry.lgkm, entry.lds, entry.unordered.lgkm);
+        self.vm.enter(&entry.vm, entry.kinds[0]);
+        self.lgkm.enter(&entry.lgkm, entry.kinds[1]);
+        self.marks = entry.marks.map(Scoreboard::number);
+        self.locked.clear();
+        self.locked.extend_from_slice(&entry.locked);
+        self.flags = entry.flags;
     }
 
     /// Hands the state on to the successors; the next block to look at, which is an earlier one if a loop brought news.
     fn leave(&mut self, body: &Body, block: usize) -> usize {
         self.vm.leave(&mut self.exit.vm);
         self.lgkm.leave(&mut self.exit.lgkm);
-        self.exit.to_lds = self.vm.age(self.vm.barrier);
-        self.exit.lds = self.lgkm.age(self.lgkm.barrier);
-        self.exit.unordered = Unordered { vm: self.vm.unordered, lgkm: self.lgkm.unordered };
+        for (mark, &number) in self.marks.iter().enumerate() {
+            let counter = if mark == Mark::Lds as usize { &self.lgkm } else { &self.vm };
+            self.exit.marks[mark] = counter.age(number);
+        }
+        self.exit.kinds = [self.vm.kinds, self.lgkm.kinds];
+        self.exit.locked.clear();
+        self.exit.locked.extend_from_slice(&self.locked);
+        self.exit.flags = self.flags;
         let mut next = block + 1;
         for &successor in body.blocks[block].successors.iter().flatten() {
             if self.entries[successor as usize].join(&self.exit) {
@@ -209,20 +341,31 @@ impl WaitInserter {
     }
 
     fn step(&mut self, mut i: MachineInst, out: &mut Vec<MachineInst>) {
+        let info = i.inst.op.info();
         let need = self.needed(&i.inst);
         if need != WaitCounts::NONE {
-            out.push(MachineInst {
-                inst: Inst::new(Opcode::SWaitcnt, &[]).imm(need.to_imm()),
-                source: i.source,
-            });
-            self.waited(need);
+            self.emit_wait(need, i.source, out);
         }
-        match i.inst.op.info().meaning {
+        match info.meaning {
             Meaning::Wait => self.waited(WaitCounts::from_imm(i.inst.imm)),
             Meaning::Barrier => i.inst.imm = 0,
+            Meaning::EndProgram if self.flags.scalar_stores => {
+                out.push(MachineInst { inst: Inst::new(Opcode::SDcacheWb, &[]), source: i.source });
+            }
             _ => self.issue(&i.inst),
         }
         out.push(i);
+        if info.meaning == Meaning::GlobalWaveSync {
+            self.emit_wait(WaitCounts { vm: 0, exp: 0, lgkm: 0 }, i.source, out);
+        }
+        if info.unit == Unit::Salu {
+            self.flags.indexing = changes_indexing(&i.inst).unwrap_or(self.flags.indexing);
+        }
+    }
+
+    fn emit_wait(&mut self, counts: WaitCounts, source: u32, out: &mut Vec<MachineInst>) {
+        out.push(MachineInst { inst: Inst::new(Opcode::SWaitcnt, &[]).imm(counts.to_imm()), source });
+        self.waited(counts);
     }
 
     fn waited(&mut self, count: WaitCounts) {
@@ -232,21 +375,24 @@ impl WaitInserter {
         if count.lgkm < WaitCounts::NONE.lgkm {
             self.lgkm.waited(count.lgkm);
         }
+        if count.exp == 0 {
+            self.locked.clear();
+        }
     }
 
     /// What has to be waited for before `inst`.
     fn needed(&self, inst: &Inst) -> WaitCounts {
-        let (mut vm, mut lgkm) = (0, 0);
+        let mut need = WaitCounts::NONE;
+        let busy = self.vm.is_busy() || self.lgkm.is_busy();
+        if !busy && self.locked.is_empty() {
+            return need;
+        }
         let info = inst.op.info();
-        if info.unit == Unit::Barrier {
-            if inst.imm != BARRIER_WITHOUT_WAITS {
-                vm = if self.vm.barrier > self.vm.done { self.vm.barrier } else { 0 };
-                lgkm = if self.lgkm.barrier > self.lgkm.done { self.lgkm.barrier } else { 0 };
-            }
-        } else if self.vm.is_busy() || self.lgkm.is_busy() {
-            let touched = Touched::of(inst);
+        let (mut vm, mut lgkm) = self.needed_by_order(inst, info);
+        if info.unit != Unit::Barrier {
+            let touched = if self.flags.indexing { Touched::with_index(inst) } else { Touched::of(inst) };
             // Vector memory returns in order among itself, so a load may follow a load into the same register.
-            let in_order = info.unit == Unit::Vmem && !self.vm.unordered;
+            let in_order = info.unit == Unit::Vmem && self.vm.kinds.are_ordered();
             for &range in touched.uses.as_slice() {
                 vm = vm.max(self.vm.blocking(range));
                 lgkm = lgkm.max(self.lgkm.blocking(range));
@@ -254,46 +400,94 @@ impl WaitInserter {
             for &range in touched.defs.as_slice() {
                 vm = vm.max(if in_order { 0 } else { self.vm.blocking(range) });
                 lgkm = lgkm.max(self.lgkm.blocking(range));
+                if self.locked.iter().any(|locked| locked.overlaps(range)) {
+                    need.exp = 0;
+                }
             }
         }
-        let mut need = WaitCounts::NONE;
         if vm > 0 {
             need.vm = self.vm.wait_for(vm, CAP.vm);
         }
         if lgkm > 0 {
             need.lgkm = self.lgkm.wait_for(lgkm, CAP.lgkm);
         }
+        if leaves_body(info) && !self.locked.is_empty() {
+            need.exp = 0;
+        }
         need
+    }
+
+    /// Numbers of vmcnt and lgkmcnt that must be over before `inst`, whatever its registers.
+    fn needed_by_order(&self, inst: &Inst, info: &OpInfo) -> (u32, u32) {
+        let vm = |mark: Mark| self.vm.open(self.marks[mark as usize]);
+        let lds = self.lgkm.open(self.marks[Mark::Lds as usize]);
+        let all = (self.vm.youngest(), self.lgkm.youngest());
+        if leaves_body(info) {
+            return all;
+        }
+        if info.unit == Unit::Barrier {
+            return match inst.imm {
+                _ if self.arch <= Arch::Gfx908 => all,
+                BARRIER_WITHOUT_WAITS => (vm(Mark::WriteBack), 0),
+                _ => (vm(Mark::LdsDma).max(vm(Mark::WriteBack)), lds),
+            };
+        }
+        let mut before = (0, 0);
+        let stores = (is_vmem(info) || info.unit == Unit::Smem) && writes_memory(info);
+        if stores || info.meaning == Meaning::SendMessage {
+            before.0 = vm(Mark::WriteBack);
+        }
+        if info.meaning == Meaning::CacheInvalidate {
+            before.0 = vm(Mark::Load);
+        }
+        if self.lds_loads == LdsLoads::Anywhere {
+            if is_lds_dma(info) {
+                before.1 = lds;
+            } else if touches_lds(inst) {
+                before.0 = before.0.max(vm(Mark::LdsDma));
+            }
+        }
+        before
     }
 
     /// Counts `inst` and notes the registers that it will write.
     fn issue(&mut self, inst: &Inst) {
         let info = inst.op.info();
-        if info.counter == Counter::None {
+        if info.counter == Counter::None || info.meaning == Meaning::LdsNop {
             return;
         }
         let touched = Touched::of(inst);
+        let (defs, kinds) = (touched.defs.as_slice(), Kinds::of(inst));
         if is_vmem(info) {
-            self.vm.issued += 1;
-            self.vm.unordered |= info.unit == Unit::Flat;
-            if matches!(info.meaning, Meaning::LoadToLds(_)) {
-                self.vm.barrier = self.vm.issued;
-            }
-            for range in touched.defs.as_slice() {
-                self.vm.registers[range.numbers()].fill(self.vm.issued);
-            }
+            self.vm.issue(kinds, defs);
+            let mut mark = |mark: Mark, holds: bool| {
+                self.marks[mark as usize] = if holds { self.vm.issued } else { self.marks[mark as usize] };
+            };
+            mark(Mark::LdsDma, is_lds_dma(info));
+            mark(Mark::Load, !defs.is_empty());
+            mark(Mark::WriteBack, info.meaning == Meaning::CacheWriteBack);
         }
         if matches!(info.counter, Counter::Lgkm | Counter::VmAndLgkm) {
-            self.lgkm.issued += 1;
-            self.lgkm.unordered |= info.unit != Unit::Lds;
-            // Permutes use the LDS hardware but not LDS memory.
-            let moves_lanes = matches!(info.meaning, Meaning::LaneSwizzle | Meaning::LanePermute(_));
-            if matches!(info.unit, Unit::Lds | Unit::Flat) && !moves_lanes {
-                self.lgkm.barrier = self.lgkm.issued;
+            self.lgkm.issue(kinds, defs);
+            if touches_lds(inst) {
+                self.marks[Mark::Lds as usize] = self.lgkm.issued;
             }
-            for range in touched.defs.as_slice() {
-                self.lgkm.registers[range.numbers()].fill(self.lgkm.issued);
+            if kinds == Kinds::GDS {
+                self.locked
+                    .extend(touched.uses.as_slice().iter().filter(|r| r.is_vector() || **r == Range::EXEC));
+            }
+            match info.meaning {
+                Meaning::ScalarCacheWriteBack => self.flags.scalar_stores = false,
+                _ => self.flags.scalar_stores |= info.unit == Unit::Smem && writes_memory(info),
             }
         }
     }
+}
+
+/// True for instructions that read or write LDS memory through its own path: not lane permutations, which use the hardware
+/// alone, nor the global data share.
+fn touches_lds(inst: &Inst) -> bool {
+    let info = inst.op.info();
+    let only_lanes = matches!(info.meaning, Meaning::LaneSwizzle | Meaning::LanePermute(_) | Meaning::LdsNop);
+    matches!(info.unit, Unit::Lds | Unit::Flat) && !only_lanes && !is_gds(inst)
 }

@@ -153,9 +153,11 @@ fn kernarg_align(arguments: &[ArgumentInfo]) -> u32 {
     arguments.iter().map(align).fold(4, u32::max)
 }
 
-/// The MessagePack description of the note.
-pub(super) fn to_message_pack(target: TargetId, kernels: &[KernelMetadata]) -> Vec<u8> {
-    let mut sink = MessagePack(rmp::encode::ByteBuf::with_capacity(512 * (kernels.len() + 1)));
+/// The MessagePack description of the note, behind `prefix`.
+pub(super) fn to_message_pack(prefix: &[u8], target: TargetId, kernels: &[KernelMetadata]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(prefix.len() + 512 * (kernels.len() + 1));
+    bytes.extend_from_slice(prefix);
+    let mut sink = MessagePack(rmp::encode::ByteBuf::from_vec(bytes));
     emit(&mut sink, target, kernels);
     sink.0.into_vec()
 }

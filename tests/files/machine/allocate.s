@@ -56,10 +56,10 @@ bb0:
     global_load_dwordx3 v[0:2], v3, s[0:1]
     v_mov_b32 v6, 1
     global_load_dwordx2 v[4:5], v3, s[0:1]
-    v_add_u32 v6, v2, v6
-    v_add_u32 v6, v4, v6
-    v_add_u32 v6, v5, v6
-    global_store_dword v0, v6, s[0:1]
+    v_add_u32 v2, v2, v6
+    v_add_u32 v2, v4, v2
+    v_add_u32 v2, v5, v2
+    global_store_dword v0, v2, s[0:1]
     global_store_dword v1, v3, s[0:1]
 
 ; case scalar tuples
@@ -342,7 +342,14 @@ bb0:
     global_store_dwordx4 v0, %0, s[0:1]
     global_store_dwordx4 v0, %1, s[0:1]
 ; ---
-; error: out of VGPRs: 12 are needed at once, 8 are available, at line 3
+; sgprs 2, vgprs 6, agprs 4
+; 4 to AGPRs; 0 instructions inserted; peak 8 VGPRs at line 3
+bb0:
+    global_load_dwordx4 a[0:3], v0, s[0:1]
+    global_load_dwordx4 v[2:5], v0, s[0:1]
+    s_waitcnt vmcnt(0)
+    global_store_dwordx4 v0, a[0:3], s[0:1]
+    global_store_dwordx4 v0, v[2:5], s[0:1]
 
 ; case out of SGPRs
 ; run allocate
@@ -354,7 +361,26 @@ bb0:
     s_add_u32 %0[0], %0[0], %1[7]
     s_add_u32 %0[0], %0[0], %0[7]
 ; ---
-; error: out of SGPRs: 16 are needed at once, 12 are available, at line 3
+; sgprs 12, vgprs 1, agprs 0
+; 8 to lanes; 12 instructions inserted; peak 10 SGPRs at line 3
+bb0:
+    s_load_dwordx8 s[4:11], s[0:1], 0x0
+    v_writelane_b32 v0, s4, 0
+    v_writelane_b32 v0, s5, 1
+    v_writelane_b32 v0, s6, 2
+    v_writelane_b32 v0, s7, 3
+    v_writelane_b32 v0, s8, 4
+    v_writelane_b32 v0, s9, 5
+    v_writelane_b32 v0, s10, 6
+    v_writelane_b32 v0, s11, 7
+    s_load_dwordx8 s[4:11], s[0:1], 0x20
+    s_waitcnt lgkmcnt(0)
+    v_readlane_b32 s10, v0, 0
+    s_add_u32 s10, s10, s11
+    v_writelane_b32 v0, s10, 0
+    v_readlane_b32 s11, v0, 7
+    s_add_u32 s10, s10, s11
+    v_writelane_b32 v0, s10, 0
 
 ; case VGPRs and AGPRs share one limit
 ; run allocate
@@ -369,7 +395,7 @@ bb0:
     global_store_dwordx4 %0, %1, s[0:1]
     global_store_dword %0, %2, s[0:1]
 ; ---
-; error: out of AGPRs: 1 are needed at once, 0 are available, at line 7
+; error: out of VGPRs: 5 are needed at once, 4 are available, at line 8
 
 ; case two inputs in one place
 ; run allocate

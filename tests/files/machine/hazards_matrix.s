@@ -838,7 +838,7 @@ bb0:
     s_nop 15
     s_nop 7
 
-; case results of XDL 4 passes: A, VALU, memory, overwritten, C overwritten, gfx90a
+; case results of XDL 8 passes: A, VALU, memory, overwritten, C overwritten, gfx90a
 ; run hazards
 ; target gfx90a
 bb0:
@@ -877,47 +877,47 @@ bb0:
 ; ---
 bb0:
     v_mfma_f32_16x16x16_f16 v[64:67], v[128:129], v[132:133], v[64:67]
-    s_nop 6
+    s_nop 10
     v_mfma_f32_16x16x16_f16 v[96:99], v[64:65], v[132:133], 0
     s_nop 15
     s_nop 7
     v_mfma_f32_16x16x16_f16 v[64:67], v[128:129], v[132:133], v[64:67]
-    s_nop 6
+    s_nop 10
     v_mfma_f32_16x16x4_f32 v[96:99], v64, v132, 0
     s_nop 15
     s_nop 7
     v_mfma_f32_16x16x16_f16 v[64:67], v[128:129], v[132:133], v[64:67]
-    s_nop 6
+    s_nop 10
     v_mfma_f64_16x16x4_f64 v[96:103], v[64:65], v[132:133], 0
     s_nop 15
     s_nop 7
     v_mfma_f32_16x16x16_f16 v[64:67], v[128:129], v[132:133], v[64:67]
-    s_nop 6
+    s_nop 10
     v_mov_b32 v150, v65
     s_nop 15
     s_nop 7
     v_mfma_f32_16x16x16_f16 v[64:67], v[128:129], v[132:133], v[64:67]
-    s_nop 6
+    s_nop 10
     v_mov_b32 v65, v150
     s_nop 15
     s_nop 7
     v_mfma_f32_16x16x16_f16 v[64:67], v[128:129], v[132:133], v[64:67]
-    s_nop 6
+    s_nop 10
     ds_write_b32 v150, v65
     s_nop 15
     s_nop 7
     v_mfma_f32_16x16x16_f16 v[64:67], v[128:129], v[132:133], v[64:67]
-    s_nop 6
+    s_nop 10
     ds_read_b32 v65, v150
     s_nop 15
     s_nop 7
     v_mfma_f32_16x16x16_f16 v[64:67], v[128:129], v[132:133], v[100:103]
-    s_nop 6
+    s_nop 10
     v_mov_b32 v101, v150
     s_nop 15
     s_nop 7
 
-; case XDL 4 passes into C: the same, same start, overlapping, gfx90a
+; case XDL 8 passes into C: the same, same start, overlapping, gfx90a
 ; run hazards
 ; target gfx90a
 bb0:
@@ -972,12 +972,12 @@ bb0:
     s_nop 15
     s_nop 7
     v_mfma_f32_16x16x16_f16 v[64:67], v[128:129], v[132:133], v[64:67]
-    s_nop 3
+    s_nop 7
     v_mfma_f32_4x4x4_16b_f16 v[64:67], v[128:129], v[132:133], v[64:67]
     s_nop 15
     s_nop 7
     v_mfma_f32_16x16x16_f16 v[64:67], v[128:129], v[132:133], v[64:67]
-    s_nop 3
+    s_nop 7
     v_mfma_f32_4x4x4_16b_f16 v[66:69], v[128:129], v[132:133], v[66:69]
     s_nop 15
     s_nop 7
@@ -986,37 +986,37 @@ bb0:
     s_nop 15
     s_nop 7
     v_mfma_f32_16x16x16_f16 v[64:67], v[128:129], v[132:133], v[64:67]
-    s_nop 3
+    s_nop 7
     v_mfma_f32_16x16x16_f16 v[66:69], v[128:129], v[132:133], v[66:69]
     s_nop 15
     s_nop 7
     v_mfma_f32_16x16x16_f16 v[64:67], v[128:129], v[132:133], v[64:67]
-    s_nop 3
+    s_nop 7
     v_mfma_f32_32x32x8_f16 v[64:79], v[128:129], v[132:133], v[64:79]
     s_nop 15
     s_nop 7
     v_mfma_f32_16x16x16_f16 v[64:67], v[128:129], v[132:133], v[64:67]
-    s_nop 3
+    s_nop 7
     v_mfma_f32_32x32x8_f16 v[66:81], v[128:129], v[132:133], v[66:81]
     s_nop 15
     s_nop 7
     v_mfma_f32_16x16x16_f16 v[64:67], v[128:129], v[132:133], v[64:67]
-    s_nop 4
+    s_nop 8
     v_mfma_f64_4x4x4_4b_f64 v[64:65], v[128:129], v[132:133], v[64:65]
     s_nop 15
     s_nop 7
     v_mfma_f32_16x16x16_f16 v[64:67], v[128:129], v[132:133], v[64:67]
-    s_nop 4
+    s_nop 8
     v_mfma_f64_4x4x4_4b_f64 v[66:67], v[128:129], v[132:133], v[66:67]
     s_nop 15
     s_nop 7
     v_mfma_f32_16x16x16_f16 v[64:67], v[128:129], v[132:133], v[64:67]
-    s_nop 4
+    s_nop 8
     v_mfma_f64_16x16x4_f64 v[64:71], v[128:129], v[132:133], v[64:71]
     s_nop 15
     s_nop 7
     v_mfma_f32_16x16x16_f16 v[64:67], v[128:129], v[132:133], v[64:67]
-    s_nop 4
+    s_nop 8
     v_mfma_f64_16x16x4_f64 v[66:73], v[128:129], v[132:133], v[66:73]
     s_nop 15
     s_nop 7
@@ -2711,7 +2711,6 @@ bb0:
     s_nop 15
     s_nop 7
     v_mfma_f32_16x16x4_f32 v[64:67], v128, v132, v[64:67]
-    s_nop 7
     v_mfma_f32_16x16x16_f16 v[64:67], v[128:129], v[132:133], v[64:67]
     s_nop 15
     s_nop 7
@@ -3783,7 +3782,7 @@ bb0:
     s_nop 15
     s_nop 7
 
-; case results of DGEMM 8 passes: A, VALU, memory, overwritten, C overwritten, gfx950
+; case results of DGEMM 16 passes: A, VALU, memory, overwritten, C overwritten, gfx950
 ; run hazards
 ; target gfx950
 bb0:
@@ -3868,7 +3867,7 @@ bb0:
     s_nop 15
     s_nop 7
 
-; case DGEMM 8 passes into C: the same, same start, overlapping, gfx950
+; case DGEMM 16 passes into C: the same, same start, overlapping, gfx950
 ; run hazards
 ; target gfx950
 bb0:

@@ -88,6 +88,8 @@ macro_rules! vector_rows {
             VCvtPkF32Fp8 "v_cvt_pk_f32_fp8" Vop1(0x56) [vdst(F32x2), src0(Fp8)] Valu Convert(F32x2, Fp8), on(FROM_GFX942);
             VCvtPkF32Bf8 "v_cvt_pk_f32_bf8" Vop1(0x57) [vdst(F32x2), src0(Bf8)] Valu Convert(F32x2, Bf8), on(FROM_GFX942);
             VPrngB32 "v_prng_b32" Vop1(0x58) [vdst(B32), src0(B32)] Valu Vector(PseudoRandom, B32), on(GFX950);
+            VPermlane16SwapB32 "v_permlane16_swap_b32" Vop1Swap(0x59) [vdst_use(B32), src0_swap(B32)] Valu SwapRows(16), on(GFX950);
+            VPermlane32SwapB32 "v_permlane32_swap_b32" Vop1Swap(0x5a) [vdst_use(B32), src0_swap(B32)] Valu SwapRows(32), on(GFX950);
             VCvtF32Bf16 "v_cvt_f32_bf16" Vop1(0x5b) [vdst(F32), src0(Bf16)] Valu Convert(F32, Bf16), on(GFX950);
             // VOP2
             VCndmaskB32 "v_cndmask_b32" Vop2(0x00) [vdst(B32), src0(B32), src1(B32), carry_in()] Valu SelectLane;

@@ -1,198 +1,620 @@
-//! Follows every virtual register through the allocated body: whenever it is read, its place must still hold what was
-//! last written to it, on every path.
+//! Follows every value through the allocated body: whenever a virtual register was read, the place that is read now must
+//! hold what was last written to the register, on every path and in every lane that the instruction looks at.
+//!
+//! The body before and the body after are executed side by side on symbols. An instruction before that has a counterpart
+//! after says which registers its operands have become; one without must be a move, whose target from then on is the
+//! same value as its source. An instruction after without counterpart must move values: between registers, to or
+//! from scratch or a lane of a VGPR, or a constant into a register. Nothing is believed about where the allocator keeps a value; it is
+//! in every place that the moves have brought it to and that nothing has written since.
+//!
+//! What a place holds is known for active and inactive lanes apart: a masked write changes the active lanes of a place only, and
+//! what is known of active lanes alone is forgotten when EXEC changes.
+
+use std::collections::BTreeMap;
+
+use smallvec::SmallVec;
 
 use super::Fault;
-use crate::codegen::isa::{Implicit, Inst, Operand, Role, Unit};
-use crate::codegen::machine::access::{ExecWrite, as_copy, exec_write};
-use crate::codegen::machine::body::{Body, RegisterFile};
+use crate::codegen::isa::{Calc, Element, Format, Implicit, Inst, Meaning, Opcode, Operand, Role, Unit};
+use crate::codegen::machine::access::{ExecWrite, as_copy, exec_write, implicit_ranges};
+use crate::codegen::machine::allocate::INSERTED;
+use crate::codegen::machine::body::Body;
 
-/// Compares a body before and after allocation; `place` is the first register of a virtual register.
-pub fn check_allocation(before: &Body, after: &Body, place: impl Fn(u32) -> Option<Operand>) -> Vec<Fault> {
-    let mut checker = Checker::new(before, &place);
-    let mut faults = checker.compare_text(before, after, &place);
-    checker.follow_values(before, &mut faults);
+/// What is checked of an allocation.
+#[derive(Copy, Clone, Debug)]
+pub struct Allocated<'a> {
+    /// The body with virtual registers.
+    pub before: &'a Body,
+    /// The body with physical ones.
+    pub after: &'a Body,
+    /// For every instruction after: its index before, or [`INSERTED`].
+    pub origins: &'a [u32],
+    /// Virtual registers that hold something at the start, and where.
+    pub inputs: &'a [(u32, Operand)],
+    /// Bytes of scratch per work-item.
+    pub scratch_bytes: u32,
+}
+
+/// Compares a body before and after allocation.
+pub fn check_allocation(allocated: &Allocated) -> Vec<Fault> {
+    let Allocated { before, after, origins, .. } = *allocated;
+    if before.blocks.len() != after.blocks.len() || origins.len() != after.insts.len() {
+        return vec![Fault::new(0, "blocks or instructions are not accounted for")];
+    }
+    let checker = Checker::new(allocated);
+    let mut faults = Vec::new();
+    let mut entries: Vec<Option<State>> = vec![None; before.blocks.len()];
+    if let Some(first) = entries.first_mut() {
+        *first = Some(checker.start());
+    }
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for block in 0..before.blocks.len() {
+            let Some(entry) = entries[block].clone() else { continue };
+            let exit = checker.follow_block(block, entry, &mut Vec::new());
+            for &successor in before.blocks[block].successors.iter().flatten() {
+                match &mut entries[successor as usize] {
+                    Some(entry) => changed |= entry.join(&exit),
+                    entry => {
+                        *entry = Some(exit.clone());
+                        changed = true;
+                    }
+                }
+            }
+        }
+    }
+    for (block, entry) in entries.into_iter().enumerate() {
+        // Blocks that nothing leads to are executed from nothing.
+        checker.follow_block(block, entry.unwrap_or_else(|| checker.start()), &mut faults);
+    }
     faults.sort();
     faults.dedup();
     faults
 }
 
-struct Checker {
-    /// First part of each virtual register among all parts.
-    first_part: Vec<usize>,
-    /// Operand number of each part.
-    number: Vec<u32>,
-    /// Parts that live at each operand number.
-    at_number: Vec<Vec<usize>>,
-    /// Parts that more than one instruction writes.
+/// A set of lanes: the active ones, the inactive ones.
+type Lanes = u8;
+const ACTIVE: Lanes = 1;
+const INACTIVE: Lanes = 2;
+const ALL: Lanes = 3;
+
+/// A 32-bit place: a register by its number, a dword of scratch, a lane of a VGPR.
+type Location = u32;
+const FIRST_SLOT: Location = 1 << 12;
+const FIRST_LANE: Location = 1 << 24;
+
+fn lane_of(vgpr: u32, lane: u32) -> Location {
+    FIRST_LANE + vgpr * 64 + lane
+}
+
+/// A constant that moves bring into registers: source, literal, whether it is 64 bits wide, which half.
+type Constant = (Operand, u32, bool, u32);
+
+/// Dense numbers of values: parts of virtual registers, then physical registers named in the body, then constants.
+type Value = usize;
+
+#[derive(Clone)]
+struct State {
+    /// Where each value is.
+    at: Vec<SmallVec<[(Location, Lanes); 2]>>,
+    /// Values that have been at each place, and may be still.
+    values: BTreeMap<Location, SmallVec<[u32; 4]>>,
+    /// Lanes in which a value is anything: it has not been written there.
+    free: Vec<Lanes>,
+    /// Lanes in which a value is known to be a constant.
+    known: Vec<Option<(u32, Lanes)>>,
+    /// Lanes may be off.
+    masked: bool,
+    /// Something is kept in a lane of a VGPR.
+    lanes_kept: bool,
+}
+
+impl State {
+    fn lanes(&self, value: Value, location: Location) -> Lanes {
+        self.at[value].iter().find(|(at, _)| *at == location).map_or(0, |(_, lanes)| *lanes)
+    }
+
+    /// Lanes in which reading `location` gives `value`.
+    fn reads_as(&self, value: Value, location: Location) -> Lanes {
+        let constant =
+            self.known[value].map_or(0, |(constant, lanes)| self.lanes(constant as usize, location) & lanes);
+        self.lanes(value, location) | self.free[value] | constant
+    }
+
+    /// Places that hold a value in some lanes, or a constant that it is known to be. Constants have larger numbers than what they
+    /// are constants of, so going through all values in order sees what was known of constants before.
+    fn locations(&self, value: Value) -> SmallVec<[Location; 4]> {
+        let constant = self.known[value].map(|(constant, _)| constant as usize);
+        let all = [Some(value), constant].into_iter().flatten().flat_map(|value| &self.at[value]);
+        let mut locations = SmallVec::new();
+        for (location, _) in all {
+            if !locations.contains(location) {
+                locations.push(*location);
+            }
+        }
+        locations
+    }
+
+    fn set(&mut self, value: Value, location: Location, lanes: Lanes) {
+        let list = &mut self.at[value];
+        match list.iter().position(|(at, _)| *at == location) {
+            Some(index) if lanes == 0 => {
+                list.swap_remove(index);
+            }
+            Some(index) => list[index].1 = lanes,
+            None if lanes == 0 => {}
+            None => {
+                list.push((location, lanes));
+                let values = self.values.entry(location).or_default();
+                if !values.contains(&(value as u32)) {
+                    values.push(value as u32);
+                }
+            }
+        }
+    }
+
+    /// Whatever was in `lanes` of a place is gone.
+    fn clobber(&mut self, location: Location, lanes: Lanes) {
+        let mut values = self.values.remove(&location).unwrap_or_default();
+        values.retain(|value| {
+            let left = self.lanes(*value as usize, location) & !lanes;
+            let list = &mut self.at[*value as usize];
+            list.retain(|(at, _)| *at != location);
+            if left != 0 {
+                list.push((location, left));
+            }
+            left != 0
+        });
+        if !values.is_empty() {
+            self.values.insert(location, values);
+        }
+    }
+
+    /// A register is written: so are the lanes kept in it.
+    fn overwrite(&mut self, location: Location, lanes: Lanes) {
+        self.clobber(location, lanes);
+        if self.lanes_kept && (Operand::FIRST_VGPR..Operand::FIRST_AGPR).contains(&location) {
+            let vgpr = location - Operand::FIRST_VGPR;
+            (0..64).for_each(|lane| self.clobber(lane_of(vgpr, lane), ALL));
+        }
+    }
+
+    /// `lanes` of a place take the contents of another one.
+    fn copy(&mut self, to: Location, from: Location, lanes: Lanes) {
+        if to == from {
+            return;
+        }
+        let values = self.values.get(&from).cloned().unwrap_or_default();
+        let arriving: SmallVec<[(u32, Lanes); 4]> =
+            values.iter().map(|&value| (value, self.lanes(value as usize, from) & lanes)).collect();
+        self.overwrite(to, lanes);
+        for (value, lanes) in arriving {
+            let kept = self.lanes(value as usize, to);
+            self.set(value as usize, to, kept | lanes);
+        }
+    }
+
+    /// A value changes in `lanes`: no place holds the new one.
+    fn renew(&mut self, value: Value, lanes: Lanes, rewritten: bool) {
+        for (_, held) in &mut self.at[value] {
+            *held &= !lanes;
+        }
+        self.at[value].retain(|(_, held)| *held != 0);
+        self.free[value] &= !lanes;
+        if lanes != ALL && !rewritten {
+            self.free[value] |= INACTIVE;
+        }
+        self.known[value] =
+            self.known[value].map(|(c, held)| (c, held & !lanes)).filter(|known| known.1 != 0);
+    }
+
+    /// A value becomes another one in `lanes`: wherever that is, so is this.
+    fn rename(&mut self, to: Value, from: Value, lanes: Lanes, rewritten: bool) {
+        if to == from {
+            return;
+        }
+        let (at, free, known) = (self.at[from].clone(), self.free[from] & lanes, self.known[from]);
+        self.renew(to, lanes, rewritten);
+        self.free[to] |= free;
+        for (location, held) in at {
+            let kept = self.lanes(to, location);
+            self.set(to, location, kept | held & lanes);
+        }
+        self.know(to, known.map(|(constant, held)| (constant, held & lanes)));
+    }
+
+    fn know(&mut self, value: Value, known: Option<(u32, Lanes)>) {
+        let Some((constant, lanes)) = known.filter(|known| known.1 != 0) else { return };
+        let kept = self.known[value].filter(|(other, _)| *other == constant).map_or(0, |(_, lanes)| lanes);
+        self.known[value] = Some((constant, kept | lanes));
+    }
+
+    /// EXEC becomes something else: only what holds in all lanes is still known.
+    fn change_exec(&mut self, masked: bool) {
+        for value in 0..self.at.len() {
+            let free = self.free[value];
+            for location in self.locations(value) {
+                let everywhere = self.reads_as(value, location) == ALL;
+                self.set(value, location, if everywhere { ALL } else { 0 });
+            }
+            self.known[value] =
+                self.known[value].filter(|(_, lanes)| *lanes | free == ALL).map(|k| (k.0, ALL));
+            self.free[value] = if free == ALL { ALL } else { 0 };
+        }
+        self.masked = masked;
+    }
+
+    /// Keeps what both know; true if that is less than before.
+    fn join(&mut self, other: &State) -> bool {
+        let mut changed = other.masked && !self.masked;
+        self.masked |= other.masked;
+        self.lanes_kept |= other.lanes_kept;
+        for value in 0..self.at.len() {
+            let (own_free, other_free) = (self.free[value], other.free[value]);
+            let (own, others) = (self.locations(value), other.locations(value));
+            let new = others.iter().filter(|location| !own.contains(location));
+            for &location in own.iter().chain(new) {
+                let old = self.lanes(value, location);
+                let both = self.reads_as(value, location) & other.reads_as(value, location);
+                changed |= old | own_free != both | own_free & other_free;
+                self.set(value, location, both);
+            }
+            let known = match (self.known[value], other.known[value]) {
+                (Some((a, x)), Some((b, y))) if a == b => Some((a, (x | own_free) & (y | other_free))),
+                (Some((a, x)), _) => Some((a, x & other_free)),
+                (_, Some((b, y))) => Some((b, y & own_free)),
+                (None, None) => None,
+            };
+            let known = known.filter(|known| known.1 != 0);
+            changed |= known != self.known[value] || own_free & other_free != own_free;
+            self.known[value] = known;
+            self.free[value] = own_free & other_free;
+        }
+        changed
+    }
+}
+
+struct Checker<'a> {
+    allocated: Allocated<'a>,
+    /// First part of each virtual register among all values.
+    first_part: Vec<Value>,
+    first_physical: Value,
+    first_constant: Value,
+    constants: BTreeMap<Constant, Value>,
+    count: usize,
+    /// Values that more than one instruction writes.
     rewritten: Vec<bool>,
 }
 
-/// True for each part whose place holds its value; and whether lanes may be off.
-#[derive(Clone, PartialEq)]
-struct State {
-    held: Vec<bool>,
-    masked: bool,
-}
-
-impl Checker {
-    fn new(before: &Body, place: &impl Fn(u32) -> Option<Operand>) -> Checker {
-        let (mut first_part, mut number) = (Vec::new(), Vec::new());
-        let mut at_number = vec![Vec::new(); Operand::END as usize + 32];
-        for (id, register) in before.registers.iter().enumerate() {
-            first_part.push(number.len());
-            for part in 0..u32::from(register.width) {
-                let at = place(id as u32).and_then(Operand::number).map(|n| n + part);
-                if let Some(at) = at {
-                    at_number[at as usize].push(number.len());
-                }
-                number.push(at.unwrap_or(0));
+impl<'a> Checker<'a> {
+    fn new(allocated: &Allocated<'a>) -> Checker<'a> {
+        let mut first_part = Vec::new();
+        let mut count = 0;
+        for register in &allocated.before.registers {
+            first_part.push(count);
+            count += usize::from(register.width);
+        }
+        let first_constant = count + Operand::END as usize;
+        let mut checker = Checker {
+            allocated: *allocated,
+            first_part,
+            first_physical: count,
+            first_constant,
+            constants: BTreeMap::new(),
+            count: first_constant,
+            rewritten: vec![false; first_constant],
+        };
+        for i in allocated.before.insts.iter().chain(&allocated.after.insts) {
+            for constant in moved_constant(&i.inst) {
+                let next = checker.count;
+                checker.count += usize::from(*checker.constants.entry(constant).or_insert(next) == next);
             }
         }
-        let mut checker = Checker { first_part, rewritten: vec![false; number.len()], number, at_number };
-        let mut written = vec![false; checker.number.len()];
-        for i in &before.insts {
-            for (parts, role, _) in checker.operands(&i.inst) {
-                for part in parts.filter(|_| role != Role::Use) {
-                    checker.rewritten[part] |= std::mem::replace(&mut written[part], true);
+        let mut written = vec![false; first_constant];
+        for i in &allocated.before.insts {
+            for index in 0..i.inst.op.info().operands.len() {
+                for value in checker.values(&i.inst, index).filter(|_| i.inst.role(index) != Role::Use) {
+                    checker.rewritten[value] |= std::mem::replace(&mut written[value], true);
                 }
             }
         }
+        // A physical register holds something from the start on.
+        checker.rewritten[checker.first_physical..].fill(true);
         checker
     }
 
-    /// Parts, role and index of each virtual operand.
-    fn operands(&self, inst: &Inst) -> Vec<(std::ops::Range<usize>, Role, usize)> {
-        let specs = inst.op.info().operands.iter().enumerate();
-        specs
-            .filter_map(|(index, spec)| {
-                let (id, first) = inst.operands[index].as_virtual()?;
-                let start = self.first_part[id as usize] + first as usize;
-                Some((start..start + usize::from(inst.width(index)), spec.role, index))
-            })
-            .collect()
-    }
-
-    /// The body after must be the body before with places put in, copies onto themselves left out.
-    fn compare_text(
-        &self,
-        before: &Body,
-        after: &Body,
-        place: &impl Fn(u32) -> Option<Operand>,
-    ) -> Vec<Fault> {
-        let mut faults = Vec::new();
-        for block in 0..before.blocks.len() {
-            let mut rest = after.block(block).iter();
-            let start = before.blocks[block].start as usize;
-            for (index, i) in before.block(block).iter().enumerate() {
-                let mut expected = i.inst;
-                for operand in &mut expected.operands {
-                    if let Some((id, first)) = operand.as_virtual() {
-                        match place(id) {
-                            Some(base) => *operand = base.offset(first),
-                            None => faults.push(Fault::new(start + index, format!("%{id} has no place"))),
-                        }
-                    }
-                }
-                if as_copy(&expected).is_some_and(|(to, from)| to == from) {
-                    continue;
-                }
-                if rest.next().map(|i| i.inst) != Some(expected) {
-                    faults.push(Fault::new(start + index, format!("expected `{expected}` after allocation")));
-                    return faults;
-                }
-                faults.extend(overlaps(&expected).map(|message| Fault::new(start + index, message)));
-            }
-            if rest.next().is_some() {
-                faults.push(Fault::new(start, format!("bb{block} has instructions too many")));
-            }
+    /// Inputs and physical registers are where they are; everything else may be anything.
+    fn start(&self) -> State {
+        let mut state = State {
+            at: vec![SmallVec::new(); self.count],
+            values: BTreeMap::new(),
+            free: vec![ALL; self.count],
+            known: vec![None; self.count],
+            masked: false,
+            lanes_kept: false,
+        };
+        state.free[self.first_physical..].fill(0);
+        for number in 0..Operand::END {
+            state.set(self.first_physical + number as usize, number, ALL);
         }
-        faults
-    }
-
-    fn follow_values(&mut self, body: &Body, faults: &mut Vec<Fault>) {
-        let blocks = body.blocks.len();
-        let top = State { held: vec![true; self.number.len()], masked: false };
-        let mut entries = vec![top; blocks];
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for block in 0..blocks {
-                let exit = self.follow_block(body, block, entries[block].clone(), &mut Vec::new());
-                for &successor in body.blocks[block].successors.iter().flatten() {
-                    let entry = &mut entries[successor as usize];
-                    let old = entry.clone();
-                    entry.held.iter_mut().zip(&exit.held).for_each(|(own, other)| *own &= other);
-                    entry.masked |= exit.masked;
-                    changed |= *entry != old;
-                }
-            }
-        }
-        for (block, entry) in entries.into_iter().enumerate() {
-            self.follow_block(body, block, entry, faults);
-        }
-    }
-
-    fn follow_block(&self, body: &Body, block: usize, mut state: State, faults: &mut Vec<Fault>) -> State {
-        let start = body.blocks[block].start as usize;
-        for (index, i) in body.block(block).iter().enumerate() {
-            let inst = &i.inst;
-            for (parts, role, operand) in self.operands(inst) {
-                if role != Role::Def && parts.clone().any(|part| !state.held[part]) {
-                    let text = inst.operands[operand];
-                    faults.push(Fault::new(
-                        start + index,
-                        format!("the place of {text:?} holds something else"),
-                    ));
-                }
-            }
-            self.write(body, inst, &mut state);
-            match exec_write(inst) {
-                ExecWrite::None => {}
-                ExecWrite::All => state.masked = false,
-                ExecWrite::Some => state.masked = true,
+        for &(id, place) in self.allocated.inputs {
+            let (Some(&first), Some(number)) = (self.first_part.get(id as usize), place.number()) else {
+                continue;
+            };
+            for part in 0..u32::from(self.allocated.before.registers[id as usize].width) {
+                state.free[first + part as usize] = 0;
+                state.set(first + part as usize, number + part, ALL);
             }
         }
         state
     }
 
-    fn write(&self, body: &Body, inst: &Inst, state: &mut State) {
-        let copied = as_copy(inst).and_then(|(to, from)| {
-            let part = |operand: Operand| {
-                let (id, first) = operand.as_virtual()?;
-                Some(self.first_part[id as usize] + first as usize)
-            };
-            Some((part(to)?, part(from)?))
-        });
-        let before = state.held.clone();
-        for (index, spec) in inst.op.info().operands.iter().enumerate() {
-            if spec.role == Role::Use || inst.operands[index].is_none() {
+    /// The values that a register operand of the body before names.
+    fn values(&self, inst: &Inst, index: usize) -> std::ops::Range<Value> {
+        let operand = inst.operands[index];
+        let start = match (operand.as_virtual(), operand.number()) {
+            (Some((id, first)), _) => self.first_part[id as usize] + first as usize,
+            (_, Some(number)) if !operand.is_constant() => self.first_physical + number as usize,
+            _ => return 0..0,
+        };
+        start..start + usize::from(inst.width(index))
+    }
+
+    fn follow_block(&self, block: usize, mut state: State, faults: &mut Vec<Fault>) -> State {
+        let Allocated { before, after, origins, .. } = self.allocated;
+        let (old, new) = (before.blocks[block], after.blocks[block]);
+        let mut next = old.start;
+        let range = new.start as usize..new.end as usize;
+        for (index, &origin) in range.clone().zip(&origins[range]) {
+            let inst = &after.insts[index].inst;
+            if origin == INSERTED {
+                if let Err(message) = self.transfer(inst, &mut state) {
+                    faults.push(Fault::new(index, message));
+                }
                 continue;
             }
-            let Some((id, first)) = inst.operands[index].as_virtual() else {
-                // A register named directly.
-                let number = inst.operands[index].number().unwrap_or(0) as usize;
-                for at in number..number + usize::from(inst.width(index)) {
-                    self.at_number[at].iter().for_each(|&part| state.held[part] = false);
-                }
+            if origin < next || origin >= old.end {
+                faults.push(Fault::new(index, format!("`{inst}` is out of order")));
                 continue;
-            };
-            let masked = state.masked
-                && body.registers[id as usize].file != RegisterFile::Sgpr
-                && inst.op.info().reads.contains(Implicit::EXEC);
-            let start = self.first_part[id as usize] + first as usize;
-            let written = before.iter().enumerate().skip(start).take(inst.width(index).into());
-            for (part, &held) in written {
-                for &other in &self.at_number[self.number[part] as usize] {
-                    let same_value = copied.is_some_and(|(to, from)| other + to == part + from);
-                    if other != part && !same_value {
-                        state.held[other] = false;
-                    }
-                }
-                // Lanes that are off keep what was there, which must have been an older value of the same register.
-                state.held[part] = if masked && self.rewritten[part] { held } else { true };
+            }
+            self.skip(next..origin, &mut state, faults);
+            self.image(origin as usize, inst, &mut state, faults);
+            next = origin + 1;
+        }
+        self.skip(next..old.end, &mut state, faults);
+        state
+    }
+
+    /// Lanes of a vector register that an instruction writes.
+    fn cover(&self, inst: &Inst, state: &State, location: Location) -> Lanes {
+        let vector = location >= Operand::FIRST_VGPR;
+        if state.masked && vector && inst.op.info().reads.contains(Implicit::EXEC) { ACTIVE } else { ALL }
+    }
+
+    /// Instructions that are not there any more: moves change which value is where by name only.
+    fn skip(&self, range: std::ops::Range<u32>, state: &mut State, faults: &mut Vec<Fault>) {
+        for index in range {
+            let inst = &self.allocated.before.insts[index as usize].inst;
+            if !self.move_by_name(inst, state) {
+                faults.push(Fault::new(index as usize, format!("`{inst}` is missing after allocation")));
             }
         }
     }
+
+    /// Executes a move of the body before; false if it is none.
+    fn move_by_name(&self, inst: &Inst, state: &mut State) -> bool {
+        let to = self.values(inst, 0);
+        let vector = match inst.operands[0].as_virtual() {
+            Some((id, _)) => self.allocated.before.registers[id as usize].file as usize > 0,
+            None => inst.operands[0].number() >= Some(Operand::FIRST_VGPR),
+        };
+        let lanes = self.cover(inst, state, if vector { Operand::FIRST_VGPR } else { 0 });
+        if as_copy(inst).is_some() {
+            let from = self.values(inst, 1);
+            for (to, from) in to.zip(from) {
+                state.rename(to, from, lanes, self.rewritten[to]);
+            }
+            return true;
+        }
+        let constants = moved_constant(inst);
+        for (to, constant) in to.zip(&constants) {
+            state.renew(to, lanes, self.rewritten[to]);
+            state.know(to, Some((self.constants[constant] as u32, lanes)));
+        }
+        !constants.is_empty()
+    }
+
+    /// An instruction that was there before.
+    fn image(&self, origin: usize, after: &Inst, state: &mut State, faults: &mut Vec<Fault>) {
+        let before = &self.allocated.before.insts[origin].inst;
+        let mut fault = |message: String| faults.push(Fault::new(origin, message));
+        let mut expected = *before;
+        for (operand, &now) in expected.operands.iter_mut().zip(&after.operands) {
+            if operand.is_virtual() && !now.is_virtual() && !now.is_none() && !now.is_constant() {
+                *operand = now;
+            }
+        }
+        if expected != *after {
+            fault(format!("`{before}` has become `{after}`"));
+            return;
+        }
+        if let Some(message) = overlaps(after) {
+            fault(message);
+        }
+        let info = after.op.info();
+        for index in 0..info.operands.len() {
+            let operand = after.operands[index];
+            let Some(number) = operand.number().filter(|_| after.role(index) != Role::Def) else { continue };
+            let needed = if looks_at_all_lanes(after) { ALL } else { self.cover(after, state, number) };
+            for (part, value) in self.values(before, index).enumerate() {
+                if needed & !state.reads_as(value, number + part as u32) != 0 {
+                    let text = before.operands[index];
+                    fault(format!("{operand:?} in `{after}` holds something else than {text:?}"));
+                    break;
+                }
+            }
+        }
+        for number in implicit_ranges(info.reads).flat_map(|range| range.numbers()) {
+            if state.reads_as(self.first_physical + number, number as u32) != ALL {
+                fault(format!("`{after}` reads an implicit register that was overwritten"));
+            }
+        }
+        // Moves: by name and by place.
+        if self.move_by_name(before, state) {
+            if let Err(message) = self.transfer_move(after, state) {
+                fault(message);
+            }
+            for (part, value) in self.values(before, 0).enumerate() {
+                let location = after.operands[0].number().unwrap_or(0) + part as u32;
+                let kept = state.lanes(value, location);
+                state.set(value, location, kept | self.cover(after, state, location));
+            }
+        } else {
+            for index in 0..info.operands.len() {
+                let Some(number) = after.operands[index].number().filter(|_| after.role(index) != Role::Use)
+                else {
+                    continue;
+                };
+                for (part, value) in self.values(before, index).enumerate() {
+                    let location = number + part as u32;
+                    let lanes = self.cover(after, state, location);
+                    state.renew(value, lanes, self.rewritten[value]);
+                    state.overwrite(location, lanes);
+                    let kept = state.lanes(value, location);
+                    state.set(value, location, kept | lanes);
+                }
+            }
+        }
+        for number in implicit_ranges(info.writes).flat_map(|range| range.numbers()) {
+            let value = self.first_physical + number;
+            state.renew(value, ALL, true);
+            state.overwrite(number as u32, ALL);
+            state.set(value, number as u32, ALL);
+        }
+        match exec_write(after) {
+            ExecWrite::None => {}
+            ExecWrite::All => state.change_exec(false),
+            ExecWrite::Some => state.change_exec(true),
+        }
+    }
+
+    /// An instruction that the allocator has inserted: it must move something.
+    fn transfer(&self, inst: &Inst, state: &mut State) -> Result<(), String> {
+        let info = inst.op.info();
+        let number = |index: usize| inst.operands[index].number().unwrap_or(0);
+        let allocatable = |number: u32| number < 102 || (Operand::FIRST_VGPR..Operand::END).contains(&number);
+        let lane = |index: usize| {
+            let lane = inst.operands[index].number().filter(|n| (128..192).contains(n)).map(|n| n - 128);
+            lane.ok_or_else(|| format!("`{inst}` names no fixed lane"))
+        };
+        match info.meaning {
+            Meaning::ReadLane if allocatable(number(0)) => {
+                let vgpr = number(1).wrapping_sub(Operand::FIRST_VGPR);
+                state.copy(number(0), lane_of(vgpr, lane(2)?), ALL);
+                Ok(())
+            }
+            Meaning::WriteLane => {
+                let vgpr = number(0) - Operand::FIRST_VGPR;
+                state.clobber(number(0), ALL);
+                state.lanes_kept = true;
+                state.copy(lane_of(vgpr, lane(2)?), number(1), ALL);
+                Ok(())
+            }
+            Meaning::Load(_) | Meaning::Store(_) if info.format == Format::Scratch => {
+                let load = matches!(info.meaning, Meaning::Load(_));
+                let (data, address) = if load { (0, 1) } else { (1, 0) };
+                let width = u32::from(inst.width(data));
+                let at = self.scratch_offset(inst, inst.operands[address], inst.operands[2], state)?;
+                if at % 4 != 0 || at + 4 * width > self.allocated.scratch_bytes {
+                    return Err(format!("`{inst}` is outside the scratch memory of the kernel"));
+                }
+                for part in 0..width {
+                    let (register, slot) = (number(data) + part, FIRST_SLOT + at / 4 + part);
+                    let lanes = self.cover(inst, state, register);
+                    match load {
+                        true => state.copy(register, slot, lanes),
+                        false => state.copy(slot, register, lanes),
+                    }
+                }
+                Ok(())
+            }
+            _ if allocatable(number(0)) => self.transfer_move(inst, state),
+            _ => Err(format!("`{inst}` was inserted and is no move")),
+        }
+    }
+
+    fn scratch_offset(
+        &self,
+        inst: &Inst,
+        address: Operand,
+        base: Operand,
+        state: &State,
+    ) -> Result<u32, String> {
+        let unknown = || format!("the address of `{inst}` is not known");
+        if !address.is_none() {
+            return Err(unknown());
+        }
+        let Some(base) = base.number() else { return Ok(inst.imm) };
+        let known = self.constants.iter().find(|(constant, value)| {
+            constant.0 == Operand::LITERAL && !constant.2 && state.lanes(**value, base) == ALL
+        });
+        known.map(|(constant, _)| constant.1 + inst.imm).ok_or_else(unknown)
+    }
+
+    /// A move between registers, or of a constant.
+    fn transfer_move(&self, inst: &Inst, state: &mut State) -> Result<(), String> {
+        let Some(to) = inst.operands[0].number() else {
+            return Err(format!("`{inst}` writes nothing"));
+        };
+        let lanes = self.cover(inst, state, to);
+        if let Some((_, from)) = as_copy(inst) {
+            let from = from.number().ok_or_else(|| format!("`{inst}` reads nothing"))?;
+            for part in 0..u32::from(inst.width(0)) {
+                state.copy(to + part, from + part, lanes);
+            }
+            return Ok(());
+        }
+        let constants = moved_constant(inst);
+        if constants.is_empty() {
+            return Err(format!("`{inst}` was inserted and is no move"));
+        }
+        for (part, constant) in constants.iter().enumerate() {
+            let location = to + part as u32;
+            state.overwrite(location, lanes);
+            let value = self.constants[constant];
+            let kept = state.lanes(value, location);
+            state.set(value, location, kept | lanes);
+        }
+        debug_assert!(self.constants.values().all(|value| *value >= self.first_constant));
+        Ok(())
+    }
+}
+
+/// The constant that an instruction moves to a register, by its 32-bit parts; empty if it is no such move.
+fn moved_constant(inst: &Inst) -> SmallVec<[Constant; 2]> {
+    let source = inst.operands[1];
+    let literal = if source == Operand::LITERAL { inst.imm } else { 0 };
+    let variable = matches!(source, Operand::VCCZ | Operand::EXECZ | Operand::SCC) || !source.is_constant();
+    match inst.op.info().meaning {
+        Meaning::MoveImmediate if inst.op == Opcode::SMovkI32 => {
+            let value = i32::from(inst.imm as u16 as i16) as u32;
+            smallvec::smallvec![(Operand::LITERAL, value, false, 0)]
+        }
+        Meaning::Scalar(Calc::Mov, element) | Meaning::Vector(Calc::Mov, element)
+            if !variable && inst.modifiers.is_empty() =>
+        {
+            let wide = element == Element::B64;
+            (0..u32::from(inst.width(0))).map(|part| (source, literal, wide, part)).collect()
+        }
+        _ => SmallVec::new(),
+    }
+}
+
+/// True for instructions that read lanes which may be off.
+fn looks_at_all_lanes(inst: &Inst) -> bool {
+    let info = inst.op.info();
+    !info.reads.contains(Implicit::EXEC) || info.meaning == Meaning::ReadFirstLane
 }
 
 /// Results that must not share registers with sources or with each other but do.
@@ -204,11 +626,12 @@ fn overlaps(inst: &Inst) -> Option<String> {
         let first = inst.operands[index].number().filter(|_| !inst.operands[index].is_constant())?;
         Some((first, first + u32::from(inst.width(index))))
     };
-    for (a, first) in info.operands.iter().enumerate().filter(|(_, spec)| spec.role != Role::Use) {
-        for (b, second) in info.operands.iter().enumerate() {
+    let count = info.operands.len();
+    for a in (0..count).filter(|&index| inst.role(index) != Role::Use) {
+        for b in 0..count {
             let (Some(x), Some(y)) = (range(a), range(b)) else { continue };
             let meet = a != b && x.0 < y.1 && y.0 < x.1;
-            let two_results = second.role != Role::Use && first.role != Role::Use;
+            let two_results = inst.role(b) != Role::Use;
             let exact_c = matrix && b == 3 && x == y;
             if meet && (two_results || (matrix || replayed) && !exact_c) {
                 return Some(format!("operands {a} and {b} of `{inst}` overlap"));

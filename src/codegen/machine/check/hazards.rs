@@ -1,18 +1,20 @@
 //! Walks back from every instruction along every path and compares the wait states it passes with what the hazard rules
-//! ask for between the two. The rules are written out here once more, as conditions instead of tables.
+//! ask for between the two; looks for errata that must have been repaired, and for runs of memory instructions that a
+//! replay would get wrong.
 
 use super::Fault;
-use crate::codegen::isa::{
-    Arch, Calc, Element, Field, Format, Implicit, Inst, Meaning, Opcode, Operand, Role, Unit,
-};
-use crate::codegen::machine::access::{Range, Ranges, Touched, accesses};
+use super::matrix_rules::{Class, class};
+use super::rules::{Between, FARTHEST, is_acc_move, overwrites_own_base, required};
+use super::view::{Registers, VCC, View};
+use crate::codegen::isa::{Arch, BranchCondition, Calc, Element, Inst, Meaning, Opcode, Operand, Unit};
 use crate::codegen::machine::body::Body;
 
-/// No rule asks for more.
-const FARTHEST: u32 = 20;
-
-/// Finds instructions that come too soon behind another.
-pub fn check_hazards(body: &Body, target: Arch) -> Vec<Fault> {
+/// Finds instructions that come too soon behind another, and errata that nobody has repaired.
+pub fn check_hazards(body: &Body, arch: Arch) -> Vec<Fault> {
+    let indexed = flow(body, indexing_after);
+    let stale_vccz = flow(body, stale_vccz_after);
+    let views: Vec<View> =
+        (body.insts.iter().zip(&indexed)).map(|(i, &indexed)| View::new(&i.inst, indexed)).collect();
     let mut predecessors = vec![Vec::new(); body.blocks.len()];
     for (block, data) in body.blocks.iter().enumerate() {
         for &successor in data.successors.iter().flatten() {
@@ -20,12 +22,33 @@ pub fn check_hazards(body: &Body, target: Arch) -> Vec<Fault> {
         }
     }
     let mut faults = Vec::new();
+    let stale_reads = body.insts.iter().zip(&stale_vccz).enumerate();
+    for (index, (i, _)) in stale_reads.filter(|(_, (i, stale))| **stale && looks_at_vccz(&i.inst)) {
+        faults.push(Fault::new(index, format!("VCCZ is stale at `{}`", i.inst)));
+    }
     for (block, data) in body.blocks.iter().enumerate() {
         for index in data.start as usize..data.end as usize {
-            let mut walk = Walk { body, target, predecessors: &predecessors, index, faults: &mut faults };
-            let mut best = vec![u32::MAX; body.blocks.len()];
-            walk.back(block, index, 0, false, &mut best);
-            check_run(body, data.start as usize, index, &mut faults);
+            let predecessors = &predecessors;
+            let mut walk = Walk { body, views: &views, arch, predecessors, index, faults: &mut faults };
+            let mut best = vec![[u32::MAX; 4]; body.blocks.len()];
+            walk.back(block, index, 0, Between::default(), &mut best);
+        }
+    }
+    if arch == Arch::Gfx90a {
+        check_shifts(&views, &mut faults);
+    }
+    faults.sort();
+    faults.dedup();
+    faults
+}
+
+/// Finds what goes wrong when memory instructions are issued again after a page fault, as they may be with XNACK on.
+pub fn check_replay(body: &Body) -> Vec<Fault> {
+    let views: Vec<View> = body.insts.iter().map(|i| View::new(&i.inst, false)).collect();
+    let mut faults = Vec::new();
+    for data in &body.blocks {
+        for index in data.start as usize..data.end as usize {
+            check_run(&views, data.start as usize, index, &mut faults);
         }
     }
     faults.sort();
@@ -33,264 +56,141 @@ pub fn check_hazards(body: &Body, target: Arch) -> Vec<Fault> {
     faults
 }
 
+/// Before each instruction, whether a condition may hold; `after` says what an instruction makes of it.
+fn flow(body: &Body, after: fn(&Inst, bool) -> bool) -> Vec<bool> {
+    let mut at_start = vec![false; body.blocks.len()];
+    let mut before = vec![false; body.insts.len()];
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for (block, data) in body.blocks.iter().enumerate() {
+            let mut holds = at_start[block];
+            for (before, i) in before[data.start as usize..].iter_mut().zip(body.block(block)) {
+                *before = holds;
+                holds = after(&i.inst, holds);
+            }
+            for &successor in data.successors.iter().flatten() {
+                changed |= holds && !at_start[successor as usize];
+                at_start[successor as usize] |= holds;
+            }
+        }
+    }
+    before
+}
+
+fn indexing_after(inst: &Inst, before: bool) -> bool {
+    match inst.op.info().meaning {
+        Meaning::SetGprIndexOn => true,
+        Meaning::SetGprIndexOff => false,
+        Meaning::SetHardwareRegister => {
+            let (register, bits) = View::new(inst, false).hardware_register();
+            before || register == 1 && bits.contains(&27)
+        }
+        _ => before,
+    }
+}
+
+fn stale_vccz_after(inst: &Inst, before: bool) -> bool {
+    let view = View::new(inst, false);
+    let surely = !matches!(view.info.meaning, Meaning::MoveToRelative(_));
+    let half = |r: &Registers| r.has(VCC) != r.has(VCC + 1);
+    let whole = |r: &Registers| r.has(VCC) && r.has(VCC + 1);
+    if view.writes().any(|r| whole(r) && surely) {
+        false
+    } else {
+        before || view.writes().any(|r| half(r) || whole(r))
+    }
+}
+
+fn looks_at_vccz(inst: &Inst) -> bool {
+    use BranchCondition::{VccNotZero, VccZero};
+    matches!(inst.op.info().meaning, Meaning::Branch(VccZero | VccNotZero))
+        || inst.operands.contains(&Operand::VCCZ)
+}
+
+/// The amount of a 64-bit shift must not be in the last VGPR of the last eight.
+fn check_shifts(views: &[View], faults: &mut Vec<Fault>) {
+    use {Calc::ShiftLeftRev, Calc::ShiftRightRev, Element::B64, Element::I64, Element::U64};
+    let all = views.iter().flat_map(|view| &view.registers).filter(|r| r.is_vgpr());
+    let end = all.map(|r| r.end).max().unwrap_or(0);
+    for (index, view) in views.iter().enumerate() {
+        let shifts = Meaning::Vector(ShiftLeftRev, B64) == view.info.meaning
+            || matches!(view.info.meaning, Meaning::Vector(ShiftRightRev, U64 | I64));
+        let amount = view.inst.operands[1].as_vgpr();
+        if shifts && amount.is_some_and(|v| v % 8 == 7 && Operand::FIRST_VGPR + v + 1 == end) {
+            faults.push(Fault::new(index, format!("`{}` shifts by the last VGPR", view.inst)));
+        }
+    }
+}
+
 struct Walk<'a> {
     body: &'a Body,
-    target: Arch,
+    views: &'a [View<'a>],
+    arch: Arch,
     predecessors: &'a [Vec<usize>],
     index: usize,
     faults: &'a mut Vec<Fault>,
 }
 
 impl Walk<'_> {
-    fn back(&mut self, block: usize, from: usize, mut states: u32, mut dgemm: bool, best: &mut [u32]) {
-        let then = &self.body.insts[self.index].inst;
+    fn back(
+        &mut self,
+        block: usize,
+        from: usize,
+        mut states: u32,
+        mut between: Between,
+        best: &mut [[u32; 4]],
+    ) {
+        let then = &self.views[self.index];
         for earlier in (self.body.blocks[block].start as usize..from).rev() {
-            if states >= FARTHEST {
+            let first = &self.views[earlier];
+            if states >= FARTHEST || first.is_border() {
                 return;
             }
-            let first = &self.body.insts[earlier].inst;
-            let need = required(first, then, self.target, dgemm);
+            let need = required(first, then, between, self.arch);
             if need > states {
+                let (first, then) = (first.inst, then.inst);
                 let message = format!("`{then}` needs {need} wait states behind `{first}`, has {states}");
                 self.faults.push(Fault::new(self.index, message));
             }
-            let is_nop = first.op == Opcode::SNop;
-            states += if is_nop { first.imm + 1 } else { 1 };
-            dgemm |= class(first, self.target) == Some(Class::D);
+            let is_nop = first.inst.op == Opcode::SNop;
+            states += if is_nop { (first.inst.imm & 15) + 1 } else { 1 };
+            between.dgemm |= class(first, self.arch) == Some(Class::D);
+            between.acc |= is_acc_move(first);
         }
         if states >= FARTHEST {
             return;
         }
         for &predecessor in &self.predecessors[block] {
-            // A shorter way to the end of a block shows everything that a longer one does.
-            if states < best[predecessor] {
-                best[predecessor] = states;
+            // A shorter way to the end of a block shows everything that a longer one does with the same in between.
+            let best_here = &mut best[predecessor][usize::from(between.dgemm) + 2 * usize::from(between.acc)];
+            if states < *best_here {
+                *best_here = states;
                 let end = self.body.blocks[predecessor].end as usize;
-                self.back(predecessor, end, states, dgemm, best);
+                self.back(predecessor, end, states, between, best);
             }
         }
     }
-}
-
-#[derive(Copy, Clone, PartialEq, Eq)]
-enum Class {
-    X,
-    S,
-    D,
-}
-
-fn class(inst: &Inst, target: Arch) -> Option<Class> {
-    match inst.op.info().meaning {
-        Meaning::Mfma(_, Element::F64, ..) => Some(Class::D),
-        Meaning::Mfma(_, Element::F32, ..) if target >= Arch::Gfx942 => Some(Class::S),
-        Meaning::Mfma(..) => Some(Class::X),
-        _ => None,
-    }
-}
-
-fn collect(inst: &Inst, keep: impl Fn(Field, Role, Range) -> bool) -> Ranges {
-    let mut ranges = Ranges::EMPTY;
-    for access in accesses(inst) {
-        if let Some(range) = access.range().filter(|&range| keep(access.field, access.role, range)) {
-            ranges.push(range);
-        }
-    }
-    ranges
-}
-
-/// Wait states that must lie between `first` and `then`.
-fn required(first: &Inst, then: &Inst, target: Arch, dgemm_between: bool) -> u32 {
-    let mut need = 0;
-    let mut at_least = |states: u32, condition: bool| {
-        if condition {
-            need = need.max(states);
-        }
-    };
-    let (f, t) = (first.op.info(), then.op.info());
-    let newer = target >= Arch::Gfx942;
-    let valu = |unit| matches!(unit, Unit::Valu | Unit::Trans);
-    let vmem = matches!(t.unit, Unit::Vmem | Unit::Flat);
-    let memory = vmem || t.unit == Unit::Lds;
-    let matrix = matches!(t.unit, Unit::Mfma(_));
-    let (one, two) = (Touched::of(first), Touched::of(then));
-    let scalar = |range: Range| range.start < 108;
-    let written_vectors = collect(first, |_, role, range| role != Role::Use && range.is_vector());
-    let any_vectors = collect(then, |_, _, range| range.is_vector());
-    let read_vectors = collect(then, |_, role, range| role != Role::Def && range.is_vector());
-    let defined_vectors = collect(then, |_, role, range| role != Role::Use && range.is_vector());
-    let lane_number = collect(then, |field, _, _| field == Field::Src1);
-    let is_lane_select = matches!(t.meaning, Meaning::ReadLane | Meaning::WriteLane);
-    let is_lane = is_lane_select || t.meaning == Meaning::ReadFirstLane;
-    let to_lds = matches!(t.meaning, Meaning::LoadToLds(_));
-    let dot = matches!(f.meaning, Meaning::Dot(_));
-
-    if valu(f.unit) {
-        let mut scalars = collect(first, |_, role, range| role != Role::Use && scalar(range));
-        if f.writes.contains(Implicit::VCC) {
-            scalars.push(Range::VCC);
-        }
-        let named = collect(then, |_, role, range| role != Role::Def && scalar(range));
-        let exec = one.defs.touches(Range::EXEC);
-        let vcc = one.defs.touches(Range::VCC);
-        let m0 = one.defs.touches(Range::M0);
-        at_least(5, vmem && scalars.overlaps(&named));
-        at_least(5, m0 && to_lds);
-        at_least(5, exec && vmem);
-        at_least(
-            4,
-            is_lane_select && (scalars.overlaps(&lane_number) || m0 && lane_number.touches(Range::M0)),
-        );
-        at_least(4, vcc && matches!(t.meaning, Meaning::Vector(Calc::DivFmas, _)));
-        at_least(5, valu(t.unit) && vcc && then.operands.contains(&Operand::VCCZ));
-        at_least(5, valu(t.unit) && exec && then.operands.contains(&Operand::EXECZ));
-        at_least(2, newer && valu(t.unit) && scalars.overlaps(&named));
-        let lane_read = matches!(t.meaning, Meaning::ReadLane | Meaning::ReadFirstLane);
-        at_least(1, newer && lane_read && written_vectors.overlaps(&read_vectors));
-        at_least(4, newer && exec && is_lane);
-        let reads_exec_value =
-            collect(then, |_, role, range| role != Role::Def && range.overlaps(Range::EXEC));
-        at_least(2, newer && exec && valu(t.unit) && !reads_exec_value.as_slice().is_empty());
-        let trans = f.unit == Unit::Trans && t.unit == Unit::Valu;
-        at_least(1, newer && trans && written_vectors.overlaps(&read_vectors));
-        let plain = !matches!(f.format, Format::Vop3p | Format::Vop3pMix);
-        let high = f.meaning == Meaning::FmaMixHigh || plain && first.modifiers.get_op_sel() >= 8;
-        at_least(1, newer && high && valu(t.unit) && written_vectors.overlaps(&any_vectors));
-        at_least(2, !newer && dgemm_between && memory && written_vectors.overlaps(&read_vectors));
-        at_least(2, matrix && !dot && written_vectors.overlaps(&read_vectors));
-        at_least(4, matrix && exec);
-        if dot && first.op == then.op {
-            let factors = collect(then, |field, _, range| {
-                range.is_vector() && matches!(field, Field::Src0 | Field::Src1)
-            });
-            at_least(3, written_vectors.overlaps(&factors));
-        } else if dot {
-            at_least(3, written_vectors.overlaps(&any_vectors));
-        }
-    }
-    if matches!(f.unit, Unit::Vmem | Unit::Flat) && f.may_store() {
-        let data = collect(first, |field, _, range| field == Field::Data0 && range.len > 2);
-        let scalar_offset = f.format.is_mubuf()
-            && accesses(first).any(|a| a.field == Field::Offset && a.operand.is_scalar_register());
-        let overwritten = !scalar_offset && data.overlaps(&defined_vectors);
-        at_least(if newer { 2 } else { 1 }, overwritten && (valu(t.unit) || matrix));
-        at_least(1, overwritten && memory);
-    }
-    if f.unit == Unit::Salu && one.defs.touches(Range::M0) {
-        at_least(1, to_lds || t.meaning == Meaning::SendMessage);
-    }
-    if f.meaning == Meaning::SetHardwareRegister
-        && matches!(t.meaning, Meaning::SetHardwareRegister | Meaning::GetHardwareRegister)
-    {
-        let id = |inst: &Inst| {
-            let long = inst.op == Opcode::SSetregImm32B32;
-            (if long { inst.modifiers.get_hwreg() } else { inst.imm }) & 63
-        };
-        at_least(2, id(first) == id(then));
-    }
-    let fma64 = valu(t.unit) && t.meaning == Meaning::Vector(Calc::Fma, Element::F64);
-    at_least(2, class(first, target) == Some(Class::D) && fma64);
-    need.max(behind_matrix(first, then, &two, target))
-}
-
-/// Rules for results of matrix instructions, by formula.
-fn behind_matrix(first: &Inst, then: &Inst, touched: &Touched, target: Arch) -> u32 {
-    let (Some(from), Unit::Mfma(p)) = (class(first, target), first.op.info().unit) else { return 0 };
-    let p = u32::from(p);
-    let gfx950 = target == Arch::Gfx950;
-    let gfx90a = target == Arch::Gfx90a;
-    let small = p == 4;
-    // A and B, or the vector ALU; memory; C of the F32 and F64 ones.
-    let (use_any, use_memory) = match from {
-        Class::D if small => (6, 9),
-        Class::D => (if gfx950 { 19 } else { 11 }, 18),
-        Class::S => (p + 2, p + 2),
-        Class::X if gfx90a => (p + 3, p + 3),
-        Class::X => {
-            let more = if gfx950 && p != 2 { 1 } else { 0 };
-            (p + 3 + more, p + 3 + more)
-        }
-    };
-    let range = |inst: &Inst, index: usize| {
-        let number = inst.operands[index].number().filter(|_| !inst.operands[index].is_constant())?;
-        Some(Range { start: number as u16, len: inst.width(index).into() })
-    };
-    let Some(d) = range(first, 0) else { return 0 };
-    let mut need = 0;
-    if let (Some(to), Unit::Mfma(p2)) = (class(then, target), then.op.info().unit) {
-        for index in [1, 2] {
-            if range(then, index).is_some_and(|r| r.overlaps(d)) {
-                need = need.max(use_any);
-            }
-        }
-        if let Some(c) = range(then, 3).filter(|c| c.overlaps(d)) {
-            let same_registers = c == d;
-            let same = same_registers && p == u32::from(p2);
-            let short = if p == 2 && !gfx90a { 2 } else { 0 };
-            let states = match (from, to) {
-                (Class::X, Class::X) if same => short,
-                (Class::X, Class::X) if gfx90a => p,
-                (Class::X, Class::X) => p + 1 + u32::from(gfx950),
-                (Class::X, _) => p + 1 + u32::from(gfx950 && p != 2),
-                (Class::S, Class::S | Class::X) if same => short,
-                (Class::S, Class::X) if gfx950 => {
-                    if same_registers {
-                        short
-                    } else {
-                        0
-                    }
-                }
-                (Class::S, _) => p,
-                (Class::D, Class::X) => 0,
-                (Class::D, Class::D) if same => {
-                    if small {
-                        4
-                    } else {
-                        0
-                    }
-                }
-                (Class::D, _) if small => 4,
-                (Class::D, _) => {
-                    if gfx950 {
-                        17
-                    } else {
-                        9
-                    }
-                }
-            };
-            need = need.max(states);
-        }
-        return need;
-    }
-    let memory = matches!(then.op.info().unit, Unit::Vmem | Unit::Flat | Unit::Lds);
-    if touched.uses.touches(d) {
-        need = need.max(if memory { use_memory } else { use_any });
-    }
-    if touched.defs.touches(d) {
-        need = need.max(use_any);
-    }
-    if from == Class::X && range(first, 3).is_some_and(|c| touched.defs.touches(c)) {
-        need = need.max(if gfx90a && p > 2 { p + 3 } else { p - 1 });
-    }
-    need
 }
 
 /// Runs of memory instructions that a replay would get wrong.
-fn check_run(body: &Body, start: usize, index: usize, faults: &mut Vec<Fault>) {
-    let inst = &body.insts[index].inst;
-    let is_memory = |unit| matches!(unit, Unit::Vmem | Unit::Flat);
-    let unit = inst.op.info().unit;
-    if unit != Unit::Smem && !is_memory(unit) {
+fn check_run(views: &[View], start: usize, index: usize, faults: &mut Vec<Fault>) {
+    let view = &views[index];
+    if view.info.unit != Unit::Smem && !view.is_vmem() {
         return;
     }
-    let same_run = |other: Unit| if unit == Unit::Smem { other == Unit::Smem } else { is_memory(other) };
-    let own = Touched::of(inst);
-    let run = body.insts[start..index].iter().rev().take_while(|i| same_run(i.inst.op.info().unit));
-    for earlier in run {
-        let other = Touched::of(&earlier.inst);
-        let loads = !other.defs.as_slice().is_empty();
-        let clash = own.defs.overlaps(&other.uses) || other.defs.overlaps(&own.uses);
-        if clash || loads && inst.op.info().may_store() {
-            faults.push(Fault::new(index, format!("`{inst}` may not be in one run with `{}`", earlier.inst)));
+    if overwrites_own_base(view) {
+        faults.push(Fault::new(index, format!("`{}` overwrites its own base", view.inst)));
+    }
+    let same_run = |other: &&View| {
+        if view.is_vmem() { other.is_vmem() } else { other.info.unit == Unit::Smem }
+    };
+    for earlier in views[start..index].iter().rev().take_while(same_run) {
+        let loads = earlier.writes().next().is_some();
+        let meet = |one: &View, other: &View| one.writes().any(|w| other.reads().any(|r| r.meets(w)));
+        if meet(view, earlier) || meet(earlier, view) || loads && view.changes_memory() {
+            let message = format!("`{}` may not be in one run with `{}`", view.inst, earlier.inst);
+            faults.push(Fault::new(index, message));
         }
     }
 }

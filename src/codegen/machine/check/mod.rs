@@ -5,10 +5,13 @@
 //! table; it is slow and for tests and `--verify`.
 mod allocation;
 mod hazards;
+mod matrix_rules;
+mod rules;
+mod view;
 mod waits;
 
-pub use allocation::check_allocation;
-pub use hazards::check_hazards;
+pub use allocation::{Allocated, check_allocation};
+pub use hazards::{check_hazards, check_replay};
 pub use waits::check_waits;
 
 use super::body::Body;
@@ -30,7 +33,7 @@ impl Fault {
     }
 }
 
-/// Checks every instruction against its row, and that blocks cover the body without gaps.
+/// Checks every instruction against its row, which knows the errata of the chips, and that blocks cover the body without gaps.
 pub fn check_operands(body: &Body, arch: Arch) -> Vec<Fault> {
     let mut faults = Vec::new();
     let mut at = 0;
@@ -52,4 +55,34 @@ pub fn check_operands(body: &Body, arch: Arch) -> Vec<Fault> {
         }
     }
     faults
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codegen::isa::{Inst, Modifiers, Opcode, Operand};
+    use crate::codegen::machine::body::{Block, MachineInst};
+
+    fn faults(inst: Inst, arch: Arch) -> usize {
+        let body = Body {
+            insts: vec![MachineInst { inst, source: 0 }],
+            blocks: vec![Block { start: 0, end: 1, successors: [None; 2] }],
+            ..Body::default()
+        };
+        check_operands(&body, arch).len()
+    }
+
+    #[test]
+    fn errata_of_operands_are_faults_on_the_chips_that_have_them() {
+        let (v, a) = (Operand::vgpr, Operand::agpr);
+        let mfma = Inst::new(Opcode::VMfmaF32_32x32x8F16, &[a(0), v(0), v(2), Operand::ZERO]);
+        assert_eq!(Arch::ALL[1..].iter().map(|&arch| faults(mfma, arch)).collect::<Vec<_>>(), [1, 0, 0, 0]);
+
+        let dot = Inst::new(Opcode::VDot2F32F16, &[v(0), v(1), v(2), v(3)]);
+        let dot = dot.modifiers(Modifiers::new().op_sel(1));
+        assert_eq!([Arch::Gfx942, Arch::Gfx950].map(|arch| faults(dot, arch)), [1, 1]);
+
+        let odd = Inst::new(Opcode::VAddF64, &[v(0), v(3), v(4)]);
+        assert_eq!(Arch::ALL.map(|arch| faults(odd, arch)), [0, 0, 1, 1, 1]);
+    }
 }

@@ -1,26 +1,41 @@
-//! Follows what is in flight along every path: two queues of memory instructions, shortened by `s_waitcnt` and by
-//! nothing else. No register that an instruction in flight will write may be touched.
+//! Follows what is in flight along every path: queues of memory instructions, shortened by `s_waitcnt` and by nothing
+//! else. No register that an instruction in flight will write may be touched, and nothing may run ahead of memory that it
+//! depends on.
 
 use std::collections::BTreeSet;
 
 use super::Fault;
-use crate::codegen::isa::{Counter, Inst, Meaning, Unit, WaitCounts};
-use crate::codegen::machine::access::Touched;
+use super::view::{EXEC, View};
+use crate::codegen::isa::{Arch, Counter, Meaning, Unit, WaitCounts};
 use crate::codegen::machine::body::Body;
-use crate::codegen::machine::waits::BARRIER_WITHOUT_WAITS;
+use crate::codegen::machine::waits::{BARRIER_WITHOUT_WAITS, LdsLoads};
 
 /// Instructions in flight, oldest first, by index.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 struct InFlight {
     vm: Vec<usize>,
     lgkm: Vec<usize>,
+    /// Global data share instructions whose registers may not have been read yet.
+    exp: Vec<usize>,
+    indexing: bool,
+    scalar_stores: bool,
 }
 
 /// More states than this at one block are not followed.
 const MOST_STATES: usize = 500;
 
+struct Checker<'a> {
+    /// Each instruction without and with indexed VGPRs.
+    views: Vec<[View<'a>; 2]>,
+    /// Barriers that hand over LDS data.
+    hands_over: Vec<bool>,
+    arch: Arch,
+    lds_loads: LdsLoads,
+    faults: BTreeSet<Fault>,
+}
+
 /// Checks `after`, the body with waits; `before` says which of its barriers need none.
-pub fn check_waits(before: &Body, after: &Body) -> Vec<Fault> {
+pub fn check_waits(before: &Body, after: &Body, arch: Arch, lds_loads: LdsLoads) -> Vec<Fault> {
     let barriers: Vec<bool> = (before.insts.iter().filter(|i| i.inst.op.info().meaning == Meaning::Barrier))
         .map(|i| i.inst.imm != BARRIER_WITHOUT_WAITS)
         .collect();
@@ -32,18 +47,19 @@ pub fn check_waits(before: &Body, after: &Body) -> Vec<Fault> {
             seen_barriers += 1;
         }
     }
+    let views = after.insts.iter().map(|i| [false, true].map(|indexed| View::new(&i.inst, indexed)));
+    let mut checker =
+        Checker { views: views.collect(), hands_over, arch, lds_loads, faults: BTreeSet::new() };
     let mut entries = vec![BTreeSet::new(); after.blocks.len()];
     let mut work = Vec::new();
     if !after.blocks.is_empty() {
         entries[0].insert(InFlight::default());
         work.push((0, InFlight::default()));
     }
-    let mut faults = BTreeSet::new();
     while let Some((block, mut state)) = work.pop() {
         let range = after.blocks[block];
-        let length = (range.end - range.start) as usize;
-        for (index, &hands_over) in hands_over.iter().enumerate().skip(range.start as usize).take(length) {
-            step(after, index, hands_over, &mut state, &mut faults);
+        for index in range.start as usize..range.end as usize {
+            checker.step(index, range.end as usize, &mut state);
         }
         for &successor in range.successors.iter().flatten() {
             let states: &mut BTreeSet<InFlight> = &mut entries[successor as usize];
@@ -52,64 +68,155 @@ pub fn check_waits(before: &Body, after: &Body) -> Vec<Fault> {
             }
         }
     }
-    faults.into_iter().collect()
+    checker.faults.into_iter().collect()
 }
 
-fn step(body: &Body, index: usize, hands_over: bool, state: &mut InFlight, faults: &mut BTreeSet<Fault>) {
-    let inst = &body.insts[index].inst;
-    let info = inst.op.info();
-    let unit = |of: usize| body.insts[of].inst.op.info().unit;
-    if info.meaning == Meaning::Wait {
-        let counts = WaitCounts::from_imm(inst.imm);
-        let flat = state.vm.iter().any(|&other| unit(other) == Unit::Flat);
-        shorten(&mut state.vm, counts.vm.into(), WaitCounts::NONE.vm.into(), !flat);
-        let ordered = state.lgkm.iter().all(|&other| unit(other) == Unit::Lds);
-        shorten(&mut state.lgkm, counts.lgkm.into(), WaitCounts::NONE.lgkm.into(), ordered);
-        return;
+/// Kinds that do not come back in order among each other; of an ordered one all do among themselves.
+#[derive(PartialEq, Eq)]
+enum Kind {
+    Lds,
+    Gds,
+    Message,
+    Vector,
+    Unordered,
+}
+
+fn kind(view: &View) -> Kind {
+    match view.info.unit {
+        Unit::Vmem => Kind::Vector,
+        Unit::Lds if view.is_gds() => Kind::Gds,
+        Unit::Lds => Kind::Lds,
+        Unit::Smem | Unit::Flat => Kind::Unordered,
+        _ => Kind::Message,
     }
-    if info.meaning == Meaning::Barrier && hands_over {
-        let uses_lds = |&other: &usize| {
-            matches!(unit(other), Unit::Lds | Unit::Flat)
-                && !matches!(
-                    body.insts[other].inst.op.info().meaning,
-                    Meaning::LaneSwizzle | Meaning::LanePermute(_)
-                )
+}
+
+fn uses_lds(view: &View) -> bool {
+    let lanes_only =
+        matches!(view.info.meaning, Meaning::LaneSwizzle | Meaning::LanePermute(_) | Meaning::LdsNop);
+    view.info.unit == Unit::Flat || view.info.unit == Unit::Lds && !lanes_only && !view.is_gds()
+}
+
+impl Checker<'_> {
+    fn step(&mut self, index: usize, block_end: usize, state: &mut InFlight) {
+        let view = &self.views[index][usize::from(state.indexing)];
+        let meaning = view.info.meaning;
+        if meaning == Meaning::Wait {
+            self.wait(WaitCounts::from_imm(view.inst.imm), state);
+            return;
+        }
+        let mut faults = Vec::new();
+        let mut fault = |condition: bool, message: &str| {
+            if condition {
+                faults.push(Fault::new(index, format!("{message} at `{}`", view.inst)));
+            }
         };
-        let to_lds =
-            |&other: &usize| matches!(body.insts[other].inst.op.info().meaning, Meaning::LoadToLds(_));
-        if state.lgkm.iter().any(uses_lds) || state.vm.iter().any(to_lds) {
-            faults.insert(Fault::new(index, "LDS data is in flight at this barrier"));
+        let views = &self.views;
+        let in_vm = |is: fn(&View) -> bool| state.vm.iter().any(|&other| is(&views[other][0]));
+        let in_lgkm = |is: fn(&View) -> bool| state.lgkm.iter().any(|&other| is(&views[other][0]));
+        let is_writeback = |view: &View| view.info.meaning == Meaning::CacheWriteBack;
+        let anything = !state.vm.is_empty() || !state.lgkm.is_empty();
+
+        if meaning == Meaning::Barrier {
+            let lds = in_lgkm(uses_lds) || in_vm(|other| other.is_lds_dma());
+            fault(self.hands_over[index] && lds, "LDS data is in flight");
+            fault(self.arch < Arch::Gfx90a && anything, "something is in flight");
+            fault(in_vm(is_writeback), "a writeback is in flight");
+        }
+        fault(view.is_border() && (anything || !state.exp.is_empty()), "something is in flight");
+        let stores = (view.is_vmem() || view.info.unit == Unit::Smem) && view.changes_memory();
+        fault((stores || meaning == Meaning::SendMessage) && in_vm(is_writeback), "a writeback is in flight");
+        let loads = |view: &View| view.writes().next().is_some();
+        fault(meaning == Meaning::CacheInvalidate && in_vm(loads), "a load is in flight");
+        if self.lds_loads == LdsLoads::Anywhere {
+            fault(view.is_lds_dma() && in_lgkm(uses_lds), "an LDS instruction is in flight");
+            fault(uses_lds(view) && in_vm(|other| other.is_lds_dma()), "a load to LDS is in flight");
+        }
+        fault(meaning == Meaning::EndProgram && state.scalar_stores, "scalar stores are in the cache");
+        if meaning == Meaning::GlobalWaveSync {
+            let next = if index + 1 < block_end { Some(self.views[index + 1][0].inst) } else { None };
+            let waits = next.is_some_and(|n| n.op.info().meaning == Meaning::Wait && n.imm & 0xcf7f == 0);
+            fault(!waits, "no full wait follows");
+        }
+
+        let all = state.vm.iter().map(|&other| (other, true));
+        for (other, vm) in all.chain(state.lgkm.iter().map(|&other| (other, false))) {
+            let earlier = &self.views[other][0];
+            let same_queue = vm && view.info.unit == Unit::Vmem && earlier.info.unit == Unit::Vmem;
+            let clash = |written: &super::view::Registers| {
+                view.registers.iter().any(|r| r.meets(written) && (r.is_read || !same_queue))
+            };
+            if earlier.writes().any(clash) {
+                let message = format!("a register that `{}` will still write", earlier.inst);
+                fault(true, &message);
+            }
+        }
+        for &other in &state.exp {
+            let mut read = self.views[other][0].reads().filter(|r| r.is_vector() || r.has(EXEC));
+            let overwritten = read.any(|r| view.writes().any(|w| w.meets(r)));
+            fault(overwritten, "a register that the global data share may still read");
+        }
+        self.faults.extend(faults);
+        self.issue(index, state);
+    }
+
+    fn issue(&self, index: usize, state: &mut InFlight) {
+        let view = &self.views[index][0];
+        let counter = view.info.counter;
+        if matches!(counter, Counter::Vm | Counter::VmAndLgkm) {
+            state.vm.push(index);
+            // The counter holds 63; the hardware stalls rather than overflow.
+            let ordered = state.vm.iter().all(|&other| kind(&self.views[other][0]) == Kind::Vector);
+            if state.vm.len() > 63 && ordered {
+                state.vm.remove(0);
+            }
+            // More of the unordered ones say nothing new.
+            if !ordered {
+                state.vm.sort_unstable();
+                state.vm.dedup();
+            }
+        }
+        if matches!(counter, Counter::Lgkm | Counter::VmAndLgkm) && view.info.meaning != Meaning::LdsNop {
+            state.lgkm.push(index);
+            if self.in_order(&state.lgkm) {
+                if state.lgkm.len() > 15 {
+                    state.lgkm.remove(0);
+                }
+            } else {
+                state.lgkm.sort_unstable();
+                state.lgkm.dedup();
+            }
+            if view.is_gds() && !state.exp.contains(&index) {
+                state.exp.push(index);
+            }
+            let stores = view.info.unit == Unit::Smem && view.changes_memory();
+            state.scalar_stores |= stores;
+            state.scalar_stores &= view.info.meaning != Meaning::ScalarCacheWriteBack;
+        }
+        match view.info.meaning {
+            Meaning::SetGprIndexOn => state.indexing = true,
+            Meaning::SetGprIndexOff => state.indexing = false,
+            Meaning::SetHardwareRegister => {
+                let (register, bits) = view.hardware_register();
+                state.indexing |= register == 1 && bits.contains(&27);
+            }
+            _ => {}
         }
     }
-    let touched = Touched::of(inst);
-    let results = |other: &Inst| Touched::of(other).defs;
-    let all =
-        state.vm.iter().map(|&other| (other, true)).chain(state.lgkm.iter().map(|&other| (other, false)));
-    for (other, vm) in all {
-        let in_flight = results(&body.insts[other].inst);
-        let same_queue = vm && info.unit == Unit::Vmem && unit(other) == Unit::Vmem;
-        if touched.uses.overlaps(&in_flight) || touched.defs.overlaps(&in_flight) && !same_queue {
-            let of = body.insts[other].inst;
-            faults.insert(Fault::new(
-                index,
-                format!("`{inst}` touches a register that `{of}` will still write"),
-            ));
-        }
+
+    /// True if the instructions of a queue come back in the order in which they were issued.
+    fn in_order(&self, queue: &[usize]) -> bool {
+        let kinds = queue.iter().map(|&other| kind(&self.views[other][0]));
+        kinds.clone().all(|k| k != Kind::Unordered) && kinds.clone().zip(kinds.skip(1)).all(|(a, b)| a == b)
     }
-    if matches!(info.counter, Counter::Vm | Counter::VmAndLgkm) {
-        state.vm.push(index);
-        // The counter holds 63; the hardware stalls rather than overflow.
-        if state.vm.len() > 63 {
-            state.vm.remove(0);
-        }
-    }
-    if matches!(info.counter, Counter::Lgkm | Counter::VmAndLgkm) {
-        if state.lgkm.iter().any(|&other| unit(other) != Unit::Lds) {
-            state.lgkm.retain(|&other| other != index);
-        }
-        state.lgkm.push(index);
-        if state.lgkm.len() > 15 && state.lgkm.iter().all(|&other| unit(other) == Unit::Lds) {
-            state.lgkm.remove(0);
+
+    fn wait(&self, counts: WaitCounts, state: &mut InFlight) {
+        let vm_ordered = self.in_order(&state.vm);
+        shorten(&mut state.vm, counts.vm.into(), WaitCounts::NONE.vm.into(), vm_ordered);
+        let lgkm_ordered = self.in_order(&state.lgkm);
+        shorten(&mut state.lgkm, counts.lgkm.into(), WaitCounts::NONE.lgkm.into(), lgkm_ordered);
+        if counts.exp == 0 {
+            state.exp.clear();
         }
     }
 }

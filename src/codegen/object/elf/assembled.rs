@@ -116,13 +116,14 @@ impl Layout {
             + usize::from(has(Part::Run))
             + usize::from(has(Part::Write))
             + usize::from(assembly.metadata.is_some());
-        let mut image = Image::new(segments);
-        let note = assembly.metadata.as_ref().map(|metadata| image.add(NOTE, super::note(metadata)));
+        let contents = assembly.sections.iter().map(|section| section.size as usize).sum();
+        let mut image = Image::new(segments, contents);
+        let note = assembly.metadata.as_ref().map(|metadata| image.add(NOTE, &super::note_of(metadata)));
         let globals = assembly.symbols.iter().filter(|symbol| !symbol.is_local());
         let count = globals.clone().count();
         let strings: usize = 1 + globals.map(|symbol| symbol.name.len() + 1).sum::<usize>();
         let dynsym = image.reserve(DYNSYM, Symbols::size(count));
-        let hash = image.add(HASH, hash_table(1 + count as u32));
+        let hash = image.add(HASH, &hash_table(1 + count as u32));
         let dynstr = image.reserve(DYNSTR, strings as u64);
         let dynamic = image.reserve(DYNAMIC, DYNAMIC_ENTRIES * 16);
         let mut indices = vec![dynamic; assembly.sections.len()];
@@ -156,16 +157,16 @@ impl Layout {
         let (dynamic_symbols, dynamic_names) = self.symbols(|symbol| !symbol.is_local());
         let locals = self.assembly.symbols.iter().filter(|symbol| symbol.is_local()).count();
         let (all_symbols, all_names) = self.symbols(|_| true);
-        self.image.fill(self.dynsym, dynamic_symbols);
-        self.image.fill(self.dynstr, dynamic_names);
+        self.image.fill(self.dynsym, &dynamic_symbols);
+        self.image.fill(self.dynstr, &dynamic_names);
         let place = |index| self.image.place(index);
         let entries = dynamic_entries(place(self.hash), place(self.dynsym), place(self.dynstr));
-        self.image.fill(self.dynamic, entries);
+        self.image.fill(self.dynamic, &entries);
         for (index, data) in self.indices.iter().zip(contents) {
-            self.image.fill(*index, data);
+            self.image.fill(*index, &data);
         }
-        let symtab = self.image.add(SYMTAB, all_symbols);
-        let strtab = self.image.add(STRTAB, all_names);
+        let symtab = self.image.add(SYMTAB, &all_symbols);
+        let strtab = self.image.add(STRTAB, &all_names);
         self.image.link(symtab, strtab, 1 + locals as u32);
         let segments = self.segments();
         let header = image::Header {

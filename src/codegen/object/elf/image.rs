@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use smallvec::SmallVec;
+
 /// Size of the file header and of a section header.
 pub(super) const HEADER_SIZE: u64 = 64;
 const PROGRAM_HEADER_SIZE: u64 = 56;
@@ -63,7 +65,6 @@ struct Placed {
     place: Place,
     link: u32,
     info: u32,
-    data: Vec<u8>,
 }
 
 /// What is loaded, and what is looked for without sections.
@@ -81,48 +82,51 @@ pub(super) struct Header {
     pub e_flags: u32,
 }
 
-/// The file so far.
+/// The file so far: contents are put where they stay.
 pub(super) struct Image {
-    sections: Vec<Placed>,
-    end: u64,
+    out: Output,
+    sections: SmallVec<[Placed; 16]>,
     segments: usize,
 }
 
+/// What section names, header tables and small sections may come to; more only costs another allocation.
+const FRAME: usize = 8192;
+
 impl Image {
-    /// A file with room for so many program headers.
-    pub fn new(segments: usize) -> Image {
-        let end = HEADER_SIZE + PROGRAM_HEADER_SIZE * segments as u64;
-        Image { sections: Vec::with_capacity(20), end, segments }
+    /// A file with room for so many program headers, and for contents of about so many bytes.
+    pub fn new(segments: usize, contents: usize) -> Image {
+        let mut out = Output(Vec::with_capacity(contents + FRAME));
+        out.0.resize(HEADER_SIZE as usize + PROGRAM_HEADER_SIZE as usize * segments, 0);
+        Image { out, sections: SmallVec::new(), segments }
     }
 
     /// Appends a section of `size` bytes, which [`Image::fill`] brings. A file that is loaded has addresses: those of its
     /// offsets, for code one page further on, for what is written two.
     pub fn reserve(&mut self, section: Section, size: u64) -> Index {
-        let offset = self.end.next_multiple_of(section.align);
+        let offset = (self.out.0.len() as u64).next_multiple_of(section.align);
         let address = match section.flags {
             flags if flags & ALLOC == 0 || self.segments == 0 => 0,
             flags if flags & EXECUTE != 0 => offset + PAGE,
             flags if flags & WRITE != 0 => offset + 2 * PAGE,
             _ => offset,
         };
-        self.end = offset + size;
+        self.out.0.resize((offset + size) as usize, 0);
         let place = Place { offset, address, size };
-        self.sections.push(Placed { section, place, link: 0, info: 0, data: Vec::new() });
+        self.sections.push(Placed { section, place, link: 0, info: 0 });
         Index(self.sections.len() as u16)
     }
 
     /// Appends a section with its contents.
-    pub fn add(&mut self, section: Section, data: Vec<u8>) -> Index {
+    pub fn add(&mut self, section: Section, data: &[u8]) -> Index {
         let index = self.reserve(section, data.len() as u64);
         self.fill(index, data);
         index
     }
 
     /// The contents of a section that was reserved.
-    pub fn fill(&mut self, index: Index, data: Vec<u8>) {
-        let placed = &mut self.sections[usize::from(index.0) - 1];
-        debug_assert_eq!(placed.place.size, data.len() as u64, "{}", placed.section.name);
-        placed.data = data;
+    pub fn fill(&mut self, index: Index, data: &[u8]) {
+        let place = self.place(index);
+        self.out.0[place.offset as usize..][..place.size as usize].copy_from_slice(data);
     }
 
     /// Sets `sh_link` and `sh_info`.
@@ -150,20 +154,20 @@ impl Image {
         for name in self.sections.iter().map(|placed| placed.section.name.as_ref()).chain([own]) {
             names.extend(name.bytes().chain([0]));
         }
-        let names = self.add(Section::bytes(own, Kind::StrTab, 0, 1), names);
-        let headers = self.end.next_multiple_of(8);
+        let name_section = self.add(Section::bytes(own, Kind::StrTab, 0, 1), &names);
+        let headers = (self.out.0.len() as u64).next_multiple_of(8);
         let count = self.sections.len() as u16 + 1;
-        let mut out = Output(Vec::with_capacity((headers + u64::from(count) * HEADER_SIZE) as usize));
-        out.header(header, segments.len(), headers, count, names);
+        // The names are in place; their memory does for what comes in front of everything.
+        names.clear();
+        let mut front = Output(names);
+        front.header(header, segments.len(), headers, count, name_section);
         for segment in segments {
             let Place { offset, address, size } = segment.place;
-            out.u32(&[segment.kind, segment.flags]);
-            out.u64(&[offset, address, address, size, size, segment.align]);
+            front.u32(&[segment.kind, segment.flags]);
+            front.u64(&[offset, address, address, size, size, segment.align]);
         }
-        for placed in &self.sections {
-            out.0.resize(placed.place.offset as usize, 0);
-            out.bytes(&placed.data);
-        }
+        let mut out = self.out;
+        out.0[..front.0.len()].copy_from_slice(&front.0);
         out.0.resize((headers + HEADER_SIZE) as usize, 0);
         let mut name = 1;
         for Placed { section, place, link, info, .. } in &self.sections {

@@ -5,14 +5,15 @@
 
 use std::borrow::Cow;
 
+use smallvec::SmallVec;
+
 use super::super::descriptor::DESCRIPTOR_SIZE;
-use super::super::lines;
+use super::super::lines::{self, DebugSection};
 use super::image::{
     ALLOC, HEADER_SIZE, Image, Kind, Output, PAGE, Place, SYMBOL_SIZE, Section, Segment, Symbol, Symbols,
 };
 use super::{NOTE, Parts, RODATA, STRTAB, SYMTAB, TEXT, debug_section};
-use gimli::LittleEndian;
-use gimli::write::{Address, EndianVec};
+use gimli::write::Address;
 
 pub(super) const DYNSYM: Section = Section {
     name: Cow::Borrowed(".dynsym"),
@@ -35,25 +36,25 @@ pub(super) const PT_NOTE: u32 = 4;
 pub(super) const RUN: u32 = 1;
 pub(super) const READ: u32 = 4;
 
-pub(super) fn write(mut parts: Parts<'_>) -> gimli::write::Result<Vec<u8>> {
+pub(super) fn write(parts: Parts<'_>) -> gimli::write::Result<Vec<u8>> {
     let has_lines = parts.has_lines();
     let header = parts.header(ET_DYN);
     let count = 2 * parts.kernels.len();
-    let mut image = Image::new(4);
-    let note = image.add(NOTE, std::mem::take(&mut parts.note));
+    let mut image = Image::new(4, parts.size());
+    let note = image.add(NOTE, &parts.note);
     let dynsym = image.reserve(DYNSYM, Symbols::size(count));
-    let hash = image.add(HASH, hash_table(1 + count as u32));
-    let dynstr = image.add(DYNSTR, parts.strings.clone());
+    let hash = image.add(HASH, &hash_table(1 + count as u32));
+    let dynstr = image.add(DYNSTR, &parts.strings);
     let dynamic = image.reserve(DYNAMIC, DYNAMIC_ENTRIES * 16);
     let rodata = image.reserve(RODATA, (parts.kernels.len() * DESCRIPTOR_SIZE) as u64);
-    let text = image.add(TEXT, std::mem::take(&mut parts.text));
+    let text = image.add(TEXT, &parts.text);
     image.link(dynsym, dynstr, 1);
     image.link(hash, dynsym, 0);
     image.link(dynamic, dynstr, 0);
 
     let (descriptors, code) = (image.place(rodata), image.place(text));
     let mut symbols = Symbols::new(count);
-    let mut contents = Vec::with_capacity(descriptors.size as usize);
+    let mut contents: SmallVec<[u8; DESCRIPTOR_SIZE]> = SmallVec::with_capacity(descriptors.size as usize);
     let kernels = parts.kernels.iter().zip(&parts.descriptors).zip(&parts.offsets).zip(parts.names());
     for (((kernel, descriptor), offset), (function_name, descriptor_name)) in kernels {
         let entry = code.address + offset;
@@ -64,23 +65,23 @@ pub(super) fn write(mut parts: Parts<'_>) -> gimli::write::Result<Vec<u8>> {
         symbols.push(Symbol::Function, function_name, text, entry, kernel.code.len() as u64);
         symbols.push(Symbol::Object, descriptor_name, rodata, address, DESCRIPTOR_SIZE as u64);
     }
-    image.fill(rodata, contents);
-    image.fill(dynsym, symbols.bytes.clone());
-    image.fill(dynamic, dynamic_entries(image.place(hash), image.place(dynsym), image.place(dynstr)));
+    image.fill(rodata, &contents);
+    image.fill(dynsym, &symbols.bytes);
+    image.fill(dynamic, &dynamic_entries(image.place(hash), image.place(dynsym), image.place(dynstr)));
 
     if has_lines {
         let address = |offset| Address::Constant(code.address + offset);
-        let empty = EndianVec::new(LittleEndian);
+        let empty = DebugSection::default();
         let mut sections = lines::write(parts.kernels, &parts.offsets, empty, address)?;
         sections.for_each_mut(|id, data| {
-            if !data.slice().is_empty() {
-                image.add(debug_section(id), data.take());
+            if !data.is_empty() {
+                image.add(debug_section(id), data.bytes());
             }
             gimli::write::Result::Ok(())
         })?;
     }
-    let symtab = image.add(SYMTAB, symbols.bytes);
-    let strtab = image.add(STRTAB, parts.strings);
+    let symtab = image.add(SYMTAB, &symbols.bytes);
+    let strtab = image.add(STRTAB, &parts.strings);
     image.link(symtab, strtab, 1);
 
     let read = Place { offset: 0, address: 0, size: descriptors.offset + descriptors.size };
@@ -95,12 +96,10 @@ pub(super) fn write(mut parts: Parts<'_>) -> gimli::write::Result<Vec<u8>> {
 }
 
 /// A hash table of one bucket: all symbols behind each other, so no hash is ever computed.
-pub(super) fn hash_table(symbols: u32) -> Vec<u8> {
+pub(super) fn hash_table(symbols: u32) -> SmallVec<[u8; 64]> {
     let next = |index: u32| if index + 1 < symbols { index + 1 } else { 0 };
-    let mut table = Output(Vec::with_capacity(12 + 4 * symbols as usize));
-    table.u32(&[1, symbols, next(0), 0]);
-    (1..symbols).for_each(|index| table.u32(&[next(index)]));
-    table.0
+    let words = [1, symbols, next(0), 0].into_iter().chain((1..symbols).map(next));
+    words.flat_map(u32::to_le_bytes).collect()
 }
 
 pub(super) fn dynamic_entries(hash: Place, symbols: Place, strings: Place) -> Vec<u8> {

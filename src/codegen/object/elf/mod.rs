@@ -193,9 +193,17 @@ impl<'a> Parts<'a> {
                 strings.extend_from_slice(suffix.as_bytes());
             }
         }
-        let note = note(&to_message_pack(target, &metadata));
+        let note = note(target, &metadata);
         let (text, offsets) = text(kernels);
         Ok(Parts { options, kernels, descriptors, note, text, offsets, strings })
+    }
+
+    /// About how many bytes it is all together.
+    fn size(&self) -> usize {
+        self.note.len()
+            + self.text.len()
+            + self.kernels.len() * super::descriptor::DESCRIPTOR_SIZE
+            + 2 * self.strings.len()
     }
 
     /// True if one of the kernels has lines.
@@ -241,16 +249,28 @@ fn debug_section(id: gimli::SectionId) -> Section {
     Section { name: Cow::Borrowed(id.name()), kind: Kind::ProgBits, flags, align: 1, entry_size }
 }
 
-/// The metadata note: sizes, type, owner, description; the description padded to four bytes.
-fn note(description: &[u8]) -> Vec<u8> {
+const OWNER: &[u8; 8] = b"AMDGPU\0\0";
+/// Sizes, type and owner in front of the description.
+const NOTE_HEADER: usize = 12 + OWNER.len();
+
+/// The metadata note of these kernels.
+fn note(target: TargetId, metadata: &[KernelMetadata]) -> Vec<u8> {
+    complete_note(to_message_pack(&[0; NOTE_HEADER], target, metadata))
+}
+
+/// The metadata note with this description.
+fn note_of(description: &[u8]) -> Vec<u8> {
+    complete_note([&[0; NOTE_HEADER], description].concat())
+}
+
+/// Fills the header in and pads the description to four bytes.
+fn complete_note(mut note: Vec<u8>) -> Vec<u8> {
     const NT_AMDGPU_METADATA: u32 = 32;
-    const OWNER: &[u8; 8] = b"AMDGPU\0\0";
-    let mut note = Vec::with_capacity(20 + description.len() + 3);
-    for number in [OWNER.len() as u32 - 1, description.len() as u32, NT_AMDGPU_METADATA] {
-        note.extend_from_slice(&number.to_le_bytes());
+    let description = (note.len() - NOTE_HEADER) as u32;
+    for (place, number) in [OWNER.len() as u32 - 1, description, NT_AMDGPU_METADATA].into_iter().enumerate() {
+        note[4 * place..][..4].copy_from_slice(&number.to_le_bytes());
     }
-    note.extend_from_slice(OWNER);
-    note.extend_from_slice(description);
+    note[NOTE_HEADER - OWNER.len()..NOTE_HEADER].copy_from_slice(OWNER);
     note.resize(note.len().next_multiple_of(4), 0);
     note
 }

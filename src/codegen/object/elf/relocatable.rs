@@ -6,11 +6,11 @@
 use std::borrow::Cow;
 
 use super::super::descriptor::DESCRIPTOR_SIZE;
-use super::super::lines;
+use super::super::lines::{self, DebugSection};
 use super::image::{INFO_LINK, Image, Index, Kind, Output, Section, Symbol, Symbols};
 use super::{NOTE, Parts, RODATA, STRTAB, SYMTAB, TEXT, debug_section};
-use gimli::write::{Address, EndianVec, RelocateWriter, Relocation, RelocationTarget};
-use gimli::{LittleEndian, SectionId};
+use gimli::SectionId;
+use gimli::write::{Address, RelocateWriter, Relocation, RelocationTarget};
 
 const ET_REL: u16 = 1;
 const R_AMDGPU_ABS64: u32 = 3;
@@ -26,12 +26,12 @@ const TEXT_START: usize = 0;
 /// A debug section and what is relocated in it.
 #[derive(Clone)]
 struct Relocated {
-    bytes: EndianVec<LittleEndian>,
+    bytes: DebugSection,
     relocations: Vec<Relocation>,
 }
 
 impl RelocateWriter for Relocated {
-    type Writer = EndianVec<LittleEndian>;
+    type Writer = DebugSection;
 
     fn writer(&self) -> &Self::Writer {
         &self.bytes
@@ -46,23 +46,24 @@ impl RelocateWriter for Relocated {
     }
 }
 
-pub(super) fn write(mut parts: Parts<'_>) -> gimli::write::Result<Vec<u8>> {
+pub(super) fn write(parts: Parts<'_>) -> gimli::write::Result<Vec<u8>> {
     let has_lines = parts.has_lines();
     let header = parts.header(ET_REL);
-    let mut image = Image::new(0);
-    image.add(NOTE, std::mem::take(&mut parts.note));
-    let rodata = image.add(RODATA, parts.descriptors.iter().flat_map(|d| d.to_bytes()).collect());
-    let text = image.add(TEXT, std::mem::take(&mut parts.text));
+    let mut image = Image::new(0, parts.size());
+    image.add(NOTE, &parts.note);
+    let descriptors: Vec<u8> = parts.descriptors.iter().flat_map(|d| d.to_bytes()).collect();
+    let rodata = image.add(RODATA, &descriptors);
+    let text = image.add(TEXT, &parts.text);
 
     // Sections have local symbols, which come first.
     let mut debug: Vec<(SectionId, Index, Vec<Relocation>)> = Vec::new();
     if has_lines {
         let address = |offset| Address::Symbol { symbol: TEXT_START, addend: offset as i64 };
-        let empty = Relocated { bytes: EndianVec::new(LittleEndian), relocations: Vec::new() };
+        let empty = Relocated { bytes: DebugSection::default(), relocations: Vec::new() };
         let mut sections = lines::write(parts.kernels, &parts.offsets, empty, address)?;
         sections.for_each_mut(|id, data| {
-            if !data.bytes.slice().is_empty() {
-                let index = image.add(debug_section(id), data.bytes.take());
+            if !data.bytes.is_empty() {
+                let index = image.add(debug_section(id), data.bytes.bytes());
                 debug.push((id, index, std::mem::take(&mut data.relocations)));
             }
             gimli::write::Result::Ok(())
@@ -114,12 +115,12 @@ pub(super) fn write(mut parts: Parts<'_>) -> gimli::write::Result<Vec<u8>> {
             align: 8,
             entry_size: RELOCATION_SIZE,
         };
-        let index = image.add(section, table);
+        let index = image.add(section, &table);
         image.link(index, symtab, of.0.into());
     }
-    let added = image.add(SYMTAB, symbols.bytes);
+    let added = image.add(SYMTAB, &symbols.bytes);
     debug_assert!(added == symtab);
-    let strtab = image.add(STRTAB, parts.strings);
+    let strtab = image.add(STRTAB, &parts.strings);
     image.link(symtab, strtab, locals);
     Ok(image.finish(&header, &[]))
 }

@@ -1,0 +1,33 @@
+//! Which operands may be accumulation registers. On gfx90a and later AGPRs are the second half of one register file: matrix
+//! instructions take A, B, C and D from there, loads and stores their data; the other vector instructions do not.
+//!
+//! Data operands of one memory instruction share a file, and so do C and D of a matrix instruction (CDNA3 ISA guide, the
+//! ACC bit of the memory formats, ACC_CD of MFMA).
+
+use crate::codegen::isa::{Inst, Operand, OperandClass, Role, Unit};
+
+/// True if the row lets operand `index` be an AGPR.
+pub(super) fn takes_agpr(inst: &Inst, index: usize) -> bool {
+    use OperandClass::{Agpr, MatrixC, MatrixFormatted, VgprOrAgpr};
+    matches!(inst.op.info().operands[index].class, Agpr | MatrixC | MatrixFormatted | VgprOrAgpr)
+}
+
+/// True if operand `index` must be in the same file as the other operands of which this is true.
+fn is_bound(inst: &Inst, index: usize) -> bool {
+    let info = inst.op.info();
+    let spec = &info.operands[index];
+    match spec.class {
+        OperandClass::VgprOrAgpr => !matches!(info.unit, Unit::Mfma(_)) || spec.role != Role::Use,
+        OperandClass::MatrixC => !inst.operands[index].is_constant(),
+        _ => false,
+    }
+}
+
+/// True if operand `index` can be an AGPR while the others are where `in_agpr` says.
+pub(super) fn may_be_agpr(inst: &Inst, index: usize, in_agpr: impl Fn(Operand) -> bool) -> bool {
+    takes_agpr(inst, index)
+        && (!is_bound(inst, index)
+            || (0..inst.op.info().operands.len())
+                .filter(|&other| other != index && is_bound(inst, other))
+                .all(|other| in_agpr(inst.operands[other])))
+}

@@ -1,0 +1,110 @@
+//! The rules for results of matrix instructions, by formula.
+
+use super::view::{Registers, View};
+use crate::codegen::isa::{Arch, Element, Field, Meaning, Unit};
+
+/// Pipe of a matrix instruction.
+#[derive(Copy, Clone, PartialEq, Eq)]
+pub(super) enum Class {
+    X,
+    S,
+    D,
+}
+
+pub(super) fn class(view: &View, arch: Arch) -> Option<Class> {
+    match view.info.meaning {
+        Meaning::Mfma(_, Element::F64, ..) => Some(Class::D),
+        Meaning::Mfma(_, Element::F32, ..) if arch >= Arch::Gfx942 => Some(Class::S),
+        _ => matches!(view.info.unit, Unit::Mfma(_)).then_some(Class::X),
+    }
+}
+
+/// The registers that a matrix instruction adds to: of a sparse one its result.
+fn addend(view: &View) -> Option<Registers> {
+    let sparse = matches!(view.info.meaning, Meaning::SparseMfma(..));
+    let field = if sparse { Field::Dst } else { Field::Src2 };
+    view.reads().find(|r| r.field == Some(field)).copied()
+}
+
+/// Wait states that must lie between the matrix instruction `first` and `then`.
+pub(super) fn behind_matrix(first: &View, then: &View, arch: Arch) -> u32 {
+    let Some(from) = class(first, arch) else { return 0 };
+    let Some(d) = first.writes().find(|r| r.field == Some(Field::Dst)) else { return 0 };
+    let p = u32::from(first.inst.passes(arch));
+    let gfx950 = u32::from(arch == Arch::Gfx950);
+    let late = u32::from(arch == Arch::Gfx950 && p != 2);
+    let small = p == 4;
+    let reads = |r: &&Registers| r.is_read && r.meets(d);
+    if let Some(to) = class(then, arch) {
+        let c = addend(then);
+        let factor = then.registers.iter().filter(reads).any(|r| Some(*r) != c);
+        let any_factor = match from {
+            Class::X if arch == Arch::Gfx908 => 4,
+            Class::X => p + 3 + late,
+            Class::S => p + 2,
+            Class::D if small => 6,
+            Class::D => {
+                if arch == Arch::Gfx950 {
+                    19
+                } else {
+                    11
+                }
+            }
+        };
+        let adding = c.filter(|c| c.meets(d)).map_or(0, |c| {
+            let same_registers = (c.first, c.end) == (d.first, d.end);
+            let same = same_registers && p == u32::from(then.inst.passes(arch));
+            let forwarded = if p == 2 && arch >= Arch::Gfx942 { 2 } else { 0 };
+            match (from, to) {
+                (Class::X, Class::X) if same => forwarded,
+                (Class::X, _) if arch == Arch::Gfx908 => 2,
+                (Class::X, Class::X) if arch == Arch::Gfx90a => p,
+                (Class::X, Class::X) => p + 1 + gfx950,
+                (Class::X, _) => p + 1 + late,
+                (Class::S, Class::S | Class::X) if same => forwarded,
+                (Class::S, Class::X) if arch == Arch::Gfx950 && same_registers => forwarded,
+                (Class::S, Class::X) if arch == Arch::Gfx950 => 0,
+                (Class::S, _) => p,
+                (Class::D, Class::X) => 0,
+                (Class::D, Class::D) if same && !small => 0,
+                (Class::D, _) if small => 4,
+                (Class::D, _) => {
+                    if arch == Arch::Gfx950 {
+                        17
+                    } else {
+                        9
+                    }
+                }
+            }
+        });
+        return adding.max(if factor { any_factor } else { 0 });
+    }
+    if !then.is_valu() && !then.is_memory() {
+        return 0;
+    }
+    let (valu_reads, valu_writes, memory_reads) = match from {
+        Class::X if arch == Arch::Gfx908 => (p + 2, p - 1, 0),
+        Class::X => (p + 3 + late, p + 3 + late, p + 3 + late),
+        Class::S => (p + 2, p + 2, p + 2),
+        Class::D if small => (6, 6, 9),
+        Class::D if arch == Arch::Gfx950 => (19, 19, 18),
+        Class::D => (11, 11, 18),
+    };
+    let mut need = 0;
+    if then.registers.iter().any(|r| reads(&r)) {
+        need = if then.is_memory() { memory_reads } else { valu_reads };
+    }
+    if then.writes().any(|r| r.meets(d)) {
+        need = need.max(valu_writes);
+    }
+    let sparse = matches!(first.info.meaning, Meaning::SparseMfma(..));
+    let c = addend(first).filter(|_| from == Class::X && !sparse);
+    if c.is_some_and(|c| c.is_vector() && then.writes().any(|r| r.meets(&c))) {
+        need = need.max(match arch {
+            Arch::Gfx908 => p.saturating_sub(3),
+            Arch::Gfx90a if p > 2 => p + 3,
+            _ => p - 1,
+        });
+    }
+    need
+}

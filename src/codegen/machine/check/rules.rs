@@ -1,0 +1,237 @@
+//! The hazard rules once more, as conditions instead of tables.
+//!
+//! Numbers in comments are those of the sections of the CDNA3 guide where it has them; MI100 and MI200 guides and LLVM's
+//! GCNHazardRecognizer.cpp say the rest.
+
+use super::matrix_rules::{Class, behind_matrix, class};
+use super::view::{EXEC, M0, Registers, VCC, View};
+use crate::codegen::isa::{
+    Arch, Calc, Element, Field, Format, Meaning, Opcode, Operand, Role, Sdwa, Select, Unit,
+};
+
+/// No rule asks for more.
+pub(super) const FARTHEST: u32 = 20;
+
+/// What stands between two instructions.
+#[derive(Copy, Clone, PartialEq, Eq, Default)]
+pub(super) struct Between {
+    pub dgemm: bool,
+    pub acc: bool,
+}
+
+/// Wait states that must lie between `first` and `then`.
+pub(super) fn required(first: &View, then: &View, between: Between, arch: Arch) -> u32 {
+    if then.is_border() {
+        return pending(first, arch);
+    }
+    let mut need = behind_matrix(first, then, arch);
+    let mut at_least = |states: u32, condition: bool| {
+        if condition {
+            need = need.max(states);
+        }
+    };
+    let from = |is_first: fn(&Registers) -> bool, is_then: &dyn Fn(&Registers) -> bool| {
+        let written = first.writes().filter(|r| is_first(r));
+        written.into_iter().any(|w| then.registers.iter().any(|t| is_then(t) && t.meets(w)))
+    };
+    let vector_read = |r: &Registers| r.is_vector() && r.is_read;
+    let vector_written = |r: &Registers| r.is_vector() && r.is_written;
+    let vector = |r: &Registers| r.is_vector();
+    let newer = arch >= Arch::Gfx942;
+    let unified = arch >= Arch::Gfx90a;
+    let gfx908 = arch == Arch::Gfx908;
+    let gfx950 = arch == Arch::Gfx950;
+    let what = then.info.meaning;
+
+    if first.is_valu() {
+        let (exec, vcc) =
+            (first.writes_register(EXEC), first.writes_register(VCC) || first.writes_register(VCC + 1));
+        let exec = exec || first.writes_register(EXEC + 1);
+        let named_scalar = |r: &Registers| r.is_scalar() && r.is_read && r.field.is_some();
+        let address_scalar = |r: &Registers| r.is_scalar() && r.is_read;
+        let dpp = then.inst.modifiers.has_dpp();
+        let lane_select = matches!(what, Meaning::ReadLane | Meaning::WriteLane);
+        let swaps_rows = matches!(what, Meaning::SwapRows(_));
+        let div_fmas = matches!(what, Meaning::Vector(Calc::DivFmas, _));
+        let reads = |operand: Operand| then.inst.operands.contains(&operand);
+
+        at_least(5, then.is_vmem() && from(Registers::is_scalar, &address_scalar));
+        at_least(5, then.is_vmem() && exec);
+        at_least(4, lane_select && from(Registers::is_scalar, &|r| r.field == Some(Field::Src1)));
+        at_least(4, div_fmas && vcc);
+        at_least(5, then.is_valu() && (vcc && reads(Operand::VCCZ) || exec && reads(Operand::EXECZ)));
+        at_least(5, then.is_valu() && dpp && exec);
+        at_least(2, then.is_valu() && dpp && from(Registers::is_vector, &vector));
+        if newer {
+            let number = then.reads().any(|r| r.field.is_some() && (r.has(EXEC) || r.has(EXEC + 1)));
+            let lane_read = matches!(what, Meaning::ReadLane | Meaning::ReadFirstLane);
+            at_least(2, (then.is_valu() || then.is_matrix()) && from(Registers::is_scalar, &named_scalar));
+            at_least(1, lane_read && from(Registers::is_vector, &vector_read));
+            at_least(4, (lane_select || lane_read) && exec);
+            at_least(2, then.is_valu() && exec && number);
+            let trans = first.info.unit == Unit::Trans && then.info.unit == Unit::Valu;
+            at_least(1, trans && from(Registers::is_vector, &vector_read));
+            at_least(1, shifts_result(first) && then.is_valu() && from(Registers::is_vector, &vector));
+            let parts = converts_part(first) && converts_part(then);
+            at_least(1, parts && from(Registers::is_vector, &vector_written));
+        }
+        at_least(2, gfx950 && swaps_rows && from(Registers::is_vector, &vector));
+        at_least(4, gfx950 && swaps_rows && exec);
+        at_least(4, then.is_matrix() && exec);
+        at_least(2, unified && then.is_matrix() && from(Registers::is_vector, &vector_read));
+        let dgemm = arch == Arch::Gfx90a && between.dgemm && then.is_memory();
+        at_least(2, dgemm && from(Registers::is_vector, &vector_read));
+        if unified && matches!(first.info.meaning, Meaning::Dot(_)) {
+            let same = first.inst.op == then.inst.op && dpp == first.inst.modifiers.has_dpp();
+            let factor = |r: &Registers| r.is_vector() && matches!(r.field, Some(Field::Src0 | Field::Src1));
+            let vector_inst = then.is_valu() || then.is_matrix() || then.is_memory();
+            at_least(3, same && from(Registers::is_vector, &factor));
+            at_least(3, !same && vector_inst && from(Registers::is_vector, &vector));
+        }
+        if gfx908 {
+            let op = then.inst.op;
+            let acc_write = op == Opcode::VAccvgprWriteB32;
+            let by_acc_write = first.inst.op == Opcode::VAccvgprWriteB32;
+            let by_acc_read = first.inst.op == Opcode::VAccvgprReadB32;
+            let factor = |r: &Registers| r.is_vector() && matches!(r.field, Some(Field::Src0 | Field::Src1));
+            let addend = |r: &Registers| r.is_vector() && r.field == Some(Field::Src2);
+            let uses = then.is_matrix() || acc_write;
+            at_least(2, uses && from(Registers::is_vgpr, &vector_read));
+            at_least(4, acc_write && exec);
+            at_least(1, by_acc_write && then.is_matrix() && from(Registers::is_vector, &addend));
+            at_least(3, by_acc_write && then.is_matrix() && from(Registers::is_vector, &factor));
+            let back = by_acc_write && op == Opcode::VAccvgprReadB32;
+            at_least(3, back && from(Registers::is_vector, &vector_read));
+            let close = then.is_memory() && (by_acc_read || between.acc);
+            at_least(2, close && from(Registers::is_vector, &vector_read));
+        }
+    }
+    if let Some(data) = wide_store_data(first) {
+        let overwritten = then.writes().any(|r| r.meets(&data));
+        at_least(if newer { 2 } else { 1 }, overwritten && (then.is_valu() || then.is_matrix()));
+        at_least(1, overwritten && then.is_memory());
+    }
+    if first.info.unit == Unit::Salu && first.writes_register(M0) {
+        let implicit = then.reads().any(|r| r.has(M0) && r.field.is_none());
+        at_least(1, then.is_gds());
+        // Sent, streamed through M0, moved relative to it; not what only sets parts of it.
+        let only_sets_index =
+            matches!(what, Meaning::SetGprIndex | Meaning::SetGprIndexOn | Meaning::SetGprIndexMode);
+        at_least(1, implicit && !only_sets_index);
+    }
+    let is_access = |view: &View| {
+        matches!(view.info.meaning, Meaning::SetHardwareRegister | Meaning::GetHardwareRegister)
+    };
+    if first.info.meaning == Meaning::SetHardwareRegister {
+        let (register, bits) = first.hardware_register();
+        at_least(2, is_access(then) && then.hardware_register().0 == register);
+        let vector_inst = then.is_valu() || then.is_matrix() || then.is_memory();
+        at_least(2, register == 1 && bits.contains(&28) && vector_inst);
+    }
+    let gets_mode = what == Meaning::GetHardwareRegister && then.hardware_register().0 == 1;
+    at_least(2, first.info.meaning == Meaning::SetVskip && gets_mode);
+    let fma64 = then.is_valu() && what == Meaning::Vector(Calc::Fma, Element::F64);
+    at_least(2, class(first, arch) == Some(Class::D) && fma64);
+    need
+}
+
+/// A result that goes through a shifter: in part of a register, chosen by SDWA or op_sel.
+fn shifts_result(view: &View) -> bool {
+    let op_sel = view.inst.modifiers.get_op_sel();
+    if view.inst.modifiers.has_sdwa() {
+        let part = Sdwa::from_imm(view.inst.imm).map(|sdwa| sdwa.dst);
+        return !view.info.format.is_comparison() && part != Some(Select::Dword);
+    }
+    let by_vop3 = view.info.format.is_vop3() && !view.inst.modifiers.has_dpp();
+    match view.info.meaning {
+        Meaning::FmaMixHigh => true,
+        Meaning::ConvertScaledStochastic(Element::Fp4, _) => true,
+        Meaning::ConvertScaledStochastic(..)
+        | Meaning::ConvertScaled(Element::Fp4, _)
+        | Meaning::ConvertStochastic(Element::Fp8 | Element::Bf8, _) => op_sel & 12 != 0,
+        _ => by_vop3 && op_sel >= 8,
+    }
+}
+
+/// Conversions that write part of a register and keep the rest.
+fn converts_part(view: &View) -> bool {
+    let to = match view.info.meaning {
+        Meaning::PackConvert(to, _)
+        | Meaning::ConvertStochastic(to, _)
+        | Meaning::ConvertScaled(to, _)
+        | Meaning::ConvertScaledStochastic(to, _) => to,
+        _ => return false,
+    };
+    let narrow = matches!(to, Element::Fp8 | Element::Bf8 | Element::Fp4 | Element::F16 | Element::Bf16);
+    narrow && view.info.tied() == Some(0)
+}
+
+/// More than 64 bits of data that a store or atomic reads late; MUBUF with a scalar offset takes long enough by itself.
+fn wide_store_data(view: &View) -> Option<Registers> {
+    if !view.is_vmem() {
+        return None;
+    }
+    let is_mubuf = view.info.format.is_mubuf();
+    let scalar_offset =
+        is_mubuf && view.registers.iter().any(|r| r.field == Some(Field::Offset) && r.first < 128);
+    let data = view.registers.iter().find(|r| r.field == Some(Field::Data0));
+    data.filter(|r| !scalar_offset && r.is_read && r.end - r.first > 2).copied()
+}
+
+/// Wait states until nothing behind `first` can come too soon, whatever it is.
+fn pending(first: &View, arch: Arch) -> u32 {
+    let newer = arch >= Arch::Gfx942;
+    if let Some(class) = class(first, arch) {
+        let p = u32::from(first.inst.passes(arch));
+        return match class {
+            Class::D if p == 4 => 9,
+            Class::D => {
+                if arch == Arch::Gfx950 {
+                    19
+                } else {
+                    18
+                }
+            }
+            Class::S => p + 2,
+            Class::X if arch == Arch::Gfx908 => p + 2,
+            Class::X => p + 3 + u32::from(arch == Arch::Gfx950 && p != 2),
+        };
+    }
+    if first.is_valu() {
+        let scalar = first.writes().any(|r| r.first < 128);
+        let dot = arch >= Arch::Gfx90a && matches!(first.info.meaning, Meaning::Dot(_));
+        let acc = arch == Arch::Gfx908 && first.inst.op == Opcode::VAccvgprWriteB32;
+        let vector = first.writes().any(|r| r.is_vector());
+        return if scalar {
+            5
+        } else if dot || acc {
+            3
+        } else if vector {
+            2
+        } else {
+            0
+        };
+    }
+    if wide_store_data(first).is_some() {
+        return if newer { 2 } else { 1 };
+    }
+    match first.info.meaning {
+        Meaning::SetHardwareRegister | Meaning::SetVskip => 2,
+        _ if first.info.unit == Unit::Salu && first.writes_register(M0) => 1,
+        _ => 0,
+    }
+}
+
+/// True if `view` is one of the two that move data between the register files.
+pub(super) fn is_acc_move(view: &View) -> bool {
+    matches!(view.inst.op, Opcode::VAccvgprReadB32 | Opcode::VAccvgprWriteB32)
+}
+
+/// True for multi-register scalar loads into their own base: a replay would not find it any more.
+pub(super) fn overwrites_own_base(view: &View) -> bool {
+    view.info.format == Format::Smem
+        && !view.info.operands.is_empty()
+        && view.inst.role(0) == Role::Def
+        && view.inst.width(0) > 1
+        && view.writes().any(|w| view.reads().any(|r| r.meets(w)))
+}

@@ -1,0 +1,295 @@
+//! Removes copies: registers that a copy connects and that never hold different values at once become one register,
+//! or one a part of the other.
+//!
+//! A tuple that is put together by moves, or taken apart by them, so takes its parts from where they are made and leaves
+//! them where they are used. A matrix instruction ties its accumulator in the same way: if C ends where D begins, both
+//! are one. Copies in inner loops come first. What cannot be joined (because a place is given, or the values overlap on
+//! one path) is left as a hint: the placer takes the same place if it happens to be free.
+//!
+//! Two registers can be joined if no part holds a value of both at any position. A copy reads before it writes, so a
+//! source that ends in it does not stand in the way.
+
+use super::access::as_copy;
+use super::body::Body;
+use super::liveness::{Liveness, NONE, Segment};
+use super::loops::Loops;
+use super::place::alignment;
+use crate::codegen::isa::{Inst, Meaning, Operand};
+
+/// Two virtual operands that should be in the same place.
+#[derive(Copy, Clone)]
+struct Affinity {
+    weight: u64,
+    inst: u32,
+    /// Registers, and how much further up the place of the second one is.
+    a: u32,
+    b: u32,
+    offset: i32,
+    /// First parts of the two operands.
+    firsts: [u32; 2],
+    /// A matrix instruction's C and D: where and in which parts (of an operand at zero) both may hold a value.
+    shared: Option<Shared>,
+}
+
+/// A position where two registers may hold values in the same parts, which are one operand of each.
+#[derive(Copy, Clone)]
+struct Shared {
+    position: u32,
+    parts: u32,
+}
+
+/// Another register whose place would make a copy unnecessary: own place = place of `other` + `offset`.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct Hint {
+    /// The register.
+    pub other: u32,
+    /// Difference of the places.
+    pub offset: i32,
+    next: u32,
+}
+
+/// What has been joined, and hints for the rest.
+#[derive(Default)]
+pub(super) struct Coalescer {
+    affinities: Vec<Affinity>,
+    /// The register that each register was joined to, and which part of that it starts at; itself if to none.
+    parents: Vec<(u32, u32)>,
+    /// First hint of each register, most important first.
+    first_hint: Vec<u32>,
+    hints: Vec<Hint>,
+    merged: Vec<Segment>,
+    /// Steps that joining may still take: long histories are not walked again and again.
+    budget: usize,
+}
+
+/// Whether registers are joined or only hinted at.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Joining {
+    /// Joined where possible.
+    Join,
+    /// Left apart, which is easier to place when there is little room.
+    HintOnly,
+}
+
+impl Coalescer {
+    /// Joins registers of `body`: the segments in `liveness` of a joined register move to the one it is part of.
+    pub fn join(
+        &mut self,
+        body: &Body,
+        liveness: &mut Liveness,
+        loops: &Loops,
+        is_fixed: impl Fn(u32) -> bool,
+        joining: Joining,
+    ) {
+        self.collect(body, loops);
+        self.parents.clear();
+        self.parents.extend((0..body.registers.len() as u32).map(|id| (id, 0)));
+        self.first_hint.clear();
+        self.hints.clear();
+        self.budget = 32 * (body.insts.len() + body.registers.len());
+        if self.affinities.is_empty() {
+            return;
+        }
+        self.first_hint.resize(body.registers.len(), NONE);
+        self.affinities.sort_unstable_by_key(|a| (std::cmp::Reverse(a.weight), a.inst));
+        for index in 0..self.affinities.len() {
+            let affinity = self.affinities[index];
+            let fixed = is_fixed(affinity.a) || is_fixed(affinity.b);
+            if joining == Joining::Join && !fixed {
+                self.try_join(body, liveness, &affinity);
+            }
+        }
+        // From the least important on: each goes before the ones already there.
+        for index in (0..self.affinities.len()).rev() {
+            let Affinity { a, b, offset, shared, .. } = self.affinities[index];
+            let ((a, a_part), (b, b_part)) = (self.root(a), self.root(b));
+            if a != b && shared.is_none() {
+                let offset = offset + a_part as i32 - b_part as i32;
+                self.hint(b, a, offset);
+                self.hint(a, b, -offset);
+            }
+        }
+    }
+
+    /// The register that `id` is part of, and its first part there.
+    pub fn root(&self, id: u32) -> (u32, u32) {
+        let (mut root, mut part) = (id, 0);
+        loop {
+            let (parent, first) = self.parents[root as usize];
+            if parent == root {
+                return (root, part);
+            }
+            (root, part) = (parent, part + first);
+        }
+    }
+
+    /// Hints for a register, most important first.
+    pub fn hints(&self, id: usize) -> impl Iterator<Item = Hint> + '_ {
+        let mut next = self.first_hint.get(id).copied().unwrap_or(NONE);
+        std::iter::from_fn(move || {
+            let hint = *self.hints.get(next as usize)?;
+            next = hint.next;
+            Some(hint)
+        })
+    }
+
+    fn hint(&mut self, id: u32, other: u32, offset: i32) {
+        let first = &mut self.first_hint[id as usize];
+        self.hints.push(Hint { other, offset, next: *first });
+        *first = self.hints.len() as u32 - 1;
+    }
+
+    fn collect(&mut self, body: &Body, loops: &Loops) {
+        self.affinities.clear();
+        for (block, data) in body.blocks.iter().enumerate() {
+            for index in data.start..data.end {
+                let inst = &body.insts[index as usize].inst;
+                if !inst.operands[0].is_virtual() {
+                    continue;
+                }
+                let copy = as_copy(inst).map(|operands| (operands, None));
+                let tied = || {
+                    let operands = accumulator(inst)?;
+                    let parts = ((1u64 << inst.width(0)) - 1) as u32;
+                    Some((operands, Some(Shared { position: 2 * index + 1, parts })))
+                };
+                let Some(((to, from), shared)) = copy.or_else(tied) else { continue };
+                let (Some((a, a_first)), Some((b, b_first))) = (to.as_virtual(), from.as_virtual()) else {
+                    continue;
+                };
+                if a != b && body.registers[a as usize].file == body.registers[b as usize].file {
+                    let offset = a_first as i32 - b_first as i32;
+                    let weight = loops.weight(block);
+                    let firsts = [a_first, b_first];
+                    self.affinities.push(Affinity { weight, inst: index, a, b, offset, firsts, shared });
+                }
+            }
+        }
+    }
+
+    fn try_join(&mut self, body: &Body, liveness: &mut Liveness, affinity: &Affinity) {
+        let ((a, a_part), (b, b_part)) = (self.root(affinity.a), self.root(affinity.b));
+        // How much further up b starts.
+        let offset = affinity.offset + a_part as i32 - b_part as i32;
+        if a == b {
+            return;
+        }
+        let width = |id: u32| i32::from(body.registers[id as usize].width);
+        let (outer, inner, offset) = if offset >= 0 && offset + width(b) <= width(a) {
+            (a, b, offset)
+        } else if offset <= 0 && width(a) - offset <= width(b) {
+            (b, a, -offset)
+        } else {
+            return;
+        };
+        let (file, offset) = (body.registers[inner as usize].file, offset as u32);
+        let first = if outer == a { affinity.firsts[0] + a_part } else { affinity.firsts[1] + b_part };
+        let shared = affinity.shared.map(|s| Shared { parts: s.parts << first, ..s });
+        if offset.is_multiple_of(alignment(file, width(inner) as u32))
+            && !self.interfere(liveness, outer, inner, offset, shared)
+        {
+            self.merge(liveness, outer, inner, offset);
+            self.parents[inner as usize] = (outer, offset);
+        }
+    }
+
+    /// True if a part holds a value of both registers somewhere else than at `shared`.
+    fn interfere(
+        &mut self,
+        liveness: &Liveness,
+        outer: u32,
+        inner: u32,
+        offset: u32,
+        shared: Option<Shared>,
+    ) -> bool {
+        let (mut x, mut y) = (liveness.first[outer as usize], liveness.first[inner as usize]);
+        while let (Some(o), Some(i)) = (liveness.segments.get(x as usize), liveness.segments.get(y as usize))
+        {
+            let (start, end) = (o.start.max(i.start), o.end.min(i.end));
+            let allowed = match shared {
+                Some(shared) if start == end && start == shared.position => shared.parts,
+                _ => 0,
+            };
+            if start <= end && o.parts & (i.parts << offset) & !allowed != 0 || self.budget == 0 {
+                return true;
+            }
+            self.budget -= 1;
+            if o.end <= i.end {
+                x = o.next;
+            } else {
+                y = i.next;
+            }
+        }
+        false
+    }
+
+    /// Gives the segments of `inner` to `outer`.
+    fn merge(&mut self, liveness: &mut Liveness, outer: u32, inner: u32, offset: u32) {
+        let shifted = |segment: Segment| Segment { parts: segment.parts << offset, ..segment };
+        let mut own = liveness.of(outer as usize);
+        let mut other = liveness.of(inner as usize).map(shifted);
+        let (mut x, mut y) = (own.next(), other.next());
+        self.merged.clear();
+        let merged = &mut self.merged;
+        let mut emit = |segment: Segment| match merged.last_mut() {
+            Some(last) if last.end + 1 == segment.start && last.parts == segment.parts => {
+                last.end = segment.end;
+            }
+            _ => merged.push(segment),
+        };
+        loop {
+            let (a, b) = match (x, y) {
+                (Some(a), Some(b)) => (a, b),
+                (Some(one), None) => {
+                    emit(one);
+                    x = own.next();
+                    continue;
+                }
+                (None, Some(one)) => {
+                    emit(one);
+                    y = other.next();
+                    continue;
+                }
+                (None, None) => break,
+            };
+            if a.start != b.start {
+                // Up to where the later one starts, or the whole.
+                let (early, late) = if a.start < b.start { (a, b) } else { (b, a) };
+                let end = early.end.min(late.start - 1);
+                emit(Segment { end, ..early });
+                let rest = (end < early.end).then_some(Segment { start: end + 1, ..early });
+                match a.start < b.start {
+                    true => x = rest.or_else(|| own.next()),
+                    false => y = rest.or_else(|| other.next()),
+                }
+                continue;
+            }
+            let end = a.end.min(b.end);
+            emit(Segment { end, parts: a.parts | b.parts, ..a });
+            let after = |s: Segment| (end < s.end).then_some(Segment { start: end + 1, ..s });
+            x = after(a).or_else(|| own.next());
+            y = after(b).or_else(|| other.next());
+        }
+        drop((own, other));
+        self.budget = self.budget.saturating_sub(self.merged.len());
+        let mut next = NONE;
+        for segment in self.merged.iter().rev() {
+            liveness.segments.push(Segment { next, ..*segment });
+            next = liveness.segments.len() as u32 - 1;
+        }
+        liveness.first[outer as usize] = next;
+        liveness.first[inner as usize] = NONE;
+    }
+}
+
+/// D and C of a matrix instruction whose C is another register than D and than A and B.
+fn accumulator(inst: &Inst) -> Option<(Operand, Operand)> {
+    if !matches!(inst.op.info().meaning, Meaning::Mfma(..) | Meaning::FormattedMfma(_)) {
+        return None;
+    }
+    let [d, a, b, c, ..] = inst.operands;
+    let id = |operand: Operand| operand.as_virtual().map(|(id, _)| id);
+    let (to, from) = (id(d)?, id(c)?);
+    let free = to != from && [a, b].iter().all(|source| id(*source) != Some(from) && id(*source) != Some(to));
+    free.then_some((d, c))
+}

@@ -1,0 +1,282 @@
+//! Decides which registers leave their file when there are too few: a sweep over the program that, wherever more registers
+//! are alive than fit, gives up the one that costs least for the room it makes.
+//!
+//! What a register costs is what its reads and writes will cost, weighted by how often they run (eight times more per loop
+//! level): a constant is made again; a register whose operands can be AGPRs moves there for nothing, others for a copy
+//! per access; scratch memory costs a memory access, lanes of a VGPR (for SGPRs) an instruction per 32 bits. The cost is
+//! divided by the room: how many registers for how long. So what is used least in loops leaves first.
+//!
+//! Scratch accesses and constant moves obey EXEC, as most instructions do: a store behind a write stores the lanes that were
+//! written, a load before a read loads the lanes that are read. An instruction that looks at all lanes (matrix
+//! instructions, `v_readlane`, `v_writelane`, and `v_readfirstlane` because EXEC may be empty) would see lanes that such a
+//! load has left out, so registers that one of them touches while lanes may be off stay where they are.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::access::{as_copy, width};
+use super::agpr::{may_be_agpr, takes_agpr};
+use super::body::{Body, RegisterFile};
+use super::liveness::{Liveness, NONE};
+use super::loops::Loops;
+use super::rematerialise::Constants;
+use crate::codegen::isa::{Implicit, Inst, Meaning, Operand, Role};
+
+/// Where a register goes.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Choice {
+    /// Nowhere: it is made again where it is read.
+    Rematerialise,
+    /// To the AGPRs.
+    Agpr,
+    /// To scratch, or, an SGPR, to lanes of a VGPR.
+    Memory,
+}
+
+/// What giving up a register costs.
+#[derive(Copy, Clone, Default)]
+struct Cost {
+    rematerialise: Option<u64>,
+    agpr: u64,
+    memory: u64,
+    /// Registers times positions.
+    room: u64,
+    /// May not leave.
+    pinned: bool,
+}
+
+/// Cost of a scratch access beside that of its registers, in vector instructions.
+const ACCESS: u64 = 12;
+/// Cost of each register of a scratch access.
+const ACCESS_REGISTER: u64 = 4;
+
+/// A file that is too small.
+#[derive(Copy, Clone)]
+pub(super) struct Shortage {
+    /// The file.
+    pub file: RegisterFile,
+    /// Most registers that may be alive.
+    pub limit: u32,
+    /// Registers that may move to AGPRs.
+    pub agprs: u32,
+    /// Whether there is scratch memory (for SGPRs: VGPRs).
+    pub memory: bool,
+}
+
+/// The decision and its working memory.
+#[derive(Default)]
+pub(super) struct Evictor {
+    /// What leaves, and where to.
+    pub evicted: Vec<(u32, Choice)>,
+    constants: Constants,
+    costs: Vec<Cost>,
+    /// Position, whether something starts there (ends go first), register, number of parts.
+    events: Vec<(u32, bool, u32, u32)>,
+    /// Parts alive at the moment.
+    alive: Vec<u32>,
+    gone: Vec<bool>,
+    candidates: BinaryHeap<Reverse<(u64, u32)>>,
+    set_aside: Vec<Reverse<(u64, u32)>>,
+}
+
+impl Evictor {
+    /// Index of the move of a constant that makes `register` (as of the last choice).
+    pub fn constant(&self, register: usize) -> Option<usize> {
+        self.constants.of(register)
+    }
+
+    /// Chooses what leaves so that no more than `shortage.limit` registers are alive anywhere, as far as that is possible.
+    /// `stays` is true for registers that may not leave.
+    pub fn choose(
+        &mut self,
+        body: &Body,
+        liveness: &Liveness,
+        loops: &Loops,
+        shortage: Shortage,
+        stays: impl Fn(usize) -> bool,
+    ) {
+        self.constants.compute(body);
+        self.estimate(body, liveness, loops, shortage.file, stays);
+        self.events.clear();
+        for (id, register) in body.registers.iter().enumerate() {
+            if register.file == shortage.file {
+                for segment in liveness.of(id) {
+                    let parts = segment.parts.count_ones();
+                    self.events.push((segment.start, true, id as u32, parts));
+                    self.events.push((segment.end + 1, false, id as u32, parts));
+                }
+            }
+        }
+        self.events.sort_unstable();
+        self.sweep(body, shortage);
+    }
+
+    fn estimate(
+        &mut self,
+        body: &Body,
+        liveness: &Liveness,
+        loops: &Loops,
+        file: RegisterFile,
+        stays: impl Fn(usize) -> bool,
+    ) {
+        self.costs.clear();
+        self.costs.resize(body.registers.len(), Cost::default());
+        for (id, cost) in self.costs.iter_mut().enumerate() {
+            cost.pinned = stays(id) || body.registers[id].file != file || liveness.first[id] == NONE;
+            cost.rematerialise = self.constants.of(id).map(|_| 0);
+            if !cost.pinned {
+                let room = |s: super::liveness::Segment| {
+                    u64::from(s.end - s.start + 1) * u64::from(s.parts.count_ones())
+                };
+                cost.room = liveness.of(id).map(room).sum();
+            }
+        }
+        for (block, data) in body.blocks.iter().enumerate() {
+            let weight = loops.weight(block);
+            for index in data.start..data.end {
+                let inst = &body.insts[index as usize].inst;
+                let all_lanes =
+                    file != RegisterFile::Sgpr && liveness.is_masked(index as usize) && ignores_exec(inst);
+                for (at, spec) in inst.op.info().operands.iter().enumerate() {
+                    let Some((id, _)) = inst.operands[at].as_virtual() else { continue };
+                    let cost = &mut self.costs[id as usize];
+                    if cost.pinned {
+                        continue;
+                    }
+                    cost.pinned |= all_lanes;
+                    let registers = u64::from(width(inst, at, spec));
+                    let accesses = if inst.role(at) == Role::DefUse { 2 } else { 1 };
+                    cost.memory += weight
+                        * accesses
+                        * match file {
+                            RegisterFile::Sgpr => registers,
+                            _ => ACCESS + ACCESS_REGISTER * registers,
+                        };
+                    let own = |operand: Operand| operand.as_virtual().is_some_and(|(other, _)| other == id);
+                    let free = may_be_agpr(inst, at, own) || at == 0 && becomes_agpr_write(inst);
+                    cost.agpr += if free { 0 } else { weight * accesses * registers };
+                    if let Some(reads) = &mut cost.rematerialise {
+                        *reads += if inst.role(at) == Role::Def { 0 } else { weight };
+                    }
+                }
+            }
+        }
+    }
+
+    /// The cheapest way out for a register, and how its cost compares with the room it makes.
+    fn cheapest(&self, id: usize, registers: u32, shortage: Shortage) -> Option<(u64, Choice)> {
+        let cost = &self.costs[id];
+        let agpr = shortage.file == RegisterFile::Vgpr && registers <= shortage.agprs;
+        let ways = [
+            cost.rematerialise.map(|cost| (cost, Choice::Rematerialise)),
+            agpr.then_some((cost.agpr, Choice::Agpr)),
+            shortage.memory.then_some((cost.memory, Choice::Memory)),
+        ];
+        let (cost_of_way, way) = ways.into_iter().flatten().min_by_key(|(cost, _)| *cost)?;
+        Some(((cost_of_way << 16) / cost.room.max(1), way))
+    }
+
+    fn sweep(&mut self, body: &Body, mut shortage: Shortage) {
+        self.evicted.clear();
+        self.alive.clear();
+        self.alive.resize(body.registers.len(), 0);
+        self.gone.clear();
+        self.gone.resize(body.registers.len(), false);
+        self.candidates.clear();
+        let mut now = 0;
+        let mut next = 0;
+        while next < self.events.len() {
+            let position = self.events[next].0;
+            while let Some(&(at, starts, id, parts)) = self.events.get(next).filter(|e| e.0 == position) {
+                debug_assert_eq!(at, position);
+                next += 1;
+                if self.gone[id as usize] {
+                    continue;
+                }
+                if !starts {
+                    now -= parts;
+                    self.alive[id as usize] = 0;
+                    continue;
+                }
+                now += parts;
+                self.alive[id as usize] = parts;
+                let registers = body.registers[id as usize].width.into();
+                if !self.costs[id as usize].pinned
+                    && let Some((key, _)) = self.cheapest(id as usize, registers, shortage)
+                {
+                    self.candidates.push(Reverse((key, id)));
+                }
+            }
+            if now > shortage.limit {
+                now = self.make_room(body, position, now, &mut shortage);
+            }
+        }
+    }
+
+    /// Evicts at one position until no more than the limit are alive; how many then are.
+    fn make_room(&mut self, body: &Body, position: u32, mut now: u32, shortage: &mut Shortage) -> u32 {
+        let inst = body.insts.get((position.max(1) as usize - 1) / 2).map(|i| &i.inst);
+        // Registers of what has left that this instruction needs all the same.
+        let mut needed = 0;
+        while now + needed > shortage.limit {
+            let Some(Reverse((key, id))) = self.candidates.pop() else { break };
+            let at = id as usize;
+            if self.gone[at] || self.alive[at] == 0 {
+                continue;
+            }
+            let registers = u32::from(body.registers[at].width);
+            let Some((current_key, choice)) = self.cheapest(at, registers, *shortage) else { continue };
+            if current_key > key {
+                self.candidates.push(Reverse((current_key, id)));
+                continue;
+            }
+            let needs = if choice == Choice::Agpr { agpr_copies(inst, id) } else { accessed(inst, id) };
+            if needs >= self.alive[at] {
+                self.set_aside.push(Reverse((key, id)));
+                continue;
+            }
+            now -= self.alive[at];
+            needed += needs;
+            self.alive[at] = 0;
+            self.gone[at] = true;
+            if choice == Choice::Agpr {
+                shortage.agprs -= registers;
+            }
+            self.evicted.push((id, choice));
+        }
+        self.candidates.extend(self.set_aside.drain(..));
+        now
+    }
+}
+
+/// Registers of `id` that an instruction reads or writes, at most.
+fn accessed(inst: Option<&Inst>, id: u32) -> u32 {
+    let Some(inst) = inst else { return 0 };
+    let operands = inst.op.info().operands.iter().enumerate();
+    let own =
+        operands.filter(|(at, _)| inst.operands[*at].as_virtual().is_some_and(|(other, _)| other == id));
+    own.map(|(at, spec)| width(inst, at, spec)).sum()
+}
+
+/// The same without those that can be AGPRs.
+fn agpr_copies(inst: Option<&Inst>, id: u32) -> u32 {
+    let Some(inst) = inst else { return 0 };
+    let operands = inst.op.info().operands.iter().enumerate();
+    let own =
+        operands.filter(|(at, _)| inst.operands[*at].as_virtual().is_some_and(|(other, _)| other == id));
+    own.filter(|(at, _)| !takes_agpr(inst, *at)).map(|(at, spec)| width(inst, at, spec)).sum()
+}
+
+/// True if an instruction reads or writes vector registers of lanes that are off, or may do so.
+fn ignores_exec(inst: &Inst) -> bool {
+    let info = inst.op.info();
+    !info.reads.contains(Implicit::EXEC) || matches!(info.meaning, Meaning::ReadFirstLane)
+}
+
+/// True for a move that can write an AGPR instead: of a VGPR or an inline constant.
+pub(super) fn becomes_agpr_write(inst: &Inst) -> bool {
+    let source = inst.operands[1];
+    let moves = inst.op == crate::codegen::isa::Opcode::VMovB32 && inst.modifiers.is_empty();
+    let constant = super::rematerialise::moves_constant(inst) && source != Operand::LITERAL;
+    moves && (constant || as_copy(inst).is_some())
+}

@@ -1,0 +1,253 @@
+//! Places the registers of one file: each one at the lowest free place of its whole live range, holes used.
+//!
+//! Long-lived registers come first, widest first: they stack up without gaps at the bottom; the short-lived rest follows
+//! in program order, which for intervals of one width is optimal. The lowest place wins because the number of registers
+//! decides how many waves fit. A part of a tuple takes its register only while it holds a value.
+
+use super::allocate::AllocationError;
+use super::body::{Body, RegisterFile};
+use super::coalesce::Coalescer;
+use super::liveness::{Liveness, NONE, Segment};
+use super::occupancy::{
+    EMPTY, Occupancy, Set, end_of, find_free, free_runs, intersect, parts_of_tuple, shift_down, tuple, unite,
+};
+use crate::codegen::isa::Operand;
+
+/// Which registers are placed first.
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum Order {
+    /// Long-lived ones by width, then the rest as the program goes.
+    LongFirst,
+    /// All by width: worse in count, better against scattering.
+    WideFirst,
+}
+
+/// What is to be placed.
+#[derive(Copy, Clone)]
+pub(super) struct Input<'a> {
+    /// The body.
+    pub body: &'a Body,
+    /// Live ranges, those of joined registers with the register that they are part of.
+    pub liveness: &'a Liveness,
+    /// Joined registers and hints.
+    pub coalescer: &'a Coalescer,
+    /// Registers that have a given place.
+    pub fixed: &'a [(u32, Operand)],
+    /// Registers that nobody may get, by file.
+    pub reserved: &'a [Set; 3],
+}
+
+/// The placer and its memory.
+#[derive(Default)]
+pub(super) struct Placer {
+    occupancy: Occupancy,
+    /// First register of each virtual register within its file, or [`NONE`].
+    pub places: Vec<u32>,
+    /// Sort keys; the low bits are the register.
+    queue: Vec<u64>,
+    /// A bit per position where a segment of the current file starts, and the number of such bits before each word.
+    starts: Vec<u64>,
+    ranks: Vec<u32>,
+    /// Taken registers for each part of the tuple being placed.
+    by_part: [Set; 32],
+    /// Points and parts of its segments.
+    segments: Vec<(usize, usize, u32)>,
+}
+
+impl Placer {
+    /// Places everything of one file below `limit`: how many registers it took, or the register that found no place.
+    pub fn place_file(
+        &mut self,
+        input: Input,
+        file: RegisterFile,
+        limit: u32,
+    ) -> Result<Result<u32, u32>, AllocationError> {
+        self.number_points(input, file);
+        let result = self.place_in_order(input, file, limit, Order::LongFirst)?;
+        match result {
+            Ok(_) => Ok(result),
+            Err(_) => self.place_in_order(input, file, limit, Order::WideFirst),
+        }
+    }
+
+    /// Two live ranges meet exactly if one starts inside the other, so only starts need to be told apart.
+    fn number_points(&mut self, input: Input, file: RegisterFile) {
+        self.starts.clear();
+        self.starts.resize((2 * input.body.insts.len() + 2) / 64 + 1, 0);
+        for (id, register) in input.body.registers.iter().enumerate() {
+            if register.file == file {
+                for segment in input.liveness.of(id) {
+                    self.starts[segment.start as usize / 64] |= 1 << (segment.start % 64);
+                }
+            }
+        }
+        self.ranks.clear();
+        let mut rank = 0;
+        for word in &self.starts {
+            self.ranks.push(rank);
+            rank += word.count_ones();
+        }
+        self.ranks.push(rank);
+    }
+
+    /// First and last point of a segment.
+    fn points(&self, segment: Segment) -> (usize, usize) {
+        let rank = |position: u32| {
+            let (word, bit) = (position as usize / 64, position % 64);
+            self.ranks[word] + (self.starts[word] & (u64::MAX >> (63 - bit))).count_ones() - 1
+        };
+        (rank(segment.start) as usize, rank(segment.end) as usize)
+    }
+
+    fn place_in_order(
+        &mut self,
+        input: Input,
+        file: RegisterFile,
+        limit: u32,
+        order: Order,
+    ) -> Result<Result<u32, u32>, AllocationError> {
+        let Input { body, liveness, fixed, .. } = input;
+        self.fill_queue(input, file, order);
+        let reserved = input.reserved[file as usize];
+        let mut used = end_of(&reserved);
+        if self.queue.is_empty() && used == 0 {
+            return Ok(Ok(0));
+        }
+        self.occupancy.reset(self.ranks.last().copied().unwrap_or(0) as usize);
+        for &(register, place) in fixed {
+            let id = register as usize;
+            if body.registers.get(id).is_none_or(|r| r.file != file) || liveness.first[id] == NONE {
+                continue;
+            }
+            let width = u32::from(body.registers[id].width);
+            let error = AllocationError::FixedPlace { register, place };
+            let number = match file_and_number(place) {
+                Some((f, number)) if f == file && number + width <= limit => number,
+                _ => return Err(error),
+            };
+            let (runs, _) = self.runs(liveness, id, width, limit, &EMPTY);
+            if !intersect(&runs, &tuple(number, 1)) {
+                return Err(error);
+            }
+            self.take(id, number);
+            used = used.max(number + width);
+        }
+        for index in 0..self.queue.len() {
+            let id = (self.queue[index] & 0x3f_ffff) as usize;
+            if fixed.iter().any(|(register, _)| *register as usize == id) {
+                continue;
+            }
+            let width = u32::from(body.registers[id].width);
+            let (runs, taken) = self.runs(liveness, id, width, limit, &reserved);
+            let alignment = alignment(file, width);
+            let place = self
+                .hinted(input.coalescer, id, alignment, &runs)
+                .or_else(|| find_free(&runs, &taken, alignment, used));
+            let Some(place) = place else { return Ok(Err(id as u32)) };
+            self.take(id, place);
+            used = used.max(place + width);
+        }
+        Ok(Ok(used))
+    }
+
+    /// Orders the registers of a file. Keys: class, then start and width in the order's sense, then the register.
+    fn fill_queue(&mut self, input: Input, file: RegisterFile, order: Order) {
+        self.queue.clear();
+        let long = input.body.insts.len() as u32 / 4;
+        for (id, register) in input.body.registers.iter().enumerate() {
+            if register.file != file || input.liveness.first[id] == NONE {
+                continue;
+            }
+            self.places[id] = NONE;
+            let (mut start, mut end) = (0, 0);
+            for (n, segment) in input.liveness.of(id).enumerate() {
+                start = if n == 0 { segment.start } else { start };
+                end = segment.end;
+            }
+            let (start, narrowness) = (u64::from(start), u64::from(255 - register.width));
+            let key = if order == Order::WideFirst || end - start as u32 >= long {
+                narrowness << 48 | start << 22
+            } else {
+                1 << 62 | start << 30 | narrowness << 22
+            };
+            self.queue.push(key | id as u64);
+        }
+        self.queue.sort_unstable();
+    }
+
+    /// Where a register can begin, and what is taken while all of its parts hold values.
+    fn runs(&mut self, liveness: &Liveness, id: usize, width: u32, limit: u32, reserved: &Set) -> (Set, Set) {
+        let mut taken = *reserved;
+        let all = ((1u64 << width) - 1) as u32;
+        let mut partial = 0;
+        self.segments.clear();
+        for segment in liveness.of(id) {
+            let (first, last) = self.points(segment);
+            self.segments.push((first, last, segment.parts));
+            let here = self.occupancy.taken(first, last);
+            if segment.parts == all {
+                unite(&mut taken, &here);
+                continue;
+            }
+            if partial == 0 {
+                self.by_part[..width as usize].fill(EMPTY);
+            }
+            partial |= segment.parts;
+            let mut parts = segment.parts;
+            while parts != 0 {
+                unite(&mut self.by_part[parts.trailing_zeros() as usize], &here);
+                parts &= parts - 1;
+            }
+        }
+        let mut runs = free_runs(&taken, width, limit);
+        for part in (0..width).filter(|part| partial >> part & 1 != 0) {
+            let blocked = shift_down(&self.by_part[part as usize], part);
+            runs.iter_mut().zip(blocked).for_each(|(word, blocked)| *word &= !blocked);
+        }
+        (runs, taken)
+    }
+
+    /// Puts the register that was asked about last at a place.
+    fn take(&mut self, id: usize, place: u32) {
+        self.places[id] = place;
+        for &(first, last, parts) in &self.segments {
+            self.occupancy.take(first, last, &parts_of_tuple(place, parts));
+        }
+    }
+
+    /// The place that makes a copy unnecessary, if it is free.
+    fn hinted(&self, coalescer: &Coalescer, id: usize, alignment: u32, runs: &Set) -> Option<u32> {
+        coalescer.hints(id).find_map(|hint| {
+            let other = self.places[hint.other as usize];
+            let place =
+                other.checked_add_signed(hint.offset).filter(|place| other != NONE && *place < 256)?;
+            (place % alignment == 0 && intersect(runs, &tuple(place, 1))).then_some(place)
+        })
+    }
+}
+
+/// SGPR pairs are even and larger SGPR tuples at multiples of four; vector tuples are even (CDNA3 ISA guide, "SGPR
+/// alignment"; LLVM `FeatureGFX90AInsts`, "RequiresAlignedVGPRs").
+pub(super) fn alignment(file: RegisterFile, width: u32) -> u32 {
+    match (file, width) {
+        (_, 1) => 1,
+        (RegisterFile::Sgpr, 3..) => 4,
+        _ => 2,
+    }
+}
+
+/// A register of a file as operand.
+pub(super) fn physical(file: RegisterFile, number: u32) -> Operand {
+    match file {
+        RegisterFile::Sgpr => Operand::sgpr(number),
+        RegisterFile::Vgpr => Operand::vgpr(number),
+        RegisterFile::Agpr => Operand::agpr(number),
+    }
+}
+
+/// File of a physical register and its number there; special scalar registers count behind the SGPRs.
+pub(super) fn file_and_number(operand: Operand) -> Option<(RegisterFile, u32)> {
+    let sgpr = || operand.number().filter(|_| operand.is_scalar_register()).map(|n| (RegisterFile::Sgpr, n));
+    let agpr = || operand.as_agpr().map(|n| (RegisterFile::Agpr, n));
+    operand.as_vgpr().map(|n| (RegisterFile::Vgpr, n)).or_else(agpr).or_else(sgpr)
+}

@@ -1,0 +1,63 @@
+//! How many registers of each file are alive at each position, and where most are.
+
+use super::body::Body;
+use super::liveness::Liveness;
+
+/// The place where most registers of a file are alive.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub struct Peak {
+    /// Number of 32-bit registers alive at once.
+    pub registers: u32,
+    /// Index of the instruction (before allocation).
+    pub inst: u32,
+    /// Its author location.
+    pub source: u32,
+}
+
+/// Bits per file in a sum over all files.
+const FIELD: u32 = 20;
+
+/// Working memory.
+#[derive(Default)]
+pub(super) struct Pressure {
+    /// Change by position, one field per file.
+    changes: Vec<i64>,
+}
+
+impl Pressure {
+    /// Peaks of SGPRs, VGPRs and AGPRs.
+    pub fn peaks(&mut self, body: &Body, liveness: &Liveness) -> [Peak; 3] {
+        self.changes.clear();
+        self.changes.resize(2 * body.insts.len() + 3, 0);
+        for (id, register) in body.registers.iter().enumerate() {
+            for segment in liveness.of(id) {
+                let weight = i64::from(segment.parts.count_ones()) << (FIELD * register.file as u32);
+                self.changes[segment.start as usize] += weight;
+                self.changes[segment.end as usize + 1] -= weight;
+            }
+        }
+        let (mut now, mut peaks, mut at) = (0, [0; 3], [0; 3]);
+        for (position, change) in self.changes.iter().enumerate() {
+            now += change;
+            if *change == 0 {
+                continue;
+            }
+            for file in 0..3 {
+                let registers = (now >> (FIELD * file as u32) & ((1 << FIELD) - 1)) as u32;
+                if registers > peaks[file] {
+                    (peaks[file], at[file]) = (registers, position);
+                }
+            }
+        }
+        [0, 1, 2].map(|file| Peak::at(body, at[file], peaks[file]))
+    }
+}
+
+impl Peak {
+    /// The peak at a position of the liveness analysis.
+    pub(super) fn at(body: &Body, position: usize, registers: u32) -> Peak {
+        let inst = (position.max(1) - 1) / 2;
+        let source = body.insts.get(inst).map_or(u32::MAX, |i| i.source);
+        Peak { registers, inst: inst as u32, source }
+    }
+}

@@ -1,0 +1,91 @@
+//! Two errata that no wait states solve, and the instructions that do.
+//!
+//! - A write of one half of VCC leaves VCCZ as it was (up to gfx950; LLVM, `partialVCCWritesUpdateVCCZ`): who looks at VCCZ
+//!   next is preceded by a copy of VCC onto itself.
+//! - gfx90a reads the amount of a 64-bit shift wrongly from a VGPR 8 n + 7 behind which the kernel has no more (LLVM,
+//!   `hasShift64HighRegBug`): the last pair of registers changes places with another one around the shift.
+
+use super::access::{Range, accesses};
+use super::body::Body;
+use crate::codegen::isa::{
+    Arch, BranchCondition, Calc, Element, Implicit, Inst, Meaning, Opcode, Operand, Role, Unit,
+};
+
+/// Copies VCC onto itself, which sets VCCZ.
+pub(super) fn copy_vcc() -> Inst {
+    Inst::new(Opcode::SMovB64, &[Operand::VCC, Operand::VCC])
+}
+
+/// Whether VCCZ is stale behind `inst`, if that changes.
+#[inline]
+pub(super) fn changes_vccz(inst: &Inst) -> Option<bool> {
+    let info = inst.op.info();
+    if !matches!(info.unit, Unit::Salu | Unit::Smem | Unit::Valu) {
+        return None;
+    }
+    if info.writes.contains(Implicit::VCC) {
+        return Some(false);
+    }
+    // It may write any register behind the named one.
+    if matches!(info.meaning, Meaning::MoveToRelative(_)) {
+        return Some(true);
+    }
+    // No tuple reaches into VCC from below, so a write begins there; results are the first two operands.
+    let written = |index: usize| {
+        let is_vcc = matches!(inst.operands[index], Operand::VCC | VCC_HIGH);
+        is_vcc && index < info.operands.len() && inst.role(index) != Role::Use
+    };
+    (0..2).find(|&index| written(index)).map(|index| inst.width(index) < 2)
+}
+
+const VCC_HIGH: Operand = Operand::VCC.offset(1);
+
+/// True if `inst` looks at VCCZ.
+pub(super) fn reads_vccz(inst: &Inst) -> bool {
+    let meaning = inst.op.info().meaning;
+    matches!(meaning, Meaning::Branch(BranchCondition::VccZero | BranchCondition::VccNotZero))
+        || inst.operands.contains(&Operand::VCCZ)
+}
+
+/// First VGPR behind all that `body` touches, if the chip has the bug of 64-bit shifts.
+pub(super) fn end_of_vgprs(body: &Body, arch: Arch) -> Option<u16> {
+    (arch == Arch::Gfx90a).then(|| {
+        let ranges = body.insts.iter().flat_map(|i| accesses(&i.inst).filter_map(|access| access.range()));
+        let vgprs = ranges.filter(|range| is_vgpr(*range));
+        vgprs.map(|range| range.start + range.len).max().unwrap_or(Operand::FIRST_VGPR as u16)
+    })
+}
+
+fn is_vgpr(range: Range) -> bool {
+    (Operand::FIRST_VGPR..Operand::FIRST_AGPR).contains(&u32::from(range.start))
+}
+
+/// The instructions that do the same as the shift `inst` without the bug; nothing if it is not concerned. `end` is the
+/// first VGPR that the kernel does not touch.
+pub(super) fn replaced_shift(inst: &Inst, end: u16) -> Option<[Inst; 6]> {
+    use Calc::{ShiftLeftRev, ShiftRightRev};
+    use Element::{B64, I64, U64};
+    let shifts =
+        matches!(inst.op.info().meaning, Meaning::Vector(ShiftLeftRev | ShiftRightRev, B64 | I64 | U64));
+    let amount = inst.operands[1].number()?;
+    if !shifts || amount + 1 != u32::from(end) || inst.operands[1].as_vgpr()? % 8 != 7 {
+        return None;
+    }
+    let last = Operand::physical(amount - 1);
+    let is_free = |pair: u32| {
+        let pair = Range { start: (Operand::FIRST_VGPR + pair) as u16, len: 2 };
+        accesses(inst).filter_map(|access| access.range()).all(|range| !range.overlaps(pair))
+    };
+    // Source and result leave one of the three pairs that there are below the last one at least.
+    let free = (0..6).step_by(2).find(|&pair| is_free(pair)).map(Operand::vgpr)?;
+    let swap = |part: u32| Inst::new(Opcode::VSwapB32, &[free.offset(part), last.offset(part)]);
+    let mut shift = *inst;
+    for operand in &mut shift.operands {
+        if *operand == last || *operand == last.offset(1) {
+            *operand = free.offset(if *operand == last { 0 } else { 1 });
+        }
+    }
+    // Loads into the pair may be in flight.
+    let wait = Inst::new(Opcode::SWaitcnt, &[]).imm(0);
+    Some([wait, swap(0), swap(1), shift, swap(0), swap(1)])
+}

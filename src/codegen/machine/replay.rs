@@ -1,0 +1,86 @@
+//! Runs of memory instructions that must survive a replay: with XNACK on, a run of consecutive scalar or of consecutive
+//! vector memory instructions is issued again after a page fault, so none may read what the run has overwritten, and loads
+//! and stores may not mix (LLVM GCNHazardRecognizer, `checkSoftClauseHazards`). One instruction in between breaks a run.
+
+use super::access::{Touched, writes_memory};
+use crate::codegen::isa::{Inst, OpInfo, Operand, Unit};
+
+/// Registers by operand number.
+type RegisterSet = [u64; Operand::END as usize / 64];
+
+/// A run of scalar or of vector memory instructions.
+#[derive(Copy, Clone, Default, PartialEq, Eq)]
+pub(super) struct Run {
+    kind: RunKind,
+    defs: RegisterSet,
+    uses: RegisterSet,
+}
+
+#[derive(Copy, Clone, Default, PartialEq, Eq)]
+enum RunKind {
+    #[default]
+    None,
+    Scalar,
+    Vector,
+}
+
+impl RunKind {
+    fn of(info: &OpInfo) -> RunKind {
+        match info.unit {
+            Unit::Smem => RunKind::Scalar,
+            Unit::Vmem | Unit::Flat => RunKind::Vector,
+            _ => RunKind::None,
+        }
+    }
+}
+
+impl Run {
+    /// True if `inst` may not continue the run.
+    pub fn breaks_at(&self, inst: &Inst) -> bool {
+        let info = inst.op.info();
+        if self.kind == RunKind::None || RunKind::of(info) != self.kind {
+            return false;
+        }
+        if writes_memory(info) && self.defs != RegisterSet::default() {
+            return true;
+        }
+        let mut own = Run::default();
+        own.add(inst);
+        let meet = |a: &RegisterSet, b: &RegisterSet| a.iter().zip(b).any(|(a, b)| a & b != 0);
+        meet(&own.defs, &self.uses) || meet(&own.uses, &self.defs)
+    }
+
+    /// Goes on with `inst`, which may end the run or begin another.
+    pub fn pass(&mut self, inst: &Inst) {
+        let kind = RunKind::of(inst.op.info());
+        if kind != self.kind {
+            *self = Run { kind, ..Run::default() };
+        }
+        if kind != RunKind::None {
+            self.add(inst);
+        }
+    }
+
+    fn add(&mut self, inst: &Inst) {
+        let touched = Touched::of(inst);
+        for (set, ranges) in [(&mut self.defs, &touched.defs), (&mut self.uses, &touched.uses)] {
+            for range in ranges.as_slice() {
+                range.numbers().for_each(|number| set[number / 64] |= 1 << (number % 64));
+            }
+        }
+    }
+
+    /// Joins runs that reach a block on several paths; true if that made more of it.
+    pub fn join(&mut self, other: &Run) -> bool {
+        let before = *self;
+        if other.kind != RunKind::None {
+            // Of two kinds the vector one is kept: scalar loads and vector memory meet at a join without a branch
+            // between only if both paths fall through, which they cannot.
+            self.kind = if self.kind == RunKind::None { other.kind } else { self.kind };
+            for (set, more) in [(&mut self.defs, &other.defs), (&mut self.uses, &other.uses)] {
+                set.iter_mut().zip(more).for_each(|(word, more)| *word |= more);
+            }
+        }
+        *self != before
+    }
+}

@@ -1,0 +1,539 @@
+//! Takes registers out of their file: rewrites a body so that what has left is fetched into a short-lived register before
+//! each instruction that reads it, and put away behind each instruction that writes it.
+//!
+//! | register | new home | fetched and put away by |
+//! | --- | --- | --- |
+//! | VGPR, AGPR | scratch memory | `scratch_load_dword*`, `scratch_store_dword*` at a fixed offset |
+//! | VGPR | AGPRs | the operand itself where it can be an AGPR, else `v_accvgpr_read_b32`, `v_accvgpr_write_b32` |
+//! | SGPR | lanes of VGPRs that hold nothing else | `v_readlane_b32`, `v_writelane_b32` |
+//! | any | nowhere | its move of a constant, repeated |
+//!
+//! Why this is right while lanes are off: scratch accesses and moves obey EXEC exactly like the instruction that they stand
+//! beside. A write of some lanes stores these lanes and leaves the others in memory as they were, like it would leave
+//! them in a register; a read sees the lanes that it looks at. No EXEC write stands between an instruction and what is
+//! inserted for it. Instructions that look at all lanes are kept away by the choice of registers (see `evict`).
+//! `v_readlane` and `v_writelane` ignore EXEC. Whether the AGPR moves do is not documented, so while lanes may be off
+//! a write to a register in AGPRs fetches it first and puts all of it away: right in either case.
+//!
+//! None of the inserted instructions touches SCC, VCC or M0. A load behind a store of the same slot needs no wait: vector memory
+//! instructions of one wave reach their memory in order (LLVM inserts none for its spills either).
+
+use smallvec::SmallVec;
+
+use super::access::{ExecWrite, as_copy, exec_write};
+use super::agpr::may_be_agpr;
+use super::body::{Body, MachineInst, RegisterFile, VirtualRegister};
+use super::evict::becomes_agpr_write;
+use super::liveness::Liveness;
+use crate::codegen::isa::{Inst, Opcode, Operand, Role};
+
+/// Marks an instruction in the list of origins that the allocator has inserted.
+pub const INSERTED: u32 = u32::MAX;
+
+/// Lanes of a VGPR that holds SGPRs.
+const LANES: u32 = 64;
+
+/// Scratch offsets below this fit into the instruction (13 bits, signed; CDNA3 ISA guide, "Flat Scratch").
+const OFFSET_REACH: u32 = 4096;
+
+/// Where a register is.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub(super) enum Home {
+    /// In its file.
+    #[default]
+    Register,
+    /// Moved to the AGPRs.
+    Agpr,
+    /// Scratch, at this byte.
+    Scratch(u32),
+    /// Lanes of VGPRs from this one on, counted through all carriers.
+    Lanes(u32),
+    /// Made again by the instruction of this index.
+    Constant(u32),
+}
+
+/// What a round has changed.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Rewritten {
+    /// Files of operands; every instruction is where it was.
+    OperandsOnly,
+    /// Instructions came or went.
+    Instructions,
+}
+
+/// What has been spilled so far.
+#[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
+pub struct Spills {
+    /// 32-bit vector registers that live in scratch.
+    pub to_scratch: u32,
+    /// Bytes of scratch per work-item.
+    pub scratch_bytes: u32,
+    /// 32-bit SGPRs that live in lanes of VGPRs.
+    pub to_lanes: u32,
+    /// 32-bit registers that were put into AGPRs because the VGPRs are too few. They are not spilled.
+    pub to_agprs: u32,
+    /// 32-bit registers that are made again where they are read. They are not spilled.
+    pub rematerialised: u32,
+    /// Instructions inserted for all of these.
+    pub inserted: u32,
+}
+
+impl Spills {
+    /// True if values are kept outside registers of their kind.
+    pub fn any(&self) -> bool {
+        self.to_scratch > 0 || self.to_lanes > 0
+    }
+}
+
+/// The rewriter and what it keeps from round to round.
+#[derive(Default)]
+pub(super) struct Spiller {
+    /// Counts.
+    pub spills: Spills,
+    /// For every instruction of the body the instruction that it was before allocation, or [`INSERTED`].
+    pub origins: Vec<u32>,
+    /// Registers that may not leave again.
+    pub temporary: Vec<bool>,
+    begun: bool,
+    /// VGPRs whose lanes hold SGPRs.
+    carriers: Vec<u32>,
+    /// Homes of this round.
+    homes: Vec<Home>,
+    /// Where each register's live segments have been followed to.
+    cursors: Vec<u32>,
+    /// Registers that stood for operands of the instruction before, and still hold what they stood for.
+    standing: SmallVec<[Stand; 4]>,
+    spare_origins: Vec<u32>,
+}
+
+/// A short-lived register that stands for an operand.
+#[derive(Copy, Clone)]
+struct Stand {
+    id: u32,
+    first: u32,
+    width: u32,
+    temporary: Operand,
+    reads: bool,
+    writes: bool,
+}
+
+impl Spiller {
+    /// Starts with a new body.
+    pub fn start(&mut self, body: &Body) {
+        self.spills = Spills::default();
+        self.origins.clear();
+        self.origins.extend(0..body.insts.len() as u32);
+        self.temporary.clear();
+        self.begun = false;
+        self.carriers.clear();
+    }
+
+    /// True once something has been chosen to leave its file, or inputs have been released.
+    pub fn has_begun(&self) -> bool {
+        self.begun
+    }
+
+    /// True if a register may not leave its file.
+    pub fn is_temporary(&self, id: usize) -> bool {
+        self.temporary.get(id).copied().unwrap_or(false)
+    }
+
+    /// Moves what was given in `fixed` places to registers of their own at the start, so that it can be spilled later; not
+    /// possible if control comes back to the start.
+    pub fn release_inputs(&mut self, body: &mut Body, fixed: &[(u32, Operand)]) {
+        self.begun = true;
+        let looped = body.blocks.iter().any(|block| block.successors.contains(&Some(0)));
+        if looped || body.blocks.is_empty() {
+            return;
+        }
+        let mut renamed = vec![None; body.registers.len()];
+        self.open(body);
+        for &(id, _) in fixed {
+            let Some(&register) = body.registers.get(id as usize) else { continue };
+            if renamed[id as usize].is_some() {
+                continue;
+            }
+            let copy = Operand::virtual_register(body.registers.len() as u32, 0);
+            body.registers.push(register);
+            renamed[id as usize] = Some(copy);
+            let op = if register.file == RegisterFile::Sgpr { Opcode::SMovB32 } else { Opcode::VMovB32 };
+            for part in 0..register.width.into() {
+                let from = Operand::virtual_register(id, part);
+                self.insert(body, Inst::new(op, &[copy.offset(part), from]), u32::MAX);
+            }
+        }
+        let inserted = body.spare.len() as u32;
+        for index in 0..body.insts.len() {
+            let mut i = body.insts[index];
+            for operand in &mut i.inst.operands {
+                if let Some((id, first)) = operand.as_virtual()
+                    && let Some(copy) = renamed[id as usize]
+                {
+                    *operand = copy.offset(first);
+                }
+            }
+            body.spare.push(i);
+            self.spare_origins.push(self.origins[index]);
+        }
+        for (index, block) in body.blocks.iter_mut().enumerate() {
+            block.start += if index == 0 { 0 } else { inserted };
+            block.end += inserted;
+        }
+        self.finish(body);
+        self.spills.inserted = 0;
+    }
+
+    /// Starts choosing homes for a body.
+    pub fn start_round(&mut self, body: &Body) {
+        self.homes.clear();
+        self.homes.resize(body.registers.len(), Home::Register);
+        self.temporary.resize(body.registers.len(), false);
+    }
+
+    /// Puts a register into scratch or lanes.
+    pub fn move_to_memory(&mut self, body: &mut Body, id: u32) {
+        let VirtualRegister { file, width } = body.registers[id as usize];
+        let width = u32::from(width);
+        self.homes[id as usize] = if file == RegisterFile::Sgpr {
+            let first = self.spills.to_lanes;
+            self.spills.to_lanes += width;
+            while self.carriers.len() as u32 * LANES < self.spills.to_lanes {
+                self.carriers.push(body.registers.len() as u32);
+                body.registers.push(VirtualRegister { file: RegisterFile::Vgpr, width: 1 });
+                self.temporary.push(true);
+                self.homes.push(Home::Register);
+            }
+            Home::Lanes(first)
+        } else {
+            let at = self.spills.scratch_bytes;
+            self.spills.scratch_bytes += 4 * width;
+            self.spills.to_scratch += width;
+            Home::Scratch(at)
+        };
+    }
+
+    /// Puts a register into AGPRs.
+    pub fn move_to_agprs(&mut self, body: &mut Body, id: u32) {
+        let register = &mut body.registers[id as usize];
+        register.file = RegisterFile::Agpr;
+        self.spills.to_agprs += u32::from(register.width);
+        self.homes[id as usize] = Home::Agpr;
+    }
+
+    /// Makes a register again wherever it is read, as instruction `index` does.
+    pub fn rematerialise(&mut self, body: &Body, id: u32, index: u32) {
+        self.spills.rematerialised += u32::from(body.registers[id as usize].width);
+        self.homes[id as usize] = Home::Constant(index);
+    }
+
+    /// Rewrites the body for the homes chosen. What one instruction has fetched or made the next one finds where it is.
+    pub fn rewrite(&mut self, body: &mut Body, liveness: &Liveness) -> Rewritten {
+        let before = (self.spills.inserted, body.registers.len());
+        let dropped = self.homes.iter().any(|home| matches!(home, Home::Constant(_)));
+        self.open(body);
+        self.cursors.clear();
+        self.cursors.extend_from_slice(&liveness.first);
+        for block in 0..body.blocks.len() {
+            let range = body.blocks[block].start..body.blocks[block].end;
+            body.blocks[block].start = body.spare.len() as u32;
+            self.standing.clear();
+            for index in range.clone() {
+                let last = index + 1 == range.end;
+                let index = index as usize;
+                let i = body.insts[index];
+                let concerned = i.inst.operands.iter().any(|operand| self.home(*operand) != Home::Register);
+                if !concerned {
+                    self.standing.clear();
+                    self.keep(body, i, self.origins[index]);
+                } else if self.rewrite_move(body, &i, liveness.is_masked(index)) {
+                    self.standing.clear();
+                } else {
+                    let dead = |spiller: &mut Self, stand: &Stand| {
+                        !last && spiller.is_dead(liveness, stand, 2 * index as u32 + 3)
+                    };
+                    self.rewrite_instruction(body, i, self.origins[index], liveness.is_masked(index), dead);
+                }
+            }
+            body.blocks[block].end = body.spare.len() as u32;
+        }
+        self.finish(body);
+        self.temporary.resize(body.registers.len(), true);
+        match before == (self.spills.inserted, body.registers.len()) && !dropped {
+            true => Rewritten::OperandsOnly,
+            false => Rewritten::Instructions,
+        }
+    }
+
+    fn open(&mut self, body: &mut Body) {
+        body.spare.clear();
+        self.spare_origins.clear();
+    }
+
+    fn finish(&mut self, body: &mut Body) {
+        std::mem::swap(&mut body.insts, &mut body.spare);
+        std::mem::swap(&mut self.origins, &mut self.spare_origins);
+    }
+
+    fn keep(&mut self, body: &mut Body, i: MachineInst, origin: u32) {
+        body.spare.push(i);
+        self.spare_origins.push(origin);
+    }
+
+    fn insert(&mut self, body: &mut Body, inst: Inst, source: u32) {
+        self.spills.inserted += 1;
+        self.keep(body, MachineInst { inst, source }, INSERTED);
+    }
+
+    fn home(&self, operand: Operand) -> Home {
+        let id = operand.as_virtual().map(|(id, _)| id as usize);
+        id.and_then(|id| self.homes.get(id)).copied().unwrap_or_default()
+    }
+
+    fn file(body: &Body, operand: Operand) -> Option<RegisterFile> {
+        match operand.as_virtual() {
+            Some((id, _)) => Some(body.registers[id as usize].file),
+            None => super::place::file_and_number(operand).map(|(file, _)| file),
+        }
+    }
+
+    /// Moves need no register in between: true if this one was rewritten, or has become superfluous.
+    fn rewrite_move(&mut self, body: &mut Body, i: &MachineInst, masked: bool) -> bool {
+        use RegisterFile::{Agpr, Sgpr, Vgpr};
+        let [to, from, ..] = i.inst.operands;
+        let home = self.home(to);
+        if let Home::Constant(_) = home {
+            return self.is_own_move(body, to, i);
+        }
+        let in_vector_file = |home: Home| matches!(home, Home::Register | Home::Agpr);
+        if becomes_agpr_write(&i.inst) && !masked && in_vector_file(home) && in_vector_file(self.home(from)) {
+            let op = match (Self::file(body, to), Self::file(body, from)) {
+                (Some(Agpr), Some(Agpr)) => Opcode::VAccvgprMovB32,
+                (Some(Agpr), Some(Vgpr) | None) => Opcode::VAccvgprWriteB32,
+                (Some(Vgpr), Some(Agpr)) => Opcode::VAccvgprReadB32,
+                _ => return false,
+            };
+            self.insert(body, Inst::new(op, &[to, from]), i.source);
+            self.spills.inserted -= 1;
+            return true;
+        }
+        if as_copy(&i.inst).is_none() {
+            return false;
+        }
+        let width = u32::from(i.inst.width(0));
+        let same_file = Self::file(body, to) == Self::file(body, from);
+        match (home, self.home(from)) {
+            (Home::Register, Home::Scratch(at)) if same_file => {
+                self.load(body, to, at + 4 * part(from), width, i.source);
+            }
+            (Home::Scratch(at), Home::Register) if same_file => {
+                self.store(body, at + 4 * part(to), from, width, i.source);
+            }
+            (Home::Register, Home::Lanes(lane)) if to.is_virtual() && Self::file(body, to) == Some(Sgpr) => {
+                self.read_lanes(body, to, lane + part(from), width, i.source);
+            }
+            (Home::Lanes(lane), Home::Register)
+                if from.is_virtual() && Self::file(body, from) == Some(Sgpr) =>
+            {
+                self.write_lanes(body, lane + part(to), from, width, i.source);
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// True for the one write of a constant, which is not needed where it stands.
+    fn is_own_move(&self, body: &Body, to: Operand, i: &MachineInst) -> bool {
+        let Home::Constant(index) = self.home(to) else { return false };
+        body.insts[index as usize] == *i
+    }
+
+    /// True if no part of what an operand names holds a value at a position; positions must not go back.
+    fn is_dead(&mut self, liveness: &Liveness, stand: &Stand, position: u32) -> bool {
+        let cursor = &mut self.cursors[stand.id as usize];
+        while let Some(segment) = liveness.segments.get(*cursor as usize).filter(|s| s.end < position) {
+            *cursor = segment.next;
+        }
+        let parts = (((1u64 << stand.width) - 1) << stand.first) as u32;
+        let segment = liveness.segments.get(*cursor as usize);
+        segment.is_none_or(|s| s.start > position || s.parts & parts == 0)
+    }
+
+    fn rewrite_instruction(
+        &mut self,
+        body: &mut Body,
+        mut i: MachineInst,
+        origin: u32,
+        masked: bool,
+        dead: impl Fn(&mut Self, &Stand) -> bool,
+    ) {
+        let original = i.inst;
+        let mut stands: SmallVec<[Stand; 4]> = SmallVec::new();
+        let in_agpr = |body: &Body, operand: Operand| Self::file(body, operand) == Some(RegisterFile::Agpr);
+        for index in 0..original.op.info().operands.len() {
+            let operand = original.operands[index];
+            let home = self.home(operand);
+            let Some((id, first)) = operand.as_virtual().filter(|_| home != Home::Register) else { continue };
+            if home == Home::Agpr && may_be_agpr(&original, index, |other| in_agpr(body, other)) {
+                continue;
+            }
+            let width = u32::from(original.width(index));
+            let same = |stand: &Stand| stand.id == id && stand.first == first && stand.width == width;
+            let at = stands.iter().position(same).unwrap_or_else(|| {
+                let file = match home {
+                    Home::Agpr => RegisterFile::Vgpr,
+                    _ => body.registers[id as usize].file,
+                };
+                let temporary = Operand::virtual_register(body.registers.len() as u32, 0);
+                body.registers.push(VirtualRegister { file, width: width as u8 });
+                stands.push(Stand { id, first, width, temporary, reads: false, writes: false });
+                stands.len() - 1
+            });
+            let role = i.inst.role(index);
+            let stand = &mut stands[at];
+            stand.reads |= role != Role::Def || masked && home == Home::Agpr;
+            stand.writes |= role != Role::Use;
+            i.inst.operands[index] = stand.temporary;
+        }
+        for stand in &mut stands {
+            let same =
+                |other: &&Stand| (other.id, other.first, other.width) == (stand.id, stand.first, stand.width);
+            match self.standing.iter().find(same) {
+                Some(standing) if stand.reads => {
+                    for operand in i.inst.operands.iter_mut().filter(|operand| **operand == stand.temporary) {
+                        *operand = standing.temporary;
+                    }
+                    stand.temporary = standing.temporary;
+                }
+                _ if stand.reads => self.fetch(body, stand, i.source),
+                _ => {}
+            }
+        }
+        self.keep(body, i, origin);
+        for stand in stands.iter().filter(|stand| stand.writes) {
+            if !dead(self, stand) {
+                self.put_away(body, stand, i.source);
+            }
+        }
+        // What overlaps something written holds an old value now; so does everything once other lanes become active.
+        let exec = exec_write(&i.inst) != ExecWrite::None;
+        let stale = |stand: &Stand| {
+            let meets = |other: &Stand| {
+                other.id == stand.id
+                    && other.first < stand.first + stand.width
+                    && stand.first < other.first + other.width
+            };
+            exec || stands
+                .iter()
+                .any(|other| other.writes && other.temporary != stand.temporary && meets(other))
+        };
+        self.standing.clear();
+        let standing: SmallVec<[Stand; 4]> = stands.iter().filter(|stand| !stale(stand)).copied().collect();
+        self.standing.extend(standing);
+    }
+
+    fn fetch(&mut self, body: &mut Body, stand: &Stand, source: u32) {
+        let Stand { id, first, width, temporary, .. } = *stand;
+        match self.homes[id as usize] {
+            Home::Register => {}
+            Home::Agpr => {
+                for part in 0..width {
+                    let from = Operand::virtual_register(id, first + part);
+                    let read = Inst::new(Opcode::VAccvgprReadB32, &[temporary.offset(part), from]);
+                    self.insert(body, read, source);
+                }
+            }
+            Home::Scratch(at) => self.load(body, temporary, at + 4 * first, width, source),
+            Home::Lanes(lane) => self.read_lanes(body, temporary, lane + first, width, source),
+            Home::Constant(index) => {
+                let mut inst = body.insts[index as usize].inst;
+                inst.operands[0] = temporary;
+                self.insert(body, inst, source);
+            }
+        }
+    }
+
+    fn put_away(&mut self, body: &mut Body, stand: &Stand, source: u32) {
+        let Stand { id, first, width, temporary, .. } = *stand;
+        match self.homes[id as usize] {
+            Home::Register | Home::Constant(_) => {}
+            Home::Agpr => {
+                for part in 0..width {
+                    let to = Operand::virtual_register(id, first + part);
+                    let write = Inst::new(Opcode::VAccvgprWriteB32, &[to, temporary.offset(part)]);
+                    self.insert(body, write, source);
+                }
+            }
+            Home::Scratch(at) => self.store(body, at + 4 * first, temporary, width, source),
+            Home::Lanes(lane) => self.write_lanes(body, lane + first, temporary, width, source),
+        }
+    }
+
+    fn load(&mut self, body: &mut Body, to: Operand, at: u32, width: u32, source: u32) {
+        for (part, registers) in accesses(width) {
+            let op = [
+                Opcode::ScratchLoadDword,
+                Opcode::ScratchLoadDwordx2,
+                Opcode::ScratchLoadDwordx3,
+                Opcode::ScratchLoadDwordx4,
+            ][registers as usize - 1];
+            let (base, offset) = self.base(body, at + 4 * part, source);
+            let load = Inst::new(op, &[to.offset(part), Operand::NONE, base]).imm(offset);
+            self.insert(body, load, source);
+        }
+    }
+
+    fn store(&mut self, body: &mut Body, at: u32, from: Operand, width: u32, source: u32) {
+        for (part, registers) in accesses(width) {
+            let op = [
+                Opcode::ScratchStoreDword,
+                Opcode::ScratchStoreDwordx2,
+                Opcode::ScratchStoreDwordx3,
+                Opcode::ScratchStoreDwordx4,
+            ][registers as usize - 1];
+            let (base, offset) = self.base(body, at + 4 * part, source);
+            let store = Inst::new(op, &[Operand::NONE, from.offset(part), base]).imm(offset);
+            self.insert(body, store, source);
+        }
+    }
+
+    /// Scalar base and immediate offset of a byte of scratch.
+    fn base(&mut self, body: &mut Body, at: u32, source: u32) -> (Operand, u32) {
+        if at < OFFSET_REACH {
+            return (Operand::NONE, at);
+        }
+        let base = Operand::virtual_register(body.registers.len() as u32, 0);
+        body.registers.push(VirtualRegister { file: RegisterFile::Sgpr, width: 1 });
+        let bits = at / OFFSET_REACH * OFFSET_REACH;
+        self.insert(body, Inst::new(Opcode::SMovB32, &[base, Operand::constant(bits)]).imm(bits), source);
+        (base, at % OFFSET_REACH)
+    }
+
+    fn carrier(&self, lane: u32) -> (Operand, Operand) {
+        let carrier = Operand::virtual_register(self.carriers[(lane / LANES) as usize], 0);
+        (carrier, Operand::constant(lane % LANES))
+    }
+
+    fn read_lanes(&mut self, body: &mut Body, to: Operand, first: u32, width: u32, source: u32) {
+        for part in 0..width {
+            let (carrier, lane) = self.carrier(first + part);
+            self.insert(body, Inst::new(Opcode::VReadlaneB32, &[to.offset(part), carrier, lane]), source);
+        }
+    }
+
+    fn write_lanes(&mut self, body: &mut Body, first: u32, from: Operand, width: u32, source: u32) {
+        for part in 0..width {
+            let (carrier, lane) = self.carrier(first + part);
+            self.insert(body, Inst::new(Opcode::VWritelaneB32, &[carrier, from.offset(part), lane]), source);
+        }
+    }
+}
+
+/// First part of a virtual operand.
+fn part(operand: Operand) -> u32 {
+    operand.as_virtual().map_or(0, |(_, first)| first)
+}
+
+/// Splits a tuple into accesses: first part and number of registers.
+fn accesses(width: u32) -> impl Iterator<Item = (u32, u32)> {
+    (0..width).step_by(4).map(move |part| (part, (width - part).min(4)))
+}

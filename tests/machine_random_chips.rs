@@ -1,0 +1,256 @@
+//! Random bodies of physical registers, drawn from every row of every chip, through the passes for waits and hazards: the
+//! machine verifier, which has rules of its own, must find nothing, and must find something when a wait or a nop is
+//! weakened.
+
+mod common;
+
+use common::corpus::corpus;
+use groundswell::codegen::isa::{
+    Arch, Inst, Meaning, Opcode, Operand, Unit, WaitCounts, check as check_operands_of,
+};
+use groundswell::codegen::machine::check::{Fault, check_hazards, check_operands, check_replay, check_waits};
+use groundswell::codegen::machine::hazards::HazardResolver;
+use groundswell::codegen::machine::waits::{BARRIER_WITHOUT_WAITS, LdsLoads, WaitInserter};
+use groundswell::codegen::machine::{Block, Body, MachineInst, text};
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom;
+use rand::{Rng, SeedableRng};
+
+const CASES: u64 = 400;
+
+/// Instructions of one chip, those of a kind together, so that rare kinds are drawn as often as plain arithmetic.
+struct Pool {
+    arch: Arch,
+    kinds: Vec<Vec<Inst>>,
+}
+
+impl Pool {
+    fn new(arch: Arch) -> Pool {
+        let mut kinds: Vec<(String, Vec<Inst>)> = Vec::new();
+        for inst in corpus(arch, |_| true).into_iter().filter(belongs) {
+            let name = kind(&inst);
+            match kinds.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, insts)) => insts.push(inst),
+                None => kinds.push((name, vec![inst])),
+            }
+        }
+        Pool { arch, kinds: kinds.into_iter().map(|(_, insts)| insts).collect() }
+    }
+
+    /// Some instruction, on few registers, so that it meets others.
+    fn inst(&self, rng: &mut StdRng) -> Option<Inst> {
+        let from = *self.kinds.choose(rng)?.choose(rng)?;
+        (0..30).find_map(|_| {
+            let inst = crowd(rng, from);
+            (check_operands_of(&inst, self.arch).is_ok() && !overwrites_own_base(&inst)).then_some(inst)
+        })
+    }
+}
+
+/// Scalar loads of several registers into their own address, which no pass could save from a replay.
+fn overwrites_own_base(inst: &Inst) -> bool {
+    if inst.op.info().unit != Unit::Smem || inst.op.info().operands.is_empty() {
+        return false;
+    }
+    let range = |index: usize| {
+        let first = inst.operands[index].number().unwrap_or(1000);
+        first..first + u32::from(inst.width(index))
+    };
+    (1..inst.op.info().operands.len()).any(|source| {
+        let (result, source) = (range(0), range(source));
+        inst.width(0) > 1 && result.start < source.end && source.start < result.end
+    })
+}
+
+/// Rows with hazards of their own are kinds of their own.
+fn kind(inst: &Inst) -> String {
+    let info = inst.op.info();
+    let form = (inst.modifiers.has_dpp(), inst.modifiers.has_sdwa());
+    let special = match info.meaning {
+        Meaning::Vector(..) | Meaning::Scalar(..) | Meaning::Atomic(..) | Meaning::AtomicReturn(..) => {
+            "plain".into()
+        }
+        Meaning::Compare(..) | Meaning::CompareClass(_) => "compare".into(),
+        Meaning::CompareExec(..) | Meaning::CompareClassExec(_) => "compare exec".into(),
+        Meaning::Convert(..) | Meaning::ScalarCompare(..) | Meaning::CompareImmediate(..) => "rest".into(),
+        Meaning::Packed(..) | Meaning::SaveExec(_) | Meaning::WriteExec(_) => "more".into(),
+        other => format!("{other:?}").split('(').next().unwrap_or_default().to_owned(),
+    };
+    format!("{:?} {form:?} {special}", info.unit)
+}
+
+/// True for what a body may have in its midst.
+fn belongs(inst: &Inst) -> bool {
+    let info = inst.op.info();
+    !matches!(info.unit, Unit::Branch | Unit::Nop | Unit::Wait | Unit::Barrier)
+        && !matches!(
+            info.meaning,
+            Meaning::Trap | Meaning::SetHalt | Meaning::SetKill | Meaning::InvalidateCode
+        )
+}
+
+/// The same instruction with other registers: few of each file.
+fn crowd(rng: &mut StdRng, mut inst: Inst) -> Inst {
+    let count = inst.op.info().operands.len();
+    for index in 0..count {
+        let operand = inst.operands[index];
+        let (width, Some(number)) = (u32::from(inst.width(index)), operand.number()) else { continue };
+        let align = |n: u32, to: u32| n / to * to;
+        let even = width > 1 || inst.op.info().meaning == Meaning::GlobalWaveSync;
+        inst.operands[index] = match number {
+            0..102 => Operand::sgpr(align(rng.random_range(0..12), width.next_power_of_two().min(4))),
+            256..512 => Operand::vgpr(align(rng.random_range(0..20), if even { 2 } else { 1 })),
+            512.. => Operand::agpr(align(rng.random_range(0..20), if even { 2 } else { 1 })),
+            _ => operand,
+        };
+    }
+    // C of a matrix instruction is D most of the time.
+    let dense = matches!(inst.op.info().meaning, Meaning::Mfma(..) | Meaning::FormattedMfma(_));
+    if dense && !inst.operands[3].is_constant() && rng.random_bool(0.7) {
+        inst.operands[3] = inst.operands[0];
+    }
+    if inst.op.info().meaning == Meaning::SetHardwareRegister
+        || inst.op.info().meaning == Meaning::GetHardwareRegister
+    {
+        // MODE and its neighbours, without indexing of VGPRs.
+        let register = rng.random_range(1..4) | [0, 28 << 6, 4 << 6].choose(rng).copied().unwrap_or(0);
+        match inst.op {
+            Opcode::SSetregImm32B32 => {
+                inst.modifiers = groundswell::codegen::isa::Modifiers::new().hwreg(register)
+            }
+            _ => inst.imm = register,
+        }
+    }
+    inst
+}
+
+fn body(rng: &mut StdRng, pool: &Pool) -> Body {
+    let mut body = Body::default();
+    let blocks = rng.random_range(1..5u32);
+    // Indexing of VGPRs makes everything depend on everything.
+    let indexing = rng.random_bool(0.1);
+    for index in 0..blocks {
+        let start = body.insts.len() as u32;
+        for _ in 0..rng.random_range(0..25) {
+            let inst = match rng.random_range(0..30) {
+                0 => {
+                    let imm = rng.random_range(0..2) * BARRIER_WITHOUT_WAITS;
+                    Some(Inst::new(Opcode::SBarrier, &[]).imm(imm))
+                }
+                _ => pool.inst(rng).filter(|inst| indexing || !sets_index(inst)),
+            };
+            body.insts.extend(inst.map(|inst| MachineInst { inst, source: 0 }));
+        }
+        let mut successors = [(index + 1 < blocks).then_some(index + 1), None];
+        if rng.random_bool(0.6) {
+            let target = rng.random_range(0..blocks);
+            successors[1] = Some(target);
+            let op = *[Opcode::SCbranchScc1, Opcode::SCbranchVccz, Opcode::SCbranchExecnz]
+                .choose(rng)
+                .unwrap_or(&Opcode::SCbranchScc1);
+            body.insts.push(MachineInst { inst: Inst::new(op, &[]).imm(target), source: 0 });
+        } else if index + 1 == blocks {
+            body.insts.push(MachineInst { inst: Inst::new(Opcode::SEndpgm, &[]), source: 0 });
+        }
+        body.blocks.push(Block { start, end: body.insts.len() as u32, successors });
+    }
+    body
+}
+
+fn sets_index(inst: &Inst) -> bool {
+    matches!(inst.op.info().meaning, Meaning::SetGprIndexOn)
+}
+
+fn assert_no(seed: u64, arch: Arch, faults: Vec<Fault>, body: &Body) {
+    assert!(faults.is_empty(), "seed {seed}, {arch}: {faults:#?}\n{}", text::print(body));
+}
+
+/// Weakened by one, how many of the waits or nops are missed.
+#[derive(Default)]
+struct Seen {
+    all: usize,
+    needed: usize,
+}
+
+#[test]
+fn every_chip_comes_out_right() {
+    for arch in Arch::ALL {
+        let pool = Pool::new(arch);
+        let mut inserter = WaitInserter::new(arch);
+        let mut resolver = HazardResolver::new(arch);
+        let (mut waits, mut nops, mut rows) = (Seen::default(), Seen::default(), Vec::new());
+        for seed in 0..CASES {
+            let rng = &mut StdRng::seed_from_u64(seed);
+            let before = body(rng, &pool);
+            rows.extend(before.insts.iter().map(|i| i.inst.op));
+            assert_no(seed, arch, check_operands(&before, arch), &before);
+            let loads = [LdsLoads::Anywhere, LdsLoads::BehindBarriers][seed as usize % 2];
+            inserter.set_lds_loads(loads);
+            let mut waited = before.clone();
+            inserter.insert(&mut waited);
+            assert_no(seed, arch, check_waits(&before, &waited, arch, loads), &waited);
+            weaken_waits(&before, &waited, arch, loads, &mut waits);
+
+            let mut resolved = waited.clone();
+            resolver.resolve(&mut resolved);
+            assert_no(seed, arch, check_hazards(&resolved, arch), &resolved);
+            assert_no(seed, arch, check_replay(&resolved), &resolved);
+            assert_no(seed, arch, check_waits(&before, &resolved, arch, loads), &resolved);
+            weaken_nops(&resolved, arch, &mut nops);
+        }
+        rows.sort();
+        rows.dedup();
+        let kinds = pool.kinds.len();
+        println!("{arch}: {} opcodes of {kinds} kinds", rows.len());
+        assert!(rows.len() > 500, "{arch}: only {} opcodes", rows.len());
+        for (name, seen) in [("waits", waits), ("nops", nops)] {
+            println!("{arch}: {name}: {} of {} are needed", seen.needed, seen.all);
+            // Paths that only meet on paper make a few of them stricter than they must be.
+            assert!(seen.all > 200 && seen.needed * 100 >= seen.all * 95, "{arch}: {name}");
+        }
+    }
+}
+
+fn weaken_waits(before: &Body, waited: &Body, arch: Arch, loads: LdsLoads, seen: &mut Seen) {
+    for index in 0..waited.insts.len() {
+        let inst = waited.insts[index].inst;
+        if inst.op != Opcode::SWaitcnt {
+            continue;
+        }
+        let counts = WaitCounts::from_imm(inst.imm);
+        let none = WaitCounts::NONE;
+        let weaker = [
+            (counts.vm < none.vm).then(|| WaitCounts { vm: counts.vm + 1, ..counts }),
+            (counts.lgkm < none.lgkm).then(|| WaitCounts { lgkm: counts.lgkm + 1, ..counts }),
+            (counts.exp < none.exp).then(|| WaitCounts { exp: counts.exp + 1, ..counts }),
+        ];
+        for counts in weaker.into_iter().flatten() {
+            let mut weak = waited.clone();
+            weak.insts[index].inst.imm = counts.to_imm();
+            seen.all += 1;
+            seen.needed += usize::from(!check_waits(before, &weak, arch, loads).is_empty());
+        }
+    }
+}
+
+fn weaken_nops(resolved: &Body, arch: Arch, seen: &mut Seen) {
+    for index in 0..resolved.insts.len() {
+        let inst = resolved.insts[index].inst;
+        if inst.op != Opcode::SNop {
+            continue;
+        }
+        let mut weak = resolved.clone();
+        if inst.imm > 0 {
+            weak.insts[index].inst.imm -= 1;
+        } else {
+            weak.insts.remove(index);
+            for block in &mut weak.blocks {
+                block.start -= u32::from(block.start as usize > index);
+                block.end -= u32::from(block.end as usize > index);
+            }
+        }
+        seen.all += 1;
+        let faults = check_hazards(&weak, arch).len() + check_replay(&weak).len();
+        seen.needed += usize::from(faults > 0);
+    }
+}

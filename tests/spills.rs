@@ -1,0 +1,125 @@
+//! Kernels that do not fit into their registers: small `max_vgprs` and large accumulators give the same results on the simulator
+//! as the interpreter, and the report says what it took.
+
+use groundswell::kernels::{Gemm, Waves};
+use groundswell::passes::workspace::Verify;
+use groundswell::prelude::*;
+use groundswell::runtime::compile::compile_uncached;
+use groundswell::runtime::report::Report;
+
+type Bindings = Vec<(Symbol, i64)>;
+
+fn bindings(pairs: &[(&str, i64)]) -> Bindings {
+    pairs.iter().map(|&(name, value)| (Symbol::new(name), value)).collect()
+}
+
+/// Compiles with the machine verifier on, runs, and compares the last tensor with the interpreter's.
+fn check(
+    kernel: &Kernel,
+    bindings: &Bindings,
+    adjust: impl Fn(Options) -> Options,
+    tensors: &[Tensor],
+) -> Report {
+    let options = bindings.iter().fold(Options::new(Target::GFX942), |o, &(s, v)| o.set(s, v));
+    let executable =
+        compile_uncached(kernel, &adjust(options), Verify::AfterEachPass).unwrap_or_else(|e| panic!("{e}"));
+    let report = executable.report().clone();
+    let sizes = |s: Symbol| bindings.iter().find(|b| b.0 == s).map(|b| b.1);
+    let expected = Interpreter::run(kernel, &sizes, tensors).unwrap_or_else(|e| panic!("{e}"));
+    let device = Device::simulator(Target::GFX942);
+    let buffers: Vec<Buffer> = tensors.iter().map(|t| device.upload_tensor(t).expect("fits")).collect();
+    let launch = buffers.iter().fold(device.launch(&executable), |launch, buffer| launch.buffer(buffer));
+    launch.run().unwrap_or_else(|e| panic!("{e}"));
+    let (last, buffer) = (expected.last().expect("a tensor"), buffers.last().expect("a buffer"));
+    let shape: Vec<usize> = last.shape().to_vec();
+    let bytes = buffer.read_bytes().expect("readable");
+    let got = Tensor::from_bytes(&shape, last.dtype(), &bytes).expect("whole").to_f64();
+    let wanted = last.to_f64();
+    let largest = wanted.iter().fold(0f64, |a, b| a.max(b.abs()));
+    for (at, (g, w)) in got.iter().zip(&wanted).enumerate() {
+        assert!((g - w).abs() <= 1e-3 * largest, "element {at} is {g}, should be {w}\n{report:?}");
+    }
+    report
+}
+
+fn gemm(tile: [i64; 3], waves: [u32; 2], shape: [i64; 3], adjust: impl Fn(Options) -> Options) -> Report {
+    let kernel = Gemm::new().waves(Waves::new(waves[0], waves[1])).kernel().expect("a valid kernel");
+    let names = ["M", "N", "K", "BLOCK_M", "BLOCK_N", "BLOCK_K"];
+    let values: Vec<(&str, i64)> = names.into_iter().zip(shape.into_iter().chain(tile)).collect();
+    let [m, n, k] = shape.map(|size| size as usize);
+    let tensors = [
+        Tensor::random(&[m, k], F16, 1).expect("small"),
+        Tensor::random(&[n, k], F16, 2).expect("small"),
+        Tensor::random(&[m, n], F32, 3).expect("small"),
+    ];
+    check(&kernel, &bindings(&values), adjust, &tensors)
+}
+
+#[test]
+fn a_gemm_with_ever_fewer_registers() {
+    let free = gemm([64, 64, 32], [2, 2], [100, 70, 90], |o| o);
+    assert_eq!(free.spills, None, "{free:?}");
+    let needed = free.vgprs + free.agprs;
+    let mut spilled = 0;
+    for limit in [needed - 4, needed * 3 / 4, needed / 2, 24] {
+        let report = gemm([64, 64, 32], [2, 2], [100, 70, 90], |o| o.max_vgprs(limit));
+        assert!(report.vgprs + report.agprs <= limit, "{limit}: {report:?}");
+        let spills = report.spills.as_ref().expect("fewer than needed");
+        assert_eq!(report.scratch_bytes, spills.counts.scratch_bytes);
+        println!("{limit} of {needed}: {spills}");
+        spilled = report.scratch_bytes;
+    }
+    assert!(spilled >= 64, "{spilled} bytes of scratch");
+}
+
+#[test]
+fn an_elementwise_kernel_with_ever_fewer_registers() {
+    let [m, n] = symbols(["M", "N"]);
+    let kernel = Kernel::trace("elementwise", |w| {
+        w.distribute([workgroup(m, 32, 0), workgroup(n, 64, 1), wave(m, 32), wave(n, 64)]);
+        let a = w.memory("a", [m, n], Global, F32);
+        let b = w.memory("b", [m, n], Global, F32);
+        let c = w.memory("c", [m, n], Global, F32);
+        let (a, b) = (w.read(a), w.read(b));
+        let sum = a + b;
+        let result = sum * (a * b) + sum;
+        w.write(result, c);
+    })
+    .expect("a valid kernel");
+    let tensor = |seed| Tensor::random(&[37, 75], F32, seed).expect("small");
+    let tensors = [tensor(1), tensor(2), tensor(3)];
+    let sizes = bindings(&[("M", 37), ("N", 75)]);
+    let free = check(&kernel, &sizes, |o| o, &tensors);
+    assert_eq!(free.spills, None);
+    let mut seen = 0;
+    for limit in [free.vgprs * 3 / 4, free.vgprs / 2, 16, 12] {
+        let report = check(&kernel, &sizes, |o| o.max_vgprs(limit), &tensors);
+        assert!(report.vgprs + report.agprs <= limit, "{limit}: {report:?}");
+        println!("{limit} of {}: {:?}", free.vgprs, report.spills);
+        seen += u32::from(report.scratch_bytes > 0);
+    }
+    assert!(seen >= 2, "{seen} of the limits spill");
+}
+
+/// 256 accumulators in each of four waves, 128 in each of eight: with the rest that is more than the VGPRs for the former.
+#[test]
+fn large_accumulators_go_to_agprs() {
+    let four = gemm([256, 256, 32], [2, 2], [256, 256, 64], |o| o.deny(Deny::Spills));
+    assert!(four.agprs >= 16 && four.scratch_bytes == 0, "{four:?}");
+    assert!(four.vgprs <= 256 && four.vgprs + four.agprs <= 512, "{four:?}");
+    let spills = four.spills.as_ref().expect("VGPRs are too few");
+    assert!(spills.counts.to_agprs >= four.agprs && spills.counts.to_scratch == 0, "{spills}");
+    let mix = four.main_loop.expect("a loop");
+    assert!(mix.valu <= 2, "no copies in the loop: {mix:?}");
+    let eight = gemm([256, 256, 64], [4, 2], [256, 256, 128], |o| o.deny(Deny::Spills));
+    assert!(eight.vgprs + eight.agprs <= 256, "two waves share a SIMD: {eight:?}");
+    assert_eq!(eight.scratch_bytes, 0);
+}
+
+/// Sixteen waves share the SIMDs by four, so each gets 128 vector registers however many it would like.
+#[test]
+fn all_waves_of_a_workgroup_fit_at_once() {
+    let report = gemm([256, 256, 32], [4, 4], [256, 256, 64], |o| o);
+    assert!(report.vgprs + report.agprs <= 128, "{report:?}");
+    assert!(report.waves_per_simd >= 4, "{report:?}");
+}
