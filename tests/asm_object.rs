@@ -36,12 +36,14 @@ fn our_objects_come_back_byte_for_byte() {
 }
 
 const SIMULATOR_C: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/sim/kernels.c");
+const DECODER_C: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/clang_kernels.c");
 const ASSEMBLER_C: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/asm/kernels.c");
 
 /// Sources and the targets that they compile for.
-const SOURCES: [(&str, &[&str]); 2] = [
+const SOURCES: [(&str, &[&str]); 3] = [
     (ASSEMBLER_C, &["gfx906", "gfx908", "gfx90a", "gfx942"]),
     (SIMULATOR_C, &["gfx908", "gfx90a", "gfx942"]),
+    (DECODER_C, &["gfx90a", "gfx942"]),
 ];
 
 fn clang(target: &str, flags: &str, source: &str) -> String {

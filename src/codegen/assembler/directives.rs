@@ -47,7 +47,7 @@ pub(super) enum Unit {
 use Directive::*;
 
 /// Sizes are those of LLVM's assembler.
-const TABLE: [(&str, Directive); 63] = [
+const TABLE: [(&str, Directive); 61] = [
     (".text", Into(".text")),
     (".data", Into(".data")),
     (".bss", Into(".bss")),
@@ -69,8 +69,6 @@ const TABLE: [(&str, Directive); 63] = [
     (".equ", Set),
     (".byte", Data(1)),
     (".short", Data(2)),
-    (".half", Data(2)),
-    (".hword", Data(2)),
     (".value", Data(2)),
     (".2byte", Data(2)),
     (".long", Data(4)),
