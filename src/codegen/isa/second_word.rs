@@ -82,10 +82,9 @@ impl Words {
                 self.first |= layout.field(Field::Src1).place(vgpr.or(scalar)?)?;
                 self.second |= sdwa::IS_SCALAR[1].place(scalar.is_some().into())?;
             }
+            (Field::Dst, OperandClass::Mask) if operand == Operand::VCC => {}
             (Field::Dst, OperandClass::Mask) => {
-                if operand != Operand::VCC {
-                    self.second |= sdwa::MASK.place(scalar?)? | sdwa::HAS_MASK.place(1)?;
-                }
+                self.second |= sdwa::MASK.place(scalar?)? | sdwa::HAS_MASK.place(1)?;
             }
             (Field::Dst, _) => self.first |= layout.field(Field::Dst).place(vgpr?)?,
             _ if operand != Operand::VCC => return None,
