@@ -173,10 +173,16 @@ fn is_dash(text: &str) -> bool {
 /// `key: value` at the colon behind the key.
 fn split_key(text: &str) -> Option<(&str, &str)> {
     let mut quote = None;
+    let mut before = ' ';
+    let mut escaped = false;
     for (at, c) in text.char_indices() {
+        let begins = before == ' ';
+        before = c;
         match (quote, c) {
+            _ if escaped => escaped = false,
+            (Some('"'), '\\') => escaped = true,
             (Some(open), _) if c == open => quote = None,
-            (None, '"' | '\'') if at == 0 => quote = Some(c),
+            (None, '"' | '\'') if begins => quote = Some(c),
             (None, ':') if text[at + 1..].is_empty() || text[at + 1..].starts_with(' ') => {
                 return Some((text[..at].trim_end(), text[at + 1..].trim_start()));
             }

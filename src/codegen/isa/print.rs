@@ -173,8 +173,12 @@ fn write_value(f: &mut dyn Write, inst: &Inst, index: usize) -> fmt::Result {
         return f.write_str("off");
     }
     if operand == Operand::LITERAL {
-        // Linkers write literals that an inline constant could express, so these are printed like one.
-        return write_plain(f, inst.imm);
+        // Linkers write literals that an inline constant could express, so these are printed like one. Of 64 bits a literal
+        // is the low half, which is no negative number and no float.
+        return match spec.element {
+            Element::B64 | Element::U64 | Element::I64 if inst.imm > 64 => write!(f, "{:#x}", inst.imm),
+            _ => write_plain(f, inst.imm),
+        };
     }
     match operand.number() {
         Some(number @ 128..=248) => write_inline(f, number, spec.element),
