@@ -143,6 +143,10 @@ pub(super) fn decode(op: Opcode, first: u32, second: u32, arch: Arch) -> Result<
             (Field::Dst, _) => Operand::vgpr(layout.field(Field::Dst).read(first)),
             _ => Operand::VCC,
         };
+        // The number of a literal is among the scalar ones, but there is no third word for it.
+        if inst.operands[index] == Operand::LITERAL {
+            return Err(DecodeError::Operand { op, index });
+        }
     }
     inst.modifiers = modifiers(word, is_sdwa, info.format.is_comparison());
     inst.imm = if is_sdwa {
