@@ -5,13 +5,20 @@ mod common;
 
 use common::corpus::corpus;
 use common::oracle::Workspace;
-use groundswell::codegen::isa::{Arch, Element, Inst, Operand, decode, encode, parse_inst, write_inst};
+use groundswell::codegen::isa::{
+    Arch, Element, Format, Inst, Operand, decode, encode, parse_inst, write_inst,
+};
 
-/// Inline floats in 16-bit integer sources print as their bits, which are a literal when read, as in llvm-mc.
-fn is_readable(inst: &Inst) -> bool {
+/// Inline floats in 16-bit integer sources print as their bits, which are a literal when read, as in llvm-mc; and text has
+/// no words for the scope bits that LLVM's compiler sets in cache instructions of gfx90a.
+fn is_readable(inst: &Inst, arch: Arch) -> bool {
+    let info = inst.op.info();
+    if arch == Arch::Gfx90a && info.format == Format::MubufBare && !inst.modifiers.is_empty() {
+        return false;
+    }
     use Element::{B16, I16, U16};
     let is_inline_float = |operand: Operand| matches!(operand.number(), Some(240..=248));
-    let operands = inst.op.info().operands.iter().zip(inst.operands);
+    let operands = info.operands.iter().zip(inst.operands);
     !operands
         .into_iter()
         .any(|(spec, operand)| matches!(spec.element, B16 | I16 | U16) && is_inline_float(operand))
@@ -39,7 +46,7 @@ fn what_is_printed_reads_back_as_the_same_instruction() {
     let mut wrong = Vec::new();
     let mut count = 0;
     for arch in Arch::ALL {
-        for inst in corpus(arch, is_readable) {
+        for inst in corpus(arch, |inst| is_readable(inst, arch)) {
             count += 1;
             let (words, printed) = (encoded(&inst, arch), text(&inst, arch));
             let (normal, _) = decode(&words, arch).expect("what was encoded decodes");

@@ -1,8 +1,10 @@
 //! Symbols: labels, numbers, and what is said of them.
+#![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
 
 use std::cell::Cell;
-use std::collections::HashMap;
 use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
 
 use crate::codegen::isa::parse::{Expression, Fault, Symbols as Resolve, Value};
 
@@ -43,9 +45,9 @@ pub(super) struct Symbol {
 #[derive(Default, Debug)]
 pub(super) struct Symbols {
     pub all: Vec<Symbol>,
-    by_name: HashMap<String, usize>,
+    by_name: FxHashMap<String, usize>,
     /// How often each numeric label was defined.
-    local_counts: HashMap<String, u32>,
+    local_counts: FxHashMap<String, u32>,
 }
 
 /// Expressions may refer to others; no sensible text does so more deeply.

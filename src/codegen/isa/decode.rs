@@ -464,6 +464,12 @@ mod tests {
     }
 
     #[test]
+    fn a_second_word_leaves_no_room_for_a_literal() {
+        let error = decode(&[0x00bf_faf9, 0xd3d2_00ff, 0x1234_5678], Arch::Gfx942);
+        assert_eq!(error, Err(DecodeError::Operand { op: Opcode::VCndmaskB32, index: 1 }));
+    }
+
+    #[test]
     fn code_that_ends_inside_an_instruction_is_truncated() {
         assert_eq!(decode(&[], Arch::Gfx942), Err(DecodeError::Truncated));
         assert_eq!(decode(&[0x0200_04ff], Arch::Gfx942), Err(DecodeError::Truncated));

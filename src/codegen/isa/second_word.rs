@@ -82,10 +82,9 @@ impl Words {
                 self.first |= layout.field(Field::Src1).place(vgpr.or(scalar)?)?;
                 self.second |= sdwa::IS_SCALAR[1].place(scalar.is_some().into())?;
             }
+            (Field::Dst, OperandClass::Mask) if operand == Operand::VCC => {}
             (Field::Dst, OperandClass::Mask) => {
-                if operand != Operand::VCC {
-                    self.second |= sdwa::MASK.place(scalar?)? | sdwa::HAS_MASK.place(1)?;
-                }
+                self.second |= sdwa::MASK.place(scalar?)? | sdwa::HAS_MASK.place(1)?;
             }
             (Field::Dst, _) => self.first |= layout.field(Field::Dst).place(vgpr?)?,
             _ if operand != Operand::VCC => return None,
@@ -144,6 +143,10 @@ pub(super) fn decode(op: Opcode, first: u32, second: u32, arch: Arch) -> Result<
             (Field::Dst, _) => Operand::vgpr(layout.field(Field::Dst).read(first)),
             _ => Operand::VCC,
         };
+        // The number of a literal is among the scalar ones, but there is no third word for it.
+        if inst.operands[index] == Operand::LITERAL {
+            return Err(DecodeError::Operand { op, index });
+        }
     }
     inst.modifiers = modifiers(word, is_sdwa, info.format.is_comparison());
     inst.imm = if is_sdwa {

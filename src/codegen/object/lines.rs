@@ -79,8 +79,10 @@ const SPECIAL_BASE: i64 = STANDARD_OPERANDS.len() as i64 + 1;
 
 const PRODUCER: &str = concat!("groundswell ", env!("CARGO_PKG_VERSION"));
 
-/// Kinds of entries: number, tag, whether entries are inside, attributes with their forms.
-const ABBREVIATIONS: [(u8, dw::DwTag, bool, &[(dw::DwAt, dw::DwForm)]); 3] = [
+/// Kind of an entry: number, tag, whether entries are inside, attributes with their forms.
+type Abbreviation = (u8, dw::DwTag, bool, &'static [(dw::DwAt, dw::DwForm)]);
+
+const ABBREVIATIONS: [Abbreviation; 3] = [
     (
         UNIT,
         dw::DW_TAG_compile_unit,
