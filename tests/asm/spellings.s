@@ -61,6 +61,9 @@ v_readlane_b32 s0, v1, s2
 v_readlane_b32 s0, v1, 3
 v_readlane_b32 vcc_lo, v1, m0
 v_writelane_b32 v0, 7, s2
+v_writelane_b32 v0, s1, m0
+v_writelane_b32 v0, s1, s1
+v_writelane_b32 v0, m0, m0
 v_writelane_b32 v0, 1, 0
 // Suffixes
 v_mov_b32_e32 v0, v1
