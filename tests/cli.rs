@@ -225,6 +225,41 @@ fn compile_writes_what_is_asked_for_and_disasm_reads_it() {
 }
 
 #[test]
+fn asm_makes_of_disasm_what_it_was() {
+    let directory = Directory::new("cli_asm");
+    let (object, listing, again) = (directory.file("a.co"), directory.file("a.s"), directory.file("b.co"));
+    groundswell(&["compile", "gemm", "--target", "gfx90a", "--emit", "object", "-o", &object]);
+    std::fs::write(&listing, groundswell(&["disasm", &object]).stdout).unwrap();
+    let (report, code) = json(&["asm", &listing, "-o", &again, "--json"]);
+    assert_eq!(code, Some(0), "{report}");
+    assert_eq!((&report["target"], &report["kernels"][0]), (&Value::from("gfx90a"), &Value::from("gemm")));
+    let bytes = std::fs::read(&again).unwrap();
+    assert_eq!(
+        (report["bytes"].as_u64(), &bytes),
+        (Some(bytes.len() as u64), &std::fs::read(&object).unwrap())
+    );
+    let people = text(&groundswell(&["asm", &listing, "-o", &again]).stdout);
+    assert!(people.contains("for gfx90a, kernels gemm"), "{people}");
+
+    let bad = directory.file("bad.s");
+    std::fs::write(&bad, "s_nop 0\n  v_mov_b32 v0\n  frobnicate\n").unwrap();
+    let output = groundswell(&["asm", &bad, "-o", &directory.file("bad.co"), "--target", "gfx942"]);
+    assert_eq!(output.status.code(), Some(1));
+    let people = text(&output.stderr);
+    assert!(
+        people.contains("v_mov_b32 v0") && people.contains("no instruction is called `frobnicate`"),
+        "{people}"
+    );
+    let (report, code) =
+        json(&["asm", &bad, "-o", &directory.file("bad.co"), "--target", "gfx942", "--json"]);
+    assert_eq!(code, Some(1));
+    let place = &report["error"]["location"];
+    assert_eq!((&place["line"], &place["column"]), (&Value::from(2), &Value::from(15)), "{report}");
+    assert_eq!(report["error"]["all"].as_array().map(Vec::len), Some(2));
+    assert!(!directory.entries().contains(&"bad.co".to_owned()));
+}
+
+#[test]
 fn failures_leave_no_file_and_no_changed_file() {
     let directory = Directory::new("cli_failures");
     let object = directory.file("kept");

@@ -273,3 +273,57 @@ pub(super) fn round_trip(descriptor: &KernelDescriptor, target: TargetId) -> Opt
     again.entry_byte_offset = descriptor.entry_byte_offset;
     Some(again)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codegen::target::Target;
+
+    fn block(target: Target, lines: &[(&str, i64)]) -> Result<KernelDescriptor, Fault> {
+        let mut block = Block::new("k".to_owned(), target.into());
+        for (name, value) in lines {
+            let name = format!(".amdhsa_{name}");
+            block.check(&name)?;
+            block.set(&name, *value)?;
+        }
+        block.descriptor()
+    }
+
+    /// `store_one` as LLVM 19 assembles it: 3 VGPRs, 3 SGPRs, 8 bytes of arguments, everything else as it is by itself.
+    #[test]
+    fn what_is_not_said_is_what_llvm_takes_it_for() {
+        let lines = [
+            ("kernarg_size", 8),
+            ("user_sgpr_kernarg_segment_ptr", 1),
+            ("next_free_vgpr", 3),
+            ("next_free_sgpr", 3),
+            ("accum_offset", 4),
+        ];
+        let mut expected = [0; 64];
+        expected[8] = 8;
+        expected[48..57].copy_from_slice(&[0x40, 0x00, 0xac, 0x00, 0x84, 0x00, 0x00, 0x00, 0x08]);
+        assert_eq!(block(Target::GFX942, &lines).map(|d| d.to_bytes()), Ok(expected));
+    }
+
+    #[test]
+    fn every_register_count_comes_back() {
+        for target in Target::ALL {
+            let unified = matches!(target.agprs, AccumulationFile::Unified { .. });
+            for sgprs in 0..=102 {
+                for vgprs in [0, 1, 4, 8, 9, 255, 256, 257, 512] {
+                    let mut lines = vec![("next_free_vgpr", vgprs), ("next_free_sgpr", sgprs)];
+                    lines.extend(unified.then_some(("accum_offset", 4)));
+                    let Ok(descriptor) = block(target, &lines) else {
+                        assert!(vgprs > 256 && !unified, "{target}: {vgprs} VGPRs, {sgprs} SGPRs");
+                        continue;
+                    };
+                    assert_eq!(
+                        round_trip(&descriptor, target.into()),
+                        Some(descriptor),
+                        "{target} {sgprs} {vgprs}"
+                    );
+                }
+            }
+        }
+    }
+}

@@ -366,3 +366,81 @@ fn write_text(out: &mut String, text: &str) {
     }
     out.push('"');
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn read(text: &str) -> Result<Node, YamlError> {
+        parse(&text.lines().map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn what_llvm_prints_is_read() {
+        let text = "---\n\
+            amdhsa.kernels:\n\
+            \x20 - .args:\n\
+            \x20     - .name:           'it''s'\n\
+            \x20       .offset:         0x10   # a comment\n\
+            \x20   .uses_dynamic_stack: false\n\
+            \x20   .language_version:\n\
+            \x20     - 2\n\
+            \x20     - 0\n\
+            \x20   .name:           !str \"12\"\n\
+            \x20   .symbol: \"a\\x41: #b\"\n\
+            amdhsa.version: [ 1, -2 ]\n\
+            ...\n\
+            ignored";
+        let text_of = |text: &str| Node::Text(text.to_owned());
+        let map = |entries: Vec<(&str, Node)>| {
+            Node::Mapping(entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
+        };
+        let argument = map(vec![(".name", text_of("it's")), (".offset", Node::Unsigned(16))]);
+        let kernel = map(vec![
+            (".args", Node::Sequence(vec![argument])),
+            (".uses_dynamic_stack", Node::Boolean(false)),
+            (".language_version", Node::Sequence(vec![Node::Unsigned(2), Node::Unsigned(0)])),
+            (".name", text_of("12")),
+            (".symbol", text_of("aA: #b")),
+        ]);
+        let expected = map(vec![
+            ("amdhsa.kernels", Node::Sequence(vec![kernel])),
+            ("amdhsa.version", Node::Sequence(vec![Node::Unsigned(1), Node::Signed(-2)])),
+        ]);
+        assert_eq!(read(text), Ok(expected));
+    }
+
+    fn nodes() -> impl Strategy<Value = Node> {
+        let text =
+            prop_oneof![any::<String>(), "[a-z.\"'#:!\\-\\\\ 0-9]{0,6}", "(true|n|0x1|\\.\\.\\.|---|null)"];
+        let leaf = prop_oneof![
+            any::<u64>().prop_map(Node::Unsigned),
+            (i64::MIN..0).prop_map(Node::Signed),
+            any::<bool>().prop_map(Node::Boolean),
+            text.prop_map(Node::Text),
+        ];
+        leaf.prop_recursive(4, 24, 4, |inner| {
+            // A sequence directly in another is no part of metadata.
+            let entries = prop::collection::btree_map("[^\\p{C}]{1,6}", inner, 1..4);
+            let mapping = entries.prop_map(|entries| Node::Mapping(entries.into_iter().collect()));
+            let elements = prop::collection::vec(mapping.clone(), 0..4).prop_map(Node::Sequence);
+            prop_oneof![mapping, elements]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_reads_back(root in prop::collection::btree_map("[^\\p{C}]{1,6}", nodes(), 1..4)) {
+            let root = Node::Mapping(root.into_iter().collect());
+            let mut text = String::new();
+            write(&mut text, &root);
+            prop_assert_eq!(read(&text), Ok(root), "{}", text);
+        }
+
+        #[test]
+        fn any_lines_are_a_document_or_not(text in "[-a:\"'#!\\[\\], \\\\\n]{0,60}") {
+            let _ = read(&text);
+        }
+    }
+}
