@@ -228,18 +228,18 @@ fn compile_writes_what_is_asked_for_and_disasm_reads_it() {
 fn asm_makes_of_disasm_what_it_was() {
     let directory = Directory::new("cli_asm");
     let (object, listing, again) = (directory.file("a.co"), directory.file("a.s"), directory.file("b.co"));
-    groundswell(&["compile", "gemm", "--target", "gfx90a", "--emit", "object", "-o", &object]);
+    groundswell(&["compile", "gemm", "--emit", "object", "-o", &object]);
     std::fs::write(&listing, groundswell(&["disasm", &object]).stdout).unwrap();
     let (report, code) = json(&["asm", &listing, "-o", &again, "--json"]);
     assert_eq!(code, Some(0), "{report}");
-    assert_eq!((&report["target"], &report["kernels"][0]), (&Value::from("gfx90a"), &Value::from("gemm")));
+    assert_eq!((&report["target"], &report["kernels"][0]), (&Value::from("gfx942"), &Value::from("gemm")));
     let bytes = std::fs::read(&again).unwrap();
     assert_eq!(
         (report["bytes"].as_u64(), &bytes),
         (Some(bytes.len() as u64), &std::fs::read(&object).unwrap())
     );
     let people = text(&groundswell(&["asm", &listing, "-o", &again]).stdout);
-    assert!(people.contains("for gfx90a, kernels gemm"), "{people}");
+    assert!(people.contains("for gfx942, kernels gemm"), "{people}");
 
     let bad = directory.file("bad.s");
     std::fs::write(&bad, "s_nop 0\n  v_mov_b32 v0\n  frobnicate\n").unwrap();

@@ -17,8 +17,8 @@ use std::fmt::Write;
 use super::body::{Block, Body, MachineInst, RegisterFile, VirtualRegister};
 use super::waits::BARRIER_WITHOUT_WAITS;
 use crate::codegen::isa::parse::cursor::Cursor;
-use crate::codegen::isa::parse::{Context, NoSymbols, Surroundings, parse_statement, spelling};
-use crate::codegen::isa::{Inst, Meaning, Opcode, Operand, write_inst};
+use crate::codegen::isa::parse::{Context, NoSymbols, Surroundings, parse_statement};
+use crate::codegen::isa::{Arch, Inst, Meaning, Opcode, Operand, write_inst};
 
 /// What is wrong with a text.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -92,14 +92,13 @@ fn parse_inst(line: &str, registers: &mut Vec<VirtualRegister>) -> Result<Inst, 
         return Ok(Inst::new(Opcode::SBarrier, &[]).imm(BARRIER_WITHOUT_WAITS));
     }
     let mut cursor = Cursor::new(line);
-    let name = cursor.name().unwrap_or(line);
-    let arch = spelling(name).ok_or_else(|| format!("`{name}` is no instruction"))?;
     let mut read = |text: &str| {
         let length = virtual_length(text);
         let (operand, width) = parse_virtual(&text[1..length], registers)?;
         Ok((operand, width, length))
     };
     let surroundings = Surroundings::Body;
+    let arch = Arch::Gfx942;
     let mut context = Context { arch, symbols: &NoSymbols, surroundings, registers: Some(&mut read) };
     let parsed = parse_statement(&mut cursor, &mut context).map_err(|error| error.to_string())?;
     let mut inst = parsed.inst;

@@ -277,7 +277,7 @@ bb0:
 bb0:
     s_mov_b32 m0, s0
     s_nop 0
-    s_sendmsg 0x1
+    s_sendmsg sendmsg(MSG_INTERRUPT)
     s_mov_b32 m0, s1
     s_nop 0
     buffer_load_dword off, s[8:11], 0 lds
@@ -292,13 +292,13 @@ bb0:
     s_setreg_b32 0x1802, s1
 ; ---
 bb0:
-    s_setreg_b32 0x1801, s0
-    s_getreg_b32 s1, 0x802
+    s_setreg_b32 hwreg(HW_REG_MODE, 0, 4), s0
+    s_getreg_b32 s1, hwreg(HW_REG_STATUS, 0, 2)
     s_nop 0
-    s_getreg_b32 s1, 0x801
-    s_setreg_b32 0x1802, s0
+    s_getreg_b32 s1, hwreg(HW_REG_MODE, 0, 2)
+    s_setreg_b32 hwreg(HW_REG_STATUS, 0, 4), s0
     s_nop 1
-    s_setreg_b32 0x1802, s1
+    s_setreg_b32 hwreg(HW_REG_STATUS, 0, 4), s1
 
 ; case DGEMM, f64 FMA: 2
 ; run hazards

@@ -761,7 +761,7 @@ bb0:
 bb0:
     s_mov_b32 m0, s0
     s_nop 0
-    s_sendmsg 0x1
+    s_sendmsg sendmsg(MSG_INTERRUPT)
 
 ; case A18: SALU writes M0, trace: 1
 ; run hazards
@@ -902,9 +902,9 @@ bb0:
     s_getreg_b32 s1, 0x801
 ; ---
 bb0:
-    s_setreg_b32 0x1801, s0
+    s_setreg_b32 hwreg(HW_REG_MODE, 0, 4), s0
     s_nop 1
-    s_getreg_b32 s1, 0x801
+    s_getreg_b32 s1, hwreg(HW_REG_MODE, 0, 2)
 
 ; case A22: s_setreg, s_getreg of another register: 0
 ; run hazards
@@ -914,8 +914,8 @@ bb0:
     s_getreg_b32 s1, 0x802
 ; ---
 bb0:
-    s_setreg_b32 0x1801, s0
-    s_getreg_b32 s1, 0x802
+    s_setreg_b32 hwreg(HW_REG_MODE, 0, 4), s0
+    s_getreg_b32 s1, hwreg(HW_REG_STATUS, 0, 2)
 
 ; case A23: s_setreg, s_setreg of the same register: 2
 ; run hazards
@@ -925,9 +925,9 @@ bb0:
     s_setreg_b32 0x801, s1
 ; ---
 bb0:
-    s_setreg_imm32_b32 0x1801, 3
+    s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 4), 3
     s_nop 1
-    s_setreg_b32 0x801, s1
+    s_setreg_b32 hwreg(HW_REG_MODE, 0, 2), s1
 
 ; case A24: s_setreg of TRAPSTS, s_rfe: 2
 ; run hazards
@@ -937,7 +937,7 @@ bb0:
     s_rfe_b64 s[2:3]
 ; ---
 bb0:
-    s_setreg_b32 0x1803, s0
+    s_setreg_b32 hwreg(HW_REG_TRAPSTS, 0, 4), s0
     s_nop 1
     s_rfe_b64 s[2:3]
 
@@ -951,7 +951,7 @@ bb0:
 bb0:
     s_setvskip s0, s1
     s_nop 1
-    s_getreg_b32 s1, 0x801
+    s_getreg_b32 s1, hwreg(HW_REG_MODE, 0, 2)
 
 ; case A25: s_setvskip, s_getreg of another register: 0
 ; run hazards
@@ -962,7 +962,7 @@ bb0:
 ; ---
 bb0:
     s_setvskip s0, s1
-    s_getreg_b32 s1, 0x802
+    s_getreg_b32 s1, hwreg(HW_REG_STATUS, 0, 2)
 
 ; case A26: s_setreg of MODE.vskip, a vector instruction: 2
 ; run hazards
@@ -972,7 +972,7 @@ bb0:
     v_mov_b32 v0, v1
 ; ---
 bb0:
-    s_setreg_b32 0x701, s0
+    s_setreg_b32 hwreg(HW_REG_MODE, 28, 1), s0
     s_nop 1
     v_mov_b32 v0, v1
 
@@ -984,7 +984,7 @@ bb0:
     ds_read_b32 v0, v1
 ; ---
 bb0:
-    s_setreg_b32 0xff01, s0
+    s_setreg_b32 hwreg(HW_REG_MODE, 28, 32), s0
     s_nop 1
     ds_read_b32 v0, v1
 
@@ -996,7 +996,7 @@ bb0:
     v_mov_b32 v0, v1
 ; ---
 bb0:
-    s_setreg_b32 0x1801, s0
+    s_setreg_b32 hwreg(HW_REG_MODE, 0, 4), s0
     v_mov_b32 v0, v1
 
 ; case A27: VALU writes a VGPR, rows are swapped: 2

@@ -225,7 +225,7 @@ bb0:
     v_mfma_f32_4x4x1_16b_f32 v[40:43], v30, v31, 0
 ; ---
 bb0:
-    s_set_gpr_idx_on s4, 0x8
+    s_set_gpr_idx_on s4, gpr_idx(DST)
     v_mov_b32 v0, v1
     s_set_gpr_idx_off
     s_nop 0
@@ -262,7 +262,7 @@ bb0:
     s_mov_b32 s5, s6
 ; ---
 bb0:
-    s_setreg_b32 0x701, s0
+    s_setreg_b32 hwreg(HW_REG_MODE, 28, 1), s0
     s_mov_b32 s5, s6
     s_nop 0
     v_mov_b32 v0, v1

@@ -562,7 +562,7 @@ bb0:
 ; ---
 bb0:
     ds_read_b32 v1, v0
-    s_sendmsg 0x1
+    s_sendmsg sendmsg(MSG_INTERRUPT)
     ds_read_b32 v2, v0
     s_waitcnt lgkmcnt(0)
     v_mov_b32 v3, v1
@@ -693,7 +693,7 @@ bb0:
     s_barrier
     buffer_wbl2 sc1
     s_waitcnt vmcnt(0)
-    s_sendmsg 0x1
+    s_sendmsg sendmsg(MSG_INTERRUPT)
 
 ; case up to gfx908 every barrier waits for everything
 ; run waits
@@ -792,7 +792,7 @@ bb0:
 bb0:
     global_load_dword v8, v0, s[0:1]
     global_load_dword v9, v0, s[0:1]
-    s_set_gpr_idx_on s4, 0x1
+    s_set_gpr_idx_on s4, gpr_idx(SRC0)
     v_mov_b32 v10, v12
     s_waitcnt vmcnt(0)
     v_mov_b32 v2, v3

@@ -71,11 +71,16 @@ impl Hints {
     }
 }
 
-/// The row that a mnemonic means on `arch`. Several rows share one where the result depends on modifiers.
-pub(super) fn find(name: &str, arch: Arch, hints: impl Fn() -> Hints) -> Result<(Opcode, Form), Fault> {
+/// The row that a mnemonic means on `arch`, or on any chip where none is given. Several rows share one where the result
+/// depends on modifiers.
+pub(super) fn find(
+    name: &str,
+    arch: Option<Arch>,
+    hints: impl Fn() -> Hints,
+) -> Result<(Opcode, Form), Fault> {
     let (base, form) = split(name);
     let rows = rows(base);
-    let mut here = rows.iter().map(|(_, op)| *op).filter(|op| op.on(arch));
+    let mut here = rows.iter().map(|(_, op)| *op).filter(|op| arch.is_none_or(|arch| op.on(arch)));
     let Some(first) = here.next() else {
         return Err(missing(name, rows, arch));
     };
@@ -86,7 +91,8 @@ pub(super) fn find(name: &str, arch: Arch, hints: impl Fn() -> Hints) -> Result<
         let lds = matches!(format, Format::MubufLds | Format::GlobalLds | Format::ScratchLds);
         let rtn = matches!(format, Format::MubufRtn | Format::GlobalRtn | Format::FlatRtn);
         let has_form = form != Form::Short || !format.is_vop() || format.has_e64();
-        u32::from(lds == to_lds) + u32::from(rtn == returns) + u32::from(has_form)
+        let fits = [lds == to_lds, rtn == returns, has_form].into_iter().filter(|fits| *fits).count();
+        (fits, op.spelling() == Arch::Gfx942)
     };
     // The first of those that fit best.
     let mut best = first;
@@ -98,10 +104,10 @@ pub(super) fn find(name: &str, arch: Arch, hints: impl Fn() -> Hints) -> Result<
     Ok((best, form))
 }
 
-fn missing(name: &str, rows: &[(&str, Opcode)], arch: Arch) -> Fault {
-    if rows.is_empty() {
+fn missing(name: &str, rows: &[(&str, Opcode)], arch: Option<Arch>) -> Fault {
+    let Some(arch) = arch.filter(|_| !rows.is_empty()) else {
         return Fault::Mnemonic { name: name.to_owned(), nearest: nearest(split(name).0) };
-    }
+    };
     let arches = rows.iter().fold(Arches::NONE, |all, (_, op)| all.union(op.info().arches));
     Fault::Arch { name: name.to_owned(), arch, arches }
 }
@@ -145,14 +151,18 @@ mod tests {
                     to_lds: matches!(info.format, Format::MubufLds | Format::GlobalLds | Format::ScratchLds),
                     returns: matches!(info.format, Format::MubufRtn | Format::GlobalRtn | Format::FlatRtn),
                 };
-                assert_eq!(find(info.mnemonic_on(arch), arch, hints), Ok((op, Form::Any)), "{op:?} {arch}");
+                assert_eq!(
+                    find(info.mnemonic_on(arch), Some(arch), hints),
+                    Ok((op, Form::Any)),
+                    "{op:?} {arch}"
+                );
             }
         }
     }
 
     #[test]
     fn misspelled_names_get_a_hint() {
-        let fault = |name| find(name, Arch::Gfx942, || Hints::of("")).unwrap_err().to_string();
+        let fault = |name| find(name, Some(Arch::Gfx942), || Hints::of("")).unwrap_err().to_string();
         assert_eq!(fault("v_mov_b23"), "no instruction is called `v_mov_b23`; there is `v_mov_b32`");
         assert_eq!(fault("quux"), "no instruction is called `quux`");
         assert_eq!(

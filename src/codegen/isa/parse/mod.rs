@@ -80,13 +80,13 @@ pub(in crate::codegen) enum Surroundings {
     Alone,
     /// In a file: symbols that are not known are addresses.
     File,
-    /// In a machine body, which may break the rules of operands.
+    /// In a machine body, which may be for any chip and may break the rules of operands.
     Body,
 }
 
 /// What an instruction is read in.
 pub(in crate::codegen) struct Context<'a> {
-    /// The chip.
+    /// The chip; in a body that by whose names things are called.
     pub arch: Arch,
     /// Symbols that are known numbers.
     pub symbols: &'a dyn Symbols,
@@ -121,12 +121,6 @@ pub fn is_mnemonic(name: &str) -> bool {
     mnemonic::is_known(name)
 }
 
-/// The chip that stands for an instruction of that name where no chip is given.
-pub(in crate::codegen) fn spelling(name: &str) -> Option<Arch> {
-    let preferred = [Arch::Gfx942].into_iter().chain(Arch::ALL);
-    preferred.into_iter().find(|&arch| mnemonic::find(name, arch, || Hints::of("")).is_ok())
-}
-
 /// Reads the instruction that is left of a statement.
 pub(in crate::codegen) fn parse_statement(
     cursor: &mut Cursor,
@@ -134,8 +128,12 @@ pub(in crate::codegen) fn parse_statement(
 ) -> Result<Parsed, ParseError> {
     let start = *cursor;
     let name = cursor.take_name().ok_or_else(|| cursor.expected("an instruction"))?;
-    let found = mnemonic::find(name, context.arch, || Hints::of(cursor.rest()));
+    let is_body = context.surroundings == Surroundings::Body;
+    let found = mnemonic::find(name, (!is_body).then_some(context.arch), || Hints::of(cursor.rest()));
     let (op, form) = found.map_err(|fault| start.fault(fault))?;
+    if is_body {
+        context.arch = op.spelling();
+    }
     let statement =
         Statement { start, op, form, inst: Inst::new(op, &[]), reference: None, places: Default::default() };
     statement.parse(cursor, context)
@@ -167,7 +165,7 @@ impl Statement<'_> {
                     cursor.eat(",");
                     self.inst.imm = fields::gpr_index(cursor, context.symbols)?;
                 }
-                let mut tail = Tail::new(&self.inst, context.arch, context.symbols);
+                let mut tail = Tail::new(&self.inst, context);
                 tail.parse(cursor)?;
                 self.inst.modifiers = tail.modifiers;
                 self.inst.imm = tail.imm;

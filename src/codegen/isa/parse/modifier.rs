@@ -8,6 +8,7 @@ use super::cursor::Cursor;
 use super::error::{Fault, ParseError};
 use super::expression::Symbols;
 use super::fields::{choice, number, swizzle};
+use super::{Context, Surroundings};
 
 /// A modifier by what is done with it.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -179,6 +180,8 @@ pub(super) fn offset_range(info: &OpInfo) -> Option<(i64, i64)> {
 pub(super) struct Tail<'a> {
     info: &'static OpInfo,
     arch: Arch,
+    /// The chips that what stands here may be for: of a body nobody knows the chip.
+    chips: Arches,
     symbols: &'a dyn Symbols,
     seen: Vec<&'static str>,
     pub modifiers: Modifiers,
@@ -191,12 +194,17 @@ pub(super) struct Tail<'a> {
 }
 
 impl<'a> Tail<'a> {
-    pub fn new(inst: &Inst, arch: Arch, symbols: &'a dyn Symbols) -> Tail<'a> {
+    pub fn new(inst: &Inst, context: &Context<'a>) -> Tail<'a> {
         let info = inst.op.info();
+        let chips = match context.surroundings {
+            Surroundings::Body => info.arches,
+            Surroundings::Alone | Surroundings::File => Arches::NONE.with(context.arch),
+        };
         Tail {
             info,
-            arch,
-            symbols,
+            arch: context.arch,
+            chips,
+            symbols: context.symbols,
             seen: Vec::new(),
             modifiers: inst.modifiers,
             imm: inst.imm,
@@ -272,7 +280,7 @@ impl<'a> Tail<'a> {
     /// That row and chip have the modifier, and call it so.
     fn check_home(&self, name: &'static str, kind: Kind) -> Result<(), Fault> {
         let has = |arch| self.info.arches.contains(arch) && kind.is_on(self.info, arch);
-        if has(self.arch) {
+        if self.chips.iter().any(has) {
             let scoped = self.arch.has_scope_bits() && self.info.format != Format::Smem;
             let names = if scoped { ["sc0", "sc1", "nt"] } else { ["glc", "scc", "slc"] };
             let other = match kind {
@@ -281,7 +289,7 @@ impl<'a> Tail<'a> {
                 Nt => names[2],
                 _ => name,
             };
-            return match other == name {
+            return match other == name || self.chips.iter().count() > 1 {
                 true => Ok(()),
                 false => Err(Fault::Renamed { name, other, arch: self.arch }),
             };
@@ -481,7 +489,7 @@ impl<'a> Tail<'a> {
         let control = Dpp::control(name, argument);
         let control = control.ok_or_else(|| start.fault(Fault::Choice { what: name, found }))?;
         let is_legal = |arch: Arch| Dpp::new(control).is_legal(arch, self.info.is_wide());
-        if is_legal(self.arch) {
+        if self.chips.iter().any(is_legal) {
             return Ok(control);
         }
         let legal = Arch::ALL.into_iter().filter(|&arch| self.info.arches.contains(arch) && is_legal(arch));
