@@ -56,7 +56,6 @@ kinds! {
 
 fixed_kinds! {
     literal = Use Literal Literal B32;
-    literal_k = Use Literal Literal B32;
     sjoin = Use ScalarRegister Src0 B32;
     smfmac_index = Use Vgpr Src2 B32;
     gws_data = Use Vgpr Addr B32;

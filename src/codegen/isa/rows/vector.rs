@@ -117,10 +117,10 @@ macro_rules! vector_rows {
             VXorB32 "v_xor_b32" Vop2(0x15) [vdst(B32), src0(B32), src1(B32)] Valu Vector(Xor, B32);
             VDot2cF32Bf16 "v_dot2c_f32_bf16" Vop2(0x16) [vdst_use(F32), src0(Bf16x2), src1(Bf16x2)] Valu Dot(Bf16), on(GFX950);
             VMacF32 "v_mac_f32" Vop2(0x16) [vdst_use(F32), src0(F32), src1(F32)] Valu Vector(MulAdd, F32), on(TO_GFX90A);
-            VFmamkF32 "v_fmamk_f32" Vop2K(0x17) [vdst(F32), src0(F32), literal_k(), src1_vgpr(F32)] Valu Vector(Fma, F32), on(FROM_GFX942);
-            VMadmkF32 "v_madmk_f32" Vop2K(0x17) [vdst(F32), src0(F32), literal_k(), src1_vgpr(F32)] Valu Vector(MulAdd, F32), on(TO_GFX90A);
-            VFmaakF32 "v_fmaak_f32" Vop2K(0x18) [vdst(F32), src0(F32), src1_vgpr(F32), literal_k()] Valu Vector(Fma, F32), on(FROM_GFX942);
-            VMadakF32 "v_madak_f32" Vop2K(0x18) [vdst(F32), src0(F32), src1_vgpr(F32), literal_k()] Valu Vector(MulAdd, F32), on(TO_GFX90A);
+            VFmamkF32 "v_fmamk_f32" Vop2K(0x17) [vdst(F32), src0(F32), literal(), src1_vgpr(F32)] Valu Vector(Fma, F32), on(FROM_GFX942);
+            VMadmkF32 "v_madmk_f32" Vop2K(0x17) [vdst(F32), src0(F32), literal(), src1_vgpr(F32)] Valu Vector(MulAdd, F32), on(TO_GFX90A);
+            VFmaakF32 "v_fmaak_f32" Vop2K(0x18) [vdst(F32), src0(F32), src1_vgpr(F32), literal()] Valu Vector(Fma, F32), on(FROM_GFX942);
+            VMadakF32 "v_madak_f32" Vop2K(0x18) [vdst(F32), src0(F32), src1_vgpr(F32), literal()] Valu Vector(MulAdd, F32), on(TO_GFX90A);
             VAddCoU32 "v_add_co_u32" Vop2(0x19) [vdst(B32), carry_out(), src0(B32), src1(B32)] Valu CarryOut(Add);
             VSubCoU32 "v_sub_co_u32" Vop2(0x1a) [vdst(B32), carry_out(), src0(B32), src1(B32)] Valu CarryOut(Sub);
             VSubrevCoU32 "v_subrev_co_u32" Vop2(0x1b) [vdst(B32), carry_out(), src0(B32), src1(B32)] Valu CarryOut(SubRev);
@@ -132,8 +132,8 @@ macro_rules! vector_rows {
             VSubrevF16 "v_subrev_f16" Vop2(0x21) [vdst(F16), src0(F16), src1(F16)] Valu Vector(SubRev, F16);
             VMulF16 "v_mul_f16" Vop2(0x22) [vdst(F16), src0(F16), src1(F16)] Valu Vector(Mul, F16);
             VMacF16 "v_mac_f16" Vop2(0x23) [vdst_use(F16), src0(F16), src1(F16)] Valu Vector(MulAdd, F16);
-            VMadmkF16 "v_madmk_f16" Vop2K(0x24) [vdst(F16), src0(F16), literal_k(), src1_vgpr(F16)] Valu Vector(MulAdd, F16);
-            VMadakF16 "v_madak_f16" Vop2K(0x25) [vdst(F16), src0(F16), src1_vgpr(F16), literal_k()] Valu Vector(MulAdd, F16);
+            VMadmkF16 "v_madmk_f16" Vop2K(0x24) [vdst(F16), src0(F16), literal(), src1_vgpr(F16)] Valu Vector(MulAdd, F16);
+            VMadakF16 "v_madak_f16" Vop2K(0x25) [vdst(F16), src0(F16), src1_vgpr(F16), literal()] Valu Vector(MulAdd, F16);
             VAddU16 "v_add_u16" Vop2(0x26) [vdst(B16), src0(B16), src1(B16)] Valu Vector(Add, U16);
             VSubU16 "v_sub_u16" Vop2(0x27) [vdst(B16), src0(B16), src1(B16)] Valu Vector(Sub, U16);
             VSubrevU16 "v_subrev_u16" Vop2(0x28) [vdst(B16), src0(B16), src1(B16)] Valu Vector(SubRev, U16);
