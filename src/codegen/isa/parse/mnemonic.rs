@@ -43,11 +43,6 @@ fn rows(name: &str) -> &'static [(&'static str, Opcode)] {
     &names[start..start + count]
 }
 
-/// True if some chip has an instruction of that name, with a suffix or without.
-pub(super) fn is_known(name: &str) -> bool {
-    !rows(split(name).0).is_empty()
-}
-
 fn split(name: &str) -> (&str, Form) {
     let found = SUFFIXES.iter().find_map(|&(suffix, form)| Some((name.strip_suffix(suffix)?, form)));
     found.unwrap_or((name, Form::Any))

@@ -116,11 +116,6 @@ pub fn parse_inst(text: &str, arch: Arch) -> Result<Parsed, ParseError> {
     parse_statement(&mut Cursor::new(text), &mut context)
 }
 
-/// True if some chip has an instruction that is called so.
-pub fn is_mnemonic(name: &str) -> bool {
-    mnemonic::is_known(name)
-}
-
 /// Reads the instruction that is left of a statement.
 pub(in crate::codegen) fn parse_statement(
     cursor: &mut Cursor,
