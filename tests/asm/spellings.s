@@ -613,6 +613,8 @@ v_bitop3_b32 v0, v1, v2, v3 bitop3:0x12
 v_bitop3_b16 v0, v1, v2, v3 bitop3:255 op_sel:[1,0,0,1]
 v_bitop3_b32 v0, v1, s2, 1
 v_prng_b32 v0, v1
+v_permlane16_swap_b32 v0, v1
+v_permlane32_swap_b32_e64 v0, v1 bound_ctrl:1 fi:1
 v_mfma_f32_16x16x32_f16 v[0:3], v[4:7], v[8:11], v[0:3]
 v_mfma_f32_16x16x128_f8f6f4 v[0:3], v[4:11], v[12:19], v[0:3]
 v_mfma_f32_16x16x128_f8f6f4 v[0:3], v[4:9], v[12:15], v[0:3] cbsz:2 blgp:4
