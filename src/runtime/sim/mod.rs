@@ -23,14 +23,15 @@ mod memory;
 mod module;
 mod numerics;
 mod program;
+mod start;
 mod stats;
 mod wave;
 
 use crate::codegen::target::Target;
 
-pub use dispatch::LaunchConfig;
 pub use error::{Access, Fault, FaultKind, SimError};
 pub use module::Module;
+pub use start::LaunchConfig;
 pub use stats::LaunchStats;
 
 /// A simulated device.

@@ -137,7 +137,7 @@ pub(super) fn addresses(w: &Wave, s: &Step, operand: usize, offset: u32) -> Row 
 }
 
 /// Byte offset of element `number` (0 or 1) of a two-element access of `dwords` dwords per element.
-fn offset_of(s: &Step, number: u32, dwords: u8, scale: u8) -> u32 {
+pub(super) fn offset_of(s: &Step, number: u32, dwords: u8, scale: u8) -> u32 {
     (s.imm >> (8 * number) & 0xff) * u32::from(dwords) * 4 * u32::from(scale)
 }
 

@@ -8,6 +8,7 @@ mod atomic;
 mod compare;
 mod convert;
 mod division;
+mod footprint;
 mod host;
 mod lanes;
 mod lds;
@@ -141,8 +142,7 @@ fn execute(
         AtomicReturn(calc, element) => {
             vmem::atomic(w, context.memory, context.lds, s, (calc, element), Returns::Former)?;
         }
-        ScalarLoad(count) => smem::load(w, context.memory, s, count)?,
-        ScalarBufferLoad(count) => smem::buffer_load(w, context.memory, s, count)?,
+        ScalarLoad(count) | ScalarBufferLoad(count) => smem::load(w, context.memory, s, meaning, count)?,
         // A clock that ticks once per instruction of the wave.
         ReadTime | ReadRealTime => w.set_scalar_wide(s.operands[0], w.executed),
         Branch(condition) => {

@@ -15,7 +15,7 @@ use super::lds::{self, Lds};
 use super::transfer::{merge_loaded, store_value};
 
 /// Components of an access and the bytes of each.
-fn components(kind: Memory) -> (u8, u32) {
+pub(super) fn components(kind: Memory) -> (u8, u32) {
     match kind {
         Memory::Dwords(n) => (n, 4),
         _ => (1, kind.bytes()),
