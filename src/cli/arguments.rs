@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::kernel_argument::KernelArgument;
+
 /// Compiles tile-level GPU kernels to AMD CDNA machine code, and runs and checks them on a simulator.
 #[derive(Parser)]
 #[command(name = "groundswell", version, subcommand_required = true, arg_required_else_help = true)]
@@ -20,6 +22,8 @@ pub enum Verb {
     Run(Run),
     /// Compile a kernel and write what comes out
     Compile(Compile),
+    /// Run any AMDHSA code object on the simulator
+    Sim(Sim),
     /// Assemble a text to a code object
     Asm(Asm),
     /// Disassemble any AMDHSA code object to text that `asm` takes
@@ -144,6 +148,36 @@ impl ScheduleName {
 }
 
 #[derive(Args)]
+pub struct Sim {
+    /// The code object
+    pub file: PathBuf,
+    /// Which of its kernels; may be left out if there is only one
+    #[arg(long, value_name = "NAME")]
+    pub kernel: Option<String>,
+    /// Number of workgroups
+    #[arg(long, value_name = "X,Y,Z", value_parser = extent, default_value = "1,1,1")]
+    pub grid: [u32; 3],
+    /// Work-items of a workgroup
+    #[arg(long, value_name = "X,Y,Z", value_parser = extent, default_value = "64,1,1")]
+    pub block: [u32; 3],
+    /// Bytes of LDS beside what the kernel declares
+    #[arg(long, value_name = "BYTES", default_value_t = 0)]
+    pub lds: u32,
+    /// The next argument of the kernel: in:FILE, out:FILE:BYTES, io:FILE, i32:V, i64:V or f32:V
+    #[arg(long, value_name = "A", allow_hyphen_values = true)]
+    pub arg: Vec<KernelArgument>,
+    /// Look for races, missing waits and hazards
+    #[arg(long)]
+    pub check: bool,
+    /// Estimate cycles
+    #[arg(long)]
+    pub time: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
 pub struct Asm {
     /// Assembler text in LLVM's syntax
     pub file: PathBuf,
@@ -177,6 +211,19 @@ pub struct Bench {
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
+}
+
+/// `4,2,1`; what is left out is 1
+fn extent(text: &str) -> Result<[u32; 3], String> {
+    let mut extent = [1; 3];
+    let parts: Vec<&str> = text.split(',').collect();
+    if parts.len() > 3 {
+        return Err("expected X,Y,Z".to_owned());
+    }
+    for (size, part) in extent.iter_mut().zip(parts) {
+        *size = part.trim().parse().map_err(|_| format!("`{part}` is not a number"))?;
+    }
+    Ok(extent)
 }
 
 /// `M=128`

@@ -11,10 +11,12 @@ mod failure;
 mod file;
 mod job;
 mod json;
+mod kernel_argument;
 mod list;
 mod listing;
 mod outcome;
 mod run;
+mod sim;
 mod terminal;
 
 use std::io::Write;
@@ -45,6 +47,7 @@ fn main() -> ExitCode {
         Verb::Run(run) => run::run(run),
         Verb::Compile(compile) => compile::compile(compile),
         Verb::Asm(asm) => asm::asm(asm),
+        Verb::Sim(sim) => sim::sim(sim),
         Verb::Disasm(disasm) => disasm::disasm(disasm),
         Verb::Bench(bench) => bench::bench(bench),
     };

@@ -1,0 +1,138 @@
+//! Arguments of a kernel on the command line of `sim`: buffers from and to files, and numbers; and where each lies in the
+//! kernel argument segment.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use groundswell::codegen::object::{ArgumentKind, KernelMetadata};
+
+/// One argument, as given.
+#[derive(Clone, PartialEq, Debug)]
+pub enum KernelArgument {
+    /// `in:FILE`: a buffer with the bytes of a file.
+    In(PathBuf),
+    /// `out:FILE:BYTES`: a buffer whose bytes are written to a file.
+    Out(PathBuf, u64),
+    /// `io:FILE`: both, one file.
+    InOut(PathBuf),
+    /// `i32:V`, `i64:V`, `f32:V`: the little-endian bytes of a number.
+    Value(Vec<u8>),
+}
+
+impl KernelArgument {
+    /// Bytes that it takes in the kernel argument segment, which is its alignment too.
+    pub fn size(&self) -> usize {
+        match self {
+            KernelArgument::Value(bytes) => bytes.len(),
+            _ => 8,
+        }
+    }
+}
+
+impl FromStr for KernelArgument {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<KernelArgument, String> {
+        const FORMS: &str = "expected in:FILE, out:FILE:BYTES, io:FILE, i32:V, i64:V or f32:V";
+        let (form, rest) = text.split_once(':').ok_or(FORMS)?;
+        let number = |what: &str| format!("`{rest}` is not {what}");
+        let file = |path: &str| match path {
+            "" => Err(format!("`{text}` names no file")),
+            path => Ok(PathBuf::from(path)),
+        };
+        match form {
+            "in" => Ok(KernelArgument::In(file(rest)?)),
+            "io" => Ok(KernelArgument::InOut(file(rest)?)),
+            "out" => {
+                let (path, bytes) = rest.rsplit_once(':').ok_or("expected out:FILE:BYTES")?;
+                let bytes = bytes.parse().map_err(|_| format!("`{bytes}` is not a number of bytes"))?;
+                Ok(KernelArgument::Out(file(path)?, bytes))
+            }
+            "i32" => {
+                let value: i64 = rest.parse().map_err(|_| number("an integer"))?;
+                // Unsigned numbers are welcome too: the bits count.
+                let bits = i32::try_from(value).map(|v| v as u32).or_else(|_| u32::try_from(value));
+                let bits = bits.map_err(|_| number("a 32-bit integer"))?;
+                Ok(KernelArgument::Value(bits.to_le_bytes().to_vec()))
+            }
+            "i64" => {
+                let value: i128 = rest.parse().map_err(|_| number("an integer"))?;
+                let bits = i64::try_from(value).map(|v| v as u64).or_else(|_| u64::try_from(value));
+                let bits = bits.map_err(|_| number("a 64-bit integer"))?;
+                Ok(KernelArgument::Value(bits.to_le_bytes().to_vec()))
+            }
+            "f32" => {
+                let value: f32 = rest.parse().map_err(|_| number("a number"))?;
+                Ok(KernelArgument::Value(value.to_le_bytes().to_vec()))
+            }
+            _ => Err(FORMS.to_owned()),
+        }
+    }
+}
+
+/// Byte offset of each argument: what the kernel's metadata says, or, without any, in order at natural alignment.
+pub fn offsets(given: &[KernelArgument], metadata: Option<&KernelMetadata>) -> Result<Vec<usize>, String> {
+    let Some(metadata) = metadata else {
+        let mut end = 0usize;
+        let place = |argument: &KernelArgument| {
+            let offset = end.next_multiple_of(argument.size());
+            end = offset + argument.size();
+            offset
+        };
+        return Ok(given.iter().map(place).collect());
+    };
+    let is_hidden =
+        |kind: &ArgumentKind| matches!(kind, ArgumentKind::Other(name) if name.starts_with("hidden_"));
+    let wanted: Vec<_> = metadata.arguments.iter().filter(|a| !is_hidden(&a.kind)).collect();
+    let list = || {
+        let one = |(index, a): (usize, &&groundswell::codegen::object::ArgumentInfo)| {
+            let name = if a.name.is_empty() { format!("#{index}") } else { a.name.clone() };
+            format!("{name} ({} bytes, {})", a.size, a.kind.name())
+        };
+        wanted.iter().enumerate().map(one).collect::<Vec<_>>().join(", ")
+    };
+    if wanted.len() != given.len() {
+        let (takes, has) = (wanted.len(), given.len());
+        return Err(format!("the kernel takes {takes} arguments, {has} are given; it wants {}", list()));
+    }
+    for (number, (argument, info)) in given.iter().zip(&wanted).enumerate() {
+        if argument.size() != info.size as usize {
+            let (has, takes) = (argument.size(), info.size);
+            let which = number + 1;
+            return Err(format!(
+                "argument {which} has {has} bytes, the kernel takes {takes} there: {}",
+                list()
+            ));
+        }
+    }
+    Ok(wanted.iter().map(|info| info.offset as usize).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_is_read() {
+        let read = |text: &str| text.parse::<KernelArgument>();
+        assert_eq!(read("in:a.bin"), Ok(KernelArgument::In("a.bin".into())));
+        assert_eq!(read("out:dir:x/b.bin:4096"), Ok(KernelArgument::Out("dir:x/b.bin".into(), 4096)));
+        assert_eq!(read("io:c.bin"), Ok(KernelArgument::InOut("c.bin".into())));
+        assert_eq!(read("i32:-1"), Ok(KernelArgument::Value(vec![255; 4])));
+        assert_eq!(read("i32:4294967295"), Ok(KernelArgument::Value(vec![255; 4])));
+        assert_eq!(read("i64:-2"), Ok(KernelArgument::Value((-2i64).to_le_bytes().to_vec())));
+        assert_eq!(read("f32:0.5"), Ok(KernelArgument::Value(0.5f32.to_le_bytes().to_vec())));
+        for wrong in
+            ["", "in", "in:", "out:x", "out:x:y", "out::4", "i32:4294967296", "i64:x", "f32:", "u8:1"]
+        {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn without_metadata_arguments_are_packed_at_their_alignment() {
+        let given: Vec<KernelArgument> =
+            ["i32:1", "in:x", "f32:1", "i32:2"].iter().map(|a| a.parse().expect("well-formed")).collect();
+        assert_eq!(offsets(&given, None), Ok(vec![0, 8, 16, 20]));
+    }
+}
