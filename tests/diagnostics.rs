@@ -260,6 +260,9 @@ fn dtypes_that_do_not_fit() {
         lines.write,
         &["[M, N] f32 is written to a memory [M, N] f16", "cast the value"],
     );
+    let (error, lines) = refused(&Shape { mma: Mma::I32_16x16x32_I8, input: F32, output: I32, ..GOOD });
+    let words = ["[M, K] f32, [N, K] f32 and [M, N] i32", "no matrix instruction multiplies f32 into i32"];
+    assert_says(&error, Kind::Invalid, lines.mma, &words);
 }
 
 #[test]
@@ -311,6 +314,11 @@ fn conditions_in_places_that_cannot_hold_them() {
         let _ = x.cast(I32).sqrt();
     });
     assert_says(&error, Kind::Invalid, line, &["sqrt of [M, N] i32", "floating dtype"]);
+    let error = kernel(&mut |_, x| {
+        line = line!() + 1;
+        let _ = x.cast(I32) + 0.5;
+    });
+    assert_says(&error, Kind::Invalid, line, &["the constant 0.5 meets [M, N] i32", "floating dtype"]);
 }
 
 #[test]
