@@ -314,8 +314,9 @@ impl Allocator {
         }
         loop {
             let memory = match file {
-                RegisterFile::Sgpr => limits.vgprs_beside(0) > 0,
-                _ => self.spiller.spills.scratch_bytes < limits.scratch_bytes,
+                RegisterFile::Sgpr if limits.vgprs_beside(0) > 0 => u32::MAX,
+                RegisterFile::Sgpr => 0,
+                _ => limits.scratch_bytes.saturating_sub(self.spiller.spills.scratch_bytes) / 4,
             };
             let shortage = Shortage { file, limit: available.saturating_sub(*slack), agprs, memory };
             let spiller = &self.spiller;
