@@ -151,14 +151,16 @@ fn infer(
         }
         Op::Mma(_) => {
             let (lhs, rhs, acc) = (types.get(of(0))?, types.get(of(1))?, types.get(of(2))?);
-            let product = || format!("mma of {}, {} and {}", context.show(lhs), context.show(rhs), context.show(acc));
+            let product =
+                || format!("mma of {}, {} and {}", context.show(lhs), context.show(rhs), context.show(acc));
             MmaDims::of(lhs, rhs, acc).map_err(|text| {
                 context.fail(
                     format!("{}: {text}", product()),
                     "mma wants m and k, n and k into [.., m, n], and the same other dimensions in all three",
                 )
             })?;
-            let multiplies = |mma: Mma| (Some(mma.input()), Some(mma.accumulator())) == (lhs.dtype, acc.dtype);
+            let multiplies =
+                |mma: Mma| (Some(mma.input()), Some(mma.accumulator())) == (lhs.dtype, acc.dtype);
             if !Mma::all().any(multiplies) {
                 let [input, sum] = [lhs.dtype, acc.dtype].map(|dtype| dtype.map_or("?", DType::name));
                 let text = format!("{}: no matrix instruction multiplies {input} into {sum}", product());
