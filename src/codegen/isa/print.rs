@@ -186,6 +186,16 @@ fn write_value(f: &mut dyn Write, inst: &Inst, index: usize) -> fmt::Result {
     }
 }
 
+/// A single physical operand as messages name it: the register, the constant, a literal without its value.
+pub(super) fn write_name(f: &mut dyn Write, operand: Operand) -> fmt::Result {
+    match operand.number() {
+        _ if operand == Operand::LITERAL => f.write_str("a literal"),
+        Some(number @ 128..=248) => write_inline(f, number, Element::B32),
+        Some(_) => write_register(f, operand, 1),
+        None => f.write_char('?'),
+    }
+}
+
 /// A number as LLVM prints plain immediates: decimal where an inline constant could stand, else hexadecimal.
 fn write_plain(f: &mut dyn Write, bits: u32) -> fmt::Result {
     match (Operand::inline_integer(bits as i32), Operand::inline_float(bits)) {
