@@ -10,6 +10,8 @@
     .ascii "abc                                              //! 12: expected a string with a closing quote, found `"`
     .ascii abc                                               //! 12: expected a string in quotes, found `abc`
     .fill -1                                                 //! 11: the number goes from 0 to 2147483647, -1 is outside
+    .zero 0x7fffffff                                         //! 11: the sections of a text hold 64 MiB at most together
+    .fill 0x7fffffff, 8, 1                                   //! 11: the sections of a text hold 64 MiB at most together
     .zero x                                                  //! 11: `x` is not defined
     .p2align 17                                              //! 14: the number goes from 0 to 16, 17 is outside
     .balign 3                                                //! 13: an alignment is a power of two
