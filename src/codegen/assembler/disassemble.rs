@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use super::image::{Image, Section, Symbol};
 use super::listing::{self, Content, Line};
-use super::sections::{ALLOC, EXECUTE, MERGE, STRINGS, WRITE};
+use super::sections::{ALLOC, EXECUTE, LETTERS, STRINGS, WRITE};
 use super::{kernel, metadata, strings};
 use crate::codegen::object::descriptor::DESCRIPTOR_SIZE;
 use crate::codegen::object::{ArgumentKind, Kernel, ObjectError, ObjectFile};
@@ -301,11 +301,9 @@ impl<'a> Writer<'a> {
     }
 
     fn section_line(&mut self, section: &Section) {
-        const LETTERS: [(u64, char); 5] =
-            [(ALLOC, 'a'), (WRITE, 'w'), (EXECUTE, 'x'), (MERGE, 'M'), (STRINGS, 'S')];
         self.out.push('\n');
         let letters: String =
-            LETTERS.iter().filter(|(flag, _)| section.flags & flag != 0).map(|(_, letter)| letter).collect();
+            LETTERS.iter().filter(|(_, flag)| section.flags & flag != 0).map(|(letter, _)| letter).collect();
         let plain = matches!(section.name, ".text" | ".rodata") && section.entry_size == 0;
         if plain {
             self.line(section.name);

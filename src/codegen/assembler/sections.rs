@@ -29,6 +29,10 @@ const KNOWN: [(&str, u64); 5] = [
     (".debug", 0),
 ];
 
+/// Flags as `.section` says them.
+pub(super) const LETTERS: [(char, u64); 5] =
+    [('a', ALLOC), ('w', WRITE), ('x', EXECUTE), ('M', MERGE), ('S', STRINGS)];
+
 /// All of them, and where the next byte goes.
 #[derive(Debug)]
 pub(super) struct Sections {
