@@ -27,6 +27,7 @@ use super::{
 };
 use cursor::Cursor;
 use expression::Place;
+use immediate::Number;
 use mnemonic::{Form, Hints};
 use modifier::Tail;
 use operand::Source;
@@ -409,7 +410,9 @@ impl Statement<'_> {
             Some((at, source @ Source { value: operand::Value::Number(number), .. }))
                 if info.operands[index].field == Field::Src0 && !source.is_plain() =>
             {
-                Some((*at, *number, source.negate, source.absolute))
+                // The sign of an integer of 64 bits is not in the half that a literal is (LLVM, `isLiteralImm`).
+                let is_half = matches!(number, Number::Integer(_)) && self.element(index) == Element::F64;
+                (!is_half).then_some((*at, *number, source.negate, source.absolute))
             }
             _ => None,
         };
