@@ -306,7 +306,7 @@ impl Reader {
             }
             Encoding::Mubuf => {
                 imm = if info.takes_immediate() { read(memory::MUBUF_OFFSET) } else { 0 };
-                let sc0 = if info.format == Format::MubufRtn { none } else { none.sc0() };
+                let sc0 = if info.format.returns() { none } else { none.sc0() };
                 set(memory::MUBUF_SC0, sc0)
                     .union(set(memory::MUBUF_SC1, none.sc1()))
                     .union(set(memory::MUBUF_NT, none.nt()))
@@ -318,8 +318,7 @@ impl Reader {
                     Format::Flat | Format::FlatRtn => read(memory::FLAT_OFFSET),
                     _ => memory::GLOBAL_OFFSET.read_signed(word),
                 };
-                let returns = matches!(info.format, Format::GlobalRtn | Format::FlatRtn);
-                let sc0 = if returns { none } else { none.sc0() };
+                let sc0 = if info.format.returns() { none } else { none.sc0() };
                 set(memory::FLAT_SC0, sc0)
                     .union(set(memory::FLAT_SC1, none.sc1()))
                     .union(set(memory::FLAT_NT, none.nt()))

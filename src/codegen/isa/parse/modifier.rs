@@ -3,7 +3,7 @@
 use super::super::dpp::Dpp;
 use super::super::encode::default_op_sel_hi;
 use super::super::sdwa::{Sdwa, Select, Unused};
-use super::super::{Arch, Arches, Field, Format, Inst, Meaning, Modifiers, Omod, OpInfo};
+use super::super::{Arch, Arches, Format, Inst, Meaning, Modifiers, Omod, OpInfo};
 use super::cursor::Cursor;
 use super::error::{Fault, ParseError};
 use super::expression::Symbols;
@@ -105,17 +105,16 @@ impl Kind {
         let (format, all) = (info.format, info.modifiers_on(arch, Modifiers::new()));
         let (dpp, sdwa) = (info.dpp_modifiers, info.sdwa_modifiers);
         let has_cache_bits = format.is_mubuf() || format.is_flat() || format == Format::Smem;
-        let returns = matches!(format, Format::MubufRtn | Format::GlobalRtn | Format::FlatRtn);
         let is_packed = matches!(format, Format::Vop3p | Format::Vop3pMix);
         let is_matrix = matches!(format, Format::Mai | Format::MaiScaled);
         let is_scaled = format == Format::MaiScaled;
         let is_swap = format == Format::Vop1Swap;
         match self {
-            Offset => offset_range(info).is_some() && !has_two_offsets(info),
-            HalfOffset(_) => has_two_offsets(info),
+            Offset => offset_range(info).is_some() && !info.has_two_offsets(),
+            HalfOffset(_) => info.has_two_offsets(),
             Gds => format.is_ds() && (all.has_gds() || format == Format::Gws),
-            Lds => is_to_lds(format),
-            Sc0 => has_cache_bits && (all.has_sc0() || returns),
+            Lds => format.is_to_lds(),
+            Sc0 => has_cache_bits && (all.has_sc0() || format.returns()),
             Sc1 => has_cache_bits && all.has_sc1(),
             Nt => has_cache_bits && all.has_nt(),
             Offen => format.is_mubuf() && all.has_offen(),
@@ -138,26 +137,13 @@ impl Kind {
             FetchInactive => is_swap,
             QuadPerm | Control | RowMask | BankMask => !dpp.is_empty(),
             DstSelect | DstUnused => !sdwa.is_empty() && info.selects_result(),
-            SrcSelect(index) => !sdwa.is_empty() && index < short_sources(info),
+            SrcSelect(index) => !sdwa.is_empty() && index < info.short_sources(),
         }
     }
 }
 
-fn is_to_lds(format: Format) -> bool {
-    matches!(format, Format::MubufLds | Format::GlobalLds | Format::ScratchLds)
-}
-
 fn is_double_matrix(info: &OpInfo) -> bool {
     matches!(info.meaning, Meaning::Mfma(_, _, _, super::super::Element::F64))
-}
-
-fn has_two_offsets(info: &OpInfo) -> bool {
-    matches!(info.meaning, Meaning::LoadTwo(..) | Meaning::StoreTwo(..) | Meaning::ExchangeTwo(..))
-}
-
-/// Sources of the short encodings.
-fn short_sources(info: &OpInfo) -> usize {
-    info.operands.iter().filter(|spec| matches!(spec.field, Field::Src0 | Field::Src1)).count()
 }
 
 /// Offsets that a memory instruction can have.
@@ -222,7 +208,7 @@ impl<'a> Tail<'a> {
             self.one(cursor)?;
             cursor.eat(",");
         }
-        if is_to_lds(self.info.format) && !self.seen.contains(&"lds") {
+        if self.info.format.is_to_lds() && !self.seen.contains(&"lds") {
             return Err(cursor.expected("`lds`"));
         }
         if matches!(self.info.format, Format::Gws) && !self.seen.contains(&"gds") {
@@ -248,7 +234,7 @@ impl<'a> Tail<'a> {
     pub fn default_sdwa(&self) -> Sdwa {
         let unused = if self.info.selects_result() { Unused::Preserve } else { Unused::Pad };
         // The part of a source that is not there is all zeros.
-        let second = if short_sources(self.info) == 2 { Select::Dword } else { Select::Byte0 };
+        let second = if self.info.short_sources() == 2 { Select::Dword } else { Select::Byte0 };
         Sdwa { dst: Select::Dword, unused, sources: [Select::Dword, second] }
     }
 
@@ -319,7 +305,7 @@ impl<'a> Tail<'a> {
             Gds if self.info.format == Format::Gws => m,
             Gds => m.gds(),
             Lds => m,
-            Sc0 if matches!(self.info.format, Format::MubufRtn | Format::GlobalRtn | Format::FlatRtn) => m,
+            Sc0 if self.info.format.returns() => m,
             Sc0 => m.sc0(),
             Sc1 => m.sc1(),
             Nt => m.nt(),
