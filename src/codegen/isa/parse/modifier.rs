@@ -2,6 +2,7 @@
 
 use super::super::dpp::Dpp;
 use super::super::encode::default_op_sel_hi;
+use super::super::layout::memory;
 use super::super::sdwa::{Sdwa, Select, Unused};
 use super::super::{Arch, Arches, Format, Inst, Meaning, Modifiers, Omod, OpInfo};
 use super::cursor::Cursor;
@@ -151,15 +152,15 @@ pub(super) fn offset_range(info: &OpInfo) -> Option<(i64, i64)> {
     if !info.takes_immediate() {
         return None;
     }
-    match info.format {
-        Format::Ds | Format::Gws => Some((0, 0xffff)),
-        Format::Flat | Format::FlatRtn => Some((0, 0xfff)),
-        format if format.is_mubuf() => Some((0, 0xfff)),
-        format if format.is_flat() => Some((-0x1000, 0xfff)),
-        Format::Smem if info.has_buffer_descriptor() => Some((0, 0xf_ffff)),
-        Format::Smem => Some((-0x10_0000, 0xf_ffff)),
-        _ => None,
-    }
+    Some(match info.format {
+        Format::Ds | Format::Gws => memory::DS_OFFSET.numbers(),
+        Format::Flat | Format::FlatRtn => memory::FLAT_OFFSET.numbers(),
+        format if format.is_mubuf() => memory::MUBUF_OFFSET.numbers(),
+        format if format.is_flat() => memory::GLOBAL_OFFSET.signed_numbers(),
+        Format::Smem if info.has_buffer_descriptor() => memory::SMEM_BUFFER_OFFSET.numbers(),
+        Format::Smem => memory::SMEM_OFFSET.signed_numbers(),
+        _ => return None,
+    })
 }
 
 /// The modifiers of one instruction so far.
