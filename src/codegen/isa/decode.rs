@@ -274,7 +274,7 @@ impl Reader {
                 none.bitop3(table).op_sel(read(vop::OP_SEL))
             }
             Encoding::Vop3a | Encoding::Vop3b => {
-                let omod = [Omod::None, Omod::Mul2, Omod::Mul4, Omod::Div2][read(vop::OMOD) as usize & 3];
+                let omod = Omod::from_bits(read(vop::OMOD));
                 let all = none.neg(read(vop::NEG)).omod(omod).union(set(vop::CLAMP, none.clamp()));
                 match self.encoding {
                     Encoding::Vop3a => all.abs(read(vop::ABS)).op_sel(read(vop::OP_SEL)),
@@ -341,7 +341,7 @@ impl Reader {
         match spec.class {
             OperandClass::Literal => return Operand::LITERAL,
             OperandClass::Mask | OperandClass::MaskSource if range.is_absent() => return Operand::VCC,
-            OperandClass::BufferAddress if !modifiers.has_offen() && !modifiers.has_idxen() => {
+            OperandClass::BufferAddress if !modifiers.wants_buffer_address() => {
                 return Operand::NONE;
             }
             OperandClass::ScratchAddress if !self.has_scratch_address() => return Operand::NONE,

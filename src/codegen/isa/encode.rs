@@ -350,7 +350,7 @@ impl Writer<'_> {
 
     /// The address is there exactly when an offset or an index is wanted from it.
     fn buffer_address(&self, modifiers: Modifiers) -> Result<(), EncodeError> {
-        let wanted = modifiers.has_offen() || modifiers.has_idxen();
+        let wanted = modifiers.wants_buffer_address();
         for (index, spec) in self.inst.op.info().operands.iter().enumerate() {
             let operand = self.inst.operands[index];
             if spec.class == OperandClass::BufferAddress && operand.is_none() == wanted {

@@ -462,7 +462,7 @@ impl Statement<'_> {
         for (index, place) in self.places.iter().enumerate() {
             let Some((at, source)) = place else { continue };
             if self.op.info().operands[index].class == OperandClass::BufferAddress {
-                let wants = modifiers.has_offen() || modifiers.has_idxen();
+                let wants = modifiers.wants_buffer_address();
                 let what = match (wants, source.value == operand::Value::Off) {
                     (true, true) => Some("a VGPR because of `offen` or `idxen`"),
                     (false, false) => Some("`off`, or `offen` or `idxen` behind"),
