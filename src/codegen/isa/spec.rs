@@ -512,7 +512,7 @@ impl OpInfo {
     }
 
     /// True if an operand takes two registers or more of vector data.
-    pub(super) const fn is_wide(&self) -> bool {
+    pub const fn is_wide(&self) -> bool {
         let mut i = 0;
         while i < self.operands.len() {
             if matches!(self.operands[i].field, Field::Dst | Field::Src0 | Field::Src1)
