@@ -176,6 +176,8 @@ pub(super) struct Tail<'a> {
     dpp: Option<Dpp>,
     has_control: bool,
     sdwa: Option<Sdwa>,
+    /// The offset stood among the operands.
+    has_offset: bool,
     /// `mul:1` or `div:1`, which means nothing but that the long encoding is wanted.
     pub has_neutral_omod: bool,
 }
@@ -198,6 +200,7 @@ impl<'a> Tail<'a> {
             dpp: None,
             has_control: false,
             sdwa: None,
+            has_offset: info.scalar_offset().is_some_and(|index| inst.operands[index].is_none()),
             has_neutral_omod: false,
         }
     }
@@ -298,7 +301,11 @@ impl<'a> Tail<'a> {
     ) -> Result<(), ParseError> {
         let m = self.modifiers;
         self.modifiers = match kind {
+            Offset if self.has_offset => return Err(start.fault(Fault::Twice { name: name.to_owned() })),
             Offset => return self.offset(cursor),
+            Multiply | Divide if self.seen.contains(&"mul") && self.seen.contains(&"div") => {
+                return Err(start.fault(Fault::Twice { name: "output modifier".to_owned() }));
+            }
             HalfOffset(half) => {
                 self.imm |= self.number(cursor, "the offset", (0, 0xff))? << (8 * half);
                 m
