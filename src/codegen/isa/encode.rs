@@ -100,7 +100,7 @@ pub fn encode(inst: &Inst, arch: Arch, out: &mut Vec<u32>) -> Result<(), EncodeE
     if !info.arches.contains(arch) {
         return Err(EncodeError::Arch { op, arch });
     }
-    if !inst.modifiers.within(info.modifiers_on(arch, inst.modifiers)) {
+    if !inst.modifiers.is_empty() && !inst.modifiers.within(info.modifiers_on(arch, inst.modifiers)) {
         return Err(EncodeError::Modifiers { op, arch });
     }
     if inst.modifiers.has_second_word() {

@@ -270,15 +270,32 @@ impl Kinds {
     /// The kind of a physical operand as a set; empty for a virtual register and for numbers that mean nothing.
     #[inline]
     pub const fn of(operand: Operand) -> Kinds {
+        // A table, because this is asked for every operand of every instruction that is encoded.
+        const OF_NUMBER: [Kinds; Operand::END as usize] = {
+            let mut kinds = [Kinds(0); Operand::END as usize];
+            let mut number = 0;
+            while number < kinds.len() {
+                kinds[number] = Kinds::of_number(number);
+                number += 1;
+            }
+            kinds
+        };
         match operand.number() {
-            Some(255) => Kinds(Self::LITERAL),
-            Some(0..=124 | 126 | 127) => Kinds(Self::SCALAR),
-            Some(128..=208 | 235..=248 | 251..=253) => Kinds(Self::INLINE),
-            Some(256..512) => Kinds(Self::VGPR),
-            Some(512..) => Kinds(Self::AGPR),
+            Some(number) => OF_NUMBER[number as usize],
             None if operand.is_none() => Kinds(Self::NONE),
-            _ => Kinds(0),
+            None => Kinds(0),
         }
+    }
+
+    const fn of_number(number: usize) -> Kinds {
+        Kinds(match number {
+            255 => Self::LITERAL,
+            0..=124 | 126 | 127 => Self::SCALAR,
+            128..=208 | 235..=248 | 251..=253 => Self::INLINE,
+            256..512 => Self::VGPR,
+            512.. => Self::AGPR,
+            _ => 0,
+        })
     }
 
     /// True if this (not empty) set is inside `other`.
