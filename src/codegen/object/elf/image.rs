@@ -106,8 +106,8 @@ impl Image {
         let offset = (self.out.0.len() as u64).next_multiple_of(section.align);
         let address = match section.flags {
             flags if flags & ALLOC == 0 || self.segments == 0 => 0,
-            flags if flags & EXECUTE != 0 => offset + PAGE,
             flags if flags & WRITE != 0 => offset + 2 * PAGE,
+            flags if flags & EXECUTE != 0 => offset + PAGE,
             _ => offset,
         };
         self.out.0.resize((offset + size) as usize, 0);
