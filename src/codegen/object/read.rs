@@ -269,7 +269,8 @@ fn kernels<'a>(
             (elf::STT_OBJECT, Some(kernel)) if symbol.st_size(LE) == DESCRIPTOR_SIZE as u64 => {
                 descriptors.push((kernel, symbol.st_value(LE)));
             }
-            (elf::STT_FUNC, _) => {
+            // A size of zero is an unknown one.
+            (elf::STT_FUNC, _) if symbol.st_size(LE) > 0 => {
                 functions.insert(name, (symbol.st_value(LE), symbol.st_size(LE)));
             }
             _ => {}
