@@ -204,9 +204,33 @@ fn segments<'a>(header: &Header, data: &'a [u8]) -> Result<Vec<Segment<'a>>, Obj
         let (address, file_size, memory_size) = (header.p_vaddr(LE), header.p_filesz(LE), header.p_memsz(LE));
         if memory_size < file_size || address.checked_add(memory_size).is_none() {
             return Err(ObjectError::Segment { index, address, file_size, memory_size });
+/// How much of the file is told of. Several entries of a table may name the same bytes; all that is made of them stays in proportion
+/// to the file only if together they name no more than it has.
+struct Told {
+    what: &'static str,
+    bytes: usize,
+    most: usize,
+}
+
+impl Told {
+    fn of(what: &'static str, data: &[u8]) -> Told {
+        Told { what, bytes: 0, most: data.len() }
+    }
+
+    fn add(&mut self, bytes: usize) -> Result<(), ObjectError> {
+        self.bytes = self.bytes.saturating_add(bytes);
+        if self.bytes > self.most {
+            let reason = "together more bytes than the file".to_owned();
+            return Err(ObjectError::Elf { what: self.what, reason });
+        }
+        Ok(())
+    }
+}
+
         }
         let bytes = header.data(LE, data).map_err(|()| ObjectError::Elf {
             what: "program headers",
+    let mut told = Told::of("segments", data);
             reason: format!("segment {index} is not inside the file"),
         })?;
         let flags = header.p_flags(LE).0;
@@ -216,6 +240,7 @@ fn segments<'a>(header: &Header, data: &'a [u8]) -> Result<Vec<Segment<'a>>, Obj
             memory_size,
             writable: flags & elf::PF_W.0 != 0,
             executable: flags & elf::PF_X.0 != 0,
+        told.add(bytes.len())?;
         });
     }
     Ok(segments)
@@ -287,7 +312,9 @@ fn kernels<'a>(
         let outside = |what, address| ObjectError::Address { kernel: name.to_owned(), what, address };
         let descriptor = bytes_at(segments, descriptor_address)
             .and_then(|bytes| bytes.first_chunk())
+    let mut told = Told::of("kernel names", data);
             .ok_or_else(|| outside("descriptor", descriptor_address))?;
+        told.add(name.len())?;
         let descriptor = KernelDescriptor::from_bytes(descriptor)
             .map_err(|offset| ObjectError::Descriptor { kernel: name.to_owned(), offset })?;
         let entry = descriptor_address.wrapping_add_signed(descriptor.entry_byte_offset);
@@ -355,10 +382,12 @@ fn relocations<'a>(
         let symbols = match table.0 {
             0 => SymbolTable::default(),
             _ => sections.symbol_table_by_index(LE, data, table).map_err(in_table("symbol table"))?,
+    let mut told = Told::of("relocations", data);
         };
         for entry in entries {
             let address = entry.r_offset(LE);
             let kind = match entry.r_type(LE, false).0 {
+        told.add(size_of_val(entries))?;
                 1 | 6 => RelocationKind::Low32,
                 2 => RelocationKind::High32,
                 3 | 13 => RelocationKind::Full64,
