@@ -8,7 +8,7 @@ use super::descriptor::{DESCRIPTOR_SIZE, KernelDescriptor};
 use super::line_map::{LineMap, LineSections, SourceLine};
 use super::metadata::{BadMetadata, KernelMetadata, from_message_pack};
 use super::msgpack::Malformed;
-use crate::codegen::target::{FeatureSetting, Target};
+use crate::codegen::target::{FeatureSetting, Target, TargetId};
 use object::LittleEndian;
 use object::elf::{self, FileHeader64};
 use object::read::elf::{FileHeader, ProgramHeader, Rela, SectionHeader, SectionTable, Sym, SymbolTable};
@@ -161,6 +161,13 @@ impl<'a> ObjectFile<'a> {
         })
     }
 
+    /// The chip with the modes that the object is for; a mode that the chip has not says nothing.
+    pub fn target_id(&self) -> TargetId {
+        let id = TargetId::from(self.target);
+        let id = id.with_xnack(self.xnack).unwrap_or(id);
+        id.with_sramecc(self.sramecc).unwrap_or(id)
+    }
+
     /// The kernel of that name.
     pub fn kernel(&self, name: &str) -> Option<&Kernel<'a>> {
         self.kernels.iter().find(|kernel| kernel.name == name)
@@ -197,13 +204,6 @@ fn check_header(header: &Header) -> Result<Target, ObjectError> {
     Target::from_elf_machine(machine).ok_or(ObjectError::Target { machine })
 }
 
-fn segments<'a>(header: &Header, data: &'a [u8]) -> Result<Vec<Segment<'a>>, ObjectError> {
-    let headers = header.program_headers(LE, data).map_err(in_table("program headers"))?;
-    let mut segments = Vec::new();
-    for (index, header) in headers.iter().enumerate().filter(|(_, h)| h.p_type(LE) == elf::PT_LOAD) {
-        let (address, file_size, memory_size) = (header.p_vaddr(LE), header.p_filesz(LE), header.p_memsz(LE));
-        if memory_size < file_size || address.checked_add(memory_size).is_none() {
-            return Err(ObjectError::Segment { index, address, file_size, memory_size });
 /// How much of the file is told of. Several entries of a table may name the same bytes; all that is made of them stays in proportion
 /// to the file only if together they name no more than it has.
 struct Told {
@@ -227,12 +227,20 @@ impl Told {
     }
 }
 
+fn segments<'a>(header: &Header, data: &'a [u8]) -> Result<Vec<Segment<'a>>, ObjectError> {
+    let headers = header.program_headers(LE, data).map_err(in_table("program headers"))?;
+    let mut segments = Vec::new();
+    let mut told = Told::of("segments", data);
+    for (index, header) in headers.iter().enumerate().filter(|(_, h)| h.p_type(LE) == elf::PT_LOAD) {
+        let (address, file_size, memory_size) = (header.p_vaddr(LE), header.p_filesz(LE), header.p_memsz(LE));
+        if memory_size < file_size || address.checked_add(memory_size).is_none() {
+            return Err(ObjectError::Segment { index, address, file_size, memory_size });
         }
         let bytes = header.data(LE, data).map_err(|()| ObjectError::Elf {
             what: "program headers",
-    let mut told = Told::of("segments", data);
             reason: format!("segment {index} is not inside the file"),
         })?;
+        told.add(bytes.len())?;
         let flags = header.p_flags(LE).0;
         segments.push(Segment {
             address,
@@ -240,7 +248,6 @@ impl Told {
             memory_size,
             writable: flags & elf::PF_W.0 != 0,
             executable: flags & elf::PF_X.0 != 0,
-        told.add(bytes.len())?;
         });
     }
     Ok(segments)
@@ -305,16 +312,16 @@ fn kernels<'a>(
         metadata.into_iter().map(|kernel| (kernel.symbol.clone(), kernel)).collect();
     let mut names = std::collections::BTreeSet::new();
     let mut kernels = Vec::with_capacity(descriptors.len());
+    let mut told = Told::of("kernel names", data);
     for (name, descriptor_address) in descriptors {
+        told.add(name.len())?;
         if !names.insert(name) {
             return Err(ObjectError::Duplicate { name: name.to_owned() });
         }
         let outside = |what, address| ObjectError::Address { kernel: name.to_owned(), what, address };
         let descriptor = bytes_at(segments, descriptor_address)
             .and_then(|bytes| bytes.first_chunk())
-    let mut told = Told::of("kernel names", data);
             .ok_or_else(|| outside("descriptor", descriptor_address))?;
-        told.add(name.len())?;
         let descriptor = KernelDescriptor::from_bytes(descriptor)
             .map_err(|offset| ObjectError::Descriptor { kernel: name.to_owned(), offset })?;
         let entry = descriptor_address.wrapping_add_signed(descriptor.entry_byte_offset);
@@ -375,19 +382,19 @@ fn relocations<'a>(
     data: &'a [u8],
 ) -> Result<Vec<Relocation>, ObjectError> {
     let mut relocations = Vec::new();
+    let mut told = Told::of("relocations", data);
     for section in sections.iter().filter(|section| section.sh_flags(LE).0 & elf::SHF_ALLOC.0 != 0) {
         let Some((entries, table)) = section.rela(LE, data).map_err(in_table("relocations"))? else {
             continue;
         };
+        told.add(size_of_val(entries))?;
         let symbols = match table.0 {
             0 => SymbolTable::default(),
             _ => sections.symbol_table_by_index(LE, data, table).map_err(in_table("symbol table"))?,
-    let mut told = Told::of("relocations", data);
         };
         for entry in entries {
             let address = entry.r_offset(LE);
             let kind = match entry.r_type(LE, false).0 {
-        told.add(size_of_val(entries))?;
                 1 | 6 => RelocationKind::Low32,
                 2 => RelocationKind::High32,
                 3 | 13 => RelocationKind::Full64,
