@@ -69,6 +69,8 @@ impl Simulator {
 
     /// Copies bytes from the device. They must lie in one allocation.
     pub fn read(&self, address: u64, bytes: usize) -> Result<Vec<u8>, SimError> {
+        // Before the host makes room for them.
+        self.memory.host_range(address, bytes as u64)?;
         let mut data = vec![0; bytes];
         self.memory.read(address, &mut data)?;
         Ok(data)
