@@ -118,7 +118,7 @@ pub struct KernelMetadata {
     pub wavefront_size: u32,
     /// SGPRs of a wave, reserved ones included.
     pub sgpr_count: u32,
-    /// VGPRs of a wave in the unified file, AGPRs included.
+    /// VGPRs of a wave: of the unified file, AGPRs included, or of the larger one of two files.
     pub vgpr_count: u32,
     /// AGPRs of a wave.
     pub agpr_count: u32,

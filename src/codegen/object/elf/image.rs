@@ -9,7 +9,7 @@ pub(super) const HEADER_SIZE: u64 = 64;
 const PROGRAM_HEADER_SIZE: u64 = 56;
 /// Size of a symbol.
 pub(super) const SYMBOL_SIZE: u64 = 24;
-/// Code has pages of its own.
+/// Code has pages of its own, and so has what is written.
 pub(super) const PAGE: u64 = 0x1000;
 
 pub(super) const WRITE: u64 = 1;
