@@ -16,7 +16,10 @@ const ARCH: Arch = Arch::Gfx942;
 /// Instructions of the inner product of matrices as the compiler makes them.
 fn compiled() -> Vec<Inst> {
     let kernel = Gemm::new().kernel().expect("a valid kernel");
-    let options = Options::new(Target::GFX942);
+    let [m, n, k] = symbols(["M", "N", "K"]);
+    let [tile_m, tile_n, tile_k] = symbols(["BLOCK_M", "BLOCK_N", "BLOCK_K"]);
+    let options = Options::new(Target::GFX942).dynamic(m).dynamic(n).dynamic(k);
+    let options = options.set(tile_m, 128).set(tile_n, 128).set(tile_k, 32);
     let executable = kernel.compile(&options).expect("a kernel that compiles");
     instructions(executable.code())
 }

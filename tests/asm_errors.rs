@@ -100,6 +100,19 @@ fn what_is_missing_at_the_end_is_told() {
     }
 }
 
+/// Symbols that are deep expressions of each other, in a thread with little stack.
+#[test]
+fn deep_expressions_do_not_exhaust_the_stack() {
+    let mut text = ".amdgcn_target \"amdgcn-amd-amdhsa--gfx942\"\n".to_owned();
+    for index in 1..=19 {
+        text += &format!(".set a{index}, {}a{}\n", "-".repeat(63), index - 1);
+    }
+    text += &format!(".long a19\n.set a0, 1\n.long {}1\n", "(".repeat(490));
+    let assembled = std::thread::Builder::new().stack_size(512 << 10).spawn(move || faults(&text));
+    let said = assembled.expect("a thread starts").join().expect("it ends by itself");
+    assert_eq!(said, [(23, 71, "this is too long or nested too deeply".to_owned())]);
+}
+
 #[test]
 fn kernels_that_cannot_be_are_told() {
     let block = |lines: &str| {

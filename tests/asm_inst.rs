@@ -4,42 +4,9 @@
 mod common;
 
 use common::corpus::corpus;
+use common::instructions::{complain, encoded, is_readable, text};
 use common::oracle::Workspace;
-use groundswell::codegen::isa::{
-    Arch, Element, Format, Inst, Operand, decode, encode, parse_inst, write_inst,
-};
-
-/// Inline floats in 16-bit integer sources print as their bits, which are a literal when read, as in llvm-mc; and text has
-/// no words for the scope bits that LLVM's compiler sets in cache instructions of gfx90a.
-fn is_readable(inst: &Inst, arch: Arch) -> bool {
-    let info = inst.op.info();
-    if arch == Arch::Gfx90a && info.format == Format::MubufBare && !inst.modifiers.is_empty() {
-        return false;
-    }
-    use Element::{B16, I16, U16};
-    let is_inline_float = |operand: Operand| matches!(operand.number(), Some(240..=248));
-    let operands = info.operands.iter().zip(inst.operands);
-    !operands
-        .into_iter()
-        .any(|(spec, operand)| matches!(spec.element, B16 | I16 | U16) && is_inline_float(operand))
-}
-
-fn encoded(inst: &Inst, arch: Arch) -> Vec<u32> {
-    let mut words = Vec::new();
-    encode(inst, arch, &mut words).unwrap_or_else(|error| panic!("{inst}: {error}"));
-    words
-}
-
-fn complain(what: &str, wrong: &[String]) {
-    let shown = wrong.iter().take(60).cloned().collect::<Vec<_>>().join("\n");
-    assert!(wrong.is_empty(), "{what}: {} disagreements\n{shown}", wrong.len());
-}
-
-fn text(inst: &Inst, arch: Arch) -> String {
-    let mut out = String::new();
-    write_inst(&mut out, inst, arch, None).expect("writing to a string does not fail");
-    out
-}
+use groundswell::codegen::isa::{Arch, decode, parse_inst};
 
 #[test]
 fn what_is_printed_reads_back_as_the_same_instruction() {

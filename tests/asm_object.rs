@@ -35,6 +35,29 @@ fn our_objects_come_back_byte_for_byte() {
     assert!(count > 50, "only {count} kernels");
 }
 
+/// What needs a label behind a descriptor, inside it, or beside it.
+#[test]
+fn places_at_and_in_descriptors_come_back() {
+    const HEAD: &str = ".amdgcn_target \"amdgcn-amd-amdhsa--gfx942\"\n.globl k\n.p2align 8\n.type k,@function\nk:\n\
+                        s_endpgm\n";
+    const BLOCK: &str = ".p2align 6\n.amdhsa_kernel k\n.amdhsa_next_free_vgpr 4\n.amdhsa_next_free_sgpr 4\n\
+                         .amdhsa_accum_offset 4\n.end_amdhsa_kernel\n";
+    for (section, place, is_block) in [
+        (".rodata", "x:", true),
+        (".rodata", "x: .long 1\ny:", true),
+        (".rodata", ".set x, k.kd", true),
+        (".rodata", ".set x, k.kd + 8", false),
+        (".rodata", ".set x, k.kd + 64", true),
+        (".text", "x:", false),
+    ] {
+        let object = assembled(&format!("{HEAD}{section}\n{BLOCK}.globl x\n{place}\n"));
+        let listing = disassemble(&object).expect("it is an object");
+        assert_eq!(listing.text.contains(".amdhsa_kernel k\n"), is_block, "{section} {place}");
+        assert!(assembled(&listing.text) == object, "{section} {place}: other bytes of\n{}", listing.text);
+        assert!(listing.text.lines().any(|line| line == "x:"), "{section} {place}:\n{}", listing.text);
+    }
+}
+
 const SIMULATOR_C: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/sim/kernels.c");
 const DECODER_C: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/clang_kernels.c");
 const ASSEMBLER_C: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/asm/kernels.c");

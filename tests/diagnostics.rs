@@ -205,6 +205,54 @@ fn the_largest_tiles_are_refused_before_they_are_expanded() {
     let (error, _) = refused(&Shape { block: [large; 3], wave: [large; 2], ..GOOD });
     assert!(matches!(error.kind, Kind::Limit | Kind::Invalid), "{error}");
     assert!(error.location.is_some() && error.help.is_some(), "{error}");
+    let [m, n] = symbols(["M", "N"]);
+    for columns in [64, 128] {
+        let mut line = 0;
+        let kernel = Kernel::trace("copy", |w| {
+            w.distribute([workgroup(m, 1 << 20, 0), workgroup(n, columns, 1)]);
+            let a = w.memory("a", [m, n], Global, F32);
+            let b = w.memory("b", [m, n], Global, F32);
+            line = line!() + 1;
+            let x = w.read(a);
+            w.write(x, b);
+        });
+        let error =
+            compile(&kernel.unwrap(), &Options::new(Target::GFX942).set(m, 64).set(n, 64)).unwrap_err();
+        assert_says(&error, Kind::Limit, line, &["take more than 65536 operations", "smaller tiles"]);
+    }
+}
+
+#[test]
+fn a_memory_whose_offsets_are_beyond_64_bits() {
+    let [m, n, k] = symbols(["M", "N", "K"]);
+    let mut line = 0;
+    let kernel = Kernel::trace("copy", |w| {
+        w.distribute([workgroup(m, 1, 0), workgroup(n, 1, 1), workgroup(k, 64, 2)]);
+        let a = w.memory("a", [m, n, k], Global, F32);
+        let b = w.memory("b", [m, n, k], Global, F32);
+        line = line!() + 1;
+        let x = w.read(a);
+        w.write(x, b);
+    })
+    .unwrap();
+    let size = i64::from(i32::MAX);
+    let options = Options::new(Target::GFX942).set(m, size).set(n, size).set(k, size);
+    let error = compile(&kernel, &options).unwrap_err();
+    assert_says(&error, Kind::Limit, line, &["a memory is too large", "smaller sizes"]);
+}
+
+#[test]
+fn every_limit_of_registers_compiles_or_is_refused() {
+    let (kernel, _) = gemm(&GOOD);
+    let mut refused = 0;
+    for limit in (0..20).chain([63, 64, 65, 511, 512, u32::MAX]) {
+        if let Err(error) = compile(&kernel, &options(&GOOD).max_vgprs(limit)) {
+            assert!(is_helpful(&error) && error.kind == Kind::Denied, "{limit}: {error}");
+            assert_eq!(refused, limit, "a larger limit does what a smaller one did");
+            refused += 1;
+        }
+    }
+    assert!(refused > 4, "{refused}");
 }
 
 #[test]
@@ -260,6 +308,9 @@ fn dtypes_that_do_not_fit() {
         lines.write,
         &["[M, N] f32 is written to a memory [M, N] f16", "cast the value"],
     );
+    let (error, lines) = refused(&Shape { mma: Mma::I32_16x16x32_I8, input: F32, output: I32, ..GOOD });
+    let words = ["[M, K] f32, [N, K] f32 and [M, N] i32", "no matrix instruction multiplies f32 into i32"];
+    assert_says(&error, Kind::Invalid, lines.mma, &words);
 }
 
 #[test]
@@ -311,6 +362,11 @@ fn conditions_in_places_that_cannot_hold_them() {
         let _ = x.cast(I32).sqrt();
     });
     assert_says(&error, Kind::Invalid, line, &["sqrt of [M, N] i32", "floating dtype"]);
+    let error = kernel(&mut |_, x| {
+        line = line!() + 1;
+        let _ = x.cast(I32) + 0.5;
+    });
+    assert_says(&error, Kind::Invalid, line, &["the constant 0.5 meets [M, N] i32", "floating dtype"]);
 }
 
 #[test]

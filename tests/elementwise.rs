@@ -16,7 +16,7 @@ enum Tolerance {
     Relative(f64),
 }
 
-/// Runs `c = body(a, b)` with inputs of `input` and results of `output`; b lacks the rows when `broadcast`.
+/// Runs `c = body(a, b)` with inputs of `input` and results of `output`; b has the dimensions that `b_dims` names.
 fn check(
     what: &str,
     (input, output): (DType, DType),

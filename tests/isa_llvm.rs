@@ -4,8 +4,8 @@
 //!
 //! Where LLVM takes a liberty that we do not, the corpus avoids the case. The whole list:
 //!
-//! - inline floats in 16-bit integer sources print as their bits, which llvm-mc then reads as a literal ([`is_avoided`]);
-//! - scope bits of `buffer_wbl2` on gfx90a, which LLVM's compiler sets and its assembler cannot say ([`is_avoided`]);
+//! - inline floats in 16-bit integer sources print as their bits, which llvm-mc then reads as a literal ([`is_readable`]);
+//! - scope bits of `buffer_wbl2` on gfx90a, which LLVM's compiler sets and its assembler cannot say ([`is_readable`]);
 //! - bits of simm16 without meaning in `s_waitcnt`, and named geometry and system messages (the corpus has neither);
 //! - `ds_swizzle_b32` masks that are not the first of those that do the same (likewise);
 //! - a 64-bit encoded `v_nop`, which prints as the 32-bit one (the table has the latter only);
@@ -18,24 +18,9 @@ mod common;
 use std::collections::HashSet;
 
 use common::corpus::corpus;
+use common::instructions::{complain, encoded, is_readable, text};
 use common::oracle::Workspace;
-use groundswell::codegen::isa::{
-    Arch, DecodeError, Element, Format, Inst, Meaning, Operand, decode, encode, size_in_bytes, write_inst,
-};
-
-/// What LLVM does its own way.
-fn is_avoided(inst: &Inst, arch: Arch) -> bool {
-    use Element::{B16, I16, U16};
-    let info = inst.op.info();
-    if arch == Arch::Gfx90a && info.format == Format::MubufBare && !inst.modifiers.is_empty() {
-        return true;
-    }
-    let is_inline_float = |operand: Operand| matches!(operand.number(), Some(240..=248));
-    info.operands
-        .iter()
-        .zip(inst.operands)
-        .any(|(spec, operand)| matches!(spec.element, B16 | I16 | U16) && is_inline_float(operand))
-}
+use groundswell::codegen::isa::{Arch, DecodeError, Inst, Meaning, Operand, decode, encode, size_in_bytes};
 
 /// What the newer LLVM does its own way.
 fn is_avoided_by_newer(inst: &Inst) -> bool {
@@ -49,24 +34,7 @@ fn is_avoided_by_newer(inst: &Inst) -> bool {
 
 fn instructions(arch: Arch) -> Vec<Inst> {
     let newer = arch == Arch::Gfx950;
-    corpus(arch, |inst| !(is_avoided(inst, arch) || newer && is_avoided_by_newer(inst)))
-}
-
-fn encoded(inst: &Inst, arch: Arch) -> Vec<u32> {
-    let mut words = Vec::new();
-    encode(inst, arch, &mut words).unwrap_or_else(|error| panic!("{inst}: {error}"));
-    words
-}
-
-fn text(inst: &Inst, arch: Arch) -> String {
-    let mut out = String::new();
-    write_inst(&mut out, inst, arch, None).expect("writing to a string does not fail");
-    out
-}
-
-fn complain(what: &str, wrong: &[String]) {
-    let shown = wrong.iter().take(60).cloned().collect::<Vec<_>>().join("\n");
-    assert!(wrong.is_empty(), "{what}: {} disagreements\n{shown}", wrong.len());
+    corpus(arch, |inst| is_readable(inst, arch) && !(newer && is_avoided_by_newer(inst)))
 }
 
 /// Bytes and text of the listing of an object, one entry per instruction.

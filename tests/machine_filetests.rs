@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! ; case a load is waited for where it is used
-//! ; run waits                      any of: allocate waits hazards branches
+//! ; run waits                      any of: allocate drop-branches waits hazards branches
 //! ; limits vgprs=8                 optional; also sgprs, agprs, vectors, scratch (bytes)
 //! ; fixed %0=s[0:1]                optional
 //! ; target gfx90a                  optional, gfx942 otherwise; several must all give the same
@@ -190,6 +190,7 @@ fn run_on(case: &Case, target: &str) -> String {
                     no_faults(name, check_waits(&body, &body, target, lds_loads), &body);
                 }
             }
+            "drop-branches" => drop_branches_to_next(&mut body),
             "branches" => {
                 drop_branches_to_next(&mut body);
                 let mut code = Code::default();
@@ -238,5 +239,28 @@ fn machine_files() {
             std::fs::write(&path, blessed.trim_end().to_owned() + "\n").unwrap();
         }
     }
-    assert!(count >= 25, "only {count} cases");
+    assert!(count >= 350, "only {count} cases");
+}
+
+#[test]
+fn texts_that_are_no_bodies_are_refused() {
+    for (text, line, message) in [
+        ("bb1:", 1, "expected bb0"),
+        ("s_branch bb1", 1, "there is no bb1"),
+        ("s_nop 0\ns_cbranch_scc1 bb0\ns_branch bb0", 3, "a branch ends its block: expected bb1"),
+        ("v_mov_b32 v0, %0", 1, "%0 is not declared"),
+        ("v_mov_b32 %0:v1, 0\nv_mov_b32 %0:v1, 0", 2, "%0 is declared twice"),
+        ("v_mov_b32 %0[1]:v1, 0", 1, "%0 has 1 registers"),
+        ("v_mov_b32 %0:v33, 0", 1, "`%0:v33` is no register"),
+        ("v_mov_b32 %99999999:v1, 0", 1, "`%99999999:v1` is no register"),
+    ] {
+        let error = text::parse(text).expect_err(text).to_string();
+        let place = format!("line {line}: ");
+        assert!(error.starts_with(&place) && error.ends_with(message), "{text}: {error}");
+    }
+    for text in
+        ["v_mfma_f32_32x32x1_2b_f32 a[240:271], v0, v1, 0", "v_mov_b64 v[255:256], 0", "s_mov_b32 s104, 0"]
+    {
+        assert!(text::parse(text).is_err(), "{text}");
+    }
 }

@@ -1,4 +1,4 @@
-//! Objects of several kernels: symbols, padding, arguments; and what linkers do with our objects.
+//! Objects of several kernels: symbols, padding, arguments; what linkers do with our objects, and which devices take them.
 
 mod common;
 
@@ -7,7 +7,7 @@ use groundswell::passes::workspace::Verify;
 use groundswell::prelude::*;
 use groundswell::runtime::compile::compile_uncached;
 use groundswell::runtime::executable::{link, relocatable};
-use groundswell::runtime::sim::Simulator;
+use groundswell::runtime::sim::{LaunchConfig, SimError, Simulator};
 
 use common::kernels;
 use common::oracle::{Workspace, assert_equivalent, without_entry};
@@ -161,4 +161,54 @@ fn what_cannot_be_together_is_refused() {
     assert_eq!(refused(newer), "one object cannot hold kernels of different object versions");
     assert_eq!(link(&[&plain, &plain]).unwrap_err().message, "two kernels are named \"a\"");
     assert!(relocatable(&[]).is_err());
+}
+
+fn id(text: &str) -> TargetId {
+    text.parse().unwrap()
+}
+
+#[test]
+fn objects_are_loaded_where_their_modes_are() {
+    const MI300X: &str = "gfx942:sramecc+:xnack-";
+    let loads = |object: &str, device: &str| {
+        let executable = scaled("k", 2.0, Options::new(id(object)));
+        Simulator::new(id(device)).load(executable.object()).map(drop)
+    };
+    for object in ["gfx942", "gfx942:xnack-", MI300X] {
+        assert_eq!(loads(object, MI300X), Ok(()), "{object}");
+        assert_eq!(loads(object, "gfx942"), Ok(()), "{object} on a device in any mode");
+    }
+    for object in ["gfx942:xnack+", "gfx942:sramecc-", "gfx942:sramecc+:xnack+"] {
+        let message = format!("it is for {object}, the simulated device is a {MI300X}");
+        assert_eq!(loads(object, MI300X), Err(SimError::Object(message)));
+    }
+    let device = Device::simulator(id(MI300X));
+    let executable = scaled("k", 2.0, Options::new(id("gfx942:xnack+")));
+    let refused = device.launch(&executable).run().unwrap_err().message;
+    assert_eq!(refused, format!("`k` was compiled for gfx942:xnack+, and the device is {MI300X}"));
+}
+
+#[test]
+fn kernels_for_one_shape_of_workgroup_are_launched_with_no_other() {
+    let mut simulator = Simulator::new(Target::GFX942);
+    let kernel = scaled("k", 2.0, Options::new(Target::GFX942));
+    let module = simulator.load(kernel.object()).unwrap();
+    let kernarg = vec![0; kernel.kernarg_bytes() as usize];
+    for shape in [[1, 64, 1], [32, 1, 1]] {
+        let refused = simulator.launch(&module, "k", LaunchConfig::new([1; 3], shape), &kernarg).unwrap_err();
+        let expected = format!("workgroups of {shape:?} work-items, only [64, 1, 1] are allowed");
+        assert!(refused.to_string().contains(&expected), "{refused}");
+    }
+}
+
+#[test]
+fn copies_that_no_host_has_room_for_are_refused() {
+    let mut simulator = Simulator::new(Target::GFX942);
+    let address = simulator.alloc(4).unwrap();
+    for bytes in [5, usize::MAX / 2, usize::MAX] {
+        assert_eq!(
+            simulator.read(address, bytes),
+            Err(SimError::BadAddress { address, bytes: bytes as u64 })
+        );
+    }
 }

@@ -3,6 +3,7 @@
 
 mod common;
 
+use groundswell::codegen::assembler::{AssemblerOptions, assemble};
 use groundswell::codegen::object::assembly::{self, KernelText};
 use groundswell::codegen::object::{
     Access, ArgumentInfo, ArgumentKind, Field, KernelCode, KernelDescriptor, KernelInfo, KernelResources,
@@ -322,6 +323,167 @@ fn faults_are_named() {
     assert_eq!(fault(name + 1, b'w'), "metadata: .vgpr_count is missing or not of its type");
     let truncated = ObjectFile::parse(&good[..good.len() - 1]).unwrap_err();
     assert!(matches!(truncated, ObjectError::Elf { what: "section headers", .. }));
+}
+
+/// A kernel as a person writes it: without `.size`, and with the required workgroup size that means none.
+const BY_HAND: &str = "\
+.amdgcn_target \"amdgcn-amd-amdhsa--gfx942\"
+.text
+.globl k
+.p2align 8
+.type k,@function
+k:
+  s_nop 0
+  s_endpgm
+.section both,\"awx\",@progbits
+.globl x
+x: .long 1
+.data
+.globl y
+y: .long 2
+.rodata
+.p2align 6
+.amdhsa_kernel k
+  .amdhsa_next_free_vgpr 1
+  .amdhsa_next_free_sgpr 8
+  .amdhsa_accum_offset 4
+.end_amdhsa_kernel
+.amdgpu_metadata
+---
+amdhsa.kernels:
+  - .name: k
+    .symbol: k.kd
+    .kernarg_segment_size: 0
+    .kernarg_segment_align: 4
+    .group_segment_fixed_size: 0
+    .private_segment_fixed_size: 0
+    .wavefront_size: 64
+    .sgpr_count: 8
+    .vgpr_count: 1
+    .max_flat_workgroup_size: 128
+    .reqd_workgroup_size: [0, 0, 0]
+amdhsa.version: [1, 2]
+...
+.end_amdgpu_metadata
+";
+
+fn by_hand() -> Vec<u8> {
+    assemble(BY_HAND, AssemblerOptions::default()).unwrap_or_else(|faults| panic!("{faults}")).object
+}
+
+#[test]
+fn code_of_a_function_without_size_reaches_to_the_end() {
+    let bytes = by_hand();
+    assert_eq!(ObjectFile::parse(&bytes).unwrap().kernels[0].code, EMPTY);
+}
+
+#[test]
+fn a_required_workgroup_size_of_zeros_is_none() {
+    let bytes = by_hand();
+    let object = ObjectFile::parse(&bytes).unwrap();
+    let metadata = object.kernels[0].metadata.as_ref().unwrap();
+    assert_eq!(metadata.workgroup_size, WorkgroupSize::AtMost(128));
+}
+
+/// Sections of one segment lie as far apart in memory as in the file, code that is written to among them.
+#[test]
+fn written_sections_are_where_their_symbols_say() {
+    use object::{Object, ObjectSymbol};
+    let bytes = by_hand();
+    let object = ObjectFile::parse(&bytes).unwrap();
+    let file = object::File::parse(&bytes[..]).unwrap();
+    for (name, number) in [("x", 1u32), ("y", 2)] {
+        let address = file.symbols().find(|symbol| symbol.name() == Ok(name)).unwrap().address();
+        let found = object.bytes_at(address).map(|bytes| bytes[..4].to_vec());
+        assert_eq!(found, Some(number.to_le_bytes().to_vec()), "{name} at {address:#x}");
+    }
+    assert!(object.segments.iter().any(|segment| segment.writable && segment.executable));
+}
+
+/// Numbers of a file header or section header, at their places.
+fn put(bytes: &mut [u8], at: usize, number: u64, width: usize) {
+    bytes[at..at + width].copy_from_slice(&number.to_le_bytes()[..width]);
+}
+
+fn number(bytes: &[u8], at: usize, width: usize) -> usize {
+    bytes[at..at + width].iter().rev().fold(0, |number, byte| number << 8 | usize::from(*byte))
+}
+
+/// What stands for more than the file holds, though every part of it lies inside.
+fn too_much(bytes: &[u8]) -> &'static str {
+    match ObjectFile::parse(bytes).map(|object| (object.segments.len(), object.relocations.len())) {
+        Err(ObjectError::Elf { what, reason }) if reason == "together more bytes than the file" => what,
+        other => panic!("{other:?}"),
+    }
+}
+
+const COPIES: u16 = 1000;
+
+/// Whoever loads an object copies all of its segments.
+#[test]
+fn segments_that_share_their_bytes_are_refused() {
+    const PROGRAM_HEADER: usize = 56;
+    let mut bytes = sample();
+    let code = bytes[64 + PROGRAM_HEADER..][..PROGRAM_HEADER].to_vec();
+    let table = bytes.len() as u64;
+    put(&mut bytes, 32, table, 8);
+    put(&mut bytes, 56, COPIES.into(), 2);
+    bytes.extend(code.repeat(COPIES.into()));
+    assert_eq!(too_much(&bytes), "segments");
+}
+
+#[test]
+fn tables_of_relocations_that_share_their_bytes_are_refused() {
+    let mut bytes = sample();
+    let entries = bytes.len() as u64;
+    for _ in 0..100 {
+        // R_AMDGPU_RELATIVE64 at address 0.
+        bytes.extend([0u64, 13, 0].iter().flat_map(|word| word.to_le_bytes()));
+    }
+    let (headers, count) = (number(&bytes, 40, 8), number(&bytes, 60, 2));
+    let own = bytes[headers..][..64 * count].to_vec();
+    let mut table = [0; 64];
+    // SHT_RELA, SHF_ALLOC, where and how large, eight bytes aligned, an entry's size.
+    for (at, field, width) in [(4, 4, 4), (8, 2, 8), (24, entries, 8), (32, 2400, 8), (48, 8, 8), (56, 24, 8)]
+    {
+        put(&mut table, at, field, width);
+    }
+    let headers = bytes.len() as u64;
+    bytes.extend(own.into_iter().chain(table.repeat(COPIES.into())));
+    put(&mut bytes, 40, headers, 8);
+    put(&mut bytes, 60, count as u64 + u64::from(COPIES), 2);
+    assert_eq!(too_much(&bytes), "relocations");
+}
+
+/// Names that are the ends of one long name.
+#[test]
+fn kernel_names_that_share_their_bytes_are_refused() {
+    const SYMBOL: usize = 24;
+    let mut bytes = sample();
+    let descriptor = ObjectFile::parse(&bytes).unwrap().kernels[0].descriptor_address;
+    let strings = bytes.len();
+    bytes.extend([b'a'; 2000]);
+    bytes.extend(b".kd\0");
+    let symbols = bytes.len();
+    bytes.extend([0; SYMBOL]);
+    for name in 0..COPIES {
+        let mut symbol = [0; SYMBOL];
+        // Name, global object in section 1, address, size.
+        for (at, field, width) in
+            [(0, name.into(), 4), (4, 0x11, 1), (6, 1, 2), (8, descriptor, 8), (16, 64, 8)]
+        {
+            put(&mut symbol, at, field, width);
+        }
+        bytes.extend(symbol);
+    }
+    let (headers, end) = (number(&bytes, 40, 8), bytes.len());
+    let symtab = (headers..).step_by(64).find(|&at| number(&bytes, at + 4, 4) == 2).unwrap();
+    let strtab = headers + 64 * number(&bytes, symtab + 40, 4);
+    for (header, start, end) in [(symtab, symbols, end), (strtab, strings, symbols)] {
+        put(&mut bytes, header + 24, start as u64, 8);
+        put(&mut bytes, header + 32, (end - start) as u64, 8);
+    }
+    assert_eq!(too_much(&bytes), "kernel names");
 }
 
 fn sample() -> Vec<u8> {

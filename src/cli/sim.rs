@@ -37,7 +37,7 @@ pub fn sim(arguments: &Sim) -> Result<Outcome, Failure> {
     let metadata = object.kernel(kernel).and_then(|k| k.metadata.as_ref());
     let offsets = offsets(&arguments.arg, metadata).map_err(Diagnostic::invalid)?;
 
-    let mut simulator = Simulator::new(object.target);
+    let mut simulator = Simulator::new(object.target_id());
     let refuse =
         |error: groundswell::runtime::sim::SimError| Failure::from(Diagnostic::invalid(error.to_string()));
     let module = simulator.load(&bytes).map_err(refuse)?;

@@ -11,6 +11,7 @@ use smallvec::{SmallVec, smallvec};
 use super::infer_types::MmaDims;
 use super::{PassResult, kernel_entity};
 use crate::ir::diagnostic::{Diagnostic, Kind};
+use crate::ir::kernel::Locations;
 use crate::ir::layout::{Dim, Layout, Place, Source};
 use crate::ir::node::*;
 use crate::ir::walk;
@@ -34,6 +35,9 @@ pub struct Arguments(pub Vec<Entity>);
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
 pub struct ExpandedCount(pub u32);
 
+/// Most expanded nodes: far more than any wave has registers for, and few enough to say so soon.
+const MAX_OPERATIONS: u32 = 1 << 16;
+
 /// Expanded nodes of each logical node, by entity index.
 struct Copies {
     first: Vec<u32>,
@@ -55,6 +59,7 @@ pub fn expand(world: &mut World) -> PassResult {
         layouts: vec![None; size],
         copies: Copies { first: vec![0; size], nodes: Vec::with_capacity(512) },
         count: 0,
+        locations: world.get::<Locations>(root).cloned().unwrap_or_default(),
     };
     for &node in &order {
         expander.layouts[node.index_u32() as usize] = world.get::<Placement>(node).map(|p| p.0.clone());
@@ -69,6 +74,7 @@ struct Expander {
     layouts: Vec<Option<Layout>>,
     copies: Copies,
     count: u32,
+    locations: Locations,
 }
 
 fn bug(text: &str) -> Diagnostic {
@@ -118,9 +124,19 @@ impl Expander {
         self.copies.first[node.index_u32() as usize] = self.copies.nodes.len() as u32;
     }
 
-    fn spawn(&mut self, world: &mut World, bundle: (Op, Operands, ValueType, Expansion, Origin)) -> Entity {
+    fn spawn(
+        &mut self,
+        world: &mut World,
+        bundle: (Op, Operands, ValueType, Expansion, Origin),
+    ) -> Result<Entity, Diagnostic> {
+        if self.count == MAX_OPERATIONS {
+            let text = format!("the tiles of one wave take more than {MAX_OPERATIONS} operations");
+            return Err(Diagnostic::new(Kind::Limit, text)
+                .at(self.locations.get(bundle.4.0))
+                .help("use smaller tiles, or more waves"));
+        }
         self.count += 1;
-        world.spawn(bundle).id()
+        Ok(world.spawn(bundle).id())
     }
 
     fn region(&mut self, world: &mut World, region: Entity) -> Result<Vec<Entity>, Diagnostic> {
@@ -157,7 +173,7 @@ impl Expander {
                             _ => Op::IterArg(position),
                         };
                         let expansion = Expansion { logical: node, replica, slice: 0 };
-                        let copy = self.spawn(world, (op, operands, ty.clone(), expansion, origin));
+                        let copy = self.spawn(world, (op, operands, ty.clone(), expansion, origin))?;
                         if replica == 0 {
                             first = self.copies.nodes.len() as u32;
                         }
@@ -170,7 +186,8 @@ impl Expander {
                     for replica in 0..self.replicas(node) {
                         let mapped = operands.0.iter().map(|&o| self.operand(node, replica, o)).collect();
                         let expansion = Expansion { logical: node, replica, slice: 0 };
-                        let copy = self.spawn(world, (op, Operands(mapped), ty.clone(), expansion, origin));
+                        let copy =
+                            self.spawn(world, (op, Operands(mapped), ty.clone(), expansion, origin))?;
                         self.copies.nodes.push(copy);
                         out.push(copy);
                     }
@@ -220,7 +237,7 @@ impl Expander {
         };
         let inits = Operands(flatten(self, &operands.0));
         let expansion = Expansion { logical: node, replica: 0, slice: 0 };
-        let copy = self.spawn(world, (op, inits, ValueType::unknown(), expansion, origin));
+        let copy = self.spawn(world, (op, inits, ValueType::unknown(), expansion, origin))?;
         self.begin(node);
         self.copies.nodes.push(copy);
         let body = self.region(world, node)?;
@@ -273,7 +290,7 @@ impl Expander {
                 let b = self.copies.of(rhs, replica_at(&right, coordinate));
                 let expansion = Expansion { logical: node, replica, slice };
                 let chained = Operands(smallvec![a, b, current[replica as usize]]);
-                let copy = self.spawn(world, (op, chained, ty.clone(), expansion, origin));
+                let copy = self.spawn(world, (op, chained, ty.clone(), expansion, origin))?;
                 current[replica as usize] = copy;
                 out.push(copy);
             }

@@ -7,6 +7,7 @@ use super::facts::Geometry;
 use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::kernel::{DimTable, KernelName, Locations};
 use crate::ir::layout::Dim;
+use crate::ir::layout::mma::Mma;
 use crate::ir::node::*;
 use crate::ir::types::DType;
 use crate::ir::walk::{self, NodeList};
@@ -143,24 +144,28 @@ fn infer(
             Some(types.get(init)?.clone())
         }
         Op::Write => {
-            adopt_dtype(of(0), of(1), nodes, types)?;
+            adopt_dtype(of(0), of(1), nodes, types, context)?;
             let (value, memory) = (types.get(of(0))?, types.get(of(1))?);
             check_write(value, memory, context)?;
             None
         }
         Op::Mma(_) => {
             let (lhs, rhs, acc) = (types.get(of(0))?, types.get(of(1))?, types.get(of(2))?);
+            let product =
+                || format!("mma of {}, {} and {}", context.show(lhs), context.show(rhs), context.show(acc));
             MmaDims::of(lhs, rhs, acc).map_err(|text| {
                 context.fail(
-                    format!(
-                        "mma of {}, {} and {}: {text}",
-                        context.show(lhs),
-                        context.show(rhs),
-                        context.show(acc)
-                    ),
+                    format!("{}: {text}", product()),
                     "mma wants m and k, n and k into [.., m, n], and the same other dimensions in all three",
                 )
             })?;
+            let multiplies =
+                |mma: Mma| (Some(mma.input()), Some(mma.accumulator())) == (lhs.dtype, acc.dtype);
+            if !Mma::all().any(multiplies) {
+                let [input, sum] = [lhs.dtype, acc.dtype].map(|dtype| dtype.map_or("?", DType::name));
+                let text = format!("{}: no matrix instruction multiplies {input} into {sum}", product());
+                return Err(context.fail(text, "choose the dtypes of a matrix instruction, or cast"));
+            }
             Some(acc.clone())
         }
         Op::Cast => {
@@ -207,9 +212,20 @@ fn adopt_dtype(
     other: Entity,
     nodes: &Query<(&Op, &Operands, &Origin)>,
     types: &mut Types,
+    context: &Context,
 ) -> Result<(), Diagnostic> {
-    if types.get(scalar)?.dtype.is_none() && matches!(nodes.get(scalar)?.0, Op::Register(_)) {
-        let dtype = types.get(other)?.dtype;
+    if types.get(scalar)?.dtype.is_none()
+        && let Op::Register(constant) = nodes.get(scalar)?.0
+    {
+        let ty = types.get(other)?;
+        let dtype = ty.dtype;
+        if let (Constant::Float(value), Some(dtype)) = (constant, dtype)
+            && !dtype.is_float()
+            && dtype != DType::I1
+        {
+            let text = format!("the constant {value:?} meets {}", context.show(ty));
+            return Err(context.fail(text, "use a constant without a fraction, or cast to a floating dtype"));
+        }
         types.get_mut(scalar)?.dtype = dtype;
     }
     Ok(())
@@ -222,8 +238,8 @@ fn broadcast(
     types: &mut Types,
     context: &Context,
 ) -> Result<ValueType, Diagnostic> {
-    adopt_dtype(a, b, nodes, types)?;
-    adopt_dtype(b, a, nodes, types)?;
+    adopt_dtype(a, b, nodes, types, context)?;
+    adopt_dtype(b, a, nodes, types, context)?;
     for scalar in [a, b] {
         if types.get(scalar)?.dtype.is_none()
             && let Op::Register(constant) = nodes.get(scalar)?.0

@@ -159,6 +159,7 @@ fn compile_in(
         machine.verified("allocate", verify, allocate, |m, before| m.check_allocation(before, &lowered))?;
     phase("allocate", &mut phases, &mut clock);
     deny_spills(workspace, options, &allocation, &limits)?;
+    drop_branches_to_next(&mut machine.body);
     let waits = |m: &mut Machine| {
         m.waits.insert(&mut m.body);
         Ok(())
@@ -181,7 +182,6 @@ fn compile_in(
         faults
     })?;
     phase("hazards", &mut phases, &mut clock);
-    drop_branches_to_next(&mut machine.body);
     encode_body(&machine.body, options.target().arch, &mut machine.code)
         .map_err(|error| Diagnostic::new(Kind::Bug, format!("the code could not be encoded: {error}")))?;
     phase("encode", &mut phases, &mut clock);

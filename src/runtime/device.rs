@@ -6,7 +6,7 @@ use super::buffer::{Buffer, DeviceElement};
 use super::executable::Executable;
 use super::launch::{Launch, LaunchResult};
 use super::sim::Simulator;
-use crate::codegen::target::Target;
+use crate::codegen::target::{Target, TargetId};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::interpreter::Tensor;
 
@@ -17,7 +17,7 @@ pub struct Device {
 }
 
 pub(super) struct Shared {
-    target: Target,
+    target: TargetId,
     pub(super) simulator: Mutex<Simulator>,
 }
 
@@ -33,8 +33,9 @@ impl Device {
         Ok(Device::simulator(Target::GFX942))
     }
 
-    /// The built-in simulator of a target.
-    pub fn simulator(target: Target) -> Device {
+    /// The built-in simulator of a target, in any modes or in those of a target id.
+    pub fn simulator(target: impl Into<TargetId>) -> Device {
+        let target = target.into();
         Device { shared: Arc::new(Shared { target, simulator: Mutex::new(Simulator::new(target)) }) }
     }
 
@@ -45,6 +46,11 @@ impl Device {
 
     /// The target that executables must be compiled for.
     pub fn target(&self) -> Target {
+        self.shared.target.target()
+    }
+
+    /// The same with the modes that it is in, as far as they are known.
+    pub fn target_id(&self) -> TargetId {
         self.shared.target
     }
 

@@ -51,13 +51,10 @@ impl<'a> Launch<'a> {
     /// A missing, extra, too small or wrongly typed argument, a missing size, or a fault of the kernel.
     pub fn run(&self) -> Result<LaunchResult, Diagnostic> {
         let executable = self.executable;
-        if executable.target() != self.device.target() {
-            let text = format!(
-                "`{}` was compiled for {}, and the device is {}",
-                executable.name(),
-                executable.target(),
-                self.device.target()
-            );
+        let (target, device) = (executable.target_id(), self.device.target_id());
+        if !target.runs_on(device) {
+            let text =
+                format!("`{}` was compiled for {target}, and the device is {device}", executable.name());
             return Err(Diagnostic::invalid(text).help("compile for the device's target"));
         }
         for (at, &(symbol, _)) in self.symbols.iter().enumerate() {

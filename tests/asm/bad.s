@@ -88,3 +88,7 @@
     s_movk_i32 s0, 0x10000                                   //! 20: the immediate goes from -32768 to 65535, 65536 is outside
     s_nop                                                    //! 62: expected a number or a symbol, found the end of the line
     .frobnicate 1                                            //! 5: `.frobnicate` is no directive that is known
+    v_mov_b32_dpp v0, 1.0 row_shl:1                          //! 23: `v_mov_b32`: operand 1 cannot be 1.0
+    v_add_f32_sdwa v0, 0x1234, v1                            //! 24: `v_add_f32`: operand 1 cannot be a literal
+    s_load_dword s0, exec, 0                                 //! 22: `s_load_dword`: operand 1 cannot be exec_lo
+    v_ceil_f64 v[0:1], neg(0x40490fdb)                       //! 24: `v_ceil_f64`: no literal in the 64-bit encoding

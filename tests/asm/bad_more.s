@@ -4,12 +4,17 @@
     scratch_load_dword v0, v1, s2                            //! 32: `scratch_load_dword`: operand 2 cannot be s2
     s_getreg_b32 s0, hwreg(HW_REG_XCC_ID)                    //! 28: `HW_REG_XCC_ID` does not exist on gfx90a, only on gfx942, gfx950
     ds_read_b32 v0, v1 gds                                   //! 24: `gds` does not exist on gfx90a, only on gfx906, gfx908
+    s_load_dword s0, s[0:1], 8 offset:4                      //! 32: `offset` is there twice
+    v_add_f32 v0, v1, v2 mul:2 div:2                         //! 32: `output modifier` is there twice
+    s_waitcnt vmcnt(0) &                                     //! 62: expected a counter, found the end of the line
     .byte 256                                                //! 11: 256 does not fit an operand of 8 bits
     .short 1,                                                //! 62: expected something behind the comma, found the end of the line
     .long "a                                                 //! 11: expected a closing quote, found `"`
     .ascii "abc                                              //! 12: expected a string with a closing quote, found `"`
     .ascii abc                                               //! 12: expected a string in quotes, found `abc`
     .fill -1                                                 //! 11: the number goes from 0 to 2147483647, -1 is outside
+    .zero 0x7fffffff                                         //! 11: the sections of a text hold 64 MiB at most together
+    .fill 0x7fffffff, 8, 1                                   //! 11: the sections of a text hold 64 MiB at most together
     .zero x                                                  //! 11: `x` is not defined
     .p2align 17                                              //! 14: the number goes from 0 to 16, 17 is outside
     .balign 3                                                //! 13: an alignment is a power of two

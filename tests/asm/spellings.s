@@ -625,3 +625,15 @@ v_cvt_pk_f16_f32 v0, -v1, |v2|
 v_minimum3_f32 v0, v1, -v2, |v3|
 buffer_load_dwordx4 off, s[0:3], 0 lds
 global_load_lds_dwordx4 v[2:3], off
+// Integers with signs before 64 bits.
+// on: gfx906 gfx908 gfx90a gfx942 gfx950
+v_cvt_i32_f64 v0, neg(1)
+v_cvt_i32_f64 v0, neg(1.0)
+v_cvt_i32_f64 v0, abs(-1)
+v_ceil_f64 v[0:1], -|2|
+v_ceil_f64_e32 v[0:1], neg(2.0)
+v_ceil_f64_e32 v[0:1], -|3.5|
+v_ceil_f64_e64 v[0:1], neg(0)
+v_cmp_eq_f64 vcc, neg(1), v[2:3]
+v_cmp_eq_f64 vcc, neg(3.5), v[2:3]
+v_frexp_exp_i32_f64 v0, -|3|

@@ -3,7 +3,7 @@
 
 use groundswell::codegen::isa::{
     Arch, Dpp, Element, Field, Format, Inst, Meaning, Modifiers, Omod, OpInfo, Opcode, Operand, OperandClass,
-    OperandSpec, Sdwa, Select, Unused, check,
+    Sdwa, Select, Unused, check,
 };
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
@@ -55,16 +55,11 @@ pub fn corpus(arch: Arch, wanted: impl Fn(&Inst) -> bool) -> Vec<Inst> {
 }
 
 fn has(info: &OpInfo, form: Form, arch: Arch) -> bool {
-    let wide = info.operands.iter().any(|spec| spec.field != Field::Sdst && spec.width > 1 && !is_mask(spec));
     match form {
         Form::Plain => true,
-        Form::Dpp => !info.dpp_modifiers.is_empty() && (!wide || arch >= Arch::Gfx90a),
+        Form::Dpp => !info.dpp_modifiers.is_empty() && (!info.is_wide() || arch >= Arch::Gfx90a),
         Form::Sdwa => !info.sdwa_modifiers.is_empty(),
     }
-}
-
-fn is_mask(spec: &OperandSpec) -> bool {
-    matches!(spec.class, OperandClass::Mask | OperandClass::MaskSource)
 }
 
 fn is_16_bit(element: Element) -> bool {
@@ -264,13 +259,7 @@ impl Generator {
     fn immediate(&mut self, op: Opcode, form: Form) -> u32 {
         let info = op.info();
         match (form, info.meaning) {
-            (Form::Dpp, _) => {
-                let wide = info
-                    .operands
-                    .iter()
-                    .any(|spec| spec.field != Field::Sdst && spec.width > 1 && !is_mask(spec));
-                return self.dpp(wide);
-            }
+            (Form::Dpp, _) => return self.dpp(info.is_wide()),
             (Form::Sdwa, _) => return self.sdwa(info),
             (_, Meaning::SetGprIndexOn | Meaning::SetGprIndexMode) => {
                 return self.random.random_range(0..=15);

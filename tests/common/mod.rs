@@ -1,6 +1,8 @@
-//! What several test files share: generated instructions ([`corpus`]), kernels to compile ([`kernels`]) and the LLVM tools to compare with ([`oracle`]).
+//! What several test files share: generated instructions ([`corpus`]) and what is done with each ([`instructions`]), kernels to
+//! compile ([`kernels`]) and the LLVM tools to compare with ([`oracle`]).
 #![allow(dead_code, reason = "each test file uses a part")]
 
 pub mod corpus;
+pub mod instructions;
 pub mod kernels;
 pub mod oracle;

@@ -6,7 +6,7 @@ use super::fixups::{Fixup, Kind};
 use super::kernel::Block;
 use super::metadata;
 use super::output;
-use super::sections::{ALLOC, EXECUTE, MERGE, STRINGS, Sections, WRITE, flags_of};
+use super::sections::{LETTERS, Sections, flags_of};
 use super::source::Comments;
 use super::symbols::{Binding, Numbers, Places, Symbols};
 use crate::codegen::isa::parse::cursor::Cursor;
@@ -363,8 +363,6 @@ impl Assembler {
 
     /// `.section name,"flags",@progbits,size`
     fn section(&mut self, cursor: &mut Cursor) -> Result<(), ParseError> {
-        const LETTERS: [(char, u64); 5] =
-            [('a', ALLOC), ('w', WRITE), ('x', EXECUTE), ('M', MERGE), ('S', STRINGS)];
         let start = *cursor;
         let name = section_name(cursor)?;
         let mut told = None;

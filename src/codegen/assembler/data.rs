@@ -4,7 +4,7 @@ use super::assemble::Assembler;
 use super::directives::Unit;
 use super::error::other;
 use super::fixups::{Kind, fitting};
-use super::sections::EXECUTE;
+use super::sections::{EXECUTE, too_many_bytes};
 use super::strings;
 use crate::codegen::isa::ParseError;
 use crate::codegen::isa::parse::Fault;
@@ -89,7 +89,7 @@ impl Assembler {
         let value = if cursor.eat(",") { self.number(cursor, i64::MIN, i64::MAX)? } else { 0 };
         let mut pattern = [0; 8];
         pattern[..4].copy_from_slice(&value.to_le_bytes()[..4]);
-        let bytes = count.checked_mul(size).ok_or_else(|| start.fault(Fault::TooLong))?;
+        let bytes = count.checked_mul(size).ok_or_else(|| start.fault(too_many_bytes()))?;
         self.sections.fill(&pattern[..size], bytes).map_err(|fault| start.fault(fault))
     }
 

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use std::rc::Rc;
 
 use super::image::{Image, Section, Symbol};
 use super::listing::{self, Content, Line};
-use super::sections::{ALLOC, EXECUTE, MERGE, STRINGS, WRITE};
+use super::sections::{ALLOC, EXECUTE, LETTERS, STRINGS, WRITE};
 use super::{kernel, metadata, strings};
 use crate::codegen::object::descriptor::DESCRIPTOR_SIZE;
 use crate::codegen::object::{ArgumentKind, Kernel, ObjectError, ObjectFile};
@@ -44,7 +45,10 @@ pub fn disassemble(bytes: &[u8]) -> Result<Listing, DisassembleError> {
         target: modes.unwrap_or(target),
         image: &image,
         object: &object,
+        kernels: object.kernels.iter().map(|kernel| (kernel.name, kernel)).collect(),
+        marks: marks(&image),
         labels: BTreeMap::new(),
+        descriptors: BTreeMap::new(),
         out: String::new(),
         notes: Vec::new(),
     };
@@ -55,10 +59,34 @@ struct Writer<'a> {
     target: TargetId,
     image: &'a Image<'a>,
     object: &'a ObjectFile<'a>,
+    /// By name.
+    kernels: BTreeMap<&'a str, &'a Kernel<'a>>,
+    /// By the section's place in the image.
+    marks: Vec<Rc<Marks<'a>>>,
     /// Labels that no symbol of the object is: by section (its place in the image) and offset.
     labels: BTreeMap<(usize, usize), String>,
+    /// Kernels whose descriptors become blocks of directives, by the name of the descriptor's symbol.
+    descriptors: BTreeMap<&'a str, &'a Kernel<'a>>,
     out: String,
     notes: Vec<String>,
+}
+
+/// Symbols of a section by offset.
+type Marks<'a> = BTreeMap<usize, Vec<&'a Symbol<'a>>>;
+
+fn marks<'a>(image: &'a Image<'a>) -> Vec<Rc<Marks<'a>>> {
+    let places: BTreeMap<usize, usize> =
+        image.sections.iter().enumerate().map(|(place, section)| (section.index, place)).collect();
+    let mut all = vec![Marks::new(); image.sections.len()];
+    for symbol in &image.symbols {
+        let Some(&place) = symbol.section.and_then(|index| places.get(&index)) else { continue };
+        let section = &image.sections[place];
+        let offset = symbol.value.checked_sub(section.address).and_then(|at| usize::try_from(at).ok());
+        if let Some(offset) = offset.filter(|&offset| offset <= section.data.len()) {
+            all[place].entry(offset).or_default().push(symbol);
+        }
+    }
+    all.into_iter().map(Rc::new).collect()
 }
 
 /// Code of a section that was decoded.
@@ -70,6 +98,7 @@ struct Code {
 impl<'a> Writer<'a> {
     fn write(mut self) -> Listing {
         let codes = self.decode();
+        self.descriptors = self.descriptors();
         self.header();
         self.symbols();
         let rank = |section: &Section| match section.flags {
@@ -117,7 +146,7 @@ impl<'a> Writer<'a> {
                 codes.push(None);
                 continue;
             }
-            let boundaries: BTreeSet<usize> = self.marks(index).into_keys().collect();
+            let boundaries: BTreeSet<usize> = self.marks(index).keys().copied().collect();
             let lines = listing::lines(section.data, &boundaries, arch);
             let starts: BTreeSet<usize> = lines.iter().map(|line| line.offset).collect();
             for target in lines.iter().filter_map(listing::target) {
@@ -160,17 +189,46 @@ impl<'a> Writer<'a> {
     }
 
     /// Symbols of a section by offset.
-    fn marks(&self, index: usize) -> BTreeMap<usize, Vec<&'a Symbol<'a>>> {
-        let section = &self.image.sections[index];
-        let mut marks: BTreeMap<usize, Vec<&Symbol>> = BTreeMap::new();
-        for symbol in self.image.symbols.iter().filter(|symbol| symbol.section == Some(section.index)) {
-            let offset =
-                symbol.value.checked_sub(section.address).and_then(|offset| usize::try_from(offset).ok());
-            if let Some(offset) = offset.filter(|&offset| offset <= section.data.len()) {
-                marks.entry(offset).or_default().push(symbol);
+    fn marks(&self, index: usize) -> Rc<Marks<'a>> {
+        self.marks[index].clone()
+    }
+
+    /// The descriptors that can be blocks: whole ones among data, one at a place, nothing that needs a label inside, and
+    /// directives that give the bytes back.
+    fn descriptors(&self) -> BTreeMap<&'a str, &'a Kernel<'a>> {
+        let mut functions = BTreeMap::new();
+        for symbol in &self.image.symbols {
+            functions.entry(symbol.name).or_insert(symbol);
+        }
+        let mut found = BTreeMap::new();
+        for (index, section) in self.image.sections.iter().enumerate() {
+            if section.flags & EXECUTE != 0 {
+                continue;
+            }
+            let marks = self.marks(index);
+            for (&offset, symbols) in marks.iter() {
+                let (inside, end) = (offset + 1, offset + DESCRIPTOR_SIZE);
+                let is_whole = end <= section.data.len()
+                    && marks.range(inside..end).next().is_none()
+                    && self.labels.range((index, inside)..(index, end)).next().is_none();
+                let mut kernels = symbols.iter().filter(|_| is_whole).filter_map(|symbol| {
+                    let kernel = self.kernels.get(symbol.name.strip_suffix(".kd")?)?;
+                    let function = functions.get(kernel.name)?;
+                    self.is_block(symbol, function, kernel).then_some((symbol.name, *kernel))
+                });
+                found.extend(kernels.next());
             }
         }
-        marks
+        found
+    }
+
+    /// True if a block of directives makes this symbol and the bytes at it.
+    fn is_block(&self, symbol: &Symbol, function: &Symbol, kernel: &Kernel) -> bool {
+        kernel.descriptor_address == symbol.value
+            && function.value == kernel.entry
+            && (function.binding, function.visibility) == (symbol.binding, symbol.visibility)
+            && (symbol.kind, symbol.size) == (1, DESCRIPTOR_SIZE as u64)
+            && kernel::round_trip(&kernel.descriptor, self.target) == Some(kernel.descriptor)
     }
 
     fn header(&mut self) {
@@ -236,24 +294,16 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The kernel of a symbol that is its descriptor, if its directives give its bytes back.
+    /// The kernel of a symbol that a block makes.
     fn descriptor_of(&self, symbol: &Symbol) -> Option<&'a Kernel<'a>> {
-        let name = symbol.name.strip_suffix(".kd")?;
-        let kernel = self.object.kernel(name).filter(|kernel| kernel.descriptor_address == symbol.value)?;
-        let function = self.image.symbols.iter().find(|symbol| symbol.name == name)?;
-        let same = function.value == kernel.entry
-            && (function.binding, function.visibility) == (symbol.binding, symbol.visibility)
-            && (symbol.kind, symbol.size) == (1, DESCRIPTOR_SIZE as u64)
-            && kernel::round_trip(&kernel.descriptor, self.target) == Some(kernel.descriptor);
-        same.then_some(kernel)
+        let kernel = self.descriptors.get(symbol.name)?;
+        (kernel.descriptor_address == symbol.value).then_some(*kernel)
     }
 
     fn section_line(&mut self, section: &Section) {
-        const LETTERS: [(u64, char); 5] =
-            [(ALLOC, 'a'), (WRITE, 'w'), (EXECUTE, 'x'), (MERGE, 'M'), (STRINGS, 'S')];
         self.out.push('\n');
         let letters: String =
-            LETTERS.iter().filter(|(flag, _)| section.flags & flag != 0).map(|(_, letter)| letter).collect();
+            LETTERS.iter().filter(|(_, flag)| section.flags & flag != 0).map(|(letter, _)| letter).collect();
         let plain = matches!(section.name, ".text" | ".rodata") && section.entry_size == 0;
         if plain {
             self.line(section.name);
@@ -275,7 +325,7 @@ impl<'a> Writer<'a> {
             if self.descriptor_of(symbol).is_some() {
                 continue;
             }
-            if let Some(kernel) = self.object.kernel(symbol.name).filter(|_| symbol.kind == 2) {
+            if let Some(kernel) = self.kernels.get(symbol.name).filter(|_| symbol.kind == 2) {
                 let facts = facts(kernel);
                 self.out.push_str(&facts);
             }
@@ -378,29 +428,19 @@ impl<'a> Writer<'a> {
         let mut stops: BTreeSet<usize> = marks.keys().copied().chain(own).collect();
         stops.insert(section.data.len());
         let mut at = 0;
-        while at <= section.data.len() {
+        loop {
             self.labels(index, at, &marks);
+            let Some(&next) = stops.range(at + 1..).next() else { break };
             let descriptor =
                 marks.get(&at).into_iter().flatten().find_map(|symbol| self.descriptor_of(symbol));
-            let next = stops.range(at + 1..).next().copied().unwrap_or(section.data.len());
-            let has_room = next - at.min(next) >= DESCRIPTOR_SIZE;
-            if let Some(kernel) = descriptor.filter(|_| has_room) {
-                let mut text = String::new();
-                kernel::write(&mut text, &quoted(kernel.name), &kernel.descriptor, self.target);
-                self.out.push_str(&text);
+            if let Some(kernel) = descriptor {
+                kernel::write(&mut self.out, &quoted(kernel.name), &kernel.descriptor, self.target);
+                // Nothing stops inside.
                 at += DESCRIPTOR_SIZE;
-                if at < next {
-                    stops.insert(at);
-                    continue;
-                }
-            }
-            if at >= section.data.len() {
-                break;
-            }
-            if at < next {
+            } else {
                 self.bytes(&section.data[at..next], at, section.flags & STRINGS != 0);
+                at = next;
             }
-            at = next;
         }
     }
 

@@ -29,6 +29,10 @@ const KNOWN: [(&str, u64); 5] = [
     (".debug", 0),
 ];
 
+/// Flags as `.section` says them.
+pub(super) const LETTERS: [(char, u64); 5] =
+    [('a', ALLOC), ('w', WRITE), ('x', EXECUTE), ('M', MERGE), ('S', STRINGS)];
+
 /// All of them, and where the next byte goes.
 #[derive(Debug)]
 pub(super) struct Sections {
@@ -40,8 +44,13 @@ pub(super) struct Sections {
 
 /// Most bytes that a text makes.
 const MOST_BYTES: usize = 1 << 26;
-/// Most sections that it has.
+/// Most sections that it has, and most that it remembers to come back to.
 const MOST_SECTIONS: usize = 1000;
+
+/// That bytes asked for are more than a text makes.
+pub(super) fn too_many_bytes() -> Fault {
+    Fault::Other(format!("the sections of a text hold {} MiB at most together", MOST_BYTES >> 20))
+}
 
 impl Default for Sections {
     fn default() -> Self {
@@ -103,7 +112,9 @@ impl Sections {
                 }
                 index
             }
-            None if self.all.len() == MOST_SECTIONS => return Err(Fault::TooLong),
+            None if self.all.len() == MOST_SECTIONS => {
+                return Err(Fault::Other(format!("a text has {MOST_SECTIONS} sections at most")));
+            }
             None => {
                 let (flags, entry_size) = told.unwrap_or((flags_of(name), 0));
                 self.all.push(Section { entry_size, ..Section::new(name, flags) });
@@ -122,7 +133,7 @@ impl Sections {
     /// Remembers where to come back to.
     pub fn push(&mut self) -> Result<(), Fault> {
         if self.stack.len() == MOST_SECTIONS {
-            return Err(Fault::TooLong);
+            return Err(Fault::Other(format!("`.pushsection` nests {MOST_SECTIONS} deep at most")));
         }
         self.stack.push((self.current, self.previous));
         Ok(())
@@ -155,6 +166,6 @@ impl Sections {
 
     fn reserve(&self, bytes: usize) -> Result<(), Fault> {
         let used: usize = self.all.iter().map(|section| section.data.len()).sum();
-        if bytes > MOST_BYTES || used + bytes > MOST_BYTES { Err(Fault::TooLong) } else { Ok(()) }
+        if bytes > MOST_BYTES - used { Err(too_many_bytes()) } else { Ok(()) }
     }
 }

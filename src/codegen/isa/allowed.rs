@@ -21,12 +21,7 @@ const fn sources(info: &OpInfo) -> Sources {
     while i < info.operands.len() {
         let spec = &info.operands[i];
         let float = spec.element.is_float();
-        let bit = match spec.field {
-            Field::Src0 => 1,
-            Field::Src1 => 2,
-            Field::Src2 => 4,
-            _ => 0,
-        };
+        let bit = spec.field.source_bit();
         found.any_float |= float;
         found.has_sdst |= matches!(spec.field, Field::Sdst);
         if !matches!(spec.class, OperandClass::MaskSource) {
@@ -144,7 +139,7 @@ pub(super) const fn dpp(info: &OpInfo) -> Modifiers {
 
 /// Every modifier bit that may be set in the SDWA form, which VOP1, VOP2 and VOPC on 32 bits have, tied results excepted.
 pub(super) const fn sdwa(info: &OpInfo) -> Modifiers {
-    let from_fp8 = matches!(info.meaning, Meaning::Convert(_, Element::Fp8 | Element::Bf8));
+    let from_fp8 = info.converts_from_fp8();
     let wide = info.is_wide() && !from_fp8;
     if !info.format.has_e64()
         || matches!(info.format, Format::Vop1Swap)

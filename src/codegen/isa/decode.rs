@@ -274,7 +274,7 @@ impl Reader {
                 none.bitop3(table).op_sel(read(vop::OP_SEL))
             }
             Encoding::Vop3a | Encoding::Vop3b => {
-                let omod = [Omod::None, Omod::Mul2, Omod::Mul4, Omod::Div2][read(vop::OMOD) as usize & 3];
+                let omod = Omod::from_bits(read(vop::OMOD));
                 let all = none.neg(read(vop::NEG)).omod(omod).union(set(vop::CLAMP, none.clamp()));
                 match self.encoding {
                     Encoding::Vop3a => all.abs(read(vop::ABS)).op_sel(read(vop::OP_SEL)),
@@ -306,7 +306,7 @@ impl Reader {
             }
             Encoding::Mubuf => {
                 imm = if info.takes_immediate() { read(memory::MUBUF_OFFSET) } else { 0 };
-                let sc0 = if info.format == Format::MubufRtn { none } else { none.sc0() };
+                let sc0 = if info.format.returns() { none } else { none.sc0() };
                 set(memory::MUBUF_SC0, sc0)
                     .union(set(memory::MUBUF_SC1, none.sc1()))
                     .union(set(memory::MUBUF_NT, none.nt()))
@@ -318,8 +318,7 @@ impl Reader {
                     Format::Flat | Format::FlatRtn => read(memory::FLAT_OFFSET),
                     _ => memory::GLOBAL_OFFSET.read_signed(word),
                 };
-                let returns = matches!(info.format, Format::GlobalRtn | Format::FlatRtn);
-                let sc0 = if returns { none } else { none.sc0() };
+                let sc0 = if info.format.returns() { none } else { none.sc0() };
                 set(memory::FLAT_SC0, sc0)
                     .union(set(memory::FLAT_SC1, none.sc1()))
                     .union(set(memory::FLAT_NT, none.nt()))
@@ -342,7 +341,7 @@ impl Reader {
         match spec.class {
             OperandClass::Literal => return Operand::LITERAL,
             OperandClass::Mask | OperandClass::MaskSource if range.is_absent() => return Operand::VCC,
-            OperandClass::BufferAddress if !modifiers.has_offen() && !modifiers.has_idxen() => {
+            OperandClass::BufferAddress if !modifiers.wants_buffer_address() => {
                 return Operand::NONE;
             }
             OperandClass::ScratchAddress if !self.has_scratch_address() => return Operand::NONE,

@@ -100,7 +100,7 @@ pub fn encode(inst: &Inst, arch: Arch, out: &mut Vec<u32>) -> Result<(), EncodeE
     if !info.arches.contains(arch) {
         return Err(EncodeError::Arch { op, arch });
     }
-    if !inst.modifiers.within(info.modifiers_on(arch, inst.modifiers)) {
+    if !inst.modifiers.is_empty() && !inst.modifiers.within(info.modifiers_on(arch, inst.modifiers)) {
         return Err(EncodeError::Modifiers { op, arch });
     }
     if inst.modifiers.has_second_word() {
@@ -337,10 +337,10 @@ impl Writer<'_> {
         self.flag(memory::ACC, acc);
         self.flag(memory::MUBUF_OFFEN, modifiers.has_offen());
         self.flag(memory::MUBUF_IDXEN, modifiers.has_idxen());
-        self.flag(memory::MUBUF_SC0, modifiers.has_sc0() || format == Format::MubufRtn);
+        self.flag(memory::MUBUF_SC0, modifiers.has_sc0() || format.returns());
         self.flag(memory::MUBUF_SC1, modifiers.has_sc1());
         self.flag(memory::MUBUF_NT, modifiers.has_nt());
-        self.flag(memory::MUBUF_LDS, format == Format::MubufLds);
+        self.flag(memory::MUBUF_LDS, format.is_to_lds());
         if format == Format::MubufBare {
             return Ok(());
         }
@@ -350,7 +350,7 @@ impl Writer<'_> {
 
     /// The address is there exactly when an offset or an index is wanted from it.
     fn buffer_address(&self, modifiers: Modifiers) -> Result<(), EncodeError> {
-        let wanted = modifiers.has_offen() || modifiers.has_idxen();
+        let wanted = modifiers.wants_buffer_address();
         for (index, spec) in self.inst.op.info().operands.iter().enumerate() {
             let operand = self.inst.operands[index];
             if spec.class == OperandClass::BufferAddress && operand.is_none() == wanted {
@@ -365,8 +365,7 @@ impl Writer<'_> {
         let modifiers = self.inst.modifiers;
         self.flag(memory::ACC, acc);
         self.put(memory::SEGMENT, segment(format))?;
-        let returns = matches!(format, Format::GlobalRtn | Format::FlatRtn);
-        self.flag(memory::FLAT_SC0, modifiers.has_sc0() || returns);
+        self.flag(memory::FLAT_SC0, modifiers.has_sc0() || format.returns());
         self.flag(memory::FLAT_SC1, modifiers.has_sc1());
         self.flag(memory::FLAT_NT, modifiers.has_nt());
         if matches!(format, Format::Flat | Format::FlatRtn) {
@@ -392,7 +391,7 @@ impl Writer<'_> {
         if self.arch.adds_scratch_addresses() {
             self.flag(memory::SCRATCH_VADDR, scratch_address == Some(true));
         } else {
-            self.flag(memory::FLAT_LDS, matches!(format, Format::GlobalLds | Format::ScratchLds));
+            self.flag(memory::FLAT_LDS, format.is_to_lds());
         }
         self.signed(memory::GLOBAL_OFFSET)
     }

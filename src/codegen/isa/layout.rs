@@ -45,6 +45,16 @@ impl BitRange {
         ((word >> self.low & ((1 << self.width) - 1)) as u32) << self.scale
     }
 
+    /// The numbers that fit, from the smallest to the largest.
+    pub const fn numbers(self) -> (i64, i64) {
+        (0, (1 << self.width) - 1)
+    }
+
+    /// The same of signed numbers.
+    pub const fn signed_numbers(self) -> (i64, i64) {
+        (-(1 << (self.width - 1)), (1 << (self.width - 1)) - 1)
+    }
+
     /// The value in `word` as a signed number.
     #[inline]
     pub const fn read_signed(self, word: u64) -> u32 {

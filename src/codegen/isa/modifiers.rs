@@ -58,6 +58,18 @@ pub enum Omod {
     Div2,
 }
 
+impl Omod {
+    /// The modifier of two bits, as every encoding has them.
+    pub(super) const fn from_bits(bits: u32) -> Omod {
+        match bits & 3 {
+            0 => Omod::None,
+            1 => Omod::Mul2,
+            2 => Omod::Mul4,
+            _ => Omod::Div2,
+        }
+    }
+}
+
 macro_rules! masks {
     ($($(#[$doc:meta])* $set:ident $get:ident $bits:ident;)*) => {
         $(
@@ -181,12 +193,12 @@ impl Modifiers {
 
     /// What [`omod`](Self::omod) has set.
     pub const fn get_omod(self) -> Omod {
-        match self.get(OMOD) {
-            0 => Omod::None,
-            1 => Omod::Mul2,
-            2 => Omod::Mul4,
-            _ => Omod::Div2,
-        }
+        Omod::from_bits(self.get(OMOD))
+    }
+
+    /// True for a buffer instruction that takes an offset or an index from vaddr, which is there only then.
+    pub(super) const fn wants_buffer_address(self) -> bool {
+        self.has_offen() || self.has_idxen()
     }
 
     /// The same without the wish for the long encoding.

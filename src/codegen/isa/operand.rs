@@ -7,6 +7,8 @@
 
 use std::fmt;
 
+use super::print::write_name;
+
 /// One operand of an [`Inst`](super::Inst): nothing, a physical location or constant in the hardware's number space, or
 /// a (part of a) virtual register. How many 32-bit registers it covers is not part of it: the instruction's row says so.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -151,10 +153,33 @@ impl fmt::Debug for Operand {
         if let Some((id, first)) = self.as_virtual() {
             return write!(f, "%{id}.{first}");
         }
-        match (self.as_vgpr(), self.as_agpr()) {
-            (Some(v), _) => write!(f, "v{v}"),
-            (_, Some(a)) => write!(f, "a{a}"),
-            _ => write!(f, "s{}", self.0),
+        write_name(f, *self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_operand_shows_itself_by_its_name() {
+        for (operand, name) in [
+            (Operand::sgpr(7), "s7"),
+            (Operand::vgpr(255), "v255"),
+            (Operand::agpr(0), "a0"),
+            (Operand::VCC, "vcc_lo"),
+            (Operand::physical(127), "exec_hi"),
+            (Operand::M0, "m0"),
+            (Operand::sgpr(108), "ttmp0"),
+            (Operand::physical(193), "-1"),
+            (Operand::physical(242), "1.0"),
+            (Operand::physical(235), "src_shared_base"),
+            (Operand::SCC, "src_scc"),
+            (Operand::LITERAL, "a literal"),
+            (Operand::NONE, "-"),
+            (Operand::virtual_register(3, 1), "%3.1"),
+        ] {
+            assert_eq!(format!("{operand:?}"), name);
         }
     }
 }

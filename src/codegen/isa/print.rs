@@ -10,7 +10,7 @@ use super::layout::Encoding;
 use super::meaning::{Element, Meaning};
 use super::operand::Operand;
 use super::sdwa::{Sdwa, write_sdwa};
-use super::spec::{Field, Format, OpInfo, OperandClass};
+use super::spec::{Format, OpInfo, OperandClass};
 use super::{Inst, Modifiers, Omod, Opcode};
 
 /// As gfx942 spells it, or the first chip that has it ([`Opcode::spelling`]).
@@ -137,13 +137,8 @@ fn write_scalar_offset(f: &mut dyn Write, inst: &Inst, index: usize) -> fmt::Res
 /// One operand with its negation and absolute value.
 fn write_operand(f: &mut dyn Write, inst: &Inst, info: &OpInfo, index: usize) -> fmt::Result {
     let spec = &info.operands[index];
-    let bit = match spec.field {
-        Field::Src0 => 1,
-        Field::Src1 => 2,
-        Field::Src2 => 4,
-        _ => 0,
-    };
-    let prefixed = info.format.is_vop3() || info.format == Format::Vop3pMix;
+    let bit = spec.field.source_bit();
+    let prefixed = info.format.has_signs();
     let extended = prefixed && inst.modifiers.get_sign_extend() & bit != 0;
     let negated = prefixed && inst.modifiers.get_neg() & bit != 0;
     let absolute = prefixed && inst.modifiers.get_abs() & bit != 0;
@@ -183,6 +178,16 @@ fn write_value(f: &mut dyn Write, inst: &Inst, index: usize) -> fmt::Result {
     match operand.number() {
         Some(number @ 128..=248) => write_inline(f, number, spec.element),
         _ => write_register(f, operand, inst.width(index).into()),
+    }
+}
+
+/// A single physical operand as messages name it: the register, the constant, a literal without its value.
+pub(super) fn write_name(f: &mut dyn Write, operand: Operand) -> fmt::Result {
+    match operand.number() {
+        _ if operand == Operand::LITERAL => f.write_str("a literal"),
+        Some(number @ 128..=248) => write_inline(f, number, Element::B32),
+        Some(_) => write_register(f, operand, 1),
+        None => f.write_char('?'),
     }
 }
 
@@ -304,8 +309,8 @@ fn write_second_word(f: &mut dyn Write, inst: &Inst, info: &OpInfo) -> fmt::Resu
     if inst.modifiers.has_dpp() {
         return write_dpp(f, Dpp::from_imm(inst.imm));
     }
-    let sources = info.operands.iter().filter(|spec| matches!(spec.field, Field::Src0 | Field::Src1)).count();
-    write_sdwa(f, Sdwa::from_imm(inst.imm).unwrap_or_default(), sources, info.selects_result())
+    let sdwa = Sdwa::from_imm(inst.imm).unwrap_or_default();
+    write_sdwa(f, sdwa, info.short_sources(), info.selects_result())
 }
 
 fn write_bits(f: &mut dyn Write, name: &str, bits: u32, count: u32) -> fmt::Result {
@@ -375,7 +380,7 @@ fn write_matrix(f: &mut dyn Write, inst: &Inst, info: &OpInfo) -> fmt::Result {
 
 fn write_ds_offset(f: &mut dyn Write, inst: &Inst, info: &OpInfo) -> fmt::Result {
     match info.meaning {
-        Meaning::LoadTwo(..) | Meaning::StoreTwo(..) | Meaning::ExchangeTwo(..) => {
+        _ if info.has_two_offsets() => {
             for (name, offset) in [("offset0", inst.imm & 0xff), ("offset1", inst.imm >> 8 & 0xff)] {
                 if offset != 0 {
                     write!(f, " {name}:{offset}")?;
@@ -404,10 +409,9 @@ fn write_memory(f: &mut dyn Write, inst: &Inst, info: &OpInfo, arch: Arch) -> fm
     if inst.imm != 0 && info.format != Format::MubufBare {
         write!(f, " offset:{}", inst.imm as i32)?;
     }
-    let returns = matches!(info.format, Format::MubufRtn | Format::GlobalRtn | Format::FlatRtn);
     let [sc0, nt, sc1] =
         if arch.has_scope_bits() { [" sc0", " nt", " sc1"] } else { [" glc", " slc", " scc"] };
-    if modifiers.has_sc0() || returns {
+    if modifiers.has_sc0() || info.format.returns() {
         f.write_str(sc0)?;
     }
     if modifiers.has_nt() {
@@ -416,7 +420,7 @@ fn write_memory(f: &mut dyn Write, inst: &Inst, info: &OpInfo, arch: Arch) -> fm
     if modifiers.has_sc1() {
         f.write_str(sc1)?;
     }
-    if matches!(info.format, Format::MubufLds | Format::GlobalLds | Format::ScratchLds) {
+    if info.format.is_to_lds() {
         f.write_str(" lds")?;
     }
     Ok(())

@@ -180,7 +180,7 @@ fn modifiers(word: u64, is_sdwa: bool, is_comparison: bool) -> Modifiers {
     if is_comparison {
         return all;
     }
-    let omod = [Omod::None, Omod::Mul2, Omod::Mul4, Omod::Div2][sdwa::OMOD.read(word) as usize & 3];
+    let omod = Omod::from_bits(sdwa::OMOD.read(word));
     let all = all.omod(omod);
     if sdwa::CLAMP.read(word) != 0 { all.clamp() } else { all }
 }

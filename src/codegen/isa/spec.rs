@@ -118,6 +118,21 @@ impl Format {
         )
     }
 
+    /// True for the forms whose operands can have signs before them in assembler text.
+    pub(super) const fn has_signs(self) -> bool {
+        self.is_vop3() || matches!(self, Format::Vop3pMix)
+    }
+
+    /// True for vector atomics that return the old value.
+    pub(super) const fn returns(self) -> bool {
+        matches!(self, Format::MubufRtn | Format::GlobalRtn | Format::FlatRtn)
+    }
+
+    /// True for loads to LDS that a bit of the encoding tells from others.
+    pub(super) const fn is_to_lds(self) -> bool {
+        matches!(self, Format::MubufLds | Format::GlobalLds | Format::ScratchLds)
+    }
+
     /// True for comparisons, whose result is a mask.
     pub const fn is_comparison(self) -> bool {
         matches!(self, Format::Vopc)
@@ -169,6 +184,18 @@ pub enum Field {
     ScaleA,
     /// Scale of B in a scaled matrix instruction.
     ScaleB,
+}
+
+impl Field {
+    /// Bit of a source in the masks of its modifiers; 0 for what is no source of a vector instruction.
+    pub(super) const fn source_bit(self) -> u32 {
+        match self {
+            Field::Src0 => 1,
+            Field::Src1 => 2,
+            Field::Src2 => 4,
+            _ => 0,
+        }
+    }
 }
 
 /// Whether an operand is read, written or both.
@@ -243,15 +270,32 @@ impl Kinds {
     /// The kind of a physical operand as a set; empty for a virtual register and for numbers that mean nothing.
     #[inline]
     pub const fn of(operand: Operand) -> Kinds {
+        // A table, because this is asked for every operand of every instruction that is encoded.
+        const OF_NUMBER: [Kinds; Operand::END as usize] = {
+            let mut kinds = [Kinds(0); Operand::END as usize];
+            let mut number = 0;
+            while number < kinds.len() {
+                kinds[number] = Kinds::of_number(number);
+                number += 1;
+            }
+            kinds
+        };
         match operand.number() {
-            Some(255) => Kinds(Self::LITERAL),
-            Some(0..=124 | 126 | 127) => Kinds(Self::SCALAR),
-            Some(128..=208 | 235..=248 | 251..=253) => Kinds(Self::INLINE),
-            Some(256..512) => Kinds(Self::VGPR),
-            Some(512..) => Kinds(Self::AGPR),
+            Some(number) => OF_NUMBER[number as usize],
             None if operand.is_none() => Kinds(Self::NONE),
-            _ => Kinds(0),
+            None => Kinds(0),
         }
+    }
+
+    const fn of_number(number: usize) -> Kinds {
+        Kinds(match number {
+            255 => Self::LITERAL,
+            0..=124 | 126 | 127 => Self::SCALAR,
+            128..=208 | 235..=248 | 251..=253 => Self::INLINE,
+            256..512 => Self::VGPR,
+            512.. => Self::AGPR,
+            _ => 0,
+        })
     }
 
     /// True if this (not empty) set is inside `other`.
@@ -476,12 +520,16 @@ impl OpInfo {
     /// True if the SDWA form says which part of the result is written: comparisons and conversions of 8-bit floats write it
     /// whole.
     pub fn selects_result(&self) -> bool {
-        let from_fp8 = matches!(self.meaning, Meaning::Convert(_, Element::Fp8 | Element::Bf8));
-        !self.format.is_comparison() && !from_fp8
+        !self.format.is_comparison() && !self.converts_from_fp8()
+    }
+
+    /// True for conversions of 8-bit floats.
+    pub(super) const fn converts_from_fp8(&self) -> bool {
+        matches!(self.meaning, Meaning::Convert(_, Element::Fp8 | Element::Bf8))
     }
 
     /// True if an operand takes two registers or more of vector data.
-    pub(super) const fn is_wide(&self) -> bool {
+    pub const fn is_wide(&self) -> bool {
         let mut i = 0;
         while i < self.operands.len() {
             if matches!(self.operands[i].field, Field::Dst | Field::Src0 | Field::Src1)
@@ -504,6 +552,16 @@ impl OpInfo {
             | Meaning::ConvertScaledStochastic(..) => 4,
             _ => self.operands.len() as u32,
         }
+    }
+
+    /// True for LDS instructions with two offsets of a byte each.
+    pub(super) const fn has_two_offsets(&self) -> bool {
+        matches!(self.meaning, Meaning::LoadTwo(..) | Meaning::StoreTwo(..) | Meaning::ExchangeTwo(..))
+    }
+
+    /// Sources of the 32-bit encoding.
+    pub(super) fn short_sources(&self) -> usize {
+        self.operands.iter().filter(|spec| matches!(spec.field, Field::Src0 | Field::Src1)).count()
     }
 
     /// Index of the operand that is source and result at once, if the row has one.

@@ -153,7 +153,7 @@ fn check_operand(inst: &Inst, info: &OpInfo, arch: Arch, index: usize) -> Result
             return Err(class);
         }
         OperandClass::BufferAddress => {
-            let wanted = inst.modifiers.has_offen() || inst.modifiers.has_idxen();
+            let wanted = inst.modifiers.wants_buffer_address();
             if operand.is_none() == wanted {
                 return Err(class);
             }

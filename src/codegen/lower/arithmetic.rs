@@ -109,7 +109,7 @@ impl Lowering<'_> {
         place.ok_or_else(|| self.bug("a value is used before it is computed"))
     }
 
-    /// A value of `elements` elements in vector registers, constants spread out. It may be in AGPRs.
+    /// A value of `elements` elements in VGPRs, constants spread out.
     pub(super) fn in_registers(
         &mut self,
         node: Entity,

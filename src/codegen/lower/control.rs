@@ -7,12 +7,15 @@ use super::emitter::Scalar;
 use super::{Lowering, Place};
 use crate::codegen::isa::{Inst, Opcode, Operand};
 use crate::codegen::machine::RegisterFile;
-use crate::ir::diagnostic::Diagnostic;
+use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::layout::{Dim, Mma, Source};
 use crate::ir::node::*;
 use crate::ir::walk;
 use crate::passes::expand::Expansion;
 use crate::passes::facts::Remainder;
+
+/// Most virtual registers: what the allocator adds must have numbers too.
+const MAX_REGISTERS: usize = 1 << 20;
 
 /// A loop that is being written.
 #[derive(Clone, Debug)]
@@ -105,6 +108,12 @@ impl Lowering<'_> {
         for &node in world.get::<Body>(region).map(|b| &b.0[..]).unwrap_or_default() {
             self.emitter.source = world.get::<Origin>(node).map_or(u32::MAX, |o| o.0);
             self.node(node)?;
+            if self.emitter.body.registers.len() > MAX_REGISTERS {
+                let text = format!("the tiles of one wave take more than {MAX_REGISTERS} virtual registers");
+                return Err(Diagnostic::new(Kind::Limit, text)
+                    .at(self.locations.get(self.emitter.source))
+                    .help("use smaller tiles, or more waves"));
+            }
         }
         self.emitter.source = around;
         Ok(())
@@ -218,7 +227,7 @@ impl Lowering<'_> {
         let trip = *self.get::<Trip>(node)?;
         let logical = self.get::<Expansion>(node)?.logical;
         let remainder = self.world.get::<Remainder>(logical).is_some();
-        let bad = |e| Diagnostic::new(crate::ir::diagnostic::Kind::Bug, format!("a trip count: {e}"));
+        let bad = |e| Diagnostic::new(Kind::Bug, format!("a trip count: {e}"));
         let count = self.arena.sub(trip.end, trip.start).map_err(bad)?;
         let known = self.arena.as_integer(count);
         let runs = self.arena.range(count);

@@ -78,9 +78,7 @@ impl Lowering<'_> {
     fn stride_bytes(&mut self, dims: &[Dim], dim: Dim, element_bytes: u32) -> Result<Expr, Diagnostic> {
         let stride = self.stride(dims, dim)?;
         let bytes = self.arena.int(i64::from(element_bytes));
-        self.arena
-            .mul(stride, bytes)
-            .map_err(|e| Diagnostic::new(Kind::Limit, format!("a memory is too large: {e}")))
+        self.arena.mul(stride, bytes).map_err(|e| self.too_large(&e))
     }
 
     /// Bytes that one iteration of the loop over `axis` moves on in `memory`.
@@ -93,7 +91,7 @@ impl Lowering<'_> {
         let stride = self.stride_bytes(&dims, axis, element_bytes)?;
         let tile = self.arena.int(i64::from(self.geometry.dim(axis).tiling.unwrap_or(1)));
         let step = self.arena.mul(stride, tile);
-        step.map(Some).map_err(|e| Diagnostic::new(Kind::Limit, format!("a memory is too large: {e}")))
+        step.map(Some).map_err(|e| self.too_large(&e))
     }
 
     /// The first dimension whose coordinate is not the same for the whole workgroup at all times.
@@ -259,16 +257,16 @@ impl Lowering<'_> {
 
     /// Offsets inside one descriptor must stay below 2^31: checked now, or at launch for dynamic sizes.
     fn check_reach(&mut self, node: Entity, access: &Access) -> Result<(), Diagnostic> {
-        let large = |e| Diagnostic::new(Kind::Limit, format!("a memory is too large: {e}"));
         let mut reach = self.arena.int(0);
         for &dim in &access.dims {
             let mut extent = self.arena.int(i64::from(access.layout.tile_extent(dim)));
             if self.loops.iter().any(|l| l.axis == dim) {
-                extent = self.arena.add(extent, self.geometry.dim(dim).size).map_err(large)?;
+                extent =
+                    self.arena.add(extent, self.geometry.dim(dim).size).map_err(|e| self.too_large(&e))?;
             }
             let stride = self.stride_bytes(&access.dims, dim, access.element_bytes)?;
-            let part = self.arena.mul(extent, stride).map_err(large)?;
-            reach = self.arena.add(reach, part).map_err(large)?;
+            let part = self.arena.mul(extent, stride).map_err(|e| self.too_large(&e))?;
+            reach = self.arena.add(reach, part).map_err(|e| self.too_large(&e))?;
         }
         match self.arena.as_integer(reach) {
             Some(bytes) if bytes > i64::from(MAX_RECORDS) => {

@@ -31,7 +31,7 @@ use self::lds::LdsPlan;
 use crate::codegen::isa::{Opcode, Operand};
 use crate::codegen::machine::Body as MachineBody;
 use crate::ir::diagnostic::{Diagnostic, Kind};
-use crate::ir::expr::{Expr, ExprArena, Symbol};
+use crate::ir::expr::{Expr, ExprArena, ExprError, Symbol};
 use crate::ir::kernel::Locations;
 use crate::ir::layout::Dim;
 use crate::ir::node::*;
@@ -224,12 +224,16 @@ impl Lowering<'_> {
         let mut stride = self.arena.int(1);
         for &inner in dims.iter().rev().take_while(|d| **d != dim) {
             let size = self.geometry.dim(inner).size;
-            stride = self
-                .arena
-                .mul(stride, size)
-                .map_err(|e| Diagnostic::new(Kind::Limit, format!("a memory is too large: {e}")))?;
+            stride = self.arena.mul(stride, size).map_err(|e| self.too_large(&e))?;
         }
         Ok(stride)
+    }
+
+    /// Offsets that cannot be computed.
+    fn too_large(&self, error: &ExprError) -> Diagnostic {
+        Diagnostic::new(Kind::Limit, format!("a memory is too large: {error}"))
+            .at(self.locations.get(self.emitter.source))
+            .help("offsets are computed with 64 bits: use smaller sizes")
     }
 
     /// Loads the arguments and names the registers that the hardware sets. Arguments at the beginning that fit into

@@ -162,7 +162,7 @@ impl Allocator {
     ) -> Result<Allocation, AllocationError> {
         let vcc = self.check_operands(body)?;
         self.spiller.start(body);
-        self.liveness.compute(body);
+        self.liveness.compute(body, fixed);
         self.loops.compute(body);
         let peaks = self.pressure.peaks(body, &self.liveness);
         let mut joining = Joining::Join;
@@ -175,7 +175,7 @@ impl Allocator {
                     Ok(used) => break used,
                     Err(failure) => {
                         // Without what was joined.
-                        self.liveness.compute(body);
+                        self.liveness.compute(body, fixed);
                         failure
                     }
                 },
@@ -314,8 +314,9 @@ impl Allocator {
         }
         loop {
             let memory = match file {
-                RegisterFile::Sgpr => limits.vgprs_beside(0) > 0,
-                _ => self.spiller.spills.scratch_bytes < limits.scratch_bytes,
+                RegisterFile::Sgpr if limits.vgprs_beside(0) > 0 => u32::MAX,
+                RegisterFile::Sgpr => 0,
+                _ => limits.scratch_bytes.saturating_sub(self.spiller.spills.scratch_bytes) / 4,
             };
             let shortage = Shortage { file, limit: available.saturating_sub(*slack), agprs, memory };
             let spiller = &self.spiller;
@@ -327,7 +328,7 @@ impl Allocator {
             if !self.spiller.has_begun() && (to_memory || self.evictor.evicted.is_empty()) {
                 // Inputs may leave too.
                 self.spiller.release_inputs(body, fixed);
-                self.liveness.compute(body);
+                self.liveness.compute(body, fixed);
                 peak = self.pressure.peaks(body, &self.liveness)[file as usize];
                 continue;
             }
@@ -353,7 +354,7 @@ impl Allocator {
         }
         // A register that only changes its file keeps its live range.
         if self.spiller.rewrite(body, &self.liveness) == Rewritten::Instructions {
-            self.liveness.compute(body);
+            self.liveness.compute(body, fixed);
         }
         Ok(())
     }

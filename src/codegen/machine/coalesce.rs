@@ -54,6 +54,8 @@ pub(super) struct Coalescer {
     affinities: Vec<Affinity>,
     /// The register that each register was joined to, and which part of that it starts at; itself if to none.
     parents: Vec<(u32, u32)>,
+    /// Registers that were joined to another, in this order.
+    joined: Vec<u32>,
     /// First hint of each register, most important first.
     first_hint: Vec<u32>,
     hints: Vec<Hint>,
@@ -84,6 +86,7 @@ impl Coalescer {
         self.collect(body, loops);
         self.parents.clear();
         self.parents.extend((0..body.registers.len() as u32).map(|id| (id, 0)));
+        self.joined.clear();
         self.first_hint.clear();
         self.hints.clear();
         self.budget = 32 * (body.insts.len() + body.registers.len());
@@ -98,6 +101,11 @@ impl Coalescer {
             if joining == Joining::Join && !fixed {
                 self.try_join(body, liveness, &affinity);
             }
+        }
+        // What a register was joined to may have been joined later: from the last on each finds its root one step away.
+        for index in (0..self.joined.len()).rev() {
+            let id = self.joined[index];
+            self.parents[id as usize] = self.root(id);
         }
         // From the least important on: each goes before the ones already there.
         for index in (0..self.affinities.len()).rev() {
@@ -190,6 +198,7 @@ impl Coalescer {
         {
             self.merge(liveness, outer, inner, offset);
             self.parents[inner as usize] = (outer, offset);
+            self.joined.push(inner);
         }
     }
 

@@ -59,8 +59,8 @@ pub(super) struct Shortage {
     pub limit: u32,
     /// Registers that may move to AGPRs.
     pub agprs: u32,
-    /// Whether there is scratch memory (for SGPRs: VGPRs).
-    pub memory: bool,
+    /// Registers that may move to scratch memory (SGPRs: to lanes of VGPRs).
+    pub memory: u32,
 }
 
 /// The decision and its working memory.
@@ -170,7 +170,7 @@ impl Evictor {
         let ways = [
             cost.rematerialise.map(|cost| (cost, Choice::Rematerialise)),
             agpr.then_some((cost.agpr, Choice::Agpr)),
-            shortage.memory.then_some((cost.memory, Choice::Memory)),
+            (registers <= shortage.memory).then_some((cost.memory, Choice::Memory)),
         ];
         let (cost_of_way, way) = ways.into_iter().flatten().min_by_key(|(cost, _)| *cost)?;
         Some(((cost_of_way << 16) / cost.room.max(1), way))
@@ -239,8 +239,10 @@ impl Evictor {
             needed += needs;
             self.alive[at] = 0;
             self.gone[at] = true;
-            if choice == Choice::Agpr {
-                shortage.agprs -= registers;
+            match choice {
+                Choice::Agpr => shortage.agprs -= registers,
+                Choice::Memory => shortage.memory -= registers,
+                Choice::Rematerialise => {}
             }
             self.evicted.push((id, choice));
         }

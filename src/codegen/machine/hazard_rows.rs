@@ -355,7 +355,24 @@ const fn row(first: (Who, What), then: (Who, What), when: When, waits: [u8; CHIP
 }
 
 /// Longest number of wait states in [`ROWS`].
-pub(super) const LONGEST_ROW: u32 = 5;
+pub(super) const LONGEST_ROW: u32 = {
+    let (mut longest, mut row) = (0, 0);
+    while row < ROWS.len() {
+        longest = longest_of(&ROWS[row].waits, longest);
+        row += 1;
+    }
+    longest as u32
+};
+
+/// The largest of some wait states and `than`.
+pub(super) const fn longest_of(waits: &[u8], than: u8) -> u8 {
+    let (mut longest, mut at) = (than, 0);
+    while at < waits.len() {
+        longest = if waits[at] > longest { waits[at] } else { longest };
+        at += 1;
+    }
+    longest
+}
 
 /// Everything but results of matrix instructions. Columns: gfx906, gfx908, gfx90a, gfx942, gfx950.
 #[rustfmt::skip]

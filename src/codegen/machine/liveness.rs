@@ -8,11 +8,12 @@
 //!
 //! Virtual registers may be written many times and in parts. A vector write while lanes are switched off leaves the
 //! other lanes as they were, so it ends no lifetime, unless it is the only instruction that writes that part at all
-//! (then there is nothing older to keep).
+//! and nothing is there from the start (then there is nothing older to keep: lanes that an earlier iteration has written
+//! alone are not read).
 
 use super::access::{Access, ExecWrite, accesses, exec_write, is_early_clobber};
 use super::body::{Body, MachineInst, RegisterFile};
-use crate::codegen::isa::{Implicit, MAX_OPERANDS};
+use crate::codegen::isa::{Implicit, MAX_OPERANDS, Operand};
 
 /// No segment, no register, no index.
 pub(super) const NONE: u32 = u32::MAX;
@@ -46,7 +47,7 @@ pub(super) struct Liveness {
     /// For every block start, then for every instruction, whether some lanes may be off; empty if EXEC is never written.
     masked_blocks: Vec<bool>,
     masked: Vec<bool>,
-    /// Parts that two instructions write; filled if EXEC is ever written.
+    /// Parts that two instructions write, or one of an input; filled if EXEC is ever written.
     rewritten: Vec<u32>,
     written: Vec<u32>,
     /// Parts written so far in the block named by `written_in`.
@@ -77,14 +78,14 @@ fn refill<T: Clone>(column: &mut Vec<T>, len: usize, value: T) {
 }
 
 impl Liveness {
-    /// Analyses `body`, whose operands lie within their registers.
-    pub fn compute(&mut self, body: &Body) {
+    /// Analyses `body`, whose operands lie within their registers; `inputs` hold something at its start.
+    pub fn compute(&mut self, body: &Body, inputs: &[(u32, Operand)]) {
         let registers = body.registers.len();
         self.collect_operands(body);
         self.find_masked(body);
         refill(&mut self.written, registers, 0);
         if !self.masked.is_empty() {
-            self.find_rewritten(body);
+            self.find_rewritten(body, inputs);
             refill(&mut self.written, registers, 0);
         }
         self.summarise_blocks(body);
@@ -159,8 +160,13 @@ impl Liveness {
         }
     }
 
-    fn find_rewritten(&mut self, body: &Body) {
+    fn find_rewritten(&mut self, body: &Body, inputs: &[(u32, Operand)]) {
         refill(&mut self.rewritten, body.registers.len(), 0);
+        for &(id, _) in inputs {
+            if let Some(written) = self.written.get_mut(id as usize) {
+                *written = u32::MAX;
+            }
+        }
         for index in 0..body.insts.len() as u32 {
             let (_, start, end) = self.operands_of(index);
             for &(id, parts) in &self.operands[start..end] {

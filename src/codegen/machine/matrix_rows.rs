@@ -3,7 +3,7 @@
 //! Sources as in `hazard_rows`: MI100, MI200, CDNA3 and CDNA4 instruction set guides, "Dependency resolution: required
 //! independent instructions", and LLVM's GCNHazardRecognizer.cpp; where they differ, the larger number.
 
-use super::hazard_rows::CHIPS;
+use super::hazard_rows::{CHIPS, longest_of};
 use crate::codegen::isa::{Arch, Element, Meaning, OpInfo, Unit};
 
 /// Pipe of a matrix instruction.
@@ -90,7 +90,14 @@ const fn matrix(first: MatrixClass, then: MatrixUse, waits: [[u8; 4]; CHIPS]) ->
 }
 
 /// Longest number of wait states in [`MATRIX_ROWS`].
-pub(super) const LONGEST_MATRIX_ROW: u32 = 20;
+pub(super) const LONGEST_MATRIX_ROW: u32 = {
+    let (mut longest, mut row) = (0, 0);
+    while row < MATRIX_ROWS.len() {
+        longest = longest_of(MATRIX_ROWS[row].waits.as_flattened(), longest);
+        row += 1;
+    }
+    longest as u32
+};
 
 /// Results of matrix instructions, by gfx906, gfx908, gfx90a, gfx942, gfx950. What is not there needs no wait states.
 #[rustfmt::skip]

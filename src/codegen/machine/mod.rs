@@ -1,7 +1,7 @@
 //! Machine code of one kernel before it becomes bytes, and the passes over it.
 //!
 //! ```text
-//! lowering -> allocate -> waits -> hazards -> branches -> code
+//! lowering -> allocate -> branches to the next block -> waits -> hazards -> code
 //! ```
 //!
 //! Allocation is several files: `liveness`, `loops` and `pressure` say what there is, `coalesce` removes copies, `place` (on

@@ -74,9 +74,8 @@ impl Run {
     pub fn join(&mut self, other: &Run) -> bool {
         let before = *self;
         if other.kind != RunKind::None {
-            // Of two kinds the vector one is kept: scalar loads and vector memory meet at a join without a branch
-            // between only if both paths fall through, which they cannot.
-            self.kind = if self.kind == RunKind::None { other.kind } else { self.kind };
+            // One path at most falls through, and the branch of any other has ended its run: no two kinds meet.
+            self.kind = other.kind;
             for (set, more) in [(&mut self.defs, &other.defs), (&mut self.uses, &other.uses)] {
                 set.iter_mut().zip(more).for_each(|(word, more)| *word |= more);
             }

@@ -142,6 +142,7 @@ impl Spiller {
     /// possible if control comes back to the start.
     pub fn release_inputs(&mut self, body: &mut Body, fixed: &[(u32, Operand)]) {
         self.begun = true;
+        let counted = self.spills.inserted;
         let looped = body.blocks.iter().any(|block| block.successors.contains(&Some(0)));
         if looped || body.blocks.is_empty() {
             return;
@@ -180,7 +181,7 @@ impl Spiller {
             block.end += inserted;
         }
         self.finish(body);
-        self.spills.inserted = 0;
+        self.spills.inserted = counted;
     }
 
     /// Starts choosing homes for a body.

@@ -50,6 +50,10 @@ pub fn parse(text: &str) -> Result<Body, TextError> {
         if body.blocks.is_empty() {
             start_block(&mut body);
         }
+        let before = body.block(body.blocks.len() - 1).last();
+        if before.is_some_and(|i| matches!(i.inst.op.info().meaning, Meaning::Branch(_))) {
+            return Err(fail(format!("a branch ends its block: expected bb{}", body.blocks.len())));
+        }
         let inst = parse_inst(line, &mut body.registers).map_err(fail)?;
         body.insts.push(MachineInst { inst, source: number as u32 + 1 });
         if let Some(block) = body.blocks.last_mut() {

@@ -118,7 +118,7 @@ pub struct KernelMetadata {
     pub wavefront_size: u32,
     /// SGPRs of a wave, reserved ones included.
     pub sgpr_count: u32,
-    /// VGPRs of a wave in the unified file, AGPRs included.
+    /// VGPRs of a wave: of the unified file, AGPRs included, or of the larger one of two files.
     pub vgpr_count: u32,
     /// AGPRs of a wave.
     pub agpr_count: u32,
@@ -405,9 +405,11 @@ fn kernel_from(map: &Value) -> Result<KernelMetadata, BadMetadata> {
         Some(Value::Array(arguments)) => arguments.iter().map(argument_from).collect::<Result<_, _>>()?,
         Some(_) => return Err(BadMetadata::Key(".args")),
     };
-    let workgroup_size = match map.get(".reqd_workgroup_size") {
+    // Zeros stand for no requirement, too.
+    let required = map.get(".reqd_workgroup_size").map(shape_from).transpose()?;
+    let workgroup_size = match required.filter(|shape| *shape != [0; 3]) {
         None => WorkgroupSize::AtMost(number(map, ".max_flat_workgroup_size")?),
-        Some(shape) => WorkgroupSize::Exactly(shape_from(shape)?),
+        Some(shape) => WorkgroupSize::Exactly(shape),
     };
     Ok(KernelMetadata {
         name: text(map, ".name")?,

@@ -8,7 +8,7 @@ use super::descriptor::{DESCRIPTOR_SIZE, KernelDescriptor};
 use super::line_map::{LineMap, LineSections, SourceLine};
 use super::metadata::{BadMetadata, KernelMetadata, from_message_pack};
 use super::msgpack::Malformed;
-use crate::codegen::target::{FeatureSetting, Target};
+use crate::codegen::target::{FeatureSetting, Target, TargetId};
 use object::LittleEndian;
 use object::elf::{self, FileHeader64};
 use object::read::elf::{FileHeader, ProgramHeader, Rela, SectionHeader, SectionTable, Sym, SymbolTable};
@@ -161,6 +161,13 @@ impl<'a> ObjectFile<'a> {
         })
     }
 
+    /// The chip with the modes that the object is for; a mode that the chip has not says nothing.
+    pub fn target_id(&self) -> TargetId {
+        let id = TargetId::from(self.target);
+        let id = id.with_xnack(self.xnack).unwrap_or(id);
+        id.with_sramecc(self.sramecc).unwrap_or(id)
+    }
+
     /// The kernel of that name.
     pub fn kernel(&self, name: &str) -> Option<&Kernel<'a>> {
         self.kernels.iter().find(|kernel| kernel.name == name)
@@ -197,9 +204,33 @@ fn check_header(header: &Header) -> Result<Target, ObjectError> {
     Target::from_elf_machine(machine).ok_or(ObjectError::Target { machine })
 }
 
+/// How much of the file is told of. Several entries of a table may name the same bytes; all that is made of them stays in proportion
+/// to the file only if together they name no more than it has.
+struct Told {
+    what: &'static str,
+    bytes: usize,
+    most: usize,
+}
+
+impl Told {
+    fn of(what: &'static str, data: &[u8]) -> Told {
+        Told { what, bytes: 0, most: data.len() }
+    }
+
+    fn add(&mut self, bytes: usize) -> Result<(), ObjectError> {
+        self.bytes = self.bytes.saturating_add(bytes);
+        if self.bytes > self.most {
+            let reason = "together more bytes than the file".to_owned();
+            return Err(ObjectError::Elf { what: self.what, reason });
+        }
+        Ok(())
+    }
+}
+
 fn segments<'a>(header: &Header, data: &'a [u8]) -> Result<Vec<Segment<'a>>, ObjectError> {
     let headers = header.program_headers(LE, data).map_err(in_table("program headers"))?;
     let mut segments = Vec::new();
+    let mut told = Told::of("segments", data);
     for (index, header) in headers.iter().enumerate().filter(|(_, h)| h.p_type(LE) == elf::PT_LOAD) {
         let (address, file_size, memory_size) = (header.p_vaddr(LE), header.p_filesz(LE), header.p_memsz(LE));
         if memory_size < file_size || address.checked_add(memory_size).is_none() {
@@ -209,6 +240,7 @@ fn segments<'a>(header: &Header, data: &'a [u8]) -> Result<Vec<Segment<'a>>, Obj
             what: "program headers",
             reason: format!("segment {index} is not inside the file"),
         })?;
+        told.add(bytes.len())?;
         let flags = header.p_flags(LE).0;
         segments.push(Segment {
             address,
@@ -269,7 +301,8 @@ fn kernels<'a>(
             (elf::STT_OBJECT, Some(kernel)) if symbol.st_size(LE) == DESCRIPTOR_SIZE as u64 => {
                 descriptors.push((kernel, symbol.st_value(LE)));
             }
-            (elf::STT_FUNC, _) => {
+            // A size of zero is an unknown one.
+            (elf::STT_FUNC, _) if symbol.st_size(LE) > 0 => {
                 functions.insert(name, (symbol.st_value(LE), symbol.st_size(LE)));
             }
             _ => {}
@@ -279,7 +312,9 @@ fn kernels<'a>(
         metadata.into_iter().map(|kernel| (kernel.symbol.clone(), kernel)).collect();
     let mut names = std::collections::BTreeSet::new();
     let mut kernels = Vec::with_capacity(descriptors.len());
+    let mut told = Told::of("kernel names", data);
     for (name, descriptor_address) in descriptors {
+        told.add(name.len())?;
         if !names.insert(name) {
             return Err(ObjectError::Duplicate { name: name.to_owned() });
         }
@@ -347,10 +382,12 @@ fn relocations<'a>(
     data: &'a [u8],
 ) -> Result<Vec<Relocation>, ObjectError> {
     let mut relocations = Vec::new();
+    let mut told = Told::of("relocations", data);
     for section in sections.iter().filter(|section| section.sh_flags(LE).0 & elf::SHF_ALLOC.0 != 0) {
         let Some((entries, table)) = section.rela(LE, data).map_err(in_table("relocations"))? else {
             continue;
         };
+        told.add(size_of_val(entries))?;
         let symbols = match table.0 {
             0 => SymbolTable::default(),
             _ => sections.symbol_table_by_index(LE, data, table).map_err(in_table("symbol table"))?,

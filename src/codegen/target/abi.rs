@@ -131,6 +131,14 @@ impl TargetId {
         matches!(self.xnack, FeatureSetting::Any | FeatureSetting::On)
     }
 
+    /// True if an object for this target loads on a device that is set up as `device` says: where the object is for one mode, the
+    /// device must be in it (ROCr, `Isa::IsCompatible`). A feature that `device` leaves open may be in any mode.
+    pub fn runs_on(self, device: TargetId) -> bool {
+        use FeatureSetting::{Off, On};
+        let fits = |wanted, is| !matches!((wanted, is), (On, Off) | (Off, On));
+        self.target == device.target && fits(self.xnack, device.xnack) && fits(self.sramecc, device.sramecc)
+    }
+
     /// The same processor with XNACK in the given mode.
     ///
     /// # Errors
@@ -271,6 +279,22 @@ mod tests {
             assert_eq!(fault(&format!("gfx942:{feature}")), format!("{feature:?} {features}"));
         }
         assert_eq!(fault("gfx942:xnack+:xnack-"), "xnack is set twice in \"gfx942:xnack+:xnack-\"");
+    }
+
+    #[test]
+    fn objects_run_where_their_modes_are() {
+        let runs = |object: &str, device: &str| {
+            let [object, device] = [object, device].map(|id| id.parse::<TargetId>().unwrap());
+            object.runs_on(device)
+        };
+        let device = "gfx942:sramecc+:xnack-";
+        for fitting in ["gfx942", "gfx942:xnack-", "gfx942:sramecc+", "gfx942:sramecc+:xnack-"] {
+            assert!(runs(fitting, device), "{fitting}");
+        }
+        for other in ["gfx942:xnack+", "gfx942:sramecc-", "gfx942:sramecc+:xnack+", "gfx950", "gfx90a"] {
+            assert!(!runs(other, device), "{other}");
+        }
+        assert!(runs("gfx942:sramecc-:xnack+", "gfx942"), "in any mode");
     }
 
     #[test]

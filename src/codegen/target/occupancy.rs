@@ -46,9 +46,8 @@ pub struct Occupancy {
 }
 
 impl TargetInfo {
-    /// How many workgroups and waves are resident when a wave needs `vgprs` (as [`total_vgprs`](Self::total_vgprs)
-    /// counts them) and `sgprs` (reserved
-    /// ones included), a workgroup `lds_bytes` and `waves_per_workgroup`.
+    /// How many workgroups and waves are resident when a wave needs `vgprs` (as [`total_vgprs`](Self::total_vgprs) counts them) and
+    /// `sgprs` (reserved ones included), a workgroup `lds_bytes` and `waves_per_workgroup`.
     pub fn occupancy(&self, vgprs: u32, sgprs: u32, lds_bytes: u32, waves_per_workgroup: u32) -> Occupancy {
         let waves_per_workgroup = at_least_one(waves_per_workgroup);
         let workgroups =

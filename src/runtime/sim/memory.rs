@@ -183,7 +183,8 @@ impl Memory {
         Ok(())
     }
 
-    fn host_range(&self, address: u64, bytes: u64) -> Result<(&Allocation, u64), SimError> {
+    /// The allocation that holds all of `bytes` bytes from `address` on, and the offset inside it.
+    pub fn host_range(&self, address: u64, bytes: u64) -> Result<(&Allocation, u64), SimError> {
         let index = self.allocations.partition_point(|a| a.base <= address);
         index
             .checked_sub(1)

@@ -27,7 +27,7 @@ mod start;
 mod stats;
 mod wave;
 
-use crate::codegen::target::Target;
+use crate::codegen::target::{Target, TargetId};
 
 pub use error::{Access, Fault, FaultKind, SimError};
 pub use module::Module;
@@ -37,19 +37,20 @@ pub use stats::LaunchStats;
 /// A simulated device.
 #[derive(Debug)]
 pub struct Simulator {
-    target: Target,
+    target: TargetId,
     memory: memory::Memory,
 }
 
 impl Simulator {
-    /// A device with empty memory.
-    pub fn new(target: Target) -> Simulator {
-        Simulator { target, memory: memory::Memory::new() }
+    /// A device with empty memory: of a [`Target`], which runs objects for any mode of it, or of a [`TargetId`], which runs those
+    /// that a chip in these modes does.
+    pub fn new(target: impl Into<TargetId>) -> Simulator {
+        Simulator { target: target.into(), memory: memory::Memory::new() }
     }
 
     /// The chip it stands for.
     pub fn target(&self) -> Target {
-        self.target
+        self.target.target()
     }
 
     /// Allocates zeroed device memory; returns its address, a multiple of 256.
@@ -69,6 +70,8 @@ impl Simulator {
 
     /// Copies bytes from the device. They must lie in one allocation.
     pub fn read(&self, address: u64, bytes: usize) -> Result<Vec<u8>, SimError> {
+        // Before the host makes room for them.
+        self.memory.host_range(address, bytes as u64)?;
         let mut data = vec![0; bytes];
         self.memory.read(address, &mut data)?;
         Ok(data)
@@ -93,6 +96,6 @@ impl Simulator {
         config: LaunchConfig,
         kernarg: &[u8],
     ) -> Result<LaunchStats, SimError> {
-        dispatch::launch(&self.memory, self.target, module, kernel, config, kernarg)
+        dispatch::launch(&self.memory, self.target(), module, kernel, config, kernarg)
     }
 }

@@ -1,7 +1,7 @@
 //! A loaded code object: its segments in device memory, its code decoded, its kernels by name.
 
 use crate::codegen::object::{Kernel, KernelDescriptor, KernelMetadata, ObjectFile, RelocationKind};
-use crate::codegen::target::Target;
+use crate::codegen::target::TargetId;
 
 use super::error::SimError;
 use super::memory::Memory;
@@ -51,12 +51,12 @@ impl Module {
     }
 
     /// Puts a code object into memory.
-    pub(super) fn load(memory: &mut Memory, target: Target, data: &[u8]) -> Result<Module, SimError> {
+    pub(super) fn load(memory: &mut Memory, target: TargetId, data: &[u8]) -> Result<Module, SimError> {
         let wrong = |what: String| SimError::Object(what);
         let object = ObjectFile::parse(data).map_err(|error| wrong(error.to_string()))?;
-        if object.target != target {
-            let (is, wanted) = (object.target.name, target.name);
-            return Err(wrong(format!("it is for {is}, the simulated device is a {wanted}")));
+        if !object.target_id().runs_on(target) {
+            let is = object.target_id();
+            return Err(wrong(format!("it is for {is}, the simulated device is a {target}")));
         }
         let start = object.segments.iter().map(|s| s.address).min().unwrap_or(0);
         let end = object.segments.iter().map(|s| s.address + s.memory_size).max().unwrap_or(0);

@@ -3,7 +3,7 @@
 //!
 //! Initial registers follow LLVM's "User Guide for AMDGPU Backend", section "Initial Kernel Execution State".
 
-use crate::codegen::object::{Field, InitialSgprs};
+use crate::codegen::object::{Field, InitialSgprs, WorkgroupSize};
 use crate::codegen::target::{Feature, FlatScratch, Target};
 
 use super::error::SimError;
@@ -190,6 +190,11 @@ fn check(target: Target, kernel: &LoadedKernel, config: &LaunchConfig) -> Result
     let most = kernel.metadata.as_ref().map_or(target.max_workgroup_size, |m| m.workgroup_size.max());
     if items > u64::from(most.min(target.max_workgroup_size)) {
         return Err(format!("{items} work-items in a workgroup, at most {most} are allowed"));
+    }
+    if let Some(WorkgroupSize::Exactly(shape)) = kernel.metadata.as_ref().map(|m| m.workgroup_size)
+        && shape != config.block
+    {
+        return Err(format!("workgroups of {:?} work-items, only {shape:?} are allowed", config.block));
     }
     let workgroups = config.grid.iter().try_fold(1u64, |n, &g| n.checked_mul(g.into()));
     let grid_items = config.grid.iter().zip(&config.block).try_fold(0, |_, (&g, &b)| g.checked_mul(b));

@@ -405,3 +405,23 @@ bb0:
     s_mov_b32 m0, %0[0]
 ; ---
 ; error: %1 cannot be placed at s1
+
+; case an input keeps the lanes that its only write leaves out
+; run allocate
+; fixed %0=v0 %1=s[0:1]
+bb0:
+    s_mov_b64 exec, %1:s2
+    v_mov_b32 %2:v1, 1.0
+    global_store_dword %2, %2, s[4:5]
+    v_mov_b32 %0:v1, 2.0
+    s_mov_b64 exec, -1
+    global_store_dword %0, %0, s[4:5]
+; ---
+; sgprs 6, vgprs 2, agprs 0
+bb0:
+    s_mov_b64 exec, s[0:1]
+    v_mov_b32 v1, 1.0
+    global_store_dword v1, v1, s[4:5]
+    v_mov_b32 v0, 2.0
+    s_mov_b64 exec, -1
+    global_store_dword v0, v0, s[4:5]

@@ -49,3 +49,17 @@ bb0:
     v_mov_b32 %0:v1, 0
 ; ---
 ; error: instruction 0: `v_mov_b32`: operand 0 is a virtual register
+
+; case a branch that goes is no wait state
+; run drop-branches hazards
+bb0:
+    v_readfirstlane_b32 s4, v0
+    s_branch bb1
+bb1:
+    buffer_load_dword v1, off, s[8:11], s4
+; ---
+bb0:
+    v_readfirstlane_b32 s4, v0
+bb1:
+    s_nop 4
+    buffer_load_dword v1, off, s[8:11], s4

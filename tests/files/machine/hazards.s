@@ -1,14 +1,3 @@
-; case VALU writes an SGPR, VMEM reads it: 5
-; run hazards
-bb0:
-    v_readfirstlane_b32 s4, v0
-    buffer_load_dword v1, off, s[8:11], s4
-; ---
-bb0:
-    v_readfirstlane_b32 s4, v0
-    s_nop 4
-    buffer_load_dword v1, off, s[8:11], s4
-
 ; case VALU writes VCC, VMEM does not read it: 0
 ; run hazards
 bb0:
@@ -18,17 +7,6 @@ bb0:
 bb0:
     v_cmp_eq_u32 vcc, v0, v1
     buffer_load_dword v1, off, s[8:11], s4
-
-; case VALU writes M0, a load to LDS reads it: 5
-; run hazards
-bb0:
-    v_readfirstlane_b32 m0, v0
-    buffer_load_dword off, s[8:11], 0 lds
-; ---
-bb0:
-    v_readfirstlane_b32 m0, v0
-    s_nop 4
-    buffer_load_dword off, s[8:11], 0 lds
 
 ; case VALU writes EXEC, any VMEM: 5, LDS: 0
 ; run hazards
@@ -42,28 +20,6 @@ bb0:
     ds_read_b32 v2, v0
     s_nop 3
     global_load_dword v3, v0, s[0:1]
-
-; case VALU writes an SGPR, lane select: 4
-; run hazards
-bb0:
-    v_readfirstlane_b32 s4, v0
-    v_readlane_b32 s5, v1, s4
-; ---
-bb0:
-    v_readfirstlane_b32 s4, v0
-    s_nop 3
-    v_readlane_b32 s5, v1, s4
-
-; case VALU writes VCC, v_div_fmas: 4
-; run hazards
-bb0:
-    v_cmp_eq_u32 vcc, v0, v1
-    v_div_fmas_f32 v2, v3, v4, v5
-; ---
-bb0:
-    v_cmp_eq_u32 vcc, v0, v1
-    s_nop 3
-    v_div_fmas_f32 v2, v3, v4, v5
 
 ; case v_div_scale writes VCC, v_div_fmas: 4, what is between counts
 ; run hazards
@@ -93,28 +49,6 @@ bb0:
     v_cmpx_eq_u32 s[4:5], v0, v1
     s_nop 4
     v_mov_b32 v2, src_execz
-
-; case VALU writes an SGPR, VALU reads it: 2
-; run hazards
-bb0:
-    v_readfirstlane_b32 s4, v0
-    v_add_u32 v1, s4, v1
-; ---
-bb0:
-    v_readfirstlane_b32 s4, v0
-    s_nop 1
-    v_add_u32 v1, s4, v1
-
-; case the same on gfx90a: 0
-; run hazards
-; target gfx90a
-bb0:
-    v_readfirstlane_b32 s4, v0
-    v_add_u32 v1, s4, v1
-; ---
-bb0:
-    v_readfirstlane_b32 s4, v0
-    v_add_u32 v1, s4, v1
 
 ; case VALU writes an SGPR, SALU and SMEM read it: 0
 ; run hazards
@@ -216,17 +150,6 @@ bb0:
     v_sqrt_f32 v2, v0
     s_nop 0
     v_mul_f32 v3, v2, v2
-
-; case a result in the high half, read and written: 1
-; run hazards
-bb0:
-    v_fma_mixhi_f16 v0, v1, v2, v3
-    v_mov_b32 v4, v0
-; ---
-bb0:
-    v_fma_mixhi_f16 v0, v1, v2, v3
-    s_nop 0
-    v_mov_b32 v4, v0
 
 ; case wide store, VALU overwrites the data: 2, a load: 1
 ; run hazards

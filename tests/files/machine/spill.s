@@ -287,6 +287,50 @@ bb0:
 ; ---
 ; error: out of VGPRs: 6 are needed at once, 4 are available, at line 3
 
+; case scratch for one register where two have to leave
+; run allocate
+; limits vgprs=3 agprs=0 scratch=4
+bb0:
+    ds_read_b32 %0:v1, v0
+    ds_read_b32 %1:v1, v0
+    ds_read_b32 %2:v1, v0
+    ds_read_b32 %3:v1, v0
+    ds_write_b32 v0, %3
+    ds_write_b32 v0, %2
+    ds_write_b32 v0, %1
+    ds_write_b32 v0, %0
+; ---
+; error: out of VGPRs: 4 are needed at once, 3 are available, at line 5
+
+; case scratch for both
+; run allocate
+; limits vgprs=3 agprs=0 scratch=8
+bb0:
+    ds_read_b32 %0:v1, v0
+    ds_read_b32 %1:v1, v0
+    ds_read_b32 %2:v1, v0
+    ds_read_b32 %3:v1, v0
+    ds_write_b32 v0, %3
+    ds_write_b32 v0, %2
+    ds_write_b32 v0, %1
+    ds_write_b32 v0, %0
+; ---
+; sgprs 0, vgprs 3, agprs 0
+; 2 to scratch, 8 bytes; 4 instructions inserted; peak 4 VGPRs at line 5
+bb0:
+    ds_read_b32 v1, v0
+    scratch_store_dword off, v1, off
+    ds_read_b32 v1, v0
+    scratch_store_dword off, v1, off offset:4
+    ds_read_b32 v1, v0
+    ds_read_b32 v2, v0
+    ds_write_b32 v0, v2
+    ds_write_b32 v0, v1
+    scratch_load_dword v1, off, off offset:4
+    ds_write_b32 v0, v1
+    scratch_load_dword v1, off, off
+    ds_write_b32 v0, v1
+
 ; case hazards and waits around spill code
 ; run allocate waits hazards
 ; limits vgprs=4 agprs=0 sgprs=4

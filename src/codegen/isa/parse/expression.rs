@@ -145,8 +145,18 @@ impl Expression {
                     Unary::IsZero => (offset == 0).into(),
                 }))
             }
-            Expression::Binary(operator, left, right) => {
-                combine(*operator, left.value(symbols)?, right.value(symbols)?)
+            Expression::Binary(..) => {
+                // Long sums lean to the left, so that side is walked and does not take stack.
+                let (mut first, mut rest) = (self, Vec::new());
+                while let Expression::Binary(operator, left, right) = first {
+                    rest.push((*operator, right));
+                    first = left;
+                }
+                let mut value = first.value(symbols)?;
+                for (operator, right) in rest.into_iter().rev() {
+                    value = combine(operator, value, right.value(symbols)?)?;
+                }
+                Ok(value)
             }
         }
     }
@@ -209,8 +219,10 @@ const fn is_comparison(operator: Binary) -> bool {
     matches!(operator, Equal | NotEqual | Less | LessEqual | Greater | GreaterEqual)
 }
 
-/// Parts of one expression at most: more is no assembler text, and recursion has to end.
+/// Parts of one expression at most: more is no assembler text.
 const MOST_PARTS: u32 = 500;
+/// Parts inside each other at most: reader and value are recursive, and a thread may have little stack.
+const MOST_NESTED: u32 = 64;
 
 /// Where an expression stands.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -234,13 +246,14 @@ pub(in crate::codegen) fn parse_address(
     cursor: &mut Cursor,
     place: Place,
 ) -> Result<(Expression, Option<Variant>), ParseError> {
-    let mut reader = Reader { parts: 0, place, variant: None };
+    let mut reader = Reader { parts: 0, nested: 0, place, variant: None };
     let expression = reader.binary(cursor, 1)?;
     Ok((expression, reader.variant))
 }
 
 struct Reader {
     parts: u32,
+    nested: u32,
     place: Place,
     variant: Option<Variant>,
 }
@@ -271,8 +284,19 @@ impl Reader {
         Ok(left)
     }
 
+    /// Every part goes through here, with all that is inside it.
     fn unary(&mut self, cursor: &mut Cursor) -> Result<Expression, ParseError> {
         self.count(cursor)?;
+        if self.nested == MOST_NESTED {
+            return Err(cursor.fault(Fault::TooLong));
+        }
+        self.nested += 1;
+        let part = self.part(cursor);
+        self.nested -= 1;
+        part
+    }
+
+    fn part(&mut self, cursor: &mut Cursor) -> Result<Expression, ParseError> {
         let operator = match cursor.peek() {
             Some(b'-') => Some(Unary::Negate),
             Some(b'~') => Some(Unary::Not),
@@ -477,6 +501,9 @@ mod tests {
         assert_eq!(number(&"(".repeat(10_000)), Err(Fault::TooLong));
         assert_eq!(number(&"1+".repeat(10_000)), Err(Fault::TooLong));
         assert_eq!(number(&"-".repeat(10_000)), Err(Fault::TooLong));
+        let nested = |depth: usize| number(&("(".repeat(depth) + "7" + &")".repeat(depth)));
+        assert_eq!((nested(63), nested(64)), (Ok(7), Err(Fault::TooLong)));
+        assert_eq!(number(&("1+".repeat(200) + "1")), Ok(201));
     }
 
     #[test]

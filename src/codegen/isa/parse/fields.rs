@@ -67,8 +67,8 @@ pub(super) fn waits(cursor: &mut Cursor, symbols: &dyn Symbols) -> Result<u32, P
             "expcnt" => counts.exp = count,
             _ => counts.lgkm = count,
         }
-        if !cursor.eat("&") {
-            cursor.eat(",");
+        if (cursor.eat("&") || cursor.eat(",")) && cursor.is_at_end() {
+            return Err(cursor.expected("a counter"));
         }
     }
     Ok(counts.to_imm())

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::super::{Arch, Arches, Format, Opcode};
+use super::super::{Arch, Arches, Opcode};
 use super::error::Fault;
 
 /// The encoding that a mnemonic's suffix asks for.
@@ -83,10 +83,11 @@ pub(super) fn find(
     let Hints { to_lds, returns } = hints();
     let score = |op: &Opcode| {
         let format = op.info().format;
-        let lds = matches!(format, Format::MubufLds | Format::GlobalLds | Format::ScratchLds);
-        let rtn = matches!(format, Format::MubufRtn | Format::GlobalRtn | Format::FlatRtn);
         let has_form = form != Form::Short || !format.is_vop() || format.has_e64();
-        let fits = [lds == to_lds, rtn == returns, has_form].into_iter().filter(|fits| *fits).count();
+        let fits = [format.is_to_lds() == to_lds, format.returns() == returns, has_form]
+            .into_iter()
+            .filter(|fits| *fits)
+            .count();
         (fits, op.spelling() == Arch::Gfx942)
     };
     // The first of those that fit best.
@@ -142,10 +143,7 @@ mod tests {
         for &op in Opcode::ALL {
             let info = op.info();
             for arch in info.arches.iter() {
-                let hints = || Hints {
-                    to_lds: matches!(info.format, Format::MubufLds | Format::GlobalLds | Format::ScratchLds),
-                    returns: matches!(info.format, Format::MubufRtn | Format::GlobalRtn | Format::FlatRtn),
-                };
+                let hints = || Hints { to_lds: info.format.is_to_lds(), returns: info.format.returns() };
                 assert_eq!(
                     find(info.mnemonic_on(arch), Some(arch), hints),
                     Ok((op, Form::Any)),

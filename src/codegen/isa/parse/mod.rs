@@ -27,6 +27,7 @@ use super::{
 };
 use cursor::Cursor;
 use expression::Place;
+use immediate::Number;
 use mnemonic::{Form, Hints};
 use modifier::Tail;
 use operand::Source;
@@ -356,9 +357,9 @@ impl Statement<'_> {
         let mut m = self.inst.modifiers;
         for (source, spec) in self.places.iter().zip(info.operands) {
             let Some((_, source)) = source else { continue };
-            let bit = source_bit(spec.field);
+            let bit = spec.field.source_bit();
             let set = |wanted: bool| if wanted { bit } else { 0 };
-            if !source.is_plain() && has_signs(info.format) {
+            if !source.is_plain() && info.format.has_signs() {
                 m = m.neg(m.get_neg() | set(source.negate)).abs(m.get_abs() | set(source.absolute));
                 m = m.sign_extend(m.get_sign_extend() | set(source.extend));
             }
@@ -409,7 +410,9 @@ impl Statement<'_> {
             Some((at, source @ Source { value: operand::Value::Number(number), .. }))
                 if info.operands[index].field == Field::Src0 && !source.is_plain() =>
             {
-                Some((*at, *number, source.negate, source.absolute))
+                // The sign of an integer of 64 bits is not in the half that a literal is (LLVM, `isLiteralImm`).
+                let is_half = matches!(number, Number::Integer(_)) && self.element(index) == Element::F64;
+                (!is_half).then_some((*at, *number, source.negate, source.absolute))
             }
             _ => None,
         };
@@ -435,12 +438,12 @@ impl Statement<'_> {
     fn signs(&self, arch: Arch) -> Result<(), ParseError> {
         let info = self.op.info();
         let mut allowed = info.modifiers_on(arch, self.inst.modifiers);
-        if !has_signs(info.format) {
+        if !info.format.has_signs() {
             allowed = Modifiers::new();
         }
         for (place, spec) in self.places.iter().zip(info.operands) {
             let Some((at, source)) = place else { continue };
-            let bit = source_bit(spec.field);
+            let bit = spec.field.source_bit();
             let missing = |mask: u32| bit == 0 || mask & bit == 0;
             let sign = match () {
                 () if source.negate && missing(allowed.get_neg()) => "the negation",
@@ -459,7 +462,7 @@ impl Statement<'_> {
         for (index, place) in self.places.iter().enumerate() {
             let Some((at, source)) = place else { continue };
             if self.op.info().operands[index].class == OperandClass::BufferAddress {
-                let wants = modifiers.has_offen() || modifiers.has_idxen();
+                let wants = modifiers.wants_buffer_address();
                 let what = match (wants, source.value == operand::Value::Off) {
                     (true, true) => Some("a VGPR because of `offen` or `idxen`"),
                     (false, false) => Some("`off`, or `offen` or `idxen` behind"),
@@ -494,21 +497,6 @@ impl Statement<'_> {
         let mut words = Vec::with_capacity(4);
         encode(&self.inst, arch, &mut words).map_err(|error| self.start.fault(error.into()))
     }
-}
-
-/// Bit of a source in sign masks.
-const fn source_bit(field: Field) -> u32 {
-    match field {
-        Field::Src0 => 1,
-        Field::Src1 => 2,
-        Field::Src2 => 4,
-        _ => 0,
-    }
-}
-
-/// Formats whose operands can have signs before them.
-const fn has_signs(format: Format) -> bool {
-    format.is_vop3() || matches!(format, Format::Vop3pMix)
 }
 
 /// Formats that have 64 bits always.

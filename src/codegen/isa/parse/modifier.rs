@@ -2,8 +2,9 @@
 
 use super::super::dpp::Dpp;
 use super::super::encode::default_op_sel_hi;
+use super::super::layout::memory;
 use super::super::sdwa::{Sdwa, Select, Unused};
-use super::super::{Arch, Arches, Field, Format, Inst, Meaning, Modifiers, Omod, OpInfo};
+use super::super::{Arch, Arches, Format, Inst, Meaning, Modifiers, Omod, OpInfo};
 use super::cursor::Cursor;
 use super::error::{Fault, ParseError};
 use super::expression::Symbols;
@@ -105,17 +106,16 @@ impl Kind {
         let (format, all) = (info.format, info.modifiers_on(arch, Modifiers::new()));
         let (dpp, sdwa) = (info.dpp_modifiers, info.sdwa_modifiers);
         let has_cache_bits = format.is_mubuf() || format.is_flat() || format == Format::Smem;
-        let returns = matches!(format, Format::MubufRtn | Format::GlobalRtn | Format::FlatRtn);
         let is_packed = matches!(format, Format::Vop3p | Format::Vop3pMix);
         let is_matrix = matches!(format, Format::Mai | Format::MaiScaled);
         let is_scaled = format == Format::MaiScaled;
         let is_swap = format == Format::Vop1Swap;
         match self {
-            Offset => offset_range(info).is_some() && !has_two_offsets(info),
-            HalfOffset(_) => has_two_offsets(info),
+            Offset => offset_range(info).is_some() && !info.has_two_offsets(),
+            HalfOffset(_) => info.has_two_offsets(),
             Gds => format.is_ds() && (all.has_gds() || format == Format::Gws),
-            Lds => is_to_lds(format),
-            Sc0 => has_cache_bits && (all.has_sc0() || returns),
+            Lds => format.is_to_lds(),
+            Sc0 => has_cache_bits && (all.has_sc0() || format.returns()),
             Sc1 => has_cache_bits && all.has_sc1(),
             Nt => has_cache_bits && all.has_nt(),
             Offen => format.is_mubuf() && all.has_offen(),
@@ -138,26 +138,13 @@ impl Kind {
             FetchInactive => is_swap,
             QuadPerm | Control | RowMask | BankMask => !dpp.is_empty(),
             DstSelect | DstUnused => !sdwa.is_empty() && info.selects_result(),
-            SrcSelect(index) => !sdwa.is_empty() && index < short_sources(info),
+            SrcSelect(index) => !sdwa.is_empty() && index < info.short_sources(),
         }
     }
 }
 
-fn is_to_lds(format: Format) -> bool {
-    matches!(format, Format::MubufLds | Format::GlobalLds | Format::ScratchLds)
-}
-
 fn is_double_matrix(info: &OpInfo) -> bool {
     matches!(info.meaning, Meaning::Mfma(_, _, _, super::super::Element::F64))
-}
-
-fn has_two_offsets(info: &OpInfo) -> bool {
-    matches!(info.meaning, Meaning::LoadTwo(..) | Meaning::StoreTwo(..) | Meaning::ExchangeTwo(..))
-}
-
-/// Sources of the short encodings.
-fn short_sources(info: &OpInfo) -> usize {
-    info.operands.iter().filter(|spec| matches!(spec.field, Field::Src0 | Field::Src1)).count()
 }
 
 /// Offsets that a memory instruction can have.
@@ -165,15 +152,15 @@ pub(super) fn offset_range(info: &OpInfo) -> Option<(i64, i64)> {
     if !info.takes_immediate() {
         return None;
     }
-    match info.format {
-        Format::Ds | Format::Gws => Some((0, 0xffff)),
-        Format::Flat | Format::FlatRtn => Some((0, 0xfff)),
-        format if format.is_mubuf() => Some((0, 0xfff)),
-        format if format.is_flat() => Some((-0x1000, 0xfff)),
-        Format::Smem if info.has_buffer_descriptor() => Some((0, 0xf_ffff)),
-        Format::Smem => Some((-0x10_0000, 0xf_ffff)),
-        _ => None,
-    }
+    Some(match info.format {
+        Format::Ds | Format::Gws => memory::DS_OFFSET.numbers(),
+        Format::Flat | Format::FlatRtn => memory::FLAT_OFFSET.numbers(),
+        format if format.is_mubuf() => memory::MUBUF_OFFSET.numbers(),
+        format if format.is_flat() => memory::GLOBAL_OFFSET.signed_numbers(),
+        Format::Smem if info.has_buffer_descriptor() => memory::SMEM_BUFFER_OFFSET.numbers(),
+        Format::Smem => memory::SMEM_OFFSET.signed_numbers(),
+        _ => return None,
+    })
 }
 
 /// The modifiers of one instruction so far.
@@ -189,6 +176,8 @@ pub(super) struct Tail<'a> {
     dpp: Option<Dpp>,
     has_control: bool,
     sdwa: Option<Sdwa>,
+    /// The offset stood among the operands.
+    has_offset: bool,
     /// `mul:1` or `div:1`, which means nothing but that the long encoding is wanted.
     pub has_neutral_omod: bool,
 }
@@ -211,6 +200,7 @@ impl<'a> Tail<'a> {
             dpp: None,
             has_control: false,
             sdwa: None,
+            has_offset: info.scalar_offset().is_some_and(|index| inst.operands[index].is_none()),
             has_neutral_omod: false,
         }
     }
@@ -222,7 +212,7 @@ impl<'a> Tail<'a> {
             self.one(cursor)?;
             cursor.eat(",");
         }
-        if is_to_lds(self.info.format) && !self.seen.contains(&"lds") {
+        if self.info.format.is_to_lds() && !self.seen.contains(&"lds") {
             return Err(cursor.expected("`lds`"));
         }
         if matches!(self.info.format, Format::Gws) && !self.seen.contains(&"gds") {
@@ -248,7 +238,7 @@ impl<'a> Tail<'a> {
     pub fn default_sdwa(&self) -> Sdwa {
         let unused = if self.info.selects_result() { Unused::Preserve } else { Unused::Pad };
         // The part of a source that is not there is all zeros.
-        let second = if short_sources(self.info) == 2 { Select::Dword } else { Select::Byte0 };
+        let second = if self.info.short_sources() == 2 { Select::Dword } else { Select::Byte0 };
         Sdwa { dst: Select::Dword, unused, sources: [Select::Dword, second] }
     }
 
@@ -311,7 +301,11 @@ impl<'a> Tail<'a> {
     ) -> Result<(), ParseError> {
         let m = self.modifiers;
         self.modifiers = match kind {
+            Offset if self.has_offset => return Err(start.fault(Fault::Twice { name: name.to_owned() })),
             Offset => return self.offset(cursor),
+            Multiply | Divide if self.seen.contains(&"mul") && self.seen.contains(&"div") => {
+                return Err(start.fault(Fault::Twice { name: "output modifier".to_owned() }));
+            }
             HalfOffset(half) => {
                 self.imm |= self.number(cursor, "the offset", (0, 0xff))? << (8 * half);
                 m
@@ -319,7 +313,7 @@ impl<'a> Tail<'a> {
             Gds if self.info.format == Format::Gws => m,
             Gds => m.gds(),
             Lds => m,
-            Sc0 if matches!(self.info.format, Format::MubufRtn | Format::GlobalRtn | Format::FlatRtn) => m,
+            Sc0 if self.info.format.returns() => m,
             Sc0 => m.sc0(),
             Sc1 => m.sc1(),
             Nt => m.nt(),

@@ -15,8 +15,8 @@ use std::collections::BTreeMap;
 use smallvec::SmallVec;
 
 use super::Fault;
+use super::view::{EXEC, Registers, View};
 use crate::codegen::isa::{Calc, Element, Format, Implicit, Inst, Meaning, Opcode, Operand, Role, Unit};
-use crate::codegen::machine::access::{ExecWrite, as_copy, exec_write, implicit_ranges};
 use crate::codegen::machine::allocate::INSERTED;
 use crate::codegen::machine::body::Body;
 
@@ -283,7 +283,7 @@ struct Checker<'a> {
     first_constant: Value,
     constants: BTreeMap<Constant, Value>,
     count: usize,
-    /// Values that more than one instruction writes.
+    /// Values that more than one instruction writes, or one if they are inputs.
     rewritten: Vec<bool>,
 }
 
@@ -312,6 +312,12 @@ impl<'a> Checker<'a> {
             }
         }
         let mut written = vec![false; first_constant];
+        for &(id, _) in allocated.inputs {
+            let register = allocated.before.registers.get(id as usize);
+            if let (Some(&first), Some(register)) = (checker.first_part.get(id as usize), register) {
+                written[first..first + usize::from(register.width)].fill(true);
+            }
+        }
         for i in &allocated.before.insts {
             for index in 0..i.inst.op.info().operands.len() {
                 for value in checker.values(&i.inst, index).filter(|_| i.inst.role(index) != Role::Use) {
@@ -410,7 +416,7 @@ impl<'a> Checker<'a> {
             None => inst.operands[0].number() >= Some(Operand::FIRST_VGPR),
         };
         let lanes = self.cover(inst, state, if vector { Operand::FIRST_VGPR } else { 0 });
-        if as_copy(inst).is_some() {
+        if moved_registers(inst).is_some() {
             let from = self.values(inst, 1);
             for (to, from) in to.zip(from) {
                 state.rename(to, from, lanes, self.rewritten[to]);
@@ -455,7 +461,9 @@ impl<'a> Checker<'a> {
                 }
             }
         }
-        for number in implicit_ranges(info.reads).flat_map(|range| range.numbers()) {
+        let view = View::new(after, false);
+        let implicit = |r: &&Registers| r.field.is_none();
+        for number in view.reads().filter(implicit).flat_map(|r| r.first as usize..r.end as usize) {
             if state.reads_as(self.first_physical + number, number as u32) != ALL {
                 fault(format!("`{after}` reads an implicit register that was overwritten"));
             }
@@ -486,16 +494,16 @@ impl<'a> Checker<'a> {
                 }
             }
         }
-        for number in implicit_ranges(info.writes).flat_map(|range| range.numbers()) {
+        for number in view.writes().filter(implicit).flat_map(|r| r.first as usize..r.end as usize) {
             let value = self.first_physical + number;
             state.renew(value, ALL, true);
             state.overwrite(number as u32, ALL);
             state.set(value, number as u32, ALL);
         }
-        match exec_write(after) {
-            ExecWrite::None => {}
-            ExecWrite::All => state.change_exec(false),
-            ExecWrite::Some => state.change_exec(true),
+        if view.writes_register(EXEC) || view.writes_register(EXEC + 1) {
+            let switches_all_on =
+                after.op == Opcode::SMovB64 && Some(after.operands[1]) == Operand::inline_integer(-1);
+            state.change_exec(!switches_all_on);
         }
     }
 
@@ -568,7 +576,7 @@ impl<'a> Checker<'a> {
             return Err(format!("`{inst}` writes nothing"));
         };
         let lanes = self.cover(inst, state, to);
-        if let Some((_, from)) = as_copy(inst) {
+        if let Some((_, from)) = moved_registers(inst) {
             let from = from.number().ok_or_else(|| format!("`{inst}` reads nothing"))?;
             for part in 0..u32::from(inst.width(0)) {
                 state.copy(to + part, from + part, lanes);
@@ -589,6 +597,18 @@ impl<'a> Checker<'a> {
         debug_assert!(self.constants.values().all(|value| *value >= self.first_constant));
         Ok(())
     }
+}
+
+/// Destination and source of an instruction that moves registers as they are.
+fn moved_registers(inst: &Inst) -> Option<(Operand, Operand)> {
+    use Opcode::*;
+    let moves = matches!(
+        inst.op,
+        SMovB32 | SMovB64 | VMovB32 | VMovB64 | VAccvgprMovB32 | VAccvgprReadB32 | VAccvgprWriteB32
+    );
+    let [to, from, ..] = inst.operands;
+    let registers = [to, from].iter().all(|operand| operand.is_virtual() || operand.number().is_some());
+    (moves && registers && !from.is_constant() && inst.modifiers.is_empty()).then_some((to, from))
 }
 
 /// The constant that an instruction moves to a register, by its 32-bit parts; empty if it is no such move.

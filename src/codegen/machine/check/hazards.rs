@@ -15,12 +15,7 @@ pub fn check_hazards(body: &Body, arch: Arch) -> Vec<Fault> {
     let stale_vccz = flow(body, stale_vccz_after);
     let views: Vec<View> =
         (body.insts.iter().zip(&indexed)).map(|(i, &indexed)| View::new(&i.inst, indexed)).collect();
-    let mut predecessors = vec![Vec::new(); body.blocks.len()];
-    for (block, data) in body.blocks.iter().enumerate() {
-        for &successor in data.successors.iter().flatten() {
-            predecessors[successor as usize].push(block);
-        }
-    }
+    let predecessors = predecessors(body);
     let mut faults = Vec::new();
     let stale_reads = body.insts.iter().zip(&stale_vccz).enumerate();
     for (index, (i, _)) in stale_reads.filter(|(_, (i, stale))| **stale && looks_at_vccz(&i.inst)) {
@@ -42,13 +37,25 @@ pub fn check_hazards(body: &Body, arch: Arch) -> Vec<Fault> {
     faults
 }
 
+/// For each block those that control may come from.
+fn predecessors(body: &Body) -> Vec<Vec<usize>> {
+    let mut predecessors = vec![Vec::new(); body.blocks.len()];
+    for (block, data) in body.blocks.iter().enumerate() {
+        for &successor in data.successors.iter().flatten() {
+            predecessors[successor as usize].push(block);
+        }
+    }
+    predecessors
+}
+
 /// Finds what goes wrong when memory instructions are issued again after a page fault, as they may be with XNACK on.
 pub fn check_replay(body: &Body) -> Vec<Fault> {
     let views: Vec<View> = body.insts.iter().map(|i| View::new(&i.inst, false)).collect();
+    let predecessors = predecessors(body);
     let mut faults = Vec::new();
-    for data in &body.blocks {
+    for (block, data) in body.blocks.iter().enumerate() {
         for index in data.start as usize..data.end as usize {
-            check_run(&views, data.start as usize, index, &mut faults);
+            check_run(body, &views, &predecessors, (block, index), &mut faults);
         }
     }
     faults.sort();
@@ -173,8 +180,15 @@ impl Walk<'_> {
     }
 }
 
-/// Runs of memory instructions that a replay would get wrong.
-fn check_run(views: &[View], start: usize, index: usize, faults: &mut Vec<Fault>) {
+/// Compares an instruction with all of the run of memory instructions before it, which may have begun in a block that
+/// falls through to its own.
+fn check_run(
+    body: &Body,
+    views: &[View],
+    predecessors: &[Vec<usize>],
+    (block, index): (usize, usize),
+    faults: &mut Vec<Fault>,
+) {
     let view = &views[index];
     if view.info.unit != Unit::Smem && !view.is_vmem() {
         return;
@@ -185,12 +199,26 @@ fn check_run(views: &[View], start: usize, index: usize, faults: &mut Vec<Fault>
     let same_run = |other: &&View| {
         if view.is_vmem() { other.is_vmem() } else { other.info.unit == Unit::Smem }
     };
-    for earlier in views[start..index].iter().rev().take_while(same_run) {
-        let loads = earlier.writes().next().is_some();
-        let meet = |one: &View, other: &View| one.writes().any(|w| other.reads().any(|r| r.meets(w)));
-        if meet(view, earlier) || meet(earlier, view) || loads && view.changes_memory() {
-            let message = format!("`{}` may not be in one run with `{}`", view.inst, earlier.inst);
-            faults.push(Fault::new(index, message));
+    let mut seen = vec![false; body.blocks.len()];
+    let mut work = vec![(block, index)];
+    while let Some((block, end)) = work.pop() {
+        let start = body.blocks[block].start as usize;
+        let mut run = 0;
+        for earlier in views[start..end].iter().rev().take_while(same_run) {
+            run += 1;
+            let loads = earlier.writes().next().is_some();
+            let meet = |one: &View, other: &View| one.writes().any(|w| other.reads().any(|r| r.meets(w)));
+            if meet(view, earlier) || meet(earlier, view) || loads && view.changes_memory() {
+                let message = format!("`{}` may not be in one run with `{}`", view.inst, earlier.inst);
+                faults.push(Fault::new(index, message));
+            }
+        }
+        if run == end - start {
+            for &before in &predecessors[block] {
+                if !std::mem::replace(&mut seen[before], true) {
+                    work.push((before, body.blocks[before].end as usize));
+                }
+            }
         }
     }
 }

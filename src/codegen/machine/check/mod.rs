@@ -62,6 +62,7 @@ mod tests {
     use super::*;
     use crate::codegen::isa::{Inst, Modifiers, Opcode, Operand};
     use crate::codegen::machine::body::{Block, MachineInst};
+    use crate::codegen::machine::text;
 
     fn faults(inst: Inst, arch: Arch) -> usize {
         let body = Body {
@@ -70,6 +71,19 @@ mod tests {
             ..Body::default()
         };
         check_operands(&body, arch).len()
+    }
+
+    #[test]
+    fn a_run_that_a_replay_gets_wrong_goes_on_where_a_block_falls_through() {
+        let faults = |between: &str| {
+            let text = format!(
+                "bb0:\n s_load_dword s4, s[0:1], 0x0\n{between}bb1:\nbb2:\n s_load_dword s0, s[2:3], 0x0\n s_endpgm\n"
+            );
+            check_replay(&text::parse(&text).expect("a body")).len()
+        };
+        assert_eq!(faults(""), 1);
+        assert_eq!(faults(" s_cbranch_scc1 bb2\n"), 0);
+        assert_eq!(faults(" s_nop 0\n"), 0);
     }
 
     #[test]

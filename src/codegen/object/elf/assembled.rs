@@ -220,7 +220,11 @@ impl Layout {
         }
         if let Some(place) = span(Part::Write) {
             const WRITES: u32 = 2;
-            segments.push(Segment { kind: PT_LOAD, flags: READ | WRITES, place, align: PAGE });
+            let is_code = |section: &AssemblySection| {
+                part(section.flags) == Part::Write && section.flags & EXECUTE != 0
+            };
+            let run = if self.assembly.sections.iter().any(is_code) { RUN } else { 0 };
+            segments.push(Segment { kind: PT_LOAD, flags: READ | WRITES | run, place, align: PAGE });
         }
         segments.push(Segment { kind: PT_DYNAMIC, flags: READ, place: dynamic, align: 8 });
         if let Some(note) = self.note {

@@ -9,7 +9,7 @@ pub(super) const HEADER_SIZE: u64 = 64;
 const PROGRAM_HEADER_SIZE: u64 = 56;
 /// Size of a symbol.
 pub(super) const SYMBOL_SIZE: u64 = 24;
-/// Code has pages of its own.
+/// Code has pages of its own, and so has what is written.
 pub(super) const PAGE: u64 = 0x1000;
 
 pub(super) const WRITE: u64 = 1;
@@ -106,8 +106,8 @@ impl Image {
         let offset = (self.out.0.len() as u64).next_multiple_of(section.align);
         let address = match section.flags {
             flags if flags & ALLOC == 0 || self.segments == 0 => 0,
-            flags if flags & EXECUTE != 0 => offset + PAGE,
             flags if flags & WRITE != 0 => offset + 2 * PAGE,
+            flags if flags & EXECUTE != 0 => offset + PAGE,
             _ => offset,
         };
         self.out.0.resize((offset + size) as usize, 0);
