@@ -1,7 +1,7 @@
 //! The assembler: lines as instructions, the whole as a file.
 
 use groundswell::codegen::assembler::{AssemblerOptions, assemble, disassemble};
-use groundswell::codegen::isa::{Arch, Element, Inst, encode, parse_inst, write_inst};
+use groundswell::codegen::isa::{Arch, Element, Inst, Opcode, encode, parse_inst, write_inst};
 use groundswell::codegen::target::Target;
 
 /// Objects that are disassembled.
@@ -60,11 +60,15 @@ fn instruction(line: &str, arch: Arch) -> Result<(), String> {
     }
 }
 
-/// Inline floats in 16-bit integer sources print as their bits, which are a literal when read, as in llvm-mc.
+/// Inline floats in 16-bit integer sources print as their bits, which are a literal when read, and bits of `s_waitcnt` that mean
+/// nothing are not printed: both as in LLVM.
 fn is_readable(inst: &Inst) -> bool {
+    const MEANT_BY_WAITCNT: u32 = 0xcf7f;
     let operands = inst.op.info().operands.iter().zip(inst.operands);
-    !operands.into_iter().any(|(spec, operand)| {
+    let is_float_of_16_bits = operands.into_iter().any(|(spec, operand)| {
         matches!(spec.element, Element::B16 | Element::I16 | Element::U16)
             && matches!(operand.number(), Some(240..=248))
-    })
+    });
+    let has_idle_bits = inst.op == Opcode::SWaitcnt && inst.imm & 0xffff & !MEANT_BY_WAITCNT != 0;
+    !is_float_of_16_bits && !has_idle_bits
 }

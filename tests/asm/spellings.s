@@ -238,6 +238,9 @@ v_pk_mul_lo_u16 v0, 3, v1
 v_rcp_f64 v[0:1], 1.5
 v_rcp_f64 v[0:1], 1.0
 v_rcp_f64 v[0:1], 0x3ff00000
+v_rcp_f64 v[0:1], 0x3f800000
+v_rcp_f64 v[0:1], 0xffffffff
+v_rcp_f64 v[0:1], 0xfffffff0
 v_rcp_f64 v[0:1], 0x3ff0000000000000
 v_rcp_f64 v[0:1], -1
 v_rcp_f64 v[0:1], 0x12345678

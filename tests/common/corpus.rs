@@ -3,7 +3,7 @@
 
 use groundswell::codegen::isa::{
     Arch, Dpp, Element, Field, Format, Inst, Meaning, Modifiers, Omod, OpInfo, Opcode, Operand, OperandClass,
-    Sdwa, Select, Unused, check,
+    OperandSpec, Sdwa, Select, Unused, check,
 };
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
@@ -298,8 +298,14 @@ impl Generator {
             .operands
             .iter()
             .any(|spec| matches!(spec.field, Field::Src0 | Field::Src1) && is_16_bit(spec.element));
+        let is_double = |spec: &OperandSpec| spec.field == Field::Src0 && spec.element == Element::F64;
+        let of_doubles = op.info().operands.iter().any(is_double);
         if narrow {
             self.random.random_range(0x100..0x3000)
+        } else if of_doubles && self.chance(2) {
+            // What would be an inline constant of 32 bits is none as the high half of a double.
+            let values = [u32::MAX, 0xffff_fff0, 0x3f80_0000, 0xc080_0000, 0x3e22_f983];
+            values[self.random.random_range(0..values.len())]
         } else {
             self.random.random_range(0x100..0x7fff_ffff)
         }

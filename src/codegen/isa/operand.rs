@@ -90,6 +90,14 @@ impl Operand {
         VALUES.iter().position(|v| v.to_bits() == bits).map(|i| Operand(240 + i as u32))
     }
 
+    /// The inline constant for the f64 whose high half is `bits` and whose low half is zero, if there is one.
+    pub(super) fn inline_high_half(bits: u32) -> Option<Operand> {
+        let value = f64::from_bits(u64::from(bits) << 32);
+        // Their values are those of f32 constants; what f32 would have to round is none of them.
+        let single = (f64::from(value as f32) == value).then_some(value as f32)?;
+        Self::inline_float(single.to_bits()).filter(|_| value != 0.0)
+    }
+
     /// The operand that stands for the 32 bits `bits` in a 32-bit source: inline if possible, else [`Self::LITERAL`].
     pub fn constant(bits: u32) -> Operand {
         Self::inline_integer(bits as i32).or_else(|| Self::inline_float(bits)).unwrap_or(Self::LITERAL)
