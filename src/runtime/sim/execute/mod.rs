@@ -8,20 +8,28 @@ mod atomic;
 mod compare;
 mod convert;
 mod division;
+mod exchange;
 mod footprint;
+mod format;
+mod formatted;
 mod host;
 mod lanes;
 mod lds;
+mod lds_forms;
+mod memory;
 mod mfma;
 mod multiply;
 mod packed;
+mod private;
 mod salu;
+mod single;
 mod smem;
+mod to_lds;
 mod transfer;
 mod valu;
 mod vmem;
 
-use crate::codegen::isa::{Format, Half, Meaning};
+use crate::codegen::isa::{Half, Meaning};
 
 use super::error::{FaultKind, Stopped};
 use super::memory::View;
@@ -29,10 +37,10 @@ use super::program::{Action, NOWHERE, Program, Step};
 use super::wave::{Progress, Wave};
 use compare::Writes;
 use packed::Mixed;
-use vmem::Returns;
 
 pub(super) use lds::Lds;
 pub(super) use mfma::Cache;
+pub(super) use private::{SCRATCH_WINDOW, window_descriptor};
 pub(super) use salu::check_mode;
 
 /// What all waves of a workgroup share.
@@ -109,40 +117,6 @@ fn execute(
         Dot(element) => packed::dot(w, s, element)?,
         VectorNop | ReadFirstLane | ReadLane | WriteLane | Swap | SelectLane | CarryOut(_)
         | CarryInOut(_) | MulAddWide(_) | MaskedBitCount(_) => valu::move_or_carry(w, s, meaning)?,
-        Load(kind) if s.format == Format::Ds => {
-            let addresses = lds::addresses(w, s, 1, s.imm);
-            lds::load(w, context.lds, s, kind, &addresses)?;
-        }
-        Store(kind) if s.format == Format::Ds => {
-            let addresses = lds::addresses(w, s, 0, s.imm);
-            lds::store(w, context.lds, s, 1, kind, &addresses)?;
-        }
-        Atomic(calc, element) if s.format == Format::Ds => {
-            let addresses = lds::addresses(w, s, 0, s.imm);
-            if let Some(data) = s.operands[1].row() {
-                lds::atomic(w, context.lds, (calc, element), data, None, &addresses)?;
-            }
-        }
-        AtomicReturn(calc, element) if s.format == Format::Ds => {
-            let addresses = lds::addresses(w, s, 1, s.imm);
-            if let Some(data) = s.operands[2].row() {
-                lds::atomic(w, context.lds, (calc, element), data, s.operands[0].row(), &addresses)?;
-            }
-        }
-        LoadTwo(dwords, scale) => lds::load_two(w, context.lds, s, dwords, scale)?,
-        StoreTwo(dwords, scale) => lds::store_two(w, context.lds, s, dwords, scale)?,
-        LaneSwizzle => lds::swizzle(w, s)?,
-        LanePermute(direction) => lds::permute(w, s, direction),
-        Load(kind) => vmem::load(w, context.memory, context.lds, s, kind)?,
-        Store(kind) => vmem::store(w, context.memory, context.lds, s, kind)?,
-        LoadToLds(kind) => vmem::load_to_lds(w, context.memory, context.lds, s, kind)?,
-        Atomic(calc, element) => {
-            vmem::atomic(w, context.memory, context.lds, s, (calc, element), Returns::Nothing)?;
-        }
-        AtomicReturn(calc, element) => {
-            vmem::atomic(w, context.memory, context.lds, s, (calc, element), Returns::Former)?;
-        }
-        ScalarLoad(count) | ScalarBufferLoad(count) => smem::load(w, context.memory, s, meaning, count)?,
         // A clock that ticks once per instruction of the wave.
         ReadTime | ReadRealTime => w.set_scalar_wide(s.operands[0], w.executed),
         Branch(condition) => {
@@ -174,6 +148,8 @@ fn execute(
         | SetHalt
         | InvalidateCode
         | ScalarCacheInvalidate
+        | ScalarCacheDiscard(_)
+        | LdsNop
         | ScalarCacheWriteBack
         | CacheWriteBack
         | CacheInvalidate => {}
@@ -182,7 +158,7 @@ fn execute(
         | CompareImmediate(..) | AddImmediate | MulImmediate | GetHardwareRegister | SetHardwareRegister => {
             salu::execute(w, s, meaning)?;
         }
-        _ => return Err(Stopped::wave(FaultKind::Unsupported("this instruction"))),
+        _ => memory::execute(w, context, s, meaning)?,
     }
     Ok(None)
 }
