@@ -36,7 +36,7 @@ pub(super) enum Progress {
 }
 
 /// State of one wave. VGPRs and, behind them, accumulation VGPRs are rows of 64 lanes.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Wave {
     /// SGPRs, VCC, M0, EXEC at their operand numbers.
     pub s: [u32; 128],

@@ -63,17 +63,53 @@ pub(super) fn apply(operation: Operation, old: u64, data: u64, second: u64) -> R
         (Calc::Max, I64) => (old as i64).max(data as i64) as u64,
         (Calc::Min, U32 | U64) => old.min(data),
         (Calc::Max, U32 | U64) => old.max(data),
-        (Calc::IncrementWrap, U32 | U64) => if old >= data { 0 } else { old + 1 },
-        (Calc::DecrementWrap, U32 | U64) => if old == 0 || old > data { data } else { old - 1 },
+        (Calc::IncrementWrap, U32 | U64) => {
+            if old >= data {
+                0
+            } else {
+                old + 1
+            }
+        }
+        (Calc::DecrementWrap, U32 | U64) => {
+            if old == 0 || old > data {
+                data
+            } else {
+                old - 1
+            }
+        }
         (Calc::And, _) => old & data,
         (Calc::Or, _) => old | data,
         (Calc::Xor, _) => old ^ data,
         (Calc::Mov, _) => data,
         (Calc::MaskedOr, _) => old & !data | second,
-        (Calc::CompareSwap, _) => if old == second { data } else { old },
-        (Calc::CompareStore, F32) => if f32::from_bits(o) == f32::from_bits(d) { second } else { old },
-        (Calc::CompareStore, F64) => if f64::from_bits(old) == f64::from_bits(data) { second } else { old },
-        (Calc::CompareStore, _) => if old == data { second } else { old },
+        (Calc::CompareSwap, _) => {
+            if old == second {
+                data
+            } else {
+                old
+            }
+        }
+        (Calc::CompareStore, F32) => {
+            if f32::from_bits(o) == f32::from_bits(d) {
+                second
+            } else {
+                old
+            }
+        }
+        (Calc::CompareStore, F64) => {
+            if f64::from_bits(old) == f64::from_bits(data) {
+                second
+            } else {
+                old
+            }
+        }
+        (Calc::CompareStore, _) => {
+            if old == data {
+                second
+            } else {
+                old
+            }
+        }
         (Calc::Wrap, _) => u64::from(if o >= d { o - d } else { o.wrapping_add(e) }),
         _ => return Err(Stopped::wave(FaultKind::Unsupported("this atomic operation"))),
     })

@@ -58,7 +58,9 @@ pub(in super::super) fn footprints(w: &Wave, s: &Step, found: &mut Vec<Footprint
             let size = (1, 4 * u32::from(element.registers()));
             vector(w, s, found, Access::Atomic, &atomic_return_roles(s.format), size)?;
         }
-        LoadFormat(_) | LoadFormatHalf(_) | LoadFormatHigh => format(w, s, found, Loads, &load_roles(s.format))?,
+        LoadFormat(_) | LoadFormatHalf(_) | LoadFormatHigh => {
+            format(w, s, found, Loads, &load_roles(s.format))?
+        }
         StoreFormat(_) | StoreFormatHalf(_) | StoreFormatHigh => {
             format(w, s, found, Stores, &load_roles(s.format))?;
         }

@@ -189,7 +189,10 @@ mod tests {
     #[test]
     fn components_come_back() {
         let floats = |values: [f32; 4]| values.map(f32::to_bits);
-        assert_eq!(format(10, 0).load([0xff00_8040, 0, 0, 0]), floats([64.0 / 255.0, 128.0 / 255.0, 0.0, 1.0]));
+        assert_eq!(
+            format(10, 0).load([0xff00_8040, 0, 0, 0]),
+            floats([64.0 / 255.0, 128.0 / 255.0, 0.0, 1.0])
+        );
         assert_eq!(format(10, 1).load([0x7f80_8100, 0, 0, 0]), floats([0.0, -1.0, -1.0, 1.0]));
         assert_eq!(format(5, 5).load([0xffff_0001, 0, 0, 0]), [1, u32::MAX, 0, 1]);
         assert_eq!(format(9, 4).load([1 | 2 << 10 | 3 << 20 | 1 << 30, 0, 0, 0]), [1, 2, 3, 1]);

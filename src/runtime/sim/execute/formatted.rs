@@ -88,12 +88,7 @@ pub(super) fn store(
 }
 
 /// Loads one component to LDS.
-pub(super) fn load_to_lds(
-    w: &mut Wave,
-    memory: &View<'_>,
-    lds: &mut Lds,
-    s: &Step,
-) -> Result<(), Stopped> {
+pub(super) fn load_to_lds(w: &mut Wave, memory: &View<'_>, lds: &mut Lds, s: &Step) -> Result<(), Stopped> {
     let (format, targets) = place(w, s, &lds_roles())?;
     let (_, bytes) = format.pieces();
     let places = own_addresses(w, s, 4);

@@ -12,7 +12,7 @@ use super::atomic::{self, Operation, Registers};
 use super::transfer::{merge_loaded, store_value};
 
 /// LDS of one workgroup.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(in super::super) struct Lds {
     words: Vec<u32>,
     bytes: u32,

@@ -49,8 +49,8 @@ pub(super) fn load(w: &Wave, l: usize, address: u64, bytes: u32) -> Result<u32, 
     }
     let mut value = 0;
     for byte in 0..bytes {
-        let (index, shift) = place(w, l, address + u64::from(byte))
-            .ok_or_else(|| outside(l, Access::Load, address, bytes))?;
+        let (index, shift) =
+            place(w, l, address + u64::from(byte)).ok_or_else(|| outside(l, Access::Load, address, bytes))?;
         value |= (w.private[index] >> shift & 0xff) << (8 * byte);
     }
     Ok(value)

@@ -323,9 +323,9 @@ pub(super) fn update(
     [data, second]: [u64; 2],
 ) -> Result<u64, Stopped> {
     let bytes = 4 * u32::from(operation.1.registers());
-    let (allocation, offset) = memory.find(hint, address, bytes.into()).ok_or_else(|| {
-        Stopped::wave(FaultKind::Memory { access: Access::Atomic, address, bytes })
-    })?;
+    let (allocation, offset) = memory
+        .find(hint, address, bytes.into())
+        .ok_or_else(|| Stopped::wave(FaultKind::Memory { access: Access::Atomic, address, bytes }))?;
     // Once outside the update, which may run several times and cannot fail.
     atomic::apply(operation, 0, data, second)?;
     let apply = |old: u64| atomic::apply(operation, old, data, second).unwrap_or(old);
