@@ -141,6 +141,13 @@ impl Program {
             program.starts[*offset as usize / 4] = index as u32;
             program.steps.push(program.step(*offset, *bytes, inst.as_ref()));
         }
+        for step in program.steps.iter_mut().filter(|step| step.format.is_mubuf()) {
+            // Later chips have the register file in that place.
+            let second = words.get(step.offset as usize / 4 + 1).copied().unwrap_or(0);
+            if arch <= Arch::Gfx908 && second & TFE != 0 {
+                step.action = Action::Unsupported("texture fail enable");
+            }
+        }
         for index in 0..program.steps.len() {
             let step = &program.steps[index];
             if let Action::Do(Meaning::Branch(_)) = step.action {
@@ -231,6 +238,9 @@ impl Program {
         constant(number, spec.element, inst.imm)
     }
 }
+
+/// Bit of the second word of MUBUF up to gfx908 that asks for a status of the access behind the data (Vega ISA guide, "MUBUF").
+const TFE: u32 = 1 << 23;
 
 /// Forms of an instruction that mean more than the meaning of its row.
 fn not_simulated(inst: &Inst) -> Option<&'static str> {
