@@ -7,7 +7,7 @@ use crate::codegen::object::{Field, InitialSgprs};
 use crate::codegen::target::{Feature, FlatScratch, Target};
 
 use super::error::SimError;
-use super::execute::check_mode;
+use super::execute::hardware_id;
 use super::kernarg;
 use super::memory::{Allocation, Memory, View};
 use super::module::{LoadedKernel, Module};
@@ -138,6 +138,7 @@ impl<'a> Launch<'a> {
         w.reset(self.program, self.kernel.descriptor.private_segment_fixed_size);
         w.pc = self.kernel.entry;
         w.mode = self.mode;
+        w.hardware_id = hardware_id(index);
         let pairs = [
             (self.sgprs.dispatch_ptr, PACKET_ADDRESS),
             (self.sgprs.kernarg_segment_ptr, KERNARG_ADDRESS),
@@ -212,8 +213,8 @@ fn check(target: Target, kernel: &LoadedKernel, config: &LaunchConfig) -> Result
         | field(Field::DenormMode32) << 4
         | field(Field::DenormMode16And64) << 6
         | field(Field::Dx10Clamp) << 8
-        | field(Field::IeeeMode) << 9;
-    check_mode(mode).map_err(|what| format!("{what} is not simulated"))?;
+        | field(Field::IeeeMode) << 9
+        | field(Field::Fp16Overflow) << 23;
     Ok((mode, lds as u32))
 }
 
