@@ -7,7 +7,7 @@ use crate::codegen::object::{Field, InitialSgprs};
 use crate::codegen::target::{Feature, Target};
 
 use super::error::SimError;
-use super::execute::{SCRATCH_WINDOW, check_mode, window_descriptor};
+use super::execute::{SCRATCH_WINDOW, hardware_id, window_descriptor};
 use super::kernarg;
 use super::memory::{Allocation, Memory, View};
 use super::module::{LoadedKernel, Module};
@@ -198,6 +198,7 @@ impl<'a> Launch<'a> {
         w.reset(self.program, self.private_bytes);
         w.pc = self.kernel.entry;
         w.mode = self.mode;
+        w.hardware_id = hardware_id(index);
         let shape = self.shape(ids).map(|n| n as usize);
         let items: usize = shape.iter().product();
         let live = items.saturating_sub(index * LANES).min(LANES);
@@ -308,7 +309,6 @@ fn check(target: Target, kernel: &LoadedKernel, config: &LaunchConfig) -> Result
         | field(Field::Dx10Clamp) << 8
         | field(Field::IeeeMode) << 9
         | field(Field::Fp16Overflow) << 23;
-    check_mode(mode).map_err(|what| format!("{what} is not simulated"))?;
     Ok(Size { mode, lds_bytes: lds as u32, private_bytes })
 }
 

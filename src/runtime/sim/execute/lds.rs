@@ -26,6 +26,11 @@ impl Lds {
         self.bytes = bytes;
     }
 
+    /// Its size.
+    pub fn bytes(&self) -> u32 {
+        self.bytes
+    }
+
     /// Fault of lane `l` unless `bytes` bytes from `address` on lie inside.
     #[inline(always)]
     pub(super) fn check(&self, l: usize, access: Access, address: u32, bytes: u32) -> Result<(), Stopped> {
