@@ -20,6 +20,7 @@ mod smem;
 mod transfer;
 mod valu;
 mod vmem;
+mod widen;
 
 use crate::codegen::isa::{Format, Half, Meaning};
 
@@ -32,8 +33,8 @@ use packed::Mixed;
 use vmem::Returns;
 
 pub(super) use lds::Lds;
-pub(super) use mfma::Cache;
 pub(super) use salu::check_mode;
+pub(super) use widen::Cache;
 
 /// What all waves of a workgroup share.
 pub(super) struct Context<'a> {
@@ -91,7 +92,13 @@ fn execute(
     use Meaning::*;
     let next_address = context.program.address + u64::from(s.offset + s.bytes);
     match meaning {
-        Mfma(shape, a, b, d) => mfma::execute(w, context.caches, s, shape, [a, b, d])?,
+        Mfma(shape, a, b, d) => {
+            mfma::execute(w, context.caches, context.program.arch, s, shape, [a, b, d])?;
+        }
+        SparseMfma(shape, a, b, d) => {
+            mfma::sparse(w, context.caches, context.program.arch, s, shape, [a, b, d])?;
+        }
+        FormattedMfma(shape) => mfma::formatted(w, context.caches, s, shape)?,
         Vector(calc, element) => host::calculate(w, s, calc, element)?,
         Packed(calc, element) => packed::packed(w, s, calc, element)?,
         PackedMove => packed::packed_move(w, s),

@@ -3,6 +3,7 @@
 mod alu;
 mod fuzz;
 mod matrix;
+mod matrix_rows;
 mod memory;
 
 use crate::codegen::isa::{Arch, Inst, Opcode, Operand, encode};
@@ -30,6 +31,7 @@ fn int(value: i32) -> Operand {
 
 /// Everything that one wave needs.
 struct Machine {
+    arch: Arch,
     wave: Wave,
     memory: Memory,
     lds: Lds,
@@ -45,14 +47,14 @@ impl Machine {
         wave.set_pair(EXEC, u64::MAX);
         let mut lds = Lds::default();
         lds.reset(4096);
-        Machine { wave, memory: Memory::new(), lds }
+        Machine { arch: Arch::Gfx942, wave, memory: Memory::new(), lds }
     }
 
     /// Runs the instructions and `s_endpgm`.
     fn run(&mut self, insts: &[Inst]) -> Result<(), Stopped> {
         let mut words = Vec::new();
         for inst in insts.iter().chain(&[Inst::new(Opcode::SEndpgm, &[])]) {
-            encode(inst, Arch::Gfx942, &mut words).unwrap_or_else(|error| panic!("{inst}: {error}"));
+            encode(inst, self.arch, &mut words).unwrap_or_else(|error| panic!("{inst}: {error}"));
         }
         self.run_words(&words, 10_000)
     }
@@ -60,7 +62,7 @@ impl Machine {
     /// Runs any words.
     fn run_words(&mut self, words: &[u32], budget: u64) -> Result<(), Stopped> {
         let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
-        let program = Program::new(&bytes, Arch::Gfx942, 0x1000, &[0]);
+        let program = Program::new(&bytes, self.arch, 0x1000, &[0]);
         // Tests use few registers; accumulation VGPRs lie behind the program's last VGPR.
         self.wave.rows.resize(self.wave.rows.len().max(program.rows()), [0; LANES]);
         self.wave.pc = 0;
