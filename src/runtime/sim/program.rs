@@ -312,6 +312,10 @@ fn width(inst: &Inst, spec: &OperandSpec) -> u8 {
             let base = inst.op.info().operands.iter().position(|o| o.field == Field::Offset);
             if base.is_some_and(|base| !inst.operands[base].is_none()) { 1 } else { 2 }
         }
+        OperandClass::MatrixFormatted => {
+            let index = inst.op.info().operands.iter().position(|o| o.field == spec.field);
+            index.map_or(spec.width, |index| inst.width(index))
+        }
         _ => spec.width,
     }
 }

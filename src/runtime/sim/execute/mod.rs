@@ -40,6 +40,7 @@ mod to_lds;
 mod transfer;
 mod valu;
 mod vmem;
+mod widen;
 
 use crate::codegen::isa::{Half, Meaning};
 
@@ -53,8 +54,8 @@ use scaled::Seed;
 
 pub(super) use hardware::{GPR_INDEX, VSKIP, hardware_id, writes_mode};
 pub(super) use lds::Lds;
-pub(super) use mfma::Cache;
 pub(super) use private::{SCRATCH_WINDOW, window_descriptor};
+pub(super) use widen::Cache;
 
 /// What all waves of a workgroup share.
 pub(super) struct Context<'a> {
@@ -116,7 +117,13 @@ fn execute(
     use Meaning::*;
     let next_address = context.program.address + u64::from(s.offset + s.bytes);
     match meaning {
-        Mfma(shape, a, b, d) => mfma::execute(w, context.caches, s, shape, [a, b, d])?,
+        Mfma(shape, a, b, d) => {
+            mfma::execute(w, context.caches, context.program.arch, s, shape, [a, b, d])?;
+        }
+        SparseMfma(shape, a, b, d) => {
+            mfma::sparse(w, context.caches, context.program.arch, s, shape, [a, b, d])?;
+        }
+        FormattedMfma(shape) => mfma::formatted(w, context.caches, s, shape)?,
         Vector(calc, element) => host::calculate(w, s, calc, element)?,
         Packed(calc, element) => packed::packed(w, s, calc, element)?,
         PackedMove => packed::packed_move(w, s),

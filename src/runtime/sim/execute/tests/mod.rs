@@ -4,6 +4,7 @@ mod alu;
 mod footprint;
 mod fuzz;
 mod matrix;
+mod matrix_rows;
 mod memory;
 mod memory_forms;
 
@@ -32,6 +33,7 @@ fn int(value: i32) -> Operand {
 
 /// Everything that one wave needs.
 struct Machine {
+    arch: Arch,
     wave: Wave,
     memory: Memory,
     lds: Lds,
