@@ -1,8 +1,9 @@
 //! What several test files share: generated instructions ([`corpus`]) and what is done with each ([`instructions`]), kernels to
-//! compile ([`kernels`]) and the LLVM tools to compare with ([`oracle`]).
+//! compile ([`kernels`]), the LLVM tools to compare with ([`oracle`]) and a simulated device ([`simulated`]).
 #![allow(dead_code, reason = "each test file uses a part")]
 
 pub mod corpus;
 pub mod instructions;
 pub mod kernels;
 pub mod oracle;
+pub mod simulated;

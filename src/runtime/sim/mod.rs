@@ -17,7 +17,9 @@
 
 mod dispatch;
 mod error;
+mod exact;
 mod execute;
+mod formats;
 mod kernarg;
 mod memory;
 mod module;

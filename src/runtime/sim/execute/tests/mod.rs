@@ -1,9 +1,12 @@
 //! Unit tests of the units: short programs from the encoder, run on one wave.
 
 mod alu;
+mod footprint;
 mod fuzz;
 mod matrix;
+mod matrix_rows;
 mod memory;
+mod memory_forms;
 
 use crate::codegen::isa::{Arch, Inst, Opcode, Operand, encode};
 
@@ -30,9 +33,11 @@ fn int(value: i32) -> Operand {
 
 /// Everything that one wave needs.
 struct Machine {
+    arch: Arch,
     wave: Wave,
     memory: Memory,
     lds: Lds,
+    arch: Arch,
 }
 
 impl Machine {
@@ -45,36 +50,46 @@ impl Machine {
         wave.set_pair(EXEC, u64::MAX);
         let mut lds = Lds::default();
         lds.reset(4096);
-        Machine { wave, memory: Memory::new(), lds }
+        Machine { wave, memory: Memory::new(), lds, arch: Arch::Gfx942 }
+    }
+
+    /// The same for another chip.
+    fn on(arch: Arch) -> Machine {
+        Machine { arch, ..Machine::new() }
     }
 
     /// Runs the instructions and `s_endpgm`.
     fn run(&mut self, insts: &[Inst]) -> Result<(), Stopped> {
         let mut words = Vec::new();
         for inst in insts.iter().chain(&[Inst::new(Opcode::SEndpgm, &[])]) {
-            encode(inst, Arch::Gfx942, &mut words).unwrap_or_else(|error| panic!("{inst}: {error}"));
+            encode(inst, self.arch, &mut words).unwrap_or_else(|error| panic!("{inst}: {error}"));
         }
         self.run_words(&words, 10_000)
     }
 
-    /// Runs any words.
-    fn run_words(&mut self, words: &[u32], budget: u64) -> Result<(), Stopped> {
+    /// The words decoded, and registers for them.
+    fn program(&mut self, words: &[u32]) -> Program {
         let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
-        let program = Program::new(&bytes, Arch::Gfx942, 0x1000, &[0]);
+        let program = Program::new(&bytes, self.arch, 0x1000, &[0]);
         // Tests use few registers; accumulation VGPRs lie behind the program's last VGPR.
         self.wave.rows.resize(self.wave.rows.len().max(program.rows()), [0; LANES]);
+        program
+    }
+
+    /// Runs any words.
+    fn run_words(&mut self, words: &[u32], budget: u64) -> Result<(), Stopped> {
+        let program = self.program(words);
+        self.run_program(&program, budget)
+    }
+
+    fn run_program(&mut self, program: &Program, budget: u64) -> Result<(), Stopped> {
         self.wave.pc = 0;
         self.wave.progress = super::super::wave::Progress::Running;
         let extra: [Allocation; 0] = [];
         let view = self.memory.view(&extra);
         let mut caches = <[Cache; 2]>::default();
-        let context = &mut Context {
-            program: &program,
-            memory: &view,
-            lds: &mut self.lds,
-            caches: &mut caches,
-            budget,
-        };
+        let context =
+            &mut Context { program, memory: &view, lds: &mut self.lds, caches: &mut caches, budget };
         run(&mut self.wave, context)
     }
 
