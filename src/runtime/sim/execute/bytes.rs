@@ -29,9 +29,7 @@ pub(super) fn sum_of_differences(w: &mut Wave, s: &Step, calc: Calc, element: El
         (Calc::MaskedSumAbsDiff, _) => add(difference(a, b, Part::Masked), c),
         (Calc::SumAbsDiffHigh, _) => add(difference(a, b, Part::All) << 16, c),
         (_, Element::U8) => add(difference(a, b, Part::All), c),
-        (_, Element::U16) => {
-            add((a & 0xffff).abs_diff(b & 0xffff) + (a >> 16).abs_diff(b >> 16), c)
-        }
+        (_, Element::U16) => add((a & 0xffff).abs_diff(b & 0xffff) + (a >> 16).abs_diff(b >> 16), c),
         _ => add(a.abs_diff(b), c),
     });
 }

@@ -139,7 +139,9 @@ fn execute(
         FmaMixHigh => packed::fma_mix(w, s, Mixed::Half(Half::High)),
         Dot(element) => dot::dot(w, s, element)?,
         VectorNop | ReadFirstLane | ReadLane | WriteLane | Swap | SwapRows(_) | SelectLane | CarryOut(_)
-        | CarryInOut(_) | MulAddWide(_) | MulAddMixed(_) | MaskedBitCount(_) => moves::execute(w, s, meaning)?,
+        | CarryInOut(_) | MulAddWide(_) | MulAddMixed(_) | MaskedBitCount(_) => {
+            moves::execute(w, s, meaning)?
+        }
         Load(kind) if s.format == Format::Ds => {
             let addresses = lds::addresses(w, s, 1, s.imm);
             lds::load(w, context.lds, s, kind, &addresses)?;
@@ -210,9 +212,9 @@ fn execute(
             return control::join(w, context.program, before);
         }
         MoveFromRelative(_) | MoveToRelative(_) | SetGprIndex | SetGprIndexOn | SetGprIndexMode
-        | SetGprIndexOff | SetVskip => control::execute(w, s, meaning)?,
+        | SetGprIndexOff | SetVskip => control::execute(w, s, meaning),
         GetHardwareRegister => hardware::get(w, s, context.program, context.lds.bytes()),
-        SetHardwareRegister => hardware::set(w, s)?,
+        SetHardwareRegister => hardware::set(w, s),
         Barrier => w.progress = Progress::AtBarrier,
         EndProgram | EndProgramSaved => w.progress = Progress::Ended,
         // A wave that is marked as killed ends.

@@ -95,7 +95,8 @@ fn swap_rows(w: &mut Wave, s: &Step, row: usize) {
         (false, false) => own,
     };
     let is_odd = |l: usize| l / row % 2 == 1;
-    let to_first = std::array::from_fn(|l| if is_odd(l) { take(first[l], second[l - row], l - row) } else { first[l] });
+    let to_first =
+        std::array::from_fn(|l| if is_odd(l) { take(first[l], second[l - row], l - row) } else { first[l] });
     let to_second =
         std::array::from_fn(|l| if is_odd(l) { second[l] } else { take(second[l], first[l + row], l + row) });
     w.set_lanes(d, &to_first);

@@ -4,7 +4,7 @@ use crate::codegen::isa::{Calc, Element, Half};
 
 use super::super::error::Stopped;
 use super::super::numerics::{
-    Nans, flush, from_f16, greater, maximum_or_nan, lesser, minimum_or_nan, to_f16,
+    Nans, flush, from_f16, greater, lesser, maximum_or_nan, minimum_or_nan, to_f16,
 };
 use super::super::program::Step;
 use super::super::wave::{LANES, Row, Wave};
@@ -81,7 +81,9 @@ fn integer_half(s: &Step, calc: Calc, element: Element, a: &Row, b: &Row, c: &Ro
     {
         let wide = |v: u32| if signed { i64::from(v as i16) } else { i64::from(v & 0xffff) };
         let (least, largest) = if signed { (-0x8000, 0x7fff) } else { (0, 0xffff) };
-        return Ok(std::array::from_fn(|l| f(wide(a[l]), wide(b[l]), wide(c[l])).clamp(least, largest) as u32));
+        return Ok(std::array::from_fn(|l| {
+            f(wide(a[l]), wide(b[l]), wide(c[l])).clamp(least, largest) as u32
+        }));
     }
     let f: fn(u32, u32, u32) -> u32 = match calc {
         Calc::Add => |a, b, _| a.wrapping_add(b),

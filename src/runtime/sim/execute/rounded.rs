@@ -6,7 +6,7 @@ use super::super::exact::{Exact, Overflow, Rounding};
 use super::super::formats::{self, Format};
 use super::super::numerics::flush;
 use super::super::program::Step;
-use super::super::wave::{LANES, VCC, Wave};
+use super::super::wave::{VCC, Wave};
 use super::lanes::{F16, FP16_OVERFLOW, Lane, map1, map2, map3};
 
 /// Bits of MODE that change how f32 results are rounded.
@@ -78,10 +78,7 @@ impl Rounder {
     /// The operation, if it is one that rounds: sums and products.
     pub fn arithmetic(self, calc: Calc) -> Option<impl Fn(f64, f64, f64) -> f64> {
         use Calc::*;
-        let rounds = matches!(
-            calc,
-            Add | Sub | SubRev | Mul | MulLegacy | MulAdd | MulAddLegacy | Fma
-        );
+        let rounds = matches!(calc, Add | Sub | SubRev | Mul | MulLegacy | MulAdd | MulAddLegacy | Fma);
         rounds.then_some(move |a: f64, b: f64, c: f64| {
             let vanishes = matches!(calc, MulLegacy | MulAddLegacy) && (a == 0.0 || b == 0.0);
             match calc {
@@ -156,7 +153,8 @@ fn typed<T: Real, P: Lane + Into<i32>>(w: &mut Wave, s: &Step, calc: Calc, round
     match calc {
         Calc::LoadExponent => map2(w, s, |a: T, b: P| T::narrow(rounder.scale(a.wide(), b.into()))),
         Calc::Fract => {
-            let below_one = rounder.format.decode(rounder.format.encode(1.0, 0, Rounding::Zero, rounder.overflow) - 1);
+            let below_one =
+                rounder.format.decode(rounder.format.encode(1.0, 0, Rounding::Zero, rounder.overflow) - 1);
             map1(w, s, |a: T| {
                 let fraction = rounder.sum(a.wide(), -a.wide().floor());
                 T::narrow(if fraction > below_one { below_one } else { fraction })
@@ -221,9 +219,4 @@ pub(super) fn multiply_add(w: &mut Wave, s: &Step, calc: Calc, element: Element)
     } else {
         map3(w, s, step);
     }
-}
-
-/// All lanes rounded to the type; for results that were computed in f64.
-pub(super) fn all(rounder: &Rounder, values: &[f64; LANES]) -> [f32; LANES] {
-    values.map(|v| rounder.round(v) as f32)
 }

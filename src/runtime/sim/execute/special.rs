@@ -25,8 +25,11 @@ fn quarters(revolutions: f32) -> (f64, i32) {
 
 /// Sine of a number of revolutions.
 pub(super) fn sine(a: f32) -> f32 {
-    if a == 0.0 || !a.is_finite() {
-        return a - a + a;
+    if a == 0.0 {
+        return a;
+    }
+    if !a.is_finite() {
+        return a - a;
     }
     let (rest, quarter) = quarters(a);
     let value = match quarter & 3 {
@@ -81,11 +84,25 @@ pub(super) fn cube(calc: Calc, x: f32, y: f32, z: f32) -> f32 {
 
 /// 1201 bits behind the point of 2 / pi, the first on top.
 const TWO_OVER_PI: [u64; 19] = [
-    0xa2f9_836e_4e44_1529, 0xfc27_57d1_f534_ddc0, 0xdb62_9599_3c43_9041, 0xfe51_63ab_debb_c561,
-    0xb724_6e3a_424d_d2e0, 0x0649_2eea_09d1_921c, 0xfe1d_eb1c_b129_a73e, 0xe882_35f5_2ebb_4484,
-    0xe99c_7026_b45f_7e41, 0x3991_d639_8353_39f4, 0x9c84_5f8b_bdf9_283b, 0x1ff8_97ff_de05_980f,
-    0xef2f_118b_5a0a_6d1f, 0x6d36_7ecf_27cb_09b7, 0x4f46_3f66_9e5f_ea2d, 0x7527_bac7_ebe5_f17b,
-    0x3d07_39f7_8a52_92ea, 0x6bfb_5fb1_1f8d_5d08, 0x5603_3046_fc7b_0000,
+    0xa2f9_836e_4e44_1529,
+    0xfc27_57d1_f534_ddc0,
+    0xdb62_9599_3c43_9041,
+    0xfe51_63ab_debb_c561,
+    0xb724_6e3a_424d_d2e0,
+    0x0649_2eea_09d1_921c,
+    0xfe1d_eb1c_b129_a73e,
+    0xe882_35f5_2ebb_4484,
+    0xe99c_7026_b45f_7e41,
+    0x3991_d639_8353_39f4,
+    0x9c84_5f8b_bdf9_283b,
+    0x1ff8_97ff_de05_980f,
+    0xef2f_118b_5a0a_6d1f,
+    0x6d36_7ecf_27cb_09b7,
+    0x4f46_3f66_9e5f_ea2d,
+    0x7527_bac7_ebe5_f17b,
+    0x3d07_39f7_8a52_92ea,
+    0x6bfb_5fb1_1f8d_5d08,
+    0x5603_3046_fc7b_0000,
 ];
 
 /// Bits of 2 / pi that the instruction knows.

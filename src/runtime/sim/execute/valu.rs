@@ -4,7 +4,7 @@ use crate::codegen::isa::{Calc, Element};
 
 use super::super::error::{FaultKind, Stopped};
 use super::super::numerics::{
-    Nans, f64_to_f16, flush, from_f16, load_exponent, greater, maximum_or_nan, median, lesser, minimum_or_nan,
+    Nans, f64_to_f16, flush, from_f16, greater, lesser, load_exponent, maximum_or_nan, median, minimum_or_nan,
 };
 use super::super::program::Step;
 use super::super::wave::{VCC, Wave};
@@ -139,9 +139,9 @@ fn rare(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stop
 /// guide, V_BITOP3_B32).
 fn any_of_three(table: u32, a: u32, b: u32, c: u32) -> u32 {
     let side = |bits: u32, one: u32| if one != 0 { bits } else { !bits };
-    (0..8).filter(|row| table >> row & 1 != 0).fold(0, |all, row| {
-        all | side(a, row >> 2 & 1) & side(b, row >> 1 & 1) & side(c, row & 1)
-    })
+    (0..8)
+        .filter(|row| table >> row & 1 != 0)
+        .fold(0, |all, row| all | side(a, row >> 2 & 1) & side(b, row >> 1 & 1) & side(c, row & 1))
 }
 
 /// `{high, low}`

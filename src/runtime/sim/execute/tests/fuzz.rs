@@ -62,8 +62,9 @@ fn random_instructions_never_panic() {
                 0xc0,
             ][rng.random_range(0..12)];
             let words = [rng.random::<u32>() & 0xff_ffff | top << 24, rng.random()];
-            if let Ok((_, length)) = decode(&words, Arch::Gfx942) {
-                let _ = m.run_words(&words[..length], 3);
+            let arch = Arch::ALL[rng.random_range(0..Arch::ALL.len())];
+            if let Ok((_, length)) = decode(&words, arch) {
+                let _ = m.run_words_on(arch, &words[..length], 3);
                 executed += 1;
             }
         }
