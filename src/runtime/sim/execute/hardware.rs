@@ -3,7 +3,6 @@
 
 use crate::codegen::isa::Arch;
 
-use super::super::error::Stopped;
 use super::super::program::{Place, Program, Step};
 use super::super::wave::{PRIVATE_APERTURE, SHARED_APERTURE, VCC, Wave};
 
@@ -84,7 +83,7 @@ pub(super) fn get(w: &mut Wave, s: &Step, program: &Program, lds_bytes: u32) {
 }
 
 /// Executes `s_setreg`. Writes to registers that can only be read do nothing.
-pub(super) fn set(w: &mut Wave, s: &Step) -> Result<(), Stopped> {
+pub(super) fn set(w: &mut Wave, s: &Step) {
     let value = s.operands[0];
     let imm = if matches!(value, Place::Low(_)) { s.modifiers.get_hwreg() } else { s.imm };
     let field = Field::of(imm);
@@ -94,5 +93,4 @@ pub(super) fn set(w: &mut Wave, s: &Step) -> Result<(), Stopped> {
         TRAPSTS => w.trap_status = w.trap_status & !mask | bits & mask,
         _ => {}
     }
-    Ok(())
 }

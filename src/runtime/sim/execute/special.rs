@@ -25,8 +25,11 @@ fn quarters(revolutions: f32) -> (f64, i32) {
 
 /// Sine of a number of revolutions.
 pub(super) fn sine(a: f32) -> f32 {
-    if a == 0.0 || !a.is_finite() {
-        return a - a + a;
+    if a == 0.0 {
+        return a;
+    }
+    if !a.is_finite() {
+        return a - a;
     }
     let (rest, quarter) = quarters(a);
     let value = match quarter & 3 {
