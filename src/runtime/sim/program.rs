@@ -5,6 +5,7 @@ use crate::codegen::isa::{
     OperandSpec, decode,
 };
 
+use super::execute::Fast;
 use super::stats::Class;
 use super::wave::{PRIVATE_APERTURE, SHARED_APERTURE};
 
@@ -87,6 +88,8 @@ pub(super) struct Step {
     pub keeps_other_half: bool,
     /// The result is the addend too.
     pub accumulates: bool,
+    /// The short way through a frequent operation.
+    pub fast: Fast,
 }
 
 /// No step.
@@ -186,6 +189,7 @@ impl Program {
             target: NOWHERE,
             keeps_other_half: false,
             accumulates: false,
+            fast: Fast::None,
         };
         let Some(inst) = inst else { return step };
         let info = inst.op.info();
@@ -205,6 +209,7 @@ impl Program {
                 Err(what) => step.action = Action::Unsupported(what),
             }
         }
+        step.fast = Fast::of(&step, info.meaning);
         step
     }
 

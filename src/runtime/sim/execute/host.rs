@@ -11,6 +11,7 @@ use crate::codegen::isa::{Calc, Element};
 use super::super::error::Stopped;
 use super::super::program::Step;
 use super::super::wave::{LANES, Row, Wave};
+use super::fast::{self, Fast};
 use super::multiply::{self, Arithmetic, Sparse, Tile};
 use super::valu;
 use super::widen::{self, Format};
@@ -28,9 +29,21 @@ macro_rules! twice {
                     #[allow(unsafe_code)]
                     return unsafe { avx2::$name($($argument),*) };
                 }
-                $narrow($($argument),*)
+                narrow::$name($($argument),*)
             }
         )*
+
+        /// Functions of their own: their frames are large.
+        mod narrow {
+            use super::*;
+
+            $(
+                #[inline(never)]
+                pub fn $name($($argument: $type),*) $(-> $result)? {
+                    $narrow($($argument),*)
+                }
+            )*
+        }
 
         #[cfg(target_arch = "x86_64")]
         mod avx2 {
@@ -58,6 +71,8 @@ twice! {
         = multiply::accumulate_scaled, multiply::accumulate_scaled;
     /// See [`widen::widen`].
     widen(format: Format, source: &[Row], wide: &mut [Row]) = widen::widen, widen::widen;
+    /// See [`fast::vector`].
+    fast(w: &mut Wave, s: &Step, fast: Fast) = fast::vector, fast::vector;
     /// See [`valu::calculate`].
     calculate(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stopped>
         = valu::calculate, valu::calculate;

@@ -8,6 +8,7 @@ mod atomic;
 mod compare;
 mod convert;
 mod division;
+mod fast;
 mod footprint;
 mod host;
 mod lanes;
@@ -32,6 +33,7 @@ use compare::Writes;
 use packed::Mixed;
 use vmem::Returns;
 
+pub(super) use fast::Fast;
 pub(super) use lds::Lds;
 pub(super) use salu::check_mode;
 pub(super) use widen::Cache;
@@ -99,6 +101,7 @@ fn execute(
             mfma::sparse(w, context.caches, context.program.arch, s, shape, [a, b, d])?;
         }
         FormattedMfma(shape) => mfma::formatted(w, context.caches, s, shape)?,
+        Vector(..) if s.fast.usable(w) => host::fast(w, s, s.fast),
         Vector(calc, element) => host::calculate(w, s, calc, element)?,
         Packed(calc, element) => packed::packed(w, s, calc, element)?,
         PackedMove => packed::packed_move(w, s),

@@ -1,6 +1,7 @@
 //! Unit tests of the units: short programs from the encoder, run on one wave.
 
 mod alu;
+mod fast;
 mod fuzz;
 mod matrix;
 mod matrix_rows;
