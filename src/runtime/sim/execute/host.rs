@@ -74,6 +74,17 @@ twice! {
     /// See [`fast::vector`].
     fast(w: &mut Wave, s: &Step, fast: Fast) = fast::vector, fast::vector;
     /// See [`valu::calculate`].
-    calculate(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stopped>
-        = valu::calculate, valu::calculate;
+    float32(w: &mut Wave, s: &Step, calc: Calc) -> Result<(), Stopped> = valu::float32, valu::float32;
+    /// See [`valu::calculate`].
+    float16(w: &mut Wave, s: &Step, calc: Calc) -> Result<(), Stopped> = valu::float16, valu::float16;
+    /// See [`valu::calculate`].
+    float64(w: &mut Wave, s: &Step, calc: Calc) -> Result<(), Stopped> = valu::float64, valu::float64;
+    /// See [`valu::calculate`].
+    wide(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stopped> = valu::wide, valu::wide;
+    /// See [`valu::calculate`].
+    short(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stopped>
+        = valu::short, valu::short;
+    /// See [`valu::calculate`].
+    integer(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stopped>
+        = valu::integer, valu::integer;
 }

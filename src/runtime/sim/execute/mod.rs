@@ -102,7 +102,7 @@ fn execute(
         }
         FormattedMfma(shape) => mfma::formatted(w, context.caches, s, shape)?,
         Vector(..) if s.fast.usable(w) => host::fast(w, s, s.fast),
-        Vector(calc, element) => host::calculate(w, s, calc, element)?,
+        Vector(calc, element) => valu::calculate(w, s, calc, element)?,
         Packed(calc, element) => packed::packed(w, s, calc, element)?,
         PackedMove => packed::packed_move(w, s),
         Convert(to, from) => convert::convert(w, s, to, from)?,

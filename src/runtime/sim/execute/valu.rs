@@ -7,6 +7,7 @@ use super::super::numerics::{f64_to_f16, flush, from_f16, load_exponent, maximum
 use super::super::program::{Place, Step};
 use super::super::wave::{LANES, VCC, Wave};
 use super::division;
+use super::host;
 use super::lanes::{F16, Lane, map1, map2, map3};
 use super::salu::leading_sign;
 
@@ -15,20 +16,19 @@ pub(super) fn unsupported() -> Stopped {
     Stopped::wave(FaultKind::Unsupported("this vector operation"))
 }
 
-/// Executes one `Vector` instruction (called through [`host`](super::host)).
-#[inline(always)]
+/// Executes one `Vector` instruction. Each type has a function of its own, as the frame of one for all would be large.
 pub(super) fn calculate(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stopped> {
     use Element::*;
     if s.modifiers.has_clamp() && !matches!(element, F16 | F32 | F64) {
         return saturating(w, s, calc, element);
     }
     match element {
-        F32 => float32(w, s, calc),
-        F16 => float16(w, s, calc),
-        F64 => float64(w, s, calc),
-        B64 | U64 | I64 => wide(w, s, calc, element),
-        B16 | U16 | I16 => short(w, s, calc, element),
-        _ => integer(w, s, calc, element),
+        F32 => host::float32(w, s, calc),
+        F16 => host::float16(w, s, calc),
+        F64 => host::float64(w, s, calc),
+        B64 | U64 | I64 => host::wide(w, s, calc, element),
+        B16 | U16 | I16 => host::short(w, s, calc, element),
+        _ => host::integer(w, s, calc, element),
     }
 }
 
@@ -47,7 +47,7 @@ fn saturating(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<()
 }
 
 #[inline(always)]
-fn integer(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stopped> {
+pub(super) fn integer(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stopped> {
     use Element::*;
     let signed24 = |v: u32| (v << 8) as i32 >> 8;
     let unsigned24 = |v: u32| v & 0xff_ffff;
@@ -148,7 +148,7 @@ fn permute_bytes(source: u64, select: u32) -> u32 {
 }
 
 #[inline(always)]
-fn short(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stopped> {
+pub(super) fn short(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stopped> {
     let signed = element == Element::I16;
     match calc {
         Calc::Add => map2(w, s, u16::wrapping_add),
@@ -168,7 +168,7 @@ fn short(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Sto
 }
 
 #[inline(always)]
-fn wide(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stopped> {
+pub(super) fn wide(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stopped> {
     match calc {
         Calc::Mov => map1(w, s, |a: u64| a),
         Calc::ShiftLeftRev => map2(w, s, |a: u32, b: u64| b << (a & 63)),
@@ -202,7 +202,7 @@ fn fract(a: f32) -> f32 {
 }
 
 #[inline(always)]
-fn float32(w: &mut Wave, s: &Step, calc: Calc) -> Result<(), Stopped> {
+pub(super) fn float32(w: &mut Wave, s: &Step, calc: Calc) -> Result<(), Stopped> {
     match calc {
         Calc::Add => map2(w, s, |a: f32, b: f32| a + b),
         Calc::Sub => map2(w, s, |a: f32, b: f32| a - b),
@@ -244,7 +244,7 @@ fn float32(w: &mut Wave, s: &Step, calc: Calc) -> Result<(), Stopped> {
 }
 
 #[inline(always)]
-fn float16(w: &mut Wave, s: &Step, calc: Calc) -> Result<(), Stopped> {
+pub(super) fn float16(w: &mut Wave, s: &Step, calc: Calc) -> Result<(), Stopped> {
     let one = |f: fn(f32) -> f32| move |a: F16| F16(f(a.0));
     match calc {
         Calc::Add => map2(w, s, |a: F16, b: F16| F16(a.0 + b.0)),
@@ -281,7 +281,7 @@ pub(super) fn fma_f16(a: f32, b: f32, c: f32) -> f32 {
 }
 
 #[inline(always)]
-fn float64(w: &mut Wave, s: &Step, calc: Calc) -> Result<(), Stopped> {
+pub(super) fn float64(w: &mut Wave, s: &Step, calc: Calc) -> Result<(), Stopped> {
     match calc {
         Calc::Add => map2(w, s, |a: f64, b: f64| a + b),
         Calc::Mul => map2(w, s, |a: f64, b: f64| a * b),

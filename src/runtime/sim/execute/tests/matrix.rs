@@ -197,9 +197,7 @@ fn check_layout(op: Opcode, arch: Arch, row: &Published<'_>) {
         }
     }
     let name = op.info().mnemonic_on(arch);
-    machine
-        .run(&[Inst::new(op, &[d, v(2), v(4), third])])
-        .unwrap_or_else(|e| panic!("{name}: {:?}", e.kind));
+    machine.run(&[Inst::new(op, &[d, v(2), v(4), third])]).unwrap_or_else(|e| panic!("{name}: {:?}", e.kind));
     for lane in 0..LANES {
         for gpr in 0..registers[2] {
             let [i, j, block] = row.at(["cd_i", "cd_j", "cd_block"], [lane, gpr, 0]);
