@@ -5,7 +5,7 @@ use crate::codegen::isa::{
     OperandClass, OperandSpec, decode,
 };
 
-use super::execute::{GPR_INDEX, VSKIP, writes_mode};
+use super::execute::{Fast, GPR_INDEX, VSKIP, writes_mode};
 use super::stats::Class;
 use super::wave::{PRIVATE_APERTURE, SHARED_APERTURE};
 
@@ -92,6 +92,8 @@ pub(super) struct Step {
     pub keeps_other_half: bool,
     /// The result is the addend too.
     pub accumulates: bool,
+    /// The short way through a frequent operation.
+    pub fast: Fast,
 }
 
 /// Rows behind a wave's registers that hold adjusted sources and results: two each for two sources and a result.
@@ -214,6 +216,7 @@ impl Program {
             target: NOWHERE,
             keeps_other_half: false,
             accumulates: false,
+            fast: Fast::None,
         };
         let Some(inst) = inst else { return step };
         let info = inst.op.info();
@@ -235,6 +238,7 @@ impl Program {
                 Err(what) => step.action = Action::Unsupported(what),
             }
         }
+        step.fast = Fast::of(&step, info.meaning);
         step
     }
 

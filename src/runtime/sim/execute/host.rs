@@ -11,6 +11,7 @@ use crate::codegen::isa::{Calc, Element};
 use super::super::error::Stopped;
 use super::super::program::Step;
 use super::super::wave::{LANES, Row, Wave};
+use super::fast::{self, Fast};
 use super::multiply::{self, Arithmetic, Sparse, Tile};
 use super::valu;
 use super::widen::{self, Format};
@@ -28,9 +29,21 @@ macro_rules! twice {
                     #[allow(unsafe_code)]
                     return unsafe { avx2::$name($($argument),*) };
                 }
-                $narrow($($argument),*)
+                narrow::$name($($argument),*)
             }
         )*
+
+        /// Functions of their own: their frames are large.
+        mod narrow {
+            use super::*;
+
+            $(
+                #[inline(never)]
+                pub fn $name($($argument: $type),*) $(-> $result)? {
+                    $narrow($($argument),*)
+                }
+            )*
+        }
 
         #[cfg(target_arch = "x86_64")]
         mod avx2 {
@@ -58,7 +71,20 @@ twice! {
         = multiply::accumulate_scaled, multiply::accumulate_scaled;
     /// See [`widen::widen`].
     widen(format: Format, source: &[Row], wide: &mut [Row]) = widen::widen, widen::widen;
+    /// See [`fast::vector`].
+    fast(w: &mut Wave, s: &Step, fast: Fast) = fast::vector, fast::vector;
     /// See [`valu::calculate`].
-    calculate(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stopped>
-        = valu::calculate, valu::calculate;
+    float32(w: &mut Wave, s: &Step, calc: Calc) -> Result<(), Stopped> = valu::float32, valu::float32;
+    /// See [`valu::calculate`].
+    float16(w: &mut Wave, s: &Step, calc: Calc) -> Result<(), Stopped> = valu::float16, valu::float16;
+    /// See [`valu::calculate`].
+    float64(w: &mut Wave, s: &Step, calc: Calc) -> Result<(), Stopped> = valu::float64, valu::float64;
+    /// See [`valu::calculate`].
+    wide(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stopped> = valu::wide, valu::wide;
+    /// See [`valu::calculate`].
+    short(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stopped>
+        = valu::short, valu::short;
+    /// See [`valu::calculate`].
+    integer(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stopped>
+        = valu::integer, valu::integer;
 }

@@ -72,9 +72,9 @@ fn results(shape: Shape) -> usize {
 }
 
 /// Types of the sources as formats.
-fn formats(types: [Element; 2], arch: Arch) -> Result<[Format; 2], Stopped> {
-    let unknown = || unsupported("this type of matrix");
-    Ok([Format::of(types[0], arch).ok_or_else(unknown)?, Format::of(types[1], arch).ok_or_else(unknown)?])
+#[inline(always)]
+fn formats(types: [Element; 3], arch: Arch) -> Option<[Format; 2]> {
+    Some([Format::of(types[0], arch)?, Format::of(types[1], arch)?])
 }
 
 fn arithmetic(w: &Wave, formats: [Format; 2]) -> Arithmetic {
@@ -105,7 +105,7 @@ pub(super) fn execute(
     if 1usize << cbsz > blocks || abid >> cbsz != 0 {
         return Err(unsupported("cbsz or abid beyond the blocks"));
     }
-    let formats = formats([types[0], types[1]], arch)?;
+    let formats = formats(types, arch).ok_or_else(|| unsupported("this type of matrix"))?;
     let sources = Sources {
         rows: [a_row, b_row],
         registers: formats.map(|f| elements(shape) * f.bits() / 32),
@@ -245,7 +245,7 @@ pub(super) fn sparse(
 ) -> Result<(), Stopped> {
     let [d, a, b, index, ..] = step.operands;
     let (Some(d_row), Some(a_row), Some(b_row)) = (d.row(), a.row(), b.row()) else { return Ok(()) };
-    let formats = formats([types[0], types[1]], arch)?;
+    let formats = formats(types, arch).ok_or_else(|| unsupported("this type of matrix"))?;
     let count = elements(shape);
     if !matches!(shape.m, 16 | 32) || count > 32 || shape.blocks != 1 {
         return Err(unsupported("this matrix shape"));

@@ -14,6 +14,7 @@ mod division;
 mod dot;
 mod dpp;
 mod exchange;
+mod fast;
 mod footprint;
 mod format;
 mod formatted;
@@ -52,6 +53,7 @@ use compare::Writes;
 use packed::Mixed;
 use scaled::Seed;
 
+pub(super) use fast::Fast;
 pub(super) use hardware::{GPR_INDEX, VSKIP, hardware_id, writes_mode};
 pub(super) use lds::Lds;
 pub(super) use private::{SCRATCH_WINDOW, window_descriptor};
@@ -124,7 +126,8 @@ fn execute(
             mfma::sparse(w, context.caches, context.program.arch, s, shape, [a, b, d])?;
         }
         FormattedMfma(shape) => mfma::formatted(w, context.caches, s, shape)?,
-        Vector(calc, element) => host::calculate(w, s, calc, element)?,
+        Vector(..) if s.fast.usable(w) => host::fast(w, s, s.fast),
+        Vector(calc, element) => valu::calculate(w, s, calc, element)?,
         Packed(calc, element) => packed::packed(w, s, calc, element)?,
         PackedMove => packed::packed_move(w, s),
         Convert(to, from) => convert::convert(w, s, context.program.arch, to, from)?,

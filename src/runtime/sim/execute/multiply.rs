@@ -32,9 +32,6 @@ pub(super) struct Tile {
 
 const FITS: &str = "the slice has the length of the array";
 
-/// Result registers that an instruction has at most.
-const RESULTS: usize = 32;
-
 /// `d + a * b`, with one rounding or with two.
 #[inline(always)]
 fn add_product<const FUSED: bool>(d: f32, a: f32, b: f32) -> f32 {
@@ -136,11 +133,20 @@ pub(super) fn accumulate<const WIDE: bool>(
 /// holds them exactly.
 #[inline(always)]
 fn integers(overflow: Overflow, d: &mut [Row], accumulate: impl FnOnce(&mut [Row])) {
+    match d.len() {
+        4 => sums_of::<4>(overflow, d, accumulate),
+        16 => sums_of::<16>(overflow, d, accumulate),
+        _ => sums_of::<32>(overflow, d, accumulate),
+    }
+}
+
+/// The same for so many result registers.
+#[inline(always)]
+fn sums_of<const RESULTS: usize>(overflow: Overflow, d: &mut [Row], accumulate: impl FnOnce(&mut [Row])) {
     let mut sums = [[0; LANES]; RESULTS];
-    let sums = &mut sums[..d.len()];
-    accumulate(sums);
+    accumulate(&mut sums);
     const SHIFT: f32 = 12_582_912.0;
-    for (row, sums) in d.iter_mut().zip(sums) {
+    for (row, sums) in d.iter_mut().zip(&sums) {
         for l in 0..LANES {
             let sum = (f32::from_bits(sums[l]) + SHIFT).to_bits().wrapping_sub(SHIFT.to_bits());
             row[l] = match overflow {

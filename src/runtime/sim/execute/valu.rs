@@ -12,15 +12,14 @@ use super::lanes::{F16, Lane, map1, map2, map3};
 use super::rounded::{self, ROUND_16, ROUND_32, ROUND_64};
 use super::salu::leading_sign;
 use super::special::{self, fract, frexp};
-use super::{bytes, division, saturating};
+use super::{bytes, division, host, saturating};
 
 #[cold]
 pub(super) fn unsupported() -> Stopped {
     Stopped::wave(FaultKind::Unsupported("this vector operation"))
 }
 
-/// Executes one `Vector` instruction (called through [`host`](super::host)).
-#[inline(always)]
+/// Executes one `Vector` instruction. Each type has a function of its own, as the frame of one for all would be large.
 pub(super) fn calculate(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stopped> {
     use Element::*;
     let is_float = matches!(element, F16 | F32 | F64);
@@ -28,17 +27,17 @@ pub(super) fn calculate(w: &mut Wave, s: &Step, calc: Calc, element: Element) ->
         return Ok(());
     }
     match element {
-        F32 => float32(w, s, calc),
-        F16 => float16(w, s, calc),
-        F64 => float64(w, s, calc),
-        B64 | U64 | I64 => wide(w, s, calc, element),
-        B16 | U16 | I16 => short(w, s, calc, element),
-        _ => integer(w, s, calc, element),
+        F32 => host::float32(w, s, calc),
+        F16 => host::float16(w, s, calc),
+        F64 => host::float64(w, s, calc),
+        B64 | U64 | I64 => host::wide(w, s, calc, element),
+        B16 | U16 | I16 => host::short(w, s, calc, element),
+        _ => host::integer(w, s, calc, element),
     }
 }
 
 #[inline(always)]
-fn integer(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stopped> {
+pub(super) fn integer(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stopped> {
     use Element::*;
     let signed24 = |v: u32| (v << 8) as i32 >> 8;
     let unsigned24 = |v: u32| v & 0xff_ffff;
@@ -163,7 +162,7 @@ fn permute_bytes(source: u64, select: u32) -> u32 {
 }
 
 #[inline(always)]
-fn short(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stopped> {
+pub(super) fn short(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stopped> {
     let signed = element == Element::I16;
     match calc {
         Calc::Add => map2(w, s, u16::wrapping_add),
@@ -206,7 +205,7 @@ fn rare_short(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<()
 }
 
 #[inline(always)]
-fn wide(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stopped> {
+pub(super) fn wide(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stopped> {
     match calc {
         Calc::Mov => map1(w, s, |a: u64| a),
         Calc::ShiftLeftRev => map2(w, s, |a: u32, b: u64| b << (a & 63)),
@@ -236,7 +235,7 @@ pub(super) fn nans(w: &Wave) -> Nans {
 }
 
 #[inline(always)]
-fn float32(w: &mut Wave, s: &Step, calc: Calc) -> Result<(), Stopped> {
+pub(super) fn float32(w: &mut Wave, s: &Step, calc: Calc) -> Result<(), Stopped> {
     if w.mode & ROUND_32 != 0 && rounded::calculate(w, s, calc, Element::F32) {
         return Ok(());
     }
@@ -300,7 +299,7 @@ fn rare_f32(w: &mut Wave, s: &Step, calc: Calc) -> Result<(), Stopped> {
 }
 
 #[inline(always)]
-fn float16(w: &mut Wave, s: &Step, calc: Calc) -> Result<(), Stopped> {
+pub(super) fn float16(w: &mut Wave, s: &Step, calc: Calc) -> Result<(), Stopped> {
     if w.mode & ROUND_16 != 0 && rounded::calculate(w, s, calc, Element::F16) {
         return Ok(());
     }
@@ -357,7 +356,7 @@ pub(super) fn fma_f16(a: f32, b: f32, c: f32) -> f32 {
 }
 
 #[inline(always)]
-fn float64(w: &mut Wave, s: &Step, calc: Calc) -> Result<(), Stopped> {
+pub(super) fn float64(w: &mut Wave, s: &Step, calc: Calc) -> Result<(), Stopped> {
     if w.mode & ROUND_64 != 0 && rounded::calculate(w, s, calc, Element::F64) {
         return Ok(());
     }

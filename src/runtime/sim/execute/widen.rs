@@ -37,6 +37,7 @@ pub(super) enum Format {
 impl Format {
     /// Format of a source of this type. The chip decides about f8; on gfx90a denormal f16 and bf16 are zeros (MIOpen, "MI200
     /// MFMA behavior specifics").
+    #[inline]
     pub fn of(element: Element, arch: Arch) -> Option<Format> {
         Some(match (element, arch) {
             (Element::F32, _) => Format::F32,
