@@ -156,6 +156,11 @@ impl Program {
         usize::from(self.vgprs) + usize::from(self.agprs)
     }
 
+    /// VGPRs of a wave; its accumulation VGPRs are the rows behind them.
+    pub fn vgprs(&self) -> usize {
+        self.vgprs.into()
+    }
+
     /// The step that starts at this byte offset.
     pub fn find(&self, offset: i64) -> Option<u32> {
         let dword = usize::try_from(offset).ok().filter(|o| o % 4 == 0)? / 4;

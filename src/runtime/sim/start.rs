@@ -91,7 +91,7 @@ pub(super) struct Launch<'a> {
     pub program: &'a Program,
     pub memory: &'a View<'a>,
     pub config: LaunchConfig,
-    sgprs: InitialSgprs,
+    pub sgprs: InitialSgprs,
     kernarg: &'a [u8],
     mode: u32,
     pub lds_bytes: u32,

@@ -31,6 +31,7 @@ use compare::Writes;
 use packed::Mixed;
 use vmem::Returns;
 
+pub(super) use footprint::{Footprint, Space, footprints};
 pub(super) use lds::Lds;
 pub(super) use mfma::Cache;
 pub(super) use salu::check_mode;
@@ -62,16 +63,20 @@ pub(super) fn run(w: &mut Wave, context: &mut Context<'_>) -> Result<(), Stopped
         }
         w.executed += 1;
         w.counts.count(step.class);
-        match step.action {
-            Action::Do(meaning) => {
-                let next = execute(w, context, step, meaning)?;
-                w.pc = next.unwrap_or(w.pc + 1);
-            }
-            Action::Undecodable => return Err(Stopped::wave(FaultKind::Undecodable)),
-            Action::Unsupported(what) => return Err(Stopped::wave(FaultKind::Unsupported(what))),
-        }
+        let next = one(w, context, step)?;
+        w.pc = next.unwrap_or(w.pc + 1);
     }
     Ok(())
+}
+
+/// Executes one step, whether or not it is the wave's next; returns where to go on if that is not the step behind it.
+#[inline(always)]
+pub(super) fn one(w: &mut Wave, context: &mut Context<'_>, step: &Step) -> Result<Option<usize>, Stopped> {
+    match step.action {
+        Action::Do(meaning) => execute(w, context, step, meaning),
+        Action::Undecodable => Err(Stopped::wave(FaultKind::Undecodable)),
+        Action::Unsupported(what) => Err(Stopped::wave(FaultKind::Unsupported(what))),
+    }
 }
 
 /// Index of the step at a device address.
