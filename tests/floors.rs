@@ -13,13 +13,14 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("ir::layout", &["ir::types"]),
     ("ir", &["ir::expr", "ir::types", "ir::layout"]),
     ("codegen::isa", &[]),
+    ("codegen::rules", &["codegen::isa"]),
     ("codegen::target", &["codegen::isa"]),
     ("codegen::object", &["codegen::isa", "codegen::target"]),
     ("codegen::assembler", &["codegen::isa", "codegen::object", "codegen::target"]),
     ("passes", &["ir", "ir::expr", "ir::types", "ir::layout", "codegen::target"]),
     // It runs anybody's code object, so it knows nothing of how ours come about.
-    ("runtime::sim", &["codegen::isa", "codegen::object", "codegen::target"]),
-    ("codegen::machine", &["codegen::isa", "codegen::target"]),
+    ("runtime::sim", &["codegen::isa", "codegen::object", "codegen::rules", "codegen::target"]),
+    ("codegen::machine", &["codegen::isa", "codegen::rules", "codegen::target"]),
     (
         "codegen::lower",
         &[

@@ -4,4 +4,5 @@ pub mod isa;
 pub mod lower;
 pub mod machine;
 pub mod object;
+pub mod rules;
 pub mod target;

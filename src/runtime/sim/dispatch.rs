@@ -46,6 +46,8 @@ pub(super) fn launch(
     let segments = Segments::new(target, kernel, &config, arguments)?;
     let view = segments.view(memory);
     let launch = Launch::new(target, module, kernel, config, &segments, &view);
+    // Run mode does not follow what is written.
+    view.define_all();
     all(&launch).map_err(|failure| {
         let (address, instruction) = module.describe(kernel, failure.step);
         SimError::Fault(Box::new(Fault {

@@ -105,7 +105,8 @@ pub enum FaultKind {
 }
 
 /// Direction of a memory access.
-#[derive(Debug, Copy, Clone, PartialEq, Eq)]
+#[derive(Debug, Copy, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Access {
     /// Memory to registers.
     Load,

@@ -6,8 +6,8 @@
 //! undefined behaviour. On x86 and AArch64 a relaxed load or store of a word costs what a plain one does. Stores of
 //! less than a word are a compare-and-swap of the word that holds them.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard};
 
 use super::error::SimError;
 
@@ -24,6 +24,38 @@ pub(super) struct Allocation {
     base: u64,
     bytes: u64,
     words: Vec<AtomicU32>,
+    written: Mutex<Written>,
+}
+
+/// Which bytes of an allocation hold something that somebody wrote.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Written {
+    /// All.
+    All,
+    /// These ranges, in rising order and apart from each other.
+    Ranges(Vec<(u64, u64)>),
+}
+
+impl Written {
+    /// Adds bytes `start` to `end - 1`.
+    fn add(&mut self, start: u64, end: u64) {
+        let Written::Ranges(ranges) = self else { return };
+        let first = ranges.partition_point(|range| range.1 < start);
+        let behind = ranges.partition_point(|range| range.0 <= end);
+        if first == behind {
+            ranges.insert(first, (start, end));
+            return;
+        }
+        let joined = (start.min(ranges[first].0), end.max(ranges[behind - 1].1));
+        ranges.splice(first..behind, [joined]);
+    }
+
+    /// True if somebody wrote all bytes from `start` to `end - 1`.
+    pub fn holds(&self, start: u64, end: u64) -> bool {
+        let Written::Ranges(ranges) = self else { return true };
+        let index = ranges.partition_point(|range| range.0 <= start);
+        index > 0 && ranges[index - 1].1 >= end
+    }
 }
 
 impl Allocation {
@@ -34,14 +66,26 @@ impl Allocation {
         let mut words = Vec::new();
         words.try_reserve_exact(count).map_err(|_| error())?;
         words.resize_with(count, || AtomicU32::new(0));
-        Ok(Allocation { base, bytes, words })
+        Ok(Allocation { base, bytes, words, written: Mutex::new(Written::Ranges(Vec::new())) })
     }
 
     /// Memory at a given place with given contents.
     pub fn with_contents(base: u64, contents: &[u8]) -> Result<Allocation, SimError> {
         let it = Allocation::new(base, contents.len() as u64)?;
         it.write(0, contents);
+        it.define();
         Ok(it)
+    }
+
+    /// What counts as written.
+    fn written(&self) -> MutexGuard<'_, Written> {
+        // A poisoned lock guards ranges that are complete before and after each change.
+        self.written.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// All of it counts as written from now on.
+    fn define(&self) {
+        *self.written() = Written::All;
     }
 
     /// Byte offset of `address` if all `bytes` bytes from there on lie inside.
@@ -173,7 +217,15 @@ impl Memory {
     pub fn write(&self, address: u64, data: &[u8]) -> Result<(), SimError> {
         let (allocation, offset) = self.host_range(address, data.len() as u64)?;
         allocation.write(offset, data);
+        allocation.written().add(offset, offset + data.len() as u64);
         Ok(())
+    }
+
+    /// All of the allocation that starts there counts as written from now on.
+    pub fn define(&self, address: u64) {
+        if let Ok(index) = self.allocations.binary_search_by_key(&address, |a| a.base) {
+            self.allocations[index].define();
+        }
     }
 
     /// Copies bytes from the device.
@@ -221,6 +273,33 @@ impl<'a> View<'a> {
         let offset = self.allocations[index].offset(address, bytes)?;
         *hint = index;
         Some((self.allocations[index], offset))
+    }
+
+    /// Start and size of each allocation.
+    pub fn extents(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.allocations.iter().map(|a| (a.base, a.bytes))
+    }
+
+    /// What of each allocation was written.
+    pub fn written(&self) -> Vec<Written> {
+        self.allocations.iter().map(|a| a.written().clone()).collect()
+    }
+
+    /// Bytes `start` to `end - 1` of an allocation count as written from now on.
+    pub fn note_written(&self, allocation: usize, start: u64, end: u64) {
+        let allocation = self.allocations[allocation];
+        allocation.written().add(start, end.min(allocation.bytes));
+    }
+
+    /// Everything counts as written from now on.
+    pub fn define_all(&self) {
+        self.allocations.iter().for_each(|a| a.define());
+    }
+
+    /// Start and size of the allocation nearest below an address, or the first one.
+    pub fn nearest(&self, address: u64) -> (u64, u64) {
+        let index = self.allocations.partition_point(|a| a.base <= address).saturating_sub(1);
+        self.allocations.get(index).map_or((0, 0), |a| (a.base, a.bytes))
     }
 
     /// Atomically (as far as other 64-bit atomics are concerned) replaces two words and returns what they were.
@@ -288,6 +367,18 @@ mod tests {
         assert!(view.find(&mut hint, base + 7, 4).is_none());
         assert!(view.find(&mut hint, 0, 4).is_none());
         assert!(view.find(&mut hint, u64::MAX, 4).is_none());
+    }
+
+    #[test]
+    fn written_ranges_join_where_they_touch() {
+        let mut written = Written::Ranges(Vec::new());
+        for (start, end) in [(8, 12), (20, 24), (0, 4), (12, 16), (3, 9)] {
+            written.add(start, end);
+        }
+        assert_eq!(written, Written::Ranges(vec![(0, 16), (20, 24)]));
+        assert!(written.holds(2, 16) && !written.holds(2, 17) && !written.holds(16, 18));
+        written.add(0, 30);
+        assert_eq!(written, Written::Ranges(vec![(0, 30)]));
     }
 
     #[test]

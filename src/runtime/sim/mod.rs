@@ -1,7 +1,7 @@
 //! The simulator: runs any AMDHSA code object, knows nothing of the IR.
 //!
-//! This is the *run* mode: it executes the bytes of a code object, fast, and every instruction is complete before the next
-//! one starts. Code is decoded once (`program`), workgroups run in parallel (`dispatch`), lanes are loops over arrays of
+//! Two modes: *run* executes the bytes of a code object, fast, and every instruction is complete before the next one
+//! starts; *check* (`check`) executes the same in an adversarial order and reports what is wrong. Code is decoded once (`program`), workgroups run in parallel (`dispatch`), lanes are loops over arrays of
 //! 64 that the compiler vectorises (`execute`).
 //!
 //! ```
@@ -15,6 +15,7 @@
 //! # Ok::<(), groundswell::runtime::sim::SimError>(())
 //! ```
 
+mod check;
 mod dispatch;
 mod error;
 mod exact;
@@ -31,6 +32,10 @@ mod wave;
 
 use crate::codegen::target::{Target, TargetId};
 
+pub use check::{
+    CheckOptions, CheckReport, Finding, FindingKind, Lanes, Memory, Site, Source, Touch, Unordered, Use,
+    WaitCounter,
+};
 pub use error::{Access, Fault, FaultKind, SimError};
 pub use module::Module;
 pub use start::LaunchConfig;
@@ -99,5 +104,18 @@ impl Simulator {
         kernarg: &[u8],
     ) -> Result<LaunchStats, SimError> {
         dispatch::launch(&self.memory, self.target(), module, kernel, config, kernarg)
+    }
+
+    /// Runs a kernel to its end like [`launch`](Self::launch), in an order that the seed decides, and reports what it does
+    /// that hardware need not forgive.
+    pub fn check(
+        &self,
+        module: &Module,
+        kernel: &str,
+        config: LaunchConfig,
+        kernarg: &[u8],
+        options: &CheckOptions,
+    ) -> Result<CheckReport, SimError> {
+        check::check(&self.memory, self.target, module, kernel, (config, kernarg), options)
     }
 }

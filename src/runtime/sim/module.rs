@@ -20,6 +20,8 @@ pub struct Module {
     pub(super) address: u64,
     codes: Vec<Code>,
     kernels: Vec<LoadedKernel>,
+    /// The file, for what is only asked for when something goes wrong.
+    object: Vec<u8>,
 }
 
 /// One executable segment.
@@ -94,7 +96,8 @@ impl Module {
                 .iter()
                 .map(|k| LoadedKernel::new(k, &codes, device))
                 .collect::<Result<_, _>>()?;
-            Ok(Module { address, codes, kernels })
+            memory.define(address);
+            Ok(Module { address, codes, kernels, object: data.to_vec() })
         };
         let result = load();
         if result.is_err() {
@@ -111,6 +114,17 @@ impl Module {
     /// The program that the kernel is part of.
     pub(super) fn program(&self, kernel: &LoadedKernel) -> &Program {
         &self.codes[kernel.code].program
+    }
+
+    /// Bytes of the code that the kernel is part of, with relocations applied, and their address in the file.
+    pub(super) fn code(&self, kernel: &LoadedKernel) -> (&[u8], u64) {
+        let code = &self.codes[kernel.code];
+        (&code.bytes, code.address)
+    }
+
+    /// The file.
+    pub(super) fn object(&self) -> &[u8] {
+        &self.object
     }
 
     /// Address in the file and text of a step of the kernel's program, for messages.

@@ -184,6 +184,11 @@ impl Program {
         (self.vgprs.into(), self.agprs.into())
     }
 
+    /// VGPRs of a wave; its accumulation VGPRs are the rows behind them.
+    pub fn vgprs(&self) -> usize {
+        self.vgprs.into()
+    }
+
     /// The step that starts at this byte offset.
     pub fn find(&self, offset: i64) -> Option<u32> {
         let dword = usize::try_from(offset).ok().filter(|o| o % 4 == 0)? / 4;

@@ -138,7 +138,7 @@ pub(super) struct Launch<'a> {
     pub program: &'a Program,
     pub memory: &'a View<'a>,
     pub config: LaunchConfig,
-    sgprs: InitialSgprs,
+    pub sgprs: InitialSgprs,
     kernarg: &'a [u8],
     packs_item_ids: bool,
     mode: u32,

@@ -3,11 +3,11 @@
 //! replay would get wrong.
 
 use super::Fault;
-use super::matrix_rules::{Class, class};
-use super::rules::{Between, FARTHEST, is_acc_move, overwrites_own_base, required};
-use super::view::{Registers, VCC, View};
 use crate::codegen::isa::{Arch, BranchCondition, Calc, Element, Inst, Meaning, Opcode, Operand, Unit};
 use crate::codegen::machine::body::Body;
+use crate::codegen::rules::{
+    Between, Class, FARTHEST, Registers, VCC, View, class, is_acc_move, overwrites_own_base, required,
+};
 
 /// Finds instructions that come too soon behind another, and errata that nobody has repaired.
 pub fn check_hazards(body: &Body, arch: Arch) -> Vec<Fault> {

@@ -5,9 +5,6 @@
 //! table; it is slow and for tests and `--verify`.
 mod allocation;
 mod hazards;
-mod matrix_rules;
-mod rules;
-mod view;
 mod waits;
 
 pub use allocation::{Allocated, check_allocation};

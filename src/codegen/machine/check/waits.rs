@@ -5,10 +5,10 @@
 use std::collections::BTreeSet;
 
 use super::Fault;
-use super::view::{EXEC, View};
 use crate::codegen::isa::{Arch, Counter, Meaning, Unit, WaitCounts};
 use crate::codegen::machine::body::Body;
 use crate::codegen::machine::waits::{BARRIER_WITHOUT_WAITS, LdsLoads};
+use crate::codegen::rules::{EXEC, Registers, View};
 
 /// Instructions in flight, oldest first, by index.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -143,7 +143,7 @@ impl Checker<'_> {
         for (other, vm) in all.chain(state.lgkm.iter().map(|&other| (other, false))) {
             let earlier = &self.views[other][0];
             let same_queue = vm && view.info.unit == Unit::Vmem && earlier.info.unit == Unit::Vmem;
-            let clash = |written: &super::view::Registers| {
+            let clash = |written: &Registers| {
                 view.registers.iter().any(|r| r.meets(written) && (r.is_read || !same_queue))
             };
             if earlier.writes().any(clash) {

@@ -54,6 +54,7 @@ use packed::Mixed;
 use scaled::Seed;
 
 pub(super) use fast::Fast;
+pub(super) use footprint::{Footprint, Space, footprints};
 pub(super) use hardware::{GPR_INDEX, VSKIP, hardware_id, writes_mode};
 pub(super) use lds::Lds;
 pub(super) use private::{SCRATCH_WINDOW, window_descriptor};
@@ -86,20 +87,21 @@ pub(super) fn run(w: &mut Wave, context: &mut Context<'_>) -> Result<(), Stopped
         }
         w.executed += 1;
         w.counts.count(step.class);
-        match step.action {
-            Action::Do(meaning) => {
-                let next = execute(w, context, step, meaning)?;
-                w.pc = next.unwrap_or(w.pc + 1);
-            }
-            Action::Adjusted(meaning) => {
-                let next = adjust::run(w, context, step, meaning)?;
-                w.pc = next.unwrap_or(w.pc + 1);
-            }
-            Action::Undecodable => return Err(Stopped::wave(FaultKind::Undecodable)),
-            Action::Unsupported(what) => return Err(Stopped::wave(FaultKind::Unsupported(what))),
-        }
+        let next = one(w, context, step)?;
+        w.pc = next.unwrap_or(w.pc + 1);
     }
     Ok(())
+}
+
+/// Executes one step, whether or not it is the wave's next; returns where to go on if that is not the step behind it.
+#[inline(always)]
+pub(super) fn one(w: &mut Wave, context: &mut Context<'_>, step: &Step) -> Result<Option<usize>, Stopped> {
+    match step.action {
+        Action::Do(meaning) => execute(w, context, step, meaning),
+        Action::Adjusted(meaning) => adjust::run(w, context, step, meaning),
+        Action::Undecodable => Err(Stopped::wave(FaultKind::Undecodable)),
+        Action::Unsupported(what) => Err(Stopped::wave(FaultKind::Unsupported(what))),
+    }
 }
 
 /// Index of the step at a device address.

@@ -3,24 +3,24 @@
 //! Numbers in comments are those of the sections of the CDNA3 guide where it has them; MI100 and MI200 guides and LLVM's
 //! GCNHazardRecognizer.cpp say the rest.
 
-use super::matrix_rules::{Class, behind_matrix, class};
+use super::matrix::{Class, behind_matrix, class};
 use super::view::{EXEC, M0, Registers, VCC, View};
 use crate::codegen::isa::{
     Arch, Calc, Element, Field, Format, Meaning, Opcode, Operand, Role, Sdwa, Select, Unit,
 };
 
 /// No rule asks for more.
-pub(super) const FARTHEST: u32 = 20;
+pub(crate) const FARTHEST: u32 = 20;
 
 /// What stands between two instructions.
 #[derive(Copy, Clone, PartialEq, Eq, Default)]
-pub(super) struct Between {
+pub(crate) struct Between {
     pub dgemm: bool,
     pub acc: bool,
 }
 
 /// Wait states that must lie between `first` and `then`.
-pub(super) fn required(first: &View, then: &View, between: Between, arch: Arch) -> u32 {
+pub(crate) fn required(first: &View, then: &View, between: Between, arch: Arch) -> u32 {
     if then.is_border() {
         return pending(first, arch);
     }
@@ -223,12 +223,12 @@ fn pending(first: &View, arch: Arch) -> u32 {
 }
 
 /// True if `view` is one of the two that move data between the register files.
-pub(super) fn is_acc_move(view: &View) -> bool {
+pub(crate) fn is_acc_move(view: &View) -> bool {
     matches!(view.inst.op, Opcode::VAccvgprReadB32 | Opcode::VAccvgprWriteB32)
 }
 
 /// True for multi-register scalar loads into their own base: a replay would not find it any more.
-pub(super) fn overwrites_own_base(view: &View) -> bool {
+pub(crate) fn overwrites_own_base(view: &View) -> bool {
     view.info.format == Format::Smem
         && !view.info.operands.is_empty()
         && view.inst.role(0) == Role::Def

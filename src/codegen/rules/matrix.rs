@@ -5,13 +5,13 @@ use crate::codegen::isa::{Arch, Element, Field, Meaning, Unit};
 
 /// Pipe of a matrix instruction.
 #[derive(Copy, Clone, PartialEq, Eq)]
-pub(super) enum Class {
+pub(crate) enum Class {
     X,
     S,
     D,
 }
 
-pub(super) fn class(view: &View, arch: Arch) -> Option<Class> {
+pub(crate) fn class(view: &View, arch: Arch) -> Option<Class> {
     match view.info.meaning {
         Meaning::Mfma(_, Element::F64, ..) => Some(Class::D),
         Meaning::Mfma(_, Element::F32, ..) if arch >= Arch::Gfx942 => Some(Class::S),
@@ -27,7 +27,7 @@ fn addend(view: &View) -> Option<Registers> {
 }
 
 /// Wait states that must lie between the matrix instruction `first` and `then`.
-pub(super) fn behind_matrix(first: &View, then: &View, arch: Arch) -> u32 {
+pub(crate) fn behind_matrix(first: &View, then: &View, arch: Arch) -> u32 {
     let Some(from) = class(first, arch) else { return 0 };
     let Some(d) = first.writes().find(|r| r.field == Some(Field::Dst)) else { return 0 };
     let p = u32::from(first.inst.passes(arch));

@@ -3,16 +3,16 @@
 use crate::codegen::isa::{Field, Format, Implicit, Inst, Meaning, OpInfo, Operand, Role, Unit};
 
 const FLAT_SCRATCH: u32 = 102;
-pub(super) const VCC: u32 = 106;
-pub(super) const M0: u32 = 124;
-pub(super) const EXEC: u32 = 126;
+pub(crate) const VCC: u32 = 106;
+pub(crate) const M0: u32 = 124;
+pub(crate) const EXEC: u32 = 126;
 const SCC: u32 = 253;
 const FIRST_VGPR: u32 = Operand::FIRST_VGPR;
 const FIRST_AGPR: u32 = Operand::FIRST_AGPR;
 
 /// Consecutive registers that an instruction touches.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) struct Registers {
+pub(crate) struct Registers {
     pub first: u32,
     pub end: u32,
     pub is_read: bool,
@@ -45,7 +45,7 @@ impl Registers {
 }
 
 /// An instruction with all registers that it touches.
-pub(super) struct View<'a> {
+pub(crate) struct View<'a> {
     pub inst: &'a Inst,
     pub info: &'static OpInfo,
     pub registers: Vec<Registers>,

@@ -1,0 +1,441 @@
+//! Memory instructions under check: what they address, what they move, which shadows they meet, and when they take effect.
+
+use crate::codegen::isa::{Field, Meaning, Unit};
+use crate::codegen::rules::EXEC;
+
+use super::super::error::{Access, Stopped};
+use super::super::execute::{self, Footprint, Lds, Space, footprints};
+use super::super::program::Step;
+use super::super::wave::{EXEC as EXEC_PAIR, LANES, Wave};
+use super::device;
+use super::facts::{FIRST_VECTOR, Facts, SCC};
+use super::finding::{FindingKind, Memory, Unordered, Use};
+use super::flight::row_of;
+use super::found::Raw;
+use super::group::{Checker, Runner, Who, Worker, uninitialised};
+use super::lds::{self, Dwords};
+use super::order::{Clock, Known};
+use super::propagate::Undefined;
+use super::registers::{Origin, What};
+
+/// A memory instruction about to be issued.
+pub(super) struct Issue<'a> {
+    pub who: Who,
+    pub facts: &'a Facts,
+    pub step: &'a Step,
+    /// It touches a register that is not defined throughout.
+    pub undefined: bool,
+    /// The plan wants it to take effect later.
+    pub defers: bool,
+}
+
+/// What became of the lanes of an instruction.
+#[derive(Default)]
+struct Outcome {
+    /// Lanes that must not access anything.
+    refused: u64,
+    /// Lanes of each result register that hold something undefined.
+    undefined: Dwords,
+    /// Where that came from.
+    source: Option<(Memory, u64)>,
+    touches: bool,
+}
+
+impl Checker<'_> {
+    /// Judges a memory instruction, issues it, and performs it unless it is to wait.
+    pub fn memory(
+        &self,
+        issue: Issue<'_>,
+        runner: &mut Runner,
+        worker: &mut Worker,
+        (lds, shadow, known): (&mut Lds, &mut lds::Shadow, &mut Known),
+    ) -> Result<(), Stopped> {
+        let Issue { who, facts, step, undefined, defers } = issue;
+        let exec = runner.w.exec();
+        let data = if undefined { self.judge_sources(&issue, runner, worker) } else { 0 };
+        let mut found = std::mem::take(&mut worker.footprints);
+        found.clear();
+        footprints(&runner.w, step, &mut found)?;
+        let mut outcome = Outcome::default();
+        // Lanes that one access refuses do not make the other.
+        for footprint in &found {
+            outcome.refused |= self.out_of_bounds(footprint, runner, worker, who);
+        }
+        let mut dword = 0;
+        for footprint in &found {
+            let lanes = footprint.lanes & !outcome.refused;
+            outcome.touches |= lanes != 0;
+            match footprint.space {
+                Space::Lds => self.lds(
+                    &issue,
+                    footprint,
+                    lanes,
+                    data,
+                    dword,
+                    runner,
+                    worker,
+                    (shadow, known),
+                    &mut outcome,
+                ),
+                Space::Device => {
+                    self.device(&issue, footprint, lanes, data, dword, runner, worker, known, &mut outcome);
+                }
+                Space::Private => {
+                    let (undefined, address) = runner.scratch.access(footprint, lanes, data);
+                    note(&mut outcome, undefined, dword, address.map(|a| (Memory::Scratch, a)));
+                }
+            }
+            // The second element of a pair goes to the registers behind those of the first.
+            if facts.inst.as_ref().is_some_and(|i| i.op.info().unit == Unit::Lds) {
+                dword += usize::from(footprint.bytes[0]).div_ceil(4);
+            }
+        }
+        let has_footprint = !found.is_empty();
+        worker.footprints = found;
+        self.results(facts, &outcome, who, data, runner);
+        self.perform(&issue, exec, &outcome, has_footprint, defers, runner, worker, lds)
+    }
+
+    /// Executes the instruction now or keeps it for later.
+    #[allow(clippy::too_many_arguments)]
+    fn perform(
+        &self,
+        issue: &Issue<'_>,
+        exec: u64,
+        outcome: &Outcome,
+        has_footprint: bool,
+        defers: bool,
+        runner: &mut Runner,
+        worker: &mut Worker,
+        lds: &mut Lds,
+    ) -> Result<(), Stopped> {
+        let Issue { who, facts, step, .. } = *issue;
+        let program = self.launch.program;
+        let scalar = matches!(facts.inst.as_ref().map(|i| i.op.info().unit), Some(Unit::Smem));
+        if outcome.refused != 0 {
+            clear_results(facts, outcome.refused, program.vgprs(), &mut runner.w);
+        }
+        let nothing_left = has_footprint && !outcome.touches && outcome.refused != 0;
+        let lanes = if scalar { exec } else { exec & !outcome.refused };
+        if nothing_left {
+            runner.flight.issue(who.step, facts);
+        } else if defers || !runner.flight.may_perform_now(facts.order) {
+            runner.flight.defer(who.step, facts, step, &runner.w, program.vgprs(), lanes);
+        } else {
+            let mut context = self.context(lds, &mut worker.caches);
+            if lanes == exec {
+                execute::one(&mut runner.w, &mut context, step)?;
+            } else {
+                runner.w.set_pair(EXEC_PAIR, lanes);
+                let result = execute::one(&mut runner.w, &mut context, step);
+                runner.w.set_pair(EXEC_PAIR, exec);
+                result?;
+            }
+            runner.flight.issue(who.step, facts);
+        }
+        let mut context = self.context(lds, &mut worker.caches);
+        runner.flight.overflow(&self.table, &mut runner.w, &mut context)
+    }
+
+    /// Undefined sources: of addresses they are reported; the lanes whose data are undefined.
+    fn judge_sources(&self, issue: &Issue<'_>, runner: &Runner, worker: &mut Worker) -> u64 {
+        let Issue { who, facts, .. } = *issue;
+        let exec = runner.w.exec();
+        let Some(inst) = &facts.inst else { return 0 };
+        let info = inst.op.info();
+        let between_lanes = matches!(info.meaning, Meaning::LanePermute(_) | Meaning::LaneSwizzle);
+        let to_device =
+            matches!(info.unit, Unit::Vmem) && !matches!(info.format, crate::codegen::isa::Format::Scratch);
+        let atomic = facts.coherent && info.may_load() && info.may_store();
+        let mut data = 0;
+        for register in facts.registers.iter().filter(|r| r.is_read) {
+            let is_data = register.first >= FIRST_VECTOR
+                && matches!(register.field, Some(Field::Data0 | Field::Data1 | Field::Dst));
+            // Parts of a result that a load leaves alone make no difference.
+            if register.first == EXEC && register.field.is_none() || register.is_written && !atomic {
+                continue;
+            }
+            for number in register.first..register.end {
+                let undefined = match number {
+                    FIRST_VECTOR.. => exec & !runner.registers.vector(number),
+                    _ if runner.registers.is_defined(number, exec) => 0,
+                    _ => exec.max(1),
+                };
+                if undefined == 0 {
+                    continue;
+                }
+                let used_in = if is_data { Use::Store } else { Use::Address };
+                if is_data {
+                    data |= undefined;
+                }
+                if between_lanes {
+                    data |= undefined;
+                } else if !is_data || to_device || atomic {
+                    let origin = runner.registers.origin(number, who.step);
+                    uninitialised(worker, who, &Undefined { origin, used_in, lanes: undefined });
+                    break;
+                }
+            }
+        }
+        // What another lane brings is not followed: a result is undefined if nothing is defined.
+        if between_lanes && data != exec { 0 } else { data }
+    }
+
+    /// Lanes of an access that leave their memory or that are not aligned as they must be.
+    fn out_of_bounds(&self, footprint: &Footprint, runner: &Runner, worker: &mut Worker, who: Who) -> u64 {
+        let lanes = footprint.lanes;
+        let refused = match footprint.space {
+            Space::Device => self.outside_device(footprint, &mut runner.w.hint.clone()),
+            Space::Lds => outside(footprint, self.launch.lds_bytes.into()),
+            Space::Private => outside(footprint, 4 * u64::from(runner.w.private_words)),
+        };
+        if refused != 0 {
+            let l = refused.trailing_zeros() as usize;
+            let (address, bytes) = (footprint.address[l], u32::from(footprint.bytes[l]));
+            let (base, size) = match footprint.space {
+                Space::Device => self.launch.memory.nearest(address),
+                Space::Lds => (0, self.launch.lds_bytes.into()),
+                Space::Private => (0, 4 * u64::from(runner.w.private_words)),
+            };
+            let memory = memory(footprint.space);
+            let kind =
+                FindingKind::OutOfBounds { memory, access: footprint.access, address, bytes, base, size };
+            worker.found.add(who.raw(kind, base, refused));
+        }
+        refused | misaligned(footprint, lanes & !refused, worker, who)
+    }
+
+    fn outside_device(&self, footprint: &Footprint, hint: &mut usize) -> u64 {
+        let (mut low, mut high) = (u64::MAX, 0);
+        for l in (0..LANES).filter(|l| footprint.lanes >> l & 1 != 0) {
+            low = low.min(footprint.address[l]);
+            high = high.max(footprint.address[l].saturating_add(footprint.bytes[l].into()));
+        }
+        if low <= high && self.launch.memory.find(hint, low, high - low).is_some() {
+            return 0;
+        }
+        let mut refused = 0;
+        for l in (0..LANES).filter(|l| footprint.lanes >> l & 1 != 0) {
+            let inside = self.launch.memory.find(hint, footprint.address[l], footprint.bytes[l].into());
+            refused |= u64::from(inside.is_none()) << l;
+        }
+        refused
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn lds(
+        &self,
+        issue: &Issue<'_>,
+        footprint: &Footprint,
+        lanes: u64,
+        data: u64,
+        dword: usize,
+        runner: &Runner,
+        worker: &mut Worker,
+        (shadow, known): (&mut lds::Shadow, &Known),
+        outcome: &mut Outcome,
+    ) {
+        let Issue { who, facts, .. } = *issue;
+        let by = lds::Accessor {
+            wave: who.wave,
+            number: runner.flight.next(),
+            clock: Clock::of(&runner.flight),
+            known,
+            by_dma: facts.to_lds,
+            undefined: data,
+        };
+        let judged = shadow.access(footprint, lanes, &by);
+        if let Some(conflict) = judged.conflict {
+            let kind = FindingKind::Race {
+                memory: Memory::Lds,
+                first: conflict.first,
+                then: footprint.access,
+                address: conflict.address,
+                reason: conflict.reason,
+                other_wave: conflict.other_wave as u32,
+                other_workgroup: self.launch.coordinates(who.workgroup),
+            };
+            let raw = who.raw(kind, 0, judged.lanes | 1 << conflict.lane);
+            worker.races.push((raw, conflict.other_wave, conflict.number));
+        }
+        note(outcome, judged.undefined, dword, judged.address.map(|a| (Memory::Lds, a)));
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn device(
+        &self,
+        issue: &Issue<'_>,
+        footprint: &Footprint,
+        lanes: u64,
+        data: u64,
+        dword: usize,
+        runner: &mut Runner,
+        worker: &mut Worker,
+        known: &mut Known,
+        outcome: &mut Outcome,
+    ) {
+        let Issue { who, facts, .. } = *issue;
+        if data != 0 && footprint.access != Access::Load && facts.order == super::facts::Order::Flat {
+            self.flat_store(issue, data & lanes, runner, worker);
+        }
+        let waves = self.launch.waves as u32;
+        let first_wave = (who.workgroup as u32).wrapping_mul(waves);
+        let mut left = lanes;
+        while left != 0 {
+            // Mostly all lanes are in one allocation.
+            let l = left.trailing_zeros() as usize;
+            let memory = self.launch.memory;
+            if memory.find(&mut runner.w.hint, footprint.address[l], footprint.bytes[l].into()).is_none() {
+                left &= left - 1;
+                continue;
+            }
+            let allocation = runner.w.hint;
+            let (base, size) = self.extents[allocation];
+            let inside = |l: usize| footprint.address[l].wrapping_sub(base) < size;
+            let here = (0..LANES).fold(0, |mask, l| mask | u64::from(inside(l)) << l) & left;
+            left &= !here & (left - 1);
+            let written = &self.written[allocation];
+            let by = device::Accessor {
+                wave: first_wave.wrapping_add(who.wave as u32),
+                first_wave,
+                number: runner.flight.next(),
+                step: who.step,
+                known,
+                foreign: &known.foreign[who.wave],
+                coherent: facts.coherent,
+                defined: matches!(written, super::super::memory::Written::All),
+            };
+            let judged = worker.shadow.access(allocation, base, footprint, here, &by);
+            if let Some(conflict) = judged.conflict {
+                let workgroup = u64::from(conflict.wave / waves);
+                let reason =
+                    if workgroup == who.workgroup { Unordered::NoBarrier } else { Unordered::OtherWorkgroup };
+                let kind = FindingKind::Race {
+                    memory: Memory::Device,
+                    first: conflict.first,
+                    then: footprint.access,
+                    address: base + conflict.offset,
+                    reason,
+                    other_wave: conflict.wave % waves,
+                    other_workgroup: self.launch.coordinates(workgroup),
+                };
+                let raw = who.raw(kind, base, judged.lanes | 1 << conflict.lane);
+                worker.found.add(Raw { other: Some(conflict.step), ..raw });
+            }
+            for (index, unwritten) in
+                judged.unwritten.into_iter().enumerate().filter(|(_, lanes)| *lanes != 0)
+            {
+                for l in (0..LANES).filter(|l| unwritten >> l & 1 != 0) {
+                    let start = footprint.address[l] - base + 4 * index as u64;
+                    let end = (start + 4).min(footprint.address[l] - base + u64::from(footprint.bytes[l]));
+                    if !written.holds(start, end) {
+                        let mut undefined = Dwords::default();
+                        undefined[index] = 1 << l;
+                        note(outcome, undefined, dword, Some((Memory::Device, base + start)));
+                    }
+                }
+            }
+        }
+        if facts.coherent && self.table.hands_over {
+            worker.handover.access(footprint, lanes, runner, known, (who.wave, first_wave));
+        }
+    }
+
+    /// Undefined data that a flat store turns out to bring to device memory.
+    #[cold]
+    fn flat_store(&self, issue: &Issue<'_>, lanes: u64, runner: &Runner, worker: &mut Worker) {
+        let registers = issue.facts.registers.iter().filter(|r| r.field == Some(Field::Data0));
+        let bad = registers.flat_map(|r| r.first..r.end).find(|&n| lanes & !runner.registers.vector(n) != 0);
+        if let Some(number) = bad {
+            let origin = runner.registers.origin(number, issue.who.step);
+            uninitialised(worker, issue.who, &Undefined { origin, used_in: Use::Store, lanes });
+        }
+    }
+
+    /// Definedness of what the instruction brings.
+    fn results(&self, facts: &Facts, outcome: &Outcome, who: Who, data: u64, runner: &mut Runner) {
+        let exec = runner.w.exec();
+        let Some(inst) = &facts.inst else { return };
+        let between_lanes = matches!(inst.op.info().meaning, Meaning::LanePermute(_) | Meaning::LaneSwizzle);
+        let origin = outcome.source.map(|(memory, address)| What::Memory(memory, address));
+        for register in facts.registers.iter().filter(|r| r.is_written) {
+            for (index, number) in (register.first..register.end).enumerate() {
+                let undefined = if between_lanes { data } else { outcome.undefined[index % 16] };
+                match number {
+                    SCC => {}
+                    FIRST_VECTOR.. => runner.registers.write_vector(number, exec, !undefined),
+                    _ => runner.registers.set_scalar(number, if undefined == 0 { u32::MAX } else { 0 }),
+                }
+                if let Some(what) = origin.filter(|_| undefined != 0) {
+                    runner.registers.set_origin(number, Origin { step: who.step, what });
+                }
+            }
+        }
+    }
+}
+
+fn memory(space: Space) -> Memory {
+    match space {
+        Space::Lds => Memory::Lds,
+        Space::Device => Memory::Device,
+        Space::Private => Memory::Scratch,
+    }
+}
+
+/// Notes undefined lanes of results that start at register `dword`.
+fn note(outcome: &mut Outcome, undefined: Dwords, dword: usize, source: Option<(Memory, u64)>) {
+    if source.is_none() {
+        return;
+    }
+    for (index, lanes) in undefined.into_iter().enumerate() {
+        if let Some(known) = outcome.undefined.get_mut(dword + index) {
+            *known |= lanes;
+        }
+    }
+    outcome.source = outcome.source.or(source);
+}
+
+/// Lanes that do not lie inside `size` bytes.
+fn outside(footprint: &Footprint, size: u64) -> u64 {
+    let mut refused = 0;
+    for l in 0..LANES {
+        let end = footprint.address[l] + u64::from(footprint.bytes[l]);
+        refused |= u64::from(end > size) << l;
+    }
+    refused & footprint.lanes
+}
+
+/// Lanes that are refused as misaligned; wide LDS accesses are only reported.
+fn misaligned(footprint: &Footprint, lanes: u64, worker: &mut Worker, who: Who) -> u64 {
+    if lanes == 0 {
+        return 0;
+    }
+    let bytes = u32::from(footprint.bytes[lanes.trailing_zeros() as usize]);
+    let atomic = footprint.access == Access::Atomic;
+    let alignment = match (footprint.space, bytes) {
+        (_, 4 | 8) if atomic => bytes,
+        (Space::Lds, 8) => 8,
+        (Space::Lds, 12 | 16) => 16,
+        _ => return 0,
+    };
+    let bad = |l: usize| footprint.address[l] % u64::from(alignment) != 0;
+    let bad = (0..LANES).fold(0, |mask, l| mask | u64::from(bad(l)) << l) & lanes;
+    if bad != 0 {
+        let address = footprint.address[bad.trailing_zeros() as usize];
+        let memory = memory(footprint.space);
+        let kind = FindingKind::Misaligned { memory, access: footprint.access, address, alignment };
+        worker.found.add(who.raw(kind, 0, bad));
+    }
+    if atomic { bad } else { 0 }
+}
+
+/// Loads that are refused give zero.
+fn clear_results(facts: &Facts, refused: u64, vgprs: usize, w: &mut Wave) {
+    for number in facts.registers.iter().filter(|r| r.is_written).flat_map(|r| r.first..r.end) {
+        match row_of(number, vgprs).and_then(|row| w.rows.get_mut(row)) {
+            Some(row) => (0..LANES).filter(|l| refused >> l & 1 != 0).for_each(|l| row[l] = 0),
+            None if number < 128 => w.s[number as usize] = 0,
+            None => {}
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! What check mode has to know of every instruction, computed once per launch: the registers that it touches as bits, how
+//! it is counted, how far its hazards reach.
+
+use crate::codegen::isa::{
+    Arch, Counter, Format, Implicit, Inst, Meaning, Memory, Opcode, Unit, WaitCounts, decode,
+};
+use crate::codegen::rules::{Class, Registers, View, class, is_acc_move};
+
+use super::super::program::{Program, Step};
+
+/// Registers as bits, by operand number: scalar registers, SCC (253), VGPRs from 256 on, AGPRs from 512 on.
+pub(super) type Bits = [u64; 12];
+
+/// SCC among the operand numbers.
+pub(super) const SCC: u32 = 253;
+/// First VGPR among the operand numbers.
+pub(super) const FIRST_VECTOR: u32 = 256;
+
+/// True if the two have a register in common.
+#[inline(always)]
+pub(super) fn meet(a: &Bits, b: &Bits) -> bool {
+    let mut any = 0;
+    for (a, b) in a.iter().zip(b) {
+        any |= a & b;
+    }
+    any != 0
+}
+
+/// Adds registers `first` to `end - 1`.
+pub(super) fn insert(bits: &mut Bits, first: u32, end: u32) {
+    for number in first..end.min(768) {
+        bits[number as usize / 64] |= 1 << (number % 64);
+    }
+}
+
+/// Order in which memory operations come back.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Order {
+    /// Vector memory: in order among itself.
+    Vector,
+    /// LDS: likewise.
+    Lds,
+    /// Global data share: likewise.
+    Gds,
+    /// Messages: likewise.
+    Message,
+    /// Scalar memory: in no order.
+    Scalar,
+    /// Flat: in no order, by both counters.
+    Flat,
+}
+
+/// What the checker does with an instruction beside executing it.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    /// Executes at once: scalar and vector ALU, branches, the rest.
+    Plain,
+    /// Is counted and comes back later.
+    Memory,
+    /// Waits for counters.
+    Wait(WaitCounts),
+    /// Workgroup barrier.
+    Barrier,
+    /// End of the wave.
+    End,
+    /// The bytes are no instruction.
+    Undecodable,
+}
+
+/// What is known of one instruction.
+pub(super) struct Facts {
+    /// The instruction; not for undecodable bytes.
+    pub inst: Option<Inst>,
+    /// Registers that it reads or writes.
+    pub touched: Bits,
+    /// Registers that it writes.
+    pub written: Bits,
+    /// All registers, one by one.
+    pub registers: Box<[Registers]>,
+    /// What it is.
+    pub kind: Kind,
+    /// Which counters it increments.
+    pub counter: Counter,
+    /// How it comes back.
+    pub order: Order,
+    /// Wait states that it supplies.
+    pub states: u32,
+    /// No hazard rule asks for more wait states behind it.
+    pub reach: u32,
+    /// It is an f64 matrix instruction, it moves between register files.
+    pub passes_by: [bool; 2],
+    /// A memory instruction whose access counts as atomic: scope bits on a load or a store, or an atomic.
+    pub coherent: bool,
+    /// It loads into LDS.
+    pub to_lds: bool,
+    /// What it does depends on EXEC.
+    pub is_masked: bool,
+    /// It forgets the vector caches.
+    pub invalidates: bool,
+    /// One past the last VGPR, AGPR, SGPR that it names.
+    pub ends: [u32; 3],
+}
+
+impl Facts {
+    fn undecodable() -> Facts {
+        Facts {
+            inst: None,
+            touched: [0; 12],
+            written: [0; 12],
+            registers: Box::new([]),
+            kind: Kind::Undecodable,
+            counter: Counter::None,
+            order: Order::Message,
+            states: 1,
+            reach: 0,
+            passes_by: [false; 2],
+            coherent: false,
+            to_lds: false,
+            is_masked: false,
+            invalidates: false,
+            ends: [0; 3],
+        }
+    }
+
+    fn of(inst: Inst, arch: Arch) -> Facts {
+        let view = View::new(&inst, false);
+        let info = view.info;
+        let (mut touched, mut written, mut ends) = ([0; 12], [0; 12], [0; 3]);
+        for r in &view.registers {
+            insert(&mut touched, r.first, r.end);
+            if r.is_written {
+                insert(&mut written, r.first, r.end);
+            }
+            let (file, start) = match r.first {
+                256..512 => (0, 256),
+                512.. => (1, 512),
+                _ => (2, 0),
+            };
+            if file < 2 || r.first < 102 && r.field.is_some() {
+                ends[file] = ends[file].max(r.end - start);
+            }
+        }
+        let counted = info.counter != Counter::None && info.meaning != Meaning::LdsNop;
+        let kind = match info.meaning {
+            Meaning::Wait => Kind::Wait(WaitCounts::from_imm(inst.imm)),
+            Meaning::Barrier => Kind::Barrier,
+            Meaning::EndProgram | Meaning::EndProgramSaved => Kind::End,
+            _ if counted => Kind::Memory,
+            _ => Kind::Plain,
+        };
+        let order = match info.unit {
+            Unit::Vmem => Order::Vector,
+            Unit::Lds if view.is_gds() => Order::Gds,
+            Unit::Lds => Order::Lds,
+            Unit::Smem => Order::Scalar,
+            Unit::Flat => Order::Flat,
+            _ => Order::Message,
+        };
+        let scope = inst.modifiers.has_sc0() || inst.modifiers.has_sc1();
+        let atomic = matches!(
+            info.meaning,
+            Meaning::Atomic(..)
+                | Meaning::AtomicReturn(..)
+                | Meaning::ScalarAtomic(..)
+                | Meaning::ScalarBufferAtomic(..)
+        );
+        Facts {
+            touched,
+            written,
+            kind,
+            counter: if counted { info.counter } else { Counter::None },
+            order,
+            states: if inst.op == Opcode::SNop { (inst.imm & 15) + 1 } else { 1 },
+            reach: reach(&view, arch),
+            passes_by: [class(&view, arch) == Some(Class::D), is_acc_move(&view)],
+            coherent: atomic || scope && view.is_vmem(),
+            to_lds: matches!(info.meaning, Meaning::LoadToLds(_) | Meaning::LoadFormatToLds),
+            is_masked: info.reads.contains(Implicit::EXEC),
+            invalidates: info.meaning == Meaning::CacheInvalidate,
+            ends,
+            registers: view.registers.into_boxed_slice(),
+            inst: Some(inst),
+        }
+    }
+
+    /// True if it may take what another wave has handed over.
+    fn acquires(&self) -> bool {
+        let Some(inst) = &self.inst else { return false };
+        let info = inst.op.info();
+        let device = matches!(info.unit, Unit::Vmem | Unit::Flat);
+        let returns = matches!(info.meaning, Meaning::AtomicReturn(..));
+        info.meaning == Meaning::CacheInvalidate || device && (returns || self.coherent && info.may_load())
+    }
+}
+
+/// An upper bound of the wait states that any rule asks for behind an instruction.
+fn reach(view: &View, arch: Arch) -> u32 {
+    if view.is_matrix() {
+        return u32::from(view.inst.passes(arch)).max(16) + 4;
+    }
+    if view.is_valu() {
+        return 5;
+    }
+    match (view.info.unit, view.info.meaning) {
+        (Unit::Vmem | Unit::Flat, _) => 2,
+        (Unit::Salu, Meaning::SetHardwareRegister | Meaning::SetVskip) => 2,
+        (Unit::Salu, _) if view.writes_register(124) => 1,
+        _ => 0,
+    }
+}
+
+/// Facts of a whole program.
+pub(super) struct Table {
+    /// By step.
+    pub facts: Vec<Facts>,
+    /// Instruction set.
+    pub arch: Arch,
+    /// Some instruction takes what other waves hand over through device memory.
+    pub hands_over: bool,
+    /// Some instruction indexes VGPRs.
+    pub indexes: bool,
+    /// Logarithm of the least number of bytes that a store to LDS and to device memory writes, at most 2.
+    pub granules: [u32; 2],
+}
+
+impl Table {
+    /// Of a program whose code is `code`.
+    pub fn new(program: &Program, code: &[u8]) -> Table {
+        let facts: Vec<Facts> = program.steps.iter().map(|step| facts_of(step, code, program.arch)).collect();
+        let insts = || facts.iter().filter_map(|f| f.inst.as_ref());
+        let granule = |is: fn(Unit) -> bool| {
+            let stored =
+                insts().filter(|i| is(i.op.info().unit)).filter_map(|i| stored_bytes(i.op.info().meaning));
+            stored.fold(4, u32::min).trailing_zeros()
+        };
+        Table {
+            arch: program.arch,
+            hands_over: facts.iter().any(Facts::acquires),
+            indexes: insts()
+                .any(|i| matches!(i.op.info().meaning, Meaning::SetGprIndexOn | Meaning::SetGprIndexMode)),
+            granules: [
+                granule(|unit| matches!(unit, Unit::Lds | Unit::Flat)),
+                granule(|unit| matches!(unit, Unit::Vmem | Unit::Flat)),
+            ],
+            facts,
+        }
+    }
+}
+
+/// Least number of bytes that an instruction stores per lane.
+fn stored_bytes(meaning: Meaning) -> Option<u32> {
+    match meaning {
+        Meaning::Store(Memory::Dwords(_)) => Some(4),
+        Meaning::Store(kind) => Some(kind.bytes()),
+        Meaning::StoreFormat(_) | Meaning::StoreFormatHalf(_) | Meaning::StoreFormatHigh => Some(1),
+        _ => None,
+    }
+}
+
+fn facts_of(step: &Step, code: &[u8], arch: Arch) -> Facts {
+    let bytes = code.get(step.offset as usize..).and_then(|c| c.get(..step.bytes as usize)).unwrap_or(&[]);
+    let mut words = [0; 4];
+    for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(4)) {
+        *word = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+    }
+    match decode(&words[..(bytes.len() / 4).min(4)], arch) {
+        Ok((inst, _)) if step.format != Format::Sopp || inst.op.info().format == Format::Sopp => {
+            Facts::of(inst, arch)
+        }
+        _ => Facts::undecodable(),
+    }
+}
+
+/// Assembler's name of a register.
+pub(super) fn name(number: u32) -> String {
+    match number {
+        102 => "flat_scratch_lo".to_owned(),
+        103 => "flat_scratch_hi".to_owned(),
+        104 => "xnack_mask_lo".to_owned(),
+        105 => "xnack_mask_hi".to_owned(),
+        106 => "vcc_lo".to_owned(),
+        107 => "vcc_hi".to_owned(),
+        108..124 => format!("ttmp{}", number - 108),
+        124 => "m0".to_owned(),
+        126 => "exec_lo".to_owned(),
+        127 => "exec_hi".to_owned(),
+        SCC => "scc".to_owned(),
+        FIRST_VECTOR..512 => format!("v{}", number - 256),
+        512.. => format!("a{}", number - 512),
+        _ => format!("s{number}"),
+    }
+}
+
+impl Facts {
+    /// True if it writes the register of that operand number.
+    pub fn writes(&self, number: u32) -> bool {
+        self.written[number as usize / 64 % 12] >> (number % 64) & 1 != 0
+    }
+}

@@ -1,0 +1,515 @@
+//! What check mode reports: kinds of findings with their data, and how they read.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+use super::super::error::Access;
+
+/// Everything that a checked launch found.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct CheckReport {
+    /// Name of the kernel.
+    pub kernel: String,
+    /// Seed of the order of waves and of memory.
+    pub seed: u64,
+    /// What was found, by address of the instruction.
+    pub findings: Vec<Finding>,
+    /// Instructions that all waves executed.
+    pub instructions: u64,
+    /// Waves that ran.
+    pub waves: u64,
+}
+
+impl CheckReport {
+    /// True if nothing was found.
+    pub fn is_clean(&self) -> bool {
+        self.findings.is_empty()
+    }
+}
+
+/// One thing that is wrong, however often it happened.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Finding {
+    /// What is wrong.
+    #[serde(flatten)]
+    pub kind: FindingKind,
+    /// Kernel name.
+    pub kernel: String,
+    /// The instruction where it shows.
+    pub at: Site,
+    /// Another instruction that has to do with it: the load, the earlier access, the use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub other: Option<Site>,
+    /// Workgroup ids of the first case.
+    pub workgroup: [u32; 3],
+    /// Wave inside that workgroup.
+    pub wave: u32,
+    /// Lanes of that wave that are concerned.
+    pub lanes: Lanes,
+    /// How often it happened, over all waves.
+    pub count: u64,
+}
+
+/// An instruction of the code object.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Site {
+    /// Assembler text; the words where the bytes are no instruction.
+    pub instruction: String,
+    /// Address in the code object, as disassemblers print it.
+    pub address: u64,
+    /// The author's line, if the object says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
+}
+
+/// A place in the author's source.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Source {
+    /// File, as the object names it.
+    pub file: String,
+    /// Line, from 1.
+    pub line: u32,
+    /// Column, from 1; 0 if it is not known.
+    pub column: u32,
+}
+
+/// A set of lanes; in JSON a hexadecimal number in a string, as numbers there have 53 bits.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Lanes(pub u64);
+
+impl Serialize for Lanes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&format!("{:#x}", self.0))
+    }
+}
+
+/// A memory.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Memory {
+    /// LDS of the workgroup.
+    Lds,
+    /// Device memory.
+    Device,
+    /// Private memory of a lane.
+    Scratch,
+}
+
+/// A wait counter.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs)] // Their names in assembler text.
+pub enum WaitCounter {
+    Vmcnt,
+    Lgkmcnt,
+    Expcnt,
+}
+
+/// What an instruction does to a register.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs)]
+pub enum Touch {
+    Read,
+    Overwrite,
+}
+
+/// Where a value that nobody has set makes a difference.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Use {
+    /// In an address or a descriptor.
+    Address,
+    /// In data that go to device memory.
+    Store,
+    /// In the condition or the target of a branch.
+    Branch,
+    /// In EXEC.
+    Exec,
+    /// In a matrix multiplication.
+    Matrix,
+}
+
+/// Why two accesses are not ordered.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unordered {
+    /// No barrier lies between them.
+    NoBarrier,
+    /// A barrier does, but the first access was not waited for before it.
+    NotWaited,
+    /// They are in different workgroups, and nothing hands over from one to the other.
+    OtherWorkgroup,
+}
+
+/// What is wrong.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum FindingKind {
+    /// A register is touched that a load in flight (the other instruction) will still write.
+    MissingWait {
+        /// The register.
+        register: String,
+        /// Read or overwritten.
+        touch: Touch,
+        /// The counter to wait for.
+        counter: WaitCounter,
+        /// The largest count that would do.
+        at_most: u8,
+    },
+    /// A register that nobody has written makes a difference (in the other instruction, if that is not where it is read).
+    UninitialisedRegister {
+        /// The register.
+        register: String,
+        /// Where it makes a difference.
+        used_in: Use,
+    },
+    /// Memory that nobody has written is loaded and makes a difference (in the other instruction).
+    UninitialisedMemory {
+        /// Which memory.
+        memory: Memory,
+        /// First such byte.
+        address: u64,
+        /// Where it makes a difference.
+        used_in: Use,
+    },
+    /// Two waves access the same bytes and nothing orders them.
+    Race {
+        /// Which memory.
+        memory: Memory,
+        /// What the other instruction does, which was executed first.
+        first: Access,
+        /// What this instruction does.
+        then: Access,
+        /// First byte that both touch.
+        address: u64,
+        /// What is missing.
+        reason: Unordered,
+        /// The wave of the other instruction.
+        other_wave: u32,
+        /// Its workgroup.
+        other_workgroup: [u32; 3],
+    },
+    /// An access outside what is allocated.
+    OutOfBounds {
+        /// Which memory.
+        memory: Memory,
+        /// Load, store or atomic.
+        access: Access,
+        /// First byte of the first lane.
+        address: u64,
+        /// Bytes per lane.
+        bytes: u32,
+        /// Start of the nearest allocation below.
+        base: u64,
+        /// Its size.
+        size: u64,
+    },
+    /// An access to an address that is no multiple of what it has to be.
+    Misaligned {
+        /// Which memory.
+        memory: Memory,
+        /// Load, store or atomic.
+        access: Access,
+        /// First byte of the first lane.
+        address: u64,
+        /// What it has to be a multiple of.
+        alignment: u32,
+    },
+    /// Too few wait states behind the other instruction.
+    Hazard {
+        /// Wait states that have to lie between.
+        needed: u32,
+        /// Wait states that do.
+        present: u32,
+    },
+    /// VCCZ does not follow writes of half of VCC.
+    StaleVccz,
+    /// A run of memory instructions that a replay after a page fault gets wrong (XNACK).
+    Replay,
+    /// A barrier (this instruction) that lanes went around which later go on.
+    DivergentBarrier {
+        /// Those lanes.
+        missing: Lanes,
+    },
+    /// A wave that ended behind fewer barriers than others.
+    UnevenBarriers {
+        /// Barriers that it executed.
+        executed: u32,
+        /// Barriers that another wave executed.
+        others: u32,
+    },
+    /// Data or mode registers that the kernel descriptor does not allocate.
+    RegisterBeyondAllocation {
+        /// The register.
+        register: String,
+        /// How many of its kind there are.
+        allocated: u32,
+    },
+    /// Control runs over the end of the kernel's function: `s_endpgm` is missing.
+    PastEnd,
+    /// The bytes are no instruction, or none starts where control went.
+    IllegalInstruction,
+    /// Something is in flight at a barrier of a chip whose barriers must not be interrupted.
+    WaitBeforeBarrier,
+    /// The wave executed more instructions than the launch allows.
+    Endless {
+        /// That many.
+        budget: u64,
+    },
+    /// `s_trap`.
+    Trap {
+        /// Its number.
+        number: u32,
+    },
+}
+
+impl PartialOrd for Lanes {
+    fn partial_cmp(&self, other: &Lanes) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Lanes {
+    fn cmp(&self, other: &Lanes) -> std::cmp::Ordering {
+        self.0.cmp(&other.0)
+    }
+}
+
+/// Ranges of lanes: `0-31,40`.
+impl fmt::Display for Lanes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut left = self.0;
+        let mut comma = "";
+        while left != 0 {
+            let first = left.trailing_zeros();
+            let count = (left >> first).trailing_ones();
+            write!(f, "{comma}{first}")?;
+            if count > 1 {
+                write!(f, "-{}", first + count - 1)?;
+            }
+            comma = ",";
+            let end = first + count;
+            left = if end == 64 { 0 } else { left >> end << end };
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Memory::Lds => "LDS",
+            Memory::Device => "device memory",
+            Memory::Scratch => "scratch",
+        })
+    }
+}
+
+impl fmt::Display for WaitCounter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            WaitCounter::Vmcnt => "vmcnt",
+            WaitCounter::Lgkmcnt => "lgkmcnt",
+            WaitCounter::Expcnt => "expcnt",
+        })
+    }
+}
+
+impl Use {
+    fn phrase(self) -> &'static str {
+        match self {
+            Use::Address => "an address",
+            Use::Store => "stored data",
+            Use::Branch => "a branch",
+            Use::Exec => "EXEC",
+            Use::Matrix => "a matrix multiplication",
+        }
+    }
+}
+
+impl fmt::Display for FindingKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use FindingKind::*;
+        match self {
+            MissingWait { register, touch: Touch::Read, .. } => {
+                write!(f, "{register} is read while a load into it is in flight")
+            }
+            MissingWait { register, touch: Touch::Overwrite, .. } => {
+                write!(f, "{register} is overwritten while a load into it is in flight")
+            }
+            UninitialisedRegister { register, used_in } => {
+                write!(
+                    f,
+                    "{register} is read, which nothing has written, and ends up in {}",
+                    used_in.phrase()
+                )
+            }
+            UninitialisedMemory { memory, address, used_in } => {
+                let what = used_in.phrase();
+                write!(
+                    f,
+                    "{memory} at {address:#x} is loaded, which nothing has written, and ends up in {what}"
+                )
+            }
+            Race { memory, first, then, address, .. } => {
+                write!(f, "race on {memory} at {address:#x}: this {then} against a {first} of another wave")
+            }
+            OutOfBounds { memory: Memory::Device, access, address, bytes, base, size } => {
+                let offset = address.wrapping_sub(*base);
+                write!(
+                    f,
+                    "{access} of {bytes} bytes at {address:#x}, outside every allocation (the one at "
+                )?;
+                write!(f, "{base:#x} has {size} bytes, this is byte {offset})")
+            }
+            OutOfBounds { memory, access, address, bytes, size, .. } => {
+                write!(f, "{access} of {bytes} bytes at byte {address} of {memory}, which has {size} bytes")
+            }
+            Misaligned { memory, access, address, alignment } => {
+                write!(f, "{access} of {memory} at {address:#x}, which is no multiple of {alignment}")
+            }
+            Hazard { needed, present } => {
+                write!(f, "{needed} wait states are needed behind another instruction, there are {present}")
+            }
+            StaleVccz => f.write_str("VCCZ is stale: half of VCC was written before"),
+            Replay => {
+                f.write_str("a replay after a page fault would get this run of memory instructions wrong")
+            }
+            DivergentBarrier { missing } => {
+                write!(f, "barrier without lanes {missing}, which go on behind it")
+            }
+            UnevenBarriers { executed, others } => {
+                write!(f, "the wave ends behind {executed} barriers, another one behind {others}")
+            }
+            RegisterBeyondAllocation { register, allocated } => {
+                write!(f, "{register} is not allocated: the kernel descriptor asks for {allocated}")
+            }
+            PastEnd => f.write_str("control runs over the end of the kernel"),
+            IllegalInstruction => f.write_str("no instruction"),
+            WaitBeforeBarrier => f.write_str("memory operations are in flight at a barrier"),
+            Endless { budget } => write!(f, "the wave did not end within {budget} instructions"),
+            Trap { number } => write!(f, "trap {number}"),
+        }
+    }
+}
+
+impl Finding {
+    /// What to do about it.
+    pub fn hint(&self) -> String {
+        use FindingKind::*;
+        match &self.kind {
+            MissingWait { counter, at_most, .. } => {
+                format!("put `s_waitcnt {counter}({at_most})` in front of it")
+            }
+            UninitialisedRegister { register, .. } => {
+                format!("write {register} on every path that leads here")
+            }
+            UninitialisedMemory { memory: Memory::Device, .. } => {
+                "write the buffer from the host or in the kernel before it is loaded".to_owned()
+            }
+            UninitialisedMemory { .. } => "store before the load, on every path and in every lane".to_owned(),
+            Race { reason: Unordered::NoBarrier, .. } => {
+                "put a wait for the first access and `s_barrier` between the two".to_owned()
+            }
+            Race { reason: Unordered::NotWaited, memory: Memory::Lds, .. } => {
+                "wait for the first access (lgkmcnt; vmcnt for loads to LDS) in front of the barrier"
+                    .to_owned()
+            }
+            Race { reason: Unordered::NotWaited, .. } => {
+                "wait for the first access in front of the barrier".to_owned()
+            }
+            Race { reason: Unordered::OtherWorkgroup, .. } => {
+                "give the bytes to one workgroup, use atomics, or release and acquire at agent scope"
+                    .to_owned()
+            }
+            OutOfBounds { memory: Memory::Device, .. } => {
+                "mask the lanes off, or check the sizes of buffers and grid".to_owned()
+            }
+            OutOfBounds { memory: Memory::Lds, .. } => {
+                "declare as much LDS as the kernel uses (group_segment_fixed_size, dynamic LDS)".to_owned()
+            }
+            OutOfBounds { .. } => "declare as much scratch as the kernel uses".to_owned(),
+            Misaligned { alignment, .. } => format!("align the address to {alignment} bytes"),
+            Hazard { needed, present } => {
+                format!(
+                    "put `s_nop {}` or {} other instructions between",
+                    needed - present - 1,
+                    needed - present
+                )
+            }
+            StaleVccz => "put `s_mov_b64 vcc, vcc` in front of it".to_owned(),
+            Replay => "put `s_nop 0` between the memory instructions".to_owned(),
+            DivergentBarrier { .. } => "let all lanes of a wave reach the barrier together".to_owned(),
+            UnevenBarriers { .. } => "let every wave execute the same number of barriers".to_owned(),
+            RegisterBeyondAllocation { .. } => "raise the number of registers in the descriptor".to_owned(),
+            PastEnd => "end every path with `s_endpgm`".to_owned(),
+            IllegalInstruction => "look at how control came here".to_owned(),
+            WaitBeforeBarrier => "put `s_waitcnt vmcnt(0) lgkmcnt(0)` in front of it".to_owned(),
+            Endless { .. } => "look for a loop whose condition never holds, or raise the budget".to_owned(),
+            Trap { .. } => "the kernel found something wrong itself".to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Site {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#x}: `{}`", self.address, self.instruction)?;
+        if let Some(source) = &self.source {
+            write!(f, "  ({}:{})", source.file, source.line)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [x, y, z] = self.workgroup;
+        writeln!(f, "error: {}", self.kind)?;
+        writeln!(f, "  --> {}", self.at)?;
+        if let Some(other) = &self.other {
+            writeln!(f, "  with {other}")?;
+        }
+        write!(f, "   = kernel `{}`, workgroup ({x}, {y}, {z}), wave {}", self.kernel, self.wave)?;
+        if self.lanes.0 != 0 {
+            write!(f, ", lanes {}", self.lanes)?;
+        }
+        if let FindingKind::Race { other_wave, other_workgroup: [x, y, z], .. } = &self.kind {
+            write!(f, "; the other: workgroup ({x}, {y}, {z}), wave {other_wave}")?;
+        }
+        if self.count > 1 {
+            write!(f, "; {} times", self.count)?;
+        }
+        write!(f, "\n   = help: {}", self.hint())
+    }
+}
+
+impl fmt::Display for CheckReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for finding in &self.findings {
+            writeln!(f, "{finding}\n")?;
+        }
+        let found = self.findings.len();
+        write!(
+            f,
+            "kernel `{}`, seed {}: {found} finding{}",
+            self.kernel,
+            self.seed,
+            if found == 1 { "" } else { "s" }
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lanes_read_as_ranges() {
+        let text = |mask: u64| Lanes(mask).to_string();
+        assert_eq!(text(0), "");
+        assert_eq!(text(u64::MAX), "0-63");
+        assert_eq!(text(0x8000_0000_0000_000b), "0-1,3,63");
+    }
+}

@@ -1,0 +1,385 @@
+//! Memory operations of one wave between issue and the wait that covers them, and what they need to take effect late.
+//!
+//! An operation keeps the registers that it was issued with (the hardware reads them at issue), so that it can be performed
+//! at any time until the wait, in the order of its class. Which waits cover what: `s_waitcnt` leaves the youngest so many
+//! operations of a counter, if those in flight come back in order; otherwise only zero says anything (LLVM,
+//! SIInsertWaitcnts.cpp).
+
+use std::collections::VecDeque;
+
+use crate::codegen::isa::{Counter, WaitCounts};
+
+use super::super::error::Stopped;
+use super::super::execute::{self, Context};
+use super::super::program::{Place, Step};
+use super::super::wave::{EXEC, LANES, M0, Row, Wave};
+use super::facts::{Bits, Facts, Order, Table};
+use super::finding::WaitCounter;
+
+/// What vmcnt and lgkmcnt can count.
+const LARGEST: [usize; 2] = [63, 15];
+/// Operations that are remembered where the counters say nothing of the order; more cannot be in flight.
+const MOST_UNORDERED: usize = 96;
+/// Issue numbers that know their step.
+const REMEMBERED: usize = 4096;
+
+/// One memory operation.
+pub(super) struct Operation {
+    pub step: u32,
+    /// Issue number among the wave's memory operations.
+    pub number: u32,
+    pub order: Order,
+    /// Still counted by vmcnt, by lgkmcnt.
+    pub pending: [bool; 2],
+    /// What it needs to be performed; none if it has been, or if there is nothing to do.
+    captured: Option<Captured>,
+    /// It touches device memory in the order of the first-level cache.
+    in_device_order: bool,
+}
+
+/// Sources of an operation as they were when it was issued.
+#[derive(Default)]
+struct Captured {
+    rows: Vec<(u16, Row)>,
+    count: usize,
+    scalars: Vec<(u8, u32)>,
+    exec: u64,
+}
+
+/// All of a wave.
+pub(super) struct Flight {
+    operations: VecDeque<Operation>,
+    /// Issued so far.
+    pub issued: u32,
+    /// All operations up to this number are over, by lgkmcnt, by vmcnt.
+    pub done: [u32; 2],
+    /// Registers that operations in flight will write.
+    pub busy: Bits,
+    /// Steps of recent operations.
+    steps: Vec<u32>,
+    spare: Vec<Captured>,
+}
+
+/// Index of vmcnt in arrays by counter.
+pub(super) const VM: usize = 0;
+/// Index of lgkmcnt.
+pub(super) const LGKM: usize = 1;
+
+impl Flight {
+    /// Nothing in flight.
+    pub fn new() -> Flight {
+        Flight {
+            operations: VecDeque::new(),
+            issued: 0,
+            done: [0; 2],
+            busy: [0; 12],
+            steps: vec![0; REMEMBERED],
+            spare: Vec::new(),
+        }
+    }
+
+    /// The same again.
+    pub fn reset(&mut self) {
+        while let Some(operation) = self.operations.pop_front() {
+            self.spare.extend(operation.captured);
+        }
+        (self.issued, self.done, self.busy) = (0, [0; 2], [0; 12]);
+    }
+
+    /// True if nothing is in flight.
+    pub fn is_empty(&self) -> bool {
+        self.operations.is_empty()
+    }
+
+    /// Step of the operation of that number, if it is not too long ago.
+    pub fn step_of(&self, number: u32) -> Option<u32> {
+        let recent = number != 0 && self.issued.wrapping_sub(number) < REMEMBERED as u32;
+        recent.then(|| self.steps[number as usize % REMEMBERED])
+    }
+
+    /// The next operation's number.
+    pub fn next(&self) -> u32 {
+        self.issued + 1
+    }
+
+    /// True if an operation that was issued now may be performed at once: nothing of its class waits.
+    pub fn may_perform_now(&self, order: Order) -> bool {
+        order == Order::Scalar
+            || !self.operations.iter().any(|o| o.captured.is_some() && same_class(o.order, order))
+    }
+
+    /// Counts an operation that has been performed (or has nothing to perform).
+    pub fn issue(&mut self, index: u32, facts: &Facts) {
+        self.push(index, facts, None);
+    }
+
+    /// Counts an operation and keeps what it needs to be performed later, for the lanes `exec`.
+    pub fn defer(&mut self, index: u32, facts: &Facts, step: &Step, w: &Wave, vgprs: usize, exec: u64) {
+        let mut captured = self.spare.pop().unwrap_or_default();
+        captured.count = 0;
+        captured.scalars.clear();
+        captured.exec = exec;
+        for register in facts.registers.iter().filter(|r| r.is_read) {
+            for number in register.first..register.end {
+                if number < 128 {
+                    captured.scalars.push((number as u8, w.s[number as usize]));
+                } else if let Some(row) = row_of(number, vgprs).filter(|&row| row < w.rows.len()) {
+                    if captured.count == captured.rows.len() {
+                        captured.rows.push((0, [0; LANES]));
+                    }
+                    captured.rows[captured.count] = (row as u16, w.rows[row]);
+                    captured.count += 1;
+                }
+            }
+        }
+        captured.scalars.push((M0 as u8, w.s[M0]));
+        // Descriptors and bases are read through places, which may say more than the row.
+        for place in step.operands {
+            if let Place::Scalar(n) = place
+                && !captured.scalars.iter().any(|(known, _)| *known == n)
+                && !facts.writes(u32::from(n))
+            {
+                captured.scalars.push((n, w.s[n as usize]));
+            }
+        }
+        self.push(index, facts, Some(captured));
+    }
+
+    fn push(&mut self, index: u32, facts: &Facts, captured: Option<Captured>) {
+        self.issued += 1;
+        self.steps[self.issued as usize % REMEMBERED] = index;
+        let pending = [
+            matches!(facts.counter, Counter::Vm | Counter::VmAndLgkm),
+            matches!(facts.counter, Counter::Lgkm | Counter::VmAndLgkm),
+        ];
+        let in_device_order = matches!(facts.order, Order::Vector | Order::Flat) && !facts.to_lds;
+        self.operations.push_back(Operation {
+            step: index,
+            number: self.issued,
+            order: facts.order,
+            pending,
+            captured,
+            in_device_order,
+        });
+        if facts.counter != Counter::None {
+            for (busy, written) in self.busy.iter_mut().zip(&facts.written) {
+                *busy |= written;
+            }
+        }
+    }
+
+    /// True if the pending operations of a counter come back in order.
+    fn in_order(&self, counter: usize) -> bool {
+        let mut orders = self.operations.iter().filter(|o| o.pending[counter]).map(|o| o.order);
+        let first = orders.next();
+        !matches!(first, Some(Order::Scalar | Order::Flat)) && orders.all(|order| Some(order) == first)
+    }
+
+    /// The hardware stalls rather than count further than it can, so the oldest are over.
+    pub fn overflow(
+        &mut self,
+        table: &Table,
+        w: &mut Wave,
+        context: &mut Context<'_>,
+    ) -> Result<(), Stopped> {
+        if self.operations.len() <= LARGEST[LGKM] {
+            return Ok(());
+        }
+        let mut changed = false;
+        for counter in [VM, LGKM] {
+            let count = self.operations.iter().filter(|o| o.pending[counter]).count();
+            let most = if self.in_order(counter) { LARGEST[counter] } else { MOST_UNORDERED };
+            changed |= self.leave(counter, count, most);
+        }
+        if changed { self.settle(table, w, context) } else { Ok(()) }
+    }
+
+    /// Ends all operations of a counter but the youngest `most`; true if there were any.
+    fn leave(&mut self, counter: usize, count: usize, most: usize) -> bool {
+        let over = count.saturating_sub(most);
+        let pending = self.operations.iter_mut().filter(|o| o.pending[counter]);
+        pending.take(over).for_each(|o| o.pending[counter] = false);
+        over > 0
+    }
+
+    /// `s_waitcnt`.
+    pub fn wait(
+        &mut self,
+        counts: WaitCounts,
+        table: &Table,
+        w: &mut Wave,
+        context: &mut Context<'_>,
+    ) -> Result<(), Stopped> {
+        if self.operations.is_empty() {
+            return Ok(());
+        }
+        let mut changed = false;
+        let none = WaitCounts::NONE;
+        for (counter, most, none) in [(VM, counts.vm, none.vm), (LGKM, counts.lgkm, none.lgkm)] {
+            if most == 0 || most < none && self.in_order(counter) {
+                let count = self.operations.iter().filter(|o| o.pending[counter]).count();
+                changed |= self.leave(counter, count, most.into());
+            }
+        }
+        if changed { self.settle(table, w, context) } else { Ok(()) }
+    }
+
+    /// Everything is over: the end of the wave.
+    pub fn finish(&mut self, table: &Table, w: &mut Wave, context: &mut Context<'_>) -> Result<(), Stopped> {
+        self.operations.iter_mut().for_each(|o| o.pending = [false; 2]);
+        self.settle(table, w, context)
+    }
+
+    /// Performs and forgets what is over.
+    fn settle(&mut self, table: &Table, w: &mut Wave, context: &mut Context<'_>) -> Result<(), Stopped> {
+        for index in 0..self.operations.len() {
+            if self.operations[index].pending == [false; 2] {
+                self.perform_through(index, table, w, context)?;
+            }
+        }
+        self.operations.retain(|o| o.pending != [false; 2]);
+        self.busy = [0; 12];
+        for operation in &self.operations {
+            for (busy, written) in self.busy.iter_mut().zip(&table.facts[operation.step as usize].written) {
+                *busy |= written;
+            }
+        }
+        for counter in [VM, LGKM] {
+            let oldest = self.operations.iter().find(|o| o.pending[counter]);
+            self.done[counter] = oldest.map_or(self.issued, |o| o.number - 1);
+        }
+        Ok(())
+    }
+
+    /// Numbers up to which all operations of each counter are over now.
+    pub fn completed(&self) -> [u32; 2] {
+        [VM, LGKM].map(|counter| {
+            let oldest = self.operations.iter().find(|o| o.pending[counter]);
+            oldest.map_or(self.issued, |o| o.number - 1)
+        })
+    }
+
+    /// Performs an operation, and before it those of its class that are older.
+    fn perform_through(
+        &mut self,
+        index: usize,
+        table: &Table,
+        w: &mut Wave,
+        context: &mut Context<'_>,
+    ) -> Result<(), Stopped> {
+        let order = self.operations[index].order;
+        for at in 0..=index {
+            let operation = &mut self.operations[at];
+            let due = at == index || order != Order::Scalar && same_class(operation.order, order);
+            if due && let Some(mut captured) = operation.captured.take() {
+                let step = operation.step as usize;
+                captured.perform(&context.program.steps[step], &table.facts[step], w, context)?;
+                self.spare.push(captured);
+            }
+        }
+        Ok(())
+    }
+
+    /// Performs the oldest `count` of those that wait to be.
+    pub fn perform_some(
+        &mut self,
+        count: usize,
+        table: &Table,
+        w: &mut Wave,
+        context: &mut Context<'_>,
+    ) -> Result<(), Stopped> {
+        for _ in 0..count {
+            let Some(index) = self.operations.iter().position(|o| o.captured.is_some()) else { break };
+            self.perform_through(index, table, w, context)?;
+        }
+        Ok(())
+    }
+
+    /// Performs what other waves of the workgroup see behind a barrier without a wait: accesses to device memory, which go
+    /// through one cache in order.
+    pub fn perform_device(
+        &mut self,
+        table: &Table,
+        w: &mut Wave,
+        context: &mut Context<'_>,
+    ) -> Result<(), Stopped> {
+        match self.operations.iter().rposition(|o| o.captured.is_some() && o.in_device_order) {
+            Some(last) => self.perform_through(last, table, w, context),
+            None => Ok(()),
+        }
+    }
+
+    /// The youngest operation in flight that will write a register of `bits`, the counter to wait for and the count that
+    /// would do.
+    pub fn blocking(&self, bits: &Bits, table: &Table, in_queue_with: Option<Order>) -> Option<Blocking> {
+        let index = self.operations.iter().rposition(|o| {
+            let ordered = in_queue_with == Some(Order::Vector) && o.order == Order::Vector;
+            !ordered && super::facts::meet(&table.facts[o.step as usize].written, bits)
+        })?;
+        let operation = &self.operations[index];
+        let counter = if operation.pending[VM] { VM } else { LGKM };
+        let younger = self.operations.iter().skip(index + 1).filter(|o| o.pending[counter]).count();
+        let at_most = if self.in_order(counter) { younger.min(LARGEST[counter] - 1) } else { 0 };
+        let counter = if counter == VM { WaitCounter::Vmcnt } else { WaitCounter::Lgkmcnt };
+        Some(Blocking { step: operation.step, counter, at_most: at_most as u8 })
+    }
+}
+
+/// What a wait is missing for.
+pub(super) struct Blocking {
+    pub step: u32,
+    pub counter: WaitCounter,
+    pub at_most: u8,
+}
+
+/// Operations that are performed in order: flat ones in the order of vector memory.
+fn same_class(a: Order, b: Order) -> bool {
+    let class = |order| if order == Order::Flat { Order::Vector } else { order };
+    class(a) == class(b)
+}
+
+/// Row of a vector register.
+pub(super) fn row_of(number: u32, vgprs: usize) -> Option<usize> {
+    match number {
+        256..512 => Some(number as usize - 256),
+        512..768 => Some(number as usize - 512 + vgprs),
+        _ => None,
+    }
+}
+
+impl Captured {
+    /// Executes the step with the registers of its issue; afterwards only its results differ from before.
+    fn perform(
+        &mut self,
+        step: &Step,
+        facts: &Facts,
+        w: &mut Wave,
+        context: &mut Context<'_>,
+    ) -> Result<(), Stopped> {
+        let exec = w.exec();
+        let rows = &mut self.rows[..self.count];
+        let swap = |w: &mut Wave, rows: &mut [(u16, Row)], scalars: &mut [(u8, u32)]| {
+            rows.iter_mut().for_each(|(row, value)| std::mem::swap(&mut w.rows[usize::from(*row)], value));
+            scalars.iter_mut().for_each(|(n, value)| std::mem::swap(&mut w.s[usize::from(*n)], value));
+        };
+        swap(w, rows, &mut self.scalars);
+        w.set_pair(EXEC, self.exec);
+        let result = execute::one(w, context, step);
+        let vgprs = context.program.vgprs();
+        for (row, value) in rows.iter() {
+            let row = usize::from(*row);
+            let number = if row < vgprs { row as u32 + 256 } else { (row - vgprs) as u32 + 512 };
+            let keep = if facts.writes(number) { self.exec } else { 0 };
+            for l in 0..LANES {
+                w.rows[row][l] = if keep >> l & 1 != 0 { w.rows[row][l] } else { value[l] };
+            }
+        }
+        for (n, value) in &self.scalars {
+            if !facts.writes(u32::from(*n)) {
+                w.s[usize::from(*n)] = *value;
+            }
+        }
+        w.set_pair(EXEC, exec);
+        result.map(|_| ())
+    }
+}

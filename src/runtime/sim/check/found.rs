@@ -1,0 +1,87 @@
+//! Gathering findings: the same one of several waves is one, whichever thread saw it first.
+
+use std::collections::BTreeMap;
+
+use super::finding::FindingKind;
+
+/// A finding before it is put into words.
+#[derive(Clone)]
+pub(super) struct Raw {
+    /// The step where it shows.
+    pub step: u32,
+    /// What distinguishes it from others of its kind there: a register, an allocation.
+    pub place: u64,
+    pub kind: FindingKind,
+    /// The other step.
+    pub other: Option<u32>,
+    pub workgroup: u64,
+    pub wave: u32,
+    pub lanes: u64,
+}
+
+/// Step, kind, place.
+type Key = (u32, u8, u64, Option<u32>);
+
+/// All findings of a launch, or of one thread's part.
+#[derive(Default)]
+pub(super) struct Found {
+    by_key: BTreeMap<Key, (Raw, u64)>,
+}
+
+impl Found {
+    /// One more.
+    pub fn add(&mut self, raw: Raw) {
+        self.add_times(raw, 1);
+    }
+
+    fn add_times(&mut self, raw: Raw, times: u64) {
+        // However many uses an undefined value has, it is one finding.
+        let by_pair = !matches!(
+            raw.kind,
+            FindingKind::UninitialisedRegister { .. }
+                | FindingKind::UninitialisedMemory { .. }
+                | FindingKind::DivergentBarrier { .. }
+        );
+        let key = (raw.step, rank(&raw.kind), raw.place, raw.other.filter(|_| by_pair));
+        let (known, count) = self.by_key.entry(key).or_insert_with(|| (raw.clone(), 0));
+        *count += times;
+        if (raw.workgroup, raw.wave) < (known.workgroup, known.wave) {
+            *known = raw;
+        }
+    }
+
+    /// Those of another part.
+    pub fn merge(&mut self, other: Found) {
+        for (raw, count) in other.by_key.into_values() {
+            self.add_times(raw, count);
+        }
+    }
+
+    /// In the order of the code, each with how often it happened.
+    pub fn into_sorted(self) -> impl Iterator<Item = (Raw, u64)> {
+        self.by_key.into_values()
+    }
+}
+
+fn rank(kind: &FindingKind) -> u8 {
+    use FindingKind::*;
+    match kind {
+        IllegalInstruction => 0,
+        PastEnd => 1,
+        RegisterBeyondAllocation { .. } => 2,
+        MissingWait { .. } => 3,
+        Hazard { .. } => 4,
+        StaleVccz => 5,
+        Replay => 6,
+        UninitialisedRegister { .. } => 7,
+        UninitialisedMemory { .. } => 8,
+        OutOfBounds { .. } => 9,
+        Misaligned { .. } => 10,
+        Race { .. } => 11,
+        WaitBeforeBarrier => 12,
+        DivergentBarrier { .. } => 13,
+        UnevenBarriers { .. } => 14,
+        Endless { .. } => 15,
+        Trap { .. } => 16,
+    }
+}

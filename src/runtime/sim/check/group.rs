@@ -1,0 +1,540 @@
+//! One workgroup under check: its waves go on in the order of its plan, and every instruction is judged before it executes.
+
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+
+use crate::codegen::isa::{Arch, BranchCondition, Meaning, Operand};
+use crate::codegen::object::Field;
+use crate::codegen::rules::VCC;
+use crate::codegen::target::Target;
+
+use super::super::error::{FaultKind, Stopped};
+use super::super::execute::{self, Cache, Context, Footprint, Lds};
+use super::super::memory::Written;
+use super::super::start::Launch;
+use super::super::wave::{Progress, Wave};
+use super::device;
+use super::facts::{FIRST_VECTOR, Facts, Kind, Table, meet, name};
+use super::finding::{FindingKind, Lanes, Touch};
+use super::flight::Flight;
+use super::found::{Found, Raw};
+use super::handover::Handover;
+use super::hazards::{Answers, Window, straight};
+use super::lds;
+use super::order::{Clock, Foreign, Known};
+use super::propagate::{Undefined, propagate};
+use super::registers::{Registers, What};
+use super::schedule::Plan;
+use super::scratch::Scratch;
+
+/// What all workgroups of a checked launch share.
+pub(super) struct Checker<'a> {
+    pub launch: &'a Launch<'a>,
+    pub table: Table,
+    pub seed: u64,
+    /// Of each step whether it was executed, and what was found in what stands in front of it.
+    visits: Vec<AtomicU8>,
+    /// Step behind the kernel's last one.
+    end: usize,
+    /// VGPRs, AGPRs and SGPRs of the descriptor.
+    limits: [u32; 3],
+    /// What was written of each allocation before the launch.
+    pub written: Vec<Written>,
+    /// Start and size of each allocation.
+    pub extents: Vec<(u64, u64)>,
+    /// Memory instructions may be replayed.
+    pub retries: bool,
+}
+
+/// The step was executed before.
+const SEEN: u8 = 1;
+/// Something stands too close in front of it.
+const CLOSE: u8 = 2;
+
+/// What a thread keeps from workgroup to workgroup.
+pub(super) struct Worker {
+    pub caches: [Cache; 2],
+    pub shadow: device::Shadow,
+    pub handover: Handover,
+    pub answers: Answers,
+    pub found: Found,
+    pub footprints: Vec<Footprint>,
+    pub undefined: Vec<Undefined>,
+    /// Races on LDS, each with the wave and the number of the other operation.
+    pub races: Vec<(Raw, usize, u32)>,
+    pub instructions: u64,
+}
+
+impl Worker {
+    /// For a launch.
+    pub fn new(checker: &Checker<'_>) -> Worker {
+        Worker {
+            caches: Default::default(),
+            shadow: device::Shadow::new(checker.extents.len(), checker.table.granules[1]),
+            handover: Handover::default(),
+            answers: Answers::new(),
+            found: Found::default(),
+            footprints: Vec::new(),
+            undefined: Vec::new(),
+            races: Vec::new(),
+            instructions: 0,
+        }
+    }
+}
+
+/// A wave and everything that is known of it.
+pub(super) struct Runner {
+    pub w: Wave,
+    pub registers: Registers,
+    pub flight: Flight,
+    pub scratch: Scratch,
+    window: Window,
+    /// Lanes that started.
+    launched: u64,
+    /// Lanes that went around a barrier, and its step.
+    missing: u64,
+    missing_at: u32,
+    barriers: u32,
+    stale_vccz: bool,
+    /// Steps of the current run of memory instructions.
+    run: Vec<u32>,
+    /// What it may rely on once it has forgotten its caches.
+    pub acquiring: Foreign,
+}
+
+/// A workgroup.
+pub(super) struct Group {
+    pub workgroup: u64,
+    runners: Vec<Runner>,
+    lds: Lds,
+    shadow: lds::Shadow,
+    known: Known,
+    plan: Plan,
+}
+
+/// Where a workgroup stopped for good.
+pub(super) struct Failure {
+    pub workgroup: u64,
+    pub wave: usize,
+    pub step: usize,
+    pub stopped: Stopped,
+}
+
+/// Who does something: for findings.
+#[derive(Copy, Clone)]
+pub(super) struct Who {
+    pub workgroup: u64,
+    pub wave: usize,
+    pub step: u32,
+}
+
+impl Who {
+    /// A finding at the current instruction.
+    pub fn raw(self, kind: FindingKind, place: u64, lanes: u64) -> Raw {
+        let Who { workgroup, wave, step } = self;
+        Raw { step, place, kind, other: None, workgroup, wave: wave as u32, lanes }
+    }
+}
+
+impl<'a> Checker<'a> {
+    /// Of a launch; `end` is the step behind the kernel's function.
+    pub fn new(
+        launch: &'a Launch<'a>,
+        table: Table,
+        target: Target,
+        seed: u64,
+        end: usize,
+        retries: bool,
+    ) -> Checker<'a> {
+        let descriptor = &launch.kernel.descriptor;
+        let vgprs = descriptor.allocated_vgprs(target);
+        let limits = match descriptor.accum_offset(target) {
+            Some(offset) => [offset.min(vgprs), vgprs.saturating_sub(offset)],
+            None => [vgprs, vgprs],
+        };
+        Checker {
+            launch,
+            seed,
+            visits: table.facts.iter().map(|_| AtomicU8::new(0)).collect(),
+            end,
+            limits: [limits[0], limits[1], descriptor.allocated_sgprs(target)],
+            written: launch.memory.written(),
+            extents: launch.memory.extents().collect(),
+            retries,
+            table,
+        }
+    }
+
+    /// A workgroup before its first instruction; `old` is one that has ended, whose memory can be used again.
+    pub fn start(&self, workgroup: u64, old: Option<Group>) -> Group {
+        let waves = self.launch.waves;
+        let (mut runners, mut lds, mut shadow) = match old {
+            Some(old) => (old.runners, old.lds, old.shadow),
+            None => (Vec::new(), Lds::default(), lds::Shadow::new()),
+        };
+        runners.resize_with(waves, Runner::new);
+        lds.reset(self.launch.lds_bytes);
+        shadow.reset(self.launch.lds_bytes, waves, self.table.granules[0]);
+        let ids = self.launch.coordinates(workgroup);
+        for (index, runner) in runners.iter_mut().enumerate() {
+            self.launch.start(&mut runner.w, index, ids);
+            runner.reset(self.launch, self.table.arch);
+        }
+        let plan = Plan::new(self.seed, workgroup, waves);
+        Group { workgroup, runners, lds, shadow, known: Known::new(waves), plan }
+    }
+
+    /// Lets a workgroup go on for about so many instructions; true if it has ended.
+    pub fn advance(
+        &self,
+        group: &mut Group,
+        worker: &mut Worker,
+        instructions: u32,
+    ) -> Result<bool, Failure> {
+        let mut left = instructions;
+        while left > 0 {
+            let running = |r: &Runner| r.w.progress == Progress::Running;
+            let ready =
+                group.runners.iter().enumerate().fold(0u64, |mask, (i, r)| mask | u64::from(running(r)) << i);
+            if ready == 0 {
+                if !self.open_barrier(group, worker)? {
+                    self.end_group(group, worker);
+                    return Ok(true);
+                }
+                continue;
+            }
+            let (wave, length) = group.plan.next(ready);
+            let length = if ready.is_power_of_two() { length.max(256) } else { length };
+            let before = group.runners[wave].w.executed;
+            let result = self.run(group, worker, wave, length);
+            for (raw, other, number) in worker.races.drain(..) {
+                worker.found.add(Raw { other: group.runners[other].flight.step_of(number), ..raw });
+            }
+            result.map_err(|stopped| Failure {
+                workgroup: group.workgroup,
+                wave,
+                step: group.runners[wave].w.pc,
+                stopped,
+            })?;
+            left = left.saturating_sub((group.runners[wave].w.executed - before).max(1) as u32);
+        }
+        Ok(false)
+    }
+
+    /// Lets all go on that wait at the barrier; false if nobody does.
+    fn open_barrier(&self, group: &mut Group, worker: &mut Worker) -> Result<bool, Failure> {
+        let waits = |r: &Runner| r.w.progress == Progress::AtBarrier;
+        if !group.runners.iter().any(waits) {
+            return Ok(false);
+        }
+        let brought: Vec<Option<Clock>> =
+            group.runners.iter().map(|r| waits(r).then(|| Clock::of(&r.flight))).collect();
+        group.known.barrier(&brought);
+        let mut context = self.context(&mut group.lds, &mut worker.caches);
+        for (wave, runner) in group.runners.iter_mut().enumerate() {
+            let performed = runner.flight.perform_device(&self.table, &mut runner.w, &mut context);
+            performed.map_err(|stopped| Failure {
+                workgroup: group.workgroup,
+                wave,
+                step: runner.w.pc,
+                stopped,
+            })?;
+            if waits(runner) {
+                runner.w.progress = Progress::Running;
+            }
+        }
+        Ok(true)
+    }
+
+    /// What the executor needs.
+    pub fn context<'b>(&'b self, lds: &'b mut Lds, caches: &'b mut [Cache; 2]) -> Context<'b> {
+        Context {
+            program: self.launch.program,
+            memory: self.launch.memory,
+            lds,
+            caches,
+            budget: self.launch.config.instruction_budget,
+        }
+    }
+
+    fn end_group(&self, group: &Group, worker: &mut Worker) {
+        let most = group.runners.iter().map(|r| r.barriers).max().unwrap_or(0);
+        for (wave, runner) in group.runners.iter().enumerate() {
+            worker.instructions += runner.w.executed;
+            if runner.barriers < most {
+                let who = Who { workgroup: group.workgroup, wave, step: runner.w.pc as u32 };
+                let kind = FindingKind::UnevenBarriers { executed: runner.barriers, others: most };
+                worker.found.add(who.raw(kind, 0, 0));
+            }
+        }
+    }
+
+    /// Executes up to `length` instructions of a wave.
+    fn run(&self, group: &mut Group, worker: &mut Worker, wave: usize, length: u32) -> Result<(), Stopped> {
+        let program = self.launch.program;
+        let budget = self.launch.config.instruction_budget;
+        let workgroup = group.workgroup;
+        let due = group.plan.due();
+        let Group { runners, lds, shadow, known, plan, .. } = group;
+        let runner = &mut runners[wave];
+        if due > 0 {
+            let mut context = self.context(lds, &mut worker.caches);
+            runner.flight.perform_some(due, &self.table, &mut runner.w, &mut context)?;
+        }
+        for _ in 0..length {
+            let pc = runner.w.pc;
+            let who = Who { workgroup, wave, step: pc as u32 };
+            let (Some(step), Some(facts)) = (program.steps.get(pc), self.table.facts.get(pc)) else {
+                let who = Who { step: pc.saturating_sub(1) as u32, ..who };
+                worker.found.add(who.raw(FindingKind::PastEnd, 0, 0));
+                return self.stop(runner, lds, worker);
+            };
+            if runner.w.executed >= budget {
+                worker.found.add(who.raw(FindingKind::Endless { budget }, 0, 0));
+                return self.stop(runner, lds, worker);
+            }
+            runner.w.executed += 1;
+            self.judge_step(runner, worker, facts, who);
+            let undefined = meet(&facts.touched, &runner.registers.partial);
+            let mut jumps = false;
+            match facts.kind {
+                Kind::Plain => {
+                    if undefined {
+                        let mut bad = std::mem::take(&mut worker.undefined);
+                        propagate(facts, step, who.step, &runner.w, &mut runner.registers, &mut bad);
+                        bad.drain(..).for_each(|bad| uninitialised(worker, who, &bad));
+                        worker.undefined = bad;
+                    }
+                    if facts.invalidates {
+                        Handover::acquire(runner, known, wave);
+                    }
+                    let mut context = self.context(lds, &mut worker.caches);
+                    match execute::one(&mut runner.w, &mut context, step) {
+                        Ok(Some(next)) => {
+                            jumps = true;
+                            runner.w.pc = next;
+                        }
+                        Ok(None) => runner.w.pc = pc + 1,
+                        Err(stopped) => {
+                            let kind = match stopped.kind {
+                                FaultKind::ProgramCounter { .. } => FindingKind::IllegalInstruction,
+                                FaultKind::Trap(number) => FindingKind::Trap { number },
+                                _ => return Err(stopped),
+                            };
+                            worker.found.add(who.raw(kind, 0, runner.w.exec()));
+                            return self.stop(runner, lds, worker);
+                        }
+                    }
+                }
+                Kind::Memory => {
+                    let defers = plan.defers();
+                    self.memory(
+                        super::access::Issue { who, facts, step, undefined, defers },
+                        runner,
+                        worker,
+                        (lds, &mut *shadow, &mut *known),
+                    )?;
+                    runner.w.pc = pc + 1;
+                }
+                Kind::Wait(counts) => {
+                    let mut context = self.context(lds, &mut worker.caches);
+                    runner.flight.wait(counts, &self.table, &mut runner.w, &mut context)?;
+                    runner.w.pc = pc + 1;
+                }
+                Kind::Barrier => {
+                    self.barrier(runner, worker, who);
+                    runner.w.pc = pc + 1;
+                }
+                Kind::End => return self.stop(runner, lds, worker),
+                Kind::Undecodable => {
+                    worker.found.add(who.raw(FindingKind::IllegalInstruction, 0, 0));
+                    return self.stop(runner, lds, worker);
+                }
+            }
+            runner.window.executed(who.step, facts.states, jumps);
+            if runner.w.pc == self.end && !jumps {
+                worker.found.add(who.raw(FindingKind::PastEnd, 0, 0));
+                return self.stop(runner, lds, worker);
+            }
+            if runner.w.progress != Progress::Running {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends a wave, which waits for all that is in flight.
+    fn stop(&self, runner: &mut Runner, lds: &mut Lds, worker: &mut Worker) -> Result<(), Stopped> {
+        runner.w.progress = Progress::Ended;
+        let mut context = self.context(lds, &mut worker.caches);
+        runner.flight.finish(&self.table, &mut runner.w, &mut context)
+    }
+
+    /// Everything that is judged before any kind of instruction.
+    #[inline(always)]
+    fn judge_step(&self, runner: &mut Runner, worker: &mut Worker, facts: &Facts, who: Who) {
+        let visit = self.visits[who.step as usize].load(Relaxed);
+        if visit & SEEN == 0 {
+            self.first_visit(worker, facts, who);
+        }
+        if (visit != SEEN || !runner.window.is_straight())
+            && let Some(close) = runner.window.too_soon(&self.table, &mut worker.answers, who.step)
+        {
+            let kind = FindingKind::Hazard { needed: close.needed, present: close.present };
+            let raw = who.raw(kind, 0, runner.w.exec());
+            worker.found.add(Raw { other: Some(close.first), ..raw });
+        }
+        if meet(&facts.touched, &runner.flight.busy) {
+            self.judge_in_flight(runner, worker, facts, who);
+        }
+        if runner.missing != 0 && facts.is_masked && runner.w.exec() & runner.missing != 0 {
+            self.returned(runner, worker, who);
+        }
+        if meet(&facts.touched, &VCC_BITS) {
+            judge_vccz(runner, worker, facts, who);
+        }
+        if self.retries {
+            super::replay::judge(&self.table, &mut runner.run, worker, who);
+        }
+    }
+
+    /// What is the same whenever the instruction is executed.
+    #[cold]
+    fn first_visit(&self, worker: &mut Worker, facts: &Facts, who: Who) {
+        let close = if straight(&self.table, who.step).is_some() { CLOSE } else { 0 };
+        self.visits[who.step as usize].store(SEEN | close, Relaxed);
+        for (file, first) in [(0, FIRST_VECTOR), (1, 512), (2, 0)] {
+            let (end, allocated) = (facts.ends[file], self.limits[file]);
+            if end > allocated {
+                let register = name(first + end - 1);
+                let kind = FindingKind::RegisterBeyondAllocation { register, allocated };
+                worker.found.add(Who { workgroup: 0, wave: 0, ..who }.raw(kind, file as u64, 0));
+            }
+        }
+    }
+
+    #[cold]
+    fn judge_in_flight(&self, runner: &Runner, worker: &mut Worker, facts: &Facts, who: Who) {
+        for register in &facts.registers {
+            for number in register.first..register.end {
+                let mut bits = [0; 12];
+                super::facts::insert(&mut bits, number, number + 1);
+                if !meet(&bits, &runner.flight.busy) {
+                    continue;
+                }
+                // Of what is written, results of vector memory may follow each other; of what is read, nothing may.
+                let order = if register.is_read { None } else { Some(facts.order) };
+                let Some(blocking) = runner.flight.blocking(&bits, &self.table, order) else { continue };
+                let touch = if register.is_read { Touch::Read } else { Touch::Overwrite };
+                let (counter, at_most) = (blocking.counter, blocking.at_most);
+                let kind = FindingKind::MissingWait { register: name(number), touch, counter, at_most };
+                let raw = who.raw(kind, number.into(), runner.w.exec());
+                worker.found.add(Raw { other: Some(blocking.step), ..raw });
+            }
+        }
+    }
+
+    fn barrier(&self, runner: &mut Runner, worker: &mut Worker, who: Who) {
+        runner.w.progress = Progress::AtBarrier;
+        runner.barriers += 1;
+        if runner.w.exec() & runner.missing != 0 {
+            self.returned(runner, worker, who);
+        }
+        let missing = runner.launched & !runner.w.exec();
+        if missing != 0 {
+            runner.missing |= missing;
+            runner.missing_at = who.step;
+        }
+        if self.table.arch < Arch::Gfx90a && !runner.flight.is_empty() {
+            worker.found.add(who.raw(FindingKind::WaitBeforeBarrier, 0, 0));
+        }
+    }
+
+    /// Lanes that went around a barrier do something behind it.
+    #[cold]
+    fn returned(&self, runner: &mut Runner, worker: &mut Worker, who: Who) {
+        let missing = Lanes(runner.w.exec() & runner.missing);
+        let at = Who { step: runner.missing_at, ..who };
+        let raw = at.raw(FindingKind::DivergentBarrier { missing }, 0, missing.0);
+        worker.found.add(Raw { other: Some(who.step), ..raw });
+        runner.missing = 0;
+    }
+}
+
+const VCC_BITS: [u64; 12] = {
+    let mut bits = [0; 12];
+    bits[1] = 0b11 << (VCC - 64);
+    bits
+};
+
+/// VCCZ does not follow writes of one half of VCC (LLVM, GCNSubtarget.h, `partialVCCWritesUpdateVCCZ`).
+fn judge_vccz(runner: &mut Runner, worker: &mut Worker, facts: &Facts, who: Who) {
+    let Some(inst) = &facts.inst else { return };
+    let looks = matches!(
+        inst.op.info().meaning,
+        Meaning::Branch(BranchCondition::VccZero | BranchCondition::VccNotZero)
+    ) || inst.operands.contains(&Operand::VCCZ);
+    if looks && runner.stale_vccz {
+        worker.found.add(who.raw(FindingKind::StaleVccz, 0, 0));
+    }
+    let writes = (facts.writes(VCC), facts.writes(VCC + 1));
+    runner.stale_vccz = match writes {
+        (true, true) => false,
+        (false, false) => runner.stale_vccz,
+        _ => true,
+    };
+}
+
+/// Reports that something undefined makes a difference at the current instruction.
+pub(super) fn uninitialised(worker: &mut Worker, who: Who, bad: &Undefined) {
+    let used_in = bad.used_in;
+    let (kind, place) = match bad.origin.what {
+        What::Register(number) => {
+            (FindingKind::UninitialisedRegister { register: name(number), used_in }, u64::from(number))
+        }
+        What::Memory(memory, address) => {
+            (FindingKind::UninitialisedMemory { memory, address, used_in }, memory as u64)
+        }
+    };
+    let at = Who { step: bad.origin.step, ..who };
+    let other = (bad.origin.step != who.step).then_some(who.step);
+    worker.found.add(Raw { other, ..at.raw(kind, place, bad.lanes) });
+}
+
+impl Runner {
+    fn new() -> Runner {
+        Runner {
+            w: Wave::new(),
+            registers: Registers::new(),
+            flight: Flight::new(),
+            scratch: Scratch::new(),
+            window: Window::new(),
+            launched: 0,
+            missing: 0,
+            missing_at: 0,
+            barriers: 0,
+            stale_vccz: false,
+            run: Vec::new(),
+            acquiring: Foreign::new(),
+        }
+    }
+
+    /// Before the first instruction, with the registers that the launch has filled.
+    fn reset(&mut self, launch: &Launch<'_>, arch: Arch) {
+        self.registers.reset();
+        self.flight.reset();
+        self.scratch.reset(4 * self.w.private_words as usize);
+        self.window = Window::new();
+        self.launched = self.w.exec();
+        (self.missing, self.barriers, self.stale_vccz) = (0, 0, false);
+        self.run.clear();
+        self.acquiring.clear();
+        for number in 0..launch.sgprs.end.min(102) {
+            self.registers.define(number);
+        }
+        // Work-item ids: packed into one register, or one each.
+        let ids = if arch >= Arch::Gfx90a { 1 } else { 1 + launch.kernel.descriptor.get(Field::WorkitemId) };
+        for register in 0..ids {
+            self.registers.set_vector(FIRST_VECTOR + register, self.launched);
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Wait states along the executed path: of every wave the instructions that it executed last, with the wait states between.
+//!
+//! Most code runs straight ahead, and what precedes an instruction there is always the same; that is judged once per
+//! instruction. Only close behind a taken branch the path is walked back, with remembered answers of the rules.
+
+use crate::codegen::rules::{Between, FARTHEST, View, required};
+
+use super::facts::Table;
+
+/// Recent steps of one wave.
+pub(super) struct Window {
+    /// Steps and the wait states that were there when each had been executed; a ring.
+    recent: [(u32, u32); RECENT],
+    count: usize,
+    /// Wait states so far.
+    clock: u32,
+    /// Wait states when control last did not go straight ahead.
+    jumped: u32,
+}
+
+/// More steps than wait states that any rule asks for.
+const RECENT: usize = 32;
+
+/// Answers of the rules.
+pub(super) struct Answers {
+    /// Pair of steps and what is between, and the answer.
+    known: Vec<(u64, u32)>,
+}
+
+/// An instruction that comes too soon.
+pub(super) struct TooSoon {
+    pub first: u32,
+    pub needed: u32,
+    pub present: u32,
+}
+
+impl Answers {
+    /// None yet.
+    pub fn new() -> Answers {
+        Answers { known: vec![(u64::MAX, 0); 4096] }
+    }
+
+    fn required(&mut self, table: &Table, first: u32, then: u32, between: Between) -> u32 {
+        let bits = u64::from(between.dgemm) | u64::from(between.acc) << 1;
+        let key = u64::from(first) << 32 | u64::from(then) << 2 | bits;
+        let place =
+            (first.wrapping_mul(0x9e37) ^ then.wrapping_mul(5) ^ bits as u32) as usize % self.known.len();
+        if self.known[place].0 != key {
+            self.known[place] = (key, ask(table, first, then, between));
+        }
+        self.known[place].1
+    }
+}
+
+fn ask(table: &Table, first: u32, then: u32, between: Between) -> u32 {
+    let inst = |step: u32| table.facts[step as usize].inst.as_ref();
+    match (inst(first), inst(then)) {
+        (Some(first), Some(then)) => {
+            required(&View::new(first, false), &View::new(then, false), between, table.arch)
+        }
+        _ => 0,
+    }
+}
+
+/// The worst of the instructions in front of `then` in the order of the code, if any is too close.
+pub(super) fn straight(table: &Table, then: u32) -> Option<TooSoon> {
+    let mut states = 0;
+    let mut between = Between::default();
+    for first in (0..then).rev() {
+        let facts = &table.facts[first as usize];
+        if states >= FARTHEST {
+            break;
+        }
+        if facts.reach > states {
+            let needed = ask(table, first, then, between);
+            if needed > states {
+                return Some(TooSoon { first, needed, present: states });
+            }
+        }
+        states += facts.states;
+        between.dgemm |= facts.passes_by[0];
+        between.acc |= facts.passes_by[1];
+    }
+    None
+}
+
+impl Window {
+    /// Nothing executed.
+    pub fn new() -> Window {
+        // At the entry nothing is pending: what stands in front of it in memory has not been executed.
+        Window { recent: [(0, 0); RECENT], count: 0, clock: FARTHEST, jumped: FARTHEST }
+    }
+
+    /// True if everything close enough to matter stands directly in front.
+    #[inline(always)]
+    pub fn is_straight(&self) -> bool {
+        self.clock - self.jumped >= FARTHEST
+    }
+
+    /// The first instruction on the way back that `then` comes too soon behind.
+    pub fn too_soon(&self, table: &Table, answers: &mut Answers, then: u32) -> Option<TooSoon> {
+        let mut between = Between::default();
+        for back in 1..=self.count.min(RECENT) {
+            let (first, clock) = self.recent[(self.count - back) % RECENT];
+            let present = self.clock - clock;
+            if present >= FARTHEST {
+                break;
+            }
+            let facts = &table.facts[first as usize];
+            if facts.reach > present {
+                let needed = answers.required(table, first, then, between);
+                if needed > present {
+                    return Some(TooSoon { first, needed, present });
+                }
+            }
+            between.dgemm |= facts.passes_by[0];
+            between.acc |= facts.passes_by[1];
+        }
+        None
+    }
+
+    /// A step has been executed.
+    #[inline(always)]
+    pub fn executed(&mut self, step: u32, states: u32, jumps: bool) {
+        self.clock = self.clock.wrapping_add(states);
+        self.recent[self.count % RECENT] = (step, self.clock);
+        self.count += 1;
+        if jumps {
+            self.jumped = self.clock;
+        }
+        if self.clock > u32::MAX / 2 {
+            self.rebase();
+        }
+    }
+
+    #[cold]
+    fn rebase(&mut self) {
+        let by = self.clock - 2 * FARTHEST;
+        self.clock -= by;
+        self.jumped = self.jumped.saturating_sub(by);
+        self.recent.iter_mut().for_each(|(_, clock)| *clock = clock.saturating_sub(by));
+    }
+}

@@ -1,0 +1,241 @@
+//! Shadow of a workgroup's LDS: who wrote each piece last and who has read it since, and what nobody has written.
+
+use super::super::error::Access;
+use super::super::execute::Footprint;
+use super::finding::Unordered;
+use super::flight::{LGKM, VM};
+use super::order::{Clock, Known};
+
+/// Nobody.
+const NOBODY: u8 = 0xff;
+/// Flags beside the number of a wave.
+const BY_DMA: u8 = 0x10;
+const BY_ATOMIC: u8 = 0x20;
+const UNDEFINED: u8 = 0x40;
+
+/// Shadow of LDS.
+pub(super) struct Shadow {
+    /// Logarithm of the bytes of a cell.
+    granule: u32,
+    cells: usize,
+    /// Last writer of each cell, with flags.
+    writer: Vec<u8>,
+    /// Number of its operation.
+    written: Vec<u32>,
+    /// Number of the last reading operation of each wave, wave after wave.
+    read: Vec<u32>,
+    /// Of each wave its last read, its last write by LDS instructions and by loads to LDS.
+    last: Vec<Last>,
+}
+
+#[derive(Copy, Clone, Default)]
+struct Last {
+    read: u32,
+    write: u32,
+    dma: u32,
+}
+
+/// Two accesses that nothing orders.
+pub(super) struct Conflict {
+    pub lane: usize,
+    pub address: u64,
+    pub other_wave: usize,
+    /// Number of the other operation.
+    pub number: u32,
+    pub first: Access,
+    pub reason: Unordered,
+}
+
+/// Lanes, by dword of what each loads.
+pub(super) type Dwords = [u64; 16];
+
+/// What one access finds.
+#[derive(Default)]
+pub(super) struct Judged {
+    pub conflict: Option<Conflict>,
+    /// How many lanes conflict.
+    pub lanes: u64,
+    /// Lanes that load something undefined, by dword, and the first such byte.
+    pub undefined: Dwords,
+    pub address: Option<u64>,
+}
+
+/// Who accesses.
+#[derive(Copy, Clone)]
+pub(super) struct Accessor<'a> {
+    pub wave: usize,
+    /// Number of the operation.
+    pub number: u32,
+    pub clock: Clock,
+    pub known: &'a Known,
+    /// A load to LDS.
+    pub by_dma: bool,
+    /// Lanes whose stored data are undefined.
+    pub undefined: u64,
+}
+
+impl Shadow {
+    /// Empty.
+    pub fn new() -> Shadow {
+        let (writer, written, read, last) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Shadow { granule: 2, cells: 0, writer, written, read, last }
+    }
+
+    /// LDS that nobody has touched.
+    pub fn reset(&mut self, bytes: u32, waves: usize, granule: u32) {
+        self.granule = granule;
+        self.cells = (bytes as usize).div_ceil(1 << granule);
+        self.writer.clear();
+        self.writer.resize(self.cells, NOBODY);
+        self.written.clear();
+        self.written.resize(self.cells, 0);
+        self.read.clear();
+        self.read.resize(self.cells * waves, 0);
+        self.last.clear();
+        self.last.resize(waves, Last::default());
+    }
+
+    /// Judges and notes an access whose lanes `lanes` lie inside.
+    pub fn access(&mut self, footprint: &Footprint, lanes: u64, by: &Accessor<'_>) -> Judged {
+        let mut judged = Judged::default();
+        if lanes == 0 {
+            return judged;
+        }
+        // Whether anybody could conflict at all: mostly everything lies behind a barrier.
+        let others = || (0..self.last.len()).filter(|&w| w != by.wave);
+        let open_writes = others().any(|w| {
+            let clock = by.known.of(by.wave, w);
+            self.last[w].write > clock.over[LGKM] || self.last[w].dma > clock.over[VM]
+        }) || !by.by_dma && self.last[by.wave].dma > by.clock.over[VM];
+        let open_reads = footprint.access != Access::Load
+            && others().any(|w| self.last[w].read > by.known.of(by.wave, w).over[LGKM]);
+        let mut left = lanes;
+        while left != 0 {
+            let l = left.trailing_zeros() as usize;
+            left &= left - 1;
+            let (address, bytes) = (footprint.address[l], u64::from(footprint.bytes[l]));
+            if bytes == 0 {
+                continue;
+            }
+            let first = (address >> self.granule) as usize;
+            let end = ((address + bytes - 1) >> self.granule) as usize + 1;
+            let cells = first..end.min(self.cells);
+            if open_writes || open_reads {
+                self.conflicts(
+                    cells.clone(),
+                    l,
+                    footprint.access,
+                    (open_writes, open_reads),
+                    by,
+                    &mut judged,
+                );
+            }
+            match footprint.access {
+                Access::Load => self.load(cells, l, by, &mut judged),
+                access => self.store(cells, l, access, by, &mut judged),
+            }
+        }
+        let last = &mut self.last[by.wave];
+        match footprint.access {
+            Access::Load => last.read = by.number,
+            _ if by.by_dma => last.dma = by.number,
+            _ => last.write = by.number,
+        }
+        judged
+    }
+
+    #[inline(always)]
+    fn load(&mut self, cells: std::ops::Range<usize>, l: usize, by: &Accessor<'_>, judged: &mut Judged) {
+        let plane = by.wave * self.cells;
+        self.read[plane + cells.start..plane + cells.end].fill(by.number);
+        let worst = self.writer[cells.clone()].iter().fold(0, |all, w| all | w);
+        if worst & UNDEFINED != 0 {
+            self.undefined(cells, l, judged);
+        }
+    }
+
+    #[cold]
+    fn undefined(&self, cells: std::ops::Range<usize>, l: usize, judged: &mut Judged) {
+        for cell in cells.clone().filter(|&c| self.writer[c] & UNDEFINED != 0) {
+            let dword = ((cell - cells.start) << self.granule) / 4;
+            judged.undefined[dword % 16] |= 1 << l;
+            judged.address.get_or_insert((cell << self.granule) as u64);
+        }
+    }
+
+    #[inline(always)]
+    fn store(
+        &mut self,
+        cells: std::ops::Range<usize>,
+        l: usize,
+        access: Access,
+        by: &Accessor<'_>,
+        judged: &mut Judged,
+    ) {
+        let mut who = by.wave as u8 & 0xf | if by.by_dma { BY_DMA } else { 0 };
+        if access == Access::Atomic {
+            who |= BY_ATOMIC;
+            self.undefined(cells.clone(), l, judged);
+        }
+        who |= if by.undefined >> l & 1 != 0 { UNDEFINED } else { 0 };
+        self.writer[cells.clone()].fill(who);
+        self.written[cells].fill(by.number);
+    }
+
+    #[cold]
+    fn conflicts(
+        &self,
+        cells: std::ops::Range<usize>,
+        l: usize,
+        access: Access,
+        (writes, reads): (bool, bool),
+        by: &Accessor<'_>,
+        judged: &mut Judged,
+    ) {
+        for cell in cells {
+            let who = self.writer[cell];
+            if writes && who != NOBODY {
+                let (wave, dma, atomic) = (usize::from(who & 0xf), who & BY_DMA != 0, who & BY_ATOMIC != 0);
+                let clock = if wave == by.wave { by.clock } else { by.known.of(by.wave, wave) };
+                let counter = if dma { VM } else { LGKM };
+                // LDS instructions of one wave are in order, and so are its loads to LDS; a load to LDS takes longer than
+                // LDS instructions before it (LLVM, SIInsertWaitcnts.cpp).
+                let own = wave == by.wave && (!dma || by.by_dma);
+                let both_atomic = atomic && access == Access::Atomic;
+                let number = self.written[cell];
+                if !own && !both_atomic && number > clock.over[counter] {
+                    let first = if atomic { Access::Atomic } else { Access::Store };
+                    self.conflict(cell, l, wave, number, first, clock, by, judged);
+                }
+            }
+            for wave in (0..self.last.len()).filter(|&wave| reads && wave != by.wave) {
+                let number = self.read[wave * self.cells + cell];
+                let clock = by.known.of(by.wave, wave);
+                if number > clock.over[LGKM] {
+                    self.conflict(cell, l, wave, number, Access::Load, clock, by, judged);
+                }
+            }
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn conflict(
+        &self,
+        cell: usize,
+        lane: usize,
+        other_wave: usize,
+        number: u32,
+        first: Access,
+        clock: Clock,
+        by: &Accessor<'_>,
+        judged: &mut Judged,
+    ) {
+        judged.lanes |= 1 << lane;
+        if judged.conflict.is_none() {
+            let waited_too_late = other_wave == by.wave || number <= clock.issued;
+            let reason = if waited_too_late { Unordered::NotWaited } else { Unordered::NoBarrier };
+            let address = (cell << self.granule) as u64;
+            judged.conflict = Some(Conflict { lane, address, other_wave, number, first, reason });
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Device memory as all workgroups of a launch have touched it, whatever the order in which they did: of every piece the
+//! first and the last workgroup that wrote, that read, that changed it atomically. Two that differ are a race, as nothing
+//! orders workgroups that cannot hand anything over.
+
+use std::sync::{Mutex, OnceLock};
+
+use super::super::error::Access;
+use super::device::{Cell, PAGE, Shadow};
+
+/// Workgroup and step of the first and the last, in one number each.
+type Ends = [u64; 2];
+const NONE: Ends = [u64::MAX, 0];
+
+/// One page.
+#[derive(Default)]
+struct Page {
+    write: Option<Box<[Ends; PAGE]>>,
+    read: Option<Box<[Ends; PAGE]>>,
+    atomic: Option<Box<[Ends; PAGE]>>,
+}
+
+/// All of a launch.
+pub(super) struct Merged {
+    granule: u32,
+    waves: u32,
+    allocations: Vec<OnceLock<Box<[Mutex<Page>]>>>,
+    pages: Vec<usize>,
+}
+
+/// Accesses of two workgroups that race.
+pub(super) struct Race {
+    pub allocation: usize,
+    /// Byte of the allocation.
+    pub offset: u64,
+    /// Earlier and later workgroup, in the order of their numbers: workgroup, step, access.
+    pub sides: [(u64, u32, Access); 2],
+}
+
+impl Merged {
+    /// Of memory with allocations of these sizes, of workgroups of so many waves.
+    pub fn new(sizes: &[u64], granule: u32, waves: u32) -> Merged {
+        let pages = sizes.iter().map(|size| ((size >> granule) as usize + 1).div_ceil(PAGE)).collect();
+        Merged { granule, waves, allocations: sizes.iter().map(|_| OnceLock::new()).collect(), pages }
+    }
+
+    /// Adds what a workgroup has done.
+    pub fn add(&self, shadow: &Shadow) {
+        for (allocation, number, cells) in shadow.pages() {
+            let pages = self.allocations[allocation]
+                .get_or_init(|| (0..self.pages[allocation]).map(|_| Mutex::default()).collect());
+            let Some(page) = pages.get(number) else { continue };
+            // A poisoned lock means that another thread panicked, which rayon passes on.
+            let mut page = page.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            self.add_page(&mut page, cells);
+        }
+    }
+
+    fn add_page(&self, page: &mut Page, cells: &[Cell; PAGE]) {
+        let note = |plane: &mut Option<Box<[Ends; PAGE]>>, index: usize, wave: u32, step: u32| {
+            let ends = &mut plane.get_or_insert_with(|| Box::new([NONE; PAGE]))[index];
+            let value = u64::from(wave / self.waves) << 32 | u64::from(step);
+            ends[0] = ends[0].min(value);
+            ends[1] = ends[1].max(value);
+        };
+        for (index, cell) in cells.iter().enumerate() {
+            if cell.read.is_set() {
+                note(&mut page.read, index, cell.read.wave(), cell.read.step);
+            }
+            if cell.write.is_set() {
+                let plane = if cell.write.is_coherent() { &mut page.atomic } else { &mut page.write };
+                note(plane, index, cell.write.wave(), cell.write.step);
+            }
+        }
+    }
+
+    /// Bytes that were written, as ranges of each allocation.
+    pub fn written(&self, mut f: impl FnMut(usize, u64, u64)) {
+        self.each_page(|allocation, number, page| {
+            for index in 0..PAGE {
+                let written =
+                    |plane: &Option<Box<[Ends; PAGE]>>| plane.as_ref().is_some_and(|p| p[index] != NONE);
+                if written(&page.write) || written(&page.atomic) {
+                    let offset = ((number * PAGE + index) as u64) << self.granule;
+                    f(allocation, offset, offset + (1 << self.granule));
+                }
+            }
+        });
+    }
+
+    fn each_page(&self, mut f: impl FnMut(usize, usize, &Page)) {
+        for (allocation, pages) in self.allocations.iter().enumerate() {
+            for (number, page) in pages.get().into_iter().flatten().enumerate() {
+                let page = page.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+                f(allocation, number, &page);
+            }
+        }
+    }
+
+    /// All races between workgroups.
+    pub fn races(&self, mut f: impl FnMut(Race)) {
+        self.each_page(|allocation, number, page| {
+            let Page { write, read, atomic } = page;
+            if write.is_none() && atomic.is_none() {
+                return;
+            }
+            for index in 0..PAGE {
+                let at = |plane: &Option<Box<[Ends; PAGE]>>| plane.as_ref().map_or(NONE, |p| p[index]);
+                let (write, read, atomic) = (at(write), at(read), at(atomic));
+                let pairs = [
+                    (write, Access::Store, write, Access::Store),
+                    (write, Access::Store, read, Access::Load),
+                    (write, Access::Store, atomic, Access::Atomic),
+                    (atomic, Access::Atomic, read, Access::Load),
+                ];
+                let found = pairs.into_iter().find_map(|(a, what, b, other)| differing(a, what, b, other));
+                if let Some(sides) = found {
+                    let offset = ((number * PAGE + index) as u64) << self.granule;
+                    f(Race { allocation, offset, sides });
+                }
+            }
+        });
+    }
+}
+
+/// An access of one set and one of the other from different workgroups.
+fn differing(a: Ends, what: Access, b: Ends, other: Access) -> Option<[(u64, u32, Access); 2]> {
+    if a == NONE || b == NONE {
+        return None;
+    }
+    let split = |value: u64, access: Access| (value >> 32, value as u32, access);
+    let pairs = [(a[0], b[1]), (b[0], a[1])];
+    let different = |(x, y): &(u64, u64)| x >> 32 != y >> 32;
+    let index = pairs.iter().position(different)?;
+    let (x, y) = pairs[index];
+    let (of_x, of_y) = if index == 0 { (what, other) } else { (other, what) };
+    let mut sides = [split(x, of_x), split(y, of_y)];
+    sides.sort_by_key(|side| side.0);
+    Some(sides)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_workgroup_does_not_race_with_itself() {
+        let of = |workgroup: u64, step: u64| workgroup << 32 | step;
+        let one = [of(3, 1), of(3, 9)];
+        assert!(differing(one, Access::Store, one, Access::Store).is_none());
+        assert!(differing(NONE, Access::Store, one, Access::Load).is_none());
+        let two = [of(2, 5), of(3, 9)];
+        let sides = differing(one, Access::Store, two, Access::Load).expect("workgroup 2 reads");
+        assert_eq!(sides, [(2, 5, Access::Load), (3, 9, Access::Store)]);
+    }
+}

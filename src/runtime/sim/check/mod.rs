@@ -1,0 +1,252 @@
+//! *Check* mode: the instructions of run mode in an adversarial order, every step judged by what the machine promises.
+//!
+//! A seed decides in which order workgroups and waves go on and when memory operations take effect between their issue
+//! and the wait that covers them (`schedule`, `flight`), so that what is missing can also be seen in the results. What is
+//! reported does not depend on that luck: shadows know of every register whether it is written and not in flight
+//! (`registers`, `propagate`, `flight`), of every piece of LDS, device memory and scratch who touched it last and what has
+//! ordered that since (`lds`, `device`, `merged`, `scratch`, `order`, `handover`), and of every wave the wait states behind
+//! it (`hazards`). `group` is the loop over instructions, `access` the judge of memory instructions, `finding` what comes
+//! out.
+//!
+//! Workgroups run in parallel where they cannot hand data over to each other; a launch that could is run on one thread, all
+//! its workgroups at once, so that the same seed gives the same report.
+
+mod access;
+mod device;
+mod facts;
+mod finding;
+mod flight;
+mod found;
+mod group;
+mod handover;
+mod hazards;
+mod lds;
+mod merged;
+mod order;
+mod propagate;
+mod registers;
+mod replay;
+mod schedule;
+mod scratch;
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use crate::codegen::object::{LineMap, ObjectFile};
+use crate::codegen::target::{FeatureSetting, Target};
+
+use super::error::{Fault, SimError};
+use super::memory::Memory as DeviceMemory;
+use super::module::{LoadedKernel, Module};
+use super::start::{Launch, LaunchConfig, Segments};
+use facts::Table;
+use found::{Found, Raw};
+use group::{Checker, Failure, Group, Worker};
+use merged::Merged;
+
+pub use finding::{
+    CheckReport, Finding, FindingKind, Lanes, Memory, Site, Source, Touch, Unordered, Use, WaitCounter,
+};
+
+/// How to check.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub struct CheckOptions {
+    /// Decides the order of workgroups, waves and memory operations.
+    pub seed: u64,
+}
+
+/// Waves that run at once where workgroups can wait for each other.
+const RESIDENT_WAVES: usize = 1024;
+/// Instructions after which another workgroup goes on there.
+const TURN: u32 = 512;
+
+/// Runs a kernel to its end and says what it does wrong.
+pub(super) fn check(
+    memory: &DeviceMemory,
+    target: Target,
+    module: &Module,
+    name: &str,
+    (config, arguments): (LaunchConfig, &[u8]),
+    options: &CheckOptions,
+) -> Result<CheckReport, SimError> {
+    let kernel = module.kernel(name).ok_or_else(|| SimError::NoKernel(name.to_owned()))?;
+    let segments = Segments::new(target, kernel, &config, arguments)?;
+    let view = segments.view(memory);
+    let launch = Launch::new(target, module, kernel, config, &segments, &view);
+    let object = ObjectFile::parse(module.object()).map_err(|error| SimError::Object(error.to_string()))?;
+    let (code, address) = module.code(kernel);
+    let end = object.kernel(name).and_then(|k| (k.entry + k.code.len() as u64).checked_sub(address));
+    let end = end.and_then(|offset| launch.program.find(i64::try_from(offset).ok()?));
+    let end = end.map_or(launch.program.steps.len(), |step| step as usize);
+    let retries = object.xnack == FeatureSetting::On;
+    let table = Table::new(launch.program, code);
+    let checker = Checker::new(&launch, table, target, options.seed, end, retries);
+    let (found, instructions) =
+        if checker.table.hands_over { together(&checker) } else { in_parallel(&checker) }
+            .map_err(|failure| fault(module, kernel, &launch, failure))?;
+    let lines = object.lines();
+    let words = Words { module, kernel, launch: &launch, lines: &lines };
+    Ok(CheckReport {
+        kernel: name.to_owned(),
+        seed: options.seed,
+        findings: words.all(found),
+        instructions,
+        waves: launch.workgroups() * launch.waves as u64,
+    })
+}
+
+fn fault(module: &Module, kernel: &LoadedKernel, launch: &Launch<'_>, failure: Failure) -> SimError {
+    let (address, instruction) = module.describe(kernel, failure.step);
+    SimError::Fault(Box::new(Fault {
+        kernel: kernel.name.clone(),
+        workgroup: launch.coordinates(failure.workgroup),
+        wave: failure.wave as u32,
+        lane: failure.stopped.lane,
+        address,
+        instruction,
+        kind: failure.stopped.kind,
+    }))
+}
+
+/// Workgroups that cannot wait for each other, on all threads.
+fn in_parallel(checker: &Checker<'_>) -> Result<(Found, u64), Failure> {
+    let workgroups = checker.launch.workgroups();
+    let sizes: Vec<u64> = checker.extents.iter().map(|(_, size)| *size).collect();
+    let merged = Merged::new(&sizes, checker.table.granules[1], checker.launch.waves as u32);
+    let order = schedule::Order::new(checker.seed, workgroups);
+    let (next, failed) = (AtomicU64::new(0), AtomicBool::new(false));
+    let outcome: Mutex<(Found, u64, Option<Failure>)> = Mutex::default();
+    let work = || {
+        let mut worker = Worker::new(checker);
+        let mut group = None;
+        let mut failure = None;
+        while !failed.load(Relaxed) {
+            let place = next.fetch_add(1, Relaxed);
+            if place >= workgroups {
+                break;
+            }
+            let mut this = checker.start(order.at(place), group.take());
+            match run_to_end(checker, &mut this, &mut worker) {
+                Ok(()) => merged.add(&worker.shadow),
+                Err(error) => {
+                    failed.store(true, Relaxed);
+                    failure = Some(error);
+                }
+            }
+            worker.shadow.reset();
+            group = Some(this);
+        }
+        // A poisoned lock means that another worker panicked, which rayon passes on.
+        let mut outcome = outcome.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        outcome.0.merge(worker.found);
+        outcome.1 += worker.instructions;
+        let earlier = |f: &Failure| outcome.2.as_ref().is_none_or(|first| f.workgroup < first.workgroup);
+        if failure.as_ref().is_some_and(earlier) {
+            outcome.2 = failure;
+        }
+    };
+    let threads = (rayon::current_num_threads() as u64).min(workgroups);
+    if threads <= 1 {
+        work();
+    } else {
+        rayon::scope(|scope| (0..threads).for_each(|_| scope.spawn(|_| work())));
+    }
+    let (mut found, instructions, failure) =
+        outcome.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+    if let Some(failure) = failure {
+        return Err(failure);
+    }
+    merged.races(|race| found.add(between_workgroups(checker, &race)));
+    merged.written(|allocation, start, end| checker.launch.memory.note_written(allocation, start, end));
+    Ok((found, instructions))
+}
+
+fn run_to_end(checker: &Checker<'_>, group: &mut Group, worker: &mut Worker) -> Result<(), Failure> {
+    while !checker.advance(group, worker, u32::MAX)? {}
+    Ok(())
+}
+
+/// A race between workgroups as a finding at the later one's instruction.
+fn between_workgroups(checker: &Checker<'_>, race: &merged::Race) -> Raw {
+    let [(other_workgroup, other_step, first), (workgroup, step, then)] = race.sides;
+    let (base, _) = checker.extents[race.allocation];
+    Raw {
+        step,
+        place: base,
+        kind: FindingKind::Race {
+            memory: Memory::Device,
+            first,
+            then,
+            address: base + race.offset,
+            reason: Unordered::OtherWorkgroup,
+            other_wave: 0,
+            other_workgroup: checker.launch.coordinates(other_workgroup),
+        },
+        other: Some(other_step),
+        workgroup,
+        wave: 0,
+        lanes: 0,
+    }
+}
+
+/// Workgroups that may wait for each other, in turns on one thread.
+fn together(checker: &Checker<'_>) -> Result<(Found, u64), Failure> {
+    let workgroups = checker.launch.workgroups();
+    let order = schedule::Order::new(checker.seed, workgroups);
+    let mut random = schedule::Random::new(checker.seed, u64::MAX);
+    let most = (RESIDENT_WAVES / checker.launch.waves).max(1);
+    let mut worker = Worker::new(checker);
+    let (mut groups, mut spare): (Vec<Group>, Vec<Group>) = (Vec::new(), Vec::new());
+    let mut next = 0;
+    loop {
+        while groups.len() < most && next < workgroups {
+            groups.push(checker.start(order.at(next), spare.pop()));
+            next += 1;
+        }
+        if groups.is_empty() {
+            break;
+        }
+        let index = random.below(groups.len() as u64) as usize;
+        if checker.advance(&mut groups[index], &mut worker, TURN)? {
+            spare.push(groups.swap_remove(index));
+        }
+    }
+    worker.shadow.written(|allocation, start, end| {
+        checker.launch.memory.note_written(allocation, start, end);
+    });
+    Ok((worker.found, worker.instructions))
+}
+
+/// Turns findings into words.
+struct Words<'a> {
+    module: &'a Module,
+    kernel: &'a LoadedKernel,
+    launch: &'a Launch<'a>,
+    lines: &'a LineMap<'a>,
+}
+
+impl Words<'_> {
+    fn all(&self, found: Found) -> Vec<Finding> {
+        found.into_sorted().map(|(raw, count)| self.finding(raw, count)).collect()
+    }
+
+    fn finding(&self, raw: Raw, count: u64) -> Finding {
+        Finding {
+            kernel: self.kernel.name.clone(),
+            at: self.site(raw.step),
+            other: raw.other.map(|step| self.site(step)),
+            workgroup: self.launch.coordinates(raw.workgroup),
+            wave: raw.wave,
+            lanes: Lanes(raw.lanes),
+            kind: raw.kind,
+            count,
+        }
+    }
+
+    fn site(&self, step: u32) -> Site {
+        let (address, instruction) = self.module.describe(self.kernel, step as usize);
+        let line = self.lines.line_of(address);
+        let source = line.map(|l| Source { file: l.file.into_owned(), line: l.line, column: l.column });
+        Site { instruction, address, source }
+    }
+}

@@ -1,0 +1,181 @@
+//! Who goes on next, and how late memory is: everything that a seed decides.
+
+use super::super::wave::LANES;
+
+/// Pseudo-random numbers (SplitMix64, Steele, Lea and Flood 2014).
+#[derive(Clone)]
+pub(super) struct Random(u64);
+
+impl Random {
+    /// The numbers of a seed and a stream of it.
+    pub fn new(seed: u64, stream: u64) -> Random {
+        let mut random = Random(seed ^ stream.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17));
+        random.next();
+        random
+    }
+
+    /// The next one.
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    /// One of `0` to `end - 1`.
+    pub fn below(&mut self, end: u64) -> u64 {
+        self.next() % end.max(1)
+    }
+}
+
+/// Order in which the waves of a workgroup go on.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Turns {
+    /// One instruction each.
+    RoundRobin,
+    /// Slices of random lengths.
+    Random,
+    /// One wave runs as far as it can, then the others.
+    OneAhead,
+    /// One wave waits until no other can go on.
+    OneBehind,
+}
+
+/// When memory operations take effect.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Lateness {
+    /// At once.
+    Early,
+    /// When a wait covers them.
+    Late,
+    /// Anywhere between.
+    Mixed,
+}
+
+/// Plan of one workgroup.
+pub(super) struct Plan {
+    random: Random,
+    turns: Turns,
+    lateness: Lateness,
+    favourite: usize,
+    last: usize,
+}
+
+impl Plan {
+    /// Of a workgroup with so many waves.
+    pub fn new(seed: u64, workgroup: u64, waves: usize) -> Plan {
+        let mut random = Random::new(seed, workgroup + 1);
+        let turns = match random.below(8) {
+            0 => Turns::RoundRobin,
+            1 | 2 => Turns::OneAhead,
+            3 | 4 => Turns::OneBehind,
+            _ => Turns::Random,
+        };
+        let lateness = match random.below(4) {
+            0 => Lateness::Early,
+            1 => Lateness::Late,
+            _ => Lateness::Mixed,
+        };
+        let favourite = random.below(waves as u64) as usize;
+        Plan { random, turns, lateness, favourite, last: favourite }
+    }
+
+    /// The wave that goes on (one of `ready`, which is not empty) and for how many instructions.
+    pub fn next(&mut self, ready: u64) -> (usize, u32) {
+        let favourite = ready >> self.favourite & 1 != 0;
+        let others = ready & !(1 << self.favourite);
+        let behind = |last: usize| {
+            let rotated = ready.rotate_right((last as u32 + 1) % LANES as u32);
+            (rotated.trailing_zeros() as usize + last + 1) % LANES
+        };
+        let (wave, length) = match self.turns {
+            Turns::RoundRobin => (behind(self.last), 1),
+            Turns::OneAhead if favourite => (self.favourite, 4096),
+            Turns::OneBehind if !favourite || others == 0 => (self.favourite, 64),
+            Turns::OneBehind => (others.trailing_zeros() as usize, 64),
+            _ => {
+                let skip = self.random.below(ready.count_ones().into());
+                let chosen = (0..skip).fold(ready, |left, _| left & (left - 1));
+                (chosen.trailing_zeros() as usize, 1 + self.random.below(96) as u32)
+            }
+        };
+        self.last = wave;
+        (wave, length)
+    }
+
+    /// Whether an operation that is issued now waits.
+    pub fn defers(&mut self) -> bool {
+        match self.lateness {
+            Lateness::Early => false,
+            Lateness::Late => true,
+            Lateness::Mixed => self.random.next() & 1 != 0,
+        }
+    }
+
+    /// How many waiting operations take effect now.
+    pub fn due(&mut self) -> usize {
+        match self.lateness {
+            Lateness::Mixed => self.random.below(4) as usize,
+            _ => 0,
+        }
+    }
+}
+
+/// Order of the workgroups of a launch.
+#[derive(Copy, Clone)]
+pub(super) struct Order {
+    count: u64,
+    stride: u64,
+    start: u64,
+}
+
+impl Order {
+    /// Of so many workgroups.
+    pub fn new(seed: u64, count: u64) -> Order {
+        let mut random = Random::new(seed, 0);
+        let mut stride = 1 + random.below(count);
+        while divisor(stride, count) != 1 {
+            stride -= 1;
+        }
+        Order { count, stride, start: random.below(count) }
+    }
+
+    /// The workgroup that starts in this place.
+    pub fn at(&self, place: u64) -> u64 {
+        let product = u128::from(place) * u128::from(self.stride) + u128::from(self.start);
+        (product % u128::from(self.count.max(1))) as u64
+    }
+}
+
+fn divisor(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { divisor(b, a % b) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_workgroup_has_its_turn() {
+        for (seed, count) in [(0, 1), (1, 2), (2, 7), (3, 64), (4, 100)] {
+            let order = Order::new(seed, count);
+            let mut all: Vec<u64> = (0..count).map(|place| order.at(place)).collect();
+            all.sort_unstable();
+            assert_eq!(all, (0..count).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn the_chosen_wave_is_ready() {
+        for seed in 0..100 {
+            let mut plan = Plan::new(seed, 3, 8);
+            for ready in [1u64, 0x80, 0xff, 0x55, 0x0c] {
+                for _ in 0..20 {
+                    let (wave, length) = plan.next(ready);
+                    assert!(ready >> wave & 1 != 0 && length > 0);
+                }
+            }
+        }
+    }
+}
