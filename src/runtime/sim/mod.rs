@@ -25,6 +25,7 @@ mod numerics;
 mod program;
 mod start;
 mod stats;
+pub mod time;
 mod wave;
 
 use crate::codegen::target::Target;
@@ -94,5 +95,17 @@ impl Simulator {
         kernarg: &[u8],
     ) -> Result<LaunchStats, SimError> {
         dispatch::launch(&self.memory, self.target, module, kernel, config, kernarg)
+    }
+
+    /// Tells how long a launch takes on a device: simulates one compute unit clock by clock, see [`time`].
+    pub fn time(
+        &self,
+        module: &Module,
+        kernel: &str,
+        config: LaunchConfig,
+        kernarg: &[u8],
+        options: &time::TimeOptions,
+    ) -> Result<time::TimeReport, SimError> {
+        time::time(&self.memory, self.target, module, kernel, config, kernarg, options)
     }
 }

@@ -1,5 +1,6 @@
 //! A loaded code object: its segments in device memory, its code decoded, its kernels by name.
 
+use crate::codegen::isa::{Inst, decode};
 use crate::codegen::object::{Kernel, KernelDescriptor, KernelMetadata, ObjectFile, RelocationKind};
 use crate::codegen::target::Target;
 
@@ -111,6 +112,17 @@ impl Module {
     /// The program that the kernel is part of.
     pub(super) fn program(&self, kernel: &LoadedKernel) -> &Program {
         &self.codes[kernel.code].program
+    }
+
+    /// A step of the kernel's program as the instruction that it was decoded from.
+    pub(super) fn instruction(&self, kernel: &LoadedKernel, step: usize) -> Option<Inst> {
+        let code = &self.codes[kernel.code];
+        let step = code.program.steps.get(step)?;
+        let words: Vec<u32> = code.bytes[step.offset as usize..][..step.bytes as usize]
+            .chunks_exact(4)
+            .map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+            .collect();
+        decode(&words, code.program.arch).ok().map(|(inst, _)| inst)
     }
 
     /// Address in the file and text of a step of the kernel's program, for messages.

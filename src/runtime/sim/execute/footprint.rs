@@ -4,7 +4,7 @@
 use crate::codegen::isa::{Format, Meaning};
 
 use super::super::error::{Access, Stopped};
-use super::super::program::{Place, Step};
+use super::super::program::Step;
 use super::super::wave::{LANES, M0, PRIVATE_APERTURE, SHARED_APERTURE, Wave};
 use super::address::{self, Roles, Targets, atomic_return_roles, load_roles, store_roles};
 use super::{lds, smem, vmem};

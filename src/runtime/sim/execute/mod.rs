@@ -31,6 +31,7 @@ use compare::Writes;
 use packed::Mixed;
 use vmem::Returns;
 
+pub(super) use footprint::{Footprint, Space, footprints};
 pub(super) use lds::Lds;
 pub(super) use mfma::Cache;
 pub(super) use salu::check_mode;
@@ -51,25 +52,32 @@ pub(super) struct Context<'a> {
 
 /// Runs the wave until it waits at a barrier or ends. After a fault the wave's `pc` is that of the faulting step.
 pub(super) fn run(w: &mut Wave, context: &mut Context<'_>) -> Result<(), Stopped> {
-    let program = context.program;
     while w.progress == Progress::Running {
-        let Some(step) = program.steps.get(w.pc) else {
-            let end = program.steps.last().map_or(0, |s| s.offset + s.bytes);
-            return Err(Stopped::wave(FaultKind::ProgramCounter { target: end.into() }));
-        };
-        if w.executed >= context.budget {
-            return Err(Stopped::wave(FaultKind::Budget(context.budget)));
+        step(w, context)?;
+    }
+    Ok(())
+}
+
+/// Executes the instruction that a running wave stands at, and moves on to the next. After a fault `pc` has not moved.
+#[inline(always)]
+pub(super) fn step(w: &mut Wave, context: &mut Context<'_>) -> Result<(), Stopped> {
+    let program = context.program;
+    let Some(step) = program.steps.get(w.pc) else {
+        let end = program.steps.last().map_or(0, |s| s.offset + s.bytes);
+        return Err(Stopped::wave(FaultKind::ProgramCounter { target: end.into() }));
+    };
+    if w.executed >= context.budget {
+        return Err(Stopped::wave(FaultKind::Budget(context.budget)));
+    }
+    w.executed += 1;
+    w.counts.count(step.class);
+    match step.action {
+        Action::Do(meaning) => {
+            let next = execute(w, context, step, meaning)?;
+            w.pc = next.unwrap_or(w.pc + 1);
         }
-        w.executed += 1;
-        w.counts.count(step.class);
-        match step.action {
-            Action::Do(meaning) => {
-                let next = execute(w, context, step, meaning)?;
-                w.pc = next.unwrap_or(w.pc + 1);
-            }
-            Action::Undecodable => return Err(Stopped::wave(FaultKind::Undecodable)),
-            Action::Unsupported(what) => return Err(Stopped::wave(FaultKind::Unsupported(what))),
-        }
+        Action::Undecodable => return Err(Stopped::wave(FaultKind::Undecodable)),
+        Action::Unsupported(what) => return Err(Stopped::wave(FaultKind::Unsupported(what))),
     }
     Ok(())
 }
