@@ -303,9 +303,8 @@ fn sim_runs_a_code_object_with_files_as_buffers() {
     let directory = Directory::new("cli-sim");
     let [object, input, output] = ["copy.co", "in.bin", "out.bin"].map(|name| directory.file(name));
     let sizes = ["-s", "M=32", "-s", "N=256", "-s", "BLOCK_M=16", "-s", "BLOCK_N=256"];
-    let (report, _) = json(
-        &[&["compile", "copy", "--emit", "object", "-o", &object, "--json"][..], &sizes].concat(),
-    );
+    let (report, _) =
+        json(&[&["compile", "copy", "--emit", "object", "-o", &object, "--json"][..], &sizes].concat());
     assert_eq!(report["output"], object.as_str());
     let data: Vec<u8> = (0..32 * 256 * 2).map(|i| (i * 7 % 251) as u8).collect();
     std::fs::write(&input, &data).expect("the directory can be written");
@@ -313,7 +312,8 @@ fn sim_runs_a_code_object_with_files_as_buffers() {
     let (disassembled, _) = json(&["disasm", &object, "--json"]);
     assert_eq!(disassembled["kernels"][0]["name"], "copy");
     let arguments = [
-        "sim", &object, "--kernel", "copy", "--grid", "2,1,1", "--block", "64,1,1", "--arg", &first, "--arg", &second,
+        "sim", &object, "--kernel", "copy", "--grid", "2,1,1", "--block", "64,1,1", "--arg", &first, "--arg",
+        &second,
     ];
     let (report, code) = json(&[&arguments[..], &["--json"]].concat());
     assert_eq!(code, Some(0), "{report}");

@@ -28,6 +28,7 @@ mod numerics;
 mod program;
 mod start;
 mod stats;
+pub mod time;
 mod wave;
 
 use crate::codegen::target::{Target, TargetId};
@@ -117,5 +118,17 @@ impl Simulator {
         options: &CheckOptions,
     ) -> Result<CheckReport, SimError> {
         check::check(&self.memory, self.target, module, kernel, (config, kernarg), options)
+    }
+
+    /// Tells how long a launch takes on a device: simulates one compute unit clock by clock, see [`time`].
+    pub fn time(
+        &self,
+        module: &Module,
+        kernel: &str,
+        config: LaunchConfig,
+        kernarg: &[u8],
+        options: &time::TimeOptions,
+    ) -> Result<time::TimeReport, SimError> {
+        time::time(&self.memory, self.target, module, kernel, config, kernarg, options)
     }
 }

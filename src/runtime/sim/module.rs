@@ -1,11 +1,12 @@
 //! A loaded code object: its segments in device memory, its code decoded, its kernels by name.
 
+use crate::codegen::isa::{Inst, decode, write_inst};
 use crate::codegen::object::{Kernel, KernelDescriptor, KernelMetadata, ObjectFile, RelocationKind};
 use crate::codegen::target::TargetId;
 
 use super::error::SimError;
 use super::memory::Memory;
-use super::program::Program;
+use super::program::{Program, Step};
 
 /// Largest address range that the segments of a code object may span.
 const LARGEST_IMAGE: u64 = 1 << 31;
@@ -127,28 +128,35 @@ impl Module {
         &self.object
     }
 
+    /// The encoding of a step of the kernel's program.
+    fn words(&self, kernel: &LoadedKernel, step: &Step) -> Vec<u32> {
+        let bytes = &self.codes[kernel.code].bytes[step.offset as usize..][..step.bytes as usize];
+        bytes.as_chunks().0.iter().map(|&word| u32::from_le_bytes(word)).collect()
+    }
+
+    /// A step of the kernel's program as the instruction that it was decoded from.
+    pub(super) fn instruction(&self, kernel: &LoadedKernel, step: usize) -> Option<Inst> {
+        let program = self.program(kernel);
+        let words = self.words(kernel, program.steps.get(step)?);
+        decode(&words, program.arch).ok().map(|(inst, _)| inst)
+    }
+
     /// Address in the file and text of a step of the kernel's program, for messages.
     pub(super) fn describe(&self, kernel: &LoadedKernel, step: usize) -> (u64, String) {
         let code = &self.codes[kernel.code];
-        let Some(step) = code.program.steps.get(step) else {
+        let Some(at) = code.program.steps.get(step) else {
             return (code.address + code.bytes.len() as u64, String::new());
         };
-        let words: Vec<u32> = code.bytes[step.offset as usize..][..step.bytes as usize]
-            .chunks_exact(4)
-            .map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
-            .collect();
-        let arch = code.program.arch;
         let mut text = String::new();
-        if let Ok((inst, _)) = crate::codegen::isa::decode(&words, arch) {
+        match self.instruction(kernel, step) {
             // Writing to a string cannot fail.
-            let _ = crate::codegen::isa::write_inst(&mut text, &inst, arch, None);
+            Some(inst) => drop(write_inst(&mut text, &inst, code.program.arch, None)),
+            None => {
+                let words = self.words(kernel, at).into_iter();
+                text = words.map(|word| format!("{word:#010x}")).collect::<Vec<_>>().join(" ");
+            }
         }
-        let text = if text.is_empty() {
-            words.iter().map(|w| format!("{w:#010x}")).collect::<Vec<_>>().join(" ")
-        } else {
-            text
-        };
-        (code.address + u64::from(step.offset), text)
+        (code.address + u64::from(at.offset), text)
     }
 }
 

@@ -76,20 +76,27 @@ pub(super) struct Context<'a> {
 
 /// Runs the wave until it waits at a barrier or ends. After a fault the wave's `pc` is that of the faulting step.
 pub(super) fn run(w: &mut Wave, context: &mut Context<'_>) -> Result<(), Stopped> {
-    let program = context.program;
     while w.progress == Progress::Running {
-        let Some(step) = program.steps.get(w.pc) else {
-            let end = program.steps.last().map_or(0, |s| s.offset + s.bytes);
-            return Err(Stopped::wave(FaultKind::ProgramCounter { target: end.into() }));
-        };
-        if w.executed >= context.budget {
-            return Err(Stopped::wave(FaultKind::Budget(context.budget)));
-        }
-        w.executed += 1;
-        w.counts.count(step.class);
-        let next = one(w, context, step)?;
-        w.pc = next.unwrap_or(w.pc + 1);
+        step(w, context)?;
     }
+    Ok(())
+}
+
+/// Executes the instruction that a running wave stands at, and moves on to the next. After a fault `pc` has not moved.
+#[inline(always)]
+pub(super) fn step(w: &mut Wave, context: &mut Context<'_>) -> Result<(), Stopped> {
+    let program = context.program;
+    let Some(step) = program.steps.get(w.pc) else {
+        let end = program.steps.last().map_or(0, |s| s.offset + s.bytes);
+        return Err(Stopped::wave(FaultKind::ProgramCounter { target: end.into() }));
+    };
+    if w.executed >= context.budget {
+        return Err(Stopped::wave(FaultKind::Budget(context.budget)));
+    }
+    w.executed += 1;
+    w.counts.count(step.class);
+    let next = one(w, context, step)?;
+    w.pc = next.unwrap_or(w.pc + 1);
     Ok(())
 }
 

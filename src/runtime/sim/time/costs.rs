@@ -1,0 +1,419 @@
+//! What an instruction costs before anything is known about addresses: read off its row once, for every step of the program.
+
+use smallvec::SmallVec;
+
+use crate::codegen::isa::{Arch, Calc, Counter, Element, Format, Inst, Meaning, OpInfo, Unit, WaitCounts};
+
+use super::super::program::{Place, Program, Step};
+use super::parameters::{Device, Parameter, Used};
+
+/// Classes of which a SIMD issues one instruction each per turn (rocprofiler-compute documentation, "Scheduler").
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Class {
+    /// Vector and matrix instructions.
+    Valu,
+    /// Vector memory, flat included.
+    Vector,
+    /// Scalar instructions and scalar memory.
+    Scalar,
+    /// LDS.
+    Lds,
+    /// Branches and messages.
+    Branch,
+    /// Handled by the wave's own buffer: issues without arbitration.
+    Internal,
+}
+
+/// Number of classes that are arbitrated.
+pub(super) const CLASSES: usize = Class::Internal as usize;
+
+/// What an LDS instruction does.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum LdsKind {
+    Read,
+    Write,
+    Atomic,
+    /// Lane permutations: the path of LDS without its banks.
+    Permute,
+}
+
+/// What a vector memory instruction does.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum VectorKind {
+    Load,
+    LoadToLds,
+    Store,
+    Atomic,
+    /// Cache control.
+    Control,
+}
+
+/// What the instruction occupies.
+#[derive(Copy, Clone, PartialEq, Debug)]
+pub(super) enum Kind {
+    /// The vector ALU for so many clk.
+    Valu {
+        clk: u64,
+        /// May share a turn with another that may.
+        pairs: bool,
+        /// May issue while a matrix instruction runs.
+        overlaps: bool,
+    },
+    /// The matrix core.
+    Matrix {
+        /// Clk until the next may issue.
+        occupancy: u64,
+        /// Clk until the first vector instruction may issue.
+        blocks: u64,
+        /// Clk until the result may be read.
+        result: u64,
+        /// Clk until the result may be accumulated on.
+        accumulate: u64,
+    },
+    Scalar,
+    ScalarMemory,
+    Lds {
+        kind: LdsKind,
+        dwords: u32,
+    },
+    Vector {
+        kind: VectorKind,
+        bytes: u32,
+        bypasses_l1: bool,
+    },
+    Branch,
+    /// Clk behind the turn during which the wave idles.
+    Nop {
+        clk: u64,
+    },
+    Sleep {
+        clk: u64,
+    },
+    Wait {
+        vm: u32,
+        lgkm: u32,
+    },
+    Barrier,
+    Priority {
+        level: u8,
+    },
+    End,
+}
+
+/// Vector registers from one on.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) struct Rows {
+    pub first: u16,
+    pub count: u16,
+}
+
+impl Rows {
+    #[inline]
+    pub fn overlaps(self, other: Rows) -> bool {
+        self.first < other.first + other.count && other.first < self.first + self.count
+    }
+}
+
+/// One step of the program, as time sees it.
+#[derive(Clone, Debug)]
+pub(super) struct Cost {
+    pub class: Class,
+    pub kind: Kind,
+    /// Turns that issuing takes.
+    pub turns: u64,
+    /// Entries in vmcnt and lgkmcnt.
+    pub vm: u8,
+    pub lgkm: u8,
+    /// Eight bytes at 4 mod 8.
+    pub misaligned: bool,
+    /// First and last line of code that hold it.
+    pub lines: [u64; 2],
+    /// Vector registers that it reads or writes; for a matrix instruction without result and addend.
+    pub rows: SmallVec<[Rows; 4]>,
+    /// Result of a matrix instruction.
+    pub result: Option<Rows>,
+    /// Addend of a matrix instruction.
+    pub addend: Option<Rows>,
+    /// Identity of the opcode: results are forwarded between equal ones.
+    pub opcode: u32,
+    /// Floating-point or integer operations per lane (whole wave for a matrix instruction).
+    pub operations: u64,
+    /// Where the clock goes that `s_memtime` reads.
+    pub clock_to: Option<Place>,
+    /// Target of a branch.
+    pub target: u32,
+    /// What the cost rests on.
+    pub used: Used,
+}
+
+/// Bytes of a line of code.
+pub(super) const CODE_LINE: u64 = 64;
+
+/// Costs of all steps. `instruction` gives the decoded instruction of a step.
+pub(super) fn costs(
+    program: &Program,
+    device: &Device,
+    instruction: impl Fn(usize) -> Option<Inst>,
+) -> Vec<Cost> {
+    program
+        .steps
+        .iter()
+        .enumerate()
+        .map(|(index, step)| cost(program, device, step, instruction(index).as_ref()))
+        .collect()
+}
+
+fn cost(program: &Program, device: &Device, step: &Step, inst: Option<&Inst>) -> Cost {
+    let address = program.address + u64::from(step.offset);
+    let mut cost = Cost {
+        class: Class::Scalar,
+        kind: Kind::Scalar,
+        turns: 1,
+        vm: 0,
+        lgkm: 0,
+        misaligned: step.bytes == 8 && address % 8 == 4,
+        lines: [address / CODE_LINE, (address + u64::from(step.bytes.max(1)) - 1) / CODE_LINE],
+        rows: SmallVec::new(),
+        result: None,
+        addend: None,
+        opcode: 0,
+        operations: 0,
+        clock_to: None,
+        target: step.target,
+        used: Used::default(),
+    };
+    let Some(inst) = inst else { return cost };
+    let info = inst.op.info();
+    cost.opcode = inst.op as u32;
+    for (index, operand) in step.operands.iter().enumerate().take(info.operands.len()) {
+        if let Some(first) = operand.row() {
+            cost.rows.push(Rows { first: first as u16, count: inst.width(index).into() });
+        }
+    }
+    match info.counter {
+        Counter::None => {}
+        Counter::Vm => cost.vm = 1,
+        Counter::Lgkm => cost.lgkm = 1,
+        Counter::VmAndLgkm => (cost.vm, cost.lgkm) = (1, 1),
+    }
+    let (class, kind) = kind(device, program.arch, step, inst, &mut cost);
+    (cost.class, cost.kind) = (class, kind);
+    if cost.misaligned {
+        cost.used.mark(Parameter::MisalignedRun);
+    }
+    cost
+}
+
+fn kind(device: &Device, arch: Arch, step: &Step, inst: &Inst, cost: &mut Cost) -> (Class, Kind) {
+    let info = inst.op.info();
+    match (info.unit, info.meaning) {
+        (_, Meaning::EndProgram | Meaning::EndProgramSaved) => (Class::Branch, Kind::End),
+        (Unit::Salu, Meaning::SetPc | Meaning::SwapPc | Meaning::Call) => (Class::Branch, Kind::Branch),
+        (Unit::Salu, _) => (Class::Scalar, Kind::Scalar),
+        (Unit::Smem, Meaning::ScalarLoad(count) | Meaning::ScalarBufferLoad(count)) => {
+            // One count for a dword, two for more (CDNA3 ISA guide, "LGKM_CNT").
+            cost.lgkm = if count > 1 { 2 } else { 1 };
+            cost.used.mark(Parameter::ScalarHit);
+            (Class::Scalar, Kind::ScalarMemory)
+        }
+        (Unit::Smem, Meaning::ReadTime | Meaning::ReadRealTime) => {
+            cost.lgkm = 2;
+            cost.clock_to = Some(step.operands[0]);
+            cost.used.mark(Parameter::ScalarHit);
+            (Class::Scalar, Kind::ScalarMemory)
+        }
+        (Unit::Smem, _) => (Class::Scalar, Kind::ScalarMemory),
+        (Unit::Valu | Unit::Trans, _) => (Class::Valu, vector(device, step, inst, cost)),
+        (Unit::Mfma(_), _) => (Class::Valu, matrix(device, arch, step, inst, cost)),
+        (Unit::Lds, meaning) => (Class::Lds, lds(meaning, info, cost)),
+        (Unit::Vmem | Unit::Flat, meaning) => (Class::Vector, memory(inst, info, meaning, cost)),
+        (Unit::Branch, _) => (Class::Branch, Kind::Branch),
+        (Unit::Barrier, _) => {
+            cost.used.mark(Parameter::BarrierRelease);
+            (Class::Internal, Kind::Barrier)
+        }
+        (Unit::Wait, _) => {
+            let counts = WaitCounts::from_imm(inst.imm);
+            (Class::Internal, Kind::Wait { vm: counts.vm.into(), lgkm: counts.lgkm.into() })
+        }
+        (Unit::Nop, Meaning::Sleep) => {
+            // Between 64 (n - 1) and 64 n clk (CDNA3 ISA guide, "S_SLEEP").
+            let clk = (64 * u64::from(inst.imm & 0x7f)).saturating_sub(32);
+            (Class::Internal, Kind::Sleep { clk })
+        }
+        (Unit::Nop, _) => {
+            let clk = device.count(Parameter::Turn) * u64::from(inst.imm & 0xf);
+            (Class::Internal, Kind::Nop { clk })
+        }
+        (Unit::Other, Meaning::SetPriority) => {
+            (Class::Internal, Kind::Priority { level: (inst.imm & 3) as u8 })
+        }
+        (Unit::Other, _) => (Class::Branch, Kind::Scalar),
+    }
+}
+
+fn vector(device: &Device, step: &Step, inst: &Inst, cost: &mut Cost) -> Kind {
+    use Meaning::*;
+    let info = inst.op.info();
+    let parameter = match (info.unit, info.meaning) {
+        (Unit::Trans, Vector(_, Element::F64)) => Parameter::TransDouble,
+        (Unit::Trans, _) => Parameter::Trans,
+        (
+            _,
+            Convert(..)
+            | ConvertRound(_)
+            | ConvertNormalized(..)
+            | PackConvert(..)
+            | PackConvertNearest(..)
+            | PackConvertNormalized(..)
+            | ConvertStochastic(..)
+            | ConvertScaled(..)
+            | ConvertScaledStochastic(..),
+        ) => Parameter::Conversion,
+        (_, Vector(Calc::Mul | Calc::MulHigh, Element::U32 | Element::I32) | MulAddWide(_)) => {
+            Parameter::WideMultiply
+        }
+        _ => Parameter::Valu,
+    };
+    cost.used.mark(parameter);
+    cost.operations = operations(info.meaning);
+    let clk = device.count(parameter);
+    let plain = info.unit == Unit::Valu && parameter == Parameter::Valu && !inst.modifiers.has_second_word();
+    let only_vectors = step.operands.iter().all(|o| matches!(o, Place::Row(_) | Place::None));
+    let simple = match info.meaning {
+        // Three 64-bit sources, or an f16 FMA, block the second instruction.
+        Vector(calc, Element::F64) => !matches!(calc, Calc::Fma | Calc::MulAdd),
+        Vector(Calc::Fma | Calc::MulAdd, Element::F16) => false,
+        Vector(..) => true,
+        _ => false,
+    };
+    let pairs = device.get(Parameter::SecondValu) != 0.0 && plain && only_vectors && simple;
+    // LLVM's list of what never co-issues with a matrix instruction, but for transcendentals, which were measured to.
+    let never = matches!(info.meaning, Packed(..) | PackedMove | Dot(_) | PackConvertNearest(..))
+        || matches!(info.meaning, Vector(Calc::QuadSumAbsDiff | Calc::MaskedQuadSumAbsDiff, _));
+    if never {
+        cost.used.mark(Parameter::PackedAfterMatrix);
+    }
+    Kind::Valu { clk, pairs, overlaps: !never }
+}
+
+/// Operations per lane that people count.
+fn operations(meaning: Meaning) -> u64 {
+    use Element::{Bf16, F16, F32, F64};
+    let one = |calc| match calc {
+        Calc::Fma | Calc::MulAdd | Calc::MulAddLegacy => 2,
+        Calc::Add | Calc::Sub | Calc::SubRev | Calc::Mul | Calc::MulLegacy => 1,
+        _ => 0,
+    };
+    match meaning {
+        Meaning::Vector(calc, F16 | Bf16 | F32 | F64) => one(calc),
+        Meaning::Packed(calc, F16 | Bf16 | F32) => 2 * one(calc),
+        Meaning::FmaMix(_) | Meaning::FmaMixHigh => 2,
+        _ => 0,
+    }
+}
+
+fn matrix(device: &Device, arch: Arch, step: &Step, inst: &Inst, cost: &mut Cost) -> Kind {
+    let info = inst.op.info();
+    let passes = u64::from(inst.passes(arch));
+    let turn = device.count(Parameter::Turn);
+    let occupancy = passes * turn;
+    let (shape, on_valu, sparse) = match info.meaning {
+        Meaning::Mfma(shape, _, _, Element::F64) => (Some(shape), true, false),
+        Meaning::Mfma(shape, Element::F32, ..) => (Some(shape), arch >= Arch::Gfx942, false),
+        Meaning::Mfma(shape, ..) | Meaning::FormattedMfma(shape) => (Some(shape), false, false),
+        Meaning::SparseMfma(shape, ..) => (Some(shape), false, true),
+        _ => (None, false, false),
+    };
+    if let Some(s) = shape {
+        cost.operations = 2 * u64::from(s.m) * u64::from(s.n) * u64::from(s.k) * u64::from(s.blocks);
+    }
+    let wide = matches!(info.meaning, Meaning::FormattedMfma(_))
+        && (inst.modifiers.get_cbsz() < 2 || inst.modifiers.get_blgp() < 2);
+    let loss = match (sparse, wide) {
+        (true, _) => Parameter::SparseWindowLoss,
+        (_, true) => Parameter::WideWindowLoss,
+        _ => Parameter::MatrixWindowLoss,
+    };
+    let result = if on_valu { Parameter::MatrixResultOnValu } else { Parameter::MatrixResult };
+    cost.used.join(Used::of(&[loss, result]));
+    if info.format == Format::MaiScaled {
+        cost.turns = 2;
+    }
+    // Operands are D, A, B, C, or D (which is C too), A, B, index.
+    cost.rows.clear();
+    let rows = |index: usize| {
+        let first = step.operands[index].row()? as u16;
+        Some(Rows { first, count: inst.width(index).into() })
+    };
+    cost.result = rows(0);
+    cost.addend = if sparse { rows(0) } else { rows(3) };
+    let sources = (1..info.operands.len()).filter(|&index| sparse || index != 3);
+    cost.rows.extend(sources.filter_map(rows));
+    Kind::Matrix {
+        occupancy,
+        blocks: if on_valu { occupancy } else { device.count(loss).min(occupancy) },
+        // Wait states lie between the two instructions.
+        result: turn * (passes + device.count(result) + 1),
+        // Two passes are too short for a result to be forwarded without two wait states (LLVM, GCNHazardRecognizer).
+        accumulate: occupancy.max(3 * turn),
+    }
+}
+
+fn lds(meaning: Meaning, info: &OpInfo, cost: &mut Cost) -> Kind {
+    use Meaning::*;
+    let (kind, bytes) = match meaning {
+        Load(m) => (LdsKind::Read, m.bytes()),
+        LoadTwo(dwords, _) => (LdsKind::Read, 4 * u32::from(dwords)),
+        LoadTransposed(_, registers) => (LdsKind::Read, 4 * u32::from(registers)),
+        LoadAtLane => (LdsKind::Read, 4),
+        Store(m) => (LdsKind::Write, m.bytes()),
+        StoreTwo(dwords, _) => (LdsKind::Write, 4 * u32::from(dwords)),
+        StoreAtLane => (LdsKind::Write, 4),
+        LaneSwizzle | LanePermute(_) | LdsNop => (LdsKind::Permute, 4),
+        Atomic(_, element) | AtomicReturn(_, element) => {
+            cost.used.mark(Parameter::LdsAtomicFactor);
+            (LdsKind::Atomic, 4 * u32::from(element.registers()))
+        }
+        _ if info.may_store() => (LdsKind::Write, 4),
+        _ => (LdsKind::Read, 4),
+    };
+    let latency = if bytes > 4 { Parameter::LdsLatencyWide } else { Parameter::LdsLatency };
+    let port = match kind {
+        LdsKind::Write => Parameter::LdsPortWrite,
+        _ => Parameter::LdsPortRead,
+    };
+    cost.used.join(Used::of(&[latency, port, Parameter::LdsBanks]));
+    Kind::Lds { kind, dwords: bytes.div_ceil(4) }
+}
+
+fn memory(inst: &Inst, info: &OpInfo, meaning: Meaning, cost: &mut Cost) -> Kind {
+    use Meaning::*;
+    let (kind, bytes) = match meaning {
+        Load(m) => (VectorKind::Load, m.bytes()),
+        LoadFormat(n) => (VectorKind::Load, 4 * u32::from(n)),
+        LoadToLds(m) => (VectorKind::LoadToLds, m.bytes()),
+        Store(m) => (VectorKind::Store, m.bytes()),
+        StoreFormat(n) => (VectorKind::Store, 4 * u32::from(n)),
+        Atomic(_, element) | AtomicReturn(_, element) => {
+            cost.used.mark(Parameter::AtomicLatency);
+            (VectorKind::Atomic, 4 * u32::from(element.registers()))
+        }
+        _ if info.may_store() => (VectorKind::Store, 4),
+        _ if info.may_load() => (VectorKind::Load, 4),
+        _ => (VectorKind::Control, 0),
+    };
+    match kind {
+        VectorKind::Load | VectorKind::LoadToLds => {
+            cost.used.join(Used::of(&[Parameter::L1Latency, Parameter::VectorBytes]));
+        }
+        VectorKind::Store => cost.used.mark(Parameter::VectorBytes),
+        VectorKind::Atomic | VectorKind::Control => {}
+    }
+    if kind == VectorKind::LoadToLds {
+        cost.used.mark(Parameter::DirectLds);
+    }
+    // Loads that are not to be kept skip L1 (measured on MI300X by published cache benchmarks).
+    let bypasses_l1 = inst.modifiers.has_nt() || inst.modifiers.has_sc1();
+    Kind::Vector { kind, bytes, bypasses_l1 }
+}

@@ -1,0 +1,277 @@
+//! Caches and memory behind a compute unit: where a line comes from, when, and what of the shared bandwidth it takes.
+//!
+//! A level is a latency and a server that passes so many bytes per clk. L1, the scalar cache and what the compute unit
+//! itself brought into the shared levels are tags over real addresses. The shared levels belong to everybody: the compute
+//! unit has its share of their size and bandwidth, and of the lines that it misses a part ([`Sharing`]) has been brought by
+//! others.
+
+use serde::Serialize;
+
+use super::cache::Tags;
+use super::parameters::{Device, Parameter, Used};
+
+/// Bytes of the lines of the shared levels.
+pub(super) const SHARED_LINE: u64 = 128;
+const SCALAR_LINE: u64 = 64;
+const SHARED_WAYS: u64 = 16;
+
+/// How much compute units read the same.
+#[derive(Copy, Clone, PartialEq, Debug, Serialize)]
+pub struct Sharing {
+    /// Distinct lines that a die reads, divided by the sum over its compute units.
+    pub die: f64,
+    /// Distinct lines that the device reads, divided by the sum over its dies.
+    pub device: f64,
+}
+
+impl Sharing {
+    /// Nobody reads what another reads.
+    pub const NONE: Sharing = Sharing { die: 1.0, device: 1.0 };
+}
+
+/// How many compute units work at the same time.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) struct Active {
+    pub device: u64,
+    pub die: u64,
+}
+
+/// Traffic of the compute unit.
+#[derive(Copy, Clone, PartialEq, Default, Debug, Serialize)]
+pub struct Traffic {
+    /// Bytes that lanes loaded.
+    pub loaded: u64,
+    /// Bytes that lanes stored.
+    pub stored: u64,
+    /// Lines that loads looked up in the vector cache.
+    pub l1_lines: u64,
+    /// Those that were there.
+    pub l1_hits: u64,
+    /// Bytes from L2, wherever L2 had them from.
+    pub l2_bytes: u64,
+    /// Bytes from the Infinity Cache.
+    pub mall_bytes: u64,
+    /// Bytes read from HBM.
+    pub memory_read: u64,
+    /// Bytes written to HBM.
+    pub memory_written: u64,
+}
+
+/// Passes so many bytes per clk.
+#[derive(Debug)]
+struct Server {
+    rate: f64,
+    free: f64,
+}
+
+impl Server {
+    fn new(rate: f64) -> Server {
+        Server { rate, free: 0.0 }
+    }
+
+    /// When the transfer starts.
+    #[inline]
+    fn pass(&mut self, at: f64, bytes: u64) -> f64 {
+        let start = at.max(self.free);
+        self.free = start + bytes as f64 / self.rate;
+        start
+    }
+}
+
+/// Everything behind the vector memory path and the scalar unit.
+#[derive(Debug)]
+pub(super) struct Hierarchy {
+    l1: Tags,
+    l1_line: u64,
+    scalar: Tags,
+    l2: Tags,
+    written: Tags,
+    mall: Option<Tags>,
+    l2_server: Server,
+    l2_writes: Server,
+    mall_server: Server,
+    memory: Server,
+    write_cost: f64,
+    /// From the end of the address path to the data.
+    latency: Latency,
+    sharing: Sharing,
+    pub traffic: Traffic,
+    pub used: Used,
+}
+
+#[derive(Debug)]
+struct Latency {
+    l1: f64,
+    l2: f64,
+    mall: f64,
+    memory: f64,
+    atomic: f64,
+    scalar_hit: f64,
+    scalar_miss: f64,
+}
+
+impl Hierarchy {
+    /// Cold caches of one of `active` compute units.
+    pub fn new(device: &Device, active: Active, sharing: Sharing) -> Hierarchy {
+        let get = |parameter| device.get(parameter);
+        let bytes = |parameter| device.count(parameter);
+        let units = get(Parameter::ComputeUnits);
+        let (busy, in_die) = (active.device.max(1) as f64, active.die.max(1) as f64);
+        let alone = get(Parameter::L2RateAlone);
+        let share = |all_busy: f64, others: f64, all: f64| (all_busy * all / others).min(alone).max(0.001);
+        let die_units = units / get(Parameter::Dies);
+        let l2_share = get(Parameter::L2Bytes) / (in_die * sharing.die).max(1.0);
+        let mall_share = get(Parameter::MallBytes) / (busy * sharing.die * sharing.device).max(1.0);
+        // A pointer chase includes the turn of the wait and the address path of one line.
+        let beside = get(Parameter::Turn) + get(Parameter::VectorInterval);
+        let l1_line = bytes(Parameter::L1Line);
+        let l1_ways = bytes(Parameter::L1Bytes) / (l1_line * bytes(Parameter::L1Sets)).max(1);
+        Hierarchy {
+            l1: Tags::new(bytes(Parameter::L1Bytes), l1_line, l1_ways),
+            l1_line,
+            scalar: Tags::new(bytes(Parameter::ScalarBytes), SCALAR_LINE, SHARED_WAYS),
+            l2: Tags::new(l2_share as u64, SHARED_LINE, SHARED_WAYS),
+            written: Tags::new(l2_share as u64, SHARED_LINE, SHARED_WAYS),
+            mall: (mall_share >= 1.0).then(|| Tags::new(mall_share as u64, SHARED_LINE, SHARED_WAYS)),
+            l2_server: Server::new(share(get(Parameter::L2Rate), in_die, die_units)),
+            l2_writes: Server::new(share(get(Parameter::L2WriteRate), in_die, die_units)),
+            mall_server: Server::new(share(get(Parameter::MallRate), busy, units)),
+            memory: Server::new(share(get(Parameter::MemoryRate), busy, units)),
+            write_cost: get(Parameter::MemoryRate) / get(Parameter::MemoryWriteRate),
+            latency: Latency {
+                l1: get(Parameter::L1Latency) - beside,
+                l2: get(Parameter::L2Latency) - beside,
+                mall: get(Parameter::MallLatency) - beside,
+                memory: get(Parameter::MemoryLatency) - beside,
+                atomic: get(Parameter::AtomicLatency) - beside,
+                scalar_hit: get(Parameter::ScalarHit) - get(Parameter::Turn),
+                scalar_miss: get(Parameter::ScalarMiss) - get(Parameter::Turn),
+            },
+            sharing,
+            traffic: Traffic::default(),
+            used: Used::default(),
+        }
+    }
+
+    /// Bytes of a line of the vector cache.
+    pub fn line(&self) -> u64 {
+        self.l1_line
+    }
+
+    /// Loads vector cache line number `line`, which the address path passes at `at`; returns when the data is there.
+    #[inline]
+    pub fn load(&mut self, at: f64, line: u64, bypasses_l1: bool) -> f64 {
+        self.traffic.l1_lines += 1;
+        if !bypasses_l1 && self.l1.touch(line) {
+            self.traffic.l1_hits += 1;
+            return at + self.latency.l1;
+        }
+        self.used.join(L2);
+        self.traffic.l2_bytes += self.l1_line;
+        let start = self.l2_server.pass(at, self.l1_line);
+        self.below(start, line.wrapping_mul(self.l1_line) / SHARED_LINE)
+    }
+
+    /// A line of L2 or what lies behind, asked for at `at`.
+    fn below(&mut self, at: f64, line: u64) -> f64 {
+        if self.l2.touch(line) || brought_by_others(line, self.sharing.die) {
+            return at + self.latency.l2;
+        }
+        if let Some(mall) = &mut self.mall
+            && (mall.touch(line) || brought_by_others(!line, self.sharing.device))
+        {
+            self.used.join(MALL);
+            self.traffic.mall_bytes += SHARED_LINE;
+            return self.mall_server.pass(at, SHARED_LINE) + self.latency.mall;
+        }
+        self.used.join(MEMORY);
+        self.traffic.memory_read += SHARED_LINE;
+        self.memory.pass(at, SHARED_LINE) + self.latency.memory
+    }
+
+    /// Stores `bytes` bytes of a line; returns when the store is acknowledged.
+    pub fn store(&mut self, at: f64, line: u64, bytes: u32) -> f64 {
+        let shared = line.wrapping_mul(self.l1_line) / SHARED_LINE;
+        self.used.join(WRITE);
+        let mut start = self.l2_writes.pass(at, bytes.into());
+        self.l2.touch(shared);
+        if !self.written.touch(shared) {
+            self.used.join(MEMORY_WRITE);
+            self.traffic.memory_written += SHARED_LINE;
+            let cost = (SHARED_LINE as f64 * self.write_cost) as u64;
+            start = self.memory.pass(start, cost);
+        }
+        start + self.latency.l2
+    }
+
+    /// An atomic operation on a line, in L2.
+    pub fn atomic(&mut self, at: f64, line: u64, bytes: u32) -> f64 {
+        let there = self.store(at, line, bytes) - self.latency.l2;
+        there + self.latency.atomic
+    }
+
+    /// A scalar load of bytes from an address on, or of none; returns when the registers are written.
+    pub fn scalar(&mut self, at: f64, range: Option<(u64, u64)>) -> f64 {
+        let mut done: f64 = at + self.latency.scalar_hit;
+        let Some((address, bytes)) = range else { return done };
+        let last = address.saturating_add(bytes.max(1) - 1);
+        for line in address / SCALAR_LINE..=last / SCALAR_LINE {
+            if !self.scalar.touch(line) {
+                self.used.mark(Parameter::ScalarMiss);
+                let behind = self.below(at, line * SCALAR_LINE / SHARED_LINE) - self.latency.l2;
+                done = done.max(behind + self.latency.scalar_miss);
+            }
+        }
+        done
+    }
+}
+
+const L2: Used = Used::of(&[Parameter::L2Latency, Parameter::L2Rate]);
+const MALL: Used = Used::of(&[Parameter::MallLatency, Parameter::MallRate]);
+const MEMORY: Used = Used::of(&[Parameter::MemoryLatency, Parameter::MemoryRate]);
+const WRITE: Used = Used::of(&[Parameter::L2WriteRate]);
+const MEMORY_WRITE: Used = Used::of(&[Parameter::MemoryWriteRate]);
+
+/// True for the part `1 - own` of all lines, always the same ones.
+fn brought_by_others(line: u64, own: f64) -> bool {
+    if own >= 1.0 {
+        return false;
+    }
+    let mixed = line.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mixed = (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    (mixed >> 11) as f64 / (1u64 << 53) as f64 >= own
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALONE: Active = Active { device: 1, die: 1 };
+
+    #[test]
+    fn levels_answer_after_their_latencies() {
+        let mut h = Hierarchy::new(Device::MI300X, ALONE, Sharing::NONE);
+        assert_eq!(h.load(0.0, 5, false), 857.0);
+        assert_eq!(h.load(1000.0, 5, false), 1108.0);
+        assert_eq!(h.load(2000.0, 5, true), 2200.0);
+        assert_eq!((h.traffic.l1_lines, h.traffic.l1_hits, h.traffic.memory_read), (3, 1, 128));
+    }
+
+    #[test]
+    fn bandwidth_is_shared_by_those_who_work() {
+        let stream = |active| {
+            let mut h = Hierarchy::new(Device::MI300X, active, Sharing::NONE);
+            (0..1000).map(|line| h.load(0.0, line, false)).fold(0.0, f64::max) - 857.0
+        };
+        let (all, few) = (stream(Active { device: 304, die: 38 }), stream(ALONE));
+        assert!((all - 999.0 * 128.0 / 6.5).abs() < 30.0, "{all}");
+        assert!((few - 999.0 * 128.0 / 64.0).abs() < 30.0, "{few}");
+    }
+
+    #[test]
+    fn a_part_of_the_lines_is_brought_by_others() {
+        let own = (0..10_000).filter(|&line| !brought_by_others(line, 0.25)).count();
+        assert!((2300..2700).contains(&own), "{own}");
+        assert!(!brought_by_others(7, 1.0));
+    }
+}

@@ -1,0 +1,219 @@
+//! Time mode: how long a launch takes, and why.
+//!
+//! One compute unit is simulated in turns of four clk (`unit`), with the workgroups that it would get, as many at a time as fit.
+//! Waves execute when they issue, through the same executor as in run mode; costs come from rows of the instruction table
+//! (`costs`), from lanes' addresses (`banks`, `lanes`) and from caches over real addresses (`hierarchy`). What compute units
+//! share is divided among them; how much of what they load is the same is sampled beforehand (`share`). The result is
+//! scaled to the device (`report`).
+//!
+//! Every number of the model is in `parameters`, with its confidence and its source. What the model leaves out: address
+//! translation, clocks that fall under load, queues between L2 and memory, and the difference between a line that is in a
+//! cache and one that is still on its way there.
+//!
+//! Memory afterwards: the simulated workgroups have run and written their results, the others have not.
+//!
+//! ```
+//! use groundswell::codegen::assembler::{AssemblerOptions, assemble};
+//! use groundswell::runtime::sim::time::{Device, TimeOptions};
+//! use groundswell::runtime::sim::{LaunchConfig, Simulator};
+//! let text = "
+//!     .amdgcn_target \"amdgcn-amd-amdhsa--gfx942\"
+//!     .globl nothing
+//!     .p2align 8
+//!     .type nothing,@function
+//! nothing:
+//!     s_nop 3
+//!     s_endpgm
+//!     .size nothing, . - nothing
+//!     .rodata
+//!     .p2align 6
+//!     .amdhsa_kernel nothing
+//!       .amdhsa_next_free_vgpr 1
+//!       .amdhsa_next_free_sgpr 0
+//!       .amdhsa_accum_offset 4
+//!     .end_amdhsa_kernel
+//! ";
+//! let object = assemble(text, AssemblerOptions::default())?.object;
+//! let mut simulator = Simulator::new(Device::MI300X.target);
+//! let module = simulator.load(&object)?;
+//! let config = LaunchConfig::new([1, 1, 1], [64, 1, 1]);
+//! let report = simulator.time(&module, "nothing", config, &[], &TimeOptions::new(Device::MI300X))?;
+//! assert_eq!(report.unit.instructions, 2);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod banks;
+mod cache;
+mod costs;
+mod counters;
+mod hierarchy;
+mod lanes;
+mod page;
+mod parameters;
+mod paths;
+mod profile;
+mod record;
+mod report;
+mod resident;
+mod share;
+mod trace;
+mod unit;
+
+use crate::codegen::target::{Occupancy, Target};
+
+use super::error::{Fault, SimError};
+use super::memory::Memory;
+use super::module::{LoadedKernel, Module};
+use super::start::{Launch, LaunchConfig, Segments};
+use hierarchy::{Active, Hierarchy};
+use unit::{Failure, Unit};
+
+pub use hierarchy::{Sharing, Traffic};
+pub use parameters::{Confidence, Device, Parameter, Value};
+pub use record::{Pipe, Stall};
+pub use report::{
+    Doubt, Estimate, InstructionReport, LoopReport, PipeReport, StallReport, TimeReport, UnitReport,
+};
+pub use unit::WaveTime;
+
+/// What to simulate and to keep.
+#[derive(Clone, Debug)]
+pub struct TimeOptions {
+    /// Whose numbers to use.
+    pub device: &'static Device,
+    /// Clock in MHz for microseconds and rates, instead of the device's greatest. Matrix-heavy kernels do not hold that.
+    pub clock: Option<f64>,
+    /// Workgroups to simulate per place on the compute unit; what is left is extrapolated.
+    pub rounds: u64,
+    /// Issued instructions to keep for the trace and the page.
+    pub events: usize,
+}
+
+impl TimeOptions {
+    /// Three rounds at the device's greatest clock, and no trace.
+    pub fn new(device: &'static Device) -> TimeOptions {
+        TimeOptions { device, clock: None, rounds: 3, events: 0 }
+    }
+
+    /// The same at another clock.
+    #[must_use]
+    pub fn clock(mut self, megahertz: f64) -> TimeOptions {
+        self.clock = Some(megahertz);
+        self
+    }
+
+    /// The same with another number of rounds, at least one.
+    #[must_use]
+    pub fn rounds(mut self, rounds: u64) -> TimeOptions {
+        self.rounds = rounds.max(1);
+        self
+    }
+
+    /// The same with so many events kept.
+    #[must_use]
+    pub fn events(mut self, events: usize) -> TimeOptions {
+        self.events = events;
+        self
+    }
+}
+
+/// How the workgroups of a launch are spread over the device: dies take turns, and inside a die compute units do.
+#[derive(Copy, Clone, Debug)]
+struct Spread {
+    dies: u64,
+    units_per_die: u64,
+    /// Compute units that get any.
+    active: Active,
+    /// Workgroups that the first compute unit gets.
+    assigned: u64,
+}
+
+impl Spread {
+    fn new(device: &Device, workgroups: u64) -> Spread {
+        let dies = device.count(Parameter::Dies).max(1);
+        let units_per_die = (device.count(Parameter::ComputeUnits) / dies).max(1);
+        let in_die = workgroups.div_ceil(dies);
+        let active = Active { device: workgroups.min(dies * units_per_die), die: in_die.min(units_per_die) };
+        Spread { dies, units_per_die, active, assigned: in_die.div_ceil(units_per_die) }
+    }
+
+    /// The workgroups of the first compute unit in order.
+    fn workgroups(&self) -> impl Iterator<Item = u64> + use<> {
+        let step = self.dies * self.units_per_die;
+        (0..self.assigned).map(move |n| n * step)
+    }
+}
+
+/// Tells how long a launch takes.
+pub(super) fn time(
+    memory: &Memory,
+    target: Target,
+    module: &Module,
+    name: &str,
+    config: LaunchConfig,
+    arguments: &[u8],
+    options: &TimeOptions,
+) -> Result<TimeReport, SimError> {
+    let kernel = module.kernel(name).ok_or_else(|| SimError::NoKernel(name.to_owned()))?;
+    let refuse = |reason: String| SimError::Launch { kernel: name.to_owned(), reason };
+    let device = options.device;
+    if device.target != target {
+        return Err(refuse(format!("a {} is a {}, not a {target}", device.name, device.target)));
+    }
+    if options.clock.is_some_and(|clock| !(clock.is_finite() && clock > 0.0)) {
+        return Err(refuse("the clock must be positive".to_owned()));
+    }
+    let segments = Segments::new(target, kernel, &config, arguments)?;
+    let view = segments.view(memory);
+    let launch = Launch::new(target, module, kernel, config, &segments, &view);
+    let fits = occupancy(target, kernel, &launch);
+    let resident = u64::from(fits.workgroups_per_compute_unit);
+    if resident == 0 {
+        return Err(refuse(format!("no workgroup fits on a compute unit: too many {}", fits.limited_by)));
+    }
+    let costs = costs::costs(launch.program, device, |step| module.instruction(kernel, step));
+    let spread = Spread::new(device, launch.workgroups());
+    let fault = |failure: Failure| {
+        let (address, instruction) = module.describe(kernel, failure.step);
+        SimError::Fault(Box::new(Fault {
+            kernel: name.to_owned(),
+            workgroup: launch.coordinates(failure.workgroup),
+            wave: failure.wave as u32,
+            lane: failure.stopped.lane,
+            address,
+            instruction,
+            kind: failure.stopped.kind,
+        }))
+    };
+    let sharing = share::sample(&launch, &costs, &spread, resident);
+    let hierarchy = Hierarchy::new(device, spread.active, sharing);
+    let mut unit = Unit::new(&launch, &costs, device, hierarchy, options.events);
+    let simulated = spread.assigned.min(options.rounds.saturating_mul(resident)).max(1);
+    let engines = device.count(Parameter::EnginesPerDie).max(1);
+    let interval = device.count(Parameter::LaunchInterval) * spread.units_per_die.div_ceil(engines);
+    let workgroups = spread.workgroups().take(simulated as usize);
+    unit.run(workgroups, resident.min(spread.assigned), interval).map_err(fault)?;
+    let about = report::About {
+        options,
+        kernel: name,
+        config,
+        occupancy: fits,
+        spread: &spread,
+        sharing,
+        workgroups: launch.workgroups(),
+        simulated,
+    };
+    Ok(report::report(&about, unit, |step| module.describe(kernel, step)))
+}
+
+/// How many workgroups fit.
+fn occupancy(target: Target, kernel: &LoadedKernel, launch: &Launch<'_>) -> Occupancy {
+    let descriptor = &kernel.descriptor;
+    target.occupancy(
+        descriptor.allocated_vgprs(target),
+        // From gfx90a on every wave has room for all of its SGPRs (LLVM, AMDGPUBaseInfo.cpp, getTotalNumSGPRs).
+        descriptor.allocated_sgprs(target).min(target.sgpr_file / target.max_waves_per_simd),
+        launch.lds_bytes,
+        launch.waves as u32,
+    )
+}

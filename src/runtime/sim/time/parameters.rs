@@ -1,0 +1,295 @@
+//! The numbers of time mode: one table, a column per device. Every number carries how far it can be trusted and where it is
+//! from, and a report lists the doubtful ones that it rests on.
+//!
+//! Sources: SPEC: ROCm documentation, "Accelerator and GPU hardware specifications"; WP: AMD CDNA 2, 3 and 4 white papers;
+//! ISA: AMD's ISA guides; PROF: rocprofiler-compute documentation; SC25: raw measurements of MI300X and MI325X published as
+//! hibagus/SC25_AMD_CDNA3_Artifact; PYHIP: test notes of tingqli/pyhip (MI308X, MI350X); GB: te42kyfo/gpu-benches (MI210);
+//! MT4G: caps-tum/mt4g reports; ROCR: AMD rocRoller's LDS bank model; ORI: AMD hipBLASLt and origami; SQTT: published
+//! thread traces of gfx950; FBT: facebookexperimental/triton pull requests; LLVM: its scheduling model. `assumed` marks
+//! numbers that nobody has published.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::codegen::target::Target;
+
+/// How far a number can be trusted.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
+pub enum Confidence {
+    /// Documented by AMD, or measured by two parties.
+    High,
+    /// One credible measurement, or a model of AMD's tools.
+    Medium,
+    /// Inferred, indirect, or one noisy figure.
+    Low,
+    /// Nobody knows: a guess that makes the model complete.
+    Unknown,
+}
+
+impl Confidence {
+    /// One character for tables: H, M, L, ?.
+    pub const fn mark(self) -> char {
+        match self {
+            Confidence::High => 'H',
+            Confidence::Medium => 'M',
+            Confidence::Low => 'L',
+            Confidence::Unknown => '?',
+        }
+    }
+}
+
+impl fmt::Display for Confidence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.mark())
+    }
+}
+
+/// A number of one device.
+#[derive(Copy, Clone, PartialEq, Debug, Serialize)]
+pub struct Value {
+    /// The number, in the unit that the parameter's text names.
+    pub value: f64,
+    /// How far it can be trusted.
+    pub confidence: Confidence,
+    /// Where it is from.
+    pub source: &'static str,
+}
+
+macro_rules! confidence {
+    (H) => {
+        Confidence::High
+    };
+    (M) => {
+        Confidence::Medium
+    };
+    (L) => {
+        Confidence::Low
+    };
+    (U) => {
+        Confidence::Unknown
+    };
+}
+
+macro_rules! parameters {
+    ($($name:ident $text:literal:
+        $v1:literal $c1:ident $s1:literal, $v2:literal $c2:ident $s2:literal, $v3:literal $c3:ident $s3:literal;)*) => {
+        /// What the model asks of a device.
+        #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
+        pub enum Parameter { $(#[doc = $text] $name,)* }
+
+        impl Parameter {
+            /// Every parameter.
+            pub const ALL: [Parameter; COUNT] = [$(Parameter::$name),*];
+
+            /// What it says, with its unit.
+            pub const fn text(self) -> &'static str {
+                match self { $(Parameter::$name => $text,)* }
+            }
+        }
+
+        const COUNT: usize = [$($text),*].len();
+        static MI210: [Value; COUNT] = [$(Value { value: $v1, confidence: confidence!($c1), source: $s1 },)*];
+        static MI300X: [Value; COUNT] = [$(Value { value: $v2, confidence: confidence!($c2), source: $s2 },)*];
+        static MI355X: [Value; COUNT] = [$(Value { value: $v3, confidence: confidence!($c3), source: $s3 },)*];
+    };
+}
+
+parameters! {
+    // name, text:                                                  MI210,             MI300X,            MI355X
+    ComputeUnits "compute units":                                   104.0 H "SPEC",    304.0 H "SPEC",    256.0 H "SPEC";
+    Dies "dies with an L2 cache each":                              1.0 H "SPEC",      8.0 H "SPEC",      8.0 H "SPEC";
+    EnginesPerDie "shader engines of a die":                        8.0 M "WP",        4.0 M "PYHIP",     4.0 M "PYHIP";
+    Clock "clock, MHz":                                             1700.0 H "SPEC",   2100.0 H "SPEC",   2400.0 H "SPEC";
+    Turn "clk between two issue turns of a SIMD":                   4.0 H "PROF",      4.0 H "PROF",      4.0 H "PROF";
+    SecondValu "second VALU instruction of another wave per turn, if both read VGPRs only (1: yes)":
+                                                                    0.0 U "assumed",   1.0 M "SC25",      1.0 L "as gfx942";
+    Valu "clk of a vector instruction":                             4.0 H "LLVM",      4.0 H "SC25",      4.0 H "SQTT";
+    Trans "clk of a transcendental instruction":                    16.0 H "LLVM",     16.0 H "PYHIP",    8.0 M "WP: rate doubled";
+    TransDouble "clk of a 64-bit reciprocal or root":               16.0 L "LLVM",     16.0 L "LLVM",     16.0 L "LLVM";
+    Conversion "clk of a conversion between number formats":        16.0 L "LLVM",     16.0 L "LLVM",     16.0 L "LLVM";
+    WideMultiply "clk of a 32-bit integer multiplication":          4.0 L "LLVM",      4.0 L "LLVM",      4.0 L "LLVM";
+    MisalignedRun "issues of misaligned 8-byte instructions for one lost turn":
+                                                                    4.0 L "as gfx942", 4.0 H "PYHIP",     4.0 L "as gfx942";
+    ColdLine "clk until a line of code comes that is not in the instruction cache":
+                                                                    40.0 L "SQTT",     40.0 L "SQTT",     40.0 L "SQTT";
+    ColdStart "clk from the start of a wave to its first instruction, cold instruction cache":
+                                                                    578.0 L "SQTT",    578.0 L "SQTT",    578.0 L "SQTT";
+    WarmStart "clk from the start of a wave to its first instruction, warm instruction cache":
+                                                                    64.0 U "assumed",  64.0 U "assumed",  64.0 U "assumed";
+    CodeBytes "bytes of the instruction cache":                     32768.0 H "WP",    65536.0 H "WP",    65536.0 H "WP";
+    CodeWays "ways of the instruction cache":                       8.0 L "as gfx942", 8.0 H "WP",        8.0 L "as gfx942";
+    TakenBranch "clk from a taken branch to the next instruction":  24.0 L "ORI",      24.0 L "ORI",      24.0 L "ORI";
+    BarrierRelease "clk from the last wave at a barrier to the next instruction":
+                                                                    8.0 U "ORI",       8.0 U "ORI",       8.0 U "ORI";
+    MatrixWindowLoss "clk of a matrix instruction that vector instructions cannot share":
+                                                                    4.0 M "AMD matrix calculator", 4.0 M "AMD matrix calculator", 8.0 M "ROCR";
+    SparseWindowLoss "the same of a sparse matrix instruction":     8.0 L "as gfx942", 8.0 M "AMD matrix calculator", 8.0 L "as gfx942";
+    WideWindowLoss "the same of an f8f6f4 instruction with 8-bit formats":
+                                                                    8.0 U "not there", 8.0 U "not there", 12.0 M "ROCR";
+    PackedAfterMatrix "clk from a matrix instruction's end to an instruction of the same wave that cannot overlap it":
+                                                                    8.0 L "as gfx942", 8.0 M "PYHIP",     8.0 L "as gfx942";
+    MatrixResult "turns behind the passes until a result may be read": 3.0 H "LLVM",   3.0 H "LLVM",      4.0 H "LLVM";
+    MatrixResultOnValu "the same of instructions that run on the vector ALU (f32, f64)":
+                                                                    3.0 M "LLVM",      2.0 H "LLVM",      3.0 M "LLVM";
+    ScalarHit "clk of a pointer chase in the scalar cache":         53.0 M "MT4G",     48.0 M "MT4G",     50.0 U "assumed";
+    ScalarMiss "clk of a scalar load that hits L2":                 100.0 L "quoted",  100.0 L "quoted",  100.0 L "quoted";
+    ScalarBytes "bytes of the scalar cache":                        16384.0 H "WP",    16384.0 H "WP",    16384.0 H "WP";
+    LdsPortRead "bytes per clk of a pair of SIMDs reading LDS":     64.0 H "PROF",     64.0 H "PYHIP",    128.0 M "ROCR";
+    LdsPortWrite "bytes per clk of a pair of SIMDs writing LDS":    64.0 H "PROF",     64.0 H "PROF",     64.0 M "ROCR";
+    LdsBanks "banks of LDS":                                        32.0 H "ISA",      32.0 H "ISA",      64.0 H "ISA";
+    LdsInterval "clk between two LDS instructions of a compute unit": 3.2 L "as gfx942", 3.2 M "PYHIP",   3.2 L "as gfx942";
+    LdsWriteIssue "clk of an LDS write before its data, which takes 4 per dword":
+                                                                    4.0 M "ROCR",      4.0 M "ROCR",      4.0 M "ROCR";
+    LdsQueue "LDS instructions that a compute unit queues":         16.0 M "ORI",      16.0 M "ORI",      16.0 M "ORI";
+    LdsLatency "clk of a pointer chase in LDS, b32":                50.0 H "GB",       52.0 H "MT4G",     69.0 L "FBT";
+    LdsLatencyWide "clk of a pointer chase in LDS, b128":           62.0 L "as gfx942", 64.0 H "PYHIP",   80.0 L "ORI and FBT";
+    LdsAtomicFactor "times that an LDS atomic takes as long as a read": 2.0 U "assumed", 2.0 U "assumed", 2.0 U "assumed";
+    VectorInterval "clk between two vector memory instructions of a compute unit":
+                                                                    4.0 M "SQTT",      4.0 M "SQTT",      4.0 M "SQTT";
+    VectorQueue "vector memory instructions that a compute unit queues": 16.0 M "ORI", 16.0 M "ORI",      16.0 M "PYHIP";
+    VectorBytes "bytes per clk between L1 and the registers":       64.0 H "GB",       64.0 H "SC25",     64.0 U "as gfx942";
+    VectorBytesPair "the same for loads of two dwords":             32.0 M "GB",       64.0 L "as other widths", 64.0 U "as gfx942";
+    Gather "clk per line and bank of scattered lanes":              1.0 M "GB",        1.0 L "as gfx90a", 1.0 L "as gfx90a";
+    DirectLds "clk of a load from memory to LDS":                   11.0 L "as gfx942", 11.0 M "PYHIP",   11.0 L "as gfx942";
+    L1Bytes "bytes of the vector cache":                            16384.0 H "WP",    32768.0 H "WP",    32768.0 H "WP";
+    L1Line "bytes of its lines":                                    64.0 H "WP",       128.0 H "WP",      128.0 H "WP";
+    L1Sets "sets of the vector cache":                              4.0 L "as gfx942", 4.0 M "PYHIP",     4.0 M "WP";
+    L1Latency "clk of a pointer chase in the vector cache":         125.0 H "GB",      116.0 H "SC25",    116.0 U "as gfx942";
+    L2Bytes "bytes of the L2 cache of a die":                       8388608.0 H "WP",  4194304.0 H "WP",  4194304.0 H "WP";
+    L2Latency "clk of a pointer chase in L2":                       240.0 H "GB",      208.0 H "SC25",    210.0 U "as gfx942";
+    L2Rate "bytes per clk and compute unit read from L2, all busy": 29.0 H "GB",       30.0 H "SC25",     52.0 U "0.81 of the peak";
+    L2RateAlone "the same, one compute unit busy":                  64.0 L "L1 fill",  64.0 L "L1 fill",  64.0 L "L1 fill";
+    L2WriteRate "bytes per clk and compute unit written to L2, all busy":
+                                                                    11.0 U "assumed",  15.6 M "ORI",      24.0 M "ORI";
+    MallBytes "bytes of the Infinity Cache":                        0.0 H "WP",        268435456.0 H "WP", 268435456.0 H "WP";
+    MallLatency "clk of a pointer chase in the Infinity Cache":     0.0 H "not there", 447.0 M "SC25",    450.0 U "as gfx942";
+    MallRate "bytes per clk and compute unit from the Infinity Cache, all busy":
+                                                                    1.0 H "not there", 9.0 M "SC25",      9.0 U "as gfx942";
+    MemoryLatency "clk of a pointer chase in HBM":                  600.0 H "GB",      865.0 H "SC25",    790.0 M "FBT";
+    MemoryRate "bytes per clk and compute unit read from HBM, all busy": 7.7 H "GB",   6.5 H "SC25",      10.5 U "0.8 of the peak";
+    MemoryWriteRate "the same written, mixed with reads":           6.4 M "GB, triad", 6.4 M "SC25, copy and triad", 10.0 U "assumed";
+    AtomicLatency "clk of an atomic in L2":                         382.0 L "as gfx942", 382.0 L "ORI",   382.0 L "as gfx942";
+    LaunchInterval "clk between two workgroups that a shader engine starts": 16.0 M "SQTT", 16.0 M "SQTT", 16.0 M "SQTT";
+    WaveInterval "clk between two waves of a workgroup that start": 4.0 U "assumed",   4.0 U "assumed",   4.0 U "assumed";
+    Turnaround "clk from the end of a workgroup to the start of the next in its place":
+                                                                    64.0 U "assumed",  64.0 U "assumed",  64.0 U "assumed";
+    LaunchOverhead "us of a kernel launch beside its waves":        2.1 M "GB",        2.6 M "ORI",       2.6 M "ORI";
+}
+
+/// A device: a target with the numbers of one product.
+#[derive(Debug)]
+pub struct Device {
+    /// What it is sold as.
+    pub name: &'static str,
+    /// Its instruction set and limits.
+    pub target: Target,
+    values: &'static [Value; COUNT],
+}
+
+impl Device {
+    /// Instinct MI210, CDNA 2.
+    pub const MI210: &'static Device = &Device { name: "MI210", target: Target::GFX90A, values: &MI210 };
+    /// Instinct MI300X, CDNA 3.
+    pub const MI300X: &'static Device = &Device { name: "MI300X", target: Target::GFX942, values: &MI300X };
+    /// Instinct MI355X, CDNA 4.
+    pub const MI355X: &'static Device = &Device { name: "MI355X", target: Target::GFX950, values: &MI355X };
+    /// Every device, oldest first.
+    pub const ALL: [&'static Device; 3] = [Device::MI210, Device::MI300X, Device::MI355X];
+
+    /// The device of that name, in any case.
+    pub fn from_name(name: &str) -> Option<&'static Device> {
+        Device::ALL.into_iter().find(|device| device.name.eq_ignore_ascii_case(name))
+    }
+
+    /// The device that stands for a target, if there is one.
+    pub fn of(target: Target) -> Option<&'static Device> {
+        Device::ALL.into_iter().find(|device| device.target == target)
+    }
+
+    /// A number, with its confidence and source.
+    pub fn value(&self, parameter: Parameter) -> Value {
+        self.values[parameter as usize]
+    }
+
+    /// A number.
+    pub fn get(&self, parameter: Parameter) -> f64 {
+        self.value(parameter).value
+    }
+
+    /// A number that is a count.
+    pub fn count(&self, parameter: Parameter) -> u64 {
+        self.get(parameter) as u64
+    }
+}
+
+/// A set of parameters: what a figure rests on.
+#[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
+pub(super) struct Used(u128);
+
+const _: () = assert!(COUNT <= 128);
+
+impl Used {
+    /// The set of these.
+    pub const fn of(parameters: &[Parameter]) -> Used {
+        let (mut used, mut index) = (Used(0), 0);
+        while index < parameters.len() {
+            used.0 |= 1 << parameters[index] as u32;
+            index += 1;
+        }
+        used
+    }
+
+    /// Adds one.
+    #[inline]
+    pub fn mark(&mut self, parameter: Parameter) {
+        self.0 |= 1 << parameter as u32;
+    }
+
+    /// Adds all of another set.
+    pub fn join(&mut self, other: Used) {
+        self.0 |= other.0;
+    }
+
+    /// Its members, in the order of the table.
+    pub fn members(self) -> impl Iterator<Item = Parameter> {
+        Parameter::ALL.into_iter().filter(move |&p| self.0 >> p as u32 & 1 != 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_are_found_by_name_and_target() {
+        assert_eq!(Device::from_name("mi300x").map(|d| d.name), Some("MI300X"));
+        assert_eq!(Device::of(Target::GFX950).map(|d| d.name), Some("MI355X"));
+        assert!(Device::from_name("MI999").is_none() && Device::of(Target::GFX906).is_none());
+    }
+
+    #[test]
+    fn every_guess_says_so() {
+        for device in Device::ALL {
+            for parameter in Parameter::ALL {
+                let value = device.value(parameter);
+                let guessed = value.source == "assumed";
+                assert!(
+                    !guessed || value.confidence == Confidence::Unknown,
+                    "{parameter:?} of {}",
+                    device.name
+                );
+                assert!(value.value >= 0.0 && !value.source.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn a_set_keeps_what_was_marked() {
+        let mut used = Used::of(&[Parameter::Turn]);
+        used.mark(Parameter::L2Latency);
+        used.join(Used::of(&[Parameter::LaunchOverhead]));
+        let members: Vec<Parameter> = used.members().collect();
+        assert_eq!(members, [Parameter::Turn, Parameter::L2Latency, Parameter::LaunchOverhead]);
+    }
+}

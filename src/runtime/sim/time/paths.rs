@@ -1,0 +1,290 @@
+//! The two memory paths of a compute unit, LDS and vector memory, as servers with queues.
+//!
+//! Address patterns repeat from iteration to iteration, so what they cost is remembered per instruction.
+
+use std::collections::VecDeque;
+
+use crate::codegen::isa::Arch;
+
+use super::super::execute::Footprint;
+use super::super::wave::LANES;
+use super::banks::Grouping;
+use super::costs::{LdsKind, VectorKind};
+use super::hierarchy::Hierarchy;
+use super::lanes::{Shape, shape};
+use super::parameters::{Device, Parameter};
+
+/// What an address pattern cost the last time.
+#[derive(Debug)]
+struct Remembered<T> {
+    lanes: u64,
+    /// Address of the first lane modulo what matters, and the distances of the others from it.
+    phase: u64,
+    distance: [u64; LANES],
+    bytes: u16,
+    cost: T,
+}
+
+/// Patterns by step; an instruction with two accesses has two.
+#[derive(Debug)]
+pub(super) struct Memory<T>(Vec<[Option<Box<Remembered<T>>>; 2]>);
+
+impl<T> Memory<T> {
+    pub fn new(steps: usize) -> Memory<T> {
+        Memory((0..steps).map(|_| [None, None]).collect())
+    }
+
+    /// The cost of a pattern; `phase` is how addresses may be shifted without changing it.
+    fn cost(
+        &mut self,
+        step: usize,
+        number: usize,
+        f: &Footprint,
+        phase: u64,
+        compute: impl FnOnce() -> T,
+    ) -> &T {
+        let first = f.address[f.lanes.trailing_zeros() as usize % LANES];
+        let bytes = f.bytes[f.lanes.trailing_zeros() as usize % LANES];
+        let even = f.bytes.iter().fold(0, |all, &b| all | b ^ bytes) == 0;
+        let entry = &mut self.0[step][number % 2];
+        let same = entry.as_ref().is_some_and(|e| {
+            let moved = f.address.iter().zip(&e.distance);
+            even && e.lanes == f.lanes
+                && e.phase == first % phase
+                && e.bytes == bytes
+                && moved.fold(0, |all, (&a, &d)| all | a.wrapping_sub(first) ^ d) == 0
+        });
+        if !same {
+            *entry = None;
+        }
+        &entry
+            .get_or_insert_with(|| {
+                Box::new(Remembered {
+                    lanes: f.lanes,
+                    phase: first % phase,
+                    distance: f.address.map(|a| a.wrapping_sub(first)),
+                    bytes,
+                    cost: compute(),
+                })
+            })
+            .cost
+    }
+}
+
+/// What an LDS instruction took.
+#[derive(Copy, Clone, PartialEq, Debug)]
+pub(super) struct LdsAccess {
+    /// When it starts to be served and when the port is free again.
+    pub start: f64,
+    pub end: f64,
+    /// When its data is in registers, or in LDS.
+    pub done: f64,
+    /// Clk of the banks, and how many of them are beyond those of an access without conflicts.
+    pub banks: f64,
+    pub conflicts: u32,
+}
+
+/// LDS of a compute unit: a port per pair of SIMDs, and banks that all share.
+#[derive(Debug)]
+pub(super) struct LdsPath {
+    arch: Arch,
+    ports: [f64; 2],
+    banks: f64,
+    next: f64,
+    waiting: VecDeque<f64>,
+    patterns: Memory<(u32, u32)>,
+    turn: f64,
+    port_read: f64,
+    port_write: f64,
+    interval: f64,
+    write_issue: f64,
+    atomic_factor: f64,
+    queue: usize,
+    latency: [f64; 2],
+}
+
+impl LdsPath {
+    pub fn new(device: &Device, steps: usize) -> LdsPath {
+        let get = |parameter| device.get(parameter);
+        LdsPath {
+            arch: device.target.arch,
+            ports: [0.0; 2],
+            banks: 0.0,
+            next: 0.0,
+            waiting: VecDeque::new(),
+            patterns: Memory::new(steps),
+            turn: get(Parameter::Turn),
+            port_read: get(Parameter::LdsPortRead),
+            port_write: get(Parameter::LdsPortWrite),
+            interval: get(Parameter::LdsInterval),
+            write_issue: get(Parameter::LdsWriteIssue),
+            atomic_factor: get(Parameter::LdsAtomicFactor),
+            queue: get(Parameter::LdsQueue) as usize,
+            latency: [get(Parameter::LdsLatency), get(Parameter::LdsLatencyWide)],
+        }
+    }
+
+    /// When the queue has room, if it has none at `clk`.
+    pub fn full_until(&mut self, clk: u64) -> Option<f64> {
+        while self.waiting.front().is_some_and(|&start| start <= clk as f64) {
+            self.waiting.pop_front();
+        }
+        self.waiting.len().checked_sub(self.queue).map(|index| self.waiting[index])
+    }
+
+    /// Serves an instruction of step `step` issued at `clk` by a SIMD of pair `pair`.
+    pub fn access(
+        &mut self,
+        clk: u64,
+        pair: usize,
+        (kind, dwords): (LdsKind, u32),
+        step: usize,
+        footprints: &[Footprint],
+    ) -> LdsAccess {
+        let port = if kind == LdsKind::Write { self.port_write } else { self.port_read };
+        // Three dwords go as slowly as four of 16 bytes per clk (ROCR).
+        let data = if dwords == 3 { 16.0 } else { f64::from(256 * dwords) / port };
+        let issue = match kind {
+            LdsKind::Write => self.write_issue + 4.0 * f64::from(dwords),
+            _ => 4.0,
+        };
+        let (mut bank_clk, mut ideal) = (0, 0);
+        for (number, f) in footprints.iter().enumerate().filter(|(_, f)| f.lanes != 0) {
+            let grouping = Grouping::of(self.arch, kind, dwords);
+            let (busy, least) =
+                *self.patterns.cost(step, number, f, 4, || grouping.busy(f.lanes, &f.address, dwords));
+            bank_clk += busy;
+            ideal += least;
+        }
+        let accesses = footprints.len().max(1) as f64;
+        let factor = if kind == LdsKind::Atomic { self.atomic_factor } else { 1.0 };
+        let unhindered = issue.max(data * accesses);
+        let service = factor * unhindered.max(f64::from(bank_clk));
+        let start = (clk as f64).max(self.ports[pair]).max(self.banks).max(self.next);
+        self.next = start + self.interval;
+        self.banks = start + factor * f64::from(bank_clk);
+        self.ports[pair] = start + service;
+        self.waiting.push_back(start);
+        let part = (f64::from(dwords.clamp(1, 4)) - 1.0) / 3.0;
+        let chase = self.latency[0] + part * (self.latency[1] - self.latency[0]);
+        LdsAccess {
+            start,
+            end: start + service,
+            // A pointer chase includes the turn of its wait, and one unhindered access.
+            done: start + (chase - self.turn - issue.max(data)).max(0.0) + service,
+            banks: factor * f64::from(bank_clk),
+            conflicts: bank_clk - ideal.min(bank_clk),
+        }
+    }
+}
+
+/// What a vector memory instruction took.
+#[derive(Copy, Clone, PartialEq, Debug)]
+pub(super) struct VectorAccess {
+    /// When the address path starts with it and ends.
+    pub start: f64,
+    pub end: f64,
+    /// When its data is in registers or its store acknowledged.
+    pub done: f64,
+    /// Lines that it touched.
+    pub lines: u32,
+    /// Its lanes are scattered, which costs by a rule of its own.
+    pub scattered: bool,
+}
+
+/// The address path of vector memory, in front of the caches.
+#[derive(Debug)]
+pub(super) struct VectorPath {
+    free: f64,
+    next: u64,
+    waiting: VecDeque<f64>,
+    patterns: Memory<Shape>,
+    interval: u64,
+    bytes: f64,
+    bytes_pair: f64,
+    gather: f64,
+    direct: f64,
+    queue: usize,
+}
+
+impl VectorPath {
+    pub fn new(device: &Device, steps: usize) -> VectorPath {
+        let get = |parameter| device.get(parameter);
+        VectorPath {
+            free: 0.0,
+            next: 0,
+            waiting: VecDeque::new(),
+            patterns: Memory::new(steps),
+            interval: device.count(Parameter::VectorInterval),
+            bytes: get(Parameter::VectorBytes),
+            bytes_pair: get(Parameter::VectorBytesPair),
+            gather: get(Parameter::Gather),
+            direct: get(Parameter::DirectLds),
+            queue: get(Parameter::VectorQueue) as usize,
+        }
+    }
+
+    /// When the next instruction is taken, if none is at `clk`.
+    pub fn full_until(&mut self, clk: u64) -> Option<f64> {
+        if self.next > clk {
+            return Some(self.next as f64);
+        }
+        while self.waiting.front().is_some_and(|&start| start <= clk as f64) {
+            self.waiting.pop_front();
+        }
+        self.waiting.len().checked_sub(self.queue).map(|index| self.waiting[index])
+    }
+
+    /// Serves an instruction of step `step` issued at `clk`. `footprints` are those in device or private memory, the latter
+    /// with addresses of their own.
+    pub fn access(
+        &mut self,
+        clk: u64,
+        kind: VectorKind,
+        bypasses_l1: bool,
+        step: usize,
+        footprints: &[Footprint],
+        behind: &mut Hierarchy,
+    ) -> VectorAccess {
+        self.next = clk + self.interval;
+        let start = (clk as f64).max(self.free);
+        let mut access = VectorAccess { start, end: start, done: start, lines: 0, scattered: false };
+        let line = behind.line();
+        let mut clk = 0.0;
+        for (number, f) in footprints.iter().enumerate().filter(|(_, f)| f.lanes != 0) {
+            let found =
+                self.patterns.cost(step, number, f, line, || shape(f.lanes, &f.address, &f.bytes, line));
+            let first = f.lanes.trailing_zeros() as usize;
+            let pair = f.bytes[first] == 8;
+            let rate = if pair { self.bytes_pair } else { self.bytes };
+            let gather = if found.scattered { self.gather } else { 1.0 };
+            let service = (found.clk as f64 * gather).max(found.bytes as f64 / rate);
+            access.scattered |= found.scattered;
+            access.lines += found.lines.len() as u32;
+            let base = (f.address[first] / line) as i64;
+            let (begin, share) = (start + clk, service / found.lines.len() as f64);
+            for (index, &(number, bytes)) in found.lines.iter().enumerate() {
+                // Latencies count from the end of an access of four clk.
+                let at = begin + (share * (index + 1) as f64).max(self.interval as f64);
+                let number = base.wrapping_add(number) as u64;
+                let done = match kind {
+                    VectorKind::Store => behind.store(at, number, bytes),
+                    VectorKind::Atomic => behind.atomic(at, number, bytes),
+                    _ => behind.load(at, number, bypasses_l1),
+                };
+                access.done = access.done.max(done);
+            }
+            match kind {
+                VectorKind::Store | VectorKind::Atomic => behind.traffic.stored += found.bytes,
+                _ => behind.traffic.loaded += found.bytes,
+            }
+            clk += service;
+        }
+        let least = if kind == VectorKind::LoadToLds { self.direct } else { self.interval as f64 };
+        access.end = start + clk.max(least);
+        access.done = access.done.max(access.end);
+        self.free = access.end;
+        self.waiting.push_back(start);
+        access
+    }
+}

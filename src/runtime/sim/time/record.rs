@@ -1,0 +1,182 @@
+//! What the model writes down while it runs: issues and stalls per instruction, how busy pipes are, loops, events.
+
+use serde::Serialize;
+
+use super::parameters::Used;
+
+macro_rules! names {
+    ($(#[doc = $about:literal])* $type:ident { $($variant:ident $name:literal $doc:literal,)* }) => {
+        $(#[doc = $about])*
+        #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
+        pub enum $type { $(#[doc = $doc] $variant,)* }
+
+        impl $type {
+            /// Every one.
+            pub const ALL: [$type; [$($name),*].len()] = [$($type::$variant),*];
+
+            /// What people call it.
+            pub const fn name(self) -> &'static str {
+                match self { $($type::$variant => $name,)* }
+            }
+        }
+    };
+}
+
+names! {
+    /// Why a wave does not issue: the reasons of AMD's PC sampling.
+    Stall {
+        NoInstruction "no instruction available" "Code is being fetched.",
+        AluDependency "ALU dependency" "A source is still being computed.",
+        Waitcnt "waitcnt" "A wait for counters.",
+        Internal "internal instruction" "Idle cycles that the program asks for.",
+        Barrier "barrier wait" "The other waves of the workgroup are not there yet.",
+        Other "other wait" "A counter is full, or the wave sleeps.",
+        NotWon "arbiter not won" "Another wave of the SIMD issued an instruction of the class.",
+        PipeStalled "arbiter won but pipe stalled" "The unit is busy.",
+    }
+}
+
+names! {
+    /// What instructions occupy.
+    Pipe {
+        Valu "VALU" "Vector ALUs of the four SIMDs.",
+        Matrix "matrix" "Matrix cores of the four SIMDs.",
+        Scalar "scalar" "The scalar unit.",
+        Lds "LDS" "The two ports of LDS.",
+        LdsBanks "LDS banks" "Banks of LDS.",
+        Vector "vector memory" "Address path and data return of vector memory.",
+        Branch "branch" "The branch unit.",
+    }
+}
+
+/// Counters of one instruction.
+#[derive(Copy, Clone, Default, Debug)]
+pub(super) struct Counters {
+    pub issued: u64,
+    pub stalls: [u64; Stall::ALL.len()],
+    /// Clk that bank conflicts of LDS cost.
+    pub conflicts: u64,
+    /// Cache lines that vector memory touched.
+    pub lines: u64,
+}
+
+/// A loop: a branch that goes back.
+#[derive(Clone, Debug)]
+pub(super) struct LoopCounters {
+    /// Step of the branch.
+    pub step: usize,
+    /// Times that it was taken.
+    pub taken: u64,
+    /// Clk from one time to the next in the same wave; not all of a long run.
+    pub intervals: Vec<u32>,
+}
+
+/// Most intervals that are kept of a loop.
+const MOST_INTERVALS: usize = 1 << 16;
+
+/// An instruction in the life of a wave.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) struct Event {
+    /// Wave in the order of launches.
+    pub wave: u32,
+    pub step: u32,
+    /// When the wave could have issued it if nothing had been in the way.
+    pub since: u64,
+    pub issued: u64,
+    /// The greatest of its stalls.
+    pub stall: Option<Stall>,
+}
+
+/// A time during which a pipe is busy.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) struct Busy {
+    pub pipe: Pipe,
+    /// SIMD, or port.
+    pub unit: u8,
+    pub start: u64,
+    pub end: u64,
+    pub step: u32,
+    pub wave: u32,
+}
+
+/// Everything that is written down.
+#[derive(Debug)]
+pub(super) struct Record {
+    pub counters: Vec<Counters>,
+    pub loops: Vec<LoopCounters>,
+    /// Loop of each step, or [`NO_LOOP`].
+    loop_of: Vec<u32>,
+    pub busy_clk: [f64; Pipe::ALL.len()],
+    pub operations: u64,
+    pub used: Used,
+    pub events: Vec<Event>,
+    pub busy: Vec<Busy>,
+    /// Events that may still be kept.
+    pub room: usize,
+}
+
+/// No loop.
+const NO_LOOP: u32 = u32::MAX;
+
+impl Record {
+    /// Nothing yet, with room for `room` events.
+    pub fn new(steps: usize, room: usize) -> Record {
+        Record {
+            counters: vec![Counters::default(); steps],
+            loops: Vec::new(),
+            loop_of: vec![NO_LOOP; steps],
+            busy_clk: [0.0; Pipe::ALL.len()],
+            operations: 0,
+            used: Used::default(),
+            events: Vec::new(),
+            busy: Vec::new(),
+            room,
+        }
+    }
+
+    /// `clk` more of a stall.
+    #[inline]
+    pub fn stall(&mut self, step: usize, stall: Stall, clk: u64) {
+        if let Some(counters) = self.counters.get_mut(step) {
+            counters.stalls[stall as usize] += clk;
+        }
+    }
+
+    /// A pipe is busy.
+    #[inline]
+    pub fn busy(&mut self, busy: Busy) {
+        self.busy_clk[busy.pipe as usize] += (busy.end - busy.start) as f64;
+        if self.room > 0 {
+            self.busy.push(busy);
+        }
+    }
+
+    /// An instruction is issued.
+    #[inline]
+    pub fn event(&mut self, event: Event) {
+        if self.room > 0 {
+            self.room -= 1;
+            self.events.push(event);
+        }
+    }
+
+    /// Number of the loop whose branch is `step`.
+    pub fn loop_number(&mut self, step: usize) -> usize {
+        if self.loop_of[step] == NO_LOOP {
+            self.loop_of[step] = self.loops.len() as u32;
+            self.loops.push(LoopCounters { step, taken: 0, intervals: Vec::new() });
+        }
+        self.loop_of[step] as usize
+    }
+
+    /// The branch of a loop was taken, `clk` after the time before.
+    pub fn iteration(&mut self, number: usize, clk: Option<u64>) {
+        let it = &mut self.loops[number];
+        it.taken += 1;
+        if let Some(clk) = clk
+            && it.intervals.len() < MOST_INTERVALS
+        {
+            it.intervals.push(clk as u32);
+        }
+    }
+}

@@ -1,0 +1,403 @@
+//! What time mode found, as data, and the estimate for the whole device.
+
+use serde::Serialize;
+
+use crate::codegen::target::Occupancy;
+
+use super::super::start::LaunchConfig;
+use super::hierarchy::{Sharing, Traffic};
+use super::parameters::{Confidence, Parameter, Used};
+use super::record::{Busy, Event, Pipe, Record, Stall};
+use super::unit::{SIMDS, Unit, WaveTime};
+use super::{Spread, TimeOptions};
+
+/// How long a launch takes, and why.
+#[derive(Clone, Debug, Serialize)]
+pub struct TimeReport {
+    /// What the device is sold as.
+    pub device: &'static str,
+    /// Kernel name.
+    pub kernel: String,
+    /// Workgroups of the launch.
+    pub grid: [u32; 3],
+    /// Work-items of a workgroup.
+    pub block: [u32; 3],
+    /// Clock of microseconds and rates, in MHz.
+    pub clock: f64,
+    /// Workgroups that a compute unit holds.
+    pub workgroups_per_unit: u32,
+    /// Waves that its fullest SIMD holds.
+    pub waves_per_simd: u32,
+    /// What keeps it from holding more.
+    pub limited_by: String,
+    /// How much compute units load the same.
+    pub sharing: Sharing,
+    /// The compute unit that was simulated.
+    pub unit: UnitReport,
+    /// The loop that was taken most often.
+    pub main_loop: Option<LoopReport>,
+    /// How busy pipes were.
+    pub pipes: Vec<PipeReport>,
+    /// Stalls of all waves by reason, in the order of [`Stall::ALL`].
+    pub stalls: Vec<StallReport>,
+    /// Every instruction from the first to the last that was executed.
+    pub instructions: Vec<InstructionReport>,
+    /// The whole device.
+    pub estimate: Estimate,
+    /// Doubtful numbers that all this rests on.
+    pub rests_on: Vec<Doubt>,
+    #[serde(skip)]
+    pub(super) timeline: Timeline,
+}
+
+/// What one compute unit did.
+#[derive(Clone, Debug, Serialize)]
+pub struct UnitReport {
+    /// Workgroups that were simulated, and that the compute unit would get.
+    pub workgroups: u64,
+    /// Those that it would get.
+    pub assigned: u64,
+    /// Instructions issued.
+    pub instructions: u64,
+    /// Operations: floating-point ones, and those of matrix instructions.
+    pub operations: u64,
+    /// Clk until the last simulated workgroup had ended.
+    pub clk: u64,
+    /// Clk between the ends of two workgroups in steady state.
+    pub clk_per_workgroup: f64,
+    /// Traffic of the caches.
+    pub traffic: Traffic,
+    /// When each wave ran.
+    pub waves: Vec<WaveTime>,
+}
+
+/// A loop.
+#[derive(Clone, Debug, Serialize)]
+pub struct LoopReport {
+    /// Addresses of its first instruction and of its branch.
+    pub address: [u64; 2],
+    /// Times that a wave went back.
+    pub iterations: u64,
+    /// Clk of an iteration of one wave: the median.
+    pub clk_per_iteration: f64,
+    /// Clk that the compute unit takes per iteration of a wave.
+    pub unit_clk_per_iteration: f64,
+}
+
+/// How busy a pipe was.
+#[derive(Clone, Debug, Serialize)]
+pub struct PipeReport {
+    /// Which.
+    pub pipe: Pipe,
+    /// Its name.
+    pub name: &'static str,
+    /// Part of the time that it was busy, all its units together. The VALU can be above one where a SIMD issues two
+    /// instructions per turn.
+    pub utilisation: f64,
+}
+
+/// Stalls of one kind.
+#[derive(Clone, Debug, Serialize)]
+pub struct StallReport {
+    /// Which.
+    pub stall: Stall,
+    /// AMD's name.
+    pub name: &'static str,
+    /// Clk of all waves.
+    pub clk: u64,
+}
+
+/// An instruction and what it cost.
+#[derive(Clone, Debug, Serialize)]
+pub struct InstructionReport {
+    /// Address in the code object, as disassemblers print it.
+    pub address: u64,
+    /// Assembler text.
+    pub text: String,
+    /// Times that it was issued.
+    pub issued: u64,
+    /// Clk that waves stood at it before they issued it, or because of it, by reason in the order of [`Stall::ALL`].
+    pub stalls: [u64; Stall::ALL.len()],
+    /// Clk of LDS banks that conflicts cost.
+    pub bank_conflicts: u64,
+    /// Cache lines that it touched.
+    pub lines: u64,
+}
+
+impl InstructionReport {
+    /// Clk that waves stood at it.
+    pub fn stalled(&self) -> u64 {
+        self.stalls.iter().sum()
+    }
+
+    /// The reason that cost most.
+    pub fn worst(&self) -> Option<Stall> {
+        let worst =
+            Stall::ALL.into_iter().max_by_key(|&s| (self.stalls[s as usize], Stall::ALL.len() - s as usize));
+        worst.filter(|&s| self.stalls[s as usize] > 0)
+    }
+}
+
+/// The whole device.
+#[derive(Clone, Debug, Serialize)]
+pub struct Estimate {
+    /// Times that all places of the device are filled with workgroups.
+    pub rounds: f64,
+    /// Clk from the first wave to the last.
+    pub clk: f64,
+    /// The same in microseconds at the clock.
+    pub microseconds: f64,
+    /// With the launch.
+    pub microseconds_with_launch: f64,
+    /// Tera-operations per second of the launch, without its overhead.
+    pub tera_operations: f64,
+    /// Bytes that lanes load and store, in TB per second.
+    pub bandwidth: f64,
+    /// Bytes of HBM, in TB per second.
+    pub memory_bandwidth: f64,
+    /// Whether part of it is extrapolated.
+    pub extrapolated: bool,
+}
+
+/// A doubtful number.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Doubt {
+    /// Which.
+    pub parameter: Parameter,
+    /// What it says.
+    pub text: &'static str,
+    /// The number.
+    pub value: f64,
+    /// How far it can be trusted: low or unknown.
+    pub confidence: Confidence,
+    /// Where it is from.
+    pub source: &'static str,
+}
+
+/// Events for the pictures.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Timeline {
+    pub events: Vec<Event>,
+    pub busy: Vec<Busy>,
+    /// Step of the first instruction of the report.
+    pub first: usize,
+    /// Workgroup, number in it and SIMD of each wave by the order of launches.
+    pub waves: Vec<(u64, u32, u32)>,
+}
+
+impl TimeReport {
+    /// Kept issues in the order of time: text and clk.
+    pub fn issues(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.timeline.events.iter().filter_map(|event| {
+            let index = (event.step as usize).checked_sub(self.timeline.first)?;
+            Some((self.instructions.get(index)?.text.as_str(), event.issued))
+        })
+    }
+
+    /// Clk that waves spent on an instruction, issuing it or standing at it.
+    pub fn cost(&self, instruction: &InstructionReport) -> u64 {
+        instruction.issued * ISSUE + instruction.stalled()
+    }
+
+    /// The instructions that cost most, the most expensive one first, those of the same cost in the order of addresses.
+    pub fn most_expensive(&self, count: usize) -> Vec<&InstructionReport> {
+        let mut all: Vec<&InstructionReport> =
+            self.instructions.iter().filter(|i| self.cost(i) > 0).collect();
+        all.sort_by_key(|i| std::cmp::Reverse(self.cost(i)));
+        all.truncate(count);
+        all
+    }
+}
+
+/// Clk that issuing an instruction takes of a wave.
+pub(super) const ISSUE: u64 = 4;
+
+/// What the report says beside what the model found.
+pub(super) struct About<'a> {
+    pub options: &'a TimeOptions,
+    pub kernel: &'a str,
+    pub config: LaunchConfig,
+    pub occupancy: Occupancy,
+    pub spread: &'a Spread,
+    pub sharing: Sharing,
+    pub workgroups: u64,
+    pub simulated: u64,
+}
+
+/// What every figure rests on.
+const ALWAYS: Used = Used::of(&[
+    Parameter::Turn,
+    Parameter::LaunchInterval,
+    Parameter::WaveInterval,
+    Parameter::LaunchOverhead,
+]);
+
+/// Makes the report; `describe` gives address and text of a step.
+pub(super) fn report(
+    about: &About<'_>,
+    mut unit: Unit<'_>,
+    describe: impl Fn(usize) -> (u64, String),
+) -> TimeReport {
+    let device = about.options.device;
+    let clock = about.options.clock.unwrap_or_else(|| device.get(Parameter::Clock));
+    // By launch, as timeline and reader want it.
+    unit.waves.sort_by_key(|w| (w.start, w.workgroup, w.wave));
+    let record = &unit.record;
+    let clk = unit.ends.iter().copied().max().unwrap_or(0).max(1);
+    let executed = |c: &&super::record::Counters| c.issued > 0;
+    let first = record.counters.iter().position(|c| executed(&c)).unwrap_or(0);
+    let last = record.counters.iter().rposition(|c| executed(&c)).map_or(first, |last| last + 1);
+    let instructions: Vec<InstructionReport> = (first..last)
+        .map(|step| {
+            let (address, text) = describe(step);
+            let c = &record.counters[step];
+            InstructionReport {
+                address,
+                text,
+                issued: c.issued,
+                stalls: c.stalls,
+                bank_conflicts: c.conflicts,
+                lines: c.lines,
+            }
+        })
+        .collect();
+    let mut stalls = [0u64; Stall::ALL.len()];
+    for counters in &record.counters {
+        for (sum, clk) in stalls.iter_mut().zip(counters.stalls) {
+            *sum += clk;
+        }
+    }
+    let per_workgroup = clk_per_workgroup(&unit.ends, about.occupancy.workgroups_per_compute_unit as usize);
+    let mut used = record.used;
+    used.join(ALWAYS);
+    used.join(unit.hierarchy.used);
+    for (counters, cost) in record.counters.iter().zip(unit.costs()) {
+        if counters.issued > 0 {
+            used.join(cost.used);
+        }
+    }
+    let doubts = used.members().filter_map(|parameter| {
+        let value = device.value(parameter);
+        let doubtful = value.confidence >= Confidence::Low;
+        doubtful.then(|| Doubt {
+            parameter,
+            text: parameter.text(),
+            value: value.value,
+            confidence: value.confidence,
+            source: value.source,
+        })
+    });
+    let rests_on = doubts.collect();
+    let estimate = estimate(about, clock, clk, per_workgroup, record.operations, &unit.hierarchy.traffic);
+    let main_loop = main_loop(record, clk, |step| describe(step).0, |step| unit.branch_target(step));
+    let pipes = Pipe::ALL.map(|pipe| pipe_report(record, pipe, clk)).into();
+    let unit_report = UnitReport {
+        workgroups: about.simulated,
+        assigned: about.spread.assigned,
+        instructions: record.counters.iter().map(|c| c.issued).sum(),
+        operations: record.operations,
+        clk,
+        clk_per_workgroup: per_workgroup,
+        traffic: unit.hierarchy.traffic,
+        waves: unit.waves,
+    };
+    TimeReport {
+        device: device.name,
+        kernel: about.kernel.to_owned(),
+        grid: about.config.grid,
+        block: about.config.block,
+        clock,
+        workgroups_per_unit: about.occupancy.workgroups_per_compute_unit,
+        waves_per_simd: about.occupancy.waves_per_simd,
+        limited_by: about.occupancy.limited_by.to_string(),
+        sharing: about.sharing,
+        unit: unit_report,
+        main_loop,
+        pipes,
+        stalls: Stall::ALL
+            .map(|stall| StallReport { stall, name: stall.name(), clk: stalls[stall as usize] })
+            .into(),
+        instructions,
+        estimate,
+        rests_on,
+        timeline: Timeline {
+            events: unit.record.events,
+            busy: unit.record.busy,
+            first,
+            waves: unit.launched,
+        },
+    }
+}
+
+/// Clk between the ends of two workgroups once the compute unit is full.
+fn clk_per_workgroup(ends: &[u64], resident: usize) -> f64 {
+    let mut ends = ends.to_vec();
+    ends.sort_unstable();
+    let last = ends.last().copied().unwrap_or(0);
+    // With a full round before it, and whole rounds behind: all places end at about the same time.
+    let rounds = (ends.len() / resident.max(1)).saturating_sub(1);
+    match rounds {
+        0 => last as f64 / ends.len().max(1) as f64,
+        _ => (last - ends[ends.len() - 1 - rounds * resident]) as f64 / (rounds * resident) as f64,
+    }
+}
+
+fn pipe_report(record: &Record, pipe: Pipe, clk: u64) -> PipeReport {
+    let units = match pipe {
+        Pipe::Valu | Pipe::Matrix => SIMDS,
+        Pipe::Lds => SIMDS / 2,
+        Pipe::Scalar | Pipe::LdsBanks | Pipe::Vector | Pipe::Branch => 1,
+    };
+    let utilisation = record.busy_clk[pipe as usize] / (units as u64 * clk) as f64;
+    PipeReport { pipe, name: pipe.name(), utilisation }
+}
+
+/// The loop that was taken most often; of several the first.
+fn main_loop(
+    record: &Record,
+    clk: u64,
+    address: impl Fn(usize) -> u64,
+    target: impl Fn(usize) -> usize,
+) -> Option<LoopReport> {
+    let hottest = record.loops.iter().rev().max_by_key(|l| l.taken)?;
+    let mut intervals = hottest.intervals.clone();
+    intervals.sort_unstable();
+    let median = match intervals.len() {
+        0 => 0.0,
+        n => f64::from(intervals[(n - 1) / 2] + intervals[n / 2]) / 2.0,
+    };
+    Some(LoopReport {
+        address: [address(target(hottest.step)), address(hottest.step)],
+        iterations: hottest.taken,
+        clk_per_iteration: median,
+        unit_clk_per_iteration: clk as f64 / hottest.taken as f64,
+    })
+}
+
+fn estimate(
+    about: &About<'_>,
+    clock: f64,
+    clk: u64,
+    per_workgroup: f64,
+    operations: u64,
+    traffic: &Traffic,
+) -> Estimate {
+    let spread = about.spread;
+    let left = spread.assigned - about.simulated;
+    let total = clk as f64 + left as f64 * per_workgroup;
+    let microseconds = total / clock;
+    // What one workgroup does is what each does.
+    let scale = about.workgroups as f64 / about.simulated as f64;
+    let places = spread.dies * spread.units_per_die * u64::from(about.occupancy.workgroups_per_compute_unit);
+    let per_second = |count: f64| count * scale / microseconds / 1e6;
+    Estimate {
+        rounds: about.workgroups as f64 / places as f64,
+        clk: total,
+        microseconds,
+        microseconds_with_launch: microseconds + about.options.device.get(Parameter::LaunchOverhead),
+        tera_operations: per_second(operations as f64),
+        bandwidth: per_second((traffic.loaded + traffic.stored) as f64),
+        memory_bandwidth: per_second((traffic.memory_read + traffic.memory_written) as f64),
+        extrapolated: left > 0,
+    }
+}

@@ -1,0 +1,109 @@
+//! What is resident on a compute unit: its SIMDs, the waves on them, the workgroups that these belong to.
+
+use smallvec::SmallVec;
+
+use super::super::execute::{Cache, Lds};
+use super::super::wave::Wave;
+use super::costs::Rows;
+use super::counters::{AnyOrder, InOrder};
+
+/// Never, unless something happens.
+pub(super) const NEVER: u64 = u64::MAX;
+
+/// A matrix result that is not there yet.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct Pending {
+    pub rows: Rows,
+    pub opcode: u32,
+    /// When it may be read, and when the same instruction may accumulate on it.
+    pub readable: u64,
+    pub accumulable: u64,
+}
+
+/// A wave on a SIMD. Slots are used again.
+#[derive(Debug)]
+pub(super) struct Slot {
+    pub wave: Wave,
+    pub caches: [Cache; 2],
+    pub group: usize,
+    /// Number in its workgroup, and in the order of all launches.
+    pub index: usize,
+    pub age: u64,
+    pub simd: usize,
+    pub priority: u8,
+    /// When the next instruction could have issued, and when it may try to.
+    pub since: u64,
+    pub ready: u64,
+    /// Greatest stall of the instruction that is to issue.
+    pub worst: Option<(super::record::Stall, u64)>,
+    pub vm: InOrder,
+    pub lgkm: AnyOrder,
+    pub pending: SmallVec<[Pending; 4]>,
+    /// Misaligned instructions since the last lost turn.
+    pub misaligned: u64,
+    /// Line of code that its buffer holds.
+    pub line: u64,
+    /// When each loop's branch was last taken.
+    pub iterations: Vec<u64>,
+    /// Step of the barrier that it waits at.
+    pub barrier: Option<usize>,
+    pub started: u64,
+    pub issued: u64,
+}
+
+impl Slot {
+    pub fn new() -> Slot {
+        Slot {
+            wave: Wave::new(),
+            caches: Default::default(),
+            group: 0,
+            index: 0,
+            age: 0,
+            simd: 0,
+            priority: 0,
+            since: 0,
+            ready: NEVER,
+            worst: None,
+            vm: InOrder::default(),
+            lgkm: AnyOrder::default(),
+            pending: SmallVec::new(),
+            misaligned: 0,
+            line: u64::MAX,
+            iterations: Vec::new(),
+            barrier: None,
+            started: 0,
+            issued: 0,
+        }
+    }
+}
+
+/// A workgroup.
+#[derive(Debug, Default)]
+pub(super) struct Group {
+    pub workgroup: u64,
+    pub lds: Lds,
+    /// Its slots, ended waves included.
+    pub slots: Vec<usize>,
+    pub alive: usize,
+    pub waiting: usize,
+    pub started: u64,
+    /// When the last of its ended waves has left.
+    pub ended: u64,
+}
+
+/// One SIMD.
+#[derive(Debug, Default)]
+pub(super) struct Simd {
+    /// Slots in the order of their priority.
+    pub order: SmallVec<[usize; 10]>,
+    /// When a wave may issue.
+    pub next: u64,
+    /// When the vector ALU takes an instruction, one beside a matrix instruction, and when the matrix core does.
+    pub valu: u64,
+    pub beside: u64,
+    pub matrix: u64,
+    /// Who used the matrix core last.
+    pub owner: u64,
+    /// When a buffer can be filled in a lost turn.
+    pub refill: u64,
+}

@@ -1,0 +1,131 @@
+//! How much of what compute units load is the same: the beginnings of many workgroups that run at the same time are
+//! executed without their stores, and the lines that they load are compared.
+
+use rayon::prelude::*;
+
+use super::super::error::Access;
+use super::super::execute::{Cache, Context, Footprint, Lds, Space, footprints, step};
+use super::super::start::Launch;
+use super::super::wave::{Progress, Wave};
+use super::Spread;
+use super::costs::{Cost, Kind, VectorKind};
+use super::hierarchy::{SHARED_LINE, Sharing};
+
+/// Workgroups of a die that are looked at.
+const MOST_WORKGROUPS: u64 = 40;
+/// Lines after which a workgroup has been looked at.
+const MOST_LINES: usize = 384;
+/// Instructions of a wave that are executed.
+const MOST_INSTRUCTIONS: u64 = 3000;
+
+/// Looks at workgroups that run at the same time.
+pub(super) fn sample(launch: &Launch<'_>, costs: &[Cost], spread: &Spread, resident: u64) -> Sharing {
+    let all = launch.workgroups();
+    if all < 2 {
+        return Sharing::NONE;
+    }
+    let per_die = (spread.units_per_die * resident).min(MOST_WORKGROUPS);
+    let wanted: Vec<u64> = (0..per_die * spread.dies).take_while(|&w| w < all).collect();
+    let lines: Vec<Vec<u64>> = wanted.par_iter().map(|&workgroup| look(launch, costs, workgroup)).collect();
+    let mut dies: Vec<Vec<u64>> = vec![Vec::new(); spread.dies as usize];
+    for (workgroup, lines) in wanted.iter().zip(&lines) {
+        dies[(workgroup % spread.dies) as usize].extend(lines);
+    }
+    let ratio = |parts: usize, whole: usize| if parts == 0 { 1.0 } else { whole as f64 / parts as f64 };
+    let mut device = Vec::new();
+    let (mut parts, mut whole) = (0, 0);
+    for die in &mut dies {
+        parts += die.len();
+        distinct(die);
+        whole += die.len();
+        device.extend_from_slice(die);
+    }
+    let of_dies = device.len();
+    distinct(&mut device);
+    Sharing { die: ratio(parts, whole), device: ratio(of_dies, device.len()) }
+}
+
+fn distinct(lines: &mut Vec<u64>) {
+    lines.sort_unstable();
+    lines.dedup();
+}
+
+/// Distinct lines that the beginning of a workgroup loads. Whatever goes wrong ends it: the timed run will tell.
+fn look(launch: &Launch<'_>, costs: &[Cost], workgroup: u64) -> Vec<u64> {
+    let ids = launch.coordinates(workgroup);
+    let mut lds = Lds::default();
+    lds.reset(launch.lds_bytes);
+    let mut caches = <[Cache; 2]>::default();
+    let mut waves: Vec<Wave> = (0..launch.waves).map(|_| Wave::new()).collect();
+    for (index, wave) in waves.iter_mut().enumerate() {
+        launch.start(wave, index, ids);
+    }
+    let mut context = Context {
+        program: launch.program,
+        memory: launch.memory,
+        lds: &mut lds,
+        caches: &mut caches,
+        budget: MOST_INSTRUCTIONS,
+    };
+    let mut lines = Vec::new();
+    let mut found = Vec::new();
+    let mut unsorted = 0;
+    loop {
+        for wave in &mut waves {
+            while wave.progress == Progress::Running && unsorted < MOST_LINES {
+                if !advance(wave, costs, &mut context, &mut found, &mut lines) {
+                    wave.progress = Progress::Ended;
+                }
+                if lines.len() > 2 * MOST_LINES {
+                    distinct(&mut lines);
+                    unsorted = lines.len();
+                }
+            }
+        }
+        let mut waiting = false;
+        for wave in waves.iter_mut().filter(|w| w.progress == Progress::AtBarrier) {
+            wave.progress = Progress::Running;
+            waiting = true;
+        }
+        if !waiting || unsorted >= MOST_LINES {
+            break;
+        }
+    }
+    distinct(&mut lines);
+    lines
+}
+
+/// Executes one instruction but for stores to memory; false if that cannot be.
+fn advance(
+    wave: &mut Wave,
+    costs: &[Cost],
+    context: &mut Context<'_>,
+    found: &mut Vec<Footprint>,
+    lines: &mut Vec<u64>,
+) -> bool {
+    let Some(cost) = costs.get(wave.pc) else { return false };
+    if let Kind::Vector { kind, .. } = cost.kind {
+        if matches!(kind, VectorKind::Store | VectorKind::Atomic) {
+            wave.pc += 1;
+            return true;
+        }
+        found.clear();
+        if footprints(wave, &context.program.steps[wave.pc], found).is_err() {
+            return false;
+        }
+        for f in found.iter().filter(|f| f.space == Space::Device && f.access == Access::Load) {
+            let mut left = f.lanes;
+            let mut last = u64::MAX;
+            while left != 0 {
+                let lane = left.trailing_zeros() as usize;
+                left &= left - 1;
+                let line = f.address[lane] / SHARED_LINE;
+                if line != last {
+                    lines.push(line);
+                    last = line;
+                }
+            }
+        }
+    }
+    step(wave, context).is_ok()
+}

@@ -1,0 +1,704 @@
+//! One compute unit in turns of four clk.
+//!
+//! A SIMD has an issue turn every four clk, SIMD `i` at clk `i` mod 4. In a turn it issues at most one instruction per class,
+//! of different waves, those of higher priority first, then the oldest (SC25: the oldest wave always wins). An instruction
+//! executes when it issues, and everything that it takes from then on is computed at once: units and queues know when they
+//! are free again, results when they are there. So the time at which a wave may try its next instruction is known unless
+//! it waits at a barrier, and the model jumps from one such time to the next.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::super::error::{FaultKind, Stopped};
+use super::super::execute::{Context, Footprint, Space, footprints, step};
+use super::super::start::Launch;
+use super::super::wave::Progress;
+use super::cache::Tags;
+use super::costs::{CLASSES, CODE_LINE, Class, Cost, Kind, LdsKind, VectorKind};
+use super::counters::{AnyOrder, InOrder};
+use super::hierarchy::Hierarchy;
+use super::parameters::{Device, Parameter};
+use super::paths::{LdsPath, VectorPath};
+use super::record::{Busy, Event, Pipe, Record, Stall};
+use super::resident::{Group, NEVER, Pending, Simd, Slot};
+
+/// SIMDs of a compute unit, and the order in which they get waves (thread traces of gfx950).
+pub(super) const SIMDS: usize = 4;
+const WAVE_ORDER: [usize; SIMDS] = [0, 2, 1, 3];
+/// Where private memory lies for the caches: a place that nothing else has.
+const PRIVATE_BASE: u64 = 1 << 60;
+
+/// Where a workgroup stopped.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub workgroup: u64,
+    pub wave: usize,
+    pub step: usize,
+    pub stopped: Stopped,
+}
+
+/// When a wave ran.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize)]
+pub struct WaveTime {
+    /// Linear number of its workgroup.
+    pub workgroup: u64,
+    /// Number in its workgroup.
+    pub wave: u32,
+    /// SIMD that it ran on.
+    pub simd: u32,
+    /// Clk of its start and of its end.
+    pub start: u64,
+    /// The end.
+    pub end: u64,
+    /// Instructions that it issued.
+    pub instructions: u64,
+}
+
+/// Fixed numbers in the form in which the model uses them.
+#[derive(Debug)]
+struct Numbers {
+    turn: u64,
+    misaligned_run: u64,
+    cold_line: u64,
+    cold_start: u64,
+    warm_start: u64,
+    taken_branch: u64,
+    barrier_release: u64,
+    packed_after_matrix: u64,
+    wave_interval: u64,
+    turnaround: u64,
+}
+
+/// A compute unit and what it works on.
+pub(super) struct Unit<'a> {
+    launch: &'a Launch<'a>,
+    costs: &'a [Cost],
+    numbers: Numbers,
+    simds: [Simd; SIMDS],
+    slots: Vec<Slot>,
+    free_slots: Vec<usize>,
+    groups: Vec<Group>,
+    free_groups: Vec<usize>,
+    lds: LdsPath,
+    vector: VectorPath,
+    pub hierarchy: Hierarchy,
+    code: Tags,
+    /// When the code is there that the first wave waits for.
+    code_there: u64,
+    pub record: Record,
+    pub waves: Vec<WaveTime>,
+    /// Workgroup, number in it and SIMD of each wave by the order of launches.
+    pub launched: Vec<(u64, u32, u32)>,
+    /// Ends of workgroups, in the order in which they ended.
+    pub ends: Vec<u64>,
+    launches: BinaryHeap<Reverse<u64>>,
+    next_simd: usize,
+    age: u64,
+    found: Vec<Footprint>,
+}
+
+impl<'a> Unit<'a> {
+    /// An idle compute unit.
+    pub fn new(
+        launch: &'a Launch<'a>,
+        costs: &'a [Cost],
+        device: &Device,
+        hierarchy: Hierarchy,
+        room: usize,
+    ) -> Unit<'a> {
+        let count = |parameter| device.count(parameter);
+        Unit {
+            launch,
+            costs,
+            numbers: Numbers {
+                turn: count(Parameter::Turn),
+                misaligned_run: count(Parameter::MisalignedRun).max(1),
+                cold_line: count(Parameter::ColdLine),
+                cold_start: count(Parameter::ColdStart),
+                warm_start: count(Parameter::WarmStart),
+                taken_branch: count(Parameter::TakenBranch),
+                barrier_release: count(Parameter::BarrierRelease),
+                packed_after_matrix: count(Parameter::PackedAfterMatrix),
+                wave_interval: count(Parameter::WaveInterval),
+                turnaround: count(Parameter::Turnaround),
+            },
+            simds: std::array::from_fn(|_| Simd { next: NEVER, ..Simd::default() }),
+            slots: Vec::new(),
+            free_slots: Vec::new(),
+            groups: Vec::new(),
+            free_groups: Vec::new(),
+            lds: LdsPath::new(device, costs.len()),
+            vector: VectorPath::new(device, costs.len()),
+            hierarchy,
+            code: Tags::new(count(Parameter::CodeBytes), CODE_LINE, count(Parameter::CodeWays)),
+            code_there: 0,
+            record: Record::new(costs.len(), room),
+            waves: Vec::new(),
+            launched: Vec::new(),
+            ends: Vec::new(),
+            launches: BinaryHeap::new(),
+            next_simd: 0,
+            age: 0,
+            found: Vec::new(),
+        }
+    }
+
+    /// What each step costs.
+    pub fn costs(&self) -> &'a [Cost] {
+        self.costs
+    }
+
+    /// Step that a branch goes to, or its own.
+    pub fn branch_target(&self, step: usize) -> usize {
+        self.costs.get(step).map_or(step, |cost| (cost.target as usize).min(step))
+    }
+
+    /// Runs `workgroups` to their ends, at most `resident` at a time, the first ones starting `interval` clk apart.
+    pub fn run(
+        &mut self,
+        mut workgroups: impl Iterator<Item = u64>,
+        resident: u64,
+        interval: u64,
+    ) -> Result<(), Failure> {
+        self.launches.extend((0..resident).map(|n| Reverse(n * interval)));
+        loop {
+            let (simd, next) = self.simds.iter().enumerate().fold((0, NEVER), |best, (index, simd)| {
+                if simd.next < best.1 { (index, simd.next) } else { best }
+            });
+            if let Some(&Reverse(at)) = self.launches.peek()
+                && at <= next
+            {
+                self.launches.pop();
+                if let Some(workgroup) = workgroups.next() {
+                    self.start(workgroup, at);
+                } else {
+                    self.launches.clear();
+                }
+                continue;
+            }
+            if next == NEVER {
+                return Ok(());
+            }
+            self.turn(simd, next)?;
+        }
+    }
+
+    /// Starts a workgroup.
+    fn start(&mut self, workgroup: u64, at: u64) {
+        let group = self.free_groups.pop().unwrap_or_else(|| {
+            self.groups.push(Group::default());
+            self.groups.len() - 1
+        });
+        let ids = self.launch.coordinates(workgroup);
+        let it = &mut self.groups[group];
+        it.workgroup = workgroup;
+        it.lds.reset(self.launch.lds_bytes);
+        it.slots.clear();
+        (it.alive, it.waiting, it.started, it.ended) = (self.launch.waves, 0, at, at);
+        for index in 0..self.launch.waves {
+            let slot = self.free_slots.pop().unwrap_or_else(|| {
+                self.slots.push(Slot::new());
+                self.slots.len() - 1
+            });
+            self.groups[group].slots.push(slot);
+            let simd = self.simd_for_next_wave();
+            let started = at + index as u64 * self.numbers.wave_interval;
+            let it = &mut self.slots[slot];
+            self.launch.start(&mut it.wave, index, ids);
+            (it.group, it.index, it.age, it.simd) = (group, index, self.age, simd);
+            (it.priority, it.misaligned, it.line, it.barrier) = (0, 0, u64::MAX, None);
+            (it.started, it.issued, it.since) = (started, 0, started);
+            it.vm.clear();
+            it.lgkm.clear();
+            it.pending.clear();
+            it.iterations.clear();
+            self.age += 1;
+            self.launched.push((workgroup, index as u32, simd as u32));
+            let entry = it.wave.pc;
+            let mut ready = started;
+            if let Some(cost) = self.costs.get(entry) {
+                it.line = cost.lines[0];
+                if self.code.touch(it.line) {
+                    self.record.used.mark(Parameter::WarmStart);
+                    ready = (started + self.numbers.warm_start).max(self.code_there);
+                } else {
+                    self.record.used.mark(Parameter::ColdStart);
+                    ready += self.numbers.cold_start;
+                    self.code_there = ready;
+                }
+                self.record.stall(entry, Stall::NoInstruction, ready - started);
+            }
+            self.simds[simd].order.push(slot);
+            self.sort(simd);
+            self.prepare(slot, ready);
+        }
+    }
+
+    /// The next SIMD in turn of those with the fewest waves.
+    fn simd_for_next_wave(&mut self) -> usize {
+        let fewest = self.simds.iter().map(|simd| simd.order.len()).min().unwrap_or(0);
+        let turn = (0..SIMDS).map(|n| (self.next_simd + n) % SIMDS);
+        let place = turn.clone().find(|&n| self.simds[WAVE_ORDER[n]].order.len() == fewest);
+        let place = place.unwrap_or(self.next_simd);
+        self.next_simd = (place + 1) % SIMDS;
+        WAVE_ORDER[place]
+    }
+
+    /// Puts the waves of a SIMD in the order in which they win arbitration.
+    fn sort(&mut self, simd: usize) {
+        let slots = &self.slots;
+        self.simds[simd].order.sort_by_key(|&s| (Reverse(slots[s].priority), slots[s].age));
+    }
+
+    /// Finds when a wave may try its next instruction, of which the turn would be at `base`.
+    fn prepare(&mut self, slot: usize, base: u64) {
+        let it = &mut self.slots[slot];
+        let numbers = &self.numbers;
+        let pc = it.wave.pc;
+        let mut delay = Delay { record: &mut self.record, pc, at: base, worst: None, last: None };
+        if let Some(cost) = self.costs.get(pc) {
+            for line in cost.lines {
+                if it.line != line {
+                    it.line = line;
+                    if !self.code.touch(line) {
+                        delay.record.used.mark(Parameter::ColdLine);
+                        delay.until(delay.at + numbers.cold_line, Stall::NoInstruction);
+                    }
+                }
+            }
+            if it.misaligned >= numbers.misaligned_run {
+                it.misaligned = 0;
+                // One buffer of a SIMD is filled per turn.
+                let simd = &mut self.simds[it.simd];
+                simd.refill = delay.at.max(simd.refill) + numbers.turn;
+                delay.until(simd.refill, Stall::NoInstruction);
+            }
+            if !it.pending.is_empty() {
+                it.pending.retain(|p| p.readable > delay.at);
+                let until = it.pending.iter().map(|p| dependency(p, cost)).max().unwrap_or(0);
+                delay.until(until, Stall::AluDependency);
+            }
+            if let Kind::Wait { vm, lgkm } = cost.kind {
+                let until = it.vm.reaches(vm, delay.at).max(it.lgkm.reaches(lgkm, delay.at));
+                delay.until(until, Stall::Waitcnt);
+            }
+            if cost.vm > 0 {
+                let until = it.vm.reaches(InOrder::MOST - u32::from(cost.vm), delay.at);
+                delay.until(until, Stall::Other);
+            }
+            if cost.lgkm > 0 {
+                let until = it.lgkm.reaches(AnyOrder::MOST - u32::from(cost.lgkm), delay.at);
+                delay.until(until, Stall::Other);
+            }
+        }
+        let aligned = align(delay.at, it.simd, numbers.turn);
+        delay.until(aligned, delay.last.unwrap_or(Stall::NoInstruction));
+        let at = delay.at;
+        (it.since, it.worst) = (base, delay.worst);
+        it.ready = at;
+        let simd = &mut self.simds[it.simd];
+        simd.next = simd.next.min(at);
+    }
+
+    /// One turn of a SIMD.
+    fn turn(&mut self, simd: usize, clk: u64) -> Result<(), Failure> {
+        let turn = self.numbers.turn;
+        let mut taken = [false; CLASSES];
+        // Whether the turn's VALU instruction lets a second one in.
+        let mut pair = false;
+        let mut place = 0;
+        let mut sorts = false;
+        self.simds[simd].next = NEVER;
+        while let Some(&slot) = self.simds[simd].order.get(place) {
+            place += 1;
+            let it = &self.slots[slot];
+            if it.ready > clk {
+                continue;
+            }
+            let pc = it.wave.pc;
+            let Some(cost) = self.costs.get(pc) else {
+                // Executing it says what is wrong.
+                self.execute(slot)?;
+                continue;
+            };
+            if cost.class != Class::Internal {
+                let class = cost.class as usize;
+                let second = pair && matches!(cost.kind, Kind::Valu { pairs: true, .. });
+                let blocked = if taken[class] && !second {
+                    Some((clk + turn, Stall::NotWon))
+                } else {
+                    let until = self.blocked_until(slot, simd, cost, clk, second);
+                    until.map(|until| (align(until.max(clk + 1), simd, turn), Stall::PipeStalled))
+                };
+                if let Some((until, stall)) = blocked {
+                    self.record.stall(pc, stall, until - clk);
+                    let it = &mut self.slots[slot];
+                    if it.worst.is_none_or(|(_, most)| until - clk > most) {
+                        it.worst = Some((stall, until - clk));
+                    }
+                    it.ready = until;
+                    continue;
+                }
+                if class == Class::Valu as usize {
+                    pair = !taken[class] && matches!(cost.kind, Kind::Valu { pairs: true, .. });
+                    if second {
+                        self.record.used.mark(Parameter::SecondValu);
+                    }
+                }
+                taken[class] = true;
+            }
+            sorts |= matches!(cost.kind, Kind::Priority { .. });
+            self.issue(slot, cost, pc, clk)?;
+            if self.slots[slot].wave.progress == Progress::Ended {
+                place -= 1;
+            }
+        }
+        if sorts {
+            self.sort(simd);
+        }
+        let slots = &self.slots;
+        let next = self.simds[simd].order.iter().map(|&s| slots[s].ready).min().unwrap_or(NEVER);
+        self.simds[simd].next = next;
+        Ok(())
+    }
+
+    /// When the unit that an instruction needs takes it, if it does not at `clk`.
+    fn blocked_until(
+        &mut self,
+        slot: usize,
+        simd: usize,
+        cost: &Cost,
+        clk: u64,
+        second: bool,
+    ) -> Option<u64> {
+        let simd = &self.simds[simd];
+        let until = match cost.kind {
+            Kind::Valu { .. } if second => simd.beside,
+            Kind::Valu { overlaps: true, .. } => simd.valu.max(simd.beside),
+            Kind::Valu { .. } => {
+                let own = simd.owner == self.slots[slot].age && simd.matrix > 0;
+                let turnaround = if own { self.numbers.packed_after_matrix } else { 0 };
+                simd.valu.max(simd.matrix + turnaround)
+            }
+            Kind::Matrix { .. } => simd.valu.max(simd.matrix),
+            Kind::Lds { .. } => self.lds.full_until(clk)?.ceil() as u64,
+            Kind::Vector { kind, .. } if kind != VectorKind::Control => {
+                self.vector.full_until(clk)?.ceil() as u64
+            }
+            _ => return None,
+        };
+        (until > clk).then_some(until)
+    }
+
+    /// Executes the instruction that a wave stands at.
+    fn execute(&mut self, slot: usize) -> Result<(), Failure> {
+        let it = &mut self.slots[slot];
+        let group = &mut self.groups[it.group];
+        let at = it.wave.pc;
+        let mut context = Context {
+            program: self.launch.program,
+            memory: self.launch.memory,
+            lds: &mut group.lds,
+            caches: &mut it.caches,
+            budget: self.launch.config.instruction_budget,
+        };
+        let mut result = step(&mut it.wave, &mut context);
+        if result.is_ok() && at >= self.costs.len() {
+            result = Err(Stopped::wave(FaultKind::ProgramCounter { target: at as i64 }));
+        }
+        result.map_err(|stopped| Failure { workgroup: group.workgroup, wave: it.index, step: at, stopped })
+    }
+
+    /// Issues an instruction: executes it, and books what it takes.
+    fn issue(&mut self, slot: usize, cost: &'a Cost, pc: usize, clk: u64) -> Result<(), Failure> {
+        let turn = self.numbers.turn;
+        if matches!(cost.kind, Kind::Lds { .. } | Kind::Vector { .. } | Kind::ScalarMemory) {
+            self.touch(slot, cost, pc, clk)?;
+        }
+        self.execute(slot)?;
+        let it = &mut self.slots[slot];
+        it.issued += 1;
+        let counters = &mut self.record.counters[pc];
+        counters.issued += 1;
+        let stall = it.worst.map(|(stall, _)| stall);
+        let (wave, since) = (it.age as u32, it.since);
+        self.record.event(Event { wave, step: pc as u32, since, issued: clk, stall });
+        if let Some(place) = cost.clock_to {
+            it.wave.set_scalar_wide(place, clk);
+        }
+        if cost.misaligned {
+            it.misaligned += 1;
+        }
+        let mut next = clk + turn * cost.turns;
+        let simd = it.simd;
+        let busy = |pipe, unit: usize, start, end| Busy {
+            pipe,
+            unit: unit as u8,
+            start,
+            end,
+            step: pc as u32,
+            wave,
+        };
+        match cost.kind {
+            Kind::Valu { clk: length, .. } => {
+                let lanes = if cost.operations == 0 { 0 } else { u64::from(it.wave.exec().count_ones()) };
+                let unit = &mut self.simds[simd];
+                unit.valu = unit.valu.max(clk + length);
+                self.record.busy(busy(Pipe::Valu, simd, clk, clk + length));
+                self.record.operations += cost.operations * lanes;
+            }
+            Kind::Matrix { occupancy, blocks, result, accumulate } => {
+                let unit = &mut self.simds[simd];
+                unit.valu = unit.valu.max(clk + turn * cost.turns);
+                unit.beside = clk + blocks;
+                unit.matrix = clk + occupancy;
+                unit.owner = it.age;
+                self.record.busy(busy(Pipe::Matrix, simd, clk, clk + occupancy));
+                self.record.operations += cost.operations;
+                if let Some(rows) = cost.result {
+                    it.pending.retain(|p| p.rows != rows);
+                    it.pending.push(Pending {
+                        rows,
+                        opcode: cost.opcode,
+                        readable: clk + result,
+                        accumulable: clk + accumulate,
+                    });
+                }
+            }
+            Kind::Scalar => self.record.busy(busy(Pipe::Scalar, 0, clk, clk + 1)),
+            Kind::ScalarMemory => self.record.busy(busy(Pipe::Scalar, 0, clk, clk + 1)),
+            Kind::Lds { .. } | Kind::Vector { .. } => {}
+            Kind::Branch => {
+                self.record.busy(busy(Pipe::Branch, 0, clk, clk + 1));
+                if it.wave.pc != pc + 1 {
+                    self.record.used.mark(Parameter::TakenBranch);
+                    next = next.max(clk + self.numbers.taken_branch);
+                    it.misaligned = 0;
+                    it.line = u64::MAX;
+                    self.record.stall(pc, Stall::NoInstruction, next - clk - turn);
+                    if it.wave.pc <= pc {
+                        let number = self.record.loop_number(pc);
+                        if it.iterations.len() <= number {
+                            it.iterations.resize(number + 1, NEVER);
+                        }
+                        let last = std::mem::replace(&mut it.iterations[number], clk);
+                        self.record.iteration(number, (last != NEVER).then(|| clk - last));
+                    }
+                }
+            }
+            Kind::Nop { clk: length } => {
+                next += length;
+                self.record.stall(pc, Stall::Internal, length);
+            }
+            Kind::Sleep { clk: length } => {
+                next += length;
+                self.record.stall(pc, Stall::Other, length);
+            }
+            Kind::Wait { .. } => {}
+            Kind::Priority { level } => it.priority = level,
+            Kind::Barrier => {
+                self.wait_at_barrier(slot, pc, clk);
+                return Ok(());
+            }
+            Kind::End => {
+                self.record.busy(busy(Pipe::Branch, 0, clk, clk + 1));
+                self.end(slot, clk + turn);
+                return Ok(());
+            }
+        }
+        if self.slots[slot].wave.progress == Progress::Ended {
+            self.end(slot, next);
+            return Ok(());
+        }
+        self.prepare(slot, next);
+        Ok(())
+    }
+
+    /// Memory that an instruction is about to access.
+    fn touch(&mut self, slot: usize, cost: &Cost, pc: usize, clk: u64) -> Result<(), Failure> {
+        let it = &mut self.slots[slot];
+        let mut found = std::mem::take(&mut self.found);
+        found.clear();
+        let step = &self.launch.program.steps[pc];
+        footprints(&it.wave, step, &mut found).map_err(|stopped| Failure {
+            workgroup: self.groups[it.group].workgroup,
+            wave: it.index,
+            step: pc,
+            stopped,
+        })?;
+        let wave = it.age as u32;
+        let counters = &mut self.record.counters[pc];
+        match cost.kind {
+            Kind::ScalarMemory => {
+                let range = found.first().map(|f| (f.address[0], u64::from(f.bytes[0])));
+                let done = self.hierarchy.scalar(clk as f64, range);
+                for _ in 0..cost.lgkm {
+                    it.lgkm.push(done.ceil() as u64);
+                }
+            }
+            Kind::Lds { kind, dwords } => {
+                let banked = if kind == LdsKind::Permute { &[] } else { &found[..] };
+                let access = self.lds.access(clk, it.simd / 2, (kind, dwords), pc, banked);
+                it.lgkm.push(access.done.ceil() as u64);
+                counters.conflicts += u64::from(access.conflicts);
+                let (start, end) = (access.start as u64, access.end.ceil() as u64);
+                let unit = (it.simd / 2) as u8;
+                self.record.busy(Busy { pipe: Pipe::Lds, unit, start, end, step: pc as u32, wave });
+                self.record.busy_clk[Pipe::LdsBanks as usize] += access.banks;
+            }
+            Kind::Vector { kind, bypasses_l1, .. } => {
+                let mut lds_done = None;
+                if let Some(index) = found.iter().position(|f| f.space == Space::Lds)
+                    && kind != VectorKind::LoadToLds
+                {
+                    let access =
+                        self.lds.access(clk, it.simd / 2, (LdsKind::Read, 1), pc, &found[index..=index]);
+                    lds_done = Some(access.done);
+                }
+                found.retain(|f| f.space != Space::Lds);
+                for f in found.iter_mut().filter(|f| f.space == Space::Private) {
+                    privatise(f, it.age);
+                }
+                if kind == VectorKind::Control {
+                    if cost.vm > 0 {
+                        it.vm.push(clk + self.numbers.turn);
+                    }
+                } else {
+                    let access = self.vector.access(clk, kind, bypasses_l1, pc, &found, &mut self.hierarchy);
+                    counters.lines += u64::from(access.lines);
+                    if access.scattered {
+                        self.record.used.mark(Parameter::Gather);
+                    }
+                    let done = access.done.max(lds_done.unwrap_or(0.0)).ceil() as u64;
+                    if cost.vm > 0 {
+                        it.vm.push(done);
+                    }
+                    if cost.lgkm > 0 {
+                        it.lgkm.push(lds_done.map_or(done, |d| d.ceil() as u64));
+                    }
+                    let (start, end) = (access.start as u64, access.end.ceil() as u64);
+                    self.record.busy(Busy { pipe: Pipe::Vector, unit: 0, start, end, step: pc as u32, wave });
+                }
+            }
+            _ => {}
+        }
+        self.found = found;
+        Ok(())
+    }
+
+    fn wait_at_barrier(&mut self, slot: usize, pc: usize, clk: u64) {
+        let it = &mut self.slots[slot];
+        it.barrier = Some(pc);
+        it.since = clk + self.numbers.turn;
+        it.ready = NEVER;
+        let group = it.group;
+        self.groups[group].waiting += 1;
+        self.open_barrier(group, clk);
+    }
+
+    /// Lets the waves of a workgroup go on if all that are left wait.
+    fn open_barrier(&mut self, group: usize, clk: u64) {
+        let it = &mut self.groups[group];
+        if it.waiting == 0 || it.waiting < it.alive {
+            return;
+        }
+        it.waiting = 0;
+        // The barrier of a workgroup of one wave does nothing.
+        let release = if self.launch.waves > 1 { self.numbers.barrier_release } else { self.numbers.turn };
+        for index in 0..self.groups[group].slots.len() {
+            let slot = self.groups[group].slots[index];
+            let it = &mut self.slots[slot];
+            if let Some(pc) = it.barrier.take() {
+                let next = clk + release;
+                self.record.stall(pc, Stall::Barrier, next.saturating_sub(it.since));
+                it.wave.progress = Progress::Running;
+                let next = next.max(it.since);
+                self.prepare(slot, next);
+            }
+        }
+    }
+
+    /// A wave has issued its last instruction.
+    fn end(&mut self, slot: usize, clk: u64) {
+        let it = &mut self.slots[slot];
+        let clk = it.vm.drained(it.lgkm.drained(clk));
+        it.ready = NEVER;
+        let group = it.group;
+        self.waves.push(WaveTime {
+            workgroup: self.groups[group].workgroup,
+            wave: it.index as u32,
+            simd: it.simd as u32,
+            start: it.started,
+            end: clk,
+            instructions: it.issued,
+        });
+        self.simds[it.simd].order.retain(|s| *s != slot);
+        let ended = &mut self.groups[group];
+        ended.alive -= 1;
+        ended.ended = ended.ended.max(clk);
+        if ended.alive > 0 {
+            self.open_barrier(group, clk);
+            return;
+        }
+        self.ends.push(ended.ended);
+        self.launches.push(Reverse(ended.ended + self.numbers.turnaround));
+        self.record.used.mark(Parameter::Turnaround);
+        self.free_slots.append(&mut ended.slots);
+        self.free_groups.push(group);
+    }
+}
+
+/// What keeps an instruction from being tried, one thing after the other.
+struct Delay<'a> {
+    record: &'a mut Record,
+    pc: usize,
+    at: u64,
+    worst: Option<(Stall, u64)>,
+    last: Option<Stall>,
+}
+
+impl Delay<'_> {
+    /// It has to wait until then.
+    fn until(&mut self, clk: u64, stall: Stall) {
+        if clk > self.at {
+            let length = clk - self.at;
+            self.record.stall(self.pc, stall, length);
+            if self.worst.is_none_or(|(_, most)| length > most) {
+                self.worst = Some((stall, length));
+            }
+            self.at = clk;
+            self.last = Some(stall);
+        }
+    }
+}
+
+/// The first turn of a SIMD at or after `clk`.
+fn align(clk: u64, simd: usize, turn: u64) -> u64 {
+    let phase = simd as u64 % turn;
+    (clk + turn - 1 - phase.min(clk)) / turn * turn + phase
+}
+
+/// When an instruction may issue because of a matrix result.
+fn dependency(pending: &Pending, cost: &Cost) -> u64 {
+    let mut until = 0;
+    if cost.rows.iter().any(|rows| rows.overlaps(pending.rows)) {
+        until = pending.readable;
+    }
+    for rows in [cost.addend, cost.result].into_iter().flatten() {
+        if rows == pending.rows && cost.opcode == pending.opcode {
+            until = until.max(pending.accumulable);
+        } else if rows.overlaps(pending.rows) {
+            until = until.max(pending.readable);
+        }
+    }
+    until
+}
+
+/// Private memory as it lies in device memory: dwords of the lanes side by side.
+fn privatise(f: &mut Footprint, age: u64) {
+    for (lane, address) in f.address.iter_mut().enumerate() {
+        let (dword, byte) = (*address / 4, *address % 4);
+        *address = PRIVATE_BASE + (age << 32) + dword * 256 + 4 * lane as u64 + byte;
+    }
+    f.space = Space::Device;
+}

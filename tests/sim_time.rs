@@ -1,0 +1,537 @@
+//! Time mode against measurements: micro-benchmarks whose figures are published for MI300X (sources in the table of
+//! parameters), matrix instructions against AMD's pass counts, copies against achievable bandwidth.
+
+use groundswell::codegen::assembler::{AssemblerOptions, assemble};
+use groundswell::codegen::target::Target;
+use groundswell::runtime::sim::time::{Confidence, Device, Pipe, Stall, TimeOptions, TimeReport};
+use groundswell::runtime::sim::{FaultKind, LaunchConfig, SimError, Simulator};
+
+/// A kernel `k` that repeats `body` `iterations` times: buffer address in s[4:5], lane in v0, zero in most registers.
+struct Bench<'a> {
+    device: &'static Device,
+    prologue: &'a str,
+    body: String,
+    iterations: u32,
+    waves: u32,
+    workgroups: u32,
+    /// Contents of the buffer.
+    buffer: &'a [u8],
+}
+
+impl Default for Bench<'_> {
+    fn default() -> Self {
+        Bench {
+            device: Device::MI300X,
+            prologue: "",
+            body: String::new(),
+            iterations: 1,
+            waves: 1,
+            workgroups: 1,
+            buffer: &[],
+        }
+    }
+}
+
+impl Bench<'_> {
+    fn text(&self) -> String {
+        format!(
+            "    .amdgcn_target \"amdgcn-amd-amdhsa--{target}\"
+    .globl k
+    .p2align 8
+    .type k,@function
+k:
+    s_load_dwordx2 s[4:5], s[0:1], 0x0
+    s_waitcnt lgkmcnt(0)
+    {prologue}
+    s_movk_i32 s10, {iterations}
+    .p2alignl 6, 3212836864
+loop:
+{body}
+    s_sub_u32 s10, s10, 1
+    s_cmp_lg_u32 s10, 0
+    s_cbranch_scc1 loop
+    s_endpgm
+    .size k, . - k
+    .rodata
+    .p2align 6
+    .amdhsa_kernel k
+      .amdhsa_next_free_vgpr 128
+      .amdhsa_next_free_sgpr 32
+      .amdhsa_accum_offset 128
+      .amdhsa_group_segment_fixed_size 32768
+      .amdhsa_user_sgpr_kernarg_segment_ptr 1
+      .amdhsa_kernarg_size 8
+    .end_amdhsa_kernel
+",
+            target = self.device.target,
+            prologue = self.prologue,
+            iterations = self.iterations,
+            body = self.body,
+        )
+    }
+
+    fn run_with(&self, options: &TimeOptions) -> Result<TimeReport, SimError> {
+        let text = self.text();
+        let object = assemble(&text, AssemblerOptions::default())
+            .unwrap_or_else(|faults| panic!("{faults}\n{}", &text[..text.len().min(2000)]))
+            .object;
+        let mut simulator = Simulator::new(self.device.target);
+        let module = simulator.load(&object)?;
+        let buffer = simulator.alloc(self.buffer.len().max(64) as u64)?;
+        simulator.write(buffer, self.buffer)?;
+        let config = LaunchConfig::new([self.workgroups, 1, 1], [64 * self.waves, 1, 1]);
+        simulator.time(&module, "k", config, &buffer.to_le_bytes(), options)
+    }
+
+    fn run(&self) -> TimeReport {
+        self.run_with(&TimeOptions::new(self.device)).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Clk of one pass through the body: of the fastest wave, the slowest wave, and the compute unit.
+    fn slope(&mut self, iterations: [u32; 2]) -> [f64; 3] {
+        let [few, many] = iterations.map(|n| {
+            self.iterations = n;
+            let report = self.run();
+            let lengths = report.unit.waves.iter().map(|w| w.end - w.start);
+            let least = lengths.clone().min().expect("a wave");
+            [least, lengths.max().expect("a wave"), report.unit.clk]
+        });
+        let steps = f64::from(iterations[1] - iterations[0]);
+        [0, 1, 2].map(|n| (many[n] as f64 - few[n] as f64) / steps)
+    }
+}
+
+/// The same instruction many times.
+fn repeat(text: &str, times: usize) -> String {
+    format!("    {text}\n").repeat(times)
+}
+
+#[track_caller]
+fn close(what: &str, got: f64, expected: f64, tolerance: f64) {
+    eprintln!("{what:<50} expected {expected:8.2}  got {got:8.2}");
+    assert!((got - expected).abs() <= tolerance * expected, "{what}: {got} instead of {expected}");
+}
+
+/// Clk per instruction of the fastest and the slowest wave with 1 to 4 waves per SIMD.
+fn by_waves(instruction: &str, misaligned: bool) -> [[f64; 2]; 4] {
+    const TIMES: usize = 1024;
+    [1, 2, 3, 4].map(|waves| {
+        let shift = if misaligned { "    s_nop 0\n" } else { "" };
+        let body = shift.to_owned() + &repeat(instruction, TIMES);
+        let [fastest, slowest, _] = Bench { body, waves: 4 * waves, ..Bench::default() }.slope([2, 6]);
+        [fastest / TIMES as f64, slowest / TIMES as f64]
+    })
+}
+
+#[track_caller]
+fn check_waves(what: &str, instruction: &str, misaligned: bool, expected: [f64; 4], fastest: f64) {
+    for (waves, ([fast, slow], expected)) in
+        by_waves(instruction, misaligned).into_iter().zip(expected).enumerate()
+    {
+        close(&format!("{what}, {} waves, slowest", waves + 1), slow, expected, 0.02);
+        close(&format!("{what}, {} waves, fastest", waves + 1), fast, fastest, 0.02);
+    }
+}
+
+#[test]
+fn benchmark_1_2_one_valu_instruction_per_turn_and_the_oldest_wave_wins() {
+    check_waves("#1 #2 v_add_f32 v,s,v", "v_add_f32 v1, s2, v1", false, [4.0, 8.0, 12.0, 16.0], 4.0);
+}
+
+#[test]
+fn benchmark_3_two_waves_pair_instructions_that_read_vgprs_only() {
+    check_waves("#3 v_add_f32 v,v,v", "v_add_f32 v1, v2, v1", false, [4.0, 4.0, 8.0, 8.0], 4.0);
+    check_waves("#3 v_fma_f32 v,v,v,v", "v_fma_f32 v1, v2, v3, v1", false, [4.0, 4.0, 8.0, 8.0], 4.0);
+}
+
+#[test]
+fn benchmark_4_misaligned_instructions_lose_a_turn_in_five() {
+    let expected = [5.0, 8.75, 12.81, 16.80];
+    check_waves("#4 misaligned v_fma_f32 with SGPR", "v_fma_f32 v1, s2, v3, v1", true, expected, 5.0);
+}
+
+#[test]
+fn benchmark_5_misaligned_instructions_that_pair() {
+    let expected = [5.0, 5.0, 7.5, 10.0];
+    check_waves("#5 misaligned v_add_f64", "v_add_f64 v[2:3], v[4:5], v[2:3]", true, expected, 5.0);
+}
+
+#[test]
+fn benchmark_6_transcendentals_take_four_turns() {
+    let [_, clk, _] = Bench { body: repeat("v_exp_f32 v1, v2", 512), ..Bench::default() }.slope([2, 6]);
+    close("#6 v_exp_f32", clk / 512.0, 16.0, 0.01);
+    let device = Device::MI355X;
+    let [_, clk, _] =
+        Bench { device, body: repeat("v_exp_f32 v1, v2", 512), ..Bench::default() }.slope([2, 6]);
+    close("#6 v_exp_f32, gfx950", clk / 512.0, 8.0, 0.02);
+}
+
+#[test]
+fn benchmark_7_matrix_instructions_go_to_the_oldest_wave() {
+    let instruction = "v_mfma_f32_16x16x16_bf16 v[4:7], v[0:1], v[2:3], v[4:7]";
+    check_waves("#7 mfma 16x16x16 bf16", instruction, false, [16.0, 32.0, 48.0, 64.0], 16.0);
+}
+
+#[test]
+fn benchmark_8_matrix_instructions_on_the_vector_alu() {
+    let f32 = repeat("v_mfma_f32_16x16x4_f32 v[4:7], v0, v1, v[4:7]", 256);
+    let f64 = repeat("v_mfma_f64_16x16x4_f64 v[8:15], v[0:1], v[2:3], v[8:15]", 256);
+    for (what, body) in [("#8 mfma 16x16x4 f32", f32), ("#8 mfma 16x16x4 f64", f64)] {
+        let [_, clk, _] = Bench { body, ..Bench::default() }.slope([2, 6]);
+        close(what, clk / 256.0, 32.0, 0.01);
+    }
+}
+
+#[test]
+fn benchmark_9_10_11_vector_instructions_beside_a_matrix_instruction() {
+    let matrix = "v_mfma_f32_16x16x16_bf16 v[4:7], v[0:1], v[2:3], v[4:7]\n";
+    let clk = |rest: &str| {
+        let body = repeat(&format!("{matrix}{rest}"), 256);
+        Bench { body, ..Bench::default() }.slope([2, 6])[1] / 256.0
+    };
+    for (count, expected) in [16.0, 16.0, 16.0, 16.0, 20.0].into_iter().enumerate() {
+        close(
+            &format!("#9 mfma and {count} v_mul_f32"),
+            clk(&repeat("v_mul_f32 v20, v21, v22", count)),
+            expected,
+            0.015,
+        );
+    }
+    close("#10 mfma and v_exp_f32", clk("    v_exp_f32 v20, v21"), 20.0, 0.015);
+    close("#11 mfma and v_pk_mul_f32", clk("    v_pk_mul_f32 v[20:21], v[22:23], v[24:25]"), 28.0, 0.015);
+}
+
+#[test]
+fn benchmark_12_pointer_chases_in_lds() {
+    for (device, narrow, wide) in
+        [(Device::MI300X, 52.0, 64.0), (Device::MI210, 50.0, 62.0), (Device::MI355X, 69.0, 80.0)]
+    {
+        let prologue = "v_mov_b32 v2, 0";
+        for (text, expected) in [("ds_read_b32 v2, v2", narrow), ("ds_read_b128 v[2:5], v2", wide)] {
+            let body = repeat(&format!("{text}\n    s_waitcnt lgkmcnt(0)"), 256);
+            let [_, clk, _] = Bench { device, prologue, body, ..Bench::default() }.slope([2, 6]);
+            // What is no multiple of a turn becomes the next one.
+            close(&format!("#12 {} {text}", device.name), clk / 256.0, f64::ceil(expected / 4.0) * 4.0, 0.01);
+        }
+    }
+}
+
+#[test]
+fn benchmark_13_14_streams_from_lds() {
+    let prologue = "v_lshlrev_b32 v1, 4, v0\n    v_and_b32 v1, 0x3ff, v1\n    v_lshlrev_b32 v2, 2, v0\n    v_and_b32 v2, 0xff, v2";
+    let wide = repeat("ds_read_b128 v[4:7], v1", 512);
+    let narrow = repeat("ds_read_b32 v8, v2", 512);
+    let [_, clk, _] = Bench { prologue, body: wide.clone(), ..Bench::default() }.slope([2, 6]);
+    close("#13 ds_read_b128, one wave", clk / 512.0, 16.0, 0.015);
+    let [_, clk, _] = Bench { prologue, body: narrow, ..Bench::default() }.slope([2, 6]);
+    close("#13 ds_read_b32, one wave", clk / 512.0, 4.0, 0.02);
+    let [.., clk] = Bench { prologue, body: wide, waves: 2, ..Bench::default() }.slope([2, 6]);
+    close("#14 ds_read_b128, two pairs, of the unit", clk / 1024.0, 8.0, 0.02);
+}
+
+#[test]
+fn benchmark_15_bank_conflicts() {
+    let mut conflicts = Vec::new();
+    for (shift, (expected, tolerance)) in
+        [(3.2, 0.02), (4.2, 0.06), (8.0, 0.02), (16.0, 0.02), (32.0, 0.02), (64.0, 0.02)]
+            .into_iter()
+            .enumerate()
+    {
+        let prologue = &format!("v_and_b32 v1, 63, v0\n    v_lshlrev_b32 v1, {}, v1", shift + 2);
+        let mut bench =
+            Bench { prologue, body: repeat("ds_read_b32 v8, v1", 256), waves: 16, ..Bench::default() };
+        let [.., clk] = bench.slope([2, 6]);
+        close(&format!("#15 b32, lane stride {}", 1 << shift), clk / (16.0 * 256.0), expected, tolerance);
+        let report = bench.run();
+        let reads = report.instructions.iter().filter(|i| i.text.starts_with("ds_read"));
+        let (issued, clk) = reads.fold((0, 0), |sum, i| (sum.0 + i.issued, sum.1 + i.bank_conflicts));
+        conflicts.push(clk / issued);
+    }
+    assert_eq!(conflicts, [0, 2, 6, 14, 30, 62], "clk beyond the two of an access without conflicts");
+}
+
+#[test]
+fn benchmark_16_loads_that_hit_l1() {
+    let prologue = "v_lshlrev_b32 v1, 4, v0";
+    let body = repeat("global_load_dwordx4 v[4:7], v1, s[4:5]", 256);
+    let [_, clk, _] = Bench { prologue, body, buffer: &[0; 1024], ..Bench::default() }.slope([2, 6]);
+    close("#16 global_load_dwordx4, L1 hits", clk / 256.0, 16.0, 0.015);
+}
+
+/// Offsets that lead through `lines` lines of 128 bytes, each the next one, and back.
+fn chain(lines: u32) -> Vec<u8> {
+    let mut bytes = vec![0; lines as usize * 128];
+    for line in 0..lines {
+        let next = (line + 1) % lines * 128;
+        bytes[line as usize * 128..][..4].copy_from_slice(&next.to_le_bytes());
+    }
+    bytes
+}
+
+#[test]
+fn benchmark_17_pointer_chases_in_memory() {
+    const UNROLLED: usize = 128;
+    let levels = [
+        // Device, lines of the chain, loads before and behind, latency.
+        (Device::MI300X, "L1", 64, [128, 1024], 116.0),
+        (Device::MI300X, "L2", 8192, [8192, 16384], 208.0),
+        (Device::MI300X, "Infinity Cache", 65536, [65536, 73728], 447.0),
+        (Device::MI300X, "HBM", 16384, [4096, 12288], 865.0),
+        (Device::MI210, "L1", 64, [128, 1024], 125.0),
+        (Device::MI210, "L2", 8192, [8192, 16384], 240.0),
+        (Device::MI210, "HBM", 16384, [4096, 12288], 600.0),
+    ];
+    for (device, level, lines, loads, expected) in levels {
+        let body = repeat("global_load_dword v1, v1, s[4:5]\n    s_waitcnt vmcnt(0)", UNROLLED);
+        let mut bench =
+            Bench { device, prologue: "v_mov_b32 v1, 0", body, buffer: &chain(lines), ..Bench::default() };
+        let [_, clk, _] = bench.slope(loads.map(|n| n / UNROLLED as u32));
+        // A turn more where the latency is no multiple of it.
+        let tolerance = 4.0 / expected;
+        close(&format!("#17 {} {level}", device.name), clk / UNROLLED as f64, expected, tolerance);
+    }
+}
+
+#[test]
+fn benchmark_18_pointer_chase_in_the_scalar_cache() {
+    let body = repeat("s_load_dword s6, s[4:5], s6\n    s_waitcnt lgkmcnt(0)", 256);
+    let [_, clk, _] = Bench { prologue: "s_mov_b32 s6, 0", body, ..Bench::default() }.slope([2, 6]);
+    close("#18 s_load_dword", clk / 256.0, 48.0, 0.01);
+}
+
+/// AMD's table of matrix instructions: mnemonic, passes, registers of D, A, B, and whether A is sparse.
+fn published(gfx: &str) -> Vec<(String, u32, [u32; 3], bool)> {
+    let mut lines = include_str!("data/mfma.csv").lines();
+    let columns: Vec<&str> = lines.next().expect("a header").split(',').collect();
+    let column = |name: &str| columns.iter().position(|c| *c == name).expect("a column of the table");
+    lines
+        .map(|line| line.split(',').collect::<Vec<_>>())
+        .filter(|row| row[column("gfx")] == gfx)
+        .map(|row| {
+            let number = |name| row[column(name)].parse::<u32>().expect("a number");
+            let registers = [number("d_regs"), number("a_regs"), number("b_regs")];
+            (row[column("mnemonic")].to_owned(), number("passes"), registers, number("sparse") != 0)
+        })
+        .collect()
+}
+
+fn registers(first: u32, count: u32) -> String {
+    if count == 1 { format!("v{first}") } else { format!("v[{first}:{}]", first + count - 1) }
+}
+
+#[test]
+fn loops_of_matrix_instructions_take_the_published_passes() {
+    const TIMES: usize = 64;
+    for (device, least) in [(Device::MI210, 27), (Device::MI300X, 32)] {
+        let mut timed = 0;
+        for (name, passes, [d, a, b], sparse) in published(device.target.name) {
+            let body: String = (0..TIMES as u32)
+                .map(|n| {
+                    let d = registers(32 + n % 3 * 32, d);
+                    let c = if sparse { "v30" } else { &d };
+                    format!("    {name} {d}, {}, {}, {c}\n", registers(0, a), registers(8, b))
+                })
+                .collect();
+            // Of two passes the second finds its code in the cache.
+            let bench = Bench { device, body, iterations: 2, ..Bench::default() };
+            let report = match bench.run_with(&TimeOptions::new(device).events(4096)) {
+                Ok(report) => report,
+                Err(SimError::Fault(fault)) if matches!(fault.kind, FaultKind::Unsupported(_)) => continue,
+                Err(error) => panic!("{name}: {error}"),
+            };
+            timed += 1;
+            let matrix = report
+                .issues()
+                .filter(|(text, _)| text.starts_with("v_mfma") || text.starts_with("v_smfmac"));
+            let issued: Vec<u64> = matrix.map(|(_, clk)| clk).collect();
+            assert_eq!(issued.len(), 2 * TIMES, "{name}");
+            for pair in issued[TIMES..].windows(2) {
+                assert_eq!(pair[1] - pair[0], u64::from(4 * passes), "{name} on {}", device.name);
+            }
+        }
+        assert!(timed >= least, "only {timed} instructions of {} were timed", device.name);
+    }
+}
+
+#[test]
+fn results_of_matrix_instructions_are_waited_for() {
+    // gfx942, four passes: usable after 7 wait states, so in the eighth turn; by the same instruction in the fourth.
+    let matrix = "v_mfma_f32_16x16x16_bf16 v[4:7], v[0:1], v[2:3], v[4:7]\n";
+    let body = repeat(&format!("{matrix}    v_add_f32 v20, v4, v4"), 128);
+    let [_, clk, _] = Bench { body, ..Bench::default() }.slope([2, 6]);
+    close("mfma and a use of its result", clk / 128.0, 36.0, 0.015);
+}
+
+/// A copy of 16 bytes per work-item.
+fn copy(device: &'static Device, workgroups: u32) -> TimeReport {
+    let text = format!(
+        "    .amdgcn_target \"amdgcn-amd-amdhsa--{target}\"
+    .globl copy
+    .p2align 8
+    .type copy,@function
+copy:
+    s_load_dwordx4 s[4:7], s[0:1], 0x0
+    v_lshlrev_b32 v1, 4, v0
+    s_lshl_b32 s3, s2, 12
+    v_add_u32 v1, s3, v1
+    s_waitcnt lgkmcnt(0)
+    global_load_dwordx4 v[4:7], v1, s[4:5]
+    s_waitcnt vmcnt(0)
+    global_store_dwordx4 v1, v[4:7], s[6:7]
+    s_endpgm
+    .size copy, . - copy
+    .rodata
+    .p2align 6
+    .amdhsa_kernel copy
+      .amdhsa_next_free_vgpr 8
+      .amdhsa_next_free_sgpr 8
+      .amdhsa_accum_offset 8
+      .amdhsa_user_sgpr_kernarg_segment_ptr 1
+      .amdhsa_kernarg_size 16
+    .end_amdhsa_kernel
+",
+        target = device.target
+    );
+    let object = assemble(&text, AssemblerOptions::default()).expect("the copy assembles").object;
+    let mut simulator = Simulator::new(device.target);
+    let module = simulator.load(&object).expect("the copy loads");
+    let bytes = u64::from(workgroups) * 4096;
+    let [from, to] = [bytes, bytes].map(|n| simulator.alloc(n).expect("memory for the copy"));
+    let kernarg: Vec<u8> = [from, to].iter().flat_map(|a| a.to_le_bytes()).collect();
+    let config = LaunchConfig::new([workgroups, 1, 1], [256, 1, 1]);
+    let report = simulator.time(&module, "copy", config, &kernarg, &TimeOptions::new(device));
+    report.expect("the copy runs")
+}
+
+/// Published: MI300X copies at 4.11 TB/s (Azure AI benchmarking guide), MI210 runs STREAM triad at 1.25 to 1.29 and reads at
+/// 1.35 TB/s (gpu-benches).
+#[test]
+fn copies_reach_the_achievable_bandwidth() {
+    for (device, published) in [(Device::MI300X, 4.11), (Device::MI210, 1.30)] {
+        let report = copy(device, 16_384);
+        close(&format!("copy on {}, TB/s", device.name), report.estimate.bandwidth, published, 0.15);
+        assert!(report.estimate.extrapolated && report.unit.workgroups < report.unit.assigned);
+        assert_eq!(report.unit.traffic.loaded, report.unit.traffic.stored);
+    }
+}
+
+#[test]
+fn a_launch_takes_longer_the_more_workgroups_it_has() {
+    let [few, many] = [1000, 10_000].map(|n| copy(Device::MI300X, n).estimate.microseconds);
+    assert!(many > few, "{many} us against {few} us");
+}
+
+#[test]
+fn barriers_priorities_and_idle_cycles() {
+    let report = Bench { body: repeat("s_barrier", 64), waves: 8, iterations: 2, ..Bench::default() }.run();
+    let waiting: u64 = report.instructions.iter().map(|i| i.stalls[Stall::Barrier as usize]).sum();
+    assert!(waiting > 0);
+    let clk = |body: &str| Bench { body: repeat(body, 128), ..Bench::default() }.slope([2, 6])[1] / 128.0;
+    close("s_nop 7", clk("s_nop 7"), 32.0, 0.01);
+    close("s_sleep 2", clk("s_sleep 2"), 100.0, 0.01);
+    close("s_add_u32", clk("s_add_u32 s6, s6, s6"), 4.0, 0.07);
+    // A wave of higher priority wins over an older one.
+    let prologue = "v_readfirstlane_b32 s3, v0
+    s_cmp_lg_u32 s3, 256
+    s_cbranch_scc1 loop_starts
+    s_setprio 3
+loop_starts:";
+    let body = repeat("v_add_f32 v1, s2, v1", 512);
+    let report = Bench { prologue, body, waves: 8, iterations: 8, ..Bench::default() }.run();
+    let length = |wave: u32| {
+        let wave = report.unit.waves.iter().find(|w| w.wave == wave).expect("the wave ran");
+        wave.end - wave.start
+    };
+    assert!(length(4) < length(0), "wave 4 with priority {}, wave 0 without {}", length(4), length(0));
+}
+
+#[test]
+fn the_clock_counter_counts_clk() {
+    let body = "    s_memtime s[12:13]\n    s_waitcnt lgkmcnt(0)\n".to_owned()
+        + &repeat("v_exp_f32 v1, v2", 64)
+        + "    s_memtime s[14:15]
+    s_waitcnt lgkmcnt(0)
+    s_sub_u32 s12, s14, s12
+    v_mov_b32 v1, s12
+    v_mov_b32 v2, 0
+    global_store_dword v2, v1, s[4:5]\n";
+    let bench = Bench { body, ..Bench::default() };
+    let object = assemble(&bench.text(), AssemblerOptions::default()).expect("assembles").object;
+    let mut simulator = Simulator::new(Target::GFX942);
+    let module = simulator.load(&object).expect("loads");
+    let buffer = simulator.alloc(64).expect("small");
+    let config = LaunchConfig::new([1, 1, 1], [64, 1, 1]);
+    let options = TimeOptions::new(Device::MI300X);
+    simulator.time(&module, "k", config, &buffer.to_le_bytes(), &options).expect("runs");
+    let bytes = simulator.read(buffer, 4).expect("a dword");
+    let clk = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+    assert!((1024..1200).contains(&clk), "64 instructions of 16 clk took {clk}");
+}
+
+#[test]
+fn the_same_launch_gives_the_same_report() {
+    let prologue = "v_lshlrev_b32 v1, 4, v0";
+    let body =
+        repeat("global_load_dwordx4 v[4:7], v1, s[4:5]\n    v_exp_f32 v2, v3\n    ds_read_b32 v8, v3", 32);
+    let bench = Bench {
+        prologue,
+        body,
+        waves: 4,
+        workgroups: 700,
+        iterations: 3,
+        buffer: &[0; 4096],
+        ..Bench::default()
+    };
+    let text = || {
+        let report = bench.run_with(&TimeOptions::new(Device::MI300X).events(1000)).expect("runs");
+        (serde_json::to_string(&report).expect("plain data"), report.trace(), report.page(), report.profile())
+    };
+    assert_eq!(text(), text());
+}
+
+#[test]
+fn doubtful_numbers_are_named() {
+    let report = Bench { body: repeat("v_cvt_f16_f32 v1, v2", 4), ..Bench::default() }.run();
+    let names: Vec<String> = report.rests_on.iter().map(|d| format!("{:?}", d.parameter)).collect();
+    assert!(
+        names.contains(&"Conversion".to_owned()) && names.contains(&"TakenBranch".to_owned()) == false,
+        "{names:?}"
+    );
+    assert!(report.rests_on.iter().all(|d| d.confidence >= Confidence::Low && !d.text.is_empty()));
+}
+
+#[test]
+fn pictures_are_complete_and_need_nothing_else() {
+    let prologue = "v_lshlrev_b32 v1, 4, v0";
+    let body = repeat("global_load_dwordx4 v[4:7], v1, s[4:5]\n    s_waitcnt vmcnt(0)\n    s_barrier", 4);
+    let bench = Bench { prologue, body, waves: 4, iterations: 5, buffer: &[0; 4096], ..Bench::default() };
+    let report = bench.run_with(&TimeOptions::new(Device::MI300X).events(100_000)).expect("runs");
+    let trace: serde_json::Value = serde_json::from_str(&report.trace()).expect("JSON");
+    let events = trace["traceEvents"].as_array().expect("a list");
+    let issues = events.iter().filter(|e| e["cat"] == "issue").count() as u64;
+    assert_eq!(issues, report.unit.instructions);
+    let tracks = events.iter().filter(|e| e["name"] == "thread_name" && e["pid"].as_u64() < Some(10)).count();
+    assert_eq!(tracks, 4, "a track per wave");
+    for pipe in ["vector memory 0", "scalar 0", "branch 0"] {
+        assert!(events.iter().any(|e| e["args"]["name"] == pipe), "{pipe}");
+    }
+    let page = report.page();
+    assert!(!page.contains("http") && !page.contains("src=") && !page.contains("/*DATA*/"));
+    assert!(page.contains("global_load_dwordx4 v[4:7], v1, s[4:5]"));
+    let profile = report.profile();
+    assert!(profile.contains("waitcnt") && profile.contains("most expensive instructions"), "{profile}");
+    let busy = report.pipes.iter().find(|p| p.pipe == Pipe::Vector).expect("every pipe is there");
+    assert!(busy.utilisation > 0.0 && busy.utilisation <= 1.0);
+}
+
+#[test]
+fn refusals_are_errors() {
+    let bench = Bench::default();
+    let wrong = bench.run_with(&TimeOptions::new(Device::MI210));
+    assert!(matches!(wrong, Err(SimError::Launch { .. })), "{wrong:?}");
+    let clock = bench.run_with(&TimeOptions::new(Device::MI300X).clock(0.0));
+    assert!(matches!(clock, Err(SimError::Launch { .. })));
+    let body = "    v_mov_b32 v1, 0x7ffffff0\n    global_load_dword v1, v1, s[4:5]\n".to_owned();
+    let fault = Bench { body, ..Bench::default() }.run_with(&TimeOptions::new(Device::MI300X));
+    assert!(matches!(fault, Err(SimError::Fault(_))), "{fault:?}");
+}
