@@ -117,7 +117,7 @@ impl Simulator {
         kernarg: &[u8],
         options: &CheckOptions,
     ) -> Result<CheckReport, SimError> {
-        check::check(&self.memory, self.target, module, kernel, (config, kernarg), options)
+        check::check(&self.memory, self.target(), module, kernel, (config, kernarg), options)
     }
 
     /// Tells how long a launch takes on a device: simulates one compute unit clock by clock, see [`time`].
@@ -129,6 +129,6 @@ impl Simulator {
         kernarg: &[u8],
         options: &time::TimeOptions,
     ) -> Result<time::TimeReport, SimError> {
-        time::time(&self.memory, self.target, module, kernel, config, kernarg, options)
+        time::time(&self.memory, self.target(), module, kernel, config, kernarg, options)
     }
 }

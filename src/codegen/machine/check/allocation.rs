@@ -15,10 +15,10 @@ use std::collections::BTreeMap;
 use smallvec::SmallVec;
 
 use super::Fault;
-use super::view::{EXEC, Registers, View};
 use crate::codegen::isa::{Calc, Element, Format, Implicit, Inst, Meaning, Opcode, Operand, Role, Unit};
 use crate::codegen::machine::allocate::INSERTED;
 use crate::codegen::machine::body::Body;
+use crate::codegen::rules::{EXEC, Registers, View};
 
 /// What is checked of an allocation.
 #[derive(Copy, Clone, Debug)]
