@@ -119,7 +119,7 @@ impl Format {
 
     /// Value of bits of this format; bits above are ignored. Exact.
     pub fn decode(&self, bits: u64) -> f64 {
-        let bits = bits & (self.sign(true) * 2).wrapping_sub(1);
+        let bits = bits & (u64::MAX >> (64 - self.bits()));
         let negative = bits & self.sign(true) != 0;
         let magnitude = bits & !self.sign(true);
         let special = match self.top {

@@ -93,7 +93,7 @@ fn random_bits_decide_about_rounding() {
     let value = (1.0f32 + 0.09375).to_bits();
     let at = |random: u32| Alu::on(Arch::Gfx950).word(VCvtSrFp8F32, &[value, random]);
     assert_eq!((at(0), at(0x3fff_ffff), at(0x4000_0000), at(u32::MAX)), (0x38, 0x38, 0x39, 0x39));
-    let byte = |place| Alu::on(Arch::Gfx942).modifiers(NONE.op_sel(place << 2)).old(0x1111_1111);
+    let byte = |place: u32| Alu::on(Arch::Gfx942).modifiers(NONE.op_sel(place << 2)).old(0x1111_1111);
     assert_eq!(byte(2).word(VCvtSrBf8F32, &[1.0f32.to_bits(), u32::MAX]), 0x1140_1111);
     assert_eq!(byte(3).word(VCvtSrFp8F32, &[1.0f32.to_bits(), 0]), 0x4011_1111);
     // bf16 drops 16 bits, f16 13.
