@@ -33,7 +33,6 @@ fn int(value: i32) -> Operand {
 
 /// Everything that one wave needs.
 struct Machine {
-    arch: Arch,
     wave: Wave,
     memory: Memory,
     lds: Lds,
