@@ -337,9 +337,9 @@ KERNEL void lines(GLOBAL line *out, const GLOBAL line *in, uint by) {
 #endif
 KERNEL void loads_to_lds(GLOBAL uint *out, const GLOBAL uint *in) {
     static LDS uint tile[64];
-    uint place = __builtin_amdgcn_readfirstlane((uint)&tile[0]);
     tile[X] = 0;
-    __asm__ volatile("s_mov_b32 m0, %1\n s_nop 0\n " LOAD_TO_LDS "\n s_waitcnt vmcnt(0)" : : "v"(&in[X * 3]), "s"(place) : "memory");
+    __asm__ volatile("v_readfirstlane_b32 s20, %1\n s_mov_b32 m0, s20\n s_nop 0\n " LOAD_TO_LDS "\n s_waitcnt vmcnt(0)"
+                     : : "v"(&in[X * 3]), "v"((uint)&tile[0]) : "memory", "s20");
     BARRIER;
     out[X] = tile[63 - X];
 }
