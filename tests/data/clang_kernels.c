@@ -329,16 +329,17 @@ KERNEL void lines(GLOBAL line *out, const GLOBAL line *in, uint by) {
     out[X] = b;
 }
 
-// Global memory to LDS without registers.
+// Global memory to LDS without registers. In assembly, as clang's builtin breaks its scheduler.
+#if defined(__gfx942__)
+#define LOAD_TO_LDS "global_load_lds_dword %0, off"
+#else
+#define LOAD_TO_LDS "global_load_dword %0, off lds"
+#endif
 KERNEL void loads_to_lds(GLOBAL uint *out, const GLOBAL uint *in) {
     static LDS uint tile[64];
-    // Unoptimised, clang loses the LDS address.
-#if defined(__gfx942__) && defined(__OPTIMIZE__)
-    __builtin_amdgcn_global_load_lds(&in[X * 3], tile, 4, 0, 0);
-    __builtin_amdgcn_s_waitcnt(0);
-#else
-    tile[X] = in[X * 3];
-#endif
+    tile[X] = 0;
+    __asm__ volatile("v_readfirstlane_b32 s20, %1\n s_mov_b32 m0, s20\n s_nop 0\n " LOAD_TO_LDS "\n s_waitcnt vmcnt(0)"
+                     : : "v"(&in[X * 3]), "v"((uint)&tile[0]) : "memory", "s20");
     BARRIER;
     out[X] = tile[63 - X];
 }
