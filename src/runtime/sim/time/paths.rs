@@ -13,6 +13,7 @@ use super::costs::{LdsKind, VectorKind};
 use super::hierarchy::Hierarchy;
 use super::lanes::{Shape, shape};
 use super::parameters::{Device, Parameter};
+use super::unit::SIMDS;
 
 /// What an address pattern cost the last time.
 #[derive(Debug)]
@@ -91,7 +92,8 @@ pub(super) struct LdsPath {
     ports: [f64; 2],
     banks: f64,
     next: f64,
-    waiting: VecDeque<f64>,
+    /// When the instructions start that wait, by SIMD: each has its share of the queue.
+    waiting: [VecDeque<f64>; SIMDS],
     patterns: Memory<(u32, u32)>,
     turn: f64,
     port_read: f64,
@@ -111,7 +113,7 @@ impl LdsPath {
             ports: [0.0; 2],
             banks: 0.0,
             next: 0.0,
-            waiting: VecDeque::new(),
+            waiting: Default::default(),
             patterns: Memory::new(steps),
             turn: get(Parameter::Turn),
             port_read: get(Parameter::LdsPortRead),
@@ -119,24 +121,25 @@ impl LdsPath {
             interval: get(Parameter::LdsInterval),
             write_issue: get(Parameter::LdsWriteIssue),
             atomic_factor: get(Parameter::LdsAtomicFactor),
-            queue: get(Parameter::LdsQueue) as usize,
+            queue: (get(Parameter::LdsQueue) as usize / SIMDS).max(1),
             latency: [get(Parameter::LdsLatency), get(Parameter::LdsLatencyWide)],
         }
     }
 
-    /// When the queue has room, if it has none at `clk`.
-    pub fn full_until(&mut self, clk: u64) -> Option<f64> {
-        while self.waiting.front().is_some_and(|&start| start <= clk as f64) {
-            self.waiting.pop_front();
+    /// When the queue has room for a SIMD, if it has none at `clk`.
+    pub fn full_until(&mut self, clk: u64, simd: usize) -> Option<f64> {
+        let waiting = &mut self.waiting[simd];
+        while waiting.front().is_some_and(|&start| start <= clk as f64) {
+            waiting.pop_front();
         }
-        self.waiting.len().checked_sub(self.queue).map(|index| self.waiting[index])
+        waiting.len().checked_sub(self.queue).map(|index| waiting[index])
     }
 
-    /// Serves an instruction of step `step` issued at `clk` by a SIMD of pair `pair`.
+    /// Serves an instruction of step `step` issued at `clk` by a SIMD.
     pub fn access(
         &mut self,
         clk: u64,
-        pair: usize,
+        simd: usize,
         (kind, dwords): (LdsKind, u32),
         step: usize,
         footprints: &[Footprint],
@@ -159,19 +162,23 @@ impl LdsPath {
         let accesses = footprints.len().max(1) as f64;
         let factor = if kind == LdsKind::Atomic { self.atomic_factor } else { 1.0 };
         let unhindered = issue.max(data * accesses);
-        let service = factor * unhindered.max(f64::from(bank_clk));
-        let start = (clk as f64).max(self.ports[pair]).max(self.banks).max(self.next);
-        self.next = start + self.interval;
-        self.banks = start + factor * f64::from(bank_clk);
-        self.ports[pair] = start + service;
-        self.waiting.push_back(start);
+        // Banks and the rate of instructions are shared in the order of issue, whatever port an instruction waits for.
+        let now = clk as f64;
+        let pair = simd / 2;
+        let turn = now.max(self.next);
+        self.next = turn + self.interval;
+        self.banks = now.max(self.banks) + factor * f64::from(bank_clk);
+        let start = turn.max(self.ports[pair]);
+        let end = (start + factor * unhindered).max(self.banks);
+        self.ports[pair] = end;
+        self.waiting[simd].push_back(start);
         let part = (f64::from(dwords.clamp(1, 4)) - 1.0) / 3.0;
         let chase = self.latency[0] + part * (self.latency[1] - self.latency[0]);
         LdsAccess {
             start,
-            end: start + service,
+            end,
             // A pointer chase includes the turn of its wait, and one unhindered access.
-            done: start + (chase - self.turn - issue.max(data)).max(0.0) + service,
+            done: end + (chase - self.turn - issue.max(data)).max(0.0),
             banks: factor * f64::from(bank_clk),
             conflicts: bank_clk - ideal.min(bank_clk),
         }

@@ -39,7 +39,7 @@ pub(super) struct Slot {
     pub vm: InOrder,
     pub lgkm: AnyOrder,
     pub pending: SmallVec<[Pending; 4]>,
-    /// Misaligned instructions since the last lost turn.
+    /// Misaligned instructions one after the other since the last lost turn.
     pub misaligned: u64,
     /// Line of code that its buffer holds.
     pub line: u64,

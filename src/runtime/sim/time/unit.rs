@@ -371,17 +371,17 @@ impl<'a> Unit<'a> {
         clk: u64,
         second: bool,
     ) -> Option<u64> {
-        let simd = &self.simds[simd];
+        let unit = &self.simds[simd];
         let until = match cost.kind {
-            Kind::Valu { .. } if second => simd.beside,
-            Kind::Valu { overlaps: true, .. } => simd.valu.max(simd.beside),
+            Kind::Valu { .. } if second => unit.beside,
+            Kind::Valu { overlaps: true, .. } => unit.valu.max(unit.beside),
             Kind::Valu { .. } => {
-                let own = simd.owner == self.slots[slot].age && simd.matrix > 0;
+                let own = unit.owner == self.slots[slot].age && unit.matrix > 0;
                 let turnaround = if own { self.numbers.packed_after_matrix } else { 0 };
-                simd.valu.max(simd.matrix + turnaround)
+                unit.valu.max(unit.matrix + turnaround)
             }
-            Kind::Matrix { .. } => simd.valu.max(simd.matrix),
-            Kind::Lds { .. } => self.lds.full_until(clk)?.ceil() as u64,
+            Kind::Matrix { .. } => unit.valu.max(unit.matrix),
+            Kind::Lds { .. } => self.lds.full_until(clk, simd)?.ceil() as u64,
             Kind::Vector { kind, .. } if kind != VectorKind::Control => {
                 self.vector.full_until(clk)?.ceil() as u64
             }
@@ -426,9 +426,8 @@ impl<'a> Unit<'a> {
         if let Some(place) = cost.clock_to {
             it.wave.set_scalar_wide(place, clk);
         }
-        if cost.misaligned {
-            it.misaligned += 1;
-        }
+        // Only an unbroken run of them asks for more code than the buffer is filled with.
+        it.misaligned = if cost.misaligned { it.misaligned + 1 } else { 0 };
         let mut next = clk + turn * cost.turns;
         let simd = it.simd;
         let busy = |pipe, unit: usize, start, end| Busy {
@@ -473,7 +472,6 @@ impl<'a> Unit<'a> {
                 if it.wave.pc != pc + 1 {
                     self.record.used.mark(Parameter::TakenBranch);
                     next = next.max(clk + self.numbers.taken_branch);
-                    it.misaligned = 0;
                     it.line = u64::MAX;
                     self.record.stall(pc, Stall::NoInstruction, next - clk - turn);
                     if it.wave.pc <= pc {
@@ -538,7 +536,7 @@ impl<'a> Unit<'a> {
             }
             Kind::Lds { kind, dwords } => {
                 let banked = if kind == LdsKind::Permute { &[] } else { &found[..] };
-                let access = self.lds.access(clk, it.simd / 2, (kind, dwords), pc, banked);
+                let access = self.lds.access(clk, it.simd, (kind, dwords), pc, banked);
                 it.lgkm.push(access.done.ceil() as u64);
                 counters.conflicts += u64::from(access.conflicts);
                 let (start, end) = (access.start as u64, access.end.ceil() as u64);
@@ -551,8 +549,7 @@ impl<'a> Unit<'a> {
                 if let Some(index) = found.iter().position(|f| f.space == Space::Lds)
                     && kind != VectorKind::LoadToLds
                 {
-                    let access =
-                        self.lds.access(clk, it.simd / 2, (LdsKind::Read, 1), pc, &found[index..=index]);
+                    let access = self.lds.access(clk, it.simd, (LdsKind::Read, 1), pc, &found[index..=index]);
                     lds_done = Some(access.done);
                 }
                 found.retain(|f| f.space != Space::Lds);
