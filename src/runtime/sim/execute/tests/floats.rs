@@ -17,10 +17,10 @@ fn parts_of_numbers() {
         let exponent = on().word(VFrexpExpI32F32, &[value.to_bits()]) as i32;
         let mantissa = on().float(VFrexpMantF32, &[value]);
         assert!((0.5..1.0).contains(&mantissa.abs()), "{value}: {mantissa}");
-        assert_eq!(f64::from(mantissa) * 2.0f64.powi(exponent), value.into());
+        assert_eq!(f64::from(mantissa) * 2.0f64.powi(exponent), f64::from(value));
         let wide = f64::from(value) * 2.0f64.powi(-900);
         let exponent = on().registers(VFrexpExpI32F64, &[&pair(wide.to_bits())])[0] as i32;
-        assert_eq!(on().double(VFrexpMantF64, &[wide]) * 2.0f64.powi(exponent + 900), value.into());
+        assert_eq!(on().double(VFrexpMantF64, &[wide]) * 2.0f64.powi(exponent + 900), f64::from(value));
     }
     let special = [0.0f32, -0.0, f32::INFINITY, f32::NEG_INFINITY];
     for value in special {
