@@ -120,7 +120,7 @@ impl Checker<'_> {
         if nothing_left {
             runner.flight.issue(who.step, facts);
         } else if defers || !runner.flight.may_perform_now(facts.order) {
-            runner.flight.defer(who.step, facts, step, &runner.w, program.vgprs(), lanes);
+            runner.flight.defer(who.step, facts, &runner.w, program.vgprs(), lanes);
         } else {
             let mut context = self.context(lds, &mut worker.caches);
             if lanes == exec {

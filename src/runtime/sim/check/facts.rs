@@ -224,10 +224,13 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Of a program whose code is `code`.
-    pub fn new(program: &Program, code: &[u8]) -> Table {
+    /// Of a program whose code is `code`, for a kernel of the steps `kernel` (and whatever it calls).
+    pub fn new(program: &Program, code: &[u8], kernel: std::ops::Range<usize>) -> Table {
         let facts: Vec<Facts> = program.steps.iter().map(|step| facts_of(step, code, program.arch)).collect();
-        let insts = || facts.iter().filter_map(|f| f.inst.as_ref());
+        let own = facts.get(kernel).unwrap_or(&facts);
+        let leaves = |f: &Facts| f.inst.as_ref().is_some_and(|inst| View::new(inst, false).is_border());
+        let own = if own.iter().any(leaves) { &facts } else { own };
+        let insts = || own.iter().filter_map(|f| f.inst.as_ref());
         let granule = |is: fn(Unit) -> bool| {
             let stored =
                 insts().filter(|i| is(i.op.info().unit)).filter_map(|i| stored_bytes(i.op.info().meaning));
@@ -235,7 +238,7 @@ impl Table {
         };
         Table {
             arch: program.arch,
-            hands_over: facts.iter().any(Facts::acquires),
+            hands_over: own.iter().any(Facts::acquires),
             indexes: insts()
                 .any(|i| matches!(i.op.info().meaning, Meaning::SetGprIndexOn | Meaning::SetGprIndexMode)),
             granules: [

@@ -11,9 +11,9 @@ use crate::codegen::isa::{Counter, WaitCounts};
 
 use super::super::error::Stopped;
 use super::super::execute::{self, Context};
-use super::super::program::{Place, Step};
+use super::super::program::Step;
 use super::super::wave::{EXEC, LANES, M0, Row, Wave};
-use super::facts::{Bits, Facts, Order, Table};
+use super::facts::{Bits, Facts, Order, Table, insert};
 use super::finding::WaitCounter;
 
 /// What vmcnt and lgkmcnt can count.
@@ -114,32 +114,21 @@ impl Flight {
     }
 
     /// Counts an operation and keeps what it needs to be performed later, for the lanes `exec`.
-    pub fn defer(&mut self, index: u32, facts: &Facts, step: &Step, w: &Wave, vgprs: usize, exec: u64) {
+    pub fn defer(&mut self, index: u32, facts: &Facts, w: &Wave, vgprs: usize, exec: u64) {
         let mut captured = self.spare.pop().unwrap_or_default();
         captured.count = 0;
         captured.scalars.clear();
         captured.exec = exec;
+        // A register that is named twice is kept once.
+        let mut numbers = [0; 12];
+        insert(&mut numbers, M0 as u32, M0 as u32 + 1);
         for register in facts.registers.iter().filter(|r| r.is_read) {
-            for number in register.first..register.end {
-                if number < 128 {
-                    captured.scalars.push((number as u8, w.s[number as usize]));
-                } else if let Some(row) = row_of(number, vgprs).filter(|&row| row < w.rows.len()) {
-                    if captured.count == captured.rows.len() {
-                        captured.rows.push((0, [0; LANES]));
-                    }
-                    captured.rows[captured.count] = (row as u16, w.rows[row]);
-                    captured.count += 1;
-                }
-            }
+            insert(&mut numbers, register.first, register.end);
         }
-        captured.scalars.push((M0 as u8, w.s[M0]));
-        // Descriptors and bases are read through places, which may say more than the row.
-        for place in step.operands {
-            if let Place::Scalar(n) = place
-                && !captured.scalars.iter().any(|(known, _)| *known == n)
-                && !facts.writes(u32::from(n))
-            {
-                captured.scalars.push((n, w.s[n as usize]));
+        for (word, mut bits) in numbers.into_iter().enumerate() {
+            while bits != 0 {
+                captured.keep(word as u32 * 64 + bits.trailing_zeros(), w, vgprs);
+                bits &= bits - 1;
             }
         }
         self.push(index, facts, Some(captured));
@@ -348,6 +337,19 @@ pub(super) fn row_of(number: u32, vgprs: usize) -> Option<usize> {
 }
 
 impl Captured {
+    /// Keeps a register.
+    fn keep(&mut self, number: u32, w: &Wave, vgprs: usize) {
+        if number < 128 {
+            self.scalars.push((number as u8, w.s[number as usize]));
+        } else if let Some(row) = row_of(number, vgprs).filter(|&row| row < w.rows.len()) {
+            if self.count == self.rows.len() {
+                self.rows.push((0, [0; LANES]));
+            }
+            self.rows[self.count] = (row as u16, w.rows[row]);
+            self.count += 1;
+        }
+    }
+
     /// Executes the step with the registers of its issue; afterwards only its results differ from before.
     fn perform(
         &mut self,

@@ -92,7 +92,7 @@ impl Plan {
         let (wave, length) = match self.turns {
             Turns::RoundRobin => (behind(self.last), 1),
             Turns::OneAhead if favourite => (self.favourite, 4096),
-            Turns::OneBehind if !favourite || others == 0 => (self.favourite, 64),
+            Turns::OneBehind if others == 0 => (self.favourite, 64),
             Turns::OneBehind => (others.trailing_zeros() as usize, 64),
             _ => {
                 let skip = self.random.below(ready.count_ones().into());

@@ -1,0 +1,802 @@
+//! Check mode: kernels with one planted fault each, which has to be found and named, and their clean twins, in which nothing may
+//! be found whatever the seed. Kernels of this crate and of clang are clean too.
+
+use std::process::Command;
+use std::sync::Arc;
+
+use groundswell::codegen::assembler::{AssemblerOptions, assemble};
+use groundswell::codegen::isa::{Arch, Meaning, decode};
+use groundswell::codegen::object::{
+    KernelCode, KernelInfo, KernelResources, ObjectFile, SourceLines, SourcePlace, WorkgroupSize, write,
+};
+use groundswell::kernels::{Gemm, Waves, copy};
+use groundswell::prelude::*;
+use groundswell::runtime::executable::{Parameter, Size};
+use groundswell::runtime::sim::{
+    CheckOptions, CheckReport, FindingKind, LaunchConfig, Memory, Module, SimError, Simulator, Touch,
+    Unordered, Use, WaitCounter,
+};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+const SEEDS: u64 = 50;
+
+/// A kernel in assembler text and how it is launched. It gets the addresses of `buffers` as arguments.
+#[derive(Clone)]
+struct Case {
+    body: String,
+    vgprs: u32,
+    agprs: u32,
+    sgprs: u32,
+    lds: u32,
+    scratch: u32,
+    grid: u32,
+    block: u32,
+    /// Sizes; those with contents are filled by the host.
+    buffers: Vec<(usize, bool)>,
+    target: &'static str,
+}
+
+/// Loads both addresses to s[4:7], lane times four to v1.
+const PROLOGUE: &str = "s_load_dwordx4 s[4:7], s[0:1], 0x0
+v_lshlrev_b32_e32 v1, 2, v0
+s_waitcnt lgkmcnt(0)
+";
+
+impl Case {
+    fn new(body: &str) -> Case {
+        Case {
+            body: format!("{PROLOGUE}{body}"),
+            vgprs: 32,
+            agprs: 0,
+            sgprs: 32,
+            lds: 0,
+            scratch: 0,
+            grid: 1,
+            block: 64,
+            buffers: vec![(4096, true), (4096, false)],
+            target: "gfx942",
+        }
+    }
+
+    fn lds(mut self, bytes: u32) -> Case {
+        self.lds = bytes;
+        self
+    }
+
+    fn block(mut self, items: u32) -> Case {
+        self.block = items;
+        self
+    }
+
+    fn grid(mut self, workgroups: u32) -> Case {
+        self.grid = workgroups;
+        self
+    }
+
+    fn buffers(mut self, buffers: [(usize, bool); 2]) -> Case {
+        self.buffers = buffers.to_vec();
+        self
+    }
+
+    /// The same with `from` replaced by `to`, which has to be there.
+    fn with(&self, from: &str, to: &str) -> Case {
+        assert!(self.body.contains(from), "no `{from}` in\n{}", self.body);
+        Case { body: self.body.replacen(from, to, 1), ..self.clone() }
+    }
+
+    fn object(&self) -> Vec<u8> {
+        let Case { body, lds, scratch, sgprs, target, .. } = self;
+        let accum = self.vgprs.next_multiple_of(4);
+        let all = if self.agprs == 0 { self.vgprs } else { accum + self.agprs };
+        let text = format!(
+            ".amdgcn_target \"amdgcn-amd-amdhsa--{target}\"\n.text\n.globl test\n.p2align 8\n.type test,@function\n\
+             test:\n{body}\n.size test, . - test\n.rodata\n.p2align 6\n.amdhsa_kernel test\n\
+             .amdhsa_group_segment_fixed_size {lds}\n.amdhsa_private_segment_fixed_size {scratch}\n\
+             .amdhsa_kernarg_size 16\n.amdhsa_user_sgpr_kernarg_segment_ptr 1\n\
+             .amdhsa_next_free_vgpr {all}\n.amdhsa_next_free_sgpr {sgprs}\n.amdhsa_accum_offset {accum}\n\
+             .end_amdhsa_kernel\n"
+        );
+        let options = AssemblerOptions::default();
+        assemble(&text, options).unwrap_or_else(|faults| panic!("{faults}\n{text}")).object
+    }
+
+    fn check(&self, seed: u64) -> CheckReport {
+        self.check_object(&self.object(), seed).unwrap_or_else(|error| panic!("{error}\n{}", self.body))
+    }
+
+    fn check_object(&self, object: &[u8], seed: u64) -> Result<CheckReport, SimError> {
+        let processor = self.target.split(':').next().unwrap_or_default();
+        let target = Target::from_name(processor).expect("a known target");
+        let mut simulator = Simulator::new(target);
+        let module = simulator.load(object)?;
+        let mut kernarg = Vec::new();
+        for &(bytes, written) in &self.buffers {
+            let address = simulator.alloc(bytes as u64)?;
+            if written {
+                simulator.write(address, &vec![1; bytes])?;
+            }
+            kernarg.extend(address.to_le_bytes());
+        }
+        let config = LaunchConfig::new([self.grid, 1, 1], [self.block, 1, 1]).instruction_budget(100_000);
+        simulator.check(&module, "test", config, &kernarg, &CheckOptions { seed })
+    }
+
+    /// Checks that nothing is found.
+    fn is_clean(&self) {
+        let object = self.object();
+        for seed in 0..SEEDS {
+            let report =
+                self.check_object(&object, seed).unwrap_or_else(|error| panic!("{error}\n{}", self.body));
+            assert!(report.is_clean(), "{report}\n{}", self.body);
+        }
+    }
+
+    /// Checks that with every seed a finding at the instruction is as `is` says, and that nothing is found elsewhere.
+    fn finds(&self, instruction: &str, is: impl Fn(&FindingKind) -> bool) -> CheckReport {
+        let object = self.object();
+        let mut last = None;
+        for seed in 0..10 {
+            let report =
+                self.check_object(&object, seed).unwrap_or_else(|error| panic!("{error}\n{}", self.body));
+            let found =
+                report.findings.iter().any(|f| is(&f.kind) && f.at.instruction.starts_with(instruction));
+            assert!(found, "not found at `{instruction}`: {report}\n{}", self.body);
+            last = Some(report);
+        }
+        last.expect("ten seeds")
+    }
+}
+
+fn copy_kernel() -> Case {
+    Case::new(
+        "global_load_dword v2, v1, s[4:5]
+s_waitcnt vmcnt(0)
+global_store_dword v1, v2, s[6:7]
+s_endpgm",
+    )
+    .buffers([(256, true), (256, false)])
+}
+
+/// Two waves write LDS, meet, and read what the other wrote.
+fn exchange() -> Case {
+    Case::new(
+        "v_xor_b32_e32 v2, 0x100, v1
+ds_write_b32 v1, v0
+s_waitcnt lgkmcnt(0)
+s_barrier
+ds_read_b32 v3, v2
+s_waitcnt lgkmcnt(0)
+global_store_dword v1, v3, s[6:7]
+s_endpgm",
+    )
+    .lds(512)
+    .block(128)
+}
+
+#[test]
+fn a_copy_is_clean_and_missing_waits_are_found() {
+    copy_kernel().is_clean();
+    copy_kernel().with("s_waitcnt vmcnt(0)\n", "").finds("global_store_dword", |kind| {
+        *kind
+            == FindingKind::MissingWait {
+                register: "v2".into(),
+                touch: Touch::Read,
+                counter: WaitCounter::Vmcnt,
+                at_most: 0,
+            }
+    });
+    copy_kernel().with("s_waitcnt lgkmcnt(0)\n", "").finds("global_load_dword", |kind| {
+        matches!(kind, FindingKind::MissingWait { register, counter: WaitCounter::Lgkmcnt, .. } if register == "s4")
+    });
+}
+
+#[test]
+fn a_counted_wait_has_to_cover_the_load_that_is_used() {
+    let case = Case::new(
+        "global_load_dword v2, v1, s[4:5]
+global_load_dword v3, v1, s[4:5] offset:256
+global_load_dword v4, v1, s[4:5] offset:512
+s_waitcnt vmcnt(1)
+v_add_u32_e32 v2, v2, v3
+s_waitcnt vmcnt(0)
+v_add_u32_e32 v2, v2, v4
+global_store_dword v1, v2, s[6:7]
+s_endpgm",
+    );
+    case.is_clean();
+    case.with("vmcnt(1)", "vmcnt(2)").finds(
+        "v_add_u32",
+        |kind| matches!(kind, FindingKind::MissingWait { register, at_most: 1, .. } if register == "v3"),
+    );
+    // A flat load comes back in no order, so that a count says nothing.
+    let flat = case
+        .with("global_load_dword v4, v1, s[4:5] offset:512", "v_mov_b32_e32 v5, s5\nv_add_co_u32_e32 v4, vcc, s4, v1\nv_addc_co_u32_e32 v5, vcc, 0, v5, vcc\nflat_load_dword v4, v[4:5]")
+        .with("s_waitcnt vmcnt(0)", "s_waitcnt vmcnt(0) lgkmcnt(0)");
+    flat.finds("v_add_u32", |kind| matches!(kind, FindingKind::MissingWait { at_most: 0, .. }));
+    flat.with("vmcnt(1)", "vmcnt(0) lgkmcnt(0)").is_clean();
+}
+
+#[test]
+fn overwriting_the_result_of_a_load_in_flight_is_found() {
+    let case = copy_kernel().with("s_waitcnt vmcnt(0)", "v_mov_b32_e32 v2, v0\ns_waitcnt vmcnt(0)");
+    case.finds("v_mov_b32", |kind| matches!(kind, FindingKind::MissingWait { touch: Touch::Overwrite, .. }));
+    // Vector memory is in order.
+    let again = "global_load_dword v2, v1, s[4:5]\ns_waitcnt vmcnt(0)";
+    copy_kernel().with("s_waitcnt vmcnt(0)", again).is_clean();
+}
+
+#[test]
+fn one_element_too_many_is_out_of_bounds() {
+    let report = copy_kernel().buffers([(256, true), (252, false)]).finds("global_store_dword", |kind| {
+        matches!(kind, FindingKind::OutOfBounds { memory: Memory::Device, bytes: 4, size: 252, .. })
+    });
+    assert_eq!((report.findings.len(), report.findings[0].lanes.0), (1, 1 << 63));
+    copy_kernel().buffers([(252, true), (256, false)]).finds("global_load_dword", |kind| {
+        matches!(kind, FindingKind::OutOfBounds { memory: Memory::Device, .. })
+    });
+}
+
+#[test]
+fn uninitialised_registers_are_found_where_they_are_read() {
+    let case = copy_kernel().with("global_store", "v_add_f32_e32 v2, v2, v3\nglobal_store");
+    let report = case.finds("v_add_f32", |kind| {
+        *kind == FindingKind::UninitialisedRegister { register: "v3".into(), used_in: Use::Store }
+    });
+    assert!(report.findings[0].other.as_ref().is_some_and(|o| o.instruction.starts_with("global_store")));
+    case.with("v_add_f32", "v_mov_b32_e32 v3, 0\nv_add_f32").is_clean();
+    let used = |register: &'static str, used: Use| {
+        move |kind: &FindingKind| {
+            *kind == FindingKind::UninitialisedRegister { register: register.into(), used_in: used }
+        }
+    };
+    copy_kernel().with("v2, v1, s[4:5]", "v2, v9, s[4:5]").finds("global_load", used("v9", Use::Address));
+    copy_kernel()
+        .with("s_waitcnt vmcnt", "s_cbranch_vccz 0\ns_waitcnt vmcnt")
+        .finds("s_cbranch_vccz", used("vcc_lo", Use::Branch));
+    copy_kernel()
+        .with("s_waitcnt vmcnt", "s_and_b64 exec, exec, s[20:21]\ns_waitcnt vmcnt")
+        .finds("s_and_b64", used("s20", Use::Exec));
+    // Zero and anything is zero, whatever it is.
+    copy_kernel()
+        .with("s_waitcnt vmcnt", "s_mov_b64 s[20:21], 0\ns_and_b64 vcc, s[20:21], s[22:23]\ns_or_b64 exec, exec, vcc\ns_waitcnt vmcnt")
+        .is_clean();
+}
+
+#[test]
+fn uninitialised_memory_is_found_where_it_is_loaded() {
+    let memory = |memory: Memory| move |kind: &FindingKind| matches!(kind, FindingKind::UninitialisedMemory { memory: m, used_in: Use::Store, .. } if *m == memory);
+    let lds = copy_kernel().lds(256).with(
+        "global_load_dword v2, v1, s[4:5]\ns_waitcnt vmcnt(0)",
+        "ds_read_b32 v2, v1\ns_waitcnt lgkmcnt(0)",
+    );
+    lds.finds("ds_read_b32", memory(Memory::Lds));
+    lds.with("ds_read_b32", "ds_write_b32 v1, v0\nds_read_b32").is_clean();
+    copy_kernel().buffers([(256, false), (256, false)]).finds("global_load", memory(Memory::Device));
+    let mut scratch =
+        copy_kernel().with("global_load_dword v2, v1, s[4:5]", "scratch_load_dword v2, off, off offset:4");
+    scratch.scratch = 16;
+    scratch.finds("scratch_load", memory(Memory::Scratch));
+    scratch.with("scratch_load", "scratch_store_dword off, v0, off offset:4\nscratch_load").is_clean();
+}
+
+#[test]
+fn races_on_lds_are_found() {
+    exchange().is_clean();
+    let race = |first: Access, then: Access, why: Unordered| {
+        move |kind: &FindingKind| {
+            matches!(kind, FindingKind::Race { memory: Memory::Lds, first: f, then: t, reason, .. }
+                if (*f, *t) == (first, then) && *reason == why)
+        }
+    };
+    use groundswell::runtime::sim::Access;
+    let either = |kind: &FindingKind| {
+        race(Access::Store, Access::Load, Unordered::NoBarrier)(kind)
+            || race(Access::Load, Access::Store, Unordered::NoBarrier)(kind)
+    };
+    exchange().with("s_barrier\n", "").finds("ds_", either);
+    let no_wait = exchange().with("s_waitcnt lgkmcnt(0)\ns_barrier", "s_barrier");
+    no_wait.finds("ds_read_b32", race(Access::Store, Access::Load, Unordered::NotWaited));
+    // Both waves write the same bytes.
+    let same = exchange().with("ds_write_b32 v1, v0", "v_and_b32_e32 v4, 0xfc, v1\nds_write_b32 v4, v0");
+    same.finds("ds_write_b32", race(Access::Store, Access::Store, Unordered::NoBarrier));
+    // A buffer that is used again before its readers have what they read.
+    let again = exchange().with(
+        "ds_read_b32 v3, v2\ns_waitcnt lgkmcnt(0)\n",
+        "ds_read_b32 v3, v2\ns_waitcnt lgkmcnt(0)\ns_barrier\nds_write_b32 v1, v3\n",
+    );
+    again.is_clean();
+    again
+        .with(
+            "ds_read_b32 v3, v2\ns_waitcnt lgkmcnt(0)\ns_barrier\nds_write_b32 v1, v3",
+            "ds_read_b32 v3, v2\ns_barrier\nds_write_b32 v1, v0\ns_waitcnt lgkmcnt(0)",
+        )
+        .finds("ds_write_b32", race(Access::Load, Access::Store, Unordered::NotWaited));
+    // Atomics do not race with each other.
+    let atomics = exchange().with(
+        "ds_write_b32 v1, v0",
+        "v_mov_b32_e32 v4, 0\nds_write_b32 v1, v4\ns_waitcnt lgkmcnt(0)\ns_barrier\nds_add_u32 v4, v0",
+    );
+    atomics.is_clean();
+    atomics
+        .with("ds_add_u32 v4, v0", "ds_write_b32 v4, v0")
+        .finds("ds_write_b32", race(Access::Store, Access::Store, Unordered::NoBarrier));
+}
+
+#[test]
+fn loads_to_lds_are_waited_for_by_vmcnt() {
+    let case = exchange().with(
+        "ds_write_b32 v1, v0\ns_waitcnt lgkmcnt(0)",
+        "v_readfirstlane_b32 s8, v1\ns_mov_b32 m0, s8\ns_nop 0\nglobal_load_lds_dword v1, s[4:5]\ns_waitcnt vmcnt(0)",
+    );
+    case.is_clean();
+    case.with("s_waitcnt vmcnt(0)", "s_waitcnt lgkmcnt(0)").finds("ds_read_b32", |kind| {
+        matches!(kind, FindingKind::Race { memory: Memory::Lds, reason: Unordered::NotWaited, .. })
+    });
+    case.with("s_nop 0\n", "")
+        .finds("global_load_lds", |kind| *kind == FindingKind::Hazard { needed: 1, present: 0 });
+}
+
+#[test]
+fn races_on_device_memory_are_found() {
+    let case = copy_kernel().grid(2);
+    case.finds("global_store_dword", |kind| {
+        matches!(kind, FindingKind::Race { memory: Memory::Device, reason: Unordered::OtherWorkgroup, .. })
+    });
+    let apart = case.with(
+        "s_waitcnt lgkmcnt(0)\n",
+        "s_waitcnt lgkmcnt(0)\ns_lshl_b32 s8, s2, 8\nv_add_u32_e32 v1, s8, v1\n",
+    );
+    apart.clone().buffers([(512, true), (512, false)]).is_clean();
+    // Within a workgroup a barrier is enough.
+    let exchange = exchange()
+        .with("ds_write_b32 v1, v0\ns_waitcnt lgkmcnt(0)", "global_store_dword v1, v0, s[6:7]")
+        .with(
+            "ds_read_b32 v3, v2\ns_waitcnt lgkmcnt(0)",
+            "global_load_dword v3, v2, s[6:7]\ns_waitcnt vmcnt(0)\ns_barrier",
+        );
+    exchange.is_clean();
+    exchange.with("s_barrier\n", "").finds("global_", |kind| {
+        matches!(kind, FindingKind::Race { memory: Memory::Device, reason: Unordered::NoBarrier, .. })
+    });
+}
+
+/// Every workgroup but the last leaves a value; the last one to come adds them up.
+const LAST_ONE: &str = "v_mov_b32_e32 v2, 0
+s_lshl_b32 s8, s2, 2
+v_mov_b32_e32 v3, s8
+v_cmp_eq_u32_e32 vcc, 0, v0
+s_and_saveexec_b64 s[10:11], vcc
+global_store_dword v3, v0, s[4:5] offset:256
+buffer_wbl2 sc1
+s_waitcnt vmcnt(0) lgkmcnt(0)
+v_mov_b32_e32 v4, 1
+global_atomic_add v5, v2, v4, s[4:5] sc0
+s_waitcnt vmcnt(0)
+buffer_inv sc1
+v_readfirstlane_b32 s9, v5
+s_cmp_lg_u32 s9, 3
+s_cbranch_scc1 end
+global_load_dword v6, v2, s[4:5] offset:256
+global_load_dword v7, v2, s[4:5] offset:260
+global_load_dword v8, v2, s[4:5] offset:264
+global_load_dword v9, v2, s[4:5] offset:268
+s_waitcnt vmcnt(0)
+v_add3_u32 v6, v6, v7, v8
+v_add_u32_e32 v6, v6, v9
+global_store_dword v2, v6, s[6:7]
+end:
+s_endpgm";
+
+#[test]
+fn workgroups_that_hand_over_do_not_race() {
+    let mut case = Case::new(LAST_ONE).grid(4);
+    // The counter starts at zero, which a byte pattern of ones would not.
+    case.body = case.body.replace("s_cmp_lg_u32 s9, 3", "s_sub_u32 s9, s9, 0x01010101\ns_cmp_lg_u32 s9, 3");
+    case.is_clean();
+    let race = |kind: &FindingKind| {
+        matches!(kind, FindingKind::Race { memory: Memory::Device, reason: Unordered::OtherWorkgroup, .. })
+    };
+    case.with("buffer_inv sc1\n", "").finds("global_load_dword", race);
+    case.with("s_waitcnt vmcnt(0) lgkmcnt(0)\nv_mov", "v_mov").finds("global_load_dword", race);
+}
+
+#[test]
+fn misaligned_accesses_are_found() {
+    let case = exchange().with("ds_write_b32 v1, v0", "v_lshlrev_b32_e32 v4, 4, v0\nv_mov_b32_e32 v5, 0\nds_write_b64 v4, v[0:1]\nds_write_b64 v4, v[0:1] offset:8");
+    let read = case.with("ds_read_b32 v3, v2", "ds_read_b128 v[8:11], v4\nv_lshlrev_b32_e32 v3, 1, v1");
+    let read = Case { lds: 4096, ..read };
+    read.is_clean();
+    read.with("v[8:11], v4", "v[8:11], v4 offset:8").finds("ds_read_b128", |kind| {
+        matches!(kind, FindingKind::Misaligned { memory: Memory::Lds, alignment: 16, .. })
+    });
+    copy_kernel()
+        .with(
+            "global_store_dword v1, v2, s[6:7]",
+            "v_lshlrev_b32_e32 v1, 1, v1\nglobal_atomic_add_x2 v1, v[2:3], s[4:5] offset:4",
+        )
+        .finds("global_atomic_add_x2", |kind| matches!(kind, FindingKind::Misaligned { alignment: 8, .. }));
+}
+
+#[test]
+fn divergent_barriers_are_found() {
+    let half = "v_cmp_gt_u32_e32 vcc, 32, v0\ns_and_saveexec_b64 s[10:11], vcc\ns_barrier\ns_or_b64 exec, exec, s[10:11]\n";
+    let case = copy_kernel().with("global_load", &format!("{half}global_load"));
+    case.finds("s_barrier", |kind| matches!(kind, FindingKind::DivergentBarrier { .. }));
+    // Lanes that are not needed any more may stay away.
+    copy_kernel().with("s_endpgm", &format!("{half}s_endpgm")).is_clean();
+    let one = exchange().with("s_waitcnt lgkmcnt(0)\nglobal", "s_waitcnt lgkmcnt(0)\nv_readfirstlane_b32 s8, v0\ns_cmp_eq_u32 s8, 0\ns_cbranch_scc1 over\ns_barrier\nover:\nglobal");
+    one.finds("s_endpgm", |kind| *kind == FindingKind::UnevenBarriers { executed: 1, others: 2 });
+    // Waves may meet at different barriers.
+    one.with("over:\n", "s_branch go\nover:\ns_barrier\ngo:\n").is_clean();
+}
+
+#[test]
+fn leaving_the_kernel_is_found() {
+    let case = copy_kernel().with("\ns_endpgm", "");
+    case.finds("global_store_dword", |kind| *kind == FindingKind::PastEnd);
+    copy_kernel()
+        .with("s_endpgm", "s_cmp_eq_u32 s2, s2\ns_cbranch_scc1 next\ns_endpgm\nnext:\ns_nop 0")
+        .finds("s_nop", |kind| *kind == FindingKind::PastEnd);
+    copy_kernel()
+        .with("s_endpgm", ".long 0xffffffff\ns_endpgm")
+        .finds("", |kind| *kind == FindingKind::IllegalInstruction);
+    copy_kernel()
+        .with("s_endpgm", "again:\ns_branch again")
+        .finds("s_branch", |kind| matches!(kind, FindingKind::Endless { .. }));
+}
+
+#[test]
+fn accesses_beyond_lds_and_scratch_are_found() {
+    let case = Case { lds: 508, ..exchange() };
+    case.finds("ds_write_b32", |kind| {
+        *kind
+            == FindingKind::OutOfBounds {
+                memory: Memory::Lds,
+                access: groundswell::runtime::sim::Access::Store,
+                address: 508,
+                bytes: 4,
+                base: 0,
+                size: 508,
+            }
+    });
+    let mut scratch =
+        copy_kernel().with("global_store", "scratch_store_dword off, v0, off offset:16\nglobal_store");
+    scratch.scratch = 16;
+    scratch.finds("scratch_store", |kind| {
+        matches!(kind, FindingKind::OutOfBounds { memory: Memory::Scratch, size: 16, .. })
+    });
+}
+
+#[test]
+fn hazards_are_found() {
+    let mfma = "v_mfma_f32_16x16x16_f16 v[8:11], v[0:1], v[0:1], 0
+s_nop 6
+v_add_u32_e32 v2, v2, v8
+";
+    let case = copy_kernel().with("global_store", &format!("{mfma}global_store"));
+    case.is_clean();
+    case.with("s_nop 6\n", "")
+        .finds("v_add_u32", |kind| *kind == FindingKind::Hazard { needed: 7, present: 0 });
+    case.with("s_nop 6", "s_nop 5")
+        .finds("v_add_u32", |kind| *kind == FindingKind::Hazard { needed: 7, present: 6 });
+    // Over the back edge of a loop.
+    let turning = "s_mov_b32 s8, 3
+s_nop 15
+turn:
+v_add_u32_e32 v2, v2, v0
+s_sub_u32 s8, s8, 1
+v_mfma_f32_16x16x16_f16 v[8:11], v[2:3], v[0:1], 0
+s_cmp_lg_u32 s8, 0
+s_cbranch_scc1 turn
+s_nop 15
+";
+    let case = copy_kernel().with("global_store", &format!("v_mov_b32_e32 v3, 0\n{turning}global_store"));
+    let case = case.with("v[2:3], v[0:1], 0", "v[0:1], v[0:1], 0");
+    case.is_clean();
+    case.with("v2, v2, v0", "v2, v8, v0")
+        .with("s_nop 15", "v_mov_b32_e32 v8, 0\ns_nop 15")
+        .finds("v_add_u32", |kind| *kind == FindingKind::Hazard { needed: 7, present: 2 });
+    let vccz = "s_mov_b64 vcc, 0\ns_mov_b32 vcc_lo, 0\ns_mov_b64 vcc, vcc\ns_cbranch_vccz 0\n";
+    let case = copy_kernel().with("global_store", &format!("{vccz}global_store"));
+    case.is_clean();
+    case.with("s_mov_b64 vcc, vcc\n", "").finds("s_cbranch_vccz", |kind| *kind == FindingKind::StaleVccz);
+}
+
+#[test]
+fn registers_beyond_the_allocation_are_found() {
+    let case = copy_kernel().with("global_store", "v_mov_b32_e32 v40, v0\nglobal_store");
+    case.finds("v_mov_b32", |kind| {
+        *kind == FindingKind::RegisterBeyondAllocation { register: "v40".into(), allocated: 32 }
+    });
+    Case { vgprs: 41, ..case }.is_clean();
+    let agpr = copy_kernel().with("global_store", "v_accvgpr_write_b32 a4, v0\nglobal_store");
+    agpr.finds(
+        "v_accvgpr_write",
+        |kind| matches!(kind, FindingKind::RegisterBeyondAllocation { register, .. } if register == "a4"),
+    );
+    Case { agprs: 8, ..agpr }.is_clean();
+}
+
+#[test]
+fn replays_matter_where_pages_may_fault() {
+    let run = "s_load_dwordx2 s[12:13], s[12:13], 0x0\n";
+    let with = format!("s_mov_b64 s[12:13], s[4:5]\n{run}s_waitcnt lgkmcnt(0)\nglobal_store");
+    let case = copy_kernel().with("global_store", &with);
+    case.is_clean();
+    Case { target: "gfx90a:xnack+", ..case }.finds("s_load_dwordx2", |kind| *kind == FindingKind::Replay);
+    Case { target: "gfx90a:xnack+", ..copy_kernel() }.is_clean();
+}
+
+#[test]
+fn a_report_is_the_same_for_the_same_seed_and_reads_well() {
+    let case = exchange().with("s_barrier\n", "").grid(3);
+    let json = |seed| serde_json::to_string(&case.check(seed)).expect("it can be written");
+    for seed in 0..5 {
+        assert_eq!(json(seed), json(seed));
+    }
+    let report = copy_kernel().buffers([(256, true), (252, false)]).check(0);
+    let value = serde_json::to_value(&report).expect("it can be written");
+    assert_eq!(value["findings"][0]["kind"], "out_of_bounds");
+    assert_eq!(value["findings"][0]["lanes"], "0x8000000000000000");
+    assert_eq!(value["findings"][0]["memory"], "device");
+    let text = report.to_string();
+    assert!(
+        text.contains("error: store of 4 bytes at") && text.contains("help: mask the lanes off"),
+        "{text}"
+    );
+}
+
+#[test]
+fn findings_name_the_line_of_the_author() {
+    let object = copy_kernel().object();
+    let file = ObjectFile::parse(&object).expect("just assembled");
+    let code = file.kernels[0].code;
+    let mut lines = SourceLines::default();
+    let name = lines.file(&Arc::from("kernel.rs"));
+    let words: Vec<u32> = code.chunks_exact(4).map(|b| u32::from_le_bytes(b.try_into().unwrap())).collect();
+    let (mut at, mut line) = (0, 100);
+    while at < words.len() {
+        let (_, length) = decode(&words[at..], Arch::Gfx942).expect("an instruction");
+        lines.push(4 * at as u32, Some(SourcePlace { file: name, line, column: 1 }));
+        (at, line) = (at + length, line + 1);
+    }
+    let info = KernelInfo {
+        name: "test".into(),
+        resources: KernelResources { vgprs: 8, sgprs: 16, kernarg_bytes: 16, ..KernelResources::default() },
+        arguments: [].into(),
+        workgroup_size: WorkgroupSize::AtMost(64),
+    };
+    let with_lines = write(Target::GFX942, &[KernelCode { info: &info, code, lines: Some(&lines) }]).unwrap();
+    let case = copy_kernel().buffers([(256, true), (252, false)]);
+    let report = case.check_object(&with_lines, 0).expect("it runs");
+    let source = report.findings[0].at.source.as_ref().expect("the object says");
+    // Three instructions of the prologue, a load and a wait stand in front of the store.
+    assert_eq!((source.file.as_str(), source.line), ("kernel.rs", 105));
+}
+
+/// Launches a compiled kernel under check on random data.
+fn check_executable(executable: &Executable, value: &impl Fn(Symbol) -> Option<i64>, seeds: u64) {
+    let mut rng = StdRng::seed_from_u64(1);
+    let mut simulator = Simulator::new(executable.target());
+    let module = simulator.load(executable.object()).expect("our object");
+    let mut kernarg = vec![0; executable.kernarg_bytes() as usize];
+    for parameter in executable.parameters() {
+        match parameter {
+            Parameter::Buffer { dtype, shape, written, offset, .. } => {
+                let size = |size: &Size| match size {
+                    Size::Static(n) => u64::from(*n),
+                    Size::Dynamic(symbol) => value(*symbol).expect("bound") as u64,
+                };
+                let bytes = shape.iter().map(size).product::<u64>() * u64::from(dtype.bytes());
+                let address = simulator.alloc(bytes).expect("small");
+                if !written {
+                    let data: Vec<u8> = (0..bytes).map(|_| rng.random_range(0..0x3c)).collect();
+                    simulator.write(address, &data).expect("just allocated");
+                }
+                kernarg[*offset as usize..][..8].copy_from_slice(&address.to_le_bytes());
+            }
+            Parameter::Symbol { symbol, offset } => {
+                let value = value(*symbol).expect("bound") as i32;
+                kernarg[*offset as usize..][..4].copy_from_slice(&value.to_le_bytes());
+            }
+        }
+    }
+    let config = LaunchConfig::new(executable.grid(value).expect("bound"), executable.block());
+    for seed in 0..seeds {
+        let report = simulator
+            .check(&module, executable.name(), config, &kernarg, &CheckOptions { seed })
+            .unwrap_or_else(|error| panic!("{error}"));
+        assert!(report.is_clean(), "{report}");
+    }
+}
+
+fn bound(bindings: &[(&'static str, i64)]) -> impl Fn(Symbol) -> Option<i64> {
+    move |symbol: Symbol| bindings.iter().find(|b| b.0 == symbol.name()).map(|b| b.1)
+}
+
+#[test]
+fn ready_kernels_are_clean() {
+    let compile = |kernel: &Kernel, bindings: &[(&'static str, i64)]| {
+        let options = bindings.iter().fold(Options::new(Target::GFX942), |o, b| o.set(Symbol::new(b.0), b.1));
+        kernel.compile(&options).expect("it compiles")
+    };
+    for dtype in [F32, F16, I8] {
+        let bindings = [("M", 33), ("N", 129), ("BLOCK_M", 4), ("BLOCK_N", 64)];
+        let kernel = copy(dtype, Waves::new(2, 1)).expect("a kernel");
+        check_executable(&compile(&kernel, &bindings), &bound(&bindings), 10);
+    }
+    for [m, n, k] in [[64, 64, 64], [33, 50, 40]] {
+        let bindings = [("M", m), ("N", n), ("K", k), ("BLOCK_M", 32), ("BLOCK_N", 32), ("BLOCK_K", 32)];
+        for gemm in [Gemm::new(), Gemm::new().inputs(I8), Gemm::new().scale(0.5).bias().relu().residual()] {
+            let kernel = gemm.kernel().expect("a kernel");
+            check_executable(&compile(&kernel, &bindings), &bound(&bindings), SEEDS);
+        }
+    }
+}
+
+/// Every wait, barrier and nop of our GEMM, weakened in turn: what has to be there is missed.
+#[test]
+fn weakened_kernels_are_found() {
+    let bindings = [("M", 64), ("N", 64), ("K", 96), ("BLOCK_M", 32), ("BLOCK_N", 32), ("BLOCK_K", 32)];
+    let kernel = Gemm::new().kernel().expect("a kernel");
+    let options = bindings.iter().fold(Options::new(Target::GFX942), |o, b| o.set(Symbol::new(b.0), b.1));
+    let executable = kernel.compile(&options).expect("it compiles");
+    let object = executable.object();
+    let file = ObjectFile::parse(object).expect("our object");
+    let kernel = &file.kernels[0];
+    let start = object.windows(kernel.code.len()).position(|w| w == kernel.code).expect("its code");
+    let words: Vec<u32> =
+        kernel.code.chunks_exact(4).map(|b| u32::from_le_bytes(b.try_into().unwrap())).collect();
+    let mut at = 0;
+    let (mut mutants, mut missed) = (0, Vec::new());
+    while at < words.len() {
+        let (inst, length) = decode(&words[at..], Arch::Gfx942).expect("our code decodes");
+        let nop: Option<u32> = match inst.op.info().meaning {
+            Meaning::Wait | Meaning::Barrier => Some(0xbf80_0000),
+            _ => None,
+        };
+        if let Some(nop) = nop {
+            let mut mutant = object.to_vec();
+            mutant[start + 4 * at..][..4].copy_from_slice(&nop.to_le_bytes());
+            mutants += 1;
+            if !is_found(&mutant, &executable, &bindings) {
+                missed.push(format!("{:#x}: {inst}", 4 * at));
+            }
+        }
+        at += length;
+    }
+    assert!(mutants > 5, "{mutants} mutants");
+    assert!(missed.is_empty(), "{} of {mutants} mutants are not found: {missed:#?}", missed.len());
+}
+
+fn is_found(object: &[u8], executable: &Executable, bindings: &[(&'static str, i64)]) -> bool {
+    let mut simulator = Simulator::new(Target::GFX942);
+    let module: Module = simulator.load(object).expect("still an object");
+    let mut kernarg = vec![0; executable.kernarg_bytes() as usize];
+    for parameter in executable.parameters() {
+        let Parameter::Buffer { offset, .. } = parameter else { continue };
+        let address = simulator.alloc(1 << 16).expect("small");
+        simulator.write(address, &vec![0x11; 1 << 16]).expect("just allocated");
+        kernarg[*offset as usize..][..8].copy_from_slice(&address.to_le_bytes());
+    }
+    let config = LaunchConfig::new(executable.grid(&bound(bindings)).expect("bound"), executable.block());
+    let config = config.instruction_budget(1_000_000);
+    (0..4).any(|seed| {
+        let report = simulator.check(&module, executable.name(), config, &kernarg, &CheckOptions { seed });
+        !report.expect("it runs").is_clean()
+    })
+}
+
+/// Clang's object of the kernels of the other simulator tests, or nothing where clang is missing and not required.
+fn clang(level: &str, processor: &str) -> Option<Vec<u8>> {
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/sim/kernels.c");
+    let out =
+        std::env::temp_dir().join(format!("groundswell-check{level}-{processor}-{}.co", std::process::id()));
+    let result = Command::new("clang-19")
+        .args([
+            "-x",
+            "c",
+            "--target=amdgcn-amd-amdhsa",
+            &format!("-mcpu={processor}"),
+            level,
+            "-g",
+            "-nogpulib",
+            "-o",
+        ])
+        .arg(&out)
+        .arg(source)
+        .output();
+    match result {
+        Ok(result) if result.status.success() => {
+            let bytes = std::fs::read(&out).expect("clang has written its output");
+            std::fs::remove_file(&out).expect("the file was read the line before");
+            Some(bytes)
+        }
+        Ok(result) => panic!("clang-19: {}", String::from_utf8_lossy(&result.stderr)),
+        Err(error) => {
+            let required = std::env::var_os("GROUNDSWELL_REQUIRE_ORACLES").is_some_and(|v| v == "1");
+            assert!(!required, "clang-19 is required: {error}");
+            eprintln!("skipped: clang-19 is not installed");
+            None
+        }
+    }
+}
+
+/// Kernel, grid, block, sizes of the buffers (the first one is the result, which the host has written where `true`), numbers.
+type Launched = (&'static str, [u32; 3], [u32; 3], &'static [(usize, bool)], &'static [u32]);
+
+const LAUNCHES: &[Launched] = &[
+    ("saxpy", [4, 1, 1], [256, 1, 1], &[(4000, true), (4000, true)], &[0x3f80_0000, 1000]),
+    ("transpose", [3, 2, 1], [32, 8, 1], &[(4 * 70 * 45, false), (4 * 70 * 45, true)], &[70, 45]),
+    ("reduce", [1, 1, 1], [256, 1, 1], &[(4, false), (4 * 1777, true)], &[1777]),
+    ("histogram", [16, 1, 1], [64, 1, 1], &[(64, true), (4096, true)], &[]),
+    ("divide", [4, 1, 1], [64, 1, 1], &[(1024, false), (1024, true), (1024, true)], &[]),
+    ("divide_double", [2, 1, 1], [64, 1, 1], &[(1024, false), (1024, true), (1024, true)], &[]),
+    ("root", [4, 1, 1], [64, 1, 1], &[(1024, false), (1024, true)], &[]),
+    ("integers", [2, 1, 1], [64, 1, 1], &[(4096, false), (512, true), (512, true)], &[]),
+    ("collatz", [2, 1, 1], [64, 1, 1], &[(400, false)], &[100]),
+    ("halves", [2, 1, 1], [64, 1, 1], &[(256, false), (256, true), (256, true)], &[]),
+    ("shuffle", [1, 1, 1], [64, 1, 1], &[(256, false), (256, true)], &[]),
+    ("scratch", [1, 1, 1], [64, 1, 1], &[(256, false), (256, true)], &[20]),
+    ("bytes", [2, 1, 1], [64, 1, 1], &[(128, false), (129, true)], &[]),
+    (
+        "gemm",
+        [2, 3, 1],
+        [64, 1, 1],
+        &[(4 * 48 * 32, false), (2 * 48 * 64, true), (2 * 32 * 64, true)],
+        &[32, 64],
+    ),
+];
+
+fn launch_clang(object: &[u8], launch: &Launched, seed: u64) -> Result<CheckReport, SimError> {
+    let (kernel, grid, block, buffers, numbers) = *launch;
+    let mut simulator = Simulator::new(Target::GFX942);
+    let module = simulator.load(object)?;
+    let mut kernarg = Vec::new();
+    let mut rng = StdRng::seed_from_u64(7);
+    for &(bytes, written) in buffers {
+        let address = simulator.alloc(bytes as u64)?;
+        if written {
+            simulator.write(address, &(0..bytes).map(|_| rng.random_range(1..0x3c)).collect::<Vec<u8>>())?;
+        }
+        kernarg.extend(address.to_le_bytes());
+    }
+    numbers.iter().for_each(|n| kernarg.extend(n.to_le_bytes()));
+    kernarg.resize(kernarg.len().next_multiple_of(8), 0);
+    let config = LaunchConfig::new(grid, block).instruction_budget(1_000_000);
+    simulator.check(&module, kernel, config, &kernarg, &CheckOptions { seed })
+}
+
+#[test]
+fn kernels_of_clang_are_clean() {
+    for level in ["-O3", "-O0"] {
+        let Some(object) = clang(level, "gfx942") else { return };
+        for launch in LAUNCHES {
+            for seed in 0..SEEDS {
+                match launch_clang(&object, launch, seed) {
+                    Ok(report) => assert!(report.is_clean(), "{level} {}: {report}", launch.0),
+                    // Unoptimised code may hold what is not simulated.
+                    Err(error) if level == "-O0" => {
+                        eprintln!("skipped: {level} {}: {error}", launch.0);
+                        break;
+                    }
+                    Err(error) => panic!("{level} {}: {error}", launch.0),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn findings_in_kernels_of_clang_name_their_lines() {
+    let Some(object) = clang("-O3", "gfx942") else { return };
+    let launch: Launched =
+        ("saxpy", [4, 1, 1], [256, 1, 1], &[(3996, true), (4000, true)], &[0x3f80_0000, 1000]);
+    let report = launch_clang(&object, &launch, 0).expect("it runs");
+    let finding = report.findings.iter().find(|f| matches!(f.kind, FindingKind::OutOfBounds { .. }));
+    let source = finding.and_then(|f| f.at.source.as_ref()).expect("compiled with -g");
+    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/sim/kernels.c")).unwrap();
+    let line = text.lines().nth(source.line as usize - 1).expect("a line of the file");
+    assert!(source.file.ends_with("kernels.c") && line.contains("a * x[i] + y[i]"), "{source:?}: {line}");
+}
