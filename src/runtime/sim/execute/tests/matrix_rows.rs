@@ -469,9 +469,11 @@ fn matrix_rows(arch: Arch) -> impl Iterator<Item = Opcode> {
 }
 
 /// Modifiers of one row, all there are of those that change where elements are found.
-fn modifiers(random: &mut Random, op: Opcode) -> Vec<Modifiers> {
+fn modifiers(random: &mut Random, op: Opcode, arch: Arch) -> Vec<Modifiers> {
     let none = Modifiers::new();
     match op.info().meaning {
+        // Signs came with gfx942.
+        Meaning::Mfma(_, Element::F64, ..) if arch == Arch::Gfx90a => vec![none],
         Meaning::Mfma(_, Element::F64, ..) => (0..8).map(|blgp| none.blgp(blgp)).collect(),
         Meaning::Mfma(shape, ..) => {
             let broadcasts = (0..=shape.blocks.ilog2())
@@ -497,7 +499,7 @@ fn walk(arch: Arch) -> usize {
     let mut random = Random(arch as u64);
     let mut rows = 0;
     for op in matrix_rows(arch) {
-        let all = modifiers(&mut random, op);
+        let all = modifiers(&mut random, op, arch);
         let results = [Results::Vgprs, Results::Agprs, Results::Constant, Results::OverSource];
         for (index, &modifiers) in all.iter().enumerate() {
             check(&mut random, arch, op, modifiers, results[index % 4], index % 3 == 2);
