@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::judgement::SimulatorArguments;
 use super::kernel_argument::KernelArgument;
 
 /// Compiles tile-level GPU kernels to AMD CDNA machine code, and runs and checks them on a simulator.
@@ -88,15 +89,8 @@ pub struct Run {
     /// Where it runs: auto, sim or hip:0
     #[arg(long, default_value = "auto")]
     pub device: String,
-    /// Look for races, missing waits and hazards while simulating
-    #[arg(long)]
-    pub check: bool,
-    /// Estimate cycles while simulating
-    #[arg(long)]
-    pub time: bool,
-    /// Seed of the random data
-    #[arg(long, default_value_t = 0)]
-    pub seed: u64,
+    #[command(flatten)]
+    pub simulator: SimulatorArguments,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
@@ -166,12 +160,8 @@ pub struct Sim {
     /// The next argument of the kernel: in:FILE, out:FILE:BYTES, io:FILE, i32:V, i64:V or f32:V
     #[arg(long, value_name = "A", allow_hyphen_values = true)]
     pub arg: Vec<KernelArgument>,
-    /// Look for races, missing waits and hazards
-    #[arg(long)]
-    pub check: bool,
-    /// Estimate cycles
-    #[arg(long)]
-    pub time: bool,
+    #[command(flatten)]
+    pub simulator: SimulatorArguments,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,

@@ -11,6 +11,7 @@ mod failure;
 mod file;
 mod job;
 mod json;
+mod judgement;
 mod kernel_argument;
 mod list;
 mod listing;

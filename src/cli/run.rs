@@ -4,37 +4,61 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use groundswell::prelude::*;
-use groundswell::runtime::check::{Checked, against_interpreter};
+use groundswell::runtime::check::{Checked, against_interpreter, timed, with_findings};
 use groundswell::runtime::report::Report;
-use serde_json::{Value, json};
+use groundswell::runtime::sim::CheckReport;
+use groundswell::runtime::sim::time::TimeReport;
+use serde_json::{Map, Value, json};
 
 use super::arguments::Run;
 use super::failure::Failure;
 use super::job::{Job, Times};
 use super::json;
+use super::judgement;
 use super::outcome::Outcome;
 use super::terminal::{Style, paint, progress};
 
 /// Cold compilations of which the median is told.
 const COMPILES: usize = 11;
 
+/// What the simulator said beside the result.
+struct Judged {
+    findings: Option<CheckReport>,
+    time: Option<TimeReport>,
+    pictures: Vec<String>,
+}
+
 /// The verb.
 pub fn run(arguments: &Run) -> Result<Outcome, Failure> {
-    if arguments.check || arguments.time {
-        let what = if arguments.check { "--check" } else { "--time" };
-        return Err(Failure::not_yet(what, "run without it"));
-    }
     let job = Job::new(&arguments.kernel)?;
+    let ask = &arguments.simulator;
     let device = device(&arguments.device, job.options.target())?;
+    let time = ask.time.then(|| ask.time_options(job.options.target())).transpose()?;
     let bar = progress("compiling");
     let (executable, times) = job.compile(COMPILES)?;
+    let failed = |fault: Diagnostic| Failure::from(fault).with_source(job.source.as_ref());
+    let value = |symbol| job.value(symbol);
     bar.set_message("running and comparing with the interpreter");
-    let checked = against_interpreter(&job.kernel, &executable, &device, &|s| job.value(s), arguments.seed)
-        .map_err(|fault| Failure::from(fault).with_source(job.source.as_ref()))?;
+    let mut checked =
+        against_interpreter(&job.kernel, &executable, &device, &value, ask.seed).map_err(failed)?;
+    let mut judged = Judged { findings: None, time: None, pictures: Vec::new() };
+    if ask.check {
+        bar.set_message("running in check mode");
+        let found = with_findings(&job.kernel, &executable, &device, &value, ask.seed).map_err(failed)?;
+        judged.findings = Some(found.0);
+        checked.comparison = checked.comparison.and(found.1);
+    }
+    if let Some(options) = time {
+        bar.set_message("estimating the time");
+        let report = timed(&executable, &device, &value, ask.seed, &options).map_err(failed)?;
+        judged.pictures = ask.write_pictures(&report)?;
+        judged.time = Some(report);
+    }
     bar.finish_and_clear();
-    let text = report(&job, &executable, &times, &device, &checked);
-    let json = to_json(&job, &executable, &times, &device, &checked);
-    Ok(Outcome { text: text.into_bytes(), json, success: checked.comparison.ok })
+    let text = report(&job, &executable, &times, &device, &checked, &judged);
+    let json = to_json(&job, &executable, &times, &device, &checked, &judged);
+    let clean = judged.findings.as_ref().is_none_or(CheckReport::is_clean);
+    Ok(Outcome { text: text.into_bytes(), json, success: checked.comparison.ok && clean })
 }
 
 fn device(name: &str, target: Target) -> Result<Device, Failure> {
@@ -49,7 +73,14 @@ fn device(name: &str, target: Target) -> Result<Device, Failure> {
     }
 }
 
-fn to_json(job: &Job, executable: &Executable, times: &Times, device: &Device, checked: &Checked) -> Value {
+fn to_json(
+    job: &Job,
+    executable: &Executable,
+    times: &Times,
+    device: &Device,
+    checked: &Checked,
+    judged: &Judged,
+) -> Value {
     let mut json = json::compilation(job, executable, times);
     let found = checked.comparison;
     json.insert("device".to_string(), device.name().into());
@@ -62,16 +93,28 @@ fn to_json(job: &Job, executable: &Executable, times: &Times, device: &Device, c
             "max_rel_err": json::number(found.max_rel_err),
         }),
     );
-    let stats = serde_json::to_value(checked.launch.stats).unwrap_or(Value::Null);
-    json.insert(
-        "sim".to_string(),
-        json!({ "elapsed_us": json::microseconds(checked.elapsed), "executed": stats }),
-    );
+    let mut sim = Map::new();
+    sim.insert("elapsed_us".to_string(), json::microseconds(checked.elapsed).into());
+    sim.insert("executed".to_string(), json!(checked.launch.stats));
+    if let Some(report) = &judged.findings {
+        judgement::check_keys(&mut sim, report);
+    }
+    if let Some(report) = &judged.time {
+        judgement::time_keys(&mut sim, report, &judged.pictures);
+    }
+    json.insert("sim".to_string(), Value::Object(sim));
     Value::Object(json)
 }
 
 /// The report for people.
-fn report(job: &Job, executable: &Executable, times: &Times, device: &Device, checked: &Checked) -> String {
+fn report(
+    job: &Job,
+    executable: &Executable,
+    times: &Times,
+    device: &Device,
+    checked: &Checked,
+    judged: &Judged,
+) -> String {
     let report = executable.report();
     let mut rows: Vec<(&str, String)> = Vec::new();
     let bindings: Vec<String> = job.bindings.iter().map(|(s, v)| format!("{s}={v}")).collect();
@@ -115,6 +158,12 @@ fn report(job: &Job, executable: &Executable, times: &Times, device: &Device, ch
     };
     let errors = format!("largest error {:.2e}, {:.2e} of its row", found.max_abs_err, found.max_rel_err);
     rows.push(("checked", if found.max_abs_err == 0.0 { verdict } else { format!("{verdict}: {errors}") }));
+    if let Some(found) = &judged.findings {
+        rows.push(("check mode", judgement::findings(found)));
+    }
+    if !judged.pictures.is_empty() {
+        rows.push(("pictures", judged.pictures.join(", ")));
+    }
 
     let mut out = String::new();
     let description =
@@ -122,6 +171,12 @@ fn report(job: &Job, executable: &Executable, times: &Times, device: &Device, ch
     let _ = writeln!(out, "{}{description}  for {}", paint(Style::Bold, &job.title), executable.target());
     for (name, value) in rows {
         let _ = writeln!(out, "  {} {value}", paint(Style::Dim, &format!("{name:10}")));
+    }
+    if let Some(found) = &judged.findings {
+        out.push_str(&judgement::every_finding(found));
+    }
+    if let Some(time) = &judged.time {
+        let _ = write!(out, "\n{}", time.profile());
     }
     out
 }

@@ -2,12 +2,15 @@
 
 use std::fmt::Write;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use groundswell::codegen::object::ObjectFile;
 use groundswell::prelude::Diagnostic;
-use groundswell::runtime::sim::{LaunchConfig, LaunchStats, Simulator};
-use serde_json::{Value, json};
+use groundswell::runtime::sim::time::TimeReport;
+use groundswell::runtime::sim::{
+    CheckOptions, CheckReport, LaunchConfig, LaunchStats, Module, SimError, Simulator,
+};
+use serde_json::{Map, Value, json};
 
 use super::arguments::Sim;
 use super::failure::Failure;
@@ -15,7 +18,7 @@ use super::kernel_argument::{KernelArgument, offsets};
 use super::outcome::Outcome;
 use super::run::duration;
 use super::terminal::{Style, paint, progress};
-use super::{file, json};
+use super::{file, json, judgement};
 
 /// What lies behind a pointer argument.
 struct Buffer<'a> {
@@ -24,89 +27,166 @@ struct Buffer<'a> {
     output: Option<&'a Path>,
 }
 
+/// A device with the object and the arguments of a launch in its memory.
+struct Ready<'a> {
+    simulator: Simulator,
+    module: Module,
+    kernarg: Vec<u8>,
+    buffers: Vec<Buffer<'a>>,
+}
+
+/// What came out.
+#[derive(Default)]
+struct Results {
+    run: Option<(LaunchStats, Duration)>,
+    findings: Option<CheckReport>,
+    time: Option<TimeReport>,
+    pictures: Vec<String>,
+    outputs: Vec<String>,
+}
+
+fn refuse(error: SimError) -> Failure {
+    Diagnostic::invalid(error.to_string()).into()
+}
+
 /// The verb.
 pub fn sim(arguments: &Sim) -> Result<Outcome, Failure> {
-    if arguments.check || arguments.time {
-        let what = if arguments.check { "--check" } else { "--time" };
-        return Err(Failure::not_yet(what, "run without it"));
-    }
     let path = &arguments.file;
+    let ask = &arguments.simulator;
     let bytes = std::fs::read(path).map_err(|error| Failure::file("read", path, &error))?;
     let object = ObjectFile::parse(&bytes).map_err(|error| Failure::file("load", path, &error))?;
     let kernel = choose(&object, arguments.kernel.as_deref())?;
     let metadata = object.kernel(kernel).and_then(|k| k.metadata.as_ref());
     let offsets = offsets(&arguments.arg, metadata).map_err(Diagnostic::invalid)?;
-
-    let mut simulator = Simulator::new(object.target_id());
-    let refuse =
-        |error: groundswell::runtime::sim::SimError| Failure::from(Diagnostic::invalid(error.to_string()));
-    let module = simulator.load(&bytes).map_err(refuse)?;
-    let mut kernarg = Vec::new();
-    let mut buffers = Vec::new();
-    for (argument, offset) in arguments.arg.iter().zip(offsets) {
-        let value = match argument {
-            KernelArgument::Value(bytes) => bytes.clone(),
-            _ => {
-                let buffer = buffer(&mut simulator, argument)?;
-                let address = buffer.address.to_le_bytes().to_vec();
-                buffers.push(buffer);
-                address
-            }
-        };
-        kernarg.resize(kernarg.len().max(offset + value.len()), 0);
-        kernarg[offset..offset + value.len()].copy_from_slice(&value);
-    }
     let config = LaunchConfig::new(arguments.grid, arguments.block).dynamic_lds(arguments.lds);
+    let ready = || Ready::new(&object, &bytes, &arguments.arg, &offsets);
+
     let bar = progress("simulating");
-    let begin = Instant::now();
-    let stats = simulator.launch(&module, kernel, config, &kernarg).map_err(refuse)?;
-    let elapsed = begin.elapsed();
-    bar.finish_and_clear();
-    for buffer in &buffers {
-        if let Some(output) = buffer.output {
-            let contents = simulator.read(buffer.address, buffer.bytes).map_err(refuse)?;
-            file::write(output, &contents)?;
-        }
+    let mut results = Results::default();
+    // Each mode starts from the same memory; the results are those of the first.
+    if ask.check {
+        let ready = ready()?;
+        let options = CheckOptions { seed: ask.seed };
+        let report = ready.simulator.check(&ready.module, kernel, config, &ready.kernarg, &options);
+        results.findings = Some(report.map_err(refuse)?);
+        results.outputs = ready.write_outputs()?;
+    } else {
+        let ready = ready()?;
+        let begin = Instant::now();
+        let stats = ready.simulator.launch(&ready.module, kernel, config, &ready.kernarg).map_err(refuse)?;
+        results.run = Some((stats, begin.elapsed()));
+        results.outputs = ready.write_outputs()?;
     }
-    let outputs: Vec<String> = buffers.iter().filter_map(|b| Some(b.output?.display().to_string())).collect();
-    let json = json!({
+    if ask.time {
+        let ready = ready()?;
+        let options = ask.time_options(object.target)?;
+        let report = ready.simulator.time(&ready.module, kernel, config, &ready.kernarg, &options);
+        let report = report.map_err(refuse)?;
+        results.pictures = ask.write_pictures(&report)?;
+        results.time = Some(report);
+    }
+    bar.finish_and_clear();
+
+    let success = results.findings.as_ref().is_none_or(CheckReport::is_clean);
+    let text = text(arguments, &object, kernel, &results).into_bytes();
+    Ok(Outcome { text, json: to_json(arguments, &object, kernel, &results), success })
+}
+
+impl<'a> Ready<'a> {
+    fn new(
+        object: &ObjectFile,
+        bytes: &[u8],
+        arguments: &'a [KernelArgument],
+        offsets: &[usize],
+    ) -> Result<Ready<'a>, Failure> {
+        let mut simulator = Simulator::new(object.target_id());
+        let module = simulator.load(bytes).map_err(refuse)?;
+        let (mut kernarg, mut buffers) = (Vec::new(), Vec::new());
+        for (argument, &offset) in arguments.iter().zip(offsets) {
+            let value = match argument {
+                KernelArgument::Value(bytes) => bytes.clone(),
+                _ => {
+                    let buffer = buffer(&mut simulator, argument)?;
+                    let address = buffer.address.to_le_bytes().to_vec();
+                    buffers.push(buffer);
+                    address
+                }
+            };
+            kernarg.resize(kernarg.len().max(offset + value.len()), 0);
+            kernarg[offset..offset + value.len()].copy_from_slice(&value);
+        }
+        Ok(Ready { simulator, module, kernarg, buffers })
+    }
+
+    /// Writes the buffers that go to files; says which.
+    fn write_outputs(&self) -> Result<Vec<String>, Failure> {
+        let mut written = Vec::new();
+        for buffer in &self.buffers {
+            if let Some(output) = buffer.output {
+                let contents = self.simulator.read(buffer.address, buffer.bytes).map_err(refuse)?;
+                file::write(output, &contents)?;
+                written.push(output.display().to_string());
+            }
+        }
+        Ok(written)
+    }
+}
+
+fn to_json(arguments: &Sim, object: &ObjectFile, kernel: &str, results: &Results) -> Value {
+    let mut sim = Map::new();
+    if let Some((stats, elapsed)) = &results.run {
+        sim.insert("elapsed_us".to_owned(), json::microseconds(*elapsed).into());
+        sim.insert("executed".to_owned(), json!(stats));
+    }
+    if let Some(report) = &results.findings {
+        judgement::check_keys(&mut sim, report);
+    }
+    if let Some(report) = &results.time {
+        judgement::time_keys(&mut sim, report, &results.pictures);
+    }
+    json!({
         "kernel": kernel,
         "target": object.target.name,
         "launch": {
             "grid": arguments.grid, "block": arguments.block, "lds_bytes": arguments.lds,
-            "kernarg_bytes": kernarg.len(), "args": arguments.arg.len(),
+            "args": arguments.arg.len(),
         },
-        "outputs": outputs,
-        "sim": { "elapsed_us": json::microseconds(elapsed), "executed": executed(&stats) },
-    });
-    let mut text = String::new();
+        "outputs": results.outputs,
+        "sim": sim,
+    })
+}
+
+fn text(arguments: &Sim, object: &ObjectFile, kernel: &str, results: &Results) -> String {
     let ([gx, gy, gz], [bx, by, bz]) = (arguments.grid, arguments.block);
-    let rate = stats.instructions as f64 / elapsed.as_secs_f64().max(1e-9) / 1e6;
-    let rows = [
-        ("launched", format!("{gx} x {gy} x {gz} workgroups of {bx} x {by} x {bz} work-items")),
-        (
-            "executed",
-            format!(
-                "{} wave instructions of {} waves in {}, {rate:.1} million per second",
-                stats.instructions,
-                stats.waves,
-                duration(elapsed)
-            ),
-        ),
-        ("written", if outputs.is_empty() { "nothing".to_owned() } else { outputs.join(", ") }),
-    ];
+    let mut rows =
+        vec![("launched", format!("{gx} x {gy} x {gz} workgroups of {bx} x {by} x {bz} work-items"))];
+    if let Some((stats, elapsed)) = &results.run {
+        let rate = stats.instructions as f64 / elapsed.as_secs_f64().max(1e-9) / 1e6;
+        let (instructions, waves, time) = (stats.instructions, stats.waves, duration(*elapsed));
+        let text = format!(
+            "{instructions} wave instructions of {waves} waves in {time}, {rate:.1} million per second"
+        );
+        rows.push(("executed", text));
+    }
+    let list = |files: &[String]| if files.is_empty() { "nothing".to_owned() } else { files.join(", ") };
+    rows.push(("written", list(&[&results.outputs[..], &results.pictures].concat())));
+    if let Some(report) = &results.findings {
+        rows.push(("check mode", judgement::findings(report)));
+    }
+    let mut text = String::new();
+    let (name, file) = (paint(Style::Bold, kernel), arguments.file.display());
     // Writing to a string cannot fail.
-    let _ = writeln!(
-        text,
-        "{}  of {} on the simulator of {}",
-        paint(Style::Bold, kernel),
-        path.display(),
-        object.target
-    );
+    let _ = writeln!(text, "{name}  of {file} on the simulator of {}", object.target);
     for (name, value) in rows {
         let _ = writeln!(text, "  {} {value}", paint(Style::Dim, &format!("{name:10}")));
     }
-    Ok(Outcome { text: text.into_bytes(), json, success: true })
+    if let Some(report) = &results.findings {
+        text.push_str(&judgement::every_finding(report));
+    }
+    if let Some(report) = &results.time {
+        let _ = write!(text, "\n{}", report.profile());
+    }
+    text
 }
 
 /// The kernel of that name, or the only one.
@@ -137,15 +217,9 @@ fn buffer<'a>(simulator: &mut Simulator, argument: &'a KernelArgument) -> Result
         KernelArgument::Value(_) => (Vec::new(), None, None),
     };
     let bytes = bytes.unwrap_or(contents.len() as u64);
-    let refuse =
-        |error: groundswell::runtime::sim::SimError| Failure::from(Diagnostic::invalid(error.to_string()));
     let address = simulator.alloc(bytes).map_err(refuse)?;
     if !contents.is_empty() {
         simulator.write(address, &contents).map_err(refuse)?;
     }
     Ok(Buffer { address, bytes: bytes as usize, output })
-}
-
-fn executed(stats: &LaunchStats) -> Value {
-    serde_json::to_value(stats).unwrap_or(Value::Null)
 }

@@ -6,9 +6,12 @@ use crate::ir::interpreter::{Interpreter, Tensor};
 use crate::ir::kernel::Kernel;
 use crate::ir::types::DType;
 
+use super::buffer::Buffer;
 use super::device::Device;
 use super::executable::{Executable, Parameter, Size};
-use super::launch::LaunchResult;
+use super::launch::{Launch, LaunchResult};
+use super::sim::time::{TimeOptions, TimeReport};
+use super::sim::{CheckOptions, CheckReport};
 
 /// How far a result is from the expected one.
 #[derive(Copy, Clone, PartialEq, Debug)]
@@ -110,42 +113,113 @@ pub fn against_interpreter(
     value: &dyn Fn(Symbol) -> Option<i64>,
     seed: u64,
 ) -> Result<Checked, Diagnostic> {
-    let mut inputs = Vec::new();
-    let mut written_by_kernel = Vec::new();
-    for parameter in executable.parameters() {
-        let Parameter::Buffer { name, dtype, shape, written, .. } = parameter else { continue };
-        let sizes = shape.iter().map(|&size| match size {
-            Size::Static(n) => Ok(n as usize),
-            Size::Dynamic(symbol) => value(symbol).and_then(|v| usize::try_from(v).ok()).ok_or_else(|| {
-                Diagnostic::invalid(format!("`{name}` has the dynamic size {symbol}, which has no value"))
-            }),
-        });
-        let sizes = sizes.collect::<Result<Vec<_>, _>>()?;
-        inputs.push(Tensor::random(&sizes, *dtype, seed.wrapping_add(inputs.len() as u64))?);
-        written_by_kernel.push(*written);
-    }
-    let buffers = inputs.iter().map(|t| device.upload_tensor(t)).collect::<Result<Vec<_>, _>>()?;
-    let mut launch = device.launch(executable);
-    for buffer in &buffers {
-        launch = launch.buffer(buffer);
-    }
-    for parameter in executable.parameters() {
-        if let Parameter::Symbol { symbol, .. } = parameter
-            && let Some(value) = value(*symbol)
-        {
-            launch = launch.set(*symbol, value);
-        }
-    }
+    let arguments = Arguments::random(executable, device, value, seed)?;
     let start = std::time::Instant::now();
-    let launch = launch.run()?;
+    let launch = arguments.launch(executable, device, value).run()?;
     let elapsed = start.elapsed();
-    let expected = Interpreter::run(kernel, value, &inputs)?;
-    let mut comparison = Comparison::NONE;
-    for ((buffer, expected), written) in buffers.iter().zip(&expected).zip(written_by_kernel) {
-        if written {
-            let result = Tensor::from_bytes(expected.shape(), expected.dtype(), &buffer.read_bytes()?)?;
-            comparison = comparison.and(compare(&result, expected)?);
-        }
-    }
+    let comparison = arguments.compare(kernel, executable, value)?;
     Ok(Checked { launch, elapsed, comparison })
+}
+
+/// The same in check mode: what it does that hardware need not forgive, and whether the results are right all the same. The seed
+/// decides the order of execution, too.
+///
+/// # Errors
+/// What the launch or the interpreter reports; findings and differences are no errors.
+pub fn with_findings(
+    kernel: &Kernel,
+    executable: &Executable,
+    device: &Device,
+    value: &dyn Fn(Symbol) -> Option<i64>,
+    seed: u64,
+) -> Result<(CheckReport, Comparison), Diagnostic> {
+    let arguments = Arguments::random(executable, device, value, seed)?;
+    let report = arguments.launch(executable, device, value).check(&CheckOptions { seed })?;
+    Ok((report, arguments.compare(kernel, executable, value)?))
+}
+
+/// Estimates how long an executable takes on random data.
+///
+/// # Errors
+/// What the launch reports.
+pub fn timed(
+    executable: &Executable,
+    device: &Device,
+    value: &dyn Fn(Symbol) -> Option<i64>,
+    seed: u64,
+    options: &TimeOptions,
+) -> Result<TimeReport, Diagnostic> {
+    Arguments::random(executable, device, value, seed)?.launch(executable, device, value).time(options)
+}
+
+/// Random tensors and where they are on the device.
+struct Arguments {
+    inputs: Vec<Tensor>,
+    buffers: Vec<Buffer>,
+}
+
+impl Arguments {
+    fn random(
+        executable: &Executable,
+        device: &Device,
+        value: &dyn Fn(Symbol) -> Option<i64>,
+        seed: u64,
+    ) -> Result<Arguments, Diagnostic> {
+        let mut inputs = Vec::new();
+        for parameter in executable.parameters() {
+            let Parameter::Buffer { name, dtype, shape, .. } = parameter else { continue };
+            let sizes = shape.iter().map(|&size| match size {
+                Size::Static(n) => Ok(n as usize),
+                Size::Dynamic(symbol) => {
+                    value(symbol).and_then(|v| usize::try_from(v).ok()).ok_or_else(|| {
+                        let text = format!("`{name}` has the dynamic size {symbol}, which has no value");
+                        Diagnostic::invalid(text)
+                    })
+                }
+            });
+            let sizes = sizes.collect::<Result<Vec<_>, _>>()?;
+            inputs.push(Tensor::random(&sizes, *dtype, seed.wrapping_add(inputs.len() as u64))?);
+        }
+        let buffers = inputs.iter().map(|t| device.upload_tensor(t)).collect::<Result<Vec<_>, _>>()?;
+        Ok(Arguments { inputs, buffers })
+    }
+
+    fn launch<'a>(
+        &'a self,
+        executable: &'a Executable,
+        device: &'a Device,
+        value: &dyn Fn(Symbol) -> Option<i64>,
+    ) -> Launch<'a> {
+        let launch = device.launch(executable);
+        let launch = self.buffers.iter().fold(launch, |launch, buffer| launch.buffer(buffer));
+        executable.parameters().iter().fold(launch, |launch, parameter| match parameter {
+            Parameter::Symbol { symbol, .. } => match value(*symbol) {
+                Some(value) => launch.set(*symbol, value),
+                None => launch,
+            },
+            Parameter::Buffer { .. } => launch,
+        })
+    }
+
+    /// What the device has written against the interpreter's result.
+    fn compare(
+        &self,
+        kernel: &Kernel,
+        executable: &Executable,
+        value: &dyn Fn(Symbol) -> Option<i64>,
+    ) -> Result<Comparison, Diagnostic> {
+        let expected = Interpreter::run(kernel, value, &self.inputs)?;
+        let written = executable.parameters().iter().filter_map(|parameter| match parameter {
+            Parameter::Buffer { written, .. } => Some(*written),
+            Parameter::Symbol { .. } => None,
+        });
+        let mut comparison = Comparison::NONE;
+        for ((buffer, expected), written) in self.buffers.iter().zip(&expected).zip(written) {
+            if written {
+                let result = Tensor::from_bytes(expected.shape(), expected.dtype(), &buffer.read_bytes()?)?;
+                comparison = comparison.and(compare(&result, expected)?);
+            }
+        }
+        Ok(comparison)
+    }
 }

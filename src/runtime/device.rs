@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 use super::buffer::{Buffer, DeviceElement};
 use super::executable::Executable;
 use super::launch::{Launch, LaunchResult};
-use super::sim::Simulator;
+use super::sim::time::{TimeOptions, TimeReport};
+use super::sim::{CheckOptions, CheckReport, LaunchConfig, Module, SimError, Simulator};
 use crate::codegen::target::{Target, TargetId};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::interpreter::Tensor;
@@ -87,20 +88,56 @@ impl Device {
         grid: [u32; 3],
         kernarg: &[u8],
     ) -> Result<LaunchResult, Diagnostic> {
-        let config = super::sim::LaunchConfig::new(grid, executable.block());
-        let stats = self.with_simulator(|simulator| {
-            let module = simulator.load(executable.object())?;
-            let result = simulator.launch(&module, executable.name(), config, kernarg);
-            let unloaded = simulator.unload(module);
-            let stats = result?;
-            unloaded.map(|()| stats)
+        let stats = self.with_module(executable, |simulator, module| {
+            simulator.launch(module, executable.name(), LaunchConfig::new(grid, executable.block()), kernarg)
         })?;
         Ok(LaunchResult { grid, stats })
     }
 
+    pub(super) fn check(
+        &self,
+        executable: &Executable,
+        grid: [u32; 3],
+        kernarg: &[u8],
+        options: &CheckOptions,
+    ) -> Result<CheckReport, Diagnostic> {
+        let config = LaunchConfig::new(grid, executable.block());
+        self.with_module(executable, |simulator, module| {
+            simulator.check(module, executable.name(), config, kernarg, options)
+        })
+    }
+
+    pub(super) fn time(
+        &self,
+        executable: &Executable,
+        grid: [u32; 3],
+        kernarg: &[u8],
+        options: &TimeOptions,
+    ) -> Result<TimeReport, Diagnostic> {
+        let config = LaunchConfig::new(grid, executable.block());
+        self.with_module(executable, |simulator, module| {
+            simulator.time(module, executable.name(), config, kernarg, options)
+        })
+    }
+
+    /// Loads the executable's object for as long as `f` takes.
+    fn with_module<R>(
+        &self,
+        executable: &Executable,
+        f: impl FnOnce(&Simulator, &Module) -> Result<R, SimError>,
+    ) -> Result<R, Diagnostic> {
+        self.with_simulator(|simulator| {
+            let module = simulator.load(executable.object())?;
+            let result = f(simulator, &module);
+            let unloaded = simulator.unload(module);
+            let result = result?;
+            unloaded.map(|()| result)
+        })
+    }
+
     pub(super) fn with_simulator<R>(
         &self,
-        f: impl FnOnce(&mut Simulator) -> Result<R, super::sim::SimError>,
+        f: impl FnOnce(&mut Simulator) -> Result<R, SimError>,
     ) -> Result<R, Diagnostic> {
         let mut simulator = self
             .shared

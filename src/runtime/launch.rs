@@ -5,7 +5,8 @@ use smallvec::SmallVec;
 use super::buffer::Buffer;
 use super::device::Device;
 use super::executable::{Executable, Parameter, Size};
-use super::sim::LaunchStats;
+use super::sim::time::{TimeOptions, TimeReport};
+use super::sim::{CheckOptions, CheckReport, LaunchStats};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::Symbol;
 
@@ -50,6 +51,31 @@ impl<'a> Launch<'a> {
     /// # Errors
     /// A missing, extra, too small or wrongly typed argument, a missing size, or a fault of the kernel.
     pub fn run(&self) -> Result<LaunchResult, Diagnostic> {
+        let (grid, kernarg) = self.prepare()?;
+        self.device.run(self.executable, grid, &kernarg)
+    }
+
+    /// Runs in check mode: the same work in an order that the seed decides, with every step judged.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run); findings are no errors.
+    pub fn check(&self, options: &CheckOptions) -> Result<CheckReport, Diagnostic> {
+        let (grid, kernarg) = self.prepare()?;
+        self.device.check(self.executable, grid, &kernarg, options)
+    }
+
+    /// Runs in time mode: estimates how long the launch takes on a chip. Only the workgroups that are simulated write their
+    /// results.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn time(&self, options: &TimeOptions) -> Result<TimeReport, Diagnostic> {
+        let (grid, kernarg) = self.prepare()?;
+        self.device.time(self.executable, grid, &kernarg, options)
+    }
+
+    /// Grid and kernel arguments, checked.
+    fn prepare(&self) -> Result<([u32; 3], Vec<u8>), Diagnostic> {
         let executable = self.executable;
         let (target, device) = (executable.target_id(), self.device.target_id());
         if !target.runs_on(device) {
@@ -71,7 +97,7 @@ impl<'a> Launch<'a> {
         let value = |symbol: Symbol| self.symbols.iter().find(|s| s.0 == symbol).map(|s| s.1);
         let grid = executable.grid(&value)?;
         let kernarg = self.kernarg(&value)?;
-        self.device.run(executable, grid, &kernarg)
+        Ok((grid, kernarg))
     }
 
     fn kernarg(&self, value: &impl Fn(Symbol) -> Option<i64>) -> Result<Vec<u8>, Diagnostic> {
