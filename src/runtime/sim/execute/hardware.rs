@@ -44,7 +44,7 @@ pub(in super::super) fn writes_mode(imm: u32, bits: u32) -> bool {
 
 /// HW_ID of a wave of a workgroup: slot and SIMD as if waves were dealt to the four SIMDs of one compute unit in turn.
 pub(in super::super) fn hardware_id(wave: usize) -> u32 {
-    (wave / 4 % 16) as u32 | (wave % 4) as u32 * 16
+    (wave / 4 % 16) as u32 | ((wave % 4) as u32) << 4
 }
 
 /// STATUS of a running wave.
