@@ -129,24 +129,18 @@ pub(super) fn accumulate<const WIDE: bool>(
     }
 }
 
+/// Result registers that an instruction has at most.
+const RESULTS: usize = 32;
+
 /// Adds to the integers in `d` what `accumulate` adds to zeros as f32: the sums of one instruction are at most 2^21, so f32
-/// holds them exactly.
+/// holds them exactly. Called at one place only, so that `accumulate` becomes part of the caller and has its CPU features.
 #[inline(always)]
 fn integers(overflow: Overflow, d: &mut [Row], accumulate: impl FnOnce(&mut [Row])) {
-    match d.len() {
-        4 => sums_of::<4>(overflow, d, accumulate),
-        16 => sums_of::<16>(overflow, d, accumulate),
-        _ => sums_of::<32>(overflow, d, accumulate),
-    }
-}
-
-/// The same for so many result registers.
-#[inline(always)]
-fn sums_of<const RESULTS: usize>(overflow: Overflow, d: &mut [Row], accumulate: impl FnOnce(&mut [Row])) {
     let mut sums = [[0; LANES]; RESULTS];
-    accumulate(&mut sums);
+    let sums = &mut sums[..d.len()];
+    accumulate(sums);
     const SHIFT: f32 = 12_582_912.0;
-    for (row, sums) in d.iter_mut().zip(&sums) {
+    for (row, sums) in d.iter_mut().zip(sums) {
         for l in 0..LANES {
             let sum = (f32::from_bits(sums[l]) + SHIFT).to_bits().wrapping_sub(SHIFT.to_bits());
             row[l] = match overflow {
@@ -183,19 +177,24 @@ pub(super) fn accumulate_sparse<const WIDE: bool>(
     b: &[Row],
     d: &mut [Row],
 ) {
-    let fused = |d: &mut [Row]| match m {
-        32 => sparse_rows::<true, 32>(sparse, b, d),
-        _ => sparse_rows::<true, 16>(sparse, b, d),
-    };
-    let exact = |d: &mut [Row]| match m {
-        32 if !WIDE => sparse_rows::<false, 32>(sparse, b, d),
-        _ if !WIDE => sparse_rows::<false, 16>(sparse, b, d),
-        _ => fused(d),
-    };
     match arithmetic {
-        Arithmetic::ExactProduct => exact(d),
-        Arithmetic::Fused => fused(d),
-        Arithmetic::Integer(overflow) => integers(overflow, d, exact),
+        Arithmetic::ExactProduct => sparse_exact::<WIDE>(m, sparse, b, d),
+        Arithmetic::Fused if m == 32 => sparse_rows::<true, 32>(sparse, b, d),
+        Arithmetic::Fused => sparse_rows::<true, 16>(sparse, b, d),
+        Arithmetic::Integer(overflow) => {
+            integers(overflow, d, |sums| sparse_exact::<WIDE>(m, sparse, b, sums));
+        }
+    }
+}
+
+/// Products are exact: what is cheaper on the host.
+#[inline(always)]
+fn sparse_exact<const WIDE: bool>(m: usize, sparse: &Sparse<'_>, b: &[Row], d: &mut [Row]) {
+    match (WIDE, m) {
+        (true, 32) => sparse_rows::<true, 32>(sparse, b, d),
+        (true, _) => sparse_rows::<true, 16>(sparse, b, d),
+        (false, 32) => sparse_rows::<false, 32>(sparse, b, d),
+        (false, _) => sparse_rows::<false, 16>(sparse, b, d),
     }
 }
 
