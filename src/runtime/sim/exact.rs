@@ -163,8 +163,11 @@ impl Exact {
             Rounding::Zero => false,
             Rounding::Stochastic(random) => {
                 let taking_part = 23 - format.mantissa_bits.min(22);
-                let rest =
-                    if bits > taking_part { rest >> (bits - taking_part) } else { rest << (taking_part - bits) };
+                let rest = if bits > taking_part {
+                    rest >> (bits - taking_part)
+                } else {
+                    rest << (taking_part - bits)
+                };
                 rest as u64 + u64::from(random >> (32 - taking_part)) >= 1 << taking_part
             }
         }
@@ -187,7 +190,8 @@ mod tests {
     /// Finite numbers with exponents close enough to one another to interact.
     fn numbers(rng: &mut StdRng) -> [f64; 3] {
         std::array::from_fn(|_| {
-            let (mantissa, sign) = (rng.random::<u64>() >> 12 & !0 << rng.random_range(0..50), rng.random_range(0..2u64));
+            let (mantissa, sign) =
+                (rng.random::<u64>() >> 12 & !0 << rng.random_range(0..50), rng.random_range(0..2u64));
             f64::from_bits(sign << 63 | rng.random_range(960u64..1090) << 52 | mantissa)
         })
     }
@@ -200,7 +204,11 @@ mod tests {
             let (x, y, z) = (Exact::of(a), Exact::of(b), Exact::of(c));
             assert_eq!(f64_of(x.plus(y, NEAREST.0)), a + b);
             assert_eq!(f64_of(x.times(y)), a * b);
-            assert_eq!(f64_of(x.times(y).plus(z, NEAREST.0)).to_bits(), a.mul_add(b, c).to_bits(), "{a} {b} {c}");
+            assert_eq!(
+                f64_of(x.times(y).plus(z, NEAREST.0)).to_bits(),
+                a.mul_add(b, c).to_bits(),
+                "{a} {b} {c}"
+            );
             assert_eq!(x.round(&F32, NEAREST.0, NEAREST.1) as u32, (a as f32).to_bits());
             assert_eq!(x.round(&F16, NEAREST.0, NEAREST.1) as u16, half::f16::from_f64(a).to_bits(), "{a:e}");
         }
@@ -240,7 +248,8 @@ mod tests {
         let sum = |rounding| Exact::of(1.0).plus(Exact::of(-1.0), rounding).round(&F64, rounding, NEAREST.1);
         assert_eq!(sum(Rounding::NearestEven), 0);
         assert_eq!(sum(Rounding::Down), 1 << 63);
-        let zeros = |rounding| Exact::of(0.0).plus(Exact::of(-0.0), rounding).round(&F64, rounding, NEAREST.1);
+        let zeros =
+            |rounding| Exact::of(0.0).plus(Exact::of(-0.0), rounding).round(&F64, rounding, NEAREST.1);
         assert_eq!((zeros(Rounding::Up), zeros(Rounding::Down)), (0, 1 << 63));
     }
 }

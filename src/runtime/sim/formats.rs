@@ -119,7 +119,7 @@ impl Format {
 
     /// Value of bits of this format; bits above are ignored. Exact.
     pub fn decode(&self, bits: u64) -> f64 {
-        let bits = bits & (self.sign(true) * 2).wrapping_sub(1);
+        let bits = bits & (u64::MAX >> (64 - self.bits()));
         let negative = bits & self.sign(true) != 0;
         let magnitude = bits & !self.sign(true);
         let special = match self.top {
@@ -159,8 +159,7 @@ mod tests {
         format.encode(value, 0, Rounding::NearestEven, Overflow::Special)
     }
 
-    const ALL: [&Format; 9] =
-        [&F16, &BF16, &FP8_OCP, &BF8_OCP, &FP8_FNUZ, &BF8_FNUZ, &FP6, &BF6, &FP4];
+    const ALL: [&Format; 9] = [&F16, &BF16, &FP8_OCP, &BF8_OCP, &FP8_FNUZ, &BF8_FNUZ, &FP6, &BF6, &FP4];
 
     #[test]
     fn every_value_survives() {
@@ -183,7 +182,10 @@ mod tests {
             assert_eq!(format.decode(1), 2.0f64.powi(least), "{format:?}");
         }
         assert_eq!((F16.nan(false), FP8_OCP.nan(true), BF8_FNUZ.nan(false)), (0x7e00, 0xff, 0x80));
-        assert_eq!((F16.infinity(true), FP8_OCP.infinity(false), BF8_OCP.infinity(true)), (0xfc00, 0x7f, 0xfc));
+        assert_eq!(
+            (F16.infinity(true), FP8_OCP.infinity(false), BF8_OCP.infinity(true)),
+            (0xfc00, 0x7f, 0xfc)
+        );
         assert!(FP8_FNUZ.decode(0x80).is_nan() && BF8_OCP.decode(0x7d).is_nan());
     }
 

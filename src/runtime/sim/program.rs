@@ -283,7 +283,10 @@ fn not_simulated(inst: &Inst) -> Option<&'static str> {
 /// Bits of MODE beyond arithmetic that the instruction may set.
 fn modes(inst: &Inst) -> u32 {
     let of_setreg = |half_word| {
-        [GPR_INDEX, VSKIP].into_iter().filter(|&bit| writes_mode(half_word, bit)).fold(0, |all, bit| all | bit)
+        [GPR_INDEX, VSKIP]
+            .into_iter()
+            .filter(|&bit| writes_mode(half_word, bit))
+            .fold(0, |all, bit| all | bit)
     };
     match inst.op.info().meaning {
         Meaning::SetGprIndexOn => GPR_INDEX,

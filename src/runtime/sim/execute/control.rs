@@ -42,7 +42,7 @@ fn set_m0(w: &mut Wave, mask: u32, bits: u32) {
 }
 
 /// Executes what changes M0 and the modes of vector instructions (CDNA4 ISA guide, "VGPR Indexing").
-pub(super) fn execute(w: &mut Wave, s: &Step, meaning: Meaning) -> Result<(), Stopped> {
+pub(super) fn execute(w: &mut Wave, s: &Step, meaning: Meaning) {
     const INDEX: u32 = 0xff;
     const WHICH: u32 = 0xf000;
     let a = s.operands[0];
@@ -61,7 +61,6 @@ pub(super) fn execute(w: &mut Wave, s: &Step, meaning: Meaning) -> Result<(), St
         }
         _ => move_relative(w, s, meaning),
     }
-    Ok(())
 }
 
 /// Entries of the branch stack that MODE can count.

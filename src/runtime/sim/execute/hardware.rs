@@ -3,7 +3,6 @@
 
 use crate::codegen::isa::Arch;
 
-use super::super::error::Stopped;
 use super::super::program::{Place, Program, Step};
 use super::super::wave::{PRIVATE_APERTURE, SHARED_APERTURE, VCC, Wave};
 
@@ -45,7 +44,7 @@ pub(in super::super) fn writes_mode(imm: u32, bits: u32) -> bool {
 
 /// HW_ID of a wave of a workgroup: slot and SIMD as if waves were dealt to the four SIMDs of one compute unit in turn.
 pub(in super::super) fn hardware_id(wave: usize) -> u32 {
-    (wave / 4 % 16) as u32 | (wave % 4) as u32 * 16
+    (wave / 4 % 16) as u32 | ((wave % 4) as u32) << 4
 }
 
 /// STATUS of a running wave.
@@ -84,7 +83,7 @@ pub(super) fn get(w: &mut Wave, s: &Step, program: &Program, lds_bytes: u32) {
 }
 
 /// Executes `s_setreg`. Writes to registers that can only be read do nothing.
-pub(super) fn set(w: &mut Wave, s: &Step) -> Result<(), Stopped> {
+pub(super) fn set(w: &mut Wave, s: &Step) {
     let value = s.operands[0];
     let imm = if matches!(value, Place::Low(_)) { s.modifiers.get_hwreg() } else { s.imm };
     let field = Field::of(imm);
@@ -94,5 +93,4 @@ pub(super) fn set(w: &mut Wave, s: &Step) -> Result<(), Stopped> {
         TRAPSTS => w.trap_status = w.trap_status & !mask | bits & mask,
         _ => {}
     }
-    Ok(())
 }

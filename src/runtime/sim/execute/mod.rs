@@ -193,9 +193,9 @@ fn execute(
             return control::join(w, context.program, before);
         }
         MoveFromRelative(_) | MoveToRelative(_) | SetGprIndex | SetGprIndexOn | SetGprIndexMode
-        | SetGprIndexOff | SetVskip => control::execute(w, s, meaning)?,
+        | SetGprIndexOff | SetVskip => control::execute(w, s, meaning),
         GetHardwareRegister => hardware::get(w, s, context.program, context.lds.bytes()),
-        SetHardwareRegister => hardware::set(w, s)?,
+        SetHardwareRegister => hardware::set(w, s),
         Barrier => w.progress = Progress::AtBarrier,
         EndProgram | EndProgramSaved => w.progress = Progress::Ended,
         // A wave that is marked as killed ends.

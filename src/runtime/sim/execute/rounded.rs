@@ -6,7 +6,7 @@ use super::super::exact::{Exact, Overflow, Rounding};
 use super::super::formats::{self, Format};
 use super::super::numerics::flush;
 use super::super::program::Step;
-use super::super::wave::{LANES, VCC, Wave};
+use super::super::wave::{VCC, Wave};
 use super::lanes::{F16, FP16_OVERFLOW, Lane, map1, map2, map3};
 
 /// Bits of MODE that change how f32 results are rounded.
@@ -219,9 +219,4 @@ pub(super) fn multiply_add(w: &mut Wave, s: &Step, calc: Calc, element: Element)
     } else {
         map3(w, s, step);
     }
-}
-
-/// All lanes rounded to the type; for results that were computed in f64.
-pub(super) fn all(rounder: &Rounder, values: &[f64; LANES]) -> [f32; LANES] {
-    values.map(|v| rounder.round(v) as f32)
 }

@@ -291,7 +291,7 @@ fn quad_mask(x: u64) -> u64 {
 
 /// Every bit twice.
 fn replicate(x: u32) -> u64 {
-    (0..32).fold(0, |all, bit| all | u64::from(x >> bit & 1) * 3 << (2 * bit))
+    (0..32).fold(0, |all, bit| all | (u64::from(x >> bit & 1) * 3) << (2 * bit))
 }
 
 /// Leading bits equal to the sign bit, or -1 if all bits are.

@@ -16,6 +16,9 @@ pub(super) fn frexp(value: f64) -> (f64, i32) {
     (load_exponent(normal, -exponent), exponent - denormal)
 }
 
+/// What sine and cosine make of infinities and NaN (CDNA4 ISA guide, V_SIN_F32).
+const NOT_A_NUMBER: f32 = f32::from_bits(0xffc0_0000);
+
 /// What is left of a number of revolutions behind the nearest quarter, in radians, and the quarter.
 fn quarters(revolutions: f32) -> (f64, i32) {
     let turn = f64::from(revolutions - revolutions.trunc());
@@ -25,8 +28,11 @@ fn quarters(revolutions: f32) -> (f64, i32) {
 
 /// Sine of a number of revolutions.
 pub(super) fn sine(a: f32) -> f32 {
-    if a == 0.0 || !a.is_finite() {
-        return a - a + a;
+    if a == 0.0 {
+        return a;
+    }
+    if !a.is_finite() {
+        return NOT_A_NUMBER;
     }
     let (rest, quarter) = quarters(a);
     let value = match quarter & 3 {
@@ -42,7 +48,7 @@ pub(super) fn sine(a: f32) -> f32 {
 /// Cosine of a number of revolutions.
 pub(super) fn cosine(a: f32) -> f32 {
     if !a.is_finite() {
-        return a - a;
+        return NOT_A_NUMBER;
     }
     let (rest, quarter) = quarters(a);
     let value = match quarter & 3 {
