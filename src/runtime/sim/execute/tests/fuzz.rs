@@ -71,16 +71,10 @@ fn random_instructions_never_panic() {
                 0xc0,
             ][rng.random_range(0..12)];
             let words = [rng.random::<u32>() & 0xff_ffff | top << 24, rng.random()];
-<<<<<<< HEAD
             if let Ok((_, length)) = decode(&words, arch) {
                 let program = m.program(&words[..length]);
                 let _ = footprints(&m.wave, &program.steps[0], &mut Vec::new());
                 let _ = m.run_program(&program, 3);
-=======
-            let arch = Arch::ALL[rng.random_range(0..Arch::ALL.len())];
-            if let Ok((_, length)) = decode(&words, arch) {
-                let _ = m.run_words_on(arch, &words[..length], 3);
->>>>>>> s1
                 executed += 1;
             }
         }

@@ -1,25 +1,19 @@
 //! Unit tests of the units: short programs from the encoder, run on one wave.
 
 mod alu;
-<<<<<<< HEAD
-mod footprint;
-=======
 mod conversions;
 mod floats;
+mod footprint;
 mod forms;
->>>>>>> s1
 mod fuzz;
 mod integers;
 mod matrix;
 mod matrix_rows;
 mod memory;
-<<<<<<< HEAD
 mod memory_forms;
-=======
 mod modes;
 mod scalars;
 mod table;
->>>>>>> s1
 
 use crate::codegen::isa::{Arch, Field, Inst, Modifiers, Opcode, Operand, OperandClass, encode};
 
@@ -72,38 +66,23 @@ impl Machine {
 
     /// Runs the instructions and `s_endpgm`.
     fn run(&mut self, insts: &[Inst]) -> Result<(), Stopped> {
-        self.run_on(Arch::Gfx942, insts)
+        let mut words = Vec::new();
+        for inst in insts.iter().chain(&[Inst::new(Opcode::SEndpgm, &[])]) {
+            encode(inst, self.arch, &mut words).unwrap_or_else(|error| panic!("{inst}: {error}"));
+        }
+        self.run_words(&words, 10_000)
     }
 
     /// The same on any chip.
     fn run_on(&mut self, arch: Arch, insts: &[Inst]) -> Result<(), Stopped> {
-        let mut words = Vec::new();
-        for inst in insts.iter().chain(&[Inst::new(Opcode::SEndpgm, &[])]) {
-<<<<<<< HEAD
-            encode(inst, self.arch, &mut words).unwrap_or_else(|error| panic!("{inst}: {error}"));
-=======
-            encode(inst, arch, &mut words).unwrap_or_else(|error| panic!("{arch}: {inst}: {error}"));
->>>>>>> s1
-        }
-        self.run_words_on(arch, &words, 10_000)
+        self.arch = arch;
+        self.run(insts)
     }
 
-<<<<<<< HEAD
     /// The words decoded, and registers for them.
     fn program(&mut self, words: &[u32]) -> Program {
         let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
         let program = Program::new(&bytes, self.arch, 0x1000, &[0]);
-=======
-    /// Runs any words.
-    fn run_words(&mut self, words: &[u32], budget: u64) -> Result<(), Stopped> {
-        self.run_words_on(Arch::Gfx942, words, budget)
-    }
-
-    /// The same on any chip.
-    fn run_words_on(&mut self, arch: Arch, words: &[u32], budget: u64) -> Result<(), Stopped> {
-        let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
-        let program = Program::new(&bytes, arch, 0x1000, &[0]);
->>>>>>> s1
         // Tests use few registers; accumulation VGPRs lie behind the program's last VGPR.
         self.wave.rows.resize(self.wave.rows.len().max(program.rows()), [0; LANES]);
         program
