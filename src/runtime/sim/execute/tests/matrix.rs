@@ -178,11 +178,16 @@ fn check_layout(op: Opcode, arch: Arch, row: &Published<'_>) {
         let [j, kk, block] = row.at(["b_j", "b_k", "b_block"], at);
         b(block, kk, j)
     });
-    fill(&mut machine, 16, registers[2], cd_type, &|at| {
+    // On gfx908 results are AGPRs, which lie behind the VGPRs of B.
+    let (third, d, d_row) = match (sparse, arch) {
+        (true, _) => (v(1), v(16), 16),
+        (_, Arch::Gfx908) => (Operand::agpr(16), Operand::agpr(16), 4 + registers[1] + 16),
+        _ => (v(16), v(16), 16),
+    };
+    fill(&mut machine, d_row, registers[2], cd_type, &|at| {
         let [i, j, block] = row.at(["cd_i", "cd_j", "cd_block"], at);
         c(block, i, j)
     });
-    let third = if sparse { v(1) } else { v(16) };
     if sparse {
         for lane in 0..LANES {
             let places = (0..registers[0])
@@ -193,7 +198,7 @@ fn check_layout(op: Opcode, arch: Arch, row: &Published<'_>) {
     }
     let name = op.info().mnemonic_on(arch);
     machine
-        .run(&[Inst::new(op, &[v(16), v(2), v(4), third])])
+        .run(&[Inst::new(op, &[d, v(2), v(4), third])])
         .unwrap_or_else(|e| panic!("{name}: {:?}", e.kind));
     for lane in 0..LANES {
         for gpr in 0..registers[2] {
@@ -204,7 +209,7 @@ fn check_layout(op: Opcode, arch: Arch, row: &Published<'_>) {
                 (0..k).filter(holds).fold(c(block, i, j), |sum, kk| sum + a(block, i, kk) * b(block, kk, j));
             let bits = bits_of_result(cd_type, sum);
             let expected = if cd_type == Element::F64 { bits >> (32 * (gpr % 2)) } else { bits } as u32;
-            assert_eq!(machine.wave.rows[16 + gpr][lane], expected, "{name}: lane {lane}, register {gpr}");
+            assert_eq!(machine.wave.rows[d_row + gpr][lane], expected, "{name}: lane {lane}, register {gpr}");
         }
     }
 }

@@ -154,7 +154,12 @@ impl Layout {
     /// Lane and item of an element of C and D.
     fn result(&self, block: usize, i: usize, j: usize) -> (usize, usize) {
         let n = self.m;
-        let h = if self.double { 1 } else { 4 };
+        if self.double {
+            // As AMD's matrix instruction calculator has it; the guide's formula for H = 1 exchanges rows and blocks of 4x4x4.
+            let row = i * self.blocks + block;
+            return (row % (64 / n) * n + j, row / (64 / n));
+        }
+        let h = 4;
         let b_i = 64usize.div_ceil(n * self.m / h);
         let m_i = 64 / b_i / n;
         let g = self.m / (h * m_i);
@@ -332,13 +337,13 @@ fn registers(random: &mut Random, count: usize, kind: Option<Kind>, arch: Arch) 
 /// Where C and D are.
 #[derive(Copy, Clone, Debug)]
 enum Results {
-    /// In VGPRs, D and C apart.
+    /// In VGPRs (on gfx908 in AGPRs), D and C apart.
     Vgprs,
     /// In AGPRs, D and C the same, A and B in AGPRs.
     Agprs,
-    /// D in VGPRs, C a constant.
+    /// The same, but C is a constant.
     Constant,
-    /// D in VGPRs and the same as A as far as that goes.
+    /// D is A and more.
     OverSource,
 }
 
@@ -356,11 +361,13 @@ fn check(random: &mut Random, arch: Arch, op: Opcode, modifiers: Modifiers, resu
     };
     let is_sparse = matches!(info.meaning, Meaning::SparseMfma(..));
     let is_scaled = info.operands.len() == 6;
+    // The results of gfx908 are AGPRs.
+    let r = if arch == Arch::Gfx908 { Operand::agpr } else { v };
     let (d, a, b, c) = match results {
-        Results::Vgprs => (v(64), v(8), v(16), v(32)),
+        Results::Vgprs => (r(64), v(8), v(16), r(32)),
         Results::Agprs => (Operand::agpr(32), Operand::agpr(8), Operand::agpr(16), Operand::agpr(32)),
-        Results::Constant => (v(64), v(8), v(16), int(-3)),
-        Results::OverSource => (v(8), v(8), v(48), v(64)),
+        Results::Constant => (r(64), v(8), v(16), int(-3)),
+        Results::OverSource => (r(8), r(8), v(48), r(64)),
     };
     let mut operands = vec![d, a, b, if is_sparse { v(2) } else { c }];
     if is_scaled {
