@@ -79,7 +79,7 @@ impl Lds {
     ) -> Result<u64, Stopped> {
         let bytes = if wide { 8 } else { 4 };
         self.check(l, Access::Atomic, address, bytes)?;
-        if address % bytes != 0 {
+        if !address.is_multiple_of(bytes) {
             return Err(Stopped::lane(l, FaultKind::Misaligned { address: address.into() }));
         }
         let high = if wide { u64::from(self.load(address + 4, 4)) << 32 } else { 0 };

@@ -43,7 +43,7 @@ fn outside(l: usize, access: Access, address: u64, bytes: u32) -> Stopped {
 
 /// Up to four bytes of lane `l`.
 pub(super) fn load(w: &Wave, l: usize, address: u64, bytes: u32) -> Result<u32, Stopped> {
-    if address % 4 == 0 && bytes == 4 {
+    if address.is_multiple_of(4) && bytes == 4 {
         let (index, _) = place(w, l, address).ok_or_else(|| outside(l, Access::Load, address, bytes))?;
         return Ok(w.private[index]);
     }
@@ -58,7 +58,7 @@ pub(super) fn load(w: &Wave, l: usize, address: u64, bytes: u32) -> Result<u32, 
 
 /// Stores up to four bytes of lane `l`.
 pub(super) fn store(w: &mut Wave, l: usize, address: u64, bytes: u32, value: u32) -> Result<(), Stopped> {
-    if address % 4 == 0 && bytes == 4 {
+    if address.is_multiple_of(4) && bytes == 4 {
         let (index, _) = place(w, l, address).ok_or_else(|| outside(l, Access::Store, address, bytes))?;
         w.private[index] = value;
         return Ok(());

@@ -223,7 +223,7 @@ fn execution_stays_inside_the_footprint() {
         for &op in Opcode::ALL.iter().filter(|&&op| op.on(arch) && is_memory(op)) {
             // Random addresses may fault; three that do not are enough.
             let times = finished.entry((arch, op.mnemonic())).or_insert(0);
-            for _ in 0..40 {
+            for _ in 0..60 {
                 if *times < 3 && agree(op, arch, &mut rng) {
                     *times += 1;
                 }

@@ -328,6 +328,6 @@ fn what_is_not_simulated_says_its_name() {
     let gds = Inst::new(DsReadB32, &[v(2), v(1)]).modifiers(Modifiers::new().gds());
     assert_eq!(m.run(&[gds]).unwrap_err().kind, FaultKind::Unsupported("the global data share"));
     // buffer_load_dword v[1:2], off, s[8:11], s0 tfe (llvm-mc-19 -mcpu=gfx908).
-    let stopped = m.run_words(&[0xe050_0000, 0x0082_0100], 10).unwrap_err();
+    let stopped = m.run_words(&[0xe050_0000, 0x0082_0100], 100).unwrap_err();
     assert_eq!(stopped.kind, FaultKind::Unsupported("texture fail enable"));
 }

@@ -2,7 +2,6 @@
 
 mod alu;
 mod conversions;
-mod fast;
 mod floats;
 mod footprint;
 mod forms;
@@ -67,17 +66,17 @@ impl Machine {
 
     /// Runs the instructions and `s_endpgm`.
     fn run(&mut self, insts: &[Inst]) -> Result<(), Stopped> {
-        self.run_on(self.arch, insts)
+        let mut words = Vec::new();
+        for inst in insts.iter().chain(&[Inst::new(Opcode::SEndpgm, &[])]) {
+            encode(inst, self.arch, &mut words).unwrap_or_else(|error| panic!("{inst}: {error}"));
+        }
+        self.run_words(&words, 10_000)
     }
 
     /// The same on any chip.
     fn run_on(&mut self, arch: Arch, insts: &[Inst]) -> Result<(), Stopped> {
-        let mut words = Vec::new();
-        for inst in insts.iter().chain(&[Inst::new(Opcode::SEndpgm, &[])]) {
-            encode(inst, arch, &mut words).unwrap_or_else(|error| panic!("{arch}: {inst}: {error}"));
-        }
         self.arch = arch;
-        self.run_words(&words, 10_000)
+        self.run(insts)
     }
 
     /// The words decoded, and registers for them.
