@@ -5,30 +5,49 @@
 pub(super) struct Tags {
     sets: u64,
     ways: usize,
-    /// Number of the line plus one, most recently used first; zero is empty.
+    /// Number of the line plus one; zero is empty.
     lines: Vec<u64>,
+    /// When each was last used.
+    used: Vec<u64>,
+    clock: u64,
+    /// Way in which a line was last seen, by its low bits: saves the search.
+    hints: Vec<u8>,
 }
+
+/// Number of hints.
+const HINTS: u64 = 1024;
 
 impl Tags {
     /// An empty cache. It has at least one set.
     pub fn new(bytes: u64, line: u64, ways: u64) -> Tags {
         let sets = (bytes / (line * ways)).max(1);
-        Tags { sets, ways: ways as usize, lines: vec![0; (sets * ways) as usize] }
+        let count = (sets * ways) as usize;
+        let hints = vec![0; HINTS as usize];
+        Tags { sets, ways: ways as usize, lines: vec![0; count], used: vec![0; count], clock: 0, hints }
     }
 
     /// Uses line number `line`: true if it was there. It is from now on.
     #[inline]
     pub fn touch(&mut self, line: u64) -> bool {
         let first = (line % self.sets) as usize * self.ways;
-        let set = &mut self.lines[first..first + self.ways];
         let tag = line.wrapping_add(1);
-        if set[0] == tag {
+        self.clock += 1;
+        let hint = &mut self.hints[(line % HINTS) as usize];
+        let guess = first + usize::from(*hint) % self.ways;
+        if self.lines[guess] == tag {
+            self.used[guess] = self.clock;
             return true;
         }
-        let found = set.iter().position(|&t| t == tag);
-        let last = found.unwrap_or(self.ways - 1);
-        set.copy_within(..last, 1);
-        set[0] = tag;
+        let set = first..first + self.ways;
+        let found = self.lines[set.clone()].iter().position(|&t| t == tag);
+        let oldest = || {
+            let ages = self.used[set].iter().enumerate();
+            ages.min_by_key(|&(_, &age)| age).map_or(0, |(way, _)| way)
+        };
+        let way = found.unwrap_or_else(oldest);
+        *hint = way as u8;
+        self.lines[first + way] = tag;
+        self.used[first + way] = self.clock;
         found.is_some()
     }
 }

@@ -177,6 +177,9 @@ parameters! {
     LaunchOverhead "us of a kernel launch beside its waves":        2.1 M "GB",        2.6 M "ORI",       2.6 M "ORI";
 }
 
+/// Clk between two issue turns of a SIMD: what [`Parameter::Turn`] says of every device, as a constant.
+pub(super) const TURN: u64 = 4;
+
 /// A device: a target with the numbers of one product.
 #[derive(Debug)]
 pub struct Device {
@@ -281,6 +284,7 @@ mod tests {
                 );
                 assert!(value.value >= 0.0 && !value.source.is_empty());
             }
+            assert_eq!(device.count(Parameter::Turn), TURN);
         }
     }
 

@@ -15,6 +15,14 @@ use super::lanes::{Shape, shape};
 use super::parameters::{Device, Parameter};
 use super::unit::SIMDS;
 
+/// The first whole clk that is not before.
+#[inline]
+pub(super) fn whole(clk: f64) -> u64 {
+    // The library's ceil is a call where the target has no instruction for it.
+    let below = clk as u64;
+    below + u64::from((below as f64) < clk)
+}
+
 /// What an address pattern cost the last time.
 #[derive(Debug)]
 struct Remembered<T> {

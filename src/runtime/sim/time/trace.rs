@@ -26,23 +26,23 @@ impl TimeReport {
     pub fn trace(&self) -> String {
         let timeline = &self.timeline;
         let mut all: Vec<Value> = Vec::new();
-        let mut name = |kind: &str, pid: u32, tid: Option<u64>, name: String| {
+        let mut name = |kind: &str, pid: u32, tid: u64, name: String| {
             all.push(json!({"name": kind, "ph": "M", "pid": pid, "tid": tid, "args": {"name": name}}));
         };
         for simd in 0..4 {
-            name("process_name", simd + 1, None, format!("SIMD {simd}"));
+            name("process_name", simd + 1, 0, format!("SIMD {simd}"));
         }
-        name("process_name", PIPES, None, "pipes".to_owned());
+        name("process_name", PIPES, 0, "pipes".to_owned());
         let seen = timeline.events.iter().map(|e| e.wave as usize + 1).max().unwrap_or(0);
         for (age, &(workgroup, wave, simd)) in timeline.waves.iter().enumerate().take(seen) {
             let text = format!("workgroup {workgroup} wave {wave}");
-            name("thread_name", simd + 1, Some(age as u64), text);
+            name("thread_name", simd + 1, age as u64, text);
         }
         let mut units: Vec<(Pipe, u8)> = timeline.busy.iter().map(|b| (b.pipe, b.unit)).collect();
         units.sort_unstable();
         units.dedup();
         for &(pipe, unit) in &units {
-            name("thread_name", PIPES, Some(track(pipe, unit)), format!("{} {unit}", pipe.name()));
+            name("thread_name", PIPES, track(pipe, unit), format!("{} {unit}", pipe.name()));
         }
         let text = |step: u32| {
             let index = (step as usize).checked_sub(timeline.first);

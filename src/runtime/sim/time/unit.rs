@@ -17,8 +17,8 @@ use super::cache::Tags;
 use super::costs::{CLASSES, CODE_LINE, Class, Cost, Kind, LdsKind, VectorKind};
 use super::counters::{AnyOrder, InOrder};
 use super::hierarchy::Hierarchy;
-use super::parameters::{Device, Parameter};
-use super::paths::{LdsPath, VectorPath};
+use super::parameters::{Device, Parameter, TURN};
+use super::paths::{LdsPath, VectorPath, whole};
 use super::record::{Busy, Event, Pipe, Record, Stall};
 use super::resident::{Group, NEVER, Pending, Simd, Slot};
 
@@ -57,7 +57,6 @@ pub struct WaveTime {
 /// Fixed numbers in the form in which the model uses them.
 #[derive(Debug)]
 struct Numbers {
-    turn: u64,
     misaligned_run: u64,
     cold_line: u64,
     cold_start: u64,
@@ -111,7 +110,6 @@ impl<'a> Unit<'a> {
             launch,
             costs,
             numbers: Numbers {
-                turn: count(Parameter::Turn),
                 misaligned_run: count(Parameter::MisalignedRun).max(1),
                 cold_line: count(Parameter::ColdLine),
                 cold_start: count(Parameter::ColdStart),
@@ -270,7 +268,7 @@ impl<'a> Unit<'a> {
                 it.misaligned = 0;
                 // One buffer of a SIMD is filled per turn.
                 let simd = &mut self.simds[it.simd];
-                simd.refill = delay.at.max(simd.refill) + numbers.turn;
+                simd.refill = delay.at.max(simd.refill) + TURN;
                 delay.until(simd.refill, Stall::NoInstruction);
             }
             if !it.pending.is_empty() {
@@ -291,7 +289,7 @@ impl<'a> Unit<'a> {
                 delay.until(until, Stall::Other);
             }
         }
-        let aligned = align(delay.at, it.simd, numbers.turn);
+        let aligned = align(delay.at, it.simd);
         delay.until(aligned, delay.last.unwrap_or(Stall::NoInstruction));
         let at = delay.at;
         (it.since, it.worst) = (base, delay.worst);
@@ -302,8 +300,9 @@ impl<'a> Unit<'a> {
 
     /// One turn of a SIMD.
     fn turn(&mut self, simd: usize, clk: u64) -> Result<(), Failure> {
-        let turn = self.numbers.turn;
         let mut taken = [false; CLASSES];
+        // When memory paths are open again that have been found full: the same for every wave.
+        let mut full = [0; CLASSES];
         // Whether the turn's VALU instruction lets a second one in.
         let mut pair = false;
         let mut place = 0;
@@ -325,10 +324,16 @@ impl<'a> Unit<'a> {
                 let class = cost.class as usize;
                 let second = pair && matches!(cost.kind, Kind::Valu { pairs: true, .. });
                 let blocked = if taken[class] && !second {
-                    Some((clk + turn, Stall::NotWon))
+                    Some((clk + TURN, Stall::NotWon))
+                } else if full[class] > clk {
+                    Some((full[class], Stall::PipeStalled))
                 } else {
                     let until = self.blocked_until(slot, simd, cost, clk, second);
-                    until.map(|until| (align(until.max(clk + 1), simd, turn), Stall::PipeStalled))
+                    let until = until.map(|until| align(until.max(clk + 1), simd));
+                    if let (Some(until), Class::Lds | Class::Vector) = (until, cost.class) {
+                        full[class] = until;
+                    }
+                    until.map(|until| (until, Stall::PipeStalled))
                 };
                 if let Some((until, stall)) = blocked {
                     self.record.stall(pc, stall, until - clk);
@@ -381,10 +386,8 @@ impl<'a> Unit<'a> {
                 unit.valu.max(unit.matrix + turnaround)
             }
             Kind::Matrix { .. } => unit.valu.max(unit.matrix),
-            Kind::Lds { .. } => self.lds.full_until(clk, simd)?.ceil() as u64,
-            Kind::Vector { kind, .. } if kind != VectorKind::Control => {
-                self.vector.full_until(clk)?.ceil() as u64
-            }
+            Kind::Lds { .. } => whole(self.lds.full_until(clk, simd)?),
+            Kind::Vector { kind, .. } if kind != VectorKind::Control => whole(self.vector.full_until(clk)?),
             _ => return None,
         };
         (until > clk).then_some(until)
@@ -411,7 +414,6 @@ impl<'a> Unit<'a> {
 
     /// Issues an instruction: executes it, and books what it takes.
     fn issue(&mut self, slot: usize, cost: &'a Cost, pc: usize, clk: u64) -> Result<(), Failure> {
-        let turn = self.numbers.turn;
         if matches!(cost.kind, Kind::Lds { .. } | Kind::Vector { .. } | Kind::ScalarMemory) {
             self.touch(slot, cost, pc, clk)?;
         }
@@ -428,7 +430,7 @@ impl<'a> Unit<'a> {
         }
         // Only an unbroken run of them asks for more code than the buffer is filled with.
         it.misaligned = if cost.misaligned { it.misaligned + 1 } else { 0 };
-        let mut next = clk + turn * cost.turns;
+        let mut next = clk + TURN * cost.turns;
         let simd = it.simd;
         let busy = |pipe, unit: usize, start, end| Busy {
             pipe,
@@ -448,7 +450,7 @@ impl<'a> Unit<'a> {
             }
             Kind::Matrix { occupancy, blocks, result, accumulate } => {
                 let unit = &mut self.simds[simd];
-                unit.valu = unit.valu.max(clk + turn * cost.turns);
+                unit.valu = unit.valu.max(clk + TURN * cost.turns);
                 unit.beside = clk + blocks;
                 unit.matrix = clk + occupancy;
                 unit.owner = it.age;
@@ -473,7 +475,7 @@ impl<'a> Unit<'a> {
                     self.record.used.mark(Parameter::TakenBranch);
                     next = next.max(clk + self.numbers.taken_branch);
                     it.line = u64::MAX;
-                    self.record.stall(pc, Stall::NoInstruction, next - clk - turn);
+                    self.record.stall(pc, Stall::NoInstruction, next - clk - TURN);
                     if it.wave.pc <= pc {
                         let number = self.record.loop_number(pc);
                         if it.iterations.len() <= number {
@@ -500,7 +502,7 @@ impl<'a> Unit<'a> {
             }
             Kind::End => {
                 self.record.busy(busy(Pipe::Branch, 0, clk, clk + 1));
-                self.end(slot, clk + turn);
+                self.end(slot, clk + TURN);
                 return Ok(());
             }
         }
@@ -531,15 +533,15 @@ impl<'a> Unit<'a> {
                 let range = found.first().map(|f| (f.address[0], u64::from(f.bytes[0])));
                 let done = self.hierarchy.scalar(clk as f64, range);
                 for _ in 0..cost.lgkm {
-                    it.lgkm.push(done.ceil() as u64);
+                    it.lgkm.push(whole(done));
                 }
             }
             Kind::Lds { kind, dwords } => {
                 let banked = if kind == LdsKind::Permute { &[] } else { &found[..] };
                 let access = self.lds.access(clk, it.simd, (kind, dwords), pc, banked);
-                it.lgkm.push(access.done.ceil() as u64);
+                it.lgkm.push(whole(access.done));
                 counters.conflicts += u64::from(access.conflicts);
-                let (start, end) = (access.start as u64, access.end.ceil() as u64);
+                let (start, end) = (access.start as u64, whole(access.end));
                 let unit = (it.simd / 2) as u8;
                 self.record.busy(Busy { pipe: Pipe::Lds, unit, start, end, step: pc as u32, wave });
                 self.record.busy_clk[Pipe::LdsBanks as usize] += access.banks;
@@ -558,7 +560,7 @@ impl<'a> Unit<'a> {
                 }
                 if kind == VectorKind::Control {
                     if cost.vm > 0 {
-                        it.vm.push(clk + self.numbers.turn);
+                        it.vm.push(clk + TURN);
                     }
                 } else {
                     let access = self.vector.access(clk, kind, bypasses_l1, pc, &found, &mut self.hierarchy);
@@ -566,14 +568,14 @@ impl<'a> Unit<'a> {
                     if access.scattered {
                         self.record.used.mark(Parameter::Gather);
                     }
-                    let done = access.done.max(lds_done.unwrap_or(0.0)).ceil() as u64;
+                    let done = whole(access.done.max(lds_done.unwrap_or(0.0)));
                     if cost.vm > 0 {
                         it.vm.push(done);
                     }
                     if cost.lgkm > 0 {
-                        it.lgkm.push(lds_done.map_or(done, |d| d.ceil() as u64));
+                        it.lgkm.push(lds_done.map_or(done, whole));
                     }
-                    let (start, end) = (access.start as u64, access.end.ceil() as u64);
+                    let (start, end) = (access.start as u64, whole(access.end));
                     self.record.busy(Busy { pipe: Pipe::Vector, unit: 0, start, end, step: pc as u32, wave });
                 }
             }
@@ -586,7 +588,7 @@ impl<'a> Unit<'a> {
     fn wait_at_barrier(&mut self, slot: usize, pc: usize, clk: u64) {
         let it = &mut self.slots[slot];
         it.barrier = Some(pc);
-        it.since = clk + self.numbers.turn;
+        it.since = clk + TURN;
         it.ready = NEVER;
         let group = it.group;
         self.groups[group].waiting += 1;
@@ -601,7 +603,7 @@ impl<'a> Unit<'a> {
         }
         it.waiting = 0;
         // The barrier of a workgroup of one wave does nothing.
-        let release = if self.launch.waves > 1 { self.numbers.barrier_release } else { self.numbers.turn };
+        let release = if self.launch.waves > 1 { self.numbers.barrier_release } else { TURN };
         for index in 0..self.groups[group].slots.len() {
             let slot = self.groups[group].slots[index];
             let it = &mut self.slots[slot];
@@ -670,9 +672,9 @@ impl Delay<'_> {
 }
 
 /// The first turn of a SIMD at or after `clk`.
-fn align(clk: u64, simd: usize, turn: u64) -> u64 {
-    let phase = simd as u64 % turn;
-    (clk + turn - 1 - phase.min(clk)) / turn * turn + phase
+fn align(clk: u64, simd: usize) -> u64 {
+    let phase = simd as u64;
+    (clk + TURN - 1 - phase.min(clk)) / TURN * TURN + phase
 }
 
 /// When an instruction may issue because of a matrix result.
