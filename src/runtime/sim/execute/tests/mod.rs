@@ -2,6 +2,7 @@
 
 mod alu;
 mod conversions;
+mod fast;
 mod floats;
 mod footprint;
 mod forms;
