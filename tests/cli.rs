@@ -146,8 +146,6 @@ fn errors_are_one_json_object_and_exit_code_1() {
         (&["run", "gemm", "--target", "gfx950", "--json"], "gfx950"),
         (&["run", "gemm", "--target", "gfx908", "--json"], "gfx908 is not a target of code generation yet"),
         (&["run", "gemm", "--device", "hip:0", "--json"], "device hip:0 is not available yet"),
-        (&["run", "gemm", "--check", "--json"], "--check is not available yet"),
-        (&["run", "gemm", "--time", "--json"], "--time is not available yet"),
         (&["compile", "gemm", "--emit", "timeline", "--json"], "--emit timeline is not available yet"),
         (&["compile", "gemm", "--emit", "object", "--json"], "a code object is no text"),
         (&["run", "examples/gemm.gsw", "--json"], "has no"),
@@ -306,14 +304,14 @@ fn sim_runs_a_code_object_with_files_as_buffers() {
     let (report, _) =
         json(&[&["compile", "copy", "--emit", "object", "-o", &object, "--json"][..], &sizes].concat());
     assert_eq!(report["output"], object.as_str());
-    let data: Vec<u8> = (0..32 * 256 * 2).map(|i| (i * 7 % 251) as u8).collect();
+    let data: Vec<u8> = (0..32 * 256 * 4).map(|i| (i * 7 % 251) as u8).collect();
     std::fs::write(&input, &data).expect("the directory can be written");
     let (first, second) = (format!("in:{input}"), format!("out:{output}:{}", data.len()));
     let (disassembled, _) = json(&["disasm", &object, "--json"]);
     assert_eq!(disassembled["kernels"][0]["name"], "copy");
     let arguments = [
-        "sim", &object, "--kernel", "copy", "--grid", "2,1,1", "--block", "64,1,1", "--arg", &first, "--arg",
-        &second,
+        "sim", &object, "--kernel", "copy", "--grid", "2,1,1", "--block", "256,1,1", "--arg", &first,
+        "--arg", &second,
     ];
     let (report, code) = json(&[&arguments[..], &["--json"]].concat());
     assert_eq!(code, Some(0), "{report}");
@@ -327,4 +325,84 @@ fn sim_runs_a_code_object_with_files_as_buffers() {
     assert!(message.contains("takes 2 arguments, 1 are given"), "{message}");
     let refused = groundswell(&["sim", &object, "--kernel", "paste"]);
     assert!(text(&refused.stderr).contains("there is no kernel `paste`"), "{}", text(&refused.stderr));
+}
+
+#[test]
+fn run_judges_and_times_what_it_runs() {
+    let directory = Directory::new("cli-judged");
+    let [trace, page] = ["trace.json", "page.html"].map(|name| directory.file(name));
+    let ask = ["--check", "--time", "--seed", "3", "--trace", &trace, "--page", &page];
+    let (report, code) = json(&[&["run", "gemm"][..], &SMALL, &ask].concat());
+    assert_eq!(code, Some(0), "{report}");
+    let sim = &report["sim"];
+    keys(sim, &["cycles", "cycles_per_iteration", "mfma_utilisation", "bank_conflicts", "findings", "seed"]);
+    assert_eq!(sim["findings"], serde_json::json!([]));
+    assert!(sim["cycles"].as_f64() > Some(1000.0) && sim["mfma_utilisation"].as_f64() > Some(0.0), "{sim}");
+    let trace = std::fs::read_to_string(&trace).expect("it was written");
+    let trace: Value = serde_json::from_str(&trace).expect("a trace is JSON");
+    assert!(trace["traceEvents"].as_array().is_some_and(|events| events.len() > 100));
+    let page = std::fs::read_to_string(&page).expect("it was written");
+    assert!(
+        page.contains("v_mfma_f32_16x16x16_f16") && !page.contains("http://") && !page.contains("https://")
+    );
+
+    let output = groundswell(&["run", "gemm", "--time"]);
+    let shown = text(&output.stdout);
+    assert!(shown.contains("most expensive instructions") && shown.contains("waitcnt"), "{shown}");
+    let refused = groundswell(&["run", "gemm", "--time", "--chip", "MI99"]);
+    assert!(text(&refused.stderr).contains("MI300X (gfx942)"), "{}", text(&refused.stderr));
+    let refused = groundswell(&["run", "gemm", "--clock", "1000"]);
+    assert_eq!(refused.status.code(), Some(1), "a clock without --time");
+}
+
+/// A kernel with one LDS race and one load that is not waited for.
+const FAULTY: &str = r#"
+    .amdgcn_target "amdgcn-amd-amdhsa--gfx942"
+    .text
+    .globl faulty
+    .p2align 8
+    .type faulty,@function
+faulty:
+    s_load_dwordx2 s[2:3], s[0:1], 0x0
+    v_and_b32_e32 v0, 0x3ff, v0
+    v_lshlrev_b32_e32 v1, 2, v0
+    v_xor_b32_e32 v2, 0x100, v1
+    ds_write_b32 v1, v0
+    s_waitcnt lgkmcnt(0)
+    ds_read_b32 v3, v2
+    global_store_dword v1, v3, s[2:3]
+    s_endpgm
+    .size faulty, . - faulty
+    .rodata
+    .p2align 6
+    .amdhsa_kernel faulty
+      .amdhsa_user_sgpr_kernarg_segment_ptr 1
+      .amdhsa_group_segment_fixed_size 512
+      .amdhsa_next_free_vgpr 4
+      .amdhsa_next_free_sgpr 4
+      .amdhsa_accum_offset 4
+    .end_amdhsa_kernel
+"#;
+
+#[test]
+fn sim_reports_findings_and_fails() {
+    let directory = Directory::new("cli-findings");
+    let [source, object, output] = ["f.s", "f.co", "out.bin"].map(|name| directory.file(name));
+    std::fs::write(&source, FAULTY).expect("the directory can be written");
+    json(&["asm", &source, "-o", &object, "--json"]);
+    let out = format!("out:{output}:512");
+    let sim = ["sim", &object, "--block", "128,1,1", "--arg", &out];
+    let (report, code) = json(&[&sim[..], &["--check", "--json"]].concat());
+    assert_eq!(code, Some(1), "{report}");
+    let findings = report["sim"]["findings"].as_array().expect("a list");
+    let said = findings.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
+    assert!(said.contains("race") && said.contains("ds_read_b32"), "{said}");
+    assert!(said.contains("v3") && said.contains("global_store_dword"), "{said}");
+    let shown = groundswell(&[&sim[..], &["--check"]].concat());
+    assert_eq!(shown.status.code(), Some(1));
+    let shown = text(&shown.stdout);
+    assert!(shown.contains("race on LDS") && shown.contains("help:"), "{shown}");
+    let (report, code) = json(&[&sim[..], &["--time", "--json"]].concat());
+    assert_eq!(code, Some(0), "{report}");
+    assert!(report["sim"]["cycles"].as_f64() > Some(100.0), "{report}");
 }
