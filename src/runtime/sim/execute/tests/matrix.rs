@@ -330,3 +330,31 @@ fn broadcasts_of_blocks() {
     assert_eq!(f32::from_bits(machine.wave.rows[8][1]), 0.0 * 133.0);
     assert_eq!(f32::from_bits(machine.wave.rows[9][1]), 1.0 * 133.0);
 }
+
+#[test]
+fn fp16_ovfl_stops_results_at_the_ends_of_their_range() {
+    let run = |clamps: bool, op: Opcode, a: u32, b: u32, c: u32| {
+        let mut machine = Machine::new();
+        machine.wave.mode |= u32::from(clamps) << 23;
+        machine.wave.rows[2] = [a; LANES];
+        machine.wave.rows[4] = [b; LANES];
+        machine.wave.rows[8..12].fill([c; LANES]);
+        machine.run(&[Inst::new(op, &[v(8), v(2), v(4), v(8)])]).expect("plain");
+        machine.wave.rows[11][63]
+    };
+    let op = opcode("v_mfma_i32_4x4x4_16b_i8").expect("in the table");
+    let integer = |clamps, b, c: i32| run(clamps, op, 0x7f7f_7f7f, b, c as u32) as i32;
+    let product = 4 * 127 * 127;
+    assert_eq!(integer(false, 0x7f7f_7f7f, i32::MAX - 5), i32::MIN + product - 6);
+    assert_eq!(integer(true, 0x7f7f_7f7f, i32::MAX - 5), i32::MAX);
+    assert_eq!(integer(true, 0x8181_8181, i32::MIN + 5), i32::MIN);
+    assert_eq!(integer(true, 0x8181_8181, 5), 5 - product);
+    let op = opcode("v_mfma_f32_4x4x1_16b_f32").expect("in the table");
+    let float =
+        |clamps, a: f32, c: f32| f32::from_bits(run(clamps, op, a.to_bits(), (-2f32).to_bits(), c.to_bits()));
+    assert_eq!(float(false, f32::MAX, 0.0), f32::NEG_INFINITY);
+    assert_eq!(float(true, f32::MAX, 0.0), f32::MIN);
+    // Of infinite sources nothing else can come.
+    assert_eq!(float(true, f32::INFINITY, 0.0), f32::NEG_INFINITY);
+    assert_eq!(float(true, 1.0, f32::INFINITY), f32::INFINITY);
+}
