@@ -1,8 +1,9 @@
 //! The simulator: runs any AMDHSA code object, knows nothing of the IR.
 //!
 //! Two modes: *run* executes the bytes of a code object, fast, and every instruction is complete before the next one
-//! starts; *check* (`check`) executes the same in an adversarial order and reports what is wrong. Code is decoded once (`program`), workgroups run in parallel (`dispatch`), lanes are loops over arrays of
-//! 64 that the compiler vectorises (`execute`).
+//! starts; *check* (`check`) executes the same in an adversarial order and reports what is wrong. Code is decoded once
+//! (`program`), workgroups run in parallel (`dispatch`), lanes are loops over arrays of 64 that the compiler vectorises
+//! (`execute`).
 //!
 //! ```
 //! use groundswell::codegen::target::Target;
