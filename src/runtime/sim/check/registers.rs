@@ -119,12 +119,6 @@ impl Registers {
         self.mark(number % 128, bits == u32::MAX);
     }
 
-    /// Sets the defined bits of a pair.
-    pub fn set_pair(&mut self, number: u32, bits: u64) {
-        self.set_scalar(number, bits as u32);
-        self.set_scalar(number + 1, (bits >> 32) as u32);
-    }
-
     /// Says whether SCC is defined.
     pub fn set_scc(&mut self, defined: bool) {
         self.scc = defined;
