@@ -260,6 +260,8 @@ impl Flow<'_> {
         let Some(inst) = &self.facts.inst else { return };
         let wide = |element: Element| element.registers() == 2;
         match meaning {
+            // Which register is meant is not followed, and once VGPRs are indexed neither is which those are.
+            Meaning::MoveFromRelative(_) | Meaning::MoveToRelative(_) => return self.settle(u64::MAX),
             Meaning::Scalar(calc, element) => {
                 if let Some(result) = self.bitwise(calc, wide(element), [1, 2]) {
                     return self.write_bits(inst.operands[0], wide(element), result);

@@ -135,6 +135,12 @@ impl Registers {
         }
     }
 
+    /// Makes all vector registers defined throughout.
+    pub fn define_vectors(&mut self) {
+        self.vectors.fill(u64::MAX);
+        self.partial[4..].fill(0);
+    }
+
     /// True if nothing in a register is undefined that `lanes` see.
     pub fn is_defined(&self, number: u32, lanes: u64) -> bool {
         match number {
