@@ -29,7 +29,7 @@ fn decodes(arch: Arch, optimisation: &str) {
     ));
     let bytes = workspace.read("kernels.co");
     let object = ObjectFile::parse(&bytes).expect("clang's object is read");
-    assert_eq!(object.kernels.len(), 17, "kernels of the source");
+    assert_eq!(object.kernels.len(), 29, "kernels of the source");
     let listing = listing(&workspace);
     assert!(listing.len() > 1000, "{} instructions", listing.len());
 

@@ -19,7 +19,9 @@
 mod check;
 mod dispatch;
 mod error;
+mod exact;
 mod execute;
+mod formats;
 mod kernarg;
 mod memory;
 mod module;

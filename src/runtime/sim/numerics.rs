@@ -1,7 +1,9 @@
 //! Number formats and the rounding of single operations, as the vector unit does them.
 //!
 //! Everything is written as arithmetic and selects on plain integers and floats, so that loops over lanes vectorise.
-//! Rounding is to nearest even throughout (the only mode that the simulator accepts).
+//! Rounding is to nearest even throughout; [`exact`](super::exact) has the other modes.
+
+use super::formats::{Format, Top};
 
 /// f16 bits (in the low half; the high half is ignored) to f32. Exact; denormals are kept.
 #[inline(always)]
@@ -59,6 +61,25 @@ pub(super) fn from_fnuz8(bits: u32, exponent: u32) -> f32 {
     if bits & 0xff == 0x80 { f32::NAN } else { value }
 }
 
+/// Bits of an 8-bit or smaller float (higher bits are ignored) to f32. Exact.
+#[inline(always)]
+pub(super) fn from_small(format: &Format, bits: u32) -> f32 {
+    let sign = format.sign(true) as u32;
+    let magnitude = bits & (sign - 1);
+    let scale = f32::from_bits(((127 + 127 - format.bias) as u32) << 23);
+    let value = f32::from_bits(magnitude << (23 - format.mantissa_bits)) * scale;
+    let value = if bits & sign != 0 { -value } else { value };
+    let negative_zero = magnitude == 0 && bits & sign != 0;
+    match format.top {
+        Top::Finite => value,
+        Top::MinusZeroIsNan if negative_zero => f32::NAN,
+        Top::MinusZeroIsNan => value,
+        _ if u64::from(magnitude) <= format.largest() => value,
+        Top::Ieee if u64::from(magnitude) == format.largest() + 1 => f32::INFINITY.copysign(value),
+        _ => f32::NAN,
+    }
+}
+
 /// Rounds an f32 to the 10 bits of mantissa of xf32.
 #[inline(always)]
 pub(super) fn to_xf32(value: f32) -> f32 {
@@ -80,6 +101,8 @@ pub(super) trait Float: Copy + PartialOrd {
     fn quiet(self) -> Self;
     /// NaN of any kind.
     fn is_nan(self) -> bool;
+    /// Signalling NaN.
+    fn is_signalling(self) -> bool;
     /// Sign bit set.
     fn is_negative(self) -> bool;
 }
@@ -96,6 +119,10 @@ macro_rules! float {
                 <$type>::is_nan(self)
             }
             #[inline(always)]
+            fn is_signalling(self) -> bool {
+                <$type>::is_nan(self) && self.to_bits() & $quiet == 0
+            }
+            #[inline(always)]
             fn is_negative(self) -> bool {
                 self.is_sign_negative()
             }
@@ -106,38 +133,75 @@ macro_rules! float {
 float!(f32, 1 << 22);
 float!(f64, 1 << 51);
 
-/// IEEE minNum with -0 below +0: a NaN loses against a number.
+/// Whether minimum and maximum follow IEEE 754-2008: MODE's IEEE bit.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Nans {
+    /// Any NaN loses against a number.
+    Lose,
+    /// A quiet one loses, a signalling one is returned quiet.
+    Signal,
+}
+
+/// Lesser of two, -0 below +0 (CDNA4 ISA guide, V_MIN_F32).
+#[inline(always)]
+pub(super) fn lesser<T: Float>(nans: Nans, a: T, b: T) -> T {
+    let smaller = if a < b || a == b && a.is_negative() { a } else { b };
+    select(nans, a, b, smaller)
+}
+
+/// Greater of two, -0 below +0 (CDNA4 ISA guide, V_MAX_F32).
+#[inline(always)]
+pub(super) fn greater<T: Float>(nans: Nans, a: T, b: T) -> T {
+    let larger = if a > b || a == b && !a.is_negative() { a } else { b };
+    select(nans, a, b, larger)
+}
+
+/// Lesser of two; a NaN loses against a number.
 #[inline(always)]
 pub(super) fn minimum<T: Float>(a: T, b: T) -> T {
-    let smaller = if a < b || a == b && a.is_negative() { a } else { b };
-    if a.is_nan() {
-        if b.is_nan() { a.quiet() } else { b }
-    } else if b.is_nan() {
-        a
-    } else {
-        smaller
+    lesser(Nans::Lose, a, b)
+}
+
+/// Greater of two; a NaN loses against a number.
+#[inline(always)]
+pub(super) fn maximum<T: Float>(a: T, b: T) -> T {
+    greater(Nans::Lose, a, b)
+}
+
+/// `ordered`, unless one of both is a NaN.
+#[inline(always)]
+fn select<T: Float>(nans: Nans, a: T, b: T, ordered: T) -> T {
+    let number = if a.is_nan() { b } else { ordered };
+    let number = if b.is_nan() && !a.is_nan() { a } else { number };
+    match nans {
+        Nans::Lose => number,
+        Nans::Signal => {
+            let number = if b.is_signalling() { b.quiet() } else { number };
+            if a.is_signalling() { a.quiet() } else { number }
+        }
     }
 }
 
-/// IEEE maxNum with -0 below +0: a NaN loses against a number.
-#[inline(always)]
-pub(super) fn maximum<T: Float>(a: T, b: T) -> T {
-    let larger = if a > b || a == b && !a.is_negative() { a } else { b };
-    if a.is_nan() {
-        if b.is_nan() { a.quiet() } else { b }
-    } else if b.is_nan() {
-        a
-    } else {
-        larger
-    }
+/// Lesser of two, NaN if either is (IEEE 754-2019 minimum).
+pub(super) fn minimum_or_nan<T: Float>(a: T, b: T) -> T {
+    if a.is_nan() || b.is_nan() { either_nan(a, b) } else { lesser(Nans::Lose, a, b) }
+}
+
+/// Greater of two, NaN if either is (IEEE 754-2019 maximum).
+pub(super) fn maximum_or_nan<T: Float>(a: T, b: T) -> T {
+    if a.is_nan() || b.is_nan() { either_nan(a, b) } else { greater(Nans::Lose, a, b) }
+}
+
+fn either_nan<T: Float>(a: T, b: T) -> T {
+    if a.is_nan() { a.quiet() } else { b.quiet() }
 }
 
 /// Middle of three; with a NaN among them the least (CDNA3 ISA guide, V_MED3_F32).
-pub(super) fn median(a: f32, b: f32, c: f32) -> f32 {
+pub(super) fn median(nans: Nans, a: f32, b: f32, c: f32) -> f32 {
     if a.is_nan() || b.is_nan() || c.is_nan() {
-        return minimum(minimum(a, b), c);
+        return lesser(nans, lesser(nans, a, b), c);
     }
-    maximum(minimum(a, b), minimum(maximum(a, b), c))
+    greater(nans, lesser(nans, a, b), lesser(nans, greater(nans, a, b), c))
 }
 
 /// `value * 2^exponent`, rounded once.
@@ -223,6 +287,18 @@ mod tests {
     }
 
     #[test]
+    fn small_floats_are_those_of_their_format() {
+        use super::super::formats::*;
+        for format in [&FP8_OCP, &BF8_OCP, &FP8_FNUZ, &BF8_FNUZ, &FP6, &BF6, &FP4] {
+            for bits in 0..1u32 << format.bits() {
+                let (got, expected) = (from_small(format, bits), format.decode(bits.into()) as f32);
+                let same = got.to_bits() == expected.to_bits() || got.is_nan() && expected.is_nan();
+                assert!(same, "{format:?} {bits:#x}: {got} {expected}");
+            }
+        }
+    }
+
+    #[test]
     fn bf16_and_xf32() {
         assert_eq!(from_bf16(u32::from(bf16::from_f32(-1.5).to_bits())), -1.5);
         assert_eq!(to_xf32(1.0 + 2.0f32.powi(-10)), 1.0 + 2.0f32.powi(-10));
@@ -231,11 +307,20 @@ mod tests {
     }
 
     #[test]
-    fn minimum_and_maximum_order_zeros_and_ignore_nans() {
-        assert!(minimum(0.0f32, -0.0).is_sign_negative() && minimum(-0.0f32, 0.0).is_sign_negative());
-        assert!(maximum(0.0f32, -0.0).is_sign_positive() && maximum(-0.0f32, 0.0).is_sign_positive());
-        assert_eq!((minimum(f32::NAN, 2.0), maximum(2.0, f32::NAN)), (2.0, 2.0));
-        assert_eq!(median(3.0, 1.0, 2.0), 2.0);
+    fn minimum_and_maximum_order_zeros_and_ignore_quiet_nans() {
+        for nans in [Nans::Lose, Nans::Signal] {
+            let (min, max) = (lesser::<f32>, greater::<f32>);
+            assert!(min(nans, 0.0, -0.0).is_sign_negative() && min(nans, -0.0, 0.0).is_sign_negative());
+            assert!(max(nans, 0.0, -0.0).is_sign_positive() && max(nans, -0.0, 0.0).is_sign_positive());
+            assert_eq!((min(nans, f32::NAN, 2.0), max(nans, 2.0, f32::NAN)), (2.0, 2.0));
+            assert_eq!(median(nans, 3.0, 1.0, 2.0), 2.0);
+        }
+        let signalling = f32::from_bits(0x7f80_0001);
+        assert_eq!(lesser(Nans::Lose, signalling, 2.0), 2.0);
+        assert_eq!(lesser(Nans::Signal, signalling, 2.0).to_bits(), 0x7fc0_0001);
+        assert_eq!(greater(Nans::Signal, 2.0, signalling).to_bits(), 0x7fc0_0001);
+        assert!(minimum_or_nan(f32::NAN, 1.0).is_nan() && maximum_or_nan(1.0, f32::NAN).is_nan());
+        assert_eq!((minimum_or_nan(1.0, -1.0), maximum_or_nan(-0.0, 0.0)), (-1.0, 0.0));
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! Code bytes decoded once: a dense list of steps whose operands say directly where a value lives.
 
 use crate::codegen::isa::{
-    Arch, Element, Field, Format, Inst, MAX_OPERANDS, Meaning, Modifiers, Opcode, Operand, OperandClass,
-    OperandSpec, decode,
+    Arch, Element, Field, Format, Inst, MAX_OPERANDS, Meaning, Modifiers, OpInfo, Opcode, Operand,
+    OperandClass, OperandSpec, decode,
 };
 
+use super::execute::{GPR_INDEX, VSKIP, writes_mode};
 use super::stats::Class;
 use super::wave::{PRIVATE_APERTURE, SHARED_APERTURE};
 
@@ -56,6 +57,8 @@ impl Place {
 pub(super) enum Action {
     /// What the row of the table says.
     Do(Meaning),
+    /// The same, with operands that its form or a mode may change: DPP, SDWA, VGPR indexing; or not at all.
+    Adjusted(Meaning),
     /// A fault: the bytes are no instruction.
     Undecodable,
     /// A fault: the instruction names something that the simulator has not.
@@ -67,6 +70,8 @@ pub(super) enum Action {
 pub(super) struct Step {
     /// What to do.
     pub action: Action,
+    /// The instruction, if the bytes are one.
+    pub op: Option<Opcode>,
     /// Encoding.
     pub format: Format,
     /// For the statistics.
@@ -89,6 +94,9 @@ pub(super) struct Step {
     pub accumulates: bool,
 }
 
+/// Rows behind a wave's registers that hold adjusted sources and results: two each for two sources and a result.
+pub(super) const SCRATCH: usize = 6;
+
 /// No step.
 pub(super) const NOWHERE: u32 = u32::MAX;
 
@@ -105,6 +113,8 @@ pub(super) struct Program {
     starts: Vec<u32>,
     vgprs: u16,
     agprs: u16,
+    /// Bits of MODE beyond arithmetic that some instruction may set: VGPR indexing and skipping of vector instructions.
+    modes: u32,
 }
 
 impl Program {
@@ -133,13 +143,24 @@ impl Program {
             starts: vec![NOWHERE; words.len()],
             vgprs: 1,
             agprs: 0,
+            modes: 0,
         };
         for (_, _, inst) in &insts {
             inst.iter().for_each(|inst| program.note_registers(inst));
         }
+        if program.modes & GPR_INDEX != 0 {
+            program.vgprs = 256;
+        }
         for (index, (offset, bytes, inst)) in insts.iter().enumerate() {
             program.starts[*offset as usize / 4] = index as u32;
             program.steps.push(program.step(*offset, *bytes, inst.as_ref()));
+        }
+        for step in program.steps.iter_mut().filter(|step| step.format.is_mubuf()) {
+            // Later chips have the register file in that place.
+            let second = words.get(step.offset as usize / 4 + 1).copied().unwrap_or(0);
+            if arch <= Arch::Gfx908 && second & TFE != 0 {
+                step.action = Action::Unsupported("texture fail enable");
+            }
         }
         for index in 0..program.steps.len() {
             let step = &program.steps[index];
@@ -151,9 +172,14 @@ impl Program {
         program
     }
 
-    /// Vector registers of a wave.
+    /// Rows of a wave: its vector registers, and what adjusted steps need.
     pub fn rows(&self) -> usize {
-        usize::from(self.vgprs) + usize::from(self.agprs)
+        usize::from(self.vgprs) + usize::from(self.agprs) + SCRATCH
+    }
+
+    /// VGPRs and accumulation VGPRs of a wave.
+    pub fn registers(&self) -> (usize, usize) {
+        (self.vgprs.into(), self.agprs.into())
     }
 
     /// VGPRs of a wave; its accumulation VGPRs are the rows behind them.
@@ -168,6 +194,7 @@ impl Program {
     }
 
     fn note_registers(&mut self, inst: &Inst) {
+        self.modes |= modes(inst);
         for (spec, &operand) in inst.op.info().operands.iter().zip(&inst.operands) {
             let width = u32::from(width(inst, spec));
             if let Some(n) = operand.as_vgpr() {
@@ -181,6 +208,7 @@ impl Program {
     fn step(&self, offset: u32, bytes: u32, inst: Option<&Inst>) -> Step {
         let mut step = Step {
             action: Action::Undecodable,
+            op: None,
             format: Format::Sopp,
             class: Class::Other,
             operands: [Place::None; MAX_OPERANDS],
@@ -196,13 +224,15 @@ impl Program {
         let info = inst.op.info();
         step.action = match not_simulated(inst) {
             Some(what) => Action::Unsupported(what),
+            None if self.adjusts(inst) => Action::Adjusted(info.meaning),
             None => Action::Do(info.meaning),
         };
+        step.op = Some(inst.op);
         step.format = info.format;
         step.class = Class::of(info);
         step.imm = inst.imm;
         step.modifiers = inst.modifiers;
-        step.keeps_other_half = inst.op == Opcode::VFmaF16;
+        step.keeps_other_half = info.format == Format::Vop3Sel && has_half_result(info);
         step.accumulates = info.format.is_vop() && info.tied().is_some();
         for (index, (spec, &operand)) in info.operands.iter().zip(&inst.operands).enumerate() {
             match self.place(inst, spec, operand) {
@@ -211,6 +241,15 @@ impl Program {
             }
         }
         step
+    }
+
+    /// True if executing the instruction may take more than its own operands.
+    fn adjusts(&self, inst: &Inst) -> bool {
+        let format = inst.op.info().format;
+        let memory = format.is_ds() || format.is_mubuf() || format.is_flat();
+        inst.modifiers.has_second_word()
+            || format.is_vop() && self.modes != 0
+            || memory && self.modes & VSKIP != 0
     }
 
     fn place(&self, inst: &Inst, spec: &OperandSpec, operand: Operand) -> Result<Place, &'static str> {
@@ -237,18 +276,38 @@ impl Program {
     }
 }
 
+/// Bit of the second word of MUBUF up to gfx908 that asks for a status of the access behind the data (Vega ISA guide, "MUBUF").
+const TFE: u32 = 1 << 23;
+
 /// Forms of an instruction that mean more than the meaning of its row.
 fn not_simulated(inst: &Inst) -> Option<&'static str> {
-    let halves = inst.op.info().format == Format::Vop3Sel;
-    if inst.modifiers.has_second_word() {
-        Some("DPP and SDWA")
-    } else if inst.modifiers.has_gds() && inst.op.info().format.is_ds() {
-        Some("the global data share")
-    } else if halves && !matches!(inst.op, Opcode::VFmaF16 | Opcode::VPackB32F16) {
-        Some("op_sel of this instruction")
-    } else {
-        None
+    let format = inst.op.info().format;
+    (format.is_ds() && inst.modifiers.has_gds()).then_some("the global data share")
+}
+
+/// Bits of MODE beyond arithmetic that the instruction may set.
+fn modes(inst: &Inst) -> u32 {
+    let of_setreg = |half_word| {
+        [GPR_INDEX, VSKIP]
+            .into_iter()
+            .filter(|&bit| writes_mode(half_word, bit))
+            .fold(0, |all, bit| all | bit)
+    };
+    match inst.op.info().meaning {
+        Meaning::SetGprIndexOn => GPR_INDEX,
+        Meaning::SetVskip => VSKIP,
+        Meaning::SetHardwareRegister if inst.op == Opcode::SSetregImm32B32 => {
+            of_setreg(inst.modifiers.get_hwreg())
+        }
+        Meaning::SetHardwareRegister => of_setreg(inst.imm),
+        _ => 0,
     }
+}
+
+/// True if the result is 16 bits wide.
+fn has_half_result(info: &OpInfo) -> bool {
+    use Element::{B16, F16, I16, U16};
+    matches!(info.operands, [first, ..] if matches!(first.element, B16 | F16 | I16 | U16))
 }
 
 /// Number of registers that an operand covers.
@@ -260,6 +319,10 @@ fn width(inst: &Inst, spec: &OperandSpec) -> u8 {
         OperandClass::GlobalAddress => {
             let base = inst.op.info().operands.iter().position(|o| o.field == Field::Offset);
             if base.is_some_and(|base| !inst.operands[base].is_none()) { 1 } else { 2 }
+        }
+        OperandClass::MatrixFormatted => {
+            let index = inst.op.info().operands.iter().position(|o| o.field == spec.field);
+            index.map_or(spec.width, |index| inst.width(index))
         }
         _ => spec.width,
     }

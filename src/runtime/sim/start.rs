@@ -4,27 +4,32 @@
 //! Initial registers follow LLVM's "User Guide for AMDGPU Backend", section "Initial Kernel Execution State".
 
 use crate::codegen::object::{Field, InitialSgprs};
-use crate::codegen::target::{Feature, FlatScratch, Target};
+use crate::codegen::target::{Feature, Target};
 
 use super::error::SimError;
-use super::execute::check_mode;
+use super::execute::{SCRATCH_WINDOW, hardware_id, window_descriptor};
 use super::kernarg;
 use super::memory::{Allocation, Memory, View};
 use super::module::{LoadedKernel, Module};
 use super::program::Program;
-use super::wave::{EXEC, LANES, Wave};
+use super::wave::{EXEC, LANES, PRIVATE_APERTURE, Progress, SHARED_APERTURE, Wave};
 
-/// Where a launch has its kernel arguments and its dispatch packet: below all allocations.
+/// Where a launch has its kernel arguments, its dispatch packet and its queue: below all allocations.
 const KERNARG_ADDRESS: u64 = 0x8000_0000;
 const PACKET_ADDRESS: u64 = 0x4000_0000;
+const QUEUE_ADDRESS: u64 = 0x2000_0000;
 
 /// How to launch a kernel.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct LaunchConfig {
-    /// Workgroups.
+    /// Workgroups, partial ones included.
     pub grid: [u32; 3],
     /// Work-items of a workgroup.
     pub block: [u32; 3],
+    /// Work-items of the last workgroup along each dimension where that is a partial one, else zero.
+    pub remainder: [u32; 3],
+    /// What the work-items' global ids start from, for kernels that ask for it.
+    pub global_offset: [u64; 3],
     /// Bytes of LDS beyond what the kernel declares.
     pub dynamic_lds: u32,
     /// Instructions that one wave may execute before it is taken for endless.
@@ -34,7 +39,30 @@ pub struct LaunchConfig {
 impl LaunchConfig {
     /// A grid of workgroups of that shape, without dynamic LDS.
     pub fn new(grid: [u32; 3], block: [u32; 3]) -> LaunchConfig {
-        LaunchConfig { grid, block, dynamic_lds: 0, instruction_budget: 1_000_000_000 }
+        LaunchConfig {
+            grid,
+            block,
+            remainder: [0; 3],
+            global_offset: [0; 3],
+            dynamic_lds: 0,
+            instruction_budget: 1_000_000_000,
+        }
+    }
+
+    /// A grid of so many work-items, in workgroups of that shape; the last ones may be partial.
+    pub fn items(items: [u32; 3], block: [u32; 3]) -> LaunchConfig {
+        let per_axis = |f: fn(u32, u32) -> Option<u32>| {
+            std::array::from_fn(|axis| f(items[axis], block[axis]).unwrap_or(0))
+        };
+        let grid = per_axis(|n, block| (block > 0).then(|| n.div_ceil(block)));
+        LaunchConfig { remainder: per_axis(u32::checked_rem), ..LaunchConfig::new(grid, block) }
+    }
+
+    /// The same with global ids that start elsewhere.
+    #[must_use]
+    pub fn global_offset(mut self, offset: [u64; 3]) -> LaunchConfig {
+        self.global_offset = offset;
+        self
     }
 
     /// The same with dynamic LDS.
@@ -54,10 +82,19 @@ impl LaunchConfig {
 
 /// Memory of one launch beside what the host allocated, and its kernel arguments.
 pub(super) struct Segments {
-    extra: [Allocation; 2],
+    extra: [Allocation; 3],
     kernarg: Vec<u8>,
+    size: Size,
+}
+
+/// What the checks of a launch find out.
+#[derive(Copy, Clone)]
+struct Size {
+    /// MODE register.
     mode: u32,
     lds_bytes: u32,
+    /// Scratch of a work-item.
+    private_bytes: u32,
 }
 
 impl Segments {
@@ -69,20 +106,30 @@ impl Segments {
         arguments: &[u8],
     ) -> Result<Segments, SimError> {
         let refuse = |reason: String| SimError::Launch { kernel: kernel.name.clone(), reason };
-        let (mode, lds_bytes) = check(target, kernel, config).map_err(refuse)?;
-        let kernarg = kernarg::fill(kernel, config, arguments).map_err(refuse)?;
-        let packet = kernarg::packet(kernel, config, lds_bytes, KERNARG_ADDRESS);
+        let size = check(target, kernel, config).map_err(refuse)?;
+        let kernarg = kernarg::fill(kernel, config, arguments, QUEUE_ADDRESS).map_err(refuse)?;
+        let packet = kernarg::packet(kernel, config, [size.lds_bytes, size.private_bytes], KERNARG_ADDRESS);
         let extra = [
+            Allocation::with_contents(QUEUE_ADDRESS, &queue())?,
             Allocation::with_contents(PACKET_ADDRESS, &packet)?,
             Allocation::with_contents(KERNARG_ADDRESS, &kernarg)?,
         ];
-        Ok(Segments { extra, kernarg, mode, lds_bytes })
+        Ok(Segments { extra, kernarg, size })
     }
 
     /// Memory as the launch sees it.
     pub fn view<'a>(&'a self, memory: &'a Memory) -> View<'a> {
         memory.view(&self.extra)
     }
+}
+
+/// The queue of a launch: zero, but for the upper halves of the apertures (LLVM, "User Guide for AMDGPU Backend", "Flat
+/// Scratch" and "Queue Ptr").
+fn queue() -> [u8; 256] {
+    let mut queue = [0; 256];
+    queue[0x40..0x44].copy_from_slice(&SHARED_APERTURE.to_le_bytes());
+    queue[0x44..0x48].copy_from_slice(&PRIVATE_APERTURE.to_le_bytes());
+    queue
 }
 
 /// Everything that the workgroups of a launch share.
@@ -93,8 +140,12 @@ pub(super) struct Launch<'a> {
     pub config: LaunchConfig,
     pub sgprs: InitialSgprs,
     kernarg: &'a [u8],
+    packs_item_ids: bool,
     mode: u32,
     pub lds_bytes: u32,
+    /// Bytes of scratch of a work-item.
+    pub private_bytes: u32,
+    /// Waves of a workgroup. The last ones of a partial workgroup have no work-items and end before they begin.
     pub waves: usize,
 }
 
@@ -116,8 +167,10 @@ impl<'a> Launch<'a> {
             config,
             sgprs: kernel.descriptor.initial_sgprs(target),
             kernarg: &segments.kernarg,
-            mode: segments.mode,
-            lds_bytes: segments.lds_bytes,
+            packs_item_ids: target.has(Feature::PackedWorkitemIds),
+            mode: segments.size.mode,
+            lds_bytes: segments.size.lds_bytes,
+            private_bytes: segments.size.private_bytes,
             waves: items.div_ceil(LANES),
         }
     }
@@ -133,21 +186,49 @@ impl<'a> Launch<'a> {
         [workgroup % x, workgroup / x % y, workgroup / x / y].map(|id| id as u32)
     }
 
+    /// Work-items of a workgroup along each dimension.
+    pub fn shape(&self, ids: [u32; 3]) -> [u32; 3] {
+        let LaunchConfig { grid, block, remainder, .. } = self.config;
+        let is_partial = |axis: usize| remainder[axis] != 0 && ids[axis] + 1 == grid[axis];
+        std::array::from_fn(|axis| if is_partial(axis) { remainder[axis] } else { block[axis] })
+    }
+
     /// Registers of a wave before its first instruction.
     pub fn start(&self, w: &mut Wave, index: usize, ids: [u32; 3]) {
-        w.reset(self.program, self.kernel.descriptor.private_segment_fixed_size);
+        w.reset(self.program, self.private_bytes);
         w.pc = self.kernel.entry;
         w.mode = self.mode;
+        w.hardware_id = hardware_id(index);
+        let shape = self.shape(ids).map(|n| n as usize);
+        let items: usize = shape.iter().product();
+        let live = items.saturating_sub(index * LANES).min(LANES);
+        if live == 0 {
+            w.progress = Progress::Ended;
+            return;
+        }
+        w.set_pair(EXEC, u64::MAX >> (LANES - live));
+        self.user_sgprs(w);
+        self.system_sgprs(w, items.div_ceil(LANES), index, ids);
+        self.item_ids(w, index, shape);
+    }
+
+    fn user_sgprs(&self, w: &mut Wave) {
         let pairs = [
             (self.sgprs.dispatch_ptr, PACKET_ADDRESS),
+            (self.sgprs.queue_ptr, QUEUE_ADDRESS),
             (self.sgprs.kernarg_segment_ptr, KERNARG_ADDRESS),
             (self.sgprs.dispatch_id, 0),
+            // Every wave finds its own scratch behind the same addresses.
+            (self.sgprs.flat_scratch_init, SCRATCH_WINDOW),
         ];
         for (first, value) in pairs.into_iter().filter_map(|(first, value)| Some((first?, value))) {
             w.set_pair(first as usize, value);
         }
+        if let Some(first) = self.sgprs.private_segment_buffer {
+            w.s[first as usize..][..4].copy_from_slice(&window_descriptor());
+        }
         if let Some(first) = self.sgprs.private_segment_size {
-            w.s[first as usize] = self.kernel.descriptor.private_segment_fixed_size;
+            w.s[first as usize] = self.private_bytes;
         }
         if let Some(first) = self.sgprs.kernarg_preload {
             let descriptor = &self.kernel.descriptor;
@@ -158,33 +239,47 @@ impl<'a> Launch<'a> {
                 *register = u32::from_le_bytes([b[0], b[1], b[2], b[3]]);
             }
         }
+    }
+
+    fn system_sgprs(&self, w: &mut Wave, waves: usize, index: usize, ids: [u32; 3]) {
         for (first, id) in self.sgprs.workgroup_ids.into_iter().zip(ids) {
             if let Some(first) = first {
                 w.s[first as usize] = id;
             }
         }
-        let [dx, dy, dz] = self.config.block.map(|n| n as usize);
-        let live = (dx * dy * dz - index * LANES).min(LANES);
-        w.set_pair(EXEC, if live == LANES { u64::MAX } else { (1 << live) - 1 });
-        let dimensions = self.kernel.descriptor.get(Field::WorkitemId);
-        for lane in 0..live {
+        if let Some(first) = self.sgprs.workgroup_info {
+            w.s[first as usize] = u32::from(index == 0) << 31 | waves as u32;
+        }
+        if let Some(first) = self.sgprs.scratch_wave_offset {
+            w.s[first as usize] = 0;
+        }
+    }
+
+    /// Ids of the work-items: packed into v0, or in a register per dimension.
+    fn item_ids(&self, w: &mut Wave, index: usize, [dx, dy, dz]: [usize; 3]) {
+        let dimensions = self.kernel.descriptor.get(Field::WorkitemId) as usize + 1;
+        for lane in 0..(dx * dy * dz - index * LANES).min(LANES) {
             let item = index * LANES + lane;
-            let (x, y, z) = (item % dx, item / dx % dy, item / dx / dy);
-            let y = if dimensions >= 1 { y } else { 0 };
-            let z = if dimensions >= 2 { z } else { 0 };
-            w.rows[0][lane] = (x | y << 10 | z << 20) as u32;
+            let ids = [item % dx, item / dx % dy, item / dx / dy].map(|id| id as u32);
+            for (axis, id) in ids.into_iter().enumerate().take(dimensions) {
+                if self.packs_item_ids {
+                    w.rows[0][lane] |= id << (10 * axis);
+                } else if let Some(row) = w.rows.get_mut(axis) {
+                    row[lane] = id;
+                }
+            }
         }
     }
 }
 
-/// MODE register and LDS size of a launch, or what is wrong with it.
-fn check(target: Target, kernel: &LoadedKernel, config: &LaunchConfig) -> Result<(u32, u32), String> {
+/// What a launch needs, or what is wrong with it.
+fn check(target: Target, kernel: &LoadedKernel, config: &LaunchConfig) -> Result<Size, String> {
     let descriptor = &kernel.descriptor;
     if config.grid.contains(&0) || config.block.contains(&0) {
         return Err(format!("empty grid {:?} or workgroup {:?}", config.grid, config.block));
     }
-    if !target.has(Feature::PackedWorkitemIds) {
-        return Err(format!("{target} starts work-items in registers that are not simulated"));
+    if config.remainder.iter().zip(&config.block).any(|(partial, block)| partial >= block) {
+        return Err(format!("partial workgroups {:?} of {:?}", config.remainder, config.block));
     }
     let items = config.block.iter().fold(1, |n: u64, &b| n.saturating_mul(b.into()));
     let most = kernel.metadata.as_ref().map_or(target.max_workgroup_size, |m| m.workgroup_size.max());
@@ -200,11 +295,11 @@ fn check(target: Target, kernel: &LoadedKernel, config: &LaunchConfig) -> Result
     if lds > u64::from(target.max_lds_per_workgroup) {
         return Err(format!("{lds} bytes of LDS, the device has {}", target.max_lds_per_workgroup));
     }
-    if descriptor.private_segment_fixed_size > LARGEST_PRIVATE {
-        return Err(format!("{} bytes of scratch per work-item", descriptor.private_segment_fixed_size));
-    }
-    if descriptor.private_segment_fixed_size > 0 && target.flat_scratch == FlatScratch::Absolute {
-        return Err("scratch with absolute addresses is not simulated".to_owned());
+    // What functions need that the compiler could not follow comes on top.
+    let dynamic = if descriptor.get(Field::DynamicStack) != 0 { DYNAMIC_STACK } else { 0 };
+    let private_bytes = descriptor.private_segment_fixed_size.saturating_add(dynamic);
+    if private_bytes > LARGEST_PRIVATE {
+        return Err(format!("{private_bytes} bytes of scratch per work-item"));
     }
     let field = |field| descriptor.get(field);
     let mode = field(Field::RoundMode32)
@@ -212,10 +307,25 @@ fn check(target: Target, kernel: &LoadedKernel, config: &LaunchConfig) -> Result
         | field(Field::DenormMode32) << 4
         | field(Field::DenormMode16And64) << 6
         | field(Field::Dx10Clamp) << 8
-        | field(Field::IeeeMode) << 9;
-    check_mode(mode).map_err(|what| format!("{what} is not simulated"))?;
-    Ok((mode, lds as u32))
+        | field(Field::IeeeMode) << 9
+        | field(Field::Fp16Overflow) << 23;
+    Ok(Size { mode, lds_bytes: lds as u32, private_bytes })
 }
 
 /// Most bytes of scratch that a work-item may have: what 4 GiB for all lanes of the chip leave.
 const LARGEST_PRIVATE: u32 = 1 << 18;
+/// Scratch for functions whose need is not known when a kernel with a dynamic stack is compiled.
+const DYNAMIC_STACK: u32 = 1 << 14;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grids_of_work_items_have_partial_workgroups() {
+        let config = LaunchConfig::items([100, 7, 64], [32, 7, 1]);
+        assert_eq!((config.grid, config.remainder), ([4, 1, 64], [4, 0, 0]));
+        let empty = LaunchConfig::items([1, 1, 1], [0, 1, 1]);
+        assert_eq!((empty.grid, empty.remainder), ([0, 1, 1], [0, 0, 0]));
+    }
+}

@@ -36,7 +36,7 @@ pub(super) enum Progress {
 }
 
 /// State of one wave. VGPRs and, behind them, accumulation VGPRs are rows of 64 lanes.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Wave {
     /// SGPRs, VCC, M0, EXEC at their operand numbers.
     pub s: [u32; 128],
@@ -46,6 +46,10 @@ pub(super) struct Wave {
     pub pc: usize,
     /// MODE register: round modes, denormal modes, DX10 clamp, IEEE.
     pub mode: u32,
+    /// TRAPSTS register; nothing but `s_setreg` sets anything in it.
+    pub trap_status: u32,
+    /// HW_ID register.
+    pub hardware_id: u32,
     /// Vector registers.
     pub rows: Vec<Row>,
     /// Private memory: the bytes of each lane, one lane after the other, as words.
@@ -70,6 +74,8 @@ impl Wave {
             scc: false,
             pc: 0,
             mode: 0,
+            trap_status: 0,
+            hardware_id: 0,
             rows: Vec::new(),
             private: Vec::new(),
             private_words: 0,
@@ -84,6 +90,7 @@ impl Wave {
     pub fn reset(&mut self, program: &Program, private_bytes: u32) {
         self.s = [0; 128];
         self.scc = false;
+        self.trap_status = 0;
         self.rows.clear();
         self.rows.resize(program.rows(), [0; LANES]);
         self.private_words = private_bytes.div_ceil(4);
@@ -221,6 +228,24 @@ impl Wave {
     #[inline(always)]
     pub fn flushes_results(&self) -> bool {
         self.mode & 0x20 == 0
+    }
+
+    /// True if denormal f16 and f64 sources count as zero.
+    #[inline(always)]
+    pub fn flushes_wide_sources(&self) -> bool {
+        self.mode & 0x40 == 0
+    }
+
+    /// True if denormal f16 and f64 results become zero.
+    #[inline(always)]
+    pub fn flushes_wide_results(&self) -> bool {
+        self.mode & 0x80 == 0
+    }
+
+    /// IEEE: signalling NaNs are quieted and returned by minimum and maximum, and output modifiers are ignored.
+    #[inline(always)]
+    pub fn is_ieee(&self) -> bool {
+        self.mode & 0x200 != 0
     }
 
     /// DX10_CLAMP: clamping turns NaN into zero.

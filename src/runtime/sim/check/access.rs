@@ -8,7 +8,7 @@ use super::super::execute::{self, Footprint, Lds, Space, footprints};
 use super::super::program::Step;
 use super::super::wave::{EXEC as EXEC_PAIR, LANES, Wave};
 use super::device;
-use super::facts::{FIRST_VECTOR, Facts, SCC};
+use super::facts::{FIRST_VECTOR, Facts, Order, SCC};
 use super::finding::{FindingKind, Memory, Unordered, Use};
 use super::flight::row_of;
 use super::found::Raw;
@@ -85,9 +85,9 @@ impl Checker<'_> {
                     note(&mut outcome, undefined, dword, address.map(|a| (Memory::Scratch, a)));
                 }
             }
-            // The second element of a pair goes to the registers behind those of the first.
-            if facts.inst.as_ref().is_some_and(|i| i.op.info().unit == Unit::Lds) {
-                dword += usize::from(footprint.bytes[0]).div_ceil(4);
+            // What comes from several places goes to registers one behind the other; flat accesses share them.
+            if facts.order != Order::Flat && footprint.access != Access::Store {
+                dword += usize::from(footprint.bytes.into_iter().max().unwrap_or(0)).div_ceil(4);
             }
         }
         let has_footprint = !found.is_empty();
@@ -275,7 +275,7 @@ impl Checker<'_> {
         outcome: &mut Outcome,
     ) {
         let Issue { who, facts, .. } = *issue;
-        if data != 0 && footprint.access != Access::Load && facts.order == super::facts::Order::Flat {
+        if data != 0 && footprint.access != Access::Load && facts.order == Order::Flat {
             self.flat_store(issue, data & lanes, runner, worker);
         }
         let waves = self.launch.waves as u32;

@@ -240,14 +240,6 @@ impl Flight {
         Ok(())
     }
 
-    /// Numbers up to which all operations of each counter are over now.
-    pub fn completed(&self) -> [u32; 2] {
-        [VM, LGKM].map(|counter| {
-            let oldest = self.operations.iter().find(|o| o.pending[counter]);
-            oldest.map_or(self.issued, |o| o.number - 1)
-        })
-    }
-
     /// Performs an operation, and before it those of its class that are older.
     fn perform_through(
         &mut self,

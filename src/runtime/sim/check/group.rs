@@ -8,7 +8,7 @@ use crate::codegen::rules::VCC;
 use crate::codegen::target::Target;
 
 use super::super::error::{FaultKind, Stopped};
-use super::super::execute::{self, Cache, Context, Footprint, Lds};
+use super::super::execute::{self, Cache, Context, Footprint, GPR_INDEX, Lds};
 use super::super::memory::Written;
 use super::super::start::Launch;
 use super::super::wave::{Progress, Wave};
@@ -260,7 +260,8 @@ impl<'a> Checker<'a> {
         let most = group.runners.iter().map(|r| r.barriers).max().unwrap_or(0);
         for (wave, runner) in group.runners.iter().enumerate() {
             worker.instructions += runner.w.executed;
-            if runner.barriers < most {
+            // Waves of a partial workgroup that have no work-items never begin.
+            if runner.barriers < most && runner.launched != 0 {
                 let who = Who { workgroup: group.workgroup, wave, step: runner.w.pc as u32 };
                 let kind = FindingKind::UnevenBarriers { executed: runner.barriers, others: most };
                 worker.found.add(who.raw(kind, 0, 0));
@@ -298,6 +299,10 @@ impl<'a> Checker<'a> {
             let mut jumps = false;
             match facts.kind {
                 Kind::Plain => {
+                    if self.table.indexes && runner.w.mode & GPR_INDEX != 0 {
+                        // Which registers are meant is not followed.
+                        runner.registers.define_vectors();
+                    }
                     if undefined {
                         let mut bad = std::mem::take(&mut worker.undefined);
                         propagate(facts, step, who.step, &runner.w, &mut runner.registers, &mut bad);
@@ -524,7 +529,8 @@ impl Runner {
         self.flight.reset();
         self.scratch.reset(4 * self.w.private_words as usize);
         self.window = Window::new();
-        self.launched = self.w.exec();
+        let begins = self.w.progress == Progress::Running;
+        self.launched = if begins { self.w.exec() } else { 0 };
         (self.missing, self.barriers, self.stale_vccz) = (0, 0, false);
         self.run.clear();
         self.acquiring.clear();

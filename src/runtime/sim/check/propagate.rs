@@ -211,7 +211,8 @@ impl Flow<'_> {
         let Some(inst) = &self.facts.inst else { return };
         let Some(to) = inst.operands[0].number() else { return };
         let lane = 1u64 << (self.w.scalar(self.step.operands[2]) % 64);
-        let from = inst.operands[1].number().filter(|&n| n < 128 && !self.r.is_defined(n, 0));
+        // Masks of lanes that are kept here may be undefined for lanes that are off.
+        let from = inst.operands[1].number().filter(|&n| n < 128 && self.r.scalar(n) == 0);
         self.r.write_vector(to, lane, if from.is_some() { 0 } else { u64::MAX });
         if let Some(from) = from {
             let origin = self.r.origin(from, self.number);
@@ -260,6 +261,8 @@ impl Flow<'_> {
         let Some(inst) = &self.facts.inst else { return };
         let wide = |element: Element| element.registers() == 2;
         match meaning {
+            // Which register is meant is not followed, and once VGPRs are indexed neither is which those are.
+            Meaning::MoveFromRelative(_) | Meaning::MoveToRelative(_) => return self.settle(u64::MAX),
             Meaning::Scalar(calc, element) => {
                 if let Some(result) = self.bitwise(calc, wide(element), [1, 2]) {
                     return self.write_bits(inst.operands[0], wide(element), result);

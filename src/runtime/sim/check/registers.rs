@@ -119,12 +119,6 @@ impl Registers {
         self.mark(number % 128, bits == u32::MAX);
     }
 
-    /// Sets the defined bits of a pair.
-    pub fn set_pair(&mut self, number: u32, bits: u64) {
-        self.set_scalar(number, bits as u32);
-        self.set_scalar(number + 1, (bits >> 32) as u32);
-    }
-
     /// Says whether SCC is defined.
     pub fn set_scc(&mut self, defined: bool) {
         self.scc = defined;
@@ -139,6 +133,12 @@ impl Registers {
             FIRST_VECTOR.. => self.set_vector(number, u64::MAX),
             _ => {}
         }
+    }
+
+    /// Makes all vector registers defined throughout.
+    pub fn define_vectors(&mut self) {
+        self.vectors.fill(u64::MAX);
+        self.partial[4..].fill(0);
     }
 
     /// True if nothing in a register is undefined that `lanes` see.
@@ -174,7 +174,7 @@ impl Registers {
         self.origin[number as usize % 768] = (index + 1).min(self.origins.len()).min(u16::MAX.into()) as u16;
     }
 
-    /// Copies the definedness of one lane of a vector register.
+    /// True if a lane of a vector register is defined.
     pub fn lane(&self, number: u32, lane: usize) -> bool {
         self.vector(number) >> (lane % LANES) & 1 != 0
     }

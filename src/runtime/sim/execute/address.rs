@@ -1,16 +1,18 @@
 //! Addresses of vector memory instructions: buffer descriptors, global, flat and scratch forms.
 //!
-//! Range checking of buffers (CDNA3 ISA guide, section 9.1.5 "Buffer addressing", "Range checking"): a raw buffer (stride
-//! zero) is checked per dword: the access of a component is out of range if its offset (instruction offset plus the
-//! offset from the VGPR, without the scalar offset) plus its size exceeds `num_records - scalar offset`. A structured
-//! buffer (stride not zero) is out of range if the index is not below `num_records`. Loads from out of range are zero,
-//! stores are dropped.
+//! Range checking of buffers (CDNA3 ISA guide, section 9.1.5 "Buffer addressing", "Range checking"): a raw buffer is checked
+//! per dword: the access of a component is out of range if its offset (instruction offset plus the offset from the VGPR,
+//! without the scalar offset) plus its size exceeds `num_records - scalar offset`. A structured buffer is out of range if
+//! the index is not below `num_records`. From gfx9 on a buffer is structured if it has a stride and the instruction an
+//! index; without an index `num_records` counts bytes (LLVM, IntrinsicsAMDGPU.td, raw and struct buffer intrinsics).
+//! Loads from out of range are zero, stores are dropped.
 
-use crate::codegen::isa::Format;
+use crate::codegen::isa::{Format, MAX_OPERANDS};
 
 use super::super::error::{FaultKind, Stopped};
 use super::super::program::{Place, Step};
 use super::super::wave::{LANES, Wave};
+use super::private;
 
 /// Which memory the addresses mean.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -31,6 +33,26 @@ pub(super) struct Targets {
     pub address: [u64; LANES],
     /// Number of leading components (dwords, or the one smaller element) that are in range.
     pub valid: [u8; LANES],
+    /// Bytes from one component to the next: more than a dword in swizzled buffers.
+    pub step: u64,
+}
+
+/// Bytes from one component to the next where they lie side by side.
+pub(super) const CONTIGUOUS: u64 = 4;
+
+impl Targets {
+    /// First byte of component `index` of lane `l`.
+    #[inline(always)]
+    pub fn component(&self, l: usize, index: usize) -> u64 {
+        self.address[l].wrapping_add(self.step * index as u64)
+    }
+
+    /// The same where all components of a lane are in range or none is.
+    #[must_use]
+    pub fn whole(mut self, components: u8) -> Targets {
+        self.valid.iter_mut().filter(|valid| **valid != components).for_each(|valid| *valid = 0);
+        self
+    }
 }
 
 /// Which operands say what.
@@ -46,9 +68,19 @@ pub(super) struct Roles {
 /// Operands of loads.
 pub(super) fn load_roles(format: Format) -> Roles {
     match format {
-        Format::MubufLds => Roles { address: 0, data: 0, base: 1 },
+        Format::MubufLds => lds_roles(),
         _ => Roles { address: 1, data: 0, base: 2 },
     }
+}
+
+/// Operands of loads to LDS.
+pub(super) fn lds_roles() -> Roles {
+    Roles { address: 0, data: 0, base: 1 }
+}
+
+/// Operands of stores from LDS, which have no vector address.
+pub(super) fn from_lds_roles() -> Roles {
+    Roles { address: MAX_OPERANDS - 1, data: 0, base: 0 }
 }
 
 /// Operands of stores and of atomics without result.
@@ -81,31 +113,33 @@ pub(super) fn targets(
     let imm = i64::from(s.imm as i32) as u64;
     let (address, base) = (s.operands[roles.address], s.operands[roles.base]);
     let (space, address) = match s.format {
-        Format::Scratch => {
+        Format::Scratch | Format::ScratchLds => {
             let base = if base == Place::None { 0 } else { w.scalar(base) };
             let lanes = if address == Place::None { [0; LANES] } else { w.lanes(address) };
             // Private offsets are 32 bits wide.
             let offset = base.wrapping_add(imm as u32);
             (Space::Private, lanes.map(|a| u64::from(a.wrapping_add(offset))))
         }
-        Format::Flat => (Space::Flat, w.lanes_wide(address).map(|a| a.wrapping_add(imm))),
+        Format::Flat | Format::FlatRtn => (Space::Flat, w.lanes_wide(address).map(|a| a.wrapping_add(imm))),
         _ if base == Place::None => (Space::Device, w.lanes_wide(address).map(|a| a.wrapping_add(imm))),
         _ => {
             let base = w.scalar_wide(base).wrapping_add(imm);
             (Space::Device, w.lanes(address).map(|a| base.wrapping_add(a.into())))
         }
     };
-    Ok(Targets { space, address, valid: [components; LANES] })
+    Ok(Targets { space, address, valid: [components; LANES], step: CONTIGUOUS })
 }
+
+/// Elements of this many bytes stay together in a swizzled buffer; gfx9 has no other (LLVM, SIISelLowering.cpp,
+/// getScratchRsrcWords23).
+const ELEMENT: u64 = 4;
 
 fn buffer(w: &Wave, s: &Step, roles: &Roles, components: u8, bytes: u32) -> Result<Targets, Stopped> {
     let descriptor = s.operands[roles.base];
     let word = |n: usize| w.scalar(descriptor.offset(n));
     let base = u64::from(word(0)) | u64::from(word(1) & 0xffff) << 32;
-    let (stride, records) = (u64::from(word(1) >> 16 & 0x3fff), u64::from(word(2)));
-    if word(1) >> 31 != 0 || word(3) >> 23 & 1 != 0 {
-        return Err(Stopped::wave(FaultKind::Unsupported("swizzled or lane-indexed buffers")));
-    }
+    let (mut stride, records) = (u64::from(word(1) >> 16 & 0x3fff), u64::from(word(2)));
+    let (swizzled, adds_lane) = (word(1) >> 31 != 0, word(3) >> 23 & 1 != 0);
     let scalar_offset = u64::from(w.scalar(s.operands[roles.base + 1]));
     let address = s.operands[roles.address];
     let zero = [0; LANES];
@@ -115,18 +149,70 @@ fn buffer(w: &Wave, s: &Step, roles: &Roles, components: u8, bytes: u32) -> Resu
         (true, false) => (w.lanes(address), zero),
         (true, true) => (w.lanes(address), w.lanes(address.offset(1))),
     };
+    let mut index = index.map(u64::from);
+    if adds_lane {
+        // The data format holds more bits of the stride (CDNA3 ISA guide, table "Buffer resource descriptor").
+        stride |= u64::from(word(3) >> 15 & 0xf) << 14;
+        (0..LANES).for_each(|l| index[l] += l as u64);
+    }
     let offset: [u64; LANES] = offset.map(|o| u64::from(o) + u64::from(s.imm));
     let limit = records.saturating_sub(scalar_offset);
-    let valid = if stride == 0 {
+    let start = base + scalar_offset;
+    let valid = if stride != 0 && s.modifiers.has_idxen() {
+        index.map(|i| if i < records { components } else { 0 })
+    } else if components == 1 {
+        offset.map(|o| u8::from(o + u64::from(bytes) <= limit))
+    } else {
         offset.map(|o| {
-            // Sizes are powers of two; a division per lane would cost more than the access.
-            let left = limit.saturating_sub(o) >> bytes.trailing_zeros();
+            // Several components are dwords; a division per lane would cost more than the access.
+            let left = limit.saturating_sub(o) >> 2;
             left.min(components.into()) as u8
         })
-    } else {
-        index.map(|i| if u64::from(i) < records { components } else { 0 })
     };
-    let start = base + scalar_offset;
-    let address = std::array::from_fn(|l| start + offset[l] + u64::from(index[l]) * stride);
-    Ok(Targets { space: Space::Device, address, valid })
+    if swizzled {
+        let lanes = 8 << (word(3) >> 21 & 3);
+        return swizzle(w, Swizzle { start, stride, lanes }, &index, &offset, valid);
+    }
+    let address = std::array::from_fn(|l| start + offset[l] + index[l] * stride);
+    Ok(Targets { space: Space::Device, address, valid, step: CONTIGUOUS })
+}
+
+/// What a swizzled buffer makes addresses from.
+struct Swizzle {
+    start: u64,
+    stride: u64,
+    /// Indices whose elements of one number lie side by side.
+    lanes: u64,
+}
+
+/// Addresses in a swizzled buffer (CDNA3 ISA guide, "Swizzled buffer addressing"); those in the window of private memory
+/// become private ones.
+fn swizzle(
+    w: &Wave,
+    buffer: Swizzle,
+    index: &[u64; LANES],
+    offset: &[u64; LANES],
+    valid: [u8; LANES],
+) -> Result<Targets, Stopped> {
+    let Swizzle { start, stride, lanes } = buffer;
+    let device: [u64; LANES] = std::array::from_fn(|l| {
+        let group = index[l] / lanes * stride + offset[l] / ELEMENT * ELEMENT;
+        start + group * lanes + index[l] % lanes * ELEMENT + offset[l] % ELEMENT
+    });
+    let step = ELEMENT * lanes;
+    if private::behind(start).is_none() {
+        return Ok(Targets { space: Space::Device, address: device, valid, step });
+    }
+    let exec = w.exec();
+    let mut address = [0; LANES];
+    for l in (0..LANES).filter(|&l| exec >> l & 1 != 0 && valid[l] != 0) {
+        match private::behind(device[l]) {
+            Some((owner, byte)) if owner == l && lanes == LANES as u64 => address[l] = byte,
+            _ => {
+                let what = FaultKind::Unsupported("a buffer that reaches scratch of another lane");
+                return Err(Stopped::lane(l, what));
+            }
+        }
+    }
+    Ok(Targets { space: Space::Private, address, valid, step: CONTIGUOUS })
 }

@@ -3,9 +3,10 @@
 use crate::codegen::isa::{Condition, Element};
 
 use super::super::error::Stopped;
+use super::super::formats::{self, Format};
 use super::super::program::Step;
 use super::super::wave::{EXEC, LANES, Wave};
-use super::lanes::{F16, Lane, mask2};
+use super::lanes::{F16, Halves, Lane, mask2};
 use super::valu::unsupported;
 
 /// What a comparison does to EXEC.
@@ -37,11 +38,7 @@ pub(super) fn compare(
         Element::F16 => ordered(w, s, condition, |v: F16| v.0),
         _ => return Err(unsupported()),
     };
-    let mask = mask & w.exec();
-    w.set_scalar_wide(s.operands[0], mask);
-    if writes == Writes::MaskAndExec {
-        w.set_pair(EXEC, mask);
-    }
+    finish(w, s, mask, writes);
     Ok(())
 }
 
@@ -73,38 +70,30 @@ fn ordered<T: Lane, V: PartialOrd>(
     }
 }
 
-/// Executes V_CMP_CLASS: is the class of a in the set b?
-pub(super) fn class(w: &mut Wave, s: &Step, element: Element) -> Result<(), Stopped> {
-    // Sign, magnitude, magnitude of infinity, least normal magnitude, quiet bit.
-    let (values, infinity, normal, quiet): ([(bool, u64); LANES], u64, u64, u64) = match element {
-        Element::F32 => {
-            let read =
-                f32::read(w, s, 1, 0).map(|v| (v.is_sign_negative(), u64::from(v.to_bits() & 0x7fff_ffff)));
-            (read, 0x7f80_0000, 0x0080_0000, 0x0040_0000)
-        }
-        Element::F64 => {
-            let read = f64::read(w, s, 1, 0).map(|v| (v.is_sign_negative(), v.to_bits() & (u64::MAX >> 1)));
-            (read, 0x7ff << 52, 1 << 52, 1 << 51)
-        }
-        Element::F16 => {
-            // As f32 the same value has the same class, but for denormals, whose bound is that of f16.
-            let read = F16::read(w, s, 1, 0);
-            let read = read.map(|v| (v.0.is_sign_negative(), u64::from(v.0.to_bits() & 0x7fff_ffff)));
-            (read, 0x7f80_0000, u64::from((2.0f32.powi(-14)).to_bits()), 0x0040_0000)
-        }
+/// Executes V_CMP_CLASS: is the class of a in the set b? MODE's denormal bits do not matter.
+pub(super) fn class(w: &mut Wave, s: &Step, element: Element, writes: Writes) -> Result<(), Stopped> {
+    let (format, bits): (&Format, [u64; LANES]) = match element {
+        Element::F32 => (&formats::F32, w.lanes(s.operands[1]).map(u64::from)),
+        Element::F64 => (&formats::F64, w.lanes_wide(s.operands[1])),
+        Element::F16 => (&formats::F16, u16::read_half(w, s, 1, 0).map(u64::from)),
         _ => return Err(unsupported()),
     };
+    let sign = format.sign(true);
+    let (infinity, quiet) = (format.infinity(false), 1 << (format.mantissa_bits - 1));
+    let clear = if s.modifiers.get_abs() & 1 != 0 { !sign } else { !0 };
+    let flip = if s.modifiers.get_neg() & 1 != 0 { sign } else { 0 };
     let sets = w.lanes(s.operands[2]);
     let mut mask = 0;
     for l in 0..LANES {
-        let (negative, magnitude) = values[l];
+        let bits = bits[l] & clear ^ flip;
+        let (negative, magnitude) = (bits & sign != 0, bits & !sign);
         let bit = if magnitude > infinity {
             u32::from(magnitude & quiet != 0)
         } else {
             // From the outside in: infinity, normal, denormal, zero; negative from bit 2 up, positive from bit 9 down.
             let step = match magnitude {
                 m if m == infinity => 0,
-                m if m >= normal => 1,
+                m if m >> format.mantissa_bits != 0 => 1,
                 0 => 3,
                 _ => 2,
             };
@@ -112,7 +101,15 @@ pub(super) fn class(w: &mut Wave, s: &Step, element: Element) -> Result<(), Stop
         };
         mask |= u64::from(sets[l] >> bit & 1) << l;
     }
+    finish(w, s, mask, writes);
+    Ok(())
+}
+
+/// Writes the bits of the active lanes.
+fn finish(w: &mut Wave, s: &Step, mask: u64, writes: Writes) {
     let mask = mask & w.exec();
     w.set_scalar_wide(s.operands[0], mask);
-    Ok(())
+    if writes == Writes::MaskAndExec {
+        w.set_pair(EXEC, mask);
+    }
 }

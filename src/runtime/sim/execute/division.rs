@@ -3,6 +3,7 @@
 use crate::codegen::isa::Element;
 
 use super::super::error::Stopped;
+use super::super::formats::{self, Format};
 use super::super::numerics::{exponent_f32, exponent_f64, load_exponent};
 use super::super::program::Step;
 use super::super::wave::{LANES, Wave};
@@ -90,6 +91,12 @@ fn error_of_sum(a: f64, b: f64, sum: f64) -> f64 {
     (a - (sum - b_part)) + (b - b_part)
 }
 
+/// Power of two that V_DIV_FMAS scales a quotient back by, for its addend.
+pub(super) fn rescaling(format: &Format, addend: f64) -> i32 {
+    let power = if format.bits() == 32 { RULE_32.scale } else { RULE_64.scale };
+    if addend.abs() >= 2.0 { power } else { -power }
+}
+
 /// V_DIV_FMAS of a lane whose quotient was scaled: fused multiply-add, scaled back, all with one rounding.
 pub(super) fn fmas_f32(a: f32, b: f32, c: f32) -> f32 {
     let (product, addend) = (f64::from(a) * f64::from(b), f64::from(c));
@@ -102,14 +109,15 @@ pub(super) fn fmas_f32(a: f32, b: f32, c: f32) -> f32 {
     } else {
         sum
     };
-    load_exponent(odd, if exponent_f32(c) > 127 { 64 } else { -64 }) as f32
+    load_exponent(odd, rescaling(&formats::F32, c.into())) as f32
 }
 
 /// The same for f64.
 pub(super) fn fmas_f64(a: f64, b: f64, c: f64) -> f64 {
     let value = a.mul_add(b, c);
-    if exponent_f64(c) > 1023 {
-        return load_exponent(value, 128);
+    let power = rescaling(&formats::F64, c);
+    if power > 0 {
+        return load_exponent(value, power);
     }
     // Bits that leave the mantissa where the scaled result is denormal.
     let lost = 128 + 1 - exponent_f64(value);
@@ -158,6 +166,16 @@ macro_rules! fixup {
             }
         }
     };
+}
+
+/// The same for f16, whose quotient is computed in f32 and never runs into a limit.
+pub(super) fn fixup_f16(quotient: f32, denominator: f32, numerator: f32) -> f32 {
+    let special = |v: f32| v == 0.0 || !v.is_finite();
+    if special(denominator) || special(numerator) {
+        return fixup_f32(quotient, denominator, numerator);
+    }
+    let negative = denominator.is_sign_negative() != numerator.is_sign_negative();
+    quotient.copysign(if negative { -1.0 } else { 1.0 })
 }
 
 fixup!(fixup_f32, f32, exponent_f32, -150);

@@ -4,10 +4,12 @@
 use crate::codegen::isa::{Format, Meaning};
 
 use super::super::error::{Access, Stopped};
-use super::super::program::{Place, Step};
-use super::super::wave::{LANES, M0, PRIVATE_APERTURE, SHARED_APERTURE, Wave};
-use super::address::{self, Roles, Targets, atomic_return_roles, load_roles, store_roles};
-use super::{lds, smem, vmem};
+use super::super::program::Step;
+use super::super::wave::{LANES, PRIVATE_APERTURE, Row, SHARED_APERTURE, Wave};
+use super::address::{
+    self, CONTIGUOUS, Roles, Targets, atomic_return_roles, from_lds_roles, lds_roles, load_roles, store_roles,
+};
+use super::{formatted, lds, lds_forms, private, smem, to_lds, vmem};
 
 /// A memory that lanes address.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -35,28 +37,19 @@ pub(in super::super) struct Footprint {
     pub bytes: [u16; LANES],
 }
 
-/// Collects what `s` would touch if `w` executed it now; nothing for instructions that touch no memory.
+/// Collects what `s` would touch if `w` executed it now; nothing for instructions that touch no memory. Loads come before the
+/// stores of the same instruction.
 pub(in super::super) fn footprints(w: &Wave, s: &Step, found: &mut Vec<Footprint>) -> Result<(), Stopped> {
+    use Access::{Load as Loads, Store as Stores};
     use Meaning::*;
     let super::super::program::Action::Do(meaning) = s.action else { return Ok(()) };
-    let is_lds = s.format == Format::Ds;
+    if s.format == Format::Ds {
+        ds(w, s, meaning, found);
+        return Ok(());
+    }
     match meaning {
-        Load(kind) if is_lds => shared(w, found, Access::Load, lds::addresses(w, s, 1, s.imm), kind.bytes()),
-        Store(kind) if is_lds => {
-            shared(w, found, Access::Store, lds::addresses(w, s, 0, s.imm), kind.bytes());
-        }
-        Atomic(_, element) if is_lds => {
-            let bytes = 4 * u32::from(element.registers());
-            shared(w, found, Access::Atomic, lds::addresses(w, s, 0, s.imm), bytes);
-        }
-        AtomicReturn(_, element) if is_lds => {
-            let bytes = 4 * u32::from(element.registers());
-            shared(w, found, Access::Atomic, lds::addresses(w, s, 1, s.imm), bytes);
-        }
-        LoadTwo(dwords, scale) => two(w, s, found, Access::Load, (1, dwords, scale)),
-        StoreTwo(dwords, scale) => two(w, s, found, Access::Store, (0, dwords, scale)),
-        Load(kind) => vector(w, s, found, Access::Load, &load_roles(s.format), vmem::components(kind))?,
-        Store(kind) => vector(w, s, found, Access::Store, &store_roles(s.format), vmem::components(kind))?,
+        Load(kind) => vector(w, s, found, Loads, &load_roles(s.format), vmem::components(kind))?,
+        Store(kind) => vector(w, s, found, Stores, &store_roles(s.format), vmem::components(kind))?,
         Atomic(_, element) => {
             let size = (1, 4 * u32::from(element.registers()));
             vector(w, s, found, Access::Atomic, &store_roles(s.format), size)?;
@@ -65,30 +58,91 @@ pub(in super::super) fn footprints(w: &Wave, s: &Step, found: &mut Vec<Footprint
             let size = (1, 4 * u32::from(element.registers()));
             vector(w, s, found, Access::Atomic, &atomic_return_roles(s.format), size)?;
         }
+        LoadFormat(_) | LoadFormatHalf(_) | LoadFormatHigh => {
+            format(w, s, found, Loads, &load_roles(s.format))?
+        }
+        StoreFormat(_) | StoreFormatHalf(_) | StoreFormatHigh => {
+            format(w, s, found, Stores, &load_roles(s.format))?;
+        }
         LoadToLds(kind) => {
-            vector(w, s, found, Access::Load, &load_roles(s.format), vmem::components(kind))?;
-            let base = (w.s[M0] & 0xffff) + s.imm;
-            shared(w, found, Access::Store, std::array::from_fn(|l| base + 4 * l as u32), 4);
+            vector(w, s, found, Loads, &lds_roles(), vmem::components(kind))?;
+            let bytes = to_lds::place_bytes(kind);
+            shared(w, found, Stores, lds_forms::own_addresses(w, s, bytes), bytes);
         }
-        ScalarLoad(_) | ScalarBufferLoad(_) => {
-            let (address, bytes) = smem::range(w, s, meaning);
-            if bytes != 0 {
-                let (address, bytes) = ([address; LANES], [bytes as u16; LANES]);
-                found.push(Footprint {
-                    space: Space::Device,
-                    access: Access::Load,
-                    lanes: 1,
-                    address,
-                    bytes,
-                });
-            }
+        LoadFormatToLds => {
+            format(w, s, found, Loads, &lds_roles())?;
+            shared(w, found, Stores, lds_forms::own_addresses(w, s, 4), 4);
         }
-        _ => {}
+        StoreFromLdsToMemory => {
+            shared(w, found, Loads, lds_forms::own_addresses(w, s, 4), 4);
+            vector(w, s, found, Stores, &from_lds_roles(), (1, 4))?;
+        }
+        _ => scalar(w, s, meaning, found),
     }
     Ok(())
 }
 
-fn shared(w: &Wave, found: &mut Vec<Footprint>, access: Access, address: [u32; LANES], bytes: u32) {
+/// LDS instructions.
+fn ds(w: &Wave, s: &Step, meaning: Meaning, found: &mut Vec<Footprint>) {
+    use Access::{Atomic as Atomics, Load as Loads, Store as Stores};
+    use Meaning::*;
+    let at = |operand| lds::addresses(w, s, operand, s.imm);
+    match meaning {
+        Load(kind) => shared(w, found, Loads, at(1), kind.bytes()),
+        Store(kind) => shared(w, found, Stores, at(0), kind.bytes()),
+        Atomic(_, element) => shared(w, found, Atomics, at(0), 4 * u32::from(element.registers())),
+        AtomicReturn(_, element) => shared(w, found, Atomics, at(1), 4 * u32::from(element.registers())),
+        LoadTwo(dwords, scale) => two(w, s, found, Loads, (1, dwords, scale)),
+        StoreTwo(dwords, scale) => two(w, s, found, Stores, (0, dwords, scale)),
+        ExchangeTwo(dwords, scale) => two(w, s, found, Atomics, (1, dwords, scale)),
+        AtomicFromLds(_, element) => {
+            let [to, from] = lds_forms::two_places(w, s);
+            shared(w, found, Loads, from, 4 * u32::from(element.registers()));
+            shared(w, found, Atomics, to, 4 * u32::from(element.registers()));
+        }
+        StoreFromLds(dwords) => {
+            let [to, from] = lds_forms::two_places(w, s);
+            shared(w, found, Loads, from, 4 * u32::from(dwords));
+            shared(w, found, Stores, to, 4 * u32::from(dwords));
+        }
+        ConditionalExchange => shared(w, found, Atomics, at(1), 8),
+        LoadAtLane => shared(w, found, Loads, lds_forms::own_addresses(w, s, 4), 4),
+        StoreAtLane => shared(w, found, Stores, lds_forms::own_addresses(w, s, 4), 4),
+        CountLanes(_) => {
+            shared(w, found, Atomics, [lds_forms::m0_address(w, s); LANES], 4);
+            // One access for all of them.
+            if let Some(one) = found.last_mut() {
+                one.lanes &= one.lanes.wrapping_neg();
+            }
+            found.retain(|footprint| footprint.lanes != 0);
+        }
+        LoadTransposed(_, registers) => shared(w, found, Loads, at(1), 4 * u32::from(registers)),
+        _ => {}
+    }
+}
+
+/// Scalar memory instructions.
+fn scalar(w: &Wave, s: &Step, meaning: Meaning, found: &mut Vec<Footprint>) {
+    let Some(range) = smem::range(w, s, meaning).filter(|range| range.inside > 0) else { return };
+    let mut push = |space, lanes, address: u64, dwords: u8| {
+        let (address, bytes) = ([address; LANES], [4 * u16::from(dwords); LANES]);
+        found.push(Footprint { space, access: range.access, lanes, address, bytes });
+    };
+    if private::behind(range.address).is_none() {
+        return push(Space::Device, 1, range.address, range.inside);
+    }
+    // Dwords that lie side by side belong to different lanes.
+    for dword in 0..u64::from(range.inside) {
+        if let Some((lane, byte)) = private::behind(range.address + 4 * dword) {
+            push(Space::Private, 1 << lane, byte, 1);
+        }
+    }
+}
+
+fn shared(w: &Wave, found: &mut Vec<Footprint>, access: Access, address: Row, bytes: u32) {
+    if w.exec() == 0 {
+        return;
+    }
     found.push(Footprint {
         space: Space::Lds,
         access,
@@ -112,7 +166,20 @@ fn two(
     }
 }
 
-/// Vector memory; flat addresses are told apart by their apertures.
+/// Vector memory in the format of a buffer.
+fn format(
+    w: &Wave,
+    s: &Step,
+    found: &mut Vec<Footprint>,
+    access: Access,
+    roles: &Roles,
+) -> Result<(), Stopped> {
+    let (format, targets) = formatted::place(w, s, roles)?;
+    collect(w, found, access, &targets, format.pieces().1);
+    Ok(())
+}
+
+/// Vector memory.
 fn vector(
     w: &Wave,
     s: &Step,
@@ -121,8 +188,25 @@ fn vector(
     roles: &Roles,
     (components, bytes): (u8, u32),
 ) -> Result<(), Stopped> {
-    let Targets { space, address, valid } = address::targets(w, s, roles, components, bytes)?;
+    collect(w, found, access, &address::targets(w, s, roles, components, bytes)?, bytes);
+    Ok(())
+}
+
+/// Accesses to targets whose components have `bytes` bytes each; flat addresses are told apart by their apertures.
+fn collect(w: &Wave, found: &mut Vec<Footprint>, access: Access, targets: &Targets, bytes: u32) {
+    let Targets { space, ref address, valid, step } = *targets;
     let in_range = lanes(|l| valid[l] != 0) & w.exec();
+    if step != CONTIGUOUS {
+        for component in 0..valid.iter().copied().max().unwrap_or(0) {
+            let lanes = lanes(|l| component < valid[l]) & w.exec();
+            let address = std::array::from_fn(|l| targets.component(l, component.into()));
+            if lanes != 0 {
+                let bytes = [bytes as u16; LANES];
+                found.push(Footprint { space: Space::Device, access, lanes, address, bytes });
+            }
+        }
+        return;
+    }
     let bytes = valid.map(|n| u16::from(n) * bytes as u16);
     let mut push = |space, lanes, address| {
         if lanes != 0 {
@@ -130,18 +214,17 @@ fn vector(
         }
     };
     match space {
-        address::Space::Device => push(Space::Device, in_range, address),
-        address::Space::Private => push(Space::Private, in_range, address),
+        address::Space::Device => push(Space::Device, in_range, *address),
+        address::Space::Private => push(Space::Private, in_range, *address),
         address::Space::Flat => {
             let of = |aperture: u32| lanes(|l| (address[l] >> 32) as u32 == aperture) & in_range;
             let (shared, private) = (of(SHARED_APERTURE), of(PRIVATE_APERTURE));
             let low = address.map(|a| a & 0xffff_ffff);
             push(Space::Lds, shared, low);
             push(Space::Private, private, low);
-            push(Space::Device, in_range & !shared & !private, address);
+            push(Space::Device, in_range & !shared & !private, *address);
         }
     }
-    Ok(())
 }
 
 fn lanes(test: impl Fn(usize) -> bool) -> u64 {

@@ -10,10 +10,10 @@ use crate::codegen::isa::{Calc, Element};
 
 use super::super::error::Stopped;
 use super::super::program::Step;
-use super::super::wave::{Row, Wave};
-use super::mfma::{self, Wide};
-use super::multiply::{self, Arithmetic, Tile};
+use super::super::wave::{LANES, Row, Wave};
+use super::multiply::{self, Arithmetic, Sparse, Tile};
 use super::valu;
+use super::widen::{self, Format};
 
 macro_rules! twice {
     ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?
@@ -50,8 +50,14 @@ twice! {
     /// See [`multiply::accumulate`].
     accumulate(m: usize, arithmetic: Arithmetic, tile: &Tile, a: &[Row], b: &[Row], d: &mut [Row])
         = multiply::accumulate::<false>, multiply::accumulate::<true>;
-    /// See [`mfma::widen`].
-    widen(element: Element, source: &[Row], wide: &mut Wide) = mfma::widen, mfma::widen;
+    /// See [`multiply::accumulate_sparse`].
+    accumulate_sparse(m: usize, arithmetic: Arithmetic, sparse: &Sparse<'_>, b: &[Row], d: &mut [Row])
+        = multiply::accumulate_sparse::<false>, multiply::accumulate_sparse::<true>;
+    /// See [`multiply::accumulate_scaled`].
+    accumulate_scaled(m: usize, scales: &[[f64; LANES]; 2], a: &[Row], b: &[Row], d: &mut [Row])
+        = multiply::accumulate_scaled, multiply::accumulate_scaled;
+    /// See [`widen::widen`].
+    widen(format: Format, source: &[Row], wide: &mut [Row]) = widen::widen, widen::widen;
     /// See [`valu::calculate`].
     calculate(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stopped>
         = valu::calculate, valu::calculate;

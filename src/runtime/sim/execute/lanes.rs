@@ -108,46 +108,93 @@ fn modify_f32(w: &Wave, step: &Step, source: u32, values: &mut [f32; LANES]) {
 
 #[inline(never)]
 fn finish_f32(w: &Wave, step: &Step, values: &mut [f32; LANES]) {
-    // The output modifier works only where denormal results are flushed and IEEE mode is off (CDNA3 ISA guide, "Output
-    // modifiers").
-    if w.flushes_results() && w.mode & 0x200 == 0 {
-        let factor = scale(step.modifiers.get_omod());
-        *values = values.map(|v| v * factor as f32);
+    if let Some(factor) = output_factor(w, step, w.flushes_results()) {
+        // Minus zero becomes zero.
+        *values = values.map(|v| v * factor as f32 + 0.0);
     }
     if step.modifiers.has_clamp() {
-        let nan = if w.clamps_nan() { 0.0 } else { f32::NAN };
-        *values = values.map(|v| if v.is_nan() { nan } else { v.clamp(0.0, 1.0) });
+        let nan = w.clamps_nan();
+        *values = values.map(|v| clamp(v, nan));
     }
     if w.flushes_results() {
         *values = values.map(flush);
     }
 }
 
-fn scale(omod: Omod) -> f64 {
-    match omod {
-        Omod::None => 1.0,
+/// Factor of the output modifier. It works only where denormal results are flushed and IEEE mode is off (CDNA3 ISA guide,
+/// "Output modifiers").
+#[inline(always)]
+fn output_factor(w: &Wave, step: &Step, flushes: bool) -> Option<f64> {
+    let factor = match step.modifiers.get_omod() {
+        Omod::None => return None,
         Omod::Mul2 => 2.0,
         Omod::Mul4 => 4.0,
         Omod::Div2 => 0.5,
-    }
+    };
+    (flushes && !w.is_ieee()).then_some(factor)
+}
+
+/// Clamp to [0, 1]; NaN becomes zero where DX10_CLAMP says so.
+#[inline(always)]
+pub(super) fn clamp(value: f32, clamps_nan: bool) -> f32 {
+    if value.is_nan() && clamps_nan { 0.0 } else { value.clamp(0.0, 1.0) }
+}
+
+/// The same as [`modified`] for f64.
+#[inline(always)]
+fn modified_wide(w: &Wave, step: &Step) -> bool {
+    step.modifiers != Modifiers::new() || w.mode & 0xc0 != 0xc0
+}
+
+/// f64 denormals to zeros of the same sign.
+#[inline(always)]
+fn flush_wide(value: f64) -> f64 {
+    if value.abs() < f64::MIN_POSITIVE { 0.0f64.copysign(value) } else { value }
 }
 
 impl Lane for f64 {
     #[inline(always)]
     fn read(w: &Wave, step: &Step, index: usize, source: u32) -> [f64; LANES] {
-        let values = w.lanes_wide(step.operands[index]).map(f64::from_bits);
-        let (abs, neg) = (has(step.modifiers.get_abs(), source), has(step.modifiers.get_neg(), source));
-        values.map(|v| {
-            let v = if abs { v.abs() } else { v };
-            if neg { -v } else { v }
-        })
+        let mut values = w.lanes_wide(step.operands[index]).map(f64::from_bits);
+        if modified_wide(w, step) {
+            modify_f64(w, step, source, &mut values);
+        }
+        values
     }
 
     #[inline(always)]
-    fn write(w: &mut Wave, step: &Step, values: [f64; LANES]) {
-        let (clamp, nan) = (step.modifiers.has_clamp(), if w.clamps_nan() { 0.0 } else { f64::NAN });
-        let clamped = |v: f64| if v.is_nan() { nan } else { v.clamp(0.0, 1.0) };
-        w.set_lanes_wide(step.operands[0], &values.map(|v| if clamp { clamped(v) } else { v }.to_bits()));
+    fn write(w: &mut Wave, step: &Step, mut values: [f64; LANES]) {
+        if modified_wide(w, step) {
+            finish_f64(w, step, &mut values);
+        }
+        w.set_lanes_wide(step.operands[0], &values.map(f64::to_bits));
+    }
+}
+
+#[inline(never)]
+fn modify_f64(w: &Wave, step: &Step, source: u32, values: &mut [f64; LANES]) {
+    if w.flushes_wide_sources() {
+        *values = values.map(flush_wide);
+    }
+    if has(step.modifiers.get_abs(), source) {
+        *values = values.map(f64::abs);
+    }
+    if has(step.modifiers.get_neg(), source) {
+        *values = values.map(|v| -v);
+    }
+}
+
+#[inline(never)]
+fn finish_f64(w: &Wave, step: &Step, values: &mut [f64; LANES]) {
+    if let Some(factor) = output_factor(w, step, w.flushes_wide_results()) {
+        *values = values.map(|v| v * factor + 0.0);
+    }
+    if step.modifiers.has_clamp() {
+        let nan = w.clamps_nan();
+        *values = values.map(|v| if v.is_nan() && nan { 0.0 } else { v.clamp(0.0, 1.0) });
+    }
+    if w.flushes_wide_results() {
+        *values = values.map(flush_wide);
     }
 }
 
@@ -163,19 +210,49 @@ impl Lane for F16 {
         let (abs, neg) = (has(step.modifiers.get_abs(), source), has(step.modifiers.get_neg(), source));
         let clear = if abs { 0x7fff } else { 0xffff };
         let flip = if neg { 0x8000 } else { 0 };
+        let bits = if w.flushes_wide_sources() { bits.map(flush_f16) } else { bits };
         bits.map(|v| F16(from_f16(v & clear ^ flip)))
     }
 
     #[inline(always)]
     fn write(w: &mut Wave, step: &Step, values: [F16; LANES]) {
-        let (clamp, nan) = (step.modifiers.has_clamp(), if w.clamps_nan() { 0.0 } else { f32::NAN });
-        let clamped = |v: f32| if v.is_nan() { nan } else { v.clamp(0.0, 1.0) };
-        write_half(w, step, values.map(|v| to_f16(if clamp { clamped(v.0) } else { v.0 })));
+        let bits = if step.modifiers != Modifiers::new() || w.mode & (0xc0 | FP16_OVERFLOW) != 0xc0 {
+            finish_f16(w, step, &values)
+        } else {
+            values.map(|v| to_f16(v.0))
+        };
+        write_half(w, step, bits);
     }
 }
 
+/// MODE's FP16_OVFL: finite f16 results that overflow become the largest number, and so do those of conversions to 8-bit
+/// floats (CDNA3 ISA guide, "Mode register").
+pub(super) const FP16_OVERFLOW: u32 = 1 << 23;
+
+/// Bits of an f16, denormals as zeros of the same sign.
+#[inline(always)]
+pub(super) fn flush_f16(bits: u32) -> u32 {
+    if bits & 0x7c00 == 0 { bits & 0x8000 } else { bits }
+}
+
+/// Bits of f16 results after all that modifiers and MODE may do to them.
+#[inline(never)]
+pub(super) fn finish_f16(w: &Wave, step: &Step, values: &[F16; LANES]) -> [u32; LANES] {
+    let factor = output_factor(w, step, w.flushes_wide_results());
+    let (clamps, nan) = (step.modifiers.has_clamp(), w.clamps_nan());
+    let (flushes, saturates) = (w.flushes_wide_results(), w.mode & FP16_OVERFLOW != 0);
+    values.map(|F16(value)| {
+        let value = factor.map_or(value, |f| from_f16(to_f16(value)) * f as f32 + 0.0);
+        let value = if clamps { clamp(value, nan) } else { value };
+        let bits = to_f16(value);
+        let bits = if saturates && bits & 0x7fff == 0x7c00 && value.is_finite() { bits - 1 } else { bits };
+        if flushes { flush_f16(bits) } else { bits }
+    })
+}
+
 /// Reading one half of a register.
-trait Halves {
+pub(super) trait Halves {
+    /// Half of a source that op_sel names, in the low bits.
     fn read_half(w: &Wave, step: &Step, index: usize, source: u32) -> [u32; LANES];
 }
 
@@ -188,8 +265,8 @@ impl Halves for u16 {
 }
 
 /// Writes 16-bit results to the half that op_sel names. On GFX9 the other half becomes zero, except for the instructions
-/// with op_sel in VOP3 (LLVM, GCNSubtarget::zeroesHigh16BitsOfDest), of which the table has `v_fma_f16`.
-fn write_half(w: &mut Wave, step: &Step, values: [u32; LANES]) {
+/// with op_sel in VOP3 (CDNA4 ISA guide, V_MAD_F16 against V_MAD_LEGACY_F16).
+pub(super) fn write_half(w: &mut Wave, step: &Step, values: [u32; LANES]) {
     let keeps = step.keeps_other_half;
     let shift = if has(step.modifiers.get_op_sel(), 3) { 16 } else { 0 };
     let values = if keeps || shift != 0 {

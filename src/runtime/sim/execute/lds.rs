@@ -1,18 +1,18 @@
-//! LDS instructions, and the lane permutations of the LDS hardware.
+//! LDS instructions: loads, stores, atomics.
 //!
 //! Accesses may have any alignment, as the amdhsa runtime configures the hardware. An access beyond the workgroup's LDS is
 //! a fault here; hardware would read zero and drop writes, and nothing relies on that.
 
-use crate::codegen::isa::{Calc, Element, Memory, Permutation};
+use crate::codegen::isa::Memory;
 
 use super::super::error::{Access, FaultKind, Stopped};
 use super::super::program::Step;
-use super::super::wave::{LANES, Row, Wave};
-use super::atomic;
+use super::super::wave::{Row, Wave};
+use super::atomic::{self, Operation, Registers};
 use super::transfer::{merge_loaded, store_value};
 
 /// LDS of one workgroup.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(in super::super) struct Lds {
     words: Vec<u32>,
     bytes: u32,
@@ -26,9 +26,14 @@ impl Lds {
         self.bytes = bytes;
     }
 
+    /// Its size.
+    pub fn bytes(&self) -> u32 {
+        self.bytes
+    }
+
     /// Fault of lane `l` unless `bytes` bytes from `address` on lie inside.
     #[inline(always)]
-    fn check(&self, l: usize, access: Access, address: u32, bytes: u32) -> Result<(), Stopped> {
+    pub(super) fn check(&self, l: usize, access: Access, address: u32, bytes: u32) -> Result<(), Stopped> {
         if u64::from(address) + u64::from(bytes) <= u64::from(self.bytes) {
             return Ok(());
         }
@@ -37,7 +42,7 @@ impl Lds {
 
     /// Up to four bytes at a checked address.
     #[inline(always)]
-    fn load(&self, address: u32, bytes: u32) -> u32 {
+    pub(super) fn load(&self, address: u32, bytes: u32) -> u32 {
         let (index, shift) = ((address / 4) as usize, address % 4 * 8);
         if shift == 0 && bytes == 4 {
             return self.words[index];
@@ -49,7 +54,7 @@ impl Lds {
 
     /// Up to four bytes at a checked address.
     #[inline(always)]
-    fn store(&mut self, address: u32, bytes: u32, value: u32) {
+    pub(super) fn store(&mut self, address: u32, bytes: u32, value: u32) {
         let (index, shift) = ((address / 4) as usize, address % 4 * 8);
         if shift == 0 && bytes == 4 {
             self.words[index] = value;
@@ -62,6 +67,29 @@ impl Lds {
             let (mask, bits) = ((mask >> 32) as u32, (bits >> 32) as u32);
             self.words[index + 1] = self.words[index + 1] & !mask | bits;
         }
+    }
+
+    /// Replaces an aligned place of four or (`wide`) eight bytes for lane `l` and returns what it held.
+    pub(super) fn update(
+        &mut self,
+        l: usize,
+        address: u32,
+        wide: bool,
+        new: impl FnOnce(u64) -> Result<u64, Stopped>,
+    ) -> Result<u64, Stopped> {
+        let bytes = if wide { 8 } else { 4 };
+        self.check(l, Access::Atomic, address, bytes)?;
+        if !address.is_multiple_of(bytes) {
+            return Err(Stopped::lane(l, FaultKind::Misaligned { address: address.into() }));
+        }
+        let high = if wide { u64::from(self.load(address + 4, 4)) << 32 } else { 0 };
+        let old = u64::from(self.load(address, 4)) | high;
+        let new = new(old)?;
+        self.store(address, 4, new as u32);
+        if wide {
+            self.store(address + 4, 4, (new >> 32) as u32);
+        }
+        Ok(old)
     }
 }
 
@@ -161,81 +189,50 @@ pub(super) fn store_two(w: &mut Wave, lds: &mut Lds, s: &Step, dwords: u8, scale
     Ok(())
 }
 
-/// Atomic operation; `result` is the operand for the former value.
+/// Exchanges two elements: what the registers hold goes there, what was there comes into the registers.
+pub(super) fn exchange_two(
+    w: &mut Wave,
+    lds: &mut Lds,
+    s: &Step,
+    dwords: u8,
+    scale: u8,
+) -> Result<(), Stopped> {
+    let (Some(result), Some(a), Some(b)) = (s.operands[0].row(), s.operands[2].row(), s.operands[3].row())
+    else {
+        return Ok(());
+    };
+    let count = usize::from(dwords);
+    let both = [0, 1].map(|n| addresses(w, s, 1, offset_of(s, n, dwords, scale)));
+    w.each_lane(|w, l| {
+        let data = [a, b].map(|row| atomic::operand(w, row, l, count == 2));
+        for number in 0..2 {
+            let address = both[number][l];
+            lds.check(l, Access::Atomic, address, 4 * count as u32)?;
+            for dword in 0..count {
+                let at = address + 4 * dword as u32;
+                w.rows[result + number * count + dword][l] = lds.load(at, 4);
+                lds.store(at, 4, (data[number] >> (32 * dword)) as u32);
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Atomic operation.
 pub(super) fn atomic(
     w: &mut Wave,
     lds: &mut Lds,
-    operation: (Calc, Element),
-    data: usize,
-    result: Option<usize>,
+    operation: Operation,
+    registers: Registers,
     addresses: &Row,
 ) -> Result<(), Stopped> {
-    let (calc, element) = operation;
-    let wide = element.registers() == 2;
+    let wide = operation.1.registers() == 2;
     w.each_lane(|w, l| {
-        let (address, bytes) = (addresses[l], if wide { 8 } else { 4 });
-        lds.check(l, Access::Atomic, address, bytes)?;
-        if address % bytes != 0 {
-            return Err(Stopped::lane(l, FaultKind::Misaligned { address: address.into() }));
-        }
-        let operand = atomic::operand(w, data, l, wide);
-        let high = if wide { u64::from(lds.load(address + 4, 4)) << 32 } else { 0 };
-        let old = u64::from(lds.load(address, 4)) | high;
-        let new = atomic::apply(calc, element, old, operand)?;
-        lds.store(address, 4, new as u32);
-        if wide {
-            lds.store(address + 4, 4, (new >> 32) as u32);
-        }
-        if let Some(row) = result {
+        let [data, second] = [registers.data, registers.second].map(|row| atomic::operand(w, row, l, wide));
+        let old = lds.update(l, addresses[l], wide, |old| atomic::apply(operation, old, data, second))?;
+        if let Some(row) = registers.result {
             atomic::put(w, row, l, wide, old);
         }
         Ok(())
     })
-}
-
-/// Stores what a buffer load to LDS brings: lane `l` of `values` to the given byte, for the active lanes.
-pub(super) fn store_loaded(w: &mut Wave, lds: &mut Lds, base: u32, values: &Row) -> Result<(), Stopped> {
-    w.each_lane(|_, l| {
-        let address = base + 4 * l as u32;
-        lds.check(l, Access::Store, address, 4)?;
-        lds.store(address, 4, values[l]);
-        Ok(())
-    })
-}
-
-/// ds_permute_b32 and ds_bpermute_b32: nothing comes from inactive lanes, and what nobody sends is zero. Of two lanes that
-/// send to one the higher wins.
-pub(super) fn permute(w: &mut Wave, s: &Step, direction: Permutation) {
-    let lanes = addresses(w, s, 1, s.imm).map(|a| (a / 4) as usize % LANES);
-    let (data, exec) = (w.lanes(s.operands[2]), w.exec());
-    let active = |l: usize| exec >> l & 1 != 0;
-    let values = match direction {
-        Permutation::Backward => std::array::from_fn(|l| if active(lanes[l]) { data[lanes[l]] } else { 0 }),
-        Permutation::Forward => {
-            let mut values = [0; LANES];
-            (0..LANES).filter(|&l| active(l)).for_each(|l| values[lanes[l]] = data[l]);
-            values
-        }
-    };
-    w.set_lanes(s.operands[0], &values);
-}
-
-/// ds_swizzle_b32: quad permutation or bit masks within 32 lanes (CDNA3 ISA guide, DS_SWIZZLE_B32).
-pub(super) fn swizzle(w: &mut Wave, s: &Step) -> Result<(), Stopped> {
-    let (pattern, exec, data) = (s.imm, w.exec(), w.lanes(s.operands[1]));
-    if pattern >= 0xc000 {
-        return Err(Stopped::wave(FaultKind::Unsupported("rotating and FFT swizzles")));
-    }
-    let source = |l: usize| {
-        let lane = l as u32;
-        let from = if pattern & 0x8000 != 0 {
-            lane & !3 | pattern >> (2 * (lane & 3)) & 3
-        } else {
-            lane & 32 | ((lane & 31 & pattern) | pattern >> 5 & 31) ^ pattern >> 10 & 31
-        };
-        from as usize
-    };
-    let values = std::array::from_fn(|l| if exec >> source(l) & 1 != 0 { data[source(l)] } else { 0 });
-    w.set_lanes(s.operands[0], &values);
-    Ok(())
 }

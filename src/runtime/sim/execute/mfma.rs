@@ -5,112 +5,91 @@
 //! `(g / blocks) * e`, e being the number of elements in the lane's registers, low bits first. B is the same with j for i.
 //! Results go by rows of four: counted through all blocks, row number `4 q + r` (q: four rows, r: which of them) is in
 //! register `4 * (q / groups) + r` of the lanes of group `q mod groups`, column j in lane j of the group. For f64 rows
-//! go one by one instead of by four. (AMD matrix instruction calculator; tests compare with its table.)
+//! go one by one instead of by four. (AMD matrix instruction calculator; CDNA4 ISA guide, "General input and output layout";
+//! tests compare with both.) Two kinds of sources lie in two parts, the second behind the first parts of all groups: the B
+//! of the wide sparse instructions, and f8 of the `_f8f6f4` instructions ("Sparse Matrix Index Layout", "Dense Matrix Layouts:
+//! 8-bit and Smaller").
 //!
-//! **Numerics.** Products of f16 are exact in f32. Results accumulate in f32 in rising k, starting with C, one rounding
-//! (to nearest even) per product: `d = fma(a_k, b_k, d)`. Hardware adds groups of products before it rounds, in an order
-//! that is not published; results may differ from it in the last bits. Denormals are kept on the way in and out. Integers
-//! wrap. The xf32 forms round their sources to 10 bits of mantissa. EXEC and the round mode are ignored, as on hardware.
+//! **Sparse.** The A of `v_smfmac_*` holds two of every four elements of k. Two bits of the lane's index tell for each of its
+//! elements which of the lane's four elements of B it meets. An index has as many bits as the lane has elements of B; if CBSZ is
+//! zero, ABID tells which of those that fit into the register (CDNA3 ISA guide, "Sparse Matrices"; the CDNA4 guide
+//! gives 16 bits to the wide 16-bit forms in its table and 8 in its text, of which only the table can be).
+//!
+//! **Broadcast.** CBSZ lets every 2^CBSZ neighbouring blocks take A of the ABID-th of them (AMD matrix instruction
+//! calculator; a formula of the CDNA4 guide has the 2^CBSZ parts of the lanes take A of the ABID-th part, which is the same
+//! wherever 2^CBSZ is the number of blocks).
+//!
+//! **Numerics.** Products of f16, f8, f6 and f4 are exact in f32. Results accumulate in f32 in rising k, starting with C, one
+//! rounding (to nearest even) per product: `d = fma(a_k, b_k, d)`, and `d = fma(a_k * b_k, 2^(scale_a + scale_b), d)` if
+//! scaled. Hardware adds groups of products before it rounds, in an order that is not published; results may differ from it in
+//! the last bits. Denormals are kept on the way in and out, except for f16 and bf16 sources on gfx90a, where A, B, C
+//! and D lose them (MIOpen, "MI200 MFMA behavior specifics"). The xf32 forms round their sources to 10 bits of
+//! mantissa. Integers wrap. With FP16_OVFL set they stop at the ends of their range, and infinite results of finite A,
+//! B and C are the largest number (CDNA3 ISA guide, MFMA, "Clamp"). EXEC and the round mode are ignored, as on hardware.
 //!
 //! **Speed.** Rows of A and B are widened to f32 lane by lane, which leaves them contiguous in i and j, and results are
 //! updated in place: an outer product per k over contiguous lanes. Widened sources are kept per register and reused while
 //! the register's bits are the same: a wave's tile reads each A and B several times.
 
-use crate::codegen::isa::{Element, Shape};
+use crate::codegen::isa::{Arch, Element, Shape};
 
 use super::super::error::{FaultKind, Stopped};
-use super::super::numerics::{from_bf16, from_f16, from_fnuz8, to_xf32};
+use super::super::numerics::flush;
 use super::super::program::{Place, Step};
 use super::super::wave::{LANES, Row, Wave};
 use super::host;
-use super::multiply::{Arithmetic, Tile};
+use super::multiply::{Arithmetic, Overflow, Sparse, Tile};
+use super::widen::{Cache, Format, Order};
 
-/// Elements that a lane's two registers hold at most.
-pub(super) const ELEMENTS: usize = 8;
-
-/// A source widened to f32: element e of every lane, as bits.
-pub(super) type Wide = [Row; ELEMENTS];
-
-/// A widened source and what it was widened from.
-#[derive(Debug)]
-struct Entry {
-    element: Element,
-    source: [Row; 2],
-    wide: Wide,
+#[cold]
+fn unsupported(what: &'static str) -> Stopped {
+    Stopped::wave(FaultKind::Unsupported(what))
 }
 
-/// Widened sources by first register.
-#[derive(Debug, Default)]
-pub(in super::super) struct Cache(Vec<Option<Box<Entry>>>);
+/// FP16_OVFL of the MODE register.
+const FP16_OVFL: u32 = 1 << 23;
 
-impl Cache {
-    /// Widened source in row `row` (and the next). The first call for a row and every call after its bits changed widen.
-    fn get(&mut self, rows: &[Row], row: usize, element: Element, registers: usize) -> &Wide {
-        if self.0.len() <= row {
-            self.0.resize_with(row + 1, || None);
-        }
-        let entry = self.0[row].get_or_insert_with(|| {
-            // An element that no source has, so that the first comparison fails.
-            Box::new(Entry { element: Element::B1024, source: [[0; LANES]; 2], wide: [[0; LANES]; ELEMENTS] })
-        });
-        let source = &rows[row..row + registers];
-        if entry.element != element || entry.source[..registers] != *source {
-            entry.source[..registers].copy_from_slice(source);
-            entry.element = element;
-            host::widen(element, &entry.source[..registers], &mut entry.wide);
-        }
-        &entry.wide
+fn overflow(w: &Wave) -> Overflow {
+    if w.mode & FP16_OVFL == 0 { Overflow::Usual } else { Overflow::Clamped }
+}
+
+/// Where the sources of a dense instruction lie and what they are.
+struct Sources {
+    rows: [usize; 2],
+    registers: [usize; 2],
+    formats: [Format; 2],
+    orders: [Order; 2],
+}
+
+/// Elements of A or B in a lane.
+fn elements(shape: Shape) -> usize {
+    usize::from(shape.k) * usize::from(shape.m) * usize::from(shape.blocks) / LANES
+}
+
+/// Result registers of 32 bits.
+fn results(shape: Shape) -> usize {
+    usize::from(shape.m) * usize::from(shape.n) * usize::from(shape.blocks) / LANES
+}
+
+/// Types of the sources as formats.
+fn formats(types: [Element; 2], arch: Arch) -> Result<[Format; 2], Stopped> {
+    let unknown = || unsupported("this type of matrix");
+    Ok([Format::of(types[0], arch).ok_or_else(unknown)?, Format::of(types[1], arch).ok_or_else(unknown)?])
+}
+
+fn arithmetic(w: &Wave, formats: [Format; 2]) -> Arithmetic {
+    match formats {
+        [Format::I8, _] => Arithmetic::Integer(overflow(w)),
+        [Format::F32 | Format::Xf32 | Format::Bf16 | Format::Bf16Flushed, _] => Arithmetic::Fused,
+        _ => Arithmetic::ExactProduct,
     }
 }
 
-/// Widens one source (called through [`host`]).
-#[inline(always)]
-pub(super) fn widen(element: Element, source: &[Row], wide: &mut Wide) {
-    for (r, row) in source.iter().enumerate() {
-        match element {
-            Element::F16 => {
-                for l in 0..LANES {
-                    wide[2 * r][l] = from_f16(row[l]).to_bits();
-                    wide[2 * r + 1][l] = from_f16(row[l] >> 16).to_bits();
-                }
-            }
-            Element::Bf16 => {
-                for l in 0..LANES {
-                    wide[2 * r][l] = from_bf16(row[l]).to_bits();
-                    wide[2 * r + 1][l] = from_bf16(row[l] >> 16).to_bits();
-                }
-            }
-            Element::I8 | Element::Fp8 | Element::Bf8 => {
-                for byte in 0..4 {
-                    for l in 0..LANES {
-                        let bits = row[l] >> (8 * byte) & 0xff;
-                        wide[4 * r + byte][l] = match element {
-                            Element::I8 => f32::from(bits as i8).to_bits(),
-                            Element::Fp8 => from_fnuz8(bits, 4).to_bits(),
-                            _ => from_fnuz8(bits, 5).to_bits(),
-                        };
-                    }
-                }
-            }
-            Element::Xf32 => wide[r] = row.map(|v| to_xf32(f32::from_bits(v)).to_bits()),
-            _ => wide[r] = *row,
-        }
-    }
-}
-
-/// Elements per register.
-fn per_register(element: Element) -> usize {
-    match element {
-        Element::F16 | Element::Bf16 => 2,
-        Element::I8 | Element::Fp8 | Element::Bf8 => 4,
-        _ => 1,
-    }
-}
-
-/// Executes a matrix instruction: D := A * B + C.
+/// Executes a dense matrix instruction: D := A * B + C.
 pub(super) fn execute(
     w: &mut Wave,
     caches: &mut [Cache; 2],
+    arch: Arch,
     step: &Step,
     shape: Shape,
     types: [Element; 3],
@@ -124,28 +103,52 @@ pub(super) fn execute(
         [step.modifiers.get_cbsz(), step.modifiers.get_abid(), step.modifiers.get_blgp()];
     let (m, blocks) = (usize::from(shape.m), usize::from(shape.blocks));
     if 1usize << cbsz > blocks || abid >> cbsz != 0 {
-        return Err(Stopped::wave(FaultKind::Unsupported("cbsz or abid beyond the blocks")));
+        return Err(unsupported("cbsz or abid beyond the blocks"));
     }
-    let elements = usize::from(shape.k) * m * blocks / LANES;
-    let registers = [types[0], types[1]].map(|t| elements / per_register(t));
-    if registers.iter().any(|&r| r == 0 || r > 2) || shape.m != shape.n || !matches!(shape.m, 4 | 16 | 32) {
-        return Err(Stopped::wave(FaultKind::Unsupported("this matrix shape")));
-    }
-    let [a_cache, b_cache] = caches;
-    let a = &a_cache.get(&w.rows, a_row, types[0], registers[0])[..elements];
-    let b = &b_cache.get(&w.rows, b_row, types[1], registers[1])[..elements];
-    let mut regrouped = [[0; LANES]; ELEMENTS];
+    let formats = formats([types[0], types[1]], arch)?;
+    let sources = Sources {
+        rows: [a_row, b_row],
+        registers: formats.map(|f| elements(shape) * f.bits() / 32),
+        formats,
+        orders: [Order::Kept; 2],
+    };
+    let [a, b] = sources.widened(w, caches);
+    let mut regrouped = Vec::new();
     let b = if blgp == 0 {
         b
     } else {
-        for (to, from) in regrouped.iter_mut().zip(b) {
-            let row = regroup(from, blgp)?;
-            *to = row;
-        }
-        &regrouped[..elements]
+        regrouped.extend(b.iter().map(|row| regroup(row, blgp)));
+        &regrouped
     };
     // A and B are widened copies by now, so C may go to its place even where D overlaps them.
-    let count = m * m * blocks / LANES;
+    let count = results(shape);
+    place_c(w, c, d_row, count);
+    let tile = Tile { blocks, block_mask: (1 << cbsz) - 1, block: abid as usize };
+    let arithmetic = arithmetic(w, formats);
+    let flushes = matches!(formats[0], Format::F16Flushed | Format::Bf16Flushed);
+    let d = d_row..d_row + count;
+    if let Arithmetic::Integer(_) = arithmetic {
+        host::accumulate(m, arithmetic, &tile, a, b, &mut w.rows[d]);
+    } else {
+        finished(w, [a, b], d, flushes, |d| host::accumulate(m, arithmetic, &tile, a, b, d));
+    }
+    Ok(())
+}
+
+impl Sources {
+    /// Both sources as f32.
+    fn widened<'a>(&self, w: &Wave, caches: &'a mut [Cache; 2]) -> [&'a [Row]; 2] {
+        let [a_cache, b_cache] = caches;
+        [
+            a_cache.get(&w.rows, self.rows[0], self.registers[0], self.formats[0], self.orders[0]),
+            b_cache.get(&w.rows, self.rows[1], self.registers[1], self.formats[1], self.orders[1]),
+        ]
+    }
+}
+
+/// Copies C to D.
+#[inline]
+fn place_c(w: &mut Wave, c: Place, d_row: usize, count: usize) {
     match c.row() {
         Some(c_row) if c_row == d_row => {}
         Some(c_row) => w.rows.copy_within(c_row..c_row + count, d_row),
@@ -154,25 +157,50 @@ pub(super) fn execute(
             w.rows[d_row..d_row + count].fill([value; LANES]);
         }
     }
-    let arithmetic = match types {
-        [_, _, Element::I32] => Arithmetic::Integer,
-        [Element::F16, Element::F16, _] => Arithmetic::ExactProduct,
-        _ => Arithmetic::Fused,
+}
+
+/// Runs `accumulate` on the result registers of f32, which hold C, with flushed denormals and clamped results where the chip or the
+/// mode ask for that.
+#[inline]
+fn finished(
+    w: &mut Wave,
+    sources: [&[Row]; 2],
+    d: std::ops::Range<usize>,
+    flushes: bool,
+    accumulate: impl FnOnce(&mut [Row]),
+) {
+    let clamps = w.mode & FP16_OVFL != 0;
+    let d = &mut w.rows[d];
+    if !flushes && !clamps {
+        return accumulate(d);
+    }
+    let flush_all = |rows: &mut [Row]| {
+        for v in rows.iter_mut().flatten().filter(|_| flushes) {
+            *v = flush(f32::from_bits(*v)).to_bits();
+        }
     };
-    let tile = Tile { blocks, block_mask: (1 << cbsz) - 1, block: abid as usize };
-    host::accumulate(m, arithmetic, &tile, a, b, &mut w.rows[d_row..d_row + count]);
-    Ok(())
+    flush_all(d);
+    let finite = |rows: &[Row]| rows.iter().flatten().all(|&v| f32::from_bits(v).is_finite());
+    let clamps = clamps && sources.into_iter().all(finite);
+    let c = if clamps { d.to_vec() } else { Vec::new() };
+    accumulate(d);
+    flush_all(d);
+    for (v, c) in d.iter_mut().flatten().zip(c.iter().flatten()) {
+        if f32::from_bits(*v).is_infinite() && f32::from_bits(*c).is_finite() {
+            *v = f32::MAX.copysign(f32::from_bits(*v)).to_bits();
+        }
+    }
 }
 
 /// B with its groups of lanes rearranged (CDNA3 ISA guide, MFMA, "BLGP").
-fn regroup(row: &Row, blgp: u32) -> Result<Row, Stopped> {
+fn regroup(row: &Row, blgp: u32) -> Row {
     let from = |l: usize| match blgp {
         1 => l % 32,
         2 => 32 + l % 32,
         3 => (l + 16) % 64,
         _ => 16 * (blgp as usize - 4) + l % 16,
     };
-    Ok(std::array::from_fn(|l| row[from(l)]))
+    std::array::from_fn(|l| row[from(l)])
 }
 
 /// f64 forms: elements are register pairs, and rows of the result go one by one through the lane groups.
@@ -180,7 +208,7 @@ fn double(w: &mut Wave, step: &Step, shape: Shape, rows: [usize; 3], c: Place) -
     let [d_row, a_row, b_row] = rows;
     let (m, k, blocks) = (usize::from(shape.m), usize::from(shape.k), usize::from(shape.blocks));
     if m != usize::from(shape.n) || k * m * blocks != LANES {
-        return Err(Stopped::wave(FaultKind::Unsupported("this matrix shape")));
+        return Err(unsupported("this matrix shape"));
     }
     // The BLGP bits negate A, B and C.
     let sign = |bit: u32| if step.modifiers.get_blgp() >> bit & 1 != 0 { -1.0 } else { 1.0 };
@@ -204,4 +232,94 @@ fn double(w: &mut Wave, step: &Step, shape: Shape, rows: [usize; 3], c: Place) -
         }
     }
     Ok(())
+}
+
+/// Executes a sparse matrix instruction: D := A * B + D, A with two of four elements.
+pub(super) fn sparse(
+    w: &mut Wave,
+    caches: &mut [Cache; 2],
+    arch: Arch,
+    step: &Step,
+    shape: Shape,
+    types: [Element; 3],
+) -> Result<(), Stopped> {
+    let [d, a, b, index, ..] = step.operands;
+    let (Some(d_row), Some(a_row), Some(b_row)) = (d.row(), a.row(), b.row()) else { return Ok(()) };
+    let formats = formats([types[0], types[1]], arch)?;
+    let count = elements(shape);
+    if !matches!(shape.m, 16 | 32) || count > 32 || shape.blocks != 1 {
+        return Err(unsupported("this matrix shape"));
+    }
+    let (a_bits, b_bits) = (formats[0].bits(), formats[1].bits());
+    let sources = Sources {
+        rows: [a_row, b_row],
+        registers: [count / 2 * a_bits / 32, count * b_bits / 32],
+        formats,
+        orders: [Order::Kept; 2],
+    };
+    // The lane's index and, where several fit into the register, which of them.
+    let sets = 32 / count as u32;
+    let set = if step.modifiers.get_cbsz() & 3 == 0 { step.modifiers.get_abid() % sets } else { 0 };
+    let index = w.lanes(index).map(|v| v >> (set * count as u32));
+    let [a, b] = sources.widened(w, caches);
+    // B lies in parts of four registers.
+    let sparse = Sparse { a, index: &index, part: 4 * 32 / b_bits / 2 };
+    let arithmetic = arithmetic(w, formats);
+    let (m, d) = (usize::from(shape.m), d_row..d_row + results(shape));
+    if let Arithmetic::Integer(_) = arithmetic {
+        host::accumulate_sparse(m, arithmetic, &sparse, b, &mut w.rows[d]);
+    } else {
+        finished(w, [a, b], d, false, |d| host::accumulate_sparse(m, arithmetic, &sparse, b, d));
+    }
+    Ok(())
+}
+
+/// Executes a `_f8f6f4` matrix instruction: D := A * B + C, with a power of two for every 32 elements of A and B if it has
+/// operands for them.
+pub(super) fn formatted(
+    w: &mut Wave,
+    caches: &mut [Cache; 2],
+    step: &Step,
+    shape: Shape,
+) -> Result<(), Stopped> {
+    let [d, a, b, c, scale_a, scale_b] = step.operands;
+    let (Some(d_row), Some(a_row), Some(b_row)) = (d.row(), a.row(), b.row()) else { return Ok(()) };
+    let selected = [step.modifiers.get_cbsz(), step.modifiers.get_blgp()].map(Format::selected);
+    let [Some(a_format), Some(b_format)] = selected else {
+        return Err(unsupported("this format of matrix elements"));
+    };
+    let (m, formats) = (usize::from(shape.m), [a_format, b_format]);
+    let sources = Sources {
+        rows: [a_row, b_row],
+        registers: formats.map(|f| elements(shape) * f.bits() / 32),
+        formats,
+        orders: formats.map(|f| if f.bits() == 8 { Order::HalvesJoined(m) } else { Order::Kept }),
+    };
+    let scales = match (scale_a, scale_b) {
+        (Place::None, _) | (_, Place::None) => None,
+        (scale_a, scale_b) => {
+            let select = step.modifiers.get_scale_select();
+            Some([scales(w, scale_a, select & 3), scales(w, scale_b, select >> 2 & 3)])
+        }
+    };
+    let [a, b] = sources.widened(w, caches);
+    let count = results(shape);
+    place_c(w, c, d_row, count);
+    let d = d_row..d_row + count;
+    finished(w, [a, b], d, false, |d| match &scales {
+        Some(scales) => host::accumulate_scaled(m, scales, a, b, d),
+        None => {
+            let tile = Tile { blocks: 1, block_mask: 0, block: 0 };
+            host::accumulate(m, Arithmetic::ExactProduct, &tile, a, b, d);
+        }
+    });
+    Ok(())
+}
+
+/// Scale of every lane: byte number `byte` as a power of two, of which 255 is NaN.
+fn scales(w: &Wave, place: Place, byte: u32) -> [f64; LANES] {
+    w.lanes(place).map(|v| match v >> (8 * byte) & 0xff {
+        0xff => f64::NAN,
+        exponent => f64::from_bits(u64::from(exponent + 1023 - 127) << 52),
+    })
 }

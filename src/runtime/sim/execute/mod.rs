@@ -4,24 +4,45 @@
 #![allow(clippy::needless_range_loop)]
 
 mod address;
+mod adjust;
 mod atomic;
+mod bytes;
 mod compare;
+mod control;
 mod convert;
 mod division;
+mod dot;
+mod dpp;
+mod exchange;
 mod footprint;
+mod format;
+mod formatted;
+mod hardware;
 mod host;
 mod lanes;
 mod lds;
+mod lds_forms;
+mod memory;
 mod mfma;
+mod moves;
 mod multiply;
 mod packed;
+mod private;
+mod rounded;
 mod salu;
+mod saturating;
+mod scaled;
+mod sdwa;
+mod single;
 mod smem;
+mod special;
+mod to_lds;
 mod transfer;
 mod valu;
 mod vmem;
+mod widen;
 
-use crate::codegen::isa::{Format, Half, Meaning};
+use crate::codegen::isa::{Half, Meaning};
 
 use super::error::{FaultKind, Stopped};
 use super::memory::View;
@@ -29,12 +50,13 @@ use super::program::{Action, NOWHERE, Program, Step};
 use super::wave::{Progress, Wave};
 use compare::Writes;
 use packed::Mixed;
-use vmem::Returns;
+use scaled::Seed;
 
 pub(super) use footprint::{Footprint, Space, footprints};
+pub(super) use hardware::{GPR_INDEX, VSKIP, hardware_id, writes_mode};
 pub(super) use lds::Lds;
-pub(super) use mfma::Cache;
-pub(super) use salu::check_mode;
+pub(super) use private::{SCRATCH_WINDOW, window_descriptor};
+pub(super) use widen::Cache;
 
 /// What all waves of a workgroup share.
 pub(super) struct Context<'a> {
@@ -74,6 +96,7 @@ pub(super) fn run(w: &mut Wave, context: &mut Context<'_>) -> Result<(), Stopped
 pub(super) fn one(w: &mut Wave, context: &mut Context<'_>, step: &Step) -> Result<Option<usize>, Stopped> {
     match step.action {
         Action::Do(meaning) => execute(w, context, step, meaning),
+        Action::Adjusted(meaning) => adjust::run(w, context, step, meaning),
         Action::Undecodable => Err(Stopped::wave(FaultKind::Undecodable)),
         Action::Unsupported(what) => Err(Stopped::wave(FaultKind::Unsupported(what))),
     }
@@ -96,58 +119,46 @@ fn execute(
     use Meaning::*;
     let next_address = context.program.address + u64::from(s.offset + s.bytes);
     match meaning {
-        Mfma(shape, a, b, d) => mfma::execute(w, context.caches, s, shape, [a, b, d])?,
+        Mfma(shape, a, b, d) => {
+            mfma::execute(w, context.caches, context.program.arch, s, shape, [a, b, d])?;
+        }
+        SparseMfma(shape, a, b, d) => {
+            mfma::sparse(w, context.caches, context.program.arch, s, shape, [a, b, d])?;
+        }
+        FormattedMfma(shape) => mfma::formatted(w, context.caches, s, shape)?,
         Vector(calc, element) => host::calculate(w, s, calc, element)?,
         Packed(calc, element) => packed::packed(w, s, calc, element)?,
         PackedMove => packed::packed_move(w, s),
-        Convert(to, from) => convert::convert(w, s, to, from)?,
+        Convert(to, from) => convert::convert(w, s, context.program.arch, to, from)?,
         ConvertByte(byte) => convert::convert_byte(w, s, byte),
-        PackConvert(to, from) => convert::pack_convert(w, s, to, from)?,
+        ConvertRound(calc) => convert::convert_round(w, s, calc),
+        ConvertOffset => convert::convert_offset(w, s),
+        ConvertNormalized(to, _) => convert::convert_normalized(w, s, to),
+        PackConvertNormalized(to, from) => convert::pack_normalized(w, s, to, from),
+        ConvertToByte => convert::convert_to_byte(w, s),
+        ConvertStochastic(to, _) => convert::convert_stochastic(w, s, context.program.arch, to)?,
+        ConvertScaled(to, from) => scaled::convert(w, s, context.program.arch, (to, from), Seed::None)?,
+        ConvertScaledStochastic(to, from) => {
+            scaled::convert(w, s, context.program.arch, (to, from), Seed::Source1)?;
+        }
+        PackConvert(to, from) => convert::pack_convert(w, s, context.program.arch, to, from)?,
+        PackConvertNearest(to, _) => convert::pack_nearest(w, s, to),
+        SaturateBytes => bytes::saturate_bytes(w, s),
+        ShiftPackBytes(element) => bytes::shift_pack(w, s, element)?,
         Pack(_) => convert::pack(w, s),
         Compare(condition, element) => compare::compare(w, s, condition, element, Writes::Mask)?,
         CompareExec(condition, element) => compare::compare(w, s, condition, element, Writes::MaskAndExec)?,
-        CompareClass(element) => compare::class(w, s, element)?,
+        CompareClass(element) => compare::class(w, s, element, Writes::Mask)?,
+        CompareClassExec(element) => compare::class(w, s, element, Writes::MaskAndExec)?,
         DivScale(element) => division::scale(w, s, element)?,
         FmaMix(crate::codegen::isa::Element::F16) => packed::fma_mix(w, s, Mixed::Half(Half::Low)),
         FmaMix(_) => packed::fma_mix(w, s, Mixed::Single),
         FmaMixHigh => packed::fma_mix(w, s, Mixed::Half(Half::High)),
-        Dot(element) => packed::dot(w, s, element)?,
-        VectorNop | ReadFirstLane | ReadLane | WriteLane | Swap | SelectLane | CarryOut(_)
-        | CarryInOut(_) | MulAddWide(_) | MaskedBitCount(_) => valu::move_or_carry(w, s, meaning)?,
-        Load(kind) if s.format == Format::Ds => {
-            let addresses = lds::addresses(w, s, 1, s.imm);
-            lds::load(w, context.lds, s, kind, &addresses)?;
+        Dot(element) => dot::dot(w, s, element)?,
+        VectorNop | ReadFirstLane | ReadLane | WriteLane | Swap | SwapRows(_) | SelectLane | CarryOut(_)
+        | CarryInOut(_) | MulAddWide(_) | MulAddMixed(_) | MaskedBitCount(_) => {
+            moves::execute(w, s, meaning)?
         }
-        Store(kind) if s.format == Format::Ds => {
-            let addresses = lds::addresses(w, s, 0, s.imm);
-            lds::store(w, context.lds, s, 1, kind, &addresses)?;
-        }
-        Atomic(calc, element) if s.format == Format::Ds => {
-            let addresses = lds::addresses(w, s, 0, s.imm);
-            if let Some(data) = s.operands[1].row() {
-                lds::atomic(w, context.lds, (calc, element), data, None, &addresses)?;
-            }
-        }
-        AtomicReturn(calc, element) if s.format == Format::Ds => {
-            let addresses = lds::addresses(w, s, 1, s.imm);
-            if let Some(data) = s.operands[2].row() {
-                lds::atomic(w, context.lds, (calc, element), data, s.operands[0].row(), &addresses)?;
-            }
-        }
-        LoadTwo(dwords, scale) => lds::load_two(w, context.lds, s, dwords, scale)?,
-        StoreTwo(dwords, scale) => lds::store_two(w, context.lds, s, dwords, scale)?,
-        LaneSwizzle => lds::swizzle(w, s)?,
-        LanePermute(direction) => lds::permute(w, s, direction),
-        Load(kind) => vmem::load(w, context.memory, context.lds, s, kind)?,
-        Store(kind) => vmem::store(w, context.memory, context.lds, s, kind)?,
-        LoadToLds(kind) => vmem::load_to_lds(w, context.memory, context.lds, s, kind)?,
-        Atomic(calc, element) => {
-            vmem::atomic(w, context.memory, context.lds, s, (calc, element), Returns::Nothing)?;
-        }
-        AtomicReturn(calc, element) => {
-            vmem::atomic(w, context.memory, context.lds, s, (calc, element), Returns::Former)?;
-        }
-        ScalarLoad(count) | ScalarBufferLoad(count) => smem::load(w, context.memory, s, meaning, count)?,
         // A clock that ticks once per instruction of the wave.
         ReadTime | ReadRealTime => w.set_scalar_wide(s.operands[0], w.executed),
         Branch(condition) => {
@@ -166,8 +177,34 @@ fn execute(
             w.set_scalar_wide(s.operands[0], next_address);
             return Ok(target);
         }
+        Call => {
+            w.set_scalar_wide(s.operands[0], next_address);
+            let target = next_address.wrapping_add_signed(i64::from(s.imm as i16) * 4);
+            return jump(context.program, target);
+        }
+        Fork | ForkIf => {
+            let mask = w.scalar_wide(s.operands[0]);
+            let target = match meaning {
+                Fork => w.scalar_wide(s.operands[1]),
+                _ => next_address.wrapping_add_signed(i64::from(s.imm as i16) * 4),
+            };
+            return control::fork(w, context.program, mask, target, next_address);
+        }
+        JoinFork => {
+            let before = w.scalar(s.operands[0]);
+            return control::join(w, context.program, before);
+        }
+        MoveFromRelative(_) | MoveToRelative(_) | SetGprIndex | SetGprIndexOn | SetGprIndexMode
+        | SetGprIndexOff | SetVskip => control::execute(w, s, meaning),
+        GetHardwareRegister => hardware::get(w, s, context.program, context.lds.bytes()),
+        SetHardwareRegister => hardware::set(w, s),
         Barrier => w.progress = Progress::AtBarrier,
-        EndProgram => w.progress = Progress::Ended,
+        EndProgram | EndProgramSaved => w.progress = Progress::Ended,
+        // A wave that is marked as killed ends.
+        SetKill if s.imm & 1 != 0 => w.progress = Progress::Ended,
+        ReturnFromException => {
+            return Err(Stopped::wave(FaultKind::Unsupported("returning from a trap handler")));
+        }
         Trap => return Err(Stopped::wave(FaultKind::Trap(s.imm & 0xff))),
         SetHalt if s.imm & 1 != 0 => return Err(Stopped::wave(FaultKind::Unsupported("halting a wave"))),
         // Nothing is in flight when an instruction executes, caches are coherent, and there is nobody to be polite to.
@@ -177,17 +214,23 @@ fn execute(
         | SetPriority
         | SendMessage
         | SetHalt
+        | SetKill
+        | Wakeup
+        | PerformanceCounters
+        | TraceData
         | InvalidateCode
         | ScalarCacheInvalidate
+        | ScalarCacheDiscard(_)
+        | LdsNop
         | ScalarCacheWriteBack
         | CacheWriteBack
         | CacheInvalidate => {}
         Scalar(..) | ScalarMoveIf(_) | ScalarSelect(_) | ScalarShiftAdd(_) | ScalarPack(..)
-        | ScalarCompare(..) | ScalarBitCompare(_) | SaveExec(_) | MoveImmediate | MoveImmediateIf
-        | CompareImmediate(..) | AddImmediate | MulImmediate | GetHardwareRegister | SetHardwareRegister => {
+        | ScalarCompare(..) | ScalarBitCompare(_) | ScalarBitSet(..) | SaveExec(_) | WriteExec(_)
+        | MoveImmediate | MoveImmediateIf | CompareImmediate(..) | AddImmediate | MulImmediate => {
             salu::execute(w, s, meaning)?;
         }
-        _ => return Err(Stopped::wave(FaultKind::Unsupported("this instruction"))),
+        _ => memory::execute(w, context, s, meaning)?,
     }
     Ok(None)
 }

@@ -1,4 +1,4 @@
-//! The inner loops of matrix instructions with 32-bit results. Layout: see [`mfma`](super::mfma).
+//! The inner loops of matrix instructions with 32-bit results. Layout and numerics: see [`mfma`](super::mfma).
 
 use super::super::wave::{LANES, Row};
 
@@ -9,8 +9,17 @@ pub(super) enum Arithmetic {
     ExactProduct,
     /// f32, fused.
     Fused,
-    /// i32, wrapping, from sources that are integers of 8 bits held as f32.
-    Integer,
+    /// i32 from sources that are integers of 8 bits held as f32.
+    Integer(Overflow),
+}
+
+/// What happens to results that are too large (FP16_OVFL of the MODE register).
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Overflow {
+    /// Floats become infinite, integers wrap.
+    Usual,
+    /// The largest number of that sign.
+    Clamped,
 }
 
 /// Blocks of an instruction and which block of A they take: `block_mask` clears the low bits of the block's number, which
@@ -20,6 +29,11 @@ pub(super) struct Tile {
     pub block_mask: usize,
     pub block: usize,
 }
+
+const FITS: &str = "the slice has the length of the array";
+
+/// Result registers that an instruction has at most.
+const RESULTS: usize = 32;
 
 /// `d + a * b`, with one rounding or with two.
 #[inline(always)]
@@ -36,7 +50,6 @@ fn tiles<const FUSED: bool, const M: usize, const R: usize>(
     b: &[Row],
     d: &mut [Row],
 ) {
-    const FITS: &str = "the slice has the length of the array";
     let groups = LANES / M;
     for block in 0..tile.blocks {
         let a_block = block & !tile.block_mask | tile.block;
@@ -98,9 +111,6 @@ fn accumulate_exact<const WIDE: bool>(m: usize, tile: &Tile, a: &[Row], b: &[Row
     if WIDE { shapes::<true, 4, 2>(m, tile, a, b, d) } else { shapes::<false, 2, 1>(m, tile, a, b, d) }
 }
 
-/// Result registers that an instruction has at most.
-const RESULTS: usize = 32;
-
 /// Adds A * B to D: `a` and `b` hold element e of every lane in row e, `d` the result registers. `WIDE` says that the code
 /// is compiled for vectors of eight with fused multiply-add.
 #[inline(always)]
@@ -116,18 +126,123 @@ pub(super) fn accumulate<const WIDE: bool>(
         Arithmetic::ExactProduct => accumulate_exact::<WIDE>(m, tile, a, b, d),
         Arithmetic::Fused if WIDE => shapes::<true, 4, 2>(m, tile, a, b, d),
         Arithmetic::Fused => shapes::<true, 2, 1>(m, tile, a, b, d),
-        Arithmetic::Integer => {
-            // The sums of one instruction stay far below 2^22, so f32 holds them exactly.
-            let mut sums = [[0; LANES]; RESULTS];
-            let sums = &mut sums[..d.len()];
-            accumulate_exact::<WIDE>(m, tile, a, b, sums);
-            const SHIFT: f32 = 12_582_912.0;
-            for (row, sums) in d.iter_mut().zip(sums) {
-                for l in 0..LANES {
-                    let sum = (f32::from_bits(sums[l]) + SHIFT).to_bits().wrapping_sub(SHIFT.to_bits());
-                    row[l] = row[l].wrapping_add(sum);
+        Arithmetic::Integer(overflow) => {
+            integers(overflow, d, |sums| accumulate_exact::<WIDE>(m, tile, a, b, sums));
+        }
+    }
+}
+
+/// Adds to the integers in `d` what `accumulate` adds to zeros as f32: the sums of one instruction are at most 2^21, so f32
+/// holds them exactly.
+#[inline(always)]
+fn integers(overflow: Overflow, d: &mut [Row], accumulate: impl FnOnce(&mut [Row])) {
+    let mut sums = [[0; LANES]; RESULTS];
+    let sums = &mut sums[..d.len()];
+    accumulate(sums);
+    const SHIFT: f32 = 12_582_912.0;
+    for (row, sums) in d.iter_mut().zip(sums) {
+        for l in 0..LANES {
+            let sum = (f32::from_bits(sums[l]) + SHIFT).to_bits().wrapping_sub(SHIFT.to_bits());
+            row[l] = match overflow {
+                Overflow::Usual => row[l].wrapping_add(sum),
+                Overflow::Clamped => (row[l] as i32).saturating_add(sum as i32) as u32,
+            };
+        }
+    }
+}
+
+/// Which lanes and register hold row `i` of the result of an instruction of one block.
+#[inline(always)]
+fn place(m: usize, i: usize) -> (usize, usize) {
+    let groups = LANES / m;
+    (i / 4 / groups * 4 + i % 4, i / 4 % groups * m)
+}
+
+/// A sparse A: of every four elements in a row of k, the two that are stored.
+pub(super) struct Sparse<'a> {
+    /// Stored elements.
+    pub a: &'a [Row],
+    /// Two bits for each stored element of a lane: which of the four it is.
+    pub index: &'a Row,
+    /// Stored elements of a lane before k jumps to the lane group's next part.
+    pub part: usize,
+}
+
+/// Adds A * B to D for a sparse A; lanes of A choose rows of B.
+#[inline(always)]
+pub(super) fn accumulate_sparse<const WIDE: bool>(
+    m: usize,
+    arithmetic: Arithmetic,
+    sparse: &Sparse<'_>,
+    b: &[Row],
+    d: &mut [Row],
+) {
+    let fused = |d: &mut [Row]| match m {
+        32 => sparse_rows::<true, 32>(sparse, b, d),
+        _ => sparse_rows::<true, 16>(sparse, b, d),
+    };
+    let exact = |d: &mut [Row]| match m {
+        32 if !WIDE => sparse_rows::<false, 32>(sparse, b, d),
+        _ if !WIDE => sparse_rows::<false, 16>(sparse, b, d),
+        _ => fused(d),
+    };
+    match arithmetic {
+        Arithmetic::ExactProduct => exact(d),
+        Arithmetic::Fused => fused(d),
+        Arithmetic::Integer(overflow) => integers(overflow, d, exact),
+    }
+}
+
+#[inline(always)]
+fn sparse_rows<const FUSED: bool, const M: usize>(sparse: &Sparse<'_>, b: &[Row], d: &mut [Row]) {
+    for i in 0..M {
+        let (register, lane) = place(M, i);
+        let row: &mut [u32; M] = (&mut d[register][lane..lane + M]).try_into().expect(FITS);
+        let mut sums = row.map(f32::from_bits);
+        for first in (0..sparse.a.len()).step_by(sparse.part) {
+            for group in (0..LANES).step_by(M) {
+                let index = sparse.index[group + i];
+                for e in first..first + sparse.part {
+                    let value = f32::from_bits(sparse.a[e][group + i]);
+                    let which = (index >> (2 * e) & 3) as usize;
+                    let b: &[u32; M] = b[e / 2 * 4 + which][group..group + M].try_into().expect(FITS);
+                    for j in 0..M {
+                        sums[j] = add_product::<FUSED>(sums[j], value, f32::from_bits(b[j]));
+                    }
                 }
             }
         }
+        *row = sums.map(f32::to_bits);
+    }
+}
+
+/// Adds A * B to D with a power of two for each lane of A and of B. Products are exact in f32 and as scaled in f64; the sum in
+/// f64 is exact wherever its place against a rounding boundary of f32 matters, as a product has 8 bits.
+#[inline(always)]
+pub(super) fn accumulate_scaled(m: usize, scales: &[[f64; LANES]; 2], a: &[Row], b: &[Row], d: &mut [Row]) {
+    match m {
+        32 => scaled_rows::<32>(scales, a, b, d),
+        _ => scaled_rows::<16>(scales, a, b, d),
+    }
+}
+
+#[inline(always)]
+fn scaled_rows<const M: usize>(scales: &[[f64; LANES]; 2], a: &[Row], b: &[Row], d: &mut [Row]) {
+    for i in 0..M {
+        let (register, lane) = place(M, i);
+        let row: &mut [u32; M] = (&mut d[register][lane..lane + M]).try_into().expect(FITS);
+        let mut sums = row.map(f32::from_bits);
+        for group in (0..LANES).step_by(M) {
+            let scale: [f64; M] = std::array::from_fn(|j| scales[0][group + i] * scales[1][group + j]);
+            for (a, b) in a.iter().zip(b) {
+                let value = f32::from_bits(a[group + i]);
+                let b: &[u32; M] = b[group..group + M].try_into().expect(FITS);
+                for j in 0..M {
+                    let product = f64::from(value * f32::from_bits(b[j])) * scale[j];
+                    sums[j] = (f64::from(sums[j]) + product) as f32;
+                }
+            }
+        }
+        *row = sums.map(f32::to_bits);
     }
 }

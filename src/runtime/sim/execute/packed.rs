@@ -1,15 +1,19 @@
-//! VOP3P: two operations per lane, mixed-width multiply-add and dot products.
+//! VOP3P: two operations per lane, and mixed-width multiply-add.
 
-use crate::codegen::isa::{Calc, Element, Format, Half};
+use crate::codegen::isa::{Calc, Element, Half};
 
-use super::super::error::{FaultKind, Stopped};
-use super::super::numerics::{flush, from_f16, maximum, minimum, to_f16};
-use super::super::program::{Place, Step};
+use super::super::error::Stopped;
+use super::super::numerics::{
+    Nans, flush, from_f16, greater, lesser, maximum_or_nan, minimum_or_nan, to_f16,
+};
+use super::super::program::Step;
 use super::super::wave::{LANES, Row, Wave};
-use super::valu::{fma_f16, unsupported};
+use super::lanes::{F16, FP16_OVERFLOW, clamp, finish_f16, flush_f16};
+use super::rounded::{ROUND_16, ROUND_32, Rounder};
+use super::valu::{fma_f16, nans, unsupported};
 
 /// One half of packed source number `source` (operand `index`), as 16 bits with the sign modified.
-fn half(w: &Wave, s: &Step, index: usize, source: u32, half: Half) -> Row {
+pub(super) fn half(w: &Wave, s: &Step, index: usize, source: u32, half: Half) -> Row {
     let m = s.modifiers;
     let (high, negated) = match half {
         Half::Low => (m.get_op_sel() >> source & 1 != 0, m.get_neg_lo() >> source & 1 != 0),
@@ -31,7 +35,7 @@ pub(super) fn packed(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Re
     for (side, shift) in [(Half::Low, 0), (Half::High, 16)] {
         let (a, b, c) = (half(w, s, 1, 0, side), half(w, s, 2, 1, side), half(w, s, third, 2, side));
         let values = if element == Element::F16 {
-            float_half(w, s, calc, &a, &b, &c)?
+            float_half(w, s, calc, [&a, &b, &c])?
         } else {
             integer_half(s, calc, element, &a, &b, &c)?
         };
@@ -43,25 +47,44 @@ pub(super) fn packed(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Re
     Ok(())
 }
 
-fn float_half(w: &Wave, s: &Step, calc: Calc, a: &Row, b: &Row, c: &Row) -> Result<Row, Stopped> {
-    let f: fn(f32, f32, f32) -> f32 = match calc {
-        Calc::Add => |a, b, _| a + b,
-        Calc::Mul => |a, b, _| a * b,
-        Calc::Fma => fma_f16,
-        Calc::Min => |a, b, _| minimum(a, b),
-        Calc::Max => |a, b, _| maximum(a, b),
+fn float_half(w: &Wave, s: &Step, calc: Calc, sources: [&Row; 3]) -> Result<Row, Stopped> {
+    let flushes = w.flushes_wide_sources();
+    let value = |bits: u32| from_f16(if flushes { flush_f16(bits) } else { bits });
+    let [a, b, c] = sources.map(|row| row.map(value));
+    if w.mode & ROUND_16 != 0
+        && let Some(f) = Rounder::new(w, Element::F16).arithmetic(calc)
+    {
+        let values = std::array::from_fn(|l| F16(f(a[l].into(), b[l].into(), c[l].into()) as f32));
+        return Ok(finish_f16(w, s, &values));
+    }
+    let f: fn(f32, f32, f32) -> f32 = match (calc, nans(w)) {
+        (Calc::Add, _) => |a, b, _| a + b,
+        (Calc::Mul, _) => |a, b, _| a * b,
+        (Calc::Fma, _) => fma_f16,
+        (Calc::Min, Nans::Lose) => |a, b, _| lesser(Nans::Lose, a, b),
+        (Calc::Min, Nans::Signal) => |a, b, _| lesser(Nans::Signal, a, b),
+        (Calc::Max, Nans::Lose) => |a, b, _| greater(Nans::Lose, a, b),
+        (Calc::Max, Nans::Signal) => |a, b, _| greater(Nans::Signal, a, b),
+        (Calc::Minimum3, _) => |a, b, c| minimum_or_nan(minimum_or_nan(a, b), c),
+        (Calc::Maximum3, _) => |a, b, c| maximum_or_nan(maximum_or_nan(a, b), c),
         _ => return Err(unsupported()),
     };
-    let (clamp, nan) = (s.modifiers.has_clamp(), if w.clamps_nan() { 0.0 } else { f32::NAN });
-    Ok(std::array::from_fn(|l| {
-        let value = f(from_f16(a[l]), from_f16(b[l]), from_f16(c[l]));
-        let clamped = if value.is_nan() { nan } else { value.clamp(0.0, 1.0) };
-        to_f16(if clamp { clamped } else { value })
-    }))
+    let plain = !s.modifiers.has_clamp() && w.mode & (0x80 | FP16_OVERFLOW) == 0x80;
+    let values: [F16; LANES] = std::array::from_fn(|l| F16(f(a[l], b[l], c[l])));
+    Ok(if plain { values.map(|v| to_f16(v.0)) } else { finish_f16(w, s, &values) })
 }
 
 fn integer_half(s: &Step, calc: Calc, element: Element, a: &Row, b: &Row, c: &Row) -> Result<Row, Stopped> {
     let signed = element == Element::I16;
+    if s.modifiers.has_clamp()
+        && let Some(f) = saturating(calc)
+    {
+        let wide = |v: u32| if signed { i64::from(v as i16) } else { i64::from(v & 0xffff) };
+        let (least, largest) = if signed { (-0x8000, 0x7fff) } else { (0, 0xffff) };
+        return Ok(std::array::from_fn(|l| {
+            f(wide(a[l]), wide(b[l]), wide(c[l])).clamp(least, largest) as u32
+        }));
+    }
     let f: fn(u32, u32, u32) -> u32 = match calc {
         Calc::Add => |a, b, _| a.wrapping_add(b),
         Calc::Sub => |a, b, _| a.wrapping_sub(b),
@@ -76,10 +99,18 @@ fn integer_half(s: &Step, calc: Calc, element: Element, a: &Row, b: &Row, c: &Ro
         Calc::ShiftRightRev => |a, b, _| b >> (a & 15),
         _ => return Err(unsupported()),
     };
-    if s.modifiers.has_clamp() {
-        return Err(Stopped::wave(FaultKind::Unsupported("clamp on packed integers")));
-    }
     Ok(std::array::from_fn(|l| f(a[l], b[l], c[l])))
+}
+
+/// The operations that clamp makes stop at the ends of their range.
+fn saturating(calc: Calc) -> Option<fn(i64, i64, i64) -> i64> {
+    Some(match calc {
+        Calc::Add => |a, b, _| a + b,
+        Calc::Sub => |a, b, _| a - b,
+        Calc::Mul => |a, b, _| a * b,
+        Calc::MulAdd => |a, b, c| a * b + c,
+        _ => return None,
+    })
 }
 
 /// One register of a packed f32 source: op_sel chooses which one the low result takes, op_sel_hi which one the high result
@@ -93,6 +124,8 @@ fn word(w: &Wave, s: &Step, index: usize, source: u32, side: Half) -> Row {
 }
 
 fn packed_f32(w: &mut Wave, s: &Step, calc: Calc) -> Result<(), Stopped> {
+    let rounder = (w.mode & ROUND_32 != 0).then(|| Rounder::new(w, Element::F32));
+    let exact = rounder.and_then(|rounder| rounder.arithmetic(calc));
     let f: fn(f32, f32, f32) -> f32 = match calc {
         Calc::Add => |a, b, _| a + b,
         Calc::Mul => |a, b, _| a * b,
@@ -111,13 +144,14 @@ fn packed_f32(w: &mut Wave, s: &Step, calc: Calc) -> Result<(), Stopped> {
             if w.flushes_sources() { values.map(flush) } else { values }
         };
         let (a, b, c) = (source(1), source(2), source(3));
-        let clamp = s.modifiers.has_clamp();
+        let clamps = s.modifiers.has_clamp();
         let values: Row = std::array::from_fn(|l| {
-            let value = f(a[l], b[l], c[l]);
+            let value = match &exact {
+                Some(f) => f(a[l].into(), b[l].into(), c[l].into()) as f32,
+                None => f(a[l], b[l], c[l]),
+            };
             let value = if w.flushes_results() { flush(value) } else { value };
-            let nan = if w.clamps_nan() { 0.0 } else { f32::NAN };
-            let clamped = if value.is_nan() { nan } else { value.clamp(0.0, 1.0) };
-            if clamp { clamped } else { value }.to_bits()
+            if clamps { clamp(value, w.clamps_nan()) } else { value }.to_bits()
         });
         values
     });
@@ -146,7 +180,8 @@ pub(super) enum Mixed {
     Half(Half),
 }
 
-/// Executes V_FMA_MIX*: each source is an f32, or (op_sel_hi) the f16 in the half that op_sel names.
+/// Executes V_FMA_MIX*: each source is an f32, or (op_sel_hi) the f16 in the half that op_sel names. An f16 result is the
+/// f32 one rounded once more.
 pub(super) fn fma_mix(w: &mut Wave, s: &Step, result: Mixed) {
     let m = s.modifiers;
     let source = |index: usize| -> [f32; LANES] {
@@ -154,56 +189,45 @@ pub(super) fn fma_mix(w: &mut Wave, s: &Step, result: Mixed) {
         let values = w.lanes(s.operands[index]);
         let shift = if bit(m.get_op_sel()) { 16 } else { 0 };
         let mixed = bit(m.get_op_sel_hi_flip());
+        let (flush_half, flush_single) = (w.flushes_wide_sources(), w.flushes_sources());
         values.map(|v| {
-            let value = if mixed { from_f16(v >> shift) } else { f32::from_bits(v) };
+            let value = if mixed {
+                let bits = v >> shift & 0xffff;
+                from_f16(if flush_half { flush_f16(bits) } else { bits })
+            } else if flush_single {
+                flush(f32::from_bits(v))
+            } else {
+                f32::from_bits(v)
+            };
             let value = if bit(m.get_neg_hi()) { value.abs() } else { value };
             if bit(m.get_neg_lo()) { -value } else { value }
         })
     };
     let (a, b, c) = (source(1), source(2), source(3));
-    let old = w.lanes(s.operands[0]);
-    let values = std::array::from_fn(|l| {
-        let value = a[l].mul_add(b[l], c[l]);
-        let value = if m.has_clamp() { value.clamp(0.0, 1.0) } else { value };
-        match result {
-            Mixed::Single => value.to_bits(),
-            Mixed::Half(Half::Low) => old[l] & 0xffff_0000 | to_f16(value),
-            Mixed::Half(Half::High) => old[l] & 0xffff | to_f16(value) << 16,
-        }
+    let directed = w.mode & ROUND_32 != 0;
+    let single = Rounder::new(w, Element::F32);
+    let (flushes, nan, clamps) = (w.flushes_results(), w.clamps_nan(), m.has_clamp());
+    let values: [f32; LANES] = std::array::from_fn(|l| {
+        let value = if directed {
+            single.fused(a[l].into(), b[l].into(), c[l].into()) as f32
+        } else {
+            a[l].mul_add(b[l], c[l])
+        };
+        if flushes { flush(value) } else { value }
     });
-    w.set_lanes(s.operands[0], &values);
-}
-
-/// Executes a dot product. Float sums go from the low to the high element, each product and sum rounded in f32 (the product
-/// of two f16 is exact); integer ones wrap.
-pub(super) fn dot(w: &mut Wave, s: &Step, element: Element) -> Result<(), Stopped> {
-    let accumulates = s.accumulates;
-    if s.format == Format::Vop3p && s.modifiers.has_clamp() {
-        return Err(Stopped::wave(FaultKind::Unsupported("clamp on a dot product")));
-    }
-    let c: Place = s.operands[if accumulates { 0 } else { 3 }];
-    let c = w.lanes(c);
-    let values: Row = match element {
-        Element::F16 => {
-            let sides = [Half::Low, Half::High].map(|side| (half(w, s, 1, 0, side), half(w, s, 2, 1, side)));
-            let flip = (s.modifiers.get_neg_lo() >> 2 & 1) << 31;
-            std::array::from_fn(|l| {
-                let start = f32::from_bits(c[l] ^ flip);
-                let sum = sides.iter().fold(start, |sum, (a, b)| from_f16(a[l]) * from_f16(b[l]) + sum);
-                sum.to_bits()
-            })
-        }
-        Element::I8 | Element::U8 => {
-            let (a, b) = (w.lanes(s.operands[1]), w.lanes(s.operands[2]));
-            let signed = element == Element::I8;
-            let byte = |v: u8| if signed { i32::from(v as i8) } else { i32::from(v) };
-            std::array::from_fn(|l| {
-                let pairs = a[l].to_le_bytes().into_iter().zip(b[l].to_le_bytes());
-                pairs.fold(c[l], |sum, (x, y)| sum.wrapping_add((byte(x) * byte(y)) as u32))
-            })
-        }
-        _ => return Err(unsupported()),
+    let Mixed::Half(side) = result else {
+        let values = values.map(|v| if clamps { clamp(v, nan) } else { v }.to_bits());
+        w.set_lanes(s.operands[0], &values);
+        return;
     };
-    w.set_lanes(s.operands[0], &values);
-    Ok(())
+    let halves = if w.mode & ROUND_16 != 0 {
+        let half = Rounder::new(w, Element::F16);
+        values.map(|v| F16(half.round(v.into()) as f32))
+    } else {
+        values.map(F16)
+    };
+    let bits = finish_f16(w, s, &halves);
+    let shift = if side == Half::High { 16 } else { 0 };
+    let old = w.lanes(s.operands[0]);
+    w.set_lanes(s.operands[0], &std::array::from_fn(|l| old[l] & !(0xffff << shift) | bits[l] << shift));
 }

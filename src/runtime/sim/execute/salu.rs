@@ -1,6 +1,6 @@
 //! Scalar ALU.
 
-use crate::codegen::isa::{BranchCondition, Calc, Condition, Element, Half, Meaning};
+use crate::codegen::isa::{BranchCondition, Calc, Condition, Element, Half, Meaning, Opcode};
 
 use super::super::error::{FaultKind, Stopped};
 use super::super::program::{Place, Step};
@@ -28,11 +28,24 @@ pub(super) fn execute(w: &mut Wave, step: &Step, meaning: Meaning) -> Result<(),
         // Comparisons have no result operand: the first source comes first.
         Meaning::ScalarCompare(condition, element) => w.scc = compare(w, condition, element, d, a),
         Meaning::ScalarBitCompare(bit) => {
-            w.scc = w.scalar(d) >> (w.scalar(a) & 31) & 1 == u32::from(bit);
+            let is_wide = matches!(step.op, Some(Opcode::SBitcmp0B64 | Opcode::SBitcmp1B64));
+            let (value, last) = if is_wide { (w.scalar_wide(d), 63) } else { (w.scalar(d).into(), 31) };
+            w.scc = value >> (w.scalar(a) & last) & 1 == u64::from(bit);
         }
-        Meaning::SaveExec(calc) => {
+        Meaning::ScalarBitSet(bit, element) => {
+            let value = w.scalar_wide(d);
+            let mask = 1 << (w.scalar(a) & if element == Element::B64 { 63 } else { 31 });
+            let value = if bit == 0 { value & !mask } else { value | mask };
+            match element {
+                Element::B64 => w.set_scalar_wide(d, value),
+                _ => w.set_scalar(d, value as u32),
+            }
+        }
+        Meaning::SaveExec(calc) | Meaning::WriteExec(calc) => {
             let (value, exec) = (w.scalar_wide(a), w.exec());
             let result = match calc {
+                Calc::NotAnd => !value & exec,
+                Calc::NotOr => !value | exec,
                 Calc::And => value & exec,
                 Calc::Or => value | exec,
                 Calc::Xor => value ^ exec,
@@ -43,7 +56,7 @@ pub(super) fn execute(w: &mut Wave, step: &Step, meaning: Meaning) -> Result<(),
                 Calc::Xnor => !(value ^ exec),
                 _ => return Err(unsupported()),
             };
-            w.set_scalar_wide(d, exec);
+            w.set_scalar_wide(d, if meaning == Meaning::WriteExec(calc) { result } else { exec });
             w.set_pair(EXEC, result);
             w.scc = result != 0;
         }
@@ -66,45 +79,9 @@ pub(super) fn execute(w: &mut Wave, step: &Step, meaning: Meaning) -> Result<(),
             w.scc = overflow;
         }
         Meaning::MulImmediate => w.set_scalar(d, w.scalar(d).wrapping_mul(extended(step))),
-        Meaning::GetHardwareRegister => {
-            let (id, offset, size) = hardware_register(step.imm);
-            let value = if id == MODE { w.mode } else { 0 };
-            w.set_scalar(d, (u64::from(value >> offset) & ((1 << size) - 1)) as u32);
-        }
-        Meaning::SetHardwareRegister => {
-            let field = if matches!(d, Place::Low(_)) { step.modifiers.get_hwreg() } else { step.imm };
-            let (id, offset, size) = hardware_register(field);
-            if id != MODE {
-                return Err(Stopped::wave(FaultKind::Unsupported("writing this hardware register")));
-            }
-            let mask = (((1u64 << size) - 1) << offset) as u32;
-            let mode = w.mode & !mask | w.scalar(d) << offset & mask;
-            check_mode(mode).map_err(|what| Stopped::wave(FaultKind::Unsupported(what)))?;
-            w.mode = mode;
-        }
         _ => return Err(unsupported()),
     }
     Ok(())
-}
-
-/// Number of the MODE register in `s_getreg` and `s_setreg`.
-const MODE: u32 = 1;
-
-/// Refuses modes that the simulator does not compute in: rounding other than to nearest even, and flushed f16 and f64
-/// denormals.
-pub(in super::super) fn check_mode(mode: u32) -> Result<(), &'static str> {
-    if mode & 0xf != 0 {
-        return Err("rounding other than to nearest even");
-    }
-    if mode & 0xc0 != 0xc0 {
-        return Err("flushing f16 and f64 denormals");
-    }
-    Ok(())
-}
-
-/// Register, first bit, number of bits.
-fn hardware_register(imm: u32) -> (u32, u32, u32) {
-    (imm & 0x3f, imm >> 6 & 0x1f, (imm >> 11 & 0x1f) + 1)
 }
 
 #[cold]
@@ -179,6 +156,14 @@ fn scalar(w: &mut Wave, step: &Step, calc: Calc, element: Element) -> Result<(),
         (Calc::Xnor, _) => bits(!(x ^ y)),
         (Calc::ReverseBits, _) => plain(x.reverse_bits()),
         (Calc::CountOnes, _) => bits(x.count_ones()),
+        (Calc::CountZeros, _) => bits(x.count_zeros()),
+        (Calc::FirstZeroFromLow, _) => plain(if x == u32::MAX { u32::MAX } else { x.trailing_ones() }),
+        (Calc::WholeQuad, _) => bits(whole_quads(x.into()) as u32),
+        (Calc::QuadMask, _) => bits(quad_mask(x.into()) as u32),
+        (Calc::BitReplicate, _) => {
+            w.set_scalar_wide(d, replicate(x));
+            return Ok(());
+        }
         (Calc::FirstOneFromLow, _) => plain(if x == 0 { u32::MAX } else { x.trailing_zeros() }),
         (Calc::FirstOneFromHigh, I32) => plain(leading_sign(sx)),
         (Calc::FirstOneFromHigh, _) => plain(if x == 0 { u32::MAX } else { x.leading_zeros() }),
@@ -242,14 +227,20 @@ fn scalar_wide(w: &mut Wave, step: &Step, calc: Calc, element: Element) -> Resul
         Calc::Nand => bits(!(x & w.scalar_wide(b))),
         Calc::Nor => bits(!(x | w.scalar_wide(b))),
         Calc::Xnor => bits(!(x ^ w.scalar_wide(b))),
-        Calc::WholeQuad => {
-            let any = (x | x >> 1 | x >> 2 | x >> 3) & 0x1111_1111_1111_1111;
-            bits(any * 15)
-        }
+        Calc::WholeQuad => bits(whole_quads(x)),
+        Calc::QuadMask => bits(quad_mask(x)),
         Calc::ReverseBits => plain(x.reverse_bits()),
-        Calc::CountOnes | Calc::FirstOneFromLow | Calc::FirstOneFromHigh => {
+        Calc::CountOnes
+        | Calc::CountZeros
+        | Calc::FirstOneFromLow
+        | Calc::FirstZeroFromLow
+        | Calc::FirstOneFromHigh => {
             let (value, scc) = match (calc, element) {
                 (Calc::CountOnes, _) => (x.count_ones(), Some(x != 0)),
+                (Calc::CountZeros, _) => (x.count_zeros(), Some(x != u64::MAX)),
+                (Calc::FirstZeroFromLow, _) => {
+                    (if x == u64::MAX { u32::MAX } else { x.trailing_ones() }, None)
+                }
                 (Calc::FirstOneFromLow, _) => (if x == 0 { u32::MAX } else { x.trailing_zeros() }, None),
                 (_, Element::I64) => {
                     let n = if x as i64 >= 0 { x.leading_zeros() } else { x.leading_ones() };
@@ -282,6 +273,25 @@ fn scalar_wide(w: &mut Wave, step: &Step, calc: Calc, element: Element) -> Resul
         w.scc = scc;
     }
     Ok(())
+}
+
+/// The lowest bit of each group of four: any was one.
+fn any_of_quads(x: u64) -> u64 {
+    (x | x >> 1 | x >> 2 | x >> 3) & 0x1111_1111_1111_1111
+}
+
+fn whole_quads(x: u64) -> u64 {
+    any_of_quads(x) * 15
+}
+
+fn quad_mask(x: u64) -> u64 {
+    let any = any_of_quads(x);
+    (0..16).fold(0, |mask, quad| mask | (any >> (4 * quad) & 1) << quad)
+}
+
+/// Every bit twice.
+fn replicate(x: u32) -> u64 {
+    (0..32).fold(0, |all, bit| all | (u64::from(x >> bit & 1) * 3) << (2 * bit))
 }
 
 /// Leading bits equal to the sign bit, or -1 if all bits are.

@@ -1,14 +1,18 @@
-//! Vector ALU: operations on one value per lane, carries, selects and moves between lanes.
+//! Vector ALU: operations on one value per lane.
 
-use crate::codegen::isa::{Calc, Element, Half, Meaning};
+use crate::codegen::isa::{Calc, Element};
 
 use super::super::error::{FaultKind, Stopped};
-use super::super::numerics::{f64_to_f16, flush, from_f16, load_exponent, maximum, median, minimum};
-use super::super::program::{Place, Step};
-use super::super::wave::{LANES, VCC, Wave};
-use super::division;
+use super::super::numerics::{
+    Nans, f64_to_f16, flush, from_f16, greater, lesser, load_exponent, maximum_or_nan, median, minimum_or_nan,
+};
+use super::super::program::Step;
+use super::super::wave::{VCC, Wave};
 use super::lanes::{F16, Lane, map1, map2, map3};
+use super::rounded::{self, ROUND_16, ROUND_32, ROUND_64};
 use super::salu::leading_sign;
+use super::special::{self, fract, frexp};
+use super::{bytes, division, saturating};
 
 #[cold]
 pub(super) fn unsupported() -> Stopped {
@@ -19,8 +23,9 @@ pub(super) fn unsupported() -> Stopped {
 #[inline(always)]
 pub(super) fn calculate(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stopped> {
     use Element::*;
-    if s.modifiers.has_clamp() && !matches!(element, F16 | F32 | F64) {
-        return saturating(w, s, calc, element);
+    let is_float = matches!(element, F16 | F32 | F64);
+    if s.modifiers.has_clamp() && !is_float && saturating::calculate(w, s, calc, element) {
+        return Ok(());
     }
     match element {
         F32 => float32(w, s, calc),
@@ -30,20 +35,6 @@ pub(super) fn calculate(w: &mut Wave, s: &Step, calc: Calc, element: Element) ->
         B16 | U16 | I16 => short(w, s, calc, element),
         _ => integer(w, s, calc, element),
     }
-}
-
-/// Integer sums that stop at the ends of their range.
-fn saturating(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stopped> {
-    match (calc, element) {
-        (Calc::Add, Element::U32) => map2(w, s, u32::saturating_add),
-        (Calc::Sub, Element::U32) => map2(w, s, u32::saturating_sub),
-        (Calc::SubRev, Element::U32) => map2(w, s, |a: u32, b: u32| b.saturating_sub(a)),
-        (Calc::Add, Element::U16) => map2(w, s, u16::saturating_add),
-        (Calc::Sub, Element::U16) => map2(w, s, u16::saturating_sub),
-        (Calc::SubRev, Element::U16) => map2(w, s, |a: u16, b: u16| b.saturating_sub(a)),
-        _ => return Err(Stopped::wave(FaultKind::Unsupported("clamp on this integer operation"))),
-    }
-    Ok(())
 }
 
 #[inline(always)]
@@ -120,13 +111,37 @@ fn integer(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), S
         (Calc::AlignBit, _) => map3(w, s, |a: u32, b: u32, c: u32| (join(a, b) >> (c & 31)) as u32),
         (Calc::AlignByte, _) => map3(w, s, |a: u32, b: u32, c: u32| (join(a, b) >> (8 * (c & 3))) as u32),
         (Calc::PermuteBytes, _) => map3(w, s, |a: u32, b: u32, c: u32| permute_bytes(join(a, b), c)),
-        (Calc::SumAbsDiff, _) => map3(w, s, |a: u32, b: u32, c: u32| {
-            let byte = |v: u32, i: u32| v >> (8 * i) & 0xff;
-            (0..4).fold(c, |sum, i| sum.wrapping_add(byte(a, i).abs_diff(byte(b, i))))
-        }),
+        _ => return rare(w, s, calc, element),
+    }
+    Ok(())
+}
+
+/// Integer instructions that no loop is hot with.
+#[inline(never)]
+fn rare(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stopped> {
+    match calc {
+        Calc::LerpBytes => map3(w, s, bytes::lerp),
+        Calc::SumAbsDiff | Calc::SumAbsDiffHigh | Calc::MaskedSumAbsDiff => {
+            bytes::sum_of_differences(w, s, calc, element);
+        }
+        Calc::QuadSumAbsDiff | Calc::MaskedQuadSumAbsDiff => bytes::quad_sums(w, s, calc, element),
+        Calc::PseudoRandom => map1(w, s, special::next_random),
+        Calc::BitOperation3 => {
+            let table = s.modifiers.get_bitop3();
+            map3(w, s, |a: u32, b: u32, c: u32| any_of_three(table, a, b, c));
+        }
         _ => return Err(unsupported()),
     }
     Ok(())
+}
+
+/// Every bit of the result is the bit of the truth table that the three source bits number, a's the highest (CDNA4 ISA
+/// guide, V_BITOP3_B32).
+fn any_of_three(table: u32, a: u32, b: u32, c: u32) -> u32 {
+    let side = |bits: u32, one: u32| if one != 0 { bits } else { !bits };
+    (0..8)
+        .filter(|row| table >> row & 1 != 0)
+        .fold(0, |all, row| all | side(a, row >> 2 & 1) & side(b, row >> 1 & 1) & side(c, row & 1))
 }
 
 /// `{high, low}`
@@ -162,6 +177,29 @@ fn short(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Sto
         Calc::ShiftLeftRev => map2(w, s, |a: u16, b: u16| b << (a & 15)),
         Calc::ShiftRightRev if signed => map2(w, s, |a: u16, b: i16| b >> (a & 15)),
         Calc::ShiftRightRev => map2(w, s, |a: u16, b: u16| b >> (a & 15)),
+        _ => return rare_short(w, s, calc, element),
+    }
+    Ok(())
+}
+
+/// 16-bit instructions that no loop is hot with.
+#[inline(never)]
+fn rare_short(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stopped> {
+    let signed = element == Element::I16;
+    match calc {
+        Calc::MulAdd => map3(w, s, |a: u16, b: u16, c: u16| a.wrapping_mul(b).wrapping_add(c)),
+        Calc::Min3 if signed => map3(w, s, |a: i16, b: i16, c: i16| a.min(b).min(c)),
+        Calc::Min3 => map3(w, s, |a: u16, b: u16, c: u16| a.min(b).min(c)),
+        Calc::Max3 if signed => map3(w, s, |a: i16, b: i16, c: i16| a.max(b).max(c)),
+        Calc::Max3 => map3(w, s, |a: u16, b: u16, c: u16| a.max(b).max(c)),
+        Calc::Med3 if signed => map3(w, s, |a: i16, b: i16, c: i16| a.min(b).max(a.max(b).min(c))),
+        Calc::Med3 => map3(w, s, |a: u16, b: u16, c: u16| a.min(b).max(a.max(b).min(c))),
+        Calc::BitOperation3 => {
+            let table = s.modifiers.get_bitop3();
+            map3(w, s, |a: u16, b: u16, c: u16| any_of_three(table, a.into(), b.into(), c.into()) as u16);
+        }
+        Calc::SumAbsDiff => bytes::sum_of_differences(w, s, calc, element),
+        Calc::QuadSumAbsDiff | Calc::MaskedQuadSumAbsDiff => bytes::quad_sums(w, s, calc, element),
         _ => return Err(unsupported()),
     }
     Ok(())
@@ -174,7 +212,11 @@ fn wide(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stop
         Calc::ShiftLeftRev => map2(w, s, |a: u32, b: u64| b << (a & 63)),
         Calc::ShiftRightRev if element == Element::I64 => map2(w, s, |a: u32, b: i64| b >> (a & 63)),
         Calc::ShiftRightRev => map2(w, s, |a: u32, b: u64| b >> (a & 63)),
-        Calc::ShiftLeftAdd => map3(w, s, |a: u64, b: u32, c: u64| (a << (b & 63)).wrapping_add(c)),
+        // Shifts by more than four count as none (CDNA4 ISA guide, V_LSHL_ADD_U64).
+        Calc::ShiftLeftAdd => map3(w, s, |a: u64, b: u32, c: u64| {
+            let shift = b & 7;
+            (a << if shift > 4 { 0 } else { shift }).wrapping_add(c)
+        }),
         _ => return Err(unsupported()),
     }
     Ok(())
@@ -187,49 +229,43 @@ fn without_denormals(f: impl Fn(f32) -> f32) -> impl Fn(f32) -> f32 {
     move |a| flush(f(flush(a)))
 }
 
-/// Sine of a number of revolutions.
-fn sine(a: f32) -> f32 {
-    (f64::from(a - a.trunc()) * std::f64::consts::TAU).sin() as f32
-}
-
-/// Cosine of a number of revolutions.
-fn cosine(a: f32) -> f32 {
-    (f64::from(a - a.trunc()) * std::f64::consts::TAU).cos() as f32
-}
-
-fn fract(a: f32) -> f32 {
-    (a - a.floor()).min(f32::from_bits(0x3f7f_ffff))
+/// How minimum and maximum treat NaNs.
+#[inline(always)]
+pub(super) fn nans(w: &Wave) -> Nans {
+    if w.is_ieee() { Nans::Signal } else { Nans::Lose }
 }
 
 #[inline(always)]
 fn float32(w: &mut Wave, s: &Step, calc: Calc) -> Result<(), Stopped> {
-    match calc {
-        Calc::Add => map2(w, s, |a: f32, b: f32| a + b),
-        Calc::Sub => map2(w, s, |a: f32, b: f32| a - b),
-        Calc::SubRev => map2(w, s, |a: f32, b: f32| b - a),
-        Calc::Mul => map2(w, s, |a: f32, b: f32| a * b),
-        Calc::MulAdd => map3(w, s, |a: f32, b: f32, c: f32| a * b + c),
-        Calc::Fma => map3(w, s, f32::mul_add),
-        Calc::Min => map2(w, s, minimum::<f32>),
-        Calc::Max => map2(w, s, maximum::<f32>),
-        Calc::Min3 => map3(w, s, |a: f32, b, c| minimum(minimum(a, b), c)),
-        Calc::Max3 => map3(w, s, |a: f32, b, c| maximum(maximum(a, b), c)),
-        Calc::Med3 => map3(w, s, median),
-        Calc::Fract => map1(w, s, fract),
-        Calc::Trunc => map1(w, s, f32::trunc),
-        Calc::Ceil => map1(w, s, f32::ceil),
-        Calc::RoundEven => map1(w, s, f32::round_ties_even),
-        Calc::Floor => map1(w, s, f32::floor),
-        Calc::Exp2 => map1(w, s, without_denormals(|a| f64::from(a).exp2() as f32)),
-        Calc::Log2 => map1(w, s, without_denormals(|a| f64::from(a).log2() as f32)),
-        Calc::Reciprocal => map1(w, s, without_denormals(|a| 1.0 / a)),
-        Calc::ReciprocalSqrt => map1(w, s, without_denormals(|a| (1.0 / f64::from(a).sqrt()) as f32)),
-        Calc::Sqrt => map1(w, s, without_denormals(f32::sqrt)),
-        Calc::Sin => map1(w, s, sine),
-        Calc::Cos => map1(w, s, cosine),
-        Calc::LoadExponent => map2(w, s, |a: f32, b: i32| load_exponent(a.into(), b) as f32),
-        Calc::DivFixup => map3(w, s, division::fixup_f32),
-        Calc::DivFmas => {
+    if w.mode & ROUND_32 != 0 && rounded::calculate(w, s, calc, Element::F32) {
+        return Ok(());
+    }
+    match (calc, nans(w)) {
+        (Calc::Add, _) => map2(w, s, |a: f32, b: f32| a + b),
+        (Calc::Sub, _) => map2(w, s, |a: f32, b: f32| a - b),
+        (Calc::SubRev, _) => map2(w, s, |a: f32, b: f32| b - a),
+        (Calc::Mul, _) => map2(w, s, |a: f32, b: f32| a * b),
+        (Calc::Fma, _) => map3(w, s, f32::mul_add),
+        (Calc::Min, Nans::Lose) => map2(w, s, |a: f32, b: f32| lesser(Nans::Lose, a, b)),
+        (Calc::Min, Nans::Signal) => map2(w, s, |a: f32, b: f32| lesser(Nans::Signal, a, b)),
+        (Calc::Max, Nans::Lose) => map2(w, s, |a: f32, b: f32| greater(Nans::Lose, a, b)),
+        (Calc::Max, Nans::Signal) => map2(w, s, |a: f32, b: f32| greater(Nans::Signal, a, b)),
+        (Calc::Min3, nans) => map3(w, s, |a: f32, b, c| lesser(nans, lesser(nans, a, b), c)),
+        (Calc::Max3, nans) => map3(w, s, |a: f32, b, c| greater(nans, greater(nans, a, b), c)),
+        (Calc::Med3, nans) => map3(w, s, |a, b, c| median(nans, a, b, c)),
+        (Calc::Fract, _) => map1(w, s, |a: f32| fract(a, f32::from_bits(0x3f7f_ffff))),
+        (Calc::Trunc, _) => map1(w, s, f32::trunc),
+        (Calc::Ceil, _) => map1(w, s, f32::ceil),
+        (Calc::RoundEven, _) => map1(w, s, f32::round_ties_even),
+        (Calc::Floor, _) => map1(w, s, f32::floor),
+        (Calc::Exp2, _) => map1(w, s, without_denormals(|a| f64::from(a).exp2() as f32)),
+        (Calc::Log2, _) => map1(w, s, without_denormals(|a| f64::from(a).log2() as f32)),
+        (Calc::Reciprocal, _) => map1(w, s, without_denormals(|a| 1.0 / a)),
+        (Calc::ReciprocalSqrt, _) => map1(w, s, without_denormals(|a| (1.0 / f64::from(a).sqrt()) as f32)),
+        (Calc::Sqrt, _) => map1(w, s, without_denormals(f32::sqrt)),
+        (Calc::LoadExponent, _) => map2(w, s, |a: f32, b: i32| load_exponent(a.into(), b) as f32),
+        (Calc::DivFixup, _) => map3(w, s, division::fixup_f32),
+        (Calc::DivFmas, _) => {
             let scaled = w.pair(VCC);
             let (a, b, c) = (f32::read(w, s, 1, 0), f32::read(w, s, 2, 1), f32::read(w, s, 3, 2));
             let values = std::array::from_fn(|l| match scaled >> l & 1 {
@@ -238,6 +274,26 @@ fn float32(w: &mut Wave, s: &Step, calc: Calc) -> Result<(), Stopped> {
             });
             f32::write(w, s, values);
         }
+        _ => return rare_f32(w, s, calc),
+    }
+    Ok(())
+}
+
+/// f32 instructions that no loop is hot with.
+#[inline(never)]
+fn rare_f32(w: &mut Wave, s: &Step, calc: Calc) -> Result<(), Stopped> {
+    match calc {
+        Calc::MulAdd | Calc::MulAddLegacy => rounded::multiply_add(w, s, calc, Element::F32),
+        Calc::MulLegacy => map2(w, s, |a: f32, b: f32| if a == 0.0 || b == 0.0 { 0.0 } else { a * b }),
+        Calc::Sin => map1(w, s, special::sine),
+        Calc::Cos => map1(w, s, special::cosine),
+        Calc::Minimum3 => map3(w, s, |a: f32, b, c| minimum_or_nan(minimum_or_nan(a, b), c)),
+        Calc::Maximum3 => map3(w, s, |a: f32, b, c| maximum_or_nan(maximum_or_nan(a, b), c)),
+        Calc::CubeId | Calc::CubeSc | Calc::CubeTc | Calc::CubeMa => {
+            map3(w, s, |a: f32, b: f32, c: f32| special::cube(calc, a, b, c));
+        }
+        Calc::FrexpExponent => map1(w, s, |a: f32| frexp(a.into()).1),
+        Calc::FrexpMantissa => map1(w, s, |a: f32| frexp(a.into()).0 as f32),
         _ => return Err(unsupported()),
     }
     Ok(())
@@ -245,30 +301,50 @@ fn float32(w: &mut Wave, s: &Step, calc: Calc) -> Result<(), Stopped> {
 
 #[inline(always)]
 fn float16(w: &mut Wave, s: &Step, calc: Calc) -> Result<(), Stopped> {
+    if w.mode & ROUND_16 != 0 && rounded::calculate(w, s, calc, Element::F16) {
+        return Ok(());
+    }
     let one = |f: fn(f32) -> f32| move |a: F16| F16(f(a.0));
-    match calc {
-        Calc::Add => map2(w, s, |a: F16, b: F16| F16(a.0 + b.0)),
-        Calc::Sub => map2(w, s, |a: F16, b: F16| F16(a.0 - b.0)),
-        Calc::SubRev => map2(w, s, |a: F16, b: F16| F16(b.0 - a.0)),
-        Calc::Mul => map2(w, s, |a: F16, b: F16| F16(a.0 * b.0)),
-        Calc::Fma => map3(w, s, |a: F16, b: F16, c: F16| F16(fma_f16(a.0, b.0, c.0))),
-        Calc::Min => map2(w, s, |a: F16, b: F16| F16(minimum(a.0, b.0))),
-        Calc::Max => map2(w, s, |a: F16, b: F16| F16(maximum(a.0, b.0))),
-        Calc::Fract => map1(w, s, |a: F16| F16((a.0 - a.0.floor()).min(from_f16(0x3bff)))),
-        Calc::Trunc => map1(w, s, one(f32::trunc)),
-        Calc::Ceil => map1(w, s, one(f32::ceil)),
-        Calc::RoundEven => map1(w, s, one(f32::round_ties_even)),
-        Calc::Floor => map1(w, s, one(f32::floor)),
-        Calc::Exp2 => map1(w, s, one(f32::exp2)),
-        Calc::Log2 => map1(w, s, one(f32::log2)),
-        Calc::Reciprocal => map1(w, s, one(|a| 1.0 / a)),
-        Calc::ReciprocalSqrt => map1(w, s, one(|a| 1.0 / a.sqrt())),
-        Calc::Sqrt => map1(w, s, one(f32::sqrt)),
-        Calc::Sin => map1(w, s, one(sine)),
-        Calc::Cos => map1(w, s, one(cosine)),
-        Calc::LoadExponent => {
+    match (calc, nans(w)) {
+        (Calc::Add, _) => map2(w, s, |a: F16, b: F16| F16(a.0 + b.0)),
+        (Calc::Sub, _) => map2(w, s, |a: F16, b: F16| F16(a.0 - b.0)),
+        (Calc::SubRev, _) => map2(w, s, |a: F16, b: F16| F16(b.0 - a.0)),
+        (Calc::Mul, _) => map2(w, s, |a: F16, b: F16| F16(a.0 * b.0)),
+        (Calc::Fma, _) => map3(w, s, |a: F16, b: F16, c: F16| F16(fma_f16(a.0, b.0, c.0))),
+        (Calc::Min, nans) => map2(w, s, |a: F16, b: F16| F16(lesser(nans, a.0, b.0))),
+        (Calc::Max, nans) => map2(w, s, |a: F16, b: F16| F16(greater(nans, a.0, b.0))),
+        (Calc::Fract, _) => map1(w, s, |a: F16| F16(fract(a.0, from_f16(0x3bff)))),
+        (Calc::Trunc, _) => map1(w, s, one(f32::trunc)),
+        (Calc::Ceil, _) => map1(w, s, one(f32::ceil)),
+        (Calc::RoundEven, _) => map1(w, s, one(f32::round_ties_even)),
+        (Calc::Floor, _) => map1(w, s, one(f32::floor)),
+        (Calc::Exp2, _) => map1(w, s, one(f32::exp2)),
+        (Calc::Log2, _) => map1(w, s, one(f32::log2)),
+        (Calc::Reciprocal, _) => map1(w, s, one(|a| 1.0 / a)),
+        (Calc::ReciprocalSqrt, _) => map1(w, s, one(|a| 1.0 / a.sqrt())),
+        (Calc::Sqrt, _) => map1(w, s, one(f32::sqrt)),
+        (Calc::LoadExponent, _) => {
             map2(w, s, |a: F16, b: i16| F16(load_exponent(a.0.into(), b.into()) as f32));
         }
+        (_, nans) => return rare_f16(w, s, calc, nans),
+    }
+    Ok(())
+}
+
+/// f16 instructions that no loop is hot with.
+#[inline(never)]
+fn rare_f16(w: &mut Wave, s: &Step, calc: Calc, nans: Nans) -> Result<(), Stopped> {
+    let three = |f: fn(Nans, f32, f32, f32) -> f32| move |a: F16, b: F16, c: F16| F16(f(nans, a.0, b.0, c.0));
+    match calc {
+        Calc::MulAdd => rounded::multiply_add(w, s, calc, Element::F16),
+        Calc::Min3 => map3(w, s, three(|n, a, b, c| lesser(n, lesser(n, a, b), c))),
+        Calc::Max3 => map3(w, s, three(|n, a, b, c| greater(n, greater(n, a, b), c))),
+        Calc::Med3 => map3(w, s, three(median)),
+        Calc::Sin => map1(w, s, |a: F16| F16(special::sine(a.0))),
+        Calc::Cos => map1(w, s, |a: F16| F16(special::cosine(a.0))),
+        Calc::FrexpExponent => map1(w, s, |a: F16| frexp(a.0.into()).1 as i16),
+        Calc::FrexpMantissa => map1(w, s, |a: F16| F16(frexp(a.0.into()).0 as f32)),
+        Calc::DivFixup => map3(w, s, three(|_, a, b, c| division::fixup_f16(a, b, c))),
         _ => return Err(unsupported()),
     }
     Ok(())
@@ -282,13 +358,23 @@ pub(super) fn fma_f16(a: f32, b: f32, c: f32) -> f32 {
 
 #[inline(always)]
 fn float64(w: &mut Wave, s: &Step, calc: Calc) -> Result<(), Stopped> {
+    if w.mode & ROUND_64 != 0 && rounded::calculate(w, s, calc, Element::F64) {
+        return Ok(());
+    }
+    let nans = nans(w);
     match calc {
         Calc::Add => map2(w, s, |a: f64, b: f64| a + b),
         Calc::Mul => map2(w, s, |a: f64, b: f64| a * b),
         Calc::Fma => map3(w, s, f64::mul_add),
-        Calc::Min => map2(w, s, minimum::<f64>),
-        Calc::Max => map2(w, s, maximum::<f64>),
-        Calc::Fract => map1(w, s, |a: f64| (a - a.floor()).min(f64::from_bits(0x3fef_ffff_ffff_ffff))),
+        Calc::Min => map2(w, s, |a: f64, b: f64| lesser(nans, a, b)),
+        Calc::Max => map2(w, s, |a: f64, b: f64| greater(nans, a, b)),
+        Calc::Fract => map1(w, s, |a: f64| {
+            let (fraction, below_one) = (a - a.floor(), f64::from_bits(0x3fef_ffff_ffff_ffff));
+            if fraction > below_one { below_one } else { fraction }
+        }),
+        Calc::FrexpExponent => map1(w, s, |a: f64| frexp(a).1),
+        Calc::FrexpMantissa => map1(w, s, |a: f64| frexp(a).0),
+        Calc::TrigPreop => map2(w, s, special::trig_preop),
         Calc::Trunc => map1(w, s, f64::trunc),
         Calc::Ceil => map1(w, s, f64::ceil),
         Calc::RoundEven => map1(w, s, f64::round_ties_even),
@@ -309,102 +395,5 @@ fn float64(w: &mut Wave, s: &Step, calc: Calc) -> Result<(), Stopped> {
         }
         _ => return Err(unsupported()),
     }
-    Ok(())
-}
-
-/// Executes one of the vector instructions that are not lane-wise arithmetic.
-pub(super) fn move_or_carry(w: &mut Wave, s: &Step, meaning: Meaning) -> Result<(), Stopped> {
-    let [d, a, b, c, carry_in, _] = s.operands;
-    match meaning {
-        Meaning::VectorNop => {}
-        Meaning::ReadFirstLane => {
-            let lane = if w.exec() == 0 { 0 } else { w.exec().trailing_zeros() as usize };
-            let value = w.lanes(a)[lane];
-            w.set_scalar(d, value);
-        }
-        Meaning::ReadLane => {
-            let value = w.lanes(a)[w.scalar(b) as usize % LANES];
-            w.set_scalar(d, value);
-        }
-        Meaning::WriteLane => {
-            let (value, lane) = (w.scalar(a), w.scalar(b) as usize % LANES);
-            if let Some(row) = d.row() {
-                w.rows[row][lane] = value;
-            }
-        }
-        Meaning::Swap => {
-            let (x, y) = (w.lanes(d), w.lanes(a));
-            w.set_lanes(d, &y);
-            w.set_lanes(a, &x);
-        }
-        Meaning::SelectLane => {
-            let (no, yes, mask) = (signed(w, s, a, 0), signed(w, s, b, 1), w.scalar_wide(c));
-            w.set_lanes(d, &std::array::from_fn(|l| if mask >> l & 1 != 0 { yes[l] } else { no[l] }));
-        }
-        Meaning::CarryOut(calc) => carry(w, s, calc, b, c, 0)?,
-        Meaning::CarryInOut(calc) => carry(w, s, calc, b, c, w.scalar_wide(carry_in))?,
-        Meaning::MulAddWide(element) => {
-            let (x, y, z) = (w.lanes(b), w.lanes(c), w.lanes_wide(carry_in));
-            let mut carries = 0;
-            let values = std::array::from_fn(|l| {
-                let product = if element == Element::I32 {
-                    (i64::from(x[l] as i32) * i64::from(y[l] as i32)) as u64
-                } else {
-                    u64::from(x[l]) * u64::from(y[l])
-                };
-                let (sum, unsigned) = product.overflowing_add(z[l]);
-                let overflow = if element == Element::I32 {
-                    (product as i64).overflowing_add(z[l] as i64).1
-                } else {
-                    unsigned
-                };
-                carries |= u64::from(overflow) << l;
-                sum
-            });
-            w.set_lanes_wide(d, &values);
-            w.set_scalar_wide(a, carries & w.exec());
-        }
-        Meaning::MaskedBitCount(half) => {
-            let (mask, base) = (w.lanes(a), w.lanes(b));
-            let below = |l: usize| match half {
-                Half::Low => ((1u64 << l.min(32)) - 1) as u32,
-                Half::High => ((1u64 << l.saturating_sub(32)) - 1) as u32,
-            };
-            let values = std::array::from_fn(|l| (mask[l] & below(l)).count_ones().wrapping_add(base[l]));
-            w.set_lanes(d, &values);
-        }
-        _ => return Err(unsupported()),
-    }
-    Ok(())
-}
-
-/// A 32-bit source whose sign the modifiers may change.
-fn signed(w: &Wave, s: &Step, place: Place, source: u32) -> [u32; LANES] {
-    let clear = if s.modifiers.get_abs() >> source & 1 != 0 { 0x7fff_ffff } else { u32::MAX };
-    let flip = if s.modifiers.get_neg() >> source & 1 != 0 { 0x8000_0000 } else { 0 };
-    w.lanes(place).map(|v| v & clear ^ flip)
-}
-
-/// Sum or difference with a carry per lane in and out; inactive lanes carry nothing out.
-fn carry(w: &mut Wave, s: &Step, calc: Calc, a: Place, b: Place, carries: u64) -> Result<(), Stopped> {
-    let (x, y) = (w.lanes(a), w.lanes(b));
-    let (x, y) = if calc == Calc::SubRev { (y, x) } else { (x, y) };
-    let adds = match calc {
-        Calc::Add => true,
-        Calc::Sub | Calc::SubRev => false,
-        _ => return Err(unsupported()),
-    };
-    let clamp = s.modifiers.has_clamp();
-    let mut out = 0;
-    let values = std::array::from_fn(|l| {
-        let carry = carries >> l & 1;
-        let (x, y) = (u64::from(x[l]), u64::from(y[l]));
-        let result = if adds { x + y + carry } else { x.wrapping_sub(y).wrapping_sub(carry) };
-        let over = result >> 32 != 0;
-        out |= u64::from(over) << l;
-        if clamp && over { if adds { u32::MAX } else { 0 } } else { result as u32 }
-    });
-    w.set_lanes(s.operands[0], &values);
-    w.set_scalar_wide(s.operands[1], out & w.exec());
     Ok(())
 }

@@ -3,15 +3,19 @@
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::codegen::isa::{Calc, Element, Memory};
+use crate::codegen::isa::Memory;
 
 use super::super::error::{Access, FaultKind, Stopped};
 use super::super::memory::View;
 use super::super::program::Step;
-use super::super::wave::{EXEC, LANES, M0, PRIVATE_APERTURE, Row, SHARED_APERTURE, Wave};
-use super::address::{Roles, Space, Targets, atomic_return_roles, load_roles, store_roles, targets};
-use super::atomic;
+use super::super::wave::{EXEC, LANES, PRIVATE_APERTURE, Row, SHARED_APERTURE, Wave};
+use super::address::{
+    CONTIGUOUS, Roles, Space, Targets, atomic_return_roles, load_roles, store_roles, targets,
+};
+use super::atomic::{self, Operation, Registers};
 use super::lds::{self, Lds};
+use super::private;
+use super::single::{self, outside};
 use super::transfer::{merge_loaded, store_value};
 
 /// Components of an access and the bytes of each.
@@ -20,11 +24,6 @@ pub(super) fn components(kind: Memory) -> (u8, u32) {
         Memory::Dwords(n) => (n, 4),
         _ => (1, kind.bytes()),
     }
-}
-
-#[cold]
-fn outside(l: usize, access: Access, address: u64, bytes: u32) -> Stopped {
-    Stopped::lane(l, FaultKind::Memory { access, address, bytes })
 }
 
 /// The words of all lanes' accesses of `count` dwords, and where each lane's begin, if all lanes are active, in range,
@@ -37,7 +36,7 @@ fn together<'a>(
     kind: Memory,
 ) -> Option<(&'a [AtomicU32], [usize; LANES], usize)> {
     let Memory::Dwords(count) = kind else { return None };
-    if w.exec() != u64::MAX || targets.valid != [count; LANES] {
+    if w.exec() != u64::MAX || targets.step != CONTIGUOUS || targets.valid != [count; LANES] {
         return None;
     }
     let (mut low, mut high, mut bits) = (u64::MAX, 0, 0);
@@ -74,7 +73,8 @@ fn by_space(
     if private != 0 && result.is_ok() {
         w.set_pair(EXEC, private);
         let address = all.address.map(|a| a & 0xffff_ffff);
-        result = f(w, &Targets { space: Space::Private, address, valid: all.valid }, None);
+        let private = Targets { space: Space::Private, address, valid: all.valid, step: all.step };
+        result = f(w, &private, None);
     }
     let device = exec & !shared & !private;
     if device != 0 && result.is_ok() {
@@ -99,14 +99,7 @@ pub(super) fn load(
     let all = targets(w, s, &load_roles(s.format), count, bytes)?;
     by_space(w, all, |w, targets, shared| match (shared, targets.space) {
         (Some(addresses), _) => lds::load(w, lds, s, kind, addresses),
-        (None, Space::Private) => w.each_lane(|w, l| {
-            for index in 0..usize::from(count) {
-                let value = private_load(w, l, targets.address[l] + 4 * index as u64, bytes)?;
-                let register = &mut w.rows[first + index][l];
-                *register = merge_loaded(kind, *register, value);
-            }
-            Ok(())
-        }),
+        (None, Space::Private) => load_singly(w, memory, first, kind, targets),
         _ => load_device(w, memory, first, kind, targets),
     })
 }
@@ -126,6 +119,9 @@ fn load_device(
             }
         }
         return Ok(());
+    }
+    if targets.step != CONTIGUOUS {
+        return load_singly(w, memory, first, kind, targets);
     }
     let (count, bytes) = components(kind);
     let mut hint = w.hint;
@@ -160,6 +156,24 @@ fn load_device(
     result
 }
 
+/// Loads lane by lane and component by component.
+fn load_singly(
+    w: &mut Wave,
+    memory: &View<'_>,
+    first: usize,
+    kind: Memory,
+    targets: &Targets,
+) -> Result<(), Stopped> {
+    let (count, bytes) = components(kind);
+    w.each_lane(|w, l| {
+        let values = single::gather(w, memory, targets, l, bytes)?;
+        for (row, &value) in w.rows[first..first + usize::from(count)].iter_mut().zip(&values) {
+            row[l] = merge_loaded(kind, row[l], value);
+        }
+        Ok(())
+    })
+}
+
 /// Stores.
 pub(super) fn store(
     w: &mut Wave,
@@ -174,13 +188,7 @@ pub(super) fn store(
     let all = targets(w, s, &roles, count, bytes)?;
     by_space(w, all, |w, targets, shared| match (shared, targets.space) {
         (Some(addresses), _) => lds::store(w, lds, s, roles.data, kind, addresses),
-        (None, Space::Private) => w.each_lane(|w, l| {
-            for index in 0..usize::from(count) {
-                let value = store_value(kind, w.rows[first + index][l]);
-                private_store(w, l, targets.address[l] + 4 * index as u64, bytes, value)?;
-            }
-            Ok(())
-        }),
+        (None, Space::Private) => store_singly(w, memory, first, kind, targets),
         _ => store_device(w, memory, first, kind, targets),
     })
 }
@@ -200,6 +208,9 @@ fn store_device(
             }
         }
         return Ok(());
+    }
+    if targets.step != CONTIGUOUS {
+        return store_singly(w, memory, first, kind, targets);
     }
     let (_, bytes) = components(kind);
     let mut hint = w.hint;
@@ -228,35 +239,22 @@ fn store_device(
     result
 }
 
-/// Loads from a buffer into LDS: lane l goes to M0 + instruction offset + 4 l (CDNA3 ISA guide, "Memory buffer load to
-/// LDS").
-pub(super) fn load_to_lds(
+/// Stores lane by lane and component by component.
+fn store_singly(
     w: &mut Wave,
     memory: &View<'_>,
-    lds: &mut Lds,
-    s: &Step,
+    first: usize,
     kind: Memory,
+    targets: &Targets,
 ) -> Result<(), Stopped> {
     let (count, bytes) = components(kind);
-    if count > 1 {
-        return Err(Stopped::wave(FaultKind::Unsupported("loads to LDS of more than a dword")));
-    }
-    let targets = targets(w, s, &load_roles(s.format), count, bytes)?;
-    let mut values = [0; LANES];
-    let mut hint = w.hint;
-    w.each_lane(|_, l| {
-        if targets.valid[l] != 0 {
-            let address = targets.address[l];
-            let (allocation, offset) = memory
-                .find(&mut hint, address, bytes.into())
-                .ok_or_else(|| outside(l, Access::Load, address, bytes))?;
-            values[l] = merge_loaded(kind, 0, allocation.load(offset, bytes));
+    w.each_lane(|w, l| {
+        let mut values = [0; single::COMPONENTS];
+        for (value, row) in values.iter_mut().zip(&w.rows[first..first + usize::from(count)]) {
+            *value = store_value(kind, row[l]);
         }
-        Ok(())
-    })?;
-    w.hint = hint;
-    let base = (w.s[M0] & 0xffff) + s.imm;
-    lds::store_loaded(w, lds, base, &values)
+        single::scatter(w, memory, targets, l, bytes, values)
+    })
 }
 
 /// Whether an atomic returns the former value.
@@ -274,7 +272,7 @@ pub(super) fn atomic(
     memory: &View<'_>,
     lds: &mut Lds,
     s: &Step,
-    operation: (Calc, Element),
+    operation: Operation,
     returns: Returns,
 ) -> Result<(), Stopped> {
     let roles: Roles = match returns {
@@ -284,42 +282,29 @@ pub(super) fn atomic(
     let Some(data) = s.operands[roles.data].row() else { return Ok(()) };
     let result = if returns == Returns::Former { s.operands[0].row() } else { None };
     let (calc, element) = operation;
-    let wide = element.registers() == 2;
-    let bytes = if wide { 8 } else { 4 };
+    let registers = Registers::consecutive(data, element, calc, result);
+    let bytes = 4 * u32::from(element.registers());
     let all = targets(w, s, &roles, 1, bytes)?;
     by_space(w, all, |w, targets, shared| {
         if let Some(addresses) = shared {
-            return lds::atomic(w, lds, operation, data, result, addresses);
-        }
-        if targets.space == Space::Private {
-            return Err(Stopped::wave(FaultKind::Unsupported("atomics on private memory")));
+            return lds::atomic(w, lds, operation, registers, addresses);
         }
         let mut hint = w.hint;
         w.each_lane(|w, l| {
+            let wide = bytes == 8;
             let address = targets.address[l];
-            if targets.valid[l] == 0 {
-                if let Some(row) = result {
-                    atomic::put(w, row, l, wide, 0);
-                }
-                return Ok(());
-            }
-            let (allocation, offset) = memory
-                .find(&mut hint, address, bytes.into())
-                .ok_or_else(|| outside(l, Access::Atomic, address, bytes))?;
-            if address % u64::from(bytes) != 0 {
+            let operands = [registers.data, registers.second].map(|row| atomic::operand(w, row, l, wide));
+            let old = if targets.valid[l] == 0 {
+                0
+            } else if address % u64::from(bytes) != 0 {
                 return Err(Stopped::lane(l, FaultKind::Misaligned { address }));
-            }
-            let operand = atomic::operand(w, data, l, wide);
-            // Once outside the update, which may run several times and cannot fail.
-            atomic::apply(calc, element, 0, operand)?;
-            let apply = |old: u64| atomic::apply(calc, element, old, operand).unwrap_or(old);
-            let index = (offset / 4) as usize;
-            let old = if wide {
-                memory.update_wide(allocation, index, apply)
+            } else if targets.space == Space::Private {
+                update_private(w, l, address, operation, operands)?
             } else {
-                allocation.update(index, |old| apply(old.into()) as u32).into()
+                update(memory, &mut hint, address, operation, operands)
+                    .map_err(|stopped| Stopped { lane: Some(l as u32), ..stopped })?
             };
-            if let Some(row) = result {
+            if let Some(row) = registers.result {
                 atomic::put(w, row, l, wide, old);
             }
             Ok(())
@@ -329,28 +314,46 @@ pub(super) fn atomic(
     })
 }
 
-/// Index of the word of lane `l` that holds the byte, and the shift of the byte in it.
-fn private_byte(w: &Wave, l: usize, address: u64) -> Option<(usize, u32)> {
-    let word = address / 4;
-    let inside = word < u64::from(w.private_words);
-    inside.then(|| (l * w.private_words as usize + word as usize, (address % 4 * 8) as u32))
+/// Atomic operation on an aligned place of device memory; returns the former value.
+pub(super) fn update(
+    memory: &View<'_>,
+    hint: &mut usize,
+    address: u64,
+    operation: Operation,
+    [data, second]: [u64; 2],
+) -> Result<u64, Stopped> {
+    let bytes = 4 * u32::from(operation.1.registers());
+    let (allocation, offset) = memory
+        .find(hint, address, bytes.into())
+        .ok_or_else(|| Stopped::wave(FaultKind::Memory { access: Access::Atomic, address, bytes }))?;
+    // Once outside the update, which may run several times and cannot fail.
+    atomic::apply(operation, 0, data, second)?;
+    let apply = |old: u64| atomic::apply(operation, old, data, second).unwrap_or(old);
+    let index = (offset / 4) as usize;
+    Ok(if bytes == 8 {
+        memory.update_wide(allocation, index, apply)
+    } else {
+        allocation.update(index, |old| apply(old.into()) as u32).into()
+    })
 }
 
-fn private_load(w: &Wave, l: usize, address: u64, bytes: u32) -> Result<u32, Stopped> {
-    let mut value = 0;
-    for byte in 0..bytes {
-        let (index, shift) = private_byte(w, l, address + u64::from(byte))
-            .ok_or_else(|| outside(l, Access::Load, address, bytes))?;
-        value |= (w.private[index] >> shift & 0xff) << (8 * byte);
+/// The same on private memory, which is nobody else's.
+pub(super) fn update_private(
+    w: &mut Wave,
+    l: usize,
+    address: u64,
+    operation: Operation,
+    [data, second]: [u64; 2],
+) -> Result<u64, Stopped> {
+    let wide = operation.1.registers() == 2;
+    let mut old = u64::from(private::load(w, l, address, 4)?);
+    if wide {
+        old |= u64::from(private::load(w, l, address + 4, 4)?) << 32;
     }
-    Ok(value)
-}
-
-fn private_store(w: &mut Wave, l: usize, address: u64, bytes: u32, value: u32) -> Result<(), Stopped> {
-    for byte in 0..bytes {
-        let (index, shift) = private_byte(w, l, address + u64::from(byte))
-            .ok_or_else(|| outside(l, Access::Store, address, bytes))?;
-        w.private[index] = w.private[index] & !(0xff << shift) | (value >> (8 * byte) & 0xff) << shift;
+    let new = atomic::apply(operation, old, data, second)?;
+    private::store(w, l, address, 4, new as u32)?;
+    if wide {
+        private::store(w, l, address + 4, 4, (new >> 32) as u32)?;
     }
-    Ok(())
+    Ok(old)
 }

@@ -274,12 +274,3 @@ fn dot_products() {
     assert_eq!(m.row(dot(VDot4I32I8), 3)[0], 18);
     assert_eq!(m.row(dot(VDot4U32U8), 3)[0], 530);
 }
-
-#[test]
-fn modes_that_are_not_simulated_are_refused() {
-    let mut m = Machine::new();
-    // Single-precision rounding (bits 1:0 of MODE) towards zero.
-    m.wave.s[0] = 3;
-    let stopped = m.run(&[Inst::new(SSetregB32, &[s(0)]).imm(1 | 1 << 11)]).unwrap_err();
-    assert!(matches!(stopped.kind, FaultKind::Unsupported(_)));
-}

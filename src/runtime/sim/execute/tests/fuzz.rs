@@ -6,16 +6,22 @@ use rand::{Rng, SeedableRng};
 use crate::codegen::isa::{Arch, decode};
 
 use super::super::super::wave::EXEC;
+use super::super::footprint::footprints;
+use super::super::window_descriptor;
 use super::Machine;
 
 /// A wave with random registers, among them the address of an allocation and a descriptor of it.
-fn machine(rng: &mut StdRng) -> Machine {
-    let mut m = Machine::new();
+fn machine(rng: &mut StdRng, arch: Arch) -> Machine {
+    let mut m = Machine::on(arch);
     let base = m.memory.allocate(4096).expect("small");
     rng.fill(&mut m.wave.s[..]);
     for first in (0..100).step_by(8) {
         m.wave.set_pair(first, base);
         m.wave.s[first + 2] &= 0x1fff;
+        // Some descriptors are of private memory, whole or nearly.
+        if rng.random_range(0..4) == 0 {
+            m.wave.s[first..first + 4].copy_from_slice(&window_descriptor());
+        }
     }
     for row in &mut m.wave.rows {
         rng.fill(&mut row[..]);
@@ -32,10 +38,10 @@ fn machine(rng: &mut StdRng) -> Machine {
 #[test]
 fn random_words_never_panic() {
     let mut rng = StdRng::seed_from_u64(1);
-    for _ in 0..300 {
+    for round in 0..500 {
         let mut words = [0u32; 32];
         rng.fill(&mut words);
-        let _ = machine(&mut rng).run_words(&words, 200);
+        let _ = machine(&mut rng, Arch::ALL[round % Arch::ALL.len()]).run_words(&words, 200);
     }
 }
 
@@ -43,8 +49,11 @@ fn random_words_never_panic() {
 fn random_instructions_never_panic() {
     let mut rng = StdRng::seed_from_u64(2);
     let mut executed = 0;
-    while executed < 20_000 {
-        let mut m = machine(&mut rng);
+    let mut round = 0;
+    while executed < 60_000 {
+        let arch = Arch::ALL[round % Arch::ALL.len()];
+        round += 1;
+        let mut m = machine(&mut rng, arch);
         for _ in 0..50 {
             // Encodings are sparse in their top bits; what they hold further down may be anything.
             let top = [
@@ -62,8 +71,10 @@ fn random_instructions_never_panic() {
                 0xc0,
             ][rng.random_range(0..12)];
             let words = [rng.random::<u32>() & 0xff_ffff | top << 24, rng.random()];
-            if let Ok((_, length)) = decode(&words, Arch::Gfx942) {
-                let _ = m.run_words(&words[..length], 3);
+            if let Ok((_, length)) = decode(&words, arch) {
+                let program = m.program(&words[..length]);
+                let _ = footprints(&m.wave, &program.steps[0], &mut Vec::new());
+                let _ = m.run_program(&program, 3);
                 executed += 1;
             }
         }

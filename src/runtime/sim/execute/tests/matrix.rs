@@ -1,8 +1,8 @@
 //! Matrix instructions against the published layouts (`tests/data/mfma.csv`) and plain loops.
 
-use crate::codegen::isa::{Element, Inst, Meaning, Modifiers, Opcode, Operand};
+use crate::codegen::isa::{Arch, Element, Inst, Meaning, Modifiers, Opcode, Operand};
 
-use super::super::super::numerics::{from_bf16, from_f16, from_fnuz8};
+use super::super::super::numerics::{from_f16, from_fnuz8};
 use super::super::super::wave::LANES;
 use super::{Machine, int, v};
 
@@ -76,17 +76,15 @@ impl<'a> Published<'a> {
     }
 }
 
-/// Bits of one element and the number of bits.
+/// Bits of one element that holds a small integer.
 fn bits_of(element: Element, value: i32) -> u64 {
-    let small = |decode: &dyn Fn(u32) -> f32| -> u64 {
-        (0..=0xffff).find(|&b| decode(b) == value as f32).expect("a small integer is exact").into()
-    };
+    let search = |exponent| (0..=0xff).find(|&b| from_fnuz8(b, exponent) == value as f32);
     match element {
         Element::F64 => f64::from(value).to_bits(),
-        Element::F16 => small(&from_f16),
-        Element::Bf16 => small(&from_bf16),
-        Element::Fp8 => small(&|b| from_fnuz8(b, 4)),
-        Element::Bf8 => small(&|b| from_fnuz8(b, 5)),
+        Element::F16 => half::f16::from_f32(value as f32).to_bits().into(),
+        Element::Bf16 => half::bf16::from_f32(value as f32).to_bits().into(),
+        Element::Fp8 => search(4).expect("a small integer is exact").into(),
+        Element::Bf8 => search(5).expect("a small integer is exact").into(),
         Element::I8 => u64::from(value as u8),
         Element::I32 => u64::from(value as u32),
         _ => u64::from((value as f32).to_bits()),
@@ -117,26 +115,35 @@ fn layouts_are_the_published_ones() {
     let table = std::fs::read_to_string(path).expect("the table is part of the repository");
     let mut lines = table.lines();
     let header: Vec<&str> = lines.next().expect("a header").split(',').collect();
-    let mut tested = 0;
+    let mut tested = [0, 0];
     for line in lines {
         let row = Published { header: header.clone(), cells: line.split(',').collect() };
-        if row.get("gfx") != "gfx942" || row.number("sparse") == 1 {
-            continue;
-        }
-        let op = opcode(row.get("mnemonic")).unwrap_or_else(|| panic!("no row for {}", row.get("mnemonic")));
-        check_layout(op, &row);
-        tested += 1;
+        let arch = Arch::from_name(row.get("gfx")).expect("a chip of the table");
+        let named = |op: &&Opcode| op.on(arch) && op.info().mnemonic_on(arch) == row.get("mnemonic");
+        let op = Opcode::ALL.iter().find(named);
+        check_layout(*op.unwrap_or_else(|| panic!("no row for {}", row.get("mnemonic"))), arch, &row);
+        tested[row.number("sparse")] += 1;
     }
-    assert_eq!(tested, 32);
+    assert_eq!(tested, [79, 14]);
 }
 
-fn check_layout(op: Opcode, row: &Published<'_>) {
-    let Meaning::Mfma(_, a_type, b_type, cd_type) = op.info().meaning else { panic!("not an MFMA") };
+/// Which two of four elements a sparse A holds.
+fn stored(i: usize, quad: usize) -> [usize; 2] {
+    [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]][(7 * i + 13 * quad) % 6]
+}
+
+fn check_layout(op: Opcode, arch: Arch, row: &Published<'_>) {
+    let (Meaning::Mfma(_, a_type, b_type, cd_type) | Meaning::SparseMfma(_, a_type, b_type, cd_type)) =
+        op.info().meaning
+    else {
+        panic!("not an MFMA")
+    };
+    let sparse = row.number("sparse") == 1;
     let [m, n, k, blocks] = ["m", "n", "k", "blocks"].map(|c| row.number(c));
     let a = |block, i, kk| sample(1 + block + 7 * i + 131 * kk);
     let b = |block, kk, j| sample(5 + 3 * block + 17 * kk + 257 * j);
     let c = |block, i, j| sample(9 + 11 * block + 23 * i + 71 * j);
-    let mut machine = Machine::new();
+    let mut machine = Machine { arch, ..Machine::new() };
     let fill = |machine: &mut Machine,
                 first: usize,
                 registers: usize,
@@ -154,31 +161,53 @@ fn check_layout(op: Opcode, row: &Published<'_>) {
             }
         }
     };
-    let registers = ["a_regs", "b_regs", "c_regs", "d_regs"].map(|r| row.number(r));
-    fill(&mut machine, 2, registers[0], a_type, &|at| {
+    let registers = ["a_regs", "b_regs", "d_regs"].map(|r| row.number(r));
+    // Of a sparse A the table tells the first of the four elements of which a register holds two.
+    let per_register = 32 / width(a_type).min(32);
+    let element = |[_, gpr, bit]: [usize; 3]| per_register * gpr + bit / width(a_type).min(32);
+    let a_at = |at: [usize; 3]| {
         let [i, kk, block] = row.at(["a_i", "a_k", "a_block"], at);
+        let within = if sparse { stored(i, kk / 4)[element(at) % 2] } else { 0 };
+        (block, i, kk + within, within)
+    };
+    fill(&mut machine, 2, registers[0], a_type, &|at| {
+        let (block, i, kk, _) = a_at(at);
         a(block, i, kk)
     });
     fill(&mut machine, 4, registers[1], b_type, &|at| {
         let [j, kk, block] = row.at(["b_j", "b_k", "b_block"], at);
         b(block, kk, j)
     });
-    fill(&mut machine, 8, registers[2], cd_type, &|at| {
+    // On gfx908 results are AGPRs, which lie behind the VGPRs of B.
+    let (third, d, d_row) = match (sparse, arch) {
+        (true, _) => (v(1), v(16), 16),
+        (_, Arch::Gfx908) => (Operand::agpr(16), Operand::agpr(16), 4 + registers[1] + 16),
+        _ => (v(16), v(16), 16),
+    };
+    fill(&mut machine, d_row, registers[2], cd_type, &|at| {
         let [i, j, block] = row.at(["cd_i", "cd_j", "cd_block"], at);
         c(block, i, j)
     });
-    let name = op.mnemonic();
-    machine
-        .run(&[Inst::new(op, &[v(8), v(2), v(4), v(8)])])
-        .unwrap_or_else(|e| panic!("{name}: {:?}", e.kind));
+    if sparse {
+        for lane in 0..LANES {
+            let places = (0..registers[0])
+                .flat_map(|gpr| (0..32).step_by(width(a_type)).map(move |bit| [lane, gpr, bit]));
+            machine.wave.rows[1][lane] =
+                places.fold(0, |index, at| index | (a_at(at).3 as u32) << (2 * element(at)));
+        }
+    }
+    let name = op.info().mnemonic_on(arch);
+    machine.run(&[Inst::new(op, &[d, v(2), v(4), third])]).unwrap_or_else(|e| panic!("{name}: {:?}", e.kind));
     for lane in 0..LANES {
-        for gpr in 0..registers[3] {
+        for gpr in 0..registers[2] {
             let [i, j, block] = row.at(["cd_i", "cd_j", "cd_block"], [lane, gpr, 0]);
             assert!(i < m && j < n && block < blocks);
-            let sum = (0..k).fold(c(block, i, j), |sum, kk| sum + a(block, i, kk) * b(block, kk, j));
+            let holds = |kk: &usize| !sparse || stored(i, kk / 4).contains(&(kk % 4));
+            let sum =
+                (0..k).filter(holds).fold(c(block, i, j), |sum, kk| sum + a(block, i, kk) * b(block, kk, j));
             let bits = bits_of_result(cd_type, sum);
             let expected = if cd_type == Element::F64 { bits >> (32 * (gpr % 2)) } else { bits } as u32;
-            assert_eq!(machine.wave.rows[8 + gpr][lane], expected, "{name}: lane {lane}, register {gpr}");
+            assert_eq!(machine.wave.rows[d_row + gpr][lane], expected, "{name}: lane {lane}, register {gpr}");
         }
     }
 }

@@ -1,0 +1,151 @@
+//! Vector instructions beyond arithmetic on one value per lane: carries, selects, and moves between lanes and registers.
+
+use crate::codegen::isa::{Calc, Element, Half, Meaning};
+
+use super::super::error::Stopped;
+use super::super::program::{Place, Step};
+use super::super::wave::{LANES, Wave};
+use super::lanes::map3;
+use super::valu::unsupported;
+
+/// Executes one of the vector instructions that are not lane-wise arithmetic.
+pub(super) fn execute(w: &mut Wave, s: &Step, meaning: Meaning) -> Result<(), Stopped> {
+    let [d, a, b, c, carry_in, _] = s.operands;
+    match meaning {
+        Meaning::VectorNop => {}
+        Meaning::ReadFirstLane => {
+            let lane = if w.exec() == 0 { 0 } else { w.exec().trailing_zeros() as usize };
+            let value = w.lanes(a)[lane];
+            w.set_scalar(d, value);
+        }
+        Meaning::ReadLane => {
+            let value = w.lanes(a)[w.scalar(b) as usize % LANES];
+            w.set_scalar(d, value);
+        }
+        Meaning::WriteLane => {
+            let (value, lane) = (w.scalar(a), w.scalar(b) as usize % LANES);
+            if let Some(row) = d.row() {
+                w.rows[row][lane] = value;
+            }
+        }
+        Meaning::Swap => {
+            let (x, y) = (w.lanes(d), w.lanes(a));
+            w.set_lanes(d, &y);
+            w.set_lanes(a, &x);
+        }
+        Meaning::SelectLane => {
+            let (no, yes, mask) = (signed(w, s, a, 0), signed(w, s, b, 1), w.scalar_wide(c));
+            w.set_lanes(d, &std::array::from_fn(|l| if mask >> l & 1 != 0 { yes[l] } else { no[l] }));
+        }
+        Meaning::CarryOut(calc) => carry(w, s, calc, b, c, 0)?,
+        Meaning::CarryInOut(calc) => carry(w, s, calc, b, c, w.scalar_wide(carry_in))?,
+        Meaning::MulAddWide(element) => {
+            let (x, y, z) = (w.lanes(b), w.lanes(c), w.lanes_wide(carry_in));
+            let mut carries = 0;
+            let clamps = s.modifiers.has_clamp();
+            let values = std::array::from_fn(|l| {
+                let product = if element == Element::I32 {
+                    (i64::from(x[l] as i32) * i64::from(y[l] as i32)) as u64
+                } else {
+                    u64::from(x[l]) * u64::from(y[l])
+                };
+                let (sum, unsigned) = product.overflowing_add(z[l]);
+                let overflow = if element == Element::I32 {
+                    (product as i64).overflowing_add(z[l] as i64).1
+                } else {
+                    unsigned
+                };
+                carries |= u64::from(overflow) << l;
+                match (clamps && overflow, element) {
+                    (false, _) => sum,
+                    (true, Element::I32) if (z[l] as i64) < 0 => i64::MIN as u64,
+                    (true, Element::I32) => i64::MAX as u64,
+                    (true, _) => u64::MAX,
+                }
+            });
+            w.set_lanes_wide(d, &values);
+            w.set_scalar_wide(a, carries & w.exec());
+        }
+        Meaning::MaskedBitCount(half) => {
+            let (mask, base) = (w.lanes(a), w.lanes(b));
+            let below = |l: usize| match half {
+                Half::Low => ((1u64 << l.min(32)) - 1) as u32,
+                Half::High => ((1u64 << l.saturating_sub(32)) - 1) as u32,
+            };
+            let values = std::array::from_fn(|l| (mask[l] & below(l)).count_ones().wrapping_add(base[l]));
+            w.set_lanes(d, &values);
+        }
+        Meaning::SwapRows(lanes) => swap_rows(w, s, lanes.into()),
+        Meaning::MulAddMixed(element) => multiply_add_mixed(w, s, element),
+        _ => return Err(unsupported()),
+    }
+    Ok(())
+}
+
+/// V_PERMLANE16_SWAP and V_PERMLANE32_SWAP: odd rows of the destination and even rows of the source change places. Lanes
+/// that are off are not written; what they would have given is their value if the modifier `fi` is set, else 0 if
+/// `bound_ctrl` is set, else the lane that wants it stays as it is.
+fn swap_rows(w: &mut Wave, s: &Step, row: usize) {
+    let [d, a, ..] = s.operands;
+    let (fetches_inactive, bound) = (s.modifiers.get_op_sel() & 1 != 0, s.modifiers.get_op_sel() & 2 != 0);
+    let (first, second, exec) = (w.lanes(d), w.lanes(a), w.exec());
+    let take = |own: u32, other: u32, lane: usize| match (exec >> lane & 1 != 0 || fetches_inactive, bound) {
+        (true, _) => other,
+        (false, true) => 0,
+        (false, false) => own,
+    };
+    let is_odd = |l: usize| l / row % 2 == 1;
+    let to_first =
+        std::array::from_fn(|l| if is_odd(l) { take(first[l], second[l - row], l - row) } else { first[l] });
+    let to_second =
+        std::array::from_fn(|l| if is_odd(l) { second[l] } else { take(second[l], first[l + row], l + row) });
+    w.set_lanes(d, &to_first);
+    w.set_lanes(a, &to_second);
+}
+
+/// V_MAD_U32_U16 and V_MAD_I32_I16: 16-bit factors, 32-bit sum, which stops at the ends of its range with clamp.
+fn multiply_add_mixed(w: &mut Wave, s: &Step, element: Element) {
+    let clamps = s.modifiers.has_clamp();
+    if element == Element::I16 {
+        map3(w, s, |a: i16, b: i16, c: i32| {
+            let product = i32::from(a) * i32::from(b);
+            if clamps { product.saturating_add(c) } else { product.wrapping_add(c) }
+        });
+    } else {
+        map3(w, s, |a: u16, b: u16, c: u32| {
+            let product = u32::from(a) * u32::from(b);
+            if clamps { product.saturating_add(c) } else { product.wrapping_add(c) }
+        });
+    }
+}
+
+/// A 32-bit source whose sign the modifiers may change.
+fn signed(w: &Wave, s: &Step, place: Place, source: u32) -> [u32; LANES] {
+    let clear = if s.modifiers.get_abs() >> source & 1 != 0 { 0x7fff_ffff } else { u32::MAX };
+    let flip = if s.modifiers.get_neg() >> source & 1 != 0 { 0x8000_0000 } else { 0 };
+    w.lanes(place).map(|v| v & clear ^ flip)
+}
+
+/// Sum or difference with a carry per lane in and out; inactive lanes carry nothing out.
+fn carry(w: &mut Wave, s: &Step, calc: Calc, a: Place, b: Place, carries: u64) -> Result<(), Stopped> {
+    let (x, y) = (w.lanes(a), w.lanes(b));
+    let (x, y) = if calc == Calc::SubRev { (y, x) } else { (x, y) };
+    let adds = match calc {
+        Calc::Add => true,
+        Calc::Sub | Calc::SubRev => false,
+        _ => return Err(unsupported()),
+    };
+    let clamp = s.modifiers.has_clamp();
+    let mut out = 0;
+    let values = std::array::from_fn(|l| {
+        let carry = carries >> l & 1;
+        let (x, y) = (u64::from(x[l]), u64::from(y[l]));
+        let result = if adds { x + y + carry } else { x.wrapping_sub(y).wrapping_sub(carry) };
+        let over = result >> 32 != 0;
+        out |= u64::from(over) << l;
+        if clamp && over { if adds { u32::MAX } else { 0 } } else { result as u32 }
+    });
+    w.set_lanes(s.operands[0], &values);
+    w.set_scalar_wide(s.operands[1], out & w.exec());
+    Ok(())
+}

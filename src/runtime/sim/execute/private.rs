@@ -1,0 +1,72 @@
+//! Private memory of lanes, and the window of device addresses behind which buffer descriptors and scalar memory find it.
+//!
+//! A wave has its private memory to itself, so all waves see theirs behind the same window. Inside, dword `n` of lane `l`
+//! is dword `64 n + l`: what the swizzle of the private segment's buffer descriptor makes of an offset (LLVM, "User Guide
+//! for AMDGPU Backend", "Private Segment Buffer").
+
+use super::super::error::{Access, FaultKind, Stopped};
+use super::super::wave::{LANES, Wave};
+
+/// First address of the window.
+pub(in super::super) const SCRATCH_WINDOW: u64 = 1 << 46;
+/// The window has 2 to this many bytes.
+const WINDOW_BITS: u32 = 36;
+/// Bytes of one dword of all lanes.
+const SLICE: u64 = 4 * LANES as u64;
+
+/// Buffer descriptor of the window: swizzled, with the lane as index, of any size.
+pub(in super::super) fn window_descriptor() -> [u32; 4] {
+    const SWIZZLE: u32 = 1 << 31;
+    const LANES_OF_INDEX: u32 = 3 << 21;
+    const ADD_LANE: u32 = 1 << 23;
+    [SCRATCH_WINDOW as u32, (SCRATCH_WINDOW >> 32) as u32 | SWIZZLE, u32::MAX, LANES_OF_INDEX | ADD_LANE]
+}
+
+/// Lane and byte address in its private memory that lie behind a device address.
+pub(super) fn behind(address: u64) -> Option<(usize, u64)> {
+    let inside = address >> WINDOW_BITS == SCRATCH_WINDOW >> WINDOW_BITS;
+    let byte = address.wrapping_sub(SCRATCH_WINDOW);
+    inside.then_some(((byte % SLICE / 4) as usize, byte / SLICE * 4 + byte % 4))
+}
+
+/// Index of the word of lane `l` that holds the byte, and the shift of the byte in it.
+fn place(w: &Wave, l: usize, address: u64) -> Option<(usize, u32)> {
+    let word = address / 4;
+    let inside = word < u64::from(w.private_words);
+    inside.then(|| (l * w.private_words as usize + word as usize, (address % 4 * 8) as u32))
+}
+
+#[cold]
+fn outside(l: usize, access: Access, address: u64, bytes: u32) -> Stopped {
+    Stopped::lane(l, FaultKind::Memory { access, address, bytes })
+}
+
+/// Up to four bytes of lane `l`.
+pub(super) fn load(w: &Wave, l: usize, address: u64, bytes: u32) -> Result<u32, Stopped> {
+    if address.is_multiple_of(4) && bytes == 4 {
+        let (index, _) = place(w, l, address).ok_or_else(|| outside(l, Access::Load, address, bytes))?;
+        return Ok(w.private[index]);
+    }
+    let mut value = 0;
+    for byte in 0..bytes {
+        let (index, shift) =
+            place(w, l, address + u64::from(byte)).ok_or_else(|| outside(l, Access::Load, address, bytes))?;
+        value |= (w.private[index] >> shift & 0xff) << (8 * byte);
+    }
+    Ok(value)
+}
+
+/// Stores up to four bytes of lane `l`.
+pub(super) fn store(w: &mut Wave, l: usize, address: u64, bytes: u32, value: u32) -> Result<(), Stopped> {
+    if address.is_multiple_of(4) && bytes == 4 {
+        let (index, _) = place(w, l, address).ok_or_else(|| outside(l, Access::Store, address, bytes))?;
+        w.private[index] = value;
+        return Ok(());
+    }
+    for byte in 0..bytes {
+        let (index, shift) = place(w, l, address + u64::from(byte))
+            .ok_or_else(|| outside(l, Access::Store, address, bytes))?;
+        w.private[index] = w.private[index] & !(0xff << shift) | (value >> (8 * byte) & 0xff) << shift;
+    }
+    Ok(())
+}
