@@ -1,6 +1,7 @@
 //! Check mode on kernels of this crate and of clang: nothing is found in them whatever the seed, and what is weakened is found.
 
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use groundswell::codegen::isa::{Arch, Meaning, decode};
 use groundswell::codegen::object::ObjectFile;
@@ -128,24 +129,16 @@ fn is_found(object: &[u8], executable: &Executable, bindings: &[(&'static str, i
     })
 }
 
-/// Clang's object of the kernels of the other simulator tests, or nothing where clang is missing and not required.
-fn clang(level: &str, processor: &str) -> Option<Vec<u8>> {
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/sim/kernels.c");
-    let out =
-        std::env::temp_dir().join(format!("groundswell-check{level}-{processor}-{}.co", std::process::id()));
+/// Clang's object of a file of kernels, or nothing where clang is missing and not required.
+fn clang(file: &str, level: &str, processor: &str) -> Option<Vec<u8>> {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    let out = std::env::temp_dir().join(format!("groundswell-check-{}-{number}.co", std::process::id()));
     let result = Command::new("clang-19")
-        .args([
-            "-x",
-            "c",
-            "--target=amdgcn-amd-amdhsa",
-            &format!("-mcpu={processor}"),
-            level,
-            "-g",
-            "-nogpulib",
-            "-o",
-        ])
+        .args(["-x", "c", "--target=amdgcn-amd-amdhsa", &format!("-mcpu={processor}"), level])
+        .args(["-g", "-nogpulib", "-o"])
         .arg(&out)
-        .arg(source)
+        .arg(format!("{}/tests/{file}", env!("CARGO_MANIFEST_DIR")))
         .output();
     match result {
         Ok(result) if result.status.success() => {
@@ -189,9 +182,29 @@ const LAUNCHES: &[Launched] = &[
     ),
 ];
 
+/// Those of the other file.
+const MORE: &[Launched] = &[
+    ("saxpy_wide", [2, 1, 1], [256, 1, 1], &[(8000, true), (8000, true)], &[0x3f80_0000, 500]),
+    ("reduction", [1, 1, 1], [256, 1, 1], &[(4, false), (4000, true)], &[1000]),
+    ("reduction_in_a_wave", [1, 1, 1], [64, 1, 1], &[(4, false), (256, true)], &[]),
+    ("gemm", [1, 2, 1], [64, 1, 1], &[(8192, false), (8192, true), (4096, true)], &[32, 64]),
+    ("gemm_types", [1, 1, 1], [64, 1, 1], &[(1024, true), (2048, true), (1024, true), (1024, true)], &[]),
+    ("histogram", [2, 1, 1], [256, 1, 1], &[(1024, true), (4000, true)], &[1000]),
+    ("atomics", [1, 1, 1], [64, 1, 1], &[(16, true), (512, true), (256, false), (256, true)], &[]),
+    ("scan", [1, 1, 1], [1024, 1, 1], &[(4096, false), (4096, true)], &[]),
+    ("halves", [1, 1, 1], [64, 1, 1], &[(256, false), (256, true), (256, true), (132, true)], &[]),
+    ("narrow", [1, 1, 1], [64, 1, 1], &[(101, true), (204, true), (404, true)], &[100]),
+    ("doubles", [1, 1, 1], [64, 1, 1], &[(512, false), (1024, true), (264, true)], &[]),
+    ("integers", [1, 1, 1], [64, 1, 1], &[(2048, false), (512, true), (256, true)], &[]),
+    ("stack", [1, 1, 1], [64, 1, 1], &[(256, false), (256, true)], &[20]),
+    ("calls", [1, 1, 1], [64, 1, 1], &[(512, true)], &[5]),
+    ("dots", [1, 1, 1], [64, 1, 1], &[(256, false), (260, true), (260, true)], &[]),
+];
+
 fn launch_clang(object: &[u8], launch: &Launched, seed: u64) -> Result<CheckReport, SimError> {
     let (kernel, grid, block, buffers, numbers) = *launch;
-    let mut simulator = Simulator::new(Target::GFX942);
+    let target = ObjectFile::parse(object).expect("clang's object").target;
+    let mut simulator = Simulator::new(target);
     let module = simulator.load(object)?;
     let mut kernarg = Vec::new();
     let mut rng = StdRng::seed_from_u64(7);
@@ -208,29 +221,38 @@ fn launch_clang(object: &[u8], launch: &Launched, seed: u64) -> Result<CheckRepo
     simulator.check(&module, kernel, config, &kernarg, &CheckOptions { seed })
 }
 
-#[test]
-fn kernels_of_clang_are_clean() {
-    for level in ["-O3", "-O0"] {
-        let Some(object) = clang(level, "gfx942") else { return };
-        for launch in LAUNCHES {
+fn all_are_clean(level: &str, processor: &str) {
+    for (file, launches) in [("sim/kernels.c", LAUNCHES), ("data/clang_kernels.c", MORE)] {
+        let Some(object) = clang(file, level, processor) else { return };
+        for launch in launches {
             for seed in 0..SEEDS {
-                match launch_clang(&object, launch, seed) {
-                    Ok(report) => assert!(report.is_clean(), "{level} {}: {report}", launch.0),
-                    // Unoptimised code may hold what is not simulated.
-                    Err(error) if level == "-O0" => {
-                        eprintln!("skipped: {level} {}: {error}", launch.0);
-                        break;
-                    }
-                    Err(error) => panic!("{level} {}: {error}", launch.0),
-                }
+                let report = launch_clang(&object, launch, seed)
+                    .unwrap_or_else(|error| panic!("{level} {processor} {}: {error}", launch.0));
+                assert!(report.is_clean(), "{level} {processor} {}: {report}", launch.0);
             }
         }
     }
 }
 
 #[test]
+fn kernels_of_clang_are_clean_on_gfx942() {
+    all_are_clean("-O3", "gfx942");
+}
+
+#[test]
+fn kernels_of_clang_are_clean_on_gfx90a() {
+    all_are_clean("-O3", "gfx90a");
+}
+
+#[test]
+fn unoptimised_kernels_of_clang_are_clean() {
+    all_are_clean("-O0", "gfx942");
+    all_are_clean("-O0", "gfx90a");
+}
+
+#[test]
 fn findings_in_kernels_of_clang_name_their_lines() {
-    let Some(object) = clang("-O3", "gfx942") else { return };
+    let Some(object) = clang("sim/kernels.c", "-O3", "gfx942") else { return };
     let launch: Launched =
         ("saxpy", [4, 1, 1], [256, 1, 1], &[(3996, true), (4000, true)], &[0x3f80_0000, 1000]);
     let report = launch_clang(&object, &launch, 0).expect("it runs");

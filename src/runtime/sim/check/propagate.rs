@@ -211,7 +211,8 @@ impl Flow<'_> {
         let Some(inst) = &self.facts.inst else { return };
         let Some(to) = inst.operands[0].number() else { return };
         let lane = 1u64 << (self.w.scalar(self.step.operands[2]) % 64);
-        let from = inst.operands[1].number().filter(|&n| n < 128 && !self.r.is_defined(n, 0));
+        // Masks of lanes that are kept here may be undefined for lanes that are off.
+        let from = inst.operands[1].number().filter(|&n| n < 128 && self.r.scalar(n) == 0);
         self.r.write_vector(to, lane, if from.is_some() { 0 } else { u64::MAX });
         if let Some(from) = from {
             let origin = self.r.origin(from, self.number);

@@ -174,7 +174,7 @@ impl Registers {
         self.origin[number as usize % 768] = (index + 1).min(self.origins.len()).min(u16::MAX.into()) as u16;
     }
 
-    /// Copies the definedness of one lane of a vector register.
+    /// True if a lane of a vector register is defined.
     pub fn lane(&self, number: u32, lane: usize) -> bool {
         self.vector(number) >> (lane % LANES) & 1 != 0
     }
