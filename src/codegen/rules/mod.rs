@@ -9,5 +9,7 @@ mod pairs;
 mod view;
 
 pub(crate) use matrix::{Class, class};
-pub(crate) use pairs::{Between, FARTHEST, is_acc_move, overwrites_own_base, required};
+pub(crate) use pairs::{
+    Between, FARTHEST, is_acc_move, overwrites_own_base, pending, required, required_before_load,
+};
 pub(crate) use view::{EXEC, Registers, VCC, View};

@@ -21,9 +21,6 @@ pub(crate) struct Between {
 
 /// Wait states that must lie between `first` and `then`.
 pub(crate) fn required(first: &View, then: &View, between: Between, arch: Arch) -> u32 {
-    if then.is_border() {
-        return pending(first, arch);
-    }
     let mut need = behind_matrix(first, then, arch);
     let mut at_least = |states: u32, condition: bool| {
         if condition {
@@ -109,7 +106,6 @@ pub(crate) fn required(first: &View, then: &View, between: Between, arch: Arch) 
     if let Some(data) = wide_store_data(first) {
         let overwritten = then.writes().any(|r| r.meets(&data));
         at_least(if newer { 2 } else { 1 }, overwritten && (then.is_valu() || then.is_matrix()));
-        at_least(1, overwritten && then.is_memory());
     }
     if first.info.unit == Unit::Salu && first.writes_register(M0) {
         let implicit = then.reads().any(|r| r.has(M0) && r.field.is_none());
@@ -166,6 +162,13 @@ fn converts_part(view: &View) -> bool {
     narrow && view.info.tied() == Some(0)
 }
 
+/// What the ISA guides ask for between a store of much data and a load over that data. LLVM never keeps it, and no result comes
+/// that early: code that is ours does, code of others is not blamed.
+pub(crate) fn required_before_load(first: &View, then: &View) -> u32 {
+    let overwritten = |data: Registers| then.is_memory() && then.writes().any(|r| r.meets(&data));
+    u32::from(wide_store_data(first).is_some_and(overwritten))
+}
+
 /// More than 64 bits of data that a store or atomic reads late; MUBUF with a scalar offset takes long enough by itself.
 fn wide_store_data(view: &View) -> Option<Registers> {
     if !view.is_vmem() {
@@ -179,7 +182,7 @@ fn wide_store_data(view: &View) -> Option<Registers> {
 }
 
 /// Wait states until nothing behind `first` can come too soon, whatever it is.
-fn pending(first: &View, arch: Arch) -> u32 {
+pub(crate) fn pending(first: &View, arch: Arch) -> u32 {
     let newer = arch >= Arch::Gfx942;
     if let Some(class) = class(first, arch) {
         let p = u32::from(first.inst.passes(arch));

@@ -6,7 +6,8 @@ use super::Fault;
 use crate::codegen::isa::{Arch, BranchCondition, Calc, Element, Inst, Meaning, Opcode, Operand, Unit};
 use crate::codegen::machine::body::Body;
 use crate::codegen::rules::{
-    Between, Class, FARTHEST, Registers, VCC, View, class, is_acc_move, overwrites_own_base, required,
+    Between, Class, FARTHEST, Registers, VCC, View, class, is_acc_move, overwrites_own_base, pending,
+    required, required_before_load,
 };
 
 /// Finds instructions that come too soon behind another, and errata that nobody has repaired.
@@ -154,7 +155,11 @@ impl Walk<'_> {
             if states >= FARTHEST || first.is_border() {
                 return;
             }
-            let need = required(first, then, between, self.arch);
+            let need = if then.is_border() {
+                pending(first, self.arch)
+            } else {
+                required(first, then, between, self.arch).max(required_before_load(first, then))
+            };
             if need > states {
                 let (first, then) = (first.inst, then.inst);
                 let message = format!("`{then}` needs {need} wait states behind `{first}`, has {states}");
