@@ -1,7 +1,7 @@
-//! Speed of the simulator's run mode.
+//! Speed of the simulator's run mode, and of check mode on the same GEMM.
 //!
 //! What the throughput counts is in the group's name: lane operations (at least 1e9 per second are wanted), matrix instructions
-//! (5e6), and one GEMM of 1024 x 1024 x 1024 in f16, of which the time counts (0.25 s). The groups of single instructions
+//! (5e6), and one GEMM of 1024 x 1024 x 1024 in f16, of which the time counts (0.25 s; check mode: at most 8 times as long). The groups of single instructions
 //! count instructions of a wave.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
@@ -9,7 +9,7 @@ use groundswell::codegen::isa::{Arch, Inst, Modifiers, Opcode, Operand, encode};
 use groundswell::codegen::object::{KernelCode, KernelInfo, KernelResources, WorkgroupSize, write};
 use groundswell::kernels::Gemm;
 use groundswell::prelude::*;
-use groundswell::runtime::sim::{LaunchConfig, Module, Simulator};
+use groundswell::runtime::sim::{CheckOptions, LaunchConfig, Module, Simulator};
 
 const WORKGROUPS: u32 = 32;
 const WAVES: u32 = 4;
@@ -188,6 +188,25 @@ fn gemm(c: &mut Criterion) {
     let mut group = c.benchmark_group("gemm_f16");
     group.throughput(Throughput::Elements((2 * EDGE * EDGE * EDGE) as u64));
     group.bench_function("1024", |b| b.iter(|| launch.run().expect("the kernel runs")));
+    let mut simulator = Simulator::new(Target::GFX942);
+    let module = simulator.load(executable.object()).expect("the object loads");
+    let mut kernarg = Vec::new();
+    for bytes in [2, 2, 4] {
+        let size = (EDGE * EDGE * bytes) as usize;
+        let address = simulator.alloc(size as u64).expect("memory is large enough");
+        simulator.write(address, &vec![0x11; size]).expect("just allocated");
+        kernarg.extend(address.to_le_bytes());
+    }
+    let config = LaunchConfig::new([EDGE as u32 / 128, EDGE as u32 / 128, 1], executable.block());
+    let mut seed = 0;
+    group.bench_function("1024_check", |b| {
+        b.iter(|| {
+            seed += 1;
+            let options = CheckOptions { seed };
+            let report = simulator.check(&module, executable.name(), config, &kernarg, &options);
+            assert!(report.expect("the kernel runs").is_clean());
+        });
+    });
     group.finish();
 }
 

@@ -13,6 +13,8 @@ use groundswell::runtime::sim::{
     Access, CheckOptions, CheckReport, FindingKind, LaunchConfig, Memory, SimError, Simulator, Touch,
     Unordered, Use, WaitCounter,
 };
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
 
 const SEEDS: u64 = 50;
 
@@ -539,6 +541,43 @@ fn a_report_is_the_same_for_the_same_seed_and_reads_well() {
         text.contains("error: store of 4 bytes at") && text.contains("help: mask the lanes off"),
         "{text}"
     );
+}
+
+/// Words that decode, in any order: whatever they do, there is a report or an error.
+#[test]
+fn random_code_is_checked_without_panic() {
+    let mut rng = StdRng::seed_from_u64(11);
+    let info = KernelInfo {
+        name: "test".into(),
+        resources: KernelResources {
+            vgprs: 256,
+            sgprs: 96,
+            lds_bytes: 4096,
+            scratch_bytes: 64,
+            kernarg_bytes: 16,
+            ..KernelResources::default()
+        },
+        arguments: [].into(),
+        workgroup_size: WorkgroupSize::AtMost(128),
+    };
+    let case = copy_kernel().block(128).grid(2);
+    let mut ended = 0;
+    for seed in 0..400 {
+        let mut code = Vec::new();
+        for _ in 0..60 {
+            let words = loop {
+                let words = [rng.random::<u32>(), rng.random()];
+                if let Ok((_, length)) = decode(&words, Arch::Gfx942) {
+                    break words[..length].to_vec();
+                }
+            };
+            code.extend(words.iter().flat_map(|w| w.to_le_bytes()));
+        }
+        code.extend(0xbf81_0000u32.to_le_bytes());
+        let object = write(Target::GFX942, &[KernelCode { info: &info, code: &code, lines: None }]).unwrap();
+        ended += u32::from(case.check_object(&object, seed).is_ok());
+    }
+    assert!(ended > 40, "{ended} of 400 programs ran to an end");
 }
 
 #[test]

@@ -54,12 +54,14 @@ impl Answers {
 
 fn ask(table: &Table, first: u32, then: u32, between: Between) -> u32 {
     let inst = |step: u32| table.facts[step as usize].inst.as_ref();
-    match (inst(first), inst(then)) {
-        (Some(first), Some(then)) => {
-            required(&View::new(first, false), &View::new(then, false), between, table.arch)
-        }
-        _ => 0,
+    let (Some(first), Some(then)) = (inst(first), inst(then)) else { return 0 };
+    let (first, then) = (View::new(first, false), View::new(then, false));
+    // Calls are followed, so nothing has to be assumed of what comes behind them. A memory instruction over the data of a
+    // store never returns before the store has read them (LLVM puts nothing between).
+    if then.is_border() || first.is_vmem() && then.is_memory() {
+        return 0;
     }
+    required(&first, &then, between, table.arch)
 }
 
 /// The worst of the instructions in front of `then` in the order of the code, if any is too close.
