@@ -144,8 +144,6 @@ impl Checker<'_> {
         let Some(inst) = &facts.inst else { return 0 };
         let info = inst.op.info();
         let between_lanes = matches!(info.meaning, Meaning::LanePermute(_) | Meaning::LaneSwizzle);
-        let to_device =
-            matches!(info.unit, Unit::Vmem) && !matches!(info.format, crate::codegen::isa::Format::Scratch);
         let atomic = facts.coherent && info.may_load() && info.may_store();
         let mut data = 0;
         for register in facts.registers.iter().filter(|r| r.is_read) {
@@ -170,7 +168,7 @@ impl Checker<'_> {
                 }
                 if between_lanes {
                     data |= undefined;
-                } else if !is_data || to_device || atomic {
+                } else if !is_data || atomic {
                     let origin = runner.registers.origin(number, who.step);
                     uninitialised(worker, who, &Undefined { origin, used_in, lanes: undefined });
                     break;
@@ -275,8 +273,8 @@ impl Checker<'_> {
         outcome: &mut Outcome,
     ) {
         let Issue { who, facts, .. } = *issue;
-        if data != 0 && footprint.access != Access::Load && facts.order == Order::Flat {
-            self.flat_store(issue, data & lanes, runner, worker);
+        if data != 0 && footprint.access == Access::Store {
+            self.undefined_store(issue, data & lanes, runner, worker);
         }
         let waves = self.launch.waves as u32;
         let first_wave = (who.workgroup as u32).wrapping_mul(waves);
@@ -341,9 +339,9 @@ impl Checker<'_> {
         }
     }
 
-    /// Undefined data that a flat store turns out to bring to device memory.
+    /// Undefined data that a store turns out to bring to device memory.
     #[cold]
-    fn flat_store(&self, issue: &Issue<'_>, lanes: u64, runner: &Runner, worker: &mut Worker) {
+    fn undefined_store(&self, issue: &Issue<'_>, lanes: u64, runner: &Runner, worker: &mut Worker) {
         let registers = issue.facts.registers.iter().filter(|r| r.field == Some(Field::Data0));
         let bad = registers.flat_map(|r| r.first..r.end).find(|&n| lanes & !runner.registers.vector(n) != 0);
         if let Some(number) = bad {

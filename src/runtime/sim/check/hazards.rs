@@ -56,11 +56,6 @@ fn ask(table: &Table, first: u32, then: u32, between: Between) -> u32 {
     let inst = |step: u32| table.facts[step as usize].inst.as_ref();
     let (Some(first), Some(then)) = (inst(first), inst(then)) else { return 0 };
     let (first, then) = (View::new(first, false), View::new(then, false));
-    // Calls are followed, so nothing has to be assumed of what comes behind them. A memory instruction over the data of a
-    // store never returns before the store has read them (LLVM puts nothing between).
-    if then.is_border() || first.is_vmem() && then.is_memory() {
-        return 0;
-    }
     required(&first, &then, between, table.arch)
 }
 
