@@ -486,7 +486,7 @@ fn atomics_of_all_kinds(device: &mut Device) -> Checked {
     expected[1] = 0u32.wrapping_sub(sum);
     expected[2] = 0;
     expected[3] = (1 << 29) - 1;
-    expected[4] = all.clone().fold(0, |x, i| x ^ i * i);
+    expected[4] = all.clone().fold(0, |x, i| x ^ (i * i));
     (expected[5], expected[6]) = (255, 0);
     all.clone().for_each(|i| expected[7 + i as usize] = !(0xff00_ff0f & i));
     // Both go round 101 values: 256 steps are 54.

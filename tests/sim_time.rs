@@ -495,7 +495,7 @@ fn doubtful_numbers_are_named() {
     let report = Bench { body: repeat("v_cvt_f16_f32 v1, v2", 4), ..Bench::default() }.run();
     let names: Vec<String> = report.rests_on.iter().map(|d| format!("{:?}", d.parameter)).collect();
     assert!(
-        names.contains(&"Conversion".to_owned()) && names.contains(&"TakenBranch".to_owned()) == false,
+        names.contains(&"Conversion".to_owned()) && !names.contains(&"TakenBranch".to_owned()),
         "{names:?}"
     );
     assert!(report.rests_on.iter().all(|d| d.confidence >= Confidence::Low && !d.text.is_empty()));

@@ -416,7 +416,7 @@ fn misaligned(footprint: &Footprint, lanes: u64, worker: &mut Worker, who: Who) 
         (Space::Lds, 12 | 16) => 16,
         _ => return 0,
     };
-    let bad = |l: usize| footprint.address[l] % u64::from(alignment) != 0;
+    let bad = |l: usize| !footprint.address[l].is_multiple_of(u64::from(alignment));
     let bad = (0..LANES).fold(0, |mask, l| mask | u64::from(bad(l)) << l) & lanes;
     if bad != 0 {
         let address = footprint.address[bad.trailing_zeros() as usize];

@@ -149,7 +149,7 @@ impl Shadow {
         let mut judged = Judged::default();
         let atomic = footprint.access == Access::Atomic;
         let who =
-            by.wave + 1 & WAVE | if by.coherent { COHERENT } else { 0 } | if atomic { ATOMIC } else { 0 };
+            (by.wave + 1) & WAVE | if by.coherent { COHERENT } else { 0 } | if atomic { ATOMIC } else { 0 };
         let mark = Mark { who, number: by.number, step: by.step };
         let granule = self.granule;
         let mut left = lanes;

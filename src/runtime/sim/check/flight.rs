@@ -364,8 +364,8 @@ impl Captured {
             let row = usize::from(*row);
             let number = if row < vgprs { row as u32 + 256 } else { (row - vgprs) as u32 + 512 };
             let keep = if facts.writes(number) { self.exec } else { 0 };
-            for l in 0..LANES {
-                w.rows[row][l] = if keep >> l & 1 != 0 { w.rows[row][l] } else { value[l] };
+            for (l, (now, before)) in w.rows[row].iter_mut().zip(value).enumerate() {
+                *now = if keep >> l & 1 != 0 { *now } else { *before };
             }
         }
         for (n, value) in &self.scalars {

@@ -285,11 +285,7 @@ impl Flow<'_> {
                 }
                 return;
             }
-            Meaning::SaveExec(calc) | Meaning::WriteExec(calc) => {
-                if self.change_exec(calc) {
-                    return;
-                }
-            }
+            Meaning::SaveExec(calc) | Meaning::WriteExec(calc) if self.change_exec(calc) => return,
             _ => {}
         }
         // Anything else: one undefined bit makes all of the result undefined.

@@ -182,7 +182,7 @@ fn prepare(m: &mut Machine, op: Opcode, base: u64, rng: &mut StdRng) {
             Format::Flat | Format::FlatRtn => match l % 3 {
                 0 => base + u64::from(small),
                 1 => u64::from(SHARED_APERTURE) << 32 | u64::from(small),
-                _ => u64::from(PRIVATE_APERTURE) << 32 | u64::from(small % 48 & !7),
+                _ => u64::from(PRIVATE_APERTURE) << 32 | u64::from((small % 48) & !7),
             },
             _ => base + u64::from(small),
         };

@@ -21,7 +21,7 @@ impl Random {
     }
 
     fn below(&mut self, limit: u32) -> u32 {
-        (u64::from(self.bits()) * u64::from(limit) >> 32) as u32
+        ((u64::from(self.bits()) * u64::from(limit)) >> 32) as u32
     }
 }
 
