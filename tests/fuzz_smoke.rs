@@ -179,6 +179,37 @@ fn any_words_decode_or_not() {
     run("decoder", inputs.collect::<Vec<_>>().into_iter());
 }
 
+/// Words of the encodings that compute kernels use, for the simulator.
+#[test]
+fn any_code_is_simulated_or_stopped() {
+    let mut rng = StdRng::seed_from_u64(8);
+    let families: [(u32, u32); 12] = [
+        (0x8000_0000, 0x3fff_ffff),
+        (0xbe80_0000, 0x007f_ffff),
+        (0xbf80_0000, 0x001f_0007),
+        (0xc000_0000, 0x03ff_ffff),
+        (0xd100_0000, 0x00ff_00ff),
+        (0xd380_0000, 0x007f_ffff),
+        (0xd3d0_0000, 0x003f_ffff),
+        (0xd800_0000, 0x01ff_0fff),
+        (0xdc00_0000, 0x03ff_ffff),
+        (0xe000_0000, 0x03ff_ffff),
+        (0x7e00_0000, 0x01ff_ffff),
+        (0x0000_0000, 0x7fff_ffff),
+    ];
+    let inputs = (0..cases(600)).map(|_| {
+        let mut bytes = vec![rng.random(), rng.random()];
+        for _ in 0..rng.random_range(4..80) {
+            let (family, mask) = families[rng.random_range(0..families.len())];
+            // Second words with small register numbers, so that many are legal.
+            let words = [family | rng.random::<u32>() & mask, rng.random::<u32>() & 0x1f1f_1f1f];
+            bytes.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+        }
+        bytes
+    });
+    run("simulator", inputs.collect::<Vec<_>>().into_iter());
+}
+
 const COPY: &str = "kernel copy {
   workgroup M, 64, 0
   a = memory [M] global f32

@@ -4,10 +4,12 @@
 mod assembler;
 mod codegen;
 mod kernel;
+mod simulator;
 
 pub use assembler::assembler;
 pub use codegen::{decoder, machine, object};
 pub use kernel::{Outcome, kernel, kernel_outcome};
+pub use simulator::simulator;
 
 use groundswell::ir::kernel::Kernel;
 use groundswell::ir::text::Detail;
@@ -23,6 +25,7 @@ pub const CHECKS: &[(&str, Check)] = &[
     ("machine", machine),
     ("assembler", assembler),
     ("kernel", kernel),
+    ("simulator", simulator),
 ];
 
 /// Bytes taken for a text kernel: it is read or refused; what is read prints as something that reads back as the same.

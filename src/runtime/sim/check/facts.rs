@@ -2,7 +2,7 @@
 //! it is counted, how far its hazards reach.
 
 use crate::codegen::isa::{
-    Arch, Counter, Format, Implicit, Inst, Meaning, Memory, Opcode, Unit, WaitCounts, decode,
+    Arch, Counter, Format, Implicit, Inst, Meaning, Memory, Opcode, Operand, Unit, WaitCounts, decode,
 };
 use crate::codegen::rules::{Class, Registers, View, class, is_acc_move};
 
@@ -123,7 +123,9 @@ impl Facts {
     }
 
     fn of(inst: Inst, arch: Arch) -> Facts {
-        let view = View::new(&inst, false);
+        let mut view = View::new(&inst, false);
+        // A tuple that does not fit behind its first register is a fault when it executes; here it ends with the registers.
+        view.registers.iter_mut().for_each(|r| r.end = r.end.min(Operand::END));
         let info = view.info;
         let (mut touched, mut written, mut ends) = ([0; 12], [0; 12], [0; 3]);
         for r in &view.registers {

@@ -1,0 +1,8 @@
+//! The simulator: run, check and time mode.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    if let Err(fault) = checks::simulator(data) {
+        panic!("{fault}");
+    }
+});
