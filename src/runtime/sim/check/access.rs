@@ -17,6 +17,7 @@ use super::lds::{self, Dwords};
 use super::order::{Clock, Known};
 use super::propagate::Undefined;
 use super::registers::{Origin, What};
+use super::runs::extent;
 
 /// A memory instruction about to be issued.
 pub(super) struct Issue<'a> {
@@ -38,8 +39,22 @@ struct Outcome {
     undefined: Dwords,
     /// Where that came from.
     source: Option<(Memory, u64)>,
+    /// It was to access something, and some lane still does.
+    accesses: bool,
     touches: bool,
 }
+
+/// One access of an instruction.
+struct Piece<'a> {
+    footprint: &'a Footprint,
+    /// Lanes that were not refused.
+    lanes: u64,
+    /// Lanes whose data are undefined.
+    data: u64,
+}
+
+/// Lanes that load something undefined, by dword, and the first such byte.
+type Loaded = (Dwords, Option<(Memory, u64)>);
 
 impl Checker<'_> {
     /// Judges a memory instruction, issues it, and performs it unless it is to wait.
@@ -50,13 +65,12 @@ impl Checker<'_> {
         worker: &mut Worker,
         (lds, shadow, known): (&mut Lds, &mut lds::Shadow, &mut Known),
     ) -> Result<(), Stopped> {
-        let Issue { who, facts, step, undefined, defers } = issue;
-        let exec = runner.w.exec();
+        let Issue { who, facts, step, undefined, .. } = issue;
         let data = if undefined { self.judge_sources(&issue, runner, worker) } else { 0 };
         let mut found = std::mem::take(&mut worker.footprints);
         found.clear();
         footprints(&runner.w, step, &mut found)?;
-        let mut outcome = Outcome::default();
+        let mut outcome = Outcome { accesses: !found.is_empty(), ..Outcome::default() };
         // Lanes that one access refuses do not make the other.
         for footprint in &found {
             outcome.refused |= self.out_of_bounds(footprint, runner, worker, who);
@@ -65,57 +79,43 @@ impl Checker<'_> {
         for footprint in &found {
             let lanes = footprint.lanes & !outcome.refused;
             outcome.touches |= lanes != 0;
-            match footprint.space {
-                Space::Lds => self.lds(
-                    &issue,
-                    footprint,
-                    lanes,
-                    data,
-                    dword,
-                    runner,
-                    worker,
-                    (shadow, known),
-                    &mut outcome,
-                ),
-                Space::Device => {
-                    self.device(&issue, footprint, lanes, data, dword, runner, worker, known, &mut outcome);
-                }
+            let piece = Piece { footprint, lanes, data };
+            let loaded = match footprint.space {
+                Space::Lds => self.lds(&issue, &piece, runner, worker, shadow, known),
+                Space::Device => self.device(&issue, &piece, runner, worker, known),
                 Space::Private => {
                     let (undefined, address) = runner.scratch.access(footprint, lanes, data);
-                    note(&mut outcome, undefined, dword, address.map(|a| (Memory::Scratch, a)));
+                    (undefined, address.map(|a| (Memory::Scratch, a)))
                 }
-            }
+            };
+            outcome.note(&loaded, dword);
             // What comes from several places goes to registers one behind the other; flat accesses share them.
             if facts.order != Order::Flat && footprint.access != Access::Store {
                 dword += usize::from(footprint.bytes.into_iter().max().unwrap_or(0)).div_ceil(4);
             }
         }
-        let has_footprint = !found.is_empty();
         worker.footprints = found;
         self.results(facts, &outcome, who, data, runner);
-        self.perform(&issue, exec, &outcome, has_footprint, defers, runner, worker, lds)
+        self.perform(&issue, &outcome, runner, worker, lds)
     }
 
     /// Executes the instruction now or keeps it for later.
-    #[allow(clippy::too_many_arguments)]
     fn perform(
         &self,
         issue: &Issue<'_>,
-        exec: u64,
         outcome: &Outcome,
-        has_footprint: bool,
-        defers: bool,
         runner: &mut Runner,
         worker: &mut Worker,
         lds: &mut Lds,
     ) -> Result<(), Stopped> {
-        let Issue { who, facts, step, .. } = *issue;
+        let Issue { who, facts, step, defers, .. } = *issue;
+        let exec = runner.w.exec();
         let program = self.launch.program;
         let scalar = matches!(facts.inst.as_ref().map(|i| i.op.info().unit), Some(Unit::Smem));
         if outcome.refused != 0 {
             clear_results(facts, outcome.refused, program.vgprs(), &mut runner.w);
         }
-        let nothing_left = has_footprint && !outcome.touches && outcome.refused != 0;
+        let nothing_left = outcome.accesses && !outcome.touches && outcome.refused != 0;
         let lanes = if scalar { exec } else { exec & !outcome.refused };
         if nothing_left {
             runner.flight.issue(who.step, facts);
@@ -204,11 +204,7 @@ impl Checker<'_> {
     }
 
     fn outside_device(&self, footprint: &Footprint, hint: &mut usize) -> u64 {
-        let (mut low, mut high) = (u64::MAX, 0);
-        for l in (0..LANES).filter(|l| footprint.lanes >> l & 1 != 0) {
-            low = low.min(footprint.address[l]);
-            high = high.max(footprint.address[l].saturating_add(footprint.bytes[l].into()));
-        }
+        let (low, high) = extent(footprint, footprint.lanes);
         if low <= high && self.launch.memory.find(hint, low, high - low).is_some() {
             return 0;
         }
@@ -220,20 +216,17 @@ impl Checker<'_> {
         refused
     }
 
-    #[allow(clippy::too_many_arguments)]
     fn lds(
         &self,
         issue: &Issue<'_>,
-        footprint: &Footprint,
-        lanes: u64,
-        data: u64,
-        dword: usize,
+        piece: &Piece<'_>,
         runner: &Runner,
         worker: &mut Worker,
-        (shadow, known): (&mut lds::Shadow, &Known),
-        outcome: &mut Outcome,
-    ) {
+        shadow: &mut lds::Shadow,
+        known: &Known,
+    ) -> Loaded {
         let Issue { who, facts, .. } = *issue;
+        let Piece { footprint, lanes, data } = *piece;
         let by = lds::Accessor {
             wave: who.wave,
             number: runner.flight.next(),
@@ -253,27 +246,24 @@ impl Checker<'_> {
                 other_wave: conflict.other_wave as u32,
                 other_workgroup: self.launch.coordinates(who.workgroup),
             };
-            let raw = who.raw(kind, 0, judged.lanes | 1 << conflict.lane);
+            let raw = who.raw(kind, 0, judged.lanes);
             worker.races.push((raw, conflict.other_wave, conflict.number));
         }
-        note(outcome, judged.undefined, dword, judged.address.map(|a| (Memory::Lds, a)));
+        (judged.undefined, judged.address.map(|a| (Memory::Lds, a)))
     }
 
-    #[allow(clippy::too_many_arguments)]
     fn device(
         &self,
         issue: &Issue<'_>,
-        footprint: &Footprint,
-        lanes: u64,
-        data: u64,
-        dword: usize,
+        piece: &Piece<'_>,
         runner: &mut Runner,
         worker: &mut Worker,
         known: &mut Known,
-        outcome: &mut Outcome,
-    ) {
+    ) -> Loaded {
         let Issue { who, facts, .. } = *issue;
-        if data != 0 && footprint.access == Access::Store {
+        let Piece { footprint, lanes, data } = *piece;
+        let mut loaded = Loaded::default();
+        if data & lanes != 0 && footprint.access == Access::Store {
             self.undefined_store(issue, data & lanes, runner, worker);
         }
         let waves = self.launch.waves as u32;
@@ -289,8 +279,12 @@ impl Checker<'_> {
             }
             let allocation = runner.w.hint;
             let (base, size) = self.extents[allocation];
+            let (low, high) = extent(footprint, left);
             let inside = |l: usize| footprint.address[l].wrapping_sub(base) < size;
-            let here = (0..LANES).fold(0, |mask, l| mask | u64::from(inside(l)) << l) & left;
+            let here = match low >= base && high <= base + size {
+                true => left,
+                false => (0..LANES).fold(0, |mask, l| mask | u64::from(inside(l)) << l) & left,
+            };
             left &= !here & (left - 1);
             let written = &self.written[allocation];
             let by = device::Accessor {
@@ -317,7 +311,7 @@ impl Checker<'_> {
                     other_wave: conflict.wave % waves,
                     other_workgroup: self.launch.coordinates(workgroup),
                 };
-                let raw = who.raw(kind, base, judged.lanes | 1 << conflict.lane);
+                let raw = who.raw(kind, base, judged.lanes);
                 worker.found.add(Raw { other: Some(conflict.step), ..raw });
             }
             for (index, unwritten) in
@@ -327,9 +321,8 @@ impl Checker<'_> {
                     let start = footprint.address[l] - base + 4 * index as u64;
                     let end = (start + 4).min(footprint.address[l] - base + u64::from(footprint.bytes[l]));
                     if !written.holds(start, end) {
-                        let mut undefined = Dwords::default();
-                        undefined[index] = 1 << l;
-                        note(outcome, undefined, dword, Some((Memory::Device, base + start)));
+                        loaded.0[index] |= 1 << l;
+                        loaded.1.get_or_insert((Memory::Device, base + start));
                     }
                 }
             }
@@ -337,9 +330,10 @@ impl Checker<'_> {
         if facts.coherent && self.table.hands_over {
             worker.handover.access(footprint, lanes, runner, known, (who.wave, first_wave));
         }
+        loaded
     }
 
-    /// Undefined data that a store turns out to bring to device memory.
+    /// Undefined data that a store brings to device memory.
     #[cold]
     fn undefined_store(&self, issue: &Issue<'_>, lanes: u64, runner: &Runner, worker: &mut Worker) {
         let registers = issue.facts.registers.iter().filter(|r| r.field == Some(Field::Data0));
@@ -380,17 +374,17 @@ fn memory(space: Space) -> Memory {
     }
 }
 
-/// Notes undefined lanes of results that start at register `dword`.
-fn note(outcome: &mut Outcome, undefined: Dwords, dword: usize, source: Option<(Memory, u64)>) {
-    if source.is_none() {
-        return;
-    }
-    for (index, lanes) in undefined.into_iter().enumerate() {
-        if let Some(known) = outcome.undefined.get_mut(dword + index) {
+impl Outcome {
+    /// Notes what results that start at register `dword` hold.
+    fn note(&mut self, (undefined, source): &Loaded, dword: usize) {
+        if source.is_none() {
+            return;
+        }
+        for (known, lanes) in self.undefined[dword.min(16)..].iter_mut().zip(undefined) {
             *known |= lanes;
         }
+        self.source = self.source.or(*source);
     }
-    outcome.source = outcome.source.or(source);
 }
 
 /// Lanes that do not lie inside `size` bytes.
@@ -416,7 +410,11 @@ fn misaligned(footprint: &Footprint, lanes: u64, worker: &mut Worker, who: Who) 
         (Space::Lds, 12 | 16) => 16,
         _ => return 0,
     };
-    let bad = |l: usize| !footprint.address[l].is_multiple_of(u64::from(alignment));
+    let low_bits = u64::from(alignment) - 1;
+    if footprint.address.iter().fold(0, |all, address| all | address) & low_bits == 0 {
+        return 0;
+    }
+    let bad = |l: usize| footprint.address[l] & low_bits != 0;
     let bad = (0..LANES).fold(0, |mask, l| mask | u64::from(bad(l)) << l) & lanes;
     if bad != 0 {
         let address = footprint.address[bad.trailing_zeros() as usize];

@@ -7,6 +7,7 @@ use super::super::error::Access;
 use super::super::execute::Footprint;
 use super::lds::Dwords;
 use super::order::{Foreign, Known};
+use super::runs::{Run, runs};
 
 /// Cells of a page.
 pub(super) const PAGE: usize = 1024;
@@ -149,56 +150,76 @@ impl Shadow {
         let mut judged = Judged::default();
         let atomic = footprint.access == Access::Atomic;
         let who =
-            (by.wave + 1) & WAVE | if by.coherent { COHERENT } else { 0 } | if atomic { ATOMIC } else { 0 };
+            ((by.wave + 1) & WAVE) | if by.coherent { COHERENT } else { 0 } | if atomic { ATOMIC } else { 0 };
         let mark = Mark { who, number: by.number, step: by.step };
-        let granule = self.granule;
-        let mut left = lanes;
-        while left != 0 {
-            let l = left.trailing_zeros() as usize;
-            left &= left - 1;
-            let offset = footprint.address[l] - base;
-            let bytes = u64::from(footprint.bytes[l]);
-            if bytes == 0 {
-                continue;
-            }
-            // Stores that cover cells in part are noted but not judged.
-            let exact = footprint.access == Access::Load || (offset | bytes) & ((1 << granule) - 1) == 0;
-            let mut at = (offset >> granule) as usize;
-            let end = ((offset + bytes - 1) >> granule) as usize + 1;
+        runs(footprint, lanes, |run| {
+            let run = Run { address: run.address - base, ..run };
+            let mut at = (run.address >> self.granule) as usize;
+            let end = ((run.end() - 1) >> self.granule) as usize + 1;
             while at < end {
                 let stop = end.min((at / PAGE + 1) * PAGE);
+                let granule = self.granule;
                 let page = self.page(allocation, at / PAGE);
                 let cells = &mut page[at % PAGE..at % PAGE + (stop - at)];
-                for (index, cell) in cells.iter_mut().enumerate() {
-                    if exact && let Some((first, mark)) = cell.conflict(mark, footprint.access, by) {
-                        judged.lanes |= 1 << l;
-                        judged.conflict.get_or_insert_with(|| Conflict {
-                            lane: l,
-                            offset: ((at + index) as u64) << granule,
-                            first,
-                            wave: mark.wave(),
-                            step: mark.step,
-                        });
-                    }
-                    if footprint.access == Access::Load {
-                        if !by.defined && cell.write.who == 0 {
-                            let start = ((at + index) as u64) << granule;
-                            judged.unwritten[(start.saturating_sub(offset) / 4 % 16) as usize] |= 1 << l;
-                        }
-                        if !by.coherent && (cell.read.who == 0 || by.knows(cell.read)) {
-                            cell.read = mark;
-                        }
-                    } else {
-                        if atomic && !by.defined && cell.write.who == 0 {
-                            judged.unwritten[index % 16] |= 1 << l;
-                        }
-                        cell.write = mark;
-                    }
-                }
+                let piece = Piece { run, granule, first: at, access: footprint.access, mark };
+                piece.note(cells, by, &mut judged);
                 at = stop;
             }
-        }
+        });
         judged
+    }
+}
+
+/// The part of a run that lies in one page.
+struct Piece {
+    run: Run,
+    granule: u32,
+    /// First cell.
+    first: usize,
+    access: Access,
+    mark: Mark,
+}
+
+impl Piece {
+    #[inline(always)]
+    fn note(&self, cells: &mut [Cell], by: &Accessor<'_>, judged: &mut Judged) {
+        let is_load = self.access == Access::Load;
+        // Stores that cover cells in part are noted but not judged.
+        let exact = is_load || (self.run.address | self.run.bytes) & ((1 << self.granule) - 1) == 0;
+        let needs_contents = !by.defined && self.access != Access::Store;
+        for (index, cell) in cells.iter_mut().enumerate() {
+            if exact && let Some((first, other)) = cell.conflict(self.mark, self.access, by) {
+                self.conflict(index, first, other, judged);
+            }
+            if needs_contents && cell.write.who == 0 {
+                self.unwritten(index, judged);
+            }
+            if !is_load {
+                cell.write = self.mark;
+            } else if !by.coherent && (cell.read.who == 0 || by.knows(cell.read)) {
+                cell.read = self.mark;
+            }
+        }
+    }
+
+    #[cold]
+    fn conflict(&self, index: usize, first: Access, other: Mark, judged: &mut Judged) {
+        let offset = ((self.first + index) as u64) << self.granule;
+        let (lane, _) = self.run.lane_of(offset);
+        judged.lanes |= 1 << (lane % 64);
+        judged.conflict.get_or_insert(Conflict { lane, offset, first, wave: other.wave(), step: other.step });
+    }
+
+    #[cold]
+    fn unwritten(&self, index: usize, judged: &mut Judged) {
+        // Several lanes may share a cell.
+        let start = ((self.first + index) as u64) << self.granule;
+        let mut at = start.max(self.run.address);
+        while at < (start + (1 << self.granule)).min(self.run.end()) {
+            let (lane, byte) = self.run.lane_of(at);
+            judged.unwritten[(byte / 4 % 16) as usize] |= 1 << (lane % 64);
+            at += self.run.bytes - byte;
+        }
     }
 }
 

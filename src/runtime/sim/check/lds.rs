@@ -1,10 +1,14 @@
 //! Shadow of a workgroup's LDS: who wrote each piece last and who has read it since, and what nobody has written.
 
+use std::ops::Range;
+
 use super::super::error::Access;
 use super::super::execute::Footprint;
+use super::super::wave::LANES;
 use super::finding::Unordered;
 use super::flight::{LGKM, VM};
 use super::order::{Clock, Known};
+use super::runs::{Run, runs};
 
 /// Nobody.
 const NOBODY: u8 = 0xff;
@@ -109,21 +113,14 @@ impl Shadow {
         }) || !by.by_dma && self.last[by.wave].dma > by.clock.over[VM];
         let open_reads = footprint.access != Access::Load
             && others().any(|w| self.last[w].read > by.known.of(by.wave, w).over[LGKM]);
-        let mut left = lanes;
-        while left != 0 {
-            let l = left.trailing_zeros() as usize;
-            left &= left - 1;
-            let (address, bytes) = (footprint.address[l], u64::from(footprint.bytes[l]));
-            if bytes == 0 {
-                continue;
-            }
-            let first = (address >> self.granule) as usize;
-            let end = ((address + bytes - 1) >> self.granule) as usize + 1;
+        runs(footprint, lanes, |run| {
+            let first = (run.address >> self.granule) as usize;
+            let end = ((run.end() - 1) >> self.granule) as usize + 1;
             let cells = first..end.min(self.cells);
             if open_writes || open_reads {
                 self.conflicts(
                     cells.clone(),
-                    l,
+                    &run,
                     footprint.access,
                     (open_writes, open_reads),
                     by,
@@ -131,10 +128,10 @@ impl Shadow {
                 );
             }
             match footprint.access {
-                Access::Load => self.load(cells, l, by, &mut judged),
-                access => self.store(cells, l, access, by, &mut judged),
+                Access::Load => self.load(cells, &run, by, &mut judged),
+                access => self.store(cells, &run, access, by, &mut judged),
             }
-        }
+        });
         let last = &mut self.last[by.wave];
         match footprint.access {
             Access::Load => last.read = by.number,
@@ -145,29 +142,35 @@ impl Shadow {
     }
 
     #[inline(always)]
-    fn load(&mut self, cells: std::ops::Range<usize>, l: usize, by: &Accessor<'_>, judged: &mut Judged) {
+    fn load(&mut self, cells: Range<usize>, run: &Run, by: &Accessor<'_>, judged: &mut Judged) {
         let plane = by.wave * self.cells;
         self.read[plane + cells.start..plane + cells.end].fill(by.number);
         let worst = self.writer[cells.clone()].iter().fold(0, |all, w| all | w);
         if worst & UNDEFINED != 0 {
-            self.undefined(cells, l, judged);
+            self.undefined(cells, run, judged);
         }
     }
 
     #[cold]
-    fn undefined(&self, cells: std::ops::Range<usize>, l: usize, judged: &mut Judged) {
-        for cell in cells.clone().filter(|&c| self.writer[c] & UNDEFINED != 0) {
-            let dword = ((cell - cells.start) << self.granule) / 4;
-            judged.undefined[dword % 16] |= 1 << l;
-            judged.address.get_or_insert((cell << self.granule) as u64);
+    fn undefined(&self, cells: Range<usize>, run: &Run, judged: &mut Judged) {
+        for cell in cells.filter(|&c| self.writer[c] & UNDEFINED != 0) {
+            // Several lanes may share a cell.
+            let start = (cell << self.granule) as u64;
+            let mut at = start.max(run.address);
+            while at < (start + (1 << self.granule)).min(run.end()) {
+                let (lane, byte) = run.lane_of(at);
+                judged.undefined[(byte / 4 % 16) as usize] |= 1 << (lane % LANES);
+                judged.address.get_or_insert(at);
+                at += run.bytes - byte;
+            }
         }
     }
 
     #[inline(always)]
     fn store(
         &mut self,
-        cells: std::ops::Range<usize>,
-        l: usize,
+        cells: Range<usize>,
+        run: &Run,
         access: Access,
         by: &Accessor<'_>,
         judged: &mut Judged,
@@ -175,25 +178,39 @@ impl Shadow {
         let mut who = by.wave as u8 & 0xf | if by.by_dma { BY_DMA } else { 0 };
         if access == Access::Atomic {
             who |= BY_ATOMIC;
-            self.undefined(cells.clone(), l, judged);
+            self.undefined(cells.clone(), run, judged);
         }
-        who |= if by.undefined >> l & 1 != 0 { UNDEFINED } else { 0 };
         self.writer[cells.clone()].fill(who);
-        self.written[cells].fill(by.number);
+        self.written[cells.clone()].fill(by.number);
+        let mut undefined = by.undefined & (u64::MAX >> (LANES - run.lanes) << run.lane);
+        while undefined != 0 {
+            let lane = undefined.trailing_zeros() as usize;
+            undefined &= undefined - 1;
+            let start = run.address + (lane - run.lane) as u64 * run.bytes;
+            let end = ((start + run.bytes - 1) >> self.granule) as usize + 1;
+            let cells = (start >> self.granule) as usize..end.min(self.cells);
+            self.writer[cells].iter_mut().for_each(|writer| *writer |= UNDEFINED);
+        }
     }
 
     #[cold]
     fn conflicts(
         &self,
-        cells: std::ops::Range<usize>,
-        l: usize,
+        cells: Range<usize>,
+        run: &Run,
         access: Access,
         (writes, reads): (bool, bool),
         by: &Accessor<'_>,
         judged: &mut Judged,
     ) {
+        let reason = |wave: usize, number: u32, clock: Clock| match wave == by.wave || number <= clock.issued
+        {
+            true => Unordered::NotWaited,
+            false => Unordered::NoBarrier,
+        };
         for cell in cells {
-            let who = self.writer[cell];
+            let (who, address) = (self.writer[cell], (cell << self.granule) as u64);
+            let (l, _) = run.lane_of(address);
             if writes && who != NOBODY {
                 let (wave, dma, atomic) = (usize::from(who & 0xf), who & BY_DMA != 0, who & BY_ATOMIC != 0);
                 let clock = if wave == by.wave { by.clock } else { by.known.of(by.wave, wave) };
@@ -205,37 +222,39 @@ impl Shadow {
                 let number = self.written[cell];
                 if !own && !both_atomic && number > clock.over[counter] {
                     let first = if atomic { Access::Atomic } else { Access::Store };
-                    self.conflict(cell, l, wave, number, first, clock, by, judged);
+                    judged.add(Conflict {
+                        lane: l,
+                        address,
+                        other_wave: wave,
+                        number,
+                        first,
+                        reason: reason(wave, number, clock),
+                    });
                 }
             }
             for wave in (0..self.last.len()).filter(|&wave| reads && wave != by.wave) {
                 let number = self.read[wave * self.cells + cell];
                 let clock = by.known.of(by.wave, wave);
                 if number > clock.over[LGKM] {
-                    self.conflict(cell, l, wave, number, Access::Load, clock, by, judged);
+                    let first = Access::Load;
+                    judged.add(Conflict {
+                        lane: l,
+                        address,
+                        other_wave: wave,
+                        number,
+                        first,
+                        reason: reason(wave, number, clock),
+                    });
                 }
             }
         }
     }
+}
 
-    #[allow(clippy::too_many_arguments)]
-    fn conflict(
-        &self,
-        cell: usize,
-        lane: usize,
-        other_wave: usize,
-        number: u32,
-        first: Access,
-        clock: Clock,
-        by: &Accessor<'_>,
-        judged: &mut Judged,
-    ) {
-        judged.lanes |= 1 << lane;
-        if judged.conflict.is_none() {
-            let waited_too_late = other_wave == by.wave || number <= clock.issued;
-            let reason = if waited_too_late { Unordered::NotWaited } else { Unordered::NoBarrier };
-            let address = (cell << self.granule) as u64;
-            judged.conflict = Some(Conflict { lane, address, other_wave, number, first, reason });
-        }
+impl Judged {
+    /// One more conflict; the first one is kept.
+    fn add(&mut self, conflict: Conflict) {
+        self.lanes |= 1 << (conflict.lane % LANES);
+        self.conflict.get_or_insert(conflict);
     }
 }

@@ -26,6 +26,7 @@ mod order;
 mod propagate;
 mod registers;
 mod replay;
+mod runs;
 mod schedule;
 mod scratch;
 

@@ -1,0 +1,91 @@
+//! The accesses of an instruction as runs: neighbouring lanes that access neighbouring bytes are one, as they mostly are.
+
+use super::super::execute::Footprint;
+use super::super::wave::LANES;
+
+/// Lanes that access bytes one behind the other.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) struct Run {
+    /// First lane.
+    pub lane: usize,
+    /// How many lanes.
+    pub lanes: usize,
+    /// First byte.
+    pub address: u64,
+    /// Bytes of each lane.
+    pub bytes: u64,
+}
+
+impl Run {
+    /// Byte behind the last one.
+    pub fn end(&self) -> u64 {
+        self.address + self.bytes * self.lanes as u64
+    }
+
+    /// The lane that accesses a byte, and its number among those of the lane; bytes in front of the run are its first's.
+    pub fn lane_of(&self, address: u64) -> (usize, u64) {
+        let distance = address.saturating_sub(self.address);
+        (self.lane + (distance / self.bytes) as usize, distance % self.bytes)
+    }
+}
+
+/// Calls `f` for every run of the lanes `lanes`; lanes without bytes are in none.
+#[inline(always)]
+pub(super) fn runs(footprint: &Footprint, lanes: u64, mut f: impl FnMut(Run)) {
+    let mut left = lanes;
+    while left != 0 {
+        let lane = left.trailing_zeros() as usize;
+        let (address, bytes) = (footprint.address[lane], footprint.bytes[lane]);
+        let most = (left >> lane).trailing_ones() as usize;
+        let mut count = 1;
+        while count < most
+            && footprint.address[lane + count] == address + u64::from(bytes) * count as u64
+            && footprint.bytes[lane + count] == bytes
+        {
+            count += 1;
+        }
+        if bytes != 0 {
+            f(Run { lane, lanes: count, address, bytes: bytes.into() });
+        }
+        let end = lane + count;
+        left = if end == LANES { 0 } else { left >> end << end };
+    }
+}
+
+/// Lowest byte of the lanes `lanes`, and the one behind the highest.
+pub(super) fn extent(footprint: &Footprint, lanes: u64) -> (u64, u64) {
+    let (mut low, mut high) = (u64::MAX, 0);
+    for l in 0..LANES {
+        let (start, active) = (footprint.address[l], lanes >> l & 1 != 0);
+        let end = start.saturating_add(footprint.bytes[l].into());
+        low = low.min(if active { start } else { u64::MAX });
+        high = high.max(if active { end } else { 0 });
+    }
+    (low, high)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::error::Access;
+    use super::super::super::execute::Space;
+    use super::*;
+
+    #[test]
+    fn neighbours_are_joined() {
+        let mut address: [u64; LANES] = std::array::from_fn(|l| 4 * l as u64);
+        address[10] = 1000;
+        let footprint = Footprint {
+            space: Space::Lds,
+            access: Access::Load,
+            lanes: u64::MAX,
+            address,
+            bytes: [4; LANES],
+        };
+        let mut found = Vec::new();
+        runs(&footprint, !(1 << 63) & !(1 << 5), |run| found.push((run.lane, run.lanes, run.address)));
+        assert_eq!(found, [(0, 5, 0), (6, 4, 24), (10, 1, 1000), (11, 52, 44)]);
+        assert_eq!(extent(&footprint, 0b110), (4, 12));
+        let run = Run { lane: 6, lanes: 4, address: 24, bytes: 4 };
+        assert_eq!((run.end(), run.lane_of(33), run.lane_of(20)), (40, (8, 1), (6, 0)));
+    }
+}
