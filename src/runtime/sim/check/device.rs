@@ -86,7 +86,6 @@ pub(super) struct Accessor<'a> {
 
 /// A conflict with an earlier access.
 pub(super) struct Conflict {
-    pub lane: usize,
     /// Byte of the allocation.
     pub offset: u64,
     pub first: Access,
@@ -207,7 +206,7 @@ impl Piece {
         let offset = ((self.first + index) as u64) << self.granule;
         let (lane, _) = self.run.lane_of(offset);
         judged.lanes |= 1 << (lane % 64);
-        judged.conflict.get_or_insert(Conflict { lane, offset, first, wave: other.wave(), step: other.step });
+        judged.conflict.get_or_insert(Conflict { offset, first, wave: other.wave(), step: other.step });
     }
 
     #[cold]
