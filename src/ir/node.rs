@@ -35,6 +35,10 @@ pub enum Op {
     /// A loop over the tiles of a dimension. Operands: initial values. Its body is in [`Body`], its trip count in [`Trip`],
     /// what one iteration hands to the next in [`Yields`].
     Iterate(Dim),
+    /// A pipelined loop: the operations in front of the steady state, its loop, and those behind it. Operands: initial values. Runs
+    /// once, if the loop that it was made of has at least as many iterations as its [`Pipelined`] needs, else not at all. Made
+    /// by scheduling, of expanded nodes.
+    Pipeline(Dim),
     /// A loop-carried value as the body sees it: number `0` of the loop's carried values. No operands.
     IterArg(u32),
     /// A loop-carried value after the loop. Operand: the loop.
@@ -52,6 +56,41 @@ pub enum Op {
     Cast,
     /// LDS fence and workgroup barrier. No operands, no result.
     Barrier,
+    /// What says something about order and time, and computes nothing. No operands, no result.
+    Control(Control),
+}
+
+/// Operations that hold waves, memory and the scheduler of the hardware to an order.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Control {
+    /// Waits for all waves of the workgroup, and for no memory.
+    WorkgroupBarrier,
+    /// A workgroup barrier for the waves that the condition names; the others go on.
+    ConditionalBarrier(WaveCondition),
+    /// Priority of the wave from here on, 0 to 3.
+    SetWavePriority(u8),
+    /// Nothing moves across. No instruction.
+    SchedulingBarrier,
+    /// Waits until at most so many loads from global memory are under way.
+    WaitForLoads(u8),
+}
+
+/// A condition on the number of a wave in its workgroup.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub struct WaveCondition {
+    /// How the wave's number compares with the bound.
+    pub predicate: Predicate,
+    /// What it is compared with.
+    pub bound: WaveBound,
+}
+
+/// Number of a wave.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub enum WaveBound {
+    /// This number.
+    Wave(u32),
+    /// The waves of a workgroup, divided by this number.
+    WavesOver(u32),
 }
 
 /// The constant of a [`Op::Register`] node, in the node's dtype.
@@ -197,6 +236,13 @@ pub struct Trip {
     pub start: Expr,
     /// Behind the last iteration.
     pub end: Expr,
+}
+
+/// On a pipelined loop: the trip count of the loop as it was written, and how many iterations it takes to fill the pipeline.
+#[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Pipelined {
+    /// Iterations that are under way in the steady state, apart from the newest: the number of stages less one.
+    pub ahead: u32,
 }
 
 /// Which element of a node's tile each (replica, wave, lane, register) holds; set by index analysis. For an access it is also

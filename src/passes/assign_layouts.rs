@@ -120,7 +120,9 @@ fn links(
                     join(node, init.0[*number as usize]);
                 }
             }
-            Op::Memory | Op::Allocate | Op::Register(_) | Op::Read | Op::Barrier => {}
+            Op::Memory | Op::Allocate | Op::Register(_) | Op::Read => {}
+            // Pipelines are made of expanded nodes, which need no layout.
+            Op::Pipeline(_) | Op::Barrier | Op::Control(_) => {}
         }
     }
     Ok(links)

@@ -137,7 +137,14 @@ fn infer(
             let text = format!("{} is declared", context.show(types.get(node)?));
             return Err(context.fail(text, "i1 is what comparisons give: compare something"));
         }
-        Op::Memory | Op::Allocate | Op::Register(_) | Op::IterArg(_) | Op::Iterate(_) | Op::Barrier => None,
+        Op::Memory
+        | Op::Allocate
+        | Op::Register(_)
+        | Op::IterArg(_)
+        | Op::Iterate(_)
+        | Op::Pipeline(_)
+        | Op::Barrier
+        | Op::Control(_) => None,
         Op::Read => Some(types.get(of(0))?.clone()),
         Op::LoopResult(number) => {
             let init = nodes.get(of(0))?.1.0[*number as usize];

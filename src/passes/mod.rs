@@ -23,6 +23,7 @@ pub mod options;
 pub mod peel_remainders;
 pub mod place_barriers;
 pub mod promote_to_lds;
+pub mod schedule;
 pub mod simplify;
 pub mod workspace;
 

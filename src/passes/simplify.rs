@@ -23,9 +23,11 @@ fn is_pure(op: &Op) -> bool {
         | Op::Read
         | Op::Write
         | Op::Iterate(_)
+        | Op::Pipeline(_)
         | Op::IterArg(_)
         | Op::LoopResult(_)
-        | Op::Barrier => false,
+        | Op::Barrier
+        | Op::Control(_) => false,
     }
 }
 
@@ -151,7 +153,7 @@ pub fn remove_dead(world: &mut World) -> PassResult {
         let mut changed = false;
         for &node in order.iter().rev() {
             let Some(op) = world.get::<Op>(node) else { continue };
-            let effect = matches!(op, Op::Write | Op::Barrier | Op::Memory)
+            let effect = matches!(op, Op::Write | Op::Barrier | Op::Control(_) | Op::Memory)
                 || world
                     .get::<Body>(node)
                     .is_some_and(|body| body.0.iter().any(|n| live[n.index_u32() as usize]));

@@ -5,8 +5,9 @@ use smallvec::SmallVec;
 
 use super::emitter::Scalar;
 use super::{Lowering, Place};
-use crate::codegen::isa::{Inst, Opcode, Operand};
+use crate::codegen::isa::{Inst, Opcode, Operand, WaitCounts};
 use crate::codegen::machine::RegisterFile;
+use crate::codegen::machine::waits::BARRIER_WITHOUT_WAITS;
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::layout::{Dim, Mma, Source};
 use crate::ir::node::*;
@@ -142,12 +143,64 @@ impl Lowering<'_> {
                 self.emitter.op(Opcode::SBarrier, &[]);
                 Ok(())
             }
+            Op::Control(control) => {
+                self.control(control);
+                Ok(())
+            }
+            Op::Pipeline(_) => Err(self.bug("a pipeline")),
             Op::Memory | Op::Allocate => Ok(()),
             Op::Mma(MmaChoice::Kernel) => Err(self.bug("an mma without instruction")),
             Op::Register(_) | Op::Unary(_) | Op::Binary(_) | Op::Compare(_) | Op::Select | Op::Cast => {
                 self.elementwise(node, op, operands)
             }
         }
+    }
+
+    fn control(&mut self, control: Control) {
+        match control {
+            Control::WorkgroupBarrier => self.barrier_without_waits(),
+            Control::SetWavePriority(priority) => {
+                self.emitter.push(Inst::new(Opcode::SSetprio, &[]).imm(u32::from(priority)));
+            }
+            // The order of the nodes is the order of the code.
+            Control::SchedulingBarrier => {}
+            Control::WaitForLoads(count) => {
+                let counts = WaitCounts { vm: count.min(WaitCounts::NONE.vm), ..WaitCounts::NONE };
+                self.emitter.push(Inst::new(Opcode::SWaitcnt, &[]).imm(counts.to_imm()));
+            }
+            Control::ConditionalBarrier(condition) => self.conditional_barrier(condition),
+        }
+    }
+
+    fn barrier_without_waits(&mut self) {
+        self.emitter.push(Inst::new(Opcode::SBarrier, &[]).imm(BARRIER_WITHOUT_WAITS));
+    }
+
+    /// A barrier in a block of its own, which the other waves jump over.
+    fn conditional_barrier(&mut self, condition: WaveCondition) {
+        let waves = self.geometry.wave_count();
+        let bound = match condition.bound {
+            WaveBound::Wave(number) => number,
+            WaveBound::WavesOver(divisor) => waves / divisor.max(1),
+        };
+        // The opposite comparison jumps.
+        let op = match condition.predicate {
+            Predicate::Eq => Opcode::SCmpLgU32,
+            Predicate::Ne => Opcode::SCmpEqU32,
+            Predicate::Lt => Opcode::SCmpGeU32,
+            Predicate::Le => Opcode::SCmpGtU32,
+            Predicate::Gt => Opcode::SCmpLeU32,
+            Predicate::Ge => Opcode::SCmpLtU32,
+        };
+        let wave = self.emitter.in_sgpr(self.wave);
+        let (bound, literal) = Scalar::Const(i64::from(bound)).source();
+        self.emitter.push(Inst::new(op, &[wave, bound]).imm(literal));
+        let block = self.emitter.current_block();
+        let branch = self.emitter.branch(Opcode::SCbranchScc1, 0);
+        self.emitter.next_block(Some(0));
+        self.barrier_without_waits();
+        let behind = self.emitter.next_block(None);
+        self.emitter.patch(branch, block, behind);
     }
 
     /// Prepares the addresses of an access, if they are not prepared yet.

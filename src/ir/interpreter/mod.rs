@@ -189,7 +189,7 @@ impl<'a> Interpreter<'a> {
                 return Err(Diagnostic::invalid("a memory is declared inside a loop")
                     .help("declare the kernel's memories before its loops"));
             }
-            (Op::Barrier, []) => return Ok(()),
+            (Op::Barrier | Op::Control(_), []) => return Ok(()),
             (Op::Allocate, []) => return self.allocate(node),
             (Op::Register(constant), []) => {
                 let ty = self.get::<ValueType>(node)?;

@@ -84,7 +84,15 @@ fn mnemonic(op: Op) -> &'static str {
         Op::Compare(_) => "compare",
         Op::Select => "select",
         Op::Cast => "cast",
+        Op::Pipeline(_) => "pipeline",
         Op::Barrier => "barrier",
+        Op::Control(control) => match control {
+            Control::WorkgroupBarrier => "workgroup_barrier",
+            Control::ConditionalBarrier(_) => "conditional_barrier",
+            Control::SetWavePriority(_) => "set_wave_priority",
+            Control::SchedulingBarrier => "scheduling_barrier",
+            Control::WaitForLoads(_) => "wait_for_loads",
+        },
     }
 }
 
@@ -112,9 +120,10 @@ impl<'w> Printer<'w> {
         }
         for &node in region {
             match self.op(node) {
-                None | Some(Op::Write | Op::Barrier | Op::IterArg(_) | Op::LoopResult(_)) => {}
+                None
+                | Some(Op::Write | Op::Barrier | Op::Control(_) | Op::IterArg(_) | Op::LoopResult(_)) => {}
                 Some(Op::Memory) if self.world.get::<Name>(node).is_some() => {}
-                Some(Op::Iterate(_)) => {
+                Some(Op::Iterate(_) | Op::Pipeline(_)) => {
                     let body = self.body(node);
                     let mut carried = self.carried.remove(&node).unwrap_or_default();
                     for &inner in body {
@@ -180,8 +189,8 @@ impl<'w> Printer<'w> {
 
     fn node(&mut self, node: Entity, op: Op) {
         self.indent();
-        if let Op::Iterate(dim) = op {
-            return self.iterate(node, dim);
+        if let Op::Iterate(dim) | Op::Pipeline(dim) = op {
+            return self.iterate(node, mnemonic(op), dim);
         }
         match (self.names.get(&node).copied(), self.world.get::<Name>(node)) {
             (Some(number), _) => self.write(format_args!("%{number} = ")),
@@ -217,6 +226,7 @@ impl<'w> Printer<'w> {
                     Op::Compare(predicate) => {
                         self.write(format_args!(" {}", name_of(Predicate::NAMES, predicate)));
                     }
+                    Op::Control(control) => write_control(&mut self.out, control),
                     _ => {}
                 }
                 let operands = self.operands(node);
@@ -237,7 +247,8 @@ impl<'w> Printer<'w> {
         self.depth -= 1;
     }
 
-    fn iterate(&mut self, node: Entity, dim: Dim) {
+    /// A node with a region of its own: a loop, a pipelined loop.
+    fn iterate(&mut self, node: Entity, word: &str, dim: Dim) {
         let carried = self.carried.remove(&node).unwrap_or_default();
         for (at, result) in carried.results.iter().enumerate() {
             self.out.push_str(if at == 0 { "" } else { ", " });
@@ -246,7 +257,7 @@ impl<'w> Printer<'w> {
         if !carried.results.is_empty() {
             self.out.push_str(" = ");
         }
-        self.out.push_str("iterate ");
+        self.write(format_args!("{word} "));
         self.dim(dim);
         self.out.push_str(" (");
         let init = self.operands(node);
@@ -374,6 +385,22 @@ impl<'w> Printer<'w> {
             }
         }
     }
+}
+
+/// What stands behind the word of a control operation.
+pub(in crate::ir) fn write_control(out: &mut String, control: Control) {
+    let _ = match control {
+        Control::WorkgroupBarrier | Control::SchedulingBarrier => Ok(()),
+        Control::ConditionalBarrier(WaveCondition { predicate, bound }) => {
+            let predicate = name_of(Predicate::NAMES, predicate);
+            match bound {
+                WaveBound::Wave(number) => write!(out, " {predicate} {number}"),
+                WaveBound::WavesOver(divisor) => write!(out, " {predicate} waves / {divisor}"),
+            }
+        }
+        Control::SetWavePriority(priority) => write!(out, " {priority}"),
+        Control::WaitForLoads(count) => write!(out, " {count}"),
+    };
 }
 
 /// Puts a node at its place in a list that grows as needed; a place far off is a broken kernel's and is dropped.

@@ -99,6 +99,7 @@ fn signature(op: &Op) -> Signature {
         Op::Write => ("write", &[Value, Memory], Nothing),
         Op::Mma(_) => ("mma", &[Value, Value, Value], Value),
         Op::Iterate(_) => return Signature { name: "iterate", takes: None, gives: Loop },
+        Op::Pipeline(_) => return Signature { name: "pipeline", takes: None, gives: Loop },
         Op::IterArg(_) => ("argument", &[], Value),
         Op::LoopResult(_) => ("result", &[Loop], Value),
         Op::Unary(op) => (name(UnaryOp::NAMES, op), &[Value], Value),
@@ -107,6 +108,7 @@ fn signature(op: &Op) -> Signature {
         Op::Select => ("select", &[Value, Value, Value], Value),
         Op::Cast => ("cast", &[Value], Value),
         Op::Barrier => ("barrier", &[], Nothing),
+        Op::Control(_) => ("control", &[], Nothing),
     };
     Signature { name, takes: Some(takes), gives }
 }

@@ -1,0 +1,107 @@
+//! The dependence graph of a loop body: what has to come before what, how many cycles before, and how many iterations apart.
+//!
+//! Nodes are dense numbers in program order; edges are one list, sorted by the node they leave, with the same edges by the node they
+//! enter beside it. Dependences through a memory go through a *junction*, a node that stands for "everything before is written" (or
+//! read), so that their number grows with the number of accesses and not with its square.
+
+use bevy_ecs::prelude::Entity;
+
+use super::resources::Class;
+
+/// A node of the graph.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct GraphNode {
+    /// The expanded node; for a junction the memory (or LDS buffer) that it stands for.
+    pub entity: Entity,
+    /// What it occupies and how long its result takes.
+    pub class: Class,
+}
+
+/// Through what one node depends on another.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Dependence {
+    /// A value that the first computes and the second uses.
+    Value,
+    /// The first writes what the second reads.
+    Flow,
+    /// The first reads what the second overwrites.
+    Anti,
+    /// Both write the same place.
+    Output,
+    /// One of them is a barrier.
+    Order,
+}
+
+/// One dependence: node `to` of iteration `i + distance` starts at least `latency` cycles after node `from` of iteration `i`.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Edge {
+    /// The earlier node.
+    pub from: u32,
+    /// The later node.
+    pub to: u32,
+    /// Cycles between their starts.
+    pub latency: u32,
+    /// Iterations between them.
+    pub distance: u32,
+    /// Why.
+    pub kind: Dependence,
+}
+
+/// The dependences of one loop body.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct DependenceGraph {
+    nodes: Vec<GraphNode>,
+    /// Sorted by `from`, then by `to`.
+    edges: Vec<Edge>,
+    /// Where the edges of each node begin in `edges`, and one more.
+    leaving: Vec<u32>,
+    /// Numbers of edges, sorted by the node they enter.
+    by_target: Vec<u32>,
+    /// Where those of each node begin in `by_target`, and one more.
+    entering: Vec<u32>,
+}
+
+impl DependenceGraph {
+    /// A graph of these nodes and edges. Edges that name no node are left out.
+    pub fn new(nodes: Vec<GraphNode>, mut edges: Vec<Edge>) -> DependenceGraph {
+        let count = nodes.len();
+        edges.retain(|edge| (edge.from as usize) < count && (edge.to as usize) < count);
+        edges.sort_by_key(|edge| (edge.from, edge.to, edge.distance, edge.kind));
+        let mut by_target: Vec<u32> = (0..edges.len() as u32).collect();
+        by_target.sort_by_key(|&edge| (edges[edge as usize].to, edge));
+        let leaving = starts(count, edges.iter().map(|edge| edge.from));
+        let entering = starts(count, by_target.iter().map(|&edge| edges[edge as usize].to));
+        DependenceGraph { nodes, edges, leaving, by_target, entering }
+    }
+
+    /// All nodes, in program order; junctions behind them.
+    pub fn nodes(&self) -> &[GraphNode] {
+        &self.nodes
+    }
+
+    /// All edges, by the node they leave.
+    pub fn edges(&self) -> &[Edge] {
+        &self.edges
+    }
+
+    /// Edges that leave a node.
+    pub fn leaving(&self, node: u32) -> &[Edge] {
+        &self.edges[self.leaving[node as usize] as usize..self.leaving[node as usize + 1] as usize]
+    }
+
+    /// Edges that enter a node.
+    pub fn entering(&self, node: u32) -> impl Iterator<Item = &Edge> {
+        let range = self.entering[node as usize] as usize..self.entering[node as usize + 1] as usize;
+        self.by_target[range].iter().map(|&edge| &self.edges[edge as usize])
+    }
+}
+
+/// Where each key's run begins in a sorted list, and one more.
+fn starts(count: usize, keys: impl Iterator<Item = u32>) -> Vec<u32> {
+    let mut starts = vec![0; count + 1];
+    keys.for_each(|key| starts[key as usize + 1] += 1);
+    for at in 0..count {
+        starts[at + 1] += starts[at];
+    }
+    starts
+}
