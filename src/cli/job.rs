@@ -78,6 +78,10 @@ impl Job {
                 options = options.set(symbol, value);
             }
         }
+        options = options.schedule(match arguments.schedule {
+            ScheduleName::Prefetch => Schedule::Prefetch,
+            _ => Schedule::None,
+        });
         let schedule = match (arguments.schedule, arguments.pingpong) {
             (schedule, false) => schedule.name(),
             (ScheduleName::None, true) => "pingpong".to_string(),

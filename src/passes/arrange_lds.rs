@@ -1,14 +1,13 @@
-//! LDS layout: gives every buffer a place, and inside it the arrangement (padding of rows or XOR swizzle) with the fewest bank
-//! conflicts, found by computing the conflicts of all its accesses from their layouts.
+//! LDS layout: gives every buffer the arrangement (padding of rows or XOR swizzle) with the fewest bank conflicts, found by computing
+//! the conflicts of all its accesses from their layouts.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::assign_layouts::{LANES, MAX_ACCESS_BYTES};
-use super::facts::{BankConflicts, Geometry, LdsBuffer, LdsBytes, Settings, Swizzle};
+use super::facts::{BankConflicts, Geometry, LdsBuffer, Settings, Swizzle};
 use super::{PassResult, kernel_entity};
 use crate::ir::diagnostic::{Diagnostic, Kind};
-use crate::ir::kernel::Locations;
 use crate::ir::layout::banks::{LdsAccess, LdsRules};
 use crate::ir::layout::{Dim, Layout, Place, Source};
 use crate::ir::node::*;
@@ -16,9 +15,6 @@ use crate::ir::walk;
 
 /// Bytes that all banks together hold side by side (32 banks of 4 bytes on gfx942; CDNA3 ISA guide, "Local data share").
 const BANK_ROW_BYTES: u32 = 128;
-
-/// Alignment of buffers inside the workgroup's LDS.
-const BUFFER_ALIGN: u32 = 16;
 
 /// Accesses of a buffer that are spread alike: the same arrangement serves all of them alike.
 struct BufferAccess {
@@ -32,21 +28,15 @@ pub fn arrange_lds(world: &mut World) -> PassResult {
     let root = kernel_entity(world)?;
     let order = walk::nodes(world, root);
     let limit = world.get::<Settings>(root).map_or(0, |s| s.0.target().max_lds_per_workgroup);
-    let mut offset = 0u32;
-    let mut largest = (0, root);
+    let mut taken = 0u32;
     for &node in &order {
         if world.get::<Op>(node) != Some(&Op::Allocate) {
             continue;
         }
         let accesses = accesses_of(world, &order, node);
         let mut buffer = plain_buffer(world, root, node, &accesses)?;
-        let plain = buffer.bytes;
-        let degrees = choose_arrangement(&mut buffer, &accesses, limit.saturating_sub(offset));
-        buffer.offset = offset;
-        offset = offset.saturating_add(buffer.bytes.next_multiple_of(BUFFER_ALIGN));
-        if plain >= largest.0 {
-            largest = (plain, node);
-        }
+        let degrees = choose_arrangement(&mut buffer, &accesses, limit.saturating_sub(taken));
+        taken = taken.saturating_add(buffer.all_bytes());
         for (access, degree) in accesses.iter().zip(degrees) {
             for &node in &access.nodes {
                 world.entity_mut(node).insert(BankConflicts(degree));
@@ -54,15 +44,6 @@ pub fn arrange_lds(world: &mut World) -> PassResult {
         }
         world.entity_mut(node).insert(buffer);
     }
-    if offset > limit {
-        let at = world.get::<Origin>(largest.1).and_then(|o| world.get::<Locations>(root)?.get(o.0));
-        let text = format!("the tiles need {offset} bytes of LDS, and a workgroup has {limit}");
-        return Err(Diagnostic::new(Kind::Limit, text)
-            .at(at)
-            .note(format!("the largest tile takes {} bytes", largest.0), None)
-            .help("use smaller tiles, or read this memory as global"));
-    }
-    world.entity_mut(root).insert(LdsBytes(offset));
     Ok(())
 }
 
@@ -113,7 +94,8 @@ fn plain_buffer(
         dims.iter().filter_map(|&d| geometry.dim(d).workgroup_extent()).collect();
     let element_bytes = ty.dtype.map_or(4, crate::ir::types::DType::bytes);
     let pitch = extents.last().copied().unwrap_or(1).saturating_mul(element_bytes);
-    let mut buffer = LdsBuffer { dims, extents, element_bytes, pitch, swizzle: None, offset: 0, bytes: 0 };
+    let mut buffer =
+        LdsBuffer { dims, extents, element_bytes, pitch, swizzle: None, offset: 0, bytes: 0, copies: 1 };
     buffer.bytes = size(&buffer);
     Ok(buffer)
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use bevy_ecs::prelude::Component;
 
-use super::expand::{Arguments, ExpandedCount, Expansion};
+use super::expand::{Arguments, Base, ExpandedCount, Expansion};
 use super::facts::{
     BankConflicts, Bounds, DimGeometry, Expressions, Geometry, LdsBuffer, LdsBytes, Remainder,
 };
@@ -153,7 +153,11 @@ fn buffer(place: Place<'_>, out: &mut String) {
     if let Some(swizzle) = buffer.swizzle {
         put!(out, ", swizzle of {} bytes, {} phases by {} rows", swizzle.unit, swizzle.phases, swizzle.group);
     }
-    put!(out, ", {} bytes at {}", buffer.bytes, buffer.offset);
+    put!(out, ", {} bytes", buffer.bytes);
+    if buffer.copies > 1 {
+        put!(out, " x {}", buffer.copies);
+    }
+    put!(out, " at {}", buffer.offset);
 }
 
 fn bank_conflicts(place: Place<'_>, out: &mut String) {
@@ -176,4 +180,11 @@ fn expansion(place: Place<'_>, out: &mut String) {
     if matches!(fact::<Op>(place), Some(Op::Mma(_))) {
         put!(out, " slice {}", expansion.slice);
     }
+    let ahead = expansion.iteration.ahead;
+    let _ = match expansion.iteration.base {
+        Base::Written => Ok(()),
+        Base::Start => write!(out, " iteration {ahead}"),
+        Base::Pass => write!(out, " iteration pass + {ahead}"),
+        Base::End => write!(out, " iteration end + {ahead}"),
+    };
 }

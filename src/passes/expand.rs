@@ -25,6 +25,38 @@ pub struct Expansion {
     pub replica: u32,
     /// For `mma`: first register elements of lhs and rhs that this step multiplies.
     pub slice: u32,
+    /// Which iteration of the loop around it the node belongs to.
+    pub iteration: Iteration,
+}
+
+impl Expansion {
+    /// The first replica of a logical node, in the loop as it was written.
+    pub fn of(logical: Entity) -> Expansion {
+        Expansion { logical, replica: 0, slice: 0, iteration: Iteration::default() }
+    }
+}
+
+/// What the number of an iteration is counted from.
+#[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
+pub enum Base {
+    /// The running iteration of a loop as it was written.
+    #[default]
+    Written,
+    /// The first iteration of a pipelined loop.
+    Start,
+    /// The running pass of its steady state.
+    Pass,
+    /// The number of passes of its steady state.
+    End,
+}
+
+/// The iteration that a node belongs to.
+#[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
+pub struct Iteration {
+    /// Counted from here,
+    pub base: Base,
+    /// so many iterations ahead.
+    pub ahead: u32,
 }
 
 /// Memories of the kernel in argument order. On the kernel entity.
@@ -172,7 +204,7 @@ impl Expander {
                             Op::LoopResult(_) => Op::LoopResult(position),
                             _ => Op::IterArg(position),
                         };
-                        let expansion = Expansion { logical: node, replica, slice: 0 };
+                        let expansion = Expansion { replica, ..Expansion::of(node) };
                         let copy = self.spawn(world, (op, operands, ty.clone(), expansion, origin))?;
                         if replica == 0 {
                             first = self.copies.nodes.len() as u32;
@@ -185,7 +217,7 @@ impl Expander {
                 _ => {
                     for replica in 0..self.replicas(node) {
                         let mapped = operands.0.iter().map(|&o| self.operand(node, replica, o)).collect();
-                        let expansion = Expansion { logical: node, replica, slice: 0 };
+                        let expansion = Expansion { replica, ..Expansion::of(node) };
                         let copy =
                             self.spawn(world, (op, Operands(mapped), ty.clone(), expansion, origin))?;
                         self.copies.nodes.push(copy);
@@ -236,7 +268,7 @@ impl Expander {
             all
         };
         let inits = Operands(flatten(self, &operands.0));
-        let expansion = Expansion { logical: node, replica: 0, slice: 0 };
+        let expansion = Expansion::of(node);
         let copy = self.spawn(world, (op, inits, ValueType::unknown(), expansion, origin))?;
         self.begin(node);
         self.copies.nodes.push(copy);
@@ -288,7 +320,7 @@ impl Expander {
                     |dim: Dim| if dim == roles.k { k } else { replica_coordinate(&result, replica, dim) };
                 let a = self.copies.of(lhs, replica_at(&left, coordinate));
                 let b = self.copies.of(rhs, replica_at(&right, coordinate));
-                let expansion = Expansion { logical: node, replica, slice };
+                let expansion = Expansion { replica, slice, ..Expansion::of(node) };
                 let chained = Operands(smallvec![a, b, current[replica as usize]]);
                 let copy = self.spawn(world, (op, chained, ty.clone(), expansion, origin))?;
                 current[replica as usize] = copy;

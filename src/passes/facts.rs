@@ -116,8 +116,25 @@ pub struct LdsBuffer {
     pub swizzle: Option<Swizzle>,
     /// First byte in the workgroup's LDS.
     pub offset: u32,
-    /// Size in bytes.
+    /// Size of one copy in bytes.
     pub bytes: u32,
+    /// How many copies there are: iteration `i` of a pipelined loop uses copy `i` modulo this number.
+    pub copies: u32,
+}
+
+impl LdsBuffer {
+    /// Alignment of every copy; LDS accesses of 16 bytes need it.
+    pub const ALIGN: u32 = 16;
+
+    /// Bytes from one copy to the next.
+    pub fn copy_stride(&self) -> u32 {
+        self.bytes.next_multiple_of(LdsBuffer::ALIGN)
+    }
+
+    /// Bytes of all copies.
+    pub fn all_bytes(&self) -> u32 {
+        self.copy_stride().saturating_mul(self.copies)
+    }
 }
 
 /// On an LDS access: how many times longer than conflict-free its slowest instruction takes (1: no conflict).

@@ -7,9 +7,12 @@
 //! - [`columns`]: how that reads in listings
 //! - [`workspace`]: the pooled world that a compilation runs in
 //! - `bind_symbols`, `infer_types`, `assign_layouts`: analysis
-//! - `promote_to_lds`, `distribute_loads`, `simplify`, `peel_remainders`, `mark_bounds`, `arrange_lds`, `place_barriers`: logical nodes
+//! - `promote_to_lds`, `distribute_loads`, `simplify`, `peel_remainders`, `mark_bounds`, `arrange_lds`: logical nodes
 //! - `expand`: one node per machine-sized piece
+//! - [`schedule`]: which iteration expanded nodes of a loop belong to, and their order
+//! - `allocate_lds`, `place_barriers`: LDS buffers in use, and who waits for whom
 
+pub mod allocate_lds;
 pub mod arrange_lds;
 pub mod assign_layouts;
 pub mod bind_symbols;
@@ -64,8 +67,10 @@ pub const PIPELINE: &[Pass] = pipeline! {
     "peel_remainders" peel_remainders::peel_remainders;
     "mark_bounds" mark_bounds::mark_bounds;
     "arrange_lds" arrange_lds::arrange_lds;
-    "place_barriers" place_barriers::place_barriers;
     "expand" expand::expand;
+    "schedule_loops" schedule::schedule_loops;
+    "allocate_lds" allocate_lds::allocate_lds;
+    "place_barriers" place_barriers::place_barriers;
 };
 
 impl From<QueryEntityError> for Diagnostic {

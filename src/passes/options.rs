@@ -20,14 +20,18 @@ pub enum Schedule {
     /// As written: loads, LDS, compute, one iteration after the other.
     #[default]
     None,
+    /// Two stages: global loads and LDS writes of the next iteration beside LDS reads and arithmetic of this one.
+    Prefetch,
 }
 
 impl Schedule {
-    /// Name in the program's arguments and in reports.
+    /// All schedules with their names in the program's arguments and in reports.
+    pub const NAMES: &'static [(Schedule, &'static str)] =
+        &[(Schedule::None, "none"), (Schedule::Prefetch, "prefetch")];
+
+    /// Its name.
     pub fn name(self) -> &'static str {
-        match self {
-            Schedule::None => "none",
-        }
+        Schedule::NAMES.iter().find(|row| row.0 == self).map_or("?", |row| row.1)
     }
 }
 

@@ -1,36 +1,96 @@
 //! Workgroup barriers, where and only where an LDS hazard between waves needs one: before a read of what another wave may just have
-//! written, and before a write over what another wave may still read. Loop bodies are walked twice, so hazards around the back edge
-//! count, and a kernel of one wave needs none: a wave's LDS operations are executed in order.
+//! written, and before a write over what another wave may still read. Loop bodies are walked until nothing new comes around the back
+//! edge, and a kernel of one wave needs none: a wave's LDS operations are executed in order.
+//!
+//! Accesses of pipelined loops use the copy of their buffer that belongs to their iteration, so two of them meet only where their
+//! iterations differ by a multiple of the number of copies.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
-use super::facts::Geometry;
+use super::allocate_lds::buffer_of;
+use super::expand::{Base, Expansion};
+use super::facts::{Geometry, LdsBuffer};
 use super::{PassResult, kernel_entity};
 use crate::ir::node::*;
 use crate::ir::walk::{self, NodeList};
 
-/// Buffers touched since the last barrier.
+/// A part of LDS: of a buffer, the copy that belongs to one iteration, counted from the running pass.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+struct Area {
+    buffer: Entity,
+    start: u32,
+    end: u32,
+    copies: i32,
+    /// `None`: may be any copy.
+    ahead: Option<i32>,
+}
+
+impl Area {
+    fn of(world: &World, node: Entity) -> Option<Area> {
+        let buffer = buffer_of(world, node)?;
+        let (start, end, copies) = world
+            .get::<LdsBuffer>(buffer)
+            .map_or((0, u32::MAX, 1), |b| (b.offset, b.offset + b.all_bytes(), b.copies as i32));
+        let iteration = world.get::<Expansion>(node).map(|e| e.iteration).unwrap_or_default();
+        let ahead = match iteration.base {
+            Base::Written => None,
+            Base::Start | Base::Pass | Base::End => Some(iteration.ahead as i32 % copies),
+        };
+        Some(Area { buffer, start, end, copies, ahead })
+    }
+
+    fn meets(&self, other: &Area) -> bool {
+        if self.buffer != other.buffer {
+            return self.start < other.end && other.start < self.end;
+        }
+        match (self.ahead, other.ahead) {
+            (Some(a), Some(b)) => (a - b) % self.copies == 0,
+            _ => true,
+        }
+    }
+
+    /// The same area as the next pass sees it.
+    fn next_pass(mut self) -> Area {
+        self.ahead = self.ahead.map(|ahead| (ahead - 1).rem_euclid(self.copies));
+        self
+    }
+}
+
+/// Parts of LDS touched since the last barrier.
 #[derive(Clone, Default, PartialEq)]
 struct Touched {
-    written: SmallVec<[Entity; 8]>,
-    read: SmallVec<[Entity; 8]>,
+    written: SmallVec<[Area; 8]>,
+    read: SmallVec<[Area; 8]>,
+}
+
+fn add(list: &mut SmallVec<[Area; 8]>, area: Area) {
+    if !list.contains(&area) {
+        list.push(area);
+    }
 }
 
 impl Touched {
     fn join(&mut self, other: &Touched) {
-        for (own, others) in [(&mut self.written, &other.written), (&mut self.read, &other.read)] {
-            for &buffer in others {
-                if !own.contains(&buffer) {
-                    own.push(buffer);
-                }
-            }
+        other.written.iter().for_each(|&area| add(&mut self.written, area));
+        other.read.iter().for_each(|&area| add(&mut self.read, area));
+    }
+
+    fn map(&mut self, change: impl Fn(Area) -> Area) {
+        for list in [&mut self.written, &mut self.read] {
+            let old = std::mem::take(list);
+            old.into_iter().for_each(|area| add(list, change(area)));
         }
     }
 
     fn clear(&mut self) {
         self.written.clear();
         self.read.clear();
+    }
+
+    fn is_subset(&self, other: &Touched) -> bool {
+        self.written.iter().all(|area| other.written.contains(area))
+            && self.read.iter().all(|area| other.read.contains(area))
     }
 }
 
@@ -47,28 +107,22 @@ fn place_in_region(world: &mut World, region: Entity, touched: &mut Touched) {
     let mut out = NodeList::new();
     for node in walk::body(world, region) {
         match world.get::<Op>(node) {
-            Some(Op::Iterate(_)) => {
+            Some(Op::Iterate(_)) => place_in_loop(world, node, touched),
+            Some(Op::Pipeline(_)) => {
                 let before = touched.clone();
-                // First with what came before, then with what an iteration leaves behind.
                 place_in_region(world, node, touched);
-                touched.join(&before);
-                place_in_region(world, node, touched);
+                touched.map(|area| Area { ahead: None, ..area });
                 touched.join(&before);
             }
             Some(Op::Barrier) => touched.clear(),
             Some(&op @ (Op::Read | Op::Write)) => {
-                let memory = world.get::<Operands>(node).and_then(|o| o.0.last().copied());
-                if let Some(buffer) = memory.filter(|&m| world.get::<Op>(m) == Some(&Op::Allocate)) {
-                    let hazard = touched.written.contains(&buffer)
-                        || (op == Op::Write && touched.read.contains(&buffer));
-                    if hazard {
+                if let Some(area) = Area::of(world, node) {
+                    let meets = |list: &[Area]| list.iter().any(|other| other.meets(&area));
+                    if meets(&touched.written) || (op == Op::Write && meets(&touched.read)) {
                         out.push(spawn_barrier(world, node));
                         touched.clear();
                     }
-                    let list = if op == Op::Write { &mut touched.written } else { &mut touched.read };
-                    if !list.contains(&buffer) {
-                        list.push(buffer);
-                    }
+                    add(if op == Op::Write { &mut touched.written } else { &mut touched.read }, area);
                 }
             }
             _ => {}
@@ -76,6 +130,22 @@ fn place_in_region(world: &mut World, region: Entity, touched: &mut Touched) {
         out.push(node);
     }
     walk::set_body(world, region, &out);
+}
+
+/// Walks a loop first with what came before, then with what its iterations leave behind, until that is nothing new.
+fn place_in_loop(world: &mut World, node: Entity, touched: &mut Touched) {
+    let mut entry = touched.clone();
+    loop {
+        *touched = entry.clone();
+        place_in_region(world, node, touched);
+        touched.map(Area::next_pass);
+        if touched.is_subset(&entry) {
+            break;
+        }
+        entry.join(touched);
+    }
+    // The loop may not run at all.
+    *touched = entry;
 }
 
 fn spawn_barrier(world: &mut World, before: Entity) -> Entity {

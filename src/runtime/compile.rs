@@ -36,6 +36,7 @@ use crate::ir::walk;
 use crate::passes::expand::{ExpandedCount, Expansion};
 use crate::passes::facts::{BankConflicts, Expressions, Geometry, LdsBytes};
 use crate::passes::options::{DebugInfo, Deny, KernargPreload, Options};
+use crate::passes::schedule::record::ScheduleRecord;
 use crate::passes::workspace::{Verify, Workspace, with_workspace};
 
 /// Memory of the machine passes, reused between compilations.
@@ -481,6 +482,7 @@ fn report(
 ) -> Report {
     let world = &workspace.world;
     let occupancy = info.occupancy(options.target_id());
+    let record = world.get::<ScheduleRecord>(workspace.root);
     let main_loop = lowered
         .loops
         .iter()
@@ -501,8 +503,8 @@ fn report(
         lds_accesses: lds_accesses(workspace),
         main_loop,
         schedule_requested: options.requested_schedule().name(),
-        schedule_applied: options.requested_schedule().name(),
-        schedule_why: String::new(),
+        schedule_applied: record.map_or("none", ScheduleRecord::applied),
+        schedule_why: record.map(ScheduleRecord::why).unwrap_or_default(),
         expanded_nodes: world.get::<ExpandedCount>(workspace.root).map_or(0, |c| c.0),
         phases,
     }

@@ -4,6 +4,7 @@ use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::emitter::Scalar;
+use super::iterations::OpenLoop;
 use super::{Lowering, Place};
 use crate::codegen::isa::{Inst, Opcode, Operand, WaitCounts};
 use crate::codegen::machine::RegisterFile;
@@ -18,41 +19,6 @@ use crate::passes::facts::Remainder;
 /// Most virtual registers: what the allocator adds must have numbers too.
 const MAX_REGISTERS: usize = 1 << 20;
 
-/// A loop that is being written.
-#[derive(Clone, Debug)]
-pub(in crate::codegen) struct OpenLoop {
-    /// The dimension it walks along.
-    pub(super) axis: Dim,
-    /// True if it runs at most once: then its start is part of the lanes' offsets.
-    pub(super) single: bool,
-    /// First tile.
-    pub(super) start: Scalar,
-    /// Scalar offsets that advance with it.
-    offsets: LoopOffsets,
-}
-
-/// Scalar offsets of a loop.
-type LoopOffsets = SmallVec<[LoopOffset; 4]>;
-
-/// A scalar offset that a loop advances.
-#[derive(Clone, Debug)]
-struct LoopOffset {
-    /// Memories that it serves.
-    memories: SmallVec<[Entity; 2]>,
-    register: Operand,
-    /// Bytes per iteration.
-    step: Scalar,
-    /// True if it starts at the loop's own start, so that memories with the same step may share it.
-    shared: bool,
-}
-
-impl OpenLoop {
-    /// The scalar offset for a memory.
-    pub(super) fn offset_of(&self, memory: Entity) -> Option<Operand> {
-        self.offsets.iter().find(|o| o.memories.contains(&memory)).map(|o| o.register)
-    }
-}
-
 /// What is valid at a point of the code: how much of each list of prepared values.
 struct Scope {
     scalars: usize,
@@ -60,6 +26,7 @@ struct Scope {
     constants: usize,
     global_plans: usize,
     lds_plans: usize,
+    moved_addresses: usize,
     descriptors: usize,
 }
 
@@ -71,6 +38,7 @@ impl Lowering<'_> {
             constants: self.constants.len(),
             global_plans: self.global_plans.len(),
             lds_plans: self.lds_plans.len(),
+            moved_addresses: self.moved_addresses.len(),
             descriptors: self.descriptors.len(),
         }
     }
@@ -81,6 +49,7 @@ impl Lowering<'_> {
         self.constants.truncate(scope.constants);
         self.global_plans.truncate(scope.global_plans);
         self.lds_plans.truncate(scope.lds_plans);
+        self.moved_addresses.truncate(scope.moved_addresses);
         self.descriptors.truncate(scope.descriptors);
     }
 
@@ -147,7 +116,7 @@ impl Lowering<'_> {
                 self.control(control);
                 Ok(())
             }
-            Op::Pipeline(_) => Err(self.bug("a pipeline")),
+            Op::Pipeline(axis) => self.pipeline(node, axis, operands),
             Op::Memory | Op::Allocate => Ok(()),
             Op::Mma(MmaChoice::Kernel) => Err(self.bug("an mma without instruction")),
             Op::Register(_) | Op::Unary(_) | Op::Binary(_) | Op::Compare(_) | Op::Select | Op::Cast => {
@@ -292,8 +261,13 @@ impl Lowering<'_> {
             self.results.push((node, carried));
             return Ok(());
         }
-        let offsets = if single { LoopOffsets::new() } else { self.loop_offsets(node, axis, start)? };
-        self.loops.push(OpenLoop { axis, single, start, offsets });
+        let mut open = OpenLoop::new(axis, start, trip);
+        open.single = single;
+        if !single {
+            self.open_offsets(node, &mut open)?;
+            self.open_copies(node, &mut open)?;
+        }
+        self.loops.push(open);
         self.plan_body(node)?;
         self.place_arguments(node, &carried);
         // Whatever the loop needs is ready before the guard, which opens the block that a loop goes back to.
@@ -375,39 +349,41 @@ impl Lowering<'_> {
         }
     }
 
-    /// Scalar offsets of the global accesses in the loop, one register for each different step.
-    fn loop_offsets(&mut self, node: Entity, axis: Dim, start: Scalar) -> Result<LoopOffsets, Diagnostic> {
-        let world = self.world;
-        let mut memories: SmallVec<[Entity; 8]> = SmallVec::new();
-        walk::visit(world, node, &mut |inner| {
-            if matches!(world.get::<Op>(inner), Some(Op::Read | Op::Write))
-                && let Some(&memory) = world.get::<Operands>(inner).and_then(|o| o.0.last())
-                && world.get::<Op>(memory) == Some(&Op::Memory)
-                && !memories.contains(&memory)
-            {
-                memories.push(memory);
-            }
-        });
-        let mut offsets = LoopOffsets::new();
-        for memory in memories {
-            let Some(step) = self.loop_step(memory, axis)? else { continue };
-            let step = self.scalar(step)?;
-            // A loop around this one has brought the memory to an offset of its own already.
-            let outer = self.loops.iter().rev().find_map(|l| l.offset_of(memory));
-            if outer.is_none()
-                && let Some(known) = offsets.iter_mut().find(|o| o.shared && o.step == step)
-            {
-                known.memories.push(memory);
-                continue;
-            }
-            let first = self.emitter.mul(start, step);
-            let first = outer.map_or(first, |outer| self.emitter.add(first, Scalar::Reg(outer)));
-            let register = self.emitter.sgpr(1);
-            self.emitter.with(Opcode::SMovB32, register, &[first]);
-            let shared = outer.is_none();
-            offsets.push(LoopOffset { memories: smallvec::smallvec![memory], register, step, shared });
-        }
-        Ok(offsets)
+    /// Writes a pipelined loop: once, or not at all when the loop is shorter than the pipeline.
+    fn pipeline(&mut self, node: Entity, axis: Dim, inits: &[Entity]) -> Result<(), Diagnostic> {
+        let trip = *self.get::<Trip>(node)?;
+        let ahead = i64::from(self.get::<Pipelined>(node)?.ahead);
+        let bad = |e| Diagnostic::new(Kind::Bug, format!("a trip count: {e}"));
+        let count = self.arena.sub(trip.end, trip.start).map_err(bad)?;
+        let passes = self.arena.int(ahead);
+        let steady = Trip { start: trip.start, end: self.arena.sub(trip.end, passes).map_err(bad)? };
+        let scope = self.scope();
+        let start = self.scalar(trip.start)?;
+        let carried = self.carried_registers(inits)?;
+        self.loops.push(OpenLoop::around_steady_state(axis, start, steady));
+        self.plan_body(node)?;
+        self.place_arguments(node, &carried);
+        let results = if self.arena.range(count).at_least(ahead) {
+            self.region(node)?;
+            self.yielded(node, &carried)?
+        } else {
+            let count = self.scalar(count)?;
+            let count = self.emitter.in_sgpr(count);
+            let (least, literal) = Scalar::Const(ahead).source();
+            self.emitter.push(Inst::new(Opcode::SCmpLtI32, &[count, least]).imm(literal));
+            let block = self.emitter.current_block();
+            let branch = self.emitter.branch(Opcode::SCbranchScc1, 0);
+            self.emitter.next_block(Some(0));
+            self.region(node)?;
+            self.carry(node, &carried)?;
+            let exit = self.emitter.next_block(None);
+            self.emitter.patch(branch, block, exit);
+            carried
+        };
+        self.loops.pop();
+        self.leave(&scope);
+        self.results.push((node, results));
+        Ok(())
     }
 
     /// Prepares the addresses of all accesses of the body in front of it.
@@ -415,6 +391,11 @@ impl Lowering<'_> {
         let world = self.world;
         let mut last = None;
         for &inner in world.get::<Body>(node).map(|b| &b.0[..]).unwrap_or_default() {
+            // What runs in the steady state of a pipeline alone is prepared in front of all of it.
+            if self.loops.last().is_some_and(|open| open.pipeline) && world.get::<Body>(inner).is_some() {
+                self.plan_body(inner)?;
+                continue;
+            }
             if matches!(self.get::<Op>(inner)?, Op::Read | Op::Write)
                 && let Some(&memory) = self.get::<Operands>(inner)?.0.last()
             {
@@ -448,12 +429,9 @@ impl Lowering<'_> {
         Ok(counter)
     }
 
-    /// Advances the scalar offsets and goes back while iterations are left: subtracting from zero borrows, which sets SCC.
+    /// Advances what follows the iteration and goes back while iterations are left: subtracting from zero borrows, which sets SCC.
     fn close_loop(&mut self, counter: Operand, block: u32) {
-        let offsets = self.loops.last().map(|l| l.offsets.clone()).unwrap_or_default();
-        for LoopOffset { register, step, .. } in offsets {
-            self.emitter.with(Opcode::SAddU32, register, &[Scalar::Reg(register), step]);
-        }
+        self.advance();
         self.emitter.with(Opcode::SSubU32, counter, &[Scalar::Reg(counter), Scalar::Const(1)]);
         self.emitter.push(Inst::new(Opcode::SCbranchScc0, &[]).imm(block));
         self.emitter.next_block(Some(block));

@@ -34,6 +34,8 @@ const IMMEDIATE_BYTES: u32 = 4096;
 #[derive(Clone, Debug)]
 pub(in crate::codegen) struct GlobalPlan {
     descriptor: Operand,
+    /// True if its scalar offset follows the iteration.
+    advances: bool,
     /// Consecutive elements per instruction.
     granule: u32,
     /// One per replica and piece, pieces of a replica together.
@@ -67,8 +69,8 @@ struct Access<'a> {
     row: Option<Dim>,
     /// Dimensions masked by selecting an outside offset.
     selected: SmallVec<[Dim; 4]>,
-    /// The scalar offset that an enclosing loop advances.
-    loop_offset: Option<Operand>,
+    /// True if an enclosing loop advances the scalar offset.
+    advances: bool,
     /// True if nothing may be put into the scalar offset besides.
     vector_only: bool,
 }
@@ -237,17 +239,16 @@ impl Lowering<'_> {
         let mut selected: SmallVec<[Dim; 4]> =
             if advances_row { bounds.leaves.clone() } else { bounds.masks.clone() };
         selected.retain(|dim| Some(*dim) != row);
-        // The innermost loop's offset includes those of the loops around it.
-        let loop_offset = self.loops.iter().rev().find_map(|l| l.offset_of(memory));
+        let advances = self.advances(memory)?;
         let access = Access {
             layout: &layout,
             memory,
-            vector_only: loop_offset.is_some() || row.is_some_and(|r| bounds.leaves.contains(&r)),
+            vector_only: advances || row.is_some_and(|r| bounds.leaves.contains(&r)),
             dims,
             element_bytes,
             row,
             selected,
-            loop_offset,
+            advances,
         };
         self.check_reach(node, &access)?;
         let plan = self.pieces(node, &access, descriptor, bounds.granule)?;
@@ -363,7 +364,7 @@ impl Lowering<'_> {
                 let none = extra == Extra::default();
                 let mut piece = Piece {
                     offset: masked[base].1,
-                    scalar_offset: access.loop_offset.unwrap_or(Operand::ZERO),
+                    scalar_offset: Operand::ZERO,
                     immediate,
                 };
                 if !none && access.vector_only {
@@ -390,7 +391,7 @@ impl Lowering<'_> {
                 pieces.push(piece);
             }
         }
-        Ok(GlobalPlan { descriptor, granule, pieces })
+        Ok(GlobalPlan { descriptor, advances: access.advances, granule, pieces })
     }
 
     fn extra_bytes(&mut self, access: &Access, extra: &Extra) -> Result<Scalar, Diagnostic> {
@@ -457,16 +458,31 @@ impl Lowering<'_> {
         plan.map(|p| &p.1).ok_or_else(|| self.bug("an access without a plan"))
     }
 
+    /// Descriptor, elements per instruction and pieces of one expanded access.
+    fn pieces_of(
+        &mut self,
+        expansion: Expansion,
+        registers: u32,
+        memory: Entity,
+    ) -> Result<(Operand, u32, SmallVec<[Piece; 16]>), Diagnostic> {
+        let plan = self.plan_of(expansion.logical)?;
+        let (descriptor, advances, granule) = (plan.descriptor, plan.advances, plan.granule);
+        let count = (registers / granule) as usize;
+        let first = expansion.replica as usize * count;
+        let mut pieces: SmallVec<[Piece; 16]> = plan.pieces[first..first + count].into();
+        if advances {
+            let offset = self.iteration_offset(memory, expansion.iteration)?;
+            pieces.iter_mut().for_each(|piece| piece.scalar_offset = offset);
+        }
+        Ok((descriptor, granule, pieces))
+    }
+
     /// Emits the loads of one expanded read and notes where its value is.
     pub(super) fn load_global(&mut self, node: Entity, memory: Entity) -> Result<(), Diagnostic> {
         let expansion = *self.get::<Expansion>(node)?;
         let bytes = self.element_bytes(memory)?;
         let registers = self.get::<Placement>(expansion.logical)?.0.extent(Source::Register);
-        let plan = self.plan_of(expansion.logical)?;
-        let (descriptor, granule) = (plan.descriptor, plan.granule);
-        let count = (registers / granule) as usize;
-        let first = expansion.replica as usize * count;
-        let pieces: SmallVec<[Piece; 16]> = plan.pieces[first..first + count].into();
+        let (descriptor, granule, pieces) = self.pieces_of(expansion, registers, memory)?;
         let op = match granule * bytes {
             1 => Opcode::BufferLoadUbyte,
             2 => Opcode::BufferLoadUshort,
@@ -496,11 +512,7 @@ impl Lowering<'_> {
         let bytes = self.element_bytes(memory)?;
         let registers = self.get::<Placement>(expansion.logical)?.0.extent(Source::Register);
         let value = self.in_registers(value, registers, bytes)?;
-        let plan = self.plan_of(expansion.logical)?;
-        let (descriptor, granule) = (plan.descriptor, plan.granule);
-        let count = (registers / granule) as usize;
-        let first = expansion.replica as usize * count;
-        let pieces: SmallVec<[Piece; 16]> = plan.pieces[first..first + count].into();
+        let (descriptor, granule, pieces) = self.pieces_of(expansion, registers, memory)?;
         for (at, piece) in pieces.into_iter().enumerate() {
             let byte = at as u32 * granule * bytes;
             let data = value.offset(byte / 4);

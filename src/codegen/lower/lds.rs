@@ -123,20 +123,42 @@ impl Lowering<'_> {
         self.add_uniform(address, wave)
     }
 
-    fn lds_pieces(&self, node: Entity) -> Result<(u32, Pieces), Diagnostic> {
+    /// Elements per instruction and pieces of one expanded access, in the copy of the buffer that its iteration uses.
+    fn lds_pieces(&mut self, node: Entity, allocation: Entity) -> Result<(u32, Pieces), Diagnostic> {
         let expansion = *self.get::<Expansion>(node)?;
         let plan = self.lds_plans.iter().find(|p| p.0 == expansion.logical);
         let plan = &plan.ok_or_else(|| self.bug("an LDS access without a plan"))?.1;
         let registers = self.get::<Placement>(expansion.logical)?.0.extent(Source::Register);
         let count = (registers / plan.elements) as usize;
         let first = expansion.replica as usize * count;
-        Ok((plan.elements, plan.pieces[first..first + count].into()))
+        let elements = plan.elements;
+        let mut pieces: Pieces = plan.pieces[first..first + count].into();
+        match self.copy_offset(allocation, expansion.iteration)? {
+            Scalar::Const(bytes) => pieces.iter_mut().for_each(|piece| piece.1 += bytes as u32),
+            Scalar::Reg(place) => {
+                for piece in &mut pieces {
+                    piece.0 = self.moved_address(piece.0, place);
+                }
+            }
+        }
+        Ok((elements, pieces))
+    }
+
+    /// `address + place`, computed once.
+    fn moved_address(&mut self, address: Operand, place: Operand) -> Operand {
+        if let Some(known) = self.moved_addresses.iter().find(|m| (m.0, m.1) == (address, place)) {
+            return known.2;
+        }
+        let moved = self.emitter.vgpr(1);
+        self.emitter.op(Opcode::VAddU32, &[moved, place, address]);
+        self.moved_addresses.push((address, place, moved));
+        moved
     }
 
     /// Emits the LDS reads of one expanded read and notes where its value is.
     pub(super) fn read_lds(&mut self, node: Entity, allocation: Entity) -> Result<(), Diagnostic> {
         let bytes = self.element_bytes(allocation)?;
-        let (elements, pieces) = self.lds_pieces(node)?;
+        let (elements, pieces) = self.lds_pieces(node, allocation)?;
         let op = match elements * bytes {
             1 => Opcode::DsReadU8,
             2 => Opcode::DsReadU16,
@@ -164,7 +186,7 @@ impl Lowering<'_> {
         allocation: Entity,
     ) -> Result<(), Diagnostic> {
         let bytes = self.element_bytes(allocation)?;
-        let (elements, pieces) = self.lds_pieces(node)?;
+        let (elements, pieces) = self.lds_pieces(node, allocation)?;
         let value = self.in_registers(value, pieces.len() as u32 * elements, bytes)?;
         for (at, (address, immediate)) in pieces.into_iter().enumerate() {
             let byte = at as u32 * elements * bytes;

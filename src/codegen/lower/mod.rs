@@ -9,6 +9,7 @@
 //! - `arithmetic`: element-wise operations, constants, casts
 //! - `preload`: arguments that firmware loads, and the prologue for firmware which cannot
 //! - `control`: regions, loops, carried values, matrix instructions
+//! - `iterations`: which iteration an access belongs to
 //!
 //! Whatever does not change in a loop (descriptors, offsets, masks, addresses) is prepared in front of it; inside, a global access
 //! only needs its scalar offset advanced, and an LDS access nothing.
@@ -17,6 +18,7 @@ mod arithmetic;
 mod control;
 mod emitter;
 mod global;
+mod iterations;
 mod lanes;
 mod lds;
 pub mod preload;
@@ -132,12 +134,14 @@ struct Lowering<'a> {
     /// Address plans of logical accesses that are valid at this point.
     pub(super) global_plans: SmallVec<[(Entity, GlobalPlan); 8]>,
     pub(super) lds_plans: SmallVec<[(Entity, LdsPlan); 8]>,
+    /// LDS addresses with the place of a copy added: address, place, sum.
+    pub(super) moved_addresses: SmallVec<[(Operand, Operand, Operand); 8]>,
     /// Buffer descriptors that are valid at this point.
     pub(super) descriptors: SmallVec<[(Entity, Operand); 8]>,
     /// Places of the values that finished loops carried, by expanded loop.
     pub(super) results: SmallVec<[(Entity, Vec<Place>); 4]>,
     /// Loops around this point.
-    pub(super) loops: SmallVec<[control::OpenLoop; 2]>,
+    pub(super) loops: SmallVec<[iterations::OpenLoop; 2]>,
 }
 
 /// Lowers the expanded kernel in `world` into `body`.
@@ -182,6 +186,7 @@ fn lower_with(
         finishing: std::collections::VecDeque::new(),
         global_plans: SmallVec::new(),
         lds_plans: SmallVec::new(),
+        moved_addresses: SmallVec::new(),
         descriptors: SmallVec::new(),
         results: SmallVec::new(),
         loops: SmallVec::new(),

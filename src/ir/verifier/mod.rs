@@ -47,6 +47,7 @@ pub fn verify(world: &World, root: Entity) -> Vec<Diagnostic> {
         slots: slots(world),
         order: Vec::with_capacity(world.entities().len() as usize),
         loops: SmallVec::new(),
+        pipelines: 0,
         typed: true,
         numbers: None,
         faults: Vec::new(),
@@ -177,6 +178,8 @@ struct Verifier<'w> {
     order: Vec<Entity>,
     /// Dims of the loops around the current node.
     loops: SmallVec<[Dim; 4]>,
+    /// Pipelined loops around the node.
+    pipelines: u32,
     /// Every result has a dtype.
     typed: bool,
     /// Number of each node, once a message needs it.
@@ -257,7 +260,7 @@ impl<'w> Verifier<'w> {
             Op::Memory => self.memory(node),
             Op::IterArg(number) => self.argument(node, number, place, carried),
             Op::LoopResult(number) => self.loop_result(node, number, operands),
-            Op::Iterate(dim) => return self.iterate(node, dim, parts),
+            Op::Iterate(dim) | Op::Pipeline(dim) => return self.iterate(node, dim, parts),
             _ => {}
         }
         self.mark(node, signature.gives, State::Defined);
@@ -375,7 +378,7 @@ impl<'w> Verifier<'w> {
     /// Invariant 7: results.
     fn loop_result(&mut self, node: Entity, number: u32, operands: &Operands) {
         let of = operands.0.first().and_then(|&of| self.node(of));
-        if let Some((Op::Iterate(_), Operands(init), ..)) = of
+        if let Some((Op::Iterate(_) | Op::Pipeline(_), Operands(init), ..)) = of
             && number as usize >= init.len()
         {
             self.bug(node, format!("has number {number}, but its loop carries {} values", init.len()));
@@ -394,8 +397,11 @@ impl<'w> Verifier<'w> {
             let fault = self.fault(Kind::Invalid, node, text);
             self.faults.push(fault);
         }
+        // Inside a pipelined loop, values belong to one iteration each, and those of several are carried.
+        let pipeline = matches!(parts.0, Op::Pipeline(_));
         for (number, &value) in init.0.iter().enumerate() {
-            if self.node(value).is_some_and(|(_, _, ty)| ty.dims.contains(&dim)) {
+            if self.pipelines == 0
+                && self.node(value).is_some_and(|(_, _, ty)| ty.dims.contains(&dim)) {
                 let name = self.dim(dim);
                 let text = format!("carried value {number} has the dim {name} that its loop iterates over");
                 let fault = self.fault(Kind::Invalid, node, text);
@@ -406,7 +412,11 @@ impl<'w> Verifier<'w> {
         match body {
             None => self.bug(node, "has no Body"),
             Some(Body(body)) => {
-                self.loops.push(dim);
+                if pipeline {
+                    self.pipelines += 1;
+                } else {
+                    self.loops.push(dim);
+                }
                 self.region(body, Some(init.0.len()));
                 let is_argument = |n: &&Entity| matches!(self.node(**n), Some((Op::IterArg(_), ..)));
                 let arguments = body.iter().take_while(is_argument).count();
@@ -420,7 +430,11 @@ impl<'w> Verifier<'w> {
                 for (number, &value) in yields.iter().flat_map(|y| &y.0).enumerate() {
                     self.used(node, format_args!("yield {number}"), value, Some(Role::Value));
                 }
-                self.loops.pop();
+                if pipeline {
+                    self.pipelines -= 1;
+                } else {
+                    self.loops.pop();
+                }
                 self.close(body);
             }
         }

@@ -90,7 +90,7 @@ fn disagreement(verifier: &Verifier, node: Entity) -> Option<String> {
                 format!("is {}, but its operands are {c}, {x} and {y}", show(ty))
             })
         }
-        (Op::Iterate(_), init) => {
+        (Op::Iterate(_) | Op::Pipeline(_), init) => {
             let (body, yields) = (verifier.world.get::<Body>(node)?, verifier.world.get::<Yields>(node)?);
             let carried = init.iter().zip(&body.0).zip(&yields.0).enumerate();
             carried.into_iter().find_map(|(number, ((&init, &argument), &yielded))| {

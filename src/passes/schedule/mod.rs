@@ -1,9 +1,152 @@
 //! Schedules: which iteration an operation of a loop belongs to in the steady state, and in which order operations are emitted.
 //!
-//! - [`graph`]: the dependences of a loop body, as data
+//! - [`graph`]: the dependences of a loop body, as data; [`dependences`]: how they are found
 //! - [`resources`]: units and delays of the machine
 //! - [`assignment`]: a cycle for every node
+//! - [`prefetch`]: schedulers
+//! - [`pipeline`]: loops from stages
+//! - [`record`]: what was done, and why not
+//!
+//! The pass looks at every innermost loop: it makes the graph, asks the scheduler that the options name for an [`Assignment`], and
+//! rebuilds the loop. A loop that a scheduler refuses stays as it was written, and the record says why.
 
 pub mod assignment;
+pub mod dependences;
 pub mod graph;
+pub mod pipeline;
+pub mod prefetch;
+pub mod record;
 pub mod resources;
+
+use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
+
+use self::assignment::Assignment;
+use self::dependences::{LoopGraph, dependences};
+use self::pipeline::{Placed, Short, pipeline};
+use self::record::{LoopRecord, ScheduleRecord};
+use self::resources::ResourceModel;
+use super::facts::{Expressions, LdsBuffer, Remainder, Settings};
+use super::options::Schedule;
+use super::{PassResult, kernel_entity};
+use crate::ir::diagnostic::{Diagnostic, Kind};
+use crate::ir::node::*;
+use crate::ir::walk;
+use crate::passes::expand::Expansion;
+
+/// The pass; see the module.
+pub fn schedule_loops(world: &mut World) -> PassResult {
+    let root = kernel_entity(world)?;
+    let schedule = world.get::<Settings>(root).map_or(Schedule::None, |s| s.0.requested_schedule());
+    if schedule == Schedule::None {
+        return Ok(());
+    }
+    let mut record = ScheduleRecord { requested: schedule, loops: Vec::new() };
+    for region in walk::regions(world, root) {
+        for node in walk::body(world, region) {
+            if !matches!(world.get::<Op>(node), Some(Op::Iterate(_))) {
+                continue;
+            }
+            let logical = world.get::<Expansion>(node).map_or(node, |e| e.logical);
+            if world.get::<Remainder>(logical).is_some() {
+                continue;
+            }
+            let done = schedule_loop(world, root, region, node, schedule)?;
+            record.loops.push(done);
+        }
+    }
+    world.entity_mut(root).insert(record);
+    Ok(())
+}
+
+fn bug(text: &str) -> Diagnostic {
+    Diagnostic::new(Kind::Bug, text)
+}
+
+/// Schedules one loop, or says why not.
+fn schedule_loop(
+    world: &mut World,
+    root: Entity,
+    region: Entity,
+    node: Entity,
+    schedule: Schedule,
+) -> Result<LoopRecord, Diagnostic> {
+    let model = ResourceModel::ABSTRACT;
+    let refused = |why: String| Ok(LoopRecord::refused(node, why));
+    let found = match dependences(world, node, &model) {
+        Ok(found) => found,
+        Err(why) => return refused(why.to_string()),
+    };
+    let assignment = match schedule {
+        Schedule::None => return refused("no schedule was asked for".to_owned()),
+        Schedule::Prefetch => prefetch::prefetch(&found.graph),
+    };
+    let stages = assignment.stages();
+    let short = match trip_count(world, root, node, stages)? {
+        Ok(short) => short,
+        Err(count) => {
+            let text = format!("{stages} stages need at least {} iterations, and it has {count}", stages - 1);
+            return refused(text);
+        }
+    };
+    buffer_copies(world, &found, &assignment);
+    let order = order_of(world, &found, &assignment);
+    if stages == 1 {
+        reorder_body(world, node, &order);
+        return Ok(LoopRecord::applied(node, node, &found.graph, assignment));
+    }
+    let steady = pipeline(world, root, region, node, &order, stages, short)?;
+    Ok(LoopRecord::applied(node, steady, &found.graph, assignment))
+}
+
+/// What to do about short trip counts; the count itself when it is known to be too small.
+fn trip_count(
+    world: &mut World,
+    root: Entity,
+    node: Entity,
+    stages: u32,
+) -> Result<Result<Short, i64>, Diagnostic> {
+    let trip = *world.get::<Trip>(node).ok_or_else(|| bug("a loop without trip count"))?;
+    let mut expressions = world.get_mut::<Expressions>(root).ok_or_else(|| bug("no expressions"))?;
+    let arena = &mut expressions.0;
+    let count = arena.sub(trip.end, trip.start).map_err(|e| bug(&format!("a trip count: {e}")))?;
+    let needed = i64::from(stages) - 1;
+    Ok(match arena.as_integer(count) {
+        Some(known) if known < needed => Err(known),
+        Some(_) => Ok(Short::Never),
+        None if arena.range(count).at_least(needed) => Ok(Short::Never),
+        None if needed == 1 => Ok(Short::Empty),
+        None => Ok(Short::AsWritten),
+    })
+}
+
+/// Gives LDS buffers as many copies as iterations are between filling one and reading it for the last time.
+fn buffer_copies(world: &mut World, found: &LoopGraph, assignment: &Assignment) {
+    let cycle = |node: &u32| assignment.cycles[*node as usize];
+    for buffer in &found.buffers {
+        let first = buffer.writes.iter().map(cycle).min().unwrap_or(0);
+        let last = buffer.reads.iter().map(cycle).max().unwrap_or(0);
+        let copies = (last.saturating_sub(first) + 1).div_ceil(assignment.interval).max(1);
+        if let Some(mut lds) = world.get_mut::<LdsBuffer>(buffer.buffer) {
+            lds.copies = copies;
+        }
+    }
+}
+
+/// The nodes of the body in the order of the steady state: slot by slot, oldest iteration first, then as written.
+fn order_of(world: &World, found: &LoopGraph, assignment: &Assignment) -> Vec<Placed> {
+    let mut order: Vec<u32> = (0..found.body)
+        .filter(|&n| !matches!(world.get::<Op>(found.graph.nodes()[n as usize].entity), Some(Op::IterArg(_))))
+        .collect();
+    order.sort_by_key(|&n| (assignment.slot(n), std::cmp::Reverse(assignment.stage(n)), n));
+    let placed = |&n: &u32| Placed { node: found.graph.nodes()[n as usize].entity, stage: assignment.stage(n) };
+    order.iter().map(placed).collect()
+}
+
+/// Gives a loop of one stage its new order.
+fn reorder_body(world: &mut World, node: Entity, order: &[Placed]) {
+    let carried = |&n: &Entity| matches!(world.get::<Op>(n), Some(Op::IterArg(_)));
+    let mut body: SmallVec<[Entity; 64]> = walk::body(world, node).into_iter().filter(carried).collect();
+    body.extend(order.iter().map(|placed| placed.node));
+    walk::set_body(world, node, &body);
+}

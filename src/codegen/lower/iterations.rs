@@ -1,0 +1,277 @@
+//! Which iteration an access belongs to: scalar offsets of global accesses, and the copy of an LDS buffer in use.
+//!
+//! In a loop both are scalar registers that it advances, one for every distance from the running iteration; in front of and behind the
+//! steady state of a pipelined loop they follow from the number of the iteration.
+
+use bevy_ecs::prelude::*;
+use smallvec::{SmallVec, smallvec};
+
+use super::Lowering;
+use super::emitter::Scalar;
+use crate::codegen::isa::{Inst, Opcode, Operand};
+use crate::ir::diagnostic::{Diagnostic, Kind};
+use crate::ir::expr::{Expr, ExprError};
+use crate::ir::layout::Dim;
+use crate::ir::node::*;
+use crate::passes::expand::{Base, Expansion, Iteration};
+use crate::passes::facts::LdsBuffer;
+
+/// A loop that is being written.
+#[derive(Clone, Debug)]
+pub(in crate::codegen) struct OpenLoop {
+    /// The dimension it walks along.
+    pub(super) axis: Dim,
+    /// True if it runs at most once: then its start is part of the lanes' offsets.
+    pub(super) single: bool,
+    /// True for the region around the steady state of a pipelined loop.
+    pub(super) pipeline: bool,
+    /// First tile.
+    pub(super) start: Scalar,
+    /// Its tiles; of a pipeline, those of its steady state.
+    trip: Trip,
+    /// Scalar offsets that advance with it.
+    offsets: SmallVec<[LoopOffset; 4]>,
+    /// Places of LDS copies that advance with it.
+    copies: SmallVec<[LoopCopy; 2]>,
+    /// Scalar offsets of iterations around the steady state.
+    fixed: SmallVec<[(Entity, Iteration, Operand); 4]>,
+}
+
+/// A scalar offset that a loop advances.
+#[derive(Clone, Debug)]
+struct LoopOffset {
+    /// Memories that it serves.
+    memories: SmallVec<[Entity; 2]>,
+    /// Iterations ahead of the running one.
+    ahead: u32,
+    register: Operand,
+    /// Bytes per iteration.
+    step: Scalar,
+    /// True if it starts at the loop's own start, so that memories with the same step may share it.
+    shared: bool,
+}
+
+/// Bytes from the first copy of an LDS buffer to the one in use, which a loop advances.
+#[derive(Copy, Clone, Debug)]
+struct LoopCopy {
+    /// Number of copies, and bytes from one to the next.
+    copies: u32,
+    stride: u32,
+    /// Iterations ahead of the running one, modulo the number of copies.
+    ahead: u32,
+    register: Operand,
+}
+
+impl OpenLoop {
+    pub(super) fn new(axis: Dim, start: Scalar, trip: Trip) -> OpenLoop {
+        OpenLoop {
+            axis,
+            single: false,
+            pipeline: false,
+            start,
+            trip,
+            offsets: SmallVec::new(),
+            copies: SmallVec::new(),
+            fixed: SmallVec::new(),
+        }
+    }
+
+    /// The region of a pipelined loop whose steady state runs over the tiles `trip`.
+    pub(super) fn around_steady_state(axis: Dim, start: Scalar, trip: Trip) -> OpenLoop {
+        OpenLoop { pipeline: true, ..OpenLoop::new(axis, start, trip) }
+    }
+
+    fn offset_of(&self, memory: Entity, ahead: u32) -> Option<Operand> {
+        let offset = self.offsets.iter().find(|o| o.ahead == ahead && o.memories.contains(&memory));
+        offset.map(|o| o.register)
+    }
+}
+
+impl Lowering<'_> {
+    fn trip_error(error: ExprError) -> Diagnostic {
+        Diagnostic::new(Kind::Bug, format!("a number of an iteration: {error}"))
+    }
+
+    /// True if a loop around this point walks along `memory`.
+    pub(super) fn advances(&self, memory: Entity) -> Result<bool, Diagnostic> {
+        let dims = &self.get::<ValueType>(memory)?.dims;
+        Ok(self.loops.iter().any(|open| !open.single && dims.contains(&open.axis)))
+    }
+
+    /// Calls `see` with the accesses below `node`: what they access, and how many iterations of the loop `node` they are ahead.
+    fn visit_accesses(&self, node: Entity, see: &mut dyn FnMut(Entity, u32)) {
+        let world = self.world;
+        for &inner in world.get::<Body>(node).map(|b| &b.0[..]).unwrap_or_default() {
+            if matches!(world.get::<Op>(inner), Some(Op::Read | Op::Write))
+                && let Some(&memory) = world.get::<Operands>(inner).and_then(|o| o.0.last())
+            {
+                see(memory, world.get::<Expansion>(inner).map_or(0, |e| e.iteration.ahead));
+            }
+            // Iterations of a loop inside are its own.
+            self.visit_accesses(inner, &mut |memory, _| see(memory, 0));
+        }
+    }
+
+    /// Scalar offsets of the global accesses in a loop, one register for each different step and distance.
+    pub(super) fn open_offsets(&mut self, node: Entity, open: &mut OpenLoop) -> Result<(), Diagnostic> {
+        let world = self.world;
+        let mut accesses: SmallVec<[(Entity, u32); 8]> = SmallVec::new();
+        self.visit_accesses(node, &mut |memory, ahead| {
+            if world.get::<Op>(memory) == Some(&Op::Memory) && !accesses.contains(&(memory, ahead)) {
+                accesses.push((memory, ahead));
+            }
+        });
+        for (memory, ahead) in accesses {
+            let Some(step) = self.loop_step(memory, open.axis)? else { continue };
+            let step = self.scalar(step)?;
+            // A loop around this one has brought the memory to an offset of its own already.
+            let outer = self.outer_offset(memory);
+            if outer.is_none()
+                && let Some(known) =
+                    open.offsets.iter_mut().find(|o| o.shared && o.step == step && o.ahead == ahead)
+            {
+                known.memories.push(memory);
+                continue;
+            }
+            let first = self.emitter.add(open.start, Scalar::Const(i64::from(ahead)));
+            let first = self.emitter.mul(first, step);
+            let first = outer.map_or(first, |outer| self.emitter.add(first, Scalar::Reg(outer)));
+            let register = self.emitter.sgpr(1);
+            self.emitter.with(Opcode::SMovB32, register, &[first]);
+            let shared = outer.is_none();
+            open.offsets.push(LoopOffset { memories: smallvec![memory], ahead, register, step, shared });
+        }
+        Ok(())
+    }
+
+    /// The scalar offset to which the loops around have brought a memory.
+    fn outer_offset(&self, memory: Entity) -> Option<Operand> {
+        self.loops.iter().rev().find_map(|open| open.offset_of(memory, 0))
+    }
+
+    /// Places of the copies of LDS buffers that are used in a loop.
+    pub(super) fn open_copies(&mut self, node: Entity, open: &mut OpenLoop) -> Result<(), Diagnostic> {
+        let world = self.world;
+        let mut used: SmallVec<[(u32, u32, u32); 4]> = SmallVec::new();
+        for &inner in world.get::<Body>(node).map(|b| &b.0[..]).unwrap_or_default() {
+            let Some(expansion) = world.get::<Expansion>(inner).filter(|e| e.iteration.base == Base::Pass)
+            else {
+                continue;
+            };
+            let memory = world.get::<Operands>(inner).and_then(|o| o.0.last());
+            if matches!(world.get::<Op>(inner), Some(Op::Read | Op::Write))
+                && let Some(buffer) = memory.and_then(|&m| world.get::<LdsBuffer>(m))
+                && buffer.copies > 1
+            {
+                let ahead = expansion.iteration.ahead % buffer.copies;
+                let key = (buffer.copies, buffer.copy_stride(), ahead);
+                if !used.contains(&key) {
+                    used.push(key);
+                }
+            }
+        }
+        for (copies, stride, ahead) in used {
+            let first = self.copy_number(open.trip.start, ahead, copies)?;
+            let first = self.emitter.mul(first, Scalar::Const(i64::from(stride)));
+            let register = self.emitter.sgpr(1);
+            self.emitter.with(Opcode::SMovB32, register, &[first]);
+            open.copies.push(LoopCopy { copies, stride, ahead, register });
+        }
+        Ok(())
+    }
+
+    /// `(base + ahead) mod copies`.
+    fn copy_number(&mut self, base: Expr, ahead: u32, copies: u32) -> Result<Scalar, Diagnostic> {
+        let ahead = self.arena.int(i64::from(ahead));
+        let number = self.arena.add(base, ahead).map_err(Self::trip_error)?;
+        let copies = self.arena.int(i64::from(copies));
+        let number = self.arena.modulo(number, copies).map_err(Self::trip_error)?;
+        self.scalar(number)
+    }
+
+    /// Brings everything that follows the iteration of the innermost loop to its next one.
+    pub(super) fn advance(&mut self) {
+        let Some(open) = self.loops.last().cloned() else { return };
+        for LoopOffset { register, step, .. } in open.offsets {
+            self.emitter.with(Opcode::SAddU32, register, &[Scalar::Reg(register), step]);
+        }
+        for LoopCopy { copies, stride, register, .. } in open.copies {
+            let (own, step) = (Scalar::Reg(register), Scalar::Const(i64::from(stride)));
+            if copies == 2 {
+                self.emitter.with(Opcode::SSubU32, register, &[step, own]);
+                continue;
+            }
+            let (end, literal) = Scalar::Const(i64::from(stride * copies)).source();
+            self.emitter.with(Opcode::SAddU32, register, &[own, step]);
+            self.emitter.push(Inst::new(Opcode::SCmpLgU32, &[register, end]).imm(literal));
+            self.emitter.op(Opcode::SCselectB32, &[register, register, Operand::ZERO]);
+        }
+    }
+
+    /// The number of an iteration that is known without a loop register: none for the running pass of a loop.
+    fn fixed_number(&self, iteration: Iteration) -> Option<Expr> {
+        let around = self.loops.iter().rev().find(|open| open.pipeline);
+        match iteration.base {
+            Base::Written => None,
+            Base::Pass => self.loops.last().filter(|open| open.single).map(|open| open.trip.start),
+            Base::Start => around.map(|open| open.trip.start),
+            Base::End => around.map(|open| open.trip.end),
+        }
+    }
+
+    /// The scalar offset of accesses to `memory` in an iteration.
+    pub(super) fn iteration_offset(
+        &mut self,
+        memory: Entity,
+        iteration: Iteration,
+    ) -> Result<Operand, Diagnostic> {
+        let missing = "an access that no loop advances";
+        let Some(base) = self.fixed_number(iteration) else {
+            let own = self.loops.last().and_then(|open| open.offset_of(memory, iteration.ahead));
+            return own.or_else(|| self.outer_offset(memory)).ok_or_else(|| self.bug(missing));
+        };
+        let at = self.loops.iter().rposition(|open| open.pipeline || open.single);
+        let at = at.ok_or_else(|| self.bug(missing))?;
+        let known = self.loops[at].fixed.iter().find(|f| f.0 == memory && f.1 == iteration);
+        if let Some(&(_, _, register)) = known {
+            return Ok(register);
+        }
+        let outer = self.outer_offset(memory).map_or(Scalar::ZERO, Scalar::Reg);
+        let mut offset = outer;
+        if let Some(step) = self.loop_step(memory, self.loops[at].axis)? {
+            let ahead = self.arena.int(i64::from(iteration.ahead));
+            let number = self.arena.add(base, ahead).map_err(Self::trip_error)?;
+            let bytes = self.arena.mul(number, step).map_err(Self::trip_error)?;
+            let bytes = self.scalar(bytes)?;
+            offset = self.emitter.add(bytes, outer);
+        }
+        let register = match offset {
+            Scalar::ZERO => Operand::ZERO,
+            other => self.emitter.in_sgpr(other),
+        };
+        self.loops[at].fixed.push((memory, iteration, register));
+        Ok(register)
+    }
+
+    /// Bytes from the first copy of an LDS buffer to the one that an iteration uses.
+    pub(super) fn copy_offset(
+        &mut self,
+        allocation: Entity,
+        iteration: Iteration,
+    ) -> Result<Scalar, Diagnostic> {
+        let buffer = self.get::<LdsBuffer>(allocation)?;
+        let (copies, stride) = (buffer.copies, buffer.copy_stride());
+        // A loop as it was written needs one copy.
+        if copies == 1 || iteration.base == Base::Written {
+            return Ok(Scalar::ZERO);
+        }
+        if let Some(base) = self.fixed_number(iteration) {
+            let number = self.copy_number(base, iteration.ahead, copies)?;
+            return Ok(self.emitter.mul(number, Scalar::Const(i64::from(stride))));
+        }
+        let ahead = iteration.ahead % copies;
+        let open = self.loops.last().map(|open| &open.copies[..]).unwrap_or_default();
+        let found = open.iter().find(|c| (c.copies, c.stride, c.ahead) == (copies, stride, ahead));
+        found.map(|c| Scalar::Reg(c.register)).ok_or_else(|| self.bug("a copy that no loop advances"))
+    }
+}

@@ -1,0 +1,257 @@
+//! The dependence graph of a loop, found in its expanded body.
+//!
+//! Values give the obvious edges; a carried value one from what the body yields to what the next iteration sees. Accesses of one memory
+//! (a buffer in LDS, a tensor that the loop writes) form groups in program order, reads together, writes of one logical node together,
+//! and a junction between neighbouring groups keeps their order. From the last group back to the first there is an edge to the next
+//! iteration, unless the memory is an LDS buffer that every iteration fills anew: then copies of it decide how far apart iterations may be.
+
+use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
+
+use super::graph::{Dependence, DependenceGraph, Edge, GraphNode};
+use super::resources::{Class, ResourceModel};
+use crate::ir::node::*;
+use crate::ir::walk;
+use crate::passes::expand::Expansion;
+
+/// A loop body as schedulers see it.
+#[derive(Clone, Debug)]
+pub struct LoopGraph {
+    /// Nodes of the body in program order, then junctions.
+    pub graph: DependenceGraph,
+    /// How many of the graph's nodes are nodes of the body.
+    pub body: u32,
+    /// LDS buffers that every iteration fills anew.
+    pub buffers: SmallVec<[LoopBuffer; 4]>,
+}
+
+/// An LDS buffer that every iteration of a loop fills anew, by number of the accesses.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LoopBuffer {
+    /// Its node.
+    pub buffer: Entity,
+    /// What fills it.
+    pub writes: Vec<u32>,
+    /// What reads it.
+    pub reads: Vec<u32>,
+}
+
+/// Why a loop cannot be scheduled.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Unsuitable {
+    /// There is a loop in it.
+    #[error("it holds another loop")]
+    Nested,
+    /// An iteration hands a value on that it has not made.
+    #[error("it hands a carried value on unchanged")]
+    Unchanged,
+    /// Broken.
+    #[error("its body is broken")]
+    Broken,
+}
+
+/// Accesses of one memory that need no order among themselves.
+struct Group {
+    write: bool,
+    logical: Entity,
+    nodes: Vec<u32>,
+}
+
+/// Finds all dependences of the loop `node`.
+///
+/// # Errors
+/// If it holds another loop, or hands values on unchanged.
+pub fn dependences(world: &World, node: Entity, model: &ResourceModel) -> Result<LoopGraph, Unsuitable> {
+    let body = walk::body(world, node);
+    let mut finder = Finder { world, model, nodes: Vec::with_capacity(body.len() + 8), edges: Vec::new() };
+    let size = body.iter().map(|n| n.index_u32() as usize + 1).max().unwrap_or(0);
+    let mut number: Vec<u32> = vec![u32::MAX; size];
+    let mut memories: Vec<(Entity, Vec<Group>)> = Vec::new();
+    let mut fences: Vec<u32> = Vec::new();
+    for (at, &inner) in body.iter().enumerate() {
+        let at = at as u32;
+        let &op = world.get::<Op>(inner).ok_or(Unsuitable::Broken)?;
+        if world.get::<Body>(inner).is_some() {
+            return Err(Unsuitable::Nested);
+        }
+        number[inner.index_u32() as usize] = at;
+        finder.nodes.push(GraphNode { entity: inner, class: class_of(world, inner, op) });
+        let operands = world.get::<Operands>(inner).map(|o| &o.0[..]).unwrap_or_default();
+        for operand in operands {
+            if let Some(&from) = number.get(operand.index_u32() as usize).filter(|n| **n != u32::MAX) {
+                finder.edge(from, at, 0, Dependence::Value);
+            }
+        }
+        match op {
+            Op::Barrier | Op::Control(_) => fences.push(at),
+            Op::Read | Op::Write => {
+                let &memory = operands.last().ok_or(Unsuitable::Broken)?;
+                let logical = world.get::<Expansion>(inner).map_or(inner, |e| e.logical);
+                note_access(&mut memories, memory, op == Op::Write, logical, at);
+            }
+            _ => {}
+        }
+    }
+    let yields = world.get::<Yields>(node).map(|y| &y.0[..]).unwrap_or_default();
+    for (at, &inner) in body.iter().enumerate() {
+        let Some(&Op::IterArg(carried)) = world.get::<Op>(inner) else { continue };
+        let made = yields.get(carried as usize).ok_or(Unsuitable::Broken)?;
+        let from = number.get(made.index_u32() as usize).copied().filter(|n| *n != u32::MAX);
+        let from = from.ok_or(Unsuitable::Unchanged)?;
+        if matches!(world.get::<Op>(*made), Some(Op::IterArg(_))) {
+            return Err(Unsuitable::Unchanged);
+        }
+        finder.edge(from, at as u32, 1, Dependence::Value);
+    }
+    finder.fences(&fences, body.len() as u32);
+    let mut buffers = SmallVec::new();
+    for (memory, groups) in memories {
+        let shared = world.get::<Op>(memory) == Some(&Op::Allocate);
+        finder.groups(memory, &groups);
+        match &groups[..] {
+            // Filled, then read: copies of the buffer decide how far apart iterations may be.
+            [writes, reads] if shared && writes.write && !reads.write => {
+                let (writes, reads) = (writes.nodes.clone(), reads.nodes.clone());
+                buffers.push(LoopBuffer { buffer: memory, writes, reads });
+            }
+            [only] if !only.write => {}
+            _ => finder.back_edges(memory, &groups),
+        }
+    }
+    let Finder { nodes, edges, .. } = finder;
+    Ok(LoopGraph { graph: DependenceGraph::new(nodes, edges), body: body.len() as u32, buffers })
+}
+
+fn note_access(
+    memories: &mut Vec<(Entity, Vec<Group>)>,
+    memory: Entity,
+    write: bool,
+    logical: Entity,
+    at: u32,
+) {
+    let known = memories.iter().position(|m| m.0 == memory);
+    let index = known.unwrap_or_else(|| {
+        memories.push((memory, Vec::new()));
+        memories.len() - 1
+    });
+    let groups = &mut memories[index].1;
+    match groups.last_mut() {
+        Some(last) if last.write == write && (!write || last.logical == logical) => last.nodes.push(at),
+        _ => groups.push(Group { write, logical, nodes: vec![at] }),
+    }
+}
+
+/// What a node is to a scheduler.
+pub fn class_of(world: &World, node: Entity, op: Op) -> Class {
+    let shared = || {
+        let memory = world.get::<Operands>(node).and_then(|o| o.0.last().copied());
+        memory.is_some_and(|m| world.get::<Op>(m) == Some(&Op::Allocate))
+    };
+    match op {
+        Op::Read if shared() => Class::ReadShared,
+        Op::Read => Class::ReadGlobal,
+        Op::Write if shared() => Class::WriteShared,
+        Op::Write => Class::WriteGlobal,
+        Op::Mma(_) => Class::Mma,
+        Op::Unary(_) | Op::Binary(_) | Op::Compare(_) | Op::Select | Op::Cast => Class::Valu,
+        Op::Memory
+        | Op::Allocate
+        | Op::Register(_)
+        | Op::Iterate(_)
+        | Op::Pipeline(_)
+        | Op::IterArg(_)
+        | Op::LoopResult(_)
+        | Op::Barrier
+        | Op::Control(_) => Class::Free,
+    }
+}
+
+struct Finder<'a> {
+    world: &'a World,
+    model: &'a ResourceModel,
+    nodes: Vec<GraphNode>,
+    edges: Vec<Edge>,
+}
+
+impl Finder<'_> {
+    fn delay(&self, node: u32) -> u32 {
+        u32::from(self.model.cost(self.nodes[node as usize].class).delay)
+    }
+
+    /// An edge over which the result of `from` travels, or its write becomes visible.
+    fn edge(&mut self, from: u32, to: u32, distance: u32, kind: Dependence) {
+        self.edges.push(Edge { from, to, latency: self.delay(from), distance, kind });
+    }
+
+    /// An edge that only keeps an order.
+    fn order(&mut self, from: u32, to: u32, distance: u32, kind: Dependence) {
+        self.edges.push(Edge { from, to, latency: 0, distance, kind });
+    }
+
+    fn junction(&mut self, memory: Entity) -> u32 {
+        self.nodes.push(GraphNode { entity: memory, class: Class::Free });
+        self.nodes.len() as u32 - 1
+    }
+
+    /// Barriers and the like: nothing that the author wrote on one side of them comes to the other.
+    fn fences(&mut self, fences: &[u32], body: u32) {
+        for (at, &fence) in fences.iter().enumerate() {
+            let from = at.checked_sub(1).map_or(0, |before| fences[before]);
+            let to = fences.get(at + 1).map_or(body, |behind| behind + 1);
+            for node in (from..fence).filter(|&n| self.is_held(n)).collect::<Vec<_>>() {
+                self.order(node, fence, 0, Dependence::Order);
+            }
+            for node in (fence + 1..to).filter(|&n| self.is_held(n)).collect::<Vec<_>>() {
+                self.order(fence, node, 0, Dependence::Order);
+            }
+        }
+        // Around the back edge: what is in front of the first waits for the last of the iteration before, and what is behind the last
+        // for the first of the next.
+        if let (Some(&first), Some(&last)) = (fences.first(), fences.last()) {
+            for node in (0..=first).filter(|&n| self.is_held(n)).collect::<Vec<_>>() {
+                self.order(last, node, 1, Dependence::Order);
+            }
+            for node in (last + 1..body).filter(|&n| self.is_held(n)).collect::<Vec<_>>() {
+                self.order(node, first, 1, Dependence::Order);
+            }
+        }
+    }
+
+    /// True for nodes that barriers hold: all but what takes no time.
+    fn is_held(&self, node: u32) -> bool {
+        let GraphNode { entity, class } = self.nodes[node as usize];
+        class != Class::Free || matches!(self.world.get::<Op>(entity), Some(Op::Barrier | Op::Control(_)))
+    }
+
+    /// Keeps neighbouring groups of accesses in order.
+    fn groups(&mut self, memory: Entity, groups: &[Group]) {
+        for pair in groups.windows(2) {
+            self.between(memory, &pair[0], &pair[1], 0);
+        }
+    }
+
+    /// Keeps the last group of an iteration in front of the first of the next.
+    fn back_edges(&mut self, memory: Entity, groups: &[Group]) {
+        let (Some(first), Some(last)) = (groups.first(), groups.last()) else { return };
+        self.between(memory, last, first, 1);
+    }
+
+    fn between(&mut self, memory: Entity, earlier: &Group, later: &Group, distance: u32) {
+        let kind = match (earlier.write, later.write) {
+            (true, false) => Dependence::Flow,
+            (false, true) => Dependence::Anti,
+            (true, true) => Dependence::Output,
+            (false, false) => return,
+        };
+        let junction = self.junction(memory);
+        for &node in &earlier.nodes {
+            match kind {
+                Dependence::Flow => self.edge(node, junction, 0, kind),
+                _ => self.order(node, junction, 0, kind),
+            }
+        }
+        for &node in &later.nodes {
+            self.order(junction, node, distance, kind);
+        }
+    }
+}

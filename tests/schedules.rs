@@ -1,0 +1,55 @@
+//! GEMM under every schedule, trip count and shape: the result is the interpreter's, and check mode finds nothing.
+
+use groundswell::kernels::{Gemm, Waves};
+use groundswell::passes::workspace::Verify;
+use groundswell::prelude::*;
+use groundswell::runtime::check::with_findings;
+use groundswell::runtime::compile::compile_uncached;
+
+/// Sizes of one case, and whether they are known at compile time.
+#[derive(Copy, Clone, Debug)]
+struct Case {
+    shape: [i64; 3],
+    tile: [i64; 3],
+    dynamic: bool,
+    schedule: Schedule,
+}
+
+fn compiled(kernel: &Kernel, case: &Case) -> Executable {
+    let names = symbols(["M", "N", "K", "BLOCK_M", "BLOCK_N", "BLOCK_K"]);
+    let mut options = Options::new(Target::GFX942).schedule(case.schedule);
+    for (at, &symbol) in names.iter().enumerate() {
+        let value = if at < 3 { case.shape[at] } else { case.tile[at - 3] };
+        options = if at < 3 && case.dynamic { options.dynamic(symbol) } else { options.set(symbol, value) };
+    }
+    compile_uncached(kernel, &options, Verify::AfterEachPass).unwrap_or_else(|e| panic!("{case:?}: {e}"))
+}
+
+fn run(kernel: &Kernel, case: &Case) -> Executable {
+    let executable = compiled(kernel, case);
+    let names = symbols(["M", "N", "K", "BLOCK_M", "BLOCK_N", "BLOCK_K"]);
+    let value = |s: Symbol| {
+        let at = names.iter().position(|&n| n == s)?;
+        Some(if at < 3 { case.shape[at] } else { case.tile[at - 3] })
+    };
+    let device = Device::simulator(Target::GFX942);
+    let (report, comparison) =
+        with_findings(kernel, &executable, &device, &value, 7).unwrap_or_else(|e| panic!("{case:?}: {e}"));
+    assert!(report.is_clean(), "{case:?}: {report}");
+    assert!(comparison.ok, "{case:?}: {comparison:?}");
+    executable
+}
+
+#[test]
+fn gemm_is_right_under_every_schedule() {
+    let kernel = Gemm::new().waves(Waves::new(2, 2)).kernel().expect("a kernel");
+    for &(schedule, _) in Schedule::NAMES {
+        for dynamic in [false, true] {
+            for k in [32, 64, 96, 128, 160, 192, 224, 256, 288, 20, 40, 72, 200] {
+                for shape in [[64, 64], [50, 70]] {
+                    run(&kernel, &Case { shape: [shape[0], shape[1], k], tile: [32, 32, 32], dynamic, schedule });
+                }
+            }
+        }
+    }
+}
