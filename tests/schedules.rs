@@ -47,7 +47,10 @@ fn gemm_is_right_under_every_schedule() {
         for dynamic in [false, true] {
             for k in [32, 64, 96, 128, 160, 192, 224, 256, 288, 20, 40, 72, 200] {
                 for shape in [[64, 64], [50, 70]] {
-                    run(&kernel, &Case { shape: [shape[0], shape[1], k], tile: [32, 32, 32], dynamic, schedule });
+                    run(
+                        &kernel,
+                        &Case { shape: [shape[0], shape[1], k], tile: [32, 32, 32], dynamic, schedule },
+                    );
                 }
             }
         }

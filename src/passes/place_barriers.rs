@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 use super::allocate_lds::buffer_of;
 use super::expand::{Base, Expansion};
 use super::facts::{Geometry, LdsBuffer};
+use super::schedule::wave_groups::Staggered;
 use super::{PassResult, kernel_entity};
 use crate::ir::node::*;
 use crate::ir::walk::{self, NodeList};
@@ -19,6 +20,8 @@ use crate::ir::walk::{self, NodeList};
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 struct Area {
     buffer: Entity,
+    /// The logical node that accesses it.
+    logical: Entity,
     start: u32,
     end: u32,
     copies: i32,
@@ -32,12 +35,19 @@ impl Area {
         let (start, end, copies) = world
             .get::<LdsBuffer>(buffer)
             .map_or((0, u32::MAX, 1), |b| (b.offset, b.offset + b.all_bytes(), b.copies as i32));
-        let iteration = world.get::<Expansion>(node).map(|e| e.iteration).unwrap_or_default();
+        let Expansion { logical, iteration, .. } =
+            world.get::<Expansion>(node).copied().unwrap_or(Expansion::of(node));
         let ahead = match iteration.base {
             Base::Written => None,
             Base::Start | Base::Pass | Base::End => Some(iteration.ahead as i32 % copies),
         };
-        Some(Area { buffer, start, end, copies, ahead })
+        Some(Area { buffer, logical, start, end, copies, ahead })
+    }
+
+    /// True if a write of this area may come between another wave's write of the other and its readers: not when one node does
+    /// both, whose parts lie side by side, each always written by the same wave.
+    fn overwrites(&self, other: &Area) -> bool {
+        self.logical != other.logical && self.meets(other)
     }
 
     fn meets(&self, other: &Area) -> bool {
@@ -107,6 +117,17 @@ fn place_in_region(world: &mut World, region: Entity, touched: &mut Touched) {
     let mut out = NodeList::new();
     for node in walk::body(world, region) {
         match world.get::<Op>(node) {
+            // Its schedule has proved its own barriers, and one more would pair up with others.
+            Some(Op::Iterate(_)) if world.get::<Staggered>(node).is_some() => {
+                if *touched != Touched::default() {
+                    // In front of the barriers that put the waves out of step.
+                    let controls = out.iter().rev().take_while(|&&n| is_control(world, n)).count();
+                    let barrier = spawn_barrier(world, node);
+                    out.insert(out.len() - controls, barrier);
+                    touched.clear();
+                }
+                note_accesses(world, node, touched);
+            }
             Some(Op::Iterate(_)) => place_in_loop(world, node, touched),
             Some(Op::Pipeline(_)) => {
                 let before = touched.clone();
@@ -117,8 +138,14 @@ fn place_in_region(world: &mut World, region: Entity, touched: &mut Touched) {
             Some(Op::Barrier) => touched.clear(),
             Some(&op @ (Op::Read | Op::Write)) => {
                 if let Some(area) = Area::of(world, node) {
-                    let meets = |list: &[Area]| list.iter().any(|other| other.meets(&area));
-                    if meets(&touched.written) || (op == Op::Write && meets(&touched.read)) {
+                    let hazard = match op {
+                        Op::Read => touched.written.iter().any(|other| area.meets(other)),
+                        _ => {
+                            touched.written.iter().any(|other| area.overwrites(other))
+                                || touched.read.iter().any(|other| area.meets(other))
+                        }
+                    };
+                    if hazard {
                         out.push(spawn_barrier(world, node));
                         touched.clear();
                     }
@@ -146,6 +173,20 @@ fn place_in_loop(world: &mut World, node: Entity, touched: &mut Touched) {
     }
     // The loop may not run at all.
     *touched = entry;
+}
+
+fn is_control(world: &World, node: Entity) -> bool {
+    matches!(world.get::<Op>(node), Some(Op::Control(_)))
+}
+
+/// Adds everything that a loop touches.
+fn note_accesses(world: &World, node: Entity, touched: &mut Touched) {
+    for &inner in world.get::<Body>(node).map(|b| &b.0[..]).unwrap_or_default() {
+        if let Some(area) = Area::of(world, inner) {
+            let write = world.get::<Op>(inner) == Some(&Op::Write);
+            add(if write { &mut touched.written } else { &mut touched.read }, area);
+        }
+    }
 }
 
 fn spawn_barrier(world: &mut World, before: Entity) -> Entity {

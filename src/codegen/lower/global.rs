@@ -362,11 +362,7 @@ impl Lowering<'_> {
                 let immediate = extra.bytes % IMMEDIATE_BYTES;
                 extra.bytes -= immediate;
                 let none = extra == Extra::default();
-                let mut piece = Piece {
-                    offset: masked[base].1,
-                    scalar_offset: Operand::ZERO,
-                    immediate,
-                };
+                let mut piece = Piece { offset: masked[base].1, scalar_offset: Operand::ZERO, immediate };
                 if !none && access.vector_only {
                     piece.offset = match moved.iter().find(|m| m.0 == base && m.1 == extra) {
                         Some(known) => known.2,

@@ -400,8 +400,7 @@ impl<'w> Verifier<'w> {
         // Inside a pipelined loop, values belong to one iteration each, and those of several are carried.
         let pipeline = matches!(parts.0, Op::Pipeline(_));
         for (number, &value) in init.0.iter().enumerate() {
-            if self.pipelines == 0
-                && self.node(value).is_some_and(|(_, _, ty)| ty.dims.contains(&dim)) {
+            if self.pipelines == 0 && self.node(value).is_some_and(|(_, _, ty)| ty.dims.contains(&dim)) {
                 let name = self.dim(dim);
                 let text = format!("carried value {number} has the dim {name} that its loop iterates over");
                 let fault = self.fault(Kind::Invalid, node, text);

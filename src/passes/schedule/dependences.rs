@@ -12,7 +12,8 @@ use super::graph::{Dependence, DependenceGraph, Edge, GraphNode};
 use super::resources::{Class, ResourceModel};
 use crate::ir::node::*;
 use crate::ir::walk;
-use crate::passes::expand::Expansion;
+use crate::passes::expand::{Base, Expansion};
+use crate::passes::facts::LdsBuffer;
 
 /// A loop body as schedulers see it.
 #[derive(Clone, Debug)]
@@ -54,6 +55,8 @@ pub enum Unsuitable {
 struct Group {
     write: bool,
     logical: Entity,
+    /// Which iteration they belong to, in the steady state of a pipelined loop.
+    ahead: Option<u32>,
     nodes: Vec<u32>,
 }
 
@@ -63,82 +66,43 @@ struct Group {
 /// If it holds another loop, or hands values on unchanged.
 pub fn dependences(world: &World, node: Entity, model: &ResourceModel) -> Result<LoopGraph, Unsuitable> {
     let body = walk::body(world, node);
-    let mut finder = Finder { world, model, nodes: Vec::with_capacity(body.len() + 8), edges: Vec::new() };
-    let size = body.iter().map(|n| n.index_u32() as usize + 1).max().unwrap_or(0);
-    let mut number: Vec<u32> = vec![u32::MAX; size];
-    let mut memories: Vec<(Entity, Vec<Group>)> = Vec::new();
-    let mut fences: Vec<u32> = Vec::new();
-    for (at, &inner) in body.iter().enumerate() {
-        let at = at as u32;
-        let &op = world.get::<Op>(inner).ok_or(Unsuitable::Broken)?;
-        if world.get::<Body>(inner).is_some() {
-            return Err(Unsuitable::Nested);
-        }
-        number[inner.index_u32() as usize] = at;
-        finder.nodes.push(GraphNode { entity: inner, class: class_of(world, inner, op) });
-        let operands = world.get::<Operands>(inner).map(|o| &o.0[..]).unwrap_or_default();
-        for operand in operands {
-            if let Some(&from) = number.get(operand.index_u32() as usize).filter(|n| **n != u32::MAX) {
-                finder.edge(from, at, 0, Dependence::Value);
-            }
-        }
-        match op {
-            Op::Barrier | Op::Control(_) => fences.push(at),
-            Op::Read | Op::Write => {
-                let &memory = operands.last().ok_or(Unsuitable::Broken)?;
-                let logical = world.get::<Expansion>(inner).map_or(inner, |e| e.logical);
-                note_access(&mut memories, memory, op == Op::Write, logical, at);
-            }
-            _ => {}
-        }
-    }
-    let yields = world.get::<Yields>(node).map(|y| &y.0[..]).unwrap_or_default();
-    for (at, &inner) in body.iter().enumerate() {
-        let Some(&Op::IterArg(carried)) = world.get::<Op>(inner) else { continue };
-        let made = yields.get(carried as usize).ok_or(Unsuitable::Broken)?;
-        let from = number.get(made.index_u32() as usize).copied().filter(|n| *n != u32::MAX);
-        let from = from.ok_or(Unsuitable::Unchanged)?;
-        if matches!(world.get::<Op>(*made), Some(Op::IterArg(_))) {
-            return Err(Unsuitable::Unchanged);
-        }
-        finder.edge(from, at as u32, 1, Dependence::Value);
-    }
-    finder.fences(&fences, body.len() as u32);
+    let mut finder = Finder::new(world, model, &body);
+    let memories = finder.straight(&body)?;
+    finder.carried(node, &body)?;
     let mut buffers = SmallVec::new();
     for (memory, groups) in memories {
+        finder.memory(memory, &groups);
         let shared = world.get::<Op>(memory) == Some(&Op::Allocate);
-        finder.groups(memory, &groups);
         match &groups[..] {
             // Filled, then read: copies of the buffer decide how far apart iterations may be.
-            [writes, reads] if shared && writes.write && !reads.write => {
+            [writes, reads] if shared && writes.write && !reads.write && writes.ahead.is_none() => {
                 let (writes, reads) = (writes.nodes.clone(), reads.nodes.clone());
                 buffers.push(LoopBuffer { buffer: memory, writes, reads });
             }
-            [only] if !only.write => {}
-            _ => finder.back_edges(memory, &groups),
+            [first, .., last] if first.ahead.is_none() => finder.between(memory, last, first, 1),
+            [only] if only.write => finder.between(memory, only, only, 1),
+            _ => {}
         }
     }
-    let Finder { nodes, edges, .. } = finder;
-    Ok(LoopGraph { graph: DependenceGraph::new(nodes, edges), body: body.len() as u32, buffers })
+    Ok(finder.finish(&body, buffers))
 }
 
-fn note_access(
-    memories: &mut Vec<(Entity, Vec<Group>)>,
-    memory: Entity,
-    write: bool,
-    logical: Entity,
-    at: u32,
-) {
-    let known = memories.iter().position(|m| m.0 == memory);
-    let index = known.unwrap_or_else(|| {
-        memories.push((memory, Vec::new()));
-        memories.len() - 1
-    });
-    let groups = &mut memories[index].1;
-    match groups.last_mut() {
-        Some(last) if last.write == write && (!write || last.logical == logical) => last.nodes.push(at),
-        _ => groups.push(Group { write, logical, nodes: vec![at] }),
+/// Finds the dependences among nodes that run once, one after the other.
+///
+/// # Errors
+/// If there is a loop among them.
+pub fn straight_dependences(
+    world: &World,
+    nodes: &[Entity],
+    model: &ResourceModel,
+) -> Result<LoopGraph, Unsuitable> {
+    let mut finder = Finder::new(world, model, nodes);
+    for (memory, groups) in finder.straight(nodes)? {
+        for pair in groups.windows(2) {
+            finder.between(memory, &pair[0], &pair[1], 0);
+        }
     }
+    Ok(finder.finish(nodes, SmallVec::new()))
 }
 
 /// What a node is to a scheduler.
@@ -171,9 +135,74 @@ struct Finder<'a> {
     model: &'a ResourceModel,
     nodes: Vec<GraphNode>,
     edges: Vec<Edge>,
+    /// Number of each node by entity index; `u32::MAX` for all others.
+    number: Vec<u32>,
 }
 
-impl Finder<'_> {
+impl<'a> Finder<'a> {
+    fn new(world: &'a World, model: &'a ResourceModel, body: &[Entity]) -> Finder<'a> {
+        let size = body.iter().map(|n| n.index_u32() as usize + 1).max().unwrap_or(0);
+        let (nodes, edges) = (Vec::with_capacity(body.len() + 8), Vec::with_capacity(4 * body.len()));
+        Finder { world, model, nodes, edges, number: vec![u32::MAX; size] }
+    }
+
+    fn finish(self, body: &[Entity], buffers: SmallVec<[LoopBuffer; 4]>) -> LoopGraph {
+        let graph = DependenceGraph::new(self.nodes, self.edges);
+        LoopGraph { graph, body: body.len() as u32, buffers }
+    }
+
+    fn number_of(&self, node: Entity) -> Option<u32> {
+        self.number.get(node.index_u32() as usize).copied().filter(|&n| n != u32::MAX)
+    }
+
+    /// Enters the nodes, with what their values and barriers order; returns the accesses of each memory.
+    fn straight(&mut self, body: &[Entity]) -> Result<Vec<(Entity, Vec<Group>)>, Unsuitable> {
+        let world = self.world;
+        let mut memories: Vec<(Entity, Vec<Group>)> = Vec::new();
+        let mut fences: Vec<u32> = Vec::new();
+        for (at, &inner) in body.iter().enumerate() {
+            let at = at as u32;
+            let &op = world.get::<Op>(inner).ok_or(Unsuitable::Broken)?;
+            if world.get::<Body>(inner).is_some() {
+                return Err(Unsuitable::Nested);
+            }
+            self.number[inner.index_u32() as usize] = at;
+            self.nodes.push(GraphNode { entity: inner, class: class_of(world, inner, op) });
+            let operands = world.get::<Operands>(inner).map(|o| &o.0[..]).unwrap_or_default();
+            for &operand in operands {
+                if let Some(from) = self.number_of(operand) {
+                    self.edge(from, at, 0, Dependence::Value);
+                }
+            }
+            match op {
+                Op::Barrier | Op::Control(_) => fences.push(at),
+                Op::Read | Op::Write => {
+                    let &memory = operands.last().ok_or(Unsuitable::Broken)?;
+                    note_access(world, &mut memories, memory, inner, at);
+                }
+                _ => {}
+            }
+        }
+        self.fences(&fences, body.len() as u32);
+        Ok(memories)
+    }
+
+    /// What a loop yields is what its next iteration begins with.
+    fn carried(&mut self, node: Entity, body: &[Entity]) -> Result<(), Unsuitable> {
+        let world = self.world;
+        let yields = world.get::<Yields>(node).map(|y| &y.0[..]).unwrap_or_default();
+        for (at, &inner) in body.iter().enumerate() {
+            let Some(&Op::IterArg(carried)) = world.get::<Op>(inner) else { continue };
+            let &made = yields.get(carried as usize).ok_or(Unsuitable::Broken)?;
+            let from = self.number_of(made).ok_or(Unsuitable::Unchanged)?;
+            if matches!(world.get::<Op>(made), Some(Op::IterArg(_))) {
+                return Err(Unsuitable::Unchanged);
+            }
+            self.edge(from, at as u32, 1, Dependence::Value);
+        }
+        Ok(())
+    }
+
     fn delay(&self, node: u32) -> u32 {
         u32::from(self.model.cost(self.nodes[node as usize].class).delay)
     }
@@ -198,21 +227,28 @@ impl Finder<'_> {
         for (at, &fence) in fences.iter().enumerate() {
             let from = at.checked_sub(1).map_or(0, |before| fences[before]);
             let to = fences.get(at + 1).map_or(body, |behind| behind + 1);
-            for node in (from..fence).filter(|&n| self.is_held(n)).collect::<Vec<_>>() {
-                self.order(node, fence, 0, Dependence::Order);
-            }
-            for node in (fence + 1..to).filter(|&n| self.is_held(n)).collect::<Vec<_>>() {
-                self.order(fence, node, 0, Dependence::Order);
+            for node in from..to {
+                match node.cmp(&fence) {
+                    std::cmp::Ordering::Less if self.is_held(node) => {
+                        self.order(node, fence, 0, Dependence::Order);
+                    }
+                    std::cmp::Ordering::Greater if self.is_held(node) => {
+                        self.order(fence, node, 0, Dependence::Order);
+                    }
+                    _ => {}
+                }
             }
         }
         // Around the back edge: what is in front of the first waits for the last of the iteration before, and what is behind the last
-        // for the first of the next.
+        // is over before the first of the next.
         if let (Some(&first), Some(&last)) = (fences.first(), fences.last()) {
-            for node in (0..=first).filter(|&n| self.is_held(n)).collect::<Vec<_>>() {
-                self.order(last, node, 1, Dependence::Order);
-            }
-            for node in (last + 1..body).filter(|&n| self.is_held(n)).collect::<Vec<_>>() {
-                self.order(node, first, 1, Dependence::Order);
+            for node in 0..body {
+                if node <= first && self.is_held(node) {
+                    self.order(last, node, 1, Dependence::Order);
+                }
+                if node > last && self.is_held(node) {
+                    self.order(node, first, 1, Dependence::Order);
+                }
             }
         }
     }
@@ -223,17 +259,30 @@ impl Finder<'_> {
         class != Class::Free || matches!(self.world.get::<Op>(entity), Some(Op::Barrier | Op::Control(_)))
     }
 
-    /// Keeps neighbouring groups of accesses in order.
-    fn groups(&mut self, memory: Entity, groups: &[Group]) {
+    /// Keeps the accesses of one memory in order, within an iteration.
+    fn memory(&mut self, memory: Entity, groups: &[Group]) {
+        if groups.iter().all(|group| group.ahead.is_some()) {
+            return self.steady(memory, groups);
+        }
         for pair in groups.windows(2) {
             self.between(memory, &pair[0], &pair[1], 0);
         }
     }
 
-    /// Keeps the last group of an iteration in front of the first of the next.
-    fn back_edges(&mut self, memory: Entity, groups: &[Group]) {
-        let (Some(first), Some(last)) = (groups.first(), groups.last()) else { return };
-        self.between(memory, last, first, 1);
+    /// The same in the steady state of a pipelined loop, where accesses meet if they belong to one iteration, or to two that use the
+    /// same copy of the buffer.
+    fn steady(&mut self, memory: Entity, groups: &[Group]) {
+        let copies = self.world.get::<LdsBuffer>(memory).map_or(1, |lds| lds.copies);
+        for writes in groups.iter().filter(|group| group.write) {
+            for reads in groups.iter().filter(|group| !group.write) {
+                let (written, read) = (writes.ahead.unwrap_or(0), reads.ahead.unwrap_or(0));
+                let Some(passes) = written.checked_sub(read) else { continue };
+                self.between(memory, writes, reads, passes);
+                if let Some(passes) = copies.checked_sub(passes) {
+                    self.between(memory, reads, writes, passes);
+                }
+            }
+        }
     }
 
     fn between(&mut self, memory: Entity, earlier: &Group, later: &Group, distance: u32) {
@@ -253,5 +302,35 @@ impl Finder<'_> {
         for &node in &later.nodes {
             self.order(junction, node, distance, kind);
         }
+    }
+}
+
+fn note_access(
+    world: &World,
+    memories: &mut Vec<(Entity, Vec<Group>)>,
+    memory: Entity,
+    node: Entity,
+    at: u32,
+) {
+    let write = world.get::<Op>(node) == Some(&Op::Write);
+    let Expansion { logical, iteration, .. } =
+        world.get::<Expansion>(node).copied().unwrap_or(Expansion::of(node));
+    let pass = iteration.base == Base::Pass && world.get::<Op>(memory) == Some(&Op::Allocate);
+    let ahead = pass.then_some(iteration.ahead);
+    let index = memories.iter().position(|m| m.0 == memory).unwrap_or_else(|| {
+        memories.push((memory, Vec::new()));
+        memories.len() - 1
+    });
+    let groups = &mut memories[index].1;
+    let alike =
+        |group: &Group| group.write == write && group.ahead == ahead && (!write || group.logical == logical);
+    // In the steady state iterations tell accesses apart, and their order does not matter.
+    let known = match ahead {
+        Some(_) => groups.iter_mut().find(|group| alike(group)),
+        None => groups.last_mut().filter(|group| alike(group)),
+    };
+    match known {
+        Some(group) => group.nodes.push(at),
+        None => groups.push(Group { write, logical, ahead, nodes: vec![at] }),
     }
 }

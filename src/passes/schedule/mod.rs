@@ -5,6 +5,7 @@
 //! - [`assignment`]: a cycle for every node
 //! - [`prefetch`]: schedulers
 //! - [`pipeline`]: loops from stages
+//! - [`reorder`]: another order of nodes; [`wave_groups`]: barriers of waves that do not run in step
 //! - [`record`]: what was done, and why not
 //!
 //! The pass looks at every innermost loop: it makes the graph, asks the scheduler that the options name for an [`Assignment`], and
@@ -16,7 +17,9 @@ pub mod graph;
 pub mod pipeline;
 pub mod prefetch;
 pub mod record;
+pub mod reorder;
 pub mod resources;
+pub mod wave_groups;
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
@@ -139,7 +142,8 @@ fn order_of(world: &World, found: &LoopGraph, assignment: &Assignment) -> Vec<Pl
         .filter(|&n| !matches!(world.get::<Op>(found.graph.nodes()[n as usize].entity), Some(Op::IterArg(_))))
         .collect();
     order.sort_by_key(|&n| (assignment.slot(n), std::cmp::Reverse(assignment.stage(n)), n));
-    let placed = |&n: &u32| Placed { node: found.graph.nodes()[n as usize].entity, stage: assignment.stage(n) };
+    let placed =
+        |&n: &u32| Placed { node: found.graph.nodes()[n as usize].entity, stage: assignment.stage(n) };
     order.iter().map(placed).collect()
 }
 

@@ -181,7 +181,9 @@ fn install(
     walk::set_body(world, region, &nodes);
     // `min(n, max(0, (ahead - n) * (ahead - 1)))` is n below `ahead` and nothing from there on.
     let ahead = world.get::<Pipelined>(whole).map_or(0, |p| i64::from(p.ahead));
-    let Some(mut trip) = world.get::<Trip>(node).copied() else { return Err(bug("a loop without trip count")) };
+    let Some(mut trip) = world.get::<Trip>(node).copied() else {
+        return Err(bug("a loop without trip count"));
+    };
     let mut expressions = world.get_mut::<Expressions>(root).ok_or_else(|| bug("no expressions"))?;
     let arena = &mut expressions.0;
     let short = (|| {
@@ -350,7 +352,8 @@ impl<'w> Pipeliner<'w> {
                     Source::Outside(entity) => entity,
                     Source::Carried(carried, _) if ahead == 0 => self.inits[carried as usize],
                     Source::Node(made) | Source::Carried(_, made) => {
-                        let from = pass.checked_sub(lag).and_then(|p| self.prologue[p as usize][made as usize]);
+                        let from =
+                            pass.checked_sub(lag).and_then(|p| self.prologue[p as usize][made as usize]);
                         from.ok_or_else(|| bug("a prologue uses what it does not make"))?
                     }
                 };
@@ -439,8 +442,8 @@ impl<'w> Pipeliner<'w> {
                 let lag = self.lag(source, self.stage(number))?;
                 *operand = match (source, pass.checked_sub(lag)) {
                     (Source::Outside(entity), _) => entity,
-                    (Source::Node(made) | Source::Carried(_, made), Some(from)) => self.epilogue[from as usize]
-                        [made as usize]
+                    (Source::Node(made) | Source::Carried(_, made), Some(from)) => self.epilogue
+                        [from as usize][made as usize]
                         .ok_or_else(|| bug("an epilogue uses what it does not make"))?,
                     (_, None) => self.results[(self.chain(source)?.first + lag - pass - 1) as usize],
                 };
