@@ -63,7 +63,10 @@ impl Bounds {
 }
 
 /// Per resource, the busy cycles of all nodes over the number of units, rounded up; the largest.
-fn resource_bound(graph: &DependenceGraph, model: &ResourceModel) -> Result<(u32, Option<Resource>), Refusal> {
+fn resource_bound(
+    graph: &DependenceGraph,
+    model: &ResourceModel,
+) -> Result<(u32, Option<Resource>), Refusal> {
     let mut busy = [0u64; RESOURCES];
     let mut user = [0u32; RESOURCES];
     for (number, node) in graph.nodes().iter().enumerate() {

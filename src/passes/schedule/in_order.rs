@@ -9,7 +9,8 @@ use super::iterative::Placement;
 /// Schedules with the interval of `placement`, which is empty. False if it did not work out.
 pub(super) fn place(placement: &mut Placement) -> bool {
     let shape = placement.problem.shape;
-    (0..shape.components.count()).all(|component| place_component(placement, shape.components.nodes(component)))
+    (0..shape.components.count())
+        .all(|component| place_component(placement, shape.components.nodes(component)))
 }
 
 fn place_component(placement: &mut Placement, nodes: &[u32]) -> bool {

@@ -192,7 +192,9 @@ pub(super) fn place(placement: &mut Placement) -> bool {
             None => {
                 let cycle = last[node as usize].map_or(early, |last| early.max(last + 1));
                 while !placement.table.fits(cost, cycle) {
-                    let Some(other) = crowd.least_urgent(placement, cost, cycle, &heights) else { return false };
+                    let Some(other) = crowd.least_urgent(placement, cost, cycle, &heights) else {
+                        return false;
+                    };
                     crowd.remove(placement, other);
                     queue.push(entry(other));
                 }

@@ -49,8 +49,7 @@ impl Longest {
         for (from, &node) in nodes.iter().enumerate() {
             for edge in graph.leaving(node) {
                 if let Ok(at) = places.binary_search_by_key(&edge.to, |place| place.0) {
-                    let line =
-                        Line { distance: u64::from(edge.distance), latency: u64::from(edge.latency) };
+                    let line = Line { distance: u64::from(edge.distance), latency: u64::from(edge.latency) };
                     longest.insert(from, places[at].1, line);
                 }
             }

@@ -17,6 +17,14 @@ pub enum Refusal {
         /// A node of the circle.
         node: u32,
     },
+    /// A dependence within an iteration leads against program order, to a phase that does not exist.
+    #[error("node {to} comes before node {from} in the program but has to run behind it")]
+    OutOfOrder {
+        /// What has to run first.
+        from: u32,
+        /// What comes first.
+        to: u32,
+    },
     /// The machine lacks what a node needs.
     #[error("node {node} ({}) needs the unit `{}`, of which the machine has none", .class.name(), .resource.name())]
     NoUnit {

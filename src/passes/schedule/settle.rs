@@ -1,7 +1,6 @@
 //! The last touches to a modulo schedule: what need not be early becomes late, and the first cycle becomes 0.
 
 use super::assignment::Assignment;
-use super::bounds::slack;
 use super::iterative::Placement;
 use super::refusal::Refusal;
 use super::resources::Class;
@@ -19,7 +18,8 @@ pub(super) fn settle(placement: &mut Placement) -> Result<Assignment, Refusal> {
         let Some(now) = placement.cycles[node as usize] else { continue };
         let Some(mut late) = placement.window(node).1 else { continue };
         if free {
-            let users = problem.graph.leaving(node).iter().filter_map(|edge| placement.cycles[edge.to as usize]);
+            let users =
+                problem.graph.leaving(node).iter().filter_map(|edge| placement.cycles[edge.to as usize]);
             late = late.min(users.min().unwrap_or(now));
         }
         if late <= now {
