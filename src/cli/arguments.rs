@@ -78,6 +78,8 @@ pub struct KernelArguments {
 pub enum ScheduleName {
     None,
     Prefetch,
+    #[value(name = "four_stage")]
+    FourStage,
     Modulo,
     Manual,
 }

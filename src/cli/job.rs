@@ -80,6 +80,8 @@ impl Job {
         }
         options = options.schedule(match arguments.schedule {
             ScheduleName::Prefetch => Schedule::Prefetch,
+            ScheduleName::FourStage => Schedule::FourStage,
+            ScheduleName::Modulo => Schedule::Modulo,
             _ => Schedule::None,
         });
         let schedule = match (arguments.schedule, arguments.pingpong) {

@@ -22,12 +22,20 @@ pub enum Schedule {
     None,
     /// Two stages: global loads and LDS writes of the next iteration beside LDS reads and arithmetic of this one.
     Prefetch,
+    /// Four stages, one for each step of an iteration's data: global load, LDS write, LDS read, arithmetic.
+    FourStage,
+    /// The least interval between iterations that units and dependences of the target allow.
+    Modulo,
 }
 
 impl Schedule {
     /// All schedules with their names in the program's arguments and in reports.
-    pub const NAMES: &'static [(Schedule, &'static str)] =
-        &[(Schedule::None, "none"), (Schedule::Prefetch, "prefetch")];
+    pub const NAMES: &'static [(Schedule, &'static str)] = &[
+        (Schedule::None, "none"),
+        (Schedule::Prefetch, "prefetch"),
+        (Schedule::FourStage, "four_stage"),
+        (Schedule::Modulo, "modulo"),
+    ];
 
     /// Its name.
     pub fn name(self) -> &'static str {

@@ -1,10 +1,13 @@
 //! Schedules: which iteration an operation of a loop belongs to in the steady state, and in which order operations are emitted.
 //!
 //! - [`graph`]: the dependences of a loop body, as data; [`dependences`]: how they are found
-//! - [`resources`]: units and delays of the machine
+//! - [`resources`]: units and delays of the machine; `target_model`: those of the chips
 //! - [`assignment`]: a cycle for every node
-//! - [`prefetch`]: schedulers
-//! - [`pipeline`]: loops from stages
+//! - [`components`], [`bounds`], [`longest`], [`reservations`]: what schedulers ask of a graph and a machine
+//! - [`modulo`], with [`exact`] for small graphs: the least interval
+//! - [`prefetch`], [`four_stage`]: stages by kinds of operations, placed by [`phases`]
+//! - [`refusal`]: why there is no schedule
+//! - [`pipeline`]: loops from stages; [`copies`]: how many copies of LDS buffers they take
 //! - [`reorder`]: another order of nodes; [`wave_groups`]: barriers of waves that do not run in step
 //! - [`record`]: what was done, and why not
 //!
@@ -12,13 +15,29 @@
 //! rebuilds the loop. A loop that a scheduler refuses stays as it was written, and the record says why.
 
 pub mod assignment;
+pub mod bounds;
+pub mod components;
+pub mod copies;
 pub mod dependences;
+pub mod exact;
+pub mod four_stage;
 pub mod graph;
+mod in_order;
+mod iterative;
+pub mod longest;
+pub mod modulo;
+pub mod phases;
 pub mod pipeline;
 pub mod prefetch;
 pub mod record;
+pub mod refusal;
 pub mod reorder;
+pub mod reservations;
 pub mod resources;
+mod settle;
+mod target_model;
+#[cfg(test)]
+mod trials;
 pub mod wave_groups;
 
 use bevy_ecs::prelude::*;
@@ -29,7 +48,7 @@ use self::dependences::{LoopGraph, dependences};
 use self::pipeline::{Placed, Short, pipeline};
 use self::record::{LoopRecord, ScheduleRecord};
 use self::resources::ResourceModel;
-use super::facts::{Expressions, LdsBuffer, Remainder, Settings};
+use super::facts::{Expressions, Remainder, Settings};
 use super::options::Schedule;
 use super::{PassResult, kernel_entity};
 use crate::ir::diagnostic::{Diagnostic, Kind};
@@ -74,7 +93,7 @@ fn schedule_loop(
     node: Entity,
     schedule: Schedule,
 ) -> Result<LoopRecord, Diagnostic> {
-    let model = ResourceModel::ABSTRACT;
+    let model = model_of(world, root, node, schedule);
     let refused = |why: String| Ok(LoopRecord::refused(node, why));
     let found = match dependences(world, node, &model) {
         Ok(found) => found,
@@ -82,7 +101,13 @@ fn schedule_loop(
     };
     let assignment = match schedule {
         Schedule::None => return refused("no schedule was asked for".to_owned()),
-        Schedule::Prefetch => prefetch::prefetch(&found.graph),
+        Schedule::Prefetch => prefetch::schedule(&found.graph),
+        Schedule::FourStage => four_stage::schedule(&found.graph),
+        Schedule::Modulo => modulo::schedule(&found.graph, &model),
+    };
+    let assignment = match assignment {
+        Ok(assignment) => assignment,
+        Err(why) => return refused(why.to_string()),
     };
     let stages = assignment.stages();
     let short = match trip_count(world, root, node, stages)? {
@@ -92,7 +117,9 @@ fn schedule_loop(
             return refused(text);
         }
     };
-    buffer_copies(world, &found, &assignment);
+    if let Err(why) = copies::give(world, root, &found, &assignment) {
+        return refused(why.to_string());
+    }
     let order = order_of(world, &found, &assignment);
     if stages == 1 {
         reorder_body(world, node, &order);
@@ -100,6 +127,22 @@ fn schedule_loop(
     }
     let steady = pipeline(world, root, region, node, &order, stages, short)?;
     Ok(LoopRecord::applied(node, steady, &found.graph, assignment))
+}
+
+/// The machine that a schedule is made for.
+fn model_of(world: &World, root: Entity, node: Entity, schedule: Schedule) -> ResourceModel {
+    let settings = world.get::<Settings>(root);
+    match (schedule, settings) {
+        (Schedule::Modulo, Some(settings)) => {
+            let body = walk::body(world, node);
+            let passes = body.iter().filter_map(|&n| match world.get::<Op>(n) {
+                Some(Op::Mma(MmaChoice::Explicit(mma))) => u16::try_from(mma.passes()).ok(),
+                _ => None,
+            });
+            ResourceModel::of_target(settings.0.target(), passes.max().unwrap_or(0))
+        }
+        _ => ResourceModel::ABSTRACT,
+    }
 }
 
 /// What to do about short trip counts; the count itself when it is known to be too small.
@@ -121,19 +164,6 @@ fn trip_count(
         None if needed == 1 => Ok(Short::Empty),
         None => Ok(Short::AsWritten),
     })
-}
-
-/// Gives LDS buffers as many copies as iterations are between filling one and reading it for the last time.
-fn buffer_copies(world: &mut World, found: &LoopGraph, assignment: &Assignment) {
-    let cycle = |node: &u32| assignment.cycles[*node as usize];
-    for buffer in &found.buffers {
-        let first = buffer.writes.iter().map(cycle).min().unwrap_or(0);
-        let last = buffer.reads.iter().map(cycle).max().unwrap_or(0);
-        let copies = (last.saturating_sub(first) + 1).div_ceil(assignment.interval).max(1);
-        if let Some(mut lds) = world.get_mut::<LdsBuffer>(buffer.buffer) {
-            lds.copies = copies;
-        }
-    }
 }
 
 /// The nodes of the body in the order of the steady state: slot by slot, oldest iteration first, then as written.

@@ -28,6 +28,11 @@ impl Resource {
         (Resource::Valu, "valu"),
         (Resource::Shuffle, "shuffle"),
     ];
+
+    /// Its name in listings.
+    pub fn name(self) -> &'static str {
+        Resource::NAMES[self as usize].1
+    }
 }
 
 /// What an operation is to a scheduler.

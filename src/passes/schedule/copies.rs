@@ -1,0 +1,77 @@
+//! How many copies of LDS buffers a schedule takes: as many as iterations lie between filling one and reading it for the last time.
+//!
+//! With one copy more than the order of a pass needs, the next iteration's writes and this one's reads need no barrier between them. Where LDS is
+//! too small for that, the copies that the order needs have to do.
+
+use bevy_ecs::prelude::*;
+use thiserror::Error;
+
+use super::assignment::Assignment;
+use super::dependences::{LoopBuffer, LoopGraph};
+use crate::ir::node::Op;
+use crate::ir::walk;
+use crate::passes::facts::{LdsBuffer, Settings};
+
+/// The copies do not fit.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[error("its LDS buffers would take {needed} bytes, and a workgroup has {limit}")]
+pub struct TooLarge {
+    /// Bytes of all buffers with their copies.
+    pub needed: u32,
+    /// Bytes of the target.
+    pub limit: u32,
+}
+
+/// How many copies a buffer gets.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Need {
+    /// No write of a pass meets a read of the same pass.
+    Apart,
+    /// Reads of a pass come before the writes that overwrite what they read.
+    InOrder,
+}
+
+fn needed(buffer: &LoopBuffer, assignment: &Assignment, need: Need) -> u32 {
+    let cycle = |node: &u32| assignment.cycles[*node as usize];
+    let first = buffer.writes.iter().map(cycle).min().unwrap_or(0);
+    let last = buffer.reads.iter().map(cycle).max().unwrap_or(0);
+    let cycles = last.saturating_sub(first) + u32::from(need == Need::Apart);
+    cycles.div_ceil(assignment.interval).max(1)
+}
+
+/// Gives every buffer of a loop its copies.
+///
+/// # Errors
+/// If LDS is too small.
+pub fn give(
+    world: &mut World,
+    root: Entity,
+    found: &LoopGraph,
+    assignment: &Assignment,
+) -> Result<(), TooLarge> {
+    let limit = world.get::<Settings>(root).map_or(0, |s| s.0.target().max_lds_per_workgroup);
+    let mut total = 0;
+    for need in [Need::Apart, Need::InOrder] {
+        for buffer in &found.buffers {
+            if let Some(mut lds) = world.get_mut::<LdsBuffer>(buffer.buffer) {
+                lds.copies = needed(buffer, assignment, need);
+            }
+        }
+        total = all_bytes(world, root);
+        if total <= limit {
+            return Ok(());
+        }
+    }
+    for buffer in &found.buffers {
+        if let Some(mut lds) = world.get_mut::<LdsBuffer>(buffer.buffer) {
+            lds.copies = 1;
+        }
+    }
+    Err(TooLarge { needed: total, limit })
+}
+
+/// Bytes of all LDS buffers of the kernel.
+fn all_bytes(world: &World, root: Entity) -> u32 {
+    let buffers = walk::body(world, root).into_iter().filter(|&n| world.get::<Op>(n) == Some(&Op::Allocate));
+    buffers.filter_map(|n| world.get::<LdsBuffer>(n)).fold(0, |sum, lds| sum.saturating_add(lds.all_bytes()))
+}

@@ -1,0 +1,49 @@
+//! Modulo scheduling without second thoughts, for one interval: component after component, each in the order of its dependences.
+//!
+//! The way of the Wave language's scheduler. The first node of a component tries the cycles of one interval from its earliest on; the
+//! others follow in the first cycle between what placed neighbours allow. If they do not fit, the first node tries its next cycle;
+//! components that are placed stay where they are.
+
+use super::iterative::Placement;
+
+/// Schedules with the interval of `placement`, which is empty. False if it did not work out.
+pub(super) fn place(placement: &mut Placement) -> bool {
+    let shape = placement.problem.shape;
+    (0..shape.components.count())
+        .all(|component| place_component(placement, shape.components.nodes(component)))
+}
+
+fn place_component(placement: &mut Placement, nodes: &[u32]) -> bool {
+    let Some((&first, others)) = nodes.split_first() else { return true };
+    let length = i64::from(placement.interval);
+    let earliest = placement.window(first).0.unwrap_or(0).max(0);
+    let last = earliest.saturating_add(length - 1);
+    let mut from = earliest;
+    // Each try is a walk over the component, so a large one gets few.
+    for _ in 0..(4096 / nodes.len()).max(4) {
+        let cost = placement.problem.cost(first);
+        let Some(start) = placement.table.first_fit(cost, from, last) else { return false };
+        placement.put(first, start);
+        let failed = others.iter().position(|&node| !place_node(placement, node));
+        let Some(failed) = failed else { return true };
+        placement.take_out(first);
+        for &node in &others[..failed] {
+            placement.take_out(node);
+        }
+        from = start + 1;
+    }
+    false
+}
+
+/// Places a node between its placed neighbours.
+fn place_node(placement: &mut Placement, node: u32) -> bool {
+    let (early, late) = placement.window(node);
+    let early = early.unwrap_or(0).max(0);
+    let end = early.saturating_add(i64::from(placement.interval) - 1);
+    let cost = placement.problem.cost(node);
+    let cycle = placement.table.first_fit(cost, early, late.map_or(end, |late| late.min(end)));
+    cycle.is_some_and(|cycle| {
+        placement.put(node, cycle);
+        true
+    })
+}
