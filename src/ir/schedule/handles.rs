@@ -61,7 +61,7 @@ impl From<PipelineStage> for Target {
     }
 }
 
-/// A part of a cluster, or a cluster of an order.
+/// A part of a cluster: made of [`Nodes`], of a [`Cluster`], of a [`Control`] or of a [`Directive`].
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Entry(pub(super) Listing);
 
@@ -128,6 +128,19 @@ pub(super) fn collect<T>(listed: impl Listed<T>) -> Vec<T> {
 impl Listed<Nodes> for Nodes {
     fn list(self, out: &mut Vec<Nodes>) {
         out.push(self);
+    }
+}
+
+impl Listed<Cluster> for Cluster {
+    fn list(self, out: &mut Vec<Cluster>) {
+        out.push(self);
+    }
+}
+
+/// A list of nodes is a cluster without directives.
+impl Listed<Cluster> for Nodes {
+    fn list(self, out: &mut Vec<Cluster>) {
+        out.push(Cluster(self.0));
     }
 }
 

@@ -67,7 +67,7 @@ mod rules;
 mod tests;
 
 pub use builder::{PipelineTracer, ScheduleTracer};
-pub use handles::{Cluster, Interleave, Listed, Nodes, PipelineStage, PipelinedLoop, Slots, Target};
+pub use handles::{Cluster, Entry, Interleave, Listed, Nodes, PipelineStage, PipelinedLoop, Slots, Target};
 pub use node_type::NodeType;
 pub use operations::{
     Directive, Group, Item, Operation, Pipeline, Place, Scheduled, Stage, ValueId, ValueKind, WaveSchedule,
