@@ -46,11 +46,20 @@ pub mod prelude {
     pub use crate::codegen::target::{FeatureSetting, ObjectVersion, Target, TargetId};
     pub use crate::ir::builder::{MemoryRef, Tracer, Value};
     pub use crate::ir::constraint::{Constraint, assume_at_least, assume_divisible, tile, wave, workgroup};
+    pub use crate::ir::control::HardwareConstraint;
     pub use crate::ir::diagnostic::Diagnostic;
     pub use crate::ir::expr::{SymExpr, Symbol, symbols};
     pub use crate::ir::interpreter::{Interpreter, Tensor};
     pub use crate::ir::kernel::Kernel;
     pub use crate::ir::layout::Mma;
+    pub use crate::ir::node::Control::{
+        self, ConditionalBarrier, SchedulingBarrier, SetWavePriority, WaitForLoads, WorkgroupBarrier,
+    };
+    pub use crate::ir::node::{BinaryOp, UnaryOp, WaveBound, WaveCondition};
+    pub use crate::ir::schedule::Directive::{self, SharedMemoryBarrier};
+    pub use crate::ir::schedule::{
+        Cluster, Interleave, NodeType, Nodes, PipelineStage, PipelinedLoop, ScheduleTracer, WaveSchedule,
+    };
     pub use crate::ir::types::AddressSpace::{self, Global, Shared};
     pub use crate::ir::types::DType::{self, Bf16, F16, F32, I8, I32};
     pub use crate::passes::options::{DebugInfo, Deny, KernargPreload, Options, Schedule};

@@ -14,6 +14,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::assemble::{Assembler, is_identifier};
 use super::constraint::Constraint;
+use super::control::HardwareConstraint;
 use super::diagnostic::{Diagnostic, Kind, Location};
 use super::expr::Symbol;
 use super::kernel::Kernel;
@@ -299,6 +300,66 @@ impl Tracer {
             number += 1;
             self.node(caller, Op::LoopResult(number - 1), &[(node, self.trace)], ValueType::unknown())
         })
+    }
+
+    /// An LDS fence and a barrier for the waves of the workgroup.
+    #[track_caller]
+    pub fn shared_memory_barrier(&mut self) {
+        self.node(Caller::caller(), Op::Barrier, &[], ValueType::unknown());
+    }
+
+    /// A barrier for the waves of the workgroup, which waits for no memory.
+    #[track_caller]
+    pub fn workgroup_barrier(&mut self) {
+        self.control(Caller::caller(), Control::WorkgroupBarrier);
+    }
+
+    /// A barrier for the waves that `condition` names; the others go on.
+    ///
+    /// # Example
+    /// ```
+    /// use groundswell::prelude::*;
+    /// let kernel = Kernel::trace("late_half", |w| {
+    ///     let hardware = w.get_hardware_constraint();
+    ///     w.conditional_barrier(hardware.wave_id.greater_equal(hardware.waves_per_block / 2));
+    ///     w.set_wave_priority(1);
+    /// })?;
+    /// assert_eq!(kernel.to_string(), "kernel late_half {\n  conditional_barrier ge waves / 2\n  set_wave_priority 1\n}\n");
+    /// # Ok::<(), Diagnostic>(())
+    /// ```
+    #[track_caller]
+    pub fn conditional_barrier(&mut self, condition: WaveCondition) {
+        self.control(Caller::caller(), Control::ConditionalBarrier(condition));
+    }
+
+    /// Sets the priority of the wave from here on: 0, as waves start, to 3.
+    #[track_caller]
+    pub fn set_wave_priority(&mut self, priority: u8) {
+        self.control(Caller::caller(), Control::SetWavePriority(priority));
+    }
+
+    /// Nothing is moved across this place when instructions are scheduled.
+    #[track_caller]
+    pub fn scheduling_barrier(&mut self) {
+        self.control(Caller::caller(), Control::SchedulingBarrier);
+    }
+
+    /// Waits until at most `left` loads from global memory are under way: 0 to 62.
+    #[track_caller]
+    pub fn wait_for_loads(&mut self, left: u8) {
+        self.control(Caller::caller(), Control::WaitForLoads(left));
+    }
+
+    /// What conditions on waves are made of.
+    pub fn get_hardware_constraint(&self) -> HardwareConstraint {
+        HardwareConstraint::default()
+    }
+
+    fn control(&mut self, caller: &'static Caller<'static>, control: Control) {
+        let control = with(self.trace, |f| f.check(caller, control.checked())).flatten();
+        if let Some(control) = control {
+            self.node(caller, Op::Control(control), &[], ValueType::unknown());
+        }
     }
 
     /// `yes` where `condition` (an i1 value) holds, `no` elsewhere.

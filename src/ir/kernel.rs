@@ -63,7 +63,7 @@ pub struct Kernel {
     sources: Sources,
 }
 
-/// Where all of a kernel was written, as a key for caches: objects that hold lines differ when these do.
+/// Where all of a kernel (or of a schedule) was written, as a key for caches: objects that hold lines differ when these do.
 #[derive(Clone, Debug)]
 pub struct Sources {
     hash: u64,
@@ -74,7 +74,10 @@ pub struct Sources {
 impl Sources {
     fn of(world: &World, root: Entity) -> Sources {
         let declaration = world.get::<Declaration>(root).cloned().unwrap_or_default();
-        let locations = world.get::<Locations>(root).cloned().unwrap_or_default();
+        Sources::new(declaration, world.get::<Locations>(root).cloned().unwrap_or_default())
+    }
+
+    pub(in crate::ir) fn new(declaration: Declaration, locations: Locations) -> Sources {
         let mut hasher = rustc_hash::FxHasher::default();
         for location in declaration.0.iter().chain(locations.0.iter()) {
             // Files are compared, but seldom differ where lines and columns do not.
@@ -100,7 +103,8 @@ impl Hash for Sources {
     }
 }
 
-/// What makes two kernels the same kernel for the compiler: their text without tags and locations.
+/// What makes two kernels the same kernel for the compiler: their text without tags and locations. Schedules have one too: their
+/// text with names of values that do not depend on how they were written.
 #[derive(Clone, Debug)]
 pub struct Identity {
     hash: u64,

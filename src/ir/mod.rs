@@ -4,12 +4,14 @@
 pub(crate) mod assemble;
 pub mod builder;
 pub mod constraint;
+pub mod control;
 pub mod diagnostic;
 pub mod expr;
 pub mod interpreter;
 pub mod kernel;
 pub mod layout;
 pub mod node;
+pub mod schedule;
 pub mod text;
 pub mod types;
 pub mod verifier;

@@ -40,13 +40,13 @@ impl Parser<'_> {
         let at = self.cursor.location();
         let e = expr(&mut self.cursor)?;
         if self.cursor.take(">=") {
-            return Ok(Constraint::AtLeast { symbol: e, least: self.signed_integer()? });
+            return Ok(Constraint::AtLeast { symbol: e, least: self.cursor.signed_integer()? });
         }
         if !self.cursor.take("==") {
             return Err(self.cursor.expected("`==` or `>=`").help(help));
         }
         let rest = self.cursor.location();
-        if self.signed_integer()? != 0 {
+        if self.cursor.signed_integer()? != 0 {
             return Err(Diagnostic::invalid("a remainder can be assumed to be 0 only")
                 .at(Some(rest))
                 .help(help));
@@ -56,11 +56,6 @@ impl Parser<'_> {
             return Err(Diagnostic::invalid(text).at(Some(at)).help(help));
         };
         Ok(Constraint::Divisible { symbol, by })
-    }
-
-    fn signed_integer(&mut self) -> Parsed<i64> {
-        let negative = self.cursor.take("-");
-        self.cursor.integer(if negative { -1 } else { 1 })
     }
 
     /// The name of a matrix instruction.

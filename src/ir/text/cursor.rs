@@ -10,6 +10,25 @@ use crate::ir::types::DType;
 /// What was read, or why not.
 pub(super) type Parsed<T> = Result<T, Diagnostic>;
 
+/// Faults after which the rest of the text is not looked at.
+const MAX_FAULTS: usize = 20;
+
+/// The faults of a text, in the order in which they were found.
+#[derive(Default)]
+pub(super) struct Faults(pub(super) Vec<Diagnostic>);
+
+impl Faults {
+    /// Adds one; the last that is taken ends the text for `cursor`.
+    pub(super) fn add(&mut self, fault: Diagnostic, cursor: &mut Cursor<'_>) {
+        if self.0.len() < MAX_FAULTS {
+            self.0.push(fault);
+        }
+        if self.0.len() == MAX_FAULTS {
+            cursor.stop();
+        }
+    }
+}
+
 /// A place in the tokens of a text. It never moves behind [`Token::End`].
 pub(super) struct Cursor<'a> {
     text: &'a str,
@@ -205,6 +224,12 @@ impl<'a> Cursor<'a> {
         };
         self.bump();
         Ok(value)
+    }
+
+    /// An integer, perhaps with a sign.
+    pub(super) fn signed_integer(&mut self) -> Parsed<i64> {
+        let negative = self.take("-");
+        self.integer(if negative { -1 } else { 1 })
     }
 
     /// True if a number comes next.

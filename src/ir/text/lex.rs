@@ -40,7 +40,7 @@ pub(super) struct Lexeme<'a> {
 
 /// Longest first where one begins another.
 const SIGNS: &[&str] =
-    &["//", "==", ">=", "{", "}", "[", "]", "(", ")", ",", "=", "@", "%", "+", "-", "*", "/"];
+    &["//", "==", ">=", "{", "}", "[", "]", "(", ")", ",", "=", "@", "%", "+", "-", "*", "/", "."];
 
 /// After these a statement cannot be complete, so a newline does not end it.
 const CONTINUES: &[&str] = &["[", "(", ",", "="];

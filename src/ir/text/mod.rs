@@ -35,8 +35,11 @@
 //! node       = name "=" "memory" shape space dtype [tag]
 //!            | value "=" compute [tag]
 //!            | "write" value "," place [tag]
-//!            | "barrier" [tag]
+//!            | ("barrier" | control) [tag]
 //!            | [result {"," result} "="] "iterate" symbol "(" [carried {"," carried}] ")" [tag] "{" {node} ["yield" value {"," value}] "}"
+//! control    = "workgroup_barrier" | "conditional_barrier" condition | "set_wave_priority" integer | "scheduling_barrier"
+//!            | "wait_for_loads" integer
+//! condition  = predicate (integer | "waves" ["/" integer])   of a wave's number in its workgroup
 //! compute    = "register" shape dtype number | "constant" number | "allocate" shape dtype
 //!            | "read" place | "mma" [name] value "," value "," value
 //!            | unary value | binary operand "," operand | "compare" predicate operand "," operand
@@ -57,13 +60,17 @@
 //! [`BinaryOp::NAMES`](super::node::BinaryOp::NAMES) and of [`Predicate::NAMES`](super::node::Predicate::NAMES). A value is visible
 //! from its definition to the end of the region around it; memories have a name space of their own. The names of values are not
 //! kept: they print as numbers.
+//!
+//! Behind the kernel a text may hold a [`schedule`] for it ([`parse_file`]).
 
 mod columns;
 mod constraints;
+mod controls;
 mod cursor;
 mod lex;
 mod parse;
 mod print;
+pub mod schedule;
 mod scope;
 mod suggest;
 mod symbolic;
@@ -76,6 +83,7 @@ pub use print::{print, print_with};
 
 use super::diagnostic::Diagnostic;
 use super::kernel::Kernel;
+use super::schedule::WaveSchedule;
 
 /// How much of a kernel is printed.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -88,8 +96,25 @@ pub enum Detail {
     Full,
 }
 
+/// Reads a kernel, and the schedule behind it if there is one. `file` is the name that diagnostics give the text.
+///
+/// # Errors
+/// All mistakes found, in the order of the text, each with its line (at most twenty).
+///
+/// # Example
+/// ```
+/// use groundswell::ir::text::parse_file;
+/// let text = "kernel nothing {\n}\n\nschedule none {\n}\n";
+/// let (kernel, schedule) = parse_file(text, "nothing.gsw").unwrap();
+/// assert_eq!(kernel.name(), "nothing");
+/// assert_eq!(schedule.unwrap().name(), "none");
+/// ```
+pub fn parse_file(text: &str, file: &str) -> Result<(Kernel, Option<WaveSchedule>), Vec<Diagnostic>> {
+    parse::parse(text, file)
+}
+
 impl Kernel {
-    /// Reads the text form. `file` is the name that diagnostics give the text.
+    /// Reads the text form. A schedule behind the kernel is read too, and left out. `file` is the name that diagnostics give the text.
     ///
     /// # Errors
     /// All mistakes found, in the order of the text, each with its line (at most twenty).
@@ -103,7 +128,7 @@ impl Kernel {
     /// assert_eq!(faults[0].to_string().lines().next(), Some("error: expected the kernel's name, found `{`"));
     /// ```
     pub fn parse(text: &str, file: &str) -> Result<Kernel, Vec<Diagnostic>> {
-        parse::parse(text, file)
+        parse::parse(text, file).map(|(kernel, _)| kernel)
     }
 
     /// The kernel's text.

@@ -2,8 +2,10 @@
 
 use bevy_ecs::prelude::Entity;
 
-use super::cursor::{Cursor, Parsed};
+use super::controls::{control, predicate};
+use super::cursor::{Cursor, Faults, Parsed};
 use super::lex::Token;
+use super::schedule;
 use super::scope::{Definition, Meaning, Scopes};
 use super::symbolic::symbol;
 use super::words::{CONSTRAINTS, stray_word, unknown_operation};
@@ -12,26 +14,27 @@ use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::expr::Symbol;
 use crate::ir::kernel::Kernel;
 use crate::ir::node::*;
+use crate::ir::schedule::WaveSchedule;
 use crate::ir::types::AddressSpace;
-
-/// Faults after which the rest of the text is not looked at.
-const MAX_FAULTS: usize = 20;
 
 /// Deepest nesting of loops that is read.
 const MAX_LOOPS: u32 = 100;
 
-pub(super) fn parse(text: &str, file: &str) -> Result<Kernel, Vec<Diagnostic>> {
+/// A kernel, and the schedule behind it if there is one.
+pub(super) fn parse(text: &str, file: &str) -> Result<(Kernel, Option<WaveSchedule>), Vec<Diagnostic>> {
     let mut parser = Parser {
         cursor: Cursor::new(text, file),
         nodes: Assembler::new(),
         scopes: Scopes::default(),
-        faults: Vec::new(),
+        faults: Faults::default(),
         loops: 0,
     };
-    let named = parser.kernel().map_err(|fault| parser.fault(fault));
-    match named {
-        Ok((name, at)) if parser.faults.is_empty() => Ok(parser.nodes.finish(name, at)),
-        _ => Err(parser.faults),
+    let read = parser.file().map_err(|fault| parser.fault(fault));
+    match read {
+        Ok(((name, at), schedule)) if parser.faults.0.is_empty() => {
+            Ok((parser.nodes.finish(name, at), schedule))
+        }
+        _ => Err(parser.faults.0),
     }
 }
 
@@ -39,7 +42,7 @@ pub(super) struct Parser<'a> {
     pub(super) cursor: Cursor<'a>,
     nodes: Assembler,
     scopes: Scopes<'a>,
-    faults: Vec<Diagnostic>,
+    faults: Faults,
     /// Loops around the current statement.
     loops: u32,
 }
@@ -70,19 +73,30 @@ enum Region {
 
 impl<'a> Parser<'a> {
     fn fault(&mut self, fault: Diagnostic) {
-        if self.faults.len() < MAX_FAULTS {
-            self.faults.push(fault);
-        }
-        if self.faults.len() == MAX_FAULTS {
-            self.cursor.stop();
-        }
+        self.faults.add(fault, &mut self.cursor);
     }
 
     fn fault_at(&mut self, at: &Location, fault: Diagnostic) {
         self.fault(fault.at(Some(at.clone())));
     }
 
-    /// The whole text: the kernel's name and where it stands.
+    /// The whole text.
+    fn file(&mut self) -> Parsed<((&'a str, Location), Option<WaveSchedule>)> {
+        let kernel = self.kernel()?;
+        self.cursor.skip_newlines();
+        let mut schedule = None;
+        if self.cursor.at_word("schedule") {
+            schedule = schedule::parse(&mut self.cursor, &mut self.faults)?;
+            self.cursor.skip_newlines();
+        }
+        if self.faults.0.is_empty() && *self.cursor.peek() != Token::End {
+            let fault = self.cursor.expected("the end of the text");
+            return Err(fault.help("a text holds one kernel, and behind it one schedule"));
+        }
+        Ok((kernel, schedule))
+    }
+
+    /// A kernel: its name and where it stands.
     fn kernel(&mut self) -> Parsed<(&'a str, Location)> {
         self.cursor.skip_newlines();
         let declared = self.cursor.location();
@@ -98,10 +112,6 @@ impl<'a> Parser<'a> {
         self.cursor.expect("{")?;
         self.scopes.open();
         self.region(Region::Kernel, &opened);
-        self.cursor.skip_newlines();
-        if self.faults.is_empty() && *self.cursor.peek() != Token::End {
-            return Err(self.cursor.expected("the end of the text").help("a text holds one kernel"));
-        }
         Ok((name, declared))
     }
 
@@ -117,7 +127,7 @@ impl<'a> Parser<'a> {
                 let what = if region == Region::Kernel { "the kernel" } else { "the loop" };
                 let fault = self.cursor.expected(&format!("the `}}` of {what}"));
                 // The regions around this one are not closed either; once is enough.
-                if self.faults.last().is_none_or(|last| last.location != fault.location) {
+                if self.faults.0.last().is_none_or(|last| last.location != fault.location) {
                     self.fault(fault.note("it was opened here", Some(opened.clone())));
                 }
                 return yields;
@@ -173,6 +183,12 @@ impl<'a> Parser<'a> {
             Token::Name("barrier") => {
                 self.cursor.bump();
                 let node = self.nodes.push(origin, Op::Barrier, &[], ValueType::unknown());
+                self.tag(node)
+            }
+            Token::Name(word) if Control::WORDS.contains(&word) => {
+                // The word is there, so the operation is.
+                let Some(control) = control(&mut self.cursor)? else { return Ok(()) };
+                let node = self.nodes.push(origin, Op::Control(control), &[], ValueType::unknown());
                 self.tag(node)
             }
             Token::Name(word) if CONSTRAINTS.contains(&word) && region == Region::Kernel => {
@@ -349,7 +365,7 @@ impl<'a> Parser<'a> {
                 (Op::Mma(choice), self.values(3)?, unknown)
             }
             "compare" => {
-                let predicate = self.predicate()?;
+                let predicate = predicate(&mut self.cursor)?;
                 (Op::Compare(predicate), self.pair(origin)?, unknown)
             }
             "select" => (Op::Select, self.values(3)?, unknown),
@@ -369,23 +385,6 @@ impl<'a> Parser<'a> {
             }
         };
         Ok(Meaning::Value(self.nodes.push(origin, op, &operands, ty)))
-    }
-
-    fn predicate(&mut self) -> Parsed<Predicate> {
-        let names = Predicate::NAMES;
-        let word = match *self.cursor.peek() {
-            Token::Name(word) => word,
-            _ => "",
-        };
-        let Some(row) = names.iter().find(|row| row.1 == word) else {
-            let all: Vec<_> = names.iter().map(|row| row.1).collect();
-            return Err(self
-                .cursor
-                .expected("a predicate")
-                .help(format!("the predicates are {}", all.join(", "))));
-        };
-        self.cursor.bump();
-        Ok(row.0)
     }
 
     /// `count` values with commas between them.
@@ -514,13 +513,13 @@ impl<'a> Parser<'a> {
         self.loops += 1;
         let args: Vec<_> = carried.into_iter().map(|(target, _)| target).collect();
         self.define_carried(&args, Op::IterArg, &[], Unnamed::Node);
-        let faults = self.faults.len();
+        let faults = self.faults.0.len();
         let yields = self.region(Region::Loop, &opened);
         self.loops -= 1;
         self.scopes.close();
         let count = args.len();
         // A fault inside may have cost the `yield`.
-        let lost = yields.is_none() && self.faults.len() > faults;
+        let lost = yields.is_none() && self.faults.0.len() > faults;
         let (yields, at) = yields.unwrap_or((Vec::new(), opened));
         if yields.len() != count && !lost {
             let text = format!("the loop carries {}, and yields {}", values(count), yields.len());

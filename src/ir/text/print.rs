@@ -86,13 +86,7 @@ fn mnemonic(op: Op) -> &'static str {
         Op::Cast => "cast",
         Op::Pipeline(_) => "pipeline",
         Op::Barrier => "barrier",
-        Op::Control(control) => match control {
-            Control::WorkgroupBarrier => "workgroup_barrier",
-            Control::ConditionalBarrier(_) => "conditional_barrier",
-            Control::SetWavePriority(_) => "set_wave_priority",
-            Control::SchedulingBarrier => "scheduling_barrier",
-            Control::WaitForLoads(_) => "wait_for_loads",
-        },
+        Op::Control(control) => control.word(),
     }
 }
 
@@ -391,13 +385,7 @@ impl<'w> Printer<'w> {
 pub(in crate::ir) fn write_control(out: &mut String, control: Control) {
     let _ = match control {
         Control::WorkgroupBarrier | Control::SchedulingBarrier => Ok(()),
-        Control::ConditionalBarrier(WaveCondition { predicate, bound }) => {
-            let predicate = name_of(Predicate::NAMES, predicate);
-            match bound {
-                WaveBound::Wave(number) => write!(out, " {predicate} {number}"),
-                WaveBound::WavesOver(divisor) => write!(out, " {predicate} waves / {divisor}"),
-            }
-        }
+        Control::ConditionalBarrier(condition) => write!(out, " {condition}"),
         Control::SetWavePriority(priority) => write!(out, " {priority}"),
         Control::WaitForLoads(count) => write!(out, " {count}"),
     };

@@ -2,7 +2,7 @@
 
 use super::suggest::closest;
 use crate::ir::diagnostic::Diagnostic;
-use crate::ir::node::{BinaryOp, UnaryOp};
+use crate::ir::node::{BinaryOp, Control, UnaryOp};
 
 /// Words that start a constraint.
 pub(super) const CONSTRAINTS: &[&str] = &["workgroup", "tile", "wave", "mma", "assume"];
@@ -21,7 +21,7 @@ fn operations() -> impl Iterator<Item = &'static str> {
 
 /// The fault of an operation that there is not.
 pub(super) fn unknown_operation(word: &str) -> Diagnostic {
-    if ACTIONS.contains(&word) {
+    if ACTIONS.contains(&word) || Control::WORDS.contains(&word) {
         return Diagnostic::invalid(format!("`{word}` has no result"))
             .help(format!("write `{word}` without `%name =`"));
     }
@@ -47,7 +47,7 @@ pub(super) fn stray_word(word: &str) -> Diagnostic {
             .help("constraints hold for the whole kernel");
     }
     let fault = Diagnostic::invalid(format!("no statement starts with `{word}`"));
-    match closest(word, ACTIONS.iter().chain(CONSTRAINTS).copied()) {
+    match closest(word, ACTIONS.iter().chain(&Control::WORDS).chain(CONSTRAINTS).copied()) {
         Some(close) => fault.help(format!("did you mean `{close}`?")),
         None => fault,
     }

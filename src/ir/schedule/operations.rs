@@ -1,0 +1,390 @@
+//! The data of a schedule. Values are numbered in the order in which operations define them, so walking the operations and
+//! appending each one's results to a list gives every value its place in that list.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::NodeType;
+use super::recorder::Recorder;
+use crate::ir::diagnostic::Location;
+use crate::ir::expr::Symbol;
+use crate::ir::kernel::{Declaration, Identity, Locations, Sources};
+use crate::ir::node::{Control, Op};
+use crate::ir::text;
+use crate::ir::types::AddressSpace;
+
+/// Number of a value in its schedule.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ValueId(pub u32);
+
+impl ValueId {
+    /// Its place in a list of all values.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What a value is.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub enum ValueKind {
+    /// A list of nodes.
+    Nodes,
+    /// A list of nodes and of directives between them.
+    Cluster,
+    /// What a pipeline runs before its loop.
+    Prologue,
+    /// The loop of a pipeline.
+    Kernel,
+    /// What a pipeline runs behind its loop.
+    Epilogue,
+}
+
+/// An operation that a schedule puts between nodes.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Directive {
+    /// An LDS fence and a barrier for the workgroup: [`Op::Barrier`].
+    SharedMemoryBarrier,
+    /// A control operation.
+    Control(Control),
+}
+
+impl Directive {
+    /// The operation of the node that it becomes.
+    pub fn op(self) -> Op {
+        match self {
+            Directive::SharedMemoryBarrier => Op::Barrier,
+            Directive::Control(control) => Op::Control(control),
+        }
+    }
+}
+
+impl From<Control> for Directive {
+    fn from(control: Control) -> Directive {
+        Directive::Control(control)
+    }
+}
+
+/// A part of a cluster.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Item {
+    /// The nodes of a list, or what a cluster holds.
+    Value(ValueId),
+    /// An operation, inserted behind the node before it (in front of the next one if it is the first).
+    Directive(Directive),
+}
+
+/// Where something is inserted.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Place {
+    /// In front of the first of the target's nodes.
+    Before,
+    /// Behind the last of the target's nodes.
+    After,
+    /// In front of everything in the target, a loop or a part of a pipeline.
+    AtStart,
+    /// Behind everything in the target, a loop or a part of a pipeline.
+    AtEnd,
+}
+
+impl Place {
+    /// All of them with their operations' words.
+    pub(in crate::ir) const WORDS: &'static [(Place, &'static str)] = &[
+        (Place::Before, "insert_before"),
+        (Place::After, "insert_after"),
+        (Place::AtStart, "insert_at_start"),
+        (Place::AtEnd, "insert_at_end"),
+    ];
+}
+
+/// A stage of a pipeline: its slots in order, each with the lists of nodes that run in it.
+#[derive(Clone, Debug)]
+pub struct Stage {
+    /// Slots; all stages of a pipeline have the same number, the initiation interval.
+    pub slots: Vec<Vec<ValueId>>,
+    /// Where the author set the stage.
+    pub location: Location,
+}
+
+/// A loop to be pipelined, and how.
+#[derive(Clone, Debug)]
+pub struct Pipeline {
+    /// A list that holds the loop alone.
+    pub target: ValueId,
+    /// True if the last iterations run in the loop too, with nothing more to load: there is no epilogue.
+    pub eliminate_epilogue: bool,
+    /// Copies of every LDS buffer, instead of as many as the stages need.
+    pub multi_buffer_count: Option<u32>,
+    /// Stages, first to last. There is at least one, with at least one slot.
+    pub stages: Vec<Stage>,
+}
+
+impl Pipeline {
+    /// Slots of every stage.
+    pub fn initiation_interval(&self) -> usize {
+        self.stages.first().map_or(0, |stage| stage.slots.len())
+    }
+}
+
+/// Nodes that are spread between others.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Group {
+    /// Lists, taken as one.
+    pub lists: Vec<ValueId>,
+    /// One of its nodes goes behind every so many of the base; at least 1.
+    pub interval: u32,
+    /// Number of the base's node behind which the first goes.
+    pub start_offset: u32,
+    /// Numbers of groups that are used up before this one begins; no group waits for itself.
+    pub start_after_groups: Vec<u32>,
+}
+
+/// What an operation does. The values that it defines are named in brackets.
+#[derive(Clone, Debug)]
+pub enum Operation {
+    /// All nodes that have the tag, in program order (nodes).
+    GetNodeByTag {
+        /// The tag.
+        tag: Arc<str>,
+    },
+    /// Those of one type (nodes).
+    GetNodeByTagAndType {
+        /// The tag.
+        tag: Arc<str>,
+        /// The type.
+        node_type: NodeType,
+    },
+    /// Those that unrolling made for one iteration of what was one (nodes).
+    GetNodeByTagAndIteration {
+        /// The tag.
+        tag: Arc<str>,
+        /// Number of the iteration among the copies.
+        iteration: u32,
+    },
+    /// Accesses of one address space, and the others (nodes, nodes).
+    PartitionByAddressSpace {
+        /// What is parted: reads and writes.
+        list: ValueId,
+        /// Global or shared.
+        space: AddressSpace,
+    },
+    /// Equal parts by the nodes' place along a dimension, larger ones first (nodes, `parts` times).
+    PartitionByDim {
+        /// What is parted.
+        list: ValueId,
+        /// The dimension.
+        dim: Symbol,
+        /// How many parts; at least 1.
+        parts: u32,
+    },
+    /// Nodes of a list that are what is asked for (nodes).
+    FilterNodes {
+        /// The list.
+        list: ValueId,
+        /// Those in this part of a pipeline.
+        stage: Option<ValueId>,
+        /// Those of this type.
+        node_type: Option<NodeType>,
+    },
+    /// One node of a list (nodes).
+    GetItem {
+        /// The list.
+        list: ValueId,
+        /// Its place, from 0.
+        index: u32,
+    },
+    /// Pipelines a loop (prologue, kernel, epilogue). Every list stands for the copies of its nodes afterwards.
+    Pipeline(Pipeline),
+    /// Nodes and directives that belong together (cluster).
+    Cluster {
+        /// Its parts in order; at least one is a value.
+        items: Vec<Item>,
+    },
+    /// Orders the nodes of a loop, or of a part of a pipeline, as the clusters say.
+    ReorderGraph {
+        /// The loop (nodes) or the part.
+        region: ValueId,
+        /// Clusters or lists of nodes, which together hold every node once.
+        clusters: Vec<ValueId>,
+    },
+    /// Inserts an operation.
+    Insert {
+        /// Where.
+        place: Place,
+        /// Where: nodes or a part of a pipeline.
+        target: ValueId,
+        /// What.
+        directive: Directive,
+    },
+    /// Holds the second half of a workgroup's waves one barrier behind the first, for the time of a loop.
+    Stagger {
+        /// The loop (nodes, or a pipeline's kernel).
+        region: ValueId,
+    },
+    /// The nodes of the base with those of the groups spread between them (nodes). Behind node `i` of the base every group, in
+    /// order, gives its next node if all groups that it starts after are used up, `i >= start_offset` and `i - start_offset`
+    /// is a multiple of its interval. What is left over comes last.
+    InterleaveOps {
+        /// Lists, taken as one.
+        base: Vec<ValueId>,
+        /// What goes between.
+        groups: Vec<Group>,
+    },
+    /// Repeats the body of a loop.
+    Unroll {
+        /// The loop (nodes, or a pipeline's kernel).
+        region: ValueId,
+        /// How many iterations become one; at least 2.
+        factor: u32,
+    },
+}
+
+/// How many values an operation defines.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(in crate::ir) enum Results {
+    /// So many lists of nodes.
+    Nodes(u32),
+    /// A cluster.
+    Cluster,
+    /// The three parts of a pipeline.
+    Parts,
+}
+
+impl Operation {
+    pub(in crate::ir) fn results(&self) -> Results {
+        match self {
+            Operation::GetNodeByTag { .. }
+            | Operation::GetNodeByTagAndType { .. }
+            | Operation::GetNodeByTagAndIteration { .. }
+            | Operation::FilterNodes { .. }
+            | Operation::GetItem { .. }
+            | Operation::InterleaveOps { .. } => Results::Nodes(1),
+            Operation::PartitionByAddressSpace { .. } => Results::Nodes(2),
+            Operation::PartitionByDim { parts, .. } => Results::Nodes(*parts),
+            Operation::Pipeline(_) => Results::Parts,
+            Operation::Cluster { .. } => Results::Cluster,
+            Operation::ReorderGraph { .. }
+            | Operation::Insert { .. }
+            | Operation::Stagger { .. }
+            | Operation::Unroll { .. } => Results::Nodes(0),
+        }
+    }
+}
+
+/// An operation in its schedule.
+#[derive(Clone, Debug)]
+pub struct Scheduled {
+    /// What it does.
+    pub operation: Operation,
+    /// Where the author wrote it.
+    pub location: Location,
+    /// The values that it defines: consecutive numbers, behind those of all operations before.
+    pub results: Range<u32>,
+    /// Names that the author gave them: one per result, or one for the whole pipeline.
+    pub(in crate::ir) names: Vec<Option<Arc<str>>>,
+}
+
+/// An author's schedule. Cheap to clone. Two schedules are equal if they do the same under the same name, wherever they were written
+/// and whatever their values are called.
+#[derive(Clone)]
+pub struct WaveSchedule {
+    data: Arc<Data>,
+}
+
+struct Data {
+    name: Arc<str>,
+    operations: Vec<Scheduled>,
+    kinds: Vec<ValueKind>,
+    identity: Identity,
+    sources: Sources,
+    location: Location,
+}
+
+impl WaveSchedule {
+    /// The complete schedule of what was recorded; written at `location`.
+    pub(in crate::ir) fn finish(name: &str, recorder: Recorder, location: Location) -> WaveSchedule {
+        let (operations, kinds) = recorder.into_parts();
+        let text = text::schedule::print(name, &operations, text::schedule::Names::Generated);
+        let mut locations = Vec::new();
+        for scheduled in &operations {
+            locations.push(scheduled.location.clone());
+            if let Operation::Pipeline(pipeline) = &scheduled.operation {
+                locations.extend(pipeline.stages.iter().map(|stage| stage.location.clone()));
+            }
+        }
+        let sources = Sources::new(Declaration(Some(location.clone())), Locations(Arc::new(locations)));
+        let identity = Identity::new(text);
+        let data = Data { name: name.into(), operations, kinds, identity, sources, location };
+        WaveSchedule { data: Arc::new(data) }
+    }
+
+    /// Its name, for reports.
+    pub fn name(&self) -> &str {
+        &self.data.name
+    }
+
+    /// What it does, in order.
+    pub fn operations(&self) -> &[Scheduled] {
+        &self.data.operations
+    }
+
+    /// What each value is, by number.
+    pub fn value_kinds(&self) -> &[ValueKind] {
+        &self.data.kinds
+    }
+
+    /// The operation that defines a value.
+    pub fn definition(&self, value: ValueId) -> Option<&Scheduled> {
+        let at = self.data.operations.partition_point(|scheduled| scheduled.results.end <= value.0);
+        self.data.operations.get(at).filter(|scheduled| scheduled.results.contains(&value.0))
+    }
+
+    /// Names of all values, by number, as the text shows them.
+    pub fn value_names(&self) -> Vec<String> {
+        text::schedule::value_names(&self.data.operations, text::schedule::Names::Kept)
+    }
+
+    /// Where it was written: the call that traces it, the line that names it.
+    pub fn location(&self) -> &Location {
+        &self.data.location
+    }
+
+    /// Identity for caches.
+    pub fn identity(&self) -> &Identity {
+        &self.data.identity
+    }
+
+    /// Where its operations were written, for caches: what they insert has their places.
+    pub fn sources(&self) -> &Sources {
+        &self.data.sources
+    }
+}
+
+impl PartialEq for WaveSchedule {
+    fn eq(&self, other: &WaveSchedule) -> bool {
+        Arc::ptr_eq(&self.data, &other.data) || self.data.identity == other.data.identity
+    }
+}
+
+impl Eq for WaveSchedule {}
+
+impl Hash for WaveSchedule {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.data.identity.hash(state);
+    }
+}
+
+/// The text form, with the author's names of values or made-up ones.
+impl fmt::Display for WaveSchedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&text::schedule::print(self.name(), self.operations(), text::schedule::Names::Kept))
+    }
+}
+
+/// The same text.
+impl fmt::Debug for WaveSchedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

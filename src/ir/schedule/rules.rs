@@ -1,0 +1,218 @@
+//! Rules that an operation keeps whatever kernel it is for. A fault without a place is about the operation as a whole; whoever
+//! records the operation knows where that stands.
+
+use std::collections::BTreeMap;
+
+use super::operations::{Directive, Group, Item, Operation, Pipeline, Place, ValueId, ValueKind};
+use super::recorder::Recorder;
+use crate::ir::diagnostic::{Diagnostic, Location};
+use crate::ir::types::AddressSpace;
+
+/// Most parts of a list and most iterations of an unrolled loop: beyond it a number is a slip of the pen.
+const MOST: u32 = 1 << 16;
+
+type Checked = Result<(), Diagnostic>;
+
+/// Whether an operation on values of `recorder` keeps the rules.
+pub(super) fn check(operation: &Operation, recorder: &Recorder) -> Checked {
+    match operation {
+        Operation::GetNodeByTag { .. }
+        | Operation::GetNodeByTagAndType { .. }
+        | Operation::GetNodeByTagAndIteration { .. }
+        | Operation::GetItem { .. } => Ok(()),
+        Operation::PartitionByAddressSpace { space: AddressSpace::Register, .. } => {
+            Err(Diagnostic::invalid("no read or write is of register space").help("part by global or by shared"))
+        }
+        Operation::PartitionByAddressSpace { .. } => Ok(()),
+        Operation::PartitionByDim { parts, .. } => match *parts {
+            1..=MOST => Ok(()),
+            parts => Err(Diagnostic::invalid(format!("a list cannot be parted into {parts}"))
+                .help(format!("ask for 1 to {MOST} parts"))),
+        },
+        Operation::FilterNodes { stage, .. } => stage.map_or(Ok(()), |stage| exists(stage, recorder)),
+        Operation::Pipeline(data) => pipeline(data, recorder),
+        Operation::Cluster { items } => cluster(items),
+        Operation::ReorderGraph { region, clusters } => {
+            exists(*region, recorder)?;
+            reorder(clusters, recorder)
+        }
+        Operation::Insert { place, target, directive } => {
+            exists(*target, recorder)?;
+            if matches!(place, Place::Before | Place::After) {
+                is_loop_or_nodes(*target, recorder)
+                    .map_err(|fault| fault.help("insert at its start or at its end"))?;
+            }
+            known(*directive)
+        }
+        Operation::Stagger { region } => is_loop_or_nodes(*region, recorder)
+            .map_err(|fault| fault.help("waves are staggered for a loop: take the pipeline's kernel")),
+        Operation::InterleaveOps { base, groups } => interleave(base, groups),
+        Operation::Unroll { region, factor } => {
+            is_loop_or_nodes(*region, recorder)
+                .map_err(|fault| fault.help("loops are unrolled: take the pipeline's kernel"))?;
+            match *factor {
+                2..=MOST => Ok(()),
+                factor => Err(Diagnostic::invalid(format!("a loop cannot be unrolled {factor} times"))
+                    .help(format!("the factor is 2 to {MOST}"))),
+            }
+        }
+    }
+}
+
+/// Whether the numbers of a directive are in range.
+fn known(directive: Directive) -> Checked {
+    match directive {
+        Directive::SharedMemoryBarrier => Ok(()),
+        Directive::Control(control) => control.checked().map(|_| ()),
+    }
+}
+
+/// A part of a pipeline that there is.
+fn exists(value: ValueId, recorder: &Recorder) -> Checked {
+    let Some(scheduled) = recorder.definition(value) else { return Ok(()) };
+    match &scheduled.operation {
+        Operation::Pipeline(pipeline)
+            if pipeline.eliminate_epilogue && recorder.kind(value) == Some(ValueKind::Epilogue) =>
+        {
+            Err(Diagnostic::invalid("this pipeline has no epilogue")
+                .note("its epilogue is eliminated here", Some(scheduled.location.clone()))
+                .help("its last iterations run in its kernel"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Not the straight code before or behind a loop.
+fn is_loop_or_nodes(value: ValueId, recorder: &Recorder) -> Checked {
+    exists(value, recorder)?;
+    match recorder.kind(value) {
+        Some(part @ (ValueKind::Prologue | ValueKind::Epilogue)) => {
+            let name = if part == ValueKind::Prologue { "prologue" } else { "epilogue" };
+            Err(Diagnostic::invalid(format!("the {name} of a pipeline is no loop and no node")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn pipeline(pipeline: &Pipeline, recorder: &Recorder) -> Checked {
+    if let Some(first) = recorder.pipelined(pipeline.target) {
+        return Err(Diagnostic::invalid("this loop is pipelined twice")
+            .note("it is pipelined here first", Some(first.clone()))
+            .help("set all stages in one pipeline"));
+    }
+    let Some(first) = pipeline.stages.first() else {
+        let help = "set its stages inside it, one after the other";
+        return Err(Diagnostic::invalid("a pipeline without stages").help(help));
+    };
+    if pipeline.multi_buffer_count.is_some_and(|count| !(1..=MOST).contains(&count)) {
+        let help = format!("the count is 1 to {MOST}; without one, there are as many copies as the stages need");
+        return Err(Diagnostic::invalid("an LDS buffer cannot have so many copies").help(help));
+    }
+    let clusters = |count: usize| format!("{count} cluster{}", if count == 1 { "" } else { "s" });
+    let interval = first.slots.len();
+    if interval == 0 {
+        let fault = Diagnostic::invalid("a stage without clusters").at(Some(first.location.clone()));
+        return Err(fault.help("give it one per slot of the initiation interval"));
+    }
+    let mut placed: BTreeMap<ValueId, &Location> = BTreeMap::new();
+    for stage in &pipeline.stages {
+        if stage.slots.len() != interval {
+            let here = clusters(stage.slots.len());
+            let text =
+                format!("all stages of a pipeline have the same number of clusters, and this one has {here}");
+            return Err(Diagnostic::invalid(text)
+                .at(Some(stage.location.clone()))
+                .note(format!("the first stage has {}", clusters(interval)), Some(first.location.clone()))
+                .help("write `()` for a slot in which a stage does nothing"));
+        }
+        for &value in stage.slots.iter().flatten() {
+            let Some(before) = placed.insert(value, &stage.location) else { continue };
+            let made = recorder.definition(value).map(|scheduled| scheduled.location.clone());
+            return Err(Diagnostic::invalid("a list of nodes is scheduled twice")
+                .at(Some(stage.location.clone()))
+                .note("it is scheduled here first", Some(before.clone()))
+                .note("it is this list", made)
+                .help("every node has one stage and one slot"));
+        }
+    }
+    Ok(())
+}
+
+fn cluster(items: &[Item]) -> Checked {
+    let mut nodes = false;
+    for item in items {
+        match *item {
+            Item::Value(_) => nodes = true,
+            Item::Directive(directive) => known(directive)?,
+        }
+    }
+    if nodes {
+        return Ok(());
+    }
+    let help = "what it inserts needs a node to stand at: put a list of nodes in";
+    Err(Diagnostic::invalid("a cluster without nodes").help(help))
+}
+
+fn reorder(clusters: &[ValueId], recorder: &Recorder) -> Checked {
+    if clusters.is_empty() {
+        let help = "name all clusters in the order that they should have";
+        return Err(Diagnostic::invalid("an order of no clusters").help(help));
+    }
+    let mut sorted = clusters.to_vec();
+    sorted.sort_unstable();
+    let twice = sorted.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0]);
+    match twice {
+        None => Ok(()),
+        Some(value) => {
+            let made = recorder.definition(value).map(|scheduled| scheduled.location.clone());
+            Err(Diagnostic::invalid("a cluster has two places in one order")
+                .note("it is this cluster", made)
+                .help("every node has one place"))
+        }
+    }
+}
+
+fn interleave(base: &[ValueId], groups: &[Group]) -> Checked {
+    if base.is_empty() {
+        let help = "name the list between whose nodes the others go";
+        return Err(Diagnostic::invalid("nothing to interleave with").help(help));
+    }
+    if let Some(at) = groups.iter().position(|group| group.interval == 0) {
+        return Err(Diagnostic::invalid(format!("group {at} has the interval 0"))
+            .help("an interval is at least 1: a node of the group behind every node of the base"));
+    }
+    let count = groups.len();
+    for (at, group) in groups.iter().enumerate() {
+        if let Some(other) = group.start_after_groups.iter().find(|&&other| other as usize >= count) {
+            let plural = if count == 1 { "is 1 group" } else { "are groups" };
+            return Err(Diagnostic::invalid(format!("group {at} starts after group {other}, which there is not"))
+                .help(format!("groups are numbered from 0, and there {plural} 0 to {}", count - 1)));
+        }
+    }
+    match never_started(groups) {
+        None => Ok(()),
+        Some(at) => Err(Diagnostic::invalid(format!("group {at} never starts"))
+            .help("it starts after groups that start after it; leave one of them out")),
+    }
+}
+
+/// The first group that waits, directly or not, for itself or for others that do.
+fn never_started(groups: &[Group]) -> Option<usize> {
+    let mut waiting: Vec<usize> = groups.iter().map(|group| group.start_after_groups.len()).collect();
+    let mut followers = vec![Vec::new(); groups.len()];
+    for (at, group) in groups.iter().enumerate() {
+        for &other in &group.start_after_groups {
+            followers[other as usize].push(at);
+        }
+    }
+    let mut ready: Vec<usize> = (0..groups.len()).filter(|&at| waiting[at] == 0).collect();
+    while let Some(at) = ready.pop() {
+        for &follower in &followers[at] {
+            waiting[follower] -= 1;
+            if waiting[follower] == 0 {
+                ready.push(follower);
+            }
+        }
+    }
+    waiting.iter().position(|&count| count > 0)
+}
