@@ -84,6 +84,24 @@ pub struct WaveCondition {
     pub bound: WaveBound,
 }
 
+impl WaveCondition {
+    /// True for wave number `wave` of `waves`.
+    pub fn holds(&self, wave: u32, waves: u32) -> bool {
+        let bound = match self.bound {
+            WaveBound::Wave(number) => number,
+            WaveBound::WavesOver(divisor) => waves / divisor.max(1),
+        };
+        match self.predicate {
+            Predicate::Eq => wave == bound,
+            Predicate::Ne => wave != bound,
+            Predicate::Lt => wave < bound,
+            Predicate::Le => wave <= bound,
+            Predicate::Gt => wave > bound,
+            Predicate::Ge => wave >= bound,
+        }
+    }
+}
+
 /// Number of a wave.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub enum WaveBound {
@@ -238,11 +256,34 @@ pub struct Trip {
     pub end: Expr,
 }
 
-/// On a pipelined loop: the trip count of the loop as it was written, and how many iterations it takes to fill the pipeline.
+/// On a pipelined loop: how its iterations overlap.
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Pipelined {
     /// Iterations that are under way in the steady state, apart from the newest: the number of stages less one.
     pub ahead: u32,
+    /// How the last iterations end.
+    pub drain: Drain,
+}
+
+impl Pipelined {
+    /// Iterations that the loop must have.
+    pub fn needed(&self) -> u32 {
+        match self.drain {
+            Drain::Epilogue => self.ahead,
+            Drain::Loop => self.ahead.min(1),
+        }
+    }
+}
+
+/// How the last iterations of a pipelined loop end.
+#[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
+pub enum Drain {
+    /// Behind the steady state.
+    #[default]
+    Epilogue,
+    /// In the steady state, which runs once for every iteration. What it loads for iterations that do not exist is the last one's once
+    /// more, and is not used.
+    Loop,
 }
 
 /// Which element of a node's tile each (replica, wave, lane, register) holds; set by index analysis. For an access it is also

@@ -4,6 +4,7 @@ use smallvec::SmallVec;
 
 use crate::codegen::target::{ObjectVersion, Target, TargetId};
 use crate::ir::expr::Symbol;
+use crate::ir::schedule::WaveSchedule;
 
 /// What the author will not accept; the compilation fails with the place instead.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -26,6 +27,8 @@ pub enum Schedule {
     FourStage,
     /// The least interval between iterations that units and dependences of the target allow.
     Modulo,
+    /// The author's own, given with [`Options::wave_schedule`].
+    Manual,
 }
 
 impl Schedule {
@@ -78,6 +81,7 @@ pub struct Options {
     bindings: SmallVec<[(Symbol, i64); 16]>,
     dynamic: SmallVec<[Symbol; 4]>,
     schedule: Schedule,
+    wave_schedule: Option<WaveSchedule>,
     deny: SmallVec<[Deny; 2]>,
     max_vgprs: Option<u32>,
     object_version: ObjectVersion,
@@ -94,6 +98,7 @@ impl Options {
             bindings: SmallVec::new(),
             dynamic: SmallVec::new(),
             schedule: Schedule::None,
+            wave_schedule: None,
             deny: SmallVec::new(),
             max_vgprs: None,
             object_version: ObjectVersion::default(),
@@ -124,6 +129,14 @@ impl Options {
     #[must_use]
     pub fn schedule(mut self, schedule: Schedule) -> Options {
         self.schedule = schedule;
+        self
+    }
+
+    /// Schedules the kernel as the author says.
+    #[must_use]
+    pub fn wave_schedule(mut self, schedule: &WaveSchedule) -> Options {
+        self.schedule = Schedule::Manual;
+        self.wave_schedule = Some(schedule.clone());
         self
     }
 
@@ -204,6 +217,11 @@ impl Options {
     /// The schedule.
     pub fn requested_schedule(&self) -> Schedule {
         self.schedule
+    }
+
+    /// The author's schedule.
+    pub fn requested_wave_schedule(&self) -> Option<&WaveSchedule> {
+        self.wave_schedule.as_ref().filter(|_| self.schedule == Schedule::Manual)
     }
 
     /// True if `what` is refused.

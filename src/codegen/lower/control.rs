@@ -352,24 +352,28 @@ impl Lowering<'_> {
     /// Writes a pipelined loop: once, or not at all when the loop is shorter than the pipeline.
     fn pipeline(&mut self, node: Entity, axis: Dim, inits: &[Entity]) -> Result<(), Diagnostic> {
         let trip = *self.get::<Trip>(node)?;
-        let ahead = i64::from(self.get::<Pipelined>(node)?.ahead);
+        let pipelined = *self.get::<Pipelined>(node)?;
+        let needed = i64::from(pipelined.needed());
         let bad = |e| Diagnostic::new(Kind::Bug, format!("a trip count: {e}"));
         let count = self.arena.sub(trip.end, trip.start).map_err(bad)?;
-        let passes = self.arena.int(ahead);
-        let steady = Trip { start: trip.start, end: self.arena.sub(trip.end, passes).map_err(bad)? };
+        let passes = self.arena.int(i64::from(pipelined.ahead));
+        let steady = match pipelined.drain {
+            Drain::Epilogue => Trip { start: trip.start, end: self.arena.sub(trip.end, passes).map_err(bad)? },
+            Drain::Loop => trip,
+        };
         let scope = self.scope();
         let start = self.scalar(trip.start)?;
         let carried = self.carried_registers(inits)?;
-        self.loops.push(OpenLoop::around_steady_state(axis, start, steady));
+        self.loops.push(OpenLoop::around_steady_state(axis, start, steady, pipelined.drain));
         self.plan_body(node)?;
         self.place_arguments(node, &carried);
-        let results = if self.arena.range(count).at_least(ahead) {
+        let results = if self.arena.range(count).at_least(needed) {
             self.region(node)?;
             self.yielded(node, &carried)?
         } else {
             let count = self.scalar(count)?;
             let count = self.emitter.in_sgpr(count);
-            let (least, literal) = Scalar::Const(ahead).source();
+            let (least, literal) = Scalar::Const(needed).source();
             self.emitter.push(Inst::new(Opcode::SCmpLtI32, &[count, least]).imm(literal));
             let block = self.emitter.current_block();
             let branch = self.emitter.branch(Opcode::SCbranchScc1, 0);

@@ -25,6 +25,8 @@ pub(in crate::codegen) struct OpenLoop {
     pub(super) single: bool,
     /// True for the region around the steady state of a pipelined loop.
     pub(super) pipeline: bool,
+    /// How that loop ends.
+    drain: Drain,
     /// First tile.
     pub(super) start: Scalar,
     /// Its tiles; of a pipeline, those of its steady state.
@@ -47,6 +49,8 @@ struct LoopOffset {
     register: Operand,
     /// Bytes per iteration.
     step: Scalar,
+    /// The offset of the last iteration, which it does not pass.
+    last: Option<Scalar>,
     /// True if it starts at the loop's own start, so that memories with the same step may share it.
     shared: bool,
 }
@@ -68,6 +72,7 @@ impl OpenLoop {
             axis,
             single: false,
             pipeline: false,
+            drain: Drain::Epilogue,
             start,
             trip,
             offsets: SmallVec::new(),
@@ -77,8 +82,8 @@ impl OpenLoop {
     }
 
     /// The region of a pipelined loop whose steady state runs over the tiles `trip`.
-    pub(super) fn around_steady_state(axis: Dim, start: Scalar, trip: Trip) -> OpenLoop {
-        OpenLoop { pipeline: true, ..OpenLoop::new(axis, start, trip) }
+    pub(super) fn around_steady_state(axis: Dim, start: Scalar, trip: Trip, drain: Drain) -> OpenLoop {
+        OpenLoop { pipeline: true, drain, ..OpenLoop::new(axis, start, trip) }
     }
 
     fn offset_of(&self, memory: Entity, ahead: u32) -> Option<Operand> {
@@ -133,15 +138,34 @@ impl Lowering<'_> {
                 known.memories.push(memory);
                 continue;
             }
+            let bytes = |lowering: &mut Self, tile: Scalar| {
+                let bytes = lowering.emitter.mul(tile, step);
+                outer.map_or(bytes, |outer| lowering.emitter.add(bytes, Scalar::Reg(outer)))
+            };
             let first = self.emitter.add(open.start, Scalar::Const(i64::from(ahead)));
-            let first = self.emitter.mul(first, step);
-            let first = outer.map_or(first, |outer| self.emitter.add(first, Scalar::Reg(outer)));
+            let mut first = bytes(self, first);
+            let mut last = None;
+            if ahead > 0 && self.loops.last().is_some_and(|around| around.drain == Drain::Loop) {
+                let end = self.scalar(open.trip.end)?;
+                let tile = self.emitter.sub(end, Scalar::Const(1));
+                let offset = bytes(self, tile);
+                first = self.least(first, offset);
+                last = Some(offset);
+            }
             let register = self.emitter.sgpr(1);
             self.emitter.with(Opcode::SMovB32, register, &[first]);
             let shared = outer.is_none();
-            open.offsets.push(LoopOffset { memories: smallvec![memory], ahead, register, step, shared });
+            open.offsets.push(LoopOffset { memories: smallvec![memory], ahead, register, step, last, shared });
         }
         Ok(())
+    }
+
+    /// The smaller one, unsigned.
+    fn least(&mut self, a: Scalar, b: Scalar) -> Scalar {
+        match (a, b) {
+            (Scalar::Const(a), Scalar::Const(b)) => Scalar::Const(a.min(b)),
+            _ => self.emitter.binary(Opcode::SMinU32, a, b),
+        }
     }
 
     /// The scalar offset to which the loops around have brought a memory.
@@ -192,8 +216,11 @@ impl Lowering<'_> {
     /// Brings everything that follows the iteration of the innermost loop to its next one.
     pub(super) fn advance(&mut self) {
         let Some(open) = self.loops.last().cloned() else { return };
-        for LoopOffset { register, step, .. } in open.offsets {
+        for LoopOffset { register, step, last, .. } in open.offsets {
             self.emitter.with(Opcode::SAddU32, register, &[Scalar::Reg(register), step]);
+            if let Some(last) = last {
+                self.emitter.with(Opcode::SMinU32, register, &[Scalar::Reg(register), last]);
+            }
         }
         for LoopCopy { copies, stride, register, .. } in open.copies {
             let (own, step) = (Scalar::Reg(register), Scalar::Const(i64::from(stride)));
@@ -240,7 +267,12 @@ impl Lowering<'_> {
         let mut offset = outer;
         if let Some(step) = self.loop_step(memory, self.loops[at].axis)? {
             let ahead = self.arena.int(i64::from(iteration.ahead));
-            let number = self.arena.add(base, ahead).map_err(Self::trip_error)?;
+            let mut number = self.arena.add(base, ahead).map_err(Self::trip_error)?;
+            if self.loops[at].drain == Drain::Loop {
+                let (end, one) = (self.loops[at].trip.end, self.arena.int(1));
+                let last = self.arena.sub(end, one).map_err(Self::trip_error)?;
+                number = self.arena.min(number, last).map_err(Self::trip_error)?;
+            }
             let bytes = self.arena.mul(number, step).map_err(Self::trip_error)?;
             let bytes = self.scalar(bytes)?;
             offset = self.emitter.add(bytes, outer);

@@ -72,7 +72,7 @@ mod parse;
 mod print;
 pub mod schedule;
 mod scope;
-mod suggest;
+pub(crate) mod suggest;
 mod symbolic;
 mod words;
 

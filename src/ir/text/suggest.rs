@@ -1,7 +1,7 @@
 //! Spelling help: the known name that a misspelt one is closest to.
 
 /// The candidate that differs from `name` in the fewest letters, if those are few.
-pub(super) fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // Names longer than any we know are not misspelt ones, and cost time.
     if name.len() > 40 {
         return None;

@@ -39,7 +39,12 @@ fn needed(buffer: &LoopBuffer, assignment: &Assignment, need: Need) -> u32 {
     cycles.div_ceil(assignment.interval).max(1)
 }
 
-/// Gives every buffer of a loop its copies.
+/// The copies that the order of an assignment takes at least.
+pub fn least(buffer: &LoopBuffer, assignment: &Assignment) -> u32 {
+    needed(buffer, assignment, Need::InOrder)
+}
+
+/// Gives every buffer of a loop its copies: `forced`, or as many as the assignment takes.
 ///
 /// # Errors
 /// If LDS is too small.
@@ -48,26 +53,27 @@ pub fn give(
     root: Entity,
     found: &LoopGraph,
     assignment: &Assignment,
+    forced: Option<u32>,
 ) -> Result<(), TooLarge> {
     let limit = world.get::<Settings>(root).map_or(0, |s| s.0.target().max_lds_per_workgroup);
     let mut total = 0;
     for need in [Need::Apart, Need::InOrder] {
-        for buffer in &found.buffers {
-            if let Some(mut lds) = world.get_mut::<LdsBuffer>(buffer.buffer) {
-                lds.copies = needed(buffer, assignment, need);
-            }
-        }
+        set(world, found, |buffer| forced.unwrap_or_else(|| needed(buffer, assignment, need)));
         total = all_bytes(world, root);
         if total <= limit {
             return Ok(());
         }
     }
+    set(world, found, |_| 1);
+    Err(TooLarge { needed: total, limit })
+}
+
+fn set(world: &mut World, found: &LoopGraph, copies: impl Fn(&LoopBuffer) -> u32) {
     for buffer in &found.buffers {
         if let Some(mut lds) = world.get_mut::<LdsBuffer>(buffer.buffer) {
-            lds.copies = 1;
+            lds.copies = copies(buffer);
         }
     }
-    Err(TooLarge { needed: total, limit })
 }
 
 /// Bytes of all LDS buffers of the kernel.

@@ -9,6 +9,7 @@
 //! - [`refusal`]: why there is no schedule
 //! - [`pipeline`]: loops from stages; [`copies`]: how many copies of LDS buffers they take
 //! - [`reorder`]: another order of nodes; [`wave_groups`]: barriers of waves that do not run in step
+//! - `manual`: the author's operations, one after the other; `selection`, `editing`: what they do; [`verify`]: the judge
 //! - [`record`]: what was done, and why not
 //!
 //! The pass looks at every innermost loop: it makes the graph, asks the scheduler that the options name for an [`Assignment`], and
@@ -19,12 +20,14 @@ pub mod bounds;
 pub mod components;
 pub mod copies;
 pub mod dependences;
+mod editing;
 pub mod exact;
 pub mod four_stage;
 pub mod graph;
 mod in_order;
 mod iterative;
 pub mod longest;
+mod manual;
 pub mod modulo;
 pub mod phases;
 pub mod pipeline;
@@ -34,10 +37,12 @@ pub mod refusal;
 pub mod reorder;
 pub mod reservations;
 pub mod resources;
+mod selection;
 mod settle;
 mod target_model;
 #[cfg(test)]
 mod trials;
+pub mod verify;
 pub mod wave_groups;
 
 use bevy_ecs::prelude::*;
@@ -45,7 +50,8 @@ use smallvec::SmallVec;
 
 use self::assignment::Assignment;
 use self::dependences::{LoopGraph, dependences};
-use self::pipeline::{Placed, Short, pipeline};
+use self::copies::TooLarge;
+use self::pipeline::{Placed, Rebuilt, Short, pipeline};
 use self::record::{LoopRecord, ScheduleRecord};
 use self::resources::ResourceModel;
 use super::facts::{Expressions, Remainder, Settings};
@@ -64,6 +70,12 @@ pub fn schedule_loops(world: &mut World) -> PassResult {
         return Ok(());
     }
     let mut record = ScheduleRecord { requested: schedule, loops: Vec::new() };
+    let written = world.get::<Settings>(root).and_then(|s| s.0.requested_wave_schedule().cloned());
+    if let (Schedule::Manual, Some(written)) = (schedule, written) {
+        record.loops = manual::apply(world, root, &written)?;
+        world.entity_mut(root).insert(record);
+        return Ok(());
+    }
     for region in walk::regions(world, root) {
         for node in walk::body(world, region) {
             if !matches!(world.get::<Op>(node), Some(Op::Iterate(_))) {
@@ -100,7 +112,7 @@ fn schedule_loop(
         Err(why) => return refused(why.to_string()),
     };
     let assignment = match schedule {
-        Schedule::None => return refused("no schedule was asked for".to_owned()),
+        Schedule::None | Schedule::Manual => return refused("no schedule was given".to_owned()),
         Schedule::Prefetch => prefetch::schedule(&found.graph),
         Schedule::FourStage => four_stage::schedule(&found.graph),
         Schedule::Modulo => modulo::schedule(&found.graph, &model),
@@ -109,24 +121,57 @@ fn schedule_loop(
         Ok(assignment) => assignment,
         Err(why) => return refused(why.to_string()),
     };
-    let stages = assignment.stages();
-    let short = match trip_count(world, root, node, stages)? {
-        Ok(short) => short,
-        Err(count) => {
-            let text = format!("{stages} stages need at least {} iterations, and it has {count}", stages - 1);
-            return refused(text);
-        }
-    };
-    if let Err(why) = copies::give(world, root, &found, &assignment) {
-        return refused(why.to_string());
+    let request = Request { copies: None, drain: Drain::Epilogue };
+    match rebuild(world, root, [region, node], &found, &assignment, request)? {
+        Ok((_, rebuilt)) => Ok(LoopRecord::applied(node, rebuilt.steady, &found.graph, assignment)),
+        Err(why) => refused(why.to_string()),
     }
-    let order = order_of(world, &found, &assignment);
+}
+
+/// How a loop is to be rebuilt, beside its assignment.
+#[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
+struct Request {
+    /// Copies of every LDS buffer, instead of as many as the assignment takes.
+    copies: Option<u32>,
+    drain: Drain,
+}
+
+/// Why a loop stays as it is, although its assignment is legal.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+enum Unfit {
+    #[error("{stages} stages need at least {needed} iterations, and it has {count}")]
+    Short { stages: u32, needed: u32, count: i64 },
+    #[error(transparent)]
+    Lds(#[from] TooLarge),
+}
+
+/// Rebuilds a loop by an assignment that respects its dependences; gives the order of its nodes, and what became of them.
+#[allow(clippy::type_complexity)]
+fn rebuild(
+    world: &mut World,
+    root: Entity,
+    [region, node]: [Entity; 2],
+    found: &LoopGraph,
+    assignment: &Assignment,
+    request: Request,
+) -> Result<Result<(Vec<Placed>, Rebuilt), Unfit>, Diagnostic> {
+    let stages = assignment.stages();
+    let needed = Pipelined { ahead: stages - 1, drain: request.drain }.needed();
+    let short = match trip_count(world, root, node, needed)? {
+        Ok(short) => short,
+        Err(count) => return Ok(Err(Unfit::Short { stages, needed, count })),
+    };
+    if let Err(why) = copies::give(world, root, found, assignment, request.copies) {
+        return Ok(Err(why.into()));
+    }
+    let order = order_of(world, found, assignment);
     if stages == 1 {
         reorder_body(world, node, &order);
-        return Ok(LoopRecord::applied(node, node, &found.graph, assignment));
+        let copies = order.iter().map(|placed| vec![placed.node]).collect();
+        return Ok(Ok((order, Rebuilt { whole: node, steady: node, copies })));
     }
-    let steady = pipeline(world, root, region, node, &order, stages, short)?;
-    Ok(LoopRecord::applied(node, steady, &found.graph, assignment))
+    let rebuilt = pipeline(world, root, [region, node], &order, stages, short, request.drain)?;
+    Ok(Ok((order, rebuilt)))
 }
 
 /// The machine that a schedule is made for.
@@ -150,13 +195,13 @@ fn trip_count(
     world: &mut World,
     root: Entity,
     node: Entity,
-    stages: u32,
+    needed: u32,
 ) -> Result<Result<Short, i64>, Diagnostic> {
     let trip = *world.get::<Trip>(node).ok_or_else(|| bug("a loop without trip count"))?;
     let mut expressions = world.get_mut::<Expressions>(root).ok_or_else(|| bug("no expressions"))?;
     let arena = &mut expressions.0;
     let count = arena.sub(trip.end, trip.start).map_err(|e| bug(&format!("a trip count: {e}")))?;
-    let needed = i64::from(stages) - 1;
+    let needed = i64::from(needed);
     Ok(match arena.as_integer(count) {
         Some(known) if known < needed => Err(known),
         Some(_) => Ok(Short::Never),

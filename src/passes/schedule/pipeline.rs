@@ -22,6 +22,17 @@ pub struct Placed {
     pub stage: u32,
 }
 
+/// What became of a loop.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Rebuilt {
+    /// The region of prologue, steady state and epilogue.
+    pub whole: Entity,
+    /// The loop of the steady state.
+    pub steady: Entity,
+    /// For every node of the order, what stands for it now: in the prologue, the steady state and the epilogue.
+    pub copies: Vec<Vec<Entity>>,
+}
+
 /// What to do with a loop whose trip count may be shorter than the pipeline.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Short {
@@ -67,6 +78,8 @@ struct Pipeliner<'w> {
     chains: Vec<Chain>,
     /// The chain of each node's value, by number, plus one.
     chain_of: Vec<u32>,
+    /// Everything that stands for each node, by number.
+    copies: Vec<Vec<Entity>>,
     prologue: Vec<Pass>,
     epilogue: Vec<Pass>,
     /// What the pipeline's region sees of its initial values.
@@ -81,19 +94,20 @@ fn bug(text: &str) -> Diagnostic {
 }
 
 /// Replaces the loop `node` in `region` by a pipeline of `stages` stages. `order` holds all nodes of its body but the carried values; the
-/// order and the stages respect all dependences.
+/// order and the stages respect all dependences. To drain in the loop, everything that is carried must be made in the last stage, and
+/// nothing in an earlier one may write to global memory.
 ///
 /// # Errors
 /// A kernel that is broken.
 pub fn pipeline(
     world: &mut World,
     root: Entity,
-    region: Entity,
-    node: Entity,
+    [region, node]: [Entity; 2],
     order: &[Placed],
     stages: u32,
     short: Short,
-) -> Result<Entity, Diagnostic> {
+    drain: Drain,
+) -> Result<Rebuilt, Diagnostic> {
     let &Op::Iterate(axis) = world.get::<Op>(node).ok_or_else(|| bug("no loop"))? else {
         return Err(bug("no loop"));
     };
@@ -102,7 +116,10 @@ pub fn pipeline(
     let (Some(trip), Some(expansion)) = parts else { return Err(bug("a loop without trip count")) };
     let origin = world.get::<Origin>(node).copied().unwrap_or(Origin(u32::MAX));
     let init = world.get::<Operands>(node).cloned().unwrap_or_default();
-    let loop_trip = shortened(world, root, trip, ahead)?;
+    let loop_trip = match drain {
+        Drain::Epilogue => shortened(world, root, trip, ahead)?,
+        Drain::Loop => trip,
+    };
 
     let mut pipeliner = Pipeliner::new(world, node, order, ahead);
     pipeliner.find_chains()?;
@@ -119,20 +136,26 @@ pub fn pipeline(
     let steady = pipeliner.steady_state(axis, loop_trip, expansion, origin)?;
     body.push(steady);
     body.extend_from_slice(&pipeliner.results);
-    for pass in 0..ahead {
-        pipeliner.epilogue_pass(pass, &mut body)?;
-    }
-    let yields = pipeliner.final_values()?;
+    let yields = match drain {
+        Drain::Epilogue => {
+            for pass in 0..ahead {
+                pipeliner.epilogue_pass(pass, &mut body)?;
+            }
+            pipeliner.final_values()?
+        }
+        Drain::Loop => pipeliner.values_of_the_loop()?,
+    };
+    let copies = std::mem::take(&mut pipeliner.copies);
     let world = pipeliner.world;
     let whole = world
         .spawn((Op::Pipeline(axis), init, ValueType::unknown(), expansion, origin))
-        .insert((Body(body), Yields(yields), trip, Pipelined { ahead }))
+        .insert((Body(body), Yields(yields), trip, Pipelined { ahead, drain }))
         .id();
     if let Some(tag) = world.get::<Tag>(node).cloned() {
         world.entity_mut(whole).insert(tag);
     }
     install(world, root, region, node, whole, &types, short)?;
-    Ok(steady)
+    Ok(Rebuilt { whole, steady, copies })
 }
 
 /// The trip count of the steady state.
@@ -223,6 +246,7 @@ impl<'w> Pipeliner<'w> {
             yields,
             chains: Vec::new(),
             chain_of: vec![0; order.len()],
+            copies: vec![Vec::new(); order.len()],
             prologue: Vec::new(),
             epilogue: Vec::new(),
             inits: Vec::new(),
@@ -336,7 +360,9 @@ impl<'w> Pipeliner<'w> {
         let op = self.world.get::<Op>(node).copied().unwrap_or(Op::Barrier);
         let (ty, expansion, origin) = self.shape_of(node);
         let expansion = Expansion { iteration, ..expansion };
-        self.world.spawn((op, Operands(operands), ty, expansion, origin)).id()
+        let copy = self.world.spawn((op, Operands(operands), ty, expansion, origin)).id();
+        self.copies[number as usize].push(copy);
+        copy
     }
 
     fn prologue_pass(&mut self, pass: u32, body: &mut Vec<Entity>) -> Result<(), Diagnostic> {
@@ -454,6 +480,13 @@ impl<'w> Pipeliner<'w> {
             body.push(copy);
         }
         Ok(())
+    }
+
+    /// The carried values as the loop leaves them.
+    fn values_of_the_loop(&self) -> Result<SmallVec<[Entity; 4]>, Diagnostic> {
+        let carried = self.chains.iter().take(self.yields.len());
+        let last = carried.map(|chain| self.results.get(chain.first as usize).copied());
+        last.map(|value| value.ok_or_else(|| bug("a carried value without end"))).collect()
     }
 
     /// The loop's carried values after the last iteration.

@@ -9,10 +9,13 @@
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
+use super::verify::{describe, place};
+use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::*;
+use crate::ir::walk;
 use crate::passes::allocate_lds::buffer_of;
 use crate::passes::expand::Expansion;
-use crate::passes::facts::LdsBuffer;
+use crate::passes::facts::{Geometry, LdsBuffer};
 
 /// On a loop: its waves do not run in step, and each group has met so many barriers more than the others before it.
 #[derive(Component, Clone, PartialEq, Eq, Debug)]
@@ -31,6 +34,72 @@ pub struct Unordered {
     pub earlier_offset: u32,
     /// The same of the second's.
     pub later_offset: u32,
+}
+
+/// Counts the barriers that each wave meets, marks loops whose waves do not run in step, and looks for accesses of LDS that are
+/// unordered there. The first fault, if there is one.
+pub fn check(world: &mut World, root: Entity) -> Option<Diagnostic> {
+    let waves = world.get::<Geometry>(root).map_or(1, Geometry::wave_count);
+    let regions = walk::regions(world, root);
+    regions.into_iter().find_map(|region| check_region(world, root, region, waves))
+}
+
+fn check_region(world: &mut World, root: Entity, region: Entity, waves: u32) -> Option<Diagnostic> {
+    let mut met = vec![0u32; waves as usize];
+    let mut last = None;
+    for node in walk::body(world, region) {
+        if let Some(&Op::Control(Control::ConditionalBarrier(condition))) = world.get::<Op>(node) {
+            for (wave, met) in met.iter_mut().enumerate() {
+                *met += u32::from(condition.holds(wave as u32, waves));
+            }
+            last = Some(node);
+        }
+        let fewest = met.iter().copied().min().unwrap_or(0);
+        if matches!(world.get::<Op>(node), Some(Op::Iterate(_))) && met.iter().any(|&met| met != fewest) {
+            let mut offsets: SmallVec<[u32; 4]> = met.iter().map(|met| met - fewest).collect();
+            offsets.sort_unstable();
+            offsets.dedup();
+            if let Some(pair) = unordered(world, node, &offsets) {
+                return Some(unordered_fault(world, root, pair));
+            }
+            world.entity_mut(node).insert(Staggered(offsets));
+        }
+    }
+    let (most, fewest) = (met.iter().max()?, met.iter().min()?);
+    let of = |count| met.iter().position(|met| met == count).unwrap_or(0);
+    (most != fewest).then(|| {
+        let text = format!(
+            "wave {} meets {most} conditional barriers here and wave {} meets {fewest}: one of them would wait for ever",
+            of(most),
+            of(fewest)
+        );
+        let at = last.and_then(|node| place(world, root, node));
+        Diagnostic::invalid(text).at(at).help("let every wave meet as many: before the loop some, behind it the others")
+    })
+}
+
+fn unordered_fault(world: &World, root: Entity, pair: Unordered) -> Diagnostic {
+    let Unordered { earlier, later, passes, earlier_offset, later_offset } = pair;
+    let [first, second] = [earlier, later].map(|node| describe(world, root, node));
+    let group = |offset| match offset {
+        0 => "waves that run ahead".to_owned(),
+        1 => "waves that are one barrier behind".to_owned(),
+        more => format!("waves that are {more} barriers behind"),
+    };
+    let when = match passes {
+        0 => "the same pass of the loop".to_owned(),
+        1 => "the next pass of the loop".to_owned(),
+        more => format!("{more} passes of the loop later"),
+    };
+    let text = format!(
+        "no barrier keeps {first} of {} in front of {second} of {} in {when}",
+        group(earlier_offset),
+        group(later_offset)
+    );
+    Diagnostic::invalid(text)
+        .note("what has to be over first is here", place(world, root, earlier))
+        .note("what has to wait is here", place(world, root, later))
+        .help("put a shared memory barrier between them that both groups meet")
 }
 
 /// An LDS access of the body.

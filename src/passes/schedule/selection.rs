@@ -1,0 +1,210 @@
+//! Lists of nodes: by tag, type, address space, dimension, part of a pipeline.
+
+use bevy_ecs::prelude::*;
+
+use super::manual::{Evaluation, Which};
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::expr::Symbol;
+use crate::ir::kernel::DimTable;
+use crate::ir::layout::{Dim, Place as LayoutPlace};
+use crate::ir::node::*;
+use crate::ir::schedule::{Group, NodeType, ValueId};
+use crate::ir::types::AddressSpace;
+use crate::passes::allocate_lds::buffer_of;
+use crate::passes::expand::{Base, Expansion};
+use crate::passes::facts::Remainder;
+
+/// What a tag names.
+pub(super) enum Tagged {
+    /// These nodes, in program order.
+    Nodes(Vec<Entity>),
+    /// Nodes of a loop's remainder alone, such as this one: the loop itself has no iteration.
+    Remainder(Entity),
+    /// Nothing; perhaps this tag was meant.
+    Nothing(Option<String>),
+}
+
+fn logical(world: &World, node: Entity) -> Entity {
+    world.get::<Expansion>(node).map_or(node, |e| e.logical)
+}
+
+fn tag(world: &World, node: Entity) -> Option<&str> {
+    world.get::<Tag>(logical(world, node)).or_else(|| world.get::<Tag>(node)).map(|tag| &tag.0[..])
+}
+
+/// All nodes with a tag, but for those of loops' remainders, which no schedule touches.
+pub(super) fn by_tag(world: &World, root: Entity, wanted: &str) -> Tagged {
+    let mut nodes = Vec::new();
+    let mut remainder = None;
+    let mut others: Vec<&str> = Vec::new();
+    let mut see = |node: Entity, in_remainder: bool| match tag(world, node) {
+        Some(tag) if tag == wanted && in_remainder => remainder = remainder.or(Some(node)),
+        Some(tag) if tag == wanted => nodes.push(node),
+        Some(tag) if !others.contains(&tag) => others.push(tag),
+        _ => {}
+    };
+    walk_tagged(world, root, false, &mut see);
+    match remainder {
+        _ if !nodes.is_empty() => Tagged::Nodes(nodes),
+        Some(node) => Tagged::Remainder(node),
+        None => Tagged::Nothing(crate::ir::text::suggest::closest(wanted, others).map(str::to_owned)),
+    }
+}
+
+fn walk_tagged<'w>(world: &'w World, region: Entity, in_remainder: bool, see: &mut dyn FnMut(Entity, bool)) {
+    for &node in world.get::<Body>(region).map(|b| &b.0[..]).unwrap_or_default() {
+        let in_remainder = in_remainder || world.get::<Remainder>(logical(world, node)).is_some();
+        // Results and carried values are their loop's.
+        if !matches!(world.get::<Op>(node), Some(Op::IterArg(_) | Op::LoopResult(_) | Op::Memory | Op::Allocate)) {
+            see(node, in_remainder);
+        }
+        walk_tagged(world, node, in_remainder, see);
+    }
+}
+
+/// Nodes of one type.
+pub(super) fn of_type(world: &World, nodes: &[Entity], wanted: NodeType) -> Vec<Entity> {
+    let is = |node: &Entity| world.get::<Op>(*node).and_then(|op| NodeType::of(*op)) == Some(wanted);
+    nodes.iter().copied().filter(is).collect()
+}
+
+/// Copies that unrolling made for one iteration.
+pub(super) fn of_iteration(_: &World, nodes: &[Entity], iteration: u32) -> Vec<Entity> {
+    if iteration == 0 { nodes.to_vec() } else { Vec::new() }
+}
+
+/// Place of a node along a dimension: its coordinate, and which part of its operands it multiplies.
+pub(super) fn coordinate(world: &World, node: Entity, dim: Dim) -> (u32, u32) {
+    let of = |node: Entity| {
+        let expansion = world.get::<Expansion>(node).copied()?;
+        let layout = &world.get::<Placement>(expansion.logical)?.0;
+        let has = layout.modes().iter().any(|mode| mode.dim == Some(dim));
+        has.then(|| layout.coordinate(dim, LayoutPlace { replica: expansion.replica, ..LayoutPlace::default() }))
+    };
+    let slice = world.get::<Expansion>(node).map_or(0, |e| e.slice);
+    match (of(node), world.get::<Op>(node)) {
+        (Some(own), Some(Op::Mma(_))) => (own, 0),
+        (Some(own), _) => (own, slice),
+        // The contracted dimension of a product is its operands'.
+        (None, _) => {
+            let operands = world.get::<Operands>(node).map(|o| &o.0[..]).unwrap_or_default();
+            (operands.iter().find_map(|&o| of(o)).unwrap_or(0), slice)
+        }
+    }
+}
+
+impl Evaluation<'_> {
+    pub(super) fn partition_by_space(
+        &self,
+        list: ValueId,
+        space: AddressSpace,
+    ) -> Result<(Vec<Entity>, Vec<Entity>), Diagnostic> {
+        let nodes = self.nodes(list)?;
+        if let Some(&node) =
+            nodes.iter().find(|&&n| !matches!(self.world.get::<Op>(n), Some(Op::Read | Op::Write)))
+        {
+            let text = format!("{} has no address space", super::verify::describe(self.world, self.root, node));
+            return Err(self.fault(text).help("partition reads and writes"));
+        }
+        let in_space = |node: &Entity| {
+            let shared = buffer_of(self.world, *node).is_some();
+            shared == (space == AddressSpace::Shared)
+        };
+        Ok(nodes.into_iter().partition(in_space))
+    }
+
+    pub(super) fn partition_by_dim(
+        &self,
+        list: ValueId,
+        symbol: Symbol,
+        parts: u32,
+    ) -> Result<Vec<Vec<Entity>>, Diagnostic> {
+        let dims = self.world.get::<DimTable>(self.root).map(|d| &d.0[..]).unwrap_or_default();
+        let dim = dims.iter().position(|&d| d == symbol).and_then(|at| u8::try_from(at).ok()).map(Dim);
+        let dim = dim.ok_or_else(|| self.fault(format!("the kernel has no dimension {symbol}")))?;
+        let nodes = self.nodes(list)?;
+        let places: Vec<(u32, u32)> = nodes.iter().map(|&n| coordinate(self.world, n, dim)).collect();
+        let mut distinct = places.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        let count = distinct.len();
+        if count < parts as usize {
+            let text = format!("{parts} parts along {symbol}, and the nodes have {count} places along it");
+            return Err(self.fault(text).help("use fewer parts, or larger tiles"));
+        }
+        // Larger parts first.
+        let (whole, more) = (count / parts as usize, count % parts as usize);
+        let part_of = |at: usize| {
+            let large = more * (whole + 1);
+            if at < large { at / (whole + 1) } else { more + (at - large) / whole }
+        };
+        let mut out = vec![Vec::new(); parts as usize];
+        let mut order: Vec<usize> = (0..nodes.len()).collect();
+        order.sort_by_key(|&at| places[at]);
+        for at in order {
+            let place = distinct.binary_search(&places[at]).unwrap_or(0);
+            out[part_of(place)].push(nodes[at]);
+        }
+        Ok(out)
+    }
+
+    pub(super) fn filter(
+        &self,
+        list: ValueId,
+        stage: Option<ValueId>,
+        node_type: Option<NodeType>,
+    ) -> Result<Vec<Entity>, Diagnostic> {
+        let mut nodes = self.nodes(list)?;
+        if let Some(stage) = stage {
+            let part = self.part(stage)?.ok_or_else(|| self.fault("this is not a part of a pipeline"))?;
+            let base = match part.which {
+                Which::Prologue => Base::Start,
+                Which::Kernel => Base::Pass,
+                Which::Epilogue => Base::End,
+            };
+            let inside = |&n: &Entity| {
+                let own = self.world.get::<Expansion>(n).map(|e| e.iteration.base);
+                // A loop of one stage is its own steady state.
+                own == Some(base) || (part.whole == part.steady && part.which == Which::Kernel)
+            };
+            nodes.retain(inside);
+        }
+        Ok(match node_type {
+            Some(node_type) => of_type(self.world, &nodes, node_type),
+            None => nodes,
+        })
+    }
+
+    /// The nodes of `base` with those of `groups` between them; the rule is `interleave_ops`'s.
+    pub(super) fn interleave(&self, base: &[ValueId], groups: &[Group]) -> Result<Vec<Entity>, Diagnostic> {
+        let flat = |lists: &[ValueId]| -> Result<Vec<Entity>, Diagnostic> {
+            let mut all = Vec::new();
+            for &list in lists {
+                all.extend(self.nodes(list)?);
+            }
+            Ok(all)
+        };
+        let lists = groups.iter().map(|group| flat(&group.lists)).collect::<Result<Vec<_>, _>>()?;
+        let mut next = vec![0usize; groups.len()];
+        let mut out = Vec::new();
+        for (at, node) in flat(base)?.into_iter().enumerate() {
+            out.push(node);
+            for (number, group) in groups.iter().enumerate() {
+                let waits = group.start_after_groups.iter().any(|&other| {
+                    let other = other as usize;
+                    lists.get(other).is_some_and(|list| next[other] < list.len())
+                });
+                let turn = at.checked_sub(group.start_offset as usize);
+                let turn = turn.is_some_and(|since| since % group.interval.max(1) as usize == 0);
+                if turn && !waits && next[number] < lists[number].len() {
+                    out.push(lists[number][next[number]]);
+                    next[number] += 1;
+                }
+            }
+        }
+        for (list, next) in lists.iter().zip(next) {
+            out.extend_from_slice(&list[next..]);
+        }
+        Ok(out)
+    }
+}
