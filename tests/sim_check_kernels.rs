@@ -29,7 +29,10 @@ fn all_are_clean(level: &str, processor: &str) {
         let Some(object) = clang::compile(file, processor, level) else { return };
         for launch in launches {
             let name = format!("{level} {processor} {}", launch.kernel);
-            is_clean(&name, &Checked::clang(&object, launch).unwrap_or_else(|error| panic!("{name}: {error}")));
+            is_clean(
+                &name,
+                &Checked::clang(&object, launch).unwrap_or_else(|error| panic!("{name}: {error}")),
+            );
         }
     }
 }

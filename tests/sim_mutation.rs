@@ -7,15 +7,40 @@ mod common;
 use std::fmt;
 
 use common::checked::{CLANG, Checked};
-use common::mutants::{Mutant, mutants};
-use common::ours::ours;
 use common::clang;
+use common::mutants::{Known, Mutant, mutants};
+use common::ours::ours;
 
-/// Seeds that a mutant is tried with until something is found.
+/// Seeds that a wrong mutant is tried with until something is found.
 const SEEDS: u64 = 8;
+/// Seeds of those that the rules allow, which are only counted.
+const SEEDS_OF_HARMLESS: u64 = 1;
 
-/// Mutants that are wrong by the rules and pass, with the reason. A `*` stands for anything.
-const EXPLAINED: &[(&str, &str)] = &[];
+/// Mutants that are wrong by the rules and pass, with their fault and the reason. A `*` stands for anything.
+const EXPLAINED: &[(&str, &str)] = &[(
+    "spilling gemm: *`s_nop 0` removed: *load*needs 1 wait states behind `scratch_store_dwordx4*",
+    "the guides want a wait state between a wide store and a load over its data; LLVM never keeps it, so check mode says nothing",
+)];
+
+/// What is known of clang's kernels.
+fn known(kernel: &str, waves: u32) -> Known {
+    let known = Known { waves, ..Known::default() };
+    match kernel {
+        // From the third step on, which adds 32 elements, all that touch LDS are in the first wave.
+        "reduce" | "reduction" => Known { idle_barriers: 2..9, ..known },
+        _ => known,
+    }
+}
+
+/// Functions that a kernel calls.
+fn called(kernel: &str) -> &'static [&'static str] {
+    match kernel {
+        "calls" => &["called"],
+        "recursion" => &["ackermann"],
+        "function_pointers" => &["twice", "square", "plus_one"],
+        _ => &[],
+    }
+}
 
 /// What became of the mutants of some kernels.
 #[derive(Default)]
@@ -23,7 +48,7 @@ struct Tally {
     mutants: usize,
     wrong: usize,
     found: usize,
-    /// Reported, though the judge says nothing.
+    /// Reported, though the judge says nothing: it looks at one function at a time.
     beyond: usize,
     explained: usize,
 }
@@ -31,13 +56,16 @@ struct Tally {
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Tally { mutants, wrong, found, beyond, explained } = self;
-        write!(f, "{mutants:5} mutants, {wrong:4} wrong, {found:4} of them found, {explained} explained, {beyond} beyond")
+        write!(
+            f,
+            "{mutants:5} mutants, {wrong:4} wrong, {found:4} of them found, {explained} explained, {beyond} beyond"
+        )
     }
 }
 
-/// Findings with the first seed that has any, in words.
-fn findings(checked: &Checked) -> Option<String> {
-    (0..SEEDS).find_map(|seed| match checked.check(seed) {
+/// The first finding with the first seed that has any, in words.
+fn finding(checked: &Checked, seeds: u64) -> Option<String> {
+    (0..seeds).find_map(|seed| match checked.check(seed) {
         Ok(report) => report.findings.first().map(|f| format!("{} at {}", f.kind, f.at.instruction)),
         Err(error) => Some(error.to_string()),
     })
@@ -55,30 +83,40 @@ fn matches(pattern: &str, name: &str) -> bool {
 
 /// Counts the mutants of one kernel, and lists those that pass without an explanation.
 fn tally(
-    kernel: &str,
+    (kernel, original): (&str, &[u8]),
     mutants: Vec<Mutant>,
     launch: impl Fn(&[u8]) -> Checked,
     all: &mut Tally,
     survivors: &mut Vec<String>,
 ) {
+    if let Some(found) = finding(&launch(original), SEEDS) {
+        survivors.push(format!("{kernel}: found as it is: {found}"));
+        return;
+    }
     let mut here = Tally::default();
     for mutant in mutants {
         let name = format!("{kernel}: {}", mutant.name);
-        let found = findings(&launch(&mutant.object));
+        let seeds = if mutant.wrong.is_some() { SEEDS } else { SEEDS_OF_HARMLESS };
+        let found = finding(&launch(&mutant.object), seeds);
         here.mutants += 1;
         here.wrong += usize::from(mutant.wrong.is_some());
         match (mutant.wrong, found) {
             (Some(_), Some(_)) => here.found += 1,
-            (Some(fault), None) if EXPLAINED.iter().any(|(pattern, _)| matches(pattern, &name)) => {
-                println!("explained: {name}: {fault}");
-                here.explained += 1;
+            (Some(fault), None) => {
+                let survivor = format!("{name}: {fault}");
+                match EXPLAINED.iter().find(|(pattern, _)| matches(pattern, &survivor)) {
+                    Some((_, reason)) => {
+                        println!("explained: {survivor}: {reason}");
+                        here.explained += 1;
+                    }
+                    None => survivors.push(survivor),
+                }
             }
-            (Some(fault), None) => survivors.push(format!("{name}: {fault}")),
             (None, Some(found)) => {
                 println!("beyond the rules: {name}: {found}");
                 here.beyond += 1;
             }
-            (None, None) => println!("harmless: {name}"),
+            (None, None) => {}
         }
     }
     println!("{kernel:40} {here}");
@@ -100,8 +138,9 @@ fn weakened_kernels_of_this_crate_are_found() {
     let (mut all, mut survivors) = (Tally::default(), Vec::new());
     for kernel in ours() {
         let object = kernel.executable.object();
-        let mutants = mutants(object, &[kernel.executable.name()], kernel.waves());
-        tally(&kernel.name, mutants, |object| kernel.checked(object), &mut all, &mut survivors);
+        let known = Known { waves: kernel.waves(), ..Known::default() };
+        let mutants = mutants(object, &[kernel.executable.name()], &known);
+        tally((&kernel.name, object), mutants, |object| kernel.checked(object), &mut all, &mut survivors);
     }
     judged("ours", &all, &survivors);
 }
@@ -112,10 +151,11 @@ fn clangs(processor: &str) {
         let Some(object) = clang::compile(file, processor, "-O3") else { return };
         for launched in launches {
             let waves = launched.block.iter().product::<u32>().div_ceil(64);
-            let mutants = mutants(&object, &[launched.kernel], waves);
+            let functions = [&[launched.kernel], called(launched.kernel)].concat();
+            let mutants = mutants(&object, &functions, &known(launched.kernel, waves));
             let launch = |object: &[u8]| Checked::clang(object, launched).expect("an object");
             let name = format!("{processor} {file} {}", launched.kernel);
-            tally(&name, mutants, launch, &mut all, &mut survivors);
+            tally((&name, &object), mutants, launch, &mut all, &mut survivors);
         }
     }
     judged(processor, &all, &survivors);

@@ -17,12 +17,17 @@ pub struct Checked {
     kernel: String,
     config: LaunchConfig,
     kernarg: Vec<u8>,
+    /// What is in memory before a launch.
+    contents: Vec<(u64, Vec<u8>)>,
 }
 
 impl Checked {
     /// One launch in check mode.
     pub fn check(&self, seed: u64) -> Result<CheckReport, SimError> {
         let options = CheckOptions { seed };
+        for (address, data) in &self.contents {
+            self.simulator.write(*address, data)?;
+        }
         self.simulator.check(&self.module, &self.kernel, self.config, &self.kernarg, &options)
     }
 
@@ -35,6 +40,7 @@ impl Checked {
         let mut rng = StdRng::seed_from_u64(1);
         let mut simulator = Simulator::new(executable.target_id());
         let module = simulator.load(object).expect("an object");
+        let mut contents = Vec::new();
         let mut kernarg = vec![0; executable.kernarg_bytes() as usize];
         for parameter in executable.parameters() {
             match parameter {
@@ -46,8 +52,7 @@ impl Checked {
                     let bytes = shape.iter().map(size).product::<u64>() * u64::from(dtype.bytes());
                     let address = simulator.alloc(bytes).expect("small");
                     if !written {
-                        let data: Vec<u8> = (0..bytes).map(|_| rng.random_range(0..0x3c)).collect();
-                        simulator.write(address, &data).expect("just allocated");
+                        contents.push((address, (0..bytes).map(|_| rng.random_range(0..0x3c)).collect()));
                     }
                     kernarg[*offset as usize..][..8].copy_from_slice(&address.to_le_bytes());
                 }
@@ -59,7 +64,7 @@ impl Checked {
         }
         let config = LaunchConfig::new(executable.grid(value).expect("bound"), executable.block());
         let kernel = executable.name().to_owned();
-        Checked { simulator, module, kernel, config: config.instruction_budget(BUDGET), kernarg }
+        Checked { simulator, module, kernel, config: config.instruction_budget(BUDGET), kernarg, contents }
     }
 
     /// A kernel of clang's object on random data.
@@ -67,24 +72,25 @@ impl Checked {
         let Launched { kernel, grid, block, dynamic_lds, buffers, numbers } = *launched;
         let mut simulator = Simulator::new(ObjectFile::parse(object).expect("clang's object").target);
         let module = simulator.load(object)?;
-        let mut kernarg = Vec::new();
+        let (mut kernarg, mut contents) = (Vec::new(), Vec::new());
         let mut rng = StdRng::seed_from_u64(7);
-        for &(bytes, contents) in buffers {
+        for &(bytes, what) in buffers {
             let address = simulator.alloc(bytes as u64)?;
-            let data: Option<Vec<u8>> = match contents {
-                Nothing => None,
-                Zeros => Some(vec![0; bytes]),
-                Random => Some((0..bytes).map(|_| rng.random_range(1..0x3c)).collect()),
+            let mut data: Vec<u8> = match what {
+                Nothing => Vec::new(),
+                Zeros => vec![0; bytes],
+                Random | Sparse => (0..bytes).map(|_| rng.random_range(1..0x3c)).collect(),
             };
-            if let Some(data) = data {
-                simulator.write(address, &data)?;
+            if what == Sparse {
+                data.chunks_mut(4).filter(|_| rng.random()).for_each(|dword| dword.fill(0));
             }
+            contents.push((address, data));
             kernarg.extend(address.to_le_bytes());
         }
         numbers.iter().for_each(|n| kernarg.extend(n.to_le_bytes()));
         kernarg.resize(kernarg.len().next_multiple_of(8), 0);
         let config = LaunchConfig::new(grid, block).instruction_budget(BUDGET).dynamic_lds(dynamic_lds);
-        Ok(Checked { simulator, module, kernel: kernel.to_owned(), config, kernarg })
+        Ok(Checked { simulator, module, kernel: kernel.to_owned(), config, kernarg, contents })
     }
 }
 
@@ -94,9 +100,11 @@ pub enum Contents {
     Nothing,
     Zeros,
     Random,
+    /// Every other dword zero, in no order.
+    Sparse,
 }
 
-use Contents::{Nothing, Random, Zeros};
+use Contents::{Nothing, Random, Sparse, Zeros};
 
 /// A launch of one of clang's kernels.
 #[derive(Copy, Clone, Debug)]
@@ -134,7 +142,7 @@ const SMALL: &[Launched] = &[
         [3, 2, 1],
         [32, 8, 1],
     ),
-    launch("reduce", [1, 256], &[(4, Nothing), (4 * 1777, Random)], &[1777]),
+    launch("reduce", [1, 256], &[(4, Nothing), (4 * 6001, Random)], &[6001]),
     launch("histogram", [16, 64], &[(64, Random), (4096, Random)], &[]),
     launch("divide", [4, 64], &[(1024, Nothing), (1024, Random), (1024, Random)], &[]),
     launch("divide_double", [2, 64], &[(1024, Nothing), (1024, Random), (1024, Random)], &[]),
@@ -155,7 +163,7 @@ const SMALL: &[Launched] = &[
 const MORE: &[Launched] = &[
     launch("saxpy", [4, 256], &[(4000, Random), (4000, Random)], &[0x3f80_0000, 1000]),
     launch("saxpy_wide", [2, 256], &[(8000, Random), (8000, Random)], &[0x3f80_0000, 500]),
-    launch("reduction", [1, 256], &[(4, Nothing), (4000, Random)], &[1000]),
+    launch("reduction", [1, 256], &[(4, Nothing), (4 * 6001, Random)], &[6001]),
     launch("reduction_in_a_wave", [1, 64], &[(4, Nothing), (256, Random)], &[]),
     in_grid(
         launch("transpose", [0, 0], &[(4 * 70 * 45, Nothing), (4 * 70 * 45, Random)], &[70, 45]),
@@ -174,7 +182,7 @@ const MORE: &[Launched] = &[
     launch("halves", [1, 64], &[(256, Nothing), (256, Random), (256, Random), (132, Random)], &[]),
     launch("narrow", [1, 64], &[(101, Random), (204, Random), (404, Random)], &[100]),
     launch("doubles", [1, 64], &[(512, Nothing), (1024, Random), (264, Random)], &[]),
-    launch("integers", [1, 64], &[(2048, Nothing), (512, Random), (256, Random)], &[]),
+    launch("integers", [1, 64], &[(2048, Nothing), (512, Sparse), (256, Random)], &[]),
     launch("stack", [1, 64], &[(256, Nothing), (256, Random)], &[20]),
     launch("calls", [1, 64], &[(512, Random)], &[5]),
     launch("dots", [1, 64], &[(256, Nothing), (260, Random), (260, Random)], &[]),
@@ -186,7 +194,7 @@ const MORE: &[Launched] = &[
     launch("wave_operations", [1, 64], &[(2048, Nothing), (256, Random)], &[]),
     launch(
         "atomics_of_all_kinds",
-        [4, 64],
+        [1, 256],
         &[(4 * 302, Zeros), (8, Zeros), (40, Zeros), (4 * 301, Zeros)],
         &[],
     ),

@@ -4,17 +4,35 @@
 //! A mutant is made in the text of the object, so that code behind a missing instruction moves up and branches still find their
 //! targets. The judge is the verifier of machine code, which follows every path and knows nothing of the simulator. A mutant is
 //! wrong if it has a fault that the original has not, or if it is a barrier less where several waves meet at it: no rule sees
-//! what a barrier is for, and neither clang nor this crate places one for nothing.
+//! what a barrier is for. What a kernel's code does not say of itself stands in [`Known`].
+//!
+//! A rule that the original itself does not keep is not asked: clang 19 does not count cache write-backs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use groundswell::codegen::assembler::{AssemblerOptions, assemble, disassemble};
-use groundswell::codegen::isa::{Arch, BranchCondition, Inst, Meaning, WaitCounts, decode};
+use groundswell::codegen::isa::{Arch, BranchCondition, Inst, Meaning, Opcode, WaitCounts, decode};
 use groundswell::codegen::machine::check::{Fault, check_hazards, check_replay, check_waits};
 use groundswell::codegen::machine::waits::{BARRIER_WITHOUT_WAITS, LdsLoads};
 use groundswell::codegen::machine::{Block, Body, MachineInst};
-use groundswell::codegen::object::ObjectFile;
+use groundswell::codegen::object::{Field, ObjectFile};
 use groundswell::codegen::target::FeatureSetting;
+
+/// What is known of a kernel and its launch beside its code.
+#[derive(Clone, Default)]
+pub struct Known {
+    /// Waves of a workgroup.
+    pub waves: u32,
+    /// Barriers, by number in the order of the code, behind which waves need nothing of each other.
+    pub idle_barriers: Range<usize>,
+}
+
+impl Known {
+    fn is_idle(&self, barrier: usize) -> bool {
+        self.waves == 1 || self.idle_barriers.contains(&barrier)
+    }
+}
 
 /// A changed object.
 pub struct Mutant {
@@ -36,6 +54,8 @@ struct Text<'a> {
 struct Site<'a> {
     line: usize,
     function: &'a str,
+    /// The line behind the function.
+    end: usize,
     /// Bytes from the start of the function.
     offset: u64,
     text: &'a str,
@@ -59,33 +79,46 @@ impl<'a> Text<'a> {
         Text { lines, sizes }
     }
 
-    /// Waits, barriers and nops of some functions.
-    fn sites(&self, functions: &[&str]) -> Vec<Site<'a>> {
-        let mut sites = Vec::new();
-        let mut function = None;
-        for (line, text) in self.lines.iter().enumerate() {
-            if let Some(label) = text.strip_suffix(':').filter(|label| self.sizes.contains_key(label)) {
-                function = functions.contains(&label).then_some((label, None));
-            }
-            let Some((name, start)) = &mut function else { continue };
-            let Some((text, address)) = instruction(text) else { continue };
-            let offset = address - *start.get_or_insert(address);
-            if ["s_waitcnt ", "s_barrier", "s_nop "].iter().any(|op| text.starts_with(op)) {
-                sites.push(Site { line, function: name, offset, text });
-            }
-        }
-        sites
+    /// Waits, barriers and nops of some functions, from `from` bytes behind the start of each on.
+    fn sites(&self, functions: &[&'a str], from: u64) -> Vec<Site<'a>> {
+        functions.iter().flat_map(|function| self.sites_of(function, from)).collect()
+    }
+
+    fn sites_of(&self, function: &'a str, from: u64) -> Vec<Site<'a>> {
+        let is_label = |line: &&str| line.strip_suffix(':') == Some(function);
+        let label = self.lines.iter().position(is_label).expect("a function");
+        let insts = self.lines.iter().enumerate().skip(label);
+        let insts = insts.filter_map(|(line, text)| instruction(text).map(|(text, at)| (line, text, at)));
+        let mut insts = insts.peekable();
+        let start = insts.peek().map_or(0, |(.., address)| *address);
+        let insts: Vec<_> = insts.take_while(|(.., address)| address - start < self.size(function)).collect();
+        let end = insts.last().map_or(label, |(line, ..)| line + 1);
+        let weakened =
+            |text: &str| ["s_waitcnt ", "s_barrier", "s_nop "].iter().any(|op| text.starts_with(op));
+        let insts = insts.into_iter().map(|(line, text, address)| Site {
+            line,
+            function,
+            end,
+            offset: address - start,
+            text,
+        });
+        insts.filter(|site| site.offset >= from && weakened(site.text)).collect()
+    }
+
+    /// Bytes of a function.
+    fn size(&self, function: &str) -> u64 {
+        self.lines[self.sizes[function]].rsplit(' ').next().and_then(|n| n.parse().ok()).expect("a size")
     }
 
     /// The object with another instruction in place of one, or without it.
     fn object(&self, site: &Site<'_>, instead: Option<&str>) -> Vec<u8> {
         let mut lines = self.lines.clone();
-        let size = self.sizes[site.function];
-        let (before, bytes) = lines[size].rsplit_once(' ').expect("name and size");
-        let shorter = format!("{before} {}", bytes.parse::<u64>().expect("a size") - 4);
+        let shorter = format!(".size {}, {}", site.function, self.size(site.function) - 4);
         lines[site.line] = instead.unwrap_or("");
         if instead.is_none() {
-            lines[size] = &shorter;
+            // What comes behind the function stays where it is.
+            lines[self.sizes[site.function]] = &shorter;
+            lines.insert(site.end, "s_nop 0");
         }
         let mut text = lines.join("\n");
         text.push('\n');
@@ -126,11 +159,17 @@ fn changes(text: &str) -> Vec<(String, Option<String>)> {
     let waits = [now.vm < none.vm, now.exp < none.exp, now.lgkm < none.lgkm];
     let with = |counter: usize, by: u8| {
         let up = |at: usize, count: u8, most: u8| if at == counter { (count + by).min(most) } else { count };
-        WaitCounts { vm: up(0, now.vm, none.vm), exp: up(1, now.exp, none.exp), lgkm: up(2, now.lgkm, none.lgkm) }
+        WaitCounts {
+            vm: up(0, now.vm, none.vm),
+            exp: up(1, now.exp, none.exp),
+            lgkm: up(2, now.lgkm, none.lgkm),
+        }
     };
-    for (counter, name) in ["vmcnt", "expcnt", "lgkmcnt"].into_iter().enumerate().filter(|(at, _)| waits[*at]) {
+    for (counter, name) in ["vmcnt", "expcnt", "lgkmcnt"].into_iter().enumerate().filter(|(at, _)| waits[*at])
+    {
         let (without, weaker) = (with(counter, 63), with(counter, 1));
-        let text = |c: WaitCounts| Some(format!("s_waitcnt vmcnt({}) expcnt({}) lgkmcnt({})", c.vm, c.exp, c.lgkm));
+        let text =
+            |c: WaitCounts| Some(format!("s_waitcnt vmcnt({}) expcnt({}) lgkmcnt({})", c.vm, c.exp, c.lgkm));
         changes.push((format!("without {name}"), text(without)));
         if weaker != without {
             changes.push((format!("{name} one more"), text(weaker)));
@@ -139,19 +178,29 @@ fn changes(text: &str) -> Vec<(String, Option<String>)> {
     changes
 }
 
-/// All mutants of a kernel and of the functions that it calls; `waves` is how many a workgroup has.
-pub fn mutants(object: &[u8], functions: &[&str], waves: u32) -> Vec<Mutant> {
+/// Bytes in front of a kernel's first instruction: of those with preloaded arguments 256, for firmware that does not preload.
+fn entry(object: &[u8], kernel: &str) -> u64 {
+    let file = ObjectFile::parse(object).expect("an object");
+    let descriptor = file.kernel(kernel).expect("a kernel").descriptor;
+    if descriptor.get(Field::KernargPreloadLength) > 0 { 256 } else { 0 }
+}
+
+/// All mutants of a kernel (the first one) and of the functions that it calls.
+pub fn mutants(object: &[u8], functions: &[&str], known: &Known) -> Vec<Mutant> {
     let listing = disassemble(object).expect("an object");
     let text = Text::new(&listing.text);
-    let judge = Judge::new(object, functions);
+    let judge = Judge::new(object, functions, known);
     let mut mutants = Vec::new();
-    for site in text.sites(functions) {
+    let mut barriers = 0;
+    for site in text.sites(functions, entry(object, functions[0])) {
+        let is_barrier = site.text == "s_barrier";
+        let is_idle = is_barrier && known.is_idle(barriers);
+        barriers += usize::from(is_barrier);
         for (change, instead) in changes(site.text) {
             let object = text.object(&site, instead.as_deref());
-            let wrong = match site.text {
-                "s_barrier" if waves > 1 => Some("waves do not meet any more".to_owned()),
-                "s_barrier" => None,
-                _ => judge.fault(&object, site.function),
+            let wrong = match is_barrier {
+                true => (!is_idle).then(|| "waves do not meet any more".to_owned()),
+                false => judge.fault(&object, site.function),
             };
             let Site { function, offset, text, .. } = site;
             mutants.push(Mutant { name: format!("{function}+{offset:#x} `{text}` {change}"), object, wrong });
@@ -160,55 +209,34 @@ pub fn mutants(object: &[u8], functions: &[&str], waves: u32) -> Vec<Mutant> {
     mutants
 }
 
-/// Functions of an object that are no kernels.
-pub fn called(object: &[u8]) -> Vec<String> {
-    use object::{Object, ObjectSymbol, SymbolKind};
-    let file = object::File::parse(object).expect("an object");
-    let kernels = ObjectFile::parse(object).expect("an object");
-    let functions = file.symbols().filter(|s| s.kind() == SymbolKind::Text && s.size() > 0);
-    let names = functions.filter_map(|s| s.name().ok().map(str::to_owned));
-    names.filter(|name| kernels.kernel(name).is_none()).collect()
-}
-
 /// What the rules have against each function of an object.
-struct Judge {
-    functions: BTreeMap<String, Original>,
+struct Judge<'a> {
+    known: &'a Known,
+    functions: BTreeMap<String, BTreeMap<String, usize>>,
 }
 
-/// A function as it was.
-struct Original {
-    /// Which of its barriers hand over LDS data that may be in flight.
-    barriers: Vec<u32>,
-    faults: BTreeMap<String, usize>,
-}
-
-impl Judge {
-    fn new(object: &[u8], functions: &[&str]) -> Judge {
-        let original = |name: &&str| {
-            let function = Function::read(object, name);
-            let body = function.body();
-            let barriers = barriers(&body);
-            let all = Original { barriers: vec![0; barriers.len()], faults: BTreeMap::new() };
-            let in_flight: Vec<u32> = (function.faults(&all).iter())
-                .filter(|fault| fault.message.starts_with("LDS data is in flight"))
-                .map(|fault| fault.inst)
-                .collect();
-            let barriers =
-                barriers.into_iter().map(|at| if in_flight.contains(&at) { BARRIER_WITHOUT_WAITS } else { 0 });
-            let original = Original { barriers: barriers.collect(), ..all };
-            let faults = counted(&function.faults(&original));
-            ((*name).to_owned(), Original { faults, ..original })
-        };
-        Judge { functions: functions.iter().map(original).collect() }
+impl Judge<'_> {
+    fn new<'a>(object: &[u8], functions: &[&str], known: &'a Known) -> Judge<'a> {
+        let faults = |name: &&str| ((*name).to_owned(), counted(&Function::read(object, name).faults(known)));
+        Judge { known, functions: functions.iter().map(faults).collect() }
     }
 
     /// A fault that the original has not.
     fn fault(&self, object: &[u8], function: &str) -> Option<String> {
         let original = &self.functions[function];
-        let faults = counted(&Function::read(object, function).faults(original));
-        let new = |(message, count): &(String, usize)| original.faults.get(message).is_none_or(|n| n < count);
+        let broken: BTreeSet<&str> = original.keys().map(|message| rule(message)).collect();
+        let faults = counted(&Function::read(object, function).faults(self.known));
+        let new = |(message, count): &(String, usize)| {
+            !broken.contains(rule(message)) && original.get(message).is_none_or(|n| n < count)
+        };
         faults.into_iter().find(new).map(|(message, _)| message)
     }
+}
+
+/// What a fault is about: without the instruction; of a hazard the pair without what lies between.
+fn rule(message: &str) -> &str {
+    let end = if message.starts_with('`') { ", has " } else { "`" };
+    message.split(end).next().unwrap_or_default()
 }
 
 fn counted(faults: &[Fault]) -> BTreeMap<String, usize> {
@@ -224,6 +252,9 @@ fn barriers(body: &Body) -> Vec<u32> {
     let all = body.insts.iter().enumerate().filter(|(_, i)| is_barrier(&i.inst));
     all.map(|(at, _)| at as u32).collect()
 }
+
+/// Instructions between the test for the first active lane and its branch, at most.
+const LONGEST_TEST: usize = 8;
 
 /// The instructions of a function, each with its offset in words.
 struct Function {
@@ -241,8 +272,7 @@ impl Function {
         let symbol = file.symbols().find(|s| s.name() == Ok(name)).expect("its function");
         let text = file.section_by_name(".text").expect("code");
         let code = text.data_range(symbol.address(), symbol.size()).expect("readable").expect("code");
-        let words: Vec<u32> =
-            code.as_chunks::<4>().0.iter().map(|&word| u32::from_le_bytes(word)).collect();
+        let words: Vec<u32> = code.as_chunks::<4>().0.iter().map(|&word| u32::from_le_bytes(word)).collect();
         let (mut at, mut insts) = (0, Vec::new());
         while at < words.len() {
             let (inst, length) = decode(&words[at..], modes.target.arch).expect("an instruction");
@@ -250,6 +280,13 @@ impl Function {
             at += length;
         }
         Function { insts, arch: modes.target.arch, retries: modes.xnack == FeatureSetting::On }
+    }
+
+    /// True for a branch that skips what the first active lane does for all: there always is one. It is the lane with no active
+    /// lane in front of it, which `v_mbcnt` counts.
+    fn leaves_one_lane(&self, branch: usize) -> bool {
+        let before = self.insts[..branch].iter().rev().take(LONGEST_TEST);
+        before.into_iter().any(|(_, inst)| inst.op == Opcode::VMbcntHiU32B32)
     }
 
     /// Cut into blocks.
@@ -279,6 +316,7 @@ impl Function {
             let successors = match self.insts[end - 1].1.op.info().meaning {
                 Meaning::EndProgram | Meaning::SetPc => [None; 2],
                 Meaning::Branch(BranchCondition::Always) => [target(end - 1).and_then(block_of), None],
+                Meaning::Branch(BranchCondition::ExecZero) if self.leaves_one_lane(end - 1) => [next, None],
                 Meaning::Branch(_) => [next, target(end - 1).and_then(block_of)],
                 _ => [next, None],
             };
@@ -296,10 +334,11 @@ impl Function {
         }
     }
 
-    fn faults(&self, original: &Original) -> Vec<Fault> {
+    fn faults(&self, known: &Known) -> Vec<Fault> {
         let body = self.body();
         let mut before = body.clone();
-        for (at, &imm) in barriers(&body).into_iter().zip(&original.barriers) {
+        for (number, at) in barriers(&body).into_iter().enumerate() {
+            let imm = if known.is_idle(number) { BARRIER_WITHOUT_WAITS } else { 0 };
             before.insts[at as usize].inst.imm = imm;
         }
         let mut faults = check_waits(&before, &body, self.arch, LdsLoads::Anywhere);
