@@ -1,6 +1,7 @@
 //! The simulator against clang: kernels of `tests/sim/kernels.c` compiled for gfx942 and run, compared with the host.
 
-use std::process::Command;
+mod common;
+
 use std::sync::LazyLock;
 
 use groundswell::codegen::target::Target;
@@ -9,29 +10,8 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
 /// The compiled kernels, or nothing where clang is missing and not required.
-static OBJECT: LazyLock<Option<Vec<u8>>> = LazyLock::new(|| {
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/sim/kernels.c");
-    let out = std::env::temp_dir().join(format!("groundswell-sim-clang-{}.co", std::process::id()));
-    let result = Command::new("clang-19")
-        .args(["-x", "c", "--target=amdgcn-amd-amdhsa", "-mcpu=gfx942", "-O3", "-nogpulib", "-o"])
-        .arg(&out)
-        .arg(source)
-        .output();
-    match result {
-        Ok(result) if result.status.success() => {
-            let bytes = std::fs::read(&out).expect("clang has written its output");
-            std::fs::remove_file(&out).expect("the file was read the line before");
-            Some(bytes)
-        }
-        Ok(result) => panic!("clang-19: {}", String::from_utf8_lossy(&result.stderr)),
-        Err(error) => {
-            let required = std::env::var_os("GROUNDSWELL_REQUIRE_ORACLES").is_some_and(|v| v == "1");
-            assert!(!required, "clang-19 is required: {error}");
-            eprintln!("skipped: clang-19 is not installed");
-            None
-        }
-    }
-});
+static OBJECT: LazyLock<Option<Vec<u8>>> =
+    LazyLock::new(|| common::clang::compile("sim/kernels.c", "gfx942", "-O3"));
 
 struct Device {
     simulator: Simulator,

@@ -1,9 +1,15 @@
 //! What several test files share: generated instructions ([`corpus`]) and what is done with each ([`instructions`]), kernels to
-//! compile ([`kernels`]), the LLVM tools to compare with ([`oracle`]) and a simulated device ([`simulated`]).
+//! compile ([`kernels`]), the LLVM tools to compare with ([`oracle`]), clang's objects ([`clang`]), a simulated device
+//! ([`simulated`]), launches in check mode ([`checked`]) of kernels of this crate ([`ours`]) and of clang, and what they become
+//! with a wait less ([`mutants`]).
 #![allow(dead_code, reason = "each test file uses a part")]
 
+pub mod checked;
+pub mod clang;
 pub mod corpus;
 pub mod instructions;
 pub mod kernels;
+pub mod mutants;
 pub mod oracle;
+pub mod ours;
 pub mod simulated;

@@ -2,7 +2,8 @@
 //! it is counted, how far its hazards reach.
 
 use crate::codegen::isa::{
-    Arch, Counter, Format, Implicit, Inst, Meaning, Memory, Opcode, Operand, Unit, WaitCounts, decode,
+    Arch, Calc, Counter, Field, Format, Implicit, Inst, Meaning, Memory, Opcode, Operand, Unit, WaitCounts,
+    decode,
 };
 use crate::codegen::rules::{Class, Registers, View, class, is_acc_move};
 
@@ -228,7 +229,9 @@ pub(super) struct Table {
 impl Table {
     /// Of a program whose code is `code`, for a kernel of the steps `kernel` (and whatever it calls).
     pub fn new(program: &Program, code: &[u8], kernel: std::ops::Range<usize>) -> Table {
-        let facts: Vec<Facts> = program.steps.iter().map(|step| facts_of(step, code, program.arch)).collect();
+        let mut facts: Vec<Facts> =
+            program.steps.iter().map(|step| facts_of(step, code, program.arch)).collect();
+        guesses(&mut facts);
         let own = facts.get(kernel).unwrap_or(&facts);
         let leaves = |f: &Facts| f.inst.as_ref().is_some_and(|inst| View::new(inst, false).is_border());
         let own = if own.iter().any(leaves) { &facts } else { own };
@@ -250,6 +253,45 @@ impl Table {
             facts,
         }
     }
+}
+
+/// Steps between a guess and the instruction that verifies it.
+const FARTHEST_GUESS: usize = 64;
+
+/// A load from where a compare-and-swap follows is a guess: if another wave comes between, the swap fails and brings the value.
+/// So its access counts as atomic (LLVM makes such plain loads of atomic operations without an instruction, AtomicExpandPass.cpp).
+fn guesses(facts: &mut [Facts]) {
+    for swap in 0..facts.len() {
+        let Some(address) = facts[swap].inst.as_ref().filter(|inst| is_swap(inst)).map(address) else {
+            continue;
+        };
+        for load in (swap.saturating_sub(FARTHEST_GUESS)..swap).rev() {
+            let earlier = &mut facts[load];
+            let Some(inst) = &earlier.inst else { break };
+            let written = |operand: &Operand| operand.number().is_some_and(|n| earlier.writes(n));
+            if matches!(inst.op.info().meaning, Meaning::Load(_)) && self::address(inst) == address {
+                earlier.coherent = true;
+                break;
+            }
+            if address.0.iter().flatten().any(written) {
+                break;
+            }
+        }
+    }
+}
+
+fn is_swap(inst: &Inst) -> bool {
+    let meaning = inst.op.info().meaning;
+    matches!(meaning, Meaning::Atomic(Calc::CompareSwap, _) | Meaning::AtomicReturn(Calc::CompareSwap, _))
+}
+
+/// What an instruction of vector memory addresses: registers and offset.
+fn address(inst: &Inst) -> ([Option<Operand>; 3], u32) {
+    let operand = |field| {
+        let at = inst.op.info().operands.iter().position(|spec| spec.field == field)?;
+        Some(inst.operands[at])
+    };
+    ([Field::Addr, Field::Base, Field::Offset].map(operand), inst.imm)
 }
 
 /// Least number of bytes that an instruction stores per lane.

@@ -233,13 +233,6 @@ pub enum FindingKind {
         /// Those lanes.
         missing: Lanes,
     },
-    /// A wave that ended behind fewer barriers than others.
-    UnevenBarriers {
-        /// Barriers that it executed.
-        executed: u32,
-        /// Barriers that another wave executed.
-        others: u32,
-    },
     /// Data or mode registers that the kernel descriptor does not allocate.
     RegisterBeyondAllocation {
         /// The register.
@@ -262,6 +255,11 @@ pub enum FindingKind {
     Trap {
         /// Its number.
         number: u32,
+    },
+    /// The simulator does not execute this instruction, or this form of it: the wave was not followed any further.
+    Unsupported {
+        /// Why.
+        what: &'static str,
     },
 }
 
@@ -371,7 +369,10 @@ impl fmt::Display for FindingKind {
                 write!(f, "{access} of {memory} at {address:#x}, which is no multiple of {alignment}")
             }
             Hazard { needed, present } => {
-                write!(f, "{needed} wait states are needed behind another instruction, there are {present}")
+                write!(
+                    f,
+                    "{needed} wait states are needed between these two instructions, there are {present}"
+                )
             }
             StaleVccz => f.write_str("VCCZ is stale: half of VCC was written before"),
             Replay => {
@@ -379,9 +380,6 @@ impl fmt::Display for FindingKind {
             }
             DivergentBarrier { missing } => {
                 write!(f, "barrier without lanes {missing}, which go on behind it")
-            }
-            UnevenBarriers { executed, others } => {
-                write!(f, "the wave ends behind {executed} barriers, another one behind {others}")
             }
             RegisterBeyondAllocation { register, allocated } => {
                 write!(f, "{register} is not allocated: the kernel descriptor asks for {allocated}")
@@ -391,6 +389,7 @@ impl fmt::Display for FindingKind {
             WaitBeforeBarrier => f.write_str("memory operations are in flight at a barrier"),
             Endless { budget } => write!(f, "the wave did not end within {budget} instructions"),
             Trap { number } => write!(f, "trap {number}"),
+            Unsupported { what } => write!(f, "the simulator does not execute this: {what}"),
         }
     }
 }
@@ -442,13 +441,13 @@ impl Finding {
             StaleVccz => "put `s_mov_b64 vcc, vcc` in front of it".to_owned(),
             Replay => "put `s_nop 0` between the memory instructions".to_owned(),
             DivergentBarrier { .. } => "let all lanes of a wave reach the barrier together".to_owned(),
-            UnevenBarriers { .. } => "let every wave execute the same number of barriers".to_owned(),
             RegisterBeyondAllocation { .. } => "raise the number of registers in the descriptor".to_owned(),
             PastEnd => "end every path with `s_endpgm`".to_owned(),
             IllegalInstruction => "look at how control came here".to_owned(),
             WaitBeforeBarrier => "put `s_waitcnt vmcnt(0) lgkmcnt(0)` in front of it".to_owned(),
             Endless { .. } => "look for a loop whose condition never holds, or raise the budget".to_owned(),
             Trap { .. } => "the kernel found something wrong itself".to_owned(),
+            Unsupported { .. } => "what this wave does behind it is not checked".to_owned(),
         }
     }
 }

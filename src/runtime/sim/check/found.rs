@@ -80,8 +80,8 @@ fn rank(kind: &FindingKind) -> u8 {
         Race { .. } => 11,
         WaitBeforeBarrier => 12,
         DivergentBarrier { .. } => 13,
-        UnevenBarriers { .. } => 14,
-        Endless { .. } => 15,
-        Trap { .. } => 16,
+        Endless { .. } => 14,
+        Trap { .. } => 15,
+        Unsupported { .. } => 16,
     }
 }

@@ -93,7 +93,6 @@ pub(super) struct Runner {
     /// Lanes that went around a barrier, and its step.
     missing: u64,
     missing_at: u32,
-    barriers: u32,
     stale_vccz: bool,
     /// Steps of the current run of memory instructions.
     run: Vec<u32>,
@@ -197,7 +196,7 @@ impl<'a> Checker<'a> {
                 group.runners.iter().enumerate().fold(0u64, |mask, (i, r)| mask | u64::from(running(r)) << i);
             if ready == 0 {
                 if !self.open_barrier(group, worker)? {
-                    self.end_group(group, worker);
+                    worker.instructions += group.runners.iter().map(|r| r.w.executed).sum::<u64>();
                     return Ok(true);
                 }
                 continue;
@@ -209,18 +208,33 @@ impl<'a> Checker<'a> {
             for (raw, other, number) in worker.races.drain(..) {
                 worker.found.add(Raw { other: group.runners[other].flight.step_of(number), ..raw });
             }
-            result.map_err(|stopped| Failure {
-                workgroup: group.workgroup,
-                wave,
-                step: group.runners[wave].w.pc,
-                stopped,
-            })?;
+            if let Err(stopped) = result.or_else(|stopped| self.unsupported(group, worker, wave, stopped)) {
+                let step = group.runners[wave].w.pc;
+                return Err(Failure { workgroup: group.workgroup, wave, step, stopped });
+            }
             left = left.saturating_sub((group.runners[wave].w.executed - before).max(1) as u32);
         }
         Ok(false)
     }
 
-    /// Lets all go on that wait at the barrier; false if nobody does.
+    /// Ends a wave at what the simulator does not execute, so that what was found until then is not lost.
+    #[cold]
+    fn unsupported(
+        &self,
+        group: &mut Group,
+        worker: &mut Worker,
+        wave: usize,
+        stopped: Stopped,
+    ) -> Result<(), Stopped> {
+        let FaultKind::Unsupported(what) = stopped.kind else { return Err(stopped) };
+        let runner = &mut group.runners[wave];
+        let who = Who { workgroup: group.workgroup, wave, step: runner.w.pc as u32 };
+        worker.found.add(who.raw(FindingKind::Unsupported { what }, 0, 0));
+        self.stop(runner, &mut group.lds, worker)
+    }
+
+    /// Lets all go on that wait at the barrier; false if nobody does. Waves that have ended are not waited for (CDNA3 ISA guide,
+    /// `S_BARRIER`).
     fn open_barrier(&self, group: &mut Group, worker: &mut Worker) -> Result<bool, Failure> {
         let waits = |r: &Runner| r.w.progress == Progress::AtBarrier;
         if !group.runners.iter().any(waits) {
@@ -253,19 +267,6 @@ impl<'a> Checker<'a> {
             lds,
             caches,
             budget: self.launch.config.instruction_budget,
-        }
-    }
-
-    fn end_group(&self, group: &Group, worker: &mut Worker) {
-        let most = group.runners.iter().map(|r| r.barriers).max().unwrap_or(0);
-        for (wave, runner) in group.runners.iter().enumerate() {
-            worker.instructions += runner.w.executed;
-            // Waves of a partial workgroup that have no work-items never begin.
-            if runner.barriers < most && runner.launched != 0 {
-                let who = Who { workgroup: group.workgroup, wave, step: runner.w.pc as u32 };
-                let kind = FindingKind::UnevenBarriers { executed: runner.barriers, others: most };
-                worker.found.add(who.raw(kind, 0, 0));
-            }
         }
     }
 
@@ -440,7 +441,6 @@ impl<'a> Checker<'a> {
 
     fn barrier(&self, runner: &mut Runner, worker: &mut Worker, who: Who) {
         runner.w.progress = Progress::AtBarrier;
-        runner.barriers += 1;
         if runner.w.exec() & runner.missing != 0 {
             self.returned(runner, worker, who);
         }
@@ -516,7 +516,6 @@ impl Runner {
             launched: 0,
             missing: 0,
             missing_at: 0,
-            barriers: 0,
             stale_vccz: false,
             run: Vec::new(),
             acquiring: Foreign::new(),
@@ -531,7 +530,7 @@ impl Runner {
         self.window = Window::new();
         let begins = self.w.progress == Progress::Running;
         self.launched = if begins { self.w.exec() } else { 0 };
-        (self.missing, self.barriers, self.stale_vccz) = (0, 0, false);
+        (self.missing, self.stale_vccz) = (0, false);
         self.run.clear();
         self.acquiring.clear();
         for number in 0..launch.sgprs.end.min(102) {

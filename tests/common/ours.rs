@@ -1,0 +1,101 @@
+//! Kernels of this crate for check mode, of every kind and small enough to be launched thousands of times.
+
+use groundswell::kernels::{Form, Gemm, MatrixShape, Waves, copy};
+use groundswell::prelude::*;
+
+use super::checked::Checked;
+use super::kernels::{Case, elementwise_kernels};
+
+/// A compiled kernel and the sizes of its launch.
+pub struct Ours {
+    pub name: String,
+    pub executable: Executable,
+    sizes: Vec<(Symbol, i64)>,
+}
+
+impl Ours {
+    fn new(name: &str, kernel: &Kernel, sizes: &[(&str, i64)], adjust: impl Fn(Options) -> Options) -> Ours {
+        let mut sizes: Vec<_> = sizes.iter().map(|&(name, value)| (Symbol::new(name), value)).collect();
+        // What the options say stays as it is.
+        let mut options = adjust(Options::new(Target::GFX942));
+        for (symbol, size) in &mut sizes {
+            match options.value(*symbol) {
+                Some(value) => *size = value,
+                None if options.dynamic_symbols().contains(symbol) => {}
+                None => options = options.set(*symbol, *size),
+            }
+        }
+        let executable = kernel.compile(&options).unwrap_or_else(|error| panic!("{name}: {error}"));
+        Ours { name: name.to_owned(), executable, sizes }
+    }
+
+    /// Waves of a workgroup.
+    pub fn waves(&self) -> u32 {
+        self.executable.block().iter().product::<u32>() / 64
+    }
+
+    /// Its launch with an object that is its own or a changed one.
+    pub fn checked(&self, object: &[u8]) -> Checked {
+        let value = |symbol: Symbol| self.sizes.iter().find(|(s, _)| *s == symbol).map(|(_, value)| *value);
+        Checked::executable(&self.executable, object, &value)
+    }
+}
+
+fn gemm(
+    name: &str,
+    gemm: &Gemm,
+    shape: [i64; 3],
+    tile: [i64; 3],
+    adjust: impl Fn(Options) -> Options,
+) -> Ours {
+    let names = ["M", "N", "K", "BLOCK_M", "BLOCK_N", "BLOCK_K"];
+    let sizes: Vec<_> = names.into_iter().zip(shape.into_iter().chain(tile)).chain([("B", 2)]).collect();
+    let sizes = if name.contains("batched") { &sizes[..] } else { &sizes[..6] };
+    Ours::new(name, &gemm.kernel().expect("a kernel"), sizes, adjust)
+}
+
+/// All of them.
+pub fn ours() -> Vec<Ours> {
+    let mut all = Vec::new();
+    for dtype in [F32, F16, Bf16, I8] {
+        let sizes = [("M", 33), ("N", 129), ("BLOCK_M", 4), ("BLOCK_N", 64)];
+        let kernel = copy(dtype, Waves::new(2, 1)).expect("a kernel");
+        all.push(Ours::new(&format!("copy {dtype}"), &kernel, &sizes, |o| o));
+    }
+    let (even, ragged, tile) = ([64, 64, 96], [33, 50, 75], [32, 32, 32]);
+    let finished = || Gemm::new().scale(0.5).bias().relu().residual();
+    let dynamic = |o: Options| o.dynamic(Symbol::new("K"));
+    for (dtype, name) in [(F16, "gemm"), (I8, "gemm of i8"), (F32, "gemm of f32"), (Bf16, "gemm of bf16")] {
+        all.push(gemm(name, &Gemm::new().inputs(dtype), even, tile, |o| o));
+    }
+    for (dtype, name) in [(F16, "ragged gemm"), (I8, "ragged gemm of i8")] {
+        all.push(gemm(name, &Gemm::new().inputs(dtype), ragged, tile, |o| o));
+    }
+    all.push(gemm("gemm with epilogue", &finished(), even, tile, |o| o));
+    all.push(gemm("ragged gemm with epilogue", &finished(), ragged, tile, |o| o));
+    all.push(gemm("gemm with dynamic K", &Gemm::new(), [64, 32, 75], tile, dynamic));
+    all.push(gemm("gemm of one wave", &Gemm::new().waves(Waves::new(1, 1)), even, tile, |o| o));
+    all.push(gemm("gemm of eight waves", &Gemm::new().waves(Waves::new(4, 2)), even, [64, 32, 32], |o| o));
+    all.push(gemm("gemm with deep tiles", &Gemm::new(), [64, 64, 128], [64, 64, 64], |o| o));
+    let large = Gemm::new().matrix(MatrixShape::M32x32);
+    all.push(gemm("gemm of 32 x 32", &large, even, [64, 64, 32], |o| o));
+    all.push(gemm("gemm A B", &Gemm::new().form(Form::AB), ragged, tile, |o| o));
+    all.push(gemm("batched gemm", &Gemm::new().batched(), ragged, tile, |o| o));
+    all.push(gemm("spilling gemm", &Gemm::new(), [60, 50, 90], [64, 64, 32], |o| o.max_vgprs(24)));
+    let wide = Gemm::new().waves(Waves::new(1, 1));
+    all.push(gemm("gemm with AGPRs", &wide, [128, 128, 64], [128, 128, 32], |o| o));
+    all.push(gemm("gemm with preloaded arguments", &finished(), even, tile, |o| {
+        o.kernarg_preload(KernargPreload::Fitting)
+    }));
+    let xnack = TargetId::from(Target::GFX942).with_xnack(FeatureSetting::On).expect("gfx942 has it");
+    all.push(gemm("gemm with retries", &finished(), ragged, tile, |_| Options::new(xnack)));
+    let spilling = |_| Options::new(xnack).max_vgprs(24);
+    all.push(gemm("spilling gemm with retries", &Gemm::new(), [60, 50, 90], [64, 64, 32], spilling));
+    let wanted =
+        ["cast f16 to i8", "cast f32 to f16", "arithmetic in f32", "arithmetic in i32", "functions in f32"];
+    let chosen = |case: &Case| wanted.contains(&case.name.as_str());
+    for Case { name, kernel, options } in elementwise_kernels().into_iter().filter(chosen) {
+        all.push(Ours::new(&name, &kernel, &[("M", 60), ("N", 64)], |_| options.clone()));
+    }
+    all
+}

@@ -1,0 +1,174 @@
+//! Mutation of correct kernels: every wait, barrier and nop of kernels of this crate and of clang is taken out or weakened, one at a
+//! time. Check mode reports what the rules call wrong (`common/mutants.rs` says how that is decided); what it misses is listed
+//! here with the reason. That nothing is found in the kernels as they are: `sim_check_kernels.rs`.
+
+mod common;
+
+use std::fmt;
+
+use common::checked::{CLANG, Checked};
+use common::clang;
+use common::mutants::{Known, Mutant, mutants};
+use common::ours::ours;
+
+/// Seeds that a wrong mutant is tried with until something is found.
+const SEEDS: u64 = 8;
+/// Seeds of those that the rules allow, which are only counted.
+const SEEDS_OF_HARMLESS: u64 = 1;
+
+/// Mutants that are wrong by the rules and pass, with their fault and the reason. A `*` stands for anything.
+const EXPLAINED: &[(&str, &str)] = &[(
+    "spilling gemm: *`s_nop 0` removed: *load*needs 1 wait states behind `scratch_store_dwordx4*",
+    "the guides want a wait state between a wide store and a load over its data; LLVM never keeps it, so check mode says nothing",
+)];
+
+/// What is known of clang's kernels.
+fn known(kernel: &str, waves: u32) -> Known {
+    let known = Known { waves, ..Known::default() };
+    match kernel {
+        // From the third step on, which adds 32 elements, all that touch LDS are in the first wave.
+        "reduce" | "reduction" => Known { idle_barriers: 2..9, ..known },
+        _ => known,
+    }
+}
+
+/// Functions that a kernel calls.
+fn called(kernel: &str) -> &'static [&'static str] {
+    match kernel {
+        "calls" => &["called"],
+        "recursion" => &["ackermann"],
+        "function_pointers" => &["twice", "square", "plus_one"],
+        _ => &[],
+    }
+}
+
+/// What became of the mutants of some kernels.
+#[derive(Default)]
+struct Tally {
+    mutants: usize,
+    wrong: usize,
+    found: usize,
+    /// Reported, though the judge says nothing: it looks at one function at a time.
+    beyond: usize,
+    explained: usize,
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Tally { mutants, wrong, found, beyond, explained } = self;
+        write!(
+            f,
+            "{mutants:5} mutants, {wrong:4} wrong, {found:4} of them found, {explained} explained, {beyond} beyond"
+        )
+    }
+}
+
+/// The first finding with the first seed that has any, in words.
+fn finding(checked: &Checked, seeds: u64) -> Option<String> {
+    (0..seeds).find_map(|seed| match checked.check(seed) {
+        Ok(report) => report.findings.first().map(|f| format!("{} at {}", f.kind, f.at.instruction)),
+        Err(error) => Some(error.to_string()),
+    })
+}
+
+fn matches(pattern: &str, name: &str) -> bool {
+    let mut pieces = pattern.split('*');
+    let Some(mut rest) = pieces.next().and_then(|first| name.strip_prefix(first)) else { return false };
+    for piece in pieces {
+        let Some(at) = rest.find(piece) else { return false };
+        rest = &rest[at + piece.len()..];
+    }
+    rest.is_empty() || pattern.ends_with('*')
+}
+
+/// Counts the mutants of one kernel, and lists those that pass without an explanation.
+fn tally(
+    (kernel, original): (&str, &[u8]),
+    mutants: Vec<Mutant>,
+    launch: impl Fn(&[u8]) -> Checked,
+    all: &mut Tally,
+    survivors: &mut Vec<String>,
+) {
+    if let Some(found) = finding(&launch(original), SEEDS) {
+        survivors.push(format!("{kernel}: found as it is: {found}"));
+        return;
+    }
+    let mut here = Tally::default();
+    for mutant in mutants {
+        let name = format!("{kernel}: {}", mutant.name);
+        let seeds = if mutant.wrong.is_some() { SEEDS } else { SEEDS_OF_HARMLESS };
+        let found = finding(&launch(&mutant.object), seeds);
+        here.mutants += 1;
+        here.wrong += usize::from(mutant.wrong.is_some());
+        match (mutant.wrong, found) {
+            (Some(_), Some(_)) => here.found += 1,
+            (Some(fault), None) => {
+                let survivor = format!("{name}: {fault}");
+                match EXPLAINED.iter().find(|(pattern, _)| matches(pattern, &survivor)) {
+                    Some((_, reason)) => {
+                        println!("explained: {survivor}: {reason}");
+                        here.explained += 1;
+                    }
+                    None => survivors.push(survivor),
+                }
+            }
+            (None, Some(found)) => {
+                println!("beyond the rules: {name}: {found}");
+                here.beyond += 1;
+            }
+            (None, None) => {}
+        }
+    }
+    println!("{kernel:40} {here}");
+    all.mutants += here.mutants;
+    all.wrong += here.wrong;
+    all.found += here.found;
+    all.beyond += here.beyond;
+    all.explained += here.explained;
+}
+
+fn judged(what: &str, all: &Tally, survivors: &[String]) {
+    println!("{what:40} {all}");
+    assert!(survivors.is_empty(), "{what}: {all}\n{} pass:\n{}", survivors.len(), survivors.join("\n"));
+    assert!(all.wrong > 500, "{what}: {all}");
+    assert!(100 * all.found >= 99 * all.wrong, "{what}: {all}");
+}
+
+#[test]
+fn weakened_kernels_of_this_crate_are_found() {
+    let (mut all, mut survivors) = (Tally::default(), Vec::new());
+    for kernel in ours() {
+        let object = kernel.executable.object();
+        let known = Known { waves: kernel.waves(), ..Known::default() };
+        let mutants = mutants(object, &[kernel.executable.name()], &known);
+        tally((&kernel.name, object), mutants, |object| kernel.checked(object), &mut all, &mut survivors);
+    }
+    judged("ours", &all, &survivors);
+    assert!(all.explained > 0, "nothing is left to explain");
+}
+
+fn clangs(processor: &str) {
+    let (mut all, mut survivors) = (Tally::default(), Vec::new());
+    for (file, launches) in CLANG {
+        let Some(object) = clang::compile(file, processor, "-O3") else { return };
+        for launched in launches {
+            let waves = launched.block.iter().product::<u32>().div_ceil(64);
+            let functions = [&[launched.kernel], called(launched.kernel)].concat();
+            let mutants = mutants(&object, &functions, &known(launched.kernel, waves));
+            let launch = |object: &[u8]| Checked::clang(object, launched).expect("an object");
+            let name = format!("{processor} {file} {}", launched.kernel);
+            tally((&name, &object), mutants, launch, &mut all, &mut survivors);
+        }
+    }
+    judged(processor, &all, &survivors);
+}
+
+#[test]
+fn weakened_kernels_of_clang_are_found_on_gfx942() {
+    clangs("gfx942");
+}
+
+#[test]
+fn weakened_kernels_of_clang_are_found_on_gfx90a() {
+    clangs("gfx90a");
+}
