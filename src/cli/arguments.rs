@@ -136,13 +136,6 @@ impl Emit {
     }
 }
 
-impl ScheduleName {
-    /// Its name in the arguments.
-    pub fn name(self) -> String {
-        self.to_possible_value().map(|v| v.get_name().to_string()).unwrap_or_default()
-    }
-}
-
 #[derive(Args)]
 pub struct Sim {
     /// The code object

@@ -78,17 +78,17 @@ impl Job {
                 options = options.set(symbol, value);
             }
         }
-        options = options.schedule(match arguments.schedule {
-            ScheduleName::Prefetch => Schedule::Prefetch,
-            ScheduleName::FourStage => Schedule::FourStage,
-            ScheduleName::Modulo => Schedule::Modulo,
-            _ => Schedule::None,
-        });
         let schedule = match (arguments.schedule, arguments.pingpong) {
-            (schedule, false) => schedule.name(),
-            (ScheduleName::None, true) => "pingpong".to_string(),
-            (schedule, true) => format!("{} pingpong", schedule.name()),
+            (ScheduleName::None | ScheduleName::Prefetch, true) => Schedule::PingPong,
+            (_, true) => return Err(Failure::arguments("--pingpong goes with --schedule prefetch alone")),
+            (ScheduleName::None, _) => Schedule::None,
+            (ScheduleName::Prefetch, _) => Schedule::Prefetch,
+            (ScheduleName::FourStage, _) => Schedule::FourStage,
+            (ScheduleName::Modulo, _) => Schedule::Modulo,
+            (ScheduleName::Manual, _) => Schedule::Manual,
         };
+        options = options.schedule(schedule);
+        let schedule = schedule.name().to_owned();
         Ok(Job { title, description, kernel, options, bindings: bound.0, schedule, source })
     }
 

@@ -27,6 +27,8 @@ pub enum Schedule {
     FourStage,
     /// The least interval between iterations that units and dependences of the target allow.
     Modulo,
+    /// Prefetching, with two waves per SIMD that take turns: one computes while the other moves data.
+    PingPong,
     /// The author's own, given with [`Options::wave_schedule`].
     Manual,
 }
@@ -38,6 +40,8 @@ impl Schedule {
         (Schedule::Prefetch, "prefetch"),
         (Schedule::FourStage, "four_stage"),
         (Schedule::Modulo, "modulo"),
+        (Schedule::PingPong, "pingpong"),
+        (Schedule::Manual, "manual"),
     ];
 
     /// Its name.

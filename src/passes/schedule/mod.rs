@@ -10,6 +10,7 @@
 //! - [`pipeline`]: loops from stages; [`copies`]: how many copies of LDS buffers they take
 //! - [`reorder`]: another order of nodes; [`wave_groups`]: barriers of waves that do not run in step
 //! - `manual`: the author's operations, one after the other; `selection`, `editing`: what they do; [`verify`]: the judge
+//! - [`ping_pong`]: the schedule in which two waves of a SIMD take turns
 //! - [`record`]: what was done, and why not
 //!
 //! The pass looks at every innermost loop: it makes the graph, asks the scheduler that the options name for an [`Assignment`], and
@@ -30,6 +31,7 @@ pub mod longest;
 mod manual;
 pub mod modulo;
 pub mod phases;
+pub mod ping_pong;
 pub mod pipeline;
 pub mod prefetch;
 pub mod record;
@@ -111,8 +113,11 @@ fn schedule_loop(
         Ok(found) => found,
         Err(why) => return refused(why.to_string()),
     };
+    if schedule == Schedule::PingPong {
+        return ping_pong_loop(world, root, region, node, &found);
+    }
     let assignment = match schedule {
-        Schedule::None | Schedule::Manual => return refused("no schedule was given".to_owned()),
+        Schedule::None | Schedule::Manual | Schedule::PingPong => return refused("no schedule was given".to_owned()),
         Schedule::Prefetch => prefetch::schedule(&found.graph),
         Schedule::FourStage => four_stage::schedule(&found.graph),
         Schedule::Modulo => modulo::schedule(&found.graph, &model),
@@ -126,6 +131,27 @@ fn schedule_loop(
         Ok((_, rebuilt)) => Ok(LoopRecord::applied(node, rebuilt.steady, &found.graph, assignment)),
         Err(why) => refused(why.to_string()),
     }
+}
+
+/// Lets the two waves of a SIMD take turns in a loop; where that does not suit it, the loop gets prefetching and the record says why.
+fn ping_pong_loop(
+    world: &mut World,
+    root: Entity,
+    region: Entity,
+    node: Entity,
+    found: &LoopGraph,
+) -> Result<LoopRecord, Diagnostic> {
+    let product = match ping_pong::classify(world, root, node, found) {
+        Ok(product) => product,
+        Err(why) => {
+            let record = schedule_loop(world, root, region, node, Schedule::Prefetch)?;
+            return Ok(record.instead(Schedule::Prefetch, why.to_string()));
+        }
+    };
+    let tags = ping_pong::tag(world, root, &product);
+    let written = ping_pong::schedule(&tags.roles())?;
+    let mut records = manual::apply(world, root, &written)?;
+    records.pop().ok_or_else(|| bug("a schedule without a loop"))
 }
 
 /// How a loop is to be rebuilt, beside its assignment.

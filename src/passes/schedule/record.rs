@@ -18,17 +18,22 @@ pub struct ScheduleRecord {
 impl ScheduleRecord {
     /// Name of the schedule that at least one loop got.
     pub fn applied(&self) -> &'static str {
-        let applied = self.loops.iter().any(|one| matches!(one.outcome, Outcome::Applied { .. }));
-        if applied { self.requested.name() } else { Schedule::None.name() }
+        let applied = self.loops.iter().filter_map(|one| match &one.outcome {
+            Outcome::Applied { instead, .. } => Some(instead.as_ref().map_or(self.requested, |i| i.0)),
+            Outcome::Refused { .. } => None,
+        });
+        let requested = |schedule: &Schedule| *schedule == self.requested;
+        let all: Vec<Schedule> = applied.collect();
+        all.iter().copied().find(requested).or(all.first().copied()).unwrap_or_default().name()
     }
 
-    /// Why loops stayed as they were; empty if none did.
+    /// Why loops did not get it; empty if all did.
     pub fn why(&self) -> String {
-        let refused = self.loops.iter().filter_map(|one| match &one.outcome {
+        let reasons = self.loops.iter().filter_map(|one| match &one.outcome {
             Outcome::Refused { why } => Some(&why[..]),
-            Outcome::Applied { .. } => None,
+            Outcome::Applied { instead, .. } => instead.as_ref().map(|i| &i.1[..]),
         });
-        match (self.loops.is_empty(), refused.collect::<Vec<_>>()) {
+        match (self.loops.is_empty(), reasons.collect::<Vec<_>>()) {
             (true, _) => "there is no loop to schedule".to_owned(),
             (false, whys) => whys.join("; "),
         }
@@ -49,6 +54,8 @@ pub struct LoopRecord {
 pub enum Outcome {
     /// It is pipelined.
     Applied {
+        /// The schedule that it got, if not the one asked for, and why.
+        instead: Option<(Schedule, String)>,
         /// The loop of the steady state.
         steady: Entity,
         /// Its dependences.
@@ -71,8 +78,17 @@ impl LoopRecord {
         graph: &DependenceGraph,
         assignment: Assignment,
     ) -> LoopRecord {
-        let outcome = Outcome::Applied { steady, graph: graph.clone(), assignment };
+        let outcome = Outcome::Applied { instead: None, steady, graph: graph.clone(), assignment };
         LoopRecord { written, outcome }
+    }
+
+    /// The same, with another schedule than the one asked for.
+    pub fn instead(mut self, schedule: Schedule, why: String) -> LoopRecord {
+        match &mut self.outcome {
+            Outcome::Applied { instead, .. } => *instead = Some((schedule, why)),
+            Outcome::Refused { why: other } => *other = format!("{why}; and {}: {other}", schedule.name()),
+        }
+        self
     }
 
     /// The loop stayed as it was.
