@@ -72,5 +72,4 @@ pub use node_type::NodeType;
 pub use operations::{
     Directive, Group, Item, Operation, Pipeline, Place, Scheduled, Stage, ValueId, ValueKind, WaveSchedule,
 };
-pub(in crate::ir) use operations::Results;
 pub(in crate::ir) use recorder::Recorder;
