@@ -338,8 +338,8 @@ const FAULTS: &[(&str, &str)] = &[
         "expected a tag, found `mma`\n  --> s:6:21\n  help: tags are quoted: `\"read_a\"`",
     ),
     (
-        "x = get_node_by_tag_and_type \"a\" wirte",
-        "there is no type of nodes `wirte`\n  --> s:6:34\n  help: did you mean `write`?",
+        "x = get_node_by_tag_and_type \"a\" writ",
+        "there is no type of nodes `writ`\n  --> s:6:34\n  help: did you mean `write`?",
     ),
     (
         "x = get_node_by_tag_and_type \"a\" barrier",
