@@ -146,6 +146,44 @@ fn text_kernels_are_read_or_refused() {
     run("text", (0..cases(2000)).map(|_| mutated(&mut rng, &seeds)));
 }
 
+const SCHEDULE: &str = "schedule s {
+  k_loop = get_node_by_tag \"k loop\"
+  mma = get_node_by_tag_and_type \"mma\" mma
+  late = get_node_by_tag_and_iteration \"mma\" 1
+  a, b = partition_by_address_space late global
+  c, d = partition_by_dim mma K 2
+  p = pipeline k_loop {
+    eliminate_epilogue
+    multi_buffer_count 3
+    set_stage (a, b) () (c)
+    set_stage () (d) ()
+  }
+  e = filter_nodes c stage p.kernel type mma
+  f = getitem e 0
+  g = cluster [set_wave_priority 1, e, barrier, f, wait_for_loads 6]
+  h = interleave_ops (c, d) [a interval 4 start_offset 2, (b, f) start_after_groups [0]]
+  reorder_graph p.kernel [g, h]
+  insert_before c conditional_barrier ge waves / 2
+  insert_at_start p.prologue scheduling_barrier
+  insert_cond_barrier_after lt 4 c
+  stagger p.kernel
+  unroll p.kernel 2
+}
+";
+
+#[test]
+fn text_schedules_are_read_or_refused() {
+    let check = check("text");
+    assert_eq!(check(SCHEDULE.as_bytes()), Ok(()));
+    groundswell::ir::schedule::WaveSchedule::parse(SCHEDULE, "s").expect("the schedule is right");
+    let mut rng = StdRng::seed_from_u64(9);
+    // One line of it in mutation, too: in a text that has other faults nothing is recorded.
+    let mut seeds = vec![SCHEDULE.as_bytes().to_vec(), format!("kernel k {{\n}}\n{SCHEDULE}").into_bytes()];
+    let head: String = SCHEDULE.split_inclusive('\n').take(13).collect();
+    seeds.extend(SCHEDULE.lines().skip(13).map(|line| format!("{head}{line}\n}}\n").into_bytes()));
+    run("text", (0..cases(2000)).map(|_| mutated(&mut rng, &seeds)));
+}
+
 #[test]
 fn any_words_decode_or_not() {
     let mut rng = StdRng::seed_from_u64(2);

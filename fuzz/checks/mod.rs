@@ -12,7 +12,8 @@ pub use kernel::{Outcome, kernel, kernel_outcome};
 pub use simulator::simulator;
 
 use groundswell::ir::kernel::Kernel;
-use groundswell::ir::text::Detail;
+use groundswell::ir::schedule::WaveSchedule;
+use groundswell::ir::text::{Detail, parse_file};
 
 /// A check: what is wrong, if something is. It must not panic either.
 pub type Check = fn(&[u8]) -> Result<(), String>;
@@ -28,11 +29,20 @@ pub const CHECKS: &[(&str, Check)] = &[
     ("simulator", simulator),
 ];
 
-/// Bytes taken for a text kernel: it is read or refused; what is read prints as something that reads back as the same.
+/// Bytes taken for a text kernel with or without a schedule, and for a schedule alone: it is read or refused; what is read prints as
+/// something that reads back as the same.
 pub fn text(data: &[u8]) -> Result<(), String> {
     let text = String::from_utf8_lossy(data);
-    let kernel = match Kernel::parse(&text, "fuzz") {
-        Ok(kernel) => kernel,
+    match WaveSchedule::parse(&text, "fuzz") {
+        Ok(alone) => schedule(&alone)?,
+        Err(faults) if faults.is_empty() => return Err("refused without a fault".to_owned()),
+        Err(_) => {}
+    }
+    let kernel = match parse_file(&text, "fuzz") {
+        Ok((kernel, behind)) => {
+            behind.iter().try_for_each(schedule)?;
+            kernel
+        }
         Err(faults) if faults.is_empty() => return Err("refused without a fault".to_owned()),
         Err(_) => return Ok(()),
     };
@@ -43,6 +53,18 @@ pub fn text(data: &[u8]) -> Result<(), String> {
         if twice != printed {
             return Err(format!("printed:\n{printed}\nread and printed again:\n{twice}"));
         }
+    }
+    Ok(())
+}
+
+/// A schedule prints as something that reads back as the same.
+fn schedule(schedule: &WaveSchedule) -> Result<(), String> {
+    let printed = schedule.to_string();
+    let again =
+        WaveSchedule::parse(&printed, "printed").map_err(|faults| format!("{printed}\n{faults:?}"))?;
+    let twice = again.to_string();
+    if twice != printed || again != *schedule {
+        return Err(format!("printed:\n{printed}\nread and printed again:\n{twice}"));
     }
     Ok(())
 }

@@ -14,9 +14,7 @@ use super::handles::{
     Cluster, Entry, Handle, Interleave, Listed, Listing, Nodes, PipelineStage, PipelinedLoop, Slots, Target,
     collect,
 };
-use super::operations::{
-    Directive, Group, Item, Operation, Pipeline, Place, Stage, ValueId, WaveSchedule,
-};
+use super::operations::{Directive, Group, Item, Operation, Pipeline, Place, Stage, ValueId, WaveSchedule};
 use super::{NodeType, Recorder};
 use crate::ir::assemble::is_identifier;
 use crate::ir::control::HardwareConstraint;

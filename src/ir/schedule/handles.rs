@@ -144,13 +144,24 @@ impl Listed<Cluster> for Nodes {
     }
 }
 
+impl Listed<Entry> for Entry {
+    fn list(self, out: &mut Vec<Entry>) {
+        out.push(self);
+    }
+}
+
 macro_rules! entries {
     ($($type:ty, $pattern:pat => $entry:expr;)*) => {
         $(
+            impl From<$type> for Entry {
+                fn from($pattern: $type) -> Entry {
+                    Entry($entry)
+                }
+            }
+
             impl Listed<Entry> for $type {
                 fn list(self, out: &mut Vec<Entry>) {
-                    let $pattern = self;
-                    out.push(Entry($entry));
+                    out.push(self.into());
                 }
             }
         )*

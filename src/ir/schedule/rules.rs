@@ -21,7 +21,8 @@ pub(super) fn check(operation: &Operation, recorder: &Recorder) -> Checked {
         | Operation::GetNodeByTagAndIteration { .. }
         | Operation::GetItem { .. } => Ok(()),
         Operation::PartitionByAddressSpace { space: AddressSpace::Register, .. } => {
-            Err(Diagnostic::invalid("no read or write is of register space").help("part by global or by shared"))
+            Err(Diagnostic::invalid("no read or write is of register space")
+                .help("part by global or by shared"))
         }
         Operation::PartitionByAddressSpace { .. } => Ok(()),
         Operation::PartitionByDim { parts, .. } => match *parts {
@@ -105,7 +106,8 @@ fn pipeline(pipeline: &Pipeline, recorder: &Recorder) -> Checked {
         return Err(Diagnostic::invalid("a pipeline without stages").help(help));
     };
     if pipeline.multi_buffer_count.is_some_and(|count| !(1..=MOST).contains(&count)) {
-        let help = format!("the count is 1 to {MOST}; without one, there are as many copies as the stages need");
+        let help =
+            format!("the count is 1 to {MOST}; without one, there are as many copies as the stages need");
         return Err(Diagnostic::invalid("an LDS buffer cannot have so many copies").help(help));
     }
     let clusters = |count: usize| format!("{count} cluster{}", if count == 1 { "" } else { "s" });
@@ -185,8 +187,10 @@ fn interleave(base: &[ValueId], groups: &[Group]) -> Checked {
     for (at, group) in groups.iter().enumerate() {
         if let Some(other) = group.start_after_groups.iter().find(|&&other| other as usize >= count) {
             let plural = if count == 1 { "is 1 group" } else { "are groups" };
-            return Err(Diagnostic::invalid(format!("group {at} starts after group {other}, which there is not"))
-                .help(format!("groups are numbered from 0, and there {plural} 0 to {}", count - 1)));
+            return Err(Diagnostic::invalid(format!(
+                "group {at} starts after group {other}, which there is not"
+            ))
+            .help(format!("groups are numbered from 0, and there {plural} 0 to {}", count - 1)));
         }
     }
     match never_started(groups) {

@@ -215,6 +215,95 @@ kernel k {
     assert_eq!(parse(text).to_string(), text);
 }
 
+const CONTROLS: &str = "\
+kernel k {
+  barrier @fence
+  workgroup_barrier
+  conditional_barrier ge 4 @late
+  conditional_barrier lt waves / 2
+  conditional_barrier ne waves / 1
+  set_wave_priority 3
+  scheduling_barrier
+  wait_for_loads 62
+  iterate K () {
+    set_wave_priority 0
+    wait_for_loads 0
+  }
+}
+";
+
+#[test]
+fn control_operations_read_back() {
+    assert_eq!(parse(CONTROLS).to_string(), CONTROLS);
+    let short = CONTROLS.replace("waves / 1", "waves");
+    assert_eq!(parse(&short).to_string(), CONTROLS);
+}
+
+#[test]
+fn control_operations_are_traced_as_they_are_written() {
+    let [k] = symbols(["K"]);
+    let traced = Kernel::trace("k", |w| {
+        let hardware = w.get_hardware_constraint();
+        let waves = hardware.waves_per_block;
+        w.shared_memory_barrier();
+        w.workgroup_barrier();
+        w.conditional_barrier(hardware.wave_id.greater_equal(4));
+        w.conditional_barrier(hardware.wave_id.less(waves / 2));
+        w.conditional_barrier(hardware.wave_id.not_equal(waves));
+        w.set_wave_priority(3);
+        w.scheduling_barrier();
+        w.wait_for_loads(62);
+        w.iterate(k, [], |w, []| {
+            w.set_wave_priority(0);
+            w.wait_for_loads(0);
+            []
+        });
+    })
+    .expect("the kernel has no mistakes");
+    let untagged = CONTROLS.replace(" @fence", "").replace(" @late", "");
+    assert_eq!(traced.to_string(), untagged);
+    assert_eq!(dump(&parse(&untagged)), dump(&traced));
+    let wrong = [
+        Kernel::trace("k", |w| w.set_wave_priority(4)),
+        Kernel::trace("k", |w| w.wait_for_loads(63)),
+        Kernel::trace("k", |w| w.conditional_barrier(w.get_hardware_constraint().wave_id.less(-2))),
+    ];
+    let messages = wrong.map(|kernel| kernel.expect_err("the kernel has a mistake").message);
+    let expected = [
+        "4 is no priority of a wave",
+        "a wait cannot leave 63 loads under way",
+        "no wave's number is compared with this",
+    ];
+    assert_eq!(messages, expected);
+}
+
+#[test]
+fn numbers_of_control_operations_are_in_range() {
+    let text = "\
+kernel k {
+  set_wave_priority 4
+  set_wave_priority -1
+  wait_for_loads 300
+  conditional_barrier lt waves / 0
+  conditional_barrier lt -1
+  conditional_barrier 4
+  %x = workgroup_barrier
+  set_wave_prioriti 1
+}
+";
+    let expected = [
+        (2, 21, "4 is no priority of a wave"),
+        (3, 21, "-1 is no priority of a wave"),
+        (4, 18, "a wait cannot leave 300 loads under way"),
+        (5, 26, "no wave's number is compared with this"),
+        (6, 26, "no wave's number is compared with this"),
+        (7, 23, "expected a predicate, found `4`"),
+        (8, 8, "`workgroup_barrier` has no result"),
+        (9, 3, "no statement starts with `set_wave_prioriti`"),
+    ];
+    assert_eq!(places(text), expected.map(|(line, column, text)| (line, column, text.to_owned())));
+}
+
 #[test]
 fn faults_stand_at_the_words_they_are_about() {
     let text = "\

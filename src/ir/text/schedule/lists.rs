@@ -91,12 +91,7 @@ impl ScheduleParser<'_, '_> {
         Ok(at as u32)
     }
 
-    fn resolve(
-        &self,
-        name: &str,
-        part: Option<u32>,
-        wanted: Wanted,
-    ) -> Result<Option<ValueId>, Diagnostic> {
+    fn resolve(&self, name: &str, part: Option<u32>, wanted: Wanted) -> Result<Option<ValueId>, Diagnostic> {
         let Some(named) = self.names.get(name) else {
             let fault = Diagnostic::invalid(format!("`{name}` is not defined"));
             let words = if wanted == Wanted::Item { &Control::WORDS[..] } else { &[] };
@@ -113,7 +108,8 @@ impl ScheduleParser<'_, '_> {
             }
             (Meaning::Value(_), Some(_)) => {
                 let fault = Diagnostic::invalid(format!("`{name}` is no pipeline and has no parts"));
-                return Err(fault.note("it is defined here", Some(named.at.clone())));
+                let fault = fault.note("it is defined here", Some(named.at.clone()));
+                return Err(fault.help("a part is named `loop.kernel` behind `loop = pipeline ...`"));
             }
             (Meaning::Pipeline(_), None) => {
                 let parts = PARTS.map(|part| format!("`{name}.{part}`"));
@@ -126,12 +122,15 @@ impl ScheduleParser<'_, '_> {
             return Ok(Some(value));
         }
         let (is, help) = match kind {
-            ValueKind::Nodes => ("a list of nodes", ""),
-            ValueKind::Cluster => ("a cluster", ""),
+            ValueKind::Nodes => {
+                ("a list of nodes", "`loop = pipeline ...` gives `loop.kernel` and the other parts")
+            }
+            ValueKind::Cluster => ("a cluster", "name the lists that it was made of"),
             _ => ("a part of a pipeline", "`filter_nodes` with `stage` gives the nodes of a part"),
         };
-        let fault = Diagnostic::invalid(format!("{shown} is {is}, and what is expected is {}", wanted.text()));
-        Err(if help.is_empty() { fault } else { fault.help(help) })
+        let fault =
+            Diagnostic::invalid(format!("{shown} is {is}, and what is expected is {}", wanted.text()));
+        Err(fault.help(help))
     }
 
     /// `[a, b]`, `(a, b)`: any number of items between brackets.

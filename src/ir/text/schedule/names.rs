@@ -28,7 +28,8 @@ pub(in crate::ir) fn value_names(operations: &[Scheduled], names: Names) -> Vec<
     };
     // What the author chose is never given to anything else.
     for scheduled in operations {
-        made.taken.extend((0..scheduled.names.len()).filter_map(|at| kept(scheduled, at)).map(|n| n.to_string()));
+        made.taken
+            .extend((0..scheduled.names.len()).filter_map(|at| kept(scheduled, at)).map(|n| n.to_string()));
     }
     for scheduled in operations {
         if let Operation::Pipeline(pipeline) = &scheduled.operation {

@@ -116,8 +116,11 @@ impl<'a> ScheduleParser<'_, 'a> {
             Ok(Some((first, arity))) => {
                 for (number, target) in (0..).zip(&targets) {
                     let value = ValueId(first.0 + number);
-                    let meaning =
-                        if arity == Arity::Pipeline { Meaning::Pipeline(value) } else { Meaning::Value(value) };
+                    let meaning = if arity == Arity::Pipeline {
+                        Meaning::Pipeline(value)
+                    } else {
+                        Meaning::Value(value)
+                    };
                     self.define(target, meaning);
                 }
                 Ok(())
@@ -409,16 +412,18 @@ fn wrong_count(word: &str, wanted: usize, targets: &[Target<'_>], word_at: Locat
     let fault = match (wanted, targets.first()) {
         (0, _) => Diagnostic::invalid(format!("`{word}` has no result"))
             .help(format!("write `{word}` without `name =`")),
-        (_, None) => {
-            Diagnostic::invalid(format!("the result of `{word}` has no name")).help(match wanted {
-                1 => format!("write `name = {word} ...`"),
-                _ => format!("write `name, other = {word} ...`: it has {}", results(wanted)),
-            })
-        }
-        _ => Diagnostic::invalid(format!("`{word}` has {}, and {} named", results(wanted), match targets.len() {
-            1 => "1 is".to_owned(),
-            count => format!("{count} are"),
-        }))
+        (_, None) => Diagnostic::invalid(format!("the result of `{word}` has no name")).help(match wanted {
+            1 => format!("write `name = {word} ...`"),
+            _ => format!("write `name, other = {word} ...`: it has {}", results(wanted)),
+        }),
+        _ => Diagnostic::invalid(format!(
+            "`{word}` has {}, and {} named",
+            results(wanted),
+            match targets.len() {
+                1 => "1 is".to_owned(),
+                count => format!("{count} are"),
+            }
+        ))
         .help("`_` stands for a result that is not used"),
     };
     fault.at(Some(targets.first().map_or(word_at, |target| target.at.clone())))

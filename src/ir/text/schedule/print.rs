@@ -193,7 +193,9 @@ impl Printer {
         }
         if !group.start_after_groups.is_empty() {
             self.out.push_str(" start_after_groups [");
-            self.separated(&group.start_after_groups, |printer, number| printer.write(format_args!("{number}")));
+            self.separated(&group.start_after_groups, |printer, number| {
+                printer.write(format_args!("{number}"))
+            });
             self.out.push(']');
         }
     }
