@@ -68,7 +68,12 @@ fn ping_pong_is_right() {
                 let case = Case { shape: [shape[0], shape[1], k], tile: [64, 64, 64], dynamic, schedule };
                 let executable = run(&kernel, &case);
                 if k >= 64 {
-                    assert_eq!(executable.report().schedule_applied, "pingpong", "{}", executable.report().schedule_why);
+                    assert_eq!(
+                        executable.report().schedule_applied,
+                        "pingpong",
+                        "{}",
+                        executable.report().schedule_why
+                    );
                 }
             }
         }

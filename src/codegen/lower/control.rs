@@ -358,7 +358,9 @@ impl Lowering<'_> {
         let count = self.arena.sub(trip.end, trip.start).map_err(bad)?;
         let passes = self.arena.int(i64::from(pipelined.ahead));
         let steady = match pipelined.drain {
-            Drain::Epilogue => Trip { start: trip.start, end: self.arena.sub(trip.end, passes).map_err(bad)? },
+            Drain::Epilogue => {
+                Trip { start: trip.start, end: self.arena.sub(trip.end, passes).map_err(bad)? }
+            }
             Drain::Loop => trip,
         };
         let scope = self.scope();

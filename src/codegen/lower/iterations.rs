@@ -155,7 +155,14 @@ impl Lowering<'_> {
             let register = self.emitter.sgpr(1);
             self.emitter.with(Opcode::SMovB32, register, &[first]);
             let shared = outer.is_none();
-            open.offsets.push(LoopOffset { memories: smallvec![memory], ahead, register, step, last, shared });
+            open.offsets.push(LoopOffset {
+                memories: smallvec![memory],
+                ahead,
+                register,
+                step,
+                last,
+                shared,
+            });
         }
         Ok(())
     }

@@ -48,10 +48,13 @@ impl Evaluation<'_> {
         let heads = (0..body.len()).take_while(|at| matches!(op(at), Some(Op::IterArg(_)))).count();
         let steady = (0..body.len()).find(|at| matches!(op(at), Some(Op::Iterate(_))));
         Ok(match (which, steady) {
-            (Which::Kernel, _) | (_, None) => Stretch { region, first: heads, end: body.len(), repeats: true },
+            (Which::Kernel, _) | (_, None) => {
+                Stretch { region, first: heads, end: body.len(), repeats: true }
+            }
             (Which::Prologue, Some(steady)) => Stretch { region, first: heads, end: steady, repeats: false },
             (Which::Epilogue, Some(steady)) => {
-                let results = (steady + 1..body.len()).take_while(|at| matches!(op(at), Some(Op::LoopResult(_))));
+                let results =
+                    (steady + 1..body.len()).take_while(|at| matches!(op(at), Some(Op::LoopResult(_))));
                 let first = steady + 1 + results.count();
                 Stretch { region, first, end: body.len(), repeats: false }
             }
@@ -96,7 +99,11 @@ impl Evaluation<'_> {
                 self.fault(text).note("it is written here", at(node)).help("name every node once")
             }
             Disorder::Against(first, second) => {
-                let text = format!("{} has to come before {}, and the clusters say otherwise", name(first), name(second));
+                let text = format!(
+                    "{} has to come before {}, and the clusters say otherwise",
+                    name(first),
+                    name(second)
+                );
                 self.fault(text)
                     .note("what has to come first is here", at(first))
                     .note("what depends on it is here", at(second))
@@ -141,7 +148,8 @@ impl Evaluation<'_> {
         let end = if place == Place::Before { nodes.first() } else { nodes.last() };
         let &node = end.ok_or_else(|| self.fault("there is no node to insert something at"))?;
         let region = region_of(self.world, self.root, node);
-        let region = region.ok_or_else(|| self.fault("the node to insert something at is not in the kernel"))?;
+        let region =
+            region.ok_or_else(|| self.fault("the node to insert something at is not in the kernel"))?;
         let at = self.body(region).iter().position(|&n| n == node).unwrap_or(0);
         self.insert_at(region, if place == Place::Before { at } else { at + 1 }, op);
         Ok(())
@@ -151,7 +159,9 @@ impl Evaluation<'_> {
     pub(super) fn stagger(&mut self, region: ValueId) -> Result<(), Diagnostic> {
         let node = match self.part(region)? {
             Some(part) if part.which == Which::Kernel => part.steady,
-            Some(_) => return Err(self.fault("only a loop can be staggered").help("stagger the pipeline's kernel")),
+            Some(_) => {
+                return Err(self.fault("only a loop can be staggered").help("stagger the pipeline's kernel"));
+            }
             None => self.one_loop(region)?,
         };
         let waves = self.world.get::<Geometry>(self.root).map_or(0, Geometry::wave_count);

@@ -125,7 +125,9 @@ impl Evaluation<'_> {
                 let parts = self.partition_by_dim(*list, *dim, *parts)?;
                 parts.into_iter().map(Value::Nodes).collect()
             }
-            Operation::FilterNodes { list, stage, node_type } => nodes(self.filter(*list, *stage, *node_type)?),
+            Operation::FilterNodes { list, stage, node_type } => {
+                nodes(self.filter(*list, *stage, *node_type)?)
+            }
             Operation::GetItem { list, index } => {
                 let list = self.nodes(*list)?;
                 let item = list.get(*index as usize).copied().ok_or_else(|| {
@@ -182,7 +184,9 @@ impl Evaluation<'_> {
                 let text = format!("{} is not a loop", describe(self.world, self.root, node));
                 Err(self.fault(text).note("it is written here", place(self.world, self.root, node)))
             }
-            _ => Err(self.fault(format!("one loop is expected here, and the list has {} nodes", nodes.len()))),
+            _ => {
+                Err(self.fault(format!("one loop is expected here, and the list has {} nodes", nodes.len())))
+            }
         }
     }
 
@@ -212,7 +216,9 @@ impl Evaluation<'_> {
                 Item::Value(id) => match self.value(*id)? {
                     Value::Nodes(nodes) => pieces.extend(nodes.iter().copied().map(Piece::Node)),
                     Value::Cluster(inner) => pieces.extend_from_slice(inner),
-                    Value::Part(_) => return Err(self.fault("a part of a pipeline is not a part of a cluster")),
+                    Value::Part(_) => {
+                        return Err(self.fault("a part of a pipeline is not a part of a cluster"));
+                    }
                 },
             }
         }
@@ -238,7 +244,9 @@ impl Evaluation<'_> {
             && let Some((read, write, needed)) = too_few_copies(&found, &assignment, copies)
         {
             let [read_text, write_text] = [read, write].map(|n| describe(self.world, self.root, n));
-            let text = format!("{write_text} overwrites what {read_text} still reads: {copies} LDS buffers are too few");
+            let text = format!(
+                "{write_text} overwrites what {read_text} still reads: {copies} LDS buffers are too few"
+            );
             return Err(self
                 .fault(text)
                 .note("the read is here", place(self.world, self.root, read))
@@ -253,7 +261,10 @@ impl Evaluation<'_> {
             match rebuild(self.world, self.root, [region, node], &found, &assignment, request)? {
                 Ok(rebuilt) => rebuilt,
                 Err(Unfit::Lds(why)) => {
-                    return Err(self.fault(why.to_string()).help("use smaller tiles, or fewer stages").into());
+                    return Err(self
+                        .fault(why.to_string())
+                        .help("use smaller tiles, or fewer stages")
+                        .into());
                 }
                 Err(why @ Unfit::Short { .. }) => {
                     return Err(Stop::Unfit(LoopRecord::refused(node, why.to_string())));
@@ -331,16 +342,23 @@ impl Evaluation<'_> {
     /// junctions follow what they wait for.
     fn infer(&self, found: &LoopGraph, cycles: &mut [Option<u32>]) {
         let graph = &found.graph;
-        let is_cast = |n: u32| {
-            self.world.get::<Op>(graph.nodes()[n as usize].entity).is_some_and(|op| *op == Op::Cast)
-        };
+        let is_cast =
+            |n: u32| self.world.get::<Op>(graph.nodes()[n as usize].entity).is_some_and(|op| *op == Op::Cast);
         let is_fence = |n: u32| {
             let op = self.world.get::<Op>(graph.nodes()[n as usize].entity);
             n >= found.body || matches!(op, Some(Op::Barrier | Op::Control(_)))
         };
         for n in (0..graph.nodes().len() as u32).filter(|&n| is_fence(n)) {
-            let before = graph.entering(n).filter(|e| e.distance == 0).filter_map(|e| cycles[e.from as usize]);
-            let after = || graph.leaving(n).iter().filter(|e| e.distance == 0).filter_map(|e| cycles[e.to as usize]).min();
+            let before =
+                graph.entering(n).filter(|e| e.distance == 0).filter_map(|e| cycles[e.from as usize]);
+            let after = || {
+                graph
+                    .leaving(n)
+                    .iter()
+                    .filter(|e| e.distance == 0)
+                    .filter_map(|e| cycles[e.to as usize])
+                    .min()
+            };
             cycles[n as usize] = cycles[n as usize].or(before.max()).or_else(after);
         }
         for n in (0..found.body).rev() {

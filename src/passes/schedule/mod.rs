@@ -51,8 +51,8 @@ use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use self::assignment::Assignment;
-use self::dependences::{LoopGraph, dependences};
 use self::copies::TooLarge;
+use self::dependences::{LoopGraph, dependences};
 use self::pipeline::{Placed, Rebuilt, Short, pipeline};
 use self::record::{LoopRecord, ScheduleRecord};
 use self::resources::ResourceModel;
@@ -117,7 +117,9 @@ fn schedule_loop(
         return ping_pong_loop(world, root, region, node, &found);
     }
     let assignment = match schedule {
-        Schedule::None | Schedule::Manual | Schedule::PingPong => return refused("no schedule was given".to_owned()),
+        Schedule::None | Schedule::Manual | Schedule::PingPong => {
+            return refused("no schedule was given".to_owned());
+        }
         Schedule::Prefetch => prefetch::schedule(&found.graph),
         Schedule::FourStage => four_stage::schedule(&found.graph),
         Schedule::Modulo => modulo::schedule(&found.graph, &model),

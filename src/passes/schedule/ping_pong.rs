@@ -64,7 +64,9 @@ pub enum Unsuitable {
     #[error("a tile has {0} steps along the loop's dimension, which are not two equal parts")]
     Steps(usize),
     /// The memory clusters take longer than the compute clusters, so taking turns gains nothing.
-    #[error("matrix instructions take {compute} cycles per iteration and LDS {memory}: there is nothing to hide behind")]
+    #[error(
+        "matrix instructions take {compute} cycles per iteration and LDS {memory}: there is nothing to hide behind"
+    )]
     MemoryBound {
         /// Clocks of the matrix instructions of one wave.
         compute: u32,

@@ -55,7 +55,10 @@ fn walk_tagged<'w>(world: &'w World, region: Entity, in_remainder: bool, see: &m
     for &node in world.get::<Body>(region).map(|b| &b.0[..]).unwrap_or_default() {
         let in_remainder = in_remainder || world.get::<Remainder>(logical(world, node)).is_some();
         // Results and carried values are their loop's.
-        if !matches!(world.get::<Op>(node), Some(Op::IterArg(_) | Op::LoopResult(_) | Op::Memory | Op::Allocate)) {
+        if !matches!(
+            world.get::<Op>(node),
+            Some(Op::IterArg(_) | Op::LoopResult(_) | Op::Memory | Op::Allocate)
+        ) {
             see(node, in_remainder);
         }
         walk_tagged(world, node, in_remainder, see);
@@ -79,7 +82,9 @@ pub(super) fn coordinate(world: &World, node: Entity, dim: Dim) -> (u32, u32) {
         let expansion = world.get::<Expansion>(node).copied()?;
         let layout = &world.get::<Placement>(expansion.logical)?.0;
         let has = layout.modes().iter().any(|mode| mode.dim == Some(dim));
-        has.then(|| layout.coordinate(dim, LayoutPlace { replica: expansion.replica, ..LayoutPlace::default() }))
+        has.then(|| {
+            layout.coordinate(dim, LayoutPlace { replica: expansion.replica, ..LayoutPlace::default() })
+        })
     };
     let slice = world.get::<Expansion>(node).map_or(0, |e| e.slice);
     match (of(node), world.get::<Op>(node)) {
@@ -103,7 +108,8 @@ impl Evaluation<'_> {
         if let Some(&node) =
             nodes.iter().find(|&&n| !matches!(self.world.get::<Op>(n), Some(Op::Read | Op::Write)))
         {
-            let text = format!("{} has no address space", super::verify::describe(self.world, self.root, node));
+            let text =
+                format!("{} has no address space", super::verify::describe(self.world, self.root, node));
             return Err(self.fault(text).help("partition reads and writes"));
         }
         let in_space = |node: &Entity| {

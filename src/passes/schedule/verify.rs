@@ -49,11 +49,18 @@ pub fn broken(found: &LoopGraph, assignment: &Assignment) -> Option<Broken> {
 }
 
 /// The fault of a broken dependence.
-pub fn broken_fault(world: &World, root: Entity, found: &LoopGraph, assignment: &Assignment, fault: Broken) -> Diagnostic {
+pub fn broken_fault(
+    world: &World,
+    root: Entity,
+    found: &LoopGraph,
+    assignment: &Assignment,
+    fault: Broken,
+) -> Diagnostic {
     let Broken { edge, legal } = fault;
     let [from, to] = [edge.from, edge.to].map(|n| found.graph.nodes()[n as usize].entity);
     let at = |node: u32| format!("stage {} slot {}", assignment.stage(node), assignment.slot(node));
-    let (what, from_text, to_text) = (reason(edge.kind), describe(world, root, from), describe(world, root, to));
+    let (what, from_text, to_text) =
+        (reason(edge.kind), describe(world, root, from), describe(world, root, to));
     let distance = match edge.distance {
         0 => "of the same iteration".to_owned(),
         1 => "of the iteration before".to_owned(),
@@ -67,8 +74,14 @@ pub fn broken_fault(world: &World, root: Entity, found: &LoopGraph, assignment: 
         legal % interval
     );
     Diagnostic::invalid(text)
-        .note(format!("{to_text} is in {} (cycle {})", at(edge.to), assignment.cycles[edge.to as usize]), place(world, root, to))
-        .note(format!("{from_text} is in {} (cycle {})", at(edge.from), assignment.cycles[edge.from as usize]), place(world, root, from))
+        .note(
+            format!("{to_text} is in {} (cycle {})", at(edge.to), assignment.cycles[edge.to as usize]),
+            place(world, root, to),
+        )
+        .note(
+            format!("{from_text} is in {} (cycle {})", at(edge.from), assignment.cycles[edge.from as usize]),
+            place(world, root, from),
+        )
         .help(help)
 }
 
@@ -83,7 +96,11 @@ fn reason(kind: Dependence) -> &'static str {
 }
 
 /// The first LDS buffer with fewer copies than the order of an assignment takes: a read of it, and how many it takes.
-pub fn too_few_copies(found: &LoopGraph, assignment: &Assignment, copies: u32) -> Option<(Entity, Entity, u32)> {
+pub fn too_few_copies(
+    found: &LoopGraph,
+    assignment: &Assignment,
+    copies: u32,
+) -> Option<(Entity, Entity, u32)> {
     found.buffers.iter().find_map(|buffer| {
         let needed = copies::least(buffer, assignment);
         let cycle = |node: &&u32| assignment.cycles[**node as usize];
