@@ -655,19 +655,3 @@ fn full_matrix_units_are_possible() {
     let found = modulo::search(&graph, &model).unwrap();
     assert_eq!((found.bounds.scarce, found.assignment.interval), (Some(Resource::Mma), 512));
 }
-#[test]
-fn zz_print() {
-    for model in [ResourceModel::ABSTRACT, ResourceModel::of_target(Target::GFX942, 4)] {
-        for copies in [1, 2] {
-            for (tiles, depth) in [(4, 2), (16, 4), (64, 4), (256, 4), (784, 4), (64, 48)] {
-                let graph = large_gemm(model, tiles, depth, copies);
-                let start = std::time::Instant::now();
-                let found = modulo::search(&graph, &model).unwrap();
-                let t = start.elapsed();
-                let start = std::time::Instant::now();
-                let p = prefetch::schedule(&graph).unwrap();
-                println!("{} copies {copies} {tiles}x{depth}: nodes {} steps {} bound {} {} T {} stages {} {t:?} prefetch {:?} {}", model.name, graph.nodes().len(), found.steps, found.bounds.resource, found.bounds.recurrence, found.assignment.interval, found.assignment.stages(), start.elapsed(), p.stages());
-            }
-        }
-    }
-}
