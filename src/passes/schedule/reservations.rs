@@ -87,7 +87,8 @@ impl Reservations {
             for (resource, busy) in needs(cost) {
                 self.steps += 1;
                 if let Some(blocked) = self.first_blocked(resource, busy, slot - slot % grain) {
-                    at -= busy.saturating_sub(blocked).max(1) as i64;
+                    let full = self.run_of_full_before(resource, self.wrap(slot - slot % grain + blocked));
+                    at -= (busy.saturating_sub(blocked) + full).saturating_sub(1).max(1) as i64;
                     continue 'places;
                 }
             }
@@ -189,6 +190,12 @@ impl Reservations {
             }
         }
         self.interval
+    }
+
+    /// Number of full slots that end with this one, as far as a glance tells.
+    fn run_of_full_before(&self, resource: usize, slot: usize) -> usize {
+        let full = self.full[resource * self.words + slot / 64] << (63 - slot % 64);
+        full.leading_ones() as usize
     }
 
     fn change(&mut self, cost: &Cost, cycle: i64, by: impl Fn(&mut u32)) {
