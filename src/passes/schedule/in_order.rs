@@ -1,19 +1,25 @@
 //! Modulo scheduling without second thoughts, for one interval: component after component, each in the order of its dependences.
 //!
-//! The way of the Wave language's scheduler. The first node of a component tries the cycles of one interval from its earliest on; the
+//! The way of the Wave language's scheduler. Values that the loop carries come last, as they have no time of their own; the first node of a component tries the cycles of one interval from its earliest on; the
 //! others follow in the first cycle between what placed neighbours allow. If they do not fit, the first node tries its next cycle;
 //! components that are placed stay where they are.
 
-use super::iterative::Placement;
+use super::iterative::{Placement, Problem};
 
 /// Schedules with the interval of `placement`, which is empty. False if it did not work out.
 pub(super) fn place(placement: &mut Placement) -> bool {
     let shape = placement.problem.shape;
-    (0..shape.components.count())
-        .all(|component| place_component(placement, shape.components.nodes(component)))
+    (0..shape.components.count()).all(|component| place_component(placement, component))
 }
 
-fn place_component(placement: &mut Placement, nodes: &[u32]) -> bool {
+fn place_component(placement: &mut Placement, component: usize) -> bool {
+    let Problem { graph, shape, .. } = placement.problem;
+    let waits = |node: u32| {
+        let mut before = graph.entering(node).filter(|edge| edge.distance == 0);
+        before.any(|edge| shape.components.of(edge.from) == component)
+    };
+    let mut nodes = shape.components.nodes(component).to_vec();
+    nodes.sort_by_key(|&node| placement.problem.is_free(node) && !waits(node));
     let Some((&first, others)) = nodes.split_first() else { return true };
     let length = i64::from(placement.interval);
     let earliest = placement.window(first).0.unwrap_or(0).max(0);

@@ -172,7 +172,7 @@ pub(super) fn place(placement: &mut Placement) -> bool {
     let mut queue: Queue = (0..problem.count() as u32).map(entry).collect();
     let mut last: Vec<Option<i64>> = vec![None; problem.count()];
     let mut crowd = Crowd::new(problem.count(), interval);
-    let mut budget = 6 * problem.count() + 32;
+    let mut budget = 4 * problem.count() + 32;
     while let Some((_, Reverse(rank))) = queue.pop() {
         let node = problem.shape.order[rank as usize];
         if placement.cycles[node as usize].is_some() {

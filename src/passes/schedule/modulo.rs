@@ -83,7 +83,7 @@ pub fn in_program_order(graph: &DependenceGraph, model: &ResourceModel) -> Resul
 /// Intervals worth trying: all of the first few, then fewer and fewer.
 fn intervals(bounds: &Bounds) -> impl Iterator<Item = u32> + use<> {
     let (least, last) = (bounds.interval(), last_interval(bounds));
-    std::iter::successors(Some(least), move |&interval| Some(interval + 1 + (interval - least) / 8))
+    std::iter::successors(Some(least), move |&interval| Some(interval + 1 + (interval - least) / 4))
         .take_while(move |&interval| interval <= last)
 }
 

@@ -77,10 +77,24 @@ impl Reservations {
     pub fn last_fit(&mut self, cost: &Cost, from: i64, to: i64) -> Option<i64> {
         let from = from.max(to.saturating_sub(self.interval as i64 - 1));
         let grain = needs(cost).map(|(resource, _)| self.grain[resource]).max().unwrap_or(1);
-        (from..=to).rev().find(|&cycle| {
-            self.steps += 1;
-            self.slot(cycle).is_multiple_of(grain) && self.fits(cost, cycle)
-        })
+        let mut at = to;
+        'places: while at >= from {
+            let slot = self.slot(at);
+            at -= (slot % grain) as i64;
+            if at < from {
+                break;
+            }
+            for (resource, busy) in needs(cost) {
+                self.steps += 1;
+                if let Some(blocked) = self.first_blocked(resource, busy, slot - slot % grain) {
+                    let full = self.run_of_full_before(resource, self.wrap(slot - slot % grain + blocked));
+                    at -= (busy.saturating_sub(blocked) + full).saturating_sub(1).max(1) as i64;
+                    continue 'places;
+                }
+            }
+            return Some(at);
+        }
+        None
     }
 
     /// The slot of a cycle.
@@ -98,18 +112,20 @@ impl Reservations {
     }
 
     fn search(&mut self, cost: &Cost, from: i64, to: i64, grain: usize) -> Option<i64> {
-        let mut at = from;
+        let (mut at, mut slot) = (from, self.slot(from));
         'places: loop {
-            let pad = self.slot(at).next_multiple_of(grain).min(self.interval) - self.slot(at);
+            let pad = if grain > 1 { slot.next_multiple_of(grain).min(self.interval) - slot } else { 0 };
             at += pad as i64;
+            slot = self.wrap(slot + pad);
             if at > to {
                 return None;
             }
             for (resource, busy) in needs(cost) {
                 self.steps += 1;
-                if let Some(blocked) = self.last_blocked(resource, busy, self.slot(at)) {
-                    at += blocked as i64;
-                    at += self.run_of_full(resource, self.slot(at)).max(1) as i64;
+                if let Some(blocked) = self.last_blocked(resource, busy, slot) {
+                    let skipped = blocked + self.run_of_full(resource, self.wrap(slot + blocked)).max(1);
+                    at += skipped as i64;
+                    slot = (slot + skipped) % self.interval;
                     continue 'places;
                 }
             }
@@ -117,16 +133,41 @@ impl Reservations {
         }
     }
 
+    /// A slot that may be one interval too far.
+    fn wrap(&self, slot: usize) -> usize {
+        if slot >= self.interval { slot - self.interval } else { slot }
+    }
+
     /// How far behind `slot` the last slot lies that has too few units for `busy` cycles from `slot` on.
     fn last_blocked(&self, resource: usize, busy: usize, slot: usize) -> Option<usize> {
-        let (whole, rest) = (busy / self.interval, busy % self.interval);
-        let blocked = |offset: usize| {
-            let at = (slot + offset) % self.interval;
-            let wanted = whole + usize::from(offset < rest);
-            self.used(resource, at) as usize + wanted > self.units[resource] as usize
-        };
-        let looked_at = if whole > 0 { self.interval } else { rest };
-        (0..looked_at).rev().find(|&offset| blocked(offset))
+        match self.full_from(resource, busy, slot) {
+            Some(full) => full.checked_ilog2().map(|offset| offset as usize),
+            None => (0..busy.min(self.interval)).rev().find(|&at| self.is_blocked(resource, busy, slot, at)),
+        }
+    }
+
+    /// How far behind `slot` the first such slot lies.
+    fn first_blocked(&self, resource: usize, busy: usize, slot: usize) -> Option<usize> {
+        match self.full_from(resource, busy, slot) {
+            Some(full) => (full != 0).then(|| full.trailing_zeros() as usize),
+            None => (0..busy.min(self.interval)).find(|&at| self.is_blocked(resource, busy, slot, at)),
+        }
+    }
+
+    /// Which of the next `busy` slots are full, a bit for each; none if the table cannot say so at a glance.
+    fn full_from(&self, resource: usize, busy: usize, slot: usize) -> Option<u64> {
+        if busy > 63 || slot + busy > self.interval || busy == self.interval {
+            return None;
+        }
+        let word = resource * self.words + slot / 64;
+        let bit = slot % 64;
+        let behind = if bit + busy > 64 { self.full[word + 1] << (64 - bit) } else { 0 };
+        Some((self.full[word] >> bit | behind) & ((1 << busy) - 1))
+    }
+
+    fn is_blocked(&self, resource: usize, busy: usize, slot: usize, offset: usize) -> bool {
+        let wanted = busy / self.interval + usize::from(offset < busy % self.interval);
+        self.used(resource, self.wrap(slot + offset)) as usize + wanted > self.units[resource] as usize
     }
 
     /// Number of full slots from this one on.
@@ -151,11 +192,19 @@ impl Reservations {
         self.interval
     }
 
+    /// Number of full slots that end with this one, as far as a glance tells.
+    fn run_of_full_before(&self, resource: usize, slot: usize) -> usize {
+        let full = self.full[resource * self.words + slot / 64] << (63 - slot % 64);
+        full.leading_ones() as usize
+    }
+
     fn change(&mut self, cost: &Cost, cycle: i64, by: impl Fn(&mut u32)) {
         let slot = self.slot(cycle);
         for (resource, busy) in needs(cost) {
-            for offset in 0..busy {
-                let at = (slot + offset) % self.interval;
+            let mut next = slot;
+            for _ in 0..busy {
+                let at = next;
+                next = self.wrap(next + 1);
                 let used = &mut self.used[resource * self.interval + at];
                 by(used);
                 let word = &mut self.full[resource * self.words + at / 64];

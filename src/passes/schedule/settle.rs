@@ -32,12 +32,15 @@ pub(super) fn settle(placement: &mut Placement) -> Result<Assignment, Refusal> {
     from_zero(placement.interval, &placement.cycles)
 }
 
+/// Last cycle that an assignment may have, so that sums of a few cycles do not wrap.
+const LAST_CYCLE: i64 = 1 << 30;
+
 /// Moves the first cycle to 0. Cycles that an assignment cannot hold are refused.
 pub(super) fn from_zero(interval: u32, cycles: &[Option<i64>]) -> Result<Assignment, Refusal> {
     let first = cycles.iter().flatten().min().copied().unwrap_or(0);
     let cycles = cycles.iter().zip(0..).map(|(cycle, node)| {
-        let cycle = cycle.map_or(Some(0), |cycle| cycle.checked_sub(first));
-        cycle.and_then(|cycle| u32::try_from(cycle).ok()).ok_or(Refusal::TooLong { node })
+        let cycle = cycle.unwrap_or(first) - first;
+        if cycle <= LAST_CYCLE { Ok(cycle as u32) } else { Err(Refusal::TooLong { node }) }
     });
     Ok(Assignment { interval, cycles: cycles.collect::<Result<_, _>>()? })
 }

@@ -208,7 +208,7 @@ fn empty_loop_has_an_empty_schedule() {
     let graph = DependenceGraph::default();
     let empty = DependenceGraph::new(Vec::new(), Vec::new());
     assert_eq!(modulo::schedule(&empty, &ONE_UNIT).unwrap().interval, 1);
-    assert_eq!(modulo::schedule(&graph, &ONE_UNIT).unwrap().cycles, []);
+    assert!(modulo::schedule(&graph, &ONE_UNIT).unwrap().cycles.is_empty());
     assert_eq!(prefetch::schedule(&empty), Err(Refusal::NoLoads));
     assert_eq!(four_stage::schedule(&empty), Err(Refusal::NoLoads));
 }
@@ -585,8 +585,8 @@ fn components_are_what_reaches_each_other() {
     }
 }
 
-/// A GEMM of `tiles` accumulators with chains of `depth` matrix instructions.
-fn large_gemm(model: ResourceModel, tiles: usize, depth: usize) -> DependenceGraph {
+/// A GEMM of `tiles` accumulators with chains of `depth` matrix instructions and `copies` LDS buffers.
+fn large_gemm(model: ResourceModel, tiles: usize, depth: usize, copies: u32) -> DependenceGraph {
     let mut body = Loop::new(model);
     let carried: Vec<u32> = (0..tiles).map(|_| body.node(Class::Free)).collect();
     let side = tiles.isqrt();
@@ -608,7 +608,7 @@ fn large_gemm(model: ResourceModel, tiles: usize, depth: usize) -> DependenceGra
     for (&load, &store) in loads.iter().zip(&stores) {
         body.value(load, store);
         body.depend(store, written, 0, Dependence::Flow);
-        body.depend(read, store, 1, Dependence::Anti);
+        body.depend(read, store, copies, Dependence::Anti);
     }
     for &from in &reads {
         body.depend(written, from, 0, Dependence::Flow);
@@ -620,17 +620,26 @@ fn large_gemm(model: ResourceModel, tiles: usize, depth: usize) -> DependenceGra
 #[test]
 fn work_grows_with_the_graph() {
     for model in [ResourceModel::ABSTRACT, ResourceModel::of_target(Target::GFX942, 4)] {
-        let work = |tiles: usize, depth: usize| {
-            let graph = large_gemm(model, tiles, depth);
+        for (tiles, depth) in [(16, 4), (64, 4), (256, 4), (784, 4), (64, 48)] {
+            let graph = large_gemm(model, tiles, depth, 2);
             let found = modulo::search(&graph, &model).unwrap();
             assert_valid(&graph, &model, &found.assignment);
             assert_eq!(found.interval, Quality::Least, "{} {tiles} {depth}", model.name);
-            (found.steps, graph.nodes().len() as u64)
-        };
-        for (tiles, depth) in [(16, 4), (64, 4), (256, 4), (784, 4), (64, 48)] {
-            let (steps, nodes) = work(tiles, depth);
-            assert!(steps <= 200 * nodes, "{}: {steps} steps for {nodes} nodes", model.name);
+            let nodes = graph.nodes().len() as u64;
+            assert!(found.steps <= 200 * nodes, "{}: {} steps for {nodes} nodes", model.name, found.steps);
         }
+    }
+}
+
+#[test]
+fn one_buffer_costs_little() {
+    // Stores wait for reads and reads for stores, with delays on one of the ways; the bounds do not know that LDS idles in between.
+    let model = ResourceModel::of_target(Target::GFX942, 4);
+    for (tiles, depth) in [(16, 4), (64, 4), (256, 4)] {
+        let graph = large_gemm(model, tiles, depth, 1);
+        let found = modulo::search(&graph, &model).unwrap();
+        assert_valid(&graph, &model, &found.assignment);
+        assert!(found.assignment.interval * 8 <= found.bounds.interval() * 9, "{:?}", found.bounds);
     }
 }
 
@@ -638,11 +647,11 @@ fn work_grows_with_the_graph() {
 fn full_matrix_units_are_possible() {
     // 64 matrix instructions of four passes, nothing to spare: gaps of fewer than four turns would be lost.
     let model = ResourceModel::of_target(Target::GFX942, 4);
-    let graph = large_gemm(model, 16, 4);
+    let graph = large_gemm(model, 16, 4, 2);
     let found = modulo::search(&graph, &model).unwrap();
     assert_eq!((found.bounds.scarce, found.bounds.resource), (Some(Resource::Shared), 288));
     assert_eq!(found.assignment.interval, 288);
-    let graph = large_gemm(model, 64, 2);
+    let graph = large_gemm(model, 64, 2, 2);
     let found = modulo::search(&graph, &model).unwrap();
     assert_eq!((found.bounds.scarce, found.assignment.interval), (Some(Resource::Mma), 512));
 }
