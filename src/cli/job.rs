@@ -26,8 +26,6 @@ pub struct Job {
     pub options: Options,
     /// Values of its symbols, the dynamic ones included.
     pub bindings: Vec<(Symbol, i64)>,
-    /// The schedule that was asked for.
-    pub schedule: String,
     /// The text that it was read from.
     pub source: Option<Source>,
 }
@@ -88,8 +86,7 @@ impl Job {
             (ScheduleName::Manual, _) => Schedule::Manual,
         };
         options = options.schedule(schedule);
-        let schedule = schedule.name().to_owned();
-        Ok(Job { title, description, kernel, options, bindings: bound.0, schedule, source })
+        Ok(Job { title, description, kernel, options, bindings: bound.0, source })
     }
 
     /// Value of a symbol.
@@ -125,15 +122,6 @@ impl Job {
         }
         let phases = phases.into_iter().map(|(name, times)| (name, median(times))).collect();
         Ok((executable, Times { total: median(totals), phases }))
-    }
-
-    /// The schedule that was applied, and why not the one asked for.
-    pub fn applied_schedule(&self, report: &Report) -> (&'static str, String) {
-        let applied = report.schedule_applied;
-        if self.schedule == applied {
-            return (applied, report.schedule_why.clone());
-        }
-        (applied, format!("{} is not available in this version", self.schedule))
     }
 }
 

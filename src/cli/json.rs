@@ -48,7 +48,7 @@ pub fn compilation(job: &Job, executable: &Executable, times: &Times) -> Map<Str
         "code_bytes": report.code_bytes,
         "waves_per_simd": report.waves_per_simd,
         "limited_by": report.limited_by.to_string(),
-        "schedule": schedule(job, report),
+        "schedule": schedule(report),
     });
     match value {
         Value::Object(map) => map,
@@ -57,9 +57,9 @@ pub fn compilation(job: &Job, executable: &Executable, times: &Times) -> Map<Str
 }
 
 /// The schedule asked for, the one applied, and why they differ.
-fn schedule(job: &Job, report: &Report) -> Value {
-    let (applied, why) = job.applied_schedule(report);
-    json!({ "requested": job.schedule, "applied": applied, "why": why })
+fn schedule(report: &Report) -> Value {
+    let (applied, why) = (report.schedule_applied, &report.schedule_why);
+    json!({ "requested": report.schedule_requested, "applied": applied, "why": why })
 }
 
 fn symbols(job: &Job) -> Value {

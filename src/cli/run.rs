@@ -131,9 +131,11 @@ fn report(
         let used = entries.iter().filter(|e| e.1 > 0).map(|(name, count)| format!("{count} {name}"));
         rows.push(("main loop", used.collect::<Vec<_>>().join(", ")));
     }
-    let (applied, why) = job.applied_schedule(report);
+    let (applied, why) = (report.schedule_applied, &report.schedule_why);
     if !why.is_empty() {
         rows.push(("schedule", format!("{applied}: {why}")));
+    } else if report.schedule_requested != Schedule::None.name() {
+        rows.push(("schedule", applied.to_owned()));
     }
     let [x, y, z] = checked.launch.grid;
     let block: u32 = executable.block().iter().product();

@@ -8,6 +8,7 @@
 //! - [`prefetch`], [`four_stage`]: stages by kinds of operations, placed by [`phases`]
 //! - [`refusal`]: why there is no schedule
 //! - [`pipeline`]: loops from stages; [`copies`]: how many copies of LDS buffers they take
+//! - [`pressure`]: registers of the steady state
 //! - [`reorder`]: another order of nodes; [`wave_groups`]: barriers of waves that do not run in step
 //! - `manual`: the author's operations, one after the other; `selection`, `editing`: what they do; [`verify`]: the judge
 //! - [`ping_pong`]: the schedule in which two waves of a SIMD take turns
@@ -34,6 +35,7 @@ pub mod phases;
 pub mod ping_pong;
 pub mod pipeline;
 pub mod prefetch;
+pub mod pressure;
 pub mod record;
 pub mod refusal;
 pub mod reorder;
@@ -192,7 +194,7 @@ fn rebuild(
     if let Err(why) = copies::give(world, root, found, assignment, request.copies) {
         return Ok(Err(why.into()));
     }
-    let order = order_of(world, found, assignment);
+    let order = order_of(world, root, found, assignment);
     if stages == 1 {
         reorder_body(world, node, &order);
         let copies = order.iter().map(|placed| vec![placed.node]).collect();
@@ -239,15 +241,15 @@ fn trip_count(
     })
 }
 
-/// The nodes of the body in the order of the steady state: slot by slot, oldest iteration first, then as written.
-fn order_of(world: &World, found: &LoopGraph, assignment: &Assignment) -> Vec<Placed> {
+/// The nodes of the body in the order of the steady state: slot by slot, oldest iteration first, then as written. Reads move closer to
+/// their users where registers are too few.
+fn order_of(world: &World, root: Entity, found: &LoopGraph, assignment: &Assignment) -> Vec<Placed> {
     let mut order: Vec<u32> = (0..found.body)
         .filter(|&n| !matches!(world.get::<Op>(found.graph.nodes()[n as usize].entity), Some(Op::IterArg(_))))
         .collect();
     order.sort_by_key(|&n| (assignment.slot(n), std::cmp::Reverse(assignment.stage(n)), n));
-    let placed =
-        |&n: &u32| Placed { node: found.graph.nodes()[n as usize].entity, stage: assignment.stage(n) };
-    order.iter().map(placed).collect()
+    pressure::relieve(world, found, assignment, &mut order, pressure::available(world, root));
+    pressure::placed(found, assignment, &order)
 }
 
 /// Gives a loop of one stage its new order.

@@ -9,6 +9,8 @@ use smallvec::SmallVec;
 use thiserror::Error;
 
 use super::dependences::LoopGraph;
+use super::graph::GraphNode;
+use super::pressure;
 use super::resources::Class;
 use super::selection::coordinate;
 use crate::ir::diagnostic::Diagnostic;
@@ -16,7 +18,7 @@ use crate::ir::expr::Symbol;
 use crate::ir::kernel::DimTable;
 use crate::ir::layout::Dim;
 use crate::ir::node::*;
-use crate::ir::schedule::{Directive, NodeType, WaveSchedule};
+use crate::ir::schedule::{Directive, Interleave, NodeType, Nodes, WaveSchedule};
 use crate::ir::types::AddressSpace::Global;
 use crate::passes::expand::Expansion;
 use crate::passes::facts::{Geometry, Settings};
@@ -37,6 +39,12 @@ pub struct Roles<'a> {
     pub mma: &'a str,
     /// The dimension that the loop runs over.
     pub k: Symbol,
+    /// Global loads of both factors, per wave and iteration.
+    pub loads: [u32; 2],
+    /// How many of each, the last ones, wait until half of the first compute cluster has given its registers back.
+    pub late_loads: [u32; 2],
+    /// Matrix instructions of the first compute cluster.
+    pub products: u32,
 }
 
 /// Why a loop gets no ping-pong.
@@ -84,6 +92,10 @@ pub struct Product {
     factors: [[Entity; 3]; 2],
     mma: Entity,
     axis: Dim,
+    /// Global loads of both factors, those of them that wait, and matrix instructions of the first compute cluster.
+    loads: [u32; 2],
+    late_loads: [u32; 2],
+    products: u32,
 }
 
 fn logical(world: &World, node: Entity) -> Entity {
@@ -148,7 +160,34 @@ pub fn classify(world: &World, root: Entity, node: Entity, found: &LoopGraph) ->
     if steps.len() % SLICES as usize != 0 {
         return Err(Unsuitable::Steps(steps.len()));
     }
-    Ok(Product { k_loop: node, factors, mma, axis })
+    let count = |node: Entity| body.iter().filter(|n| logical(world, n.entity) == node).count() as u32;
+    let loads = factors.map(|factor| count(factor[2]));
+    let late_loads = late_loads(world, root, body, &factors, loads);
+    Ok(Product { k_loop: node, factors, mma, axis, loads, late_loads, products: count(mma) / SLICES })
+}
+
+/// How many global loads of each factor find no register while all factors of a tile are in registers: first those of the right one.
+fn late_loads(
+    world: &World,
+    root: Entity,
+    body: &[GraphNode],
+    factors: &[[Entity; 3]; 2],
+    loads: [u32; 2],
+) -> [u32; 2] {
+    let is_accumulator = |n: &&GraphNode| matches!(world.get::<Op>(n.entity), Some(Op::IterArg(_)));
+    let sum = |which: &dyn Fn(&&GraphNode) -> bool| -> u32 {
+        body.iter().filter(which).map(|n| pressure::registers(world, n.entity)).sum()
+    };
+    let all = sum(&|n| is_accumulator(n) || matches!(n.class, Class::ReadShared | Class::ReadGlobal));
+    let mut excess = all.saturating_sub(pressure::available(world, root));
+    let mut late = [0; 2];
+    for side in [1, 0] {
+        let registers = sum(&|n| logical(world, n.entity) == factors[side][2]);
+        let each = (registers / loads[side].max(1)).max(1);
+        late[side] = excess.div_ceil(each).min(loads[side]);
+        excess = excess.saturating_sub(late[side] * each);
+    }
+    late
 }
 
 /// Tags of a product's operations: the author's where they name one operation alone, else new ones.
@@ -160,7 +199,9 @@ pub fn tag(world: &mut World, root: Entity, product: &Product) -> Tags {
     let rhs = tag_as(world, root, &rhs, "ping_pong_rhs");
     let mma = tag_as(world, root, &[product.mma], "ping_pong_mma");
     let k = world.get::<DimTable>(root).and_then(|d| d.0.get(product.axis.0 as usize).copied());
-    Tags { k_loop, lhs, rhs, mma, k: k.unwrap_or_else(|| Symbol::new("K")) }
+    let k = k.unwrap_or_else(|| Symbol::new("K"));
+    let &Product { loads, late_loads, products, .. } = product;
+    Tags { k_loop, lhs, rhs, mma, k, loads, late_loads, products }
 }
 
 /// Owned [`Roles`].
@@ -171,13 +212,16 @@ pub struct Tags {
     rhs: Box<str>,
     mma: Box<str>,
     k: Symbol,
+    loads: [u32; 2],
+    late_loads: [u32; 2],
+    products: u32,
 }
 
 impl Tags {
     /// As the schedule takes them.
     pub fn roles(&self) -> Roles<'_> {
-        let Tags { k_loop, lhs, rhs, mma, k } = self;
-        Roles { k_loop, lhs, rhs, mma, k: *k }
+        let &Tags { ref k_loop, ref lhs, ref rhs, ref mma, k, loads, late_loads, products } = self;
+        Roles { k_loop, lhs, rhs, mma, k, loads, late_loads, products }
     }
 }
 
@@ -237,11 +281,31 @@ pub fn schedule(roles: &Roles<'_>) -> Result<WaveSchedule, Diagnostic> {
         let [lhs_0, lhs_1] = halves(local_load_lhs);
         let [rhs_0, rhs_1] = halves(local_load_rhs);
         let [mma_0, mma_1] = halves(mma);
+        let loads = [global_load_lhs, global_load_rhs].map(of_kernel);
+        let items = |side: usize, range: std::ops::Range<u32>| {
+            range.map(|at| s.getitem(loads[side], at)).collect::<Vec<_>>()
+        };
+        let early = |side: usize| match (roles.loads[side], roles.late_loads[side]) {
+            (_, 0) => vec![loads[side]],
+            (all, late) => items(side, 0..all.saturating_sub(late)),
+        };
+        let late: Vec<Nodes> = [0, 1]
+            .into_iter()
+            .flat_map(|side| items(side, roles.loads[side].saturating_sub(roles.late_loads[side])..roles.loads[side]))
+            .collect();
+        let first_products = match late.len() as u32 {
+            0 => mma_0,
+            count => {
+                let half = roles.products / 2;
+                let group = Interleave::of(late).start_offset(half).interval((half / count).max(1));
+                s.interleave_ops(mma_0, [group])
+            }
+        };
         let read = s.cluster((
-            (lhs_0, rhs_0, fixed, of_kernel(global_load_lhs), fixed),
-            (lhs_1, rhs_1, fixed, of_kernel(global_load_rhs), fence, fixed),
+            (lhs_0, rhs_0, fixed, early(0), fixed),
+            (lhs_1, rhs_1, fixed, early(1), fence, fixed),
         ));
-        let first = s.cluster((priority(1), mma_0, priority(0), fence, fixed));
+        let first = s.cluster((priority(1), first_products, priority(0), fence, fixed));
         let write = s.cluster((of_kernel(local_write_lhs), of_kernel(local_write_rhs), fence, fixed));
         let second = s.cluster((priority(1), mma_1, priority(0), fixed));
         s.reorder_graph(kernel, (read, first, write, second));
