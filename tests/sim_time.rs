@@ -5,7 +5,7 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use common::timed::{Loop, copy, repeat};
+use common::timed::{Loop, copy, gemm, repeat};
 use groundswell::runtime::sim::time::{Confidence, Device, Pipe, Stall, TimeOptions, TimeReport};
 use groundswell::runtime::sim::{FaultKind, SimError};
 
@@ -411,26 +411,9 @@ fn assert_nested(track: (u64, u64), slices: &mut [(u64, u64)]) {
     }
 }
 
-/// The Trace Event Format of Chrome, as far as it is used: complete events and names of processes and threads.
-#[test]
-fn the_trace_is_in_the_trace_event_format() {
-    let prologue = "v_lshlrev_b32 v1, 4, v0\n    v_and_b32 v2, 0x3ff, v1\n    s_mov_b32 s6, 0";
-    let body = repeat(
-        "global_load_dwordx4 v[4:7], v1, s[4:5]
-    ds_read_b128 v[8:11], v2
-    ds_read_b32 v12, v2
-    ds_write_b64 v2, v[14:15]
-    v_mfma_f32_16x16x16_bf16 v[16:19], v[20:21], v[22:23], v[16:19]
-    v_add_f32 v24, v25, v26
-    v_exp_f32 v27, v28
-    s_load_dword s7, s[4:5], s6
-    s_waitcnt vmcnt(0) lgkmcnt(0)
-    global_store_dword v1, v24, s[4:5]
-    s_barrier",
-        3,
-    );
-    let kernel = Loop { prologue, body, waves: 16, iterations: 4, buffer: &[0; 16384], ..Loop::default() };
-    let report = kernel.run_with(&TimeOptions::new(Device::MI300X).events(100_000)).expect("runs");
+/// Asserts that a trace is in Chrome's Trace Event Format, of which it uses complete events and names of processes and
+/// threads. Returns the names of pipes.
+fn assert_trace(report: &TimeReport) -> Vec<String> {
     let trace: serde_json::Value = serde_json::from_str(&report.trace()).expect("JSON");
     let (mut processes, mut threads) = (BTreeMap::new(), BTreeMap::new());
     let mut tracks: BTreeMap<(u64, u64), Vec<(u64, u64)>> = BTreeMap::new();
@@ -458,15 +441,40 @@ fn the_trace_is_in_the_trace_event_format() {
         }
     }
     assert_eq!(tracks.len(), threads.len(), "names for all tracks and no others");
-    let pipes = threads.iter().filter(|(track, _)| processes[&track.0] == "pipes");
-    let mut pipes: Vec<&str> =
-        pipes.map(|(_, name)| name.trim_end_matches([' ', '0', '1', '2', '3'])).collect();
-    pipes.dedup();
-    assert_eq!(pipes, ["VALU", "matrix", "scalar", "LDS", "vector memory", "branch"]);
     for (track, slices) in &mut tracks {
         assert!(threads.contains_key(track) && processes.contains_key(&track.0), "{track:?} has no name");
         assert_nested(*track, slices);
     }
+    let pipes = threads.into_iter().filter(|(track, _)| processes[&track.0] == "pipes");
+    pipes.map(|(_, name)| name).collect()
+}
+
+#[test]
+fn the_trace_is_in_the_trace_event_format() {
+    let prologue = "v_lshlrev_b32 v1, 4, v0\n    v_and_b32 v2, 0x3ff, v1\n    s_mov_b32 s6, 0";
+    let body = repeat(
+        "global_load_dwordx4 v[4:7], v1, s[4:5]
+    ds_read_b128 v[8:11], v2
+    ds_read_b32 v12, v2
+    ds_write_b64 v2, v[14:15]
+    v_mfma_f32_16x16x16_bf16 v[16:19], v[20:21], v[22:23], v[16:19]
+    v_add_f32 v24, v25, v26
+    v_exp_f32 v27, v28
+    s_load_dword s7, s[4:5], s6
+    s_waitcnt vmcnt(0) lgkmcnt(0)
+    global_store_dword v1, v24, s[4:5]
+    s_barrier",
+        3,
+    );
+    let kernel = Loop { prologue, body, waves: 16, iterations: 4, buffer: &[0; 16384], ..Loop::default() };
+    let report = kernel.run_with(&TimeOptions::new(Device::MI300X).events(100_000)).expect("runs");
+    let names = assert_trace(&report);
+    let mut pipes: Vec<&str> = names.iter().map(|n| n.trim_end_matches([' ', '0', '1', '2', '3'])).collect();
+    pipes.dedup();
+    assert_eq!(pipes, ["VALU", "matrix", "scalar", "LDS", "vector memory", "branch"]);
+    // Of this one, times are fractions of a clk.
+    let gemm = gemm(Device::MI300X, 512, [128, 128, 32]);
+    assert_trace(&gemm.run(&TimeOptions::new(Device::MI300X).events(100_000)).expect("runs"));
 }
 
 #[test]

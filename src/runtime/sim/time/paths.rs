@@ -55,11 +55,11 @@ struct Remembered<T> {
 
 /// Patterns by step; an instruction with two accesses has two.
 #[derive(Debug)]
-pub(super) struct Memory<T>(Vec<[Option<Box<Remembered<T>>>; 2]>);
+pub(super) struct Patterns<T>(Vec<[Option<Box<Remembered<T>>>; 2]>);
 
-impl<T> Memory<T> {
-    pub fn new(steps: usize) -> Memory<T> {
-        Memory((0..steps).map(|_| [None, None]).collect())
+impl<T> Patterns<T> {
+    pub fn new(steps: usize) -> Patterns<T> {
+        Patterns((0..steps).map(|_| [None, None]).collect())
     }
 
     /// The cost of a pattern; `phase` is how addresses may be shifted without changing it.
@@ -121,7 +121,7 @@ pub(super) struct LdsPath {
     next: f64,
     /// When the instructions start that wait, by SIMD: each has its share of the queue.
     waiting: [Queue; SIMDS],
-    patterns: Memory<(u32, u32)>,
+    patterns: Patterns<(u32, u32)>,
     turn: f64,
     port_read: f64,
     port_write: f64,
@@ -141,7 +141,7 @@ impl LdsPath {
             banks: 0.0,
             next: 0.0,
             waiting: Default::default(),
-            patterns: Memory::new(steps),
+            patterns: Patterns::new(steps),
             turn: get(Parameter::Turn),
             port_read: get(Parameter::LdsPortRead),
             port_write: get(Parameter::LdsPortWrite),
@@ -229,7 +229,7 @@ pub(super) struct VectorPath {
     free: f64,
     next: u64,
     waiting: Queue,
-    patterns: Memory<Shape>,
+    patterns: Patterns<Shape>,
     interval: u64,
     bytes: f64,
     bytes_pair: f64,
@@ -245,7 +245,7 @@ impl VectorPath {
             free: 0.0,
             next: 0,
             waiting: Queue::default(),
-            patterns: Memory::new(steps),
+            patterns: Patterns::new(steps),
             interval: device.count(Parameter::VectorInterval),
             bytes: get(Parameter::VectorBytes),
             bytes_pair: get(Parameter::VectorBytesPair),
