@@ -37,7 +37,8 @@ impl Tags {
             lines: vec![0; slots],
             links: vec![[0; 2]; slots],
             sets: vec![[0; 3]; sets as usize],
-            buckets: vec![[0; 2]; 2 * slots.next_power_of_two()],
+            // Many more than slots: a bucket with lines of others costs a search.
+            buckets: vec![[0; 2]; 8 * slots.next_power_of_two()],
         }
     }
 
