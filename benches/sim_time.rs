@@ -1,9 +1,26 @@
-//! Speed of the simulator's time mode, in simulated wave instructions per second.
+//! Speed of the simulator's time mode, in simulated wave instructions per second (at least 1e6 are wanted).
+//!
+//! Loops of one kind of instruction on a full compute unit, the mixture that a GEMM's main loop is made of, and two whole
+//! launches, a GEMM and a copy. A launch is as fast as its instructions plus what comes before them: the sampling of other
+//! workgroups, which counts as no instruction.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use groundswell::codegen::assembler::{AssemblerOptions, assemble};
 use groundswell::runtime::sim::time::{Device, TimeOptions};
-use groundswell::runtime::sim::{LaunchConfig, Module, Simulator};
+use timed::{Loop, Timed, copy, gemm, repeat};
+
+#[path = "../tests/common/timed.rs"]
+#[allow(dead_code, reason = "the tests use more of it")]
+mod timed;
+
+/// Waves that fill a compute unit at 128 registers each.
+const WAVES: u32 = 16;
+
+const PROLOGUE: &str = "v_lshlrev_b32 v1, 4, v0
+    v_and_b32 v2, 63, v0
+    v_lshlrev_b32 v2, 4, v2
+    v_mov_b32 v3, v1
+    v_lshlrev_b32 v8, 8, v0
+    s_movk_i32 s6, 0x4000";
 
 /// What a GEMM's main loop is made of: loads, LDS both ways, a barrier, and 16 matrix instructions.
 const GEMM_LIKE: &str = "
@@ -38,81 +55,45 @@ fn gemm_like() -> String {
     GEMM_LIKE.replace("MATRIX", &matrix.join("\n    "))
 }
 
-struct Loaded {
-    simulator: Simulator,
-    module: Module,
-    kernarg: Vec<u8>,
-    waves: u32,
-}
-
-impl Loaded {
-    fn new(body: &str, waves: u32) -> Loaded {
-        let text = format!(
-            "    .amdgcn_target \"amdgcn-amd-amdhsa--gfx942\"
-    .globl k
-    .p2align 8
-    .type k,@function
-k:
-    s_load_dwordx2 s[4:5], s[0:1], 0x0
-    v_and_b32 v2, 63, v0
-    v_lshlrev_b32 v2, 4, v2
-    v_lshlrev_b32 v1, 4, v0
-    s_waitcnt lgkmcnt(0)
-    s_movk_i32 s10, 200
-loop:
-{body}
-    s_sub_u32 s10, s10, 1
-    s_cmp_lg_u32 s10, 0
-    s_cbranch_scc1 loop
-    s_endpgm
-    .size k, . - k
-    .rodata
-    .p2align 6
-    .amdhsa_kernel k
-      .amdhsa_next_free_vgpr 96
-      .amdhsa_next_free_sgpr 32
-      .amdhsa_accum_offset 96
-      .amdhsa_group_segment_fixed_size 16384
-      .amdhsa_user_sgpr_kernarg_segment_ptr 1
-      .amdhsa_kernarg_size 8
-    .end_amdhsa_kernel
-"
-        );
-        let object = assemble(&text, AssemblerOptions::default()).expect("the benchmark assembles").object;
-        let mut simulator = Simulator::new(Device::MI300X.target);
-        let module = simulator.load(&object).expect("the object loads");
-        let buffer = simulator.alloc(1 << 16).expect("small");
-        Loaded { simulator, module, kernarg: buffer.to_le_bytes().to_vec(), waves }
-    }
-
-    /// Instructions that were simulated.
-    fn run(&self) -> u64 {
-        let config = LaunchConfig::new([1, 1, 1], [64 * self.waves, 1, 1]);
-        let options = TimeOptions::new(Device::MI300X);
-        let report = self.simulator.time(&self.module, "k", config, &self.kernarg, &options);
-        report.expect("the kernel runs").unit.instructions
-    }
-}
-
-fn sim_time(c: &mut Criterion) {
-    let bodies = [
-        ("gemm_like", gemm_like()),
-        ("fma_f32", "    v_fma_f32 v3, v1, v2, v3\n".repeat(32)),
-        ("ds_read_b128", "    ds_read_b128 v[12:15], v2\n".repeat(32)),
-        ("global_load_dwordx4", "    global_load_dwordx4 v[4:7], v1, s[4:5]\n".repeat(32)),
-    ];
-    let mut group = c.benchmark_group("sim_time");
-    for (name, body) in &bodies {
-        let loaded = Loaded::new(body, 16);
-        group.throughput(Throughput::Elements(loaded.run()));
-        group.bench_function(*name, |b| b.iter(|| loaded.run()));
-    }
+fn measure(c: &mut Criterion, group: &str, name: &str, timed: &Timed) {
+    let options = TimeOptions::new(Device::MI300X);
+    let run = || timed.run(&options).expect("the kernel runs").unit.instructions;
+    let mut group = c.benchmark_group(group);
+    group.throughput(Throughput::Elements(run()));
+    group.bench_function(name, |b| b.iter(run));
     group.finish();
+}
+
+fn loops(c: &mut Criterion) {
+    let bodies = [
+        ("gemm_like", gemm_like(), 200, 1 << 16),
+        ("fma_f32", repeat("v_fma_f32 v3, v1, v2, v3", 32), 200, 0),
+        ("ds_read_b128", repeat("ds_read_b128 v[12:15], v2", 32), 200, 0),
+        ("load_from_l1", repeat("global_load_dwordx4 v[4:7], v1, s[4:5]", 32), 200, 1 << 16),
+        // Every load is of 16 KiB that nobody has loaded before.
+        (
+            "load_from_memory",
+            repeat("global_load_dwordx4 v[4:7], v3, s[4:5]\n    v_add_u32 v3, s6, v3", 16),
+            200,
+            64 << 20,
+        ),
+        ("load_scattered", repeat("global_load_dword v4, v8, s[4:5]", 32), 50, 1 << 18),
+    ];
+    for (name, body, iterations, bytes) in bodies {
+        let buffer = &vec![0; bytes];
+        let kernel = Loop { prologue: PROLOGUE, body, iterations, waves: WAVES, buffer, ..Loop::default() };
+        measure(c, "loop", name, &kernel.load().expect("the kernel loads"));
+    }
+}
+
+fn launches(c: &mut Criterion) {
+    measure(c, "launch", "gemm_2048", &gemm(Device::MI300X, 2048, [256, 256, 64]));
+    measure(c, "launch", "copy_64_mib", &copy(Device::MI300X, 16_384));
 }
 
 criterion_group! {
     name = benches;
     config = Criterion::default().sample_size(10).measurement_time(std::time::Duration::from_secs(2));
-    targets = sim_time
+    targets = loops, launches
 }
 criterion_main!(benches);

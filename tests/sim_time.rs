@@ -1,92 +1,15 @@
 //! Time mode against measurements: micro-benchmarks whose figures are published for MI300X (sources in the table of
 //! parameters), matrix instructions against AMD's pass counts, copies against achievable bandwidth.
 
-use groundswell::codegen::assembler::{AssemblerOptions, assemble};
-use groundswell::codegen::target::Target;
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::timed::{Loop, copy, gemm, repeat};
 use groundswell::runtime::sim::time::{Confidence, Device, Pipe, Stall, TimeOptions, TimeReport};
-use groundswell::runtime::sim::{FaultKind, LaunchConfig, SimError, Simulator};
+use groundswell::runtime::sim::{FaultKind, SimError};
 
-/// A kernel `k` that repeats `body` `iterations` times: buffer address in s[4:5], lane in v0, zero in most registers.
-struct Bench<'a> {
-    device: &'static Device,
-    prologue: &'a str,
-    body: String,
-    iterations: u32,
-    waves: u32,
-    workgroups: u32,
-    /// Contents of the buffer.
-    buffer: &'a [u8],
-}
-
-impl Default for Bench<'_> {
-    fn default() -> Self {
-        Bench {
-            device: Device::MI300X,
-            prologue: "",
-            body: String::new(),
-            iterations: 1,
-            waves: 1,
-            workgroups: 1,
-            buffer: &[],
-        }
-    }
-}
-
-impl Bench<'_> {
-    fn text(&self) -> String {
-        format!(
-            "    .amdgcn_target \"amdgcn-amd-amdhsa--{target}\"
-    .globl k
-    .p2align 8
-    .type k,@function
-k:
-    s_load_dwordx2 s[4:5], s[0:1], 0x0
-    s_waitcnt lgkmcnt(0)
-    {prologue}
-    s_movk_i32 s10, {iterations}
-    .p2alignl 6, 3212836864
-loop:
-{body}
-    s_sub_u32 s10, s10, 1
-    s_cmp_lg_u32 s10, 0
-    s_cbranch_scc1 loop
-    s_endpgm
-    .size k, . - k
-    .rodata
-    .p2align 6
-    .amdhsa_kernel k
-      .amdhsa_next_free_vgpr 128
-      .amdhsa_next_free_sgpr 32
-      .amdhsa_accum_offset 128
-      .amdhsa_group_segment_fixed_size 32768
-      .amdhsa_user_sgpr_kernarg_segment_ptr 1
-      .amdhsa_kernarg_size 8
-    .end_amdhsa_kernel
-",
-            target = self.device.target,
-            prologue = self.prologue,
-            iterations = self.iterations,
-            body = self.body,
-        )
-    }
-
-    fn run_with(&self, options: &TimeOptions) -> Result<TimeReport, SimError> {
-        let text = self.text();
-        let object = assemble(&text, AssemblerOptions::default())
-            .unwrap_or_else(|faults| panic!("{faults}\n{}", &text[..text.len().min(2000)]))
-            .object;
-        let mut simulator = Simulator::new(self.device.target);
-        let module = simulator.load(&object)?;
-        let buffer = simulator.alloc(self.buffer.len().max(64) as u64)?;
-        simulator.write(buffer, self.buffer)?;
-        let config = LaunchConfig::new([self.workgroups, 1, 1], [64 * self.waves, 1, 1]);
-        simulator.time(&module, "k", config, &buffer.to_le_bytes(), options)
-    }
-
-    fn run(&self) -> TimeReport {
-        self.run_with(&TimeOptions::new(self.device)).unwrap_or_else(|error| panic!("{error}"))
-    }
-
+impl Loop<'_> {
     /// Clk of one pass through the body: of the fastest wave, the slowest wave, and the compute unit.
     fn slope(&mut self, iterations: [u32; 2]) -> [f64; 3] {
         let [few, many] = iterations.map(|n| {
@@ -99,11 +22,6 @@ loop:
         let steps = f64::from(iterations[1] - iterations[0]);
         [0, 1, 2].map(|n| (many[n] as f64 - few[n] as f64) / steps)
     }
-}
-
-/// The same instruction many times.
-fn repeat(text: &str, times: usize) -> String {
-    format!("    {text}\n").repeat(times)
 }
 
 #[track_caller]
@@ -119,7 +37,7 @@ fn by_waves(instruction: &str, misaligned: bool) -> [[f64; 2]; 4] {
     [1, 2, 3, 4].map(|waves| {
         let shift = if misaligned { "    s_nop 0\n" } else { "" };
         let body = shift.to_owned() + &repeat(instruction, times);
-        let [fastest, slowest, _] = Bench { body, waves: 4 * waves, ..Bench::default() }.slope([2, 6]);
+        let [fastest, slowest, _] = Loop { body, waves: 4 * waves, ..Loop::default() }.slope([2, 6]);
         [fastest / times as f64, slowest / times as f64]
     })
 }
@@ -159,11 +77,10 @@ fn benchmark_5_misaligned_instructions_that_pair() {
 
 #[test]
 fn benchmark_6_transcendentals_take_four_turns() {
-    let [_, clk, _] = Bench { body: repeat("v_exp_f32 v1, v2", 512), ..Bench::default() }.slope([2, 6]);
+    let [_, clk, _] = Loop { body: repeat("v_exp_f32 v1, v2", 512), ..Loop::default() }.slope([2, 6]);
     close("#6 v_exp_f32", clk / 512.0, 16.0, 0.01);
     let device = Device::MI355X;
-    let [_, clk, _] =
-        Bench { device, body: repeat("v_exp_f32 v1, v2", 512), ..Bench::default() }.slope([2, 6]);
+    let [_, clk, _] = Loop { device, body: repeat("v_exp_f32 v1, v2", 512), ..Loop::default() }.slope([2, 6]);
     close("#6 v_exp_f32, gfx950", clk / 512.0, 8.0, 0.02);
 }
 
@@ -178,7 +95,7 @@ fn benchmark_8_matrix_instructions_on_the_vector_alu() {
     let f32 = repeat("v_mfma_f32_16x16x4_f32 v[4:7], v0, v1, v[4:7]", 256);
     let f64 = repeat("v_mfma_f64_16x16x4_f64 v[8:15], v[0:1], v[2:3], v[8:15]", 256);
     for (what, body) in [("#8 mfma 16x16x4 f32", f32), ("#8 mfma 16x16x4 f64", f64)] {
-        let [_, clk, _] = Bench { body, ..Bench::default() }.slope([2, 6]);
+        let [_, clk, _] = Loop { body, ..Loop::default() }.slope([2, 6]);
         close(what, clk / 256.0, 32.0, 0.01);
     }
 }
@@ -188,7 +105,7 @@ fn benchmark_9_10_11_vector_instructions_beside_a_matrix_instruction() {
     let matrix = "v_mfma_f32_16x16x16_bf16 v[4:7], v[0:1], v[2:3], v[4:7]\n";
     let clk = |rest: &str| {
         let body = repeat(&format!("{matrix}{rest}"), 256);
-        Bench { body, ..Bench::default() }.slope([2, 6])[1] / 256.0
+        Loop { body, ..Loop::default() }.slope([2, 6])[1] / 256.0
     };
     for (count, expected) in [16.0, 16.0, 16.0, 16.0, 20.0].into_iter().enumerate() {
         close(
@@ -210,7 +127,7 @@ fn benchmark_12_pointer_chases_in_lds() {
         let prologue = "v_mov_b32 v2, 0";
         for (text, expected) in [("ds_read_b32 v2, v2", narrow), ("ds_read_b128 v[2:5], v2", wide)] {
             let body = repeat(&format!("{text}\n    s_waitcnt lgkmcnt(0)"), 256);
-            let [_, clk, _] = Bench { device, prologue, body, ..Bench::default() }.slope([2, 6]);
+            let [_, clk, _] = Loop { device, prologue, body, ..Loop::default() }.slope([2, 6]);
             // What is no multiple of a turn becomes the next one.
             close(&format!("#12 {} {text}", device.name), clk / 256.0, f64::ceil(expected / 4.0) * 4.0, 0.01);
         }
@@ -222,11 +139,11 @@ fn benchmark_13_14_streams_from_lds() {
     let prologue = "v_lshlrev_b32 v1, 4, v0\n    v_and_b32 v1, 0x3ff, v1\n    v_lshlrev_b32 v2, 2, v0\n    v_and_b32 v2, 0xff, v2";
     let wide = repeat("ds_read_b128 v[4:7], v1", 512);
     let narrow = repeat("ds_read_b32 v8, v2", 512);
-    let [_, clk, _] = Bench { prologue, body: wide.clone(), ..Bench::default() }.slope([2, 6]);
+    let [_, clk, _] = Loop { prologue, body: wide.clone(), ..Loop::default() }.slope([2, 6]);
     close("#13 ds_read_b128, one wave", clk / 512.0, 16.0, 0.015);
-    let [_, clk, _] = Bench { prologue, body: narrow, ..Bench::default() }.slope([2, 6]);
+    let [_, clk, _] = Loop { prologue, body: narrow, ..Loop::default() }.slope([2, 6]);
     close("#13 ds_read_b32, one wave", clk / 512.0, 4.0, 0.02);
-    let [.., clk] = Bench { prologue, body: wide, waves: 2, ..Bench::default() }.slope([2, 6]);
+    let [.., clk] = Loop { prologue, body: wide, waves: 2, ..Loop::default() }.slope([2, 6]);
     close("#14 ds_read_b128, two pairs, of the unit", clk / 1024.0, 8.0, 0.02);
 }
 
@@ -239,11 +156,11 @@ fn benchmark_15_bank_conflicts() {
             .enumerate()
     {
         let prologue = &format!("v_and_b32 v1, 63, v0\n    v_lshlrev_b32 v1, {}, v1", shift + 2);
-        let mut bench =
-            Bench { prologue, body: repeat("ds_read_b32 v8, v1", 256), waves: 16, ..Bench::default() };
-        let [.., clk] = bench.slope([2, 6]);
+        let mut kernel =
+            Loop { prologue, body: repeat("ds_read_b32 v8, v1", 256), waves: 16, ..Loop::default() };
+        let [.., clk] = kernel.slope([2, 6]);
         close(&format!("#15 b32, lane stride {}", 1 << shift), clk / (16.0 * 256.0), expected, tolerance);
-        let report = bench.run();
+        let report = kernel.run();
         let reads = report.instructions.iter().filter(|i| i.text.starts_with("ds_read"));
         let (issued, clk) = reads.fold((0, 0), |sum, i| (sum.0 + i.issued, sum.1 + i.bank_conflicts));
         conflicts.push(clk / issued);
@@ -255,7 +172,7 @@ fn benchmark_15_bank_conflicts() {
 fn benchmark_16_loads_that_hit_l1() {
     let prologue = "v_lshlrev_b32 v1, 4, v0";
     let body = repeat("global_load_dwordx4 v[4:7], v1, s[4:5]", 256);
-    let [_, clk, _] = Bench { prologue, body, buffer: &[0; 1024], ..Bench::default() }.slope([2, 6]);
+    let [_, clk, _] = Loop { prologue, body, buffer: &[0; 1024], ..Loop::default() }.slope([2, 6]);
     close("#16 global_load_dwordx4, L1 hits", clk / 256.0, 16.0, 0.015);
 }
 
@@ -284,9 +201,9 @@ fn benchmark_17_pointer_chases_in_memory() {
     ];
     for (device, level, lines, loads, expected) in levels {
         let body = repeat("global_load_dword v1, v1, s[4:5]\n    s_waitcnt vmcnt(0)", UNROLLED);
-        let mut bench =
-            Bench { device, prologue: "v_mov_b32 v1, 0", body, buffer: &chain(lines), ..Bench::default() };
-        let [_, clk, _] = bench.slope(loads.map(|n| n / UNROLLED as u32));
+        let mut kernel =
+            Loop { device, prologue: "v_mov_b32 v1, 0", body, buffer: &chain(lines), ..Loop::default() };
+        let [_, clk, _] = kernel.slope(loads.map(|n| n / UNROLLED as u32));
         // A turn more where the latency is no multiple of it.
         let tolerance = 4.0 / expected;
         close(&format!("#17 {} {level}", device.name), clk / UNROLLED as f64, expected, tolerance);
@@ -296,7 +213,7 @@ fn benchmark_17_pointer_chases_in_memory() {
 #[test]
 fn benchmark_18_pointer_chase_in_the_scalar_cache() {
     let body = repeat("s_load_dword s6, s[4:5], s6\n    s_waitcnt lgkmcnt(0)", 256);
-    let [_, clk, _] = Bench { prologue: "s_mov_b32 s6, 0", body, ..Bench::default() }.slope([2, 6]);
+    let [_, clk, _] = Loop { prologue: "s_mov_b32 s6, 0", body, ..Loop::default() }.slope([2, 6]);
     close("#18 s_load_dword", clk / 256.0, 48.0, 0.01);
 }
 
@@ -334,8 +251,8 @@ fn loops_of_matrix_instructions_take_the_published_passes() {
                 })
                 .collect();
             // Of two passes the second finds its code in the cache.
-            let bench = Bench { device, body, iterations: 2, ..Bench::default() };
-            let report = match bench.run_with(&TimeOptions::new(device).events(4096)) {
+            let kernel = Loop { device, body, iterations: 2, ..Loop::default() };
+            let report = match kernel.run_with(&TimeOptions::new(device).events(4096)) {
                 Ok(report) => report,
                 Err(SimError::Fault(fault)) if matches!(fault.kind, FaultKind::Unsupported(_)) => continue,
                 Err(error) => panic!("{name}: {error}"),
@@ -359,49 +276,12 @@ fn results_of_matrix_instructions_are_waited_for() {
     // gfx942, four passes: usable after 7 wait states, so in the eighth turn; by the same instruction in the fourth.
     let matrix = "v_mfma_f32_16x16x16_bf16 v[4:7], v[0:1], v[2:3], v[4:7]\n";
     let body = repeat(&format!("{matrix}    v_add_f32 v20, v4, v4"), 128);
-    let [_, clk, _] = Bench { body, ..Bench::default() }.slope([2, 6]);
+    let [_, clk, _] = Loop { body, ..Loop::default() }.slope([2, 6]);
     close("mfma and a use of its result", clk / 128.0, 36.0, 0.015);
 }
 
-/// A copy of 16 bytes per work-item.
-fn copy(device: &'static Device, workgroups: u32) -> TimeReport {
-    let text = format!(
-        "    .amdgcn_target \"amdgcn-amd-amdhsa--{target}\"
-    .globl copy
-    .p2align 8
-    .type copy,@function
-copy:
-    s_load_dwordx4 s[4:7], s[0:1], 0x0
-    v_lshlrev_b32 v1, 4, v0
-    s_lshl_b32 s3, s2, 12
-    v_add_u32 v1, s3, v1
-    s_waitcnt lgkmcnt(0)
-    global_load_dwordx4 v[4:7], v1, s[4:5]
-    s_waitcnt vmcnt(0)
-    global_store_dwordx4 v1, v[4:7], s[6:7]
-    s_endpgm
-    .size copy, . - copy
-    .rodata
-    .p2align 6
-    .amdhsa_kernel copy
-      .amdhsa_next_free_vgpr 8
-      .amdhsa_next_free_sgpr 8
-      .amdhsa_accum_offset 8
-      .amdhsa_user_sgpr_kernarg_segment_ptr 1
-      .amdhsa_kernarg_size 16
-    .end_amdhsa_kernel
-",
-        target = device.target
-    );
-    let object = assemble(&text, AssemblerOptions::default()).expect("the copy assembles").object;
-    let mut simulator = Simulator::new(device.target);
-    let module = simulator.load(&object).expect("the copy loads");
-    let bytes = u64::from(workgroups) * 4096;
-    let [from, to] = [bytes, bytes].map(|n| simulator.alloc(n).expect("memory for the copy"));
-    let kernarg: Vec<u8> = [from, to].iter().flat_map(|a| a.to_le_bytes()).collect();
-    let config = LaunchConfig::new([workgroups, 1, 1], [256, 1, 1]);
-    let report = simulator.time(&module, "copy", config, &kernarg, &TimeOptions::new(device));
-    report.expect("the copy runs")
+fn copied(device: &'static Device, workgroups: u32) -> TimeReport {
+    copy(device, workgroups).run(&TimeOptions::new(device)).expect("the copy runs")
 }
 
 /// Published: MI300X copies at 4.11 TB/s (Azure AI benchmarking guide), MI210 runs STREAM triad at 1.25 to 1.29 and reads at
@@ -409,7 +289,7 @@ copy:
 #[test]
 fn copies_reach_the_achievable_bandwidth() {
     for (device, published) in [(Device::MI300X, 4.11), (Device::MI210, 1.30)] {
-        let report = copy(device, 16_384);
+        let report = copied(device, 16_384);
         close(&format!("copy on {}, TB/s", device.name), report.estimate.bandwidth, published, 0.15);
         assert!(report.estimate.extrapolated && report.unit.workgroups < report.unit.assigned);
         assert_eq!(report.unit.traffic.loaded, report.unit.traffic.stored);
@@ -418,16 +298,16 @@ fn copies_reach_the_achievable_bandwidth() {
 
 #[test]
 fn a_launch_takes_longer_the_more_workgroups_it_has() {
-    let [few, many] = [1000, 10_000].map(|n| copy(Device::MI300X, n).estimate.microseconds);
+    let [few, many] = [1000, 10_000].map(|n| copied(Device::MI300X, n).estimate.microseconds);
     assert!(many > few, "{many} us against {few} us");
 }
 
 #[test]
 fn barriers_priorities_and_idle_cycles() {
-    let report = Bench { body: repeat("s_barrier", 64), waves: 8, iterations: 2, ..Bench::default() }.run();
+    let report = Loop { body: repeat("s_barrier", 64), waves: 8, iterations: 2, ..Loop::default() }.run();
     let waiting: u64 = report.instructions.iter().map(|i| i.stalls[Stall::Barrier as usize]).sum();
     assert!(waiting > 0);
-    let clk = |body: &str| Bench { body: repeat(body, 128), ..Bench::default() }.slope([2, 6])[1] / 128.0;
+    let clk = |body: &str| Loop { body: repeat(body, 128), ..Loop::default() }.slope([2, 6])[1] / 128.0;
     close("s_nop 7", clk("s_nop 7"), 32.0, 0.01);
     close("s_sleep 2", clk("s_sleep 2"), 100.0, 0.01);
     close("s_add_u32", clk("s_add_u32 s6, s6, s6"), 4.0, 0.07);
@@ -438,7 +318,7 @@ fn barriers_priorities_and_idle_cycles() {
     s_setprio 3
 loop_starts:";
     let body = repeat("v_add_f32 v1, s2, v1", 512);
-    let report = Bench { prologue, body, waves: 8, iterations: 8, ..Bench::default() }.run();
+    let report = Loop { prologue, body, waves: 8, iterations: 8, ..Loop::default() }.run();
     let length = |wave: u32| {
         let wave = report.unit.waves.iter().find(|w| w.wave == wave).expect("the wave ran");
         wave.end - wave.start
@@ -456,15 +336,10 @@ fn the_clock_counter_counts_clk() {
     v_mov_b32 v1, s12
     v_mov_b32 v2, 0
     global_store_dword v2, v1, s[4:5]\n";
-    let bench = Bench { body, ..Bench::default() };
-    let object = assemble(&bench.text(), AssemblerOptions::default()).expect("assembles").object;
-    let mut simulator = Simulator::new(Target::GFX942);
-    let module = simulator.load(&object).expect("loads");
-    let buffer = simulator.alloc(64).expect("small");
-    let config = LaunchConfig::new([1, 1, 1], [64, 1, 1]);
-    let options = TimeOptions::new(Device::MI300X);
-    simulator.time(&module, "k", config, &buffer.to_le_bytes(), &options).expect("runs");
-    let bytes = simulator.read(buffer, 4).expect("a dword");
+    let timed = Loop { body, ..Loop::default() }.load().expect("loads");
+    timed.run(&TimeOptions::new(Device::MI300X)).expect("runs");
+    let buffer = u64::from_le_bytes(timed.kernarg[..8].try_into().expect("an address"));
+    let bytes = timed.simulator.read(buffer, 4).expect("a dword");
     let clk = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
     assert!((1024..1200).contains(&clk), "64 instructions of 16 clk took {clk}");
 }
@@ -474,17 +349,17 @@ fn the_same_launch_gives_the_same_report() {
     let prologue = "v_lshlrev_b32 v1, 4, v0";
     let body =
         repeat("global_load_dwordx4 v[4:7], v1, s[4:5]\n    v_exp_f32 v2, v3\n    ds_read_b32 v8, v3", 32);
-    let bench = Bench {
+    let kernel = Loop {
         prologue,
         body,
         waves: 4,
         workgroups: 700,
         iterations: 3,
         buffer: &[0; 4096],
-        ..Bench::default()
+        ..Loop::default()
     };
     let text = || {
-        let report = bench.run_with(&TimeOptions::new(Device::MI300X).events(1000)).expect("runs");
+        let report = kernel.run_with(&TimeOptions::new(Device::MI300X).events(1000)).expect("runs");
         (serde_json::to_string(&report).expect("plain data"), report.trace(), report.page(), report.profile())
     };
     assert_eq!(text(), text());
@@ -492,7 +367,7 @@ fn the_same_launch_gives_the_same_report() {
 
 #[test]
 fn doubtful_numbers_are_named() {
-    let report = Bench { body: repeat("v_cvt_f16_f32 v1, v2", 4), ..Bench::default() }.run();
+    let report = Loop { body: repeat("v_cvt_f16_f32 v1, v2", 4), ..Loop::default() }.run();
     let names: Vec<String> = report.rests_on.iter().map(|d| format!("{:?}", d.parameter)).collect();
     assert!(
         names.contains(&"Conversion".to_owned()) && !names.contains(&"TakenBranch".to_owned()),
@@ -505,8 +380,8 @@ fn doubtful_numbers_are_named() {
 fn pictures_are_complete_and_need_nothing_else() {
     let prologue = "v_lshlrev_b32 v1, 4, v0";
     let body = repeat("global_load_dwordx4 v[4:7], v1, s[4:5]\n    s_waitcnt vmcnt(0)\n    s_barrier", 4);
-    let bench = Bench { prologue, body, waves: 4, iterations: 5, buffer: &[0; 4096], ..Bench::default() };
-    let report = bench.run_with(&TimeOptions::new(Device::MI300X).events(100_000)).expect("runs");
+    let kernel = Loop { prologue, body, waves: 4, iterations: 5, buffer: &[0; 4096], ..Loop::default() };
+    let report = kernel.run_with(&TimeOptions::new(Device::MI300X).events(100_000)).expect("runs");
     let trace: serde_json::Value = serde_json::from_str(&report.trace()).expect("JSON");
     let events = trace["traceEvents"].as_array().expect("a list");
     let issues = events.iter().filter(|e| e["cat"] == "issue").count() as u64;
@@ -525,14 +400,91 @@ fn pictures_are_complete_and_need_nothing_else() {
     assert!(busy.utilisation > 0.0 && busy.utilisation <= 1.0);
 }
 
+/// Slices of a track must be nested or apart, or viewers draw them wrongly.
+fn assert_nested(track: (u64, u64), slices: &mut [(u64, u64)]) {
+    slices.sort_by_key(|&(start, end)| (start, std::cmp::Reverse(end)));
+    let mut open: Vec<u64> = Vec::new();
+    for &mut (start, end) in slices {
+        open.retain(|&other| other > start);
+        assert!(open.last().is_none_or(|&other| end <= other), "track {track:?}: {start} to {end}, {open:?}");
+        open.push(end);
+    }
+}
+
+/// Asserts that a trace is in Chrome's Trace Event Format, of which it uses complete events and names of processes and
+/// threads. Returns the names of pipes.
+fn assert_trace(report: &TimeReport) -> Vec<String> {
+    let trace: serde_json::Value = serde_json::from_str(&report.trace()).expect("JSON");
+    let (mut processes, mut threads) = (BTreeMap::new(), BTreeMap::new());
+    let mut tracks: BTreeMap<(u64, u64), Vec<(u64, u64)>> = BTreeMap::new();
+    for event in trace["traceEvents"].as_array().expect("a list") {
+        let number = |key: &str| event[key].as_u64().unwrap_or_else(|| panic!("{key} of {event}"));
+        let (process, thread) = (number("pid"), number("tid"));
+        let name = event["name"].as_str().expect("a name");
+        assert!(!name.is_empty(), "{event}");
+        match event["ph"].as_str().expect("a phase") {
+            "M" => {
+                let value = event["args"]["name"].as_str().expect("a name in args").to_owned();
+                let before = match name {
+                    "process_name" => processes.insert(process, value),
+                    "thread_name" => threads.insert((process, thread), value),
+                    _ => panic!("metadata {name}"),
+                };
+                assert!(before.is_none(), "two names: {event}");
+            }
+            "X" => {
+                assert!(event["cat"].is_string(), "{event}");
+                let start = number("ts");
+                tracks.entry((process, thread)).or_default().push((start, start + number("dur")));
+            }
+            other => panic!("phase {other}"),
+        }
+    }
+    assert_eq!(tracks.len(), threads.len(), "names for all tracks and no others");
+    for (track, slices) in &mut tracks {
+        assert!(threads.contains_key(track) && processes.contains_key(&track.0), "{track:?} has no name");
+        assert_nested(*track, slices);
+    }
+    let pipes = threads.into_iter().filter(|(track, _)| processes[&track.0] == "pipes");
+    pipes.map(|(_, name)| name).collect()
+}
+
+#[test]
+fn the_trace_is_in_the_trace_event_format() {
+    let prologue = "v_lshlrev_b32 v1, 4, v0\n    v_and_b32 v2, 0x3ff, v1\n    s_mov_b32 s6, 0";
+    let body = repeat(
+        "global_load_dwordx4 v[4:7], v1, s[4:5]
+    ds_read_b128 v[8:11], v2
+    ds_read_b32 v12, v2
+    ds_write_b64 v2, v[14:15]
+    v_mfma_f32_16x16x16_bf16 v[16:19], v[20:21], v[22:23], v[16:19]
+    v_add_f32 v24, v25, v26
+    v_exp_f32 v27, v28
+    s_load_dword s7, s[4:5], s6
+    s_waitcnt vmcnt(0) lgkmcnt(0)
+    global_store_dword v1, v24, s[4:5]
+    s_barrier",
+        3,
+    );
+    let kernel = Loop { prologue, body, waves: 16, iterations: 4, buffer: &[0; 16384], ..Loop::default() };
+    let report = kernel.run_with(&TimeOptions::new(Device::MI300X).events(100_000)).expect("runs");
+    let names = assert_trace(&report);
+    let mut pipes: Vec<&str> = names.iter().map(|n| n.trim_end_matches([' ', '0', '1', '2', '3'])).collect();
+    pipes.dedup();
+    assert_eq!(pipes, ["VALU", "matrix", "scalar", "LDS", "vector memory", "branch"]);
+    // Of this one, times are fractions of a clk.
+    let gemm = gemm(Device::MI300X, 512, [128, 128, 32]);
+    assert_trace(&gemm.run(&TimeOptions::new(Device::MI300X).events(100_000)).expect("runs"));
+}
+
 #[test]
 fn refusals_are_errors() {
-    let bench = Bench::default();
-    let wrong = bench.run_with(&TimeOptions::new(Device::MI210));
+    let kernel = Loop::default();
+    let wrong = kernel.run_with(&TimeOptions::new(Device::MI210));
     assert!(matches!(wrong, Err(SimError::Launch { .. })), "{wrong:?}");
-    let clock = bench.run_with(&TimeOptions::new(Device::MI300X).clock(0.0));
+    let clock = kernel.run_with(&TimeOptions::new(Device::MI300X).clock(0.0));
     assert!(matches!(clock, Err(SimError::Launch { .. })));
     let body = "    v_mov_b32 v1, 0x7ffffff0\n    global_load_dword v1, v1, s[4:5]\n".to_owned();
-    let fault = Bench { body, ..Bench::default() }.run_with(&TimeOptions::new(Device::MI300X));
+    let fault = Loop { body, ..Loop::default() }.run_with(&TimeOptions::new(Device::MI300X));
     assert!(matches!(fault, Err(SimError::Fault(_))), "{fault:?}");
 }

@@ -9,7 +9,6 @@ use groundswell::kernels::{self, Choices, MatrixShape, Waves};
 use groundswell::passes::workspace::Verify;
 use groundswell::prelude::*;
 use groundswell::runtime::compile::compile_uncached;
-use groundswell::runtime::report::Report;
 
 use super::arguments::{KernelArguments, ScheduleName};
 use super::failure::{Failure, Source};

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::codegen::isa::{Meaning, OpInfo, Unit};
+use crate::codegen::isa::{Effect, Meaning, OpInfo, Unit};
 use crate::codegen::machine::allocate::Spills;
 use crate::codegen::machine::{MachineInst, RegisterFile};
 use crate::codegen::target::OccupancyLimit;
@@ -128,10 +128,15 @@ impl InstructionMix {
             Unit::Mfma(_) => &mut self.mfma,
             Unit::Valu | Unit::Trans => &mut self.valu,
             Unit::Salu | Unit::Smem | Unit::Branch => &mut self.salu,
-            Unit::Lds if info.may_load() => &mut self.lds_read,
-            Unit::Lds => &mut self.lds_write,
-            Unit::Vmem | Unit::Flat if info.may_load() => &mut self.global_load,
-            Unit::Vmem | Unit::Flat => &mut self.global_store,
+            Unit::Lds => match info.meaning.effect() {
+                Effect::Store | Effect::StoreFromLds => &mut self.lds_write,
+                _ => &mut self.lds_read,
+            },
+            Unit::Vmem | Unit::Flat => match info.meaning.effect() {
+                Effect::Load | Effect::LoadToLds | Effect::Atomic => &mut self.global_load,
+                Effect::Store | Effect::StoreFromLds => &mut self.global_store,
+                Effect::None => &mut self.other,
+            },
             Unit::Wait => &mut self.wait,
             Unit::Nop => &mut self.nop,
             Unit::Barrier => &mut self.barrier,

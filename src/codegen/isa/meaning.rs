@@ -631,3 +631,40 @@ pub enum Meaning {
     /// Forgets the vector caches.
     CacheInvalidate,
 }
+
+/// What an instruction does to memory or LDS.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Effect {
+    /// Nothing: it computes, controls, or uses the hardware of LDS alone.
+    None,
+    /// Reads it.
+    Load,
+    /// Writes it.
+    Store,
+    /// Reads and writes one place: atomics and what works like them.
+    Atomic,
+    /// Reads memory, writes LDS.
+    LoadToLds,
+    /// Reads LDS, writes memory or another place of LDS.
+    StoreFromLds,
+}
+
+impl Meaning {
+    /// What it does to memory or LDS.
+    pub const fn effect(self) -> Effect {
+        use Meaning::*;
+        match self {
+            Load(_) | LoadFormat(_) | LoadFormatHalf(_) | LoadFormatHigh => Effect::Load,
+            LoadTwo(..) | LoadAtLane | LoadTransposed(..) => Effect::Load,
+            ScalarLoad(_) | ScalarBufferLoad(_) | ScalarScratchLoad(_) => Effect::Load,
+            Store(_) | StoreFormat(_) | StoreFormatHalf(_) | StoreFormatHigh => Effect::Store,
+            StoreTwo(..) | StoreAtLane => Effect::Store,
+            ScalarStore(_) | ScalarBufferStore(_) | ScalarScratchStore(_) => Effect::Store,
+            Atomic(..) | AtomicReturn(..) | ScalarAtomic(..) | ScalarBufferAtomic(..) => Effect::Atomic,
+            ExchangeTwo(..) | ConditionalExchange | CountLanes(_) | AtomicFromLds(..) => Effect::Atomic,
+            LoadToLds(_) | LoadFormatToLds => Effect::LoadToLds,
+            StoreFromLdsToMemory | StoreFromLds(_) => Effect::StoreFromLds,
+            _ => Effect::None,
+        }
+    }
+}

@@ -29,7 +29,9 @@ pub use dpp::Dpp;
 pub use encode::{EncodeError, encode, is_long, size_in_bytes};
 pub use fields::WaitCounts;
 pub use inst::{Inst, MAX_OPERANDS};
-pub use meaning::{BranchCondition, Calc, Condition, Element, Half, Meaning, Memory, Permutation, Shape};
+pub use meaning::{
+    BranchCondition, Calc, Condition, Effect, Element, Half, Meaning, Memory, Permutation, Shape,
+};
 pub use modifiers::{Modifiers, Omod};
 pub use operand::Operand;
 pub use parse::{ParseError, Parsed, Reference, Slot, parse_inst};

@@ -2,7 +2,7 @@
 
 use super::allowed;
 use super::arch::{Arch, Arches};
-use super::meaning::{Element, Meaning};
+use super::meaning::{Effect, Element, Meaning};
 use super::modifiers::Modifiers;
 use super::operand::Operand;
 
@@ -571,23 +571,12 @@ impl OpInfo {
 
     /// True for instructions that read memory or LDS (atomics too).
     pub const fn may_load(&self) -> bool {
-        use Meaning::*;
-        matches!(
-            self.meaning,
-            Load(_)
-                | LoadToLds(_)
-                | LoadTwo(..)
-                | ScalarLoad(_)
-                | ScalarBufferLoad(_)
-                | Atomic(..)
-                | AtomicReturn(..)
-        )
+        !matches!(self.meaning.effect(), Effect::None | Effect::Store)
     }
 
     /// True for instructions that write memory or LDS (atomics too).
     pub const fn may_store(&self) -> bool {
-        use Meaning::*;
-        matches!(self.meaning, Store(_) | StoreTwo(..) | LoadToLds(_) | Atomic(..) | AtomicReturn(..))
+        !matches!(self.meaning.effect(), Effect::None | Effect::Load)
     }
 
     /// True if the immediate of an instruction means something beside a literal.
@@ -632,7 +621,7 @@ impl OpInfo {
 
     /// True for loads whose data goes to LDS.
     pub const fn may_store_to_lds(&self) -> bool {
-        matches!(self.meaning, Meaning::LoadToLds(_))
+        matches!(self.meaning.effect(), Effect::LoadToLds)
     }
 
     /// True for instructions after which control does not simply go on.

@@ -279,24 +279,9 @@ pub(super) fn is_valu(info: &OpInfo) -> bool {
     matches!(info.unit, Unit::Valu | Unit::Trans)
 }
 
-/// True for instructions that change memory, or LDS through the vector memory path.
+/// True for instructions that change memory or LDS, or drop what the scalar cache would have written.
 pub(super) fn writes_memory(info: &OpInfo) -> bool {
-    use Meaning::*;
-    info.may_store()
-        || matches!(
-            info.meaning,
-            StoreFormat(_)
-                | StoreFormatHalf(_)
-                | StoreFormatHigh
-                | StoreFromLdsToMemory
-                | LoadFormatToLds
-                | ScalarStore(_)
-                | ScalarScratchStore(_)
-                | ScalarBufferStore(_)
-                | ScalarAtomic(..)
-                | ScalarBufferAtomic(..)
-                | ScalarCacheDiscard(_)
-        )
+    info.may_store() || matches!(info.meaning, Meaning::ScalarCacheDiscard(_))
 }
 
 /// True for vector memory instructions that touch LDS at M0's base: loads to LDS, and the store from LDS.

@@ -291,7 +291,9 @@ pub fn schedule(roles: &Roles<'_>) -> Result<WaveSchedule, Diagnostic> {
         };
         let late: Vec<Nodes> = [0, 1]
             .into_iter()
-            .flat_map(|side| items(side, roles.loads[side].saturating_sub(roles.late_loads[side])..roles.loads[side]))
+            .flat_map(|side| {
+                items(side, roles.loads[side].saturating_sub(roles.late_loads[side])..roles.loads[side])
+            })
             .collect();
         let first_products = match late.len() as u32 {
             0 => mma_0,
@@ -301,10 +303,8 @@ pub fn schedule(roles: &Roles<'_>) -> Result<WaveSchedule, Diagnostic> {
                 s.interleave_ops(mma_0, [group])
             }
         };
-        let read = s.cluster((
-            (lhs_0, rhs_0, fixed, early(0), fixed),
-            (lhs_1, rhs_1, fixed, early(1), fence, fixed),
-        ));
+        let read = s
+            .cluster(((lhs_0, rhs_0, fixed, early(0), fixed), (lhs_1, rhs_1, fixed, early(1), fence, fixed)));
         let first = s.cluster((priority(1), first_products, priority(0), fence, fixed));
         let write = s.cluster((of_kernel(local_write_lhs), of_kernel(local_write_rhs), fence, fixed));
         let second = s.cluster((priority(1), mma_1, priority(0), fixed));

@@ -134,7 +134,8 @@ fn latest(world: &World, values: &Values<'_>, at: &[u32], node: u32) -> u32 {
     let Values { found, assignment, .. } = values;
     let own = assignment.stage(node);
     let users = found.graph.leaving(node).iter().filter(|e| e.to < found.body && e.distance == 0);
-    let users = users.map(|e| if assignment.stage(e.to) == own { at[e.to as usize] } else { at[node as usize] });
+    let users =
+        users.map(|e| if assignment.stage(e.to) == own { at[e.to as usize] } else { at[node as usize] });
     let first = users.min().unwrap_or(at[node as usize]);
     let buffer = found.buffers.iter().find(|b| b.reads.contains(&node));
     let overwrites = buffer.into_iter().flat_map(|b| {
@@ -149,6 +150,7 @@ fn latest(world: &World, values: &Values<'_>, at: &[u32], node: u32) -> u32 {
 
 /// The order as what pipelining takes.
 pub fn placed(found: &LoopGraph, assignment: &Assignment, order: &[u32]) -> Vec<Placed> {
-    let placed = |&n: &u32| Placed { node: found.graph.nodes()[n as usize].entity, stage: assignment.stage(n) };
+    let placed =
+        |&n: &u32| Placed { node: found.graph.nodes()[n as usize].entity, stage: assignment.stage(n) };
     order.iter().map(placed).collect()
 }

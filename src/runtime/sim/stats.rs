@@ -1,6 +1,6 @@
 //! Counting executed instructions by class.
 
-use crate::codegen::isa::{OpInfo, Unit};
+use crate::codegen::isa::{Effect, OpInfo, Unit};
 
 macro_rules! classes {
     ($($(#[doc = $doc:literal])* $variant:ident $field:ident,)*) => {
@@ -75,22 +75,21 @@ impl Class {
             Unit::Mfma(_) => Class::Mfma,
             Unit::Valu | Unit::Trans => Class::Valu,
             Unit::Salu => Class::Salu,
-            Unit::Smem if info.may_load() => Class::ScalarLoad,
-            Unit::Lds | Unit::Vmem | Unit::Flat => match (info.may_load(), info.may_store(), info.unit) {
-                (true, true, _) if !matches!(info.meaning, crate::codegen::isa::Meaning::LoadToLds(_)) => {
-                    Class::Atomic
-                }
-                (_, true, Unit::Lds) => Class::LdsWrite,
-                (_, _, Unit::Lds) => Class::LdsRead,
-                (true, _, _) => Class::GlobalLoad,
-                (_, true, _) => Class::GlobalStore,
-                _ => Class::Other,
+            Unit::Smem | Unit::Lds | Unit::Vmem | Unit::Flat => match (info.meaning.effect(), info.unit) {
+                (Effect::Atomic, _) => Class::Atomic,
+                (Effect::Load, Unit::Smem) => Class::ScalarLoad,
+                (Effect::Store | Effect::StoreFromLds, Unit::Lds) => Class::LdsWrite,
+                // Lane permutations too.
+                (_, Unit::Lds) => Class::LdsRead,
+                (Effect::Load | Effect::LoadToLds, _) => Class::GlobalLoad,
+                (Effect::Store | Effect::StoreFromLds, _) => Class::GlobalStore,
+                (Effect::None, _) => Class::Other,
             },
             Unit::Branch => Class::Branch,
             Unit::Wait => Class::Wait,
             Unit::Nop => Class::Nop,
             Unit::Barrier => Class::Barrier,
-            Unit::Smem | Unit::Other => Class::Other,
+            Unit::Other => Class::Other,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Memory instructions under check: what they address, what they move, which shadows they meet, and when they take effect.
 
-use crate::codegen::isa::{Field, Meaning, Unit};
+use crate::codegen::isa::{Effect, Field, Meaning, Unit};
 use crate::codegen::rules::EXEC;
 
 use super::super::error::{Access, Stopped};
@@ -144,7 +144,7 @@ impl Checker<'_> {
         let Some(inst) = &facts.inst else { return 0 };
         let info = inst.op.info();
         let between_lanes = matches!(info.meaning, Meaning::LanePermute(_) | Meaning::LaneSwizzle);
-        let atomic = facts.coherent && info.may_load() && info.may_store();
+        let atomic = info.meaning.effect() == Effect::Atomic;
         let mut data = 0;
         for register in facts.registers.iter().filter(|r| r.is_read) {
             let is_data = register.first >= FIRST_VECTOR

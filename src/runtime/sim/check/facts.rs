@@ -2,8 +2,8 @@
 //! it is counted, how far its hazards reach.
 
 use crate::codegen::isa::{
-    Arch, Calc, Counter, Field, Format, Implicit, Inst, Meaning, Memory, Opcode, Operand, Unit, WaitCounts,
-    decode,
+    Arch, Calc, Counter, Effect, Field, Format, Implicit, Inst, Meaning, Memory, Opcode, Operand, Unit,
+    WaitCounts, decode,
 };
 use crate::codegen::rules::{Class, Registers, View, class, is_acc_move};
 
@@ -160,13 +160,7 @@ impl Facts {
             _ => Order::Message,
         };
         let scope = inst.modifiers.has_sc0() || inst.modifiers.has_sc1();
-        let atomic = matches!(
-            info.meaning,
-            Meaning::Atomic(..)
-                | Meaning::AtomicReturn(..)
-                | Meaning::ScalarAtomic(..)
-                | Meaning::ScalarBufferAtomic(..)
-        );
+        let atomic = info.meaning.effect() == Effect::Atomic;
         Facts {
             touched,
             written,
@@ -177,7 +171,7 @@ impl Facts {
             reach: reach(&view, arch),
             passes_by: [class(&view, arch) == Some(Class::D), is_acc_move(&view)],
             coherent: atomic || scope && view.is_vmem(),
-            to_lds: matches!(info.meaning, Meaning::LoadToLds(_) | Meaning::LoadFormatToLds),
+            to_lds: info.may_store_to_lds(),
             is_masked: info.reads.contains(Implicit::EXEC),
             invalidates: info.meaning == Meaning::CacheInvalidate,
             ends,

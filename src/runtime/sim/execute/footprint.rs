@@ -195,7 +195,8 @@ fn vector(
 /// Accesses to targets whose components have `bytes` bytes each; flat addresses are told apart by their apertures.
 fn collect(w: &Wave, found: &mut Vec<Footprint>, access: Access, targets: &Targets, bytes: u32) {
     let Targets { space, ref address, valid, step } = *targets;
-    let in_range = lanes(|l| valid[l] != 0) & w.exec();
+    let all = valid.iter().fold(1, |all, &n| all & u8::from(n != 0)) != 0;
+    let in_range = if all { w.exec() } else { lanes(|l| valid[l] != 0) & w.exec() };
     if step != CONTIGUOUS {
         for component in 0..valid.iter().copied().max().unwrap_or(0) {
             let lanes = lanes(|l| component < valid[l]) & w.exec();

@@ -2,7 +2,9 @@
 
 use smallvec::SmallVec;
 
-use crate::codegen::isa::{Arch, Calc, Counter, Element, Format, Inst, Meaning, OpInfo, Unit, WaitCounts};
+use crate::codegen::isa::{
+    Arch, Calc, Counter, Effect, Element, Format, Inst, Meaning, OpInfo, Unit, WaitCounts,
+};
 
 use super::super::program::{Place, Program, Step};
 use super::parameters::{Device, Parameter, Used};
@@ -78,7 +80,6 @@ pub(super) enum Kind {
     },
     Vector {
         kind: VectorKind,
-        bytes: u32,
         bypasses_l1: bool,
     },
     Branch,
@@ -225,8 +226,8 @@ fn kind(device: &Device, arch: Arch, step: &Step, inst: &Inst, cost: &mut Cost) 
         (Unit::Smem, _) => (Class::Scalar, Kind::ScalarMemory),
         (Unit::Valu | Unit::Trans, _) => (Class::Valu, vector(device, step, inst, cost)),
         (Unit::Mfma(_), _) => (Class::Valu, matrix(device, arch, step, inst, cost)),
-        (Unit::Lds, meaning) => (Class::Lds, lds(meaning, info, cost)),
-        (Unit::Vmem | Unit::Flat, meaning) => (Class::Vector, memory(inst, info, meaning, cost)),
+        (Unit::Lds, _) => (Class::Lds, lds(info, cost)),
+        (Unit::Vmem | Unit::Flat, _) => (Class::Vector, memory(inst, info, cost)),
         (Unit::Branch, _) => (Class::Branch, Kind::Branch),
         (Unit::Barrier, _) => {
             cost.used.mark(Parameter::BarrierRelease);
@@ -360,60 +361,58 @@ fn matrix(device: &Device, arch: Arch, step: &Step, inst: &Inst, cost: &mut Cost
     }
 }
 
-fn lds(meaning: Meaning, info: &OpInfo, cost: &mut Cost) -> Kind {
+fn lds(info: &OpInfo, cost: &mut Cost) -> Kind {
     use Meaning::*;
-    let (kind, bytes) = match meaning {
-        Load(m) => (LdsKind::Read, m.bytes()),
-        LoadTwo(dwords, _) => (LdsKind::Read, 4 * u32::from(dwords)),
-        LoadTransposed(_, registers) => (LdsKind::Read, 4 * u32::from(registers)),
-        LoadAtLane => (LdsKind::Read, 4),
-        Store(m) => (LdsKind::Write, m.bytes()),
-        StoreTwo(dwords, _) => (LdsKind::Write, 4 * u32::from(dwords)),
-        StoreAtLane => (LdsKind::Write, 4),
-        LaneSwizzle | LanePermute(_) | LdsNop => (LdsKind::Permute, 4),
-        Atomic(_, element) | AtomicReturn(_, element) => {
-            cost.used.mark(Parameter::LdsAtomicFactor);
-            (LdsKind::Atomic, 4 * u32::from(element.registers()))
+    let bytes = match info.meaning {
+        Load(m) | Store(m) => m.bytes(),
+        Atomic(_, element) | AtomicReturn(_, element) | AtomicFromLds(_, element) => {
+            4 * u32::from(element.registers())
         }
-        _ if info.may_store() => (LdsKind::Write, 4),
-        _ => (LdsKind::Read, 4),
+        LoadTwo(dwords, _) | StoreTwo(dwords, _) | ExchangeTwo(dwords, _) | StoreFromLds(dwords) => {
+            4 * u32::from(dwords)
+        }
+        LoadTransposed(_, registers) => 4 * u32::from(registers),
+        ConditionalExchange => 8,
+        _ => 4,
     };
+    let kind = match info.meaning.effect() {
+        Effect::Load | Effect::LoadToLds => LdsKind::Read,
+        Effect::Store | Effect::StoreFromLds => LdsKind::Write,
+        Effect::Atomic => LdsKind::Atomic,
+        Effect::None => LdsKind::Permute,
+    };
+    if kind == LdsKind::Atomic {
+        cost.used.mark(Parameter::LdsAtomicFactor);
+    }
     let latency = if bytes > 4 { Parameter::LdsLatencyWide } else { Parameter::LdsLatency };
-    let port = match kind {
-        LdsKind::Write => Parameter::LdsPortWrite,
-        _ => Parameter::LdsPortRead,
-    };
+    let port = if kind == LdsKind::Write { Parameter::LdsPortWrite } else { Parameter::LdsPortRead };
     cost.used.join(Used::of(&[latency, port, Parameter::LdsBanks]));
     Kind::Lds { kind, dwords: bytes.div_ceil(4) }
 }
 
-fn memory(inst: &Inst, info: &OpInfo, meaning: Meaning, cost: &mut Cost) -> Kind {
-    use Meaning::*;
-    let (kind, bytes) = match meaning {
-        Load(m) => (VectorKind::Load, m.bytes()),
-        LoadFormat(n) => (VectorKind::Load, 4 * u32::from(n)),
-        LoadToLds(m) => (VectorKind::LoadToLds, m.bytes()),
-        Store(m) => (VectorKind::Store, m.bytes()),
-        StoreFormat(n) => (VectorKind::Store, 4 * u32::from(n)),
-        Atomic(_, element) | AtomicReturn(_, element) => {
+fn memory(inst: &Inst, info: &OpInfo, cost: &mut Cost) -> Kind {
+    const LOAD: Used = Used::of(&[Parameter::L1Latency, Parameter::VectorBytes]);
+    let kind = match info.meaning.effect() {
+        Effect::Load => {
+            cost.used.join(LOAD);
+            VectorKind::Load
+        }
+        Effect::LoadToLds => {
+            cost.used.join(LOAD);
+            cost.used.mark(Parameter::DirectLds);
+            VectorKind::LoadToLds
+        }
+        Effect::Store | Effect::StoreFromLds => {
+            cost.used.mark(Parameter::VectorBytes);
+            VectorKind::Store
+        }
+        Effect::Atomic => {
             cost.used.mark(Parameter::AtomicLatency);
-            (VectorKind::Atomic, 4 * u32::from(element.registers()))
+            VectorKind::Atomic
         }
-        _ if info.may_store() => (VectorKind::Store, 4),
-        _ if info.may_load() => (VectorKind::Load, 4),
-        _ => (VectorKind::Control, 0),
+        Effect::None => VectorKind::Control,
     };
-    match kind {
-        VectorKind::Load | VectorKind::LoadToLds => {
-            cost.used.join(Used::of(&[Parameter::L1Latency, Parameter::VectorBytes]));
-        }
-        VectorKind::Store => cost.used.mark(Parameter::VectorBytes),
-        VectorKind::Atomic | VectorKind::Control => {}
-    }
-    if kind == VectorKind::LoadToLds {
-        cost.used.mark(Parameter::DirectLds);
-    }
     // Loads that are not to be kept skip L1 (measured on MI300X by published cache benchmarks).
     let bypasses_l1 = inst.modifiers.has_nt() || inst.modifiers.has_sc1();
-    Kind::Vector { kind, bytes, bypasses_l1 }
+    Kind::Vector { kind, bypasses_l1 }
 }

@@ -56,20 +56,8 @@ pub struct Value {
     pub source: &'static str,
 }
 
-macro_rules! confidence {
-    (H) => {
-        Confidence::High
-    };
-    (M) => {
-        Confidence::Medium
-    };
-    (L) => {
-        Confidence::Low
-    };
-    (U) => {
-        Confidence::Unknown
-    };
-}
+// As the table writes them.
+use Confidence::{High as H, Low as L, Medium as M, Unknown as U};
 
 macro_rules! parameters {
     ($($name:ident $text:literal:
@@ -89,9 +77,9 @@ macro_rules! parameters {
         }
 
         const COUNT: usize = [$($text),*].len();
-        static MI210: [Value; COUNT] = [$(Value { value: $v1, confidence: confidence!($c1), source: $s1 },)*];
-        static MI300X: [Value; COUNT] = [$(Value { value: $v2, confidence: confidence!($c2), source: $s2 },)*];
-        static MI355X: [Value; COUNT] = [$(Value { value: $v3, confidence: confidence!($c3), source: $s3 },)*];
+        static MI210: [Value; COUNT] = [$(Value { value: $v1, confidence: $c1, source: $s1 },)*];
+        static MI300X: [Value; COUNT] = [$(Value { value: $v2, confidence: $c2, source: $s2 },)*];
+        static MI355X: [Value; COUNT] = [$(Value { value: $v3, confidence: $c3, source: $s3 },)*];
     };
 }
 

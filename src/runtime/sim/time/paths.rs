@@ -23,6 +23,25 @@ pub(super) fn whole(clk: f64) -> u64 {
     below + u64::from((below as f64) < clk)
 }
 
+/// The instructions in front of a path: the first whole clk at which each has started.
+#[derive(Default, Debug)]
+struct Queue(VecDeque<u64>);
+
+impl Queue {
+    fn push(&mut self, start: f64) {
+        self.0.push_back(whole(start));
+    }
+
+    /// When it has room for another, if `room` wait at `clk`.
+    #[inline]
+    fn full_until(&mut self, clk: u64, room: usize) -> Option<u64> {
+        while self.0.front().is_some_and(|&start| start <= clk) {
+            self.0.pop_front();
+        }
+        self.0.len().checked_sub(room).map(|index| self.0[index])
+    }
+}
+
 /// What an address pattern cost the last time.
 #[derive(Debug)]
 struct Remembered<T> {
@@ -36,11 +55,11 @@ struct Remembered<T> {
 
 /// Patterns by step; an instruction with two accesses has two.
 #[derive(Debug)]
-pub(super) struct Memory<T>(Vec<[Option<Box<Remembered<T>>>; 2]>);
+pub(super) struct Patterns<T>(Vec<[Option<Box<Remembered<T>>>; 2]>);
 
-impl<T> Memory<T> {
-    pub fn new(steps: usize) -> Memory<T> {
-        Memory((0..steps).map(|_| [None, None]).collect())
+impl<T> Patterns<T> {
+    pub fn new(steps: usize) -> Patterns<T> {
+        Patterns((0..steps).map(|_| [None, None]).collect())
     }
 
     /// The cost of a pattern; `phase` is how addresses may be shifted without changing it.
@@ -101,8 +120,8 @@ pub(super) struct LdsPath {
     banks: f64,
     next: f64,
     /// When the instructions start that wait, by SIMD: each has its share of the queue.
-    waiting: [VecDeque<f64>; SIMDS],
-    patterns: Memory<(u32, u32)>,
+    waiting: [Queue; SIMDS],
+    patterns: Patterns<(u32, u32)>,
     turn: f64,
     port_read: f64,
     port_write: f64,
@@ -122,7 +141,7 @@ impl LdsPath {
             banks: 0.0,
             next: 0.0,
             waiting: Default::default(),
-            patterns: Memory::new(steps),
+            patterns: Patterns::new(steps),
             turn: get(Parameter::Turn),
             port_read: get(Parameter::LdsPortRead),
             port_write: get(Parameter::LdsPortWrite),
@@ -135,12 +154,9 @@ impl LdsPath {
     }
 
     /// When the queue has room for a SIMD, if it has none at `clk`.
-    pub fn full_until(&mut self, clk: u64, simd: usize) -> Option<f64> {
-        let waiting = &mut self.waiting[simd];
-        while waiting.front().is_some_and(|&start| start <= clk as f64) {
-            waiting.pop_front();
-        }
-        waiting.len().checked_sub(self.queue).map(|index| waiting[index])
+    #[inline]
+    pub fn full_until(&mut self, clk: u64, simd: usize) -> Option<u64> {
+        self.waiting[simd].full_until(clk, self.queue)
     }
 
     /// Serves an instruction of step `step` issued at `clk` by a SIMD.
@@ -179,7 +195,7 @@ impl LdsPath {
         let start = turn.max(self.ports[pair]);
         let end = (start + factor * unhindered).max(self.banks);
         self.ports[pair] = end;
-        self.waiting[simd].push_back(start);
+        self.waiting[simd].push(start);
         let part = (f64::from(dwords.clamp(1, 4)) - 1.0) / 3.0;
         let chase = self.latency[0] + part * (self.latency[1] - self.latency[0]);
         LdsAccess {
@@ -212,8 +228,8 @@ pub(super) struct VectorAccess {
 pub(super) struct VectorPath {
     free: f64,
     next: u64,
-    waiting: VecDeque<f64>,
-    patterns: Memory<Shape>,
+    waiting: Queue,
+    patterns: Patterns<Shape>,
     interval: u64,
     bytes: f64,
     bytes_pair: f64,
@@ -228,8 +244,8 @@ impl VectorPath {
         VectorPath {
             free: 0.0,
             next: 0,
-            waiting: VecDeque::new(),
-            patterns: Memory::new(steps),
+            waiting: Queue::default(),
+            patterns: Patterns::new(steps),
             interval: device.count(Parameter::VectorInterval),
             bytes: get(Parameter::VectorBytes),
             bytes_pair: get(Parameter::VectorBytesPair),
@@ -240,14 +256,12 @@ impl VectorPath {
     }
 
     /// When the next instruction is taken, if none is at `clk`.
-    pub fn full_until(&mut self, clk: u64) -> Option<f64> {
+    #[inline]
+    pub fn full_until(&mut self, clk: u64) -> Option<u64> {
         if self.next > clk {
-            return Some(self.next as f64);
+            return Some(self.next);
         }
-        while self.waiting.front().is_some_and(|&start| start <= clk as f64) {
-            self.waiting.pop_front();
-        }
-        self.waiting.len().checked_sub(self.queue).map(|index| self.waiting[index])
+        self.waiting.full_until(clk, self.queue)
     }
 
     /// Serves an instruction of step `step` issued at `clk`. `footprints` are those in device or private memory, the latter
@@ -299,7 +313,7 @@ impl VectorPath {
         access.end = start + clk.max(least);
         access.done = access.done.max(access.end);
         self.free = access.end;
-        self.waiting.push_back(start);
+        self.waiting.push(start);
         access
     }
 }

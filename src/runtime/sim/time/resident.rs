@@ -96,8 +96,6 @@ pub(super) struct Group {
 pub(super) struct Simd {
     /// Slots in the order of their priority.
     pub order: SmallVec<[usize; 10]>,
-    /// When a wave may issue.
-    pub next: u64,
     /// When the vector ALU takes an instruction, one beside a matrix instruction, and when the matrix core does.
     pub valu: u64,
     pub beside: u64,

@@ -74,6 +74,8 @@ pub(super) struct Unit<'a> {
     costs: &'a [Cost],
     numbers: Numbers,
     simds: [Simd; SIMDS],
+    /// When a wave of each SIMD may issue.
+    next: [u64; SIMDS],
     slots: Vec<Slot>,
     free_slots: Vec<usize>,
     groups: Vec<Group>,
@@ -120,7 +122,8 @@ impl<'a> Unit<'a> {
                 wave_interval: count(Parameter::WaveInterval),
                 turnaround: count(Parameter::Turnaround),
             },
-            simds: std::array::from_fn(|_| Simd { next: NEVER, ..Simd::default() }),
+            simds: Default::default(),
+            next: [NEVER; SIMDS],
             slots: Vec::new(),
             free_slots: Vec::new(),
             groups: Vec::new(),
@@ -160,9 +163,12 @@ impl<'a> Unit<'a> {
     ) -> Result<(), Failure> {
         self.launches.extend((0..resident).map(|n| Reverse(n * interval)));
         loop {
-            let (simd, next) = self.simds.iter().enumerate().fold((0, NEVER), |best, (index, simd)| {
-                if simd.next < best.1 { (index, simd.next) } else { best }
-            });
+            let (mut simd, mut next) = (0, NEVER);
+            for (index, &clk) in self.next.iter().enumerate() {
+                if clk < next {
+                    (simd, next) = (index, clk);
+                }
+            }
             if let Some(&Reverse(at)) = self.launches.peek()
                 && at <= next
             {
@@ -294,8 +300,7 @@ impl<'a> Unit<'a> {
         let at = delay.at;
         (it.since, it.worst) = (base, delay.worst);
         it.ready = at;
-        let simd = &mut self.simds[it.simd];
-        simd.next = simd.next.min(at);
+        self.next[it.simd] = self.next[it.simd].min(at);
     }
 
     /// One turn of a SIMD.
@@ -307,11 +312,14 @@ impl<'a> Unit<'a> {
         let mut pair = false;
         let mut place = 0;
         let mut sorts = false;
-        self.simds[simd].next = NEVER;
+        // Waves that issue, and those that they let go, say for themselves when they may again.
+        self.next[simd] = NEVER;
+        let mut next = NEVER;
         while let Some(&slot) = self.simds[simd].order.get(place) {
             place += 1;
             let it = &self.slots[slot];
             if it.ready > clk {
+                next = next.min(it.ready);
                 continue;
             }
             let pc = it.wave.pc;
@@ -342,6 +350,7 @@ impl<'a> Unit<'a> {
                         it.worst = Some((stall, until - clk));
                     }
                     it.ready = until;
+                    next = next.min(until);
                     continue;
                 }
                 if class == Class::Valu as usize {
@@ -361,9 +370,7 @@ impl<'a> Unit<'a> {
         if sorts {
             self.sort(simd);
         }
-        let slots = &self.slots;
-        let next = self.simds[simd].order.iter().map(|&s| slots[s].ready).min().unwrap_or(NEVER);
-        self.simds[simd].next = next;
+        self.next[simd] = self.next[simd].min(next);
         Ok(())
     }
 
@@ -386,8 +393,8 @@ impl<'a> Unit<'a> {
                 unit.valu.max(unit.matrix + turnaround)
             }
             Kind::Matrix { .. } => unit.valu.max(unit.matrix),
-            Kind::Lds { .. } => whole(self.lds.full_until(clk, simd)?),
-            Kind::Vector { kind, .. } if kind != VectorKind::Control => whole(self.vector.full_until(clk)?),
+            Kind::Lds { .. } => self.lds.full_until(clk, simd)?,
+            Kind::Vector { kind, .. } if kind != VectorKind::Control => self.vector.full_until(clk)?,
             _ => return None,
         };
         (until > clk).then_some(until)
@@ -541,7 +548,7 @@ impl<'a> Unit<'a> {
                 let access = self.lds.access(clk, it.simd, (kind, dwords), pc, banked);
                 it.lgkm.push(whole(access.done));
                 counters.conflicts += u64::from(access.conflicts);
-                let (start, end) = (access.start as u64, whole(access.end));
+                let (start, end) = (whole(access.start), whole(access.end));
                 let unit = (it.simd / 2) as u8;
                 self.record.busy(Busy { pipe: Pipe::Lds, unit, start, end, step: pc as u32, wave });
                 self.record.busy_clk[Pipe::LdsBanks as usize] += access.banks;
@@ -575,7 +582,7 @@ impl<'a> Unit<'a> {
                     if cost.lgkm > 0 {
                         it.lgkm.push(lds_done.map_or(done, whole));
                     }
-                    let (start, end) = (access.start as u64, whole(access.end));
+                    let (start, end) = (whole(access.start), whole(access.end));
                     self.record.busy(Busy { pipe: Pipe::Vector, unit: 0, start, end, step: pc as u32, wave });
                 }
             }

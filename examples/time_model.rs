@@ -1,0 +1,57 @@
+//! Prints the tables of docs/time-model.md: what time mode estimates for this crate's GEMM and for a copy, as Markdown.
+//!
+//! `cargo run --release --example time_model`
+
+use groundswell::runtime::sim::time::{Device, TimeOptions, TimeReport};
+use timed::{copy, gemm};
+
+#[path = "../tests/common/timed.rs"]
+#[allow(dead_code, reason = "the tests use more of it")]
+mod timed;
+
+/// Sizes of square matrices that publications list.
+const EDGES: [i64; 4] = [1024, 2048, 4096, 8192];
+
+/// Tiles of a workgroup: M, N, K.
+const BLOCKS: [[i64; 3]; 3] = [[128, 128, 64], [256, 128, 64], [256, 256, 64]];
+
+/// Clocks in MHz: the greatest one, and the ends of what is reported under matrix load.
+const CLOCKS: [f64; 3] = [2100.0, 1450.0, 1200.0];
+
+fn main() {
+    println!(
+        "| M = N = K | tile | waves per SIMD | MHz | us | us with launch | TFLOP/s | matrix cores busy |"
+    );
+    println!("|---|---|---|---|---|---|---|---|");
+    for edge in EDGES {
+        for block in BLOCKS {
+            let kernel = gemm(Device::MI300X, edge, block);
+            for clock in CLOCKS {
+                let report = kernel.run(&TimeOptions::new(Device::MI300X).clock(clock));
+                print_gemm(edge, block, &report.expect("the GEMM runs"));
+            }
+        }
+    }
+    println!();
+    println!("| device | MiB copied | us | TB/s |");
+    println!("|---|---|---|---|");
+    for device in [Device::MI210, Device::MI300X] {
+        for workgroups in [16_384, 65_536] {
+            let report = copy(device, workgroups).run(&TimeOptions::new(device)).expect("the copy runs");
+            let e = &report.estimate;
+            let mebibytes = workgroups / 256;
+            println!("| {} | {mebibytes} | {:.1} | {:.2} |", device.name, e.microseconds, e.bandwidth);
+        }
+    }
+}
+
+fn print_gemm(edge: i64, [m, n, k]: [i64; 3], report: &TimeReport) {
+    let e = &report.estimate;
+    let operations = 2.0 * (edge as f64).powi(3);
+    let with_launch = operations / e.microseconds_with_launch / 1e6;
+    let matrix = report.pipes.iter().find(|p| p.name == "matrix").map_or(0.0, |p| 100.0 * p.utilisation);
+    println!(
+        "| {edge} | {m}x{n}x{k} | {} | {:.0} | {:.1} | {:.1} | {with_launch:.0} | {matrix:.0}% |",
+        report.waves_per_simd, report.clock, e.microseconds, e.microseconds_with_launch
+    );
+}

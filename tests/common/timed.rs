@@ -1,0 +1,175 @@
+//! Kernels for time mode, loaded and ready to be timed: a loop around any instructions, a copy, and this crate's GEMM.
+
+use groundswell::codegen::assembler::{AssemblerOptions, assemble};
+use groundswell::kernels::Gemm;
+use groundswell::prelude::{Options, symbols};
+use groundswell::runtime::sim::time::{Device, TimeOptions, TimeReport};
+use groundswell::runtime::sim::{LaunchConfig, Module, SimError, Simulator};
+
+/// A kernel on a simulated device, with its launch.
+pub struct Timed {
+    pub simulator: Simulator,
+    pub module: Module,
+    pub kernel: String,
+    pub config: LaunchConfig,
+    pub kernarg: Vec<u8>,
+}
+
+impl Timed {
+    pub fn run(&self, options: &TimeOptions) -> Result<TimeReport, SimError> {
+        self.simulator.time(&self.module, &self.kernel, self.config, &self.kernarg, options)
+    }
+}
+
+/// A kernel `k` that repeats `body` `iterations` times: buffer address in s[4:5], lane in v0, zero in most registers.
+pub struct Loop<'a> {
+    pub device: &'static Device,
+    pub prologue: &'a str,
+    pub body: String,
+    pub iterations: u32,
+    pub waves: u32,
+    pub workgroups: u32,
+    /// Contents of the buffer.
+    pub buffer: &'a [u8],
+}
+
+impl Default for Loop<'_> {
+    fn default() -> Self {
+        Loop {
+            device: Device::MI300X,
+            prologue: "",
+            body: String::new(),
+            iterations: 1,
+            waves: 1,
+            workgroups: 1,
+            buffer: &[],
+        }
+    }
+}
+
+impl Loop<'_> {
+    fn text(&self) -> String {
+        format!(
+            "    .amdgcn_target \"amdgcn-amd-amdhsa--{target}\"
+    .globl k
+    .p2align 8
+    .type k,@function
+k:
+    s_load_dwordx2 s[4:5], s[0:1], 0x0
+    s_waitcnt lgkmcnt(0)
+    {prologue}
+    s_movk_i32 s10, {iterations}
+    .p2alignl 6, 3212836864
+loop:
+{body}
+    s_sub_u32 s10, s10, 1
+    s_cmp_lg_u32 s10, 0
+    s_cbranch_scc1 loop
+    s_endpgm
+    .size k, . - k
+    .rodata
+    .p2align 6
+    .amdhsa_kernel k
+      .amdhsa_next_free_vgpr 128
+      .amdhsa_next_free_sgpr 32
+      .amdhsa_accum_offset 128
+      .amdhsa_group_segment_fixed_size 32768
+      .amdhsa_user_sgpr_kernarg_segment_ptr 1
+      .amdhsa_kernarg_size 8
+    .end_amdhsa_kernel
+",
+            target = self.device.target,
+            prologue = self.prologue,
+            iterations = self.iterations,
+            body = self.body,
+        )
+    }
+
+    pub fn load(&self) -> Result<Timed, SimError> {
+        let text = self.text();
+        let object = assemble(&text, AssemblerOptions::default())
+            .unwrap_or_else(|faults| panic!("{faults}\n{}", &text[..text.len().min(2000)]))
+            .object;
+        let mut simulator = Simulator::new(self.device.target);
+        let module = simulator.load(&object)?;
+        let buffer = simulator.alloc(self.buffer.len().max(64) as u64)?;
+        simulator.write(buffer, self.buffer)?;
+        let config = LaunchConfig::new([self.workgroups, 1, 1], [64 * self.waves, 1, 1]);
+        let kernarg = buffer.to_le_bytes().to_vec();
+        Ok(Timed { simulator, module, kernel: "k".to_owned(), config, kernarg })
+    }
+
+    pub fn run_with(&self, options: &TimeOptions) -> Result<TimeReport, SimError> {
+        self.load()?.run(options)
+    }
+
+    pub fn run(&self) -> TimeReport {
+        self.run_with(&TimeOptions::new(self.device)).unwrap_or_else(|error| panic!("{error}"))
+    }
+}
+
+/// The same instruction many times.
+pub fn repeat(text: &str, times: usize) -> String {
+    format!("    {text}\n").repeat(times)
+}
+
+/// A copy of 16 bytes per work-item, 256 of them in a workgroup.
+pub fn copy(device: &'static Device, workgroups: u32) -> Timed {
+    let text = format!(
+        "    .amdgcn_target \"amdgcn-amd-amdhsa--{target}\"
+    .globl copy
+    .p2align 8
+    .type copy,@function
+copy:
+    s_load_dwordx4 s[4:7], s[0:1], 0x0
+    v_lshlrev_b32 v1, 4, v0
+    s_lshl_b32 s3, s2, 12
+    v_add_u32 v1, s3, v1
+    s_waitcnt lgkmcnt(0)
+    global_load_dwordx4 v[4:7], v1, s[4:5]
+    s_waitcnt vmcnt(0)
+    global_store_dwordx4 v1, v[4:7], s[6:7]
+    s_endpgm
+    .size copy, . - copy
+    .rodata
+    .p2align 6
+    .amdhsa_kernel copy
+      .amdhsa_next_free_vgpr 8
+      .amdhsa_next_free_sgpr 8
+      .amdhsa_accum_offset 8
+      .amdhsa_user_sgpr_kernarg_segment_ptr 1
+      .amdhsa_kernarg_size 16
+    .end_amdhsa_kernel
+",
+        target = device.target
+    );
+    let object = assemble(&text, AssemblerOptions::default()).expect("the copy assembles").object;
+    let mut simulator = Simulator::new(device.target);
+    let module = simulator.load(&object).expect("the copy loads");
+    let bytes = u64::from(workgroups) * 4096;
+    let [from, to] = [bytes, bytes].map(|n| simulator.alloc(n).expect("memory for the copy"));
+    let kernarg: Vec<u8> = [from, to].iter().flat_map(|a| a.to_le_bytes()).collect();
+    let config = LaunchConfig::new([workgroups, 1, 1], [256, 1, 1]);
+    Timed { simulator, module, kernel: "copy".to_owned(), config, kernarg }
+}
+
+/// This crate's f16 GEMM of `edge` cubed in tiles of `block` (M, N, K).
+pub fn gemm(device: &'static Device, edge: i64, block: [i64; 3]) -> Timed {
+    let kernel = Gemm::new().kernel().expect("a valid kernel");
+    let mut options = Options::new(device.target);
+    let names = symbols(["M", "N", "K", "BLOCK_M", "BLOCK_N", "BLOCK_K"]);
+    let [m, n, k] = block;
+    for (symbol, value) in names.into_iter().zip([edge, edge, edge, m, n, k]) {
+        options = options.set(symbol, value);
+    }
+    let executable = kernel.compile(&options).expect("the kernel compiles");
+    let mut simulator = Simulator::new(device.target);
+    let module = simulator.load(executable.object()).expect("the object loads");
+    let mut kernarg = Vec::new();
+    for bytes in [2, 2, 4] {
+        let address = simulator.alloc((edge * edge * bytes) as u64).expect("memory is large enough");
+        kernarg.extend(address.to_le_bytes());
+    }
+    let config = LaunchConfig::new([(edge / m) as u32, (edge / n) as u32, 1], executable.block());
+    Timed { simulator, module, kernel: executable.name().to_owned(), config, kernarg }
+}
