@@ -109,12 +109,24 @@ fn run_takes_dtypes_instructions_waves_and_dynamic_sizes() {
 }
 
 #[test]
-fn a_schedule_that_does_not_exist_yet_is_not_applied_and_the_report_says_why() {
+fn schedules_are_chosen_and_the_report_says_what_was_applied_and_why() {
+    let schedule = |more: &[&str]| {
+        let (report, code) = json(&[&["run", "gemm"], &SMALL[..], more].concat());
+        assert_eq!((code, &report["check"]["ok"]), (Some(0), &Value::Bool(true)), "{more:?}: {report}");
+        report["schedule"].clone()
+    };
+    for name in ["prefetch", "four_stage"] {
+        let expected = serde_json::json!({ "requested": name, "applied": name, "why": "" });
+        assert_eq!(schedule(&["--schedule", name]), expected);
+    }
+    let modulo = schedule(&["--schedule", "modulo"]);
+    assert_eq!(modulo["applied"], "none");
+    assert!(modulo["why"].as_str().is_some_and(|why| why.ends_with("iterations, and it has 3")), "{modulo}");
+    let four = schedule(&["--pingpong"]);
+    assert_eq!((&four["requested"], &four["applied"]), (&"pingpong".into(), &"prefetch".into()));
+    assert!(four["why"].as_str().is_some_and(|why| why.contains("4 waves")), "{four}");
     let (report, code) = json(&[&["run", "gemm", "--schedule", "modulo", "--pingpong"], &SMALL[..]].concat());
-    assert_eq!(code, Some(0));
-    assert_eq!(report["schedule"]["requested"], "modulo pingpong");
-    assert_eq!(report["schedule"]["applied"], "none");
-    assert_eq!(report["schedule"]["why"], "modulo pingpong is not available in this version");
+    assert_eq!(code, Some(1), "{report}");
 }
 
 #[test]
