@@ -68,20 +68,26 @@ pub(super) struct Evaluation<'w> {
     pub(super) root: Entity,
     pub(super) values: Vec<Value>,
     pub(super) records: Vec<LoopRecord>,
+    /// Tagged nodes, until the kernel changes.
+    tags: Option<selection::TagIndex>,
+    /// The dependences of a loop, if they are known already.
+    known: Option<(Entity, LoopGraph)>,
     /// Location of the operation at work, and its index among the kernel's locations.
     pub(super) at: Location,
     pub(super) origin: Origin,
 }
 
-/// Evaluates a schedule; what became of the loops that it pipelines.
+/// Evaluates a schedule; what became of the loops that it pipelines. The dependences of one loop may be known already.
 pub(super) fn apply(
     world: &mut World,
     root: Entity,
     schedule: &WaveSchedule,
+    known: Option<(Entity, LoopGraph)>,
 ) -> Result<Vec<LoopRecord>, Diagnostic> {
     let at = schedule.location().clone();
     let origin = Origin(u32::MAX);
-    let mut evaluation = Evaluation { world, root, values: Vec::new(), records: Vec::new(), at, origin };
+    let mut evaluation =
+        Evaluation { world, root, values: Vec::new(), records: Vec::new(), tags: None, known, at, origin };
     for scheduled in schedule.operations() {
         match evaluation.operation(scheduled) {
             Ok(results) => evaluation.values.extend(results),
@@ -190,8 +196,9 @@ impl Evaluation<'_> {
         }
     }
 
-    fn by_tag(&self, tag: &str) -> Result<Vec<Entity>, Stop> {
-        match selection::by_tag(self.world, self.root, tag) {
+    fn by_tag(&mut self, tag: &str) -> Result<Vec<Entity>, Stop> {
+        let (world, root) = (&*self.world, self.root);
+        match self.tags.get_or_insert_with(|| selection::TagIndex::of(world, root)).get(tag) {
             selection::Tagged::Nodes(nodes) => Ok(nodes),
             selection::Tagged::Remainder(node) => {
                 let why = "no whole tile is left for its loop".to_owned();
@@ -232,8 +239,11 @@ impl Evaluation<'_> {
 
     fn pipeline(&mut self, pipeline: &Pipeline) -> Result<Vec<Value>, Stop> {
         let node = self.one_loop(pipeline.target)?;
-        let found = dependences(self.world, node, &ResourceModel::ABSTRACT)
-            .map_err(|why| self.fault(format!("this loop cannot be pipelined: {why}")))?;
+        let found = match self.known.take().filter(|known| known.0 == node) {
+            Some((_, found)) => found,
+            None => dependences(self.world, node, &ResourceModel::ABSTRACT)
+                .map_err(|why| self.fault(format!("this loop cannot be pipelined: {why}")))?,
+        };
         let assignment = self.assignment(pipeline, &found)?;
         if let Some(fault) = broken(&found, &assignment) {
             let fault = broken_fault(self.world, self.root, &found, &assignment, fault);
@@ -270,6 +280,7 @@ impl Evaluation<'_> {
                     return Err(Stop::Unfit(LoopRecord::refused(node, why.to_string())));
                 }
             };
+        self.tags = None;
         let copies: FxHashMap<Entity, &Vec<Entity>> =
             order.iter().map(|placed| placed.node).zip(&rebuilt.copies).collect();
         for value in &mut self.values {

@@ -76,7 +76,7 @@ pub fn schedule_loops(world: &mut World) -> PassResult {
     let mut record = ScheduleRecord { requested: schedule, loops: Vec::new() };
     let written = world.get::<Settings>(root).and_then(|s| s.0.requested_wave_schedule().cloned());
     if let (Schedule::Manual, Some(written)) = (schedule, written) {
-        record.loops = manual::apply(world, root, &written)?;
+        record.loops = manual::apply(world, root, &written, None)?;
         world.entity_mut(root).insert(record);
         return Ok(());
     }
@@ -116,7 +116,7 @@ fn schedule_loop(
         Err(why) => return refused(why.to_string()),
     };
     if schedule == Schedule::PingPong {
-        return ping_pong_loop(world, root, region, node, &found);
+        return ping_pong_loop(world, root, region, node, found);
     }
     let assignment = match schedule {
         Schedule::None | Schedule::Manual | Schedule::PingPong => {
@@ -143,9 +143,9 @@ fn ping_pong_loop(
     root: Entity,
     region: Entity,
     node: Entity,
-    found: &LoopGraph,
+    found: LoopGraph,
 ) -> Result<LoopRecord, Diagnostic> {
-    let product = match ping_pong::classify(world, root, node, found) {
+    let product = match ping_pong::classify(world, root, node, &found) {
         Ok(product) => product,
         Err(why) => {
             let record = schedule_loop(world, root, region, node, Schedule::Prefetch)?;
@@ -154,7 +154,7 @@ fn ping_pong_loop(
     };
     let tags = ping_pong::tag(world, root, &product);
     let written = ping_pong::schedule(&tags.roles())?;
-    let mut records = manual::apply(world, root, &written)?;
+    let mut records = manual::apply(world, root, &written, Some((node, found)))?;
     records.pop().ok_or_else(|| bug("a schedule without a loop"))
 }
 

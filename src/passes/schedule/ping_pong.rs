@@ -194,10 +194,11 @@ fn late_loads(
 pub fn tag(world: &mut World, root: Entity, product: &Product) -> Tags {
     let loop_node = logical(world, product.k_loop);
     let [lhs, rhs] = product.factors;
-    let k_loop = tag_as(world, root, &[loop_node], "ping_pong_loop");
-    let lhs = tag_as(world, root, &lhs, "ping_pong_lhs");
-    let rhs = tag_as(world, root, &rhs, "ping_pong_rhs");
-    let mma = tag_as(world, root, &[product.mma], "ping_pong_mma");
+    let tagged = tagged(world, root);
+    let k_loop = tag_as(world, &tagged, &[loop_node], "ping_pong_loop");
+    let lhs = tag_as(world, &tagged, &lhs, "ping_pong_lhs");
+    let rhs = tag_as(world, &tagged, &rhs, "ping_pong_rhs");
+    let mma = tag_as(world, &tagged, &[product.mma], "ping_pong_mma");
     let k = world.get::<DimTable>(root).and_then(|d| d.0.get(product.axis.0 as usize).copied());
     let k = k.unwrap_or_else(|| Symbol::new("K"));
     let &Product { loads, late_loads, products, .. } = product;
@@ -225,20 +226,32 @@ impl Tags {
     }
 }
 
-/// The tag that all of `nodes` and no others have; if there is none, `fresh` is given to them.
-fn tag_as(world: &mut World, root: Entity, nodes: &[Entity], fresh: &str) -> Box<str> {
-    let own = nodes.first().and_then(|&n| world.get::<Tag>(n)).map(|tag| tag.0.clone());
-    if let Some(own) = own {
-        let mut alone = nodes.iter().all(|&n| world.get::<Tag>(n).is_some_and(|tag| tag.0 == own));
-        crate::ir::walk::visit(world, root, &mut |node| {
-            let logical = logical(world, node);
-            let same = world.get::<Tag>(logical).is_some_and(|tag| tag.0 == own);
+/// All tagged logical nodes but carried values, which share the tag of what they carry.
+fn tagged(world: &World, root: Entity) -> Vec<Entity> {
+    let mut found: Vec<Entity> = Vec::new();
+    let mut last = root;
+    crate::ir::walk::visit(world, root, &mut |node| {
+        let own = logical(world, node);
+        if own != last {
+            last = own;
             let carried = matches!(world.get::<Op>(node), Some(Op::IterArg(_) | Op::LoopResult(_)));
-            // Remainders are copies with the same tags, which no schedule touches.
-            alone &= !same || carried || nodes.contains(&logical) || is_copy(world, logical, nodes);
-        });
-        if alone {
-            return own;
+            if !carried && world.get::<Tag>(own).is_some() && !found.contains(&own) {
+                found.push(own);
+            }
+        }
+    });
+    found
+}
+
+/// The tag that all of `nodes` and none of the other `tagged` ones have; if there is none, `fresh` is given to them.
+fn tag_as(world: &mut World, tagged: &[Entity], nodes: &[Entity], fresh: &str) -> Box<str> {
+    let tag_of = |node: Entity| world.get::<Tag>(node).map(|tag| &tag.0);
+    if let Some(own) = nodes.first().and_then(|&n| tag_of(n)) {
+        let same = |&node: &Entity| tag_of(node) == Some(own);
+        // Remainders are copies with the same tags, which no schedule touches.
+        let others = |node: &Entity| !nodes.contains(node) && !is_copy(world, *node, nodes);
+        if nodes.iter().all(same) && !tagged.iter().filter(|n| same(n)).any(others) {
+            return own.clone();
         }
     }
     for &node in nodes {

@@ -9,6 +9,7 @@ use crate::ir::kernel::DimTable;
 use crate::ir::layout::{Dim, Place as LayoutPlace};
 use crate::ir::node::*;
 use crate::ir::schedule::{Group, NodeType, ValueId};
+use crate::ir::text::suggest::closest;
 use crate::ir::types::AddressSpace;
 use crate::passes::allocate_lds::buffer_of;
 use crate::passes::expand::{Base, Expansion};
@@ -28,40 +29,76 @@ fn logical(world: &World, node: Entity) -> Entity {
     world.get::<Expansion>(node).map_or(node, |e| e.logical)
 }
 
-fn tag(world: &World, node: Entity) -> Option<&str> {
-    world.get::<Tag>(logical(world, node)).or_else(|| world.get::<Tag>(node)).map(|tag| &tag.0[..])
+/// All tagged nodes of a kernel as it stands.
+pub(super) struct TagIndex {
+    rows: Vec<TagRow>,
 }
 
-/// All nodes with a tag, but for those of loops' remainders, which no schedule touches.
-pub(super) fn by_tag(world: &World, root: Entity, wanted: &str) -> Tagged {
-    let mut nodes = Vec::new();
-    let mut remainder = None;
-    let mut others: Vec<&str> = Vec::new();
-    let mut see = |node: Entity, in_remainder: bool| match tag(world, node) {
-        Some(tag) if tag == wanted && in_remainder => remainder = remainder.or(Some(node)),
-        Some(tag) if tag == wanted => nodes.push(node),
-        Some(tag) if !others.contains(&tag) => others.push(tag),
-        _ => {}
-    };
-    walk_tagged(world, root, false, &mut see);
-    match remainder {
-        _ if !nodes.is_empty() => Tagged::Nodes(nodes),
-        Some(node) => Tagged::Remainder(node),
-        None => Tagged::Nothing(crate::ir::text::suggest::closest(wanted, others).map(str::to_owned)),
+/// The nodes of one tag.
+struct TagRow {
+    tag: Box<str>,
+    nodes: Vec<Entity>,
+    /// A node of a loop's remainder that has the tag.
+    remainder: Option<Entity>,
+}
+
+impl TagIndex {
+    pub(super) fn of(world: &World, root: Entity) -> TagIndex {
+        let mut index = TagIndex { rows: Vec::new() };
+        let mut last = (root, None);
+        index.walk(world, root, false, &mut last);
+        index
     }
-}
 
-fn walk_tagged<'w>(world: &'w World, region: Entity, in_remainder: bool, see: &mut dyn FnMut(Entity, bool)) {
-    for &node in world.get::<Body>(region).map(|b| &b.0[..]).unwrap_or_default() {
-        let in_remainder = in_remainder || world.get::<Remainder>(logical(world, node)).is_some();
-        // Results and carried values are their loop's.
-        if !matches!(
-            world.get::<Op>(node),
-            Some(Op::IterArg(_) | Op::LoopResult(_) | Op::Memory | Op::Allocate)
-        ) {
-            see(node, in_remainder);
+    /// `last` remembers the row of the logical node before, which most often is that of the next node, too.
+    fn walk(
+        &mut self,
+        world: &World,
+        region: Entity,
+        in_remainder: bool,
+        last: &mut (Entity, Option<usize>),
+    ) {
+        for &node in world.get::<Body>(region).map(|b| &b.0[..]).unwrap_or_default() {
+            let own = logical(world, node);
+            // Results and carried values are their loop's.
+            let op = world.get::<Op>(node);
+            if !matches!(op, Some(Op::IterArg(_) | Op::LoopResult(_) | Op::Memory | Op::Allocate)) {
+                if last.0 != own {
+                    *last = (own, self.row_of(world, own));
+                }
+                if let Some(row) = last.1.map(|row| &mut self.rows[row]) {
+                    match in_remainder {
+                        true => row.remainder = row.remainder.or(Some(node)),
+                        false => row.nodes.push(node),
+                    }
+                }
+            }
+            if world.get::<Body>(node).is_some() {
+                let in_remainder = in_remainder || world.get::<Remainder>(own).is_some();
+                self.walk(world, node, in_remainder, last);
+            }
         }
-        walk_tagged(world, node, in_remainder, see);
+    }
+
+    fn row_of(&mut self, world: &World, logical: Entity) -> Option<usize> {
+        let tag = &world.get::<Tag>(logical)?.0;
+        let known = self.rows.iter().position(|row| row.tag == *tag);
+        Some(known.unwrap_or_else(|| {
+            self.rows.push(TagRow { tag: tag.clone(), nodes: Vec::new(), remainder: None });
+            self.rows.len() - 1
+        }))
+    }
+
+    /// All nodes with a tag, but for those of loops' remainders, which no schedule touches.
+    pub(super) fn get(&self, wanted: &str) -> Tagged {
+        match self.rows.iter().find(|row| *row.tag == *wanted) {
+            Some(row) if !row.nodes.is_empty() => Tagged::Nodes(row.nodes.clone()),
+            Some(TagRow { remainder: Some(node), .. }) => Tagged::Remainder(*node),
+            _ => {
+                let known = self.rows.iter().map(|row| &row.tag[..]);
+                Tagged::Nothing(closest(wanted, known).map(str::to_owned))
+            }
+        }
     }
 }
 
