@@ -2,8 +2,10 @@
 //!
 //! `cargo run --release --example time_model`
 
+use groundswell::kernels::Waves;
+use groundswell::prelude::Schedule;
 use groundswell::runtime::sim::time::{Device, TimeOptions, TimeReport};
-use timed::{copy, gemm};
+use timed::{copy, scheduled_gemm};
 
 #[path = "../tests/common/timed.rs"]
 #[allow(dead_code, reason = "the tests use more of it")]
@@ -12,23 +14,30 @@ mod timed;
 /// Sizes of square matrices that publications list.
 const EDGES: [i64; 4] = [1024, 2048, 4096, 8192];
 
-/// Tiles of a workgroup: M, N, K.
-const BLOCKS: [[i64; 3]; 3] = [[128, 128, 64], [256, 128, 64], [256, 256, 64]];
+/// Tiles of a workgroup (M, N, K), waves along M and N, and how they are scheduled.
+const KERNELS: [([i64; 3], [u32; 2], Schedule); 6] = [
+    ([128, 128, 64], [2, 2], Schedule::None),
+    ([256, 128, 64], [2, 2], Schedule::None),
+    ([256, 256, 64], [2, 2], Schedule::None),
+    ([128, 256, 64], [2, 4], Schedule::Prefetch),
+    ([128, 256, 64], [2, 4], Schedule::PingPong),
+    ([256, 256, 64], [2, 4], Schedule::PingPong),
+];
 
 /// Clocks in MHz: the greatest one, and the ends of what is reported under matrix load.
 const CLOCKS: [f64; 3] = [2100.0, 1450.0, 1200.0];
 
 fn main() {
     println!(
-        "| M = N = K | tile | waves per SIMD | MHz | us | us with launch | TFLOP/s | matrix cores busy |"
+        "| M = N = K | tile | schedule | waves per SIMD | MHz | us | us with launch | TFLOP/s | matrix cores busy |"
     );
-    println!("|---|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|---|");
     for edge in EDGES {
-        for block in BLOCKS {
-            let kernel = gemm(Device::MI300X, edge, block);
+        for (block, [m, n], schedule) in KERNELS {
+            let kernel = scheduled_gemm(Device::MI300X, edge, block, Waves::new(m, n), schedule);
             for clock in CLOCKS {
                 let report = kernel.run(&TimeOptions::new(Device::MI300X).clock(clock));
-                print_gemm(edge, block, &report.expect("the GEMM runs"));
+                print_gemm(edge, block, schedule, &report.expect("the GEMM runs"));
             }
         }
     }
@@ -45,13 +54,17 @@ fn main() {
     }
 }
 
-fn print_gemm(edge: i64, [m, n, k]: [i64; 3], report: &TimeReport) {
+fn print_gemm(edge: i64, [m, n, k]: [i64; 3], schedule: Schedule, report: &TimeReport) {
     let e = &report.estimate;
     let operations = 2.0 * (edge as f64).powi(3);
     let with_launch = operations / e.microseconds_with_launch / 1e6;
     let matrix = report.pipes.iter().find(|p| p.name == "matrix").map_or(0.0, |p| 100.0 * p.utilisation);
     println!(
-        "| {edge} | {m}x{n}x{k} | {} | {:.0} | {:.1} | {:.1} | {with_launch:.0} | {matrix:.0}% |",
-        report.waves_per_simd, report.clock, e.microseconds, e.microseconds_with_launch
+        "| {edge} | {m}x{n}x{k} | {} | {} | {:.0} | {:.1} | {:.1} | {with_launch:.0} | {matrix:.0}% |",
+        schedule.name(),
+        report.waves_per_simd,
+        report.clock,
+        e.microseconds,
+        e.microseconds_with_launch
     );
 }

@@ -1,8 +1,8 @@
 //! Kernels for time mode, loaded and ready to be timed: a loop around any instructions, a copy, and this crate's GEMM.
 
 use groundswell::codegen::assembler::{AssemblerOptions, assemble};
-use groundswell::kernels::Gemm;
-use groundswell::prelude::{Options, symbols};
+use groundswell::kernels::{Gemm, Waves};
+use groundswell::prelude::{Options, Schedule, symbols};
 use groundswell::runtime::sim::time::{Device, TimeOptions, TimeReport};
 use groundswell::runtime::sim::{LaunchConfig, Module, SimError, Simulator};
 
@@ -153,10 +153,21 @@ copy:
     Timed { simulator, module, kernel: "copy".to_owned(), config, kernarg }
 }
 
-/// This crate's f16 GEMM of `edge` cubed in tiles of `block` (M, N, K).
+/// This crate's f16 GEMM of `edge` cubed in tiles of `block` (M, N, K), as it is written, by four waves.
 pub fn gemm(device: &'static Device, edge: i64, block: [i64; 3]) -> Timed {
-    let kernel = Gemm::new().kernel().expect("a valid kernel");
-    let mut options = Options::new(device.target);
+    scheduled_gemm(device, edge, block, Waves::new(2, 2), Schedule::None)
+}
+
+/// The same by other waves and with a schedule.
+pub fn scheduled_gemm(
+    device: &'static Device,
+    edge: i64,
+    block: [i64; 3],
+    waves: Waves,
+    schedule: Schedule,
+) -> Timed {
+    let kernel = Gemm::new().waves(waves).kernel().expect("a valid kernel");
+    let mut options = Options::new(device.target).schedule(schedule);
     let names = symbols(["M", "N", "K", "BLOCK_M", "BLOCK_N", "BLOCK_K"]);
     let [m, n, k] = block;
     for (symbol, value) in names.into_iter().zip([edge, edge, edge, m, n, k]) {
