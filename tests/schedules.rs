@@ -63,9 +63,9 @@ fn ping_pong_is_right() {
     let kernel = Gemm::new().waves(Waves::new(2, 4)).kernel().expect("a kernel");
     for dynamic in [false, true] {
         for k in [64, 128, 192, 256, 320, 384, 448, 512, 576, 40, 100, 136, 200] {
-            for shape in [[64, 64], [50, 130]] {
+            for (shape, tile) in [([128, 128], [128, 128, 64]), ([50, 130], [256, 256, 32])] {
                 let schedule = Schedule::PingPong;
-                let case = Case { shape: [shape[0], shape[1], k], tile: [64, 64, 64], dynamic, schedule };
+                let case = Case { shape: [shape[0], shape[1], k], tile, dynamic, schedule };
                 let executable = run(&kernel, &case);
                 if k >= 64 {
                     assert_eq!(

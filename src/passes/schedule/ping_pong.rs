@@ -23,6 +23,15 @@ use crate::ir::types::AddressSpace::Global;
 use crate::passes::expand::Expansion;
 use crate::passes::facts::{Geometry, Settings};
 
+/// Clocks of a load from idle HBM on MI300X (MrRoy09/AMD-CDNA3-CacheBenchmarking; 801 to 900 by others).
+const GLOBAL_LATENCY: u32 = 865;
+
+/// Clocks from an LDS read to its data, or from a write to the barrier behind it, with the queue that a whole cluster makes: assumed.
+const LDS_LATENCY: u32 = 100;
+
+/// Bytes that LDS moves per clock for a compute unit (CDNA3 white paper).
+const LDS_RATE: u32 = 128;
+
 /// Parts into which the matrix instructions of an iteration are cut: one for each compute cluster.
 const SLICES: u32 = 2;
 
@@ -45,6 +54,8 @@ pub struct Roles<'a> {
     pub late_loads: [u32; 2],
     /// Matrix instructions of the first compute cluster.
     pub products: u32,
+    /// Parts into which the LDS reads of each factor fall along `k`: 1 or 2.
+    pub read_parts: [u32; 2],
 }
 
 /// Why a loop gets no ping-pong.
@@ -71,15 +82,13 @@ pub enum Unsuitable {
     /// Matrix instructions that cannot be cut in two.
     #[error("a tile has {0} steps along the loop's dimension, which are not two equal parts")]
     Steps(usize),
-    /// The memory clusters take longer than the compute clusters, so taking turns gains nothing.
-    #[error(
-        "matrix instructions take {compute} cycles per iteration and LDS {memory}: there is nothing to hide behind"
-    )]
-    MemoryBound {
-        /// Clocks of the matrix instructions of one wave.
-        compute: u32,
-        /// Clocks of the LDS accesses of half of the waves.
-        memory: u32,
+    /// Taking turns costs more than it hides.
+    #[error("taking turns would need about {turns} clocks per iteration, and prefetching alone {together}")]
+    NoGain {
+        /// Clocks of an iteration with ping-pong.
+        turns: u32,
+        /// Clocks of an iteration without.
+        together: u32,
     },
 }
 
@@ -96,6 +105,7 @@ pub struct Product {
     loads: [u32; 2],
     late_loads: [u32; 2],
     products: u32,
+    read_parts: [u32; 2],
 }
 
 fn logical(world: &World, node: Entity) -> Entity {
@@ -153,17 +163,57 @@ pub fn classify(world: &World, root: Entity, node: Entity, found: &LoopGraph) ->
             }));
         }
     }
-    let mut steps: Vec<(u32, u32)> =
-        body.iter().filter(|n| n.class == Class::Mma).map(|n| coordinate(world, n.entity, axis)).collect();
-    steps.sort_unstable();
-    steps.dedup();
-    if steps.len() % SLICES as usize != 0 {
-        return Err(Unsuitable::Steps(steps.len()));
+    let places = |node: Entity| {
+        let own = body.iter().filter(|n| logical(world, n.entity) == node);
+        let mut places: Vec<(u32, u32)> = own.map(|n| coordinate(world, n.entity, axis)).collect();
+        places.sort_unstable();
+        places.dedup();
+        places.len()
+    };
+    let steps = places(mma);
+    if steps % SLICES as usize != 0 {
+        return Err(Unsuitable::Steps(steps));
     }
+    gain(world, found, waves)?;
+    let read_parts = factors.map(|factor| places(factor[0]).min(2) as u32);
     let count = |node: Entity| body.iter().filter(|n| logical(world, n.entity) == node).count() as u32;
     let loads = factors.map(|factor| count(factor[2]));
     let late_loads = late_loads(world, root, body, &factors, loads);
-    Ok(Product { k_loop: node, factors, mma, axis, loads, late_loads, products: count(mma) / SLICES })
+    Ok(Product {
+        k_loop: node,
+        factors,
+        mma,
+        axis,
+        loads,
+        late_loads,
+        products: count(mma) / SLICES,
+        read_parts,
+    })
+}
+
+/// Estimates what taking turns gains: four epochs, each as long as its memory cluster or half of the matrix instructions, but two of them no
+/// shorter than a global load, against LDS reads and matrix instructions of both halves one after the other.
+fn gain(world: &World, found: &LoopGraph, waves: u32) -> Result<(), Unsuitable> {
+    let body = &found.graph.nodes()[..found.body as usize];
+    let of = |class: Class| body.iter().filter(move |n| n.class == class);
+    let clocks = |node: &GraphNode| match world.get::<Op>(node.entity) {
+        Some(Op::Mma(MmaChoice::Explicit(mma))) => 4 * mma.passes(),
+        _ => 0,
+    };
+    let bytes = |node: &GraphNode| {
+        let value = match node.class {
+            Class::WriteShared => world.get::<Operands>(node.entity).and_then(|o| o.0.first().copied()),
+            _ => Some(node.entity),
+        };
+        256 * value.map_or(0, |value| pressure::registers(world, value))
+    };
+    let compute: u32 = of(Class::Mma).map(clocks).sum();
+    let half_reads = of(Class::ReadShared).map(bytes).sum::<u32>() * (waves / 2) / LDS_RATE;
+    let half_writes = of(Class::WriteShared).map(bytes).sum::<u32>() * (waves / 2) / LDS_RATE;
+    let epoch = |memory: u32| (memory + LDS_LATENCY).max(compute / 2);
+    let turns = (2 * epoch(half_reads) + 2 * epoch(half_writes)).max(2 * GLOBAL_LATENCY);
+    let together = (2 * half_reads + 2 * compute).max(GLOBAL_LATENCY + 3 * LDS_LATENCY);
+    if turns < together { Ok(()) } else { Err(Unsuitable::NoGain { turns, together }) }
 }
 
 /// How many global loads of each factor find no register while all factors of a tile are in registers: first those of the right one.
@@ -201,8 +251,8 @@ pub fn tag(world: &mut World, root: Entity, product: &Product) -> Tags {
     let mma = tag_as(world, &tagged, &[product.mma], "ping_pong_mma");
     let k = world.get::<DimTable>(root).and_then(|d| d.0.get(product.axis.0 as usize).copied());
     let k = k.unwrap_or_else(|| Symbol::new("K"));
-    let &Product { loads, late_loads, products, .. } = product;
-    Tags { k_loop, lhs, rhs, mma, k, loads, late_loads, products }
+    let &Product { loads, late_loads, products, read_parts, .. } = product;
+    Tags { k_loop, lhs, rhs, mma, k, loads, late_loads, products, read_parts }
 }
 
 /// Owned [`Roles`].
@@ -216,13 +266,15 @@ pub struct Tags {
     loads: [u32; 2],
     late_loads: [u32; 2],
     products: u32,
+    read_parts: [u32; 2],
 }
 
 impl Tags {
     /// As the schedule takes them.
     pub fn roles(&self) -> Roles<'_> {
-        let &Tags { ref k_loop, ref lhs, ref rhs, ref mma, k, loads, late_loads, products } = self;
-        Roles { k_loop, lhs, rhs, mma, k, loads, late_loads, products }
+        let &Tags { ref k_loop, ref lhs, ref rhs, ref mma, k, loads, late_loads, products, read_parts } =
+            self;
+        Roles { k_loop, lhs, rhs, mma, k, loads, late_loads, products, read_parts }
     }
 }
 
@@ -291,8 +343,16 @@ pub fn schedule(roles: &Roles<'_>) -> Result<WaveSchedule, Diagnostic> {
         let kernel = pipelined.kernel();
         let of_kernel = |list| s.filter_nodes(list, Some(kernel), None);
         let halves = |list| s.partition_by_dim::<2>(of_kernel(list), roles.k);
-        let [lhs_0, lhs_1] = halves(local_load_lhs);
-        let [rhs_0, rhs_1] = halves(local_load_rhs);
+        // Reads that bring both halves at once come first.
+        let parts = |list, parts| match parts {
+            1 => (of_kernel(list), Vec::new()),
+            _ => {
+                let [first, second] = halves(list);
+                (first, vec![second])
+            }
+        };
+        let (lhs_0, lhs_1) = parts(local_load_lhs, roles.read_parts[0]);
+        let (rhs_0, rhs_1) = parts(local_load_rhs, roles.read_parts[1]);
         let [mma_0, mma_1] = halves(mma);
         let loads = [global_load_lhs, global_load_rhs].map(of_kernel);
         let items = |side: usize, range: std::ops::Range<u32>| {

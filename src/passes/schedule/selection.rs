@@ -60,6 +60,8 @@ impl TagIndex {
     ) {
         for &node in world.get::<Body>(region).map(|b| &b.0[..]).unwrap_or_default() {
             let own = logical(world, node);
+            let is_region = world.get::<Body>(node).is_some();
+            let in_remainder = in_remainder || (is_region && world.get::<Remainder>(own).is_some());
             // Results and carried values are their loop's.
             let op = world.get::<Op>(node);
             if !matches!(op, Some(Op::IterArg(_) | Op::LoopResult(_) | Op::Memory | Op::Allocate)) {
@@ -73,8 +75,7 @@ impl TagIndex {
                     }
                 }
             }
-            if world.get::<Body>(node).is_some() {
-                let in_remainder = in_remainder || world.get::<Remainder>(own).is_some();
+            if is_region {
                 self.walk(world, node, in_remainder, last);
             }
         }
