@@ -443,7 +443,11 @@ impl Lowering<'_> {
     /// Advances what follows the iteration and goes back while iterations are left: subtracting from zero borrows, which sets SCC.
     fn close_loop(&mut self, counter: Operand, per_pass: u32, block: u32) {
         self.advance();
-        self.emitter.with(Opcode::SSubU32, counter, &[Scalar::Reg(counter), Scalar::Const(i64::from(per_pass))]);
+        self.emitter.with(
+            Opcode::SSubU32,
+            counter,
+            &[Scalar::Reg(counter), Scalar::Const(i64::from(per_pass))],
+        );
         self.emitter.push(Inst::new(Opcode::SCbranchScc0, &[]).imm(block));
         self.emitter.next_block(Some(block));
     }

@@ -53,7 +53,9 @@ impl Evaluation<'_> {
             (Which::Kernel, _) | (_, None) => {
                 Stretch { region, first: heads, end: body.len(), repeats: true }
             }
-            (Which::Prologue, Some([first, _])) => Stretch { region, first: heads, end: first, repeats: false },
+            (Which::Prologue, Some([first, _])) => {
+                Stretch { region, first: heads, end: first, repeats: false }
+            }
             (Which::Epilogue, Some([_, last])) => {
                 let results =
                     (last + 1..body.len()).take_while(|at| matches!(op(at), Some(Op::LoopResult(_))));

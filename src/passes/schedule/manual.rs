@@ -254,7 +254,7 @@ impl Evaluation<'_> {
         let copies = match unrolled.map_err(|fault| fault.at(Some(self.at.clone())))? {
             Ok(copies) => copies,
             Err(TooShort { count }) => {
-                let why = format!("a loop of {count} iterations cannot be unrolled {factor} times");
+                let why = format!("a trip count of {count} is too small to unroll the loop {factor} times");
                 self.records.push(LoopRecord::refused(node, why));
                 return Ok(());
             }

@@ -148,12 +148,7 @@ fn install_rest(world: &mut World, region: Entity, node: Entity, rest: Entity) -
 }
 
 /// Repeats the body of a loop, of which `before` iterations are a pass.
-fn repeat_body(
-    world: &mut World,
-    node: Entity,
-    before: u32,
-    factor: u32,
-) -> Result<NodeCopies, Diagnostic> {
+fn repeat_body(world: &mut World, node: Entity, before: u32, factor: u32) -> Result<NodeCopies, Diagnostic> {
     let old = walk::body(world, node);
     let mut body = old.to_vec();
     let mut copies: NodeCopies = old.iter().map(|&inner| (inner, vec![inner])).collect();
