@@ -10,7 +10,7 @@ use super::facts::{
 };
 use crate::ir::expr::Expr;
 use crate::ir::layout::Dim;
-use crate::ir::node::{Name, Op, Tag, Trip};
+use crate::ir::node::{Name, Op, Tag, Trip, Unrolled};
 use crate::ir::text::{Column, Place, Position};
 
 /// All columns of passes, in the order in which they are printed.
@@ -121,6 +121,9 @@ fn trip(place: Place<'_>, out: &mut String) {
     write_expr(place, start, out);
     out.push_str(" .. ");
     write_expr(place, end, out);
+    if let Some(Unrolled(per_pass)) = fact(place) {
+        put!(out, " by {per_pass}");
+    }
     if fact::<Remainder>(place).is_some() {
         out.push_str(" (remainder)");
     }

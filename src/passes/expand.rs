@@ -27,12 +27,14 @@ pub struct Expansion {
     pub slice: u32,
     /// Which iteration of the loop around it the node belongs to.
     pub iteration: Iteration,
+    /// Which of the copies that unrolling made it is.
+    pub copy: u32,
 }
 
 impl Expansion {
     /// The first replica of a logical node, in the loop as it was written.
     pub fn of(logical: Entity) -> Expansion {
-        Expansion { logical, replica: 0, slice: 0, iteration: Iteration::default() }
+        Expansion { logical, replica: 0, slice: 0, iteration: Iteration::default(), copy: 0 }
     }
 }
 
@@ -44,9 +46,9 @@ pub enum Base {
     Written,
     /// The first iteration of a pipelined loop.
     Start,
-    /// The running pass of its steady state.
+    /// The first iteration of the running pass of its steady state, or of an unrolled loop.
     Pass,
-    /// The number of passes of its steady state.
+    /// The first iteration that its steady state does not begin.
     End,
 }
 
@@ -68,7 +70,7 @@ pub struct Arguments(pub Vec<Entity>);
 pub struct ExpandedCount(pub u32);
 
 /// Most expanded nodes: far more than any wave has registers for, and few enough to say so soon.
-const MAX_OPERATIONS: u32 = 1 << 16;
+pub(super) const MAX_OPERATIONS: u32 = 1 << 16;
 
 /// Expanded nodes of each logical node, by entity index.
 struct Copies {

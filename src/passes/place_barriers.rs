@@ -2,7 +2,7 @@
 //! written, and before a write over what another wave may still read. Loop bodies are walked until nothing new comes around the back
 //! edge, and a kernel of one wave needs none: a wave's LDS operations are executed in order.
 //!
-//! Accesses of pipelined loops use the copy of their buffer that belongs to their iteration, so two of them meet only where their
+//! Accesses of pipelined and unrolled loops use the copy of their buffer that belongs to their iteration, so two of them meet only where their
 //! iterations differ by a multiple of the number of copies.
 
 use bevy_ecs::prelude::*;
@@ -60,9 +60,10 @@ impl Area {
         }
     }
 
-    /// The same area as the next pass sees it.
-    fn next_pass(mut self) -> Area {
-        self.ahead = self.ahead.map(|ahead| (ahead - 1).rem_euclid(self.copies));
+    /// The same area as the next pass sees it, `iterations` later.
+    fn next_pass(mut self, iterations: u32) -> Area {
+        let passed = (iterations % self.copies.unsigned_abs()) as i32;
+        self.ahead = self.ahead.map(|ahead| (ahead - passed).rem_euclid(self.copies));
         self
     }
 }
@@ -128,7 +129,13 @@ fn place_in_region(world: &mut World, region: Entity, touched: &mut Touched) {
                 }
                 note_accesses(world, node, touched);
             }
-            Some(Op::Iterate(_)) => place_in_loop(world, node, touched),
+            Some(Op::Iterate(_)) => {
+                place_in_loop(world, node, touched);
+                // Behind a pipeline's loop its iterations go on; elsewhere another loop counts its own.
+                if !matches!(world.get::<Op>(region), Some(Op::Pipeline(_))) {
+                    touched.map(|area| Area { ahead: None, ..area });
+                }
+            }
             Some(Op::Pipeline(_)) => {
                 let before = touched.clone();
                 place_in_region(world, node, touched);
@@ -162,10 +169,11 @@ fn place_in_region(world: &mut World, region: Entity, touched: &mut Touched) {
 /// Walks a loop first with what came before, then with what its iterations leave behind, until that is nothing new.
 fn place_in_loop(world: &mut World, node: Entity, touched: &mut Touched) {
     let mut entry = touched.clone();
+    let per_pass = Unrolled::of(world, node);
     loop {
         *touched = entry.clone();
         place_in_region(world, node, touched);
-        touched.map(Area::next_pass);
+        touched.map(|area| area.next_pass(per_pass));
         if touched.is_subset(&entry) {
             break;
         }
@@ -179,10 +187,10 @@ fn is_control(world: &World, node: Entity) -> bool {
     matches!(world.get::<Op>(node), Some(Op::Control(_)))
 }
 
-/// Adds everything that a loop touches.
+/// Adds everything that a loop touches, in whatever iteration.
 fn note_accesses(world: &World, node: Entity, touched: &mut Touched) {
     for &inner in world.get::<Body>(node).map(|b| &b.0[..]).unwrap_or_default() {
-        if let Some(area) = Area::of(world, inner) {
+        if let Some(area) = Area::of(world, inner).map(|area| Area { ahead: None, ..area }) {
             let write = world.get::<Op>(inner) == Some(&Op::Write);
             add(if write { &mut touched.written } else { &mut touched.read }, area);
         }

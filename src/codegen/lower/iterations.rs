@@ -1,7 +1,8 @@
 //! Which iteration an access belongs to: scalar offsets of global accesses, and the copy of an LDS buffer in use.
 //!
-//! In a loop both are scalar registers that it advances, one for every distance from the running iteration; in front of and behind the
-//! steady state of a pipelined loop they follow from the number of the iteration.
+//! In a loop both are scalar registers that it advances, one for every distance from the first iteration of the running pass; in front of
+//! and behind the steady state of a pipelined loop they follow from the number of the iteration. If a pass brings every LDS copy around to
+//! where it was, as in unrolled loops, the copies stay the same and are part of the addresses.
 
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
@@ -31,6 +32,8 @@ pub(in crate::codegen) struct OpenLoop {
     pub(super) start: Scalar,
     /// Its tiles; of a pipeline, those of its steady state.
     trip: Trip,
+    /// Iterations of one pass.
+    pub(super) per_pass: u32,
     /// Scalar offsets that advance with it.
     offsets: SmallVec<[LoopOffset; 4]>,
     /// Places of LDS copies that advance with it.
@@ -44,11 +47,12 @@ pub(in crate::codegen) struct OpenLoop {
 struct LoopOffset {
     /// Memories that it serves.
     memories: SmallVec<[Entity; 2]>,
-    /// Iterations ahead of the running one.
+    /// Iterations ahead of the first of the running pass.
     ahead: u32,
     register: Operand,
-    /// Bytes per iteration.
+    /// Bytes per iteration, and per pass.
     step: Scalar,
+    pass: Scalar,
     /// The offset of the last iteration, which it does not pass.
     last: Option<Scalar>,
     /// True if it starts at the loop's own start, so that memories with the same step may share it.
@@ -61,9 +65,11 @@ struct LoopCopy {
     /// Number of copies, and bytes from one to the next.
     copies: u32,
     stride: u32,
-    /// Iterations ahead of the running one, modulo the number of copies.
+    /// Iterations ahead of the first of the running pass, modulo the number of copies.
     ahead: u32,
-    register: Operand,
+    /// How many copies further the next pass is; where that is none, the place is fixed.
+    turn: u32,
+    place: Scalar,
 }
 
 impl OpenLoop {
@@ -75,6 +81,7 @@ impl OpenLoop {
             drain: Drain::Epilogue,
             start,
             trip,
+            per_pass: 1,
             offsets: SmallVec::new(),
             copies: SmallVec::new(),
             fixed: SmallVec::new(),
@@ -103,7 +110,8 @@ impl Lowering<'_> {
         Ok(self.loops.iter().any(|open| !open.single && dims.contains(&open.axis)))
     }
 
-    /// Calls `see` with the accesses below `node`: what they access, and how many iterations of the loop `node` they are ahead.
+    /// Calls `see` with the accesses below `node`: what they access, and how many iterations of the loop `node` they are ahead of the
+    /// first of its running pass.
     fn visit_accesses(&self, node: Entity, see: &mut dyn FnMut(Entity, u32)) {
         let world = self.world;
         for &inner in world.get::<Body>(node).map(|b| &b.0[..]).unwrap_or_default() {
@@ -145,8 +153,9 @@ impl Lowering<'_> {
             let first = self.emitter.add(open.start, Scalar::Const(i64::from(ahead)));
             let mut first = bytes(self, first);
             let mut last = None;
-            if ahead > 0 && self.loops.last().is_some_and(|around| around.drain == Drain::Loop) {
-                let end = self.scalar(open.trip.end)?;
+            let around = self.loops.last().filter(|around| around.drain == Drain::Loop);
+            if let Some(end) = around.filter(|_| ahead >= open.per_pass).map(|around| around.trip.end) {
+                let end = self.scalar(end)?;
                 let tile = self.emitter.sub(end, Scalar::Const(1));
                 let offset = bytes(self, tile);
                 first = self.least(first, offset);
@@ -155,11 +164,13 @@ impl Lowering<'_> {
             let register = self.emitter.sgpr(1);
             self.emitter.with(Opcode::SMovB32, register, &[first]);
             let shared = outer.is_none();
+            let pass = self.emitter.mul(step, Scalar::Const(i64::from(open.per_pass)));
             open.offsets.push(LoopOffset {
                 memories: smallvec![memory],
                 ahead,
                 register,
                 step,
+                pass,
                 last,
                 shared,
             });
@@ -204,9 +215,16 @@ impl Lowering<'_> {
         for (copies, stride, ahead) in used {
             let first = self.copy_number(open.trip.start, ahead, copies)?;
             let first = self.emitter.mul(first, Scalar::Const(i64::from(stride)));
-            let register = self.emitter.sgpr(1);
-            self.emitter.with(Opcode::SMovB32, register, &[first]);
-            open.copies.push(LoopCopy { copies, stride, ahead, register });
+            let turn = open.per_pass % copies;
+            let place = match turn {
+                0 => first,
+                _ => {
+                    let register = self.emitter.sgpr(1);
+                    self.emitter.with(Opcode::SMovB32, register, &[first]);
+                    Scalar::Reg(register)
+                }
+            };
+            open.copies.push(LoopCopy { copies, stride, ahead, turn, place });
         }
         Ok(())
     }
@@ -220,25 +238,36 @@ impl Lowering<'_> {
         self.scalar(number)
     }
 
-    /// Brings everything that follows the iteration of the innermost loop to its next one.
+    /// Brings everything that follows the iteration of the innermost loop to its next pass.
     pub(super) fn advance(&mut self) {
         let Some(open) = self.loops.last().cloned() else { return };
-        for LoopOffset { register, step, last, .. } in open.offsets {
-            self.emitter.with(Opcode::SAddU32, register, &[Scalar::Reg(register), step]);
+        for LoopOffset { register, pass, last, .. } in open.offsets {
+            self.emitter.with(Opcode::SAddU32, register, &[Scalar::Reg(register), pass]);
             if let Some(last) = last {
                 self.emitter.with(Opcode::SMinU32, register, &[Scalar::Reg(register), last]);
             }
         }
-        for LoopCopy { copies, stride, register, .. } in open.copies {
-            let (own, step) = (Scalar::Reg(register), Scalar::Const(i64::from(stride)));
-            if copies == 2 {
-                self.emitter.with(Opcode::SSubU32, register, &[step, own]);
-                continue;
+        for LoopCopy { copies, stride, turn, place, .. } in open.copies {
+            let Scalar::Reg(register) = place else { continue };
+            let step = Scalar::Const(i64::from(stride * turn));
+            let end = Scalar::Const(i64::from(stride * copies));
+            match (copies, turn) {
+                (_, 0) => {}
+                (2, _) => self.emitter.with(Opcode::SSubU32, register, &[step, place]),
+                (_, 1) => {
+                    let (end, literal) = end.source();
+                    self.emitter.with(Opcode::SAddU32, register, &[place, step]);
+                    self.emitter.push(Inst::new(Opcode::SCmpLgU32, &[register, end]).imm(literal));
+                    self.emitter.op(Opcode::SCselectB32, &[register, register, Operand::ZERO]);
+                }
+                _ => {
+                    // The difference borrows, which sets SCC, if the end is not reached yet.
+                    let around = self.emitter.sgpr(1);
+                    self.emitter.with(Opcode::SAddU32, register, &[place, step]);
+                    self.emitter.with(Opcode::SSubU32, around, &[place, end]);
+                    self.emitter.op(Opcode::SCselectB32, &[register, register, around]);
+                }
             }
-            let (end, literal) = Scalar::Const(i64::from(stride * copies)).source();
-            self.emitter.with(Opcode::SAddU32, register, &[own, step]);
-            self.emitter.push(Inst::new(Opcode::SCmpLgU32, &[register, end]).imm(literal));
-            self.emitter.op(Opcode::SCselectB32, &[register, register, Operand::ZERO]);
         }
     }
 
@@ -275,8 +304,10 @@ impl Lowering<'_> {
         if let Some(step) = self.loop_step(memory, self.loops[at].axis)? {
             let ahead = self.arena.int(i64::from(iteration.ahead));
             let mut number = self.arena.add(base, ahead).map_err(Self::trip_error)?;
-            if self.loops[at].drain == Drain::Loop {
-                let (end, one) = (self.loops[at].trip.end, self.arena.int(1));
+            // Around a loop of one pass too the pipeline says where the iterations end.
+            let around = self.loops.iter().rev().find(|open| open.pipeline);
+            if let Some(around) = around.filter(|around| around.drain == Drain::Loop) {
+                let (end, one) = (around.trip.end, self.arena.int(1));
                 let last = self.arena.sub(end, one).map_err(Self::trip_error)?;
                 number = self.arena.min(number, last).map_err(Self::trip_error)?;
             }
@@ -311,6 +342,6 @@ impl Lowering<'_> {
         let ahead = iteration.ahead % copies;
         let open = self.loops.last().map(|open| &open.copies[..]).unwrap_or_default();
         let found = open.iter().find(|c| (c.copies, c.stride, c.ahead) == (copies, stride, ahead));
-        found.map(|c| Scalar::Reg(c.register)).ok_or_else(|| self.bug("a copy that no loop advances"))
+        found.map(|c| c.place).ok_or_else(|| self.bug("a copy that no loop advances"))
     }
 }

@@ -1,9 +1,11 @@
 //! How many copies of LDS buffers a schedule takes: as many as iterations lie between filling one and reading it for the last time.
+//! Iteration `i` uses copy `i mod copies`, in unrolled loops too.
 //!
 //! With one copy more than the order of a pass needs, the next iteration's writes and this one's reads need no barrier between them. Where LDS is
 //! too small for that, the copies that the order needs have to do.
 
 use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
 use thiserror::Error;
 
 use super::assignment::Assignment;
@@ -31,17 +33,31 @@ enum Need {
     InOrder,
 }
 
-fn needed(buffer: &LoopBuffer, assignment: &Assignment, need: Need) -> u32 {
+fn needed(found: &LoopGraph, buffer: Entity, assignment: &Assignment, need: Need) -> u32 {
     let cycle = |node: &u32| assignment.cycles[*node as usize];
-    let first = buffer.writes.iter().map(cycle).min().unwrap_or(0);
-    let last = buffer.reads.iter().map(cycle).max().unwrap_or(0);
-    let cycles = last.saturating_sub(first) + u32::from(need == Need::Apart);
-    cycles.div_ceil(assignment.interval).max(1)
+    let fills = found.buffers.iter().filter(|fill| fill.buffer == buffer);
+    // In the order of iterations.
+    let spans: SmallVec<[[u32; 2]; 4]> = fills
+        .map(|fill| {
+            let first = fill.writes.iter().map(cycle).min().unwrap_or(0);
+            [first, fill.reads.iter().map(cycle).max().unwrap_or(0)]
+        })
+        .collect();
+    let (count, interval) = (spans.len().max(1), assignment.interval.max(1));
+    let fits = |copies: usize| {
+        spans.iter().enumerate().all(|(at, [_, last])| {
+            let (pass, next) = ((at + copies) / count, (at + copies) % count);
+            spans[next][0] + pass as u32 * interval >= last + u32::from(need == Need::Apart)
+        })
+    };
+    // So many passes later every cycle of an assignment is over.
+    let most = spans.iter().map(|[_, last]| last / interval + 2).max().unwrap_or(1) as usize * count;
+    (1..most).find(|&copies| fits(copies)).unwrap_or(most) as u32
 }
 
 /// The copies that the order of an assignment takes at least.
-pub fn least(buffer: &LoopBuffer, assignment: &Assignment) -> u32 {
-    needed(buffer, assignment, Need::InOrder)
+pub fn least(found: &LoopGraph, buffer: &LoopBuffer, assignment: &Assignment) -> u32 {
+    needed(found, buffer.buffer, assignment, Need::InOrder)
 }
 
 /// Gives every buffer of a loop its copies: `forced`, or as many as the assignment takes.
@@ -58,7 +74,7 @@ pub fn give(
     let limit = world.get::<Settings>(root).map_or(0, |s| s.0.target().max_lds_per_workgroup);
     let mut total = 0;
     for need in [Need::Apart, Need::InOrder] {
-        set(world, found, |buffer| forced.unwrap_or_else(|| needed(buffer, assignment, need)));
+        set(world, found, |buffer| forced.unwrap_or_else(|| needed(found, buffer.buffer, assignment, need)));
         total = all_bytes(world, root);
         if total <= limit {
             return Ok(());

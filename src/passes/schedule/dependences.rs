@@ -22,11 +22,11 @@ pub struct LoopGraph {
     pub graph: DependenceGraph,
     /// How many of the graph's nodes are nodes of the body.
     pub body: u32,
-    /// LDS buffers that every iteration fills anew.
+    /// LDS buffers that every iteration fills anew; for each, the iterations of a pass in order.
     pub buffers: SmallVec<[LoopBuffer; 4]>,
 }
 
-/// An LDS buffer that every iteration of a loop fills anew, by number of the accesses.
+/// An LDS buffer that every iteration of a loop fills anew, as one iteration of a pass does, by number of the accesses.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LoopBuffer {
     /// Its node.
@@ -65,26 +65,79 @@ struct Group {
 /// # Errors
 /// If it holds another loop, or hands values on unchanged.
 pub fn dependences(world: &World, node: Entity, model: &ResourceModel) -> Result<LoopGraph, Unsuitable> {
+    loop_dependences(world, node, model, Copies::Open)
+}
+
+/// The same for nodes that stay in their iterations: the LDS buffers have as many copies as they have.
+///
+/// # Errors
+/// If it holds another loop, or hands values on unchanged.
+pub fn dependences_in_place(
+    world: &World,
+    node: Entity,
+    model: &ResourceModel,
+) -> Result<LoopGraph, Unsuitable> {
+    loop_dependences(world, node, model, Copies::Given)
+}
+
+/// Whether the numbers of copies of LDS buffers are still to be chosen.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Copies {
+    Open,
+    Given,
+}
+
+fn loop_dependences(
+    world: &World,
+    node: Entity,
+    model: &ResourceModel,
+    copies: Copies,
+) -> Result<LoopGraph, Unsuitable> {
     let body = walk::body(world, node);
     let mut finder = Finder::new(world, model, &body);
+    finder.per_pass = Unrolled::of(world, node);
+    finder.pipelined = body.iter().any(|&inner| is_ahead(world, inner));
     let memories = finder.straight(&body)?;
     finder.carried(node, &body)?;
     let mut buffers = SmallVec::new();
     for (memory, groups) in memories {
-        finder.memory(memory, &groups);
         let shared = world.get::<Op>(memory) == Some(&Op::Allocate);
-        match &groups[..] {
-            // Filled, then read: copies of the buffer decide how far apart iterations may be.
-            [writes, reads] if shared && writes.write && !reads.write && writes.ahead.is_none() => {
-                let (writes, reads) = (writes.nodes.clone(), reads.nodes.clone());
-                buffers.push(LoopBuffer { buffer: memory, writes, reads });
+        // Filled, then read: copies of the buffer decide how far apart iterations may be.
+        if shared && let Some(fills) = finder.fills(&groups) {
+            for [writes, reads] in &fills {
+                finder.between(memory, writes, reads, 0);
             }
+            if copies == Copies::Given {
+                finder.turns(memory, &fills);
+            }
+            buffers.extend(fills.into_iter().map(|[writes, reads]| LoopBuffer {
+                buffer: memory,
+                writes: writes.nodes,
+                reads: reads.nodes,
+            }));
+            continue;
+        }
+        finder.memory(memory, &groups);
+        match &groups[..] {
             [first, .., last] if first.ahead.is_none() => finder.between(memory, last, first, 1),
             [only] if only.write => finder.between(memory, only, only, 1),
             _ => {}
         }
     }
     Ok(finder.finish(&body, buffers))
+}
+
+/// Passes of a loop between two accesses: the first is `from` iterations ahead of its pass, the second `to`, and belongs to the
+/// iteration `later` behind that of the first. `None` if there is no such pass.
+pub fn passes_between(from: u32, to: u32, later: u32, per_pass: u32) -> Option<u32> {
+    let iterations = (from + later).checked_sub(to)?;
+    (iterations % per_pass == 0).then(|| iterations / per_pass)
+}
+
+/// True for nodes that a pipeline runs ahead of the iteration in which they were written.
+fn is_ahead(world: &World, node: Entity) -> bool {
+    let expansion = world.get::<Expansion>(node);
+    expansion.is_some_and(|e| e.iteration.base == Base::Pass && e.iteration.ahead != e.copy)
 }
 
 /// Finds the dependences among nodes that run once, one after the other.
@@ -137,13 +190,17 @@ struct Finder<'a> {
     edges: Vec<Edge>,
     /// Number of each node by entity index; `u32::MAX` for all others.
     number: Vec<u32>,
+    /// Iterations of one pass of the loop.
+    per_pass: u32,
+    /// True in the steady state of a pipelined loop.
+    pipelined: bool,
 }
 
 impl<'a> Finder<'a> {
     fn new(world: &'a World, model: &'a ResourceModel, body: &[Entity]) -> Finder<'a> {
         let size = body.iter().map(|n| n.index_u32() as usize + 1).max().unwrap_or(0);
         let (nodes, edges) = (Vec::with_capacity(body.len() + 8), Vec::with_capacity(4 * body.len()));
-        Finder { world, model, nodes, edges, number: vec![u32::MAX; size] }
+        Finder { world, model, nodes, edges, number: vec![u32::MAX; size], per_pass: 1, pipelined: false }
     }
 
     fn finish(self, body: &[Entity], buffers: SmallVec<[LoopBuffer; 4]>) -> LoopGraph {
@@ -178,7 +235,7 @@ impl<'a> Finder<'a> {
                 Op::Barrier | Op::Control(_) => fences.push(at),
                 Op::Read | Op::Write => {
                     let &memory = operands.last().ok_or(Unsuitable::Broken)?;
-                    note_access(world, &mut memories, memory, inner, at);
+                    self.note_access(&mut memories, memory, inner, at);
                 }
                 _ => {}
             }
@@ -276,12 +333,44 @@ impl<'a> Finder<'a> {
         for writes in groups.iter().filter(|group| group.write) {
             for reads in groups.iter().filter(|group| !group.write) {
                 let (written, read) = (writes.ahead.unwrap_or(0), reads.ahead.unwrap_or(0));
-                let Some(passes) = written.checked_sub(read) else { continue };
-                self.between(memory, writes, reads, passes);
-                if let Some(passes) = copies.checked_sub(passes) {
+                if let Some(passes) = passes_between(written, read, 0, self.per_pass) {
+                    self.between(memory, writes, reads, passes);
+                }
+                if let Some(passes) = passes_between(read, written, copies, self.per_pass) {
                     self.between(memory, reads, writes, passes);
                 }
             }
+        }
+    }
+
+    /// What each iteration of a pass writes into a buffer and then reads, if nothing else happens to it.
+    fn fills(&self, groups: &[Group]) -> Option<Vec<[Group; 2]>> {
+        let logical = groups.first()?.logical;
+        let new = |write| Group { write, logical, ahead: None, nodes: Vec::new() };
+        let mut fills: Vec<[Group; 2]> = (0..self.per_pass).map(|_| [new(true), new(false)]).collect();
+        for group in groups {
+            if group.ahead.is_some() || (group.write && group.logical != logical) {
+                return None;
+            }
+            for &node in &group.nodes {
+                let own = self.world.get::<Expansion>(self.nodes[node as usize].entity).map_or(0, |e| e.copy);
+                let [writes, reads] = fills.get_mut(own as usize)?;
+                match group.write {
+                    true if reads.nodes.is_empty() => writes.nodes.push(node),
+                    false if !writes.nodes.is_empty() => reads.nodes.push(node),
+                    _ => return None,
+                }
+            }
+        }
+        fills.iter().flatten().all(|group| !group.nodes.is_empty()).then_some(fills)
+    }
+
+    /// An iteration writes what another one has read from the same copy of the buffer.
+    fn turns(&mut self, memory: Entity, fills: &[[Group; 2]]) {
+        let copies = self.world.get::<LdsBuffer>(memory).map_or(1, |lds| lds.copies) as usize;
+        for (at, [_, reads]) in fills.iter().enumerate() {
+            let next = at + copies;
+            self.between(memory, reads, &fills[next % fills.len()][0], (next / fills.len()) as u32);
         }
     }
 
@@ -303,34 +392,30 @@ impl<'a> Finder<'a> {
             self.order(junction, node, distance, kind);
         }
     }
-}
 
-fn note_access(
-    world: &World,
-    memories: &mut Vec<(Entity, Vec<Group>)>,
-    memory: Entity,
-    node: Entity,
-    at: u32,
-) {
-    let write = world.get::<Op>(node) == Some(&Op::Write);
-    let Expansion { logical, iteration, .. } =
-        world.get::<Expansion>(node).copied().unwrap_or(Expansion::of(node));
-    let pass = iteration.base == Base::Pass && world.get::<Op>(memory) == Some(&Op::Allocate);
-    let ahead = pass.then_some(iteration.ahead);
-    let index = memories.iter().position(|m| m.0 == memory).unwrap_or_else(|| {
-        memories.push((memory, Vec::new()));
-        memories.len() - 1
-    });
-    let groups = &mut memories[index].1;
-    let alike =
-        |group: &Group| group.write == write && group.ahead == ahead && (!write || group.logical == logical);
-    // In the steady state iterations tell accesses apart, and their order does not matter.
-    let known = match ahead {
-        Some(_) => groups.iter_mut().find(|group| alike(group)),
-        None => groups.last_mut().filter(|group| alike(group)),
-    };
-    match known {
-        Some(group) => group.nodes.push(at),
-        None => groups.push(Group { write, logical, ahead, nodes: vec![at] }),
+    fn note_access(&self, memories: &mut Vec<(Entity, Vec<Group>)>, memory: Entity, node: Entity, at: u32) {
+        let world = self.world;
+        let write = world.get::<Op>(node) == Some(&Op::Write);
+        let Expansion { logical, iteration, .. } =
+            world.get::<Expansion>(node).copied().unwrap_or(Expansion::of(node));
+        let shared = world.get::<Op>(memory) == Some(&Op::Allocate);
+        let ahead = (self.pipelined && iteration.base == Base::Pass && shared).then_some(iteration.ahead);
+        let index = memories.iter().position(|m| m.0 == memory).unwrap_or_else(|| {
+            memories.push((memory, Vec::new()));
+            memories.len() - 1
+        });
+        let groups = &mut memories[index].1;
+        let alike = |group: &Group| {
+            group.write == write && group.ahead == ahead && (!write || group.logical == logical)
+        };
+        // In the steady state iterations tell accesses apart, and their order does not matter.
+        let known = match ahead {
+            Some(_) => groups.iter_mut().find(|group| alike(group)),
+            None => groups.last_mut().filter(|group| alike(group)),
+        };
+        match known {
+            Some(group) => group.nodes.push(at),
+            None => groups.push(Group { write, logical, ahead, nodes: vec![at] }),
+        }
     }
 }

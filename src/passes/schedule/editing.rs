@@ -2,7 +2,7 @@
 
 use bevy_ecs::prelude::*;
 
-use super::dependences::{dependences, straight_dependences};
+use super::dependences::{dependences_in_place, straight_dependences};
 use super::manual::{Evaluation, Which};
 use super::reorder::{Disorder, reorder};
 use super::resources::ResourceModel;
@@ -46,16 +46,20 @@ impl Evaluation<'_> {
         let body = self.body(region);
         let op = |at: &usize| self.world.get::<Op>(body[*at]).copied();
         let heads = (0..body.len()).take_while(|at| matches!(op(at), Some(Op::IterArg(_)))).count();
-        let steady = (0..body.len()).find(|at| matches!(op(at), Some(Op::Iterate(_))));
+        // If the kernel is unrolled, the loop over the rest of its iterations stands behind it.
+        let mut loops = (0..body.len()).filter(|at| matches!(op(at), Some(Op::Iterate(_))));
+        let steady = loops.next().map(|first| [first, loops.last().unwrap_or(first)]);
         Ok(match (which, steady) {
             (Which::Kernel, _) | (_, None) => {
                 Stretch { region, first: heads, end: body.len(), repeats: true }
             }
-            (Which::Prologue, Some(steady)) => Stretch { region, first: heads, end: steady, repeats: false },
-            (Which::Epilogue, Some(steady)) => {
+            (Which::Prologue, Some([first, _])) => {
+                Stretch { region, first: heads, end: first, repeats: false }
+            }
+            (Which::Epilogue, Some([_, last])) => {
                 let results =
-                    (steady + 1..body.len()).take_while(|at| matches!(op(at), Some(Op::LoopResult(_))));
-                let first = steady + 1 + results.count();
+                    (last + 1..body.len()).take_while(|at| matches!(op(at), Some(Op::LoopResult(_))));
+                let first = last + 1 + results.count();
                 Stretch { region, first, end: body.len(), repeats: false }
             }
         })
@@ -66,7 +70,7 @@ impl Evaluation<'_> {
         let body = self.body(stretch.region);
         let model = ResourceModel::ABSTRACT;
         let found = if stretch.repeats {
-            dependences(self.world, stretch.region, &model)
+            dependences_in_place(self.world, stretch.region, &model)
         } else {
             straight_dependences(self.world, &body[stretch.first..stretch.end], &model)
         };

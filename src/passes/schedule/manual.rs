@@ -9,8 +9,9 @@ use rustc_hash::FxHashMap;
 
 use super::assignment::Assignment;
 use super::dependences::{LoopGraph, dependences};
-use super::record::LoopRecord;
+use super::record::{LoopRecord, Outcome};
 use super::resources::{Class, ResourceModel};
+use super::unroll::TooShort;
 use super::verify::{broken, broken_fault, describe, place, takes_place, too_few_copies};
 use super::{Request, Unfit, editing, rebuild, selection, wave_groups};
 use crate::ir::diagnostic::{Diagnostic, Location};
@@ -94,7 +95,7 @@ pub(super) fn apply(
             Err(Stop::Fault(fault)) => return Err(fault),
             Err(Stop::Unfit(record)) => {
                 evaluation.records.push(record);
-                return Ok(evaluation.records);
+                break;
             }
         }
     }
@@ -120,8 +121,7 @@ impl Evaluation<'_> {
                 nodes(selection::of_type(self.world, &list, *node_type))
             }
             Operation::GetNodeByTagAndIteration { tag, iteration } => {
-                let list = self.by_tag(tag)?;
-                nodes(selection::of_iteration(self.world, &list, *iteration))
+                nodes(self.by_tag_and_iteration(tag, *iteration)?)
             }
             Operation::PartitionByAddressSpace { list, space } => {
                 let (inside, others) = self.partition_by_space(*list, *space)?;
@@ -157,7 +157,10 @@ impl Evaluation<'_> {
                 self.stagger(*region)?;
                 Vec::new()
             }
-            Operation::Unroll { .. } => return Err(self.fault("`unroll` is not available yet").into()),
+            Operation::Unroll { region, factor } => {
+                self.unroll(*region, *factor)?;
+                Vec::new()
+            }
         })
     }
 
@@ -214,6 +217,66 @@ impl Evaluation<'_> {
         }
     }
 
+    fn by_tag_and_iteration(&mut self, tag: &str, iteration: u32) -> Result<Vec<Entity>, Stop> {
+        let list = self.by_tag(tag)?;
+        selection::of_iteration(self.world, &list, iteration).map_err(|count| {
+            let text = format!("no copy of \"{tag}\" is of iteration {iteration}");
+            // A loop that was too short to be unrolled has but one.
+            let refused = self.records.iter().find(|r| matches!(r.outcome, Outcome::Refused { .. }));
+            match refused {
+                Some(record) => Stop::Unfit(LoopRecord::refused(record.written, text)),
+                None if count == 1 => self.fault(text).help("unroll its loop first").into(),
+                None => {
+                    let help = format!("its loop runs {count} iterations in a pass, counted from 0");
+                    self.fault(text).help(help).into()
+                }
+            }
+        })
+    }
+
+    /// Unrolls a loop; lists stand for all copies of their nodes then, one iteration after the other.
+    fn unroll(&mut self, region: ValueId, factor: u32) -> Result<(), Diagnostic> {
+        let node = match self.part(region)? {
+            Some(part) if part.which == Which::Kernel => part.steady,
+            Some(_) => {
+                return Err(self.fault("only a loop can be unrolled").help("unroll the pipeline's kernel"));
+            }
+            None => self.one_loop(region)?,
+        };
+        let body = self.world.get::<Body>(node).map(|b| &b.0[..]).unwrap_or_default();
+        if let Some(&inner) = body.iter().find(|&&n| self.world.get::<Body>(n).is_some()) {
+            let text = format!("{} holds another loop", describe(self.world, self.root, node));
+            return Err(self
+                .fault(text)
+                .note("the inner loop is here", place(self.world, self.root, inner))
+                .help("only innermost loops can be unrolled"));
+        }
+        let around = editing::region_of(self.world, self.root, node)
+            .ok_or_else(|| self.fault("the loop is not in the kernel"))?;
+        if wave_groups::out_of_step(self.world, self.root, around, node) {
+            let text = format!("{} is staggered", describe(self.world, self.root, node));
+            return Err(self.fault(text).help("unroll it first, then stagger it"));
+        }
+        let unrolled = super::unroll::unroll(self.world, self.root, [around, node], factor);
+        let copies = match unrolled.map_err(|fault| fault.at(Some(self.at.clone())))? {
+            Ok(copies) => copies,
+            Err(TooShort { count }) => {
+                let why = format!("a trip count of {count} is too small to unroll the loop {factor} times");
+                self.records.push(LoopRecord::refused(node, why));
+                return Ok(());
+            }
+        };
+        (self.tags, self.known) = (None, None);
+        for value in &mut self.values {
+            let Value::Nodes(nodes) = value else { continue };
+            let later = (1..factor as usize).flat_map(|at| nodes.iter().map(move |n| (n, at)));
+            let later: Vec<Entity> =
+                later.filter_map(|(n, at)| copies.get(n).and_then(|c| c.get(at)).copied()).collect();
+            nodes.extend(later);
+        }
+        Ok(())
+    }
+
     fn cluster(&mut self, items: &[Item]) -> Result<Vec<super::reorder::Piece>, Diagnostic> {
         use super::reorder::Piece;
         let mut pieces = Vec::new();
@@ -239,6 +302,12 @@ impl Evaluation<'_> {
 
     fn pipeline(&mut self, pipeline: &Pipeline) -> Result<Vec<Value>, Stop> {
         let node = self.one_loop(pipeline.target)?;
+        let region = editing::region_of(self.world, self.root, node)
+            .ok_or_else(|| self.fault("the loop is not in the kernel"))?;
+        if matches!(self.world.get::<Op>(region), Some(Op::Pipeline(_))) {
+            let fault = self.fault("this loop is pipelined already");
+            return Err(fault.help("set all stages in one pipeline").into());
+        }
         let found = match self.known.take().filter(|known| known.0 == node) {
             Some((_, found)) => found,
             None => dependences(self.world, node, &ResourceModel::ABSTRACT)
@@ -264,8 +333,6 @@ impl Evaluation<'_> {
                 .help(format!("this schedule takes at least {needed} buffers"))
                 .into());
         }
-        let region = editing::region_of(self.world, self.root, node)
-            .ok_or_else(|| self.fault("the loop is not in the kernel"))?;
         let request = Request { copies: pipeline.multi_buffer_count, drain };
         let (order, rebuilt) =
             match rebuild(self.world, self.root, [region, node], &found, &assignment, request)? {

@@ -9,7 +9,8 @@
 //! - [`refusal`]: why there is no schedule
 //! - [`pipeline`]: loops from stages; [`copies`]: how many copies of LDS buffers they take
 //! - [`pressure`]: registers of the steady state
-//! - [`reorder`]: another order of nodes; [`wave_groups`]: barriers of waves that do not run in step
+//! - [`reorder`]: another order of nodes; [`unroll`]: several iterations in one pass; [`wave_groups`]: barriers of waves that do not
+//!   run in step
 //! - `manual`: the author's operations, one after the other; `selection`, `editing`: what they do; [`verify`]: the judge
 //! - [`ping_pong`]: the schedule in which two waves of a SIMD take turns
 //! - [`record`]: what was done, and why not
@@ -46,6 +47,7 @@ mod settle;
 mod target_model;
 #[cfg(test)]
 mod trials;
+pub mod unroll;
 pub mod verify;
 pub mod wave_groups;
 
@@ -220,7 +222,7 @@ fn model_of(world: &World, root: Entity, node: Entity, schedule: Schedule) -> Re
     }
 }
 
-/// What to do about short trip counts; the count itself when it is known to be too small.
+/// What to do about short trip counts; the count of passes itself when it is known to be too small.
 fn trip_count(
     world: &mut World,
     root: Entity,
@@ -228,14 +230,15 @@ fn trip_count(
     needed: u32,
 ) -> Result<Result<Short, i64>, Diagnostic> {
     let trip = *world.get::<Trip>(node).ok_or_else(|| bug("a loop without trip count"))?;
+    let per_pass = i64::from(Unrolled::of(world, node));
     let mut expressions = world.get_mut::<Expressions>(root).ok_or_else(|| bug("no expressions"))?;
     let arena = &mut expressions.0;
     let count = arena.sub(trip.end, trip.start).map_err(|e| bug(&format!("a trip count: {e}")))?;
-    let needed = i64::from(needed);
+    let iterations = i64::from(needed) * per_pass;
     Ok(match arena.as_integer(count) {
-        Some(known) if known < needed => Err(known),
+        Some(known) if known < iterations => Err(known / per_pass),
         Some(_) => Ok(Short::Never),
-        None if arena.range(count).at_least(needed) => Ok(Short::Never),
+        None if arena.range(count).at_least(iterations) => Ok(Short::Never),
         None if needed == 1 => Ok(Short::Empty),
         None => Ok(Short::AsWritten),
     })

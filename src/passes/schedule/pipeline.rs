@@ -3,6 +3,8 @@
 //! Pass `p` of the pipelined loop runs stage `g` of iteration `p + ahead - g`, where `ahead` is the number of stages less one. Passes
 //! below zero are the prologue, those behind the last are the epilogue; both leave out what belongs to no iteration. A value that
 //! is used in a later pass than it is made in is carried by the loop, once for each pass between: the newest first.
+//!
+//! What the pipeline overlaps are passes of the loop as it is: of an unrolled loop, several iterations at a time.
 
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
@@ -69,6 +71,8 @@ type Pass = Vec<Option<Entity>>;
 struct Pipeliner<'w> {
     world: &'w mut World,
     ahead: u32,
+    /// Iterations of one pass.
+    per_pass: u32,
     order: &'w [Placed],
     /// Position in `order` by entity index, plus one.
     number: Vec<u32>,
@@ -93,7 +97,7 @@ fn bug(text: &str) -> Diagnostic {
     Diagnostic::new(Kind::Bug, text)
 }
 
-/// Replaces the loop `node` in `region` by a pipeline of `stages` stages. `order` holds all nodes of its body but the carried values; the
+/// Replaces the loop `node` in `region` by a pipeline of `stages` stages. It may be unrolled, but not pipelined yet. `order` holds all nodes of its body but the carried values; the
 /// order and the stages respect all dependences. To drain in the loop, everything that is carried must be made in the last stage, and
 /// nothing in an earlier one may write to global memory.
 ///
@@ -112,12 +116,13 @@ pub fn pipeline(
         return Err(bug("no loop"));
     };
     let ahead = stages.saturating_sub(1);
+    let per_pass = Unrolled::of(world, node);
     let parts = (world.get::<Trip>(node).copied(), world.get::<Expansion>(node).copied());
     let (Some(trip), Some(expansion)) = parts else { return Err(bug("a loop without trip count")) };
     let origin = world.get::<Origin>(node).copied().unwrap_or(Origin(u32::MAX));
     let init = world.get::<Operands>(node).cloned().unwrap_or_default();
     let loop_trip = match drain {
-        Drain::Epilogue => shortened(world, root, trip, ahead)?,
+        Drain::Epilogue => shortened(world, root, trip, ahead.saturating_mul(per_pass))?,
         Drain::Loop => trip,
     };
 
@@ -153,6 +158,10 @@ pub fn pipeline(
         .id();
     if let Some(tag) = world.get::<Tag>(node).cloned() {
         world.entity_mut(whole).insert(tag);
+    }
+    if let Some(&unrolled) = world.get::<Unrolled>(node) {
+        world.entity_mut(whole).insert(unrolled);
+        world.entity_mut(steady).insert(unrolled);
     }
     install(world, root, region, node, whole, &types, short)?;
     Ok(Rebuilt { whole, steady, copies })
@@ -202,8 +211,10 @@ fn install(
     }
     nodes.insert_many(at, front);
     walk::set_body(world, region, &nodes);
-    // `min(n, max(0, (ahead - n) * (ahead - 1)))` is n below `ahead` and nothing from there on.
+    // `min(n, max(0, (needed - n) * (ahead - 1)))` is n below `needed` and nothing from there on: `needed` and n are multiples of
+    // the iterations of a pass.
     let ahead = world.get::<Pipelined>(whole).map_or(0, |p| i64::from(p.ahead));
+    let needed = ahead * i64::from(Unrolled::of(world, node));
     let Some(mut trip) = world.get::<Trip>(node).copied() else {
         return Err(bug("a loop without trip count"));
     };
@@ -211,7 +222,7 @@ fn install(
     let arena = &mut expressions.0;
     let short = (|| {
         let count = arena.sub(trip.end, trip.start)?;
-        let (needed, factor, zero) = (arena.int(ahead), arena.int(ahead - 1), arena.int(0));
+        let (needed, factor, zero) = (arena.int(needed), arena.int(ahead - 1), arena.int(0));
         let missing = arena.sub(needed, count)?;
         let missing = arena.mul(missing, factor)?;
         let missing = arena.max(missing, zero)?;
@@ -237,9 +248,11 @@ impl<'w> Pipeliner<'w> {
             }
         }
         let yields = world.get::<Yields>(node).map(|y| y.0.clone()).unwrap_or_default();
+        let per_pass = Unrolled::of(world, node);
         Pipeliner {
             world,
             ahead,
+            per_pass,
             order,
             number,
             argument,
@@ -355,11 +368,13 @@ impl<'w> Pipeliner<'w> {
         chain.ok_or_else(|| bug("a value that a pipelined loop does not carry"))
     }
 
-    fn copy(&mut self, number: u32, operands: SmallVec<[Entity; 4]>, iteration: Iteration) -> Entity {
+    /// The copy of a node for the pass that is so many passes ahead of the base.
+    fn copy(&mut self, number: u32, operands: SmallVec<[Entity; 4]>, base: Base, ahead: u32) -> Entity {
         let node = self.order[number as usize].node;
         let op = self.world.get::<Op>(node).copied().unwrap_or(Op::Barrier);
         let (ty, expansion, origin) = self.shape_of(node);
-        let expansion = Expansion { iteration, ..expansion };
+        let ahead = ahead * self.per_pass + expansion.iteration.ahead;
+        let expansion = Expansion { iteration: Iteration { base, ahead }, ..expansion };
         let copy = self.world.spawn((op, Operands(operands), ty, expansion, origin)).id();
         self.copies[number as usize].push(copy);
         copy
@@ -384,7 +399,7 @@ impl<'w> Pipeliner<'w> {
                     }
                 };
             }
-            let copy = self.copy(number, operands, Iteration { base: Base::Start, ahead });
+            let copy = self.copy(number, operands, Base::Start, ahead);
             self.prologue[pass as usize][number as usize] = Some(copy);
             body.push(copy);
         }
@@ -430,7 +445,7 @@ impl<'w> Pipeliner<'w> {
                 };
             }
             let ahead = self.ahead - self.stage(number);
-            let copy = self.copy(number, operands, Iteration { base: Base::Pass, ahead });
+            let copy = self.copy(number, operands, Base::Pass, ahead);
             copies[number as usize] = Some(copy);
             body.push(copy);
         }
@@ -475,7 +490,7 @@ impl<'w> Pipeliner<'w> {
                 };
             }
             let ahead = pass + self.ahead - self.stage(number);
-            let copy = self.copy(number, operands, Iteration { base: Base::End, ahead });
+            let copy = self.copy(number, operands, Base::End, ahead);
             self.epilogue[pass as usize][number as usize] = Some(copy);
             body.push(copy);
         }

@@ -16,8 +16,11 @@ pub struct ScheduleRecord {
 }
 
 impl ScheduleRecord {
-    /// Name of the schedule that at least one loop got.
+    /// Name of the schedule that at least one loop got. What an author's schedule does without a pipeline is not counted by loops.
     pub fn applied(&self) -> &'static str {
+        if self.requested == Schedule::Manual && self.loops.is_empty() {
+            return Schedule::Manual.name();
+        }
         let applied = self.loops.iter().filter_map(|one| match &one.outcome {
             Outcome::Applied { instead, .. } => Some(instead.as_ref().map_or(self.requested, |i| i.0)),
             Outcome::Refused { .. } => None,
@@ -34,6 +37,7 @@ impl ScheduleRecord {
             Outcome::Applied { instead, .. } => instead.as_ref().map(|i| &i.1[..]),
         });
         match (self.loops.is_empty(), reasons.collect::<Vec<_>>()) {
+            (true, _) if self.requested == Schedule::Manual => String::new(),
             (true, _) => "there is no loop to schedule".to_owned(),
             (false, whys) => whys.join("; "),
         }

@@ -3,6 +3,7 @@
 use bevy_ecs::prelude::*;
 
 use super::manual::{Evaluation, Which};
+use super::unroll::Rest;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::Symbol;
 use crate::ir::kernel::DimTable;
@@ -59,6 +60,9 @@ impl TagIndex {
         last: &mut (Entity, Option<usize>),
     ) {
         for &node in world.get::<Body>(region).map(|b| &b.0[..]).unwrap_or_default() {
+            if world.get::<Rest>(node).is_some() {
+                continue;
+            }
             let own = logical(world, node);
             let is_region = world.get::<Body>(node).is_some();
             let in_remainder = in_remainder || (is_region && world.get::<Remainder>(own).is_some());
@@ -90,7 +94,7 @@ impl TagIndex {
         }))
     }
 
-    /// All nodes with a tag, but for those of loops' remainders, which no schedule touches.
+    /// All nodes with a tag, but for those of loops' remainders and of what unrolling leaves, which no schedule touches.
     pub(super) fn get(&self, wanted: &str) -> Tagged {
         match self.rows.iter().find(|row| *row.tag == *wanted) {
             Some(row) if !row.nodes.is_empty() => Tagged::Nodes(row.nodes.clone()),
@@ -109,9 +113,11 @@ pub(super) fn of_type(world: &World, nodes: &[Entity], wanted: NodeType) -> Vec<
     nodes.iter().copied().filter(is).collect()
 }
 
-/// Copies that unrolling made for one iteration.
-pub(super) fn of_iteration(_: &World, nodes: &[Entity], iteration: u32) -> Vec<Entity> {
-    if iteration == 0 { nodes.to_vec() } else { Vec::new() }
+/// Copies that unrolling made for one iteration of a pass; if there are none, how many iterations of the nodes there are.
+pub(super) fn of_iteration(world: &World, nodes: &[Entity], iteration: u32) -> Result<Vec<Entity>, u32> {
+    let copy = |node: &Entity| world.get::<Expansion>(*node).map_or(0, |e| e.copy);
+    let found: Vec<Entity> = nodes.iter().copied().filter(|node| copy(node) == iteration).collect();
+    if found.is_empty() { Err(nodes.iter().map(copy).max().map_or(0, |last| last + 1)) } else { Ok(found) }
 }
 
 /// Place of a node along a dimension: its coordinate, and which part of its operands it multiplies.

@@ -102,7 +102,7 @@ pub fn too_few_copies(
     copies: u32,
 ) -> Option<(Entity, Entity, u32)> {
     found.buffers.iter().find_map(|buffer| {
-        let needed = copies::least(buffer, assignment);
+        let needed = copies::least(found, buffer, assignment);
         let cycle = |node: &&u32| assignment.cycles[**node as usize];
         let entity = |node: u32| found.graph.nodes()[node as usize].entity;
         let read = buffer.reads.iter().max_by_key(cycle).copied()?;

@@ -9,12 +9,13 @@
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
+use super::dependences::passes_between;
 use super::verify::{describe, place};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::*;
 use crate::ir::walk;
 use crate::passes::allocate_lds::buffer_of;
-use crate::passes::expand::Expansion;
+use crate::passes::expand::{Base, Expansion, Iteration};
 use crate::passes::facts::{Geometry, LdsBuffer};
 
 /// On a loop: its waves do not run in step, and each group has met so many barriers more than the others before it.
@@ -44,14 +45,33 @@ pub fn check(world: &mut World, root: Entity) -> Option<Diagnostic> {
     regions.into_iter().find_map(|region| check_region(world, root, region, waves))
 }
 
+/// True if conditional barriers in front of `node`, in its region, put its waves out of step.
+pub(super) fn out_of_step(world: &World, root: Entity, region: Entity, node: Entity) -> bool {
+    let waves = world.get::<Geometry>(root).map_or(1, Geometry::wave_count);
+    let mut met = vec![0u32; waves as usize];
+    for before in walk::body(world, region).into_iter().take_while(|&n| n != node) {
+        meet(world, before, &mut met);
+    }
+    met.iter().any(|&count| count != met[0])
+}
+
+/// Counts a conditional barrier for the waves that meet it; true if `node` is one.
+fn meet(world: &World, node: Entity, met: &mut [u32]) -> bool {
+    let Some(&Op::Control(Control::ConditionalBarrier(condition))) = world.get::<Op>(node) else {
+        return false;
+    };
+    let waves = met.len() as u32;
+    for (wave, met) in met.iter_mut().enumerate() {
+        *met += u32::from(condition.holds(wave as u32, waves));
+    }
+    true
+}
+
 fn check_region(world: &mut World, root: Entity, region: Entity, waves: u32) -> Option<Diagnostic> {
     let mut met = vec![0u32; waves as usize];
     let mut last = None;
     for node in walk::body(world, region) {
-        if let Some(&Op::Control(Control::ConditionalBarrier(condition))) = world.get::<Op>(node) {
-            for (wave, met) in met.iter_mut().enumerate() {
-                *met += u32::from(condition.holds(wave as u32, waves));
-            }
+        if meet(world, node, &mut met) {
             last = Some(node);
         }
         let fewest = met.iter().copied().min().unwrap_or(0);
@@ -106,6 +126,8 @@ fn unordered_fault(world: &World, root: Entity, pair: Unordered) -> Diagnostic {
 struct Access {
     node: Entity,
     buffer: Entity,
+    /// Copies of the buffer that iterations take in turns.
+    copies: u32,
     write: bool,
     ahead: u32,
     /// Barriers of the body before it.
@@ -118,6 +140,7 @@ struct Access {
 pub fn unordered(world: &World, node: Entity, offsets: &[u32]) -> Option<Unordered> {
     let body = world.get::<Body>(node).map(|b| &b.0[..]).unwrap_or_default();
     let (accesses, barriers) = accesses_of(world, body);
+    let per_pass = Unrolled::of(world, node);
     let mut extremes: Vec<Extreme> = Vec::new();
     for access in &accesses {
         match extremes.iter_mut().find(|e| e.is_of(access)) {
@@ -127,11 +150,10 @@ pub fn unordered(world: &World, node: Entity, offsets: &[u32]) -> Option<Unorder
     }
     for writes in extremes.iter().filter(|e| e.write) {
         for reads in extremes.iter().filter(|e| !e.write && e.buffer == writes.buffer) {
-            let copies = world.get::<LdsBuffer>(writes.buffer).map_or(1, |lds| lds.copies);
-            // What an iteration has written it reads `ahead` passes later; what it reads is overwritten when the copy comes around.
-            let Some(passes) = writes.ahead.checked_sub(reads.ahead) else { continue };
-            let pairs =
-                [Some((writes, reads, passes)), copies.checked_sub(passes).map(|p| (reads, writes, p))];
+            // What an iteration has written it reads some passes later; what it reads is overwritten when the copy comes around.
+            let read = passes_between(writes.ahead, reads.ahead, 0, per_pass);
+            let overwritten = passes_between(reads.ahead, writes.ahead, writes.copies, per_pass);
+            let pairs = [read.map(|p| (writes, reads, p)), overwritten.map(|p| (reads, writes, p))];
             for (earlier, later, passes) in pairs.into_iter().flatten() {
                 for &earlier_offset in offsets {
                     for &later_offset in offsets {
@@ -152,6 +174,7 @@ pub fn unordered(world: &World, node: Entity, offsets: &[u32]) -> Option<Unorder
 /// First and last of the accesses that are alike.
 struct Extreme {
     buffer: Entity,
+    copies: u32,
     write: bool,
     ahead: u32,
     first: (u32, Entity),
@@ -160,8 +183,8 @@ struct Extreme {
 
 impl Extreme {
     fn of(access: &Access) -> Extreme {
-        let &Access { node, buffer, write, ahead, epoch, over } = access;
-        Extreme { buffer, write, ahead, first: (epoch, node), last_over: (over, node) }
+        let &Access { node, buffer, copies, write, ahead, epoch, over } = access;
+        Extreme { buffer, copies, write, ahead, first: (epoch, node), last_over: (over, node) }
     }
 
     fn is_of(&self, access: &Access) -> bool {
@@ -204,9 +227,15 @@ fn accesses_of(world: &World, body: &[Entity]) -> (Vec<Access>, u32) {
         }
         if let Some(buffer) = buffer_of(world, node) {
             let write = world.get::<Op>(node) == Some(&Op::Write);
-            let ahead = world.get::<Expansion>(node).map_or(0, |e| e.iteration.ahead);
+            let Iteration { base, ahead } =
+                world.get::<Expansion>(node).map(|e| e.iteration).unwrap_or_default();
+            let copies = match base {
+                // All iterations use the first.
+                Base::Written => 1,
+                _ => world.get::<LdsBuffer>(buffer).map_or(1, |lds| lds.copies),
+            };
             open.push(accesses.len());
-            accesses.push(Access { node, buffer, write, ahead, epoch, over: u32::MAX });
+            accesses.push(Access { node, buffer, copies, write, ahead, epoch, over: u32::MAX });
         }
     }
     // What is open at the end is over in the next pass: at its first fence, if there is one.
