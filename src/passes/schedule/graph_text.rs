@@ -11,9 +11,9 @@ use crate::passes::expand::Expansion;
 
 /// Appends to a string, which cannot fail.
 macro_rules! put {
-    ($out:expr, $($argument:tt)*) => {
+    ($out:expr, $($argument:tt)*) => {{
         let _ = writeln!($out, $($argument)*);
-    };
+    }};
 }
 
 impl Dependence {
