@@ -80,7 +80,8 @@ mod tests {
     fn tagged(names: [&str; 2]) -> Kernel {
         let text = Gemm::new().waves(Waves::new(2, 2)).kernel().unwrap().to_string();
         assert!(text.contains("@read_a") && text.contains("@mma"), "{text}");
-        let text = text.replace("@read_a", &format!("@{}", names[0])).replace("@mma", &format!("@{}", names[1]));
+        let text =
+            text.replace("@read_a", &format!("@{}", names[0])).replace("@mma", &format!("@{}", names[1]));
         Kernel::parse(&text, "gemm.gsw").unwrap()
     }
 

@@ -48,7 +48,9 @@ pub enum ScheduleView {
 pub fn schedule_of(kernel: &Kernel, options: &Options, view: ScheduleView) -> Result<String, Diagnostic> {
     with_workspace(|workspace| {
         workspace.load(kernel, options);
-        workspace.run(None, Verify::Off, &mut Vec::new())?;
+        // Later passes add barriers, which belong on the page and not into the graph.
+        let last = if view == ScheduleView::Timeline { None } else { Some("schedule_loops") };
+        workspace.run(last, Verify::Off, &mut Vec::new())?;
         let kernel = KernelView::new(&workspace.world, workspace.root);
         Ok(match view {
             ScheduleView::Graph => graph_text::listing(&kernel),

@@ -101,7 +101,10 @@ pub fn dot(kernel: &KernelView) -> String {
     let mut out = String::new();
     put!(out, "digraph {} {{", quoted(&kernel.kernel));
     put!(out, "  graph [rankdir=TB, fontname=\"sans-serif\", newrank=true];");
-    put!(out, "  node [shape=box, style=filled, fontname=\"sans-serif\", fontsize=10, margin=\"0.06,0.03\"];");
+    put!(
+        out,
+        "  node [shape=box, style=filled, fontname=\"sans-serif\", fontsize=10, margin=\"0.06,0.03\"];"
+    );
     put!(out, "  edge [arrowsize=0.6, fontname=\"sans-serif\", fontsize=9];");
     for view in &kernel.loops {
         if let Ok(found) = &view.found {

@@ -5,7 +5,11 @@ use super::graph::DependenceGraph;
 use super::resources::{RESOURCES, Resource, ResourceModel};
 
 /// Uses of every kind of unit in each cycle of the interval: an operation that is busy for several cycles counts in all of them.
-pub fn uses(graph: &DependenceGraph, model: &ResourceModel, assignment: &Assignment) -> Vec<[u32; RESOURCES]> {
+pub fn uses(
+    graph: &DependenceGraph,
+    model: &ResourceModel,
+    assignment: &Assignment,
+) -> Vec<[u32; RESOURCES]> {
     let interval = assignment.interval.max(1);
     let mut uses = vec![[0u32; RESOURCES]; interval as usize];
     for (number, node) in graph.nodes().iter().enumerate() {
@@ -23,7 +27,11 @@ pub fn uses(graph: &DependenceGraph, model: &ResourceModel, assignment: &Assignm
 }
 
 /// Cycles for which the operations that start in each slot keep units of every kind busy.
-pub fn busy(graph: &DependenceGraph, model: &ResourceModel, assignment: &Assignment) -> Vec<[u32; RESOURCES]> {
+pub fn busy(
+    graph: &DependenceGraph,
+    model: &ResourceModel,
+    assignment: &Assignment,
+) -> Vec<[u32; RESOURCES]> {
     let mut busy = vec![[0u32; RESOURCES]; assignment.interval.max(1) as usize];
     for (number, node) in graph.nodes().iter().enumerate() {
         for (column, &cycles) in model.cost(node.class).busy.iter().enumerate() {

@@ -47,7 +47,8 @@ pub fn check(world: &mut World, root: Entity) -> Option<Diagnostic> {
 /// The waves of a workgroup in groups that run a loop in step: how many barriers each has met more than the others, and its waves.
 pub fn groups_of(world: &World, root: Entity, node: Entity) -> Vec<(u32, Vec<u32>)> {
     let waves = world.get::<Geometry>(root).map_or(1, Geometry::wave_count);
-    let region = walk::regions(world, root).into_iter().find(|&region| walk::body(world, region).contains(&node));
+    let region =
+        walk::regions(world, root).into_iter().find(|&region| walk::body(world, region).contains(&node));
     let before = region.map(|region| walk::body(world, region)).unwrap_or_default();
     let mut met = vec![0u32; waves as usize];
     for &other in before.iter().take_while(|&&other| other != node) {

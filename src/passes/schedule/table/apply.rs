@@ -83,8 +83,12 @@ impl Judge<'_> {
         let (assignment, rows) = self.assignment(&found)?;
         let table = self.table;
         if let Some(fault) = broken(&found, &assignment) {
-            let place = rows.get(fault.edge.to as usize).map(|row| row.location.clone());
-            return Err(broken_fault(self.world, self.root, &found, &assignment, fault).at(place));
+            let [from, to] = [fault.edge.from, fault.edge.to].map(|n| rows.get(n as usize));
+            let told = broken_fault(self.world, self.root, &found, &assignment, fault);
+            let told = told.at(to.map(|row| row.location.clone()));
+            return Err([to, from].into_iter().flatten().fold(told, |told, row| {
+                told.note(format!("the row of {}", row.key), Some(row.location.clone()))
+            }));
         }
         if table.checks == Checks::Machine {
             self.delays(&found, &assignment, &rows)?;

@@ -130,7 +130,8 @@ impl<'t> Reader<'t> {
                 Some("schedule") => Ok(()),
                 _ => {
                     let fault = self.fault(format!("`{}` is no line of a table", piece.text), piece);
-                    Err(fault.help("lines are `loop N over DIM`, `name: value` and rows of cells between `|`"))
+                    Err(fault
+                        .help("lines are `loop N over DIM`, `name: value` and rows of cells between `|`"))
                 }
             }
         };

@@ -91,7 +91,8 @@ pub(super) fn operations(world: &World, nodes: &[Entity], iterations: Iterations
 impl Group {
     fn write(self, out: &mut String) {
         let Group { class, ahead, mut replicas, count, name, .. } = self;
-        let (title, colour) = CLASSES.iter().find(|row| row.0 == class).map_or(("", ""), |row| (row.1, row.2));
+        let (title, colour) =
+            CLASSES.iter().find(|row| row.0 == class).map_or(("", ""), |row| (row.1, row.2));
         replicas.sort_unstable();
         replicas.dedup();
         let ahead = match ahead {
@@ -153,7 +154,9 @@ pub(super) fn ranges(numbers: &[u32]) -> String {
 /// The beginning of a long list.
 fn shortened(text: &str) -> String {
     match text.char_indices().nth(14) {
-        Some(_) => text.rfind(", ").map_or(text, |_| text.split(", ").next().unwrap_or(text)).to_owned() + ", ..",
+        Some(_) => {
+            text.rfind(", ").map_or(text, |_| text.split(", ").next().unwrap_or(text)).to_owned() + ", .."
+        }
         None => text.to_owned(),
     }
 }

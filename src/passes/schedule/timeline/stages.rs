@@ -19,6 +19,9 @@ const COLOURS: [&str; RESOURCES] = ["rg", "rs", "mm", "va", "sh"];
 /// Passes of the steady state that the strip draws.
 const STEADY: u32 = 3;
 
+/// Slots from which on a table scrolls by itself.
+const LONG: u32 = 48;
+
 /// Which stage of which iteration each pass runs.
 pub(super) fn strip(stages: u32, drain: Drain, out: &mut String) {
     let ahead = stages - 1;
@@ -50,7 +53,10 @@ pub(super) fn strip(stages: u32, drain: Drain, out: &mut String) {
         }
         out.push_str("</tr>\n");
     }
-    put!(out, "</table></div>\n<p class=\"note\">drawn for {iterations} iterations; each column is one pass</p>\n");
+    put!(
+        out,
+        "</table></div>\n<p class=\"note\">drawn for {iterations} iterations; each column is one pass</p>\n"
+    );
 }
 
 /// Rows of slots and columns of stages; empty rows in a row are one.
@@ -64,18 +70,23 @@ pub(super) fn table(
     let assignment = &schedule.assignment;
     let stages = assignment.stages();
     let (uses, units) = match schedule.checks {
-        Checks::Machine => (usage::uses(&found.graph, &view.chip, assignment), view.chip.units.map(u32::from)),
+        Checks::Machine => {
+            (usage::uses(&found.graph, &view.chip, assignment), view.chip.units.map(u32::from))
+        }
         Checks::Order => {
             let busy = usage::busy(&found.graph, &view.chip, assignment);
             let most = busy.iter().flatten().max().copied().unwrap_or(0);
             (busy, [most; RESOURCES])
         }
     };
-    let used: Vec<usize> = (0..RESOURCES).filter(|&column| uses.iter().any(|slot| slot[column] > 0)).collect();
+    let used: Vec<usize> =
+        (0..RESOURCES).filter(|&column| uses.iter().any(|slot| slot[column] > 0)).collect();
     let mut order: Vec<u32> = (0..found.body).collect();
     order.sort_by_key(|&n| (assignment.slot(n), assignment.stage(n), n));
 
-    out.push_str("<div class=\"scroll\"><table class=\"stages\">\n<thead><tr><th>slot</th>");
+    let long = if assignment.interval > LONG { " long" } else { "" };
+    put!(out, "<div class=\"scroll{long}\">");
+    out.push_str("<table class=\"stages\">\n<thead><tr><th>slot</th>");
     for stage in 0..stages {
         match stages - 1 - stage {
             0 => put!(out, "<th>stage {stage}<small>iteration i</small></th>"),
