@@ -130,6 +130,73 @@ fn schedules_are_chosen_and_the_report_says_what_was_applied_and_why() {
 }
 
 #[test]
+fn a_schedule_behind_a_text_kernel_is_taken_when_it_is_asked_for() {
+    let directory = Directory::new("cli_manual");
+    let file = directory.file("manual.gsw");
+    let kernel = std::fs::read_to_string("examples/gemm.gsw").unwrap();
+    let schedule = "schedule nothing_new {\n  %loop = get_node_by_tag @k_loop\n}\n";
+    std::fs::write(&file, format!("{kernel}\n{schedule}")).unwrap();
+    let run = |file: &str| {
+        let arguments = ["run", file, "--waves", "M=2,N=2", "--schedule", "manual"];
+        json(&[&arguments[..], &SMALL[..]].concat())
+    };
+    let (report, code) = run(&file);
+    assert_eq!((code, &report["check"]["ok"]), (Some(0), &Value::Bool(true)), "{report}");
+    assert_eq!(report["schedule"]["requested"], "manual");
+    let (report, code) = run("examples/gemm.gsw");
+    assert_eq!(code, Some(1));
+    assert_eq!(report["error"]["message"], "examples/gemm.gsw holds no schedule");
+    std::fs::write(&file, format!("{kernel}\n{}", schedule.replace("@k_loop", "@kloop"))).unwrap();
+    let (report, code) = run(&file);
+    assert_eq!(code, Some(1));
+    assert_eq!(report["error"]["message"], "no node has the tag \"kloop\"");
+    assert_eq!(report["error"]["location"]["line"], 1 + 2 + kernel.lines().count(), "{report}");
+}
+
+#[test]
+fn schedules_are_written_drawn_and_read_back() {
+    let directory = Directory::new("cli_schedule");
+    let sizes = ["-s", "M=128", "-s", "N=128", "-s", "K=512", "--tile", "M=64,N=64,K=32"];
+    let compile = |more: &[&str]| groundswell(&[&["compile", "gemm"], &sizes[..], more].concat());
+    let modulo = ["--schedule", "modulo", "--emit"];
+    for (emit, sign) in [
+        ("graph", "loop 0 over K @k_loop"),
+        ("dot", "digraph \"gemm\" {"),
+        ("schedule", "  checks: machine\n"),
+        ("timeline", "<title>Schedule of gemm</title>"),
+        ("machine", "v_mfma"),
+    ] {
+        let file = directory.file(emit);
+        let output = compile(&[&modulo[..], &[emit, "-o", &file]].concat());
+        assert_eq!(output.status.code(), Some(0), "{emit}: {}", text(&output.stderr));
+        let written = std::fs::read_to_string(&file).unwrap();
+        assert!(written.contains(sign), "{emit}:\n{written}");
+    }
+    let table = directory.file("schedule");
+    let loaded = compile(&["--schedule-file", &table, "--emit", "machine"]);
+    assert_eq!(loaded.status.code(), Some(0), "{}", text(&loaded.stderr));
+    assert_eq!(loaded.stdout, std::fs::read(directory.file("machine")).unwrap(), "the same code");
+    let (report, code) = json(&[&["run", "gemm", "--schedule-file", &table, "--json"], &sizes[..]].concat());
+    assert_eq!((code, &report["check"]["ok"]), (Some(0), &Value::Bool(true)), "{report}");
+    let schedule = &report["schedule"];
+    assert_eq!(
+        (&schedule["requested"], &schedule["applied"]),
+        (&Value::from("table"), &Value::from("table"))
+    );
+
+    let both = compile(&["--schedule-file", &table, "--schedule", "modulo"]);
+    assert!(text(&both.stderr).contains("goes with neither"), "{}", text(&both.stderr));
+    let none = compile(&["--schedule-file", &directory.file("none")]);
+    assert!(text(&none.stderr).contains("cannot read"), "{}", text(&none.stderr));
+    let written = std::fs::read_to_string(&table).unwrap();
+    std::fs::write(&table, written.replace("interval: ", "intervall: ")).unwrap();
+    let output = compile(&["--schedule-file", &table]);
+    let people = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(people.contains("did you mean `interval`?") && people.contains("intervall:"), "{people}");
+}
+
+#[test]
 fn a_text_kernel_runs() {
     let kernel = ["run", "examples/gemm.gsw", "--waves", "M=2,N=2"];
     let (report, code) = json(&[&kernel[..], &SMALL[..]].concat());
@@ -158,7 +225,11 @@ fn errors_are_one_json_object_and_exit_code_1() {
         (&["run", "gemm", "--target", "gfx950", "--json"], "gfx950"),
         (&["run", "gemm", "--target", "gfx908", "--json"], "gfx908 is not a target of code generation yet"),
         (&["run", "gemm", "--device", "hip:0", "--json"], "device hip:0 is not available yet"),
-        (&["compile", "gemm", "--emit", "timeline", "--json"], "--emit timeline is not available yet"),
+        (
+            &["run", "gemm", "--schedule", "modulo", "--pingpong", "--json"],
+            "--pingpong goes with --schedule prefetch",
+        ),
+        (&["run", "gemm", "--schedule", "manual", "--json"], "gemm is a ready kernel without a schedule"),
         (&["compile", "gemm", "--emit", "object", "--json"], "a code object is no text"),
         (&["run", "examples/gemm.gsw", "--json"], "has no"),
         (&["disasm", "Cargo.toml", "--json"], "cannot disassemble Cargo.toml"),

@@ -12,7 +12,8 @@
 //! ```
 //!
 //! `; test pass NAME` runs the pipeline up to and including a pass, with the verifier after each, and prints the kernel with what the
-//! passes found; `; test compile` prints the machine code, and `; test compile loop` its largest loop.
+//! passes found; `; test compile` prints the machine code, and `; test compile loop` its largest loop; `; test schedule NAME` prints the
+//! table of a schedule.
 //!
 //! Faults stand as comments at the end of the line that is blamed: `; error: message`, and `; help: what the help says` where
 //! there is one; `; note: ...` where a note points. What has no place in the text stands at the line `; test`. With `BLESS=1` in the
@@ -28,10 +29,11 @@ use groundswell::ir::expr::Symbol;
 use groundswell::ir::kernel::Kernel;
 use groundswell::ir::text::Detail;
 use groundswell::passes::PIPELINE;
-use groundswell::passes::options::Options;
+use groundswell::passes::options::{Options, Schedule};
 use groundswell::passes::workspace::{Verify, with_workspace};
 use groundswell::runtime::compile::compile_uncached;
 use groundswell::runtime::executable::listing;
+use groundswell::runtime::schedule_view::{ScheduleView, schedule_of};
 
 /// What a command makes of a case.
 enum Output {
@@ -52,6 +54,7 @@ const COMMANDS: &[(&str, Command)] = &[
     ("fail", fail),
     ("pass", pass),
     ("compile", compile),
+    ("schedule", schedule),
 ];
 
 /// The kernel must not parse.
@@ -98,6 +101,17 @@ fn compile(case: &Case) -> Result<Output, String> {
         "loop" => largest_loop(&text).map(Output::Text).ok_or_else(|| format!("no loop in\n{text}")),
         other => Err(format!("compile prints everything or `loop`, not `{other}`")),
     }
+}
+
+/// Schedules the kernel's loops and prints their table.
+fn schedule(case: &Case) -> Result<Output, String> {
+    let row = Schedule::NAMES.iter().find(|row| row.1 == case.argument);
+    let &(schedule, _) = row.ok_or_else(|| format!("no schedule `{}`", case.argument))?;
+    let options = case.options().schedule(schedule);
+    Ok(match schedule_of(&case.kernel()?, &options, ScheduleView::Table) {
+        Ok(text) => Output::Text(text),
+        Err(fault) => Output::Faults(vec![fault]),
+    })
 }
 
 /// The lines from the target of a backward branch to the branch, for the branch that spans most.

@@ -43,7 +43,9 @@ fn run(kernel: &Kernel, case: &Case) -> Executable {
 #[test]
 fn gemm_is_right_under_every_schedule() {
     let kernel = Gemm::new().waves(Waves::new(2, 2)).kernel().expect("a kernel");
-    for &(schedule, _) in Schedule::NAMES.iter().filter(|row| row.0 != Schedule::Manual) {
+    for &(schedule, _) in
+        Schedule::NAMES.iter().filter(|row| !matches!(row.0, Schedule::Manual | Schedule::Table))
+    {
         for dynamic in [false, true] {
             for k in [32, 64, 96, 128, 160, 192, 224, 256, 288, 20, 40, 72, 200] {
                 for shape in [[64, 64], [50, 70]] {

@@ -93,7 +93,7 @@ fn pipeline(
     more: impl Fn(&mut PipelineTracer<'_>),
 ) -> PipelinedLoop {
     s.pipeline(k_loop, |p| {
-        let none = || vec![Vec::new(); 2 * iterations.len()];
+        let none = || vec![Vec::<Nodes>::new(); 2 * iterations.len()];
         let slots = |of: &dyn Fn(&Parts) -> [Vec<Nodes>; 2]| -> Vec<Vec<Nodes>> {
             iterations.iter().flat_map(of).collect()
         };

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use groundswell::prelude::Schedule;
 
 use super::judgement::SimulatorArguments;
 use super::kernel_argument::KernelArgument;
@@ -66,12 +67,15 @@ pub struct KernelArguments {
     /// The chip to compile for, with modes if wanted: gfx942:sramecc+:xnack-
     #[arg(long, default_value = "gfx942")]
     pub target: String,
-    /// How loops are scheduled
+    /// How loops are scheduled; manual takes the `schedule` block behind a text kernel
     #[arg(long, value_enum, default_value_t = ScheduleName::None)]
     pub schedule: ScheduleName,
     /// Let two groups of waves alternate between memory and compute
     #[arg(long)]
     pub pingpong: bool,
+    /// Give loops the cycles of a table that `--emit schedule` has written
+    #[arg(long, value_name = "FILE")]
+    pub schedule_file: Option<PathBuf>,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, ValueEnum)]
@@ -82,6 +86,19 @@ pub enum ScheduleName {
     FourStage,
     Modulo,
     Manual,
+}
+
+impl ScheduleName {
+    /// The schedule that it is.
+    pub fn schedule(self) -> Schedule {
+        match self {
+            ScheduleName::None => Schedule::None,
+            ScheduleName::Prefetch => Schedule::Prefetch,
+            ScheduleName::FourStage => Schedule::FourStage,
+            ScheduleName::Modulo => Schedule::Modulo,
+            ScheduleName::Manual => Schedule::Manual,
+        }
+    }
 }
 
 #[derive(Args)]
@@ -123,9 +140,13 @@ pub enum Emit {
     Ir,
     /// Offsets, encodings and instructions
     Machine,
-    /// Not available yet
+    /// The dependences of loops, as a listing
+    Graph,
+    /// The same as a drawing for Graphviz
+    Dot,
+    /// The cycles of loops' operations, as a table that --schedule-file takes
     Schedule,
-    /// Not available yet
+    /// A page of HTML: stages, units, what waves do between barriers
     Timeline,
 }
 

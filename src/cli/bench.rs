@@ -80,6 +80,7 @@ fn plain(kernel: &str) -> KernelArguments {
         target: Target::GFX942.name.to_string(),
         schedule: ScheduleName::None,
         pingpong: false,
+        schedule_file: None,
     }
 }
 

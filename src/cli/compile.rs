@@ -1,10 +1,11 @@
-//! `groundswell compile`: a kernel as assembly, object, IR or machine code.
+//! `groundswell compile`: a kernel as assembly, object, IR or machine code, and its schedule as text and pictures.
 
 use std::io::IsTerminal;
 
 use groundswell::ir::text::{self, Detail};
 use groundswell::passes::workspace::{Verify, with_workspace};
 use groundswell::prelude::*;
+use groundswell::runtime::schedule_view::{ScheduleView, schedule_of};
 use serde_json::Value;
 
 use super::arguments::{Compile, Emit};
@@ -16,12 +17,6 @@ use super::{file, json, listing};
 /// The verb.
 pub fn compile(arguments: &Compile) -> Result<Outcome, Failure> {
     let emit = arguments.emit;
-    if matches!(emit, Emit::Schedule | Emit::Timeline) {
-        return Err(Failure::not_yet(
-            &format!("--emit {}", emit.name()),
-            "asm, object, ir and machine can be written",
-        ));
-    }
     let to_pipe = !arguments.json && !std::io::stdout().is_terminal();
     if emit == Emit::Object && arguments.output.is_none() && !to_pipe {
         return Err(Diagnostic::invalid("a code object is no text")
@@ -34,7 +29,11 @@ pub fn compile(arguments: &Compile) -> Result<Outcome, Failure> {
         Emit::Asm => executable.assembly()?.into_bytes(),
         Emit::Object => executable.object().to_vec(),
         Emit::Ir => ir(&job)?.into_bytes(),
-        _ => listing::text(executable.code(), executable.target().arch).into_bytes(),
+        Emit::Graph => schedule(&job, ScheduleView::Graph)?.into_bytes(),
+        Emit::Dot => schedule(&job, ScheduleView::Dot)?.into_bytes(),
+        Emit::Schedule => schedule(&job, ScheduleView::Table)?.into_bytes(),
+        Emit::Timeline => schedule(&job, ScheduleView::Timeline)?.into_bytes(),
+        Emit::Machine => listing::text(executable.code(), executable.target().arch).into_bytes(),
     };
     let mut report = json::compilation(&job, &executable, &times);
     report.insert("emit".to_string(), Value::from(emit.name()));
@@ -57,4 +56,10 @@ fn ir(job: &Job) -> Result<String, Failure> {
         Ok(text::print(&workspace.world, workspace.root, Detail::Full))
     })
     .map_err(|fault: Diagnostic| Failure::from(fault).with_source(job.source.as_ref()))
+}
+
+/// What became of the kernel's loops.
+fn schedule(job: &Job, view: ScheduleView) -> Result<String, Failure> {
+    schedule_of(&job.kernel, &job.options, view)
+        .map_err(|fault| Failure::from(fault).with_source(job.source.as_ref()))
 }

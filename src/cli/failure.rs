@@ -64,7 +64,11 @@ impl Failure {
         let mut out = String::new();
         for diagnostic in &self.diagnostics {
             match &self.source {
-                Some(source) if labels(diagnostic, source).next().is_some() => {
+                // What is blamed elsewhere, such as in a table, is told whole, with all places.
+                Some(source)
+                    if diagnostic.location.as_ref().is_none_or(|l| l.file == source.file)
+                        && labels(diagnostic, source).next().is_some() =>
+                {
                     let theme = match terminal::colours_on_stderr() {
                         true => GraphicalTheme::unicode(),
                         false => GraphicalTheme::unicode_nocolor(),

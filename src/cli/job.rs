@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use groundswell::codegen::target::TargetIdError;
+use groundswell::ir::text::parse_file;
 use groundswell::kernels::{self, Choices, MatrixShape, Waves};
 use groundswell::passes::workspace::Verify;
 use groundswell::prelude::*;
@@ -48,18 +49,18 @@ impl Job {
         for (dim, value) in &arguments.tile {
             bound.add(format!("BLOCK_{dim}"), *value);
         }
-        let (title, description, kernel, source) = match kernels::find(&arguments.kernel) {
+        let (title, description, (kernel, written), source) = match kernels::find(&arguments.kernel) {
             Some(entry) => {
                 let kernel = entry.kernel(&choices(arguments)?)?;
                 bound.defaults(entry.symbols.iter().map(|s| (s.name, s.value)));
-                (entry.name.to_string(), entry.description, kernel, None)
+                (entry.name.to_string(), entry.description, (kernel, None), None)
             }
             None => {
                 for (dim, value) in &arguments.waves {
                     bound.add(format!("WAVES_{dim}"), *value);
                 }
-                let (kernel, source) = read(arguments)?;
-                (arguments.kernel.clone(), "", kernel, Some(source))
+                let (parts, source) = read(arguments)?;
+                (arguments.kernel.clone(), "", parts, Some(source))
             }
         };
         let known = kernel.symbols();
@@ -75,16 +76,7 @@ impl Job {
                 options = options.set(symbol, value);
             }
         }
-        let schedule = match (arguments.schedule, arguments.pingpong) {
-            (ScheduleName::None | ScheduleName::Prefetch, true) => Schedule::PingPong,
-            (_, true) => return Err(Failure::arguments("--pingpong goes with --schedule prefetch alone")),
-            (ScheduleName::None, _) => Schedule::None,
-            (ScheduleName::Prefetch, _) => Schedule::Prefetch,
-            (ScheduleName::FourStage, _) => Schedule::FourStage,
-            (ScheduleName::Modulo, _) => Schedule::Modulo,
-            (ScheduleName::Manual, _) => Schedule::Manual,
-        };
-        options = options.schedule(schedule);
+        let options = scheduled(options, arguments, written.as_ref(), source.as_ref())?;
         Ok(Job { title, description, kernel, options, bindings: bound.0, source })
     }
 
@@ -177,7 +169,10 @@ fn check_known(known: &[Symbol], symbol: Symbol) -> Result<(), Failure> {
         .into())
 }
 
-fn read(arguments: &KernelArguments) -> Result<(Kernel, Source), Failure> {
+/// A text kernel, with the schedule behind it.
+type Parts = (Kernel, Option<WaveSchedule>);
+
+fn read(arguments: &KernelArguments) -> Result<(Parts, Source), Failure> {
     let name = &arguments.kernel;
     if arguments.mma.is_some() || arguments.dtype.is_some() {
         return Err(Diagnostic::invalid("--mma and --dtype choose variants of ready kernels")
@@ -195,9 +190,46 @@ fn read(arguments: &KernelArguments) -> Result<(Kernel, Source), Failure> {
         _ => Failure::file("read", path, &error),
     })?;
     let source = Source { file: Arc::from(name.as_str()), text: Arc::from(text.as_str()) };
-    match Kernel::parse(&text, name) {
-        Ok(kernel) => Ok((kernel, source)),
+    match parse_file(&text, name) {
+        Ok(parts) => Ok((parts, source)),
         Err(faults) => Err(Failure::of_source(faults, source)),
+    }
+}
+
+/// The options with the schedule that the arguments ask for.
+fn scheduled(
+    options: Options,
+    arguments: &KernelArguments,
+    written: Option<&WaveSchedule>,
+    source: Option<&Source>,
+) -> Result<Options, Failure> {
+    if let Some(path) = &arguments.schedule_file {
+        if arguments.schedule != ScheduleName::None || arguments.pingpong {
+            return Err(Failure::arguments(
+                "--schedule-file is a schedule of its own and goes with neither --schedule nor --pingpong",
+            ));
+        }
+        let text = std::fs::read_to_string(path).map_err(|error| Failure::file("read", path, &error))?;
+        let name = path.display().to_string();
+        let table = ScheduleTable::parse(&text, &name)
+            .map_err(|faults| Failure::of_source(faults, Source { file: name.into(), text: text.into() }))?;
+        return Ok(options.schedule_table(&table));
+    }
+    match (arguments.schedule, arguments.pingpong) {
+        (ScheduleName::None | ScheduleName::Prefetch, true) => Ok(options.schedule(Schedule::PingPong)),
+        (_, true) => Err(Failure::arguments("--pingpong goes with --schedule prefetch alone")),
+        (ScheduleName::Manual, false) => match (written, source) {
+            (Some(written), _) => Ok(options.wave_schedule(written)),
+            (None, Some(source)) => Err(Diagnostic::invalid(format!("{} holds no schedule", source.file))
+                .help("write a `schedule` block behind the kernel")
+                .into()),
+            (None, None) => {
+                Err(Diagnostic::invalid(format!("{} is a ready kernel without a schedule", arguments.kernel))
+                    .help("manual schedules stand behind text kernels; ready ones take the others")
+                    .into())
+            }
+        },
+        (name, false) => Ok(options.schedule(name.schedule())),
     }
 }
 

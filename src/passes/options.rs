@@ -5,6 +5,7 @@ use smallvec::SmallVec;
 use crate::codegen::target::{ObjectVersion, Target, TargetId};
 use crate::ir::expr::Symbol;
 use crate::ir::schedule::WaveSchedule;
+use crate::passes::schedule::table::ScheduleTable;
 
 /// What the author will not accept; the compilation fails with the place instead.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -31,6 +32,8 @@ pub enum Schedule {
     PingPong,
     /// The author's own, given with [`Options::wave_schedule`].
     Manual,
+    /// A table of cycles, given with [`Options::schedule_table`].
+    Table,
 }
 
 impl Schedule {
@@ -42,6 +45,7 @@ impl Schedule {
         (Schedule::Modulo, "modulo"),
         (Schedule::PingPong, "pingpong"),
         (Schedule::Manual, "manual"),
+        (Schedule::Table, "table"),
     ];
 
     /// Its name.
@@ -86,6 +90,7 @@ pub struct Options {
     dynamic: SmallVec<[Symbol; 4]>,
     schedule: Schedule,
     wave_schedule: Option<WaveSchedule>,
+    schedule_table: Option<ScheduleTable>,
     deny: SmallVec<[Deny; 2]>,
     max_vgprs: Option<u32>,
     object_version: ObjectVersion,
@@ -103,6 +108,7 @@ impl Options {
             dynamic: SmallVec::new(),
             schedule: Schedule::None,
             wave_schedule: None,
+            schedule_table: None,
             deny: SmallVec::new(),
             max_vgprs: None,
             object_version: ObjectVersion::default(),
@@ -141,6 +147,14 @@ impl Options {
     pub fn wave_schedule(mut self, schedule: &WaveSchedule) -> Options {
         self.schedule = Schedule::Manual;
         self.wave_schedule = Some(schedule.clone());
+        self
+    }
+
+    /// Schedules loops as a table says.
+    #[must_use]
+    pub fn schedule_table(mut self, table: &ScheduleTable) -> Options {
+        self.schedule = Schedule::Table;
+        self.schedule_table = Some(table.clone());
         self
     }
 
@@ -226,6 +240,11 @@ impl Options {
     /// The author's schedule.
     pub fn requested_wave_schedule(&self) -> Option<&WaveSchedule> {
         self.wave_schedule.as_ref().filter(|_| self.schedule == Schedule::Manual)
+    }
+
+    /// The table of cycles.
+    pub fn requested_schedule_table(&self) -> Option<&ScheduleTable> {
+        self.schedule_table.as_ref().filter(|_| self.schedule == Schedule::Table)
     }
 
     /// True if `what` is refused.

@@ -1,5 +1,6 @@
 //! The in-memory cache of compilations. Its key is everything that can change the bytes (the kernel's structure and constraints, symbol
-//! values, options, target; with line information also where the kernel was written) and nothing else; the compiler's version is that of the process.
+//! values, options, target; with line information also where the kernel was written, and with an author's schedule the tags that it speaks of) and
+//! nothing else; the compiler's version is that of the process.
 #![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
 
 use std::collections::HashMap;
@@ -12,6 +13,7 @@ use super::compile::compile_uncached;
 use super::executable::Executable;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::kernel::{Identity, Kernel, Sources};
+use crate::ir::text::Detail;
 use crate::passes::options::{DebugInfo, Options};
 use crate::passes::workspace::Verify;
 
@@ -20,6 +22,8 @@ struct Key {
     kernel: Identity,
     /// None where the object does not depend on them.
     sources: Option<Sources>,
+    /// The text with tags, where a schedule looks nodes up by them.
+    tagged: Option<Identity>,
     options: Options,
 }
 
@@ -40,7 +44,8 @@ impl Kernel {
             DebugInfo::Lines => Some(self.sources().clone()),
             DebugInfo::None => None,
         };
-        let key = Key { kernel: self.identity().clone(), sources, options: options.clone() };
+        let tagged = options.requested_wave_schedule().map(|_| Identity::new(self.text(Detail::Source)));
+        let key = Key { kernel: self.identity().clone(), sources, tagged, options: options.clone() };
         if let Ok(cache) = CACHE.read()
             && let Some(found) = cache.get(&key)
         {
@@ -61,5 +66,45 @@ impl Kernel {
 pub fn clear() {
     if let Ok(mut cache) = CACHE.write() {
         cache.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::ir::kernel::Kernel;
+    use crate::ir::schedule::WaveSchedule;
+    use crate::kernels::{Gemm, Waves};
+    use crate::prelude::*;
+
+    /// The ready GEMM with other tags.
+    fn tagged(names: [&str; 2]) -> Kernel {
+        let text = Gemm::new().waves(Waves::new(2, 2)).kernel().unwrap().to_string();
+        assert!(text.contains("@read_a") && text.contains("@mma"), "{text}");
+        let text =
+            text.replace("@read_a", &format!("@{}", names[0])).replace("@mma", &format!("@{}", names[1]));
+        Kernel::parse(&text, "gemm.gsw").unwrap()
+    }
+
+    #[test]
+    fn tags_tell_kernels_apart_where_a_schedule_speaks_of_them() {
+        let mut options = Options::new(Target::GFX942);
+        for (name, value) in
+            [("M", 64), ("N", 64), ("K", 256), ("BLOCK_M", 32), ("BLOCK_N", 32), ("BLOCK_K", 32)]
+        {
+            options = options.set(Symbol::new(name), value);
+        }
+        let (kernel, other) = (tagged(["read_a", "mma"]), tagged(["read_a", "product"]));
+        assert_eq!(kernel.identity(), other.identity());
+        let schedule = WaveSchedule::trace("touch", |s| {
+            s.get_node_by_tag("mma");
+        })
+        .unwrap();
+        let manual = options.clone().wave_schedule(&schedule);
+        kernel.compile(&manual).unwrap();
+        let fault = other.compile(&manual).unwrap_err();
+        assert!(fault.to_string().contains("no node has the tag \"mma\""), "{fault}");
+        assert!(kernel.compile(&manual).is_ok());
+        // Without a schedule tags are nothing.
+        assert_eq!(kernel.compile(&options).unwrap().code(), other.compile(&options).unwrap().code());
     }
 }

@@ -1,7 +1,7 @@
 //! Running kernels: compilation and its cache, devices, buffers, launches, and the simulator.
 //!
 //! - [`compile`]: one compilation, kernel to code object; [`cache`]: not doing it twice; [`report`]: what it says
-//! - [`executable`]: its result
+//! - [`executable`]: its result; [`schedule_view`]: what became of its loops
 //! - [`device`], [`buffer`], [`launch`]: running it
 //! - [`check`]: comparing what a device computed with the reference interpreter
 //! - [`sim`]: the simulator, which knows nothing of all that
@@ -13,4 +13,5 @@ pub mod device;
 pub mod executable;
 pub mod launch;
 pub mod report;
+pub mod schedule_view;
 pub mod sim;

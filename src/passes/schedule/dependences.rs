@@ -16,7 +16,7 @@ use crate::passes::expand::{Base, Expansion};
 use crate::passes::facts::LdsBuffer;
 
 /// A loop body as schedulers see it.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LoopGraph {
     /// Nodes of the body in program order, then junctions.
     pub graph: DependenceGraph,

@@ -9,10 +9,10 @@ use rustc_hash::FxHashMap;
 
 use super::assignment::Assignment;
 use super::dependences::{LoopGraph, dependences};
-use super::record::{LoopRecord, Outcome};
+use super::record::{Applied, Checks, LoopRecord, Outcome};
 use super::resources::{Class, ResourceModel};
 use super::unroll::TooShort;
-use super::verify::{broken, broken_fault, describe, place, takes_place, too_few_copies};
+use super::verify::{broken, broken_fault, describe, early_fault, place, takes_place, too_few_fault};
 use super::{Request, Unfit, editing, rebuild, selection, wave_groups};
 use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::node::*;
@@ -320,18 +320,9 @@ impl Evaluation<'_> {
         }
         let drain = self.drain(pipeline, &found, &assignment, node)?;
         if let Some(copies) = pipeline.multi_buffer_count
-            && let Some((read, write, needed)) = too_few_copies(&found, &assignment, copies)
+            && let Some(fault) = too_few_fault(self.world, self.root, &found, &assignment, copies)
         {
-            let [read_text, write_text] = [read, write].map(|n| describe(self.world, self.root, n));
-            let text = format!(
-                "{write_text} overwrites what {read_text} still reads: {copies} LDS buffers are too few"
-            );
-            return Err(self
-                .fault(text)
-                .note("the read is here", place(self.world, self.root, read))
-                .note("the write is here", place(self.world, self.root, write))
-                .help(format!("this schedule takes at least {needed} buffers"))
-                .into());
+            return Err(fault.at(Some(self.at.clone())).into());
         }
         let request = Request { copies: pipeline.multi_buffer_count, drain };
         let (order, rebuilt) =
@@ -359,7 +350,9 @@ impl Evaluation<'_> {
                     .collect();
             }
         }
-        self.records.push(LoopRecord::applied(node, rebuilt.steady, &found.graph, assignment));
+        let checks = Checks::Order;
+        let applied = Applied { instead: None, steady: rebuilt.steady, found, assignment, request, checks };
+        self.records.push(LoopRecord::applied(node, applied));
         let part = |which| Value::Part(Part { whole: rebuilt.whole, steady: rebuilt.steady, which });
         Ok([Which::Prologue, Which::Kernel, Which::Epilogue].map(part).to_vec())
     }
@@ -463,26 +456,9 @@ impl Evaluation<'_> {
         if !pipeline.eliminate_epilogue {
             return Ok(Drain::Epilogue);
         }
-        let last = assignment.stages() - 1;
-        let yields = self.world.get::<Yields>(node).map(|y| &y.0[..]).unwrap_or_default();
-        let early = (0..found.body).find(|&n| {
-            let graph_node = found.graph.nodes()[n as usize];
-            let lasting = graph_node.class == Class::WriteGlobal || yields.contains(&graph_node.entity);
-            lasting && assignment.stage(n) != last
-        });
-        match early {
+        match early_fault(self.world, self.root, found, assignment, node) {
             None => Ok(Drain::Loop),
-            Some(n) => {
-                let node = found.graph.nodes()[n as usize].entity;
-                let text = format!(
-                    "without an epilogue {} would run for iterations that do not exist",
-                    describe(self.world, self.root, node)
-                );
-                Err(self
-                    .fault(text)
-                    .note("it is written here", place(self.world, self.root, node))
-                    .help("put it into the last stage, or keep the epilogue"))
-            }
+            Some(fault) => Err(fault.at(Some(self.at.clone()))),
         }
     }
 }

@@ -13,7 +13,8 @@
 //!   run in step
 //! - `manual`: the author's operations, one after the other; `selection`, `editing`: what they do; [`verify`]: the judge
 //! - [`ping_pong`]: the schedule in which two waves of a SIMD take turns
-//! - [`record`]: what was done, and why not
+//! - [`record`]: what was done, and why not; [`view`]: the same for people, with [`keys`] of nodes and [`usage`] of units
+//! - [`graph_text`], [`table`], [`timeline`]: as a listing and a drawing, as files that can be read back, as a page
 //!
 //! The pass looks at every innermost loop: it makes the graph, asks the scheduler that the options name for an [`Assignment`], and
 //! rebuilds the loop. A loop that a scheduler refuses stays as it was written, and the record says why.
@@ -27,8 +28,10 @@ mod editing;
 pub mod exact;
 pub mod four_stage;
 pub mod graph;
+pub mod graph_text;
 mod in_order;
 mod iterative;
+pub mod keys;
 pub mod longest;
 mod manual;
 pub mod modulo;
@@ -44,11 +47,15 @@ pub mod reservations;
 pub mod resources;
 mod selection;
 mod settle;
+pub mod table;
 mod target_model;
+pub mod timeline;
 #[cfg(test)]
 mod trials;
 pub mod unroll;
+pub mod usage;
 pub mod verify;
+pub mod view;
 pub mod wave_groups;
 
 use bevy_ecs::prelude::*;
@@ -58,7 +65,7 @@ use self::assignment::Assignment;
 use self::copies::TooLarge;
 use self::dependences::{LoopGraph, dependences};
 use self::pipeline::{Placed, Rebuilt, Short, pipeline};
-use self::record::{LoopRecord, ScheduleRecord};
+use self::record::{Applied, Checks, LoopRecord, ScheduleRecord};
 use self::resources::ResourceModel;
 use super::facts::{Expressions, Remainder, Settings};
 use super::options::Schedule;
@@ -75,28 +82,40 @@ pub fn schedule_loops(world: &mut World) -> PassResult {
     if schedule == Schedule::None {
         return Ok(());
     }
-    let mut record = ScheduleRecord { requested: schedule, loops: Vec::new() };
-    let written = world.get::<Settings>(root).and_then(|s| s.0.requested_wave_schedule().cloned());
-    if let (Schedule::Manual, Some(written)) = (schedule, written) {
-        record.loops = manual::apply(world, root, &written, None)?;
-        world.entity_mut(root).insert(record);
-        return Ok(());
-    }
-    for region in walk::regions(world, root) {
-        for node in walk::body(world, region) {
-            if !matches!(world.get::<Op>(node), Some(Op::Iterate(_))) {
-                continue;
-            }
-            let logical = world.get::<Expansion>(node).map_or(node, |e| e.logical);
-            if world.get::<Remainder>(logical).is_some() {
-                continue;
-            }
-            let done = schedule_loop(world, root, region, node, schedule)?;
-            record.loops.push(done);
+    let candidates = candidates(world, root);
+    let mut loops = Vec::new();
+    let settings = world.get::<Settings>(root).map(|s| &s.0);
+    let written = settings.and_then(|s| s.requested_wave_schedule().cloned());
+    let given = settings.and_then(|s| s.requested_schedule_table().cloned());
+    if let Some(written) = written {
+        loops = manual::apply(world, root, &written, None)?;
+    } else if let Some(given) = given {
+        loops = table::apply(world, root, &candidates, &given)?;
+    } else {
+        for &[region, node] in &candidates {
+            loops.push(schedule_loop(world, root, region, node, schedule)?);
         }
     }
-    world.entity_mut(root).insert(record);
+    world.entity_mut(root).insert(ScheduleRecord { requested: schedule, candidates, loops });
     Ok(())
+}
+
+/// Loops with the regions that they stand in.
+pub type Candidates = SmallVec<[[Entity; 2]; 4]>;
+
+/// The loops that schedulers look at: all but remainders.
+fn candidates(world: &World, root: Entity) -> Candidates {
+    let mut found = Candidates::new();
+    for region in walk::regions(world, root) {
+        for node in walk::body(world, region) {
+            let logical = world.get::<Expansion>(node).map_or(node, |e| e.logical);
+            let is_loop = matches!(world.get::<Op>(node), Some(Op::Iterate(_)));
+            if is_loop && world.get::<Remainder>(logical).is_none() {
+                found.push([region, node]);
+            }
+        }
+    }
+    found
 }
 
 fn bug(text: &str) -> Diagnostic {
@@ -121,7 +140,7 @@ fn schedule_loop(
         return ping_pong_loop(world, root, region, node, found);
     }
     let assignment = match schedule {
-        Schedule::None | Schedule::Manual | Schedule::PingPong => {
+        Schedule::None | Schedule::Manual | Schedule::Table | Schedule::PingPong => {
             return refused("no schedule was given".to_owned());
         }
         Schedule::Prefetch => prefetch::schedule(&found.graph),
@@ -132,9 +151,13 @@ fn schedule_loop(
         Ok(assignment) => assignment,
         Err(why) => return refused(why.to_string()),
     };
-    let request = Request { copies: None, drain: Drain::Epilogue };
+    let request = Request::default();
+    let checks = if schedule == Schedule::Modulo { Checks::Machine } else { Checks::Order };
     match rebuild(world, root, [region, node], &found, &assignment, request)? {
-        Ok((_, rebuilt)) => Ok(LoopRecord::applied(node, rebuilt.steady, &found.graph, assignment)),
+        Ok((_, Rebuilt { steady, .. })) => {
+            let applied = Applied { instead: None, steady, found, assignment, request, checks };
+            Ok(LoopRecord::applied(node, applied))
+        }
         Err(why) => refused(why.to_string()),
     }
 }
@@ -162,10 +185,11 @@ fn ping_pong_loop(
 
 /// How a loop is to be rebuilt, beside its assignment.
 #[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
-struct Request {
+pub struct Request {
     /// Copies of every LDS buffer, instead of as many as the assignment takes.
-    copies: Option<u32>,
-    drain: Drain,
+    pub copies: Option<u32>,
+    /// What runs the last iterations' later stages.
+    pub drain: Drain,
 }
 
 /// Why a loop stays as it is, although its assignment is legal.
@@ -208,18 +232,21 @@ fn rebuild(
 
 /// The machine that a schedule is made for.
 fn model_of(world: &World, root: Entity, node: Entity, schedule: Schedule) -> ResourceModel {
-    let settings = world.get::<Settings>(root);
-    match (schedule, settings) {
-        (Schedule::Modulo, Some(settings)) => {
-            let body = walk::body(world, node);
-            let passes = body.iter().filter_map(|&n| match world.get::<Op>(n) {
-                Some(Op::Mma(MmaChoice::Explicit(mma))) => u16::try_from(mma.passes()).ok(),
-                _ => None,
-            });
-            ResourceModel::of_target(settings.0.target(), passes.max().unwrap_or(0))
-        }
+    match schedule {
+        Schedule::Modulo => chip_model(world, root, node),
         _ => ResourceModel::ABSTRACT,
     }
+}
+
+/// The target's model for a loop.
+fn chip_model(world: &World, root: Entity, node: Entity) -> ResourceModel {
+    let Some(settings) = world.get::<Settings>(root) else { return ResourceModel::ABSTRACT };
+    let body = walk::body(world, node);
+    let passes = body.iter().filter_map(|&n| match world.get::<Op>(n) {
+        Some(Op::Mma(MmaChoice::Explicit(mma))) => u16::try_from(mma.passes()).ok(),
+        _ => None,
+    });
+    ResourceModel::of_target(settings.0.target(), passes.max().unwrap_or(0))
 }
 
 /// What to do about short trip counts; the count of passes itself when it is known to be too small.

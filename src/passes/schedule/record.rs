@@ -3,7 +3,8 @@
 use bevy_ecs::prelude::*;
 
 use super::assignment::Assignment;
-use super::graph::DependenceGraph;
+use super::dependences::LoopGraph;
+use super::{Candidates, Request};
 use crate::passes::options::Schedule;
 
 /// What became of the kernel's loops. On the kernel entity.
@@ -11,7 +12,9 @@ use crate::passes::options::Schedule;
 pub struct ScheduleRecord {
     /// What the options asked for.
     pub requested: Schedule,
-    /// One per loop that could have been scheduled, in order.
+    /// The loops that could have been scheduled, as they were written; tables and pictures number them in this order.
+    pub candidates: Candidates,
+    /// What became of those that a scheduler looked at, in its order.
     pub loops: Vec<LoopRecord>,
 }
 
@@ -22,7 +25,7 @@ impl ScheduleRecord {
             return Schedule::Manual.name();
         }
         let applied = self.loops.iter().filter_map(|one| match &one.outcome {
-            Outcome::Applied { instead, .. } => Some(instead.as_ref().map_or(self.requested, |i| i.0)),
+            Outcome::Applied(applied) => Some(applied.instead.as_ref().map_or(self.requested, |i| i.0)),
             Outcome::Refused { .. } => None,
         });
         let requested = |schedule: &Schedule| *schedule == self.requested;
@@ -34,7 +37,7 @@ impl ScheduleRecord {
     pub fn why(&self) -> String {
         let reasons = self.loops.iter().filter_map(|one| match &one.outcome {
             Outcome::Refused { why } => Some(&why[..]),
-            Outcome::Applied { instead, .. } => instead.as_ref().map(|i| &i.1[..]),
+            Outcome::Applied(applied) => applied.instead.as_ref().map(|i| &i.1[..]),
         });
         match (self.loops.is_empty(), reasons.collect::<Vec<_>>()) {
             (true, _) if self.requested == Schedule::Manual => String::new(),
@@ -56,17 +59,8 @@ pub struct LoopRecord {
 /// The end of a loop's scheduling.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// It is pipelined.
-    Applied {
-        /// The schedule that it got, if not the one asked for, and why.
-        instead: Option<(Schedule, String)>,
-        /// The loop of the steady state.
-        steady: Entity,
-        /// Its dependences.
-        graph: DependenceGraph,
-        /// Cycle of every node.
-        assignment: Assignment,
-    },
+    /// It is rebuilt.
+    Applied(Box<Applied>),
     /// It stayed as it was.
     Refused {
         /// Why.
@@ -74,22 +68,43 @@ pub enum Outcome {
     },
 }
 
+/// A schedule that a loop got.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Applied {
+    /// The schedule that it is, if not the one asked for, and why.
+    pub instead: Option<(Schedule, String)>,
+    /// The loop of the steady state.
+    pub steady: Entity,
+    /// The dependences of the loop as it was written.
+    pub found: LoopGraph,
+    /// Cycle of every node.
+    pub assignment: Assignment,
+    /// How the loop was rebuilt.
+    pub request: Request,
+    /// What its cycles keep.
+    pub checks: Checks,
+}
+
+/// What an assignment keeps.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Default, Debug)]
+pub enum Checks {
+    /// The order of what depends on each other. Cycles are phases, and what runs in one of them runs in any time.
+    #[default]
+    Order,
+    /// The delays and units of the chip's resource model.
+    Machine,
+}
+
 impl LoopRecord {
     /// The loop was rebuilt.
-    pub fn applied(
-        written: Entity,
-        steady: Entity,
-        graph: &DependenceGraph,
-        assignment: Assignment,
-    ) -> LoopRecord {
-        let outcome = Outcome::Applied { instead: None, steady, graph: graph.clone(), assignment };
-        LoopRecord { written, outcome }
+    pub fn applied(written: Entity, applied: Applied) -> LoopRecord {
+        LoopRecord { written, outcome: Outcome::Applied(Box::new(applied)) }
     }
 
     /// The same, with another schedule than the one asked for.
     pub fn instead(mut self, schedule: Schedule, why: String) -> LoopRecord {
         match &mut self.outcome {
-            Outcome::Applied { instead, .. } => *instead = Some((schedule, why)),
+            Outcome::Applied(applied) => applied.instead = Some((schedule, why)),
             Outcome::Refused { why: other } => *other = format!("{why}; and {}: {other}", schedule.name()),
         }
         self

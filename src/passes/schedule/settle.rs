@@ -33,7 +33,7 @@ pub(super) fn settle(placement: &mut Placement) -> Result<Assignment, Refusal> {
 }
 
 /// Last cycle that an assignment may have, so that sums of a few cycles do not wrap.
-const LAST_CYCLE: i64 = 1 << 30;
+pub(super) const LAST_CYCLE: i64 = 1 << 30;
 
 /// Moves the first cycle to 0. Cycles that an assignment cannot hold are refused.
 pub(super) fn from_zero(interval: u32, cycles: &[Option<i64>]) -> Result<Assignment, Refusal> {

@@ -111,6 +111,48 @@ pub fn too_few_copies(
     })
 }
 
+/// The fault of LDS buffers with fewer copies than the order of an assignment takes; none if `copies` are enough.
+pub fn too_few_fault(
+    world: &World,
+    root: Entity,
+    found: &LoopGraph,
+    assignment: &Assignment,
+    copies: u32,
+) -> Option<Diagnostic> {
+    let (read, write, needed) = too_few_copies(found, assignment, copies)?;
+    let [read_text, write_text] = [read, write].map(|n| describe(world, root, n));
+    let text =
+        format!("{write_text} overwrites what {read_text} still reads: {copies} LDS buffers are too few");
+    let fault = Diagnostic::invalid(text)
+        .note("the read is here", place(world, root, read))
+        .note("the write is here", place(world, root, write));
+    Some(fault.help(format!("this schedule takes at least {needed} buffers")))
+}
+
+/// What speaks against a pipeline without epilogue: something that lasts, made before the last stage. None if nothing does.
+pub fn early_fault(
+    world: &World,
+    root: Entity,
+    found: &LoopGraph,
+    assignment: &Assignment,
+    node: Entity,
+) -> Option<Diagnostic> {
+    let last = assignment.stages() - 1;
+    let yields = world.get::<Yields>(node).map(|y| &y.0[..]).unwrap_or_default();
+    let early = (0..found.body).find(|&n| {
+        let graph_node = found.graph.nodes()[n as usize];
+        let lasting = graph_node.class == Class::WriteGlobal || yields.contains(&graph_node.entity);
+        lasting && assignment.stage(n) != last
+    })?;
+    let early = found.graph.nodes()[early as usize].entity;
+    let text = format!(
+        "without an epilogue {} would run for iterations that do not exist",
+        describe(world, root, early)
+    );
+    let fault = Diagnostic::invalid(text).note("it is written here", place(world, root, early));
+    Some(fault.help("put it into the last stage, or keep the epilogue"))
+}
+
 /// Nodes that take time and have the first and the last place: what an assignment of a graph's nodes is in words.
 pub fn takes_place(class: Class) -> bool {
     class != Class::Free

@@ -50,19 +50,40 @@ pub(super) fn out_of_step(world: &World, root: Entity, region: Entity, node: Ent
     let waves = world.get::<Geometry>(root).map_or(1, Geometry::wave_count);
     let mut met = vec![0u32; waves as usize];
     for before in walk::body(world, region).into_iter().take_while(|&n| n != node) {
-        meet(world, before, &mut met);
+        meet(world, before, waves, &mut met);
     }
     met.iter().any(|&count| count != met[0])
 }
 
+/// The waves of a workgroup in groups that run a loop in step: how many barriers each has met more than the others, and its waves.
+pub fn groups_of(world: &World, root: Entity, node: Entity) -> Vec<(u32, Vec<u32>)> {
+    let waves = world.get::<Geometry>(root).map_or(1, Geometry::wave_count);
+    let region =
+        walk::regions(world, root).into_iter().find(|&region| walk::body(world, region).contains(&node));
+    let before = region.map(|region| walk::body(world, region)).unwrap_or_default();
+    let mut met = vec![0u32; waves as usize];
+    for &other in before.iter().take_while(|&&other| other != node) {
+        meet(world, other, waves, &mut met);
+    }
+    let fewest = met.iter().copied().min().unwrap_or(0);
+    let mut groups: Vec<(u32, Vec<u32>)> = Vec::new();
+    for (met, wave) in met.into_iter().zip(0..) {
+        match groups.iter_mut().find(|group| group.0 == met - fewest) {
+            Some(group) => group.1.push(wave),
+            None => groups.push((met - fewest, vec![wave])),
+        }
+    }
+    groups.sort_unstable_by_key(|group| group.0);
+    groups
+}
+
 /// Counts a conditional barrier for the waves that meet it; true if `node` is one.
-fn meet(world: &World, node: Entity, met: &mut [u32]) -> bool {
+fn meet(world: &World, node: Entity, waves: u32, met: &mut [u32]) -> bool {
     let Some(&Op::Control(Control::ConditionalBarrier(condition))) = world.get::<Op>(node) else {
         return false;
     };
-    let waves = met.len() as u32;
-    for (wave, met) in met.iter_mut().enumerate() {
-        *met += u32::from(condition.holds(wave as u32, waves));
+    for (met, wave) in met.iter_mut().zip(0..) {
+        *met += u32::from(condition.holds(wave, waves));
     }
     true
 }
@@ -71,7 +92,7 @@ fn check_region(world: &mut World, root: Entity, region: Entity, waves: u32) -> 
     let mut met = vec![0u32; waves as usize];
     let mut last = None;
     for node in walk::body(world, region) {
-        if meet(world, node, &mut met) {
+        if meet(world, node, waves, &mut met) {
             last = Some(node);
         }
         let fewest = met.iter().copied().min().unwrap_or(0);

@@ -1,0 +1,48 @@
+//! Names of a loop's nodes that are the same in every compilation of a kernel with the same options.
+//!
+//! `read_shared.3.5.0` is what the node is, the number of its logical node in the order of the body, its replica, and which part of its operands
+//! it takes. Tags have no part in it: they are the author's, and compile to nothing. `join.2` is a junction.
+
+use bevy_ecs::prelude::*;
+use rustc_hash::FxHashMap;
+
+use super::dependences::LoopGraph;
+use super::resources::Class;
+use crate::ir::node::Op;
+use crate::passes::expand::Expansion;
+
+/// The keys of all nodes of a graph, by number.
+pub fn keys(world: &World, found: &LoopGraph) -> Vec<String> {
+    let mut logical_numbers: FxHashMap<Entity, usize> = FxHashMap::default();
+    let mut seen: FxHashMap<String, u32> = FxHashMap::default();
+    let mut keys = Vec::with_capacity(found.graph.nodes().len());
+    for (at, node) in found.graph.nodes().iter().enumerate() {
+        if let Some(junction) = at.checked_sub(found.body as usize) {
+            keys.push(format!("join.{junction}"));
+            continue;
+        }
+        let expansion = world.get::<Expansion>(node.entity).copied().unwrap_or(Expansion::of(node.entity));
+        let next = logical_numbers.len();
+        let logical = *logical_numbers.entry(expansion.logical).or_insert(next);
+        let word = word(world, node.entity, node.class);
+        let mut key = format!("{word}.{logical}.{}.{}", expansion.replica, expansion.slice);
+        let times = seen.entry(key.clone()).or_insert(0);
+        *times += 1;
+        if *times > 1 {
+            key = format!("{key}.{times}");
+        }
+        keys.push(key);
+    }
+    keys
+}
+
+/// What a node is, in one word.
+fn word(world: &World, node: Entity, class: Class) -> &'static str {
+    match (class, world.get::<Op>(node)) {
+        (Class::Free, Some(Op::IterArg(_))) => "carried",
+        (Class::Free, Some(Op::Register(_))) => "constant",
+        (Class::Free, Some(Op::Barrier)) => "barrier",
+        (Class::Free, Some(Op::Control(_))) => "control",
+        _ => class.name(),
+    }
+}

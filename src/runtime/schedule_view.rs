@@ -1,0 +1,62 @@
+//! The schedule of a kernel to look at: dependences, table, page. Asked for on purpose, beside a compilation: executables carry none of it.
+
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::kernel::Kernel;
+use crate::passes::options::Options;
+use crate::passes::schedule::view::KernelView;
+use crate::passes::schedule::{graph_text, table, timeline};
+use crate::passes::workspace::{Verify, with_workspace};
+
+/// How a schedule is shown.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum ScheduleView {
+    /// The dependence graphs of all loops, as a listing.
+    Graph,
+    /// The same as a drawing in the DOT language of Graphviz.
+    Dot,
+    /// The cycles of all nodes, as a table that [`ScheduleTable`](table::ScheduleTable) reads.
+    Table,
+    /// A page of HTML that needs nothing from elsewhere.
+    Timeline,
+}
+
+/// Runs the passes on a kernel and shows what became of its loops.
+///
+/// # Errors
+/// What is wrong with the kernel or the options.
+///
+/// # Example
+/// ```
+/// use groundswell::kernels::Gemm;
+/// use groundswell::prelude::*;
+/// use groundswell::runtime::schedule_view::{ScheduleView, schedule_of};
+///
+/// let gemm = Gemm::new().kernel()?;
+/// let mut options = Options::new(Target::GFX942);
+/// for name in ["M", "N", "K"] {
+///     options = options.set(Symbol::new(name), 512);
+/// }
+/// for (name, size) in [("BLOCK_M", 64), ("BLOCK_N", 64), ("BLOCK_K", 32)] {
+///     options = options.set(Symbol::new(name), size);
+/// }
+/// let table = schedule_of(&gemm, &options.clone().schedule(Schedule::Prefetch), ScheduleView::Table)?;
+/// // What is written can be edited, read, and compiled with.
+/// let table = ScheduleTable::parse(&table, "gemm.table").expect("what was written reads");
+/// assert_eq!(gemm.compile(&options.schedule_table(&table))?.report().schedule_applied, "table");
+/// # Ok::<(), Diagnostic>(())
+/// ```
+pub fn schedule_of(kernel: &Kernel, options: &Options, view: ScheduleView) -> Result<String, Diagnostic> {
+    with_workspace(|workspace| {
+        workspace.load(kernel, options);
+        // Later passes add barriers, which belong on the page and not into the graph.
+        let last = if view == ScheduleView::Timeline { None } else { Some("schedule_loops") };
+        workspace.run(last, Verify::Off, &mut Vec::new())?;
+        let kernel = KernelView::new(&workspace.world, workspace.root);
+        Ok(match view {
+            ScheduleView::Graph => graph_text::listing(&kernel),
+            ScheduleView::Dot => graph_text::dot(&kernel),
+            ScheduleView::Table => table::write(&kernel),
+            ScheduleView::Timeline => timeline::page(&kernel),
+        })
+    })
+}
