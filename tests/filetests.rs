@@ -132,7 +132,9 @@ fn emitted(workspace: &Workspace, region: Entity, depth: usize, lines: &mut Vec<
     let world = &workspace.world;
     for node in walk::body(world, region) {
         let word = match world.get::<Op>(node) {
-            Some(Op::Memory | Op::Allocate | Op::Register(_) | Op::IterArg(_) | Op::LoopResult(_)) => continue,
+            Some(Op::Memory | Op::Allocate | Op::Register(_) | Op::IterArg(_) | Op::LoopResult(_)) => {
+                continue;
+            }
             Some(Op::Barrier) => "barrier".to_owned(),
             Some(Op::Control(Control::ConditionalBarrier(condition))) => {
                 format!("barrier for waves {:?} {:?}", condition.predicate, condition.bound)

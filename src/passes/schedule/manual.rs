@@ -15,7 +15,7 @@ use super::verify::{broken, broken_fault, describe, place, takes_place, too_few_
 use super::{Request, Unfit, editing, rebuild, selection, wave_groups};
 use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::node::*;
-use crate::ir::schedule::{Item, Operation, Pipeline, Scheduled, ValueId, WaveSchedule};
+use crate::ir::schedule::{Directive, Item, Operation, Pipeline, Scheduled, ValueId, WaveSchedule};
 
 /// What a value of a schedule stands for.
 #[derive(Clone, Debug)]
@@ -93,9 +93,24 @@ pub(super) fn apply(
         }
     }
     if let Some(fault) = wave_groups::check(evaluation.world, root) {
-        return Err(fault.note("by this schedule", Some(schedule.location().clone())));
+        let parting = schedule.operations().iter().rev().find(|s| parts_waves(&s.operation));
+        let at = parting.map_or(schedule.location(), |scheduled| &scheduled.location);
+        return Err(fault.at(Some(at.clone())));
     }
     Ok(evaluation.records)
+}
+
+/// True for operations that let some waves meet a barrier that others do not.
+fn parts_waves(operation: &Operation) -> bool {
+    let is = |directive: &Directive| matches!(directive, Directive::Control(Control::ConditionalBarrier(_)));
+    match operation {
+        Operation::Stagger { .. } => true,
+        Operation::Insert { directive, .. } => is(directive),
+        Operation::Cluster { items } => {
+            items.iter().any(|item| matches!(item, Item::Directive(directive) if is(directive)))
+        }
+        _ => false,
+    }
 }
 
 impl Evaluation<'_> {
@@ -182,12 +197,28 @@ impl Evaluation<'_> {
             [node] if matches!(self.world.get::<Op>(node), Some(Op::Iterate(_))) => Ok(node),
             [node] => {
                 let text = format!("{} is not a loop", describe(self.world, self.root, node));
-                Err(self.fault(text).note("it is written here", place(self.world, self.root, node)))
+                let fault = self.fault(text).note("it is written here", place(self.world, self.root, node));
+                Err(fault.help("take the loop by its own tag"))
             }
             _ => {
-                Err(self.fault(format!("one loop is expected here, and the list has {} nodes", nodes.len())))
+                let fault =
+                    self.fault(format!("one loop is expected here, and the list has {} nodes", nodes.len()));
+                let fault = match nodes.first() {
+                    Some(&first) => fault.note(
+                        format!("the first is {}", describe(self.world, self.root, first)),
+                        place(self.world, self.root, first),
+                    ),
+                    None => fault,
+                };
+                Err(fault.help("take the loop by its own tag"))
             }
         }
+    }
+
+    /// The fault of a loop whose body no schedule can change.
+    pub(super) fn not_schedulable(&self, node: Entity, text: &str) -> Diagnostic {
+        let fault = self.fault(text).note("the loop is here", place(self.world, self.root, node));
+        fault.help("schedule innermost loops whose carried values are made anew in each iteration")
     }
 
     fn by_tag(&self, tag: &str) -> Result<Vec<Entity>, Stop> {
@@ -233,7 +264,7 @@ impl Evaluation<'_> {
     fn pipeline(&mut self, pipeline: &Pipeline) -> Result<Vec<Value>, Stop> {
         let node = self.one_loop(pipeline.target)?;
         let found = dependences(self.world, node, &ResourceModel::ABSTRACT)
-            .map_err(|why| self.fault(format!("this loop cannot be pipelined: {why}")))?;
+            .map_err(|why| self.not_schedulable(node, &format!("this loop cannot be pipelined: {why}")))?;
         let assignment = self.assignment(pipeline, &found)?;
         if let Some(fault) = broken(&found, &assignment) {
             let fault = broken_fault(self.world, self.root, &found, &assignment, fault);
@@ -243,14 +274,26 @@ impl Evaluation<'_> {
         if let Some(copies) = pipeline.multi_buffer_count
             && let Some((read, write, needed)) = too_few_copies(&found, &assignment, copies)
         {
-            let [read_text, write_text] = [read, write].map(|n| describe(self.world, self.root, n));
+            let [read, write] = [read, write].map(|n| {
+                let node = found.graph.nodes()[n as usize].entity;
+                let (stage, slot, cycle) =
+                    (assignment.stage(n), assignment.slot(n), assignment.cycles[n as usize]);
+                let text = describe(self.world, self.root, node);
+                let at = format!("{text} is in stage {stage} slot {slot} (cycle {cycle})");
+                (text, at, place(self.world, self.root, node))
+            });
+            let (buffers, later) = match copies {
+                1 => ("1 LDS buffer is".to_owned(), "the iteration before".to_owned()),
+                more => (format!("{more} LDS buffers are"), format!("{more} iterations before")),
+            };
             let text = format!(
-                "{write_text} overwrites what {read_text} still reads: {copies} LDS buffers are too few"
+                "{} overwrites what {} of {later} still has to read: {buffers} too few",
+                write.0, read.0
             );
             return Err(self
                 .fault(text)
-                .note("the read is here", place(self.world, self.root, read))
-                .note("the write is here", place(self.world, self.root, write))
+                .note(read.1, read.2)
+                .note(write.1, write.2)
                 .help(format!("this schedule takes at least {needed} buffers"))
                 .into());
         }
@@ -306,7 +349,8 @@ impl Evaluation<'_> {
                             let text = format!("{} is not in the loop", describe());
                             return Err(Diagnostic::invalid(text)
                                 .at(Some(stage.location.clone()))
-                                .note("it is written here", place(self.world, self.root, node)));
+                                .note("it is written here", place(self.world, self.root, node))
+                                .help("leave it out: a pipeline holds the nodes of its loop alone"));
                         };
                         let cycle = stage_number as u32 * interval + slot as u32;
                         if let Some(other) = cycles[at as usize].replace(cycle) {

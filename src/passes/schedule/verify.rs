@@ -95,19 +95,14 @@ fn reason(kind: Dependence) -> &'static str {
     }
 }
 
-/// The first LDS buffer with fewer copies than the order of an assignment takes: a read of it, and how many it takes.
-pub fn too_few_copies(
-    found: &LoopGraph,
-    assignment: &Assignment,
-    copies: u32,
-) -> Option<(Entity, Entity, u32)> {
+/// The first LDS buffer with fewer copies than the order of an assignment takes: the last read of it, the first write to it, and how many it takes.
+pub fn too_few_copies(found: &LoopGraph, assignment: &Assignment, copies: u32) -> Option<(u32, u32, u32)> {
     found.buffers.iter().find_map(|buffer| {
         let needed = copies::least(buffer, assignment);
         let cycle = |node: &&u32| assignment.cycles[**node as usize];
-        let entity = |node: u32| found.graph.nodes()[node as usize].entity;
         let read = buffer.reads.iter().max_by_key(cycle).copied()?;
         let write = buffer.writes.iter().min_by_key(cycle).copied()?;
-        (needed > copies).then(|| (entity(read), entity(write), needed))
+        (needed > copies).then_some((read, write, needed))
     })
 }
 
