@@ -1,8 +1,8 @@
 //! Random schedules: what a brute-force model of the loop calls legal is applied and gives right results in check mode, what it calls
-//! illegal is refused. Two thousand of them in release builds; fewer in debug builds, which are slower.
+//! illegal is refused. `GROUNDSWELL_SCHEDULE_CASES` asks for another number than two thousand.
 
 #[path = "../fuzz/checks/mod.rs"]
-#[allow(dead_code, reason = "the other checks are those of fuzz_smoke")]
+#[allow(dead_code, unused_imports, reason = "the other checks are those of fuzz_smoke")]
 mod checks;
 
 use checks::{Verdict, schedule_verdict};
@@ -12,7 +12,7 @@ use rayon::prelude::*;
 
 fn count() -> u64 {
     let asked = std::env::var("GROUNDSWELL_SCHEDULE_CASES").ok().and_then(|text| text.parse().ok());
-    asked.unwrap_or(if cfg!(debug_assertions) { 400 } else { 2000 })
+    asked.unwrap_or(2000)
 }
 
 #[test]

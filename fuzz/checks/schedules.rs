@@ -168,7 +168,7 @@ fn run(
     if legal.pipeline.is_err() || (legal.order.is_err() && !short) {
         return Err("illegal, but accepted".to_owned());
     }
-    if short && (case.dynamic || case.tiles as usize >= stages) {
+    if short && (case.dynamic || case.tiles as usize + 1 >= stages) {
         return Err(format!("not applied: {}", executable.report().schedule_why));
     }
     let value = |s: Symbol| Some(if s.name() == "K" { case.k } else { 32 });

@@ -87,6 +87,23 @@ pub fn dependences(world: &World, node: Entity, model: &ResourceModel) -> Result
     Ok(finder.finish(&body, buffers))
 }
 
+/// Finds the dependences within one pass of the loop `node`: what the passes hand to each other keeps no order in it.
+///
+/// # Errors
+/// If it holds another loop.
+pub fn dependences_of_pass(
+    world: &World,
+    node: Entity,
+    model: &ResourceModel,
+) -> Result<LoopGraph, Unsuitable> {
+    let body = walk::body(world, node);
+    let mut finder = Finder::new(world, model, &body);
+    for (memory, groups) in finder.straight(&body)? {
+        finder.memory(memory, &groups);
+    }
+    Ok(finder.finish(&body, SmallVec::new()))
+}
+
 /// Finds the dependences among nodes that run once, one after the other.
 ///
 /// # Errors

@@ -2,7 +2,7 @@
 
 use bevy_ecs::prelude::*;
 
-use super::dependences::{dependences, straight_dependences};
+use super::dependences::{dependences_of_pass, straight_dependences};
 use super::manual::{Evaluation, Which};
 use super::reorder::{Disorder, reorder};
 use super::resources::ResourceModel;
@@ -67,7 +67,7 @@ impl Evaluation<'_> {
         let body = self.body(stretch.region);
         let model = ResourceModel::ABSTRACT;
         let found = if stretch.repeats {
-            dependences(self.world, stretch.region, &model)
+            dependences_of_pass(self.world, stretch.region, &model)
         } else {
             straight_dependences(self.world, &body[stretch.first..stretch.end], &model)
         };

@@ -1,8 +1,8 @@
 //! An author's schedule on a kernel: its operations are evaluated one after the other, each verified before it changes anything.
 //!
 //! Selections give lists of expanded nodes. `pipeline` turns the lists of its stages into an assignment, has it judged, and rebuilds the loop;
-//! from then on every list stands for the copies of its nodes. Editing orders nodes anew and inserts barriers and the like. At the end the barriers
-//! of all waves are counted: nobody may wait for somebody who does not come.
+//! from then on every list stands for the copies of its nodes. Editing orders nodes anew and inserts barriers and the like. What that does
+//! to waves is judged when all is done: nobody may wait for somebody who does not come.
 
 use bevy_ecs::prelude::*;
 use rustc_hash::FxHashMap;
@@ -12,7 +12,7 @@ use super::dependences::{LoopGraph, dependences};
 use super::record::LoopRecord;
 use super::resources::{Class, ResourceModel};
 use super::verify::{broken, broken_fault, describe, place, takes_place, too_few_copies};
-use super::{Request, Unfit, editing, rebuild, selection, wave_groups};
+use super::{Request, Unfit, editing, rebuild, selection};
 use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::node::*;
 use crate::ir::schedule::{Directive, Item, Operation, Pipeline, Scheduled, ValueId, WaveSchedule};
@@ -92,12 +92,15 @@ pub(super) fn apply(
             }
         }
     }
-    if let Some(fault) = wave_groups::check(evaluation.world, root) {
-        let parting = schedule.operations().iter().rev().find(|s| parts_waves(&s.operation));
-        let at = parting.map_or(schedule.location(), |scheduled| &scheduled.location);
-        return Err(fault.at(Some(at.clone())));
-    }
     Ok(evaluation.records)
+}
+
+/// A fault of waves out of step, at the operation of the schedule that parts them, unless it has a place already.
+pub(super) fn blamed(fault: Diagnostic, schedule: &WaveSchedule) -> Diagnostic {
+    let parting = schedule.operations().iter().rev().find(|s| parts_waves(&s.operation));
+    let at = parting.map_or(schedule.location(), |scheduled| &scheduled.location);
+    let at = fault.location.clone().unwrap_or_else(|| at.clone());
+    fault.at(Some(at))
 }
 
 /// True for operations that let some waves meet a barrier that others do not.

@@ -63,6 +63,11 @@ pub enum Unsuitable {
     /// Matrix instructions that cannot be cut in two.
     #[error("a tile has {0} steps along the loop's dimension, which are not two equal parts")]
     Steps(usize),
+    /// LDS reads that cannot be cut in two.
+    #[error(
+        "an LDS read of the {0} factor brings all that a tile has along the loop's dimension, which cannot be cut in two"
+    )]
+    WideReads(&'static str),
     /// The memory clusters take longer than the compute clusters, so taking turns gains nothing.
     #[error(
         "matrix instructions take {compute} cycles per iteration and LDS {memory}: there is nothing to hide behind"
@@ -141,12 +146,21 @@ pub fn classify(world: &World, root: Entity, node: Entity, found: &LoopGraph) ->
             }));
         }
     }
-    let mut steps: Vec<(u32, u32)> =
-        body.iter().filter(|n| n.class == Class::Mma).map(|n| coordinate(world, n.entity, axis)).collect();
-    steps.sort_unstable();
-    steps.dedup();
-    if steps.len() % SLICES as usize != 0 {
-        return Err(Unsuitable::Steps(steps.len()));
+    let places = |of: Entity| {
+        let own = body.iter().filter(|n| logical(world, n.entity) == of);
+        let mut places: Vec<(u32, u32)> = own.map(|n| coordinate(world, n.entity, axis)).collect();
+        places.sort_unstable();
+        places.dedup();
+        places.len()
+    };
+    let steps = places(mma);
+    if steps % SLICES as usize != 0 {
+        return Err(Unsuitable::Steps(steps));
+    }
+    for ([read, ..], side) in factors.iter().zip(["left", "right"]) {
+        if places(*read) < SLICES as usize {
+            return Err(Unsuitable::WideReads(side));
+        }
     }
     Ok(Product { k_loop: node, factors, mma, axis })
 }

@@ -16,8 +16,16 @@ pub struct ScheduleRecord {
 }
 
 impl ScheduleRecord {
+    /// True for an author's schedule that pipelines nothing: it orders nodes and inserts others.
+    fn only_edits(&self) -> bool {
+        self.requested == Schedule::Manual && self.loops.is_empty()
+    }
+
     /// Name of the schedule that at least one loop got.
     pub fn applied(&self) -> &'static str {
+        if self.only_edits() {
+            return self.requested.name();
+        }
         let applied = self.loops.iter().filter_map(|one| match &one.outcome {
             Outcome::Applied { instead, .. } => Some(instead.as_ref().map_or(self.requested, |i| i.0)),
             Outcome::Refused { .. } => None,
@@ -33,6 +41,9 @@ impl ScheduleRecord {
             Outcome::Refused { why } => Some(&why[..]),
             Outcome::Applied { instead, .. } => instead.as_ref().map(|i| &i.1[..]),
         });
+        if self.only_edits() {
+            return String::new();
+        }
         match (self.loops.is_empty(), reasons.collect::<Vec<_>>()) {
             (true, _) => "there is no loop to schedule".to_owned(),
             (false, whys) => whys.join("; "),

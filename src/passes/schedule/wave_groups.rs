@@ -50,6 +50,7 @@ fn check_region(world: &mut World, root: Entity, region: Entity, waves: u32) -> 
     let body = walk::body(world, region);
     let mut met = Met::new(waves);
     body.iter().for_each(|&node| met.pass(world, node));
+    met.last?;
     if let Some(fault) = met.unbalanced(world, root) {
         return Some(fault);
     }
