@@ -6,6 +6,7 @@
 //! ; test COMMAND        what is done with the kernel: a row of COMMANDS, with its argument if it takes one
 //! ; set NAME=INTEGER    values of symbols, for commands that bind symbols
 //! ; dynamic NAME        symbols that are left open until launch
+//! ; schedule NAME       how loops are scheduled; a schedule behind the kernel is an author's own
 //! kernel ... { ... }
 //! ; ---
 //! the output of the command
@@ -14,6 +15,9 @@
 //! `; test pass NAME` runs the pipeline up to and including a pass, with the verifier after each, and prints the kernel with what the
 //! passes found; `; test compile` prints the machine code, and `; test compile loop` its largest loop; `; test schedule NAME` prints the
 //! table of a schedule.
+//! `; test order` prints the order in which operations are emitted, those that are alike as one line.
+//! `; test check NAME VALUE ...` compiles with each value of a symbol, bound and dynamic, runs in check mode, compares with the
+//! interpreter, and prints the schedule that loops got and the bytes of LDS.
 //!
 //! Faults stand as comments at the end of the line that is blamed: `; error: message`, and `; help: what the help says` where
 //! there is one; `; note: ...` where a note points. What has no place in the text stands at the line `; test`. With `BLESS=1` in the
@@ -23,15 +27,21 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use bevy_ecs::entity::Entity;
 use groundswell::codegen::target::Target;
 use groundswell::ir::diagnostic::{Diagnostic, Kind, Location};
 use groundswell::ir::expr::Symbol;
 use groundswell::ir::kernel::Kernel;
-use groundswell::ir::text::Detail;
+use groundswell::ir::node::{Body, Control, Op};
+use groundswell::ir::text::{Detail, parse_file};
+use groundswell::ir::walk;
 use groundswell::passes::PIPELINE;
 use groundswell::passes::options::{Options, Schedule};
-use groundswell::passes::workspace::{Verify, with_workspace};
+use groundswell::passes::schedule::verify::describe;
+use groundswell::passes::workspace::{Verify, Workspace, with_workspace};
+use groundswell::runtime::check::with_findings;
 use groundswell::runtime::compile::compile_uncached;
+use groundswell::runtime::device::Device;
 use groundswell::runtime::executable::listing;
 use groundswell::runtime::schedule_view::{ScheduleView, schedule_of};
 
@@ -55,6 +65,8 @@ const COMMANDS: &[(&str, Command)] = &[
     ("pass", pass),
     ("compile", compile),
     ("schedule", schedule),
+    ("order", order),
+    ("check", check),
 ];
 
 /// The kernel must not parse.
@@ -79,7 +91,7 @@ fn pass(case: &Case) -> Result<Output, String> {
         Ok(workspace.text())
     });
     match result {
-        Ok(text) if name == "expand" => Ok(Output::Text(text)),
+        Ok(text) if expanded(name) => Ok(Output::Text(text)),
         // Before expansion the text is a kernel that can be read back.
         Ok(text) => match Kernel::parse(&text, "the printed text") {
             Ok(_) => Ok(Output::Text(text)),
@@ -87,6 +99,106 @@ fn pass(case: &Case) -> Result<Output, String> {
         },
         Err(fault) => Ok(Output::Faults(vec![fault])),
     }
+}
+
+/// True for passes behind which nodes are as large as machine instructions.
+fn expanded(name: &str) -> bool {
+    PIPELINE.iter().map(|pass| pass.name).skip_while(|pass| *pass != "expand").any(|pass| pass == name)
+}
+
+/// Runs all passes and prints what is emitted.
+fn order(case: &Case) -> Result<Output, String> {
+    let kernel = case.kernel()?;
+    let result = with_workspace(|workspace| {
+        workspace.load(&kernel, &case.options());
+        workspace.run(None, Verify::AfterEachPass, &mut Vec::new())?;
+        let mut lines: Vec<(String, u32)> = Vec::new();
+        emitted(workspace, workspace.root, 0, &mut lines);
+        Ok(lines)
+    });
+    Ok(match result {
+        Err(fault) => Output::Faults(vec![fault]),
+        Ok(lines) => Output::Text(
+            lines
+                .into_iter()
+                .map(|(line, count)| match count {
+                    1 => format!("{line}\n"),
+                    more => format!("{line} x {more}\n"),
+                })
+                .collect(),
+        ),
+    })
+}
+
+/// Adds the operations of a region in order, and how many are alike.
+fn emitted(workspace: &Workspace, region: Entity, depth: usize, lines: &mut Vec<(String, u32)>) {
+    let world = &workspace.world;
+    for node in walk::body(world, region) {
+        let word = match world.get::<Op>(node) {
+            Some(Op::Memory | Op::Allocate | Op::Register(_) | Op::IterArg(_) | Op::LoopResult(_)) => {
+                continue;
+            }
+            Some(Op::Barrier) => "barrier".to_owned(),
+            Some(Op::Control(Control::ConditionalBarrier(condition))) => {
+                format!("barrier for waves {:?} {:?}", condition.predicate, condition.bound)
+            }
+            Some(Op::Control(control)) => format!("{control:?}"),
+            _ => {
+                let text = describe(world, workspace.root, node);
+                let text = text.strip_prefix("the ").unwrap_or(&text);
+                text.split(" (replica").next().unwrap_or(text).to_owned()
+            }
+        };
+        let line = format!("{:1$}{word}", "", 2 * depth);
+        match lines.last_mut() {
+            Some((last, count)) if *last == line && world.get::<Body>(node).is_none() => *count += 1,
+            _ => lines.push((line, 1)),
+        }
+        emitted(workspace, node, depth + 1, lines);
+    }
+}
+
+/// Compiles the kernel for several values of a symbol and runs it in check mode.
+fn check(case: &Case) -> Result<Output, String> {
+    let mut words = case.argument.split_whitespace();
+    let symbol = words.next().map(Symbol::new).ok_or("check takes a symbol and its values")?;
+    let kernel = case.kernel()?;
+    let device = Device::simulator(Target::GFX942);
+    let mut out = String::new();
+    let mut dynamic = Vec::new();
+    for word in words {
+        let size: i64 = word.parse().map_err(|_| format!("`{word}` is no size"))?;
+        let value = |s: Symbol| {
+            let set = case.settings.iter().find(|(name, _)| *name == s.name()).map(|set| set.1);
+            if s == symbol { Some(size) } else { set }
+        };
+        for (how, options) in
+            [("", case.options().set(symbol, size)), ("dynamic", case.options().dynamic(symbol))]
+        {
+            let executable = match compile_uncached(&kernel, &options, Verify::AfterEachPass) {
+                Ok(executable) => executable,
+                Err(fault) => return Ok(Output::Faults(vec![fault])),
+            };
+            let (report, comparison) = with_findings(&kernel, &executable, &device, &value, 7)
+                .map_err(|fault| format!("{symbol} = {size} {how}: {fault}"))?;
+            if !report.is_clean() || !comparison.ok {
+                return Err(format!("{symbol} = {size} {how}: {comparison:?} {report}"));
+            }
+            let report = executable.report();
+            let why = match &report.schedule_why[..] {
+                "" => String::new(),
+                why => format!(" ({why})"),
+            };
+            let line = format!("{}, {} bytes of LDS{why}", report.schedule_applied, report.lds_bytes);
+            if how.is_empty() {
+                out.push_str(&format!("{symbol} = {size}: {line}\n"));
+            } else if !dynamic.contains(&line) {
+                dynamic.push(line);
+            }
+        }
+    }
+    dynamic.iter().for_each(|line| out.push_str(&format!("{symbol} dynamic: {line}\n")));
+    Ok(Output::Text(out))
 }
 
 /// Compiles the kernel and prints its machine code, or the largest loop of it.
@@ -142,6 +254,8 @@ struct Case {
     settings: Vec<(String, i64)>,
     /// Symbols left open until launch.
     dynamic: Vec<String>,
+    /// How loops are scheduled.
+    schedule: Schedule,
     /// The case's lines up to its expected output, without fault comments, moved down to their place in the file.
     source: String,
     /// The same lines as they stand in the file.
@@ -156,7 +270,11 @@ impl Case {
     }
 
     fn options(&self) -> Options {
-        let options = Options::new(Target::GFX942);
+        let options = Options::new(Target::GFX942).schedule(self.schedule);
+        let options = match parse_file(&self.source, &self.file) {
+            Ok((_, Some(schedule))) => options.wave_schedule(&schedule),
+            _ => options,
+        };
         let options = self
             .settings
             .iter()
@@ -190,6 +308,7 @@ impl Case {
             argument: String::new(),
             settings: Vec::new(),
             dynamic: Vec::new(),
+            schedule: Schedule::None,
             source: "\n".repeat(first),
             lines: input.iter().map(|line| (*line).to_owned()).collect(),
             expected,
@@ -203,6 +322,10 @@ impl Case {
             }
             if let Some(names) = line.strip_prefix("; dynamic ") {
                 case.dynamic.extend(names.split_whitespace().map(str::to_owned));
+            }
+            if let Some(name) = line.strip_prefix("; schedule ") {
+                let row = Schedule::NAMES.iter().find(|row| row.1 == name.trim());
+                case.schedule = row.ok_or_else(|| format!("no schedule `{name}`"))?.0;
             }
             if let Some(settings) = line.strip_prefix("; set ") {
                 for setting in settings.split_whitespace() {

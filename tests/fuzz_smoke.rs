@@ -9,7 +9,7 @@ use std::fs;
 use std::panic::catch_unwind;
 use std::path::Path;
 
-use checks::{CHECKS, Check, Outcome};
+use checks::{CHECKS, Check, Outcome, Verdict};
 use groundswell::codegen::target::Target;
 use groundswell::ir::expr::Symbol;
 use groundswell::ir::kernel::Kernel;
@@ -323,4 +323,13 @@ fn random_kernels_give_what_the_interpreter_gives() {
     run("kernel", inputs.iter().cloned());
     let ran = inputs.iter().filter(|data| checks::kernel_outcome(data) == Ok(Outcome::Ran)).count();
     assert!(ran * 2 >= inputs.len(), "only {ran} of {} kernels could be compiled", inputs.len());
+}
+
+#[test]
+fn schedules_are_applied_or_refused() {
+    let mut rng = StdRng::seed_from_u64(10);
+    let inputs: Vec<Vec<u8>> = (0..cases(100)).map(|_| random_bytes(&mut rng, 80)).collect();
+    run("schedules", inputs.iter().cloned());
+    let applied = inputs.iter().filter(|data| checks::schedule_verdict(data) == Ok(Verdict::Applied)).count();
+    assert!(applied * 4 >= inputs.len(), "only {applied} of {} schedules could be applied", inputs.len());
 }

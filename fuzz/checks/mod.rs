@@ -4,11 +4,13 @@
 mod assembler;
 mod codegen;
 mod kernel;
+mod schedules;
 mod simulator;
 
 pub use assembler::assembler;
 pub use codegen::{decoder, machine, object};
 pub use kernel::{Outcome, kernel, kernel_outcome};
+pub use schedules::{Verdict, schedule_verdict, schedules};
 pub use simulator::simulator;
 
 use groundswell::ir::kernel::Kernel;
@@ -27,6 +29,7 @@ pub const CHECKS: &[(&str, Check)] = &[
     ("assembler", assembler),
     ("kernel", kernel),
     ("simulator", simulator),
+    ("schedules", schedules),
 ];
 
 /// Bytes taken for a text kernel with or without a schedule, and for a schedule alone: it is read or refused; what is read prints as

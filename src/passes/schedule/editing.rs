@@ -38,7 +38,8 @@ impl Evaluation<'_> {
         let (region, which) = match self.part(id)? {
             Some(part) if part.which == Which::Kernel => (part.steady, Which::Kernel),
             Some(part) if part.whole == part.steady => {
-                return Err(self.fault("a loop of one stage has no prologue and no epilogue"));
+                let fault = self.fault("a loop of one stage has no prologue and no epilogue");
+                return Err(fault.help("name its kernel, or the loop itself"));
             }
             Some(part) => (part.whole, part.which),
             None => (self.one_loop(id)?, Which::Kernel),
@@ -74,7 +75,9 @@ impl Evaluation<'_> {
         } else {
             straight_dependences(self.world, &body[stretch.first..stretch.end], &model)
         };
-        let found = found.map_err(|why| self.fault(format!("this cannot be reordered: {why}")))?;
+        let found = found.map_err(|why| {
+            self.not_schedulable(stretch.region, &format!("this cannot be reordered: {why}"))
+        })?;
         let mut pieces = Vec::with_capacity(clusters.len());
         for &cluster in clusters {
             pieces.push(self.pieces(cluster)?);
@@ -150,7 +153,10 @@ impl Evaluation<'_> {
             None => self.nodes(target)?,
         };
         let end = if place == Place::Before { nodes.first() } else { nodes.last() };
-        let &node = end.ok_or_else(|| self.fault("there is no node to insert something at"))?;
+        let &node = end.ok_or_else(|| {
+            self.fault("there is no node to insert something at")
+                .help("take a list that is not empty, or insert at the start or at the end of a part")
+        })?;
         let region = region_of(self.world, self.root, node);
         let region =
             region.ok_or_else(|| self.fault("the node to insert something at is not in the kernel"))?;
@@ -170,7 +176,10 @@ impl Evaluation<'_> {
         };
         let waves = self.world.get::<Geometry>(self.root).map_or(0, Geometry::wave_count);
         if waves < 2 || waves % 2 != 0 {
-            let text = format!("{waves} waves of a workgroup have no two halves to stagger");
+            let text = match waves {
+                1 => "the one wave of a workgroup has no two halves to stagger".to_owned(),
+                _ => format!("{waves} waves of a workgroup have no two halves to stagger"),
+            };
             return Err(self.fault(text).help("use an even number of waves"));
         }
         let around = region_of(self.world, self.root, node);

@@ -1,8 +1,8 @@
 //! An author's schedule on a kernel: its operations are evaluated one after the other, each verified before it changes anything.
 //!
 //! Selections give lists of expanded nodes. `pipeline` turns the lists of its stages into an assignment, has it judged, and rebuilds the loop;
-//! from then on every list stands for the copies of its nodes. Editing orders nodes anew and inserts barriers and the like. At the end the barriers
-//! of all waves are counted: nobody may wait for somebody who does not come.
+//! from then on every list stands for the copies of its nodes. Editing orders nodes anew and inserts barriers and the like. What that does
+//! to waves is judged when all is done: nobody may wait for somebody who does not come.
 
 use bevy_ecs::prelude::*;
 use rustc_hash::FxHashMap;
@@ -16,7 +16,7 @@ use super::verify::{broken, broken_fault, describe, early_fault, place, takes_pl
 use super::{Request, Unfit, editing, rebuild, selection, wave_groups};
 use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::node::*;
-use crate::ir::schedule::{Item, Operation, Pipeline, Scheduled, ValueId, WaveSchedule};
+use crate::ir::schedule::{Directive, Item, Operation, Pipeline, Scheduled, ValueId, WaveSchedule};
 
 /// What a value of a schedule stands for.
 #[derive(Clone, Debug)]
@@ -99,10 +99,28 @@ pub(super) fn apply(
             }
         }
     }
-    if let Some(fault) = wave_groups::check(evaluation.world, root) {
-        return Err(fault.note("by this schedule", Some(schedule.location().clone())));
-    }
     Ok(evaluation.records)
+}
+
+/// A fault of waves out of step, at the operation of the schedule that parts them, unless it has a place already.
+pub(super) fn blamed(fault: Diagnostic, schedule: &WaveSchedule) -> Diagnostic {
+    let parting = schedule.operations().iter().rev().find(|s| parts_waves(&s.operation));
+    let at = parting.map_or(schedule.location(), |scheduled| &scheduled.location);
+    let at = fault.location.clone().unwrap_or_else(|| at.clone());
+    fault.at(Some(at))
+}
+
+/// True for operations that let some waves meet a barrier that others do not.
+fn parts_waves(operation: &Operation) -> bool {
+    let is = |directive: &Directive| matches!(directive, Directive::Control(Control::ConditionalBarrier(_)));
+    match operation {
+        Operation::Stagger { .. } => true,
+        Operation::Insert { directive, .. } => is(directive),
+        Operation::Cluster { items } => {
+            items.iter().any(|item| matches!(item, Item::Directive(directive) if is(directive)))
+        }
+        _ => false,
+    }
 }
 
 impl Evaluation<'_> {
@@ -191,12 +209,28 @@ impl Evaluation<'_> {
             [node] if matches!(self.world.get::<Op>(node), Some(Op::Iterate(_))) => Ok(node),
             [node] => {
                 let text = format!("{} is not a loop", describe(self.world, self.root, node));
-                Err(self.fault(text).note("it is written here", place(self.world, self.root, node)))
+                let fault = self.fault(text).note("it is written here", place(self.world, self.root, node));
+                Err(fault.help("take the loop by its own tag"))
             }
             _ => {
-                Err(self.fault(format!("one loop is expected here, and the list has {} nodes", nodes.len())))
+                let fault =
+                    self.fault(format!("one loop is expected here, and the list has {} nodes", nodes.len()));
+                let fault = match nodes.first() {
+                    Some(&first) => fault.note(
+                        format!("the first is {}", describe(self.world, self.root, first)),
+                        place(self.world, self.root, first),
+                    ),
+                    None => fault,
+                };
+                Err(fault.help("take the loop by its own tag"))
             }
         }
+    }
+
+    /// The fault of a loop whose body no schedule can change.
+    pub(super) fn not_schedulable(&self, node: Entity, text: &str) -> Diagnostic {
+        let fault = self.fault(text).note("the loop is here", place(self.world, self.root, node));
+        fault.help("schedule innermost loops whose carried values are made anew in each iteration")
     }
 
     fn by_tag(&mut self, tag: &str) -> Result<Vec<Entity>, Stop> {
@@ -310,8 +344,9 @@ impl Evaluation<'_> {
         }
         let found = match self.known.take().filter(|known| known.0 == node) {
             Some((_, found)) => found,
-            None => dependences(self.world, node, &ResourceModel::ABSTRACT)
-                .map_err(|why| self.fault(format!("this loop cannot be pipelined: {why}")))?,
+            None => dependences(self.world, node, &ResourceModel::ABSTRACT).map_err(|why| {
+                self.not_schedulable(node, &format!("this loop cannot be pipelined: {why}"))
+            })?,
         };
         let assignment = self.assignment(pipeline, &found)?;
         if let Some(fault) = broken(&found, &assignment) {
@@ -377,7 +412,8 @@ impl Evaluation<'_> {
                             let text = format!("{} is not in the loop", describe());
                             return Err(Diagnostic::invalid(text)
                                 .at(Some(stage.location.clone()))
-                                .note("it is written here", place(self.world, self.root, node)));
+                                .note("it is written here", place(self.world, self.root, node))
+                                .help("leave it out: a pipeline holds the nodes of its loop alone"));
                         };
                         let cycle = stage_number as u32 * interval + slot as u32;
                         if let Some(other) = cycles[at as usize].replace(cycle) {

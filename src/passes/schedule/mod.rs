@@ -72,12 +72,26 @@ use super::options::Schedule;
 use super::{PassResult, kernel_entity};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::node::*;
+use crate::ir::schedule::WaveSchedule;
 use crate::ir::walk;
 use crate::passes::expand::Expansion;
 
 /// The pass; see the module.
 pub fn schedule_loops(world: &mut World) -> PassResult {
     let root = kernel_entity(world)?;
+    let written = world.get::<Settings>(root).and_then(|s| s.0.requested_wave_schedule().cloned());
+    schedule_all(world, root, written.as_ref())?;
+    // Kernels have conditional barriers of their own, too, with or without a schedule.
+    match wave_groups::check(world, root) {
+        None => Ok(()),
+        Some(fault) => Err(match written {
+            Some(written) => manual::blamed(fault, &written),
+            None => fault,
+        }),
+    }
+}
+
+fn schedule_all(world: &mut World, root: Entity, written: Option<&WaveSchedule>) -> PassResult {
     let schedule = world.get::<Settings>(root).map_or(Schedule::None, |s| s.0.requested_schedule());
     if schedule == Schedule::None {
         return Ok(());
@@ -85,10 +99,9 @@ pub fn schedule_loops(world: &mut World) -> PassResult {
     let candidates = candidates(world, root);
     let mut loops = Vec::new();
     let settings = world.get::<Settings>(root).map(|s| &s.0);
-    let written = settings.and_then(|s| s.requested_wave_schedule().cloned());
     let given = settings.and_then(|s| s.requested_schedule_table().cloned());
     if let Some(written) = written {
-        loops = manual::apply(world, root, &written, None)?;
+        loops = manual::apply(world, root, written, None)?;
     } else if let Some(given) = given {
         loops = table::apply(world, root, &candidates, &given)?;
     } else {

@@ -19,10 +19,15 @@ pub struct ScheduleRecord {
 }
 
 impl ScheduleRecord {
-    /// Name of the schedule that at least one loop got. What an author's schedule does without a pipeline is not counted by loops.
+    /// True for an author's schedule that pipelines nothing: it orders nodes and inserts others.
+    fn only_edits(&self) -> bool {
+        self.requested == Schedule::Manual && self.loops.is_empty()
+    }
+
+    /// Name of the schedule that at least one loop got.
     pub fn applied(&self) -> &'static str {
-        if self.requested == Schedule::Manual && self.loops.is_empty() {
-            return Schedule::Manual.name();
+        if self.only_edits() {
+            return self.requested.name();
         }
         let applied = self.loops.iter().filter_map(|one| match &one.outcome {
             Outcome::Applied(applied) => Some(applied.instead.as_ref().map_or(self.requested, |i| i.0)),
@@ -39,8 +44,10 @@ impl ScheduleRecord {
             Outcome::Refused { why } => Some(&why[..]),
             Outcome::Applied(applied) => applied.instead.as_ref().map(|i| &i.1[..]),
         });
+        if self.only_edits() {
+            return String::new();
+        }
         match (self.loops.is_empty(), reasons.collect::<Vec<_>>()) {
-            (true, _) if self.requested == Schedule::Manual => String::new(),
             (true, _) => "there is no loop to schedule".to_owned(),
             (false, whys) => whys.join("; "),
         }

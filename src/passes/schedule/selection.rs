@@ -171,7 +171,11 @@ impl Evaluation<'_> {
     ) -> Result<Vec<Vec<Entity>>, Diagnostic> {
         let dims = self.world.get::<DimTable>(self.root).map(|d| &d.0[..]).unwrap_or_default();
         let dim = dims.iter().position(|&d| d == symbol).and_then(|at| u8::try_from(at).ok()).map(Dim);
-        let dim = dim.ok_or_else(|| self.fault(format!("the kernel has no dimension {symbol}")))?;
+        let dim = dim.ok_or_else(|| {
+            let names: Vec<&str> = dims.iter().map(|dim| dim.name()).collect();
+            let fault = self.fault(format!("the kernel has no dimension {symbol}"));
+            fault.help(format!("its dimensions are {}", names.join(", ")))
+        })?;
         let nodes = self.nodes(list)?;
         let places: Vec<(u32, u32)> = nodes.iter().map(|&n| coordinate(self.world, n, dim)).collect();
         let mut distinct = places.clone();

@@ -95,19 +95,14 @@ fn reason(kind: Dependence) -> &'static str {
     }
 }
 
-/// The first LDS buffer with fewer copies than the order of an assignment takes: a read of it, and how many it takes.
-pub fn too_few_copies(
-    found: &LoopGraph,
-    assignment: &Assignment,
-    copies: u32,
-) -> Option<(Entity, Entity, u32)> {
+/// The first LDS buffer with fewer copies than the order of an assignment takes: the last read of it, the first write to it, and how many it takes.
+pub fn too_few_copies(found: &LoopGraph, assignment: &Assignment, copies: u32) -> Option<(u32, u32, u32)> {
     found.buffers.iter().find_map(|buffer| {
         let needed = copies::least(found, buffer, assignment);
         let cycle = |node: &&u32| assignment.cycles[**node as usize];
-        let entity = |node: u32| found.graph.nodes()[node as usize].entity;
         let read = buffer.reads.iter().max_by_key(cycle).copied()?;
         let write = buffer.writes.iter().min_by_key(cycle).copied()?;
-        (needed > copies).then(|| (entity(read), entity(write), needed))
+        (needed > copies).then_some((read, write, needed))
     })
 }
 
@@ -120,12 +115,20 @@ pub fn too_few_fault(
     copies: u32,
 ) -> Option<Diagnostic> {
     let (read, write, needed) = too_few_copies(found, assignment, copies)?;
-    let [read_text, write_text] = [read, write].map(|n| describe(world, root, n));
+    let [read, write] = [read, write].map(|n| {
+        let node = found.graph.nodes()[n as usize].entity;
+        let (stage, slot, cycle) = (assignment.stage(n), assignment.slot(n), assignment.cycles[n as usize]);
+        let text = describe(world, root, node);
+        let at = format!("{text} is in stage {stage} slot {slot} (cycle {cycle})");
+        (text, at, place(world, root, node))
+    });
+    let (buffers, later) = match copies {
+        1 => ("1 LDS buffer is".to_owned(), "the iteration before".to_owned()),
+        more => (format!("{more} LDS buffers are"), format!("{more} iterations before")),
+    };
     let text =
-        format!("{write_text} overwrites what {read_text} still reads: {copies} LDS buffers are too few");
-    let fault = Diagnostic::invalid(text)
-        .note("the read is here", place(world, root, read))
-        .note("the write is here", place(world, root, write));
+        format!("{} overwrites what {} of {later} still has to read: {buffers} too few", write.0, read.0);
+    let fault = Diagnostic::invalid(text).note(read.1, read.2).note(write.1, write.2);
     Some(fault.help(format!("this schedule takes at least {needed} buffers")))
 }
 

@@ -5,6 +5,8 @@
 //! `pass * barriers + e + offset` of a wave that has met `offset` barriers more. An access is over for all waves to see in the epoch
 //! in which its wave waits for it: at the first barrier with an LDS fence, or at the first use of what a read brings. Two accesses of
 //! one place by waves of any two groups are in order if the earlier is over in an epoch before that of the later.
+//!
+//! Only loops are proved in this way. In straight code between conditional barriers no LDS may be accessed and no barrier may stand.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
@@ -89,34 +91,117 @@ fn meet(world: &World, node: Entity, waves: u32, met: &mut [u32]) -> bool {
 }
 
 fn check_region(world: &mut World, root: Entity, region: Entity, waves: u32) -> Option<Diagnostic> {
-    let mut met = vec![0u32; waves as usize];
-    let mut last = None;
-    for node in walk::body(world, region) {
-        if meet(world, node, waves, &mut met) {
-            last = Some(node);
+    let body = walk::body(world, region);
+    let mut met = Met::new(waves);
+    body.iter().for_each(|&node| met.pass(world, node));
+    met.last?;
+    if let Some(fault) = met.unbalanced(world, root) {
+        return Some(fault);
+    }
+    let mut met = Met::new(waves);
+    // Since waves parted nothing but controls has come.
+    let mut at_once = true;
+    for node in body {
+        met.pass(world, node);
+        let offsets = met.offsets();
+        if offsets.len() == 1 {
+            at_once = true;
+            continue;
         }
-        let fewest = met.iter().copied().min().unwrap_or(0);
-        if matches!(world.get::<Op>(node), Some(Op::Iterate(_))) && met.iter().any(|&met| met != fewest) {
-            let mut offsets: SmallVec<[u32; 4]> = met.iter().map(|met| met - fewest).collect();
-            offsets.sort_unstable();
-            offsets.dedup();
-            if let Some(pair) = unordered(world, node, &offsets) {
-                return Some(unordered_fault(world, root, pair));
+        match world.get::<Op>(node) {
+            Some(Op::Control(Control::WorkgroupBarrier) | Op::Barrier) => {
+                return Some(apart_fault(world, root, node, met.last, "pairs up with another barrier"));
             }
-            world.entity_mut(node).insert(Staggered(offsets));
+            Some(Op::Control(_)) => {}
+            Some(Op::Iterate(_)) if !at_once => {
+                return Some(apart_fault(world, root, node, met.last, "does not begin where waves part"));
+            }
+            Some(Op::Iterate(_)) if !holds_loop(world, node) => {
+                if let Some(pair) = unordered(world, node, &offsets) {
+                    return Some(unordered_fault(world, root, pair));
+                }
+                world.entity_mut(node).insert(Staggered(offsets));
+                at_once = false;
+            }
+            _ if buffer_of(world, node).is_some() || world.get::<Body>(node).is_some() => {
+                let why = "accesses LDS in an order that no barrier keeps";
+                return Some(apart_fault(world, root, node, met.last, why));
+            }
+            _ => at_once = false,
         }
     }
-    let (most, fewest) = (met.iter().max()?, met.iter().min()?);
-    let of = |count| met.iter().position(|met| met == count).unwrap_or(0);
-    (most != fewest).then(|| {
-        let text = format!(
-            "wave {} meets {most} conditional barriers here and wave {} meets {fewest}: one of them would wait for ever",
-            of(most),
-            of(fewest)
-        );
-        let at = last.and_then(|node| place(world, root, node));
-        Diagnostic::invalid(text).at(at).help("let every wave meet as many: before the loop some, behind it the others")
-    })
+    None
+}
+
+fn holds_loop(world: &World, node: Entity) -> bool {
+    let body = world.get::<Body>(node).map(|b| &b.0[..]).unwrap_or_default();
+    body.iter().any(|&inner| world.get::<Body>(inner).is_some())
+}
+
+/// The fault of a node that runs while waves are not in step, and is not the loop that may.
+fn apart_fault(world: &World, root: Entity, node: Entity, parted: Option<Entity>, why: &str) -> Diagnostic {
+    let what = match world.get::<Op>(node) {
+        Some(Op::Barrier | Op::Control(_)) => "a barrier".to_owned(),
+        _ => describe(world, root, node),
+    };
+    let fault = Diagnostic::invalid(format!("{what} between conditional barriers {why}"));
+    let fault = match place(world, root, node) {
+        Some(at) => fault.note("it is written here", Some(at)),
+        None => fault,
+    };
+    let fault = match parted.and_then(|node| place(world, root, node)) {
+        Some(at) => fault.note("waves part here", Some(at)),
+        None => fault,
+    };
+    fault.help("let waves part right before a loop without loops in it, and meet right behind it")
+}
+
+/// Conditional barriers that each wave has met.
+struct Met {
+    counts: SmallVec<[u32; 16]>,
+    last: Option<Entity>,
+}
+
+impl Met {
+    fn new(waves: u32) -> Met {
+        Met { counts: SmallVec::from_elem(0, waves as usize), last: None }
+    }
+
+    fn pass(&mut self, world: &World, node: Entity) {
+        if let Some(&Op::Control(Control::ConditionalBarrier(condition))) = world.get::<Op>(node) {
+            let waves = self.counts.len() as u32;
+            for (wave, met) in self.counts.iter_mut().enumerate() {
+                *met += u32::from(condition.holds(wave as u32, waves));
+            }
+            self.last = Some(node);
+        }
+    }
+
+    /// How many more than the fewest groups of waves have met; one group if all waves are in step.
+    fn offsets(&self) -> SmallVec<[u32; 4]> {
+        let fewest = self.counts.iter().copied().min().unwrap_or(0);
+        let mut offsets: SmallVec<[u32; 4]> = self.counts.iter().map(|met| met - fewest).collect();
+        offsets.sort_unstable();
+        offsets.dedup();
+        offsets
+    }
+
+    /// The fault of a region in which some waves meet more barriers than others.
+    fn unbalanced(&self, world: &World, root: Entity) -> Option<Diagnostic> {
+        let (most, fewest) = (self.counts.iter().max()?, self.counts.iter().min()?);
+        let of = |count| self.counts.iter().position(|met| met == count).unwrap_or(0);
+        (most != fewest).then(|| {
+            let barriers = if *most == 1 { "barrier" } else { "barriers" };
+            let text = format!(
+                "wave {} meets {most} conditional {barriers} here and wave {} meets {fewest}: one of them would wait for ever",
+                of(most),
+                of(fewest)
+            );
+            let at = self.last.and_then(|node| place(world, root, node));
+            let fault = Diagnostic::invalid(text).at(at);
+            fault.help("let every wave meet as many: before the loop some, behind it the others")
+        })
+    }
 }
 
 fn unordered_fault(world: &World, root: Entity, pair: Unordered) -> Diagnostic {

@@ -1,0 +1,8 @@
+//! Schedules of small loops: legal ones are applied and right, others refused.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    if let Err(fault) = checks::schedules(data) {
+        panic!("{fault}");
+    }
+});

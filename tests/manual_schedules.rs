@@ -1,0 +1,214 @@
+//! Authors' schedules against the compiler's own: the same machine code where they say the same, and code as tight as it has to be. What
+//! each operation does, and what is said about mistakes, stands in `files/schedules` and `files/schedule_loops`.
+
+use groundswell::ir::text::parse_file;
+use groundswell::kernels::{Gemm, Waves};
+use groundswell::passes::schedule::ping_pong::{Roles, schedule as ping_pong_schedule};
+use groundswell::passes::workspace::Verify;
+use groundswell::prelude::*;
+use groundswell::runtime::compile::compile_uncached;
+use groundswell::runtime::executable::listing;
+
+/// The schedule of the example in the documentation of the language.
+fn prefetch_schedule() -> WaveSchedule {
+    let traced = WaveSchedule::trace("prefetch_schedule", |s| {
+        let k_loop = s.get_node_by_tag("k_loop");
+        let load_a = s.get_node_by_tag_and_type("read_a", NodeType::Read);
+        let (global_load_a, shared_load_a) = s.partition_by_address_space(load_a, Global);
+        let shared_write_a = s.get_node_by_tag_and_type("read_a", NodeType::Write);
+        let load_b = s.get_node_by_tag_and_type("read_b", NodeType::Read);
+        let (global_load_b, shared_load_b) = s.partition_by_address_space(load_b, Global);
+        let shared_write_b = s.get_node_by_tag_and_type("read_b", NodeType::Write);
+        let mma = s.get_node_by_tag("mma");
+        s.pipeline(k_loop, |pipelined_loop| {
+            pipelined_loop.set_stage([(global_load_a, global_load_b), (shared_write_a, shared_write_b)]);
+            pipelined_loop.set_stage(((shared_load_a, shared_load_b), (mma,)));
+        });
+    });
+    traced.expect("a schedule")
+}
+
+fn two_pp_cluster() -> WaveSchedule {
+    let k = Symbol::new("K");
+    ping_pong_schedule(&Roles { k_loop: "k_loop", lhs: "read_a", rhs: "read_b", mma: "mma", k })
+        .expect("a schedule")
+}
+
+/// How a kernel is compiled.
+#[derive(Copy, Clone, Debug)]
+struct Case {
+    shape: [i64; 3],
+    tile: [i64; 3],
+    waves: Waves,
+    dynamic: bool,
+}
+
+const LARGE: Case =
+    Case { shape: [4096; 3], tile: [128, 256, 64], waves: Waves { m: 2, n: 4 }, dynamic: false };
+
+impl Case {
+    fn kernel(&self) -> Kernel {
+        Gemm::new().waves(self.waves).kernel().expect("a kernel")
+    }
+
+    fn options(&self) -> Options {
+        let names = symbols(["M", "N", "K", "BLOCK_M", "BLOCK_N", "BLOCK_K"]);
+        let sizes = self.shape.iter().chain(&self.tile);
+        names.into_iter().zip(sizes).enumerate().fold(
+            Options::new(Target::GFX942),
+            |options, (at, (symbol, &size))| match at {
+                2 if self.dynamic => options.dynamic(symbol),
+                _ => options.set(symbol, size),
+            },
+        )
+    }
+
+    fn with(&self, schedule: Schedule) -> Executable {
+        compiled(&self.kernel(), &self.options().schedule(schedule))
+    }
+
+    fn by(&self, schedule: &WaveSchedule) -> Executable {
+        compiled(&self.kernel(), &self.options().wave_schedule(schedule))
+    }
+}
+
+fn compiled(kernel: &Kernel, options: &Options) -> Executable {
+    compile_uncached(kernel, options, Verify::AfterEachPass).unwrap_or_else(|fault| panic!("{fault}"))
+}
+
+const CASES: [Case; 3] = [
+    LARGE,
+    Case { shape: [256, 256, 128], tile: [64, 64, 32], waves: Waves { m: 2, n: 2 }, dynamic: false },
+    Case { shape: [50, 70, 100], tile: [32, 32, 16], waves: Waves { m: 1, n: 1 }, dynamic: false },
+];
+
+#[test]
+fn the_documented_example_is_prefetch() {
+    let schedule = prefetch_schedule();
+    for case in CASES.iter().flat_map(|&case| [case, Case { dynamic: true, ..case }]) {
+        let expected = case.with(Schedule::Prefetch);
+        assert_eq!(expected.report().schedule_applied, "prefetch", "{case:?}");
+        let manual = case.by(&schedule);
+        assert_eq!(manual.report().schedule_applied, "manual", "{case:?}");
+        assert_eq!(manual.code(), expected.code(), "{case:?}");
+        // The same, written down behind the kernel and read back.
+        let text = format!("{}\n{schedule}", case.kernel());
+        let (kernel, read) = parse_file(&text, "gemm.gsw").unwrap_or_else(|faults| panic!("{faults:?}"));
+        let read = read.expect("a schedule behind the kernel");
+        let from_text = compiled(&kernel, &case.options().wave_schedule(&read));
+        assert_eq!(from_text.code(), expected.code(), "{case:?}");
+    }
+}
+
+#[test]
+fn ping_pong_is_a_schedule_that_authors_can_write() {
+    let text = two_pp_cluster().to_string();
+    let read = WaveSchedule::parse(&text, "ping_pong.gsw").unwrap_or_else(|faults| panic!("{faults:?}"));
+    for tile in [[128, 256, 64], [128, 128, 64], [64, 64, 64]] {
+        for dynamic in [false, true] {
+            let case = Case { tile, dynamic, ..LARGE };
+            let expected = case.with(Schedule::PingPong);
+            assert_eq!(expected.report().schedule_why, "", "{case:?}");
+            assert_eq!(case.by(&read).code(), expected.code(), "{case:?}");
+        }
+    }
+}
+
+/// Lines of all loops, by the branches that go back.
+fn loops(executable: &Executable) -> Vec<Vec<String>> {
+    let text = listing(executable.code(), executable.target().arch).expect("code of this crate is listed");
+    let lines: Vec<&str> = text.lines().collect();
+    let mut found = Vec::new();
+    for (end, line) in lines.iter().enumerate() {
+        let Some(label) = line.split_whitespace().next_back().filter(|word| word.starts_with(".L")) else {
+            continue;
+        };
+        if let Some(start) = lines[..end].iter().position(|line| *line == format!("{label}:")) {
+            found.push(lines[start..=end].iter().map(|line| (*line).to_owned()).collect());
+        }
+    }
+    found
+}
+
+#[test]
+fn the_large_tile_has_one_tight_loop() {
+    let manual = prefetch_schedule();
+    let two_pp = two_pp_cluster();
+    for (name, executable) in [
+        ("prefetch", LARGE.with(Schedule::Prefetch)),
+        ("manual prefetch", LARGE.by(&manual)),
+        ("ping-pong", LARGE.with(Schedule::PingPong)),
+        ("manual ping-pong", LARGE.by(&two_pp)),
+    ] {
+        let report = executable.report();
+        let mix = report.main_loop.expect("a loop");
+        assert_eq!(
+            (mix.mfma, mix.valu, mix.other),
+            (64, 0, if name.contains("ping") { 4 } else { 0 }),
+            "{name}: {mix:?}"
+        );
+        assert!(mix.salu <= 6, "{name}: {mix:?}");
+        assert_eq!((mix.lds_read, mix.lds_write, mix.global_load), (16, 6, 6), "{name}: {mix:?}");
+        assert_eq!(mix.barrier, if name.contains("ping") { 4 } else { 2 }, "{name}: {mix:?}");
+        assert_eq!(loops(&executable).len(), 1, "{name}");
+        assert_eq!(report.scratch_bytes, 0, "{name}");
+        assert!(report.spills.is_none(), "{name}: {:?}", report.spills);
+        assert!(report.vgprs + report.agprs <= 256, "{name}: {} and {}", report.vgprs, report.agprs);
+        assert!(report.lds_bytes <= 64 << 10, "{name}: {}", report.lds_bytes);
+        assert!(report.lds_accesses.iter().all(|access| access.conflict_degree == 1), "{name}");
+    }
+}
+
+/// A kernel and tile that ping-pong does not suit, the schedule that it gets instead, and why.
+fn fallback(kernel: &Kernel, case: &Case) -> (&'static str, String) {
+    let executable = compiled(kernel, &case.options().schedule(Schedule::PingPong));
+    let report = executable.report();
+    (report.schedule_applied, report.schedule_why.clone())
+}
+
+#[test]
+fn ping_pong_says_why_it_does_not_suit() {
+    let few = Case { tile: [64, 64, 64], waves: Waves { m: 2, n: 2 }, ..LARGE };
+    let why = "a workgroup has 4 waves: ping-pong takes two for each of the four SIMDs, or four";
+    assert_eq!(fallback(&few.kernel(), &few), ("prefetch", why.to_owned()));
+    let thin = Case { tile: [128, 128, 16], ..LARGE };
+    let why = "a tile has 1 steps along the loop's dimension, which are not two equal parts";
+    assert_eq!(fallback(&thin.kernel(), &thin), ("prefetch", why.to_owned()));
+    let bf16 = Gemm::new().inputs(Bf16).waves(LARGE.waves).kernel().expect("a kernel");
+    assert_eq!(fallback(&bf16, &LARGE), ("pingpong", String::new()));
+    // Sixteen bytes of a lane are two steps of i8: a tile of 64 is one read.
+    let i8 = Gemm::new().inputs(I8).waves(LARGE.waves).kernel().expect("a kernel");
+    let why = "an LDS read of the left factor brings all that a tile has along the loop's dimension, which cannot be cut in two";
+    assert_eq!(fallback(&i8, &LARGE), ("prefetch", why.to_owned()));
+    let long = Case { tile: [128, 256, 128], ..LARGE };
+    assert_eq!(fallback(&i8, &long), ("pingpong", String::new()));
+    let steps = Gemm::new().waves(LARGE.waves).bias().relu().kernel().expect("a kernel");
+    assert_eq!(fallback(&steps, &LARGE), ("pingpong", String::new()));
+}
+
+/// A product of sums: two matrix products over K in one loop.
+#[test]
+fn ping_pong_takes_one_product() {
+    let [m, n, k] = symbols(["M", "N", "K"]);
+    let body = |first: bool| {
+        Kernel::trace("two", move |w| {
+            w.distribute([workgroup(m, 128, 0), workgroup(n, 128, 1), tile(k, 64), wave(m, 64), wave(n, 32)]);
+            w.mma_type(Mma::F32_16x16x16_F16);
+            let a = w.memory("a", [m, k], if first { Shared } else { Global }, F16);
+            let b = w.memory("b", [n, k], Shared, F16);
+            let c = w.memory("c", [m, n], Global, F32);
+            let zero = w.register([m, n], F32, 0.0);
+            let [sum] = w.iterate(k, [zero], |w, [sum]| {
+                let (a, b) = (w.read(a), w.read(b));
+                let sum = w.mma(a, b, sum);
+                [if first { w.mma(a, b, sum) } else { sum }]
+            });
+            w.write(sum, c);
+        })
+        .expect("a kernel")
+    };
+    let why = "the loop has more than one matrix product";
+    assert_eq!(fallback(&body(true), &LARGE), ("prefetch", why.to_owned()));
+    let why = "the left factor of the product is not loaded through LDS";
+    assert_eq!(fallback(&body(false), &LARGE), ("prefetch", why.to_owned()));
+}
