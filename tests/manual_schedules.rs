@@ -3,7 +3,7 @@
 
 use groundswell::ir::text::parse_file;
 use groundswell::kernels::{Gemm, Waves};
-use groundswell::passes::schedule::ping_pong::{Roles, schedule as ping_pong_schedule};
+use groundswell::passes::schedule::ping_pong::{Cut, Roles, schedule as ping_pong_schedule};
 use groundswell::passes::workspace::Verify;
 use groundswell::prelude::*;
 use groundswell::runtime::compile::compile_uncached;
@@ -30,7 +30,7 @@ fn prefetch_schedule() -> WaveSchedule {
 
 fn two_pp_cluster() -> WaveSchedule {
     let k = Symbol::new("K");
-    ping_pong_schedule(&Roles { k_loop: "k_loop", lhs: "read_a", rhs: "read_b", mma: "mma", k })
+    ping_pong_schedule(&Roles { k_loop: "k_loop", lhs: "read_a", rhs: "read_b", mma: "mma", k }, &Cut::EVEN)
         .expect("a schedule")
 }
 

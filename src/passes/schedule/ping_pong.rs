@@ -48,7 +48,12 @@ pub struct Roles<'a> {
     pub mma: &'a str,
     /// The dimension that the loop runs over.
     pub k: Symbol,
-    /// Global loads of both factors, per wave and iteration.
+}
+
+/// How the operations of an iteration fall into clusters.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Cut {
+    /// Global loads of both factors, per wave and iteration; they matter where some are late.
     pub loads: [u32; 2],
     /// How many of each, the last ones, wait until half of the first compute cluster has given its registers back.
     pub late_loads: [u32; 2],
@@ -56,6 +61,11 @@ pub struct Roles<'a> {
     pub products: u32,
     /// Parts into which the LDS reads of each factor fall along `k`: 1 or 2.
     pub read_parts: [u32; 2],
+}
+
+impl Cut {
+    /// All loads beside the LDS reads, and reads that fall into two parts.
+    pub const EVEN: Cut = Cut { loads: [0; 2], late_loads: [0; 2], products: 0, read_parts: [2; 2] };
 }
 
 /// Why a loop gets no ping-pong.
@@ -101,11 +111,8 @@ pub struct Product {
     factors: [[Entity; 3]; 2],
     mma: Entity,
     axis: Dim,
-    /// Global loads of both factors, those of them that wait, and matrix instructions of the first compute cluster.
-    loads: [u32; 2],
-    late_loads: [u32; 2],
-    products: u32,
-    read_parts: [u32; 2],
+    /// How its operations fall into clusters.
+    pub cut: Cut,
 }
 
 fn logical(world: &World, node: Entity) -> Entity {
@@ -179,16 +186,8 @@ pub fn classify(world: &World, root: Entity, node: Entity, found: &LoopGraph) ->
     let count = |node: Entity| body.iter().filter(|n| logical(world, n.entity) == node).count() as u32;
     let loads = factors.map(|factor| count(factor[2]));
     let late_loads = late_loads(world, root, body, &factors, loads);
-    Ok(Product {
-        k_loop: node,
-        factors,
-        mma,
-        axis,
-        loads,
-        late_loads,
-        products: count(mma) / SLICES,
-        read_parts,
-    })
+    let cut = Cut { loads, late_loads, products: count(mma) / SLICES, read_parts };
+    Ok(Product { k_loop: node, factors, mma, axis, cut })
 }
 
 /// Estimates what taking turns gains: four epochs, each as long as its memory cluster or half of the matrix instructions, but two of them no
@@ -251,8 +250,7 @@ pub fn tag(world: &mut World, root: Entity, product: &Product) -> Tags {
     let mma = tag_as(world, &tagged, &[product.mma], "ping_pong_mma");
     let k = world.get::<DimTable>(root).and_then(|d| d.0.get(product.axis.0 as usize).copied());
     let k = k.unwrap_or_else(|| Symbol::new("K"));
-    let &Product { loads, late_loads, products, read_parts, .. } = product;
-    Tags { k_loop, lhs, rhs, mma, k, loads, late_loads, products, read_parts }
+    Tags { k_loop, lhs, rhs, mma, k }
 }
 
 /// Owned [`Roles`].
@@ -263,18 +261,13 @@ pub struct Tags {
     rhs: Box<str>,
     mma: Box<str>,
     k: Symbol,
-    loads: [u32; 2],
-    late_loads: [u32; 2],
-    products: u32,
-    read_parts: [u32; 2],
 }
 
 impl Tags {
     /// As the schedule takes them.
     pub fn roles(&self) -> Roles<'_> {
-        let &Tags { ref k_loop, ref lhs, ref rhs, ref mma, k, loads, late_loads, products, read_parts } =
-            self;
-        Roles { k_loop, lhs, rhs, mma, k, loads, late_loads, products, read_parts }
+        let &Tags { ref k_loop, ref lhs, ref rhs, ref mma, k } = self;
+        Roles { k_loop, lhs, rhs, mma, k }
     }
 }
 
@@ -322,7 +315,7 @@ fn is_copy(world: &World, node: Entity, nodes: &[Entity]) -> bool {
 ///
 /// # Errors
 /// None for tags and symbols that exist; the schedule itself is judged when a kernel is compiled with it.
-pub fn schedule(roles: &Roles<'_>) -> Result<WaveSchedule, Diagnostic> {
+pub fn schedule(roles: &Roles<'_>, cut: &Cut) -> Result<WaveSchedule, Diagnostic> {
     let fence = Directive::SharedMemoryBarrier;
     let priority = |level| Directive::Control(Control::SetWavePriority(level));
     let fixed = Directive::Control(Control::SchedulingBarrier);
@@ -351,27 +344,27 @@ pub fn schedule(roles: &Roles<'_>) -> Result<WaveSchedule, Diagnostic> {
                 (first, vec![second])
             }
         };
-        let (lhs_0, lhs_1) = parts(local_load_lhs, roles.read_parts[0]);
-        let (rhs_0, rhs_1) = parts(local_load_rhs, roles.read_parts[1]);
+        let (lhs_0, lhs_1) = parts(local_load_lhs, cut.read_parts[0]);
+        let (rhs_0, rhs_1) = parts(local_load_rhs, cut.read_parts[1]);
         let [mma_0, mma_1] = halves(mma);
         let loads = [global_load_lhs, global_load_rhs].map(of_kernel);
         let items = |side: usize, range: std::ops::Range<u32>| {
             range.map(|at| s.getitem(loads[side], at)).collect::<Vec<_>>()
         };
-        let early = |side: usize| match (roles.loads[side], roles.late_loads[side]) {
+        let early = |side: usize| match (cut.loads[side], cut.late_loads[side]) {
             (_, 0) => vec![loads[side]],
             (all, late) => items(side, 0..all.saturating_sub(late)),
         };
         let late: Vec<Nodes> = [0, 1]
             .into_iter()
             .flat_map(|side| {
-                items(side, roles.loads[side].saturating_sub(roles.late_loads[side])..roles.loads[side])
+                items(side, cut.loads[side].saturating_sub(cut.late_loads[side])..cut.loads[side])
             })
             .collect();
         let first_products = match late.len() as u32 {
             0 => mma_0,
             count => {
-                let half = roles.products / 2;
+                let half = cut.products / 2;
                 let group = Interleave::of(late).start_offset(half).interval((half / count).max(1));
                 s.interleave_ops(mma_0, [group])
             }
