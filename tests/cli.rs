@@ -134,7 +134,7 @@ fn a_schedule_behind_a_text_kernel_is_taken_when_it_is_asked_for() {
     let directory = Directory::new("cli_manual");
     let file = directory.file("manual.gsw");
     let kernel = std::fs::read_to_string("examples/gemm.gsw").unwrap();
-    let schedule = "schedule nothing_new {\n  %loop = get_node_by_tag @k_loop\n}\n";
+    let schedule = "schedule nothing_new {\n  k_loop = get_node_by_tag \"k_loop\"\n}\n";
     std::fs::write(&file, format!("{kernel}\n{schedule}")).unwrap();
     let run = |file: &str| {
         let arguments = ["run", file, "--waves", "M=2,N=2", "--schedule", "manual"];
@@ -146,7 +146,7 @@ fn a_schedule_behind_a_text_kernel_is_taken_when_it_is_asked_for() {
     let (report, code) = run("examples/gemm.gsw");
     assert_eq!(code, Some(1));
     assert_eq!(report["error"]["message"], "examples/gemm.gsw holds no schedule");
-    std::fs::write(&file, format!("{kernel}\n{}", schedule.replace("@k_loop", "@kloop"))).unwrap();
+    std::fs::write(&file, format!("{kernel}\n{}", schedule.replace("\"k_loop\"", "\"kloop\""))).unwrap();
     let (report, code) = run(&file);
     assert_eq!(code, Some(1));
     assert_eq!(report["error"]["message"], "no node has the tag \"kloop\"");
