@@ -93,7 +93,7 @@ fn pipeline(
     more: impl Fn(&mut PipelineTracer<'_>),
 ) -> PipelinedLoop {
     s.pipeline(k_loop, |p| {
-        let none = || vec![Vec::new(); 2 * iterations.len()];
+        let none = || vec![Vec::<Nodes>::new(); 2 * iterations.len()];
         let slots = |of: &dyn Fn(&Parts) -> [Vec<Nodes>; 2]| -> Vec<Vec<Nodes>> {
             iterations.iter().flat_map(of).collect()
         };
@@ -368,9 +368,8 @@ fn only_innermost_loops_are_unrolled() {
     compile("inner").expect("the inner loop is unrolled");
 }
 
-/// Waves half a pass apart in an unrolled loop: what the barriers of the schedule keep in order is right.
-#[test]
-fn unrolled_loops_can_be_staggered() {
+/// A pipeline with an unrolled kernel whose waves are a barrier apart, with so many barriers between LDS writes and reads.
+fn staggered(barriers: u32) -> WaveSchedule {
     let schedule = WaveSchedule::trace("staggered", |s| {
         let all = parts(s, |tag| s.get_node_by_tag(tag));
         let pipelined = pipeline(s, s.get_node_by_tag("k_loop"), Stages::Two, &[all], |p| {
@@ -384,11 +383,25 @@ fn unrolled_loops_can_be_staggered() {
                 s.filter_nodes(nodes, Some(kernel), None)
             };
             let own = parts(s, own);
-            s.insert_before(own.reads[0], SharedMemoryBarrier);
+            for _ in 0..barriers {
+                s.insert_before(own.reads[0], SharedMemoryBarrier);
+            }
             s.insert_before(own.mma, SharedMemoryBarrier);
         }
         s.insert_before(kernel, SharedMemoryBarrier);
         s.stagger(kernel);
     });
-    run_all_trip_counts(&schedule.expect("a schedule"));
+    schedule.expect("a schedule")
+}
+
+#[test]
+fn unrolled_loops_can_be_staggered() {
+    run_all_trip_counts(&staggered(2));
+}
+
+/// The waves that are behind write what those ahead read already.
+#[test]
+fn unrolled_loops_with_too_few_barriers_cannot_be_staggered() {
+    let error = compiled(&gemm(), &staggered(1), tiles(8, false)).map(|_| ()).expect_err("a fault");
+    assert!(error.message.starts_with("no barrier keeps the LDS write"), "{error}");
 }
