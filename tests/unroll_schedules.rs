@@ -368,9 +368,8 @@ fn only_innermost_loops_are_unrolled() {
     compile("inner").expect("the inner loop is unrolled");
 }
 
-/// Waves half a pass apart in an unrolled loop: what the barriers of the schedule keep in order is right.
-#[test]
-fn unrolled_loops_can_be_staggered() {
+/// A pipeline with an unrolled kernel whose waves are a barrier apart, with so many barriers between LDS writes and reads.
+fn staggered(barriers: u32) -> WaveSchedule {
     let schedule = WaveSchedule::trace("staggered", |s| {
         let all = parts(s, |tag| s.get_node_by_tag(tag));
         let pipelined = pipeline(s, s.get_node_by_tag("k_loop"), Stages::Two, &[all], |p| {
@@ -384,11 +383,97 @@ fn unrolled_loops_can_be_staggered() {
                 s.filter_nodes(nodes, Some(kernel), None)
             };
             let own = parts(s, own);
-            s.insert_before(own.reads[0], SharedMemoryBarrier);
+            for _ in 0..barriers {
+                s.insert_before(own.reads[0], SharedMemoryBarrier);
+            }
             s.insert_before(own.mma, SharedMemoryBarrier);
         }
         s.insert_before(kernel, SharedMemoryBarrier);
         s.stagger(kernel);
     });
-    run_all_trip_counts(&schedule.expect("a schedule"));
+    schedule.expect("a schedule")
+}
+
+#[test]
+fn unrolled_loops_can_be_staggered() {
+    run_all_trip_counts(&staggered(2));
+}
+
+/// The waves that are behind write what those ahead read already.
+#[test]
+fn unrolled_loops_with_too_few_barriers_cannot_be_staggered() {
+    let error = compiled(&gemm(), &staggered(1), tiles(8, false)).map(|_| ()).expect_err("a fault");
+    assert!(error.message.starts_with("no barrier keeps the LDS write"), "{error}");
+}
+
+/// The nodes of both iterations of a pass in an order: `L`oads, LDS `w`rites and `r`eads, and `m`atrix products, by iteration.
+fn in_order(s: &ScheduleTracer, of: [Parts; 2], order: &[(char, usize)]) -> Vec<Cluster> {
+    let list = |&(what, iteration): &(char, usize)| {
+        let of = of[iteration];
+        match what {
+            'L' => of.loads.to_vec(),
+            'w' => of.writes.to_vec(),
+            'r' => of.reads.to_vec(),
+            _ => vec![of.mma],
+        }
+    };
+    order.iter().map(|step| s.cluster(list(step))).collect()
+}
+
+fn reordered_loop(order: &[(char, usize)]) -> WaveSchedule {
+    let schedule = WaveSchedule::trace("reordered", |s| {
+        let k_loop = s.get_node_by_tag("k_loop");
+        s.unroll(k_loop, 2);
+        let of = [0, 1].map(|at| parts(s, |tag| s.get_node_by_tag_and_iteration(tag, at)));
+        s.reorder_graph(k_loop, in_order(s, of, order));
+    });
+    schedule.expect("a schedule")
+}
+
+fn reordered_kernel(order: &[(char, usize)]) -> WaveSchedule {
+    let schedule = WaveSchedule::trace("reordered", |s| {
+        let all = parts(s, |tag| s.get_node_by_tag(tag));
+        let kernel = pipeline(s, s.get_node_by_tag("k_loop"), Stages::Three, &[all], nothing_more).kernel();
+        s.unroll(kernel, 2);
+        let own = |tag: &str, at| s.filter_nodes(s.get_node_by_tag_and_iteration(tag, at), kernel, None);
+        let of = [0, 1].map(|at| parts(s, |tag| own(tag, at)));
+        s.reorder_graph(kernel, in_order(s, of, order));
+    });
+    schedule.expect("a schedule")
+}
+
+#[test]
+fn unrolled_loops_are_reordered_as_far_as_lds_copies_allow() {
+    let kernel = gemm();
+    let case = tiles(7, false);
+    let refused = |schedule: &WaveSchedule| {
+        let error = compiled(&kernel, schedule, case).map(|_| ()).expect_err("a fault");
+        assert!(error.message.contains("has to come before"), "{error}");
+    };
+    // One copy: the second iteration writes what the first has read.
+    let order = [('L', 0), ('L', 1), ('w', 0), ('r', 0), ('w', 1), ('m', 0), ('r', 1), ('m', 1)];
+    run(&kernel, &reordered_loop(&order), case);
+    refused(&reordered_loop(&[
+        ('L', 0),
+        ('L', 1),
+        ('w', 0),
+        ('w', 1),
+        ('r', 0),
+        ('r', 1),
+        ('m', 0),
+        ('m', 1),
+    ]));
+    // In the pipeline the LDS writes of the first copy are of the iteration that the second one reads.
+    let order = [('L', 0), ('L', 1), ('w', 0), ('r', 0), ('m', 0), ('r', 1), ('w', 1), ('m', 1)];
+    run(&kernel, &reordered_kernel(&order), case);
+    refused(&reordered_kernel(&[
+        ('r', 0),
+        ('r', 1),
+        ('w', 0),
+        ('w', 1),
+        ('L', 0),
+        ('L', 1),
+        ('m', 0),
+        ('m', 1),
+    ]));
 }
