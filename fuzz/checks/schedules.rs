@@ -2,7 +2,8 @@
 //!
 //! The model knows nothing of cycles, intervals or junctions. It takes the loop's nodes with their operands and LDS buffers, runs the passes of
 //! the pipeline for some iterations in the order that the schedule names, and looks whether every node finds what it needs: operands of its
-//! own iteration, carried values of the one before, and in its copy of an LDS buffer what its own iteration has written.
+//! own iteration, carried values of the one before, and in its copy of an LDS buffer what its own iteration has written. For waves out of
+//! step it has no say: there the simulator's check mode tells whether what is accepted is right.
 
 use std::collections::BTreeMap;
 
@@ -29,9 +30,11 @@ use super::Choices;
 pub enum Verdict {
     /// It was applied, and results were right.
     Applied,
+    /// The same with one half of the waves behind the other.
+    Staggered,
     /// It is legal, and the loop has too few iterations for it.
     Short,
-    /// It is illegal, and was refused.
+    /// It is illegal, or its barriers for waves out of step are too few, and was refused.
     Refused,
 }
 
@@ -87,6 +90,8 @@ struct Plan {
     eliminate_epilogue: bool,
     /// Another order of the steady state, by number of the node; empty for none.
     order: Vec<usize>,
+    /// Barriers of the steady state behind nodes of that order, if one half of the waves runs behind the other.
+    staggered: Option<Vec<(usize, Directive)>>,
 }
 
 impl Plan {
@@ -98,6 +103,7 @@ impl Plan {
 /// A kernel, and what it is compiled and run with.
 struct Case {
     text: String,
+    waves: usize,
     tiles: i64,
     k: i64,
     dynamic: bool,
@@ -121,7 +127,7 @@ pub fn schedule_verdict(data: &[u8]) -> Result<Verdict, String> {
         }
     }
     let units = units(&mut choices, &nodes, &groups);
-    let plan = plan(&mut choices, &nodes, &units);
+    let plan = plan(&mut choices, &nodes, &units, case.waves);
     let legal = judge(&nodes, &units, &plan);
     let traced = WaveSchedule::trace("random", |s| trace(s, &groups, &nodes, &units, &plan));
     let told = |what: String| {
@@ -134,7 +140,7 @@ pub fn schedule_verdict(data: &[u8]) -> Result<Verdict, String> {
         )
     };
     match &traced {
-        Ok(schedule) => run(&case, &kernel, schedule, &legal, plan.stages()).map_err(told),
+        Ok(schedule) => run(&case, &kernel, schedule, &legal, &plan).map_err(told),
         Err(_) if legal.pipeline.is_err() => Ok(Verdict::Refused),
         Err(fault) => Err(told(format!("refused when it was traced: {fault}"))),
     }
@@ -151,14 +157,16 @@ fn run(
     kernel: &Kernel,
     schedule: &WaveSchedule,
     legal: &Legal,
-    stages: usize,
+    plan: &Plan,
 ) -> Result<Verdict, String> {
     let options = options(case).wave_schedule(schedule);
     let executable = match compile_uncached(kernel, &options, Verify::AfterEachPass) {
         Ok(executable) => executable,
         Err(fault) if fault.kind == Kind::Bug => return Err(format!("compile: {fault}")),
         Err(fault) => {
-            return match legal.pipeline.is_ok() && legal.order.is_ok() {
+            // Which barriers are enough for waves out of step, only the simulator says.
+            let must = legal.pipeline.is_ok() && legal.order.is_ok() && plan.staggered.is_none();
+            return match must {
                 true => Err(format!("legal, but refused: {fault}")),
                 false => Ok(Verdict::Refused),
             };
@@ -168,7 +176,7 @@ fn run(
     if legal.pipeline.is_err() || (legal.order.is_err() && !short) {
         return Err("illegal, but accepted".to_owned());
     }
-    if short && (case.dynamic || case.tiles as usize + 1 >= stages) {
+    if short && (case.dynamic || case.tiles as usize + 1 >= plan.stages()) {
         return Err(format!("not applied: {}", executable.report().schedule_why));
     }
     let value = |s: Symbol| Some(if s.name() == "K" { case.k } else { 32 });
@@ -176,7 +184,9 @@ fn run(
     let (report, comparison) =
         with_findings(kernel, &executable, &device, &value, 3).map_err(|fault| format!("run: {fault}"))?;
     match (report.is_clean(), comparison.ok) {
-        (true, true) => Ok(if short { Verdict::Short } else { Verdict::Applied }),
+        (true, true) if short => Ok(Verdict::Short),
+        (true, true) if plan.staggered.is_some() => Ok(Verdict::Staggered),
+        (true, true) => Ok(Verdict::Applied),
         (true, false) => Err(format!("wrong result: {comparison:?}")),
         _ => Err(format!("findings: {report}")),
     }
@@ -202,7 +212,7 @@ fn case(choices: &mut Choices<'_>) -> Case {
         32 / waves[0],
         32 / waves[1],
     );
-    Case { text, tiles, k, dynamic: choices.sometimes(3) }
+    Case { text, waves: waves[0] * waves[1], tiles, k, dynamic: choices.sometimes(3) }
 }
 
 /// The nodes of the loop's body in program order, but for carried values.
@@ -269,7 +279,7 @@ fn units(choices: &mut Choices<'_>, nodes: &[Node], groups: &[Group]) -> Vec<Uni
     units
 }
 
-fn plan(choices: &mut Choices<'_>, nodes: &[Node], units: &[Unit]) -> Plan {
+fn plan(choices: &mut Choices<'_>, nodes: &[Node], units: &[Unit], waves: usize) -> Plan {
     let interval = 1 + choices.below(4);
     let stages = 1 + choices.below(4);
     let mut cycles: Vec<usize> = units.iter().map(|_| choices.below(interval * stages)).collect();
@@ -293,13 +303,28 @@ fn plan(choices: &mut Choices<'_>, nodes: &[Node], units: &[Unit]) -> Plan {
     }
     let copies = choices.one(&[None, None, Some(1), Some(2), Some(3), Some(4)]);
     let eliminate_epilogue = choices.sometimes(5);
-    let mut plan = Plan { interval, cycles, copies, eliminate_epilogue, order: Vec::new() };
+    let mut plan = Plan { interval, cycles, copies, eliminate_epilogue, order: Vec::new(), staggered: None };
     if plan.copies.is_some() && plan.cycles.iter().all(|c| c.len() == 1) && choices.sometimes(2) {
         plan.order = steady_order(units, &plan).into_iter().map(|placed| placed.0).collect();
         for _ in 0..choices.below(5) {
             let (from, to) = (choices.below(nodes.len()), choices.below(nodes.len()));
             let node = plan.order.remove(from);
             plan.order.insert(to, node);
+        }
+        if waves > 1 && choices.sometimes(2) {
+            let directives = [Directive::SharedMemoryBarrier, Directive::Control(Control::WorkgroupBarrier)];
+            // Mostly where kinds of nodes change, as an author would.
+            let border = |at: usize| {
+                at + 1 == nodes.len() || nodes[plan.order[at]].group != nodes[plan.order[at + 1]].group
+            };
+            let mut barriers = Vec::new();
+            for (at, &node) in plan.order.iter().enumerate() {
+                let here = if border(at) { !choices.sometimes(3) } else { choices.sometimes(8) };
+                if here {
+                    barriers.push((node, directives[usize::from(choices.sometimes(6))]));
+                }
+            }
+            plan.staggered = Some(barriers);
         }
     }
     plan
@@ -443,7 +468,12 @@ fn trace(s: &ScheduleTracer, groups: &[Group], nodes: &[Node], units: &[Unit], p
         if node % 3 == 0 {
             entries.push(Directive::Control(Control::SchedulingBarrier).into());
         }
+        let behind = plan.staggered.iter().flatten().filter(|barrier| barrier.0 == node);
+        entries.extend(behind.map(|barrier| Entry::from(barrier.1)));
     }
     let cluster = s.cluster(entries);
     s.reorder_graph(kernel, cluster);
+    if plan.staggered.is_some() {
+        s.stagger(kernel);
+    }
 }
