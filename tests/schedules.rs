@@ -81,3 +81,34 @@ fn ping_pong_is_right() {
         }
     }
 }
+
+/// The ready GEMM with other tags.
+fn tagged(names: [&str; 2]) -> Kernel {
+    let text = Gemm::new().waves(Waves::new(2, 2)).kernel().expect("a kernel").to_string();
+    assert!(text.contains("@read_a") && text.contains("@mma"), "{text}");
+    let text = text.replace("@read_a", &format!("@{}", names[0])).replace("@mma", &format!("@{}", names[1]));
+    Kernel::parse(&text, "gemm.gsw").expect("its own text")
+}
+
+/// The cache knows kernels by what they compute; where a schedule speaks of tags, by those too.
+#[test]
+fn tags_tell_kernels_apart_where_a_schedule_speaks_of_them() {
+    let mut options = Options::new(Target::GFX942);
+    let sizes = [("M", 64), ("N", 64), ("K", 256), ("BLOCK_M", 32), ("BLOCK_N", 32), ("BLOCK_K", 32)];
+    for (name, value) in sizes {
+        options = options.set(Symbol::new(name), value);
+    }
+    let (kernel, other) = (tagged(["read_a", "mma"]), tagged(["read_a", "product"]));
+    assert_eq!(kernel.identity(), other.identity());
+    let schedule = WaveSchedule::trace("touch", |s| {
+        s.get_node_by_tag("mma");
+    });
+    let manual = options.clone().wave_schedule(&schedule.expect("a schedule"));
+    kernel.compile(&manual).expect("it has the tag");
+    let fault = other.compile(&manual).expect_err("it has not");
+    assert!(fault.to_string().contains("no node has the tag \"mma\""), "{fault}");
+    assert!(kernel.compile(&manual).is_ok());
+    // Without a schedule tags are nothing.
+    let code = |kernel: &Kernel| kernel.compile(&options).expect("it compiles").code().to_vec();
+    assert_eq!(code(&kernel), code(&other));
+}

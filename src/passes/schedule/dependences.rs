@@ -71,7 +71,7 @@ pub fn dependences(world: &World, node: Entity, model: &ResourceModel) -> Result
 /// The same for nodes that stay in their iterations: the LDS buffers have as many copies as they have.
 ///
 /// # Errors
-/// If it holds another loop, or hands values on unchanged.
+/// If it holds another loop.
 pub fn dependences_in_place(
     world: &World,
     node: Entity,
@@ -98,7 +98,10 @@ fn loop_dependences(
     finder.per_pass = Unrolled::of(world, node);
     finder.pipelined = body.iter().any(|&inner| is_ahead(world, inner));
     let memories = finder.straight(&body)?;
-    finder.carried(node, &body)?;
+    // What passes hand to each other keeps no order within one.
+    if copies == Copies::Open {
+        finder.carried(node, &body)?;
+    }
     let mut buffers = SmallVec::new();
     for (memory, groups) in memories {
         let shared = world.get::<Op>(memory) == Some(&Op::Allocate);
