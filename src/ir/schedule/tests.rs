@@ -181,7 +181,8 @@ fn values_of_another_trace_are_refused() {
 
 #[test]
 fn mistakes_are_found_without_a_kernel() {
-    let cases: &[(&str, fn(&ScheduleTracer))] = &[
+    type Mistake = fn(&ScheduleTracer);
+    let cases: &[(&str, Mistake)] = &[
         ("the prologue of a pipeline is no loop and no node", |s| s.stagger(pipelined(s).prologue())),
         ("this pipeline has no epilogue", |s| {
             s.insert_at_end(pipelined(s).epilogue(), Control::WorkgroupBarrier);

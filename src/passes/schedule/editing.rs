@@ -49,7 +49,7 @@ impl Evaluation<'_> {
         let heads = (0..body.len()).take_while(|at| matches!(op(at), Some(Op::IterArg(_)))).count();
         // If the kernel is unrolled, the loop over the rest of its iterations stands behind it.
         let mut loops = (0..body.len()).filter(|at| matches!(op(at), Some(Op::Iterate(_))));
-        let steady = loops.next().map(|first| [first, loops.last().unwrap_or(first)]);
+        let steady = loops.next().map(|first| [first, loops.next_back().unwrap_or(first)]);
         Ok(match (which, steady) {
             (Which::Kernel, _) | (_, None) => {
                 Stretch { region, first: heads, end: body.len(), repeats: true }
@@ -175,7 +175,7 @@ impl Evaluation<'_> {
             None => self.one_loop(region)?,
         };
         let waves = self.world.get::<Geometry>(self.root).map_or(0, Geometry::wave_count);
-        if waves < 2 || waves % 2 != 0 {
+        if waves < 2 || !waves.is_multiple_of(2) {
             let text = match waves {
                 1 => "the one wave of a workgroup has no two halves to stagger".to_owned(),
                 _ => format!("{waves} waves of a workgroup have no two halves to stagger"),

@@ -126,7 +126,7 @@ fn logical(world: &World, node: Entity) -> Entity {
 pub fn classify(world: &World, root: Entity, node: Entity, found: &LoopGraph) -> Result<Product, Unsuitable> {
     let waves = world.get::<Geometry>(root).map_or(0, Geometry::wave_count);
     let simds = world.get::<Settings>(root).map_or(4, |s| s.0.target().simds_per_compute_unit);
-    if waves == 0 || waves % (2 * simds) != 0 {
+    if waves == 0 || !waves.is_multiple_of(2 * simds) {
         return Err(Unsuitable::Waves(waves));
     }
     let Some(&Op::Iterate(axis)) = world.get::<Op>(node) else { return Err(Unsuitable::NoProduct) };
@@ -178,7 +178,7 @@ pub fn classify(world: &World, root: Entity, node: Entity, found: &LoopGraph) ->
         places.len()
     };
     let steps = places(mma);
-    if steps % SLICES as usize != 0 {
+    if !steps.is_multiple_of(SLICES as usize) {
         return Err(Unsuitable::Steps(steps));
     }
     gain(world, found, waves)?;

@@ -571,11 +571,9 @@ fn components_are_what_reaches_each_other() {
             reaches[a][b] |= reaches[a][via] && reaches[via][b];
         }
         let shape = Shape::of(&graph).unwrap();
-        for a in 0..count {
-            for b in 0..count {
-                let same = shape.components.of(a as u32) == shape.components.of(b as u32);
-                assert_eq!(same, reaches[a][b] && reaches[b][a]);
-            }
+        for (a, b) in (0..count * count).map(|pair| (pair / count, pair % count)) {
+            let same = shape.components.of(a as u32) == shape.components.of(b as u32);
+            assert_eq!(same, reaches[a][b] && reaches[b][a]);
         }
         for edge in graph.edges() {
             assert!(shape.components.of(edge.from) <= shape.components.of(edge.to));

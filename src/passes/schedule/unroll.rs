@@ -4,6 +4,7 @@
 //! the pass, so that addresses and copies of LDS buffers follow from it; where the number of copies divides that of the iterations, a
 //! node uses the same copy in every pass. The number of passes is rounded down. The loop behind is the loop as it was, for the rest: it
 //! takes over the carried values, and in a pipeline it is the same steady state, so that the epilogue notices nothing.
+#![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
 
 use bevy_ecs::prelude::*;
 use rustc_hash::FxHashMap;

@@ -1,4 +1,5 @@
 //! Tables on a kernel: matched node by node, judged, and applied.
+#![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
 
 use bevy_ecs::prelude::*;
 use rustc_hash::FxHashMap;

@@ -1,4 +1,5 @@
 //! Reading tables.
+#![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
 
 use std::sync::Arc;
 
