@@ -30,6 +30,9 @@ struct Lifetime {
     filled: bool,
 }
 
+/// One per buffer.
+type Lifetimes = SmallVec<[Lifetime; 8]>;
+
 /// The pass; see the module.
 pub fn allocate_lds(world: &mut World) -> PassResult {
     let root = kernel_entity(world)?;
@@ -40,7 +43,7 @@ pub fn allocate_lds(world: &mut World) -> PassResult {
         .collect();
     let mut total = 0;
     for grain in [Grain::Loops, Grain::Accesses] {
-        let mut lifetimes = Vec::new();
+        let mut lifetimes = Lifetimes::new();
         region_lifetimes(world, root, grain, &mut 0, &mut lifetimes);
         total = place(world, &buffers, &lifetimes);
         if total <= limit {
@@ -75,13 +78,7 @@ pub(super) fn buffer_of(world: &World, node: Entity) -> Option<Entity> {
 }
 
 /// Adds the lifetimes of the buffers that a region uses, at positions counted by `clock`.
-fn region_lifetimes(
-    world: &World,
-    region: Entity,
-    grain: Grain,
-    clock: &mut u32,
-    lifetimes: &mut Vec<Lifetime>,
-) {
+fn region_lifetimes(world: &World, region: Entity, grain: Grain, clock: &mut u32, lifetimes: &mut Lifetimes) {
     for &node in world.get::<Body>(region).map(|b| &b.0[..]).unwrap_or_default() {
         *clock += 1;
         if let Some(buffer) = buffer_of(world, node) {
@@ -90,7 +87,7 @@ fn region_lifetimes(
         }
         if world.get::<Body>(node).is_some() {
             let begin = *clock;
-            let mut inner = Vec::new();
+            let mut inner = Lifetimes::new();
             region_lifetimes(world, node, grain, clock, &mut inner);
             *clock += 1;
             let repeats = matches!(world.get::<Op>(node), Some(Op::Iterate(_)));
@@ -105,7 +102,7 @@ fn region_lifetimes(
     }
 }
 
-fn extend(lifetimes: &mut Vec<Lifetime>, lifetime: Lifetime) {
+fn extend(lifetimes: &mut Lifetimes, lifetime: Lifetime) {
     match lifetimes.iter_mut().find(|l| l.buffer == lifetime.buffer) {
         Some(known) => known.last = known.last.max(lifetime.last),
         None => lifetimes.push(lifetime),

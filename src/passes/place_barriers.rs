@@ -14,7 +14,6 @@ use super::facts::{Geometry, LdsBuffer};
 use super::schedule::wave_groups::Staggered;
 use super::{PassResult, kernel_entity};
 use crate::ir::node::*;
-use crate::ir::walk::{self, NodeList};
 
 /// A part of LDS: of a buffer, the copy that belongs to one iteration, counted from the running pass.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -115,16 +114,18 @@ pub fn place_barriers(world: &mut World) -> PassResult {
 }
 
 fn place_in_region(world: &mut World, region: Entity, touched: &mut Touched) {
-    let mut out = NodeList::new();
-    for node in walk::body(world, region) {
+    // New barriers and the places that they come to.
+    let mut new: SmallVec<[(usize, Entity); 8]> = SmallVec::new();
+    let mut at = 0;
+    while let Some(&node) = world.get::<Body>(region).and_then(|body| body.0.get(at)) {
         match world.get::<Op>(node) {
             // Its schedule has proved its own barriers, and one more would pair up with others.
             Some(Op::Iterate(_)) if world.get::<Staggered>(node).is_some() => {
                 if *touched != Touched::default() {
                     // In front of the barriers that put the waves out of step.
-                    let controls = out.iter().rev().take_while(|&&n| is_control(world, n)).count();
-                    let barrier = spawn_barrier(world, node);
-                    out.insert(out.len() - controls, barrier);
+                    let before = world.get::<Body>(region).map(|body| &body.0[..at]).unwrap_or_default();
+                    let controls = before.iter().rev().take_while(|&&n| is_control(world, n)).count();
+                    new.push((at - controls, spawn_barrier(world, node)));
                     touched.clear();
                 }
                 note_accesses(world, node, touched);
@@ -153,7 +154,7 @@ fn place_in_region(world: &mut World, region: Entity, touched: &mut Touched) {
                         }
                     };
                     if hazard {
-                        out.push(spawn_barrier(world, node));
+                        new.push((at, spawn_barrier(world, node)));
                         touched.clear();
                     }
                     add(if op == Op::Write { &mut touched.written } else { &mut touched.read }, area);
@@ -161,9 +162,11 @@ fn place_in_region(world: &mut World, region: Entity, touched: &mut Touched) {
             }
             _ => {}
         }
-        out.push(node);
+        at += 1;
     }
-    walk::set_body(world, region, &out);
+    if let Some(mut body) = world.get_mut::<Body>(region) {
+        new.into_iter().rev().for_each(|(at, barrier)| body.0.insert(at, barrier));
+    }
 }
 
 /// Walks a loop first with what came before, then with what its iterations leave behind, until that is nothing new.

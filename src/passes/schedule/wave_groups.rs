@@ -91,10 +91,14 @@ fn meet(world: &World, node: Entity, waves: u32, met: &mut [u32]) -> bool {
 }
 
 fn check_region(world: &mut World, root: Entity, region: Entity, waves: u32) -> Option<Diagnostic> {
+    let parts =
+        |node: &Entity| matches!(world.get::<Op>(*node), Some(Op::Control(Control::ConditionalBarrier(_))));
+    if !world.get::<Body>(region).is_some_and(|body| body.0.iter().any(parts)) {
+        return None;
+    }
     let body = walk::body(world, region);
     let mut met = Met::new(waves);
     body.iter().for_each(|&node| met.pass(world, node));
-    met.last?;
     if let Some(fault) = met.unbalanced(world, root) {
         return Some(fault);
     }
