@@ -1,7 +1,7 @@
 //! Modulo scheduling: the least interval at which iterations can start, and a cycle for every node.
 //!
-//! From the bound of resources and recurrences on, each interval is tried by [iterative](super::iterative) and, should that not work out, by
-//! [in-order](super::in_order) scheduling. Small graphs are then decided exactly.
+//! From the bound of resources and recurrences on, each interval is tried by `iterative` and, should that not work out, by
+//! `in_order` scheduling. Small graphs are then decided exactly.
 
 use super::assignment::Assignment;
 use super::bounds::Bounds;
