@@ -1,13 +1,13 @@
 //! Schedules: which iteration an operation of a loop belongs to in the steady state, and in which order operations are emitted.
 //!
-//! - [`graph`]: the dependences of a loop body, as data; [`dependences`]: how they are found
+//! - [`graph`]: the dependences of a loop body, as data; [`mod@dependences`]: how they are found
 //! - [`resources`]: units and delays of the machine; `target_model`: those of the chips
 //! - [`assignment`]: a cycle for every node
 //! - [`components`], [`bounds`], [`longest`], [`reservations`]: what schedulers ask of a graph and a machine
 //! - [`modulo`], with [`exact`] for small graphs: the least interval
 //! - [`prefetch`], [`four_stage`]: stages by kinds of operations, placed by [`phases`]
 //! - [`refusal`]: why there is no schedule
-//! - [`pipeline`]: loops from stages; [`copies`]: how many copies of LDS buffers they take
+//! - [`mod@pipeline`]: loops from stages; [`copies`]: how many copies of LDS buffers they take
 //! - [`pressure`]: registers of the steady state
 //! - [`reorder`]: another order of nodes; [`unroll`]: several iterations in one pass; [`wave_groups`]: barriers of waves that do not
 //!   run in step
