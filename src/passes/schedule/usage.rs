@@ -16,10 +16,12 @@ pub fn uses(
         let slot = assignment.slot(number as u32);
         for (column, &busy) in model.cost(node.class).busy.iter().enumerate() {
             let busy = u32::from(busy);
-            for (at, used) in uses.iter_mut().enumerate() {
-                // Whole intervals count in every cycle, the rest in the cycles behind the start.
-                let behind = (at as u32 + interval - slot) % interval;
-                used[column] += busy / interval + u32::from(behind < busy % interval);
+            // Whole intervals count in every cycle, the rest in the cycles behind the start.
+            if busy >= interval {
+                uses.iter_mut().for_each(|used| used[column] += busy / interval);
+            }
+            for behind in 0..busy % interval {
+                uses[((slot + behind) % interval) as usize][column] += 1;
             }
         }
     }

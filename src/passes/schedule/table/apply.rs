@@ -198,10 +198,14 @@ impl Judge<'_> {
         let Edge { from, to, latency, distance, .. } = edge;
         let [from_text, to_text] = [from, to].map(|n| self.describe(found, n));
         let [from_cycle, to_cycle] = [from, to].map(|n| assignment.cycles[n as usize]);
+        let which = match distance {
+            0 => "of the same iteration".to_owned(),
+            1 => "of the iteration before".to_owned(),
+            more => format!("{more} iterations before"),
+        };
         let text = format!(
-            "{to_text} is in cycle {to_cycle}, before {from_text} is over: that begins in cycle {from_cycle}, takes {latency} \
-             cycles, and lies {distance} iterations of {} cycles before",
-            assignment.interval
+            "{to_text} is in cycle {to_cycle}, before {from_text} {which} is over: that begins in cycle {from_cycle} and takes \
+             {latency} cycles"
         );
         let entity = |n: u32| found.graph.nodes()[n as usize].entity;
         let row = |n: u32| rows.get(n as usize).map(|row| row.location.clone());

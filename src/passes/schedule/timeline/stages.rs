@@ -19,12 +19,19 @@ const COLOURS: [&str; RESOURCES] = ["rg", "rs", "mm", "va", "sh"];
 /// Passes of the steady state that the strip draws.
 const STEADY: u32 = 3;
 
+/// Most stages that the strip draws: it grows with their square.
+const MOST_DRAWN: u32 = 24;
+
 /// Slots from which on a table scrolls by itself.
 const LONG: u32 = 48;
 
 /// Which stage of which iteration each pass runs.
 pub(super) fn strip(stages: u32, drain: Drain, out: &mut String) {
     let ahead = stages - 1;
+    if stages > MOST_DRAWN {
+        put!(out, "<p class=\"note\">{ahead} passes of prologue are too many to draw</p>\n");
+        return;
+    }
     let (behind, steady) = match drain {
         Drain::Epilogue => (ahead, STEADY),
         Drain::Loop => (0, STEADY + ahead),
