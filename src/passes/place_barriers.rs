@@ -179,10 +179,11 @@ fn is_control(world: &World, node: Entity) -> bool {
     matches!(world.get::<Op>(node), Some(Op::Control(_)))
 }
 
-/// Adds everything that a loop touches.
+/// Adds everything that a loop touches, in any of its passes.
 fn note_accesses(world: &World, node: Entity, touched: &mut Touched) {
     for &inner in world.get::<Body>(node).map(|b| &b.0[..]).unwrap_or_default() {
         if let Some(area) = Area::of(world, inner) {
+            let area = Area { ahead: None, ..area };
             let write = world.get::<Op>(inner) == Some(&Op::Write);
             add(if write { &mut touched.written } else { &mut touched.read }, area);
         }

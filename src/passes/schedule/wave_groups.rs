@@ -74,7 +74,8 @@ fn check_region(world: &mut World, root: Entity, region: Entity, waves: u32) -> 
             }
             Some(Op::Iterate(_)) if !holds_loop(world, node) => {
                 if let Some(pair) = unordered(world, node, &offsets) {
-                    return Some(unordered_fault(world, root, pair));
+                    let parted = met.last.and_then(|last| place(world, root, last));
+                    return Some(unordered_fault(world, root, pair).at(parted));
                 }
                 world.entity_mut(node).insert(Staggered(offsets));
                 at_once = false;
@@ -105,10 +106,7 @@ fn apart_fault(world: &World, root: Entity, node: Entity, parted: Option<Entity>
         Some(at) => fault.note("it is written here", Some(at)),
         None => fault,
     };
-    let fault = match parted.and_then(|node| place(world, root, node)) {
-        Some(at) => fault.note("waves part here", Some(at)),
-        None => fault,
-    };
+    let fault = fault.at(parted.and_then(|node| place(world, root, node)));
     fault.help("let waves part right before a loop without loops in it, and meet right behind it")
 }
 
