@@ -365,16 +365,16 @@ impl Case {
     /// The case as it should stand in the file.
     fn blessed(&self) -> Result<String, String> {
         let text = |lines: &[String]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+        let clean: Vec<String> = self.lines.iter().map(|line| without_faults(line).to_owned()).collect();
         match self.command()?(self)? {
-            Output::Text(output) if output.is_empty() => Ok(text(&self.lines)),
+            Output::Text(output) if output.is_empty() => Ok(text(&clean)),
             Output::Text(output) => {
                 // An empty line before the next case belongs to the file, not to the output.
                 let end = if self.expected.as_ref().is_some_and(|e| e.ends_with("\n\n")) { "\n" } else { "" };
-                Ok(format!("{}; ---\n{output}{end}", text(&self.lines)))
+                Ok(format!("{}; ---\n{output}{end}", text(&clean)))
             }
             Output::Faults(faults) => {
-                let mut lines: Vec<String> =
-                    self.lines.iter().map(|line| without_faults(line).to_owned()).collect();
+                let mut lines = clean;
                 for fault in &faults {
                     if fault.kind == Kind::Bug {
                         return Err(format!("a fault of the compiler: {fault}"));
