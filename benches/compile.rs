@@ -22,6 +22,9 @@ const TILES: [Tile; 4] =
 const GROWTH: [Tile; 4] =
     [([64, 128, 32], [2, 2]), ([128, 128, 32], [2, 2]), ([128, 256, 32], [2, 2]), ([256, 256, 32], [2, 2])];
 
+/// The schedules that are measured.
+const SCHEDULES: [Schedule; 4] = [Schedule::None, Schedule::Prefetch, Schedule::Modulo, Schedule::PingPong];
+
 /// What is known of the sizes at compile time.
 #[derive(Copy, Clone, PartialEq)]
 enum Sizes {
@@ -100,6 +103,17 @@ fn growth(c: &mut Criterion) {
     group.finish();
 }
 
+/// The four schedules of one tile of 8 waves, at the sizes at which the time model is asked for them.
+fn schedules(c: &mut Criterion) {
+    let mut group = c.benchmark_group("schedule of gemm 128x256x64");
+    for schedule in SCHEDULES {
+        let (kernel, options) = gemm(([128, 256, 64], [2, 4]), Sizes::Static);
+        let options = options.schedule(schedule);
+        group.bench_function(format!("{schedule:?}"), |b| b.iter(|| cold(&kernel, black_box(&options))));
+    }
+    group.finish();
+}
+
 /// What line information in the object costs.
 fn lines(c: &mut Criterion) {
     let mut group = c.benchmark_group("lines");
@@ -131,5 +145,5 @@ fn phases(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, whole, cached, trace, growth, lines, phases);
+criterion_group!(benches, whole, cached, trace, growth, schedules, lines, phases);
 criterion_main!(benches);
