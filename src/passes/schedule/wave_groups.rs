@@ -12,6 +12,7 @@ use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::dependences::passes_between;
+use super::editing::region_of;
 use super::verify::{describe, place};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::*;
@@ -42,67 +43,35 @@ pub struct Unordered {
 /// Counts the barriers that each wave meets, marks loops whose waves do not run in step, and looks for accesses of LDS that are
 /// unordered there. The first fault, if there is one.
 pub fn check(world: &mut World, root: Entity) -> Option<Diagnostic> {
-    let waves = world.get::<Geometry>(root).map_or(1, Geometry::wave_count);
     let regions = walk::regions(world, root);
-    regions.into_iter().find_map(|region| check_region(world, root, region, waves))
+    regions.into_iter().find_map(|region| check_region(world, root, region))
 }
 
 /// True if conditional barriers in front of `node`, in its region, put its waves out of step.
 pub(super) fn out_of_step(world: &World, root: Entity, region: Entity, node: Entity) -> bool {
-    let waves = world.get::<Geometry>(root).map_or(1, Geometry::wave_count);
-    let mut met = vec![0u32; waves as usize];
-    for before in walk::body(world, region).into_iter().take_while(|&n| n != node) {
-        meet(world, before, waves, &mut met);
-    }
-    met.iter().any(|&count| count != met[0])
+    Met::before(world, root, region, node).offsets().len() > 1
 }
 
 /// The waves of a workgroup in groups that run a loop in step: how many barriers each has met more than the others, and its waves.
 pub fn groups_of(world: &World, root: Entity, node: Entity) -> Vec<(u32, Vec<u32>)> {
-    let waves = world.get::<Geometry>(root).map_or(1, Geometry::wave_count);
-    let region =
-        walk::regions(world, root).into_iter().find(|&region| walk::body(world, region).contains(&node));
-    let before = region.map(|region| walk::body(world, region)).unwrap_or_default();
-    let mut met = vec![0u32; waves as usize];
-    for &other in before.iter().take_while(|&&other| other != node) {
-        meet(world, other, waves, &mut met);
+    match region_of(world, root, node) {
+        Some(region) => Met::before(world, root, region, node).groups(),
+        None => Met::new(world, root).groups(),
     }
-    let fewest = met.iter().copied().min().unwrap_or(0);
-    let mut groups: Vec<(u32, Vec<u32>)> = Vec::new();
-    for (met, wave) in met.into_iter().zip(0..) {
-        match groups.iter_mut().find(|group| group.0 == met - fewest) {
-            Some(group) => group.1.push(wave),
-            None => groups.push((met - fewest, vec![wave])),
-        }
-    }
-    groups.sort_unstable_by_key(|group| group.0);
-    groups
 }
 
-/// Counts a conditional barrier for the waves that meet it; true if `node` is one.
-fn meet(world: &World, node: Entity, waves: u32, met: &mut [u32]) -> bool {
-    let Some(&Op::Control(Control::ConditionalBarrier(condition))) = world.get::<Op>(node) else {
-        return false;
-    };
-    for (met, wave) in met.iter_mut().zip(0..) {
-        *met += u32::from(condition.holds(wave, waves));
-    }
-    true
-}
-
-fn check_region(world: &mut World, root: Entity, region: Entity, waves: u32) -> Option<Diagnostic> {
-    let parts =
-        |node: &Entity| matches!(world.get::<Op>(*node), Some(Op::Control(Control::ConditionalBarrier(_))));
+fn check_region(world: &mut World, root: Entity, region: Entity) -> Option<Diagnostic> {
+    let parts = |&node: &Entity| conditional_barrier(world, node).is_some();
     if !world.get::<Body>(region).is_some_and(|body| body.0.iter().any(parts)) {
         return None;
     }
     let body = walk::body(world, region);
-    let mut met = Met::new(waves);
+    let mut met = Met::new(world, root);
     body.iter().for_each(|&node| met.pass(world, node));
     if let Some(fault) = met.unbalanced(world, root) {
         return Some(fault);
     }
-    let mut met = Met::new(waves);
+    let mut met = Met::new(world, root);
     // Since waves parted nothing but controls has come.
     let mut at_once = true;
     for node in body {
@@ -138,6 +107,13 @@ fn check_region(world: &mut World, root: Entity, region: Entity, waves: u32) -> 
     None
 }
 
+fn conditional_barrier(world: &World, node: Entity) -> Option<WaveCondition> {
+    match world.get::<Op>(node) {
+        Some(&Op::Control(Control::ConditionalBarrier(condition))) => Some(condition),
+        _ => None,
+    }
+}
+
 fn holds_loop(world: &World, node: Entity) -> bool {
     let body = world.get::<Body>(node).map(|b| &b.0[..]).unwrap_or_default();
     body.iter().any(|&inner| world.get::<Body>(inner).is_some())
@@ -165,27 +141,48 @@ struct Met {
 }
 
 impl Met {
-    fn new(waves: u32) -> Met {
+    /// None so far, by any wave of the kernel.
+    fn new(world: &World, root: Entity) -> Met {
+        let waves = world.get::<Geometry>(root).map_or(1, Geometry::wave_count);
         Met { counts: SmallVec::from_elem(0, waves as usize), last: None }
     }
 
+    /// What waves have met in a region when they come to a node of it.
+    fn before(world: &World, root: Entity, region: Entity, node: Entity) -> Met {
+        let mut met = Met::new(world, root);
+        let before = walk::body(world, region).into_iter().take_while(|&other| other != node);
+        before.for_each(|other| met.pass(world, other));
+        met
+    }
+
     fn pass(&mut self, world: &World, node: Entity) {
-        if let Some(&Op::Control(Control::ConditionalBarrier(condition))) = world.get::<Op>(node) {
+        if let Some(condition) = conditional_barrier(world, node) {
             let waves = self.counts.len() as u32;
-            for (wave, met) in self.counts.iter_mut().enumerate() {
-                *met += u32::from(condition.holds(wave as u32, waves));
+            for (met, wave) in self.counts.iter_mut().zip(0..) {
+                *met += u32::from(condition.holds(wave, waves));
             }
             self.last = Some(node);
         }
     }
 
-    /// How many more than the fewest groups of waves have met; one group if all waves are in step.
-    fn offsets(&self) -> SmallVec<[u32; 4]> {
+    /// Barriers that a wave has met more than those that have met the fewest, for every wave.
+    fn behind(&self) -> impl Iterator<Item = u32> {
         let fewest = self.counts.iter().copied().min().unwrap_or(0);
-        let mut offsets: SmallVec<[u32; 4]> = self.counts.iter().map(|met| met - fewest).collect();
+        self.counts.iter().map(move |met| met - fewest)
+    }
+
+    /// What [`Met::behind`] gives for groups of waves; one group if all waves are in step.
+    fn offsets(&self) -> SmallVec<[u32; 4]> {
+        let mut offsets: SmallVec<[u32; 4]> = self.behind().collect();
         offsets.sort_unstable();
         offsets.dedup();
         offsets
+    }
+
+    /// The groups, with the waves of each.
+    fn groups(&self) -> Vec<(u32, Vec<u32>)> {
+        let waves = |offset| self.behind().zip(0..).filter(|one| one.0 == offset).map(|one| one.1).collect();
+        self.offsets().into_iter().map(|offset| (offset, waves(offset))).collect()
     }
 
     /// The fault of a region in which some waves meet more barriers than others.
