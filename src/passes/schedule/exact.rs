@@ -13,7 +13,7 @@ use super::reservations::Reservations;
 use super::settle::from_zero;
 
 /// Most nodes that occupy something.
-pub const MOST_BUSY: usize = 12;
+const MOST_BUSY: usize = 12;
 
 /// Places that the search for an interval tries before it gives up.
 const MOST_PROOF: u64 = 10_000;

@@ -12,9 +12,9 @@ use super::assignment::Assignment;
 use super::dependences::{LoopGraph, dependences};
 use super::record::{Applied, Checks, LoopRecord, Outcome};
 use super::resources::{Class, ResourceModel};
-use super::unroll::TooShort;
-use super::verify::{broken, broken_fault, describe, early_fault, place, takes_place, too_few_fault};
-use super::{Request, Unfit, editing, rebuild, selection, wave_groups};
+use super::unroll::NotUnrolled;
+use super::verify::{broken, broken_fault, describe, early_fault, place, too_few_fault};
+use super::{NotRebuilt, Request, Unfit, editing, rebuild, selection, wave_groups};
 use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::node::*;
 use crate::ir::schedule::{Directive, Item, Operation, Pipeline, Scheduled, ValueId, WaveSchedule};
@@ -292,10 +292,10 @@ impl Evaluation<'_> {
             let text = format!("{} is staggered", describe(self.world, self.root, node));
             return Err(self.fault(text).help("unroll it first, then stagger it"));
         }
-        let unrolled = super::unroll::unroll(self.world, self.root, [around, node], factor);
-        let copies = match unrolled.map_err(|fault| fault.at(Some(self.at.clone())))? {
+        let copies = match super::unroll::unroll(self.world, self.root, [around, node], factor) {
             Ok(copies) => copies,
-            Err(TooShort { count }) => {
+            Err(NotUnrolled::Fault(fault)) => return Err(fault.at(Some(self.at.clone()))),
+            Err(NotUnrolled::TooShort { count }) => {
                 let why = format!("a trip count of {count} is too small to unroll the loop {factor} times");
                 self.records.push(LoopRecord::refused(node, why));
                 return Ok(());
@@ -361,19 +361,14 @@ impl Evaluation<'_> {
             return Err(fault.at(Some(self.at.clone())).into());
         }
         let request = Request { copies: pipeline.multi_buffer_count, drain };
-        let (order, rebuilt) =
-            match rebuild(self.world, self.root, [region, node], &found, &assignment, request)? {
-                Ok(rebuilt) => rebuilt,
-                Err(Unfit::Lds(why)) => {
-                    return Err(self
-                        .fault(why.to_string())
-                        .help("use smaller tiles, or fewer stages")
-                        .into());
-                }
-                Err(why @ Unfit::Short { .. }) => {
-                    return Err(Stop::Unfit(LoopRecord::refused(node, why.to_string())));
-                }
-            };
+        let rebuilt = rebuild(self.world, self.root, [region, node], &found, &assignment, request);
+        let (order, rebuilt) = rebuilt.map_err(|why| match why {
+            NotRebuilt::Unfit(Unfit::Lds(why)) => {
+                Stop::Fault(self.fault(why.to_string()).help("use smaller tiles, or fewer stages"))
+            }
+            NotRebuilt::Unfit(why) => Stop::Unfit(LoopRecord::refused(node, why.to_string())),
+            NotRebuilt::Fault(fault) => Stop::Fault(fault),
+        })?;
         self.tags = None;
         let copies: FxHashMap<Entity, &Vec<Entity>> =
             order.iter().map(|placed| placed.node).zip(&rebuilt.copies).collect();
@@ -476,7 +471,7 @@ impl Evaluation<'_> {
                 cycles[n as usize] = users.filter_map(|e| cycles[e.to as usize]).min();
             }
             // A carried value that nobody uses may be anywhere.
-            if cycles[n as usize].is_none() && !takes_place(class) {
+            if cycles[n as usize].is_none() && class == Class::Free {
                 cycles[n as usize] = Some(0);
             }
         }

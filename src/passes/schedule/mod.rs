@@ -131,6 +131,7 @@ fn candidates(world: &World, root: Entity) -> Candidates {
     found
 }
 
+/// A fault of this compiler.
 fn bug(text: &str) -> Diagnostic {
     Diagnostic::new(Kind::Bug, text)
 }
@@ -166,12 +167,13 @@ fn schedule_loop(
     };
     let request = Request::default();
     let checks = if schedule == Schedule::Modulo { Checks::Machine } else { Checks::Order };
-    match rebuild(world, root, [region, node], &found, &assignment, request)? {
+    match rebuild(world, root, [region, node], &found, &assignment, request) {
         Ok((_, Rebuilt { steady, .. })) => {
             let applied = Applied { instead: None, steady, found, assignment, request, checks };
             Ok(LoopRecord::applied(node, applied))
         }
-        Err(why) => refused(why.to_string()),
+        Err(NotRebuilt::Unfit(why)) => refused(why.to_string()),
+        Err(NotRebuilt::Fault(fault)) => Err(fault),
     }
 }
 
@@ -214,8 +216,28 @@ enum Unfit {
     Lds(#[from] TooLarge),
 }
 
+/// Why a loop is not rebuilt.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum NotRebuilt {
+    /// Its sizes do not suit the schedule: it stays as it was written.
+    Unfit(Unfit),
+    /// The kernel is broken.
+    Fault(Diagnostic),
+}
+
+impl From<Unfit> for NotRebuilt {
+    fn from(why: Unfit) -> NotRebuilt {
+        NotRebuilt::Unfit(why)
+    }
+}
+
+impl From<Diagnostic> for NotRebuilt {
+    fn from(fault: Diagnostic) -> NotRebuilt {
+        NotRebuilt::Fault(fault)
+    }
+}
+
 /// Rebuilds a loop by an assignment that respects its dependences; gives the order of its nodes, and what became of them.
-#[allow(clippy::type_complexity)]
 fn rebuild(
     world: &mut World,
     root: Entity,
@@ -223,24 +245,18 @@ fn rebuild(
     found: &LoopGraph,
     assignment: &Assignment,
     request: Request,
-) -> Result<Result<(Vec<Placed>, Rebuilt), Unfit>, Diagnostic> {
+) -> Result<(Vec<Placed>, Rebuilt), NotRebuilt> {
     let stages = assignment.stages();
-    let needed = Pipelined { ahead: stages - 1, drain: request.drain }.needed();
-    let short = match trip_count(world, root, node, needed)? {
-        Ok(short) => short,
-        Err(count) => return Ok(Err(Unfit::Short { stages, needed, count })),
-    };
-    if let Err(why) = copies::give(world, root, found, assignment, request.copies) {
-        return Ok(Err(why.into()));
-    }
+    let short = short(world, root, node, stages, request.drain)?;
+    copies::give(world, root, found, assignment, request.copies).map_err(Unfit::from)?;
     let order = order_of(world, root, found, assignment);
     if stages == 1 {
         reorder_body(world, node, &order);
         let copies = order.iter().map(|placed| vec![placed.node]).collect();
-        return Ok(Ok((order, Rebuilt { whole: node, steady: node, copies })));
+        return Ok((order, Rebuilt { whole: node, steady: node, copies }));
     }
     let rebuilt = pipeline(world, root, [region, node], &order, stages, short, request.drain)?;
-    Ok(Ok((order, rebuilt)))
+    Ok((order, rebuilt))
 }
 
 /// The machine that a schedule is made for.
@@ -262,26 +278,30 @@ fn chip_model(world: &World, root: Entity, node: Entity) -> ResourceModel {
     ResourceModel::of_target(settings.0.target(), passes.max().unwrap_or(0))
 }
 
-/// What to do about short trip counts; the count of passes itself when it is known to be too small.
-fn trip_count(
+/// What a pipeline has to do about short trip counts; refused if the count is known to be too small.
+fn short(
     world: &mut World,
     root: Entity,
     node: Entity,
-    needed: u32,
-) -> Result<Result<Short, i64>, Diagnostic> {
+    stages: u32,
+    drain: Drain,
+) -> Result<Short, NotRebuilt> {
+    let needed = Pipelined { ahead: stages - 1, drain }.needed();
     let trip = *world.get::<Trip>(node).ok_or_else(|| bug("a loop without trip count"))?;
     let per_pass = i64::from(Unrolled::of(world, node));
     let mut expressions = world.get_mut::<Expressions>(root).ok_or_else(|| bug("no expressions"))?;
     let arena = &mut expressions.0;
     let count = arena.sub(trip.end, trip.start).map_err(|e| bug(&format!("a trip count: {e}")))?;
     let iterations = i64::from(needed) * per_pass;
-    Ok(match arena.as_integer(count) {
-        Some(known) if known < iterations => Err(known / per_pass),
+    match arena.as_integer(count) {
+        Some(known) if known < iterations => {
+            Err(Unfit::Short { stages, needed, count: known / per_pass }.into())
+        }
         Some(_) => Ok(Short::Never),
         None if arena.range(count).at_least(iterations) => Ok(Short::Never),
         None if needed == 1 => Ok(Short::Empty),
         None => Ok(Short::AsWritten),
-    })
+    }
 }
 
 /// The nodes of the body in the order of the steady state: slot by slot, oldest iteration first, then as written. Reads move closer to

@@ -9,7 +9,8 @@
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
 
-use crate::ir::diagnostic::{Diagnostic, Kind};
+use super::bug;
+use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::*;
 use crate::ir::walk;
 use crate::passes::expand::{Base, Expansion, Iteration};
@@ -93,13 +94,9 @@ struct Pipeliner<'w> {
     results: Vec<Entity>,
 }
 
-fn bug(text: &str) -> Diagnostic {
-    Diagnostic::new(Kind::Bug, text)
-}
-
-/// Replaces the loop `node` in `region` by a pipeline of `stages` stages. It may be unrolled, but not pipelined yet. `order` holds all nodes of its body but the carried values; the
-/// order and the stages respect all dependences. To drain in the loop, everything that is carried must be made in the last stage, and
-/// nothing in an earlier one may write to global memory.
+/// Replaces the loop `node` in `region` by a pipeline of `stages` stages. It may be unrolled, but not pipelined yet. `order` holds all
+/// nodes of its body but the carried values; the order and the stages respect all dependences. To drain in the loop, everything that is
+/// carried must be made in the last stage, and nothing in an earlier one may write to global memory.
 ///
 /// # Errors
 /// A kernel that is broken.

@@ -10,6 +10,7 @@ use bevy_ecs::prelude::*;
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 
+use super::bug;
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::ExprError;
 use crate::ir::node::*;
@@ -21,34 +22,41 @@ use crate::passes::facts::Expressions;
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Rest;
 
-/// A loop has fewer iterations than are to become one.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct TooShort {
-    /// Its trip count.
-    pub count: i64,
+/// Why a loop is not unrolled.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum NotUnrolled {
+    /// It has fewer iterations than are to become one, and stays as it is.
+    TooShort {
+        /// Its trip count.
+        count: i64,
+    },
+    /// The kernel is broken, or becomes too large.
+    Fault(Diagnostic),
+}
+
+impl From<Diagnostic> for NotUnrolled {
+    fn from(fault: Diagnostic) -> NotUnrolled {
+        NotUnrolled::Fault(fault)
+    }
 }
 
 /// The copies of every node of a body, the first of which is the node itself.
 pub type NodeCopies = FxHashMap<Entity, Vec<Entity>>;
 
-fn bug(text: &str) -> Diagnostic {
-    Diagnostic::new(Kind::Bug, text)
-}
-
 /// Makes `factor` passes of the loop `node` in `region` one. No other loop may be in it.
 ///
 /// # Errors
-/// A kernel that is broken, or becomes too large. A loop that is too short stays as it is.
+/// Why it is not; then nothing has changed, unless the kernel is broken.
 pub fn unroll(
     world: &mut World,
     root: Entity,
     [region, node]: [Entity; 2],
     factor: u32,
-) -> Result<Result<NodeCopies, TooShort>, Diagnostic> {
+) -> Result<NodeCopies, NotUnrolled> {
     let operations = walk::body(world, node).len().saturating_mul(factor as usize);
     if operations > MAX_OPERATIONS as usize {
         let text = format!("the loop would have {operations} operations, and {MAX_OPERATIONS} is the most");
-        return Err(Diagnostic::new(Kind::Limit, text).help("unroll it less, or use smaller tiles"));
+        return Err(Diagnostic::new(Kind::Limit, text).help("unroll it less, or use smaller tiles").into());
     }
     let trip = *world.get::<Trip>(node).ok_or_else(|| bug("a loop without trip count"))?;
     let before = Unrolled::of(world, node);
@@ -68,7 +76,7 @@ pub fn unroll(
     let (count, middle, left) =
         whole.map_err(|e: ExprError| bug(&format!("the trip count of an unrolled loop: {e}")))?;
     if let Some(count) = count.filter(|&count| count < i64::from(per_pass)) {
-        return Ok(Err(TooShort { count }));
+        return Err(NotUnrolled::TooShort { count });
     }
     if left {
         let rest = copy_loop(world, node, Trip { start: middle, end: trip.end })?;
@@ -76,7 +84,7 @@ pub fn unroll(
     }
     let copies = repeat_body(world, node, before, factor)?;
     world.entity_mut(node).insert((Trip { start: trip.start, end: middle }, Unrolled(per_pass)));
-    Ok(Ok(copies))
+    Ok(copies)
 }
 
 /// A copy of one node with other operands.

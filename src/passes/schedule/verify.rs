@@ -95,8 +95,9 @@ fn reason(kind: Dependence) -> &'static str {
     }
 }
 
-/// The first LDS buffer with fewer copies than the order of an assignment takes: the last read of it, the first write to it, and how many it takes.
-pub fn too_few_copies(found: &LoopGraph, assignment: &Assignment, copies: u32) -> Option<(u32, u32, u32)> {
+/// The first LDS buffer with fewer copies than the order of an assignment takes: the last read of it, the first write to it, and how
+/// many it takes.
+fn too_few_copies(found: &LoopGraph, assignment: &Assignment, copies: u32) -> Option<(u32, u32, u32)> {
     found.buffers.iter().find_map(|buffer| {
         let needed = copies::least(found, buffer, assignment);
         let cycle = |node: &&u32| assignment.cycles[**node as usize];
@@ -154,11 +155,6 @@ pub fn early_fault(
     );
     let fault = Diagnostic::invalid(text).note("it is written here", place(world, root, early));
     Some(fault.help("put it into the last stage, or keep the epilogue"))
-}
-
-/// Nodes that take time and have the first and the last place: what an assignment of a graph's nodes is in words.
-pub fn takes_place(class: Class) -> bool {
-    class != Class::Free
 }
 
 /// Where the author wrote a node.

@@ -13,7 +13,7 @@ use super::super::record::{Applied, Checks, LoopRecord};
 use super::super::resources::{Resource, ResourceModel};
 use super::super::usage::{self, Overused};
 use super::super::verify::{broken, broken_fault, describe, early_fault, place, too_few_fault};
-use super::super::{Candidates, Unfit, chip_model, rebuild};
+use super::super::{Candidates, NotRebuilt, Unfit, chip_model, rebuild};
 use super::{LoopTable, Row, ScheduleTable};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::kernel::DimTable;
@@ -114,16 +114,17 @@ impl Judge<'_> {
             let fault = Diagnostic::new(Kind::Limit, text).at(location);
             return Err(fault.help(format!("a pipelined loop has at most {MOST_NODES} nodes")));
         }
-        match rebuild(self.world, self.root, [region, self.node], &found, &assignment, table.request)? {
+        match rebuild(self.world, self.root, [region, self.node], &found, &assignment, table.request) {
             Ok((_, Rebuilt { steady, .. })) => {
                 let (request, checks) = (table.request, table.checks);
                 let applied = Applied { instead: None, steady, found, assignment, request, checks };
                 Ok(LoopRecord::applied(self.node, applied))
             }
-            Err(Unfit::Lds(why)) => {
+            Err(NotRebuilt::Unfit(Unfit::Lds(why))) => {
                 Err(self.fault(why.to_string()).help("use fewer stages, or smaller tiles"))
             }
-            Err(why @ Unfit::Short { .. }) => Ok(LoopRecord::refused(self.node, why.to_string())),
+            Err(NotRebuilt::Unfit(why)) => Ok(LoopRecord::refused(self.node, why.to_string())),
+            Err(NotRebuilt::Fault(fault)) => Err(fault),
         }
     }
 
