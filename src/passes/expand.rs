@@ -36,6 +36,11 @@ impl Expansion {
     pub fn of(logical: Entity) -> Expansion {
         Expansion { logical, replica: 0, slice: 0, iteration: Iteration::default(), copy: 0 }
     }
+
+    /// What a node is a replica of; one that was not expanded is the first of itself.
+    pub fn at(world: &World, node: Entity) -> Expansion {
+        world.get::<Expansion>(node).copied().unwrap_or(Expansion::of(node))
+    }
 }
 
 /// What the number of an iteration is counted from.

@@ -34,8 +34,7 @@ impl Area {
         let (start, end, copies) = world
             .get::<LdsBuffer>(buffer)
             .map_or((0, u32::MAX, 1), |b| (b.offset, b.offset + b.all_bytes(), b.copies as i32));
-        let Expansion { logical, iteration, .. } =
-            world.get::<Expansion>(node).copied().unwrap_or(Expansion::of(node));
+        let Expansion { logical, iteration, .. } = Expansion::at(world, node);
         let ahead = match iteration.base {
             Base::Written => None,
             Base::Start | Base::Pass | Base::End => Some(iteration.ahead as i32 % copies),

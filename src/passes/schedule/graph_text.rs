@@ -123,7 +123,7 @@ fn loop_dot(kernel: &KernelView, view: &LoopView, found: &LoopGraph, out: &mut S
     // Nodes of one logical node stand together, in the order of the body.
     let expansion = |n: u32| {
         let entity = graph.nodes()[n as usize].entity;
-        kernel.world.get::<Expansion>(entity).copied().unwrap_or(Expansion::of(entity))
+        Expansion::at(kernel.world, entity)
     };
     let mut groups: Vec<(bevy_ecs::prelude::Entity, Vec<u32>)> = Vec::new();
     for n in 0..found.body {

@@ -22,7 +22,7 @@ pub fn keys(world: &World, found: &LoopGraph) -> Vec<String> {
             keys.push(format!("join.{junction}"));
             continue;
         }
-        let expansion = world.get::<Expansion>(node.entity).copied().unwrap_or(Expansion::of(node.entity));
+        let expansion = Expansion::at(world, node.entity);
         let next = logical_numbers.len();
         let logical = *logical_numbers.entry(expansion.logical).or_insert(next);
         let word = word(world, node.entity, node.class);

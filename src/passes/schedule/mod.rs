@@ -121,7 +121,7 @@ fn candidates(world: &World, root: Entity) -> Candidates {
     let mut found = Candidates::new();
     for region in walk::regions(world, root) {
         for node in walk::body(world, region) {
-            let logical = world.get::<Expansion>(node).map_or(node, |e| e.logical);
+            let logical = Expansion::at(world, node).logical;
             let is_loop = matches!(world.get::<Op>(node), Some(Op::Iterate(_)));
             if is_loop && world.get::<Remainder>(logical).is_none() {
                 found.push([region, node]);

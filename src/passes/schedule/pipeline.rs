@@ -344,7 +344,7 @@ impl<'w> Pipeliner<'w> {
 
     fn shape_of(&self, node: Entity) -> (ValueType, Expansion, Origin) {
         let ty = self.world.get::<ValueType>(node).cloned().unwrap_or_else(ValueType::unknown);
-        let expansion = self.world.get::<Expansion>(node).copied().unwrap_or(Expansion::of(node));
+        let expansion = Expansion::at(self.world, node);
         (ty, expansion, self.world.get::<Origin>(node).copied().unwrap_or(Origin(u32::MAX)))
     }
 

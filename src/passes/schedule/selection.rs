@@ -26,10 +26,6 @@ pub(super) enum Tagged {
     Nothing(Option<String>),
 }
 
-fn logical(world: &World, node: Entity) -> Entity {
-    world.get::<Expansion>(node).map_or(node, |e| e.logical)
-}
-
 /// All tagged nodes of a kernel as it stands.
 pub(super) struct TagIndex {
     rows: Vec<TagRow>,
@@ -63,7 +59,7 @@ impl TagIndex {
             if world.get::<Rest>(node).is_some() {
                 continue;
             }
-            let own = logical(world, node);
+            let own = Expansion::at(world, node).logical;
             let is_region = world.get::<Body>(node).is_some();
             let in_remainder = in_remainder || (is_region && world.get::<Remainder>(own).is_some());
             // Results and carried values are their loop's.

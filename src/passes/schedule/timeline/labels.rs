@@ -69,8 +69,7 @@ pub(super) fn operations(world: &World, nodes: &[Entity], iterations: Iterations
         if class == Class::Free {
             continue;
         }
-        let Expansion { logical, replica, iteration, .. } =
-            world.get::<Expansion>(node).copied().unwrap_or(Expansion::of(node));
+        let Expansion { logical, replica, iteration, .. } = Expansion::at(world, node);
         let pass = iteration.base == Base::Pass && iterations == Iterations::Shown;
         let ahead = pass.then_some(iteration.ahead);
         let same = |group: &&mut Group| group.logical == logical && group.ahead == ahead;
