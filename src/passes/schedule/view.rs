@@ -64,7 +64,26 @@ pub struct LoopSchedule {
     pub checks: Checks,
 }
 
+/// A loop that got a schedule, as tables and pages show it.
+#[derive(Copy, Clone)]
+pub struct ScheduledLoop<'v> {
+    /// The kernel that it stands in.
+    pub kernel: &'v KernelView<'v>,
+    /// What there is to tell of it.
+    pub view: &'v LoopView,
+    /// Its dependences.
+    pub found: &'v LoopGraph,
+    /// Its schedule.
+    pub schedule: &'v LoopSchedule,
+}
+
 impl LoopView {
+    /// The loop with its schedule, if it got one.
+    pub fn scheduled<'v>(&'v self, kernel: &'v KernelView<'v>) -> Option<ScheduledLoop<'v>> {
+        let (found, schedule) = (self.found.as_ref().ok()?, self.schedule.as_ref()?);
+        Some(ScheduledLoop { kernel, view: self, found, schedule })
+    }
+
     /// The model that cycles are counted in: the chip's where they keep its delays, else the abstract one.
     pub fn model(&self) -> ResourceModel {
         match &self.schedule {
@@ -113,7 +132,7 @@ impl LoopView {
             (Some(&Op::Iterate(dim)), Some(dims)) => dims.name(dim),
             _ => "?",
         };
-        let logical = world.get::<Expansion>(node).map_or(node, |e| e.logical);
+        let logical = Expansion::at(world, node).logical;
         let tag = world.get::<Tag>(logical).map(|tag| tag.0.clone());
         let chip = chip_model(world, root, node);
         let mut view = LoopView {

@@ -2,11 +2,12 @@
 
 use std::fmt::Write;
 
-use super::super::dependences::LoopGraph;
+use bevy_ecs::prelude::Entity;
+
 use super::super::record::Checks;
 use super::super::resources::Resource;
 use super::super::usage;
-use super::super::view::{KernelView, LoopSchedule, LoopView};
+use super::super::view::{KernelView, ScheduledLoop};
 use crate::ir::node::{Drain, Tag};
 use crate::passes::expand::Expansion;
 
@@ -18,9 +19,14 @@ pub fn write(kernel: &KernelView) -> String {
     }
     for view in &kernel.loops {
         out.push('\n');
-        match (&view.found, &view.schedule) {
-            (Ok(found), Some(schedule)) => loop_table(kernel, view, found, schedule, &mut out),
-            _ => {
+        match view.scheduled(kernel) {
+            Some(one) => {
+                decisions(one, &mut out);
+                units(one, &mut out);
+                nodes(one, &mut out);
+                junctions(one, &mut out);
+            }
+            None => {
                 let why = if view.why.is_empty() { "no schedule was asked for" } else { &view.why };
                 let _ = writeln!(out, "; {} stays as it was written: {}", view.title(), one_line(why));
             }
@@ -33,16 +39,9 @@ fn one_line(text: &str) -> String {
     text.replace('\n', " ")
 }
 
-fn loop_table(
-    kernel: &KernelView,
-    view: &LoopView,
-    found: &LoopGraph,
-    schedule: &LoopSchedule,
-    out: &mut String,
-) {
-    let assignment = &schedule.assignment;
-    let graph = &found.graph;
-    let model = view.model();
+/// What holds for the whole loop.
+fn decisions(one: ScheduledLoop, out: &mut String) {
+    let ScheduledLoop { view, schedule, .. } = one;
     if !view.why.is_empty() {
         let _ = writeln!(out, "; {}", one_line(&view.why));
     }
@@ -57,23 +56,34 @@ fn loop_table(
     };
     let _ = writeln!(out, "{}", view.title());
     for (name, value) in [
-        ("interval", assignment.interval.to_string()),
-        ("stages", assignment.stages().to_string()),
-        ("model", model.name.to_owned()),
+        ("interval", schedule.assignment.interval.to_string()),
+        ("stages", schedule.assignment.stages().to_string()),
+        ("model", view.model().name.to_owned()),
         ("checks", checks.to_owned()),
         ("buffers", buffers),
         ("drain", drain.to_owned()),
     ] {
         let _ = writeln!(out, "  {name}: {value}");
     }
+}
+
+/// Units of each kind that are in use, slot by slot.
+fn units(one: ScheduledLoop, out: &mut String) {
+    let model = one.view.model();
     out.push_str("\n  ; units in use in each cycle of the interval\n");
     let header = ["slot"].into_iter().chain(Resource::NAMES.map(|row| row.1)).map(str::to_owned);
     let mut rows: Vec<Vec<String>> = vec![header.collect()];
     rows.push(["units".to_owned()].into_iter().chain(model.units.map(|u| u.to_string())).collect());
-    for (slot, uses) in usage::uses(graph, &model, assignment).iter().enumerate() {
+    for (slot, uses) in usage::uses(&one.found.graph, &model, &one.schedule.assignment).iter().enumerate() {
         rows.push([slot.to_string()].into_iter().chain(uses.map(|u| u.to_string())).collect());
     }
     aligned(&rows, out);
+}
+
+/// The cycle of every node.
+fn nodes(one: ScheduledLoop, out: &mut String) {
+    let ScheduledLoop { kernel, view, found, schedule } = one;
+    let (graph, assignment) = (&found.graph, &schedule.assignment);
     out.push('\n');
     let header = ["node", "cycle", "slot", "stage", "what", "predecessors", "successors"];
     let mut rows: Vec<Vec<String>> = vec![header.map(str::to_owned).to_vec()];
@@ -93,6 +103,12 @@ fn loop_table(
         ]);
     }
     aligned(&rows, out);
+}
+
+/// What the junctions among the neighbours stand for.
+fn junctions(one: ScheduledLoop, out: &mut String) {
+    let ScheduledLoop { view, found, .. } = one;
+    let graph = &found.graph;
     if graph.nodes().len() > found.body as usize {
         out.push_str("\n  ; junctions stand between all accesses in front of them and all behind them\n");
     }
@@ -107,8 +123,8 @@ fn loop_table(
 }
 
 /// The author's name for a node, where a cell can hold it.
-fn what(kernel: &KernelView, node: bevy_ecs::prelude::Entity) -> String {
-    let logical = kernel.world.get::<Expansion>(node).map_or(node, |e| e.logical);
+fn what(kernel: &KernelView, node: Entity) -> String {
+    let logical = Expansion::at(kernel.world, node).logical;
     let fits = |tag: &&Tag| tag.0.chars().all(|c| c.is_alphanumeric() || "_-./ ".contains(c));
     let tag = kernel.world.get::<Tag>(logical).filter(fits);
     tag.map(|tag| format!("@{}", tag.0)).unwrap_or_default()

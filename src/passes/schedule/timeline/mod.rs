@@ -10,7 +10,7 @@ mod stages;
 use std::fmt::Write;
 
 use super::record::Checks;
-use super::view::{KernelView, LoopView};
+use super::view::{KernelView, LoopView, ScheduledLoop};
 use crate::ir::node::Drain;
 use crate::passes::facts::LdsBuffer;
 
@@ -56,8 +56,9 @@ fn loop_section(kernel: &KernelView, view: &LoopView, out: &mut String) {
     if !view.why.is_empty() {
         put!(out, "<p class=\"why\">{}</p>\n", escaped(&view.why));
     }
-    match (&view.found, &view.schedule) {
-        (Ok(found), Some(schedule)) => {
+    match (view.scheduled(kernel), &view.found) {
+        (Some(one), _) => {
+            let ScheduledLoop { found, schedule, .. } = one;
             let assignment = &schedule.assignment;
             let cycles = match schedule.checks {
                 Checks::Order => "phases: they keep an order, not times".to_owned(),
@@ -82,9 +83,9 @@ fn loop_section(kernel: &KernelView, view: &LoopView, out: &mut String) {
             if assignment.stages() > 1 {
                 stages::strip(assignment.stages(), schedule.request.drain, out);
             }
-            stages::table(kernel, view, found, schedule, out);
+            stages::table(one, out);
         }
-        (Err(why), _) if view.why.is_empty() => {
+        (None, Err(why)) if view.why.is_empty() => {
             put!(out, "<p class=\"why\">no dependence graph: {}</p>\n", escaped(why));
         }
         _ => out.push_str("<p>The loop stays as it was written.</p>\n"),

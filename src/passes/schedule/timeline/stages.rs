@@ -4,11 +4,10 @@ use std::fmt::Write;
 
 use bevy_ecs::prelude::*;
 
-use super::super::dependences::LoopGraph;
 use super::super::record::Checks;
 use super::super::resources::{RESOURCES, Resource};
 use super::super::usage;
-use super::super::view::{KernelView, LoopSchedule, LoopView};
+use super::super::view::ScheduledLoop;
 use super::labels::{Iterations, operations};
 use super::{bar, put};
 use crate::ir::node::Drain;
@@ -66,28 +65,63 @@ pub(super) fn strip(stages: u32, drain: Drain, out: &mut String) {
     );
 }
 
+/// Units in use in every slot.
+struct Usage {
+    checks: Checks,
+    uses: Vec<[u32; RESOURCES]>,
+    /// What a full bar stands for.
+    full: [u32; RESOURCES],
+    /// Kinds that are used at all.
+    columns: Vec<usize>,
+}
+
+impl Usage {
+    /// Units where cycles are the chip's; where they are phases, the time that their operations keep units busy.
+    fn of(one: ScheduledLoop) -> Usage {
+        let (graph, chip, checks) = (&one.found.graph, &one.view.chip, one.schedule.checks);
+        let (uses, full) = match checks {
+            Checks::Machine => {
+                (usage::uses(graph, chip, &one.schedule.assignment), chip.units.map(u32::from))
+            }
+            Checks::Order => {
+                let busy = usage::busy(graph, chip, &one.schedule.assignment);
+                let most = busy.iter().flatten().max().copied().unwrap_or(0);
+                (busy, [most; RESOURCES])
+            }
+        };
+        let is_used = |&column: &usize| uses.iter().any(|slot| slot[column] > 0);
+        let columns = (0..RESOURCES).filter(is_used).collect();
+        Usage { checks, uses, full, columns }
+    }
+
+    fn header(&self, out: &mut String) {
+        for &column in &self.columns {
+            let name = Resource::NAMES[column].1;
+            match self.checks {
+                Checks::Machine => put!(out, "<th>{name}<small>of {}</small></th>", self.full[column]),
+                Checks::Order => put!(out, "<th>{name}<small>cycles</small></th>"),
+            };
+        }
+    }
+
+    fn bars(&self, slot: u32, out: &mut String) {
+        let uses = &self.uses[slot as usize];
+        for &column in &self.columns {
+            out.push_str("<td class=\"use\">");
+            if uses[column] > 0 {
+                bar(uses[column], self.full[column], COLOURS[column], &uses[column].to_string(), out);
+            }
+            out.push_str("</td>");
+        }
+    }
+}
+
 /// Rows of slots and columns of stages; empty rows in a row are one.
-pub(super) fn table(
-    kernel: &KernelView,
-    view: &LoopView,
-    found: &LoopGraph,
-    schedule: &LoopSchedule,
-    out: &mut String,
-) {
+pub(super) fn table(one: ScheduledLoop, out: &mut String) {
+    let ScheduledLoop { kernel, found, schedule, .. } = one;
     let assignment = &schedule.assignment;
     let stages = assignment.stages();
-    let (uses, units) = match schedule.checks {
-        Checks::Machine => {
-            (usage::uses(&found.graph, &view.chip, assignment), view.chip.units.map(u32::from))
-        }
-        Checks::Order => {
-            let busy = usage::busy(&found.graph, &view.chip, assignment);
-            let most = busy.iter().flatten().max().copied().unwrap_or(0);
-            (busy, [most; RESOURCES])
-        }
-    };
-    let used: Vec<usize> =
-        (0..RESOURCES).filter(|&column| uses.iter().any(|slot| slot[column] > 0)).collect();
+    let usage = Usage::of(one);
     let mut order: Vec<u32> = (0..found.body).collect();
     order.sort_by_key(|&n| (assignment.slot(n), assignment.stage(n), n));
 
@@ -100,13 +134,7 @@ pub(super) fn table(
             ahead => put!(out, "<th>stage {stage}<small>iteration i+{ahead}</small></th>"),
         };
     }
-    for &column in &used {
-        let name = Resource::NAMES[column].1;
-        match schedule.checks {
-            Checks::Machine => put!(out, "<th>{name}<small>of {}</small></th>", units[column]),
-            Checks::Order => put!(out, "<th>{name}<small>cycles</small></th>"),
-        };
-    }
+    usage.header(out);
     out.push_str("</tr></thead>\n<tbody>\n");
     let mut empty: Option<(u32, u32)> = None;
     let mut rest = &order[..];
@@ -122,52 +150,34 @@ pub(super) fn table(
             operations(kernel.world, &nodes, Iterations::Hidden, &mut cell);
             cells.push(cell);
         }
-        let uses_now = uses[slot as usize];
-        let alike = |other: u32| uses[other as usize] == uses_now;
+        let alike = |other: u32| usage.uses[other as usize] == usage.uses[slot as usize];
         if cells.iter().all(String::is_empty) {
             match &mut empty {
                 Some((first, last)) if alike(*first) => *last = slot,
                 _ => {
-                    idle(empty.take(), stages, &uses, &units, &used, out);
+                    idle(empty.take(), stages, &usage, out);
                     empty = Some((slot, slot));
                 }
             }
             continue;
         }
-        idle(empty.take(), stages, &uses, &units, &used, out);
+        idle(empty.take(), stages, &usage, out);
         put!(out, "<tr><th>{slot}</th>");
         for cell in cells {
             put!(out, "<td>{cell}</td>");
         }
-        bars(&uses_now, &units, &used, out);
+        usage.bars(slot, out);
         out.push_str("</tr>\n");
     }
-    idle(empty, stages, &uses, &units, &used, out);
+    idle(empty, stages, &usage, out);
     out.push_str("</tbody></table></div>\n");
 }
 
 /// A row of slots in which nothing starts.
-fn idle(
-    slots: Option<(u32, u32)>,
-    stages: u32,
-    uses: &[[u32; RESOURCES]],
-    units: &[u32; RESOURCES],
-    used: &[usize],
-    out: &mut String,
-) {
+fn idle(slots: Option<(u32, u32)>, stages: u32, usage: &Usage, out: &mut String) {
     let Some((first, last)) = slots else { return };
     let name = if first == last { first.to_string() } else { format!("{first}-{last}") };
     put!(out, "<tr class=\"idle\"><th>{name}</th><td colspan=\"{stages}\"></td>");
-    bars(&uses[first as usize], units, used, out);
+    usage.bars(first, out);
     out.push_str("</tr>\n");
-}
-
-fn bars(uses: &[u32; RESOURCES], units: &[u32; RESOURCES], used: &[usize], out: &mut String) {
-    for &column in used {
-        out.push_str("<td class=\"use\">");
-        if uses[column] > 0 {
-            bar(uses[column], units[column], COLOURS[column], &uses[column].to_string(), out);
-        }
-        out.push_str("</td>");
-    }
 }
