@@ -350,7 +350,7 @@ impl Evaluation<'_> {
             })?,
         };
         let assignment = self.assignment(pipeline, &found)?;
-        if let Some(fault) = broken(&found, &assignment) {
+        if let Some(fault) = broken(&found, &assignment, Checks::Order) {
             let fault = broken_fault(self.world, self.root, &found, &assignment, fault);
             return Err(fault.at(Some(self.at.clone())).into());
         }

@@ -7,6 +7,7 @@ use super::assignment::Assignment;
 use super::copies;
 use super::dependences::LoopGraph;
 use super::graph::{Dependence, Edge};
+use super::record::Checks;
 use super::resources::Class;
 use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::kernel::{DimTable, Locations};
@@ -14,7 +15,7 @@ use crate::ir::node::{Name, *};
 use crate::passes::expand::Expansion;
 use crate::passes::facts::LdsBuffer;
 
-/// A dependence that an assignment breaks.
+/// A dependence that an assignment breaks; [`broken`] finds it.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Broken {
     /// The dependence, between nodes of the body: junctions are resolved to the accesses that break it.
@@ -23,32 +24,32 @@ pub struct Broken {
     pub legal: u32,
 }
 
-/// The first dependence that an assignment breaks by its order: nodes of one slot run oldest iteration first, then as written, so a
-/// dependence holds if `cycle(to) + distance * interval >= cycle(from)`.
-pub fn broken(found: &LoopGraph, assignment: &Assignment) -> Option<Broken> {
+/// The first dependence that an assignment breaks. Nodes of one slot run oldest iteration first, then as written, so its order keeps a
+/// dependence if `cycle(to) + distance * interval >= cycle(from)`; for the machine, the second node comes `latency` cycles later still.
+pub fn broken(found: &LoopGraph, assignment: &Assignment, checks: Checks) -> Option<Broken> {
     let cycle = |node: u32| u64::from(assignment.cycles[node as usize]);
-    let interval = u64::from(assignment.interval);
-    let holds = |from: u32, to: u32, distance: u32| cycle(to) + u64::from(distance) * interval >= cycle(from);
-    for edge in found.graph.edges().iter().filter(|edge| edge.to < found.body) {
+    let over = |edge: &Edge| match checks {
+        Checks::Order => cycle(edge.from),
+        Checks::Machine => cycle(edge.from) + u64::from(edge.latency),
+    };
+    let edges = found.graph.edges().iter().filter(|edge| edge.to < found.body);
+    let resolved = edges.filter_map(|edge| match edge.from < found.body {
+        true => Some(*edge),
         // What goes through a junction depends on all that enters it.
-        let mut broken = None;
-        if edge.from >= found.body {
-            let last = found.graph.entering(edge.from).max_by_key(|e| (cycle(e.from), e.from));
-            if let Some(first) = last.filter(|e| !holds(e.from, edge.to, edge.distance)) {
-                broken = Some(Edge { from: first.from, kind: first.kind, ..*edge });
-            }
-        } else if !holds(edge.from, edge.to, edge.distance) {
-            broken = Some(*edge);
-        }
-        if let Some(edge) = broken {
-            let legal = cycle(edge.from).saturating_sub(u64::from(edge.distance) * interval);
-            return Some(Broken { edge, legal: u32::try_from(legal).unwrap_or(u32::MAX) });
-        }
-    }
-    None
+        false => found.graph.entering(edge.from).max_by_key(|e| over(e)).map(|e| {
+            let latency = e.latency + edge.latency;
+            Edge { from: e.from, kind: e.kind, latency, ..*edge }
+        }),
+    });
+    let mut broken = resolved.filter_map(|edge| {
+        let legal = over(&edge).saturating_sub(u64::from(edge.distance) * u64::from(assignment.interval));
+        let legal = u32::try_from(legal).unwrap_or(u32::MAX);
+        (assignment.cycles[edge.to as usize] < legal).then_some(Broken { edge, legal })
+    });
+    broken.next()
 }
 
-/// The fault of a broken dependence.
+/// The fault of a dependence that an order breaks.
 pub fn broken_fault(
     world: &World,
     root: Entity,
@@ -164,7 +165,7 @@ pub fn place(world: &World, root: Entity, node: Entity) -> Option<Location> {
 
 /// A node in words: `the LDS write "read_a" (replica 2)`.
 pub fn describe(world: &World, root: Entity, node: Entity) -> String {
-    let expansion = world.get::<Expansion>(node).copied().unwrap_or(Expansion::of(node));
+    let expansion = Expansion::at(world, node);
     let memory = world.get::<Operands>(node).and_then(|o| o.0.last().copied());
     let shared = memory.is_some_and(|m| world.get::<LdsBuffer>(m).is_some());
     let name = memory.and_then(|m| world.get::<Name>(m)).map(|n| format!(" of {}", n.0)).unwrap_or_default();

@@ -12,7 +12,7 @@ use super::super::pipeline::Rebuilt;
 use super::super::record::{Applied, Checks, LoopRecord};
 use super::super::resources::{Resource, ResourceModel};
 use super::super::usage::{self, Overused};
-use super::super::verify::{broken, broken_fault, describe, early_fault, place, too_few_fault};
+use super::super::verify::{Broken, broken, broken_fault, describe, early_fault, place, too_few_fault};
 use super::super::{Candidates, NotRebuilt, Unfit, chip_model, rebuild};
 use super::{LoopTable, Row, ScheduleTable};
 use crate::ir::diagnostic::{Diagnostic, Kind};
@@ -83,7 +83,7 @@ impl Judge<'_> {
             .map_err(|why| self.fault(format!("this loop cannot be scheduled: {why}")))?;
         let (assignment, rows) = self.assignment(&found)?;
         let table = self.table;
-        if let Some(fault) = broken(&found, &assignment) {
+        if let Some(fault) = broken(&found, &assignment, Checks::Order) {
             let [from, to] = [fault.edge.from, fault.edge.to].map(|n| rows.get(n as usize));
             let told = broken_fault(self.world, self.root, &found, &assignment, fault);
             let told = told.at(to.map(|row| row.location.clone()));
@@ -195,7 +195,9 @@ impl Judge<'_> {
 
     /// Whether every result is there when it is used.
     fn delays(&self, found: &LoopGraph, assignment: &Assignment, rows: &[&Row]) -> Result<(), Diagnostic> {
-        let Some((edge, legal)) = early(found, assignment) else { return Ok(()) };
+        let Some(Broken { edge, legal }) = broken(found, assignment, Checks::Machine) else {
+            return Ok(());
+        };
         let Edge { from, to, latency, distance, .. } = edge;
         let [from_text, to_text] = [from, to].map(|n| self.describe(found, n));
         let [from_cycle, to_cycle] = [from, to].map(|n| assignment.cycles[n as usize]);
@@ -264,28 +266,4 @@ fn free_slot(
 ) -> Option<usize> {
     let uses = usage::uses(&found.graph, model, assignment);
     uses.iter().position(|slot| slot[resource as usize] < u32::from(model.units[resource as usize]))
-}
-
-/// The first dependence whose second node comes before the first is over, and the first cycle that would do. What goes through a junction
-/// depends on all that enters it.
-fn early(found: &LoopGraph, assignment: &Assignment) -> Option<(Edge, u64)> {
-    let cycle = |node: u32| u64::from(assignment.cycles[node as usize]);
-    let needed = |edge: &Edge| {
-        let over = cycle(edge.from) + u64::from(edge.latency);
-        over.saturating_sub(u64::from(edge.distance) * u64::from(assignment.interval))
-    };
-    for edge in found.graph.edges().iter().filter(|edge| edge.to < found.body) {
-        let own = match edge.from < found.body {
-            true => Some(*edge),
-            false => {
-                let last =
-                    found.graph.entering(edge.from).max_by_key(|e| cycle(e.from) + u64::from(e.latency));
-                last.map(|e| Edge { from: e.from, latency: e.latency + edge.latency, ..*edge })
-            }
-        };
-        if let Some(own) = own.filter(|own| cycle(own.to) < needed(own)) {
-            return Some((own, needed(&own)));
-        }
-    }
-    None
 }
