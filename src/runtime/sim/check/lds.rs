@@ -203,14 +203,16 @@ impl Shadow {
         by: &Accessor<'_>,
         judged: &mut Judged,
     ) {
-        let reason = |wave: usize, number: u32, clock: Clock| match wave == by.wave || number <= clock.issued
-        {
-            true => Unordered::NotWaited,
-            false => Unordered::NoBarrier,
-        };
         for cell in cells {
             let (who, address) = (self.writer[cell], (cell << self.granule) as u64);
-            let (l, _) = run.lane_of(address);
+            let (lane, _) = run.lane_of(address);
+            let conflict = |first: Access, other_wave: usize, number: u32, clock: Clock| {
+                let reason = match other_wave == by.wave || number <= clock.issued {
+                    true => Unordered::NotWaited,
+                    false => Unordered::NoBarrier,
+                };
+                Conflict { lane, address, other_wave, number, first, reason }
+            };
             if writes && who != NOBODY {
                 let (wave, dma, atomic) = (usize::from(who & 0xf), who & BY_DMA != 0, who & BY_ATOMIC != 0);
                 let clock = if wave == by.wave { by.clock } else { by.known.of(by.wave, wave) };
@@ -222,29 +224,14 @@ impl Shadow {
                 let number = self.written[cell];
                 if !own && !both_atomic && number > clock.over[counter] {
                     let first = if atomic { Access::Atomic } else { Access::Store };
-                    judged.add(Conflict {
-                        lane: l,
-                        address,
-                        other_wave: wave,
-                        number,
-                        first,
-                        reason: reason(wave, number, clock),
-                    });
+                    judged.add(conflict(first, wave, number, clock));
                 }
             }
             for wave in (0..self.last.len()).filter(|&wave| reads && wave != by.wave) {
                 let number = self.read[wave * self.cells + cell];
                 let clock = by.known.of(by.wave, wave);
                 if number > clock.over[LGKM] {
-                    let first = Access::Load;
-                    judged.add(Conflict {
-                        lane: l,
-                        address,
-                        other_wave: wave,
-                        number,
-                        first,
-                        reason: reason(wave, number, clock),
-                    });
+                    judged.add(conflict(Access::Load, wave, number, clock));
                 }
             }
         }
