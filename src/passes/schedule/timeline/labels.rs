@@ -139,11 +139,11 @@ pub(super) fn ranges(numbers: &[u32]) -> String {
     let mut out = String::new();
     let mut rest = numbers;
     while let [first, ..] = rest {
-        let length = rest.iter().zip(*first..).take_while(|(number, expected)| **number == *expected).count();
+        let length = rest.iter().zip(0..).take_while(|(number, behind)| **number - first == *behind).count();
         let comma = if out.is_empty() { "" } else { ", " };
         match length {
             1 => put!(out, "{comma}{first}"),
-            _ => put!(out, "{comma}{first}-{}", first + length as u32 - 1),
+            _ => put!(out, "{comma}{first}-{}", rest[length - 1]),
         };
         rest = &rest[length..];
     }
@@ -170,5 +170,6 @@ mod tests {
         assert_eq!(ranges(&[4]), "4");
         assert_eq!(ranges(&[0, 1, 2, 5, 7, 8]), "0-2, 5, 7-8");
         assert_eq!(ranges(&[u32::MAX]), u32::MAX.to_string());
+        assert_eq!(ranges(&[u32::MAX - 1, u32::MAX]), format!("{}-{}", u32::MAX - 1, u32::MAX));
     }
 }
