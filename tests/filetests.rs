@@ -24,10 +24,13 @@
 //! environment outputs and fault comments are rewritten to what comes out; review them as a diff. A fault of the compiler
 //! itself is never accepted.
 
+mod common;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use bevy_ecs::entity::Entity;
+use common::loops::largest_loop;
 use groundswell::codegen::target::Target;
 use groundswell::ir::diagnostic::{Diagnostic, Kind, Location};
 use groundswell::ir::expr::Symbol;
@@ -210,7 +213,10 @@ fn compile(case: &Case) -> Result<Output, String> {
     let text = listing(executable.code(), executable.target().arch)?;
     match case.argument.as_str() {
         "" => Ok(Output::Text(text)),
-        "loop" => largest_loop(&text).map(Output::Text).ok_or_else(|| format!("no loop in\n{text}")),
+        "loop" => match largest_loop(&text) {
+            Some(lines) => Ok(Output::Text(lines.iter().map(|line| format!("{line}\n")).collect())),
+            None => Err(format!("no loop in\n{text}")),
+        },
         other => Err(format!("compile prints everything or `loop`, not `{other}`")),
     }
 }
@@ -224,22 +230,6 @@ fn schedule(case: &Case) -> Result<Output, String> {
         Ok(text) => Output::Text(text),
         Err(fault) => Output::Faults(vec![fault]),
     })
-}
-
-/// The lines from the target of a backward branch to the branch, for the branch that spans most.
-fn largest_loop(text: &str) -> Option<String> {
-    let lines: Vec<&str> = text.lines().collect();
-    let mut largest: &[&str] = &[];
-    for (end, line) in lines.iter().enumerate() {
-        let target = line.split_whitespace().next_back().filter(|word| word.starts_with(".L"));
-        let label = target.map(|target| format!("{target}:"));
-        if let Some(start) = lines[..end].iter().position(|line| Some(*line) == label.as_deref())
-            && end - start >= largest.len()
-        {
-            largest = &lines[start..=end];
-        }
-    }
-    (!largest.is_empty()).then(|| largest.iter().map(|line| format!("{line}\n")).collect())
 }
 
 /// One case of a file.

@@ -1,6 +1,9 @@
 //! Authors' schedules against the compiler's own: the same machine code where they say the same, and code as tight as it has to be. What
 //! each operation does, and what is said about mistakes, stands in `files/schedules` and `files/schedule_loops`.
 
+mod common;
+
+use common::loops::loops;
 use groundswell::ir::text::parse_file;
 use groundswell::kernels::{Gemm, Waves};
 use groundswell::passes::schedule::ping_pong::{Cut, Roles, schedule as ping_pong_schedule};
@@ -9,23 +12,14 @@ use groundswell::prelude::*;
 use groundswell::runtime::compile::compile_uncached;
 use groundswell::runtime::executable::listing;
 
-/// The schedule of the example in the documentation of the language.
-fn prefetch_schedule() -> WaveSchedule {
-    let traced = WaveSchedule::trace("prefetch_schedule", |s| {
-        let k_loop = s.get_node_by_tag("k_loop");
-        let load_a = s.get_node_by_tag_and_type("read_a", NodeType::Read);
-        let (global_load_a, shared_load_a) = s.partition_by_address_space(load_a, Global);
-        let shared_write_a = s.get_node_by_tag_and_type("read_a", NodeType::Write);
-        let load_b = s.get_node_by_tag_and_type("read_b", NodeType::Read);
-        let (global_load_b, shared_load_b) = s.partition_by_address_space(load_b, Global);
-        let shared_write_b = s.get_node_by_tag_and_type("read_b", NodeType::Write);
-        let mma = s.get_node_by_tag("mma");
-        s.pipeline(k_loop, |pipelined_loop| {
-            pipelined_loop.set_stage([(global_load_a, global_load_b), (shared_write_a, shared_write_b)]);
-            pipelined_loop.set_stage(((shared_load_a, shared_load_b), (mma,)));
-        });
-    });
-    traced.expect("a schedule")
+/// The page on schedules.
+const PAGE: &str = include_str!("../docs/schedules.md");
+
+/// The schedule that the page shows as text.
+fn documented() -> WaveSchedule {
+    let start = PAGE.find("schedule prefetch {").expect("the page shows a schedule");
+    let (text, _) = PAGE[start..].split_once("```").expect("the schedule is a block");
+    WaveSchedule::parse(text, "schedules.md").unwrap_or_else(|faults| panic!("{faults:?}"))
 }
 
 fn two_pp_cluster() -> WaveSchedule {
@@ -84,7 +78,7 @@ const CASES: [Case; 3] = [
 
 #[test]
 fn the_documented_example_is_prefetch() {
-    let schedule = prefetch_schedule();
+    let schedule = documented();
     for case in CASES.iter().flat_map(|&case| [case, Case { dynamic: true, ..case }]) {
         let expected = case.with(Schedule::Prefetch);
         assert_eq!(expected.report().schedule_applied, "prefetch", "{case:?}");
@@ -114,25 +108,9 @@ fn ping_pong_is_a_schedule_that_authors_can_write() {
     }
 }
 
-/// Lines of all loops, by the branches that go back.
-fn loops(executable: &Executable) -> Vec<Vec<String>> {
-    let text = listing(executable.code(), executable.target().arch).expect("code of this crate is listed");
-    let lines: Vec<&str> = text.lines().collect();
-    let mut found = Vec::new();
-    for (end, line) in lines.iter().enumerate() {
-        let Some(label) = line.split_whitespace().next_back().filter(|word| word.starts_with(".L")) else {
-            continue;
-        };
-        if let Some(start) = lines[..end].iter().position(|line| *line == format!("{label}:")) {
-            found.push(lines[start..=end].iter().map(|line| (*line).to_owned()).collect());
-        }
-    }
-    found
-}
-
 #[test]
 fn the_large_tile_has_one_tight_loop() {
-    let manual = prefetch_schedule();
+    let manual = documented();
     let two_pp = two_pp_cluster();
     for (name, executable) in [
         ("prefetch", LARGE.with(Schedule::Prefetch)),
@@ -150,7 +128,8 @@ fn the_large_tile_has_one_tight_loop() {
         assert!(mix.salu <= 6, "{name}: {mix:?}");
         assert_eq!((mix.lds_read, mix.lds_write, mix.global_load), (16, 6, 6), "{name}: {mix:?}");
         assert_eq!(mix.barrier, if name.contains("ping") { 4 } else { 2 }, "{name}: {mix:?}");
-        assert_eq!(loops(&executable).len(), 1, "{name}");
+        let text = listing(executable.code(), executable.target().arch).expect("it is listed");
+        assert_eq!(loops(&text).len(), 1, "{name}");
         assert_eq!(report.scratch_bytes, 0, "{name}");
         assert!(report.spills.is_none(), "{name}: {:?}", report.spills);
         assert!(report.vgprs + report.agprs <= 256, "{name}: {} and {}", report.vgprs, report.agprs);

@@ -1,6 +1,9 @@
 //! Unrolled loops in authors' schedules: the result is the interpreter's for every factor and trip count, check mode finds nothing, and
 //! the machine code has what unrolling is for.
 
+mod common;
+
+use common::loops::largest_loop;
 use groundswell::ir::schedule::PipelineTracer;
 use groundswell::kernels::{Gemm, Waves};
 use groundswell::passes::workspace::Verify;
@@ -231,20 +234,10 @@ fn pipelines_without_epilogue_are_right_when_unrolled() {
 }
 
 /// The lines of the largest loop of a kernel.
-fn largest_loop(executable: &Executable) -> Vec<String> {
+fn main_loop(executable: &Executable) -> Vec<String> {
     let text = executable.assembly().expect("assembly");
-    let lines: Vec<&str> = text.lines().collect();
-    let mut largest: &[&str] = &[];
-    for (end, line) in lines.iter().enumerate() {
-        let target = line.split_whitespace().next_back().filter(|word| word.starts_with(".L"));
-        let label = target.map(|target| format!("{target}:"));
-        if let Some(start) = lines[..end].iter().position(|line| Some(*line) == label.as_deref())
-            && end - start >= largest.len()
-        {
-            largest = &lines[start..=end];
-        }
-    }
-    largest.iter().map(|line| line.trim().to_owned()).collect()
+    let lines = largest_loop(&text).unwrap_or_default();
+    lines.into_iter().map(|line| line.trim().to_owned()).collect()
 }
 
 fn count(lines: &[String], is: impl Fn(&str) -> bool) -> usize {
@@ -259,7 +252,7 @@ fn is_vector_alu(line: &str) -> bool {
 fn unrolling_by_the_lds_copies_leaves_no_address_arithmetic() {
     let kernel = gemm();
     let case = tiles(34, false);
-    let once = largest_loop(&run(&kernel, &pipelined_and_unrolled(None, Stages::Three, nothing_more), case));
+    let once = main_loop(&run(&kernel, &pipelined_and_unrolled(None, Stages::Three, nothing_more), case));
     assert!(count(&once, is_vector_alu) > 0, "{once:#?}");
     let schedules = [
         pipelined_and_unrolled(Some(2), Stages::Three, nothing_more),
@@ -267,7 +260,7 @@ fn unrolling_by_the_lds_copies_leaves_no_address_arithmetic() {
         unrolled_and_pipelined(2, Stages::Two),
     ];
     for schedule in &schedules {
-        let body = largest_loop(&run(&kernel, schedule, case));
+        let body = main_loop(&run(&kernel, schedule, case));
         assert_eq!(count(&body, is_vector_alu), 0, "{body:#?}\n{schedule}");
         assert!(count(&body, |line| line.starts_with("ds_read")) > 0, "{body:#?}");
         assert!(
@@ -283,11 +276,10 @@ fn unrolling_by_the_length_of_chains_leaves_no_register_moves() {
     let case = tiles(34, false);
     let moves =
         |body: &[String]| count(body, |line| line.starts_with("v_mov") || line.starts_with("v_accvgpr"));
-    let once =
-        largest_loop(&run(&kernel, &pipelined_and_unrolled(None, Stages::Waiting, nothing_more), case));
+    let once = main_loop(&run(&kernel, &pipelined_and_unrolled(None, Stages::Waiting, nothing_more), case));
     assert!(moves(&once) > 0, "{once:#?}");
     let twice = pipelined_and_unrolled(Some(2), Stages::Waiting, nothing_more);
-    let twice = largest_loop(&run(&kernel, &twice, case));
+    let twice = main_loop(&run(&kernel, &twice, case));
     assert_eq!(moves(&twice), 0, "{twice:#?}");
 }
 

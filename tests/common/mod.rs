@@ -1,5 +1,5 @@
 //! What several test files share: generated instructions ([`corpus`]) and what is done with each ([`instructions`]), kernels to
-//! compile ([`kernels`]), the LLVM tools to compare with ([`oracle`]), clang's objects ([`clang`]), a simulated device
+//! compile ([`kernels`]), loops of a listing ([`loops`]), the LLVM tools to compare with ([`oracle`]), clang's objects ([`clang`]), a simulated device
 //! ([`simulated`]), launches in check mode ([`checked`]) of kernels of this crate ([`ours`]) and of clang, and what they become
 //! with a wait less ([`mutants`]), kernels for time mode ([`timed`]).
 #![allow(dead_code, reason = "each test file uses a part")]
@@ -9,6 +9,7 @@ pub mod clang;
 pub mod corpus;
 pub mod instructions;
 pub mod kernels;
+pub mod loops;
 pub mod mutants;
 pub mod oracle;
 pub mod ours;

@@ -15,7 +15,7 @@ use super::handles::{
     collect,
 };
 use super::operations::{Directive, Group, Item, Operation, Pipeline, Place, Stage, ValueId, WaveSchedule};
-use super::{NodeType, Recorder};
+use super::{MOST_PARTS, NodeType, Recorder};
 use crate::ir::assemble::is_identifier;
 use crate::ir::control::HardwareConstraint;
 use crate::ir::diagnostic::{Diagnostic, Location};
@@ -202,7 +202,7 @@ impl ScheduleTracer {
     pub fn partition_by_dim_into(&self, list: Nodes, dim: Symbol, parts: usize) -> Vec<Nodes> {
         let first = self.parts(Caller::caller(), list, dim, parts);
         // More than any list has is a mistake, and is remembered.
-        (0..parts.min(1 << 16)).map(|at| Nodes(self.result(first, at))).collect()
+        (0..parts.min(MOST_PARTS as usize)).map(|at| Nodes(self.result(first, at))).collect()
     }
 
     fn parts(&self, caller: &'static Caller<'static>, list: Nodes, dim: Symbol, parts: usize) -> Handle {

@@ -8,8 +8,8 @@ use super::recorder::Recorder;
 use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::types::AddressSpace;
 
-/// Most parts of a list and most iterations of an unrolled loop: beyond it a number is a slip of the pen.
-const MOST: u32 = 1 << 16;
+/// Most parts of a list, iterations of an unrolled loop, copies of a buffer: beyond it a number is a slip of the pen.
+pub(in crate::ir) const MOST: u32 = 1 << 16;
 
 type Checked = Result<(), Diagnostic>;
 

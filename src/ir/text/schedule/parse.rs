@@ -9,7 +9,8 @@ use crate::ir::assemble::is_identifier;
 use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::node::Control;
 use crate::ir::schedule::{
-    Directive, NodeType, Operation, Pipeline, Place, Recorder, Stage, ValueId, ValueKind, WaveSchedule,
+    Directive, MOST_PARTS, NodeType, Operation, Pipeline, Place, Recorder, Stage, ValueId, ValueKind,
+    WaveSchedule,
 };
 use crate::ir::text::controls::condition;
 use crate::ir::text::cursor::{Cursor, Faults, Parsed};
@@ -189,7 +190,7 @@ impl<'a> ScheduleParser<'_, 'a> {
             _ => named.min(1),
         };
         // A number of parts that cannot be is a fault of its own.
-        if named != wanted && (arity != Arity::Parts || (1..=1 << 16).contains(&wanted)) {
+        if named != wanted && (arity != Arity::Parts || (1..=MOST_PARTS as usize).contains(&wanted)) {
             return Err(wrong_count(word, wanted, targets, word_at));
         }
         if self.unknown {

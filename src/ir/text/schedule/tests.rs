@@ -34,46 +34,40 @@ fn faults(statements: &str) -> String {
     text
 }
 
-const PREFETCH: &str = "\
-schedule prefetch {
+const STAGES: &str = "\
+schedule stages {
   k_loop = get_node_by_tag \"k_loop\"
-  read_a_read = get_node_by_tag_and_type \"read_a\" read
-  read_a_read_global, read_a_read_others = partition_by_address_space read_a_read global
-  read_a_write = get_node_by_tag_and_type \"read_a\" write
-  read_b_read = get_node_by_tag_and_type \"read_b\" read
-  read_b_read_global, read_b_read_others = partition_by_address_space read_b_read global
-  read_b_write = get_node_by_tag_and_type \"read_b\" write
+  tile_read = get_node_by_tag_and_type \"tile\" read
+  tile_read_global, tile_read_others = partition_by_address_space tile_read global
+  tile_write = get_node_by_tag_and_type \"tile\" write
   mma = get_node_by_tag \"mma\"
   k_loop_pipeline = pipeline k_loop {
-    set_stage (read_a_read_global, read_b_read_global) (read_a_write, read_b_write)
-    set_stage (read_a_read_others, read_b_read_others) (mma)
+    set_stage (tile_read_global) (tile_write)
+    set_stage (tile_read_others) (mma)
   }
 }
 ";
 
 #[test]
-fn the_prefetch_schedule_is_one_traced_and_written() {
-    let traced = WaveSchedule::trace("prefetch", |s| {
+fn a_pipeline_is_one_traced_and_written() {
+    let traced = WaveSchedule::trace("stages", |s| {
         let k_loop = s.get_node_by_tag("k_loop");
-        let load_a = s.get_node_by_tag_and_type("read_a", NodeType::Read);
-        let (global_load_a, shared_load_a) = s.partition_by_address_space(load_a, Global);
-        let shared_write_a = s.get_node_by_tag_and_type("read_a", NodeType::Write);
-        let load_b = s.get_node_by_tag_and_type("read_b", NodeType::Read);
-        let (global_load_b, shared_load_b) = s.partition_by_address_space(load_b, Global);
-        let shared_write_b = s.get_node_by_tag_and_type("read_b", NodeType::Write);
+        let (load, read) =
+            s.partition_by_address_space(s.get_node_by_tag_and_type("tile", NodeType::Read), Global);
+        let write = s.get_node_by_tag_and_type("tile", NodeType::Write);
         let mma = s.get_node_by_tag("mma");
-        s.pipeline(k_loop, |pipelined_loop| {
-            pipelined_loop.set_stage([(global_load_a, global_load_b), (shared_write_a, shared_write_b)]);
-            pipelined_loop.set_stage(((shared_load_a, shared_load_b), (mma,)));
+        s.pipeline(k_loop, |p| {
+            p.set_stage([load, write]);
+            p.set_stage([read, mma]);
         });
     })
     .expect("the schedule has no mistakes");
-    assert_eq!(traced.to_string(), PREFETCH);
-    let parsed = parse(PREFETCH);
+    assert_eq!(traced.to_string(), STAGES);
+    let parsed = parse(STAGES);
     assert_eq!(parsed, traced);
-    assert_eq!(parsed.to_string(), PREFETCH);
+    assert_eq!(parsed.to_string(), STAGES);
     let names = parsed.value_names();
-    assert_eq!(names[2..4], ["read_a_read_global", "read_a_read_others"]);
+    assert_eq!(names[2..4], ["tile_read_global", "tile_read_others"]);
     assert_eq!(names.last().map(String::as_str), Some("k_loop_pipeline.epilogue"));
 }
 
@@ -214,11 +208,11 @@ fn made_up_names_are_free_and_legible() {
 #[test]
 fn a_file_may_hold_a_kernel_and_its_schedule() {
     let kernel = "kernel k {\n  workgroup_barrier\n}\n";
-    let both = format!("; a comment\n{kernel}\n{PREFETCH}\n; the end\n");
+    let both = format!("; a comment\n{kernel}\n{STAGES}\n; the end\n");
     let (read, schedule) = parse_file(&both, "both.gsw").unwrap();
     assert_eq!(read.to_string(), kernel);
     let schedule = schedule.expect("the file has a schedule");
-    assert_eq!(schedule, parse(PREFETCH));
+    assert_eq!(schedule, parse(STAGES));
     assert_eq!(schedule.location().to_string(), "both.gsw:6:1");
     assert_eq!(schedule.operations()[1].location.to_string(), "both.gsw:8:3");
     assert_eq!(Kernel::parse(&both, "both.gsw").unwrap().to_string(), kernel);
