@@ -26,7 +26,7 @@ pub struct LoopGraph {
     pub buffers: SmallVec<[LoopBuffer; 4]>,
 }
 
-/// An LDS buffer that every iteration of a loop fills anew, as one iteration of a pass does, by number of the accesses.
+/// What one iteration of a pass does to an LDS buffer that it fills anew. Accesses are numbers of the graph's nodes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LoopBuffer {
     /// Its node.

@@ -4,7 +4,7 @@
 //! - [`resources`]: units and delays of the machine; `target_model`: those of the chips
 //! - [`assignment`]: a cycle for every node
 //! - [`components`], [`bounds`], [`longest`], [`reservations`]: what schedulers ask of a graph and a machine
-//! - [`modulo`], with [`exact`] for small graphs: the least interval
+//! - [`modulo`]: the least interval, found by `iterative` or `in_order`, touched up by `settle`, decided by [`exact`] for small graphs
 //! - [`prefetch`], [`four_stage`]: stages by kinds of operations, placed by [`phases`]
 //! - [`refusal`]: why there is no schedule
 //! - [`mod@pipeline`]: loops from stages; [`copies`]: how many copies of LDS buffers they take
