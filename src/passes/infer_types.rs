@@ -143,6 +143,7 @@ fn infer(
         | Op::IterArg(_)
         | Op::Iterate(_)
         | Op::Pipeline(_)
+        | Op::GlobalToShared
         | Op::Barrier
         | Op::Control(_) => None,
         Op::Read => Some(types.get(of(0))?.clone()),
