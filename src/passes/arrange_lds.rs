@@ -255,8 +255,8 @@ fn degree_of(buffer: &LdsBuffer, layout: &Layout, kind: LdsAccess) -> Option<u32
             buffer.dims.iter().map(|&dim| (dim, lane_coordinates(layout, dim, place))).collect();
         let of =
             |dim: Dim, lane: u32| coordinates.iter().find(|c| c.0 == dim).map_or(0, |c| c.1[lane as usize]);
-        let conflicts = LdsRules::GFX942
-            .conflicts(kind, width, |lane| Some(address(buffer, |dim| of(dim, lane))))?;
+        let conflicts =
+            LdsRules::GFX942.conflicts(kind, width, |lane| Some(address(buffer, |dim| of(dim, lane))))?;
         worst = worst.max(conflicts.degree);
     }
     Some(worst)
@@ -278,22 +278,16 @@ fn lane_coordinates(layout: &Layout, dim: Dim, place: Place) -> [u32; LANES as u
     all
 }
 
-/// True if loads from global memory can fill an arrangement: rows without padding, and a swizzle that moves whole loads of a lane, each
-/// by the same in all replicas. Which column a lane loads is computed once.
+/// True if loads from global memory can fill an arrangement: rows without padding, and a swizzle that moves whole loads of a lane and
+/// nothing between the parts of a row that replicas load.
 fn takes_loads(plain: &LdsBuffer, buffer: &LdsBuffer, layout: &Layout) -> bool {
-    let Some(swizzle) = buffer.swizzle else { return buffer.pitch == plain.pitch };
     let of_lane = layout.extent(Source::Register) * buffer.element_bytes;
-    buffer.pitch == plain.pitch
-        && swizzle.unit >= of_lane
-        && layout.of_source(Source::Replica).all(|mode| {
-            let Some(dim) = mode.dim else { return true };
-            match row_stride(buffer, dim, mode.stride) {
-                Some(rows) => rows.is_multiple_of(swizzle.group * swizzle.phases),
-                None => {
-                    (mode.stride * buffer.element_bytes).is_multiple_of(swizzle.unit * swizzle.phases)
-                }
-            }
-        })
+    let apart = |swizzle: Swizzle| {
+        let mut columns =
+            layout.of_source(Source::Replica).filter(|mode| mode.dim == buffer.dims.last().copied());
+        columns.all(|mode| (mode.stride * buffer.element_bytes).is_multiple_of(swizzle.unit * swizzle.phases))
+    };
+    buffer.pitch == plain.pitch && buffer.swizzle.is_none_or(|s| s.unit >= of_lane && apart(s))
 }
 
 /// Rows from one coordinate to that `stride` further along `dim`; `None` for the innermost dimension.

@@ -122,8 +122,7 @@ fn links(
             }
             Op::Memory | Op::Allocate | Op::Register(_) | Op::Read => {}
             // Loads to LDS are made later, pipelines of expanded nodes, which need no layout.
-            Op::GlobalToShared |
-            Op::Pipeline(_) | Op::Barrier | Op::Control(_) => {}
+            Op::GlobalToShared | Op::Pipeline(_) | Op::Barrier | Op::Control(_) => {}
         }
     }
     Ok(links)

@@ -138,13 +138,12 @@ fn spread(
     let mut why = Unsuitable::Element(bytes);
     for &width in settings.0.target().lds_load_widths.iter().filter(|width| width.is_multiple_of(bytes)) {
         let elements = width / bytes;
-        if bounds.granule < elements {
-            why = Unsuitable::Ragged(width);
-            continue;
-        }
         match Layout::distribute(&tile, elements, LANES, waves) {
             Ok(layout) if is_side_by_side(&layout, &tile) => {
-                return Ok((layout, Bounds { granule: elements, ..bounds.clone() }));
+                if bounds.granule >= elements {
+                    return Ok((layout, Bounds { granule: elements, ..bounds.clone() }));
+                }
+                why = Unsuitable::Ragged(width);
             }
             _ => {
                 let all = tile.iter().fold(bytes, |all, t| all.saturating_mul(t.1));

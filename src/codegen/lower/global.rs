@@ -10,6 +10,7 @@ use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::emitter::Scalar;
+use super::load_to_lds::swizzled_rows;
 use super::scalar::Sign;
 use super::{Lowering, Place};
 use crate::codegen::isa::{Inst, Modifiers, Opcode, Operand};
@@ -295,13 +296,14 @@ impl Lowering<'_> {
         }
     }
 
-    /// Vector offset of the lane's first element, and the coordinates that masks compare.
-    fn lane_offset(&mut self, access: &Access) -> Result<(Option<Operand>, Coordinates), Diagnostic> {
+    /// Vector offset of the lane's first element, and the coordinates that masks compare. Of what fills an LDS buffer, for rows of that
+    /// buffer that are so many behind the first.
+    fn lane_offset(&mut self, access: &Access, rows: u32) -> Result<(Operand, Coordinates), Diagnostic> {
         let mut offset = None;
         let mut coordinates: Coordinates =
             access.dims.iter().map(|&dim| (dim, self.vector_coordinate(access.layout, dim))).collect();
         if let Some(buffer) = access.fills {
-            self.swizzle(&mut coordinates, buffer);
+            self.swizzle(&mut coordinates, buffer, rows);
         }
         for &(dim, coordinate) in &coordinates {
             if let Some(coordinate) = coordinate {
@@ -322,7 +324,7 @@ impl Lowering<'_> {
                 offset = Some(self.add_uniform(offset, bytes));
             }
         }
-        Ok((offset, coordinates))
+        Ok((self.add_uniform(offset, Scalar::ZERO), coordinates))
     }
 
     fn pieces(
@@ -332,9 +334,8 @@ impl Lowering<'_> {
         descriptor: Operand,
         granule: u32,
     ) -> Result<GlobalPlan, Diagnostic> {
-        let (offset, coordinates) = self.lane_offset(access)?;
-        let offset = self.add_uniform(offset, Scalar::ZERO);
         let layout = access.layout;
+        let mut lanes: SmallVec<[(u32, Operand, Coordinates); 1]> = SmallVec::new();
         let registers = layout.extent(Source::Register);
         let granule = granule.min(registers).min(MAX_ACCESS_BYTES / access.element_bytes).max(1);
         let mut strides: SmallVec<[(Dim, Option<u32>); 4]> = SmallVec::new();
@@ -342,7 +343,7 @@ impl Lowering<'_> {
             let stride = self.stride_bytes(&access.dims, dim, access.element_bytes)?;
             strides.push((dim, self.arena.as_integer(stride).and_then(|s| u32::try_from(s).ok())));
         }
-        let mut masked: SmallVec<[(SmallVec<[u32; 4]>, Operand); 8]> = SmallVec::new();
+        let mut masked: SmallVec<[(u32, SmallVec<[u32; 4]>, Operand); 8]> = SmallVec::new();
         let mut moved: SmallVec<[(usize, Extra, Operand); 16]> = SmallVec::new();
         let mut scalars: SmallVec<[(Extra, Operand); 16]> = SmallVec::new();
         let mut outside = None;
@@ -353,12 +354,22 @@ impl Lowering<'_> {
                 let place = layout::Place { replica, register: first, ..layout::Place::default() };
                 let at = |dim: Dim| layout.coordinate(dim, place);
                 let key: SmallVec<[u32; 4]> = access.selected.iter().map(|&d| at(d)).collect();
-                let base = match masked.iter().position(|m| m.0 == key) {
+                let rows = access.fills.map_or(0, |buffer| swizzled_rows(buffer, at));
+                let base = match masked.iter().position(|m| m.0 == rows && m.1 == key) {
                     Some(known) => known,
                     None => {
-                        let masked_offset =
-                            self.select_inside(node, access, &coordinates, &key, offset, &mut outside)?;
-                        masked.push((key, masked_offset));
+                        let lane = match lanes.iter().position(|lane| lane.0 == rows) {
+                            Some(known) => known,
+                            None => {
+                                let (offset, coordinates) = self.lane_offset(access, rows)?;
+                                lanes.push((rows, offset, coordinates));
+                                lanes.len() - 1
+                            }
+                        };
+                        let (_, offset, coordinates) = &lanes[lane];
+                        let inside =
+                            self.select_inside(node, access, coordinates, &key, *offset, &mut outside)?;
+                        masked.push((rows, key, inside));
                         masked.len() - 1
                     }
                 };
@@ -374,7 +385,7 @@ impl Lowering<'_> {
                 let immediate = if access.fills.is_some() { 0 } else { extra.bytes % IMMEDIATE_BYTES };
                 extra.bytes -= immediate;
                 let none = extra == Extra::default();
-                let mut piece = Piece { offset: masked[base].1, scalar_offset: Operand::ZERO, immediate };
+                let mut piece = Piece { offset: masked[base].2, scalar_offset: Operand::ZERO, immediate };
                 if !none && access.vector_only {
                     piece.offset = match moved.iter().find(|m| m.0 == base && m.1 == extra) {
                         Some(known) => known.2,

@@ -119,7 +119,9 @@ impl Lowering<'_> {
             let ahead = world.get::<Expansion>(inner).map_or(0, |e| e.iteration.ahead);
             match (world.get::<Op>(inner), operands) {
                 (Some(Op::Read | Op::Write), [.., memory]) => see(*memory, ahead),
-                (Some(Op::GlobalToShared), memories) => memories.iter().for_each(|&memory| see(memory, ahead)),
+                (Some(Op::GlobalToShared), memories) => {
+                    memories.iter().for_each(|&memory| see(memory, ahead))
+                }
                 _ => {}
             }
             // Iterations of a loop inside are its own.

@@ -12,7 +12,7 @@ use super::global::Coordinates;
 use super::lds::row_of;
 use crate::codegen::isa::{Opcode, Operand};
 use crate::ir::diagnostic::Diagnostic;
-use crate::ir::layout::{self, Source};
+use crate::ir::layout::{self, Dim, Source};
 use crate::ir::node::*;
 use crate::passes::expand::Expansion;
 use crate::passes::facts::LdsBuffer;
@@ -24,6 +24,11 @@ pub(in crate::codegen) struct ToLdsPlan {
     wave: Scalar,
     /// What the buffer and each replica give, in bytes.
     places: SmallVec<[u32; 16]>,
+}
+
+/// Rows of the swizzle's period that a replica is behind the first; replicas with the same number load the same columns.
+pub(super) fn swizzled_rows(buffer: &LdsBuffer, coordinate: impl Fn(Dim) -> u32) -> u32 {
+    buffer.swizzle.map_or(0, |swizzle| row_of(buffer, coordinate) % (swizzle.group * swizzle.phases))
 }
 
 impl Lowering<'_> {
@@ -57,8 +62,8 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Gives the lanes the columns that a swizzled buffer has where they write.
-    pub(super) fn swizzle(&mut self, coordinates: &mut Coordinates, buffer: &LdsBuffer) {
+    /// Gives the lanes the columns that a swizzled buffer has where they write, so many rows behind their own.
+    pub(super) fn swizzle(&mut self, coordinates: &mut Coordinates, buffer: &LdsBuffer, rows: u32) {
         let (Some(swizzle), Some((&inner, outer))) = (buffer.swizzle, buffer.dims.split_last()) else {
             return;
         };
@@ -70,7 +75,7 @@ impl Lowering<'_> {
             }
             weight *= extent;
         }
-        let Some(row) = row else { return };
+        let row = self.add_uniform(row, Scalar::Const(i64::from(rows)));
         let phase = self.emitter.vgpr(1);
         let shift = Scalar::Const(i64::from(swizzle.group.ilog2()));
         let bits = Scalar::Const(i64::from(swizzle.phases.ilog2()));

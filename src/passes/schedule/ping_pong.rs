@@ -21,6 +21,7 @@ use crate::ir::layout::Dim;
 use crate::ir::node::*;
 use crate::ir::schedule::{Directive, Interleave, NodeType, Nodes, WaveSchedule};
 use crate::ir::types::AddressSpace::Global;
+use crate::ir::types::DType;
 use crate::passes::expand::Expansion;
 use crate::passes::facts::{Geometry, Settings};
 
@@ -102,6 +103,11 @@ pub enum Unsuitable {
     /// Both factors are the same.
     #[error("both factors of the product are one")]
     OneFactor,
+    /// Loads straight into LDS bring two copies of it, whose addresses the vector ALU adds.
+    #[error(
+        "products of {0} run on the vector ALU, which addresses of loads straight into LDS would wait for"
+    )]
+    VectorAlu(DType),
     /// Something that belongs to no cluster.
     #[error("the loop holds {0} beside loads and the product")]
     Others(&'static str),
@@ -206,8 +212,13 @@ pub fn classify(world: &World, root: Entity, node: Entity, found: &LoopGraph) ->
     if !steps.is_multiple_of(SLICES as usize) {
         return Err(Unsuitable::Steps(steps));
     }
-    gain(world, found, waves)?;
     let read_parts = factors.map(|factor| places(factor[0]).min(2) as u32);
+    // The vector ALU runs nothing beside matrix instructions on f32 (AMD matrix instruction calculator, "VALU co-execution").
+    let input = world.get::<ValueType>(factors[0][0]).and_then(|ty| ty.dtype);
+    if let (Way::Direct, Some(input @ DType::F32)) = (way, input) {
+        return Err(Unsuitable::VectorAlu(input));
+    }
+    gain(world, found, waves, read_parts)?;
     let count = |node: Entity| body.iter().filter(|n| logical(world, n.entity) == node).count() as u32;
     let loads = factors.map(|factor| count(factor[2]));
     let late_loads = match way {
@@ -220,7 +231,7 @@ pub fn classify(world: &World, root: Entity, node: Entity, found: &LoopGraph) ->
 
 /// Estimates what taking turns gains: four epochs, each as long as its memory cluster or half of the matrix instructions, but two of them no
 /// shorter than a global load, against LDS reads and matrix instructions of both halves one after the other.
-fn gain(world: &World, found: &LoopGraph, waves: u32) -> Result<(), Unsuitable> {
+fn gain(world: &World, found: &LoopGraph, waves: u32, read_parts: [u32; 2]) -> Result<(), Unsuitable> {
     let body = &found.graph.nodes()[..found.body as usize];
     let of = |class: Class| body.iter().filter(move |n| n.class == class);
     let clocks = |node: &GraphNode| match world.get::<Op>(node.entity) {
@@ -238,8 +249,9 @@ fn gain(world: &World, found: &LoopGraph, waves: u32) -> Result<(), Unsuitable> 
     let half_reads = of(Class::ReadShared).map(bytes).sum::<u32>() * (waves / 2) / LDS_RATE;
     let half_writes = of(Class::WriteShared).map(bytes).sum::<u32>() * (waves / 2) / LDS_RATE;
     let half_loads = of(Class::GlobalToShared).count() as u32 * (waves / 2) * DIRECT_LOAD;
-    let memory = match half_loads {
-        0 => [half_reads, half_writes],
+    let memory = match (half_loads, read_parts) {
+        (0, _) => [half_reads, half_writes],
+        (_, [1, 1]) => [half_reads + half_loads, 0],
         _ => [half_reads / 2 + half_loads, half_reads / 2],
     };
     let epoch = |memory: u32| (memory + LDS_LATENCY).max(compute / 2);
@@ -464,9 +476,12 @@ pub fn schedule_of_direct_loads(roles: &Roles<'_>, cut: &Cut) -> Result<WaveSche
         let loads = (of_kernel(load_lhs), of_kernel(load_rhs));
         let read = s.cluster((lhs_0, rhs_0, fixed, loads, fixed, barrier, fixed));
         let first = s.cluster((priority(1), mma_0, priority(0), fixed, wait, barrier, fixed));
-        let second_read = s.cluster((lhs_1, rhs_1, fixed, fence, fixed));
-        let second = s.cluster((priority(1), mma_1, priority(0), fixed));
-        s.reorder_graph(kernel, (read, first, second_read, second));
+        // Where no reads are left for the second memory cluster, its barrier stands in front of the matrix instructions.
+        let second = match cut.read_parts {
+            [1, 1] => s.cluster((fence, fixed, priority(1), mma_1, priority(0), fixed)),
+            _ => s.cluster((lhs_1, rhs_1, fixed, fence, fixed, priority(1), mma_1, priority(0), fixed)),
+        };
+        s.reorder_graph(kernel, (read, first, second));
         s.insert_at_end(kernel, fence);
         s.insert_before(kernel, fence);
         s.stagger(kernel);

@@ -36,12 +36,8 @@ struct Timing {
 
 /// CDNA3. LDS 128 bytes per clock (ISA guide; MI308X measurements: a wave 64, two pairs of SIMDs 128). Reads of 16 bytes per lane 64 clocks, of one
 /// register 52 (pointer chase on MI300X); moves between lanes take the way of reads of one register.
-const CDNA3: Timing = Timing {
-    shared_read_rate: 128,
-    shared_write_rate: 128,
-    shared_read_delay: 64,
-    shuffle_delay: 52,
-};
+const CDNA3: Timing =
+    Timing { shared_read_rate: 128, shared_write_rate: 128, shared_read_delay: 64, shuffle_delay: 52 };
 
 /// Timing by chip.
 const TIMINGS: [(Target, Timing); 5] = [
@@ -53,10 +49,7 @@ const TIMINGS: [(Target, Timing); 5] = [
     (Target::GFX942, CDNA3),
     // Reads at 256 bytes per clock (CDNA4 white paper); 69 clocks for one register (Triton pull request 2507 of
     // facebookexperimental), 11 more for four of them as on CDNA3.
-    (
-        Target::GFX950,
-        Timing { shared_read_rate: 256, shared_read_delay: 80, shuffle_delay: 69, ..CDNA3 },
-    ),
+    (Target::GFX950, Timing { shared_read_rate: 256, shared_read_delay: 80, shuffle_delay: 69, ..CDNA3 }),
 ];
 
 /// SIMDs that share LDS and the path to global memory.
