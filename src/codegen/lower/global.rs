@@ -343,7 +343,7 @@ impl Lowering<'_> {
             let stride = self.stride_bytes(&access.dims, dim, access.element_bytes)?;
             strides.push((dim, self.arena.as_integer(stride).and_then(|s| u32::try_from(s).ok())));
         }
-        let mut masked: SmallVec<[(u32, SmallVec<[u32; 4]>, Operand); 8]> = SmallVec::new();
+        let mut masked: SmallVec<[(SmallVec<[u32; 4]>, Operand); 8]> = SmallVec::new();
         let mut moved: SmallVec<[(usize, Extra, Operand); 16]> = SmallVec::new();
         let mut scalars: SmallVec<[(Extra, Operand); 16]> = SmallVec::new();
         let mut outside = None;
@@ -353,9 +353,10 @@ impl Lowering<'_> {
             for first in (0..registers).step_by(granule as usize) {
                 let place = layout::Place { replica, register: first, ..layout::Place::default() };
                 let at = |dim: Dim| layout.coordinate(dim, place);
-                let key: SmallVec<[u32; 4]> = access.selected.iter().map(|&d| at(d)).collect();
+                let mut key: SmallVec<[u32; 4]> = access.selected.iter().map(|&d| at(d)).collect();
                 let rows = access.fills.map_or(0, |buffer| swizzled_rows(buffer, at));
-                let base = match masked.iter().position(|m| m.0 == rows && m.1 == key) {
+                key.push(rows);
+                let base = match masked.iter().position(|m| m.0 == key) {
                     Some(known) => known,
                     None => {
                         let lane = match lanes.iter().position(|lane| lane.0 == rows) {
@@ -369,7 +370,7 @@ impl Lowering<'_> {
                         let (_, offset, coordinates) = &lanes[lane];
                         let inside =
                             self.select_inside(node, access, coordinates, &key, *offset, &mut outside)?;
-                        masked.push((rows, key, inside));
+                        masked.push((key, inside));
                         masked.len() - 1
                     }
                 };
@@ -385,7 +386,7 @@ impl Lowering<'_> {
                 let immediate = if access.fills.is_some() { 0 } else { extra.bytes % IMMEDIATE_BYTES };
                 extra.bytes -= immediate;
                 let none = extra == Extra::default();
-                let mut piece = Piece { offset: masked[base].2, scalar_offset: Operand::ZERO, immediate };
+                let mut piece = Piece { offset: masked[base].1, scalar_offset: Operand::ZERO, immediate };
                 if !none && access.vector_only {
                     piece.offset = match moved.iter().find(|m| m.0 == base && m.1 == extra) {
                         Some(known) => known.2,
