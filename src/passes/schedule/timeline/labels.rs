@@ -140,7 +140,7 @@ pub(super) fn ranges(numbers: &[u32]) -> String {
     let mut out = String::new();
     let mut rest = numbers;
     while let [first, ..] = rest {
-        let length = rest.iter().zip(*first..).take_while(|(number, expected)| **number == *expected).count();
+        let length = rest.iter().zip(*first..=u32::MAX).take_while(|(number, expected)| **number == *expected).count();
         let comma = if out.is_empty() { "" } else { ", " };
         match length {
             1 => put!(out, "{comma}{first}"),
