@@ -170,6 +170,10 @@ pub fn classify(world: &World, root: Entity, node: Entity, found: &LoopGraph) ->
             }));
         }
     }
+    let is_control = |n: &GraphNode| matches!(world.get::<Op>(n.entity), Some(Op::Barrier | Op::Control(_)));
+    if body.iter().any(is_control) {
+        return Err(Unsuitable::Others("barriers or controls"));
+    }
     let places = |node: Entity| {
         let own = body.iter().filter(|n| logical(world, n.entity) == node);
         let mut places: Vec<(u32, u32)> = own.map(|n| coordinate(world, n.entity, axis)).collect();
@@ -299,10 +303,19 @@ fn tag_as(world: &mut World, tagged: &[Entity], nodes: &[Entity], fresh: &str) -
             return own.clone();
         }
     }
-    for &node in nodes {
-        world.entity_mut(node).insert(Tag(fresh.into()));
+    // Other loops that take turns have tags like these already.
+    let used = |name: &str| tagged.iter().any(|&n| tag_of(n).is_some_and(|tag| **tag == *name));
+    let mut name = fresh.to_owned();
+    for number in 2.. {
+        if !used(&name) {
+            break;
+        }
+        name = format!("{fresh}_{number}");
     }
-    fresh.into()
+    for &node in nodes {
+        world.entity_mut(node).insert(Tag(name.as_str().into()));
+    }
+    name.into()
 }
 
 /// True for a copy of one of the nodes: what the author wrote at the same place.
