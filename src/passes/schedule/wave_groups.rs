@@ -334,7 +334,7 @@ fn accesses_of(world: &World, body: &[Entity]) -> (Vec<Access>, u32) {
             _ => {}
         }
         if let Some(buffer) = buffer_of(world, node) {
-            let write = world.get::<Op>(node) == Some(&Op::Write);
+            let write = world.get::<Op>(node).is_some_and(|op| op.is_write());
             let Iteration { base, ahead } =
                 world.get::<Expansion>(node).map(|e| e.iteration).unwrap_or_default();
             let copies = match base {
