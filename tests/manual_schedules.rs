@@ -138,6 +138,89 @@ fn the_large_tile_has_one_tight_loop() {
     }
 }
 
+/// What of an instruction a schedule decides, if it does.
+fn scheduled(line: &str) -> Option<&'static str> {
+    let kinds = [
+        ("buffer_load", "global load"),
+        ("ds_write", "LDS write"),
+        ("ds_read", "LDS read"),
+        ("v_mfma", "product"),
+        ("s_barrier", "barrier"),
+        ("s_setprio 1", "priority 1"),
+        ("s_setprio 0", "priority 0"),
+    ];
+    kinds.into_iter().find(|(start, _)| line.trim_start().starts_with(start)).map(|(_, kind)| kind)
+}
+
+/// The scheduled instructions of a kernel's loop in order, those of one kind as one.
+fn emitted(executable: &Executable) -> Vec<(&'static str, u32)> {
+    let body = loops(executable).into_iter().max_by_key(Vec::len).expect("a loop");
+    let mut runs: Vec<(&'static str, u32)> = Vec::new();
+    for kind in body.iter().filter_map(|line| scheduled(line)) {
+        match runs.last_mut() {
+            Some(last) if last.0 == kind => last.1 += 1,
+            _ => runs.push((kind, 1)),
+        }
+    }
+    runs
+}
+
+#[test]
+fn the_order_of_ping_pong_is_the_order_of_the_code() {
+    let expected = [
+        ("LDS read", 8),
+        ("global load", 2),
+        ("LDS read", 8),
+        ("global load", 4),
+        ("barrier", 1),
+        ("priority 1", 1),
+        ("product", 32),
+        ("priority 0", 1),
+        ("barrier", 1),
+        ("LDS write", 6),
+        ("barrier", 1),
+        ("priority 1", 1),
+        ("product", 32),
+        ("priority 0", 1),
+        ("barrier", 1),
+    ];
+    assert_eq!(emitted(&LARGE.with(Schedule::PingPong)), expected);
+}
+
+/// Groups of so many operations of a kind, as scheduling group barriers ask for them elsewhere.
+#[test]
+fn groups_of_operations_are_emitted_as_they_are_interleaved() {
+    let schedule = WaveSchedule::trace("groups", |s| {
+        let k_loop = s.get_node_by_tag("k_loop");
+        let of = |tag| {
+            let reads = s.get_node_by_tag_and_type(tag, NodeType::Read);
+            let (global, shared) = s.partition_by_address_space(reads, Global);
+            (global, shared, s.get_node_by_tag_and_type(tag, NodeType::Write))
+        };
+        let (a, b, mma) = (of("read_a"), of("read_b"), s.get_node_by_tag("mma"));
+        let pipelined = s.pipeline(k_loop, |p| {
+            p.set_stage([(a.0, b.0), (a.2, b.2)]);
+            p.set_stage(((a.1, b.1), (mma,)));
+        });
+        let kernel = pipelined.kernel();
+        let own = |list| s.filter_nodes(list, Some(kernel), None);
+        let loads: Vec<Nodes> = [(own(a.0), 2), (own(b.0), 4)]
+            .into_iter()
+            .flat_map(|(list, count)| (0..count).map(move |at| (list, at)))
+            .map(|(list, at)| s.getitem(list, at))
+            .collect();
+        let products = s.interleave_ops(own(mma), [Interleave::of(loads).start_offset(7).interval(8)]);
+        let reads = s.cluster((own(a.1), own(b.1)));
+        s.reorder_graph(kernel, (reads, s.cluster(products), s.cluster((own(a.2), own(b.2)))));
+    });
+    let code = emitted(&LARGE.by(&schedule.expect("a schedule")));
+    let barrier = ("barrier", 1);
+    let groups = [("product", 8), ("global load", 1)].repeat(6);
+    let expected =
+        [&[barrier, ("LDS read", 16)], &groups[..], &[("product", 16), barrier, ("LDS write", 6)]].concat();
+    assert_eq!(code, expected);
+}
+
 /// A kernel and tile that ping-pong does not suit, the schedule that it gets instead, and why.
 fn fallback(kernel: &Kernel, case: &Case) -> (&'static str, String) {
     let executable = compiled(kernel, &case.options().schedule(Schedule::PingPong));

@@ -82,6 +82,63 @@ fn ping_pong_is_right() {
     }
 }
 
+/// Four waves for each SIMD take turns in pairs.
+#[test]
+fn ping_pong_of_sixteen_waves_is_right() {
+    let kernel = Gemm::new().waves(Waves::new(4, 4)).kernel().expect("a kernel");
+    for k in [64, 192, 200] {
+        let schedule = Schedule::PingPong;
+        let case = Case { shape: [256, 256, k], tile: [256, 256, 64], dynamic: k == 192, schedule };
+        let executable = run(&kernel, &case);
+        let report = executable.report();
+        assert_eq!((report.schedule_applied, &report.schedule_why[..]), ("pingpong", ""));
+    }
+}
+
+/// Two waves for each SIMD have 256 registers each.
+#[test]
+fn the_largest_tile_stays_within_the_register_file() {
+    for waves in [Waves::new(2, 4), Waves::new(4, 2)] {
+        let kernel = Gemm::new().waves(waves).kernel().expect("a kernel");
+        for (schedule, name) in [(Schedule::Prefetch, "prefetch"), (Schedule::PingPong, "pingpong")] {
+            let case = |shape| Case { shape, tile: [256, 256, 64], dynamic: false, schedule };
+            for executable in [compiled(&kernel, &case([4096; 3])), run(&kernel, &case([256, 256, 192]))] {
+                let report = executable.report();
+                let what = format!("{waves:?} {name}: {report:?}");
+                assert_eq!((report.schedule_applied, &report.schedule_why[..]), (name, ""), "{what}");
+                assert!(report.vgprs + report.agprs <= 256, "{what}");
+                assert!(report.spills.is_none() && report.scratch_bytes == 0, "{what}");
+                assert!(report.lds_bytes <= 64 << 10, "{what}");
+            }
+        }
+    }
+}
+
+/// B as [K, N], in tiles of one matrix instruction: a loop that is not the usual order of loads, stores, loads and products.
+#[test]
+fn small_transposed_gemm_is_right_under_every_schedule() {
+    let text = Gemm::new().waves(Waves::new(1, 1)).kernel().expect("a kernel").to_string();
+    let turned = text.replace("b = memory [N, K]", "b = memory [K, N]");
+    assert_ne!(turned, text);
+    let kernel = Kernel::parse(&turned, "gemm.gsw").expect("a kernel");
+    for schedule in [Schedule::Prefetch, Schedule::FourStage, Schedule::Modulo, Schedule::PingPong] {
+        for (k, dynamic) in [(16, false), (64, true), (150, false)] {
+            run(&kernel, &Case { shape: [20, 30, k], tile: [16, 16, 16], dynamic, schedule });
+        }
+    }
+}
+
+/// What the loop is left with is what prefetching alone gives.
+#[test]
+fn a_loop_without_ping_pong_has_none_of_its_barriers() {
+    let kernel = Gemm::new().waves(Waves::new(2, 2)).kernel().expect("a kernel");
+    let case = |schedule| Case { shape: [256; 3], tile: [64, 64, 32], dynamic: false, schedule };
+    let [instead, prefetch] = [Schedule::PingPong, Schedule::Prefetch].map(|s| compiled(&kernel, &case(s)));
+    assert_eq!(instead.report().schedule_applied, "prefetch");
+    assert!(!instead.report().schedule_why.is_empty());
+    assert_eq!(instead.code(), prefetch.code());
+}
+
 /// The ready GEMM with other tags.
 fn tagged(names: [&str; 2]) -> Kernel {
     let text = Gemm::new().waves(Waves::new(2, 2)).kernel().expect("a kernel").to_string();
@@ -111,4 +168,35 @@ fn tags_tell_kernels_apart_where_a_schedule_speaks_of_them() {
     // Without a schedule tags are nothing.
     let code = |kernel: &Kernel| kernel.compile(&options).expect("it compiles").code().to_vec();
     assert_eq!(code(&kernel), code(&other));
+}
+
+/// Schedules of one kernel, traced at two places: equal ones share an executable, others have their own.
+#[test]
+fn the_cache_tells_schedules_apart() {
+    let kernel = tagged(["read_a", "mma"]);
+    let mut options = Options::new(Target::GFX942);
+    let sizes = [("M", 64), ("N", 64), ("K", 512), ("BLOCK_M", 32), ("BLOCK_N", 32), ("BLOCK_K", 32)];
+    for (name, value) in sizes {
+        options = options.set(Symbol::new(name), value);
+    }
+    let with_priority = |priority| {
+        let schedule = WaveSchedule::trace("priority", |s| {
+            s.insert_before(s.get_node_by_tag("mma"), SetWavePriority(priority));
+        });
+        options.clone().wave_schedule(&schedule.expect("a schedule"))
+    };
+    let all: Vec<Options> = Schedule::NAMES
+        .iter()
+        .filter(|row| !matches!(row.0, Schedule::Manual | Schedule::Table | Schedule::PingPong))
+        .map(|&(schedule, _)| options.clone().schedule(schedule))
+        .chain((0..3).map(with_priority))
+        .collect();
+    let codes: Vec<Vec<u32>> =
+        all.iter().map(|options| kernel.compile(options).expect("it compiles").code().to_vec()).collect();
+    for (at, options) in all.iter().enumerate() {
+        let own = compile_uncached(&kernel, options, Verify::AfterEachPass).expect("it compiles");
+        assert_eq!(own.code(), codes[at], "{options:?}");
+        assert!(codes[..at].iter().all(|other| *other != codes[at]), "{options:?}");
+    }
+    assert_eq!(kernel.compile(&with_priority(2)).expect("it compiles").code(), codes[all.len() - 1]);
 }

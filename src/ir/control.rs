@@ -112,7 +112,7 @@ impl Control {
     ];
 
     /// Its word in the text form.
-    pub(in crate::ir) fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Control::WorkgroupBarrier => Control::WORDS[0],
             Control::ConditionalBarrier(_) => Control::WORDS[1],

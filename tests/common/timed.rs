@@ -166,21 +166,32 @@ pub fn scheduled_gemm(
     waves: Waves,
     schedule: Schedule,
 ) -> Timed {
+    shaped_gemm(device, [edge; 3], block, waves, schedule)
+}
+
+/// The same of matrices that are not square: `shape` is M, N, K.
+pub fn shaped_gemm(
+    device: &'static Device,
+    shape: [i64; 3],
+    block: [i64; 3],
+    waves: Waves,
+    schedule: Schedule,
+) -> Timed {
     let kernel = Gemm::new().waves(waves).kernel().expect("a valid kernel");
     let mut options = Options::new(device.target).schedule(schedule);
     let names = symbols(["M", "N", "K", "BLOCK_M", "BLOCK_N", "BLOCK_K"]);
-    let [m, n, k] = block;
-    for (symbol, value) in names.into_iter().zip([edge, edge, edge, m, n, k]) {
+    for (symbol, value) in names.into_iter().zip(shape.into_iter().chain(block)) {
         options = options.set(symbol, value);
     }
     let executable = kernel.compile(&options).expect("the kernel compiles");
     let mut simulator = Simulator::new(device.target);
     let module = simulator.load(executable.object()).expect("the object loads");
     let mut kernarg = Vec::new();
-    for bytes in [2, 2, 4] {
-        let address = simulator.alloc((edge * edge * bytes) as u64).expect("memory is large enough");
+    let [m, n, k] = shape;
+    for bytes in [m * k * 2, n * k * 2, m * n * 4] {
+        let address = simulator.alloc(bytes as u64).expect("memory is large enough");
         kernarg.extend(address.to_le_bytes());
     }
-    let config = LaunchConfig::new([(edge / m) as u32, (edge / n) as u32, 1], executable.block());
+    let config = LaunchConfig::new([(m / block[0]) as u32, (n / block[1]) as u32, 1], executable.block());
     Timed { simulator, module, kernel: executable.name().to_owned(), config, kernarg }
 }

@@ -163,7 +163,10 @@ fn schedule_loop(
     };
     let assignment = match assignment {
         Ok(assignment) => assignment,
-        Err(why) => return refused(why.to_string()),
+        Err(why) => {
+            let name = |n: u32| verify::describe(world, root, found.graph.nodes()[n as usize].entity);
+            return refused(why.in_words(name));
+        }
     };
     let request = Request::default();
     let checks = if schedule == Schedule::Modulo { Checks::Machine } else { Checks::Order };

@@ -75,11 +75,15 @@ pub struct Cut {
     pub products: u32,
     /// Parts into which the LDS reads of each factor fall along `k`: 1 or 2.
     pub read_parts: [u32; 2],
+    /// The dimension along which the first compute cluster goes part by part, and how many parts, where late loads wait for the registers
+    /// of the right factor; otherwise it runs as expanded, and gives back those of the left one.
+    pub columns: Option<(Symbol, u32)>,
 }
 
 impl Cut {
     /// All loads beside the LDS reads, and reads that fall into two parts.
-    pub const EVEN: Cut = Cut { loads: [0; 2], late_loads: [0; 2], products: 0, read_parts: [2; 2] };
+    pub const EVEN: Cut =
+        Cut { loads: [0; 2], late_loads: [0; 2], products: 0, read_parts: [2; 2], columns: None };
 }
 
 /// Why a loop gets no ping-pong.
@@ -201,13 +205,18 @@ pub fn classify(world: &World, root: Entity, node: Entity, found: &LoopGraph) ->
             }));
         }
     }
-    let places = |node: Entity| {
+    let is_control = |n: &GraphNode| matches!(world.get::<Op>(n.entity), Some(Op::Barrier | Op::Control(_)));
+    if body.iter().any(is_control) {
+        return Err(Unsuitable::Others("barriers or controls"));
+    }
+    let places_along = |node: Entity, dim: Dim| {
         let own = body.iter().filter(|n| logical(world, n.entity) == node);
-        let mut places: Vec<(u32, u32)> = own.map(|n| coordinate(world, n.entity, axis)).collect();
+        let mut places: Vec<(u32, u32)> = own.map(|n| coordinate(world, n.entity, dim)).collect();
         places.sort_unstable();
         places.dedup();
         places.len()
     };
+    let places = |node: Entity| places_along(node, axis);
     let steps = places(mma);
     if !steps.is_multiple_of(SLICES as usize) {
         return Err(Unsuitable::Steps(steps));
@@ -225,7 +234,18 @@ pub fn classify(world: &World, root: Entity, node: Entity, found: &LoopGraph) ->
         Way::ThroughRegisters => late_loads(world, root, body, &factors, loads),
         Way::Direct => [0; 2],
     };
-    let cut = Cut { loads, late_loads, products: count(mma) / SLICES, read_parts };
+    let own_dims = factors.map(|[read, ..]| {
+        let dims = world.get::<ValueType>(read).map(|ty| &ty.dims[..]).unwrap_or_default();
+        dims.iter().copied().find(|&dim| dim != axis)
+    });
+    let [rows, columns] = own_dims.map(|dim| dim.map_or(1, |dim| places_along(mma, dim)));
+    let symbol = || world.get::<DimTable>(root)?.0.get(own_dims[1]?.0 as usize).copied();
+    let columns = match late_loads {
+        [0, 0] => None,
+        _ if columns <= rows => None,
+        _ => symbol().map(|symbol| (symbol, columns as u32)),
+    };
+    let cut = Cut { loads, late_loads, products: count(mma) / SLICES, read_parts, columns };
     Ok(Product { k_loop: node, factors, mma, axis, way, cut })
 }
 
@@ -344,10 +364,19 @@ fn tag_as(world: &mut World, tagged: &[Entity], nodes: &[Entity], fresh: &str) -
             return own.clone();
         }
     }
-    for &node in nodes {
-        world.entity_mut(node).insert(Tag(fresh.into()));
+    // Other loops that take turns have tags like these already.
+    let used = |name: &str| tagged.iter().any(|&n| tag_of(n).is_some_and(|tag| **tag == *name));
+    let mut name = fresh.to_owned();
+    for number in 2.. {
+        if !used(&name) {
+            break;
+        }
+        name = format!("{fresh}_{number}");
     }
-    fresh.into()
+    for &node in nodes {
+        world.entity_mut(node).insert(Tag(name.as_str().into()));
+    }
+    name.into()
 }
 
 /// True for a copy of one of the nodes: what the author wrote at the same place.
@@ -422,7 +451,12 @@ pub fn schedule(roles: &Roles<'_>, cut: &Cut) -> Result<WaveSchedule, Diagnostic
             count => {
                 let half = cut.products / 2;
                 let group = Interleave::of(late).start_offset(half).interval((half / count).max(1));
-                s.interleave_ops(mma_0, [group])
+                match cut.columns {
+                    None => s.interleave_ops(mma_0, [group]),
+                    Some((dim, parts)) => {
+                        s.interleave_ops(s.partition_by_dim_into(mma_0, dim, parts as usize), [group])
+                    }
+                }
             }
         };
         let read = s

@@ -2,10 +2,11 @@
 //! nodes, how many iterations lie between them, and the first cycle that would be legal.
 
 use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
 
 use super::assignment::Assignment;
 use super::copies;
-use super::dependences::LoopGraph;
+use super::dependences::{LoopBuffer, LoopGraph};
 use super::graph::{Dependence, Edge};
 use super::record::Checks;
 use super::resources::Class;
@@ -96,15 +97,36 @@ fn reason(kind: Dependence) -> &'static str {
     }
 }
 
-/// The first LDS buffer with fewer copies than the order of an assignment takes: the last read of it, the first write to it, and how
-/// many it takes.
-fn too_few_copies(found: &LoopGraph, assignment: &Assignment, copies: u32) -> Option<(u32, u32, u32)> {
-    found.buffers.iter().find_map(|buffer| {
-        let needed = copies::least(found, buffer, assignment);
-        let cycle = |node: &&u32| assignment.cycles[**node as usize];
-        let read = buffer.reads.iter().max_by_key(cycle).copied()?;
-        let write = buffer.writes.iter().min_by_key(cycle).copied()?;
-        (needed > copies).then_some((read, write, needed))
+/// An LDS buffer with fewer copies than the order of an assignment takes.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+struct TooFewCopies {
+    /// The last read of an iteration.
+    read: u32,
+    /// The first write of the iteration that gets the same copy.
+    write: u32,
+    /// First cycle of the write that would be legal.
+    legal: u32,
+    /// Copies that this order takes.
+    needed: u32,
+}
+
+/// The first LDS buffer with fewer copies than the order of an assignment takes.
+fn too_few_copies(found: &LoopGraph, assignment: &Assignment, copies: u32) -> Option<TooFewCopies> {
+    let cycle = |node: u32| u64::from(assignment.cycles[node as usize]);
+    found.buffers.iter().find_map(|one| {
+        // In the order of iterations.
+        let fills: SmallVec<[&LoopBuffer; 4]> =
+            found.buffers.iter().filter(|fill| fill.buffer == one.buffer).collect();
+        fills.iter().enumerate().find_map(|(at, fill)| {
+            let later = at + copies as usize;
+            let passes = (later / fills.len()) as u64;
+            let read = fill.reads.iter().copied().max_by_key(|&n| cycle(n))?;
+            let write = fills[later % fills.len()].writes.iter().copied().min_by_key(|&n| cycle(n))?;
+            let legal = cycle(read).saturating_sub(passes * u64::from(assignment.interval));
+            let needed = || copies::least(found, one, assignment);
+            let legal = u32::try_from(legal).unwrap_or(u32::MAX);
+            (cycle(write) < u64::from(legal)).then(|| TooFewCopies { read, write, legal, needed: needed() })
+        })
     })
 }
 
@@ -116,7 +138,7 @@ pub fn too_few_fault(
     assignment: &Assignment,
     copies: u32,
 ) -> Option<Diagnostic> {
-    let (read, write, needed) = too_few_copies(found, assignment, copies)?;
+    let TooFewCopies { read, write, legal, needed } = too_few_copies(found, assignment, copies)?;
     let [read, write] = [read, write].map(|n| {
         let node = found.graph.nodes()[n as usize].entity;
         let (stage, slot, cycle) = (assignment.stage(n), assignment.slot(n), assignment.cycles[n as usize]);
@@ -131,7 +153,13 @@ pub fn too_few_fault(
     let text =
         format!("{} overwrites what {} of {later} still has to read: {buffers} too few", write.0, read.0);
     let fault = Diagnostic::invalid(text).note(read.1, read.2).note(write.1, write.2);
-    Some(fault.help(format!("this schedule takes at least {needed} buffers")))
+    let interval = assignment.interval.max(1);
+    Some(fault.help(format!(
+        "this schedule takes at least {needed} buffers; with {copies} the first legal place of the write is stage {} slot {} \
+         (cycle {legal})",
+        legal / interval,
+        legal % interval
+    )))
 }
 
 /// What speaks against a pipeline without epilogue: something that lasts, made before the last stage. None if nothing does.
@@ -179,7 +207,8 @@ pub fn describe(world: &World, root: Entity, node: Entity) -> String {
         Some(&Op::Iterate(dim) | &Op::Pipeline(dim)) => {
             format!("loop over {}", world.get::<DimTable>(root).map_or("?", |d| d.name(dim)))
         }
-        Some(Op::Barrier | Op::Control(_)) => "barrier or control".to_owned(),
+        Some(Op::Barrier) => "shared memory barrier".to_owned(),
+        Some(Op::Control(control)) => control.word().to_owned(),
         Some(Op::IterArg(_)) => "carried value".to_owned(),
         Some(&op) => crate::ir::schedule::NodeType::of(op).map_or("operation", |t| t.name()).to_owned(),
         None => "operation".to_owned(),

@@ -1,0 +1,42 @@
+//! Schedules in time mode: what an iteration of the large tile takes under each, and how busy ping-pong keeps the matrix cores.
+
+use groundswell::kernels::Waves;
+use groundswell::prelude::Schedule;
+use groundswell::runtime::sim::time::{Device, TimeOptions};
+use timed::shaped_gemm;
+
+#[path = "common/timed.rs"]
+#[allow(dead_code, reason = "other tests use more of it")]
+mod timed;
+
+const TILE: [i64; 3] = [128, 256, 64];
+
+/// Clk of an iteration in which the matrix cores do nothing else: 64 instructions of 16 clk by each of the two waves of a SIMD.
+const MATRIX_CLK: f64 = 2048.0;
+
+/// Clk of an iteration in the steady state: what a workgroup takes more for K = 4096 than for 1024, by the iterations that it runs more.
+fn iteration(schedule: Schedule, [m, n]: [i64; 2]) -> f64 {
+    let clk = |k: i64| {
+        let kernel = shaped_gemm(Device::MI300X, [m, n, k], TILE, Waves::new(2, 4), schedule);
+        kernel.run(&TimeOptions::new(Device::MI300X).rounds(1)).expect("the GEMM runs").unit.clk as f64
+    };
+    (clk(4096) - clk(1024)) / ((4096 - 1024) / TILE[2]) as f64
+}
+
+/// 128 workgroups, so that not all compute units load at once.
+#[test]
+fn ping_pong_keeps_the_matrix_cores_busy() {
+    let [none, prefetch, ping_pong] = [Schedule::None, Schedule::Prefetch, Schedule::PingPong]
+        .map(|schedule| iteration(schedule, [2048, 2048]));
+    assert!(none >= prefetch && prefetch > ping_pong, "{none}, {prefetch} and {ping_pong} clk");
+    assert!(MATRIX_CLK / ping_pong >= 0.9, "{ping_pong} clk instead of {MATRIX_CLK}");
+}
+
+/// All compute units load 48 KiB per iteration at once. L2 has 30 bytes per clk for each, so that takes 1638 clk, and the LDS writes of
+/// ping-pong wait for their loads: the order of the schedules stays, and how busy the matrix cores are is L2's matter.
+#[test]
+fn ping_pong_is_the_fastest_on_a_full_device() {
+    let [none, prefetch, ping_pong] = [Schedule::None, Schedule::Prefetch, Schedule::PingPong]
+        .map(|schedule| iteration(schedule, [4096, 4096]));
+    assert!(none >= prefetch && prefetch > ping_pong, "{none}, {prefetch} and {ping_pong} clk");
+}
