@@ -268,7 +268,8 @@ fn a_loop_that_branches_cannot_go_around() {
                 Ok(_) => assert!(fits),
                 Err(error) => {
                     assert!(!fits, "{error}");
-                    let words = ["bytes long", "a branch reaches 131068", "smaller tiles", "unroll the loop less"];
+                    let words =
+                        ["bytes long", "a branch reaches 131068", "smaller tiles", "unroll the loop less"];
                     assert_says(&error, Kind::Limit, line, &words);
                 }
             }

@@ -16,9 +16,7 @@ use super::report::{InstructionMix, LdsAccessReport, Report, SpillReport};
 use crate::codegen::isa::Arch;
 use crate::codegen::lower::{ArgumentSlot, Lowered, lower, preload};
 use crate::codegen::machine::allocate::{Allocation, AllocationError, Allocator, Limits, Spills};
-use crate::codegen::machine::branches::{
-    BRANCH_REACH, Code, CodeError, drop_branches_to_next, encode_body,
-};
+use crate::codegen::machine::branches::{BRANCH_REACH, Code, CodeError, drop_branches_to_next, encode_body};
 use crate::codegen::machine::check::{
     Allocated, Fault, check_allocation, check_hazards, check_operands, check_replay, check_waits,
 };
@@ -304,7 +302,12 @@ fn out_of_registers(workspace: &Workspace, options: &Options, error: AllocationE
 }
 
 /// Why code has no encoding: a loop that branches cannot go around is the author's, all else is ours.
-fn no_code(workspace: &Workspace, body: &MachineBody, allocation: &Allocation, error: CodeError) -> Diagnostic {
+fn no_code(
+    workspace: &Workspace,
+    body: &MachineBody,
+    allocation: &Allocation,
+    error: CodeError,
+) -> Diagnostic {
     let CodeError::BranchRange { inst, distance } = error else {
         return Diagnostic::new(Kind::Bug, format!("the code could not be encoded: {error}"));
     };
@@ -316,9 +319,8 @@ fn no_code(workspace: &Workspace, body: &MachineBody, allocation: &Allocation, e
         .help("use smaller tiles, more waves per workgroup, or unroll the loop less");
     match allocation.spills.to_scratch {
         0 => diagnostic,
-        count => {
-            diagnostic.note(format!("{count} vector registers are spilled to scratch, which takes code"), None)
-        }
+        count => diagnostic
+            .note(format!("{count} vector registers are spilled to scratch, which takes code"), None),
     }
 }
 

@@ -29,11 +29,17 @@ pub fn broken(found: &LoopGraph, assignment: &Assignment) -> Option<Broken> {
     let cycle = |node: u32| u64::from(assignment.cycles[node as usize]);
     let interval = u64::from(assignment.interval);
     let holds = |from: u32, to: u32, distance: u32| cycle(to) + u64::from(distance) * interval >= cycle(from);
+    // The last that enters a junction; edges come sorted by what they leave.
+    let mut junction: Option<(u32, Option<&Edge>)> = None;
     for edge in found.graph.edges().iter().filter(|edge| edge.to < found.body) {
         // What goes through a junction depends on all that enters it.
         let mut broken = None;
         if edge.from >= found.body {
-            let last = found.graph.entering(edge.from).max_by_key(|e| (cycle(e.from), e.from));
+            let (_, last) = match junction.filter(|known| known.0 == edge.from) {
+                Some(known) => known,
+                None => (edge.from, found.graph.entering(edge.from).max_by_key(|e| (cycle(e.from), e.from))),
+            };
+            junction = Some((edge.from, last));
             if let Some(first) = last.filter(|e| !holds(e.from, edge.to, edge.distance)) {
                 broken = Some(Edge { from: first.from, kind: first.kind, ..*edge });
             }
