@@ -29,6 +29,8 @@ pub mod exact;
 pub mod four_stage;
 pub mod graph;
 pub mod graph_text;
+#[cfg(test)]
+mod growth;
 mod in_order;
 mod iterative;
 pub mod keys;
