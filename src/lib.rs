@@ -62,7 +62,7 @@ pub mod prelude {
     };
     pub use crate::ir::types::AddressSpace::{self, Global, Shared};
     pub use crate::ir::types::DType::{self, Bf16, F16, F32, I8, I32};
-    pub use crate::passes::options::{DebugInfo, Deny, KernargPreload, Options, Schedule};
+    pub use crate::passes::options::{DebugInfo, Deny, GlobalToShared, KernargPreload, Options, Schedule};
     pub use crate::passes::schedule::table::ScheduleTable;
     pub use crate::runtime::buffer::Buffer;
     pub use crate::runtime::check;

@@ -6,6 +6,7 @@
 //! ; test COMMAND        what is done with the kernel: a row of COMMANDS, with its argument if it takes one
 //! ; set NAME=INTEGER    values of symbols, for commands that bind symbols
 //! ; dynamic NAME        symbols that are left open until launch
+//! ; global_to_shared    loads tiles of shared memories straight into LDS where it can
 //! ; schedule NAME       how loops are scheduled; a schedule behind the kernel is an author's own
 //! kernel ... { ... }
 //! ; ---
@@ -36,7 +37,7 @@ use groundswell::ir::node::{Body, Control, Op};
 use groundswell::ir::text::{Detail, parse_file};
 use groundswell::ir::walk;
 use groundswell::passes::PIPELINE;
-use groundswell::passes::options::{Options, Schedule};
+use groundswell::passes::options::{GlobalToShared, Options, Schedule};
 use groundswell::passes::schedule::verify::describe;
 use groundswell::passes::workspace::{Verify, Workspace, with_workspace};
 use groundswell::runtime::check::with_findings;
@@ -256,6 +257,8 @@ struct Case {
     dynamic: Vec<String>,
     /// How loops are scheduled.
     schedule: Schedule,
+    /// How tiles of shared memories come into LDS.
+    global_to_shared: GlobalToShared,
     /// The case's lines up to its expected output, without fault comments, moved down to their place in the file.
     source: String,
     /// The same lines as they stand in the file.
@@ -270,7 +273,8 @@ impl Case {
     }
 
     fn options(&self) -> Options {
-        let options = Options::new(Target::GFX942).schedule(self.schedule);
+        let options =
+            Options::new(Target::GFX942).schedule(self.schedule).global_to_shared(self.global_to_shared);
         let options = match parse_file(&self.source, &self.file) {
             Ok((_, Some(schedule))) => options.wave_schedule(&schedule),
             _ => options,
@@ -309,6 +313,7 @@ impl Case {
             settings: Vec::new(),
             dynamic: Vec::new(),
             schedule: Schedule::None,
+            global_to_shared: GlobalToShared::Off,
             source: "\n".repeat(first),
             lines: input.iter().map(|line| (*line).to_owned()).collect(),
             expected,
@@ -326,6 +331,9 @@ impl Case {
             if let Some(name) = line.strip_prefix("; schedule ") {
                 let row = Schedule::NAMES.iter().find(|row| row.1 == name.trim());
                 case.schedule = row.ok_or_else(|| format!("no schedule `{name}`"))?.0;
+            }
+            if line == "; global_to_shared" {
+                case.global_to_shared = GlobalToShared::Fitting;
             }
             if let Some(settings) = line.strip_prefix("; set ") {
                 for setting in settings.split_whitespace() {

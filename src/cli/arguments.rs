@@ -73,6 +73,9 @@ pub struct KernelArguments {
     /// Let two groups of waves alternate between memory and compute
     #[arg(long)]
     pub pingpong: bool,
+    /// Load the tiles of shared memories straight into LDS, where such loads can bring them
+    #[arg(long)]
+    pub global_to_shared: bool,
     /// Give loops the cycles of a table that `--emit schedule` has written
     #[arg(long, value_name = "FILE")]
     pub schedule_file: Option<PathBuf>,

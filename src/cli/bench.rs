@@ -80,6 +80,7 @@ fn plain(kernel: &str) -> KernelArguments {
         target: Target::GFX942.name.to_string(),
         schedule: ScheduleName::None,
         pingpong: false,
+        global_to_shared: false,
         schedule_file: None,
     }
 }

@@ -64,7 +64,7 @@ impl Job {
             }
         };
         let known = kernel.symbols();
-        let mut options = Options::new(target);
+        let mut options = Options::new(target).global_to_shared(global_to_shared(arguments));
         let dynamic: Vec<Symbol> = arguments.dynamic.iter().map(|name| Symbol::new(name.trim())).collect();
         for &symbol in &dynamic {
             check_known(&known, symbol).map_err(|failure| failure.with_source(source.as_ref()))?;
@@ -193,6 +193,14 @@ fn read(arguments: &KernelArguments) -> Result<(Parts, Source), Failure> {
     match parse_file(&text, name) {
         Ok(parts) => Ok((parts, source)),
         Err(faults) => Err(Failure::of_source(faults, source)),
+    }
+}
+
+/// How the arguments want tiles to come into LDS.
+fn global_to_shared(arguments: &KernelArguments) -> GlobalToShared {
+    match arguments.global_to_shared {
+        true => GlobalToShared::Fitting,
+        false => GlobalToShared::Off,
     }
 }
 

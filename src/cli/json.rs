@@ -49,6 +49,7 @@ pub fn compilation(job: &Job, executable: &Executable, times: &Times) -> Map<Str
         "waves_per_simd": report.waves_per_simd,
         "limited_by": report.limited_by.to_string(),
         "schedule": schedule(report),
+        "direct_loads": { "tiles": report.direct_loads, "why": report.direct_loads_why },
     });
     match value {
         Value::Object(map) => map,

@@ -137,6 +137,11 @@ fn report(
     } else if report.schedule_requested != Schedule::None.name() {
         rows.push(("schedule", applied.to_owned()));
     }
+    if report.direct_loads > 0 || !report.direct_loads_why.is_empty() {
+        let tiles = format!("{} loaded straight into LDS", report.direct_loads);
+        let why = &report.direct_loads_why;
+        rows.push(("tiles", if why.is_empty() { tiles } else { format!("{tiles}: {why}") }));
+    }
     let [x, y, z] = checked.launch.grid;
     let block: u32 = executable.block().iter().product();
     rows.push((

@@ -29,6 +29,8 @@ pub enum Op {
     Read,
     /// Stores a value to a memory. Operands: value, memory. No result.
     Write,
+    /// Copies the tile of a memory to an LDS buffer through no register. Operands: memory, buffer. No result. Made by passes.
+    GlobalToShared,
     /// `acc + lhs . rhs` over the dimension that lhs and rhs share and acc lacks. Operands: lhs with
     /// m and k, rhs with n and k (dims in any order), acc `[.., m, n]`.
     Mma(MmaChoice),
@@ -58,6 +60,18 @@ pub enum Op {
     Barrier,
     /// What says something about order and time, and computes nothing. No operands, no result.
     Control(Control),
+}
+
+impl Op {
+    /// True for what reads or writes a memory: its last operand.
+    pub fn is_access(self) -> bool {
+        matches!(self, Op::Read | Op::Write | Op::GlobalToShared)
+    }
+
+    /// True for what writes a memory: its last operand.
+    pub fn is_write(self) -> bool {
+        matches!(self, Op::Write | Op::GlobalToShared)
+    }
 }
 
 /// Operations that hold waves, memory and the scheduler of the hardware to an order.

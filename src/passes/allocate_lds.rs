@@ -70,7 +70,7 @@ fn too_large(world: &World, root: Entity, buffers: &[Entity], total: u32, limit:
 
 /// The LDS buffer that a node accesses.
 pub(super) fn buffer_of(world: &World, node: Entity) -> Option<Entity> {
-    if !matches!(world.get::<Op>(node), Some(Op::Read | Op::Write)) {
+    if !world.get::<Op>(node).is_some_and(|op| op.is_access()) {
         return None;
     }
     let memory = world.get::<Operands>(node).and_then(|o| o.0.last().copied())?;
@@ -82,7 +82,7 @@ fn region_lifetimes(world: &World, region: Entity, grain: Grain, clock: &mut u32
     for &node in world.get::<Body>(region).map(|b| &b.0[..]).unwrap_or_default() {
         *clock += 1;
         if let Some(buffer) = buffer_of(world, node) {
-            let filled = world.get::<Op>(node) == Some(&Op::Write);
+            let filled = world.get::<Op>(node).is_some_and(|op| op.is_write());
             extend(lifetimes, Lifetime { buffer, first: *clock, last: *clock, filled });
         }
         if world.get::<Body>(node).is_some() {

@@ -20,7 +20,16 @@ const BANK_ROW_BYTES: u32 = 128;
 struct BufferAccess {
     nodes: SmallVec<[Entity; 2]>,
     layout: Layout,
-    kind: LdsAccess,
+    kind: AccessKind,
+}
+
+/// How a buffer is accessed.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum AccessKind {
+    /// By LDS instructions.
+    Instruction(LdsAccess),
+    /// By loads from global memory, which put what the lanes of a wave bring side by side and have no conflicts.
+    Load,
 }
 
 /// The pass; see the module.
@@ -51,8 +60,9 @@ fn accesses_of(world: &World, order: &[Entity], buffer: Entity) -> SmallVec<[Buf
     let mut accesses: SmallVec<[BufferAccess; 4]> = SmallVec::new();
     for &node in order {
         let kind = match world.get::<Op>(node) {
-            Some(Op::Read) => LdsAccess::Read,
-            Some(Op::Write) => LdsAccess::Write,
+            Some(Op::Read) => AccessKind::Instruction(LdsAccess::Read),
+            Some(Op::Write) => AccessKind::Instruction(LdsAccess::Write),
+            Some(Op::GlobalToShared) => AccessKind::Load,
             _ => continue,
         };
         let memory = world.get::<Operands>(node).and_then(|o| o.0.last().copied());
@@ -83,10 +93,7 @@ fn plain_buffer(
     let geometry = world.get::<Geometry>(root).ok_or_else(|| bug("no geometry"))?;
     let ty = world.get::<ValueType>(node).ok_or_else(|| bug("an LDS buffer without type"))?;
     let mut dims = ty.dims.clone();
-    let reader = accesses.iter().find(|a| a.kind == LdsAccess::Read);
-    if let Some(inner) =
-        reader.and_then(|r| dims.iter().copied().max_by_key(|&d| run_key(&r.layout, &dims, d)))
-    {
+    if let Some(inner) = innermost(&dims, accesses) {
         dims.retain(|d| *d != inner);
         dims.push(inner);
     }
@@ -98,6 +105,19 @@ fn plain_buffer(
         LdsBuffer { dims, extents, element_bytes, pitch, swizzle: None, offset: 0, bytes: 0, copies: 1 };
     buffer.bytes = size(&buffer);
     Ok(buffer)
+}
+
+/// The dimension along which readers hold consecutive elements.
+fn innermost(dims: &[Dim], accesses: &[BufferAccess]) -> Option<Dim> {
+    let reads = |access: &&BufferAccess| access.kind == AccessKind::Instruction(LdsAccess::Read);
+    let reader = accesses.iter().find(reads)?;
+    dims.iter().copied().max_by_key(|&dim| run_key(&reader.layout, dims, dim))
+}
+
+/// True if a buffer lies in LDS in the order of the memory that it is filled from, but for swizzles and padding.
+pub(super) fn keeps_order(world: &World, order: &[Entity], buffer: Entity) -> bool {
+    let Some(ty) = world.get::<ValueType>(buffer) else { return false };
+    innermost(&ty.dims, &accesses_of(world, order, buffer)) == ty.dims.last().copied()
 }
 
 /// Prefers the longest run; among equals the memory's own innermost dimension.
@@ -131,9 +151,15 @@ fn costs(
     most: u32,
 ) -> Option<SmallVec<[Cost; 4]>> {
     let cost = |access: &BufferAccess| {
+        let kind = match access.kind {
+            AccessKind::Instruction(kind) => kind,
+            AccessKind::Load => {
+                return takes_loads(plain, buffer, &access.layout).then_some(Cost { time: 1, degree: 1 });
+            }
+        };
         // Padding may misalign rows, so that it takes several instructions where the plain arrangement takes one.
         let pieces = access_width(plain, &access.layout) / access_width(buffer, &access.layout);
-        let degree = degree_of(buffer, access)?;
+        let degree = degree_of(buffer, &access.layout, kind)?;
         Some(Cost { time: degree * pieces.max(1), degree }).filter(|cost| cost.time <= most)
     };
     accesses.iter().map(cost).collect()
@@ -210,8 +236,7 @@ pub fn address(buffer: &LdsBuffer, coordinate: impl Fn(Dim) -> u32) -> u32 {
 }
 
 /// Worst conflict degree of an access over its replicas; `None` when lowering could not address it in this arrangement.
-fn degree_of(buffer: &LdsBuffer, access: &BufferAccess) -> Option<u32> {
-    let layout = &access.layout;
+fn degree_of(buffer: &LdsBuffer, layout: &Layout, kind: LdsAccess) -> Option<u32> {
     let width = access_width(buffer, layout);
     if let Some(swizzle) = buffer.swizzle
         && !swizzle_is_lane_only(buffer, layout, swizzle, width)
@@ -230,8 +255,8 @@ fn degree_of(buffer: &LdsBuffer, access: &BufferAccess) -> Option<u32> {
             buffer.dims.iter().map(|&dim| (dim, lane_coordinates(layout, dim, place))).collect();
         let of =
             |dim: Dim, lane: u32| coordinates.iter().find(|c| c.0 == dim).map_or(0, |c| c.1[lane as usize]);
-        let conflicts = LdsRules::GFX942
-            .conflicts(access.kind, width, |lane| Some(address(buffer, |dim| of(dim, lane))))?;
+        let conflicts =
+            LdsRules::GFX942.conflicts(kind, width, |lane| Some(address(buffer, |dim| of(dim, lane))))?;
         worst = worst.max(conflicts.degree);
     }
     Some(worst)
@@ -253,32 +278,44 @@ fn lane_coordinates(layout: &Layout, dim: Dim, place: Place) -> [u32; LANES as u
     all
 }
 
+/// True if loads from global memory can fill an arrangement: rows without padding, and a swizzle that moves whole loads of a lane and
+/// nothing between the parts of a row that replicas load.
+fn takes_loads(plain: &LdsBuffer, buffer: &LdsBuffer, layout: &Layout) -> bool {
+    let of_lane = layout.extent(Source::Register) * buffer.element_bytes;
+    let apart = |swizzle: Swizzle| {
+        let mut columns =
+            layout.of_source(Source::Replica).filter(|mode| mode.dim == buffer.dims.last().copied());
+        columns.all(|mode| (mode.stride * buffer.element_bytes).is_multiple_of(swizzle.unit * swizzle.phases))
+    };
+    buffer.pitch == plain.pitch && buffer.swizzle.is_none_or(|s| s.unit >= of_lane && apart(s))
+}
+
+/// Rows from one coordinate to that `stride` further along `dim`; `None` for the innermost dimension.
+fn row_stride(buffer: &LdsBuffer, dim: Dim, stride: u32) -> Option<u32> {
+    let (&inner, outer) = buffer.dims.split_last()?;
+    let behind = outer.iter().zip(&buffer.extents).skip_while(|(d, _)| **d != dim).skip(1);
+    (dim != inner).then(|| behind.fold(stride, |stride, (_, &extent)| stride * extent))
+}
+
 /// Lowering computes the phase of a row once per lane: rows that waves and replicas add must be whole periods of the swizzle, and the
 /// units that they add must not carry into those of the lanes.
 fn swizzle_is_lane_only(buffer: &LdsBuffer, layout: &Layout, swizzle: Swizzle, width: u32) -> bool {
-    let Some((&inner, outer)) = buffer.dims.split_last() else { return false };
     let period = swizzle.group * swizzle.phases;
     let mut lane_columns = 0;
     let mut other_columns = 0;
     for mode in layout.modes() {
         let Some(dim) = mode.dim else { continue };
-        if dim == inner {
-            let reach = mode.stride * (mode.extent.next_power_of_two() - 1) * buffer.element_bytes;
-            let bits = reach & !(width - 1);
-            match mode.source {
-                Source::Lane | Source::Register => lane_columns |= bits,
-                Source::Replica | Source::Wave => other_columns |= bits,
+        match row_stride(buffer, dim, mode.stride) {
+            None => {
+                let reach = mode.stride * (mode.extent.next_power_of_two() - 1) * buffer.element_bytes;
+                let bits = reach & !(width - 1);
+                match mode.source {
+                    Source::Lane | Source::Register => lane_columns |= bits,
+                    Source::Replica | Source::Wave => other_columns |= bits,
+                }
             }
-        } else if mode.source != Source::Lane {
-            let row_stride = outer
-                .iter()
-                .zip(&buffer.extents)
-                .skip_while(|(d, _)| **d != dim)
-                .skip(1)
-                .fold(mode.stride, |stride, (_, &extent)| stride * extent);
-            if row_stride % period != 0 {
-                return false;
-            }
+            Some(rows) if mode.source != Source::Lane && rows % period != 0 => return false,
+            Some(_) => {}
         }
     }
     lane_columns & other_columns == 0

@@ -121,8 +121,8 @@ fn links(
                 }
             }
             Op::Memory | Op::Allocate | Op::Register(_) | Op::Read => {}
-            // Pipelines are made of expanded nodes, which need no layout.
-            Op::Pipeline(_) | Op::Barrier | Op::Control(_) => {}
+            // Loads to LDS are made later, pipelines of expanded nodes, which need no layout.
+            Op::GlobalToShared | Op::Pipeline(_) | Op::Barrier | Op::Control(_) => {}
         }
     }
     Ok(links)

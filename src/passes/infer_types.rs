@@ -145,6 +145,10 @@ fn infer(
         | Op::Pipeline(_)
         | Op::Barrier
         | Op::Control(_) => None,
+        Op::GlobalToShared => {
+            let text = "a load to LDS is written".to_owned();
+            return Err(context.fail(text, "read a shared memory, and compile with loads straight into LDS"));
+        }
         Op::Read => Some(types.get(of(0))?.clone()),
         Op::LoopResult(number) => {
             let init = nodes.get(of(0))?.1.0[*number as usize];

@@ -7,7 +7,8 @@
 //! - [`columns`]: how that reads in listings
 //! - [`workspace`]: the pooled world that a compilation runs in
 //! - `bind_symbols`, `infer_types`, `assign_layouts`: analysis
-//! - `promote_to_lds`, `distribute_loads`, `simplify`, `peel_remainders`, `mark_bounds`, `arrange_lds`: logical nodes
+//! - `promote_to_lds`, `distribute_loads`, `simplify`, `peel_remainders`, `mark_bounds`, `load_to_lds`, `arrange_lds`:
+//!   logical nodes
 //! - `expand`: one node per machine-sized piece
 //! - [`schedule`]: which iteration expanded nodes of a loop belong to, and their order
 //! - `allocate_lds`, `place_barriers`: LDS buffers in use, and who waits for whom
@@ -21,6 +22,7 @@ pub mod distribute_loads;
 pub mod expand;
 pub mod facts;
 pub mod infer_types;
+pub mod load_to_lds;
 pub mod mark_bounds;
 pub mod options;
 pub mod peel_remainders;
@@ -66,6 +68,7 @@ pub const PIPELINE: &[Pass] = pipeline! {
     "distribute_loads" distribute_loads::distribute_loads;
     "peel_remainders" peel_remainders::peel_remainders;
     "mark_bounds" mark_bounds::mark_bounds;
+    "load_to_lds" load_to_lds::load_to_lds;
     "arrange_lds" arrange_lds::arrange_lds;
     "expand" expand::expand;
     "schedule_loops" schedule::schedule_loops;

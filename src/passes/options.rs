@@ -64,6 +64,16 @@ pub enum KernargPreload {
     Fitting,
 }
 
+/// How tiles of shared memories come into LDS.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub enum GlobalToShared {
+    /// Through registers: global loads, then LDS writes.
+    #[default]
+    Off,
+    /// With loads straight into LDS, for every tile that such loads can bring (`Report::direct_loads_why` says why others are not).
+    Fitting,
+}
+
 /// What the code object says of where its instructions come from.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub enum DebugInfo {
@@ -95,6 +105,7 @@ pub struct Options {
     max_vgprs: Option<u32>,
     object_version: ObjectVersion,
     kernarg_preload: KernargPreload,
+    global_to_shared: GlobalToShared,
     debug_info: DebugInfo,
 }
 
@@ -113,6 +124,7 @@ impl Options {
             max_vgprs: None,
             object_version: ObjectVersion::default(),
             kernarg_preload: KernargPreload::default(),
+            global_to_shared: GlobalToShared::default(),
             debug_info: DebugInfo::default(),
         }
     }
@@ -183,6 +195,13 @@ impl Options {
         self
     }
 
+    /// Chooses how tiles of shared memories come into LDS.
+    #[must_use]
+    pub fn global_to_shared(mut self, how: GlobalToShared) -> Options {
+        self.global_to_shared = how;
+        self
+    }
+
     /// Chooses who loads the kernel's arguments.
     #[must_use]
     pub fn kernarg_preload(mut self, preload: KernargPreload) -> Options {
@@ -210,6 +229,11 @@ impl Options {
     /// Version of the code object.
     pub fn requested_object_version(&self) -> ObjectVersion {
         self.object_version
+    }
+
+    /// How tiles of shared memories come into LDS.
+    pub fn requested_global_to_shared(&self) -> GlobalToShared {
+        self.global_to_shared
     }
 
     /// Who loads the kernel's arguments.

@@ -144,7 +144,7 @@ fn place_in_region(world: &mut World, region: Entity, touched: &mut Touched) {
                 touched.join(&before);
             }
             Some(Op::Barrier) => touched.clear(),
-            Some(&op @ (Op::Read | Op::Write)) => {
+            Some(&op) if op.is_access() => {
                 if let Some(area) = Area::of(world, node) {
                     let hazard = match op {
                         Op::Read => touched.written.iter().any(|other| area.meets(other)),
@@ -157,7 +157,7 @@ fn place_in_region(world: &mut World, region: Entity, touched: &mut Touched) {
                         new.push((at, spawn_barrier(world, node)));
                         touched.clear();
                     }
-                    add(if op == Op::Write { &mut touched.written } else { &mut touched.read }, area);
+                    add(if op.is_write() { &mut touched.written } else { &mut touched.read }, area);
                 }
             }
             _ => {}
@@ -194,7 +194,7 @@ fn is_control(world: &World, node: Entity) -> bool {
 fn note_accesses(world: &World, node: Entity, touched: &mut Touched) {
     for &inner in world.get::<Body>(node).map(|b| &b.0[..]).unwrap_or_default() {
         if let Some(area) = Area::of(world, inner).map(|area| Area { ahead: None, ..area }) {
-            let write = world.get::<Op>(inner) == Some(&Op::Write);
+            let write = world.get::<Op>(inner).is_some_and(|op| op.is_write());
             add(if write { &mut touched.written } else { &mut touched.read }, area);
         }
     }

@@ -22,6 +22,7 @@ fn is_pure(op: &Op) -> bool {
         | Op::Allocate
         | Op::Read
         | Op::Write
+        | Op::GlobalToShared
         | Op::Iterate(_)
         | Op::Pipeline(_)
         | Op::IterArg(_)

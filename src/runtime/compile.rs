@@ -35,6 +35,7 @@ use crate::ir::node::{Name, *};
 use crate::ir::walk;
 use crate::passes::expand::{ExpandedCount, Expansion};
 use crate::passes::facts::{BankConflicts, Expressions, Geometry, LdsBytes};
+use crate::passes::load_to_lds::DirectLoads;
 use crate::passes::options::{DebugInfo, Deny, KernargPreload, Options};
 use crate::passes::schedule::record::ScheduleRecord;
 use crate::passes::workspace::{Verify, Workspace, with_workspace};
@@ -161,12 +162,18 @@ fn compile_in(
     phase("allocate", &mut phases, &mut clock);
     deny_spills(workspace, options, &allocation, &limits)?;
     drop_branches_to_next(&mut machine.body);
+    // Waves that share LDS find in it what is in front of a barrier; a wave of its own needs none.
+    let lds_loads = match geometry(workspace)?.wave_count() {
+        1 => LdsLoads::Anywhere,
+        _ => LdsLoads::BehindBarriers,
+    };
     let waits = |m: &mut Machine| {
+        m.waits.set_lds_loads(lds_loads);
         m.waits.insert(&mut m.body);
         Ok(())
     };
     machine.verified("waits", verify, waits, |m, before| {
-        check_waits(before, &m.body, Arch::Gfx942, LdsLoads::Anywhere)
+        check_waits(before, &m.body, Arch::Gfx942, lds_loads)
     })?;
     phase("waits", &mut phases, &mut clock);
     let xnack = if options.target_id().may_retry() { Xnack::MayBeOn } else { Xnack::Off };
@@ -506,6 +513,7 @@ fn report(
     let world = &workspace.world;
     let occupancy = info.occupancy(options.target_id());
     let record = world.get::<ScheduleRecord>(workspace.root);
+    let direct = world.get::<DirectLoads>(workspace.root);
     let main_loop = lowered
         .loops
         .iter()
@@ -528,6 +536,8 @@ fn report(
         schedule_requested: options.requested_schedule().name(),
         schedule_applied: record.map_or("none", ScheduleRecord::applied),
         schedule_why: record.map(ScheduleRecord::why).unwrap_or_default(),
+        direct_loads: direct.map_or(0, |direct| direct.tiles),
+        direct_loads_why: direct.and_then(|d| d.why.as_ref()).map(ToString::to_string).unwrap_or_default(),
         expanded_nodes: world.get::<ExpandedCount>(workspace.root).map_or(0, |c| c.0),
         phases,
     }
@@ -569,7 +579,7 @@ fn lds_accesses(workspace: &Workspace) -> Vec<LdsAccessReport> {
     });
     let mut out = Vec::with_capacity(accesses.len());
     for (logical, conflict_degree) in accesses {
-        let kind = if world.get::<Op>(logical) == Some(&Op::Write) { "write" } else { "read" };
+        let kind = if world.get::<Op>(logical).is_some_and(|op| op.is_write()) { "write" } else { "read" };
         let location = world.get::<Origin>(logical).and_then(|o| location(workspace, o.0));
         let what = match (world.get::<Tag>(logical), &location) {
             (Some(tag), _) => tag.0.to_string(),

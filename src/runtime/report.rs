@@ -44,6 +44,10 @@ pub struct Report {
     pub schedule_applied: &'static str,
     /// Why another one was applied; empty if not.
     pub schedule_why: String,
+    /// Tiles that are loaded straight into LDS.
+    pub direct_loads: u32,
+    /// Why others are not, where that was asked for; empty if all are.
+    pub direct_loads_why: String,
     /// Number of expanded nodes.
     pub expanded_nodes: u32,
     /// Time of each phase, in order.

@@ -87,6 +87,12 @@ pub fn ours() -> Vec<Ours> {
     all.push(gemm("gemm with preloaded arguments", &finished(), even, tile, |o| {
         o.kernarg_preload(KernargPreload::Fitting)
     }));
+    let direct = |o: Options| o.global_to_shared(GlobalToShared::Fitting);
+    all.push(gemm("gemm with loads to LDS", &Gemm::new(), even, tile, |o| {
+        direct(o).schedule(Schedule::Prefetch)
+    }));
+    let alone = Gemm::new().waves(Waves::new(1, 1));
+    all.push(gemm("ragged gemm of one wave with loads to LDS", &alone, [33, 50, 76], tile, direct));
     let xnack = TargetId::from(Target::GFX942).with_xnack(FeatureSetting::On).expect("gfx942 has it");
     all.push(gemm("gemm with retries", &finished(), ragged, tile, |_| Options::new(xnack)));
     let spilling = |_| Options::new(xnack).max_vgprs(24);

@@ -26,6 +26,7 @@ struct Scope {
     constants: usize,
     global_plans: usize,
     lds_plans: usize,
+    to_lds_plans: usize,
     moved_addresses: usize,
     descriptors: usize,
 }
@@ -38,6 +39,7 @@ impl Lowering<'_> {
             constants: self.constants.len(),
             global_plans: self.global_plans.len(),
             lds_plans: self.lds_plans.len(),
+            to_lds_plans: self.to_lds_plans.len(),
             moved_addresses: self.moved_addresses.len(),
             descriptors: self.descriptors.len(),
         }
@@ -49,6 +51,7 @@ impl Lowering<'_> {
         self.constants.truncate(scope.constants);
         self.global_plans.truncate(scope.global_plans);
         self.lds_plans.truncate(scope.lds_plans);
+        self.to_lds_plans.truncate(scope.to_lds_plans);
         self.moved_addresses.truncate(scope.moved_addresses);
         self.descriptors.truncate(scope.descriptors);
     }
@@ -96,13 +99,17 @@ impl Lowering<'_> {
         match op {
             Op::Read | Op::Write => {
                 let memory = *operands.last().ok_or_else(|| self.bug("an access without memory"))?;
-                self.plan(node, memory)?;
+                self.plan(node)?;
                 match (op, self.get::<Op>(memory)?) {
                     (Op::Read, Op::Allocate) => self.read_lds(node, memory),
                     (Op::Read, _) => self.load_global(node, memory),
                     (_, Op::Allocate) => self.write_lds(node, operands[0], memory),
                     _ => self.store_global(node, operands[0], memory),
                 }
+            }
+            Op::GlobalToShared => {
+                self.plan(node)?;
+                self.load_to_lds(node, operands[0], operands[1])
             }
             Op::Mma(MmaChoice::Explicit(mma)) => self.mma(node, mma, [operands[0], operands[1], operands[2]]),
             Op::Iterate(axis) => self.iterate(node, axis, operands),
@@ -173,11 +180,14 @@ impl Lowering<'_> {
     }
 
     /// Prepares the addresses of an access, if they are not prepared yet.
-    fn plan(&mut self, node: Entity, memory: Entity) -> Result<(), Diagnostic> {
+    fn plan(&mut self, node: Entity) -> Result<(), Diagnostic> {
         let logical = self.get::<Expansion>(node)?.logical;
-        match self.get::<Op>(memory)? {
-            Op::Allocate => self.plan_lds(logical, memory),
-            _ => self.plan_global(logical, memory),
+        let operands = &self.get::<Operands>(node)?.0;
+        let memory = *operands.last().ok_or_else(|| self.bug("an access without memory"))?;
+        match (self.get::<Op>(node)?, self.get::<Op>(memory)?) {
+            (Op::GlobalToShared, _) => self.plan_load_to_lds(logical, operands[0], memory),
+            (_, Op::Allocate) => self.plan_lds(logical, memory),
+            _ => self.plan_global(logical, memory, None),
         }
     }
 
@@ -407,12 +417,10 @@ impl Lowering<'_> {
                 self.plan_body(inner)?;
                 continue;
             }
-            if matches!(self.get::<Op>(inner)?, Op::Read | Op::Write)
-                && let Some(&memory) = self.get::<Operands>(inner)?.0.last()
-            {
+            if self.get::<Op>(inner)?.is_access() {
                 let logical = self.get::<Expansion>(inner)?.logical;
                 if last != Some(logical) {
-                    self.plan(inner, memory)?;
+                    self.plan(inner)?;
                     last = Some(logical);
                 }
             }

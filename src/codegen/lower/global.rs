@@ -10,6 +10,7 @@ use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::emitter::Scalar;
+use super::load_to_lds::swizzled_rows;
 use super::scalar::Sign;
 use super::{Lowering, Place};
 use crate::codegen::isa::{Inst, Modifiers, Opcode, Operand};
@@ -19,7 +20,7 @@ use crate::ir::layout::{self, Dim, Layout, Source};
 use crate::ir::node::*;
 use crate::passes::assign_layouts::MAX_ACCESS_BYTES;
 use crate::passes::expand::Expansion;
-use crate::passes::facts::Bounds;
+use crate::passes::facts::{Bounds, LdsBuffer};
 
 /// Word 3 of a raw buffer descriptor: data format 32, number format uint, no swizzle, no index stride.
 const DESCRIPTOR_WORD3: u32 = 0x0002_7000;
@@ -42,8 +43,9 @@ pub(in crate::codegen) struct GlobalPlan {
     pieces: SmallVec<[Piece; 16]>,
 }
 
+/// One instruction's part of an access.
 #[derive(Copy, Clone, Debug)]
-struct Piece {
+pub(super) struct Piece {
     offset: Operand,
     scalar_offset: Operand,
     immediate: u32,
@@ -57,7 +59,7 @@ struct Extra {
 }
 
 /// Coordinates that lane and wave give, along each dimension; `None` where they are zero.
-type Coordinates = SmallVec<[(Dim, Option<Operand>); 4]>;
+pub(super) type Coordinates = SmallVec<[(Dim, Option<Operand>); 4]>;
 
 /// Facts of an access while its plan is made.
 struct Access<'a> {
@@ -73,6 +75,8 @@ struct Access<'a> {
     advances: bool,
     /// True if nothing may be put into the scalar offset besides.
     vector_only: bool,
+    /// The LDS buffer that it fills without registers.
+    fills: Option<&'a LdsBuffer>,
 }
 
 impl Lowering<'_> {
@@ -224,8 +228,13 @@ impl Lowering<'_> {
         Ok(Scalar::Reg(records))
     }
 
-    /// Makes the plan of a logical access at this point of the code.
-    pub(super) fn plan_global(&mut self, node: Entity, memory: Entity) -> Result<(), Diagnostic> {
+    /// Makes the plan of a logical access at this point of the code; of one that fills an LDS buffer without registers if there is one.
+    pub(super) fn plan_global(
+        &mut self,
+        node: Entity,
+        memory: Entity,
+        fills: Option<&LdsBuffer>,
+    ) -> Result<(), Diagnostic> {
         if self.global_plans.iter().any(|p| p.0 == node) {
             return Ok(());
         }
@@ -249,6 +258,7 @@ impl Lowering<'_> {
             row,
             selected,
             advances,
+            fills,
         };
         self.check_reach(node, &access)?;
         let plan = self.pieces(node, &access, descriptor, bounds.granule)?;
@@ -286,13 +296,16 @@ impl Lowering<'_> {
         }
     }
 
-    /// Vector offset of the lane's first element, and the coordinates that masks compare.
-    fn lane_offset(&mut self, access: &Access) -> Result<(Option<Operand>, Coordinates), Diagnostic> {
+    /// Vector offset of the lane's first element, and the coordinates that masks compare. Of what fills an LDS buffer, for rows of that
+    /// buffer that are so many behind the first.
+    fn lane_offset(&mut self, access: &Access, rows: u32) -> Result<(Operand, Coordinates), Diagnostic> {
         let mut offset = None;
-        let mut coordinates = SmallVec::new();
-        for &dim in &access.dims {
-            let coordinate = self.vector_coordinate(access.layout, dim);
-            coordinates.push((dim, coordinate));
+        let mut coordinates: Coordinates =
+            access.dims.iter().map(|&dim| (dim, self.vector_coordinate(access.layout, dim))).collect();
+        if let Some(buffer) = access.fills {
+            self.swizzle(&mut coordinates, buffer, rows);
+        }
+        for &(dim, coordinate) in &coordinates {
             if let Some(coordinate) = coordinate {
                 let stride = self.stride_bytes(&access.dims, dim, access.element_bytes)?;
                 let stride = self.scalar(stride)?;
@@ -311,7 +324,7 @@ impl Lowering<'_> {
                 offset = Some(self.add_uniform(offset, bytes));
             }
         }
-        Ok((offset, coordinates))
+        Ok((self.add_uniform(offset, Scalar::ZERO), coordinates))
     }
 
     fn pieces(
@@ -321,9 +334,8 @@ impl Lowering<'_> {
         descriptor: Operand,
         granule: u32,
     ) -> Result<GlobalPlan, Diagnostic> {
-        let (offset, coordinates) = self.lane_offset(access)?;
-        let offset = self.add_uniform(offset, Scalar::ZERO);
         let layout = access.layout;
+        let mut lanes: SmallVec<[(u32, Operand, Coordinates); 1]> = SmallVec::new();
         let registers = layout.extent(Source::Register);
         let granule = granule.min(registers).min(MAX_ACCESS_BYTES / access.element_bytes).max(1);
         let mut strides: SmallVec<[(Dim, Option<u32>); 4]> = SmallVec::new();
@@ -341,13 +353,24 @@ impl Lowering<'_> {
             for first in (0..registers).step_by(granule as usize) {
                 let place = layout::Place { replica, register: first, ..layout::Place::default() };
                 let at = |dim: Dim| layout.coordinate(dim, place);
-                let key: SmallVec<[u32; 4]> = access.selected.iter().map(|&d| at(d)).collect();
+                let mut key: SmallVec<[u32; 4]> = access.selected.iter().map(|&d| at(d)).collect();
+                let rows = access.fills.map_or(0, |buffer| swizzled_rows(buffer, at));
+                key.push(rows);
                 let base = match masked.iter().position(|m| m.0 == key) {
                     Some(known) => known,
                     None => {
-                        let masked_offset =
-                            self.select_inside(node, access, &coordinates, &key, offset, &mut outside)?;
-                        masked.push((key, masked_offset));
+                        let lane = match lanes.iter().position(|lane| lane.0 == rows) {
+                            Some(known) => known,
+                            None => {
+                                let (offset, coordinates) = self.lane_offset(access, rows)?;
+                                lanes.push((rows, offset, coordinates));
+                                lanes.len() - 1
+                            }
+                        };
+                        let (_, offset, coordinates) = &lanes[lane];
+                        let inside =
+                            self.select_inside(node, access, coordinates, &key, *offset, &mut outside)?;
+                        masked.push((key, inside));
                         masked.len() - 1
                     }
                 };
@@ -359,7 +382,8 @@ impl Lowering<'_> {
                         (c, None) => extra.dynamic.push((dim, c)),
                     }
                 }
-                let immediate = extra.bytes % IMMEDIATE_BYTES;
+                // Of a load to LDS it would move the place there as well (CDNA3 ISA guide, "Memory buffer load to LDS").
+                let immediate = if access.fills.is_some() { 0 } else { extra.bytes % IMMEDIATE_BYTES };
                 extra.bytes -= immediate;
                 let none = extra == Extra::default();
                 let mut piece = Piece { offset: masked[base].1, scalar_offset: Operand::ZERO, immediate };
@@ -455,7 +479,7 @@ impl Lowering<'_> {
     }
 
     /// Descriptor, elements per instruction and pieces of one expanded access.
-    fn pieces_of(
+    pub(super) fn pieces_of(
         &mut self,
         expansion: Expansion,
         registers: u32,
@@ -537,5 +561,11 @@ impl Lowering<'_> {
         let operands = [data, piece.offset, descriptor, piece.scalar_offset];
         let inst = Inst::new(op, &operands).imm(piece.immediate).modifiers(Modifiers::new().offen());
         self.emitter.push(inst);
+    }
+
+    /// A load that brings its data to LDS, behind the address in M0.
+    pub(super) fn buffer_load_to_lds(&mut self, op: Opcode, piece: Piece, descriptor: Operand) {
+        let operands = [piece.offset, descriptor, piece.scalar_offset];
+        self.emitter.push(Inst::new(op, &operands).modifiers(Modifiers::new().offen()));
     }
 }

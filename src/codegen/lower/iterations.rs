@@ -115,10 +115,14 @@ impl Lowering<'_> {
     fn visit_accesses(&self, node: Entity, see: &mut dyn FnMut(Entity, u32)) {
         let world = self.world;
         for &inner in world.get::<Body>(node).map(|b| &b.0[..]).unwrap_or_default() {
-            if matches!(world.get::<Op>(inner), Some(Op::Read | Op::Write))
-                && let Some(&memory) = world.get::<Operands>(inner).and_then(|o| o.0.last())
-            {
-                see(memory, world.get::<Expansion>(inner).map_or(0, |e| e.iteration.ahead));
+            let operands = world.get::<Operands>(inner).map(|o| &o.0[..]).unwrap_or_default();
+            let ahead = world.get::<Expansion>(inner).map_or(0, |e| e.iteration.ahead);
+            match (world.get::<Op>(inner), operands) {
+                (Some(Op::Read | Op::Write), [.., memory]) => see(*memory, ahead),
+                (Some(Op::GlobalToShared), memories) => {
+                    memories.iter().for_each(|&memory| see(memory, ahead))
+                }
+                _ => {}
             }
             // Iterations of a loop inside are its own.
             self.visit_accesses(inner, &mut |memory, _| see(memory, 0));
@@ -201,7 +205,7 @@ impl Lowering<'_> {
                 continue;
             };
             let memory = world.get::<Operands>(inner).and_then(|o| o.0.last());
-            if matches!(world.get::<Op>(inner), Some(Op::Read | Op::Write))
+            if world.get::<Op>(inner).is_some_and(|op| op.is_access())
                 && let Some(buffer) = memory.and_then(|&m| world.get::<LdsBuffer>(m))
                 && buffer.copies > 1
             {

@@ -213,7 +213,7 @@ impl Lowering<'_> {
     }
 }
 
-fn row_of(buffer: &LdsBuffer, coordinate: impl Fn(Dim) -> u32) -> u32 {
+pub(super) fn row_of(buffer: &LdsBuffer, coordinate: impl Fn(Dim) -> u32) -> u32 {
     let outer = buffer.dims.split_last().map_or(&[][..], |s| s.1);
     outer.iter().zip(&buffer.extents).fold(0, |row, (&dim, &extent)| row * extent + coordinate(dim))
 }

@@ -6,6 +6,7 @@
 //! - `lanes`: what depends on the lane: digits, coordinates, masks
 //! - `global`: buffer descriptors and offsets of global accesses; their loads and stores
 //! - `lds`: addresses of LDS accesses; their reads and writes
+//! - `load_to_lds`: loads from global memory straight into LDS
 //! - `arithmetic`: element-wise operations, constants, casts
 //! - `preload`: arguments that firmware loads, and the prologue for firmware which cannot
 //! - `control`: regions, loops, carried values, matrix instructions
@@ -21,6 +22,7 @@ mod global;
 mod iterations;
 mod lanes;
 mod lds;
+mod load_to_lds;
 pub mod preload;
 mod scalar;
 
@@ -30,6 +32,7 @@ use smallvec::SmallVec;
 use self::emitter::{Emitter, Scalar};
 use self::global::GlobalPlan;
 use self::lds::LdsPlan;
+use self::load_to_lds::ToLdsPlan;
 use crate::codegen::isa::{Opcode, Operand};
 use crate::codegen::machine::Body as MachineBody;
 use crate::ir::diagnostic::{Diagnostic, Kind};
@@ -134,7 +137,8 @@ struct Lowering<'a> {
     /// Address plans of logical accesses that are valid at this point.
     pub(super) global_plans: SmallVec<[(Entity, GlobalPlan); 8]>,
     pub(super) lds_plans: SmallVec<[(Entity, LdsPlan); 8]>,
-    /// LDS addresses with the place of a copy added: address, place, sum.
+    pub(super) to_lds_plans: SmallVec<[(Entity, ToLdsPlan); 4]>,
+    /// LDS addresses of lanes or waves with the place of a copy added: address, place, sum.
     pub(super) moved_addresses: SmallVec<[(Operand, Operand, Operand); 8]>,
     /// Buffer descriptors that are valid at this point.
     pub(super) descriptors: SmallVec<[(Entity, Operand); 8]>,
@@ -186,6 +190,7 @@ fn lower_with(
         finishing: std::collections::VecDeque::new(),
         global_plans: SmallVec::new(),
         lds_plans: SmallVec::new(),
+        to_lds_plans: SmallVec::new(),
         moved_addresses: SmallVec::new(),
         descriptors: SmallVec::new(),
         results: SmallVec::new(),

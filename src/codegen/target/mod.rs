@@ -60,6 +60,8 @@ pub struct TargetInfo {
     pub lds_granule: u32,
     /// LDS that one workgroup may have.
     pub max_lds_per_workgroup: u32,
+    /// Bytes per lane that loads straight into LDS can have, most first.
+    pub lds_load_widths: &'static [u32],
     /// Work-items that one workgroup may have.
     pub max_workgroup_size: u32,
     /// Workgroups of more than one wave that a compute unit can hold (each needs a barrier).
@@ -158,6 +160,8 @@ const GFX906: TargetInfo = TargetInfo {
     lds_bytes: 65_536,
     lds_granule: 512,
     max_lds_per_workgroup: 65_536,
+    // Bytes and shorts take a dword in LDS as well, so they bring no tile as it is.
+    lds_load_widths: &[4],
     max_workgroup_size: 1024,
     barriers_per_compute_unit: 16,
 };
@@ -205,6 +209,8 @@ const GFX950: TargetInfo = TargetInfo {
     lds_bytes: 163_840,
     lds_granule: 1280,
     max_lds_per_workgroup: 163_840,
+    // Three dwords per lane (`buffer_load_dwordx3 ... lds`) exist, too; no tile of a power of two is made of them.
+    lds_load_widths: &[16, 4],
     ..GFX942
 };
 

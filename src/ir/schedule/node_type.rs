@@ -11,6 +11,8 @@ pub enum NodeType {
     Read,
     /// Writes to memory, global and shared.
     Write,
+    /// Loads from global memory straight into LDS.
+    GlobalToShared,
     /// Matrix products.
     Mma,
     /// Loops.
@@ -33,6 +35,7 @@ pub enum NodeType {
 const NAMES: &[(NodeType, &str)] = &[
     (NodeType::Read, "read"),
     (NodeType::Write, "write"),
+    (NodeType::GlobalToShared, "global_to_shared"),
     (NodeType::Mma, "mma"),
     (NodeType::Iterate, "iterate"),
     (NodeType::Register, "register"),
@@ -59,6 +62,7 @@ impl NodeType {
         Some(match op {
             Op::Read => NodeType::Read,
             Op::Write => NodeType::Write,
+            Op::GlobalToShared => NodeType::GlobalToShared,
             Op::Mma(_) => NodeType::Mma,
             Op::Iterate(_) => NodeType::Iterate,
             Op::Register(_) => NodeType::Register,

@@ -35,6 +35,7 @@
 //! node       = name "=" "memory" shape space dtype [tag]
 //!            | value "=" compute [tag]
 //!            | "write" value "," place [tag]
+//!            | "global_to_shared" place "," place [tag]
 //!            | ("barrier" | control) [tag]
 //!            | [result {"," result} "="] "iterate" symbol "(" [carried {"," carried}] ")" [tag] "{" {node} ["yield" value {"," value}] "}"
 //! control    = "workgroup_barrier" | "conditional_barrier" condition | "set_wave_priority" integer | "scheduling_barrier"

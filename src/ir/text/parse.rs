@@ -180,6 +180,15 @@ impl<'a> Parser<'a> {
                 let node = self.nodes.push(origin, Op::Write, &[value, memory], ValueType::unknown());
                 self.tag(node)
             }
+            Token::Name("global_to_shared") => {
+                self.cursor.bump();
+                let memory = self.place()?;
+                self.cursor.expect(",")?;
+                let buffer = self.place()?;
+                let op = Op::GlobalToShared;
+                let node = self.nodes.push(origin, op, &[memory, buffer], ValueType::unknown());
+                self.tag(node)
+            }
             Token::Name("barrier") => {
                 self.cursor.bump();
                 let node = self.nodes.push(origin, Op::Barrier, &[], ValueType::unknown());

@@ -75,6 +75,7 @@ fn mnemonic(op: Op) -> &'static str {
         Op::Register(_) => "register",
         Op::Read => "read",
         Op::Write => "write",
+        Op::GlobalToShared => "global_to_shared",
         Op::Mma(_) => "mma",
         Op::Iterate(_) => "iterate",
         Op::IterArg(_) => "argument",
@@ -115,7 +116,14 @@ impl<'w> Printer<'w> {
         for &node in region {
             match self.op(node) {
                 None
-                | Some(Op::Write | Op::Barrier | Op::Control(_) | Op::IterArg(_) | Op::LoopResult(_)) => {}
+                | Some(
+                    Op::Write
+                    | Op::GlobalToShared
+                    | Op::Barrier
+                    | Op::Control(_)
+                    | Op::IterArg(_)
+                    | Op::LoopResult(_),
+                ) => {}
                 Some(Op::Memory) if self.world.get::<Name>(node).is_some() => {}
                 Some(Op::Iterate(_) | Op::Pipeline(_)) => {
                     let body = self.body(node);

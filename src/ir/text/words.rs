@@ -12,7 +12,7 @@ const COMPUTES: &[&str] =
     &["register", "constant", "allocate", "read", "mma", "compare", "select", "cast", "iterate", "memory"];
 
 /// Statements without a result.
-const ACTIONS: &[&str] = &["write", "barrier", "yield", "iterate"];
+const ACTIONS: &[&str] = &["write", "global_to_shared", "barrier", "yield", "iterate"];
 
 fn operations() -> impl Iterator<Item = &'static str> {
     let unary = UnaryOp::NAMES.iter().map(|row| row.1);

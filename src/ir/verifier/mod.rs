@@ -98,6 +98,7 @@ fn signature(op: &Op) -> Signature {
         Op::Register(_) => ("register", &[], Value),
         Op::Read => ("read", &[Memory], Value),
         Op::Write => ("write", &[Value, Memory], Nothing),
+        Op::GlobalToShared => ("global_to_shared", &[Memory, Memory], Nothing),
         Op::Mma(_) => ("mma", &[Value, Value, Value], Value),
         Op::Iterate(_) => return Signature { name: "iterate", takes: None, gives: Loop },
         Op::Pipeline(_) => return Signature { name: "pipeline", takes: None, gives: Loop },

@@ -51,6 +51,13 @@ pub enum Unsuitable {
     Broken,
 }
 
+/// What an access does to a memory.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Access {
+    Read,
+    Write,
+}
+
 /// Accesses of one memory that need no order among themselves.
 struct Group {
     write: bool,
@@ -172,6 +179,7 @@ pub fn class_of(world: &World, node: Entity, op: Op) -> Class {
         Op::Read => Class::ReadGlobal,
         Op::Write if shared() => Class::WriteShared,
         Op::Write => Class::WriteGlobal,
+        Op::GlobalToShared => Class::GlobalToShared,
         Op::Mma(_) => Class::Mma,
         Op::Unary(_) | Op::Binary(_) | Op::Compare(_) | Op::Select | Op::Cast => Class::Valu,
         Op::Memory
@@ -236,9 +244,13 @@ impl<'a> Finder<'a> {
             }
             match op {
                 Op::Barrier | Op::Control(_) => fences.push(at),
-                Op::Read | Op::Write => {
+                Op::Read | Op::Write | Op::GlobalToShared => {
                     let &memory = operands.last().ok_or(Unsuitable::Broken)?;
-                    self.note_access(&mut memories, memory, inner, at);
+                    let kind = if op.is_write() { Access::Write } else { Access::Read };
+                    self.note_access(&mut memories, memory, at, kind);
+                    if op == Op::GlobalToShared {
+                        self.note_access(&mut memories, operands[0], at, Access::Read);
+                    }
                 }
                 _ => {}
             }
@@ -396,9 +408,10 @@ impl<'a> Finder<'a> {
         }
     }
 
-    fn note_access(&self, memories: &mut Vec<(Entity, Vec<Group>)>, memory: Entity, node: Entity, at: u32) {
+    fn note_access(&self, memories: &mut Vec<(Entity, Vec<Group>)>, memory: Entity, at: u32, kind: Access) {
         let world = self.world;
-        let write = world.get::<Op>(node) == Some(&Op::Write);
+        let node = self.nodes[at as usize].entity;
+        let write = kind == Access::Write;
         let Expansion { logical, iteration, .. } =
             world.get::<Expansion>(node).copied().unwrap_or(Expansion::of(node));
         let shared = world.get::<Op>(memory) == Some(&Op::Allocate);

@@ -193,7 +193,7 @@ fn ping_pong_loop(
         }
     };
     let tags = ping_pong::tag(world, root, &product);
-    let written = ping_pong::schedule(&tags.roles(), &product.cut)?;
+    let written = ping_pong::schedule_of(&product, &tags)?;
     let mut records = manual::apply(world, root, &written, Some((node, found)))?;
     records.pop().ok_or_else(|| bug("a schedule without a loop"))
 }

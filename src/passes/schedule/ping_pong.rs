@@ -2,7 +2,8 @@
 //!
 //! A loop that multiplies what it has loaded through LDS is cut into four clusters with a barrier behind each; a barrier more before the loop holds
 //! one half of the waves one cluster behind the other half, so that one half's matrix instructions meet the other's memory operations. All
-//! of it is written down as an author's schedule ([`schedule`]), which authors can print, copy and change.
+//! of it is written down as an author's schedule ([`schedule`]), which authors can print, copy and change. Where factors are loaded straight
+//! into LDS, there is nothing to write, and the second cluster of memory operations reads the second half ([`schedule_of_direct_loads`]).
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
@@ -20,6 +21,7 @@ use crate::ir::layout::Dim;
 use crate::ir::node::*;
 use crate::ir::schedule::{Directive, Interleave, NodeType, Nodes, WaveSchedule};
 use crate::ir::types::AddressSpace::Global;
+use crate::ir::types::DType;
 use crate::passes::expand::Expansion;
 use crate::passes::facts::{Geometry, Settings};
 
@@ -35,6 +37,9 @@ const LDS_RATE: u32 = 128;
 /// Parts into which the matrix instructions of an iteration are cut: one for each compute cluster.
 const SLICES: u32 = 2;
 
+/// Clocks in which a compute unit takes a load straight into LDS (MI308X, from HBM).
+const DIRECT_LOAD: u32 = 11;
+
 /// Tags of the operations that the schedule speaks of.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Roles<'a> {
@@ -48,6 +53,15 @@ pub struct Roles<'a> {
     pub mma: &'a str,
     /// The dimension that the loop runs over.
     pub k: Symbol,
+}
+
+/// How factors come into LDS.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// By global loads and LDS writes.
+    ThroughRegisters,
+    /// By loads straight into LDS.
+    Direct,
 }
 
 /// How the operations of an iteration fall into clusters.
@@ -83,9 +97,17 @@ pub enum Unsuitable {
     /// Factors do not come through LDS.
     #[error("the {0} factor of the product is not loaded through LDS")]
     NotThroughLds(&'static str),
+    /// One of the two is loaded straight into LDS.
+    #[error("one factor of the product is loaded straight into LDS and the other is not")]
+    DifferentWays,
     /// Both factors are the same.
     #[error("both factors of the product are one")]
     OneFactor,
+    /// Loads straight into LDS bring two copies of it, whose addresses the vector ALU adds.
+    #[error(
+        "products of {0} run on the vector ALU, which addresses of loads straight into LDS would wait for"
+    )]
+    VectorAlu(DType),
     /// Something that belongs to no cluster.
     #[error("the loop holds {0} beside loads and the product")]
     Others(&'static str),
@@ -111,6 +133,7 @@ pub struct Product {
     factors: [[Entity; 3]; 2],
     mma: Entity,
     axis: Dim,
+    way: Way,
     /// How its operations fall into clusters.
     pub cut: Cut,
 }
@@ -150,7 +173,11 @@ pub fn classify(world: &World, root: Entity, node: Entity, found: &LoopGraph) ->
         let through = found.buffers.iter().find_map(|buffer| {
             let read = origins[*buffer.reads.first()? as usize];
             let write = *buffer.writes.first()? as usize;
-            let load = world.get::<Operands>(body[write].entity)?.0.first().copied()?;
+            let entity = body[write].entity;
+            let load = match world.get::<Op>(entity)? {
+                Op::GlobalToShared => entity,
+                _ => world.get::<Operands>(entity)?.0.first().copied()?,
+            };
             (read == operand).then_some([read, origins[write], logical(world, load)])
         });
         *slot = through.ok_or(Unsuitable::NotThroughLds(side))?;
@@ -158,6 +185,11 @@ pub fn classify(world: &World, root: Entity, node: Entity, found: &LoopGraph) ->
     if factors[0] == factors[1] {
         return Err(Unsuitable::OneFactor);
     }
+    let way = match factors.map(|[_, write, load]| write == load) {
+        [true, true] => Way::Direct,
+        [false, false] => Way::ThroughRegisters,
+        _ => return Err(Unsuitable::DifferentWays),
+    };
     let known: SmallVec<[Entity; 8]> = factors.iter().flatten().copied().chain([mma]).collect();
     for (graph_node, own) in body.iter().zip(&origins).filter(|(n, _)| n.class != Class::Free) {
         if !known.contains(own) {
@@ -180,18 +212,26 @@ pub fn classify(world: &World, root: Entity, node: Entity, found: &LoopGraph) ->
     if !steps.is_multiple_of(SLICES as usize) {
         return Err(Unsuitable::Steps(steps));
     }
-    gain(world, found, waves)?;
     let read_parts = factors.map(|factor| places(factor[0]).min(2) as u32);
+    // The vector ALU runs nothing beside matrix instructions on f32 (AMD matrix instruction calculator, "VALU co-execution").
+    let input = world.get::<ValueType>(factors[0][0]).and_then(|ty| ty.dtype);
+    if let (Way::Direct, Some(input @ DType::F32)) = (way, input) {
+        return Err(Unsuitable::VectorAlu(input));
+    }
+    gain(world, found, waves, read_parts)?;
     let count = |node: Entity| origins.iter().filter(|own| **own == node).count() as u32;
     let loads = factors.map(|factor| count(factor[2]));
-    let late_loads = late_loads(world, root, body, &origins, factors.map(|factor| factor[2]));
+    let late_loads = match way {
+        Way::ThroughRegisters => late_loads(world, root, body, &origins, factors.map(|factor| factor[2])),
+        Way::Direct => [0; 2],
+    };
     let cut = Cut { loads, late_loads, products: count(mma) / SLICES, read_parts };
-    Ok(Product { k_loop: node, factors, mma, axis, cut })
+    Ok(Product { k_loop: node, factors, mma, axis, way, cut })
 }
 
 /// Estimates what taking turns gains: four epochs, each as long as its memory cluster or half of the matrix instructions, but two of them no
 /// shorter than a global load, against LDS reads and matrix instructions of both halves one after the other.
-fn gain(world: &World, found: &LoopGraph, waves: u32) -> Result<(), Unsuitable> {
+fn gain(world: &World, found: &LoopGraph, waves: u32, read_parts: [u32; 2]) -> Result<(), Unsuitable> {
     let body = &found.graph.nodes()[..found.body as usize];
     let of = |class: Class| body.iter().filter(move |n| n.class == class);
     let clocks = |node: &GraphNode| match world.get::<Op>(node.entity) {
@@ -208,9 +248,15 @@ fn gain(world: &World, found: &LoopGraph, waves: u32) -> Result<(), Unsuitable> 
     let compute: u32 = of(Class::Mma).map(clocks).sum();
     let half_reads = of(Class::ReadShared).map(bytes).sum::<u32>() * (waves / 2) / LDS_RATE;
     let half_writes = of(Class::WriteShared).map(bytes).sum::<u32>() * (waves / 2) / LDS_RATE;
+    let half_loads = of(Class::GlobalToShared).count() as u32 * (waves / 2) * DIRECT_LOAD;
+    let memory = match (half_loads, read_parts) {
+        (0, _) => [half_reads, half_writes],
+        (_, [1, 1]) => [half_reads + half_loads, 0],
+        _ => [half_reads / 2 + half_loads, half_reads / 2],
+    };
     let epoch = |memory: u32| (memory + LDS_LATENCY).max(compute / 2);
-    let turns = (2 * epoch(half_reads) + 2 * epoch(half_writes)).max(2 * GLOBAL_LATENCY);
-    let together = (2 * half_reads + 2 * compute).max(GLOBAL_LATENCY + 3 * LDS_LATENCY);
+    let turns = (2 * epoch(memory[0]) + 2 * epoch(memory[1])).max(2 * GLOBAL_LATENCY);
+    let together = (2 * half_reads + 2 * compute).max(GLOBAL_LATENCY + 3 * LDS_LATENCY).max(2 * half_loads);
     if turns < together { Ok(()) } else { Err(Unsuitable::NoGain { turns, together }) }
 }
 
@@ -319,6 +365,17 @@ fn is_copy(world: &World, node: Entity, nodes: &[Entity]) -> bool {
     nodes.iter().any(|&n| world.get::<Origin>(n) == origin && world.get::<Op>(n) == world.get::<Op>(node))
 }
 
+/// The schedule of a product.
+///
+/// # Errors
+/// As [`schedule`].
+pub fn schedule_of(product: &Product, tags: &Tags) -> Result<WaveSchedule, Diagnostic> {
+    match product.way {
+        Way::ThroughRegisters => schedule(&tags.roles(), &product.cut),
+        Way::Direct => schedule_of_direct_loads(&tags.roles(), &product.cut),
+    }
+}
+
 /// The ping-pong schedule of two clusters of memory operations and two of matrix instructions, for a kernel with these tags.
 ///
 /// # Errors
@@ -383,6 +440,57 @@ pub fn schedule(roles: &Roles<'_>, cut: &Cut) -> Result<WaveSchedule, Diagnostic
         let write = s.cluster((of_kernel(local_write_lhs), of_kernel(local_write_rhs), fence, fixed));
         let second = s.cluster((priority(1), mma_1, priority(0), fixed));
         s.reorder_graph(kernel, (read, first, write, second));
+        s.insert_at_end(kernel, fence);
+        s.insert_before(kernel, fence);
+        s.stagger(kernel);
+    })
+}
+
+/// The ping-pong schedule of a kernel whose factors are loaded straight into LDS: no cluster writes, and loads have until the end of the second
+/// memory cluster.
+///
+/// # Errors
+/// As [`schedule`].
+pub fn schedule_of_direct_loads(roles: &Roles<'_>, cut: &Cut) -> Result<WaveSchedule, Diagnostic> {
+    let fence = Directive::SharedMemoryBarrier;
+    let barrier = Directive::Control(Control::WorkgroupBarrier);
+    let priority = |level| Directive::Control(Control::SetWavePriority(level));
+    let fixed = Directive::Control(Control::SchedulingBarrier);
+    let under_way = u8::try_from(cut.loads[0] + cut.loads[1]).unwrap_or(u8::MAX);
+    let wait = Directive::Control(Control::WaitForLoads(under_way));
+    WaveSchedule::trace("async_two_pp_cluster", |s| {
+        let k_loop = s.get_node_by_tag(roles.k_loop);
+        let [(load_lhs, local_load_lhs), (load_rhs, local_load_rhs)] = [roles.lhs, roles.rhs].map(|tag| {
+            let load = s.get_node_by_tag_and_type(tag, NodeType::GlobalToShared);
+            (load, s.get_node_by_tag_and_type(tag, NodeType::Read))
+        });
+        let mma = s.get_node_by_tag(roles.mma);
+        let pipelined = s.pipeline(k_loop, |p| {
+            p.set_stage(((load_lhs, load_rhs), ()));
+            p.set_stage(((local_load_lhs, local_load_rhs), mma));
+        });
+        let kernel = pipelined.kernel();
+        let of_kernel = |list| s.filter_nodes(list, Some(kernel), None);
+        let halves = |list| s.partition_by_dim::<2>(of_kernel(list), roles.k);
+        let parts = |list, parts| match parts {
+            1 => (of_kernel(list), Vec::new()),
+            _ => {
+                let [first, second] = halves(list);
+                (first, vec![second])
+            }
+        };
+        let (lhs_0, lhs_1) = parts(local_load_lhs, cut.read_parts[0]);
+        let (rhs_0, rhs_1) = parts(local_load_rhs, cut.read_parts[1]);
+        let [mma_0, mma_1] = halves(mma);
+        let loads = (of_kernel(load_lhs), of_kernel(load_rhs));
+        let read = s.cluster((lhs_0, rhs_0, fixed, loads, fixed, barrier, fixed));
+        let first = s.cluster((priority(1), mma_0, priority(0), fixed, wait, barrier, fixed));
+        // Where no reads are left for the second memory cluster, its barrier stands in front of the matrix instructions.
+        let second = match cut.read_parts {
+            [1, 1] => s.cluster((fence, fixed, priority(1), mma_1, priority(0), fixed)),
+            _ => s.cluster((lhs_1, rhs_1, fixed, fence, fixed, priority(1), mma_1, priority(0), fixed)),
+        };
+        s.reorder_graph(kernel, (read, first, second));
         s.insert_at_end(kernel, fence);
         s.insert_before(kernel, fence);
         s.stagger(kernel);

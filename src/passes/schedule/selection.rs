@@ -151,7 +151,7 @@ impl Evaluation<'_> {
     ) -> Result<(Vec<Entity>, Vec<Entity>), Diagnostic> {
         let nodes = self.nodes(list)?;
         if let Some(&node) =
-            nodes.iter().find(|&&n| !matches!(self.world.get::<Op>(n), Some(Op::Read | Op::Write)))
+            nodes.iter().find(|&&n| !self.world.get::<Op>(n).is_some_and(|op| op.is_access()))
         {
             let text =
                 format!("{} has no address space", super::verify::describe(self.world, self.root, node));

@@ -32,19 +32,12 @@ struct Timing {
     shared_read_delay: u32,
     /// Clocks from a move between lanes through LDS to its result.
     shuffle_delay: u32,
-    /// Bytes per lane that a load straight into LDS can have.
-    direct_bytes: u32,
 }
 
 /// CDNA3. LDS 128 bytes per clock (ISA guide; MI308X measurements: a wave 64, two pairs of SIMDs 128). Reads of 16 bytes per lane 64 clocks, of one
 /// register 52 (pointer chase on MI300X); moves between lanes take the way of reads of one register.
-const CDNA3: Timing = Timing {
-    shared_read_rate: 128,
-    shared_write_rate: 128,
-    shared_read_delay: 64,
-    shuffle_delay: 52,
-    direct_bytes: 4,
-};
+const CDNA3: Timing =
+    Timing { shared_read_rate: 128, shared_write_rate: 128, shared_read_delay: 64, shuffle_delay: 52 };
 
 /// Timing by chip.
 const TIMINGS: [(Target, Timing); 5] = [
@@ -54,12 +47,9 @@ const TIMINGS: [(Target, Timing); 5] = [
     // Pointer chase on MI210: 50 clocks.
     (Target::GFX90A, Timing { shared_read_delay: 62, shuffle_delay: 50, ..CDNA3 }),
     (Target::GFX942, CDNA3),
-    // Reads at 256 bytes per clock and 16 bytes per lane straight into LDS (CDNA4 white paper); 69 clocks for one register (Triton pull request 2507 of
+    // Reads at 256 bytes per clock (CDNA4 white paper); 69 clocks for one register (Triton pull request 2507 of
     // facebookexperimental), 11 more for four of them as on CDNA3.
-    (
-        Target::GFX950,
-        Timing { shared_read_rate: 256, shared_read_delay: 80, shuffle_delay: 69, direct_bytes: 16, ..CDNA3 },
-    ),
+    (Target::GFX950, Timing { shared_read_rate: 256, shared_read_delay: 80, shuffle_delay: 69, ..CDNA3 }),
 ];
 
 /// SIMDs that share LDS and the path to global memory.
@@ -90,7 +80,7 @@ impl ResourceModel {
     pub fn of_target(target: Target, mfma_passes: u16) -> ResourceModel {
         let timing = TIMINGS.iter().find(|row| row.0 == target).map_or(CDNA3, |row| row.1);
         let passes = mfma_passes.max(1);
-        let direct = timing.direct_bytes * 64;
+        let direct = target.lds_load_widths.first().map_or(4, |&bytes| bytes) * 64;
         let cost = |class: Class| -> (u16, [u16; RESOURCES]) {
             match class {
                 Class::ReadGlobal => (turns(GLOBAL_DELAY), [share(ACCESS, GLOBAL_RATE), 0, 0, 0, 0]),

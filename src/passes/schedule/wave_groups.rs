@@ -348,7 +348,7 @@ fn accesses_of(world: &World, body: &[Entity]) -> (Vec<Access>, u32) {
             _ => {}
         }
         if let Some(buffer) = buffer_of(world, node) {
-            let write = op == Some(&Op::Write);
+            let write = op.is_some_and(|op| op.is_write());
             let Iteration { base, ahead } =
                 world.get::<Expansion>(node).map(|e| e.iteration).unwrap_or_default();
             let copies = match base {

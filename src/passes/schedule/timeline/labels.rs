@@ -118,8 +118,8 @@ fn name(world: &World, node: Entity, logical: Entity, op: Op) -> String {
     }
     let memory = world.get::<Operands>(node).and_then(|o| o.0.last().copied());
     match (op, memory.and_then(|m| world.get::<Name>(m))) {
-        (Op::Read | Op::Write, Some(name)) => name.0.to_string(),
-        (Op::Read | Op::Write | Op::Mma(_), _) => String::new(),
+        (op, Some(name)) if op.is_access() => name.0.to_string(),
+        (Op::Read | Op::Write | Op::GlobalToShared | Op::Mma(_), _) => String::new(),
         _ => NodeType::of(op).map_or("", NodeType::name).to_owned(),
     }
 }
@@ -140,7 +140,8 @@ pub(super) fn ranges(numbers: &[u32]) -> String {
     let mut out = String::new();
     let mut rest = numbers;
     while let [first, ..] = rest {
-        let length = rest.iter().zip(*first..).take_while(|(number, expected)| **number == *expected).count();
+        let length =
+            rest.iter().zip(*first..=u32::MAX).take_while(|(number, expected)| **number == *expected).count();
         let comma = if out.is_empty() { "" } else { ", " };
         match length {
             1 => put!(out, "{comma}{first}"),

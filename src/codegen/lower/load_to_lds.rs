@@ -1,0 +1,150 @@
+//! Loads from global memory straight into LDS: where in LDS each of them puts its data, and which lane loads what.
+//!
+//! The lanes of a wave fill LDS side by side from the address in M0 on, so a swizzled buffer is filled by lanes that load other
+//! columns of their rows. M0 is set by the scalar unit in front of each load: what the wave and the copy of the buffer give is in one SGPR.
+
+use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
+
+use super::Lowering;
+use super::emitter::Scalar;
+use super::global::Coordinates;
+use super::lds::row_of;
+use crate::codegen::isa::{Opcode, Operand};
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::layout::{self, Dim, Source};
+use crate::ir::node::*;
+use crate::passes::expand::Expansion;
+use crate::passes::facts::LdsBuffer;
+
+/// Where the loads of one logical node go.
+#[derive(Clone, Debug)]
+pub(in crate::codegen) struct ToLdsPlan {
+    /// What the wave gives, in bytes.
+    wave: Scalar,
+    /// What the buffer and each replica give, in bytes.
+    places: SmallVec<[u32; 16]>,
+}
+
+/// Rows of the swizzle's period that a replica is behind the first; replicas with the same number load the same columns.
+pub(super) fn swizzled_rows(buffer: &LdsBuffer, coordinate: impl Fn(Dim) -> u32) -> u32 {
+    buffer.swizzle.map_or(0, |swizzle| row_of(buffer, coordinate) % (swizzle.group * swizzle.phases))
+}
+
+impl Lowering<'_> {
+    /// Makes the plan of a logical load to LDS at this point of the code.
+    pub(super) fn plan_load_to_lds(
+        &mut self,
+        node: Entity,
+        memory: Entity,
+        allocation: Entity,
+    ) -> Result<(), Diagnostic> {
+        if self.to_lds_plans.iter().any(|plan| plan.0 == node) {
+            return Ok(());
+        }
+        let buffer = self.get::<LdsBuffer>(allocation)?.clone();
+        self.plan_global(node, memory, Some(&buffer))?;
+        let layout = self.get::<Placement>(node)?.0.clone();
+        let mut wave = Scalar::ZERO;
+        for (&dim, step) in buffer.dims.iter().zip(steps(&buffer)) {
+            let part = self.wave_part(&layout, dim);
+            let bytes = self.emitter.mul(part, Scalar::Const(i64::from(step)));
+            wave = self.emitter.add(wave, bytes);
+        }
+        let place_of = |replica: u32| {
+            let place = layout::Place { replica, ..layout::Place::default() };
+            let column = buffer.dims.last().map_or(0, |&dim| layout.coordinate(dim, place));
+            let row = row_of(&buffer, |dim| layout.coordinate(dim, place));
+            buffer.offset + row * buffer.pitch + column * buffer.element_bytes
+        };
+        let places = (0..layout.extent(Source::Replica)).map(place_of).collect();
+        self.to_lds_plans.push((node, ToLdsPlan { wave, places }));
+        Ok(())
+    }
+
+    /// Gives the lanes the columns that a swizzled buffer has where they write, so many rows behind their own.
+    pub(super) fn swizzle(&mut self, coordinates: &mut Coordinates, buffer: &LdsBuffer, rows: u32) {
+        let (Some(swizzle), Some((&inner, outer))) = (buffer.swizzle, buffer.dims.split_last()) else {
+            return;
+        };
+        let coordinate = |dim| coordinates.iter().find(|c| c.0 == dim).and_then(|c| c.1);
+        let (mut row, mut weight) = (None, 1);
+        for (&dim, &extent) in outer.iter().zip(&buffer.extents).rev() {
+            if let Some(coordinate) = coordinate(dim) {
+                row = Some(self.add_scaled(row, coordinate, Scalar::Const(i64::from(weight))));
+            }
+            weight *= extent;
+        }
+        let row = self.add_uniform(row, Scalar::Const(i64::from(rows)));
+        let phase = self.emitter.vgpr(1);
+        let shift = Scalar::Const(i64::from(swizzle.group.ilog2()));
+        let bits = Scalar::Const(i64::from(swizzle.phases.ilog2()));
+        self.emitter.with(Opcode::VBfeU32, phase, &[Scalar::Reg(row), shift, bits]);
+        let mut column = self.scaled(phase, Scalar::Const(i64::from(swizzle.unit / buffer.element_bytes)));
+        if let Some(own) = coordinate(inner) {
+            let moved = self.emitter.vgpr(1);
+            self.emitter.op(Opcode::VXorB32, &[moved, column, own]);
+            column = moved;
+        }
+        for known in coordinates.iter_mut().filter(|known| known.0 == inner) {
+            known.1 = Some(column);
+        }
+    }
+
+    /// Emits the load of one expanded node.
+    pub(super) fn load_to_lds(
+        &mut self,
+        node: Entity,
+        memory: Entity,
+        allocation: Entity,
+    ) -> Result<(), Diagnostic> {
+        let expansion = *self.get::<Expansion>(node)?;
+        let bytes = self.element_bytes(memory)?;
+        let registers = self.get::<Placement>(expansion.logical)?.0.extent(Source::Register);
+        if registers * bytes != 4 {
+            return Err(self.bug(&format!("a load of {} bytes to LDS", registers * bytes)));
+        }
+        let (descriptor, _, pieces) = self.pieces_of(expansion, registers, memory)?;
+        let [piece] = pieces[..] else { return Err(self.bug("a load to LDS in pieces")) };
+        let plan = self.to_lds_plans.iter().find(|plan| plan.0 == expansion.logical);
+        let plan = &plan.ok_or_else(|| self.bug("a load to LDS without a plan"))?.1;
+        let (wave, place) = (plan.wave, i64::from(plan.places[expansion.replica as usize]));
+        let (base, place) = match (wave, self.copy_offset(allocation, expansion.iteration)?) {
+            (Scalar::Reg(wave), Scalar::Reg(copy)) => (Some(self.moved_base(wave, copy)), place),
+            (Scalar::Reg(base), Scalar::Const(bytes)) | (Scalar::Const(bytes), Scalar::Reg(base)) => {
+                (Some(base), place + bytes)
+            }
+            (Scalar::Const(wave), Scalar::Const(copy)) => (None, place + wave + copy),
+        };
+        let place = Scalar::Const(place);
+        match base {
+            None => self.emitter.with(Opcode::SMovB32, Operand::M0, &[place]),
+            Some(base) => self.emitter.with(Opcode::SAddU32, Operand::M0, &[Scalar::Reg(base), place]),
+        }
+        self.buffer_load_to_lds(Opcode::BufferLoadDwordLds, piece, descriptor);
+        Ok(())
+    }
+
+    /// `wave + copy`, computed once.
+    fn moved_base(&mut self, wave: Operand, copy: Operand) -> Operand {
+        if let Some(known) = self.moved_addresses.iter().find(|m| (m.0, m.1) == (wave, copy)) {
+            return known.2;
+        }
+        let moved = self.emitter.sgpr(1);
+        self.emitter.op(Opcode::SAddU32, &[moved, wave, copy]);
+        self.moved_addresses.push((wave, copy, moved));
+        moved
+    }
+}
+
+/// Bytes from one coordinate of each dimension of a buffer to the next.
+fn steps(buffer: &LdsBuffer) -> SmallVec<[u32; 4]> {
+    let (mut steps, mut step) = (SmallVec::<[u32; 4]>::new(), buffer.pitch);
+    steps.push(buffer.element_bytes);
+    for &extent in buffer.extents.iter().rev().skip(1) {
+        steps.push(step);
+        step *= extent;
+    }
+    steps.reverse();
+    steps
+}

@@ -1,0 +1,242 @@
+//! Loads straight into LDS: GEMM with them under every schedule gives what the interpreter gives, check mode finds nothing, and no access
+//! has bank conflicts; the ping-pong schedule for them; tiles that such loads cannot bring, and why.
+
+use groundswell::kernels::{Gemm, Waves};
+use groundswell::passes::schedule::ping_pong::{Cut, Roles, schedule_of_direct_loads};
+use groundswell::passes::workspace::Verify;
+use groundswell::prelude::*;
+use groundswell::runtime::check::with_findings;
+use groundswell::runtime::compile::compile_uncached;
+use groundswell::runtime::executable::listing;
+
+#[derive(Clone, Debug)]
+struct Case {
+    shape: [i64; 3],
+    tile: [i64; 3],
+    dynamic: bool,
+}
+
+impl Case {
+    fn value(&self, symbol: Symbol) -> Option<i64> {
+        let names = symbols(["M", "N", "K", "BLOCK_M", "BLOCK_N", "BLOCK_K"]);
+        let at = names.iter().position(|&name| name == symbol)?;
+        Some(self.shape.iter().chain(&self.tile).copied().nth(at).expect("six names, six numbers"))
+    }
+
+    fn options(&self) -> Options {
+        let names = symbols(["M", "N", "K", "BLOCK_M", "BLOCK_N", "BLOCK_K"]);
+        let options = Options::new(Target::GFX942).global_to_shared(GlobalToShared::Fitting);
+        names.into_iter().enumerate().fold(options, |options, (at, symbol)| match self.value(symbol) {
+            Some(value) if at >= 3 || !self.dynamic => options.set(symbol, value),
+            _ => options.dynamic(symbol),
+        })
+    }
+
+    /// Compiles, runs in check mode and compares.
+    fn run(&self, kernel: &Kernel, options: &Options) -> Executable {
+        let executable = compile_uncached(kernel, options, Verify::AfterEachPass)
+            .unwrap_or_else(|fault| panic!("{self:?}: {fault}"));
+        let device = Device::simulator(Target::GFX942);
+        let (report, comparison) = with_findings(kernel, &executable, &device, &|s| self.value(s), 7)
+            .unwrap_or_else(|fault| panic!("{self:?}: {fault}"));
+        assert!(report.is_clean(), "{self:?}: {report}");
+        assert!(comparison.ok, "{self:?}: {comparison:?}");
+        for access in &executable.report().lds_accesses {
+            assert_eq!(access.conflict_degree, 1, "{self:?}: {access:?}");
+        }
+        executable
+    }
+}
+
+const SCHEDULES: [Schedule; 5] =
+    [Schedule::None, Schedule::Prefetch, Schedule::FourStage, Schedule::Modulo, Schedule::PingPong];
+
+#[test]
+fn gemm_is_right_under_every_schedule() {
+    let kernel = Gemm::new().waves(Waves::new(2, 2)).kernel().expect("a kernel");
+    for schedule in SCHEDULES {
+        for dynamic in [false, true] {
+            for k in [32, 64, 96, 160, 256, 20, 40, 72, 90] {
+                for [m, n] in [[64, 64], [50, 70]] {
+                    let case = Case { shape: [m, n, k], tile: [32, 32, 32], dynamic };
+                    let executable = case.run(&kernel, &case.options().schedule(schedule));
+                    let report = executable.report();
+                    if !dynamic && k >= 32 {
+                        assert!(report.direct_loads >= 2, "{case:?}: {}", report.direct_loads_why);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn all_types_tiles_and_numbers_of_waves() {
+    for inputs in [F16, Bf16, F32, I8] {
+        for (waves, tile) in [
+            (Waves::new(1, 1), [32, 32, 64]),
+            (Waves::new(2, 1), [64, 32, 32]),
+            (Waves::new(2, 4), [64, 128, 32]),
+            (Waves::new(4, 2), [128, 64, 32]),
+        ] {
+            let kernel = Gemm::new().inputs(inputs).waves(waves).kernel().expect("a kernel");
+            for schedule in [Schedule::None, Schedule::Prefetch] {
+                let case = Case { shape: [130, 140, 192], tile, dynamic: false };
+                let executable = case.run(&kernel, &case.options().schedule(schedule));
+                let report = executable.report();
+                assert_eq!(
+                    (report.direct_loads, &report.direct_loads_why[..]),
+                    (2, ""),
+                    "{inputs:?} {case:?}"
+                );
+            }
+        }
+    }
+}
+
+/// The main loop has loads and LDS reads, and no LDS writes; data goes through no register.
+#[test]
+fn no_register_lies_between() {
+    let kernel = Gemm::new().waves(Waves::new(2, 4)).kernel().expect("a kernel");
+    let case = Case { shape: [4096; 3], tile: [128, 128, 64], dynamic: false };
+    let compiled = |options: Options| {
+        let executable = compile_uncached(&kernel, &options, Verify::Off).expect("compiles");
+        (executable.report().main_loop.expect("a loop"), executable)
+    };
+    let (mix, direct) = compiled(case.options().schedule(Schedule::Prefetch));
+    assert_eq!((mix.mfma, mix.global_load, mix.lds_read, mix.lds_write), (32, 16, 12, 0));
+    let text = listing(direct.code(), direct.target().arch).expect("code of this crate is listed");
+    let loads = text.lines().filter(|line| line.contains("buffer_load") && !line.ends_with(" lds"));
+    assert_eq!(loads.count(), 0, "{text}");
+}
+
+fn async_two_pp_cluster(cut: &Cut) -> WaveSchedule {
+    let roles = Roles { k_loop: "k_loop", lhs: "read_a", rhs: "read_b", mma: "mma", k: Symbol::new("K") };
+    schedule_of_direct_loads(&roles, cut).expect("a schedule")
+}
+
+/// Barriers, priorities, waits and what stands between them, in the order of the main loop.
+fn outline(executable: &Executable) -> Vec<String> {
+    let text = listing(executable.code(), executable.target().arch).expect("code of this crate is listed");
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let end = lines.iter().position(|line| line.starts_with("s_cbranch_scc0")).expect("a loop");
+    let label = format!("{}:", lines[end].split_whitespace().last().expect("a label"));
+    let start = lines.iter().position(|line| *line == label).expect("the label stands somewhere");
+    let mut outline: Vec<String> = Vec::new();
+    for line in &lines[start..end] {
+        let word = match line.split_whitespace().next().unwrap_or_default() {
+            "buffer_load_dword" => "load to LDS",
+            "s_setprio" => line,
+            word if word.starts_with("ds_read") => "LDS read",
+            word if word.starts_with("v_mfma") => "mfma",
+            "s_barrier" => "barrier",
+            "s_waitcnt" if line.contains("vmcnt") => line,
+            _ => continue,
+        };
+        match outline.last_mut() {
+            Some(last) if last.split(" x ").next() == Some(word) && !word.starts_with("barrier") => {
+                let count: u32 = last.split(" x ").nth(1).and_then(|n| n.parse().ok()).unwrap_or(1);
+                *last = format!("{word} x {}", count + 1);
+            }
+            _ => outline.push(word.to_owned()),
+        }
+    }
+    outline
+}
+
+/// Eight waves, one half of them a cluster behind the other: a cluster of reads and loads, one of matrix instructions, reads, matrix
+/// instructions, with a barrier behind each.
+#[test]
+fn clusters_of_asynchronous_ping_pong() {
+    let kernel = Gemm::new().waves(Waves::new(2, 4)).kernel().expect("a kernel");
+    let case = Case { shape: [4096; 3], tile: [128, 128, 64], dynamic: false };
+    let cut = Cut { loads: [8, 8], ..Cut::EVEN };
+    let options = case.options().wave_schedule(&async_two_pp_cluster(&cut));
+    let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).expect("compiles");
+    let expected = [
+        "LDS read x 6",
+        "load to LDS x 16",
+        "barrier",
+        "s_setprio 1",
+        "mfma x 16",
+        "s_setprio 0",
+        "s_waitcnt vmcnt(16)",
+        "barrier",
+        "LDS read x 6",
+        "s_waitcnt vmcnt(0) lgkmcnt(0)",
+        "barrier",
+        "s_setprio 1",
+        "mfma x 16",
+        "s_setprio 0",
+        "barrier",
+    ];
+    assert_eq!(outline(&executable), expected);
+    let report = executable.report();
+    assert!(report.vgprs + report.agprs <= 256 && report.scratch_bytes == 0 && report.lds_bytes == 65536);
+}
+
+#[test]
+fn asynchronous_ping_pong_is_right() {
+    let kernel = Gemm::new().waves(Waves::new(2, 4)).kernel().expect("a kernel");
+    for (tile, cut) in [
+        ([128, 128, 64], Cut { loads: [8, 8], ..Cut::EVEN }),
+        // All LDS reads bring both halves.
+        ([128, 64, 32], Cut { loads: [4, 2], read_parts: [1, 1], ..Cut::EVEN }),
+    ] {
+        let schedule = async_two_pp_cluster(&cut);
+        let text = schedule.to_string();
+        let read = WaveSchedule::parse(&text, "async.gsw").unwrap_or_else(|faults| panic!("{faults:?}"));
+        for dynamic in [false, true] {
+            for k in [64, 128, 192, 256, 320, 512, 100, 190] {
+                let case = Case { shape: [130, 70, k], tile, dynamic };
+                case.run(&kernel, &case.options().wave_schedule(&schedule));
+            }
+        }
+        let case = Case { shape: [128, 128, 256], tile, dynamic: false };
+        let code = |schedule: &WaveSchedule| {
+            let options = case.options().wave_schedule(schedule);
+            compile_uncached(&kernel, &options, Verify::Off).expect("compiles").code().to_vec()
+        };
+        assert_eq!(code(&read), code(&schedule));
+    }
+}
+
+fn why(kernel: &Kernel, case: &Case, schedule: Schedule) -> (u32, String) {
+    let executable = compile_uncached(kernel, &case.options().schedule(schedule), Verify::AfterEachPass);
+    let report = executable.unwrap_or_else(|fault| panic!("{case:?}: {fault}")).report().clone();
+    (report.direct_loads, report.direct_loads_why)
+}
+
+#[test]
+fn what_such_loads_cannot_bring_goes_through_registers() {
+    let kernel = Gemm::new().waves(Waves::new(2, 4)).kernel().expect("a kernel");
+    let large = Case { shape: [4096; 3], tile: [128, 256, 64], dynamic: false };
+    let text = "two copies of the tiles would take 98304 bytes of LDS, and a workgroup has 65536";
+    assert_eq!(why(&kernel, &large, Schedule::PingPong), (0, text.to_owned()));
+    assert_eq!(why(&kernel, &large, Schedule::None), (2, String::new()));
+    let odd = Case { shape: [64, 128, 45], tile: [64, 128, 32], dynamic: false };
+    let text = "a load of 4 bytes may be in part outside of the tensor";
+    assert_eq!(why(&kernel, &odd, Schedule::None), (2, text.to_owned()));
+    let small = Case { shape: [32, 64, 64], tile: [32, 64, 16], dynamic: false };
+    let text = "a tile of 1024 bytes does not fall into loads of 256 bytes for each of 8 waves";
+    assert_eq!(why(&kernel, &small, Schedule::None), (1, text.to_owned()));
+}
+
+#[test]
+fn ping_pong_with_such_loads_says_why_it_does_not_suit() {
+    let applied = |kernel: &Kernel, tile: [i64; 3]| {
+        let case = Case { shape: [4096; 3], tile, dynamic: false };
+        let options = case.options().schedule(Schedule::PingPong);
+        let executable = compile_uncached(kernel, &options, Verify::AfterEachPass).expect("compiles");
+        let report = executable.report().clone();
+        assert_eq!(report.direct_loads, 2, "{}", report.direct_loads_why);
+        (report.schedule_applied, report.schedule_why)
+    };
+    let f16 = Gemm::new().waves(Waves::new(2, 4)).kernel().expect("a kernel");
+    let text = "taking turns would need about 2576 clocks per iteration, and prefetching alone 1792";
+    assert_eq!(applied(&f16, [128, 128, 64]), ("prefetch", text.to_owned()));
+    let f32 = Gemm::new().inputs(F32).waves(Waves::new(2, 4)).kernel().expect("a kernel");
+    let text =
+        "products of f32 run on the vector ALU, which addresses of loads straight into LDS would wait for";
+    assert_eq!(applied(&f32, [128, 128, 32]), ("prefetch", text.to_owned()));
+}
