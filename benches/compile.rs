@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use groundswell::kernels::{Gemm, Waves, copy};
-use groundswell::passes::workspace::Verify;
+use groundswell::passes::expand::ExpandedCount;
+use groundswell::passes::workspace::{Verify, with_workspace};
 use groundswell::prelude::*;
 use groundswell::runtime::compile::compile_uncached;
 
@@ -114,6 +115,42 @@ fn schedules(c: &mut Criterion) {
     group.finish();
 }
 
+/// The pass that schedules, alone, for tiles of 8 waves with about 400, 800, 1,600, 3,200 and 4,000 expanded nodes. Only a chip with more
+/// LDS than 64 KiB holds them.
+fn growth_of_scheduling(c: &mut Criterion) {
+    const TILES: [[i64; 3]; 5] =
+        [[256, 512, 32], [512, 512, 32], [1024, 512, 32], [1024, 1024, 32], [1152, 1152, 32]];
+    const PASS: &str = "schedule_loops";
+    let kernel = Gemm::new().waves(Waves::new(2, 4)).kernel().expect("a valid kernel");
+    for schedule in [Schedule::Prefetch, Schedule::PingPong] {
+        let mut group = c.benchmark_group(format!("growth of scheduling {schedule:?}"));
+        for tile in TILES {
+            let mut options = Options::new(Target::GFX950).schedule(schedule);
+            for ((size, block), extent) in
+                [("M", "BLOCK_M"), ("N", "BLOCK_N"), ("K", "BLOCK_K")].into_iter().zip(tile)
+            {
+                options = options.set(Symbol::new(block), extent).set(Symbol::new(size), 8 * extent);
+            }
+            let run = || {
+                with_workspace(|workspace| {
+                    let mut times = Vec::with_capacity(32);
+                    workspace.load(&kernel, &options);
+                    workspace.run(Some(PASS), Verify::Off, &mut times).expect("schedules");
+                    let nodes = workspace.world.get::<ExpandedCount>(workspace.root).map_or(0, |c| c.0);
+                    let pass = times.into_iter().filter(|time| time.0 == PASS);
+                    (nodes, pass.map(|time| time.1).sum::<Duration>())
+                })
+            };
+            let nodes = run().0;
+            group.throughput(Throughput::Elements(u64::from(nodes)));
+            group.bench_function(BenchmarkId::from_parameter(nodes), |b| {
+                b.iter_custom(|iterations| (0..iterations).map(|_| run().1).sum::<Duration>());
+            });
+        }
+        group.finish();
+    }
+}
+
 /// What line information in the object costs.
 fn lines(c: &mut Criterion) {
     let mut group = c.benchmark_group("lines");
@@ -145,5 +182,5 @@ fn phases(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, whole, cached, trace, growth, schedules, lines, phases);
+criterion_group!(benches, whole, cached, trace, growth, schedules, growth_of_scheduling, lines, phases);
 criterion_main!(benches);

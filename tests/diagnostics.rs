@@ -242,6 +242,42 @@ fn a_memory_whose_offsets_are_beyond_64_bits() {
 }
 
 #[test]
+fn a_loop_that_branches_cannot_go_around() {
+    let [m, n, k] = symbols(["M", "N", "K"]);
+    let mut line = 0;
+    let kernel = Kernel::trace("gemm", |w| {
+        w.distribute([workgroup(m, 64, 0), workgroup(n, 64, 1), tile(k, 64)]);
+        w.mma_type(Mma::F32_16x16x16_F16);
+        let (a, b) = (w.memory("a", [m, k], Shared, F16), w.memory("b", [n, k], Shared, F16));
+        let c = w.memory("c", [m, n], Global, F32);
+        let zero = w.register([m, n], F32, 0.0);
+        line = line!() + 1;
+        let [sum] = w.iterate(k, [zero], |w, [sum]| {
+            let (a, b) = (w.read(a), w.read(b));
+            [w.mma(a, b, sum)]
+        });
+        w.write(sum.tag_loop("k_loop"), c);
+    })
+    .unwrap();
+    // An odd factor: the loop over what is left is not unrolled and short.
+    for (factor, fits) in [(5, true), (301, false)] {
+        let schedule = WaveSchedule::trace("unrolled", |s| s.unroll(s.get_node_by_tag("k_loop"), factor));
+        let options = Options::new(Target::GFX942).set(m, 64).set(n, 64).wave_schedule(&schedule.unwrap());
+        for options in [options.clone().set(k, 64 * 1024), options.dynamic(k)] {
+            match compile_uncached(&kernel, &options, Verify::Off) {
+                Ok(_) => assert!(fits),
+                Err(error) => {
+                    assert!(!fits, "{error}");
+                    let words =
+                        ["bytes long", "a branch reaches 131068", "smaller tiles", "unroll the loop less"];
+                    assert_says(&error, Kind::Limit, line, &words);
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn every_limit_of_registers_compiles_or_is_refused() {
     let (kernel, _) = gemm(&GOOD);
     let mut refused = 0;

@@ -1,6 +1,9 @@
 //! Loads straight into LDS: GEMM with them under every schedule gives what the interpreter gives, check mode finds nothing, and no access
 //! has bank conflicts; the ping-pong schedule for them; tiles that such loads cannot bring, and why.
 
+mod common;
+
+use common::loops::largest_loop;
 use groundswell::kernels::{Gemm, Waves};
 use groundswell::passes::schedule::ping_pong::{Cut, Roles, schedule_of_direct_loads};
 use groundswell::passes::workspace::Verify;
@@ -118,12 +121,8 @@ fn async_two_pp_cluster(cut: &Cut) -> WaveSchedule {
 /// Barriers, priorities, waits and what stands between them, in the order of the main loop.
 fn outline(executable: &Executable) -> Vec<String> {
     let text = listing(executable.code(), executable.target().arch).expect("code of this crate is listed");
-    let lines: Vec<&str> = text.lines().map(str::trim).collect();
-    let end = lines.iter().position(|line| line.starts_with("s_cbranch_scc0")).expect("a loop");
-    let label = format!("{}:", lines[end].split_whitespace().last().expect("a label"));
-    let start = lines.iter().position(|line| *line == label).expect("the label stands somewhere");
     let mut outline: Vec<String> = Vec::new();
-    for line in &lines[start..end] {
+    for line in largest_loop(&text).expect("a loop").into_iter().map(str::trim) {
         let word = match line.split_whitespace().next().unwrap_or_default() {
             "buffer_load_dword" => "load to LDS",
             "s_setprio" => line,

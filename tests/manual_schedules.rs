@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::loops::loops;
+use common::loops::{largest_loop, loops};
 use groundswell::ir::text::parse_file;
 use groundswell::kernels::{Gemm, Waves};
 use groundswell::passes::schedule::ping_pong::{Cut, Roles, schedule as ping_pong_schedule};
@@ -154,7 +154,8 @@ fn scheduled(line: &str) -> Option<&'static str> {
 
 /// The scheduled instructions of a kernel's loop in order, those of one kind as one.
 fn emitted(executable: &Executable) -> Vec<(&'static str, u32)> {
-    let body = loops(executable).into_iter().max_by_key(Vec::len).expect("a loop");
+    let text = listing(executable.code(), executable.target().arch).expect("it is listed");
+    let body = largest_loop(&text).expect("a loop");
     let mut runs: Vec<(&'static str, u32)> = Vec::new();
     for kind in body.iter().filter_map(|line| scheduled(line)) {
         match runs.last_mut() {

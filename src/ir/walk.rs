@@ -1,5 +1,6 @@
 //! Walking regions in program order.
 
+use bevy_ecs::component::ComponentId;
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
 
@@ -30,15 +31,55 @@ pub fn nodes(world: &World, root: Entity) -> NodeList {
 /// The kernel and its loops in program order: everything that owns a [`Body`].
 pub fn regions(world: &World, root: Entity) -> SmallVec<[Entity; 8]> {
     let mut out = smallvec![root];
-    visit(world, root, &mut |node| out.extend(world.get::<Body>(node).map(|_| node)));
+    if let Some(body) = world.component_id::<Body>() {
+        regions_below(world, root, body, &mut out);
+    }
     out
+}
+
+fn regions_below(world: &World, region: Entity, body: ComponentId, out: &mut SmallVec<[Entity; 8]>) {
+    for &node in nodes_of(world, region).iter().filter(|node| owns(world, **node, body)) {
+        out.push(node);
+        regions_below(world, node, body, out);
+    }
+}
+
+/// The region that holds a node, at or below `root`: only its neighbours and those of the regions around it are looked at.
+pub fn region_of(world: &World, root: Entity, node: Entity) -> Option<Entity> {
+    fn search(world: &World, region: Entity, node: Entity, body: ComponentId) -> Option<Entity> {
+        let nodes = nodes_of(world, region);
+        if nodes.contains(&node) {
+            return Some(region);
+        }
+        let inner = nodes.iter().filter(|inner| owns(world, **inner, body));
+        inner.copied().find_map(|inner| search(world, inner, node, body))
+    }
+    search(world, root, node, world.component_id::<Body>()?)
+}
+
+fn nodes_of(world: &World, region: Entity) -> &[Entity] {
+    world.get::<Body>(region).map(|body| &body.0[..]).unwrap_or_default()
+}
+
+/// True for nodes with a component. Nearly all nodes of a body own none themselves, and to ask for it by its id is the cheap way
+/// to find that out.
+fn owns(world: &World, node: Entity, component: ComponentId) -> bool {
+    world.get_entity(node).is_ok_and(|node| node.contains_id(component))
 }
 
 /// Calls `see` with all nodes below `root` in program order, without making a list of them.
 pub fn visit(world: &World, root: Entity, see: &mut impl FnMut(Entity)) {
-    for &node in world.get::<Body>(root).map(|body| &body.0[..]).unwrap_or_default() {
+    if let Some(body) = world.component_id::<Body>() {
+        visit_below(world, root, body, see);
+    }
+}
+
+fn visit_below(world: &World, region: Entity, body: ComponentId, see: &mut impl FnMut(Entity)) {
+    for &node in nodes_of(world, region) {
         see(node);
-        visit(world, node, see);
+        if owns(world, node, body) {
+            visit_below(world, node, body, see);
+        }
     }
 }
 

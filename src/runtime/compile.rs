@@ -16,7 +16,7 @@ use super::report::{InstructionMix, LdsAccessReport, Report, SpillReport};
 use crate::codegen::isa::Arch;
 use crate::codegen::lower::{ArgumentSlot, Lowered, lower, preload};
 use crate::codegen::machine::allocate::{Allocation, AllocationError, Allocator, Limits, Spills};
-use crate::codegen::machine::branches::{Code, drop_branches_to_next, encode_body};
+use crate::codegen::machine::branches::{BRANCH_REACH, Code, CodeError, drop_branches_to_next, encode_body};
 use crate::codegen::machine::check::{
     Allocated, Fault, check_allocation, check_hazards, check_operands, check_replay, check_waits,
 };
@@ -191,7 +191,7 @@ fn compile_in(
     })?;
     phase("hazards", &mut phases, &mut clock);
     encode_body(&machine.body, options.target().arch, &mut machine.code)
-        .map_err(|error| Diagnostic::new(Kind::Bug, format!("the code could not be encoded: {error}")))?;
+        .map_err(|error| no_code(workspace, &machine.body, &allocation, error))?;
     phase("encode", &mut phases, &mut clock);
     let info = kernel_info(workspace, &lowered, &allocation)?;
     if lowered.preloaded_dwords > 0 {
@@ -306,6 +306,29 @@ fn out_of_registers(workspace: &Workspace, options: &Options, error: AllocationE
     diagnostic
         .at(location(workspace, peak.source))
         .note("this operation needs them, with everything else spilled", None)
+}
+
+/// Why code has no encoding: a loop that branches cannot go around is the author's, all else is ours.
+fn no_code(
+    workspace: &Workspace,
+    body: &MachineBody,
+    allocation: &Allocation,
+    error: CodeError,
+) -> Diagnostic {
+    let CodeError::BranchRange { inst, distance } = error else {
+        return Diagnostic::new(Kind::Bug, format!("the code could not be encoded: {error}"));
+    };
+    let (length, reach) = (4 * distance.unsigned_abs(), 4 * BRANCH_REACH);
+    let text = format!("the code of this loop is {length} bytes long, and a branch reaches {reach}");
+    let source = body.insts.get(inst as usize).map_or(u32::MAX, |branch| branch.source);
+    let diagnostic = Diagnostic::new(Kind::Limit, text)
+        .at(location(workspace, source))
+        .help("use smaller tiles, more waves per workgroup, or unroll the loop less");
+    match allocation.spills.to_scratch {
+        0 => diagnostic,
+        count => diagnostic
+            .note(format!("{count} vector registers are spilled to scratch, which takes code"), None),
+    }
 }
 
 fn deny_spills(

@@ -4,12 +4,15 @@
 use super::body::Body;
 use crate::codegen::isa::{Arch, EncodeError, Meaning, encode, size_in_bytes};
 
+/// Words of 32 bits that a branch goes at most, counted from behind it (CDNA3 ISA guide, S_BRANCH: a signed 16-bit immediate).
+pub const BRANCH_REACH: i64 = i16::MAX as i64;
+
 /// Why a body has no code.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum CodeError {
     /// A branch target is further away than the immediate reaches.
     #[error(
-        "the branch at instruction {inst} would have to go {distance} instruction words, its reach is 32767"
+        "the branch at instruction {inst} would have to go {distance} instruction words, its reach is {BRANCH_REACH}"
     )]
     BranchRange {
         /// Instruction.
@@ -104,7 +107,6 @@ pub fn encode_body(body: &Body, arch: Arch, code: &mut Code) -> Result<(), CodeE
                 .blocks
                 .get(inst.imm as usize)
                 .ok_or(CodeError::BranchTarget { inst: index as u32, target: inst.imm })?;
-            // Counted in words from behind the branch (CDNA3 ISA guide, S_BRANCH).
             let distance = (i64::from(target) - i64::from(code.offsets[index]) - 4) / 4;
             let simm16 = i16::try_from(distance)
                 .map_err(|_| CodeError::BranchRange { inst: index as u32, distance })?;

@@ -91,32 +91,56 @@ impl LdsRules {
         let rule = self.row(access, width).filter(|_| matches!(width, 1 | 2 | 4 | 8 | 12 | 16))?;
         let addresses: [Option<u32>; 64] = std::array::from_fn(|lane| address(lane as u32));
         let mut conflicts = Conflicts { degree: 1, cycles: 0 };
-        let dwords = |address: u32| address / 4..=address.saturating_add(width - 1) / 4;
-        // Distinct dwords of each bank: no group has more than 32 lanes, and a lane takes at most one dword of a bank.
-        let mut banks = [[0; 32]; 64];
-        let mut serve = |lanes: &mut dyn Iterator<Item = u32>| {
-            let mut counts = [0; 64];
-            for dword in lanes.filter_map(|lane| addresses[lane as usize]).flat_map(dwords) {
-                let bank = (dword % rule.banks) as usize;
-                let count = &mut counts[bank];
-                if !banks[bank][..*count].contains(&dword) {
-                    banks[bank][*count] = dword;
-                    *count += 1;
-                }
-            }
-            let busiest = counts.into_iter().max().unwrap_or(0) as u32;
-            conflicts.degree = conflicts.degree.max(busiest);
-            conflicts.cycles += busiest;
+        let mut banks = Banks { count: rule.banks, dwords: [[0; 32]; 64], counts: [0; 64], busiest: 0 };
+        let mut end = |banks: &mut Banks| {
+            conflicts.degree = conflicts.degree.max(banks.busiest);
+            conflicts.cycles += banks.busiest;
+            (banks.counts, banks.busiest) = ([0; 64], 0);
         };
         match rule.groups {
             Groups::Consecutive(size) => {
-                (0..64).step_by(size as usize).for_each(|first| serve(&mut (first..first + size)));
+                for lanes in addresses.chunks_exact(size as usize) {
+                    banks.serve(lanes, width);
+                    end(&mut banks);
+                }
             }
-            Groups::Quads(groups) => groups.iter().for_each(|quads| {
-                serve(&mut quads.iter().flat_map(|quad| quad * 4..quad * 4 + 4));
-            }),
+            Groups::Quads(groups) => {
+                for quads in groups {
+                    for &quad in *quads {
+                        banks.serve(&addresses[4 * quad as usize..][..4], width);
+                    }
+                    end(&mut banks);
+                }
+            }
         }
         Some(conflicts)
+    }
+}
+
+/// The distinct dwords that one group of lanes wants of each bank.
+struct Banks {
+    count: u32,
+    /// No group has more than 32 lanes, and a lane takes at most one dword of a bank.
+    dwords: [[u32; 32]; 64],
+    counts: [u8; 64],
+    /// The most of one bank.
+    busiest: u32,
+}
+
+impl Banks {
+    /// Adds what these lanes want to that of the others of their group.
+    fn serve(&mut self, lanes: &[Option<u32>], width: u32) {
+        for address in lanes.iter().flatten() {
+            for dword in address / 4..=address.saturating_add(width - 1) / 4 {
+                let bank = (dword % self.count) as usize;
+                let known = self.counts[bank] as usize;
+                if !self.dwords[bank][..known].contains(&dword) {
+                    self.dwords[bank][known] = dword;
+                    self.counts[bank] += 1;
+                    self.busiest = self.busiest.max(known as u32 + 1);
+                }
+            }
+        }
     }
 }
 

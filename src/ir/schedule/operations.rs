@@ -4,7 +4,7 @@
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::NodeType;
 use super::recorder::Recorder;
@@ -296,7 +296,8 @@ struct Data {
     name: Arc<str>,
     operations: Vec<Scheduled>,
     kinds: Vec<ValueKind>,
-    identity: Identity,
+    /// Made when it is asked for: schedules that the compiler makes for itself are never compared.
+    identity: OnceLock<Identity>,
     sources: Sources,
     location: Location,
 }
@@ -305,7 +306,6 @@ impl WaveSchedule {
     /// The complete schedule of what was recorded; written at `location`.
     pub(in crate::ir) fn finish(name: &str, recorder: Recorder, location: Location) -> WaveSchedule {
         let (operations, kinds) = recorder.into_parts();
-        let text = text::schedule::print(name, &operations, text::schedule::Names::Generated);
         let mut locations = Vec::new();
         for scheduled in &operations {
             locations.push(scheduled.location.clone());
@@ -314,7 +314,7 @@ impl WaveSchedule {
             }
         }
         let sources = Sources::new(Declaration(Some(location.clone())), Locations(Arc::new(locations)));
-        let identity = Identity::new(text);
+        let identity = OnceLock::new();
         let data = Data { name: name.into(), operations, kinds, identity, sources, location };
         WaveSchedule { data: Arc::new(data) }
     }
@@ -352,7 +352,10 @@ impl WaveSchedule {
 
     /// Identity for caches.
     pub fn identity(&self) -> &Identity {
-        &self.data.identity
+        self.data.identity.get_or_init(|| {
+            let generated = text::schedule::Names::Generated;
+            Identity::new(text::schedule::print(self.name(), self.operations(), generated))
+        })
     }
 
     /// Where its operations were written, for caches: what they insert has their places.
@@ -363,7 +366,7 @@ impl WaveSchedule {
 
 impl PartialEq for WaveSchedule {
     fn eq(&self, other: &WaveSchedule) -> bool {
-        Arc::ptr_eq(&self.data, &other.data) || self.data.identity == other.data.identity
+        Arc::ptr_eq(&self.data, &other.data) || self.identity() == other.identity()
     }
 }
 
@@ -371,7 +374,7 @@ impl Eq for WaveSchedule {}
 
 impl Hash for WaveSchedule {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.data.identity.hash(state);
+        self.identity().hash(state);
     }
 }
 

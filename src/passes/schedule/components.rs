@@ -134,8 +134,9 @@ impl Components {
     }
 }
 
-/// Kahn's algorithm over the dependences of distance zero, the first in program order first.
-fn order(graph: &DependenceGraph) -> Result<Vec<u32>, Refusal> {
+/// Nodes in an order that respects all dependences of distance zero, the first in program order first (Kahn's algorithm); refused
+/// if a node depends on itself within an iteration.
+pub(super) fn order(graph: &DependenceGraph) -> Result<Vec<u32>, Refusal> {
     let count = graph.nodes().len();
     let mut waits = vec![0u32; count];
     for edge in graph.edges().iter().filter(|edge| edge.distance == 0) {

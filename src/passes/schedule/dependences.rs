@@ -231,7 +231,7 @@ impl<'a> Finder<'a> {
         for (at, &inner) in body.iter().enumerate() {
             let at = at as u32;
             let &op = world.get::<Op>(inner).ok_or(Unsuitable::Broken)?;
-            if world.get::<Body>(inner).is_some() {
+            if matches!(op, Op::Iterate(_) | Op::Pipeline(_)) {
                 return Err(Unsuitable::Nested);
             }
             self.number[inner.index_u32() as usize] = at;

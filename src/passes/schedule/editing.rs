@@ -13,12 +13,6 @@ use crate::ir::schedule::{Directive, Place, ValueId};
 use crate::ir::walk;
 use crate::passes::facts::Geometry;
 
-/// The region that holds a node.
-pub(super) fn region_of(world: &World, root: Entity, node: Entity) -> Option<Entity> {
-    let holds = |&region: &Entity| world.get::<Body>(region).is_some_and(|body| body.0.contains(&node));
-    walk::regions(world, root).into_iter().find(holds)
-}
-
 /// Nodes of a region that an edit may touch: from the first place to the one behind the last.
 #[derive(Copy, Clone, Debug)]
 struct Stretch {
@@ -44,16 +38,18 @@ impl Evaluation<'_> {
             Some(part) => (part.whole, part.which),
             None => (self.one_loop(id)?, Which::Kernel),
         };
-        let body = self.body(region);
+        let body = self.world.get::<Body>(region).map(|b| &b.0[..]).unwrap_or_default();
         let op = |at: &usize| self.world.get::<Op>(body[*at]).copied();
         let heads = (0..body.len()).take_while(|at| matches!(op(at), Some(Op::IterArg(_)))).count();
+        let all = Stretch { region, first: heads, end: body.len(), repeats: true };
+        if which == Which::Kernel {
+            return Ok(all);
+        }
         // If the kernel is unrolled, the loop over the rest of its iterations stands behind it.
         let mut loops = (0..body.len()).filter(|at| matches!(op(at), Some(Op::Iterate(_))));
         let steady = loops.next().map(|first| [first, loops.next_back().unwrap_or(first)]);
         Ok(match (which, steady) {
-            (Which::Kernel, _) | (_, None) => {
-                Stretch { region, first: heads, end: body.len(), repeats: true }
-            }
+            (Which::Kernel, _) | (_, None) => all,
             (Which::Prologue, Some([first, _])) => {
                 Stretch { region, first: heads, end: first, repeats: false }
             }
@@ -150,14 +146,14 @@ impl Evaluation<'_> {
                 let Stretch { region, first, end, .. } = self.stretch(target)?;
                 self.body(region)[first..end].to_vec()
             }
-            None => self.nodes(target)?,
+            None => self.nodes(target)?.to_vec(),
         };
         let end = if place == Place::Before { nodes.first() } else { nodes.last() };
         let &node = end.ok_or_else(|| {
             self.fault("there is no node to insert something at")
                 .help("take a list that is not empty, or insert at the start or at the end of a part")
         })?;
-        let region = region_of(self.world, self.root, node);
+        let region = walk::region_of(self.world, self.root, node);
         let region =
             region.ok_or_else(|| self.fault("the node to insert something at is not in the kernel"))?;
         let at = self.body(region).iter().position(|&n| n == node).unwrap_or(0);
@@ -182,7 +178,7 @@ impl Evaluation<'_> {
             };
             return Err(self.fault(text).help("use an even number of waves"));
         }
-        let around = region_of(self.world, self.root, node);
+        let around = walk::region_of(self.world, self.root, node);
         let around = around.ok_or_else(|| self.fault("the loop is not in the kernel"))?;
         let half = |predicate| {
             let condition = WaveCondition { predicate, bound: WaveBound::WavesOver(2) };

@@ -66,11 +66,12 @@ impl DependenceGraph {
     pub fn new(nodes: Vec<GraphNode>, mut edges: Vec<Edge>) -> DependenceGraph {
         let count = nodes.len();
         edges.retain(|edge| (edge.from as usize) < count && (edge.to as usize) < count);
-        edges.sort_by_key(|edge| (edge.from, edge.to, edge.distance, edge.kind));
-        let mut by_target: Vec<u32> = (0..edges.len() as u32).collect();
-        by_target.sort_by_key(|&edge| (edges[edge as usize].to, edge));
-        let leaving = starts(count, edges.iter().map(|edge| edge.from));
-        let entering = starts(count, by_target.iter().map(|&edge| edges[edge as usize].to));
+        let (leaving, by_source) = grouped(count, edges.iter().map(|edge| edge.from));
+        let mut edges: Vec<Edge> = by_source.iter().map(|&edge| edges[edge as usize]).collect();
+        for own in leaving.windows(2) {
+            edges[own[0] as usize..own[1] as usize].sort_by_key(|edge| (edge.to, edge.distance, edge.kind));
+        }
+        let (entering, by_target) = grouped(count, edges.iter().map(|edge| edge.to));
         DependenceGraph { nodes, edges, leaving, by_target, entering }
     }
 
@@ -96,12 +97,18 @@ impl DependenceGraph {
     }
 }
 
-/// Where each key's run begins in a sorted list, and one more.
-fn starts(count: usize, keys: impl Iterator<Item = u32>) -> Vec<u32> {
+/// Items by their keys, which are below `count`, else in their order: where each key's run begins and one more, and the items' numbers.
+fn grouped(count: usize, keys: impl ExactSizeIterator<Item = u32> + Clone) -> (Vec<u32>, Vec<u32>) {
     let mut starts = vec![0; count + 1];
-    keys.for_each(|key| starts[key as usize + 1] += 1);
+    keys.clone().for_each(|key| starts[key as usize + 1] += 1);
     for at in 0..count {
         starts[at + 1] += starts[at];
     }
-    starts
+    let mut next = starts.clone();
+    let mut items = vec![0; keys.len()];
+    for (item, key) in keys.enumerate() {
+        items[next[key as usize] as usize] = item as u32;
+        next[key as usize] += 1;
+    }
+    (starts, items)
 }

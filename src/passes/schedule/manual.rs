@@ -3,10 +3,8 @@
 //! Selections give lists of expanded nodes. `pipeline` turns the lists of its stages into an assignment, has it judged, and rebuilds the loop;
 //! from then on every list stands for the copies of its nodes. Editing orders nodes anew and inserts barriers and the like. What that does
 //! to waves is judged when all is done: nobody may wait for somebody who does not come.
-#![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
 
 use bevy_ecs::prelude::*;
-use rustc_hash::FxHashMap;
 
 use super::assignment::Assignment;
 use super::dependences::{LoopGraph, dependences};
@@ -14,10 +12,11 @@ use super::record::{Applied, Checks, LoopRecord, Outcome};
 use super::resources::{Class, ResourceModel};
 use super::unroll::NotUnrolled;
 use super::verify::{broken, broken_fault, describe, early_fault, place, too_few_fault};
-use super::{NotRebuilt, Request, Unfit, editing, rebuild, selection, wave_groups};
+use super::{NotRebuilt, Request, Unfit, rebuild, selection, wave_groups};
 use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::node::*;
 use crate::ir::schedule::{Directive, Item, Operation, Pipeline, Scheduled, ValueId, WaveSchedule};
+use crate::ir::walk;
 
 /// What a value of a schedule stands for.
 #[derive(Clone, Debug)]
@@ -124,6 +123,20 @@ fn parts_waves(operation: &Operation) -> bool {
     }
 }
 
+/// The place of each node in a list, by entity index.
+fn numbers(nodes: impl Iterator<Item = Entity> + Clone) -> Vec<u32> {
+    let size = nodes.clone().map(|node| node.index_u32() as usize + 1).max().unwrap_or(0);
+    let mut number = vec![u32::MAX; size];
+    for (node, at) in nodes.zip(0..) {
+        number[node.index_u32() as usize] = at;
+    }
+    number
+}
+
+fn number_of(numbers: &[u32], node: Entity) -> Option<u32> {
+    numbers.get(node.index_u32() as usize).copied().filter(|&at| at != u32::MAX)
+}
+
 impl Evaluation<'_> {
     /// A fault of the operation at work.
     pub(super) fn fault(&self, text: impl Into<String>) -> Diagnostic {
@@ -188,9 +201,9 @@ impl Evaluation<'_> {
     }
 
     /// The nodes of a list.
-    pub(super) fn nodes(&self, id: ValueId) -> Result<Vec<Entity>, Diagnostic> {
+    pub(super) fn nodes(&self, id: ValueId) -> Result<&[Entity], Diagnostic> {
         match self.value(id)? {
-            Value::Nodes(nodes) => Ok(nodes.clone()),
+            Value::Nodes(nodes) => Ok(nodes),
             _ => Err(self.fault("this is not a list of nodes")),
         }
     }
@@ -286,7 +299,7 @@ impl Evaluation<'_> {
                 .note("the inner loop is here", place(self.world, self.root, inner))
                 .help("only innermost loops can be unrolled"));
         }
-        let around = editing::region_of(self.world, self.root, node)
+        let around = walk::region_of(self.world, self.root, node)
             .ok_or_else(|| self.fault("the loop is not in the kernel"))?;
         if wave_groups::out_of_step(self.world, self.root, around, node) {
             let text = format!("{} is staggered", describe(self.world, self.root, node));
@@ -337,7 +350,7 @@ impl Evaluation<'_> {
 
     fn pipeline(&mut self, pipeline: &Pipeline) -> Result<Vec<Value>, Stop> {
         let node = self.one_loop(pipeline.target)?;
-        let region = editing::region_of(self.world, self.root, node)
+        let region = walk::region_of(self.world, self.root, node)
             .ok_or_else(|| self.fault("the loop is not in the kernel"))?;
         if matches!(self.world.get::<Op>(region), Some(Op::Pipeline(_))) {
             let fault = self.fault("this loop is pipelined already");
@@ -370,13 +383,15 @@ impl Evaluation<'_> {
             NotRebuilt::Fault(fault) => Stop::Fault(fault),
         })?;
         self.tags = None;
-        let copies: FxHashMap<Entity, &Vec<Entity>> =
-            order.iter().map(|placed| placed.node).zip(&rebuilt.copies).collect();
+        let number = numbers(order.iter().map(|placed| placed.node));
         for value in &mut self.values {
             if let Value::Nodes(nodes) = value {
                 *nodes = nodes
                     .iter()
-                    .flat_map(|n| copies.get(n).map_or(std::slice::from_ref(n), |copies| &copies[..]))
+                    .flat_map(|n| match number_of(&number, *n) {
+                        Some(at) => &rebuilt.copies[at as usize][..],
+                        None => std::slice::from_ref(n),
+                    })
                     .map(|&n| if n == node { rebuilt.steady } else { n })
                     .collect();
             }
@@ -392,17 +407,13 @@ impl Evaluation<'_> {
     fn assignment(&self, pipeline: &Pipeline, found: &LoopGraph) -> Result<Assignment, Diagnostic> {
         let interval = pipeline.initiation_interval() as u32;
         let nodes = found.graph.nodes();
-        let size = nodes[..found.body as usize].iter().map(|n| n.entity.index_u32() as usize + 1).max();
-        let mut number = vec![u32::MAX; size.unwrap_or(0)];
-        for (at, node) in nodes[..found.body as usize].iter().enumerate() {
-            number[node.entity.index_u32() as usize] = at as u32;
-        }
+        let number = numbers(nodes[..found.body as usize].iter().map(|n| n.entity));
         let mut cycles: Vec<Option<u32>> = vec![None; nodes.len()];
         for (stage_number, stage) in pipeline.stages.iter().enumerate() {
             for (slot, lists) in stage.slots.iter().enumerate() {
                 for &list in lists {
-                    for node in self.nodes(list)? {
-                        let at = number.get(node.index_u32() as usize).copied().filter(|&n| n != u32::MAX);
+                    for &node in self.nodes(list)? {
+                        let at = number_of(&number, node);
                         let describe = || describe(self.world, self.root, node);
                         let Some(at) = at else {
                             let text = format!("{} is not in the loop", describe());

@@ -29,6 +29,8 @@ pub mod exact;
 pub mod four_stage;
 pub mod graph;
 pub mod graph_text;
+#[cfg(test)]
+mod growth;
 mod in_order;
 mod iterative;
 pub mod keys;
@@ -59,7 +61,7 @@ pub mod view;
 pub mod wave_groups;
 
 use bevy_ecs::prelude::*;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use self::assignment::Assignment;
 use self::copies::TooLarge;
@@ -255,7 +257,7 @@ fn rebuild(
     let order = order_of(world, root, found, assignment);
     if stages == 1 {
         reorder_body(world, node, &order);
-        let copies = order.iter().map(|placed| vec![placed.node]).collect();
+        let copies = order.iter().map(|placed| smallvec![placed.node]).collect();
         return Ok((order, Rebuilt { whole: node, steady: node, copies }));
     }
     let rebuilt = pipeline(world, root, [region, node], &order, stages, short, request.drain)?;

@@ -12,7 +12,7 @@
 use std::collections::VecDeque;
 
 use super::assignment::Assignment;
-use super::components::Shape;
+use super::components;
 use super::graph::{Dependence, DependenceGraph, Edge};
 use super::refusal::Refusal;
 use super::resources::Class;
@@ -62,33 +62,43 @@ fn after(graph: &DependenceGraph, edge: &Edge) -> u32 {
 
 /// A phase for every node, with iterations that start every `interval` phases. Refused if no load runs ahead in the first phase.
 pub(super) fn place(graph: &DependenceGraph, interval: u32) -> Result<Vec<u32>, Refusal> {
-    let shape = Shape::of(graph)?;
+    place_counted(graph, interval).map(|(phases, _)| phases)
+}
+
+/// The same with how many dependences were looked at.
+pub(super) fn place_counted(graph: &DependenceGraph, interval: u32) -> Result<(Vec<u32>, u64), Refusal> {
+    let order = components::order(graph)?;
     let is_load =
         |node: u32| matches!(graph.nodes()[node as usize].class, Class::ReadGlobal | Class::GlobalToShared);
-    let loads: Vec<u32> = shape.order.iter().copied().filter(|&node| is_load(node)).collect();
+    let loads: Vec<u32> = order.iter().copied().filter(|&node| is_load(node)).collect();
     let Some(&first_load) = loads.first() else { return Err(Refusal::NoLoads) };
-    let mut phases =
-        Phases { graph, interval, cycles: wishes(graph, &shape), pushed_by: vec![None; shape.order.len()] };
-    phases.push(&shape)?;
+    let (cycles, steps) = wishes(graph, &order);
+    let mut phases = Phases { graph, interval, cycles, pushed_by: vec![None; order.len()], steps };
+    phases.push(&order)?;
     if !loads.iter().any(|&load| phases.cycles[load as usize] == LOAD) {
         return Err(phases.why_late(first_load));
     }
-    phases.free_to_users(&shape);
-    Ok(phases.cycles)
+    phases.free_to_users(&order);
+    Ok((phases.cycles, phases.steps))
 }
 
-/// Phases that nodes would like to be in.
-fn wishes(graph: &DependenceGraph, shape: &Shape) -> Vec<u32> {
+/// Phases that nodes would like to be in, and how many dependences were looked at.
+fn wishes(graph: &DependenceGraph, order: &[u32]) -> (Vec<u32>, u64) {
     let class = |node: u32| graph.nodes()[node as usize].class;
     let fixed = |node: u32| match wish(class(node)) {
         Wish::Phase(phase) => phase,
         Wish::WithUsers => COMPUTE,
     };
-    let mut wishes: Vec<u32> = (0..shape.order.len() as u32).map(fixed).collect();
+    let mut wishes: Vec<u32> = (0..order.len() as u32).map(fixed).collect();
     // Wishes only fall, and there are four, so a node comes by a few times at most.
-    let mut open: VecDeque<u32> = shape.order.iter().rev().copied().collect();
+    let mut open: VecDeque<u32> = order.iter().rev().copied().collect();
+    let mut steps = 0;
     while let Some(node) = open.pop_front() {
-        for edge in graph.entering(node).filter(|edge| edge.kind == Dependence::Value) {
+        for edge in graph.entering(node) {
+            steps += 1;
+            if edge.kind != Dependence::Value {
+                continue;
+            }
             if matches!(wish(class(edge.from)), Wish::WithUsers)
                 && wishes[edge.from as usize] > wishes[node as usize]
             {
@@ -103,7 +113,7 @@ fn wishes(graph: &DependenceGraph, shape: &Shape) -> Vec<u32> {
             *wish = 0;
         }
     }
-    wishes
+    (wishes, steps)
 }
 
 /// Phases under construction.
@@ -113,6 +123,8 @@ struct Phases<'a> {
     cycles: Vec<u32>,
     /// The dependence that last moved a node.
     pushed_by: Vec<Option<Edge>>,
+    /// Dependences looked at.
+    steps: u64,
 }
 
 impl Phases<'_> {
@@ -121,10 +133,11 @@ impl Phases<'_> {
     }
 
     /// Moves nodes until all dependences hold.
-    fn push(&mut self, shape: &Shape) -> Result<(), Refusal> {
-        let mut open: VecDeque<u32> = shape.order.iter().copied().collect();
+    fn push(&mut self, order: &[u32]) -> Result<(), Refusal> {
+        let mut open: VecDeque<u32> = order.iter().copied().collect();
         while let Some(node) = open.pop_front() {
             for edge in self.graph.leaving(node) {
+                self.steps += 1;
                 let end = u64::from(self.cycles[node as usize]) + u64::from(after(self.graph, edge));
                 let least = end.saturating_sub(u64::from(edge.distance) * u64::from(self.interval));
                 if least <= u64::from(self.cycles[edge.to as usize]) {
@@ -167,9 +180,9 @@ impl Phases<'_> {
 
     /// Moves nodes that take no time to the first of their users. Dependences hold before and behind: users only come later, and
     /// the next iteration later still.
-    fn free_to_users(&mut self, shape: &Shape) {
+    fn free_to_users(&mut self, order: &[u32]) {
         for &node in
-            shape.order.iter().rev().filter(|&&node| self.graph.nodes()[node as usize].class == Class::Free)
+            order.iter().rev().filter(|&&node| self.graph.nodes()[node as usize].class == Class::Free)
         {
             let users = self.graph.leaving(node).iter().filter(|edge| edge.to != node);
             let first = users.map(|edge| self.cycles[edge.to as usize]).min();

@@ -158,9 +158,9 @@ pub fn classify(world: &World, root: Entity, node: Entity, found: &LoopGraph) ->
     }
     let Some(&Op::Iterate(axis)) = world.get::<Op>(node) else { return Err(Unsuitable::NoProduct) };
     let body = &found.graph.nodes()[..found.body as usize];
+    let origins: Vec<Entity> = body.iter().map(|n| logical(world, n.entity)).collect();
     let mut mma = None;
-    for graph_node in body.iter().filter(|n| n.class == Class::Mma) {
-        let own = logical(world, graph_node.entity);
+    for (_, &own) in body.iter().zip(&origins).filter(|(n, _)| n.class == Class::Mma) {
         if mma.is_some_and(|known| known != own) {
             return Err(Unsuitable::SeveralProducts);
         }
@@ -175,14 +175,14 @@ pub fn classify(world: &World, root: Entity, node: Entity, found: &LoopGraph) ->
             return Err(Unsuitable::NoProduct);
         }
         let through = found.buffers.iter().find_map(|buffer| {
-            let entity = |n: u32| body[n as usize].entity;
-            let read = logical(world, entity(*buffer.reads.first()?));
-            let write = entity(*buffer.writes.first()?);
-            let load = match world.get::<Op>(write)? {
-                Op::GlobalToShared => write,
-                _ => world.get::<Operands>(write)?.0.first().copied()?,
+            let read = origins[*buffer.reads.first()? as usize];
+            let write = *buffer.writes.first()? as usize;
+            let entity = body[write].entity;
+            let load = match world.get::<Op>(entity)? {
+                Op::GlobalToShared => entity,
+                _ => world.get::<Operands>(entity)?.0.first().copied()?,
             };
-            (read == operand).then_some([read, logical(world, write), logical(world, load)])
+            (read == operand).then_some([read, origins[write], logical(world, load)])
         });
         *slot = through.ok_or(Unsuitable::NotThroughLds(side))?;
     }
@@ -195,8 +195,8 @@ pub fn classify(world: &World, root: Entity, node: Entity, found: &LoopGraph) ->
         _ => return Err(Unsuitable::DifferentWays),
     };
     let known: SmallVec<[Entity; 8]> = factors.iter().flatten().copied().chain([mma]).collect();
-    for graph_node in body.iter().filter(|n| n.class != Class::Free) {
-        if !known.contains(&logical(world, graph_node.entity)) {
+    for (graph_node, own) in body.iter().zip(&origins).filter(|(n, _)| n.class != Class::Free) {
+        if !known.contains(own) {
             return Err(Unsuitable::Others(match graph_node.class {
                 Class::ReadGlobal => "other global reads",
                 Class::WriteGlobal => "global writes",
@@ -210,8 +210,8 @@ pub fn classify(world: &World, root: Entity, node: Entity, found: &LoopGraph) ->
         return Err(Unsuitable::Others("barriers or controls"));
     }
     let places_along = |node: Entity, dim: Dim| {
-        let own = body.iter().filter(|n| logical(world, n.entity) == node);
-        let mut places: Vec<(u32, u32)> = own.map(|n| coordinate(world, n.entity, dim)).collect();
+        let own = body.iter().zip(&origins).filter(|(_, own)| **own == node);
+        let mut places: Vec<(u32, u32)> = own.map(|(n, _)| coordinate(world, n.entity, dim)).collect();
         places.sort_unstable();
         places.dedup();
         places.len()
@@ -228,10 +228,10 @@ pub fn classify(world: &World, root: Entity, node: Entity, found: &LoopGraph) ->
         return Err(Unsuitable::VectorAlu(input));
     }
     gain(world, found, waves, read_parts)?;
-    let count = |node: Entity| body.iter().filter(|n| logical(world, n.entity) == node).count() as u32;
+    let count = |node: Entity| origins.iter().filter(|own| **own == node).count() as u32;
     let loads = factors.map(|factor| count(factor[2]));
     let late_loads = match way {
-        Way::ThroughRegisters => late_loads(world, root, body, &factors, loads),
+        Way::ThroughRegisters => late_loads(world, root, body, &origins, factors.map(|factor| factor[2])),
         Way::Direct => [0; 2],
     };
     let own_dims = factors.map(|[read, ..]| {
@@ -281,24 +281,33 @@ fn gain(world: &World, found: &LoopGraph, waves: u32, read_parts: [u32; 2]) -> R
 }
 
 /// How many global loads of each factor find no register while all factors of a tile are in registers: first those of the right one.
+/// `origins` are the logical nodes of `body`, `loads` those of the two factors' loads.
 fn late_loads(
     world: &World,
     root: Entity,
     body: &[GraphNode],
-    factors: &[[Entity; 3]; 2],
-    loads: [u32; 2],
+    origins: &[Entity],
+    loads: [Entity; 2],
 ) -> [u32; 2] {
-    let is_accumulator = |n: &&GraphNode| matches!(world.get::<Op>(n.entity), Some(Op::IterArg(_)));
-    let sum = |which: &dyn Fn(&&GraphNode) -> bool| -> u32 {
-        body.iter().filter(which).map(|n| pressure::registers(world, n.entity)).sum()
-    };
-    let all = sum(&|n| is_accumulator(n) || matches!(n.class, Class::ReadShared | Class::ReadGlobal));
+    let mut all = 0;
+    let (mut counts, mut registers) = ([0u32; 2], [0u32; 2]);
+    for (node, own) in body.iter().zip(origins) {
+        let is_read = matches!(node.class, Class::ReadShared | Class::ReadGlobal);
+        if !is_read && !matches!(world.get::<Op>(node.entity), Some(Op::IterArg(_))) {
+            continue;
+        }
+        let width = pressure::registers(world, node.entity);
+        all += width;
+        if let Some(side) = loads.iter().position(|load| load == own) {
+            counts[side] += 1;
+            registers[side] += width;
+        }
+    }
     let mut excess = all.saturating_sub(pressure::available(world, root));
     let mut late = [0; 2];
     for side in [1, 0] {
-        let registers = sum(&|n| logical(world, n.entity) == factors[side][2]);
-        let each = (registers / loads[side].max(1)).max(1);
-        late[side] = excess.div_ceil(each).min(loads[side]);
+        let each = (registers[side] / counts[side].max(1)).max(1);
+        late[side] = excess.div_ceil(each).min(counts[side]);
         excess = excess.saturating_sub(late[side] * each);
     }
     late

@@ -25,6 +25,9 @@ pub struct Placed {
     pub stage: u32,
 }
 
+/// What stands for one node: two nodes in a pipeline of two stages.
+pub type NodeCopies = SmallVec<[Entity; 2]>;
+
 /// What became of a loop.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Rebuilt {
@@ -33,7 +36,7 @@ pub struct Rebuilt {
     /// The loop of the steady state.
     pub steady: Entity,
     /// For every node of the order, what stands for it now: in the prologue, the steady state and the epilogue.
-    pub copies: Vec<Vec<Entity>>,
+    pub copies: Vec<NodeCopies>,
 }
 
 /// What to do with a loop whose trip count may be shorter than the pipeline.
@@ -84,7 +87,7 @@ struct Pipeliner<'w> {
     /// The chain of each node's value, by number, plus one.
     chain_of: Vec<u32>,
     /// Everything that stands for each node, by number.
-    copies: Vec<Vec<Entity>>,
+    copies: Vec<NodeCopies>,
     prologue: Vec<Pass>,
     epilogue: Vec<Pass>,
     /// What the pipeline's region sees of its initial values.
@@ -256,7 +259,7 @@ impl<'w> Pipeliner<'w> {
             yields,
             chains: Vec::new(),
             chain_of: vec![0; order.len()],
-            copies: vec![Vec::new(); order.len()],
+            copies: vec![NodeCopies::new(); order.len()],
             prologue: Vec::new(),
             epilogue: Vec::new(),
             inits: Vec::new(),

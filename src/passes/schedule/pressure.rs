@@ -106,13 +106,14 @@ pub fn relieve(world: &World, found: &LoopGraph, assignment: &Assignment, order:
         return;
     }
     let original = order.clone();
+    let latest = latest(world, &values, &written);
     for classes in [&[Class::ReadShared][..], &[Class::ReadShared, Class::ReadGlobal]] {
         let mut reach = length / 2;
         loop {
             let key = |&node: &u32| {
                 let own = written[node as usize];
                 let moves = classes.iter().any(|&class| is(node, class));
-                let latest = if moves { latest(world, &values, &written, node) } else { own };
+                let latest = if moves { latest[node as usize] } else { own };
                 // In front of what stands there now.
                 (own.max(latest.saturating_sub(reach)), if moves { 0 } else { 1 }, own)
             };
@@ -129,23 +130,35 @@ pub fn relieve(world: &World, found: &LoopGraph, assignment: &Assignment, order:
     }
 }
 
-/// The last place at which a read may stand: that of its first user in the same pass, or of what overwrites what it reads.
-fn latest(world: &World, values: &Values<'_>, at: &[u32], node: u32) -> u32 {
+/// The last place at which each read may stand: that of its first user in the same pass, or of what overwrites what it reads.
+fn latest(world: &World, values: &Values<'_>, at: &[u32]) -> Vec<u32> {
     let Values { found, assignment, .. } = values;
-    let own = assignment.stage(node);
-    let users = found.graph.leaving(node).iter().filter(|e| e.to < found.body && e.distance == 0);
-    let users =
-        users.map(|e| if assignment.stage(e.to) == own { at[e.to as usize] } else { at[node as usize] });
-    let first = users.min().unwrap_or(at[node as usize]);
-    let buffer = found.buffers.iter().find(|b| b.reads.contains(&node));
-    let overwrites = buffer.into_iter().flat_map(|b| {
-        let copies = world.get::<LdsBuffer>(b.buffer).map_or(1, |lds| lds.copies);
-        b.writes.iter().filter(move |&&w| {
-            (i64::from(assignment.stage(node)) - i64::from(assignment.stage(w))) % i64::from(copies) == 0
-        })
-    });
-    let overwritten = overwrites.map(|&w| at[w as usize]).filter(|&w| w > at[node as usize]).min();
-    overwritten.map_or(first, |w| first.min(w))
+    let mut latest = at.to_vec();
+    for node in (0..found.body).filter(|&node| reads(found, node)) {
+        let (own, here) = (assignment.stage(node), at[node as usize]);
+        let users = found.graph.leaving(node).iter().filter(|e| e.to < found.body && e.distance == 0);
+        let users = users.map(|e| if assignment.stage(e.to) == own { at[e.to as usize] } else { here });
+        latest[node as usize] = users.min().unwrap_or(here);
+    }
+    for buffer in &found.buffers {
+        let copies = world.get::<LdsBuffer>(buffer.buffer).map_or(1, |lds| lds.copies).max(1);
+        // Iterations whose stages differ by whole rounds of the copies meet in one of them.
+        let copy = |node: u32| assignment.stage(node) % copies;
+        let mut writes: Vec<_> = buffer.writes.iter().map(|&w| (copy(w), at[w as usize])).collect();
+        writes.sort_unstable();
+        for &node in &buffer.reads {
+            let next = writes.partition_point(|&write| write <= (copy(node), at[node as usize]));
+            if let Some(&(_, place)) = writes.get(next).filter(|write| write.0 == copy(node)) {
+                latest[node as usize] = latest[node as usize].min(place);
+            }
+        }
+    }
+    latest
+}
+
+/// True for nodes that bring values from memory.
+fn reads(found: &LoopGraph, node: u32) -> bool {
+    matches!(found.graph.nodes()[node as usize].class, Class::ReadShared | Class::ReadGlobal)
 }
 
 /// The order as what pipelining takes.

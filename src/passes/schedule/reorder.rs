@@ -31,7 +31,11 @@ struct Order<'a> {
     /// Position among the clusters' pieces, plus one; zero for nodes that no cluster names.
     named: Vec<u32>,
     emitted: Vec<bool>,
+    /// Nodes whose predecessors are being emitted.
+    open: Vec<u32>,
     out: Vec<Entity>,
+    /// Dependences looked at.
+    steps: u64,
 }
 
 /// The nodes of `found` in the order that `clusters` name. Nodes in front of all named ones stay in front; others come before their first
@@ -44,6 +48,15 @@ pub fn reorder(
     found: &LoopGraph,
     clusters: &[Vec<Piece>],
 ) -> Result<Vec<Entity>, Disorder> {
+    reorder_counted(world, found, clusters).map(|(order, _)| order)
+}
+
+/// The same with how many dependences were looked at.
+pub(super) fn reorder_counted(
+    world: &mut World,
+    found: &LoopGraph,
+    clusters: &[Vec<Piece>],
+) -> Result<(Vec<Entity>, u64), Disorder> {
     let body = found.body as usize;
     let size =
         found.graph.nodes()[..body].iter().map(|n| n.entity.index_u32() as usize + 1).max().unwrap_or(0);
@@ -59,7 +72,7 @@ pub fn reorder(
             .ok_or(Disorder::Stranger(node))
     };
     let mut named = vec![0; found.graph.nodes().len()];
-    let mut order = Vec::new();
+    let mut order = Vec::with_capacity(body);
     for piece in clusters.iter().flatten() {
         if let Piece::Node(node) = *piece {
             let at = number_of(node)?;
@@ -72,24 +85,27 @@ pub fn reorder(
     }
     let first = order.iter().copied().min().unwrap_or(0);
     let emitted = vec![false; found.graph.nodes().len()];
-    let mut walk = Order { found, named, emitted, out: Vec::with_capacity(body) };
-    // Once without inserting, so that nothing is made for clusters that are wrong.
+    let (open, out) = (Vec::new(), Vec::with_capacity(body + 16));
+    let mut walk = Order { found, named, emitted, open, out, steps: 0 };
     (0..first).try_for_each(|node| walk.emit(node))?;
-    order.iter().try_for_each(|&node| walk.emit(node))?;
-    walk.emitted.iter_mut().for_each(|emitted| *emitted = false);
-    walk.out.clear();
-    (0..first).try_for_each(|node| walk.emit(node))?;
+    // Room is left for what is inserted: nothing is made before the clusters are known to be right.
+    let mut inserted = Vec::new();
+    let mut named = order.into_iter();
     for piece in clusters.iter().flatten() {
         match *piece {
-            Piece::Node(node) => walk.emit(number_of(node)?)?,
+            Piece::Node(_) => named.next().map_or(Ok(()), |node| walk.emit(node))?,
             Piece::Insert(op, origin) => {
-                let bundle = (op, Operands::default(), ValueType::unknown(), origin);
-                walk.out.push(world.spawn(bundle).id());
+                inserted.push((walk.out.len(), op, origin));
+                walk.out.push(Entity::PLACEHOLDER);
             }
         }
     }
     (0..found.body).try_for_each(|node| walk.emit(node))?;
-    Ok(walk.out)
+    for (at, op, origin) in inserted {
+        let bundle = (op, Operands::default(), ValueType::unknown(), origin);
+        walk.out[at] = world.spawn(bundle).id();
+    }
+    Ok((walk.out, walk.steps))
 }
 
 impl Order<'_> {
@@ -98,25 +114,27 @@ impl Order<'_> {
         if self.emitted[node as usize] {
             return Ok(());
         }
-        // Nodes whose predecessors are being emitted; no recursion, since chains are as long as the body.
-        let mut open = vec![node];
-        while let Some(&top) = open.last() {
+        // No recursion, since chains are as long as the body.
+        self.open.clear();
+        self.open.push(node);
+        while let Some(&top) = self.open.last() {
             if self.emitted[top as usize] {
-                open.pop();
+                self.open.pop();
                 continue;
             }
-            let needed = open.len();
+            let needed = self.open.len();
             for edge in self.found.graph.entering(top) {
+                self.steps += 1;
                 if edge.distance > 0 || self.emitted[edge.from as usize] {
                     continue;
                 }
                 if self.named[edge.from as usize] != 0 && edge.from != node {
                     return Err(Disorder::Against(self.entity(edge.from), self.entity(node)));
                 }
-                open.push(edge.from);
+                self.open.push(edge.from);
             }
-            if open.len() == needed {
-                open.pop();
+            if self.open.len() == needed {
+                self.open.pop();
                 self.emitted[top as usize] = true;
                 if top < self.found.body {
                     self.out.push(self.entity(top));

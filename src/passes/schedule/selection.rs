@@ -118,22 +118,23 @@ pub(super) fn of_iteration(world: &World, nodes: &[Entity], iteration: u32) -> R
 
 /// Place of a node along a dimension: its coordinate, and which part of its operands it multiplies.
 pub(super) fn coordinate(world: &World, node: Entity, dim: Dim) -> (u32, u32) {
-    let of = |node: Entity| {
-        let expansion = world.get::<Expansion>(node).copied()?;
+    let of = |expansion: Option<&Expansion>| {
+        let expansion = expansion?;
         let layout = &world.get::<Placement>(expansion.logical)?.0;
         let has = layout.modes().iter().any(|mode| mode.dim == Some(dim));
         has.then(|| {
             layout.coordinate(dim, LayoutPlace { replica: expansion.replica, ..LayoutPlace::default() })
         })
     };
-    let slice = world.get::<Expansion>(node).map_or(0, |e| e.slice);
-    match (of(node), world.get::<Op>(node)) {
+    let expansion = world.get::<Expansion>(node);
+    let slice = expansion.map_or(0, |e| e.slice);
+    match (of(expansion), world.get::<Op>(node)) {
         (Some(own), Some(Op::Mma(_))) => (own, 0),
         (Some(own), _) => (own, slice),
         // The contracted dimension of a product is its operands'.
         (None, _) => {
             let operands = world.get::<Operands>(node).map(|o| &o.0[..]).unwrap_or_default();
-            (operands.iter().find_map(|&o| of(o)).unwrap_or(0), slice)
+            (operands.iter().find_map(|&o| of(world.get::<Expansion>(o))).unwrap_or(0), slice)
         }
     }
 }
@@ -156,7 +157,7 @@ impl Evaluation<'_> {
             let shared = buffer_of(self.world, *node).is_some();
             shared == (space == AddressSpace::Shared)
         };
-        Ok(nodes.into_iter().partition(in_space))
+        Ok(nodes.iter().partition(|node| in_space(node)))
     }
 
     pub(super) fn partition_by_dim(
@@ -204,8 +205,8 @@ impl Evaluation<'_> {
         stage: Option<ValueId>,
         node_type: Option<NodeType>,
     ) -> Result<Vec<Entity>, Diagnostic> {
-        let mut nodes = self.nodes(list)?;
-        if let Some(stage) = stage {
+        let nodes = self.nodes(list)?;
+        let nodes = if let Some(stage) = stage {
             let part = self.part(stage)?.ok_or_else(|| self.fault("this is not a part of a pipeline"))?;
             let base = match part.which {
                 Which::Prologue => Base::Start,
@@ -217,8 +218,10 @@ impl Evaluation<'_> {
                 // A loop of one stage is its own steady state.
                 own == Some(base) || (part.whole == part.steady && part.which == Which::Kernel)
             };
-            nodes.retain(inside);
-        }
+            nodes.iter().copied().filter(inside).collect()
+        } else {
+            nodes.to_vec()
+        };
         Ok(match node_type {
             Some(node_type) => of_type(self.world, &nodes, node_type),
             None => nodes,

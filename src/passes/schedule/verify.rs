@@ -33,21 +33,26 @@ pub fn broken(found: &LoopGraph, assignment: &Assignment, checks: Checks) -> Opt
         Checks::Order => cycle(edge.from),
         Checks::Machine => cycle(edge.from) + u64::from(edge.latency),
     };
-    let edges = found.graph.edges().iter().filter(|edge| edge.to < found.body);
-    let resolved = edges.filter_map(|edge| match edge.from < found.body {
-        true => Some(*edge),
+    // The last that enters a junction; edges come sorted by what they leave.
+    let mut junction: Option<(u32, Option<&Edge>)> = None;
+    for edge in found.graph.edges().iter().filter(|edge| edge.to < found.body) {
+        let mut edge = *edge;
         // What goes through a junction depends on all that enters it.
-        false => found.graph.entering(edge.from).max_by_key(|e| over(e)).map(|e| {
-            let latency = e.latency + edge.latency;
-            Edge { from: e.from, kind: e.kind, latency, ..*edge }
-        }),
-    });
-    let mut broken = resolved.filter_map(|edge| {
+        if edge.from >= found.body {
+            let (_, last) = match junction.filter(|known| known.0 == edge.from) {
+                Some(known) => known,
+                None => (edge.from, found.graph.entering(edge.from).max_by_key(|e| (over(e), e.from))),
+            };
+            junction = Some((edge.from, last));
+            let Some(last) = last else { continue };
+            edge = Edge { from: last.from, kind: last.kind, latency: last.latency + edge.latency, ..edge };
+        }
         let legal = over(&edge).saturating_sub(u64::from(edge.distance) * u64::from(assignment.interval));
-        let legal = u32::try_from(legal).unwrap_or(u32::MAX);
-        (assignment.cycles[edge.to as usize] < legal).then_some(Broken { edge, legal })
-    });
-    broken.next()
+        if cycle(edge.to) < legal {
+            return Some(Broken { edge, legal: u32::try_from(legal).unwrap_or(u32::MAX) });
+        }
+    }
+    None
 }
 
 /// The fault of a dependence that an order breaks.

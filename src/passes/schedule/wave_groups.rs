@@ -12,7 +12,6 @@ use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::dependences::passes_between;
-use super::editing::region_of;
 use super::verify::{describe, place};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::*;
@@ -54,7 +53,7 @@ pub(super) fn out_of_step(world: &World, root: Entity, region: Entity, node: Ent
 
 /// The waves of a workgroup in groups that run a loop in step: how many barriers each has met more than the others, and its waves.
 pub fn groups_of(world: &World, root: Entity, node: Entity) -> Vec<(u32, Vec<u32>)> {
-    match region_of(world, root, node) {
+    match walk::region_of(world, root, node) {
         Some(region) => Met::before(world, root, region, node).groups(),
         None => Met::new(world, root).groups(),
     }
@@ -67,16 +66,20 @@ fn check_region(world: &mut World, root: Entity, region: Entity) -> Option<Diagn
     }
     let body = walk::body(world, region);
     let mut met = Met::new(world, root);
-    body.iter().for_each(|&node| met.pass(world, node));
+    for &node in &body {
+        met.pass(world, node);
+    }
     if let Some(fault) = met.unbalanced(world, root) {
         return Some(fault);
     }
     let mut met = Met::new(world, root);
     // Since waves parted nothing but controls has come.
     let mut at_once = true;
+    let mut offsets = met.offsets();
     for node in body {
-        met.pass(world, node);
-        let offsets = met.offsets();
+        if met.pass(world, node) {
+            offsets = met.offsets();
+        }
         if offsets.len() == 1 {
             at_once = true;
             continue;
@@ -94,7 +97,7 @@ fn check_region(world: &mut World, root: Entity, region: Entity) -> Option<Diagn
                     let parted = met.last.and_then(|last| place(world, root, last));
                     return Some(unordered_fault(world, root, pair).at(parted));
                 }
-                world.entity_mut(node).insert(Staggered(offsets));
+                world.entity_mut(node).insert(Staggered(offsets.clone()));
                 at_once = false;
             }
             _ if buffer_of(world, node).is_some() || world.get::<Body>(node).is_some() => {
@@ -150,19 +153,23 @@ impl Met {
     /// What waves have met in a region when they come to a node of it.
     fn before(world: &World, root: Entity, region: Entity, node: Entity) -> Met {
         let mut met = Met::new(world, root);
-        let before = walk::body(world, region).into_iter().take_while(|&other| other != node);
-        before.for_each(|other| met.pass(world, other));
+        for other in walk::body(world, region).into_iter().take_while(|&other| other != node) {
+            met.pass(world, other);
+        }
         met
     }
 
-    fn pass(&mut self, world: &World, node: Entity) {
-        if let Some(condition) = conditional_barrier(world, node) {
+    /// Counts a conditional barrier for the waves that meet it; true if `node` is one.
+    fn pass(&mut self, world: &World, node: Entity) -> bool {
+        let condition = conditional_barrier(world, node);
+        if let Some(condition) = condition {
             let waves = self.counts.len() as u32;
             for (met, wave) in self.counts.iter_mut().zip(0..) {
                 *met += u32::from(condition.holds(wave, waves));
             }
             self.last = Some(node);
         }
+        condition.is_some()
     }
 
     /// Barriers that a wave has met more than those that have met the fewest, for every wave.
@@ -306,32 +313,42 @@ impl Extreme {
     }
 }
 
+/// An access that no fence has come behind yet, and whose value nobody has used.
+const OPEN: u32 = u32::MAX;
+
 /// The LDS accesses of a body, and how many barriers it has.
 fn accesses_of(world: &World, body: &[Entity]) -> (Vec<Access>, u32) {
     let mut accesses: Vec<Access> = Vec::new();
-    // Accesses that no fence has come behind yet, and reads by what they bring.
-    let mut open: Vec<usize> = Vec::new();
+    // Number of each access by entity index, plus one.
+    let size = body.iter().map(|node| node.index_u32() as usize + 1).max().unwrap_or(0);
+    let mut number = vec![0u32; size];
+    // All accesses before this one are over.
+    let mut first_open = 0;
     let mut epoch = 0;
+    let mut first_fence = None;
     for &node in body {
-        for operand in world.get::<Operands>(node).map(|o| &o.0[..]).unwrap_or_default() {
-            open.retain(|&at| {
-                let used = accesses[at].node == *operand;
-                if used {
-                    accesses[at].over = epoch;
-                }
-                !used
-            });
+        let op = world.get::<Op>(node);
+        let operands = world.get::<Operands>(node).map(|o| &o.0[..]).unwrap_or_default();
+        for operand in operands {
+            let used = number.get(operand.index_u32() as usize).and_then(|number| number.checked_sub(1));
+            if let Some(access) = used.map(|at| &mut accesses[at as usize])
+                && access.over == OPEN
+            {
+                access.over = epoch;
+            }
         }
-        match world.get::<Op>(node) {
+        match op {
             Some(Op::Barrier) => {
-                open.drain(..).for_each(|at| accesses[at].over = epoch);
+                close(&mut accesses[first_open..], epoch);
+                first_open = accesses.len();
+                first_fence.get_or_insert(epoch);
                 epoch += 1;
             }
             Some(Op::Control(Control::WorkgroupBarrier)) => epoch += 1,
             _ => {}
         }
         if let Some(buffer) = buffer_of(world, node) {
-            let write = world.get::<Op>(node).is_some_and(|op| op.is_write());
+            let write = op.is_some_and(|op| op.is_write());
             let Iteration { base, ahead } =
                 world.get::<Expansion>(node).map(|e| e.iteration).unwrap_or_default();
             let copies = match base {
@@ -339,26 +356,17 @@ fn accesses_of(world: &World, body: &[Entity]) -> (Vec<Access>, u32) {
                 Base::Written => 1,
                 _ => world.get::<LdsBuffer>(buffer).map_or(1, |lds| lds.copies),
             };
-            open.push(accesses.len());
-            accesses.push(Access { node, buffer, copies, write, ahead, epoch, over: u32::MAX });
+            accesses.push(Access { node, buffer, copies, write, ahead, epoch, over: OPEN });
+            number[node.index_u32() as usize] = accesses.len() as u32;
         }
     }
-    // What is open at the end is over in the next pass: at its first fence, if there is one.
-    let mut epochs = 0;
-    let mut fence = None;
-    for &node in body {
-        match world.get::<Op>(node) {
-            Some(Op::Barrier) => {
-                fence = Some(epochs);
-                break;
-            }
-            Some(Op::Control(Control::WorkgroupBarrier)) => epochs += 1,
-            _ => {}
-        }
-    }
-    for at in open {
-        // Without any fence nothing is ever over; half of the range leaves room for sums.
-        accesses[at].over = fence.map_or(u32::MAX / 2, |fence| epoch + fence);
-    }
+    // What is open at the end is over in the next pass: at its first fence, if there is one. Without any fence nothing is ever over; half
+    // of the range leaves room for sums.
+    close(&mut accesses[first_open..], first_fence.map_or(u32::MAX / 2, |fence| epoch + fence));
     (accesses, epoch)
+}
+
+/// What is still open is over in this epoch.
+fn close(accesses: &mut [Access], epoch: u32) {
+    accesses.iter_mut().filter(|access| access.over == OPEN).for_each(|access| access.over = epoch);
 }
