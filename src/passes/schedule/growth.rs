@@ -10,12 +10,32 @@ use super::reorder::{Piece, reorder_counted};
 use super::resources::ResourceModel;
 use crate::codegen::target::Target;
 use crate::ir::expr::Symbol;
+use crate::ir::kernel::Kernel;
 use crate::ir::node::*;
 use crate::ir::walk;
-use crate::kernels::{Gemm, Waves};
 use crate::passes::expand::ExpandedCount;
 use crate::passes::options::{Options, Schedule};
 use crate::passes::workspace::{Verify, Workspace, with_workspace};
+
+const GEMM: &str = "kernel gemm {
+  workgroup M, BLOCK_M, 0
+  workgroup N, BLOCK_N, 1
+  tile K, BLOCK_K
+  wave M, BLOCK_M / 2
+  wave N, BLOCK_N / 4
+  mma f32_16x16x16_f16
+  a = memory [M, K] shared f16
+  b = memory [N, K] shared f16
+  c = memory [M, N] global f32
+  %zero = register [M, N] f32 0.0
+  %sum = iterate K (%acc = %zero) {
+    %x = read a
+    %y = read b
+    %next = mma %x, %y, %acc
+    yield %next
+  }
+  write %sum, c
+}";
 
 /// About 400, 800, 1,600, 3,200 and 4,000 nodes.
 const TILES: [[i64; 3]; 5] =
@@ -30,7 +50,7 @@ fn scheduled<R>(
     schedule: Schedule,
     see: impl FnOnce(&mut Workspace, &Applied) -> R,
 ) -> (R, u64) {
-    let kernel = Gemm::new().waves(Waves::new(2, 4)).kernel().unwrap();
+    let kernel = Kernel::parse(GEMM, "gemm.gsw").unwrap();
     let mut options = Options::new(Target::GFX950).schedule(schedule);
     for ((size, block), extent) in
         [("M", "BLOCK_M"), ("N", "BLOCK_N"), ("K", "BLOCK_K")].into_iter().zip(tile)

@@ -227,7 +227,8 @@ pub fn classify(world: &World, root: Entity, node: Entity, found: &LoopGraph) ->
     if let (Way::Direct, Some(input @ DType::F32)) = (way, input) {
         return Err(Unsuitable::VectorAlu(input));
     }
-    gain(world, found, waves, read_parts)?;
+    let half = Halves { waves: waves / 2, per_simd: waves / (2 * simds) };
+    gain(world, found, &half, read_parts)?;
     let count = |node: Entity| origins.iter().filter(|own| **own == node).count() as u32;
     let loads = factors.map(|factor| count(factor[2]));
     let late_loads = match way {
@@ -249,9 +250,17 @@ pub fn classify(world: &World, root: Entity, node: Entity, found: &LoopGraph) ->
     Ok(Product { k_loop: node, factors, mma, axis, way, cut })
 }
 
+/// Waves that take turns.
+struct Halves {
+    /// Waves of one half.
+    waves: u32,
+    /// Those of them on one SIMD.
+    per_simd: u32,
+}
+
 /// Estimates what taking turns gains: four epochs, each as long as its memory cluster or half of the matrix instructions, but two of them no
 /// shorter than a global load, against LDS reads and matrix instructions of both halves one after the other.
-fn gain(world: &World, found: &LoopGraph, waves: u32, read_parts: [u32; 2]) -> Result<(), Unsuitable> {
+fn gain(world: &World, found: &LoopGraph, half: &Halves, read_parts: [u32; 2]) -> Result<(), Unsuitable> {
     let body = &found.graph.nodes()[..found.body as usize];
     let of = |class: Class| body.iter().filter(move |n| n.class == class);
     let clocks = |node: &GraphNode| match world.get::<Op>(node.entity) {
@@ -265,10 +274,10 @@ fn gain(world: &World, found: &LoopGraph, waves: u32, read_parts: [u32; 2]) -> R
         };
         256 * value.map_or(0, |value| pressure::registers(world, value))
     };
-    let compute: u32 = of(Class::Mma).map(clocks).sum();
-    let half_reads = of(Class::ReadShared).map(bytes).sum::<u32>() * (waves / 2) / LDS_RATE;
-    let half_writes = of(Class::WriteShared).map(bytes).sum::<u32>() * (waves / 2) / LDS_RATE;
-    let half_loads = of(Class::GlobalToShared).count() as u32 * (waves / 2) * DIRECT_LOAD;
+    let compute = of(Class::Mma).map(clocks).sum::<u32>() * half.per_simd;
+    let half_reads = of(Class::ReadShared).map(bytes).sum::<u32>() * half.waves / LDS_RATE;
+    let half_writes = of(Class::WriteShared).map(bytes).sum::<u32>() * half.waves / LDS_RATE;
+    let half_loads = of(Class::GlobalToShared).count() as u32 * half.waves * DIRECT_LOAD;
     let memory = match (half_loads, read_parts) {
         (0, _) => [half_reads, half_writes],
         (_, [1, 1]) => [half_reads + half_loads, 0],
