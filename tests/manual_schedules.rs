@@ -252,6 +252,20 @@ fn ping_pong_says_why_it_does_not_suit() {
     assert_eq!(fallback(&steps, &LARGE), ("pingpong", String::new()));
 }
 
+/// No schedule makes a fault of its own of what the tiles alone are too large for.
+#[test]
+fn tiles_beyond_lds_are_refused_alike_under_every_schedule() {
+    let large = Case { tile: [256, 256, 128], ..LARGE };
+    for schedule in [Schedule::None, Schedule::Prefetch, Schedule::Modulo, Schedule::PingPong] {
+        let options = large.options().schedule(schedule);
+        let fault =
+            compile_uncached(&large.kernel(), &options, Verify::AfterEachPass).expect_err("too large");
+        let text = "the tiles need 131072 bytes of LDS, and a workgroup has 65536";
+        assert_eq!(fault.message, text, "{schedule:?}");
+        assert!(fault.location.is_some_and(|at| at.file.ends_with("gemm.rs")), "{schedule:?}");
+    }
+}
+
 /// A product of sums: two matrix products over K in one loop.
 #[test]
 fn ping_pong_takes_one_product() {

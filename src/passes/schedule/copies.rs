@@ -92,8 +92,8 @@ fn set(world: &mut World, found: &LoopGraph, copies: impl Fn(&LoopBuffer) -> u32
     }
 }
 
-/// Bytes of all LDS buffers of the kernel.
-fn all_bytes(world: &World, root: Entity) -> u32 {
+/// Bytes of all LDS buffers of the kernel, with their copies.
+pub fn all_bytes(world: &World, root: Entity) -> u32 {
     let buffers = walk::body(world, root).into_iter().filter(|&n| world.get::<Op>(n) == Some(&Op::Allocate));
     buffers.filter_map(|n| world.get::<LdsBuffer>(n)).fold(0, |sum, lds| sum.saturating_add(lds.all_bytes()))
 }

@@ -9,6 +9,7 @@ use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 use thiserror::Error;
 
+use super::copies::{self, TooLarge};
 use super::dependences::LoopGraph;
 use super::graph::GraphNode;
 use super::pressure;
@@ -118,6 +119,9 @@ pub enum Unsuitable {
     /// Matrix instructions that cannot be cut in two.
     #[error("a tile has {0} steps along the loop's dimension, which are not two equal parts")]
     Steps(usize),
+    /// The tiles, or two copies of those that are loaded straight into LDS, do not fit.
+    #[error(transparent)]
+    Lds(#[from] TooLarge),
     /// Taking turns costs more than it hides.
     #[error("taking turns would need about {turns} clocks per iteration, and prefetching alone {together}")]
     NoGain {
@@ -226,6 +230,14 @@ pub fn classify(world: &World, root: Entity, node: Entity, found: &LoopGraph) ->
     let input = world.get::<ValueType>(factors[0][0]).and_then(|ty| ty.dtype);
     if let (Way::Direct, Some(input @ DType::F32)) = (way, input) {
         return Err(Unsuitable::VectorAlu(input));
+    }
+    let needed = copies::all_bytes(world, root).saturating_mul(match way {
+        Way::ThroughRegisters => 1,
+        Way::Direct => 2,
+    });
+    let limit = world.get::<Settings>(root).map_or(u32::MAX, |s| s.0.target().max_lds_per_workgroup);
+    if needed > limit {
+        return Err(TooLarge { needed, limit }.into());
     }
     let half = Halves { waves: waves / 2, per_simd: waves / (2 * simds) };
     gain(world, found, &half, read_parts)?;
