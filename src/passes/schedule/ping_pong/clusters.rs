@@ -1,0 +1,133 @@
+//! The schedules: which cluster an operation belongs to, and the barriers and priorities between clusters.
+
+use super::{Cut, Roles};
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::node::Control;
+use crate::ir::schedule::{Directive, Interleave, NodeType, Nodes, WaveSchedule};
+use crate::ir::types::AddressSpace::Global;
+
+/// The ping-pong schedule of two clusters of memory operations and two of matrix instructions, for a kernel with these tags.
+///
+/// # Errors
+/// None for tags and symbols that exist; the schedule itself is judged when a kernel is compiled with it.
+pub fn schedule(roles: &Roles<'_>, cut: &Cut) -> Result<WaveSchedule, Diagnostic> {
+    let fence = Directive::SharedMemoryBarrier;
+    let priority = |level| Directive::Control(Control::SetWavePriority(level));
+    let fixed = Directive::Control(Control::SchedulingBarrier);
+    WaveSchedule::trace("two_pp_cluster", |s| {
+        let k_loop = s.get_node_by_tag(roles.k_loop);
+        let factor = |tag: &str| {
+            let reads = s.get_node_by_tag_and_type(tag, NodeType::Read);
+            let (global, shared) = s.partition_by_address_space(reads, Global);
+            (global, shared, s.get_node_by_tag_and_type(tag, NodeType::Write))
+        };
+        let (global_load_lhs, local_load_lhs, local_write_lhs) = factor(roles.lhs);
+        let (global_load_rhs, local_load_rhs, local_write_rhs) = factor(roles.rhs);
+        let mma = s.get_node_by_tag(roles.mma);
+        let pipelined = s.pipeline(k_loop, |p| {
+            p.set_stage(((global_load_lhs, global_load_rhs), (local_write_lhs, local_write_rhs)));
+            p.set_stage(((local_load_lhs, local_load_rhs), mma));
+        });
+        let kernel = pipelined.kernel();
+        let of_kernel = |list| s.filter_nodes(list, Some(kernel), None);
+        let halves = |list| s.partition_by_dim::<2>(of_kernel(list), roles.k);
+        // Reads that bring both halves at once come first.
+        let parts = |list, parts| match parts {
+            1 => (of_kernel(list), Vec::new()),
+            _ => {
+                let [first, second] = halves(list);
+                (first, vec![second])
+            }
+        };
+        let (lhs_0, lhs_1) = parts(local_load_lhs, cut.read_parts[0]);
+        let (rhs_0, rhs_1) = parts(local_load_rhs, cut.read_parts[1]);
+        let [mma_0, mma_1] = halves(mma);
+        let loads = [global_load_lhs, global_load_rhs].map(of_kernel);
+        let items = |side: usize, range: std::ops::Range<u32>| {
+            range.map(|at| s.getitem(loads[side], at)).collect::<Vec<_>>()
+        };
+        let early = |side: usize| match (cut.loads[side], cut.late_loads[side]) {
+            (_, 0) => vec![loads[side]],
+            (all, late) => items(side, 0..all.saturating_sub(late)),
+        };
+        let late: Vec<Nodes> = [0, 1]
+            .into_iter()
+            .flat_map(|side| {
+                items(side, cut.loads[side].saturating_sub(cut.late_loads[side])..cut.loads[side])
+            })
+            .collect();
+        let first_products = match late.len() as u32 {
+            0 => mma_0,
+            count => {
+                let half = cut.products / 2;
+                let group = Interleave::of(late).start_offset(half).interval((half / count).max(1));
+                match cut.columns {
+                    None => s.interleave_ops(mma_0, [group]),
+                    Some((dim, parts)) => {
+                        s.interleave_ops(s.partition_by_dim_into(mma_0, dim, parts as usize), [group])
+                    }
+                }
+            }
+        };
+        let read = s
+            .cluster(((lhs_0, rhs_0, fixed, early(0), fixed), (lhs_1, rhs_1, fixed, early(1), fence, fixed)));
+        let first = s.cluster((priority(1), first_products, priority(0), fence, fixed));
+        let write = s.cluster((of_kernel(local_write_lhs), of_kernel(local_write_rhs), fence, fixed));
+        let second = s.cluster((priority(1), mma_1, priority(0), fixed));
+        s.reorder_graph(kernel, (read, first, write, second));
+        s.insert_at_end(kernel, fence);
+        s.insert_before(kernel, fence);
+        s.stagger(kernel);
+    })
+}
+
+/// The ping-pong schedule of a kernel whose factors are loaded straight into LDS: no cluster writes, and loads have until the end of the second
+/// memory cluster.
+///
+/// # Errors
+/// As [`schedule`].
+pub fn schedule_of_direct_loads(roles: &Roles<'_>, cut: &Cut) -> Result<WaveSchedule, Diagnostic> {
+    let fence = Directive::SharedMemoryBarrier;
+    let barrier = Directive::Control(Control::WorkgroupBarrier);
+    let priority = |level| Directive::Control(Control::SetWavePriority(level));
+    let fixed = Directive::Control(Control::SchedulingBarrier);
+    let under_way = u8::try_from(cut.loads[0] + cut.loads[1]).unwrap_or(u8::MAX);
+    let wait = Directive::Control(Control::WaitForLoads(under_way));
+    WaveSchedule::trace("async_two_pp_cluster", |s| {
+        let k_loop = s.get_node_by_tag(roles.k_loop);
+        let [(load_lhs, local_load_lhs), (load_rhs, local_load_rhs)] = [roles.lhs, roles.rhs].map(|tag| {
+            let load = s.get_node_by_tag_and_type(tag, NodeType::GlobalToShared);
+            (load, s.get_node_by_tag_and_type(tag, NodeType::Read))
+        });
+        let mma = s.get_node_by_tag(roles.mma);
+        let pipelined = s.pipeline(k_loop, |p| {
+            p.set_stage(((load_lhs, load_rhs), ()));
+            p.set_stage(((local_load_lhs, local_load_rhs), mma));
+        });
+        let kernel = pipelined.kernel();
+        let of_kernel = |list| s.filter_nodes(list, Some(kernel), None);
+        let halves = |list| s.partition_by_dim::<2>(of_kernel(list), roles.k);
+        let parts = |list, parts| match parts {
+            1 => (of_kernel(list), Vec::new()),
+            _ => {
+                let [first, second] = halves(list);
+                (first, vec![second])
+            }
+        };
+        let (lhs_0, lhs_1) = parts(local_load_lhs, cut.read_parts[0]);
+        let (rhs_0, rhs_1) = parts(local_load_rhs, cut.read_parts[1]);
+        let [mma_0, mma_1] = halves(mma);
+        let loads = (of_kernel(load_lhs), of_kernel(load_rhs));
+        let read = s.cluster((lhs_0, rhs_0, fixed, loads, fixed, barrier, fixed));
+        let first = s.cluster((priority(1), mma_0, priority(0), fixed, wait, barrier, fixed));
+        // Where no reads are left for the second memory cluster, its barrier stands in front of the matrix instructions.
+        let second = match cut.read_parts {
+            [1, 1] => s.cluster((fence, fixed, priority(1), mma_1, priority(0), fixed)),
+            _ => s.cluster((lhs_1, rhs_1, fixed, fence, fixed, priority(1), mma_1, priority(0), fixed)),
+        };
+        s.reorder_graph(kernel, (read, first, second));
+        s.insert_at_end(kernel, fence);
+        s.insert_before(kernel, fence);
+        s.stagger(kernel);
+    })
+}
