@@ -21,8 +21,8 @@ const GEMM: &str = "kernel gemm {
   workgroup M, BLOCK_M, 0
   workgroup N, BLOCK_N, 1
   tile K, BLOCK_K
-  wave M, BLOCK_M / 2
-  wave N, BLOCK_N / 4
+  wave M, BLOCK_M // 2
+  wave N, BLOCK_N // 4
   mma f32_16x16x16_f16
   a = memory [M, K] shared f16
   b = memory [N, K] shared f16
