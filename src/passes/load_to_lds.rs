@@ -74,7 +74,8 @@ struct Pair {
 /// The pass; see the module.
 pub fn load_to_lds(world: &mut World) -> PassResult {
     let root = kernel_entity(world)?;
-    let Some(options) = world.get::<Settings>(root).map(|s| s.0.clone()) else { return Ok(()) };
+    let Some(options) = world.get::<Settings>(root).map(|s| &s.0) else { return Ok(()) };
+    let schedule = options.requested_schedule();
     if options.requested_global_to_shared() == GlobalToShared::Off {
         return Ok(());
     }
@@ -90,7 +91,7 @@ pub fn load_to_lds(world: &mut World) -> PassResult {
             }
         }
     }
-    if options.requested_schedule() != Schedule::None
+    if schedule != Schedule::None
         && let Some(why) = too_large(world, root, &order)
     {
         pairs.clear();

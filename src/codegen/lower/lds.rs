@@ -10,12 +10,13 @@ use smallvec::{SmallVec, smallvec};
 use super::emitter::Scalar;
 use super::{Lowering, Place};
 use crate::codegen::isa::{Inst, Opcode, Operand};
+use crate::codegen::machine::RegisterFile;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::layout::{self, Dim, Layout, Source};
 use crate::ir::node::*;
 use crate::passes::arrange_lds::access_width;
 use crate::passes::expand::Expansion;
-use crate::passes::facts::LdsBuffer;
+use crate::passes::facts::{LdsBuffer, Swizzle};
 
 /// Address register and immediate of each instruction.
 type Pieces = SmallVec<[(Operand, u32); 32]>;
@@ -92,11 +93,7 @@ impl Lowering<'_> {
         let wave_column = self.wave_part(layout, inner);
         let mut wave_bytes = self.emitter.mul(wave_column, Scalar::Const(i64::from(bytes)));
         if let (Some(swizzle), Some(row)) = (buffer.swizzle, row) {
-            let phase = self.emitter.vgpr(1);
-            let shift = Scalar::Const(i64::from(swizzle.group.ilog2()));
-            let bits = Scalar::Const(i64::from(swizzle.phases.ilog2()));
-            self.emitter.with(Opcode::VBfeU32, phase, &[Scalar::Reg(row), shift, bits]);
-            let moved = self.scaled(phase, Scalar::Const(i64::from(swizzle.unit)));
+            let moved = self.swizzled_column(row, swizzle, swizzle.unit);
             let mut swizzled = match column {
                 Some(column) => {
                     let out = self.emitter.vgpr(1);
@@ -144,13 +141,25 @@ impl Lowering<'_> {
         Ok((elements, pieces))
     }
 
-    /// `address + place`, computed once.
-    fn moved_address(&mut self, address: Operand, place: Operand) -> Operand {
+    /// What a swizzle XORs into the columns of a row, with units of `unit` columns.
+    pub(super) fn swizzled_column(&mut self, row: Operand, swizzle: Swizzle, unit: u32) -> Operand {
+        let phase = self.emitter.vgpr(1);
+        let shift = Scalar::Const(i64::from(swizzle.group.ilog2()));
+        let bits = Scalar::Const(i64::from(swizzle.phases.ilog2()));
+        self.emitter.with(Opcode::VBfeU32, phase, &[Scalar::Reg(row), shift, bits]);
+        self.scaled(phase, Scalar::Const(i64::from(unit)))
+    }
+
+    /// `address + place`, computed once, in a register like that of the address.
+    pub(super) fn moved_address(&mut self, address: Operand, place: Operand) -> Operand {
         if let Some(known) = self.moved_addresses.iter().find(|m| (m.0, m.1) == (address, place)) {
             return known.2;
         }
-        let moved = self.emitter.vgpr(1);
-        self.emitter.op(Opcode::VAddU32, &[moved, place, address]);
+        let (moved, add) = match self.emitter.file(address) {
+            RegisterFile::Sgpr => (self.emitter.sgpr(1), Opcode::SAddU32),
+            _ => (self.emitter.vgpr(1), Opcode::VAddU32),
+        };
+        self.emitter.op(add, &[moved, place, address]);
         self.moved_addresses.push((address, place, moved));
         moved
     }

@@ -76,11 +76,7 @@ impl Lowering<'_> {
             weight *= extent;
         }
         let row = self.add_uniform(row, Scalar::Const(i64::from(rows)));
-        let phase = self.emitter.vgpr(1);
-        let shift = Scalar::Const(i64::from(swizzle.group.ilog2()));
-        let bits = Scalar::Const(i64::from(swizzle.phases.ilog2()));
-        self.emitter.with(Opcode::VBfeU32, phase, &[Scalar::Reg(row), shift, bits]);
-        let mut column = self.scaled(phase, Scalar::Const(i64::from(swizzle.unit / buffer.element_bytes)));
+        let mut column = self.swizzled_column(row, swizzle, swizzle.unit / buffer.element_bytes);
         if let Some(own) = coordinate(inner) {
             let moved = self.emitter.vgpr(1);
             self.emitter.op(Opcode::VXorB32, &[moved, column, own]);
@@ -110,7 +106,7 @@ impl Lowering<'_> {
         let plan = &plan.ok_or_else(|| self.bug("a load to LDS without a plan"))?.1;
         let (wave, place) = (plan.wave, i64::from(plan.places[expansion.replica as usize]));
         let (base, place) = match (wave, self.copy_offset(allocation, expansion.iteration)?) {
-            (Scalar::Reg(wave), Scalar::Reg(copy)) => (Some(self.moved_base(wave, copy)), place),
+            (Scalar::Reg(wave), Scalar::Reg(copy)) => (Some(self.moved_address(wave, copy)), place),
             (Scalar::Reg(base), Scalar::Const(bytes)) | (Scalar::Const(bytes), Scalar::Reg(base)) => {
                 (Some(base), place + bytes)
             }
@@ -123,17 +119,6 @@ impl Lowering<'_> {
         }
         self.buffer_load_to_lds(Opcode::BufferLoadDwordLds, piece, descriptor);
         Ok(())
-    }
-
-    /// `wave + copy`, computed once.
-    fn moved_base(&mut self, wave: Operand, copy: Operand) -> Operand {
-        if let Some(known) = self.moved_addresses.iter().find(|m| (m.0, m.1) == (wave, copy)) {
-            return known.2;
-        }
-        let moved = self.emitter.sgpr(1);
-        self.emitter.op(Opcode::SAddU32, &[moved, wave, copy]);
-        self.moved_addresses.push((wave, copy, moved));
-        moved
     }
 }
 

@@ -2,8 +2,11 @@
 
 use super::{Cut, Roles};
 use crate::ir::diagnostic::Diagnostic;
+use crate::ir::expr::Symbol;
 use crate::ir::node::Control;
-use crate::ir::schedule::{Directive, Interleave, NodeType, Nodes, WaveSchedule};
+use crate::ir::schedule::{
+    Directive, Interleave, NodeType, Nodes, PipelineStage, ScheduleTracer, WaveSchedule,
+};
 use crate::ir::types::AddressSpace::Global;
 
 /// The ping-pong schedule of two clusters of memory operations and two of matrix instructions, for a kernel with these tags.
@@ -30,18 +33,10 @@ pub fn schedule(roles: &Roles<'_>, cut: &Cut) -> Result<WaveSchedule, Diagnostic
         });
         let kernel = pipelined.kernel();
         let of_kernel = |list| s.filter_nodes(list, Some(kernel), None);
-        let halves = |list| s.partition_by_dim::<2>(of_kernel(list), roles.k);
-        // Reads that bring both halves at once come first.
-        let parts = |list, parts| match parts {
-            1 => (of_kernel(list), Vec::new()),
-            _ => {
-                let [first, second] = halves(list);
-                (first, vec![second])
-            }
-        };
-        let (lhs_0, lhs_1) = parts(local_load_lhs, cut.read_parts[0]);
-        let (rhs_0, rhs_1) = parts(local_load_rhs, cut.read_parts[1]);
-        let [mma_0, mma_1] = halves(mma);
+        let [(lhs_0, lhs_1), (rhs_0, rhs_1)] =
+            [(local_load_lhs, cut.read_parts[0]), (local_load_rhs, cut.read_parts[1])]
+                .map(|(reads, parts)| read_parts(s, of_kernel(reads), roles.k, parts));
+        let [mma_0, mma_1] = s.partition_by_dim::<2>(of_kernel(mma), roles.k);
         let loads = [global_load_lhs, global_load_rhs].map(of_kernel);
         let items = |side: usize, range: std::ops::Range<u32>| {
             range.map(|at| s.getitem(loads[side], at)).collect::<Vec<_>>()
@@ -75,9 +70,7 @@ pub fn schedule(roles: &Roles<'_>, cut: &Cut) -> Result<WaveSchedule, Diagnostic
         let write = s.cluster((of_kernel(local_write_lhs), of_kernel(local_write_rhs), fence, fixed));
         let second = s.cluster((priority(1), mma_1, priority(0), fixed));
         s.reorder_graph(kernel, (read, first, write, second));
-        s.insert_at_end(kernel, fence);
-        s.insert_before(kernel, fence);
-        s.stagger(kernel);
+        take_turns(s, kernel);
     })
 }
 
@@ -106,17 +99,10 @@ pub fn schedule_of_direct_loads(roles: &Roles<'_>, cut: &Cut) -> Result<WaveSche
         });
         let kernel = pipelined.kernel();
         let of_kernel = |list| s.filter_nodes(list, Some(kernel), None);
-        let halves = |list| s.partition_by_dim::<2>(of_kernel(list), roles.k);
-        let parts = |list, parts| match parts {
-            1 => (of_kernel(list), Vec::new()),
-            _ => {
-                let [first, second] = halves(list);
-                (first, vec![second])
-            }
-        };
-        let (lhs_0, lhs_1) = parts(local_load_lhs, cut.read_parts[0]);
-        let (rhs_0, rhs_1) = parts(local_load_rhs, cut.read_parts[1]);
-        let [mma_0, mma_1] = halves(mma);
+        let [(lhs_0, lhs_1), (rhs_0, rhs_1)] =
+            [(local_load_lhs, cut.read_parts[0]), (local_load_rhs, cut.read_parts[1])]
+                .map(|(reads, parts)| read_parts(s, of_kernel(reads), roles.k, parts));
+        let [mma_0, mma_1] = s.partition_by_dim::<2>(of_kernel(mma), roles.k);
         let loads = (of_kernel(load_lhs), of_kernel(load_rhs));
         let read = s.cluster((lhs_0, rhs_0, fixed, loads, fixed, barrier, fixed));
         let first = s.cluster((priority(1), mma_0, priority(0), fixed, wait, barrier, fixed));
@@ -126,8 +112,24 @@ pub fn schedule_of_direct_loads(roles: &Roles<'_>, cut: &Cut) -> Result<WaveSche
             _ => s.cluster((lhs_1, rhs_1, fixed, fence, fixed, priority(1), mma_1, priority(0), fixed)),
         };
         s.reorder_graph(kernel, (read, first, second));
-        s.insert_at_end(kernel, fence);
-        s.insert_before(kernel, fence);
-        s.stagger(kernel);
+        take_turns(s, kernel);
     })
+}
+
+/// The reads of each half along `k`; those that bring both halves at once come first.
+fn read_parts(s: &ScheduleTracer, reads: Nodes, k: Symbol, parts: u32) -> (Nodes, Vec<Nodes>) {
+    match parts {
+        1 => (reads, Vec::new()),
+        _ => {
+            let [first, second] = s.partition_by_dim::<2>(reads, k);
+            (first, vec![second])
+        }
+    }
+}
+
+/// Barriers that hold one half of the waves one cluster behind the other.
+fn take_turns(s: &ScheduleTracer, kernel: PipelineStage) {
+    s.insert_at_end(kernel, Directive::SharedMemoryBarrier);
+    s.insert_before(kernel, Directive::SharedMemoryBarrier);
+    s.stagger(kernel);
 }
