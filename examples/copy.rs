@@ -9,8 +9,7 @@ fn main() -> Result<(), Diagnostic> {
         w.distribute([workgroup(m, 16, 0), workgroup(n, 256, 1), wave(m, 4)]);
         let a = w.memory("a", [m, n], Global, F32);
         let b = w.memory("b", [m, n], Global, F32);
-        let tile = w.read(a);
-        w.write(tile, b);
+        w.write(w.read(a), b);
     })?;
     println!("{copy}");
 

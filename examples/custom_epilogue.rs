@@ -7,7 +7,7 @@ use groundswell::runtime::check::against_interpreter;
 /// x * sigmoid(1.702 x), the usual approximation of GELU.
 fn gelu(x: Value) -> Value {
     let e = (x * (-1.702 * std::f64::consts::LOG2_E)).exp2();
-    x * (e + 1.0).reciprocal()
+    x * (1.0 + e).reciprocal()
 }
 
 fn main() -> Result<(), Diagnostic> {

@@ -14,10 +14,7 @@
 //!     let b = w.memory("b", [n, k], Shared, F16);
 //!     let c = w.memory("c", [m, n], Global, F32);
 //!     let zero = w.register([m, n], F32, 0.0);
-//!     let [sum] = w.iterate(k, [zero], |w, [sum]| {
-//!         let (a, b) = (w.read(a), w.read(b));
-//!         [w.mma(a, b, sum)]
-//!     });
+//!     let [sum] = w.iterate(k, [zero], |w, [sum]| [w.mma(w.read(a), w.read(b), sum)]);
 //!     w.write(sum, c);
 //! })?;
 //!

@@ -353,7 +353,7 @@ fn dtypes_that_do_not_fit() {
 fn conditions_in_places_that_cannot_hold_them() {
     let [m, n, k] = symbols(["M", "N", "K"]);
     let options = Options::new(Target::GFX942).set(m, 64).set(n, 64).set(k, 64);
-    let kernel = |body: &mut dyn FnMut(&mut Tracer, Value)| {
+    let kernel = |body: &mut dyn FnMut(&Tracer, Value)| {
         let kernel = Kernel::trace("conditions", |w| {
             w.distribute([workgroup(m, 16, 0), workgroup(n, 64, 1)]);
             let a = w.memory("a", [m, n], Global, F32);

@@ -23,7 +23,7 @@ fn check(
     values: [fn(usize) -> f64; 2],
     tolerance: Tolerance,
     b_dims: &str,
-    body: impl Fn(&mut Tracer, Value, Value) -> Value,
+    body: impl Fn(&Tracer, Value, Value) -> Value,
 ) {
     let [m, n, bm, bn] = symbols(["M", "N", "BLOCK_M", "BLOCK_N"]);
     let kernel = Kernel::trace("elementwise", |w| {

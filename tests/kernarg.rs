@@ -27,7 +27,7 @@ fn sum_of(count: usize) -> Case {
         let mut sum = w.read(memories[0]);
         for &memory in &memories[1..count - 1] {
             let next = w.read(memory);
-            sum = sum + next;
+            sum += next;
         }
         w.write(sum, memories[count - 1]);
     });

@@ -1,8 +1,9 @@
 //! Tracing: a kernel is written as Rust closures over [`Tracer`] and operators on [`Value`], and every call becomes a node.
 //!
-//! The kernel being traced lives in a thread-local stack, so that operators (`a * b + c`) need no builder argument. Nothing here
-//! panics: a mistake is remembered with the author's line, the call returns a placeholder, and [`Kernel::trace`] returns the
-//! first mistake.
+//! The kernel being traced lives in a thread-local stack, so that operators (`a * b + c`) need no builder argument, and calls can
+//! stand inside each other (`w.write(w.read(a), b)`): a [`Tracer`] only names a trace, and all of its methods take `&self`. Nothing
+//! here panics: a mistake is remembered with the author's line, the call returns a placeholder, and [`Kernel::trace`] returns
+//! the first mistake.
 
 use std::cell::RefCell;
 use std::ops;
@@ -36,7 +37,7 @@ pub struct MemoryRef {
     trace: u32,
 }
 
-/// The kernel that is being traced. All of its calls record the caller's file and line.
+/// The kernel that is being traced. All of its calls record the caller's file and line, and may be arguments of each other.
 pub struct Tracer {
     trace: u32,
 }
@@ -122,14 +123,13 @@ impl Kernel {
     ///     w.distribute([workgroup(m, 64, 0), workgroup(n, 64, 1)]);
     ///     let a = w.memory("a", [m, n], Global, F32);
     ///     let b = w.memory("b", [m, n], Global, F32);
-    ///     let x = w.read(a);
-    ///     w.write(x + x, b);
+    ///     w.write(2.0 * w.read(a), b);
     /// })?;
     /// assert_eq!(double.name(), "double");
     /// # Ok::<(), Diagnostic>(())
     /// ```
     #[track_caller]
-    pub fn trace(name: &str, body: impl FnOnce(&mut Tracer)) -> Result<Kernel, Diagnostic> {
+    pub fn trace(name: &str, body: impl FnOnce(&Tracer)) -> Result<Kernel, Diagnostic> {
         let caller = Caller::caller();
         let declaration =
             Location { file: Arc::from(caller.file()), line: caller.line(), column: caller.column() };
@@ -145,7 +145,7 @@ impl Kernel {
                 f.fail(caller, Diagnostic::invalid(text).help("use letters, digits and underscores"))
             });
         }
-        body(&mut Tracer { trace: id });
+        body(&Tracer { trace: id });
         let frame = STACK.with_borrow_mut(|(_, frames)| frames.pop());
         std::mem::forget(guard);
         match frame {
@@ -158,7 +158,7 @@ impl Kernel {
 
 impl Tracer {
     fn node(
-        &mut self,
+        &self,
         caller: &'static Caller<'static>,
         op: Op,
         operands: &[(Entity, u32)],
@@ -177,7 +177,7 @@ impl Tracer {
 
     /// Adds distribution constraints and assumptions; all of them hold for the whole kernel.
     #[track_caller]
-    pub fn distribute(&mut self, constraints: impl IntoIterator<Item = Constraint>) {
+    pub fn distribute(&self, constraints: impl IntoIterator<Item = Constraint>) {
         let caller = Caller::caller();
         // Collected first: the iterator is the author's code and may trace.
         let constraints: Vec<_> = constraints.into_iter().collect();
@@ -191,7 +191,7 @@ impl Tracer {
 
     /// Sets the matrix instruction of all `mma` calls that do not choose their own.
     #[track_caller]
-    pub fn mma_type(&mut self, mma: Mma) {
+    pub fn mma_type(&self, mma: Mma) {
         self.distribute([Constraint::MmaType(mma)]);
     }
 
@@ -199,7 +199,7 @@ impl Tracer {
     /// a tile that the workgroup loads together.
     #[track_caller]
     pub fn memory<const N: usize>(
-        &mut self,
+        &self,
         name: &str,
         shape: [Symbol; N],
         space: AddressSpace,
@@ -216,7 +216,7 @@ impl Tracer {
 
     /// A value of the given shape whose elements are all `value`.
     #[track_caller]
-    pub fn register<const N: usize>(&mut self, shape: [Symbol; N], dtype: DType, value: f64) -> Value {
+    pub fn register<const N: usize>(&self, shape: [Symbol; N], dtype: DType, value: f64) -> Value {
         let caller = Caller::caller();
         let dims = with(self.trace, |f| {
             let dims = f.nodes.dims(&shape);
@@ -239,27 +239,27 @@ impl Tracer {
 
     /// Reads the tile of `memory` that the distribution gives. Elements outside the memory are zero.
     #[track_caller]
-    pub fn read(&mut self, memory: MemoryRef) -> Value {
+    pub fn read(&self, memory: MemoryRef) -> Value {
         self.node(Caller::caller(), Op::Read, &[(memory.node, memory.trace)], ValueType::unknown())
     }
 
     /// Writes `value` to its tile of `memory`. Elements outside the memory are dropped.
     #[track_caller]
-    pub fn write(&mut self, value: Value, memory: MemoryRef) {
+    pub fn write(&self, value: Value, memory: MemoryRef) {
         let operands = [(value.node, value.trace), (memory.node, memory.trace)];
         self.node(Caller::caller(), Op::Write, &operands, ValueType::unknown());
     }
 
     /// Matrix product: `acc[m, n] + sum over k of lhs[m, k] * rhs[n, k]`, accumulated in acc's dtype.
     #[track_caller]
-    pub fn mma(&mut self, lhs: Value, rhs: Value, acc: Value) -> Value {
+    pub fn mma(&self, lhs: Value, rhs: Value, acc: Value) -> Value {
         let operands = [(lhs.node, lhs.trace), (rhs.node, rhs.trace), (acc.node, acc.trace)];
         self.node(Caller::caller(), Op::Mma(MmaChoice::Kernel), &operands, ValueType::unknown())
     }
 
     /// [`Tracer::mma`] with a matrix instruction of its own.
     #[track_caller]
-    pub fn mma_with(&mut self, mma: Mma, lhs: Value, rhs: Value, acc: Value) -> Value {
+    pub fn mma_with(&self, mma: Mma, lhs: Value, rhs: Value, acc: Value) -> Value {
         let operands = [(lhs.node, lhs.trace), (rhs.node, rhs.trace), (acc.node, acc.trace)];
         self.node(Caller::caller(), Op::Mma(MmaChoice::Explicit(mma)), &operands, ValueType::unknown())
     }
@@ -268,10 +268,10 @@ impl Tracer {
     /// Returns the values carried out of the last iteration (`init` if there is none).
     #[track_caller]
     pub fn iterate<const N: usize>(
-        &mut self,
+        &self,
         axis: Symbol,
         init: [Value; N],
-        body: impl FnOnce(&mut Tracer, [Value; N]) -> [Value; N],
+        body: impl FnOnce(&Tracer, [Value; N]) -> [Value; N],
     ) -> [Value; N] {
         let caller = Caller::caller();
         let operands = init.map(|v| (v.node, v.trace));
@@ -304,13 +304,13 @@ impl Tracer {
 
     /// An LDS fence and a barrier for the waves of the workgroup.
     #[track_caller]
-    pub fn shared_memory_barrier(&mut self) {
+    pub fn shared_memory_barrier(&self) {
         self.node(Caller::caller(), Op::Barrier, &[], ValueType::unknown());
     }
 
     /// A barrier for the waves of the workgroup, which waits for no memory.
     #[track_caller]
-    pub fn workgroup_barrier(&mut self) {
+    pub fn workgroup_barrier(&self) {
         self.control(Caller::caller(), Control::WorkgroupBarrier);
     }
 
@@ -328,25 +328,25 @@ impl Tracer {
     /// # Ok::<(), Diagnostic>(())
     /// ```
     #[track_caller]
-    pub fn conditional_barrier(&mut self, condition: WaveCondition) {
+    pub fn conditional_barrier(&self, condition: WaveCondition) {
         self.control(Caller::caller(), Control::ConditionalBarrier(condition));
     }
 
     /// Sets the priority of the wave from here on: 0, as waves start, to 3.
     #[track_caller]
-    pub fn set_wave_priority(&mut self, priority: u8) {
+    pub fn set_wave_priority(&self, priority: u8) {
         self.control(Caller::caller(), Control::SetWavePriority(priority));
     }
 
     /// Nothing is moved across this place when instructions are scheduled.
     #[track_caller]
-    pub fn scheduling_barrier(&mut self) {
+    pub fn scheduling_barrier(&self) {
         self.control(Caller::caller(), Control::SchedulingBarrier);
     }
 
     /// Waits until at most `left` loads from global memory are under way: 0 to 62.
     #[track_caller]
-    pub fn wait_for_loads(&mut self, left: u8) {
+    pub fn wait_for_loads(&self, left: u8) {
         self.control(Caller::caller(), Control::WaitForLoads(left));
     }
 
@@ -355,22 +355,38 @@ impl Tracer {
         HardwareConstraint::default()
     }
 
-    fn control(&mut self, caller: &'static Caller<'static>, control: Control) {
+    fn control(&self, caller: &'static Caller<'static>, control: Control) {
         let control = with(self.trace, |f| f.check(caller, control.checked())).flatten();
         if let Some(control) = control {
             self.node(caller, Op::Control(control), &[], ValueType::unknown());
         }
     }
 
-    /// `yes` where `condition` (an i1 value) holds, `no` elsewhere.
+    /// `yes` where `condition` (an i1 value) holds, `no` elsewhere. Both may be numbers: one that stands beside a value has the
+    /// value's dtype, two are f32, or i32 if they are integers.
+    ///
+    /// # Example
+    /// ```
+    /// use groundswell::prelude::*;
+    /// let m = Symbol::new("M");
+    /// let clipped = Kernel::trace("clipped", |w| {
+    ///     w.distribute([workgroup(m, 64, 0)]);
+    ///     let [a, b] = ["a", "b"].map(|name| w.memory(name, [m], Global, F32));
+    ///     let x = w.read(a);
+    ///     w.write(w.select(x.greater(6.0), 6.0, x), b);
+    /// })?;
+    /// # Ok::<(), Diagnostic>(())
+    /// ```
     #[track_caller]
-    pub fn select(&mut self, condition: Value, yes: Value, no: Value) -> Value {
+    pub fn select(&self, condition: Value, yes: impl Operand, no: impl Operand) -> Value {
+        let caller = Caller::caller();
+        let [yes, no] = [yes.into_value(self.trace, caller), no.into_value(self.trace, caller)];
         let operands = [(condition.node, condition.trace), (yes.node, yes.trace), (no.node, no.trace)];
-        self.node(Caller::caller(), Op::Select, &operands, ValueType::unknown())
+        self.node(caller, Op::Select, &operands, ValueType::unknown())
     }
 }
 
-/// What arithmetic on values accepts as its second operand: a value, or a number that takes the first operand's dtype.
+/// What arithmetic on values accepts: a value, or a number, which takes the dtype of the value that it meets.
 pub trait Operand {
     /// The operand as a value of trace `trace`.
     #[doc(hidden)]
@@ -498,7 +514,7 @@ binary_methods! {
 }
 
 macro_rules! operators {
-    ($($trait:ident $method:ident $op:ident;)*) => {
+    ($($trait:ident $method:ident $assign:ident $assign_method:ident $op:ident;)*) => {
         $(
             impl<T: Operand> ops::$trait<T> for Value {
                 type Output = Value;
@@ -507,15 +523,37 @@ macro_rules! operators {
                     self.binary(Caller::caller(), Op::Binary(BinaryOp::$op), other)
                 }
             }
+
+            impl<T: Operand> ops::$assign<T> for Value {
+                #[track_caller]
+                fn $assign_method(&mut self, other: T) {
+                    *self = self.binary(Caller::caller(), Op::Binary(BinaryOp::$op), other);
+                }
+            }
+
+            operators!(@number $trait $method $op f64 i32);
+        )*
+    };
+    // A number in front. One type for each kind of literal: with f32 beside f64, Rust would not know what `(1.0 + x).sqrt()` is.
+    (@number $trait:ident $method:ident $op:ident $($number:ty)*) => {
+        $(
+            impl ops::$trait<Value> for $number {
+                type Output = Value;
+                #[track_caller]
+                fn $method(self, other: Value) -> Value {
+                    let caller = Caller::caller();
+                    self.into_value(other.trace, caller).binary(caller, Op::Binary(BinaryOp::$op), other)
+                }
+            }
         )*
     };
 }
 
 operators! {
-    Add add Add;
-    Sub sub Sub;
-    Mul mul Mul;
-    Div div Div;
+    Add add AddAssign add_assign Add;
+    Sub sub SubAssign sub_assign Sub;
+    Mul mul MulAssign mul_assign Mul;
+    Div div DivAssign div_assign Div;
 }
 
 impl ops::Neg for Value {

@@ -134,6 +134,16 @@ pub enum Constant {
     Integer(i64),
 }
 
+impl Constant {
+    /// The dtype of a constant that meets no operand to take one from: f32 or i32.
+    pub fn dtype_alone(self) -> DType {
+        match self {
+            Constant::Float(_) => DType::F32,
+            Constant::Integer(_) => DType::I32,
+        }
+    }
+}
+
 /// Which matrix instruction an `mma` node uses.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum MmaChoice {

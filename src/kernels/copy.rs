@@ -36,7 +36,6 @@ pub fn copy(dtype: DType, waves: Waves) -> Result<Kernel, Diagnostic> {
         ]);
         let a = w.memory("a", [m, n], Global, dtype);
         let b = w.memory("b", [m, n], Global, dtype);
-        let tile = w.read(a).tag("read_a");
-        w.write(tile, b);
+        w.write(w.read(a).tag("read_a"), b);
     })
 }

@@ -40,7 +40,7 @@ impl MatrixShape {
 }
 
 /// What is done to the sums before they are written.
-type Epilogue = Arc<dyn Fn(&mut Tracer, Value) -> Value + Send + Sync>;
+type Epilogue = Arc<dyn Fn(&Tracer, Value) -> Value + Send + Sync>;
 
 /// Builder of matrix product kernels: C = A Bᵀ (or A B), with `a` as `[M, K]`, `b` as `[N, K]` (or `[K, N]`) and `c` as `[M, N]`.
 ///
@@ -141,7 +141,7 @@ impl Gemm {
 
     /// Adds a step between the sums and the write. Steps run in the order in which they are added.
     #[must_use]
-    pub fn epilogue(mut self, step: impl Fn(&mut Tracer, Value) -> Value + Send + Sync + 'static) -> Gemm {
+    pub fn epilogue(mut self, step: impl Fn(&Tracer, Value) -> Value + Send + Sync + 'static) -> Gemm {
         self.epilogue.push(Arc::new(step));
         self
     }
@@ -226,9 +226,7 @@ impl Gemm {
                 None => w.register([m, n], sums, 0.0),
             };
             let [sum] = w.iterate(k, [zero], |w, [sum]| {
-                let a = w.read(a).tag("read_a");
-                let b = w.read(b).tag("read_b");
-                [w.mma(a, b, sum).tag("mma")]
+                [w.mma(w.read(a).tag("read_a"), w.read(b).tag("read_b"), sum).tag("mma")]
             });
             let sum = self.epilogue.iter().fold(sum.tag_loop("k_loop"), |sum, step| step(w, sum));
             w.write(if output == sums { sum } else { sum.cast(output) }, c);
@@ -238,7 +236,7 @@ impl Gemm {
 
 /// A memory of a matrix, or of a batch of them.
 fn tensor(
-    w: &mut Tracer,
+    w: &Tracer,
     name: &str,
     batch: Option<Symbol>,
     [rows, columns]: [Symbol; 2],

@@ -255,9 +255,8 @@ fn broadcast(
         if types.get(scalar)?.dtype.is_none()
             && let Op::Register(constant) = nodes.get(scalar)?.0
         {
-            // Two bare numbers: the widest dtype of their kind.
-            let dtype = if matches!(constant, Constant::Float(_)) { DType::F32 } else { DType::I32 };
-            types.get_mut(scalar)?.dtype = Some(dtype);
+            // Two bare numbers.
+            types.get_mut(scalar)?.dtype = Some(constant.dtype_alone());
         }
     }
     let (left, right) = (types.get(a)?, types.get(b)?);

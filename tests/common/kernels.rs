@@ -31,7 +31,7 @@ pub enum Order {
 }
 
 /// What happens to the accumulators before they are written; given the dims of the result.
-pub type Epilogue = fn(&mut Tracer, Value, [Symbol; 2]) -> Value;
+pub type Epilogue = fn(&Tracer, Value, [Symbol; 2]) -> Value;
 
 /// What varies between GEMMs.
 #[derive(Clone)]
@@ -63,7 +63,7 @@ pub const PLAIN: Gemm = Gemm {
     epilogue: |_, sum, _| sum,
 };
 
-fn memory_of(w: &mut Tracer, name: &str, row: Symbol, k: Symbol, order: Order, gemm: &Gemm) -> MemoryRef {
+fn memory_of(w: &Tracer, name: &str, row: Symbol, k: Symbol, order: Order, gemm: &Gemm) -> MemoryRef {
     let dims = match order {
         Order::KLast => [row, k],
         Order::KFirst => [k, row],
@@ -140,7 +140,7 @@ pub fn elementwise(
     name: &str,
     [from, to]: [DType; 2],
     extents: [Extent; 2],
-    f: fn(&mut Tracer, Value) -> Value,
+    f: fn(&Tracer, Value) -> Value,
 ) -> Case {
     let [m, n] = symbols(["M", "N"]);
     let kernel = Kernel::trace("elementwise", |w| {

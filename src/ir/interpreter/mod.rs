@@ -103,7 +103,7 @@ impl<'a> Interpreter<'a> {
     /// use groundswell::ir::types::{AddressSpace::Global, DType::F32};
     ///
     /// let [n] = symbols(["N"]);
-    /// let double = Kernel::trace("double", |w: &mut Tracer| {
+    /// let double = Kernel::trace("double", |w: &Tracer| {
     ///     let a = w.memory("a", [n], Global, F32);
     ///     let b = w.memory("b", [n], Global, F32);
     ///     let x = w.read(a);
@@ -384,12 +384,12 @@ impl<'a> Interpreter<'a> {
         });
         let mut aligned: SmallVec<[Operand; 3]> = SmallVec::new();
         for value in &values {
-            let tensor = match (&value.content, dtype) {
-                (Content::Tensor(tensor), _) => tensor.clone(),
-                (Content::Untyped(constant), Some(dtype)) => {
+            let tensor = match &value.content {
+                Content::Tensor(tensor) => tensor.clone(),
+                Content::Untyped(constant) => {
+                    let dtype = dtype.unwrap_or(constant.dtype_alone());
                     Rc::new(Tensor::splat(&self.shape(&value.dims)?, dtype, *constant)?)
                 }
-                (Content::Untyped(_), None) => return Err(untyped()),
             };
             aligned.push(Operand(self.align(&value.dims, &tensor, &widest.dims)?));
         }

@@ -24,7 +24,7 @@ fn fault(kernel: &Kernel, table: &[(&str, i64)], inputs: &[Tensor]) -> Diagnosti
 /// `c[m, n] = sum over k of a[m, k] * b[n, k]` in a loop over K in tiles of BLOCK_K.
 fn gemm(inputs: DType, sums: DType) -> Kernel {
     let [m, n, k, block] = symbols(["M", "N", "K", "BLOCK_K"]);
-    Kernel::trace("gemm", |w: &mut Tracer| {
+    Kernel::trace("gemm", |w: &Tracer| {
         w.distribute([tile(k, block)]);
         let a = w.memory("a", [m, k], Shared, inputs);
         let b = w.memory("b", [n, k], Shared, inputs);
@@ -129,7 +129,7 @@ fn on_pairs(
     x: &Tensor,
     y: &Tensor,
     result: DType,
-    f: impl FnOnce(&mut Tracer, Traced, Traced) -> Traced,
+    f: impl FnOnce(&Tracer, Traced, Traced) -> Traced,
 ) -> Tensor {
     let [n] = symbols(["N"]);
     let kernel = Kernel::trace("pairs", |w| {
@@ -552,7 +552,7 @@ fn a_tensor_beyond_the_limit_is_a_fault() {
 }
 
 /// The fault of a kernel over `a: f32[M, K]` and `b: i32[M, N]`, all sizes 2 and tiles of K 2.
-fn fault_of<R>(body: impl FnOnce(&mut Tracer, Traced, Traced, [Symbol; 3]) -> R) -> String {
+fn fault_of<R>(body: impl FnOnce(&Tracer, Traced, Traced, [Symbol; 3]) -> R) -> String {
     let [m, n, k] = symbols(["M", "N", "K"]);
     let kernel = Kernel::trace("faulty", |w| {
         w.distribute([tile(k, 2)]);

@@ -414,7 +414,7 @@ const DIMS: [&str; 4] = ["M", "N", "K", "a dim"];
 
 /// Traces steps over the values so far; there is always one.
 fn trace_steps(
-    w: &mut Tracer,
+    w: &Tracer,
     memories: &[crate::ir::builder::MemoryRef],
     values: &mut Vec<Value>,
     steps: &[Step],
@@ -470,7 +470,7 @@ fn trace_steps(
                 let axis = pick(&symbols(DIMS), *dim);
                 let init: Vec<Value> = init.iter().map(value).collect();
                 let outer = values.clone();
-                let inner = |w: &mut Tracer, args: &[Value]| {
+                let inner = |w: &Tracer, args: &[Value]| {
                     let mut values = outer.clone();
                     values.extend(args);
                     trace_steps(w, memories, &mut values, body);

@@ -128,7 +128,7 @@ fn faults<R>(damage: impl FnOnce(&mut Sample) -> R) -> Vec<String> {
 fn a_good_kernel_has_no_fault() {
     assert_eq!(faults(|_| ()), [] as [&str; 0]);
     let [m, n, k, block] = symbols(["M", "N", "K", "BLOCK_K"]);
-    let kernel = Kernel::trace("gemm", |w: &mut Tracer| {
+    let kernel = Kernel::trace("gemm", |w: &Tracer| {
         w.distribute([workgroup(m, 64, 0), tile(k, block)]);
         let a = w.memory("a", [m, k], Global, F16);
         let b = w.memory("b", [n, k], Global, F16);
