@@ -121,7 +121,8 @@ impl Lowering<'_> {
         let row = self.row_dim(&dims);
         let mut offset = [Scalar::ZERO; 2];
         let mut inside = [Scalar::ZERO; 2];
-        let mut in_slice = row.is_none();
+        // Without a row the slice is the one element that the base points at.
+        let mut in_slice = false;
         for &dim in &dims {
             in_slice |= Some(dim) == row;
             let Some((axis, tile)) = self.geometry.dim(dim).workgroup else { continue };
@@ -160,11 +161,15 @@ impl Lowering<'_> {
         let mut factors: SmallVec<[Scalar; 6]> = SmallVec::new();
         factors.push(Scalar::Reg(self.workgroup[axis as usize]));
         let mut constant = bytes;
+        let mut known: SmallVec<[i64; 4]> = SmallVec::new();
         let mut bound = Some(bytes);
         for &inner in dims.iter().rev().take_while(|d| **d != dim) {
             let size = self.geometry.dim(inner).size;
             match self.scalar(size)? {
-                Scalar::Const(value) => constant = constant.saturating_mul(value),
+                Scalar::Const(value) => {
+                    constant = constant.saturating_mul(value);
+                    known.push(value);
+                }
                 register => {
                     factors.push(register);
                     bound = None;
@@ -180,17 +185,26 @@ impl Lowering<'_> {
             let id = factors[0];
             return Ok([self.emitter.mul(id, Scalar::Const(constant)), Scalar::ZERO]);
         }
-        // A constant above 32 bits is split into two factors.
+        // Factors have 32 bits: a larger constant is split.
         if constant < 1 << 32 {
             factors.push(Scalar::Const(constant));
         } else {
             factors.push(Scalar::Const(bytes));
-            factors.push(Scalar::Const(constant / bytes));
+            let mut factor = 1;
+            for value in known {
+                if factor * value >= 1 << 32 {
+                    factors.push(Scalar::Const(factor));
+                    factor = 1;
+                }
+                factor *= value;
+            }
+            factors.push(Scalar::Const(factor));
         }
         Ok(self.product64(&factors))
     }
 
-    /// Bytes from the workgroup's tile to the end of the slice, at most [`MAX_RECORDS`].
+    /// Bytes from the workgroup's tile, which lies `inside` the slice, to the end of the slice: at most
+    /// [`MAX_RECORDS`]. The slice has the dimensions from `row` on; it is a single element if there is none.
     fn records(
         &mut self,
         dims: &[Dim],
@@ -270,8 +284,14 @@ impl Lowering<'_> {
     fn check_reach(&mut self, node: Entity, access: &Access) -> Result<(), Diagnostic> {
         let mut reach = self.arena.int(0);
         for &dim in &access.dims {
-            let mut extent = self.arena.int(i64::from(access.layout.tile_extent(dim)));
-            if self.loops.iter().any(|l| l.axis == dim) {
+            let tile = access.layout.tile_extent(dim);
+            let advances = self.loops.iter().any(|l| l.axis == dim);
+            if tile == 1 && !advances {
+                // Every lane is at the descriptor's base.
+                continue;
+            }
+            let mut extent = self.arena.int(i64::from(tile));
+            if advances {
                 extent =
                     self.arena.add(extent, self.geometry.dim(dim).size).map_err(|e| self.too_large(&e))?;
             }
