@@ -1,8 +1,10 @@
 //! Bounds: which accesses of global memory can leave the tensor, along which dimensions that matters, and how wide an access may be.
 //!
-//! Elements of a read outside along a dimension that no operation contracts only reach results that are outside as well, and those
-//! are never stored; so such reads need no mask (the buffer descriptor keeps them inside the tensor's memory). A contracted dimension
-//! must read zeros outside.
+//! Elements of a read outside along a dimension that no operation contracts only reach results that are
+//! outside as well, and those are never stored; so such reads need no mask (the buffer descriptor keeps them
+//! inside the tensor's memory). A contracted dimension must read zeros outside. A read of a memory that the
+//! kernel writes has a mask along all dimensions: what lies beyond the end of a row is the next row's, which
+//! another workgroup may be writing.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
@@ -22,32 +24,58 @@ type Loops = SmallVec<[(Dim, bool); 4]>;
 /// The pass; see the module.
 pub fn mark_bounds(world: &mut World) -> PassResult {
     let root = kernel_entity(world)?;
-    let contracted = contracted_dims(world, root);
+    let masked = Masked::of(world, root);
     let mut loops = Loops::new();
-    mark_region(world, root, root, &mut loops, &contracted)
+    mark_region(world, root, root, &mut loops, &masked)
 }
 
-/// Dimensions that an `mma` sums over or that a loop walks along.
-fn contracted_dims(world: &World, root: Entity) -> SmallVec<[Dim; 4]> {
-    let mut dims = SmallVec::new();
-    for node in walk::nodes(world, root) {
-        let (Some(op), Some(operands)) = (world.get::<Op>(node), world.get::<Operands>(node)) else {
-            continue;
-        };
-        match *op {
-            Op::Iterate(axis) => dims.push(axis),
-            Op::Mma(_) => {
-                let ty = |at: usize| world.get::<ValueType>(operands.0[at]);
-                if let (Some(a), Some(b), Some(c)) = (ty(0), ty(1), ty(2))
-                    && let Ok(roles) = MmaDims::of(a, b, c)
-                {
-                    dims.push(roles.k);
+/// What decides which reads need a mask.
+struct Masked {
+    /// Dimensions that an `mma` sums over or that a loop walks along.
+    contracted: SmallVec<[Dim; 4]>,
+    /// Whether the kernel writes a memory, by the index of its entity.
+    written: SmallVec<[bool; 256]>,
+}
+
+impl Masked {
+    fn of(world: &World, root: Entity) -> Masked {
+        let mut masked = Masked { contracted: SmallVec::new(), written: SmallVec::new() };
+        for node in walk::nodes(world, root) {
+            let (Some(op), Some(operands)) = (world.get::<Op>(node), world.get::<Operands>(node)) else {
+                continue;
+            };
+            match (*op, operands.0.as_slice()) {
+                (Op::Iterate(axis), _) => masked.contract(axis),
+                (Op::Mma(_), &[lhs, rhs, acc]) => {
+                    let ty = |node: Entity| world.get::<ValueType>(node);
+                    if let (Some(lhs), Some(rhs), Some(acc)) = (ty(lhs), ty(rhs), ty(acc))
+                        && let Ok(roles) = MmaDims::of(lhs, rhs, acc)
+                    {
+                        masked.contract(roles.k);
+                    }
                 }
+                (Op::Write, &[_, memory]) => {
+                    let at = memory.index_u32() as usize;
+                    masked.written.resize(masked.written.len().max(at + 1), false);
+                    masked.written[at] = true;
+                }
+                _ => {}
             }
-            _ => {}
+        }
+        masked
+    }
+
+    fn contract(&mut self, dim: Dim) {
+        if !self.contracted.contains(&dim) {
+            self.contracted.push(dim);
         }
     }
-    dims
+
+    /// True if an access of `memory` may touch nothing outside of it along `dim`.
+    fn applies(&self, op: Op, memory: Entity, dim: Dim) -> bool {
+        let written = self.written.get(memory.index_u32() as usize).copied().unwrap_or(false);
+        op == Op::Write || written || self.contracted.contains(&dim)
+    }
 }
 
 fn mark_region(
@@ -55,17 +83,17 @@ fn mark_region(
     root: Entity,
     region: Entity,
     loops: &mut Loops,
-    contracted: &[Dim],
+    masked: &Masked,
 ) -> PassResult {
     for node in walk::body(world, region) {
         match world.get::<Op>(node) {
             Some(&Op::Iterate(axis)) => {
                 loops.push((axis, world.get::<Remainder>(node).is_some()));
-                mark_region(world, root, node, loops, contracted)?;
+                mark_region(world, root, node, loops, masked)?;
                 loops.pop();
             }
             Some(&op @ (Op::Read | Op::Write)) => {
-                if let Some(bounds) = bounds_of(world, root, node, op, loops, contracted) {
+                if let Some(bounds) = bounds_of(world, root, node, op, loops, masked) {
                     world.entity_mut(node).insert(bounds);
                 }
             }
@@ -81,7 +109,7 @@ fn bounds_of(
     node: Entity,
     op: Op,
     loops: &[(Dim, bool)],
-    contracted: &[Dim],
+    masked: &Masked,
 ) -> Option<Bounds> {
     let memory = *world.get::<Operands>(node)?.0.last()?;
     if *world.get::<Op>(memory)? != Op::Memory {
@@ -108,8 +136,7 @@ fn bounds_of(
         }
     };
     let leaves: SmallVec<[Dim; 4]> = dims.iter().copied().filter(|&dim| can_leave(dim)).collect();
-    let must = |dim: &Dim| op == Op::Write || contracted.contains(dim);
-    let masks = leaves.iter().copied().filter(must).collect();
+    let masks = leaves.iter().copied().filter(|&dim| masked.applies(op, memory, dim)).collect();
     let innermost = *dims.last()?;
     let mut granule = layout.contiguous_run(innermost).clamp(1, widest);
     if let Some(size) = entry_of(innermost).map(|e| e.size).filter(|_| leaves.contains(&innermost)) {
