@@ -326,6 +326,15 @@ fn random_kernels_give_what_the_interpreter_gives() {
 }
 
 #[test]
+fn memories_of_all_shapes_are_right_or_refused() {
+    let mut rng = StdRng::seed_from_u64(12);
+    let inputs: Vec<Vec<u8>> = (0..cases(100)).map(|_| random_bytes(&mut rng, 60)).collect();
+    run("memories", inputs.iter().cloned());
+    let ran = inputs.iter().filter(|data| checks::memories_outcome(data) == Ok(Outcome::Ran)).count();
+    assert!(ran * 4 >= inputs.len(), "only {ran} of {} kernels could be compiled", inputs.len());
+}
+
+#[test]
 fn schedules_are_applied_or_refused() {
     let mut rng = StdRng::seed_from_u64(10);
     let inputs: Vec<Vec<u8>> = (0..cases(100)).map(|_| random_bytes(&mut rng, 80)).collect();

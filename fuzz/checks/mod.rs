@@ -4,12 +4,14 @@
 mod assembler;
 mod codegen;
 mod kernel;
+mod memories;
 mod schedules;
 mod simulator;
 
 pub use assembler::assembler;
 pub use codegen::{decoder, machine, object};
 pub use kernel::{Outcome, kernel, kernel_outcome};
+pub use memories::{memories, memories_outcome};
 pub use schedules::{Verdict, schedule_verdict, schedules};
 pub use simulator::simulator;
 
@@ -28,6 +30,7 @@ pub const CHECKS: &[(&str, Check)] = &[
     ("machine", machine),
     ("assembler", assembler),
     ("kernel", kernel),
+    ("memories", memories),
     ("simulator", simulator),
     ("schedules", schedules),
 ];

@@ -14,6 +14,7 @@ use super::layout::Dim;
 use super::node::*;
 use super::text;
 use super::types::{AddressSpace, DType};
+use super::verifier::distribution;
 
 /// A kernel whose nodes are still being added.
 pub(crate) struct Assembler {
@@ -156,7 +157,10 @@ impl Assembler {
     }
 
     /// The complete kernel, which was written at `declaration`.
-    pub(crate) fn finish(mut self, name: &str, declaration: Location) -> Kernel {
+    ///
+    /// # Errors
+    /// What its distribution does not allow, in program order.
+    pub(crate) fn finish(mut self, name: &str, declaration: Location) -> Result<Kernel, Vec<Diagnostic>> {
         let nodes = self.regions.pop().unwrap_or_default();
         self.world.entity_mut(self.root).insert((
             KernelName(name.into()),
@@ -166,7 +170,8 @@ impl Assembler {
             self.constraints,
             Locations(Arc::new(self.locations)),
         ));
-        Kernel::finish(self.world, self.root)
+        let faults = distribution::check(&self.world, self.root);
+        if faults.is_empty() { Ok(Kernel::finish(self.world, self.root)) } else { Err(faults) }
     }
 }
 

@@ -151,7 +151,10 @@ impl Kernel {
         match frame {
             None => Err(Diagnostic::new(Kind::Bug, "the trace was closed twice")),
             Some(Frame { error: Some(error), .. }) => Err(error),
-            Some(frame) => Ok(frame.nodes.finish(name, declaration)),
+            Some(frame) => frame.nodes.finish(name, declaration).map_err(|faults| {
+                let none = || Diagnostic::new(Kind::Bug, "a kernel was refused without a fault");
+                faults.into_iter().next().unwrap_or_else(none)
+            }),
         }
     }
 }

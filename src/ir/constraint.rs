@@ -48,6 +48,10 @@ pub enum Constraint {
 }
 
 /// A workgroup covers `tile` elements of `dim` along grid axis `axis`.
+///
+/// A memory without `dim` belongs to all workgroups along it, whatever their number: they may all store the
+/// same value to it, once, but not update it, and no `mma` may sum over `dim`. A kernel that does is refused
+/// when it is made.
 pub fn workgroup(dim: impl Into<SymExpr>, tile: impl Into<SymExpr>, axis: u32) -> Constraint {
     Constraint::Workgroup { dim: dim.into(), tile: tile.into(), axis }
 }

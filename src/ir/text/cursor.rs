@@ -27,6 +27,12 @@ impl Faults {
             cursor.stop();
         }
     }
+
+    /// As many of the faults as are told.
+    pub(super) fn first(mut faults: Vec<Diagnostic>) -> Vec<Diagnostic> {
+        faults.truncate(MAX_FAULTS);
+        faults
+    }
 }
 
 /// A place in the tokens of a text. It never moves behind [`Token::End`].

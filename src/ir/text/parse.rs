@@ -32,7 +32,8 @@ pub(super) fn parse(text: &str, file: &str) -> Result<(Kernel, Option<WaveSchedu
     let read = parser.file().map_err(|fault| parser.fault(fault));
     match read {
         Ok(((name, at), schedule)) if parser.faults.0.is_empty() => {
-            Ok((parser.nodes.finish(name, at), schedule))
+            let kernel = parser.nodes.finish(name, at).map_err(Faults::first)?;
+            Ok((kernel, schedule))
         }
         _ => Err(parser.faults.0),
     }

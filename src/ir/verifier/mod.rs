@@ -21,6 +21,7 @@
 //! Once every result has a dtype, the types agree, too: see the `types` part of this module.
 #![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
 
+pub(crate) mod distribution;
 #[cfg(test)]
 mod tests;
 mod types;

@@ -1,0 +1,235 @@
+//! What the distribution of a kernel demands of it. A memory or a value that lacks a dimension which is
+//! spread over workgroups (or over their waves) belongs to all workgroups along that dimension, and nothing
+//! orders these. So what such a memory is given must be the same for all of them, and none may see what
+//! another one makes of it:
+//!
+//! - It is written once: by one `write`, in no loop over a dimension that it lacks. All workgroups store the
+//!   same value.
+//! - It is not read before that: in front of the `write`, or behind it in a loop that comes back to it.
+//! - No `mma` sums over a dimension that is spread over workgroups: each of them has a part of the products
+//!   alone.
+//!
+//! A memory that has all of these dimensions is divided between the workgroups and their waves, and can be
+//! read and written without restriction; so can LDS, of which every workgroup has its own.
+//!
+//! This is judged when a kernel is made, before any symbol has a value, so that one verdict holds for the
+//! interpreter, for all compilations and for all sizes, static or dynamic. A dimension that is given to
+//! workgroups counts as spread, even if a launch happens to have one workgroup along it: whoever means that
+//! leaves the constraint out.
+#![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
+
+use bevy_ecs::prelude::*;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use crate::ir::constraint::Constraint;
+use crate::ir::diagnostic::{Diagnostic, Location};
+use crate::ir::kernel::{Constraints, DimTable, Locations};
+use crate::ir::layout::Dim;
+use crate::ir::node::{Name, *};
+
+/// Every fault of the author's kernel `root` of `world` under its distribution, in program order; none for a
+/// good one.
+pub(crate) fn check(world: &World, root: Entity) -> Vec<Diagnostic> {
+    let Some(dims) = world.get::<DimTable>(root) else { return Vec::new() };
+    let mut spread: SmallVec<[(Dim, u32); 4]> = SmallVec::new();
+    for (constraint, origin) in world.get::<Constraints>(root).iter().flat_map(|c| &c.0) {
+        // A dimension that is spread over waves is spread over workgroups as well, or the kernel is refused.
+        if let Constraint::Workgroup { dim, .. } = constraint
+            && let Some(symbol) = dim.as_symbol()
+            && let Some(at) = dims.0.iter().position(|&s| s == symbol)
+        {
+            spread.push((Dim(at as u8), *origin));
+        }
+    }
+    if spread.is_empty() {
+        return Vec::new();
+    }
+    let mut judge = Judge {
+        world,
+        root,
+        dims,
+        spread,
+        loops: SmallVec::new(),
+        values: FxHashMap::default(),
+        shared: FxHashMap::default(),
+        faults: Vec::new(),
+    };
+    judge.region(root);
+    judge.faults
+}
+
+/// What happened so far to a memory that lacks a spread dimension.
+#[derive(Default)]
+struct Shared {
+    /// The first read.
+    read: Option<Entity>,
+    /// The write.
+    write: Option<Entity>,
+    /// A fault was reported: one is enough.
+    faulty: bool,
+}
+
+struct Judge<'w> {
+    world: &'w World,
+    root: Entity,
+    dims: &'w DimTable,
+    /// Dimensions that are spread over workgroups, and where the author says so.
+    spread: SmallVec<[(Dim, u32); 4]>,
+    /// Loops around the current node, and their dimensions.
+    loops: SmallVec<[(Entity, Dim); 4]>,
+    /// Dimensions of the values so far.
+    values: FxHashMap<Entity, Dims>,
+    shared: FxHashMap<Entity, Shared>,
+    faults: Vec<Diagnostic>,
+}
+
+impl<'w> Judge<'w> {
+    fn region(&mut self, region: Entity) {
+        let world = self.world;
+        for &node in world.get::<Body>(region).iter().flat_map(|body| &body.0) {
+            let (Some(&op), Some(Operands(operands))) = (world.get::<Op>(node), world.get::<Operands>(node))
+            else {
+                continue;
+            };
+            match (op, operands.as_slice()) {
+                (Op::Read | Op::GlobalToShared, &[memory, ..]) => self.read(node, memory),
+                (Op::Write, &[_, memory]) => self.write(node, memory),
+                (Op::Mma(_), &[lhs, rhs, acc]) => self.product(node, [lhs, rhs, acc]),
+                _ => {}
+            }
+            if let Some(dims) = self.dims_of(node, op, operands) {
+                self.values.insert(node, dims);
+            }
+            if let Op::Iterate(dim) | Op::Pipeline(dim) = op {
+                self.loops.push((node, dim));
+                self.region(node);
+                self.loops.pop();
+            }
+        }
+    }
+
+    /// Dimensions of the result of a node; `None` if it has none or its operands are wrong, which others
+    /// report.
+    fn dims_of(&self, node: Entity, op: Op, operands: &[Entity]) -> Option<Dims> {
+        let value = |at: usize| self.values.get(operands.get(at)?).cloned();
+        match op {
+            Op::Register(_) => self.world.get::<ValueType>(node).map(|ty| ty.dims.clone()),
+            Op::Read => self.world.get::<ValueType>(*operands.first()?).map(|ty| ty.dims.clone()),
+            Op::Mma(_) => value(2),
+            Op::IterArg(number) => {
+                let (around, _) = self.loops.last()?;
+                let init = *self.world.get::<Operands>(*around)?.0.get(number as usize)?;
+                self.values.get(&init).cloned()
+            }
+            Op::LoopResult(number) => {
+                let init = *self.world.get::<Operands>(*operands.first()?)?.0.get(number as usize)?;
+                self.values.get(&init).cloned()
+            }
+            Op::Unary(_) | Op::Cast => value(0),
+            // One of the operands has all dimensions.
+            Op::Binary(_) | Op::Compare(_) | Op::Select => {
+                (0..operands.len()).filter_map(value).max_by_key(|dims| dims.len())
+            }
+            _ => None,
+        }
+    }
+
+    /// A spread dimension that a memory lacks, unless the memory is a buffer in LDS.
+    fn lacks(&self, memory: Entity) -> Option<(Dim, u32)> {
+        if self.world.get::<Op>(memory) != Some(&Op::Memory) {
+            return None;
+        }
+        let dims = &self.world.get::<ValueType>(memory)?.dims;
+        self.spread.iter().copied().find(|(dim, _)| !dims.contains(dim))
+    }
+
+    fn read(&mut self, node: Entity, memory: Entity) {
+        if self.lacks(memory).is_some() {
+            self.shared.entry(memory).or_default().read.get_or_insert(node);
+        }
+    }
+
+    fn write(&mut self, node: Entity, memory: Entity) {
+        let Some(lacking) = self.lacks(memory) else { return };
+        let dims = self.world.get::<ValueType>(memory).map(|ty| &ty.dims);
+        // Iterations over a dimension of the memory have elements of their own. What is read behind the write
+        // in a loop comes in front of it in the next iteration: the loop is then one that repeats the write.
+        let repeats = |around: &&(Entity, Dim)| dims.is_some_and(|dims| !dims.contains(&around.1));
+        let repeats = self.loops.iter().find(repeats).map(|around| around.0);
+        let shared = self.shared.entry(memory).or_default();
+        let first = shared.write.replace(node);
+        if shared.faulty {
+            return;
+        }
+        shared.faulty = shared.read.or(first).or(repeats).is_some();
+        match (shared.read, first, repeats) {
+            (Some(read), ..) => self.updated(memory, node, read, lacking),
+            (_, Some(first), _) => self.rewritten(memory, node, ("the first write is here", first), lacking),
+            (.., Some(around)) => {
+                self.rewritten(memory, node, ("every iteration of this loop writes it", around), lacking);
+            }
+            _ => {}
+        }
+    }
+
+    /// A memory is read, and then written, by all workgroups along a dimension that it lacks.
+    fn updated(&mut self, memory: Entity, write: Entity, read: Entity, lacking: (Dim, u32)) {
+        let (name, dim) = (self.name(memory), self.dims.name(lacking.0));
+        let text = format!("`{name}` is updated by every workgroup along {dim}: it is read and then written");
+        let fault =
+            Diagnostic::invalid(text).at(self.location(write)).note("it is read here", self.location(read));
+        self.report(memory, fault, lacking, &format!("write the result to another memory than `{name}`"));
+    }
+
+    /// A memory is written several times by all workgroups along a dimension that it lacks.
+    fn rewritten(
+        &mut self,
+        memory: Entity,
+        write: Entity,
+        (why, place): (&str, Entity),
+        lacking: (Dim, u32),
+    ) {
+        let (name, dim) = (self.name(memory), self.dims.name(lacking.0));
+        let text =
+            format!("`{name}` is written more than once by every workgroup along {dim}, in no common order");
+        let fault = Diagnostic::invalid(text).at(self.location(write)).note(why, self.location(place));
+        self.report(memory, fault, lacking, "write only the last value");
+    }
+
+    fn report(&mut self, memory: Entity, fault: Diagnostic, (dim, origin): (Dim, u32), way_out: &str) {
+        let (name, dim) = (self.name(memory), self.dims.name(dim));
+        let help =
+            format!("{way_out}, give `{name}` the dimension {dim}, or do not spread {dim} over workgroups");
+        let note = format!("`{name}` has no {dim}, which is spread over workgroups here");
+        self.faults.push(fault.note(note, self.constraint(origin)).help(help));
+    }
+
+    /// An `mma`, which must not sum over a spread dimension.
+    fn product(&mut self, node: Entity, operands: [Entity; 3]) {
+        let [Some(lhs), Some(rhs), Some(acc)] = operands.map(|operand| self.values.get(&operand)) else {
+            return;
+        };
+        let summed = |dim: &Dim| lhs.contains(dim) && rhs.contains(dim) && !acc.contains(dim);
+        let Some(&(dim, origin)) = self.spread.iter().find(|(dim, _)| summed(dim)) else { return };
+        let dim = self.dims.name(dim);
+        let text = format!("this mma sums over {dim}, of which every workgroup has only a part");
+        let fault = Diagnostic::invalid(text)
+            .at(self.location(node))
+            .note(format!("{dim} is spread over workgroups here"), self.constraint(origin))
+            .help(format!("loop over {dim}, with tile({dim}, ..) in place of workgroup({dim}, ..)"));
+        self.faults.push(fault);
+    }
+
+    fn name(&self, memory: Entity) -> &'w str {
+        self.world.get::<Name>(memory).map_or("?", |name| &name.0)
+    }
+
+    fn location(&self, node: Entity) -> Option<Location> {
+        self.constraint(self.world.get::<Origin>(node)?.0)
+    }
+
+    fn constraint(&self, origin: u32) -> Option<Location> {
+        self.world.get::<Locations>(self.root)?.get(origin)
+    }
+}
