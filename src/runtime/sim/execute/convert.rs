@@ -5,14 +5,15 @@ use crate::codegen::isa::{Arch, Calc, Element, Element::*};
 use super::super::error::Stopped;
 use super::super::exact::{Overflow, Rounding};
 use super::super::formats::{self, Format};
-use super::super::numerics::{from_bf16, from_small, to_f16_toward_zero};
+use super::super::numerics::{Float, from_bf16, from_small, to_f16_toward_zero};
 use super::super::program::Step;
 use super::super::wave::{LANES, Row, Wave};
 use super::lanes::{F16 as Half, FP16_OVERFLOW, Halves, Lane, flush_f16, map1, map3};
 use super::rounded::{self, ROUND_16, ROUND_32};
 use super::valu::unsupported;
 
-/// Executes a conversion. Conversions to integers truncate, saturate, and turn NaN into zero, as Rust's do.
+/// Executes a conversion. Conversions to integers truncate, saturate, and turn NaN into zero, as Rust's do. Those between floats give
+/// a quiet NaN for a signalling one, as all arithmetic does (CDNA3 ISA guide, "IEEE_MODE"; LLVM, SITargetLowering::isCanonicalized).
 pub(super) fn convert(w: &mut Wave, s: &Step, arch: Arch, to: Element, from: Element) -> Result<(), Stopped> {
     if w.mode & (ROUND_32 | ROUND_16) != 0 && rounded::convert(w, s, to, from) {
         return Ok(());
@@ -30,7 +31,7 @@ pub(super) fn convert(w: &mut Wave, s: &Step, arch: Arch, to: Element, from: Ele
         (F32, I32) => map1(w, s, |a: i32| a as f32),
         (F32, U32) => map1(w, s, |a: u32| a as f32),
         (F32, F64) => map1(w, s, |a: f64| a as f32),
-        (F32, F16) => map1(w, s, |a: Half| a.0),
+        (F32, F16) => map1(w, s, |a: Half| a.0.quiet()),
         (F16, F32) => map1(w, s, Half),
         (F16, U16) => map1(w, s, |a: u16| Half(a.into())),
         (F16, I16) => map1(w, s, |a: i16| Half(a.into())),
@@ -38,7 +39,7 @@ pub(super) fn convert(w: &mut Wave, s: &Step, arch: Arch, to: Element, from: Ele
             let (abs, neg) = (s.modifiers.get_abs() & 1 != 0, s.modifiers.get_neg() & 1 != 0);
             let values = u16::read_half(w, s, 1, 0).map(|v| {
                 let value = if abs { from_bf16(v).abs() } else { from_bf16(v) };
-                if neg { -value } else { value }
+                (if neg { -value } else { value }).quiet()
             });
             f32::write(w, s, values);
         }

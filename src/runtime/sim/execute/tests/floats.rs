@@ -201,3 +201,43 @@ fn float_dot_products_flush_denormals() {
     let sum = gfx950.old(1.0f32.to_bits()).word(VDot2cF32Bf16, &[bf16(2.0, -3.0), bf16(0.5, 4.0)]);
     assert_eq!(f32::from_bits(sum), -10.0);
 }
+
+#[test]
+fn approximations_take_denormals_for_zeros() {
+    const ZERO: u32 = 0;
+    const MINUS_ZERO: u32 = 1 << 31;
+    const INFINITY: u32 = 0x7f80_0000;
+    const DENORMAL: u32 = 0x0040_0000;
+    let table = [
+        (VExpF32, (-126.5f32).to_bits(), ZERO),
+        (VExpF32, (-126.0f32).to_bits(), 0x0080_0000),
+        (VExpF32, DENORMAL, 1f32.to_bits()),
+        (VLogF32, DENORMAL, INFINITY | MINUS_ZERO),
+        (VLogF32, DENORMAL | MINUS_ZERO, INFINITY | MINUS_ZERO),
+        (VSqrtF32, DENORMAL, ZERO),
+        (VSqrtF32, DENORMAL | MINUS_ZERO, MINUS_ZERO),
+        (VRcpF32, DENORMAL, INFINITY),
+        (VRcpF32, 2f32.powi(127).to_bits() | MINUS_ZERO, MINUS_ZERO),
+        (VRcpIflagF32, DENORMAL, INFINITY),
+        (VRsqF32, DENORMAL, INFINITY),
+        (VExpLegacyF32, (-126.5f32).to_bits(), ZERO),
+        (VLogLegacyF32, DENORMAL, INFINITY | MINUS_ZERO),
+    ];
+    for (op, source, result) in table {
+        assert_eq!(on().word(op, &[source]), result, "{} of {source:#x}", op.mnemonic());
+    }
+    // f16 keeps them.
+    assert_eq!(on().word(VExpF16, &[half_bits(-15.0)]), 1 << 9);
+    assert_eq!(on().word(VLogF16, &[1]), half_bits(-24.0));
+    assert_eq!(on().word(VSqrtF16, &[1]), half_bits(2f32.powi(-12)));
+}
+
+#[test]
+fn conversions_quiet_signalling_nans() {
+    assert_eq!(on().word(VCvtF32F16, &[0x7c01]), 0x7fc0_2000);
+    assert_eq!(on().word(VCvtF32F16, &[0xfc01]), 0xffc0_2000);
+    assert_eq!(on().word(VCvtF32F16, &[0x7e01]), 0x7fc0_2000);
+    assert_eq!(on().word(VCvtF32F16, &[0x7c00]), 0x7f80_0000);
+    assert_eq!(on().word(VCvtF16F32, &[SIGNALLING]), 0x7e00);
+    assert_eq!(Alu::on(Arch::Gfx950).word(VCvtF32Bf16, &[0x7f81]), 0x7fc1_0000);
+}
