@@ -627,7 +627,7 @@ fn mistakes_while_tracing() {
     })
     .unwrap_err();
     assert_eq!((error.kind, error.location.as_ref().map(|l| l.line)), (Kind::Invalid, Some(line)), "{error}");
-    assert!(error.message.contains("0.5 is not an integer") && error.help.is_some(), "{error}");
+    assert!(error.message.contains("0.5 is not a value of i32") && error.help.is_some(), "{error}");
 }
 
 #[test]

@@ -217,7 +217,7 @@ impl Tracer {
         MemoryRef { node: node.flatten().unwrap_or(Entity::PLACEHOLDER), trace: self.trace }
     }
 
-    /// A value of the given shape whose elements are all `value`.
+    /// A value of the given shape whose elements are all `value`, rounded once to `dtype`; integer dtypes take what they hold only.
     #[track_caller]
     pub fn register<const N: usize>(&self, shape: [Symbol; N], dtype: DType, value: f64) -> Value {
         let caller = Caller::caller();
@@ -225,13 +225,12 @@ impl Tracer {
             let dims = f.nodes.dims(&shape);
             f.check(caller, dims)
         });
-        let constant =
-            if dtype.is_float() { Constant::Float(value) } else { Constant::Integer(value as i64) };
-        if !dtype.is_float() && (value.fract() != 0.0 || !value.is_finite()) {
-            let fault = Diagnostic::invalid(format!("{value} is not an integer"));
-            let fault = fault.help(format!("{dtype} holds whole numbers: take one, or a floating dtype"));
-            with(self.trace, |f| f.fail(caller, fault));
-        }
+        let whole = value.fract() == 0.0 && value.abs() < i64::MAX as f64;
+        let constant = match dtype.is_float() || !whole {
+            true => Constant::Float(value),
+            false => Constant::Integer(value as i64),
+        };
+        with(self.trace, |f| f.check(caller, constant.bits(dtype)));
         self.node(
             caller,
             Op::Register(constant),

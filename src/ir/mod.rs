@@ -3,6 +3,7 @@
 
 pub(crate) mod assemble;
 pub mod builder;
+pub mod constant;
 pub mod constraint;
 pub mod control;
 pub mod diagnostic;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
+pub use super::constant::Constant;
 use super::expr::Expr;
 use super::layout::{Dim, Layout, Mma};
 use super::types::{AddressSpace, DType};
@@ -123,25 +124,6 @@ pub enum WaveBound {
     Wave(u32),
     /// The waves of a workgroup, divided by this number.
     WavesOver(u32),
-}
-
-/// The constant of a [`Op::Register`] node, in the node's dtype.
-#[derive(Copy, Clone, PartialEq, Debug)]
-pub enum Constant {
-    /// For floating dtypes.
-    Float(f64),
-    /// For integer dtypes.
-    Integer(i64),
-}
-
-impl Constant {
-    /// The dtype of a constant that meets no operand to take one from: f32 or i32.
-    pub fn dtype_alone(self) -> DType {
-        match self {
-            Constant::Float(_) => DType::F32,
-            Constant::Integer(_) => DType::I32,
-        }
-    }
 }
 
 /// Which matrix instruction an `mma` node uses.

@@ -137,9 +137,14 @@ fn infer(
             let text = format!("{} is declared", context.show(types.get(node)?));
             return Err(context.fail(text, "i1 is what comparisons give: compare something"));
         }
+        Op::Register(constant) => {
+            if let Some(dtype) = types.get(node)?.dtype {
+                judge(*constant, dtype, context)?;
+            }
+            None
+        }
         Op::Memory
         | Op::Allocate
-        | Op::Register(_)
         | Op::IterArg(_)
         | Op::Iterate(_)
         | Op::Pipeline(_)
@@ -237,9 +242,17 @@ fn adopt_dtype(
             let text = format!("the constant {value:?} meets {}", context.show(ty));
             return Err(context.fail(text, "use a constant without a fraction, or cast to a floating dtype"));
         }
+        if let Some(dtype) = dtype.filter(|&dtype| dtype != DType::I1) {
+            judge(*constant, dtype, context)?;
+        }
         types.get_mut(scalar)?.dtype = dtype;
     }
     Ok(())
+}
+
+/// Refuses a constant that its dtype does not hold.
+fn judge(constant: Constant, dtype: DType, context: &Context) -> PassResult {
+    constant.bits(dtype).map(|_| ()).map_err(|fault| fault.at(context.at.clone()))
 }
 
 fn broadcast(
@@ -256,7 +269,9 @@ fn broadcast(
             && let Op::Register(constant) = nodes.get(scalar)?.0
         {
             // Two bare numbers.
-            types.get_mut(scalar)?.dtype = Some(constant.dtype_alone());
+            let dtype = constant.dtype_alone();
+            judge(*constant, dtype, context)?;
+            types.get_mut(scalar)?.dtype = Some(dtype);
         }
     }
     let (left, right) = (types.get(a)?, types.get(b)?);

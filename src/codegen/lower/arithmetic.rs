@@ -271,7 +271,9 @@ impl Lowering<'_> {
         let ty = self.get::<ValueType>(expansion.logical)?;
         let dtype = ty.dtype.ok_or_else(|| self.bug("a value without dtype"))?;
         if let Op::Register(constant) = op {
-            self.set_place(node, Place::Constant(constant_bits(constant, dtype)));
+            // Type inference has judged the constant.
+            let bits = constant.bits(dtype)?;
+            self.set_place(node, Place::Constant(repeated(bits, dtype)));
             return Ok(());
         }
         if let Op::Compare(_) = op {
@@ -553,23 +555,12 @@ impl Lowering<'_> {
     }
 }
 
-/// Bits of a constant in one register, packed dtypes repeated.
-fn constant_bits(constant: Constant, dtype: DType) -> u32 {
-    let float = match constant {
-        Constant::Float(value) => value,
-        Constant::Integer(value) => value as f64,
-    };
-    let integer = match constant {
-        Constant::Float(value) => value as i64,
-        Constant::Integer(value) => value,
-    };
-    match dtype {
-        DType::F32 => (float as f32).to_bits(),
-        DType::F16 => u32::from(half::f16::from_f64(float).to_bits()) * 0x1_0001,
-        DType::Bf16 => u32::from(half::bf16::from_f64(float).to_bits()) * 0x1_0001,
-        DType::I32 => integer as u32,
-        DType::I8 => u32::from(integer as u8) * 0x0101_0101,
-        DType::I1 => u32::from(integer != 0),
+/// An element in all the places of a register that elements of its dtype have.
+fn repeated(bits: u32, dtype: DType) -> u32 {
+    match dtype.bytes() {
+        2 => bits * 0x1_0001,
+        1 if dtype == DType::I8 => bits * 0x0101_0101,
+        _ => bits,
     }
 }
 

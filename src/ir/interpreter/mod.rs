@@ -14,7 +14,7 @@
 //!   initial values.
 //! - `mma` adds its products to the accumulator one by one, in the order of K: in f32 for f16, bf16 and f32, in wrapping i32 for i8.
 //! - Arithmetic on f16 and bf16 computes in f32 and rounds once; nothing is fused and denormals are kept. What integers, NaNs
-//!   and casts do stands with [`BinaryOp`], [`Predicate`] and [`Op::Cast`].
+//!   and casts do stands with [`BinaryOp`], [`Predicate`] and [`Op::Cast`]. Constants are what [`Constant::bits`] says.
 //! - Sizes may be zero. Constraints other than `tile` have no say.
 //!
 //! The order of operations is fixed, so results are the same bits on every run.

@@ -148,37 +148,20 @@ impl Tensor {
         Tensor::splat(shape, dtype, constant)
     }
 
-    /// A tensor whose elements all are `constant`. Floats round once to the dtype.
+    /// A tensor whose elements all are `constant`, as [`Constant::bits`] says.
     ///
     /// # Errors
     /// When the constant is not a value of the dtype, or the tensor would be too large.
     pub fn splat(shape: &[usize], dtype: DType, constant: Constant) -> Result<Tensor, Diagnostic> {
         let n = count(shape)?;
-        let float = match constant {
-            Constant::Float(value) => value,
-            Constant::Integer(value) => value as f64,
-        };
-        let integer = match constant {
-            Constant::Integer(value) => Some(value),
-            Constant::Float(value) if value.fract() == 0.0 && value.abs() < 9e15 => Some(value as i64),
-            Constant::Float(_) => None,
-        };
-        let misfit = || Diagnostic::invalid(format!("{float} is not a value of {dtype}"));
-        // `from_f64_const` rounds once; `from_f64` may go through binary32 where the processor converts.
+        let bits = constant.bits(dtype)?;
         let data = match dtype {
-            DType::F32 => Data::F32(vec![float as f32; n]),
-            DType::F16 => Data::F16(vec![f16::from_f64_const(float); n]),
-            DType::Bf16 => Data::Bf16(vec![bf16::from_f64_const(float); n]),
-            DType::I32 => Data::I32(vec![integer.and_then(|v| i32::try_from(v).ok()).ok_or_else(misfit)?; n]),
-            DType::I8 => Data::I8(vec![integer.and_then(|v| i8::try_from(v).ok()).ok_or_else(misfit)?; n]),
-            DType::I1 => Data::I1(vec![
-                match integer {
-                    Some(0) => false,
-                    Some(1) => true,
-                    _ => return Err(misfit()),
-                };
-                n
-            ]),
+            DType::F32 => Data::F32(vec![f32::from_bits(bits); n]),
+            DType::F16 => Data::F16(vec![f16::from_bits(bits as u16); n]),
+            DType::Bf16 => Data::Bf16(vec![bf16::from_bits(bits as u16); n]),
+            DType::I32 => Data::I32(vec![bits as i32; n]),
+            DType::I8 => Data::I8(vec![bits as i8; n]),
+            DType::I1 => Data::I1(vec![bits != 0; n]),
         };
         Ok(Tensor { shape: shape.to_vec(), data })
     }

@@ -346,17 +346,14 @@ impl<'a> Parser<'a> {
                 let dims = self.nodes.dims(&shape).map_err(|fault| fault.at(Some(at)))?;
                 let dtype = self.cursor.dtype()?;
                 let at = self.cursor.location();
-                let constant = match (self.cursor.number()?, dtype.is_float()) {
-                    // An integer reads as a float where a float is asked for.
-                    (Constant::Integer(value), true) => Constant::Float(value as f64),
-                    (Constant::Float(value), false) => {
-                        let fault = Diagnostic::invalid(format!(
-                            "{value:?} is not an integer, and the dtype is {dtype}"
-                        ));
-                        return Err(fault.at(Some(at)));
+                let constant = match self.cursor.number()? {
+                    // An integer reads as a float where a float is asked for, unless an f64 does not hold it.
+                    Constant::Integer(value) if dtype.is_float() && value as f64 as i128 == value.into() => {
+                        Constant::Float(value as f64)
                     }
-                    (constant, _) => constant,
+                    constant => constant,
                 };
+                constant.bits(dtype).map_err(|fault| fault.at(Some(at)))?;
                 (Op::Register(constant), vec![], ValueType { dims, dtype: Some(dtype) })
             }
             "constant" => (Op::Register(self.cursor.number()?), vec![], unknown),

@@ -5,7 +5,7 @@
 //!   operands of one dtype that is not i1, comparison gives i1, select takes i1 and two of one dtype. Roots, powers and
 //!   logarithms are for floats. Casts keep the dims and do not give i1.
 //! - `mma` takes factors with m and k, and with n and k, in any order, into `[.., m, n]`, of the dtypes that [`ACCUMULATORS`] lists.
-//! - A constant with a fraction is for floats.
+//! - A constant is a number that its dtype holds.
 //! - A loop's argument, its yield and its result have the type of its initial value.
 
 use bevy_ecs::prelude::*;
@@ -36,9 +36,9 @@ fn disagreement(verifier: &Verifier, node: Entity) -> Option<String> {
         format!("{}[{}]", ty.dtype.map_or("?", DType::name), dims.join(", "))
     };
     match (op, operands.as_slice()) {
-        (Op::Register(Constant::Float(value)), []) => {
-            let float = ty.dtype.is_some_and(DType::is_float);
-            (!float).then(|| format!("is {}, but its constant is the float {value}", show(ty)))
+        (Op::Register(constant), []) => {
+            let fault = ty.dtype.and_then(|dtype| constant.bits(dtype).err());
+            fault.map(|fault| format!("is {}, but {}", show(ty), fault.message))
         }
         (Op::Read, &[memory]) => {
             let memory = of(memory)?;

@@ -1,0 +1,228 @@
+//! The constants of `register` nodes, and what they are in each dtype. Compiler and interpreter ask here, so that both have the same
+//! bits and the same verdict.
+//!
+//! A constant is an f64 or an i64. Decimal text becomes the nearest f64 first, as Rust's own literals do; a number without point and
+//! exponent is an integer and exact. From there to the dtype it is rounded once, to nearest even: beyond the largest number
+//! to infinity, below the least denormal to zero. Integer dtypes take the integers that they hold and nothing else.
+
+use super::diagnostic::Diagnostic;
+use super::types::DType;
+
+/// The constant of a `register` node, in the node's dtype.
+#[derive(Copy, Clone, PartialEq, Debug)]
+pub enum Constant {
+    /// For floating dtypes.
+    Float(f64),
+    /// For integer dtypes; where a floating dtype is asked for, the same number.
+    Integer(i64),
+}
+
+/// Bits of an f64's mantissa.
+const WIDE_MANTISSA: u32 = f64::MANTISSA_DIGITS - 1;
+
+/// A binary format with infinities: width of its fields.
+struct Format {
+    exponent: u32,
+    mantissa: u32,
+}
+
+const F32: Format = Format { exponent: 8, mantissa: 23 };
+const F16: Format = Format { exponent: 5, mantissa: 10 };
+const BF16: Format = Format { exponent: 8, mantissa: 7 };
+
+impl Constant {
+    /// The dtype of a constant that meets no operand to take one from: f32 or i32.
+    pub fn dtype_alone(self) -> DType {
+        match self {
+            Constant::Float(_) => DType::F32,
+            Constant::Integer(_) => DType::I32,
+        }
+    }
+
+    /// The bits of the constant as an element of `dtype`; what is narrower than 32 bits is in the low ones, above them are zeros.
+    ///
+    /// # Errors
+    /// When an integer dtype does not hold the number.
+    ///
+    /// # Example
+    /// ```
+    /// use groundswell::ir::constant::Constant;
+    /// use groundswell::prelude::*;
+    /// assert_eq!(Constant::Float(65519.999999999).bits(F16), Ok(0x7bff));
+    /// assert_eq!(Constant::Integer(-1).bits(I8), Ok(0xff));
+    /// assert!(Constant::Integer(300).bits(I8).is_err());
+    /// ```
+    pub fn bits(self, dtype: DType) -> Result<u32, Diagnostic> {
+        Ok(match dtype {
+            DType::F32 => self.rounded(&F32),
+            DType::F16 => self.rounded(&F16),
+            DType::Bf16 => self.rounded(&BF16),
+            DType::I32 => self.integer(dtype, i32::MIN.into(), i32::MAX.into())? as u32,
+            DType::I8 => u32::from(self.integer(dtype, i8::MIN.into(), i8::MAX.into())? as u8),
+            DType::I1 => self.integer(dtype, 0, 1)? as u32,
+        })
+    }
+
+    fn integer(self, dtype: DType, least: i64, most: i64) -> Result<i64, Diagnostic> {
+        let way_out = match dtype {
+            DType::I8 => "cast to i32 first to compute with larger ones",
+            _ => "use a floating dtype for others",
+        };
+        let help = format!("{dtype} holds whole numbers from {least} to {most}: {way_out}");
+        match self {
+            Constant::Integer(value) if (least..=most).contains(&value) => Ok(value),
+            Constant::Integer(value) => {
+                Err(Diagnostic::invalid(format!("{value} is not a value of {dtype}")).help(help))
+            }
+            Constant::Float(value) => {
+                Err(Diagnostic::invalid(format!("{value:?} is not a value of {dtype}")).help(help))
+            }
+        }
+    }
+
+    fn rounded(self, format: &Format) -> u32 {
+        match self {
+            Constant::Float(value) => format.round(value),
+            Constant::Integer(value) => format.round(odd(value)),
+        }
+    }
+}
+
+/// An integer as an f64, rounded to odd where it has more than 53 bits: the last bit stands for all that are lost, so that rounding the
+/// result to a format of fewer bits is as good as rounding the integer.
+fn odd(value: i64) -> f64 {
+    let magnitude = value.unsigned_abs();
+    let lost = (u64::BITS - magnitude.leading_zeros()).saturating_sub(f64::MANTISSA_DIGITS);
+    let kept = magnitude >> lost;
+    let sticky = u64::from(kept << lost != magnitude);
+    let rounded = ((kept | sticky) << lost) as f64;
+    if value < 0 { -rounded } else { rounded }
+}
+
+impl Format {
+    /// The value in this format, to nearest even, in one step. NaN stays NaN, quiet, with the highest bits of its payload.
+    fn round(&self, value: f64) -> u32 {
+        let bits = value.to_bits();
+        let sign = ((bits >> 63) as u32) << (self.exponent + self.mantissa);
+        let infinity = ((1u64 << self.exponent) - 1) << self.mantissa;
+        let fraction = bits & ((1 << WIDE_MANTISSA) - 1);
+        let dropped = WIDE_MANTISSA - self.mantissa;
+        if value.is_nan() {
+            let quiet = 1 << (self.mantissa - 1);
+            return sign | (infinity | quiet | fraction >> dropped) as u32;
+        }
+        let field = (bits >> WIDE_MANTISSA & 0x7ff) as i32;
+        if field == 0 {
+            // f64's own denormals are far below the least number of every format.
+            return sign;
+        }
+        let bias = (1 << (self.exponent - 1)) - 1;
+        let (exponent, least) = (field - 1023, 1 - bias);
+        let significand = fraction | 1 << WIDE_MANTISSA;
+        let dropped = dropped + (least - exponent).max(0) as u32;
+        if dropped > WIDE_MANTISSA + 1 {
+            return sign;
+        }
+        let (kept, rest, half) =
+            (significand >> dropped, significand & ((1 << dropped) - 1), 1u64 << (dropped - 1));
+        let up = u64::from(rest > half || rest == half && kept & 1 == 1);
+        // The leading bit of a normal number adds one to the exponent's field; so does a mantissa that rounding carries out of.
+        let above = (exponent - least).max(0) as u64;
+        sign | ((above << self.mantissa) + kept + up).min(infinity) as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use half::{bf16, f16};
+
+    use super::*;
+
+    /// The nearest of all finite values of a format with ties to the even one, by comparison with midpoints, which an f64 holds exactly.
+    /// `values` are the non-negative ones in order, and one step beyond for what is infinity.
+    fn nearest(values: &[f64], value: f64) -> usize {
+        let at = values.partition_point(|&v| v <= value.abs()).max(1) - 1;
+        let Some(&next) = values.get(at + 1) else { return at };
+        let middle = (values[at] + next) / 2.0;
+        at + usize::from(value.abs() > middle || value.abs() == middle && at % 2 == 1)
+    }
+
+    /// Numbers around every value of a format: itself, the middle to the next, and both moved by the least and by little steps.
+    fn around(values: &[f64]) -> impl Iterator<Item = f64> + '_ {
+        values.windows(2).flat_map(|pair| [pair[0], (pair[0] + pair[1]) / 2.0]).flat_map(|v| {
+            let steps = [-(1i64 << 33), -(1 << 31), -1000, -1, 0, 1, 1000, 1 << 31, 1 << 33];
+            steps.map(|step| f64::from_bits(v.to_bits().saturating_add_signed(step)))
+        })
+    }
+
+    #[test]
+    fn every_neighbourhood_rounds_once_to_nearest_even() {
+        let half = (0..0x7c00u16).map(|b| f16::from_bits(b).to_f64()).chain([65536.0]);
+        let brain = (0..0x7f80u16).map(|b| bf16::from_bits(b).to_f64()).chain([2f64.powi(128)]);
+        for (format, values) in [(F16, half.collect::<Vec<_>>()), (BF16, brain.collect())] {
+            let sign = 1 << (format.exponent + format.mantissa);
+            for value in around(&values).chain([f64::MAX, f64::from_bits(1), 1e300, 1e-300]) {
+                let expected = nearest(&values, value) as u32;
+                assert_eq!(format.round(value), expected, "{value:e}");
+                assert_eq!(format.round(-value), expected | sign, "-{value:e}");
+            }
+        }
+    }
+
+    #[test]
+    fn f32_is_rounded_as_rust_rounds() {
+        let mut state = 1u64;
+        for _ in 0..200_000 {
+            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+            // Exponents around f32's range; mantissas with long runs of equal bits make ties and near ties.
+            let exponent = 1023 - 160 + state % 300;
+            let mantissa = (state >> 12) & !((1 << (state >> 58 & 31)) - 1) & ((1 << 52) - 1);
+            let value = f64::from_bits((state & 1 << 63) | exponent << 52 | mantissa);
+            assert_eq!(F32.round(value), (value as f32).to_bits(), "{value:e}");
+        }
+    }
+
+    #[test]
+    fn special_values_stay_what_they_are() {
+        for dtype in [DType::F32, DType::F16, DType::Bf16] {
+            let width = dtype.bits();
+            let sign = 1u32 << (width - 1);
+            let infinity = Constant::Float(f64::INFINITY).bits(dtype).unwrap();
+            assert_eq!(Constant::Float(f64::NEG_INFINITY).bits(dtype), Ok(infinity | sign));
+            assert_eq!(Constant::Float(-0.0).bits(dtype), Ok(sign));
+            for nan in [f64::NAN, f64::from_bits(0x7ff0_0000_0000_0001)] {
+                assert!(Constant::Float(nan).bits(dtype).unwrap() > infinity);
+            }
+        }
+        assert_eq!(Constant::Float(f64::NAN).bits(DType::F32), Ok(f32::NAN.to_bits()));
+    }
+
+    #[test]
+    fn integers_are_rounded_from_all_their_bits() {
+        // By way of the nearest f64 this would be a tie.
+        let above_a_tie = (1i64 << 60) + (1 << 52) + 1;
+        assert_eq!(Constant::Integer(above_a_tie).bits(DType::Bf16), Ok(0x5d81));
+        assert_eq!(Constant::Integer(above_a_tie - 1).bits(DType::Bf16), Ok(0x5d80));
+        for value in [0, 1, -1, i64::MAX, i64::MIN, (1 << 60) + (1 << 36) + 1, 0x1ff_ffff] {
+            assert_eq!(Constant::Integer(value).bits(DType::F32), Ok((value as f32).to_bits()), "{value}");
+        }
+        assert_eq!(Constant::Integer(65519).bits(DType::F16), Ok(0x7bff));
+        assert_eq!(Constant::Integer(65520).bits(DType::F16), Ok(0x7c00));
+    }
+
+    #[test]
+    fn integer_dtypes_take_what_they_hold() {
+        for (dtype, least, most) in [(DType::I8, -128, 127), (DType::I32, i32::MIN.into(), i32::MAX.into())] {
+            let mask = u32::MAX >> (32 - dtype.bits());
+            for value in [least, -1, 0, most] {
+                assert_eq!(Constant::Integer(value).bits(dtype), Ok(value as u32 & mask));
+            }
+            for value in [least - 1, most + 1, i64::MIN, i64::MAX] {
+                let fault = Constant::Integer(value).bits(dtype).unwrap_err();
+                assert_eq!(fault.message, format!("{value} is not a value of {dtype}"));
+                assert!(fault.help.is_some_and(|help| help.contains(&format!("{least} to {most}"))));
+            }
+            assert!(Constant::Float(2.0).bits(dtype).is_err());
+        }
+    }
+}
