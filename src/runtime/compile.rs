@@ -432,6 +432,7 @@ fn kernel_info(
         kernarg_preload_dwords: lowered.preloaded_dwords,
         workgroup_ids: lowered.workgroup_ids,
         workitem_ids: WorkitemIds::X,
+        ieee_mode: !lowered.float_extremum,
         ..KernelResources::default()
     };
     let block = [64 * geometry(workspace)?.wave_count(), 1, 1];

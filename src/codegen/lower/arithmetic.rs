@@ -401,8 +401,8 @@ impl Lowering<'_> {
         match (op, family(dtype)) {
             (BinaryOp::Add, Family::Float) => self.vop2(Opcode::VAddF32, first, second),
             (BinaryOp::Mul, Family::Float) => self.vop2(Opcode::VMulF32, first, second),
-            (BinaryOp::Min, Family::Float) => self.vop2(Opcode::VMinF32, first, second),
-            (BinaryOp::Max, Family::Float) => self.vop2(Opcode::VMaxF32, first, second),
+            (BinaryOp::Min, Family::Float) => self.float_extremum(Opcode::VMinF32, first, second),
+            (BinaryOp::Max, Family::Float) => self.float_extremum(Opcode::VMaxF32, first, second),
             (BinaryOp::Sub, Family::Float) if swapped => self.vop2(Opcode::VSubrevF32, first, second),
             (BinaryOp::Sub, Family::Float) => self.vop2(Opcode::VSubF32, first, second),
             (BinaryOp::Div, Family::Float) => self.divide_floats(a, b),
@@ -417,6 +417,14 @@ impl Lowering<'_> {
             }
             (BinaryOp::Div, Family::Integer) => self.divide_integers(a, b),
         }
+    }
+
+    /// Minimum or maximum, in which a number wins against any NaN. In IEEE mode a signalling NaN would win, and be made quiet; without
+    /// it, it loses like a quiet one (CDNA3 ISA guide, V_MIN_F32; LLVM lowers `llvm.minnum` the same way in both modes,
+    /// llvm/test/CodeGen/AMDGPU/amdgcn-ieee.ll). So the kernel starts with the mode off.
+    fn float_extremum(&mut self, op: Opcode, a: Scalar, b: Scalar) -> Operand {
+        self.out.float_extremum = true;
+        self.vop2(op, a, b)
     }
 
     /// IEEE division: scale both operands so that nothing overflows or is denormal, a reciprocal estimate refined by two
