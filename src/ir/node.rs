@@ -22,7 +22,7 @@ pub type Dims = SmallVec<[Dim; 4]>;
 pub enum Op {
     /// A kernel argument: a tensor. No operands. Its space is in [`Space`].
     Memory,
-    /// An LDS buffer of the workgroup. No operands.
+    /// An LDS buffer of the workgroup; what it holds is undefined until it is written. No operands.
     Allocate,
     /// A value whose elements are all the same constant. No operands.
     Register(Constant),

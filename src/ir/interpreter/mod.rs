@@ -4,7 +4,7 @@
 //! all of them, and users check their kernels against it. In short:
 //!
 //! - `read` gives the whole memory, `write` replaces it, in program order. `register` and broadcasts fill all dims. `barrier`
-//!   does nothing. An LDS allocation is a memory of zeros.
+//!   does nothing. An LDS allocation is a memory whose contents are undefined until they are written; reading them is a fault.
 //! - Operands of element-wise arithmetic are matched by dims, in any order; one operand has all the dims of the others and gives
 //!   the result its dims. A constant without a dtype takes that of the other operand.
 //! - A loop over K runs once per tile of K, as its `tile` constraint says. Inside, everything with dim K is the iteration's
@@ -56,6 +56,8 @@ pub struct Interpreter<'a> {
     /// What each finished loop carried out.
     results: FxHashMap<Entity, Vec<Value>>,
     memories: FxHashMap<Entity, Value>,
+    /// Which elements of an LDS allocation nothing has written yet.
+    undefined: FxHashMap<Entity, Vec<bool>>,
     /// Loops around the current node, innermost last.
     loops: Vec<Loop>,
 }
@@ -142,6 +144,7 @@ impl<'a> Interpreter<'a> {
             values: FxHashMap::default(),
             results: FxHashMap::default(),
             memories: FxHashMap::default(),
+            undefined: FxHashMap::default(),
             loops: Vec::new(),
         };
         for (&node, input) in memories.iter().zip(inputs) {
@@ -248,16 +251,25 @@ impl<'a> Interpreter<'a> {
             let ty = self.get::<ValueType>(node)?;
             let shape = ty.dims.iter().map(|&d| self.size(d)).collect::<Result<Vec<_>, _>>()?;
             let zeros = Tensor::zeros(&shape, ty.dtype.ok_or_else(malformed)?)?;
+            self.undefined.insert(node, vec![true; zeros.data().len()]);
             let content = Content::Tensor(Rc::new(zeros));
             self.memories.insert(node, Value { dims: ty.dims.clone(), content, depth: 0 });
         }
         Ok(())
     }
 
-    fn read(&self, memory: Entity) -> Result<(Dims, Tensor), Diagnostic> {
-        let memory = self.memory(memory)?;
+    fn read(&self, node: Entity) -> Result<(Dims, Tensor), Diagnostic> {
+        let memory = self.memory(node)?;
         let tensor = self.tensor(memory)?;
         let axes = self.slice(&memory.dims, tensor.shape());
+        if let Some(undefined) = self.undefined.get(&node)
+            && window::gather(undefined, &axes).contains(&true)
+        {
+            let fault = Diagnostic::invalid("an LDS buffer is read where nothing was written to it");
+            return Err(fault
+                .note("the buffer is allocated here, with undefined contents", self.location(node))
+                .help("write the buffer before it is read: all that the read covers"));
+        }
         Ok((memory.dims.clone(), gather(tensor, &axes)?))
     }
 
@@ -282,6 +294,9 @@ impl<'a> Interpreter<'a> {
         let mut content = Tensor::clone(into);
         scatter(&mut content, &axes, &tensor)?;
         let written = Value { content: Content::Tensor(Rc::new(content)), ..target.clone() };
+        if let Some(undefined) = self.undefined.get_mut(&memory) {
+            window::scatter(undefined, &axes, &vec![false; tensor.data().len()]);
+        }
         self.memories.insert(memory, written);
         Ok(())
     }
