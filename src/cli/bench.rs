@@ -81,6 +81,7 @@ fn plain(kernel: &str) -> KernelArguments {
         schedule: ScheduleName::None,
         pingpong: false,
         global_to_shared: false,
+        fast_math: false,
         schedule_file: None,
     }
 }

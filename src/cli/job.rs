@@ -76,6 +76,9 @@ impl Job {
                 options = options.set(symbol, value);
             }
         }
+        if arguments.fast_math {
+            options = options.fast_math();
+        }
         let options = scheduled(options, arguments, written.as_ref(), source.as_ref())?;
         Ok(Job { title, description, kernel, options, bindings: bound.0, source })
     }

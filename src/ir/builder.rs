@@ -483,10 +483,12 @@ macro_rules! unary_methods {
 
 unary_methods! {
     abs Abs "Absolute value, per element.";
+    exp Exp "e to the power of each element (floats).";
     exp2 Exp2 "Two to the power of each element (floats).";
     log2 Log2 "Logarithm to base two of each element (floats).";
     sqrt Sqrt "Square root of each element (floats).";
     reciprocal Reciprocal "One over each element (floats).";
+    tanh Tanh "Hyperbolic tangent of each element (floats).";
 }
 
 macro_rules! binary_methods {

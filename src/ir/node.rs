@@ -135,16 +135,18 @@ pub enum MmaChoice {
     Explicit(Mma),
 }
 
-/// Rows of one-operand arithmetic. Integers wrap and have `neg` and `abs` only.
+/// Rows of one-operand arithmetic. Integers wrap and have `neg` and `abs` only. How exact the others are stands in docs/numerics.md.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs)]
 pub enum UnaryOp {
     Neg,
     Abs,
+    Exp,
     Exp2,
     Log2,
     Sqrt,
     Reciprocal,
+    Tanh,
 }
 
 /// Rows of two-operand arithmetic. Integers wrap; their division truncates, and division by zero gives zero. `min` and `max` of
@@ -177,10 +179,12 @@ impl UnaryOp {
     pub const NAMES: &'static [(UnaryOp, &'static str)] = &[
         (UnaryOp::Neg, "neg"),
         (UnaryOp::Abs, "abs"),
+        (UnaryOp::Exp, "exp"),
         (UnaryOp::Exp2, "exp2"),
         (UnaryOp::Log2, "log2"),
         (UnaryOp::Sqrt, "sqrt"),
         (UnaryOp::Reciprocal, "reciprocal"),
+        (UnaryOp::Tanh, "tanh"),
     ];
 }
 

@@ -74,6 +74,17 @@ pub enum GlobalToShared {
     Fitting,
 }
 
+/// How exact roots, powers, logarithms, reciprocals and quotients of floats are; docs/numerics.md has their error bounds.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub enum FloatFunctions {
+    /// Within their bounds everywhere: denormals are numbers like others, quotients and f32 roots are correctly rounded.
+    #[default]
+    Accurate,
+    /// The approximating instructions of the vector unit alone. Arguments and results that are denormal f32 numbers count as zeros, quotients
+    /// are products with a reciprocal, and `exp` loses a unit in the last place for every unit of its argument.
+    Fast,
+}
+
 /// What the code object says of where its instructions come from.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub enum DebugInfo {
@@ -106,6 +117,7 @@ pub struct Options {
     object_version: ObjectVersion,
     kernarg_preload: KernargPreload,
     global_to_shared: GlobalToShared,
+    functions: FloatFunctions,
     debug_info: DebugInfo,
 }
 
@@ -125,6 +137,7 @@ impl Options {
             object_version: ObjectVersion::default(),
             kernarg_preload: KernargPreload::default(),
             global_to_shared: GlobalToShared::default(),
+            functions: FloatFunctions::default(),
             debug_info: DebugInfo::default(),
         }
     }
@@ -202,6 +215,13 @@ impl Options {
         self
     }
 
+    /// Computes functions of floats with fewer instructions, and less exactly: see [`FloatFunctions::Fast`].
+    #[must_use]
+    pub fn fast_math(mut self) -> Options {
+        self.functions = FloatFunctions::Fast;
+        self
+    }
+
     /// Chooses who loads the kernel's arguments.
     #[must_use]
     pub fn kernarg_preload(mut self, preload: KernargPreload) -> Options {
@@ -234,6 +254,11 @@ impl Options {
     /// How tiles of shared memories come into LDS.
     pub fn requested_global_to_shared(&self) -> GlobalToShared {
         self.global_to_shared
+    }
+
+    /// How exact functions of floats are.
+    pub fn requested_functions(&self) -> FloatFunctions {
+        self.functions
     }
 
     /// Who loads the kernel's arguments.

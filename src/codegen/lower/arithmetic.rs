@@ -1,7 +1,7 @@
 //! Element-wise operations, constants and casts.
 //!
 //! Everything is computed in 32 bits: elements of packed dtypes are widened, computed, and rounded back once. For f16 and bf16 that
-//! gives the correctly rounded result of + - * / and sqrt, since f32 has more than twice their precision and two bits to spare.
+//! gives the correctly rounded result of + - * and /, since f32 has more than twice their precision and two bits to spare.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
@@ -346,7 +346,7 @@ impl Lowering<'_> {
     }
 
     /// The scalar in a VGPR.
-    fn in_vgpr(&mut self, value: Scalar) -> Operand {
+    pub(super) fn in_vgpr(&mut self, value: Scalar) -> Operand {
         match value {
             Scalar::Reg(register) => register,
             Scalar::Const(_) => self.add_uniform(None, value),
@@ -354,21 +354,21 @@ impl Lowering<'_> {
     }
 
     /// A two-operand VOP2 instruction; only its first source may be a constant.
-    fn vop2(&mut self, op: Opcode, a: Scalar, b: Scalar) -> Operand {
+    pub(super) fn vop2(&mut self, op: Opcode, a: Scalar, b: Scalar) -> Operand {
         let b = self.in_vgpr(b);
         let out = self.emitter.vgpr(1);
         self.emitter.with(op, out, &[a, Scalar::Reg(b)]);
         out
     }
 
-    fn vop1(&mut self, op: Opcode, a: Scalar) -> Operand {
+    pub(super) fn vop1(&mut self, op: Opcode, a: Scalar) -> Operand {
         let out = self.emitter.vgpr(1);
         self.emitter.with(op, out, &[a]);
         out
     }
 
     /// A VOP3 instruction, which takes no literals.
-    fn vop3(&mut self, op: Opcode, sources: &[Scalar]) -> Operand {
+    pub(super) fn vop3(&mut self, op: Opcode, sources: &[Scalar]) -> Operand {
         let sources: SmallVec<[Scalar; 3]> = sources
             .iter()
             .map(|&s| if s.source().0 == Operand::LITERAL { Scalar::Reg(self.in_vgpr(s)) } else { s })
@@ -387,10 +387,12 @@ impl Lowering<'_> {
                 let negated = self.vop2(Opcode::VSubU32, Scalar::ZERO, x);
                 self.vop2(Opcode::VMaxI32, x, Scalar::Reg(negated))
             }
-            (UnaryOp::Exp2, _) => self.vop1(Opcode::VExpF32, x),
-            (UnaryOp::Log2, _) => self.vop1(Opcode::VLogF32, x),
-            (UnaryOp::Sqrt, _) => self.vop1(Opcode::VSqrtF32, x),
-            (UnaryOp::Reciprocal, _) => self.divide_floats(Scalar::Const(i64::from(1f32.to_bits())), x),
+            (UnaryOp::Exp, _) => self.exp(x, dtype),
+            (UnaryOp::Exp2, _) => self.exp2(x, dtype),
+            (UnaryOp::Log2, _) => self.log2(x, dtype),
+            (UnaryOp::Sqrt, _) => self.sqrt(x, dtype),
+            (UnaryOp::Reciprocal, _) => self.reciprocal(x),
+            (UnaryOp::Tanh, _) => self.tanh(x),
         }
     }
 
@@ -405,7 +407,7 @@ impl Lowering<'_> {
             (BinaryOp::Max, Family::Float) => self.float_extremum(Opcode::VMaxF32, first, second),
             (BinaryOp::Sub, Family::Float) if swapped => self.vop2(Opcode::VSubrevF32, first, second),
             (BinaryOp::Sub, Family::Float) => self.vop2(Opcode::VSubF32, first, second),
-            (BinaryOp::Div, Family::Float) => self.divide_floats(a, b),
+            (BinaryOp::Div, Family::Float) => self.quotient(a, b),
             (BinaryOp::Add, Family::Integer) => self.vop2(Opcode::VAddU32, first, second),
             (BinaryOp::Sub, Family::Integer) if swapped => self.vop2(Opcode::VSubrevU32, first, second),
             (BinaryOp::Sub, Family::Integer) => self.vop2(Opcode::VSubU32, first, second),
@@ -430,25 +432,19 @@ impl Lowering<'_> {
     /// IEEE division: scale both operands so that nothing overflows or is denormal, a reciprocal estimate refined by two
     /// fused multiply-adds, the quotient refined likewise, and the scaling undone (CDNA3 ISA guide, `v_div_scale_f32`,
     /// `v_div_fmas_f32`, `v_div_fixup_f32`).
-    fn divide_floats(&mut self, a: Scalar, b: Scalar) -> Operand {
+    pub(super) fn divide_floats(&mut self, a: Scalar, b: Scalar) -> Operand {
         let (a, b) = (self.in_vgpr(a), self.in_vgpr(b));
         let (scaled_b, scaled_a, unused) = (self.emitter.vgpr(1), self.emitter.vgpr(1), self.emitter.sgpr(2));
         self.emitter.op(Opcode::VDivScaleF32, &[scaled_b, unused, b, b, a]);
         self.emitter.op(Opcode::VDivScaleF32, &[scaled_a, Operand::VCC, a, b, a]);
         let estimate = self.vop1(Opcode::VRcpF32, Scalar::Reg(scaled_b));
-        let fma = |lowering: &mut Self, neg: u32, x: Operand, y: Operand, z: Operand| {
-            let out = lowering.emitter.vgpr(1);
-            let modifiers = crate::codegen::isa::Modifiers::new().neg(neg);
-            lowering.emitter.modified(Opcode::VFmaF32, &[out, x, y, z], modifiers);
-            out
-        };
         let one = Operand::constant(1f32.to_bits());
-        let error = fma(self, 1, scaled_b, estimate, one);
-        let reciprocal = fma(self, 0, error, estimate, estimate);
+        let error = self.fma([scaled_b, estimate, one], 1);
+        let reciprocal = self.fma([error, estimate, estimate], 0);
         let quotient = self.vop2(Opcode::VMulF32, Scalar::Reg(scaled_a), Scalar::Reg(reciprocal));
-        let rest = fma(self, 1, scaled_b, quotient, scaled_a);
-        let better = fma(self, 0, rest, reciprocal, quotient);
-        let rest = fma(self, 1, scaled_b, better, scaled_a);
+        let rest = self.fma([scaled_b, quotient, scaled_a], 1);
+        let better = self.fma([rest, reciprocal, quotient], 0);
+        let rest = self.fma([scaled_b, better, scaled_a], 1);
         let unscaled = self.emitter.vgpr(1);
         self.emitter.op(Opcode::VDivFmasF32, &[unscaled, rest, reciprocal, better]);
         let out = self.emitter.vgpr(1);

@@ -8,6 +8,7 @@
 //! - `lds`: addresses of LDS accesses; their reads and writes
 //! - `load_to_lds`: loads from global memory straight into LDS
 //! - `arithmetic`: element-wise operations, constants, casts
+//! - `functions`: powers, logarithms, roots, reciprocals around the approximating instructions
 //! - `preload`: arguments that firmware loads, and the prologue for firmware which cannot
 //! - `control`: regions, loops, carried values, matrix instructions
 //! - `iterations`: which iteration an access belongs to
@@ -18,6 +19,7 @@
 mod arithmetic;
 mod control;
 mod emitter;
+mod functions;
 mod global;
 mod iterations;
 mod lanes;
@@ -42,7 +44,7 @@ use crate::ir::layout::Dim;
 use crate::ir::node::*;
 use crate::passes::expand::Arguments;
 use crate::passes::facts::{Expressions, Geometry, Settings};
-use crate::passes::options::KernargPreload;
+use crate::passes::options::{FloatFunctions, KernargPreload};
 
 /// One kernel argument in the kernarg segment.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -109,6 +111,7 @@ struct Lowering<'a> {
     pub(super) world: &'a World,
     pub(super) geometry: &'a Geometry,
     pub(super) locations: &'a Locations,
+    pub(super) functions: FloatFunctions,
     pub(super) arena: &'a mut ExprArena,
     pub(super) emitter: Emitter<'a>,
     pub(super) out: Lowered,
@@ -171,8 +174,10 @@ fn lower_with(
 ) -> Result<Lowered, Diagnostic> {
     let missing = |what: &str| Diagnostic::new(Kind::Bug, format!("the kernel has no {what}"));
     let entities = world.entities().len() as usize + 64;
+    let options = &world.get::<Settings>(root).ok_or_else(|| missing("settings"))?.0;
     let mut lowering = Lowering {
         world,
+        functions: options.requested_functions(),
         geometry: world.get::<Geometry>(root).ok_or_else(|| missing("geometry"))?,
         locations: world.get::<Locations>(root).ok_or_else(|| missing("locations"))?,
         arena,
@@ -200,7 +205,6 @@ fn lower_with(
     };
     let arguments = world.get::<Arguments>(root).ok_or_else(|| missing("arguments"))?;
     lowering.count_uses(root);
-    let options = &world.get::<Settings>(root).ok_or_else(|| missing("settings"))?.0;
     let user_sgprs = match options.requested_kernarg_preload() {
         KernargPreload::Off => 0,
         KernargPreload::Fitting => options.target().max_user_sgprs,

@@ -14,10 +14,12 @@ fn unary_f32(op: UnaryOp, x: f32) -> f32 {
         UnaryOp::Neg => -x,
         UnaryOp::Abs => x.abs(),
         // Through f64, so that the f32 result is the nearest one but for the rarest ties.
+        UnaryOp::Exp => f64::from(x).exp() as f32,
         UnaryOp::Exp2 => f64::from(x).exp2() as f32,
         UnaryOp::Log2 => f64::from(x).log2() as f32,
         UnaryOp::Sqrt => x.sqrt(),
         UnaryOp::Reciprocal => 1.0 / x,
+        UnaryOp::Tanh => f64::from(x).tanh() as f32,
     }
 }
 
@@ -53,7 +55,12 @@ macro_rules! integer_arithmetic {
             match op {
                 UnaryOp::Neg => Some(<$type>::wrapping_neg),
                 UnaryOp::Abs => Some(<$type>::wrapping_abs),
-                UnaryOp::Exp2 | UnaryOp::Log2 | UnaryOp::Sqrt | UnaryOp::Reciprocal => None,
+                UnaryOp::Exp
+                | UnaryOp::Exp2
+                | UnaryOp::Log2
+                | UnaryOp::Sqrt
+                | UnaryOp::Reciprocal
+                | UnaryOp::Tanh => None,
             }
         }
 

@@ -161,10 +161,12 @@ fn unary(op: UnaryOp, x: &Tensor) -> Tensor {
     on_pairs(x, x, x.dtype(), |_, x, _| match op {
         UnaryOp::Neg => -x,
         UnaryOp::Abs => x.abs(),
+        UnaryOp::Exp => x.exp(),
         UnaryOp::Exp2 => x.exp2(),
         UnaryOp::Log2 => x.log2(),
         UnaryOp::Sqrt => x.sqrt(),
         UnaryOp::Reciprocal => x.reciprocal(),
+        UnaryOp::Tanh => x.tanh(),
     })
 }
 
@@ -263,10 +265,12 @@ fn unary_float_arithmetic_is_that_of_f32_rounded_once() {
         let direct = |x: f32| match op {
             UnaryOp::Neg => -x,
             UnaryOp::Abs => x.abs(),
+            UnaryOp::Exp => (x as f64).exp() as f32,
             UnaryOp::Exp2 => (x as f64).exp2() as f32,
             UnaryOp::Log2 => (x as f64).log2() as f32,
             UnaryOp::Sqrt => (x as f64).sqrt() as f32,
             UnaryOp::Reciprocal => 1.0 / x,
+            UnaryOp::Tanh => (x as f64).tanh() as f32,
         };
         let same =
             |x: Vec<f64>, y: Vec<f64>| x.iter().zip(&y).all(|(x, y)| x == y || x.is_nan() && y.is_nan());

@@ -1,0 +1,461 @@
+//! Functions, quotients, minima and constants at the edges of number formats, on the simulator against f64 and plain Rust: the error
+//! bounds are those of docs/numerics.md.
+
+use groundswell::codegen::object::{Field, ObjectFile};
+use groundswell::ir::constant::Constant;
+use groundswell::prelude::*;
+
+/// A float format: bits of the mantissa, exponents of the least and the largest normal number.
+struct Format {
+    dtype: DType,
+    mantissa: i32,
+    least: i32,
+    largest: i32,
+}
+
+const FORMATS: [Format; 3] = [
+    Format { dtype: F32, mantissa: 23, least: -126, largest: 127 },
+    Format { dtype: F16, mantissa: 10, least: -14, largest: 15 },
+    Format { dtype: Bf16, mantissa: 7, least: -126, largest: 127 },
+];
+
+impl Format {
+    /// Distance of `got` from `exact` in units in the last place of `exact`; infinity counts as the number after the largest.
+    fn error(&self, got: f64, exact: f64) -> f64 {
+        if got.is_nan() || exact.is_nan() {
+            return if got.is_nan() && exact.is_nan() { 0.0 } else { f64::INFINITY };
+        }
+        if got == 0.0 && got.is_sign_negative() != exact.is_sign_negative() {
+            return f64::INFINITY;
+        }
+        let end = 2f64.powi(self.largest + 1);
+        let (got, exact) = (got.clamp(-end, end), exact.clamp(-end, end));
+        let exponent = ((exact.abs().to_bits() >> 52) as i32 - 1023).clamp(self.least, self.largest);
+        (got - exact).abs() / 2f64.powi(exponent - self.mantissa)
+    }
+}
+
+/// A function: its name, what it is in f64, its bounds in f32 and in the narrow formats.
+struct Function {
+    name: &'static str,
+    exact: fn(f64) -> f64,
+    bounds: [f64; 2],
+    /// Of `fast_math`, in f32, for normal numbers.
+    fast: f64,
+}
+
+const FUNCTIONS: [Function; 6] = [
+    Function { name: "exp", exact: f64::exp, bounds: [2.0, 0.51], fast: 115.0 },
+    Function { name: "exp2", exact: f64::exp2, bounds: [1.5, 0.51], fast: 1.0 },
+    Function { name: "log2", exact: f64::log2, bounds: [1.5, 0.51], fast: 1.0 },
+    Function { name: "tanh", exact: f64::tanh, bounds: [3.0, 0.51], fast: 3.0 },
+    // Half a unit and what f64 itself is off by.
+    Function { name: "sqrt", exact: f64::sqrt, bounds: [0.500_001, 0.51], fast: 1.0 },
+    Function { name: "reciprocal", exact: |x| 1.0 / x, bounds: [0.500_001, 0.500_001], fast: 1.0 },
+];
+
+fn options(elements: usize) -> Options {
+    Options::new(Target::GFX942).set(Symbol::new("N"), elements as i64)
+}
+
+fn parse(body: &str) -> Kernel {
+    let text = format!("kernel numerics {{\n  workgroup N, 256, 0\n{body}}}\n");
+    Kernel::parse(&text, "numerics").unwrap_or_else(|faults| panic!("{text}{faults:?}"))
+}
+
+fn compiled(kernel: &Kernel, options: &Options) -> Executable {
+    kernel.compile(options).unwrap_or_else(|e| panic!("{kernel}{e}"))
+}
+
+/// Elements of `dtype` in the little end of each word.
+fn tensor(dtype: DType, bits: &[u32]) -> Tensor {
+    let bytes: Vec<u8> =
+        bits.iter().flat_map(|b| b.to_le_bytes().into_iter().take(dtype.bytes() as usize)).collect();
+    Tensor::from_bytes(&[bits.len()], dtype, &bytes).expect("whole")
+}
+
+/// The last memory after a launch over the inputs, which the memories before have.
+fn launched(kernel: &Kernel, options: &Options, inputs: &[Tensor], output: DType) -> Tensor {
+    let executable = compiled(kernel, options);
+    let device = Device::simulator(Target::GFX942);
+    let elements = options.value(Symbol::new("N")).expect("bound") as usize;
+    let zeros = Tensor::zeros(&[elements], output).expect("fits");
+    let buffers: Vec<Buffer> =
+        inputs.iter().chain([&zeros]).map(|t| device.upload_tensor(t).expect("fits")).collect();
+    let launch = buffers.iter().fold(device.launch(&executable), |launch, buffer| launch.buffer(buffer));
+    launch.run().unwrap_or_else(|e| panic!("{kernel}{e}"));
+    let bytes = buffers[inputs.len()].read_bytes().expect("readable");
+    Tensor::from_bytes(&[elements], output, &bytes).expect("whole")
+}
+
+fn unary(name: &str, dtype: DType) -> Kernel {
+    parse(&format!(
+        "  a = memory [N] global {dtype}\n  c = memory [N] global {dtype}\n  %x = read a\n  %y = {name} %x\n  write %y, c\n"
+    ))
+}
+
+/// Results of a function on all of `bits` are within `bound` wherever `judged` says so.
+fn check(
+    function: &Function,
+    format: &Format,
+    bits: &[u32],
+    options: &Options,
+    bound: f64,
+    judged: fn(f64, f64) -> bool,
+) {
+    let inputs = [tensor(format.dtype, bits)];
+    let got = launched(&unary(function.name, format.dtype), options, &inputs, format.dtype).to_f64();
+    let mut worst = (0.0, 0.0, 0.0);
+    for (x, got) in inputs[0].to_f64().into_iter().zip(got) {
+        let exact = (function.exact)(x);
+        let error = format.error(got, exact);
+        if error > worst.0 && judged(x, exact) {
+            worst = (error, x, got);
+        }
+    }
+    let (error, x, got) = worst;
+    let (name, dtype) = (function.name, format.dtype);
+    assert!(error <= bound, "{name} of {x:e} in {dtype} is {got:e}, {error} units off");
+}
+
+/// SplitMix64.
+fn random(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let z = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// f32 numbers where functions have their edges: all of the bits at random; where powers are neither zero nor infinite; denormals;
+/// beside powers of two; beside the ends of the ranges in which `tanh`, `exp2` and roots change their way.
+fn singles(count: usize, seed: u64) -> Vec<u32> {
+    let mut state = seed;
+    let mut one = |at: usize| {
+        let bits = random(&mut state);
+        let low = bits as u32;
+        let uniform = (bits >> 40) as f32 / (1u64 << 24) as f32;
+        let beside = |value: f32| value.to_bits().wrapping_add_signed((low & 0xff) as i32 - 128);
+        match at % 8 {
+            0 | 1 => low,
+            2 => (uniform * 310.0 - 160.0).to_bits(),
+            3 => (uniform * 24.0 - 12.0).to_bits(),
+            4 => low & 0x807f_ffff,
+            5 => low & 0xff80_0000 | (bits >> 32) as u32 & 7,
+            6 => beside(1.0) ^ low & 1 << 31,
+            _ => beside([0.625, -126.0, 2f32.powi(-96), f32::MIN_POSITIVE, 127.99, 88.72][at / 8 % 6]),
+        }
+    };
+    (0..count).map(&mut one).collect()
+}
+
+#[test]
+fn functions_of_every_narrow_float_are_within_their_bounds() {
+    let all: Vec<u32> = (0..1 << 16).collect();
+    for format in &FORMATS[1..] {
+        for function in &FUNCTIONS {
+            check(function, format, &all, &options(all.len()), function.bounds[1], |_, _| true);
+        }
+    }
+}
+
+#[test]
+fn functions_of_f32_are_within_their_bounds() {
+    let bits = singles(1 << 19, 1);
+    for function in &FUNCTIONS {
+        check(function, &FORMATS[0], &bits, &options(bits.len()), function.bounds[0], |_, _| true);
+    }
+}
+
+#[test]
+fn fast_functions_are_close_for_normal_numbers_and_flush_the_others() {
+    let bits = singles(1 << 16, 2);
+    let fast = options(bits.len()).fast_math();
+    let judged = |x: f64, exact: f64| (x as f32).is_normal() && ((exact as f32).is_normal() || exact == 0.0);
+    for function in &FUNCTIONS {
+        check(function, &FORMATS[0], &bits, &fast, function.fast, judged);
+        let [plain, short] = [options(64), options(64).fast_math()]
+            .map(|options| compiled(&unary(function.name, F32), &options).report().instructions);
+        assert!(short < plain || function.name == "tanh", "{}: {short} of {plain}", function.name);
+    }
+    for (name, x, result) in [
+        ("exp2", -126.5, 0.0),
+        ("log2", 1e-40, f32::NEG_INFINITY),
+        ("sqrt", 1e-40, 0.0),
+        ("reciprocal", 1e-40, f32::INFINITY),
+    ] {
+        let inputs = [tensor(F32, &[f32::to_bits(x); 64])];
+        let got = launched(&unary(name, F32), &options(64).fast_math(), &inputs, F32);
+        assert_eq!(got.as_slice::<f32>().map(|v| v[0]), Some(result), "{name}");
+    }
+}
+
+/// The sequences of the code generator in plain f32, with instructions that are off by as much as they may be: the bounds hold on hardware,
+/// too, whose last bits are not published.
+mod sequences {
+    use std::f32::consts::LOG2_E;
+
+    use super::FORMATS;
+
+    /// An approximating instruction: denormals are zeros, and the result is the neighbour `off` steps away wherever that is less than one unit
+    /// from the exact one.
+    pub fn approximate(exact: fn(f64) -> f64, x: f32, off: i32) -> f32 {
+        let flush = |v: f32| if v.is_subnormal() { 0f32.copysign(v) } else { v };
+        let exact = exact(f64::from(flush(x)));
+        let result = flush(exact as f32);
+        let moved = f32::from_bits(result.to_bits().wrapping_add_signed(off));
+        let allowed = result.is_normal() && moved.is_normal() && FORMATS[0].error(moved.into(), exact) <= 1.0;
+        if allowed { moved } else { result }
+    }
+
+    pub fn scaled(x: f32, power: i32) -> f32 {
+        let power = power.clamp(-1000, 1000);
+        (f64::from(x) * 2f64.powi(power)) as f32
+    }
+
+    pub fn exp2(x: f32, off: i32) -> f32 {
+        let whole = x as i32;
+        scaled(approximate(f64::exp2, x - whole as f32, off), whole)
+    }
+
+    pub fn exp(x: f32, off: i32) -> f32 {
+        let whole = (LOG2_E * x).round_ties_even() as i32;
+        let fraction = x.mul_add(1.925_963e-8, x.mul_add(LOG2_E, -(whole as f32)));
+        scaled(approximate(f64::exp2, fraction, off), whole)
+    }
+
+    pub fn log2(x: f32, off: i32) -> f32 {
+        let scale = if x < f32::MIN_POSITIVE { 32 } else { 0 };
+        approximate(f64::log2, scaled(x, scale), off) - scale as f32
+    }
+
+    pub fn sqrt(x: f32, off: i32) -> f32 {
+        let small = x < 2f32.powi(-96);
+        let x = if small { scaled(x, 64) } else { x };
+        let root = approximate(f64::sqrt, x, off);
+        let [before, after] = [-1, 1].map(|step| f32::from_bits(root.to_bits().wrapping_add_signed(step)));
+        let too_large = (-before).mul_add(root, x) <= 0.0;
+        let too_small = (-after).mul_add(root, x) > 0.0;
+        let root = if too_large { before } else { root };
+        let root = if too_small { after } else { root };
+        scaled(root, if small { -32 } else { 0 })
+    }
+
+    pub fn tanh(x: f32, off: i32) -> f32 {
+        let power = approximate(f64::exp2, 2.0 * LOG2_E * x.abs(), off);
+        let large = approximate(|x| 1.0 / x, power + 1.0, -off).mul_add(-2.0, 1.0).copysign(x);
+        let square = x * x;
+        let first = -6.096_714e-3 * square + 2.099_718e-2;
+        let rest = [-5.385_090_8e-2, 1.333_276_9e-1, -3.333_332_8e-1];
+        let sum = rest.iter().fold(first, |sum: f32, &c| sum.mul_add(square, c));
+        let small = x.mul_add(square * sum, x);
+        if x.abs() < 0.625 { small.copysign(x) } else { large }
+    }
+}
+
+#[test]
+fn bounds_hold_with_the_worst_instructions() {
+    let bits = singles(1 << 16, 3);
+    let models: [(&str, fn(f32, i32) -> f32); 5] = [
+        ("exp", sequences::exp),
+        ("exp2", sequences::exp2),
+        ("log2", sequences::log2),
+        ("sqrt", sequences::sqrt),
+        ("tanh", sequences::tanh),
+    ];
+    for (name, model) in models {
+        let function = FUNCTIONS.iter().find(|f| f.name == name).expect("listed");
+        for off in [-1, 0, 1] {
+            for &b in &bits {
+                let x = f32::from_bits(b);
+                let got = model(x, off);
+                let error = FORMATS[0].error(got.into(), (function.exact)(x.into()));
+                assert!(
+                    error <= function.bounds[0],
+                    "{name} of {x:e} ({b:#x}), {off} off, is {got:e}: {error} units"
+                );
+            }
+        }
+        // The model is the sequence: with exact instructions it gives what the machine code gives.
+        let inputs = [tensor(F32, &bits)];
+        let machine = launched(&unary(name, F32), &options(bits.len()), &inputs, F32);
+        for (&b, &got) in bits.iter().zip(machine.as_slice::<f32>().expect("f32")) {
+            let expected = model(f32::from_bits(b), 0);
+            let same = got.to_bits() == expected.to_bits() || got.is_nan() && expected.is_nan();
+            assert!(same, "{name} of {b:#x}: {got:e}, not {expected:e}");
+        }
+    }
+}
+
+/// Zeros, denormals, the ends of the normal range, infinities and NaNs of both kinds, and numbers between, of both signs.
+fn edges(format: &Format) -> Vec<u32> {
+    let mantissa = format.mantissa as u32;
+    let infinity = ((format.largest - format.least + 2) as u32) << mantissa;
+    let one = (-(format.least - 1)) as u32;
+    let quiet = 1 << (mantissa - 1);
+    let mut bits =
+        vec![0, 1, 2, (1 << mantissa) - 1, 1 << mantissa, (1 << mantissa) + 1, infinity - 1, infinity];
+    bits.extend([infinity | 1, infinity | quiet, infinity | quiet - 1, infinity | quiet | 1]);
+    for exponent in [1, 2, mantissa, one - 1, one, one + 1, 2 * one - 2, 2 * one] {
+        bits.extend([0, 1, quiet, quiet + 1, (1 << mantissa) - 1].map(|f| exponent << mantissa | f));
+    }
+    let sign = 1 << (format.dtype.bits() - 1);
+    bits.iter().flat_map(|&b| [b, b | sign]).collect()
+}
+
+#[test]
+fn quotients_and_extrema_of_all_pairs_of_edges() {
+    type Scalar = fn(f32, f32) -> f32;
+    let other = |x: f32, y: f32, pick: fn(f32, f32) -> bool| match (x.is_nan(), y.is_nan()) {
+        (true, _) => y,
+        (_, true) => x,
+        _ => [y, x][usize::from(pick(x, y))],
+    };
+    let operations: [(&str, &dyn Fn(f32, f32) -> f32); 4] = [
+        ("div", &((|x, y| x / y) as Scalar)),
+        ("min", &|x, y| other(x, y, |x, y| x < y || x == y && x.is_sign_negative())),
+        ("max", &|x, y| other(x, y, |x, y| x > y || x == y && x.is_sign_positive())),
+        ("mul", &((|x, y| x * y) as Scalar)),
+    ];
+    for format in &FORMATS {
+        let (edges, dtype) = (edges(format), format.dtype);
+        let pairs: Vec<(u32, u32)> = edges.iter().flat_map(|&x| edges.iter().map(move |&y| (x, y))).collect();
+        let [x, y]: [Vec<u32>; 2] =
+            [pairs.iter().map(|p| p.0).collect(), pairs.iter().map(|p| p.1).collect()];
+        let inputs = [tensor(dtype, &x), tensor(dtype, &y)];
+        for (name, exact) in operations {
+            let kernel = parse(&format!(
+                "  a = memory [N] global {dtype}\n  b = memory [N] global {dtype}\n  c = memory [N] global {dtype}\n  \
+                 %x = read a\n  %y = read b\n  %z = {name} %x, %y\n  write %z, c\n"
+            ));
+            let got = launched(&kernel, &options(pairs.len()), &inputs, dtype).to_f64();
+            let [x, y] = [&inputs[0], &inputs[1]].map(|t| t.to_f64());
+            for (at, got) in got.into_iter().enumerate() {
+                let exact = exact(x[at] as f32, y[at] as f32);
+                let exact = match dtype {
+                    F16 => f16::from_f32(exact).to_f64(),
+                    Bf16 => bf16::from_f32(exact).to_f64(),
+                    _ => exact.into(),
+                };
+                let same = got.to_bits() == exact.to_bits() || got.is_nan() && exact.is_nan();
+                let (a, b) = pairs[at];
+                assert!(same, "{name} of {a:#x} and {b:#x} in {dtype} is {got:e}, not {exact:e}");
+            }
+        }
+    }
+}
+
+#[test]
+fn ieee_mode_is_off_where_a_number_has_to_win_against_any_nan() {
+    let mode = |kernel: &Kernel| {
+        let executable = compiled(kernel, &options(256));
+        let object = ObjectFile::parse(executable.object()).expect("an object");
+        object.kernels[0].descriptor.get(Field::IeeeMode)
+    };
+    let body = |op: &str, dtype: DType| {
+        parse(&format!(
+            "  a = memory [N] global {dtype}\n  c = memory [N] global {dtype}\n  %x = read a\n  %y = {op} %x, 1{}\n  write %y, c\n",
+            if dtype.is_float() { ".0" } else { "" }
+        ))
+    };
+    for dtype in [F32, F16, Bf16] {
+        assert_eq!(
+            [mode(&body("min", dtype)), mode(&body("max", dtype)), mode(&body("add", dtype))],
+            [0, 0, 1]
+        );
+    }
+    assert_eq!(mode(&body("max", I32)), 1, "integers have no NaN");
+}
+
+#[test]
+fn constants_are_rounded_once() {
+    let constant = |dtype: DType, value: &str| {
+        let kernel = parse(&format!(
+            "  c = memory [N] global {dtype}\n  %k = register [N] {dtype} {value}\n  write %k, c\n"
+        ));
+        let device = launched(&kernel, &options(256), &[], dtype);
+        let zeros = [Tensor::zeros(&[256], dtype).expect("small")];
+        let host = Interpreter::run(&kernel, &|_| Some(256), &zeros).expect("it runs");
+        assert_eq!(device, host[0], "{dtype} {value}");
+        device.to_f64()[0]
+    };
+    let operand = |dtype: DType, value: &str| {
+        let kernel = parse(&format!(
+            "  a = memory [N] global {dtype}\n  c = memory [N] global {dtype}\n  %x = read a\n  %y = add %x, {value}\n  write %y, c\n"
+        ));
+        launched(&kernel, &options(256), &[Tensor::zeros(&[256], dtype).expect("small")], dtype).to_f64()[0]
+    };
+    for of in [&constant as &dyn Fn(DType, &str) -> f64, &operand] {
+        assert_eq!(of(F16, "65519.999999999"), 65504.0);
+        assert_eq!(of(F16, "65520.0"), f64::INFINITY);
+        assert_eq!(of(F16, "2049.0"), 2048.0);
+        assert_eq!(of(F16, "2049.0000000000005"), 2050.0);
+        assert_eq!(of(F16, "1.00048828125"), 1.0);
+        assert_eq!(of(F16, "1.0004882812500002"), 1.0 + 2f64.powi(-10));
+        assert_eq!(of(F16, "2.9802322387695312e-8"), 0.0);
+        assert_eq!(of(F16, "2.980232238769532e-8"), 2f64.powi(-24));
+        assert_eq!(of(Bf16, "1.00390625"), 1.0);
+        assert_eq!(of(Bf16, "1.0039062500000002"), 1.0078125);
+        assert_eq!(of(Bf16, "3.39617752923046e38"), f64::INFINITY);
+        assert_eq!(of(Bf16, "3.3961775292304597e38"), bf16::MAX.to_f64());
+        assert_eq!(of(Bf16, "1157425104234217473"), 2f64.powi(60) * (1.0 + 2f64.powi(-7)));
+        assert_eq!(of(F32, "1.4e-45"), 2f64.powi(-149));
+    }
+}
+
+#[test]
+fn constants_that_a_dtype_lacks_are_refused_by_all() {
+    let run = |kernel: &Kernel, dtype: DType| {
+        let tensors = [(); 2].map(|()| Tensor::zeros(&[8], dtype).expect("small"));
+        let compiled = kernel.compile(&options(8)).expect_err("it is refused");
+        let interpreted = Interpreter::run(kernel, &|_| Some(8), &tensors).expect_err("it is refused");
+        assert_eq!(compiled, interpreted);
+        assert!(compiled.help.is_some() && compiled.location.is_some(), "{compiled}");
+        compiled.message
+    };
+    for (dtype, value) in [(I8, 300), (I8, 128), (I8, -129)] {
+        let text = parse(&format!(
+            "  a = memory [N] global i8\n  c = memory [N] global i8\n  %x = read a\n  %y = add %x, {value}\n  write %y, c\n"
+        ));
+        assert_eq!(run(&text, dtype), format!("{value} is not a value of i8"));
+        let [n] = symbols(["N"]);
+        let traced = Kernel::trace("traced", |w| {
+            w.distribute([workgroup(n, 256, 0)]);
+            let (a, c) = (w.memory("a", [n], Global, I8), w.memory("c", [n], Global, I8));
+            let x = w.read(a);
+            w.write(x + value, c);
+        });
+        assert_eq!(run(&traced.expect("it traces"), dtype), format!("{value} is not a value of i8"));
+        let declared = Kernel::trace("declared", |w| {
+            w.register([n], dtype, f64::from(value));
+        });
+        assert_eq!(declared.expect_err("it is refused").message, format!("{value} is not a value of i8"));
+        let text = format!("kernel k {{\n  %x = register [N] i8 {value}\n}}\n");
+        let faults = Kernel::parse(&text, "k").err().expect("it is refused");
+        assert_eq!(faults[0].message, format!("{value} is not a value of i8"));
+        assert_eq!(faults[0].location.as_ref().map(|l| l.line), Some(2));
+    }
+    let wide = parse(
+        "  a = memory [N] global i32\n  c = memory [N] global i32\n  %x = read a\n  %y = max %x, 2147483648\n  write %y, c\n",
+    );
+    assert_eq!(run(&wide, I32), "2147483648 is not a value of i32");
+    assert!(Constant::Integer(2_147_483_647).bits(I32).is_ok());
+}
+
+#[test]
+fn what_nothing_wrote_is_not_read() {
+    let kernel = |body: &str| {
+        parse(&format!(
+            "  a = memory [N] global f32\n  c = memory [N] global f32\n  %lds = allocate [N] f32\n{body}  %y = read %lds\n  write %y, c\n"
+        ))
+    };
+    let run = |kernel: &Kernel| {
+        let a = Tensor::from_slice(&[256], &[2.5f32; 256]).expect("small");
+        Interpreter::run(kernel, &|_| Some(256), &[a, Tensor::zeros(&[256], F32).expect("small")])
+    };
+    let fault = run(&kernel("")).expect_err("nothing was written");
+    assert_eq!(fault.message, "an LDS buffer is read where nothing was written to it");
+    assert_eq!(fault.location.map(|l| l.line), Some(6));
+    assert_eq!(fault.notes[0].1.as_ref().map(|l| l.line), Some(5));
+    let written = run(&kernel("  %x = read a\n  write %x, %lds\n")).expect("all of it is written");
+    assert_eq!(written[1].to_f64(), [2.5; 256]);
+}
