@@ -335,6 +335,12 @@ fn memories_of_all_shapes_are_right_or_refused() {
 }
 
 #[test]
+fn the_edges_of_number_formats_are_as_the_interpreter_says() {
+    let mut rng = StdRng::seed_from_u64(11);
+    run("numerics", (0..cases(400)).map(|_| random_bytes(&mut rng, 40)));
+}
+
+#[test]
 fn schedules_are_applied_or_refused() {
     let mut rng = StdRng::seed_from_u64(10);
     let inputs: Vec<Vec<u8>> = (0..cases(100)).map(|_| random_bytes(&mut rng, 80)).collect();

@@ -5,6 +5,7 @@ mod assembler;
 mod codegen;
 mod kernel;
 mod memories;
+mod numerics;
 mod schedules;
 mod simulator;
 
@@ -12,6 +13,7 @@ pub use assembler::assembler;
 pub use codegen::{decoder, machine, object};
 pub use kernel::{Outcome, kernel, kernel_outcome};
 pub use memories::{memories, memories_outcome};
+pub use numerics::numerics;
 pub use schedules::{Verdict, schedule_verdict, schedules};
 pub use simulator::simulator;
 
@@ -31,6 +33,7 @@ pub const CHECKS: &[(&str, Check)] = &[
     ("assembler", assembler),
     ("kernel", kernel),
     ("memories", memories),
+    ("numerics", numerics),
     ("simulator", simulator),
     ("schedules", schedules),
 ];

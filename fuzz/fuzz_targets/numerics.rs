@@ -1,0 +1,8 @@
+//! Element-wise kernels at the edges of number formats, compared with the reference interpreter.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    if let Err(fault) = checks::numerics(data) {
+        panic!("{fault}");
+    }
+});
