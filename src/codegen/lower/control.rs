@@ -469,28 +469,37 @@ impl Lowering<'_> {
     fn carry(&mut self, node: Entity, carried: &[Place]) -> Result<(), Diagnostic> {
         let world = self.world;
         let yields = world.get::<Yields>(node).map(|y| &y.0[..]).unwrap_or_default();
-        let mut moves: SmallVec<[(Operand, Place, u32); 8]> = SmallVec::new();
-        for (&value, place) in yields.iter().zip(carried) {
-            self.finish(value);
-            let from = *self.place(value)?;
-            let Place::Registers(to) = *place else { continue };
-            if !matches!(from, Place::Registers(registers) if registers == to) {
-                moves.push((to, from, self.width(value)?));
-            }
-        }
+        yields.iter().for_each(|&value| self.finish(value));
         // A yielded value may be another carried one: those are read before any is written.
         let is_carried = |place: &Place| matches!(place, Place::Registers(r) if carried.iter().any(|c| matches!(c, Place::Registers(c) if c == r)));
-        for (to, from, width) in &mut moves {
-            if is_carried(from) {
-                let copy = self.emitter.register(self.emitter.file(*to), *width);
-                self.copy_into(copy, from, *width)?;
-                *from = Place::Registers(copy);
+        let mut held: SmallVec<[Option<Place>; 8]> = SmallVec::new();
+        for (at, (&value, to)) in yields.iter().zip(carried).enumerate() {
+            let from = *self.place(value)?;
+            if is_carried(&from) && !same_registers(&from, to) {
+                let width = self.width(value)?;
+                let copy = self.emitter.vgpr(width);
+                self.copy_into(copy, &from, width)?;
+                held.resize(at, None);
+                held.push(Some(Place::Registers(copy)));
             }
         }
-        for (to, from, width) in moves {
-            self.copy_into(to, &from, width)?;
+        for (at, (&value, to)) in yields.iter().zip(carried).enumerate() {
+            let from = match held.get(at) {
+                Some(&Some(copy)) => copy,
+                _ => *self.place(value)?,
+            };
+            if let Place::Registers(registers) = *to
+                && !same_registers(&from, to)
+            {
+                let width = self.width(value)?;
+                self.copy_into(registers, &from, width)?;
+            }
         }
         self.renew_contents(carried);
         Ok(())
     }
+}
+
+fn same_registers(a: &Place, b: &Place) -> bool {
+    matches!((a, b), (Place::Registers(a), Place::Registers(b)) if a == b)
 }
