@@ -159,6 +159,8 @@ fn functions_are_close() {
         let same = (dtype, dtype);
         let close = Tolerance::Relative(ulp);
         check("exp2", same, [moderate, moderate], close, "MN", |_, a, b| (a.exp2() + b.exp2()) * 0.5);
+        check("exp", same, [moderate, moderate], close, "MN", |_, a, b| (a.exp() + b.exp()) * 0.5);
+        check("tanh", same, [moderate, moderate], close, "MN", |_, a, _| a.tanh());
         check("log2", same, [|at| 2.0 + positive(at), positive], close, "MN", |_, a, _| a.log2());
         check("sqrt", same, [positive, positive], close, "MN", |_, a, _| a.sqrt());
         check("reciprocal", same, [positive, positive], close, "MN", |_, a, _| a.reciprocal());

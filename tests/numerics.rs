@@ -1,5 +1,5 @@
-//! Functions, quotients, minima and constants at the edges of number formats, on the simulator against f64 and plain Rust: the error
-//! bounds are those of docs/numerics.md.
+//! Functions, quotients, minima and constants at the edges of number formats, on the simulator against f64
+//! and plain Rust: the error bounds are those of docs/numerics.md.
 
 use groundswell::codegen::object::{Field, ObjectFile};
 use groundswell::ir::constant::Constant;
@@ -20,7 +20,8 @@ const FORMATS: [Format; 3] = [
 ];
 
 impl Format {
-    /// Distance of `got` from `exact` in units in the last place of `exact`; infinity counts as the number after the largest.
+    /// Distance of `got` from `exact` in units in the last place of `exact`; infinity counts as the number
+    /// after the largest.
     fn error(&self, got: f64, exact: f64) -> f64 {
         if got.is_nan() || exact.is_nan() {
             return if got.is_nan() && exact.is_nan() { 0.0 } else { f64::INFINITY };
@@ -126,8 +127,9 @@ fn random(state: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// f32 numbers where functions have their edges: all of the bits at random; where powers are neither zero nor infinite; denormals;
-/// beside powers of two; beside the ends of the ranges in which `tanh`, `exp2` and roots change their way.
+/// f32 numbers where functions have their edges: all of the bits at random; where powers are neither zero nor
+/// infinite; denormals; beside powers of two; beside the ends of the ranges in which `tanh`, `exp2` and roots
+/// change their way.
 fn singles(count: usize, seed: u64) -> Vec<u32> {
     let mut state = seed;
     let mut one = |at: usize| {
@@ -189,15 +191,15 @@ fn fast_functions_are_close_for_normal_numbers_and_flush_the_others() {
     }
 }
 
-/// The sequences of the code generator in plain f32, with instructions that are off by as much as they may be: the bounds hold on hardware,
-/// too, whose last bits are not published.
+/// The sequences of the code generator in plain f32, with instructions that are off by as much as they may
+/// be: the bounds hold on hardware, too, whose last bits are not published.
 mod sequences {
     use std::f32::consts::LOG2_E;
 
     use super::FORMATS;
 
-    /// An approximating instruction: denormals are zeros, and the result is the neighbour `off` steps away wherever that is less than one unit
-    /// from the exact one.
+    /// An approximating instruction: denormals are zeros, and the result is the neighbour `off` steps away
+    /// wherever that is less than one unit from the exact one.
     pub fn approximate(exact: fn(f64) -> f64, x: f32, off: i32) -> f32 {
         let flush = |v: f32| if v.is_subnormal() { 0f32.copysign(v) } else { v };
         let exact = exact(f64::from(flush(x)));
@@ -286,7 +288,8 @@ fn bounds_hold_with_the_worst_instructions() {
     }
 }
 
-/// Zeros, denormals, the ends of the normal range, infinities and NaNs of both kinds, and numbers between, of both signs.
+/// Zeros, denormals, the ends of the normal range, infinities and NaNs of both kinds, and numbers between, of
+/// both signs.
 fn edges(format: &Format) -> Vec<u32> {
     let mantissa = format.mantissa as u32;
     let infinity = ((format.largest - format.least + 2) as u32) << mantissa;

@@ -1,6 +1,7 @@
-//! The edges of number formats: element-wise kernels on denormals, infinities, NaNs of both kinds and numbers about to overflow, with
-//! constants at ties of rounding, run on the simulator and compared with the reference interpreter bit by bit. Functions that are not
-//! correctly rounded come last in a kernel and are compared in units in the last place.
+//! The edges of number formats: element-wise kernels on denormals, infinities, NaNs of both kinds and numbers
+//! about to overflow, with constants at ties of rounding, run on the simulator and compared with the
+//! reference interpreter bit by bit. Functions that are not correctly rounded come last in a kernel and are
+//! compared in units in the last place.
 
 use std::fmt::Write;
 
@@ -24,7 +25,8 @@ const SIZE: usize = 200;
 
 const DTYPES: &[DType] = &[DType::F32, DType::F16, DType::Bf16, DType::I32, DType::I8];
 
-/// The check: the machine code gives what the interpreter gives, or both refuse the kernel for the same reason.
+/// The check: the machine code gives what the interpreter gives, or both refuse the kernel for the same
+/// reason.
 pub fn numerics(data: &[u8]) -> Result<(), String> {
     let mut choices = Choices::new(data);
     let case = Case::new(&mut choices);
@@ -42,8 +44,8 @@ struct Case {
     seed: u64,
 }
 
-/// The functions, and how far results may be from the interpreter's, which are correctly rounded, in f32; in the narrow
-/// formats that may turn the last rounding at most.
+/// The functions, and how far results may be from the interpreter's, which are correctly rounded, in f32; in
+/// the narrow formats that may turn the last rounding at most.
 const FUNCTIONS: &[(&str, f64)] =
     &[("exp", 2.5), ("exp2", 2.0), ("log2", 2.0), ("tanh", 3.5), ("sqrt", 0.0), ("reciprocal", 0.0)];
 
@@ -132,8 +134,8 @@ fn value(dtype: DType, bits: u32) -> f64 {
     }
 }
 
-/// A constant: for floats at, beside and between the numbers of the format, the least and the largest among them; for integers now and
-/// then one that the dtype does not hold.
+/// A constant: for floats at, beside and between the numbers of the format, the least and the largest among
+/// them; for integers now and then one that the dtype does not hold.
 fn constant(choices: &mut Choices<'_>, dtype: DType) -> String {
     if !dtype.is_float() {
         let most = if dtype == DType::I8 { 127i64 } else { i32::MAX.into() };

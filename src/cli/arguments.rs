@@ -76,7 +76,8 @@ pub struct KernelArguments {
     /// Load the tiles of shared memories straight into LDS, where such loads can bring them
     #[arg(long)]
     pub global_to_shared: bool,
-    /// Compute roots, powers, logarithms and quotients of floats with fewer instructions: denormals count as zeros, and errors are larger
+    /// Compute roots, powers, logarithms and quotients of floats with fewer instructions: denormals count as
+    /// zeros, and errors are larger
     #[arg(long)]
     pub fast_math: bool,
     /// Give loops the cycles of a table that `--emit schedule` has written

@@ -217,7 +217,8 @@ impl Tracer {
         MemoryRef { node: node.flatten().unwrap_or(Entity::PLACEHOLDER), trace: self.trace }
     }
 
-    /// A value of the given shape whose elements are all `value`, rounded once to `dtype`; integer dtypes take what they hold only.
+    /// A value of the given shape whose elements are all `value`, rounded once to `dtype`; integer dtypes
+    /// take what they hold only.
     #[track_caller]
     pub fn register<const N: usize>(&self, shape: [Symbol; N], dtype: DType, value: f64) -> Value {
         let caller = Caller::caller();

@@ -1,9 +1,10 @@
-//! The constants of `register` nodes, and what they are in each dtype. Compiler and interpreter ask here, so that both have the same
-//! bits and the same verdict.
+//! The constants of `register` nodes, and what they are in each dtype. Compiler and interpreter ask here, so
+//! that both have the same bits and the same verdict.
 //!
-//! A constant is an f64 or an i64. Decimal text becomes the nearest f64 first, as Rust's own literals do; a number without point and
-//! exponent is an integer and exact. From there to the dtype it is rounded once, to nearest even: beyond the largest number
-//! to infinity, below the least denormal to zero. Integer dtypes take the integers that they hold and nothing else.
+//! A constant is an f64 or an i64. Decimal text becomes the nearest f64 first, as Rust's own literals do; a
+//! number without point and exponent is an integer and exact. From there to the dtype it is rounded once, to
+//! nearest even: beyond the largest number to infinity, below the least denormal to zero. Integer dtypes take
+//! the integers that they hold and nothing else.
 
 use super::diagnostic::Diagnostic;
 use super::types::DType;
@@ -39,7 +40,8 @@ impl Constant {
         }
     }
 
-    /// The bits of the constant as an element of `dtype`; what is narrower than 32 bits is in the low ones, above them are zeros.
+    /// The bits of the constant as an element of `dtype`; what is narrower than 32 bits is in the low ones,
+    /// above them are zeros.
     ///
     /// # Errors
     /// When an integer dtype does not hold the number.
@@ -88,8 +90,8 @@ impl Constant {
     }
 }
 
-/// An integer as an f64, rounded to odd where it has more than 53 bits: the last bit stands for all that are lost, so that rounding the
-/// result to a format of fewer bits is as good as rounding the integer.
+/// An integer as an f64, rounded to odd where it has more than 53 bits: the last bit stands for all that are
+/// lost, so that rounding the result to a format of fewer bits is as good as rounding the integer.
 fn odd(value: i64) -> f64 {
     let magnitude = value.unsigned_abs();
     let lost = (u64::BITS - magnitude.leading_zeros()).saturating_sub(f64::MANTISSA_DIGITS);
@@ -100,7 +102,8 @@ fn odd(value: i64) -> f64 {
 }
 
 impl Format {
-    /// The value in this format, to nearest even, in one step. NaN stays NaN, quiet, with the highest bits of its payload.
+    /// The value in this format, to nearest even, in one step. NaN stays NaN, quiet, with the highest bits of
+    /// its payload.
     fn round(&self, value: f64) -> u32 {
         let bits = value.to_bits();
         let sign = ((bits >> 63) as u32) << (self.exponent + self.mantissa);
@@ -126,7 +129,8 @@ impl Format {
         let (kept, rest, half) =
             (significand >> dropped, significand & ((1 << dropped) - 1), 1u64 << (dropped - 1));
         let up = u64::from(rest > half || rest == half && kept & 1 == 1);
-        // The leading bit of a normal number adds one to the exponent's field; so does a mantissa that rounding carries out of.
+        // The leading bit of a normal number adds one to the exponent's field; so does a mantissa that
+        // rounding carries out of.
         let above = (exponent - least).max(0) as u64;
         sign | ((above << self.mantissa) + kept + up).min(infinity) as u32
     }
@@ -138,8 +142,9 @@ mod tests {
 
     use super::*;
 
-    /// The nearest of all finite values of a format with ties to the even one, by comparison with midpoints, which an f64 holds exactly.
-    /// `values` are the non-negative ones in order, and one step beyond for what is infinity.
+    /// The nearest of all finite values of a format with ties to the even one, by comparison with midpoints,
+    /// which an f64 holds exactly. `values` are the non-negative ones in order, and one step beyond for what
+    /// is infinity.
     fn nearest(values: &[f64], value: f64) -> usize {
         let at = values.partition_point(|&v| v <= value.abs()).max(1) - 1;
         let Some(&next) = values.get(at + 1) else { return at };
@@ -147,7 +152,8 @@ mod tests {
         at + usize::from(value.abs() > middle || value.abs() == middle && at % 2 == 1)
     }
 
-    /// Numbers around every value of a format: itself, the middle to the next, and both moved by the least and by little steps.
+    /// Numbers around every value of a format: itself, the middle to the next, and both moved by the least
+    /// and by little steps.
     fn around(values: &[f64]) -> impl Iterator<Item = f64> + '_ {
         values.windows(2).flat_map(|pair| [pair[0], (pair[0] + pair[1]) / 2.0]).flat_map(|v| {
             let steps = [-(1i64 << 33), -(1 << 31), -1000, -1, 0, 1, 1000, 1 << 31, 1 << 33];

@@ -135,7 +135,8 @@ pub enum MmaChoice {
     Explicit(Mma),
 }
 
-/// Rows of one-operand arithmetic. Integers wrap and have `neg` and `abs` only. How exact the others are stands in docs/numerics.md.
+/// Rows of one-operand arithmetic. Integers wrap and have `neg` and `abs` only. How exact the others are
+/// stands in docs/numerics.md.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs)]
 pub enum UnaryOp {

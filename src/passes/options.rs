@@ -74,14 +74,17 @@ pub enum GlobalToShared {
     Fitting,
 }
 
-/// How exact roots, powers, logarithms, reciprocals and quotients of floats are; docs/numerics.md has their error bounds.
+/// How exact roots, powers, logarithms, reciprocals and quotients of floats are; docs/numerics.md has their
+/// error bounds.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub enum FloatFunctions {
-    /// Within their bounds everywhere: denormals are numbers like others, quotients and f32 roots are correctly rounded.
+    /// Within their bounds everywhere: denormals are numbers like others, quotients and f32 roots are
+    /// correctly rounded.
     #[default]
     Accurate,
-    /// The approximating instructions of the vector unit alone. Arguments and results that are denormal f32 numbers count as zeros, quotients
-    /// are products with a reciprocal, and `exp` loses a unit in the last place for every unit of its argument.
+    /// The approximating instructions of the vector unit alone. Arguments and results that are denormal f32
+    /// numbers count as zeros, quotients are products with a reciprocal, and `exp` loses a unit in the last
+    /// place for every unit of its argument.
     Fast,
 }
 

@@ -1,7 +1,8 @@
 //! Element-wise operations, constants and casts.
 //!
-//! Everything is computed in 32 bits: elements of packed dtypes are widened, computed, and rounded back once. For f16 and bf16 that
-//! gives the correctly rounded result of + - * and /, since f32 has more than twice their precision and two bits to spare.
+//! Everything is computed in 32 bits: elements of packed dtypes are widened, computed, and rounded back once.
+//! For f16 and bf16 that gives the correctly rounded result of + - * and /, since f32 has more than twice
+//! their precision and two bits to spare.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
@@ -422,9 +423,10 @@ impl Lowering<'_> {
         }
     }
 
-    /// Minimum or maximum, in which a number wins against any NaN. In IEEE mode a signalling NaN would win, and be made quiet; without
-    /// it, it loses like a quiet one (CDNA3 ISA guide, V_MIN_F32; LLVM lowers `llvm.minnum` the same way in both modes,
-    /// llvm/test/CodeGen/AMDGPU/amdgcn-ieee.ll). So the kernel starts with the mode off.
+    /// Minimum or maximum, in which a number wins against any NaN. In IEEE mode a signalling NaN would win,
+    /// and be made quiet; without it, it loses like a quiet one (CDNA3 ISA guide, V_MIN_F32; LLVM lowers
+    /// `llvm.minnum` the same way in both modes, llvm/test/CodeGen/AMDGPU/amdgcn-ieee.ll). So the kernel
+    /// starts with the mode off.
     fn float_extremum(&mut self, op: Opcode, a: Scalar, b: Scalar) -> Operand {
         self.out.float_extremum = true;
         self.vop2(op, a, b)

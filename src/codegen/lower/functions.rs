@@ -1,11 +1,14 @@
-//! Powers, logarithms, roots, reciprocals: sequences around the approximating instructions of the vector unit, in 32 bits.
+//! Powers, logarithms, roots, reciprocals: sequences around the approximating instructions of the vector
+//! unit, in 32 bits.
 //!
-//! `v_exp_f32`, `v_log_f32`, `v_sqrt_f32` and `v_rcp_f32` are good to 1 ULP and take denormals for zeros, sources and results alike
-//! (CDNA3 ISA guide, "VOP1 instructions"; LLVM, AMDGPULegalizerInfo.cpp, scales around them where f32 denormals count). What
-//! these sequences add, and the error bounds that follow, stand in docs/numerics.md. All of f16 is far inside of f32's normal
-//! range, so f16 takes the instructions as they are; bf16 has f32's range and needs the scaling, but not the last bits.
+//! `v_exp_f32`, `v_log_f32`, `v_sqrt_f32` and `v_rcp_f32` are good to 1 ULP and take denormals for zeros,
+//! sources and results alike (CDNA3 ISA guide, "VOP1 instructions"; LLVM, AMDGPULegalizerInfo.cpp, scales
+//! around them where f32 denormals count). What these sequences add, and the error bounds that follow, stand
+//! in docs/numerics.md. All of f16 is far inside of f32's normal range, so f16 takes the instructions as they
+//! are; bf16 has f32's range and needs the scaling, but not the last bits.
 //!
-//! None of them compares with infinities or NaN: where an instruction gives the right one, the arithmetic around it keeps it.
+//! None of them compares with infinities or NaN: where an instruction gives the right one, the arithmetic
+//! around it keeps it.
 
 use super::Lowering;
 use super::emitter::Scalar;
@@ -16,7 +19,8 @@ use crate::passes::options::FloatFunctions;
 /// 1 / ln 2 as the sum of two f32.
 const LOG2_E: [f32; 2] = [std::f32::consts::LOG2_E, 1.925_963e-8];
 
-/// `tanh x = x + x³ P(x²)` for `|x|` below [`TANH_SMALL`], highest power first: a Chebyshev fit whose relative error is below 2^-25.8.
+/// `tanh x = x + x³ P(x²)` for `|x|` below [`TANH_SMALL`], highest power first: a Chebyshev fit whose
+/// relative error is below 2^-25.8.
 const TANH: [f32; 5] = [-6.096_714e-3, 2.099_718e-2, -5.385_090_8e-2, 1.333_276_9e-1, -3.333_332_8e-1];
 
 /// Where [`TANH`] ends; above, `1 - 2 / (e^2x + 1)` loses less than a bit to cancellation.
@@ -50,8 +54,8 @@ impl Lowering<'_> {
         if self.care(dtype) == Care::None {
             return self.vop1(Opcode::VExpF32, x);
         }
-        // The fraction's power is in (1/2, 2), and the whole part goes to the exponent. Far outside of the integers' range the
-        // fraction is what overflows, in the direction that the result does.
+        // The fraction's power is in (1/2, 2), and the whole part goes to the exponent. Far outside of the
+        // integers' range the fraction is what overflows, in the direction that the result does.
         let x = Scalar::Reg(self.in_vgpr(x));
         let whole = self.vop1(Opcode::VCvtI32F32, x);
         let rounded = self.vop1(Opcode::VCvtF32I32, Scalar::Reg(whole));
@@ -64,7 +68,8 @@ impl Lowering<'_> {
             let exponent = self.vop2(Opcode::VMulF32, constant(LOG2_E[0]), x);
             return self.exp2(Scalar::Reg(exponent), dtype);
         }
-        // The product with log2 e needs more bits than an f32 has: its nearest integer is taken away before it is rounded.
+        // The product with log2 e needs more bits than an f32 has: its nearest integer is taken away before
+        // it is rounded.
         let x = self.in_vgpr(x);
         let near = self.vop2(Opcode::VMulF32, constant(LOG2_E[0]), Scalar::Reg(x));
         let nearest = self.vop1(Opcode::VRndneF32, Scalar::Reg(near));
@@ -100,7 +105,8 @@ impl Lowering<'_> {
         let (least, up) = match self.care(dtype) {
             Care::None => return self.vop1(Opcode::VSqrtF32, x),
             Care::Range => (f32::MIN_POSITIVE, 32),
-            // Far enough up that the remainders below are normal numbers: 2^-46 of the least scaled number, at least.
+            // Far enough up that the remainders below are normal numbers: 2^-46 of the least scaled number,
+            // at least.
             Care::Precision => (1.0 / (1u128 << 96) as f32, 64),
         };
         let x = self.in_vgpr(x);
@@ -115,9 +121,9 @@ impl Lowering<'_> {
         self.vop3(Opcode::VLdexpF32, &[Scalar::Reg(root), Scalar::Reg(back)])
     }
 
-    /// The root that is nearest to that of `x`, of `root`, which is off by 1 ULP at most, and its neighbours. A number `r` is the rounded
-    /// root exactly if `x` is above `r` times the number before and not above `r` times the number after (Tuckerman's test). For
-    /// zeros, infinity and NaN the comparisons are false.
+    /// The root that is nearest to that of `x`, of `root`, which is off by 1 ULP at most, and its neighbours.
+    /// A number `r` is the rounded root exactly if `x` is above `r` times the number before and not above `r`
+    /// times the number after (Tuckerman's test). For zeros, infinity and NaN the comparisons are false.
     fn nearest_root(&mut self, x: Operand, root: Operand) -> Operand {
         let before = self.vop2(Opcode::VAddU32, Scalar::Const(-1), Scalar::Reg(root));
         let after = self.vop2(Opcode::VAddU32, Scalar::Const(1), Scalar::Reg(root));

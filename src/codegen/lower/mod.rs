@@ -88,7 +88,8 @@ pub struct Lowered {
     pub kernarg_bytes: u32,
     /// Leading dwords of the segment that are in SGPRs when the kernel starts.
     pub preloaded_dwords: u32,
-    /// The code has `v_min_f32` or `v_max_f32`, which take any NaN for the lesser operand only where IEEE mode is off.
+    /// The code has `v_min_f32` or `v_max_f32`, which take any NaN for the lesser operand only where IEEE
+    /// mode is off.
     pub float_extremum: bool,
     /// Grid axes whose workgroup id the kernel reads.
     pub workgroup_ids: [bool; 3],

@@ -3,8 +3,9 @@
 //! It knows nothing of tiles per workgroup, waves, layouts or schedules and shares no code with any pass, so it is the oracle for
 //! all of them, and users check their kernels against it. In short:
 //!
-//! - `read` gives the whole memory, `write` replaces it, in program order. `register` and broadcasts fill all dims. `barrier`
-//!   does nothing. An LDS allocation is a memory whose contents are undefined until they are written; reading them is a fault.
+//! - `read` gives the whole memory, `write` replaces it, in program order. `register` and broadcasts fill all
+//!   dims. `barrier` does nothing. An LDS allocation is a memory whose contents are undefined until they are
+//!   written; reading them is a fault.
 //! - Operands of element-wise arithmetic are matched by dims, in any order; one operand has all the dims of the others and gives
 //!   the result its dims. A constant without a dtype takes that of the other operand.
 //! - A loop over K runs once per tile of K, as its `tile` constraint says. Inside, everything with dim K is the iteration's
@@ -13,8 +14,9 @@
 //!   outside the loop cannot be used inside, and carried values cannot have dim K. A loop over no tile gives back its
 //!   initial values.
 //! - `mma` adds its products to the accumulator one by one, in the order of K: in f32 for f16, bf16 and f32, in wrapping i32 for i8.
-//! - Arithmetic on f16 and bf16 computes in f32 and rounds once; nothing is fused and denormals are kept. What integers, NaNs
-//!   and casts do stands with [`BinaryOp`], [`Predicate`] and [`Op::Cast`]. Constants are what [`Constant::bits`] says.
+//! - Arithmetic on f16 and bf16 computes in f32 and rounds once; nothing is fused and denormals are kept.
+//!   What integers, NaNs and casts do stands with [`BinaryOp`], [`Predicate`] and [`Op::Cast`]. Constants are
+//!   what [`Constant::bits`] says.
 //! - Sizes may be zero. Constraints other than `tile` have no say.
 //!
 //! The order of operations is fixed, so results are the same bits on every run.

@@ -12,8 +12,9 @@ use super::lanes::{F16 as Half, FP16_OVERFLOW, Halves, Lane, flush_f16, map1, ma
 use super::rounded::{self, ROUND_16, ROUND_32};
 use super::valu::unsupported;
 
-/// Executes a conversion. Conversions to integers truncate, saturate, and turn NaN into zero, as Rust's do. Those between floats give
-/// a quiet NaN for a signalling one, as all arithmetic does (CDNA3 ISA guide, "IEEE_MODE"; LLVM, SITargetLowering::isCanonicalized).
+/// Executes a conversion. Conversions to integers truncate, saturate, and turn NaN into zero, as Rust's do.
+/// Those between floats give a quiet NaN for a signalling one, as all arithmetic does (CDNA3 ISA guide,
+/// "IEEE_MODE"; LLVM, SITargetLowering::isCanonicalized).
 pub(super) fn convert(w: &mut Wave, s: &Step, arch: Arch, to: Element, from: Element) -> Result<(), Stopped> {
     if w.mode & (ROUND_32 | ROUND_16) != 0 && rounded::convert(w, s, to, from) {
         return Ok(());
