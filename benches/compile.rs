@@ -34,7 +34,7 @@ enum Sizes {
 }
 
 fn gemm((tile, waves): Tile, sizes: Sizes) -> (Kernel, Options) {
-    let kernel = Gemm::new().waves(Waves::new(waves[0], waves[1])).kernel().expect("a valid kernel");
+    let kernel = Gemm::any_shape().waves(Waves::new(waves[0], waves[1])).kernel().expect("a valid kernel");
     let mut options = Options::new(Target::GFX942);
     for (name, value) in ["BLOCK_M", "BLOCK_N", "BLOCK_K"].into_iter().zip(tile) {
         options = options.set(Symbol::new(name), value);
@@ -88,7 +88,7 @@ fn cached(c: &mut Criterion) {
 }
 
 fn trace(c: &mut Criterion) {
-    c.bench_function("trace gemm", |b| b.iter(|| Gemm::new().kernel().expect("a valid kernel")));
+    c.bench_function("trace gemm", |b| b.iter(|| Gemm::any_shape().kernel().expect("a valid kernel")));
 }
 
 fn growth(c: &mut Criterion) {
@@ -121,7 +121,7 @@ fn growth_of_scheduling(c: &mut Criterion) {
     const TILES: [[i64; 3]; 5] =
         [[256, 512, 32], [512, 512, 32], [1024, 512, 32], [1024, 1024, 32], [1152, 1152, 32]];
     const PASS: &str = "schedule_loops";
-    let kernel = Gemm::new().waves(Waves::new(2, 4)).kernel().expect("a valid kernel");
+    let kernel = Gemm::any_shape().waves(Waves::new(2, 4)).kernel().expect("a valid kernel");
     for schedule in [Schedule::Prefetch, Schedule::PingPong] {
         let mut group = c.benchmark_group(format!("growth of scheduling {schedule:?}"));
         for tile in TILES {

@@ -15,7 +15,7 @@ const ARCH: Arch = Arch::Gfx942;
 
 /// Instructions of the inner product of matrices as the compiler makes them.
 fn compiled() -> Vec<Inst> {
-    let kernel = Gemm::new().kernel().expect("a valid kernel");
+    let kernel = Gemm::any_shape().kernel().expect("a valid kernel");
     let [m, n, k] = symbols(["M", "N", "K"]);
     let [tile_m, tile_n, tile_k] = symbols(["BLOCK_M", "BLOCK_N", "BLOCK_K"]);
     let options = Options::new(Target::GFX942).dynamic(m).dynamic(n).dynamic(k);

@@ -169,7 +169,7 @@ fn kernels(c: &mut Criterion) {
 const EDGE: i64 = 1024;
 
 fn gemm(c: &mut Criterion) {
-    let kernel = Gemm::new().kernel().expect("a valid kernel");
+    let kernel = Gemm::any_shape().kernel().expect("a valid kernel");
     let mut options = Options::new(Target::GFX942);
     let names = symbols(["M", "N", "K", "BLOCK_M", "BLOCK_N", "BLOCK_K"]);
     for (symbol, value) in names.into_iter().zip([EDGE, EDGE, EDGE, 128, 128, 32]) {

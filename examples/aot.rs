@@ -7,23 +7,9 @@ use groundswell::runtime::executable::link;
 use groundswell::runtime::sim::{LaunchConfig, Simulator};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let options = |sizes: &[(&str, i64)]| {
-        sizes.iter().fold(Options::new(Target::GFX942), |options, &(s, v)| options.set(Symbol::new(s), v))
-    };
-    let copy = copy(F32, Waves::new(4, 1))?.compile(&options(&[
-        ("M", 8),
-        ("N", 64),
-        ("BLOCK_M", 4),
-        ("BLOCK_N", 64),
-    ]))?;
-    let gemm = Gemm::new().kernel()?.compile(&options(&[
-        ("M", 256),
-        ("N", 256),
-        ("K", 256),
-        ("BLOCK_M", 128),
-        ("BLOCK_N", 128),
-        ("BLOCK_K", 32),
-    ]))?;
+    let options = Options::new(Target::GFX942).set("M", 8).set("N", 64).set("BLOCK_M", 4).set("BLOCK_N", 64);
+    let copy = copy(F32, Waves::new(4, 1))?.compile(&options)?;
+    let gemm = Gemm::new(256, 256, 256).compile(Target::GFX942)?;
 
     let path = std::env::temp_dir().join(format!("groundswell-aot-{}.hsaco", std::process::id()));
     std::fs::write(&path, link(&[&copy, &gemm])?)?;

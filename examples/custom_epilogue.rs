@@ -11,21 +11,21 @@ fn gelu(x: Value) -> Value {
 }
 
 fn main() -> Result<(), Diagnostic> {
-    let kernel = Gemm::new()
+    let gemm = Gemm::new(100, 72, 96)
         .inputs(Bf16)
+        .tile(64, 64, 32)
         .waves(Waves::new(2, 2))
         .scale(0.125)
         .bias()
         .epilogue(|_, x| gelu(x))
-        .output(Bf16)
-        .kernel()?;
+        .output(Bf16);
+    let kernel = gemm.kernel()?;
     println!("{kernel}");
 
-    let sizes = [("M", 100), ("N", 72), ("K", 96), ("BLOCK_M", 64), ("BLOCK_N", 64), ("BLOCK_K", 32)];
-    let options =
-        sizes.iter().fold(Options::new(Target::GFX942), |options, &(s, v)| options.set(Symbol::new(s), v));
+    let options = gemm.options(Target::GFX942);
     let executable = kernel.compile(&options)?;
-    let value = |symbol: Symbol| sizes.iter().find(|s| s.0 == symbol.name()).map(|s| s.1);
+    println!("{}", executable.report());
+    let value = |symbol: Symbol| options.value(symbol);
     let checked = against_interpreter(&kernel, &executable, &Device::open()?, &value, 7)?;
     let found = checked.comparison;
     println!("largest error {:.3e}, {:.3e} of its row", found.max_abs_err, found.max_rel_err);

@@ -5,11 +5,11 @@ use groundswell::prelude::*;
 use groundswell::runtime::check::against_interpreter;
 
 fn main() -> Result<(), Diagnostic> {
-    let gemm = Gemm::new().kernel()?;
+    let gemm = Gemm::any_shape().kernel()?;
     let [m, n, k] = symbols(["M", "N", "K"]);
     let [bm, bn, bk] = symbols(["BLOCK_M", "BLOCK_N", "BLOCK_K"]);
-    let options =
-        Options::new(Target::GFX942).set(bm, 64).set(bn, 64).set(bk, 32).dynamic(m).dynamic(n).dynamic(k);
+    let options = Options::new(Target::GFX942).dynamic(m).dynamic(n).dynamic(k);
+    let options = options.set(bm, 64).set(bn, 64).set(bk, 32);
     let executable = gemm.compile(&options)?;
     println!("{} bytes of kernel arguments", executable.kernarg_bytes());
 

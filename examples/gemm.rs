@@ -38,19 +38,7 @@ fn main() -> Result<(), Diagnostic> {
     let start = Instant::now();
     let executable = gemm.compile(&options)?;
     println!("compiled again, from the cache, in {:?}", start.elapsed());
-    let report = executable.report();
-    println!(
-        "{} VGPRs, {} AGPRs, {} bytes of LDS, {} waves per SIMD (limited by {})",
-        report.vgprs, report.agprs, report.lds_bytes, report.waves_per_simd, report.limited_by
-    );
-    if let Some(mix) = report.main_loop {
-        println!(
-            "main loop: {} MFMAs among {} instructions, {} of them vector ALU",
-            mix.mfma,
-            mix.total(),
-            mix.valu
-        );
-    }
+    println!("{}", executable.report());
 
     let a = Tensor::random(&[256, 128], F16, 1)?;
     let b = Tensor::random(&[384, 128], F16, 2)?;

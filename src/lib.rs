@@ -44,7 +44,7 @@ pub mod prelude {
     pub use crate::ir::builder::{MemoryRef, Tracer, Value};
     pub use crate::ir::constraint::{Constraint, assume_at_least, assume_divisible, tile, wave, workgroup};
     pub use crate::ir::control::HardwareConstraint;
-    pub use crate::ir::diagnostic::Diagnostic;
+    pub use crate::ir::diagnostic::{Diagnostic, Diagnostics, Location};
     pub use crate::ir::expr::{SymExpr, Symbol, symbols};
     pub use crate::ir::interpreter::{Interpreter, Tensor};
     pub use crate::ir::kernel::Kernel;
@@ -59,7 +59,9 @@ pub mod prelude {
     };
     pub use crate::ir::types::AddressSpace::{self, Global, Shared};
     pub use crate::ir::types::DType::{self, Bf16, F16, F32, I8, I32};
-    pub use crate::passes::options::{DebugInfo, Deny, GlobalToShared, KernargPreload, Options, Schedule};
+    pub use crate::passes::options::{
+        DebugInfo, Deny, GlobalToShared, KernargPreload, Options, Schedule, SetBy,
+    };
     pub use crate::passes::schedule::table::ScheduleTable;
     pub use crate::runtime::buffer::Buffer;
     pub use crate::runtime::check;

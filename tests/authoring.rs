@@ -1,10 +1,15 @@
 //! What the author's API lets one write: calls inside of calls, numbers on either side of an operator, numbers in `select`, compound
-//! assignment. Each is a kernel that a newcomer would write, and its results are compared with plain loops.
+//! assignment, names and integers of any type; what a `main` that fails prints; ready kernels for a shape. Results are compared with
+//! plain loops or with the interpreter.
 
 use groundswell::ir::diagnostic::Kind;
+use groundswell::kernels::{Form, Gemm, MatrixShape, Waves, copy};
 use groundswell::passes::workspace::Verify;
 use groundswell::prelude::*;
+use groundswell::runtime::check::against_interpreter;
 use groundswell::runtime::compile::compile_uncached;
+use groundswell::runtime::sim::time::{self, TimeOptions};
+use groundswell::runtime::sim::{LaunchConfig, Simulator};
 
 const ROWS: usize = 37;
 const COLUMNS: usize = 75;
@@ -134,4 +139,218 @@ fn calls_stand_inside_of_calls_and_keep_their_lines() {
     let options = Options::new(Target::GFX942).set(m, 40).set(n, 33).set(k, 48);
     let fault = compile_uncached(&tiled.unwrap(), &options, Verify::Off).unwrap_err();
     assert_eq!((fault.kind, fault.location.map(|l| l.line)), (Kind::Invalid, Some(write)));
+}
+
+/// Reads, compiles, and stops at the first fault, as a `main` does.
+fn main_of_a_program(text: &str) -> Result<(), Diagnostic> {
+    let kernel = Kernel::parse(text, "scale.gsw")?;
+    kernel.compile(&Options::new(Target::GFX942).set("M", 64))?;
+    Ok(())
+}
+
+/// What Rust prints when `main` returns a fault.
+fn printed(text: &str) -> String {
+    format!("Error: {:?}\n", main_of_a_program(text).unwrap_err())
+}
+
+const SCALE: &str = "kernel scale {
+  workgroup M, 64, 0
+  a = memory [M] global f32
+  b = memory [M] global f16
+  %x = read a
+  write %x, b
+}
+";
+
+#[test]
+fn a_main_that_returns_a_diagnostic_prints_it_with_the_lines_of_the_text() {
+    assert_eq!(
+        printed(SCALE),
+        "Error: a value [M] f32 is written to a memory [M] f16
+  --> scale.gsw:6:3
+   |
+ 6 |   write %x, b
+   |   ^^^^^
+  help: cast the value
+"
+    );
+    // All faults of a text are told, not the first alone.
+    let text = SCALE.replace("read a", "reed a").replace("write %x", "\twrite %y");
+    assert_eq!(
+        printed(&text),
+        "Error: there is no operation `reed`
+  --> scale.gsw:5:8
+   |
+ 5 |   %x = reed a
+   |        ^^^^
+  help: did you mean `read`?
+
+Error: `%y` is not defined
+  --> scale.gsw:6:10
+   |
+ 6 |   \twrite %y, b
+   |   \t      ^^
+  help: a name is defined above its first use
+"
+    );
+    // A long line is cut, and `Display` shows no lines at all.
+    let long = text.replace("reed a", &format!("reed a ; {}", "x".repeat(1000)));
+    assert!(printed(&long).lines().all(|line| line.len() < 220));
+    let faults = Kernel::parse(&text, "scale.gsw").unwrap_err();
+    assert_eq!(faults.len(), 2);
+    assert!(
+        faults.to_string().starts_with("error: there is no operation `reed`\n  --> scale.gsw:5:8\n  help")
+    );
+    // The interpreter's faults show the text as well.
+    let kernel =
+        Kernel::parse(&SCALE.replace("b = memory [M] global f16", "b = memory [N] global f32"), "s.gsw");
+    let tensors = [4, 5].map(|size| Tensor::zeros(&[size], F32).unwrap());
+    let sizes = |s: Symbol| if s.name() == "M" { Some(4) } else { Some(5) };
+    let fault = Interpreter::run(&kernel.unwrap(), &sizes, &tensors).unwrap_err();
+    assert!(format!("{fault:?}").contains("\n 6 |   write %x, b\n   |   ^^^^^"), "{fault:?}");
+}
+
+#[test]
+fn values_of_symbols_are_integers_of_any_type_for_symbols_or_names() {
+    let m = Symbol::new("M");
+    let kernel = Kernel::parse(&SCALE.replace("f16", "f32"), "scale.gsw").unwrap();
+    let base = || Options::new(Target::GFX942);
+    let sizes =
+        [base().set("M", 100usize), base().set(m, 100u8), base().set(m, 100i128), base().set("M", 100u64)];
+    for options in &sizes {
+        assert_eq!(options.value("M"), Some(100));
+        assert_eq!(*options, base().set(m, 100), "who set a value is no part of the key");
+        kernel.compile(options).unwrap();
+    }
+    // What no size can be is refused when it is compiled.
+    let message = |options: Options| kernel.compile(&options).unwrap_err().message;
+    assert_eq!(message(base().set("M", u64::MAX)), "M = 18446744073709551615 is out of range");
+    assert_eq!(message(base().set("M", -(1i128 << 100))), format!("M = -{} is out of range", 1i128 << 100));
+    assert_eq!(message(base().set("M", -1i8)), "M = -1 is not a size");
+    // The same at launch.
+    let executable = kernel.compile(&base().dynamic("M")).unwrap();
+    let device = Device::simulator(Target::GFX942);
+    let buffer = device.upload(&[1f32; 5]).unwrap();
+    let launch = || device.launch(&executable).buffer(&buffer).buffer(&buffer);
+    launch().set("M", 5usize).run().unwrap();
+    assert!(launch().set("M", u64::MAX).run().unwrap_err().message.ends_with("is not a size"));
+}
+
+#[test]
+fn a_report_shows_the_summary_of_the_program() {
+    let executable = Gemm::new(64, 64, 512).tile(64, 64, 32).compile(Target::GFX942).unwrap();
+    let (report, text) = (executable.report(), executable.report().to_string());
+    let names: Vec<&str> = text.lines().map(|line| line[..10].trim_end()).collect();
+    assert_eq!(names, ["compiled", "registers", "LDS", "occupancy", "main loop", "schedule"], "{text}");
+    let lines: Vec<&str> = text.lines().map(|line| &line[11..]).collect();
+    assert!(
+        lines[0].ends_with(&format!("{} instructions, {} bytes", report.instructions, report.code_bytes))
+    );
+    assert_eq!(lines[1], format!("{} VGPRs, 0 AGPRs, {} SGPRs, no scratch", report.vgprs, report.sgprs));
+    assert_eq!(lines[2], format!("{} bytes, no bank conflicts", report.lds_bytes));
+    assert_eq!(lines[5], "prefetch");
+}
+
+/// The line of a fault of this file.
+fn line_of(fault: &Diagnostic) -> Option<u32> {
+    fault.location.as_ref().filter(|at| &*at.file == file!()).map(|at| at.line)
+}
+
+#[test]
+fn faults_of_ready_kernels_lie_where_they_were_asked_for() {
+    let line = line!() + 1;
+    let fault = Gemm::new(64, 64, 64).tile(32, 32, 24).compile(Target::GFX942).unwrap_err();
+    let at = fault.location.clone().unwrap();
+    assert_eq!(line_of(&fault), Some(line));
+    assert_eq!(
+        fault.to_string(),
+        format!(
+            "error: a wave covers 24 elements of K, which is not a multiple of the 16 of F32_16x16x16_F16
+  --> {at}
+  note: BLOCK_K = 24 is set here
+  help: use a larger tile of K, fewer waves, or a smaller matrix instruction"
+        )
+    );
+    // Symbols that the options bind are blamed on the options.
+    let kernel = Gemm::any_shape().kernel().unwrap();
+    let sizes = Options::new(Target::GFX942).set("M", 64).set("N", 64).set("K", 64);
+    let line = line!() + 1;
+    let odd = sizes.clone().set("BLOCK_N", 33);
+    let fault = kernel.compile(&odd.set("BLOCK_M", 32).set("BLOCK_K", 32)).unwrap_err();
+    assert_eq!(line_of(&fault), Some(line), "{fault}");
+    assert_eq!(fault.notes[0].0, "BLOCK_N = 33 is set here");
+    // Too much of something is the tile's fault, and without a tile the kernel's.
+    let line = line!() + 1;
+    let fault = Gemm::new(4096, 4096, 64).tile(1024, 1024, 256).compile(Target::GFX942).unwrap_err();
+    assert_eq!((fault.kind, line_of(&fault)), (Kind::Limit, Some(line)), "{fault}");
+    let line = line!() + 1;
+    let fault = Gemm::new(64, 0, 64).compile(Target::GFX942).unwrap_err();
+    assert_eq!((fault.message.as_str(), line_of(&fault)), ("N = 0 is not a size", Some(line)));
+    let line = line!() + 1;
+    let fault = Gemm::any_shape().inputs(I32).kernel().unwrap_err();
+    assert_eq!(line_of(&fault), Some(line));
+    let line = line!() + 1;
+    let fault = copy(F32, Waves::new(0, 1)).unwrap_err();
+    assert_eq!(line_of(&fault), Some(line));
+    // An epilogue is its author's.
+    let mut line = 0;
+    let kernel = Gemm::any_shape().epilogue(|_, sum| sum + sum.cast(F16)).kernel().unwrap();
+    line += line!() - 1;
+    let options = sizes.set("BLOCK_M", 32).set("BLOCK_N", 32).set("BLOCK_K", 32);
+    assert_eq!(line_of(&kernel.compile(&options).unwrap_err()), Some(line));
+}
+
+#[test]
+fn a_gemm_of_any_shape_compiles_with_its_defaults_and_is_right() {
+    let shapes = [[1, 1, 1], [64, 64, 64], [100, 60, 500], [16, 1000, 300], [500, 8, 260], [200, 300, 64]];
+    for (at, [m, n, k]) in shapes.into_iter().enumerate() {
+        let dtype = [F16, Bf16, F32, I8][at % 4];
+        let form = [Form::ABt, Form::AB][at / 2 % 2];
+        let gemm = Gemm::new(m, n, k).inputs(dtype).form(form);
+        let (kernel, options) = (gemm.kernel().unwrap(), gemm.options(Target::GFX942));
+        let executable = gemm.compile(Target::GFX942).unwrap();
+        let value = |symbol: Symbol| options.value(symbol);
+        let device = Device::simulator(Target::GFX942);
+        let checked = against_interpreter(&kernel, &executable, &device, &value, 1).unwrap();
+        assert!(checked.comparison.ok, "{m} x {n} x {k} of {dtype}");
+    }
+    // Every choice fits every dtype, form and matrix instruction, without spilling.
+    for shape in
+        [[16, 16, 128], [64, 64, 256], [16, 4096, 4096], [512; 3], [1024; 3], [2048; 3], [4096; 3], [9000; 3]]
+    {
+        for dtype in [F16, Bf16, F32, I8] {
+            for (form, matrix) in [(Form::ABt, MatrixShape::M16x16), (Form::AB, MatrixShape::M32x32)] {
+                let gemm = Gemm::new(shape[0], shape[1], shape[2]).inputs(dtype).form(form).matrix(matrix);
+                let compiled = gemm.compile(Target::GFX942);
+                let executable = compiled.unwrap_or_else(|fault| panic!("{shape:?} of {dtype}: {fault}"));
+                let spills = &executable.report().spills;
+                assert!(spills.is_none(), "{shape:?} of {dtype}: {spills:?}");
+            }
+        }
+    }
+}
+
+/// What time mode estimates for a product on MI300X, in microseconds without the launch.
+fn estimated(gemm: &Gemm, [m, n, k]: [u64; 3]) -> f64 {
+    let executable = gemm.compile(Target::GFX942).unwrap();
+    let mut simulator = Simulator::new(Target::GFX942);
+    let module = simulator.load(executable.object()).unwrap();
+    let buffers = [m * k * 2, n * k * 2, m * n * 4].map(|bytes| simulator.alloc(bytes).unwrap());
+    let kernarg: Vec<u8> = buffers.iter().flat_map(|address| address.to_le_bytes()).collect();
+    let config = LaunchConfig::new(executable.grid(&|_| None).unwrap(), executable.block());
+    let options = TimeOptions::new(time::Device::MI300X);
+    simulator.time(&module, executable.name(), config, &kernarg, &options).unwrap().estimate.microseconds
+}
+
+#[test]
+fn defaults_beat_a_fixed_tile_at_every_kind_of_shape() {
+    // How many times as fast at least: small, skinny, few workgroups with a long sum, medium.
+    for (shape, factor) in
+        [([256; 3], 4.0), ([16, 2048, 2048], 4.0), ([128, 128, 2048], 4.0), ([1024; 3], 2.0)]
+    {
+        let gemm = || Gemm::new(shape[0], shape[1], shape[2]);
+        let fixed = gemm().tile(128, 128, 32).waves(Waves::new(2, 2)).schedule(Schedule::None);
+        let (chosen, fixed) = (estimated(&gemm(), shape), estimated(&fixed, shape));
+        assert!(chosen * factor < fixed, "{shape:?}: {chosen:.2} us, and {fixed:.2} us with a fixed tile");
+    }
 }

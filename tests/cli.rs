@@ -489,3 +489,26 @@ fn sim_reports_findings_and_fails() {
     assert_eq!(code, Some(0), "{report}");
     assert!(report["sim"]["cycles"].as_f64() > Some(100.0), "{report}");
 }
+
+#[test]
+fn faults_of_ready_kernels_name_the_arguments() {
+    let fault = |arguments: &[&str]| {
+        let output = groundswell(&[&["compile", "gemm", "--emit", "asm"], arguments].concat());
+        assert!(!output.status.success());
+        text(&output.stderr)
+    };
+    assert_eq!(
+        fault(&["--tile", "K=24"]),
+        "error: a wave covers 24 elements of K, which is not a multiple of the 16 of F32_16x16x16_F16
+  note: BLOCK_K = 24 is set by --tile K=24
+  help: use a larger tile of K, fewer waves, or a smaller matrix instruction
+"
+    );
+    let large = fault(&["-s", "BLOCK_M=4096", "--tile", "N=1024"]);
+    for part in
+        ["note: BLOCK_M = 4096 is set by -s BLOCK_M=4096", "note: BLOCK_N = 1024 is set by --tile N=1024"]
+    {
+        assert!(large.contains(part), "{large}");
+    }
+    assert!(large.contains("note: BLOCK_K = 32 is the default") && !large.contains("src/kernels"), "{large}");
+}

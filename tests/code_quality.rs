@@ -5,7 +5,7 @@ use groundswell::prelude::*;
 use groundswell::runtime::report::{InstructionMix, Report};
 
 fn report(tile: [i64; 3], waves: [u32; 2], size: impl Fn(Options, Symbol, usize) -> Options) -> Report {
-    let kernel = Gemm::new().waves(Waves::new(waves[0], waves[1])).kernel().expect("a valid kernel");
+    let kernel = Gemm::any_shape().waves(Waves::new(waves[0], waves[1])).kernel().expect("a valid kernel");
     let mut options = Options::new(Target::GFX942);
     for (name, value) in ["BLOCK_M", "BLOCK_N", "BLOCK_K"].into_iter().zip(tile) {
         options = options.set(Symbol::new(name), value);

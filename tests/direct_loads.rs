@@ -56,7 +56,7 @@ const SCHEDULES: [Schedule; 5] =
 
 #[test]
 fn gemm_is_right_under_every_schedule() {
-    let kernel = Gemm::new().waves(Waves::new(2, 2)).kernel().expect("a kernel");
+    let kernel = Gemm::any_shape().waves(Waves::new(2, 2)).kernel().expect("a kernel");
     for schedule in SCHEDULES {
         for dynamic in [false, true] {
             for k in [32, 64, 96, 160, 256, 20, 40, 72, 90] {
@@ -82,7 +82,7 @@ fn all_types_tiles_and_numbers_of_waves() {
             (Waves::new(2, 4), [64, 128, 32]),
             (Waves::new(4, 2), [128, 64, 32]),
         ] {
-            let kernel = Gemm::new().inputs(inputs).waves(waves).kernel().expect("a kernel");
+            let kernel = Gemm::any_shape().inputs(inputs).waves(waves).kernel().expect("a kernel");
             for schedule in [Schedule::None, Schedule::Prefetch] {
                 let case = Case { shape: [130, 140, 192], tile, dynamic: false };
                 let executable = case.run(&kernel, &case.options().schedule(schedule));
@@ -100,7 +100,7 @@ fn all_types_tiles_and_numbers_of_waves() {
 /// The main loop has loads and LDS reads, and no LDS writes; data goes through no register.
 #[test]
 fn no_register_lies_between() {
-    let kernel = Gemm::new().waves(Waves::new(2, 4)).kernel().expect("a kernel");
+    let kernel = Gemm::any_shape().waves(Waves::new(2, 4)).kernel().expect("a kernel");
     let case = Case { shape: [4096; 3], tile: [128, 128, 64], dynamic: false };
     let compiled = |options: Options| {
         let executable = compile_uncached(&kernel, &options, Verify::Off).expect("compiles");
@@ -147,7 +147,7 @@ fn outline(executable: &Executable) -> Vec<String> {
 /// instructions, with a barrier behind each.
 #[test]
 fn clusters_of_asynchronous_ping_pong() {
-    let kernel = Gemm::new().waves(Waves::new(2, 4)).kernel().expect("a kernel");
+    let kernel = Gemm::any_shape().waves(Waves::new(2, 4)).kernel().expect("a kernel");
     let case = Case { shape: [4096; 3], tile: [128, 128, 64], dynamic: false };
     let cut = Cut { loads: [8, 8], ..Cut::EVEN };
     let options = case.options().wave_schedule(&async_two_pp_cluster(&cut));
@@ -176,7 +176,7 @@ fn clusters_of_asynchronous_ping_pong() {
 
 #[test]
 fn asynchronous_ping_pong_is_right() {
-    let kernel = Gemm::new().waves(Waves::new(2, 4)).kernel().expect("a kernel");
+    let kernel = Gemm::any_shape().waves(Waves::new(2, 4)).kernel().expect("a kernel");
     for (tile, cut) in [
         ([128, 128, 64], Cut { loads: [8, 8], ..Cut::EVEN }),
         // All LDS reads bring both halves.
@@ -208,7 +208,7 @@ fn why(kernel: &Kernel, case: &Case, schedule: Schedule) -> (u32, String) {
 
 #[test]
 fn what_such_loads_cannot_bring_goes_through_registers() {
-    let kernel = Gemm::new().waves(Waves::new(2, 4)).kernel().expect("a kernel");
+    let kernel = Gemm::any_shape().waves(Waves::new(2, 4)).kernel().expect("a kernel");
     let large = Case { shape: [4096; 3], tile: [128, 256, 64], dynamic: false };
     let text = "two copies of the tiles would take 98304 bytes of LDS, and a workgroup has 65536";
     assert_eq!(why(&kernel, &large, Schedule::PingPong), (0, text.to_owned()));
@@ -231,10 +231,10 @@ fn ping_pong_with_such_loads_says_why_it_does_not_suit() {
         assert_eq!(report.direct_loads, 2, "{}", report.direct_loads_why);
         (report.schedule_applied, report.schedule_why)
     };
-    let f16 = Gemm::new().waves(Waves::new(2, 4)).kernel().expect("a kernel");
+    let f16 = Gemm::any_shape().waves(Waves::new(2, 4)).kernel().expect("a kernel");
     let text = "taking turns would need about 2576 clocks per iteration, and prefetching alone 1792";
     assert_eq!(applied(&f16, [128, 128, 64]), ("prefetch", text.to_owned()));
-    let f32 = Gemm::new().inputs(F32).waves(Waves::new(2, 4)).kernel().expect("a kernel");
+    let f32 = Gemm::any_shape().inputs(F32).waves(Waves::new(2, 4)).kernel().expect("a kernel");
     let text =
         "products of f32 run on the vector ALU, which addresses of loads straight into LDS would wait for";
     assert_eq!(applied(&f32, [128, 128, 32]), ("prefetch", text.to_owned()));

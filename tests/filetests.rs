@@ -77,7 +77,7 @@ const COMMANDS: &[(&str, Command)] = &[
 fn fail(case: &Case) -> Result<Output, String> {
     match Kernel::parse(&case.source, &case.file) {
         Ok(_) => Err("the kernel has no faults".to_owned()),
-        Err(faults) => Ok(Output::Faults(faults)),
+        Err(faults) => Ok(Output::Faults(faults.into_iter().collect())),
     }
 }
 

@@ -42,7 +42,7 @@ fn run(kernel: &Kernel, case: &Case) -> Executable {
 
 #[test]
 fn gemm_is_right_under_every_schedule() {
-    let kernel = Gemm::new().waves(Waves::new(2, 2)).kernel().expect("a kernel");
+    let kernel = Gemm::any_shape().waves(Waves::new(2, 2)).kernel().expect("a kernel");
     for &(schedule, _) in
         Schedule::NAMES.iter().filter(|row| !matches!(row.0, Schedule::Manual | Schedule::Table))
     {
@@ -62,7 +62,7 @@ fn gemm_is_right_under_every_schedule() {
 /// Two waves for each SIMD, so that ping-pong is possible.
 #[test]
 fn ping_pong_is_right() {
-    let kernel = Gemm::new().waves(Waves::new(2, 4)).kernel().expect("a kernel");
+    let kernel = Gemm::any_shape().waves(Waves::new(2, 4)).kernel().expect("a kernel");
     for dynamic in [false, true] {
         for k in [64, 128, 192, 256, 320, 384, 448, 512, 576, 40, 100, 136, 200] {
             for (shape, tile) in [([128, 128], [128, 128, 64]), ([50, 130], [256, 256, 32])] {
@@ -85,7 +85,7 @@ fn ping_pong_is_right() {
 /// Four waves for each SIMD take turns in pairs.
 #[test]
 fn ping_pong_of_sixteen_waves_is_right() {
-    let kernel = Gemm::new().waves(Waves::new(4, 4)).kernel().expect("a kernel");
+    let kernel = Gemm::any_shape().waves(Waves::new(4, 4)).kernel().expect("a kernel");
     for k in [64, 192, 200] {
         let schedule = Schedule::PingPong;
         let case = Case { shape: [256, 256, k], tile: [256, 256, 64], dynamic: k == 192, schedule };
@@ -99,7 +99,7 @@ fn ping_pong_of_sixteen_waves_is_right() {
 #[test]
 fn the_largest_tile_stays_within_the_register_file() {
     for waves in [Waves::new(2, 4), Waves::new(4, 2)] {
-        let kernel = Gemm::new().waves(waves).kernel().expect("a kernel");
+        let kernel = Gemm::any_shape().waves(waves).kernel().expect("a kernel");
         for (schedule, name) in [(Schedule::Prefetch, "prefetch"), (Schedule::PingPong, "pingpong")] {
             let case = |shape| Case { shape, tile: [256, 256, 64], dynamic: false, schedule };
             for executable in [compiled(&kernel, &case([4096; 3])), run(&kernel, &case([256, 256, 192]))] {
@@ -117,7 +117,7 @@ fn the_largest_tile_stays_within_the_register_file() {
 /// B as [K, N], in tiles of one matrix instruction: a loop that is not the usual order of loads, stores, loads and products.
 #[test]
 fn small_transposed_gemm_is_right_under_every_schedule() {
-    let text = Gemm::new().waves(Waves::new(1, 1)).kernel().expect("a kernel").to_string();
+    let text = Gemm::any_shape().waves(Waves::new(1, 1)).kernel().expect("a kernel").to_string();
     let turned = text.replace("b = memory [N, K]", "b = memory [K, N]");
     assert_ne!(turned, text);
     let kernel = Kernel::parse(&turned, "gemm.gsw").expect("a kernel");
@@ -131,7 +131,7 @@ fn small_transposed_gemm_is_right_under_every_schedule() {
 /// What the loop is left with is what prefetching alone gives.
 #[test]
 fn a_loop_without_ping_pong_has_none_of_its_barriers() {
-    let kernel = Gemm::new().waves(Waves::new(2, 2)).kernel().expect("a kernel");
+    let kernel = Gemm::any_shape().waves(Waves::new(2, 2)).kernel().expect("a kernel");
     let case = |schedule| Case { shape: [256; 3], tile: [64, 64, 32], dynamic: false, schedule };
     let [instead, prefetch] = [Schedule::PingPong, Schedule::Prefetch].map(|s| compiled(&kernel, &case(s)));
     assert_eq!(instead.report().schedule_applied, "prefetch");
@@ -141,7 +141,7 @@ fn a_loop_without_ping_pong_has_none_of_its_barriers() {
 
 /// The ready GEMM with other tags.
 fn tagged(names: [&str; 2]) -> Kernel {
-    let text = Gemm::new().waves(Waves::new(2, 2)).kernel().expect("a kernel").to_string();
+    let text = Gemm::any_shape().waves(Waves::new(2, 2)).kernel().expect("a kernel").to_string();
     assert!(text.contains("@read_a") && text.contains("@mma"), "{text}");
     let text = text.replace("@read_a", &format!("@{}", names[0])).replace("@mma", &format!("@{}", names[1]));
     Kernel::parse(&text, "gemm.gsw").expect("its own text")

@@ -4,7 +4,6 @@
 mod assembler;
 mod codegen;
 mod kernel;
-mod loops;
 mod memories;
 mod numerics;
 mod schedules;
@@ -13,7 +12,6 @@ mod simulator;
 pub use assembler::assembler;
 pub use codegen::{decoder, machine, object};
 pub use kernel::{Outcome, kernel, kernel_outcome};
-pub use loops::{loops, loops_outcome};
 pub use memories::{memories, memories_outcome};
 pub use numerics::numerics;
 pub use schedules::{Verdict, schedule_verdict, schedules};
@@ -36,7 +34,6 @@ pub const CHECKS: &[(&str, Check)] = &[
     ("kernel", kernel),
     ("memories", memories),
     ("numerics", numerics),
-    ("loops", loops),
     ("simulator", simulator),
     ("schedules", schedules),
 ];

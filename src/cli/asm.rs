@@ -27,7 +27,7 @@ pub fn asm(arguments: &Asm) -> Result<Outcome, Failure> {
             .0
             .iter()
             .map(|fault| Diagnostic::invalid(fault.fault.to_string()).at(place(fault.line, fault.column)));
-        Failure::of_source(diagnostics.collect(), Source { file: name.clone(), text: text.as_str().into() })
+        Failure::of_source(diagnostics, Source { file: name.clone(), text: text.as_str().into() })
     })?;
     file::write(&arguments.output, &assembled.object)?;
     let read = ObjectFile::parse(&assembled.object);

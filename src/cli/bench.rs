@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 use groundswell::prelude::*;
+use groundswell::runtime::summary::duration;
 use serde_json::{Value, json};
 
 use super::arguments::{Bench, KernelArguments, ScheduleName};
@@ -11,7 +12,6 @@ use super::failure::Failure;
 use super::job::{Job, Times, median};
 use super::json;
 use super::outcome::Outcome;
-use super::run::duration;
 use super::terminal::{Style, paint, progress};
 
 /// What is measured when nothing is named: kernel, tile of M, N, K, and waves.

@@ -33,8 +33,8 @@ impl From<Diagnostic> for Failure {
 
 impl Failure {
     /// Diagnostics about a text.
-    pub fn of_source(diagnostics: Vec<Diagnostic>, source: Source) -> Failure {
-        Failure { diagnostics, source: Some(source) }
+    pub fn of_source(diagnostics: impl IntoIterator<Item = Diagnostic>, source: Source) -> Failure {
+        Failure { diagnostics: diagnostics.into_iter().collect(), source: Some(source) }
     }
 
     /// Arguments that make no sense, as clap says it.

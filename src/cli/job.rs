@@ -44,20 +44,22 @@ impl Job {
         let target = target(&arguments.target)?;
         let mut bound = Bound::default();
         for (name, value) in &arguments.set {
-            bound.add(name.clone(), *value);
+            bound.add(name, *value, format!("-s {name}={value}"));
         }
         for (dim, value) in &arguments.tile {
-            bound.add(format!("BLOCK_{dim}"), *value);
+            bound.add(&format!("BLOCK_{dim}"), *value, format!("--tile {dim}={value}"));
         }
         let (title, description, (kernel, written), source) = match kernels::find(&arguments.kernel) {
             Some(entry) => {
-                let kernel = entry.kernel(&choices(arguments)?)?;
+                // Its lines are not the user's.
+                let nowhere = |fault: Diagnostic| fault.at(None);
+                let kernel = entry.kernel(&choices(arguments)?).map_err(nowhere)?.told_at(None);
                 bound.defaults(entry.symbols.iter().map(|s| (s.name, s.value)));
                 (entry.name.to_string(), entry.description, (kernel, None), None)
             }
             None => {
                 for (dim, value) in &arguments.waves {
-                    bound.add(format!("WAVES_{dim}"), *value);
+                    bound.add(&format!("WAVES_{dim}"), *value, format!("--waves {dim}={value}"));
                 }
                 let (parts, source) = read(arguments)?;
                 (arguments.kernel.clone(), "", parts, Some(source))
@@ -70,17 +72,18 @@ impl Job {
             check_known(&known, symbol).map_err(|failure| failure.with_source(source.as_ref()))?;
             options = options.dynamic(symbol);
         }
-        for &(symbol, value) in &bound.0 {
-            check_known(&known, symbol).map_err(|failure| failure.with_source(source.as_ref()))?;
-            if !dynamic.contains(&symbol) {
-                options = options.set(symbol, value);
+        for (symbol, value, by) in &bound.0 {
+            check_known(&known, *symbol).map_err(|failure| failure.with_source(source.as_ref()))?;
+            if !dynamic.contains(symbol) {
+                options = options.set_by(*symbol, *value, by.clone());
             }
         }
         if arguments.fast_math {
             options = options.fast_math();
         }
+        let bindings = bound.0.iter().map(|(symbol, value, _)| (*symbol, *value)).collect();
         let options = scheduled(options, arguments, written.as_ref(), source.as_ref())?;
-        Ok(Job { title, description, kernel, options, bindings: bound.0, source })
+        Ok(Job { title, description, kernel, options, bindings, source })
     }
 
     /// Value of a symbol.
@@ -125,13 +128,13 @@ pub fn median(mut times: Vec<Duration>) -> Duration {
     times.get(times.len() / 2).copied().unwrap_or_default()
 }
 
-/// Bindings in the order given. One symbol may be there twice: the compiler says so.
+/// Bindings in the order given, each with who gave it. One symbol may be there twice: the compiler says so.
 #[derive(Default)]
-struct Bound(Vec<(Symbol, i64)>);
+struct Bound(Vec<(Symbol, i64, SetBy)>);
 
 impl Bound {
-    fn add(&mut self, name: String, value: i64) {
-        self.0.push((Symbol::new(&name), value));
+    fn add(&mut self, name: &str, value: i64, argument: String) {
+        self.0.push((Symbol::new(name), value, SetBy::Argument(argument.into())));
     }
 
     /// Adds the defaults of symbols that are not bound, all in the order of the defaults.
@@ -140,11 +143,11 @@ impl Bound {
         for (name, value) in defaults {
             let symbol = Symbol::new(name);
             match given.iter().any(|g| g.0 == symbol) {
-                true => self.0.extend(given.iter().filter(|g| g.0 == symbol)),
-                false => self.0.push((symbol, value)),
+                true => self.0.extend(given.iter().filter(|g| g.0 == symbol).cloned()),
+                false => self.0.push((symbol, value, SetBy::Default)),
             }
         }
-        let rest = given.iter().filter(|g| !self.0.iter().any(|b| b.0 == g.0)).copied().collect::<Vec<_>>();
+        let rest = given.iter().filter(|g| !self.0.iter().any(|b| b.0 == g.0)).cloned().collect::<Vec<_>>();
         self.0.extend(rest);
     }
 }

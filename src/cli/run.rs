@@ -1,13 +1,13 @@
 //! `groundswell run`: compile, execute on random data, compare with the interpreter.
 
 use std::fmt::Write;
-use std::time::Duration;
 
 use groundswell::prelude::*;
 use groundswell::runtime::check::{Checked, against_interpreter, timed, with_findings};
 use groundswell::runtime::report::Report;
 use groundswell::runtime::sim::CheckReport;
 use groundswell::runtime::sim::time::TimeReport;
+use groundswell::runtime::summary::{NAME_COLUMNS, duration};
 use serde_json::{Map, Value, json};
 
 use super::arguments::Run;
@@ -120,28 +120,7 @@ fn report(
     let bindings: Vec<String> = job.bindings.iter().map(|(s, v)| format!("{s}={v}")).collect();
     rows.push(("symbols", bindings.join(" ")));
     rows.push(("compiled", compiled(times, report)));
-    rows.push(("registers", registers(report)));
-    rows.push(("LDS", lds(report)));
-    rows.push((
-        "occupancy",
-        format!("{} waves per SIMD, limited by {}", report.waves_per_simd, report.limited_by),
-    ));
-    if let Some(mix) = report.main_loop {
-        let entries = mix.entries();
-        let used = entries.iter().filter(|e| e.1 > 0).map(|(name, count)| format!("{count} {name}"));
-        rows.push(("main loop", used.collect::<Vec<_>>().join(", ")));
-    }
-    let (applied, why) = (report.schedule_applied, &report.schedule_why);
-    if !why.is_empty() {
-        rows.push(("schedule", format!("{applied}: {why}")));
-    } else if report.schedule_requested != Schedule::None.name() {
-        rows.push(("schedule", applied.to_owned()));
-    }
-    if report.direct_loads > 0 || !report.direct_loads_why.is_empty() {
-        let tiles = format!("{} loaded straight into LDS", report.direct_loads);
-        let why = &report.direct_loads_why;
-        rows.push(("tiles", if why.is_empty() { tiles } else { format!("{tiles}: {why}") }));
-    }
+    rows.extend(report.lines());
     let [x, y, z] = checked.launch.grid;
     let block: u32 = executable.block().iter().product();
     rows.push((
@@ -177,7 +156,7 @@ fn report(
         if job.description.is_empty() { String::new() } else { format!("  {}", job.description) };
     let _ = writeln!(out, "{}{description}  for {}", paint(Style::Bold, &job.title), executable.target());
     for (name, value) in rows {
-        let _ = writeln!(out, "  {} {value}", paint(Style::Dim, &format!("{name:10}")));
+        let _ = writeln!(out, "  {} {value}", paint(Style::Dim, &format!("{name:NAME_COLUMNS$}")));
     }
     if let Some(found) = &judged.findings {
         out.push_str(&judgement::every_finding(found));
@@ -189,44 +168,5 @@ fn report(
 }
 
 fn compiled(times: &Times, report: &Report) -> String {
-    format!(
-        "in {} (median of cold compiles), {} expanded nodes, {} instructions, {} bytes",
-        duration(times.total),
-        report.expanded_nodes,
-        report.instructions,
-        report.code_bytes
-    )
-}
-
-fn registers(report: &Report) -> String {
-    let scratch = match report.scratch_bytes {
-        0 => "no scratch".to_string(),
-        bytes => format!("{bytes} bytes of scratch"),
-    };
-    let spills = report.spills.as_ref().map_or(String::new(), |spills| format!("; {spills}"));
-    format!("{} VGPRs, {} AGPRs, {} SGPRs, {scratch}{spills}", report.vgprs, report.agprs, report.sgprs)
-}
-
-fn lds(report: &Report) -> String {
-    if report.lds_bytes == 0 {
-        return "none".to_string();
-    }
-    let worst =
-        report.lds_accesses.iter().max_by_key(|a| a.conflict_degree).filter(|a| a.conflict_degree > 1);
-    let conflicts = match worst {
-        None => "no bank conflicts".to_string(),
-        Some(a) => format!("bank conflicts up to degree {} ({} of {})", a.conflict_degree, a.kind, a.what),
-    };
-    format!("{} bytes, {conflicts}", report.lds_bytes)
-}
-
-/// A time with three digits.
-pub fn duration(time: Duration) -> String {
-    let us = json::microseconds(time);
-    match us {
-        _ if us < 1.0 => format!("{:.0} ns", us * 1e3),
-        _ if us < 1e3 => format!("{us:.1} us"),
-        _ if us < 1e6 => format!("{:.2} ms", us / 1e3),
-        _ => format!("{:.2} s", us / 1e6),
-    }
+    format!("in {} (median of cold compiles), {}", duration(times.total), report.size())
 }

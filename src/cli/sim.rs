@@ -10,13 +10,13 @@ use groundswell::runtime::sim::time::TimeReport;
 use groundswell::runtime::sim::{
     CheckOptions, CheckReport, LaunchConfig, LaunchStats, Module, SimError, Simulator,
 };
+use groundswell::runtime::summary::duration;
 use serde_json::{Map, Value, json};
 
 use super::arguments::Sim;
 use super::failure::Failure;
 use super::kernel_argument::{KernelArgument, offsets};
 use super::outcome::Outcome;
-use super::run::duration;
 use super::terminal::{Style, paint, progress};
 use super::{file, json, judgement};
 

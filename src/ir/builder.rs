@@ -131,8 +131,7 @@ impl Kernel {
     #[track_caller]
     pub fn trace(name: &str, body: impl FnOnce(&Tracer)) -> Result<Kernel, Diagnostic> {
         let caller = Caller::caller();
-        let declaration =
-            Location { file: Arc::from(caller.file()), line: caller.line(), column: caller.column() };
+        let declaration = Location::from(caller);
         let id = STACK.with_borrow_mut(|(next, frames)| {
             *next += 1;
             frames.push(Frame { id: *next, nodes: Assembler::new(), last_caller: None, error: None });

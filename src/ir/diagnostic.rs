@@ -1,12 +1,16 @@
 //! What the user is told when a kernel cannot be compiled or run: what is wrong, where, why, and a way out.
 
 use std::fmt;
+use std::panic::Location as Caller;
+use std::sync::Arc;
+
+use super::expr::Symbol;
 
 /// A place in the author's source: a Rust file (tracing) or a text kernel (parsing).
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Location {
     /// File name as the compiler or the reader knows it.
-    pub file: std::sync::Arc<str>,
+    pub file: Arc<str>,
     /// Line, from 1.
     pub line: u32,
     /// Column, from 1.
@@ -16,6 +20,12 @@ pub struct Location {
 impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}", self.file, self.line, self.column)
+    }
+}
+
+impl From<&Caller<'_>> for Location {
+    fn from(caller: &Caller<'_>) -> Location {
+        Location { file: Arc::from(caller.file()), line: caller.line(), column: caller.column() }
     }
 }
 
@@ -34,8 +44,20 @@ pub enum Kind {
     Bug,
 }
 
-/// One fault, anchored at the author's source where there is such a place.
+/// A text that diagnostics can show lines of.
 #[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SourceText {
+    /// Name that locations give it.
+    pub file: Arc<str>,
+    /// What is in it.
+    pub text: Arc<str>,
+}
+
+/// One fault, anchored at the author's source where there is such a place.
+///
+/// Its `Display` is the fault with its places. Its `Debug`, which is what `unwrap` and a `main` that returns
+/// `Result<(), Diagnostic>` print, also shows the lines of a text kernel, and the other faults that were found with it.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Diagnostic {
     /// Whose turn it is.
     pub kind: Kind,
@@ -47,12 +69,29 @@ pub struct Diagnostic {
     pub notes: Vec<(String, Option<Location>)>,
     /// A way out.
     pub help: Option<String>,
+    /// What few diagnostics have, so that the others stay small.
+    context: Option<Box<Context>>,
+}
+
+/// What surrounds a fault.
+#[derive(Clone, PartialEq, Eq, Default)]
+struct Context {
+    source: Option<SourceText>,
+    more: Vec<Diagnostic>,
+    about: Vec<Symbol>,
 }
 
 impl Diagnostic {
     /// A fault of the given kind.
     pub fn new(kind: Kind, message: impl Into<String>) -> Diagnostic {
-        Diagnostic { kind, message: message.into(), location: None, notes: Vec::new(), help: None }
+        Diagnostic {
+            kind,
+            message: message.into(),
+            location: None,
+            notes: Vec::new(),
+            help: None,
+            context: None,
+        }
     }
 
     /// A fault in the kernel or the options.
@@ -77,25 +116,49 @@ impl Diagnostic {
         self.help = Some(text.into());
         self
     }
-}
 
-impl fmt::Display for Diagnostic {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = match self.kind {
-            Kind::Invalid => "error",
-            Kind::Limit => "error: limit exceeded",
-            Kind::Unsupported => "error: not supported",
-            Kind::Denied => "error: denied by options",
-            Kind::Bug => "internal error",
-        };
-        write!(f, "{kind}: {}", self.message)?;
+    /// The same, about a text whose lines it may show.
+    #[must_use]
+    pub fn in_text(mut self, source: &SourceText) -> Diagnostic {
+        self.context.get_or_insert_default().source.get_or_insert_with(|| source.clone());
+        self
+    }
+
+    /// The same, caused by what has to do with the dimension (or other symbol) `symbol`: its size, its tiles.
+    #[must_use]
+    pub(crate) fn about(mut self, symbol: Symbol) -> Diagnostic {
+        self.context.get_or_insert_default().about.push(symbol);
+        self
+    }
+
+    /// Dimensions that it has to do with.
+    pub(crate) fn subjects(&self) -> &[Symbol] {
+        self.context.as_ref().map_or(&[], |context| &context.about)
+    }
+
+    /// The text that it is about, if it is known.
+    pub fn source_text(&self) -> Option<&SourceText> {
+        self.context.as_ref().and_then(|context| context.source.as_ref())
+    }
+
+    /// Other faults that were found with this one, in the order of the text.
+    pub fn more(&self) -> &[Diagnostic] {
+        self.context.as_ref().map_or(&[], |context| &context.more)
+    }
+
+    /// One fault. `lead` stands in front of it, and lines of the text below its places if `excerpts` asks for them.
+    fn write(&self, f: &mut fmt::Formatter<'_>, lead: &str, excerpts: Excerpts) -> fmt::Result {
+        let source = self.source_text().filter(|_| excerpts == Excerpts::Shown);
+        write!(f, "{lead}{}", self.message)?;
         if let Some(location) = &self.location {
             write!(f, "\n  --> {location}")?;
+            excerpt(f, source, location)?;
         }
         for (text, location) in &self.notes {
             write!(f, "\n  note: {text}")?;
             if let Some(location) = location {
                 write!(f, "\n    --> {location}")?;
+                excerpt(f, source, location)?;
             }
         }
         if let Some(help) = &self.help {
@@ -104,5 +167,134 @@ impl fmt::Display for Diagnostic {
         Ok(())
     }
 }
+
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum Excerpts {
+    Shown,
+    Hidden,
+}
+
+/// Columns of a line that are shown.
+const SHOWN_COLUMNS: usize = 200;
+
+/// The line of a location, if it lies in the text, and a mark below what begins there.
+fn excerpt(f: &mut fmt::Formatter<'_>, source: Option<&SourceText>, at: &Location) -> fmt::Result {
+    let text = source.filter(|source| source.file == at.file).map(|source| &*source.text);
+    let line = text.and_then(|text| text.lines().nth((at.line as usize).checked_sub(1)?));
+    let Some(line) = line else { return Ok(()) };
+    let before = (at.column as usize).saturating_sub(1);
+    if before >= SHOWN_COLUMNS {
+        return Ok(());
+    }
+    let shown: String = line.chars().take(SHOWN_COLUMNS).collect();
+    let in_word = |c: &char| c.is_alphanumeric() || "_%@".contains(*c);
+    let marked = shown.chars().skip(before).take_while(in_word).count().max(1);
+    // Tabs stay tabs, so that the mark stands below the word.
+    let margin: String = shown.chars().take(before).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+    let width = at.line.to_string().len();
+    write!(f, "\n {:width$} |\n {} | {shown}\n {:width$} | {margin}{}", "", at.line, "", "^".repeat(marked))
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lead = match self.kind {
+            Kind::Invalid => "error: ",
+            Kind::Limit => "error: limit exceeded: ",
+            Kind::Unsupported => "error: not supported: ",
+            Kind::Denied => "error: denied by options: ",
+            Kind::Bug => "internal error: ",
+        };
+        self.write(f, lead, Excerpts::Hidden)
+    }
+}
+
+/// For `unwrap` and for what `main` returns, which print "Error: " before it.
+impl fmt::Debug for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lead = |kind| match kind {
+            Kind::Invalid => "",
+            Kind::Limit => "limit exceeded: ",
+            Kind::Unsupported => "not supported: ",
+            Kind::Denied => "denied by options: ",
+            Kind::Bug => "internal error: ",
+        };
+        self.write(f, lead(self.kind), Excerpts::Shown)?;
+        for other in self.more() {
+            f.write_str("\n\nError: ")?;
+            other.write(f, lead(other.kind), Excerpts::Shown)?;
+        }
+        Ok(())
+    }
+}
+
+/// All faults of a text, at least one, in the order of the text. `?` makes one [`Diagnostic`] of them, which shows all.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Diagnostics(Vec<Diagnostic>);
+
+impl Diagnostics {
+    /// The faults of the text `text`, which locations call `file`.
+    pub(crate) fn of_text(faults: Vec<Diagnostic>, file: &str, text: &str) -> Diagnostics {
+        let source = SourceText { file: file.into(), text: text.into() };
+        let faults = match faults.is_empty() {
+            false => faults,
+            true => vec![Diagnostic::new(Kind::Bug, "a text was refused without a reason")],
+        };
+        Diagnostics(faults.into_iter().map(|fault| fault.in_text(&source)).collect())
+    }
+}
+
+impl std::ops::Deref for Diagnostics {
+    type Target = [Diagnostic];
+    fn deref(&self) -> &[Diagnostic] {
+        &self.0
+    }
+}
+
+impl IntoIterator for Diagnostics {
+    type Item = Diagnostic;
+    type IntoIter = std::vec::IntoIter<Diagnostic>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl<'a> IntoIterator for &'a Diagnostics {
+    type Item = &'a Diagnostic;
+    type IntoIter = std::slice::Iter<'a, Diagnostic>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter()
+    }
+}
+
+impl From<Diagnostics> for Diagnostic {
+    fn from(all: Diagnostics) -> Diagnostic {
+        let mut faults = all.0.into_iter();
+        // There is at least one.
+        let mut first = faults.next().unwrap_or_else(|| Diagnostic::new(Kind::Bug, "no fault"));
+        if faults.len() > 0 {
+            first.context.get_or_insert_default().more.extend(faults);
+        }
+        first
+    }
+}
+
+/// One after the other, with a blank line between them.
+impl fmt::Display for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, fault) in self.0.iter().enumerate() {
+            write!(f, "{}{fault}", if at == 0 { "" } else { "\n\n" })?;
+        }
+        Ok(())
+    }
+}
+
+/// As the one [`Diagnostic`] that `?` makes of them.
+impl fmt::Debug for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&Diagnostic::from(self.clone()), f)
+    }
+}
+
+impl std::error::Error for Diagnostics {}
 
 impl std::error::Error for Diagnostic {}

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bevy_ecs::prelude::*;
 
 use super::constraint::Constraint;
-use super::diagnostic::Location;
+use super::diagnostic::{Diagnostic, Location, SourceText};
 use super::expr::{ExprArena, Symbol};
 use super::layout::Dim;
 use super::node::Body;
@@ -61,6 +61,10 @@ pub struct Kernel {
     pub(crate) root: Entity,
     identity: Identity,
     sources: Sources,
+    /// The text that it was read from.
+    text: Option<SourceText>,
+    /// The file that ready kernels are written in, and where this one was asked for.
+    ready: Option<(Arc<str>, Option<Location>)>,
 }
 
 /// Where all of a kernel (or of a schedule) was written, as a key for caches: objects that hold lines differ when these do.
@@ -136,7 +140,68 @@ impl Hash for Identity {
 impl Kernel {
     pub(crate) fn new(world: World, root: Entity, identity: Identity) -> Kernel {
         let sources = Sources::of(&world, root);
-        Kernel { world, root, identity, sources }
+        Kernel { world, root, identity, sources, text: None, ready: None }
+    }
+
+    /// The same, read from a text.
+    pub(in crate::ir) fn of_text(mut self, text: SourceText) -> Kernel {
+        self.text = Some(text);
+        self
+    }
+
+    /// The same kernel as a ready one, for those who did not write it: faults that lie in the file that traces it are told at
+    /// `location` instead, or at no place if it is `None`. Lines of the machine code stay what they are.
+    #[must_use]
+    pub fn told_at(mut self, location: Option<Location>) -> Kernel {
+        let declaration = self.world.get::<Declaration>(self.root).and_then(|d| d.0.as_ref());
+        self.ready = declaration.map(|own| (own.file.clone(), location));
+        self
+    }
+
+    /// True for a place inside of a ready kernel.
+    pub(crate) fn is_inside(&self, location: Option<&Location>) -> bool {
+        matches!((&self.ready, location), (Some((own, _)), Some(at)) if at.file == *own)
+    }
+
+    /// A fault of this kernel as its author, or its user if it is a ready one, is to see it.
+    pub(crate) fn told(&self, mut fault: Diagnostic) -> Diagnostic {
+        if let Some((_, asked)) = &self.ready {
+            if self.is_inside(fault.location.as_ref()) {
+                fault.location.clone_from(asked);
+            }
+            for (_, location) in &mut fault.notes {
+                if self.is_inside(location.as_ref()) {
+                    *location = None;
+                }
+            }
+        }
+        match &self.text {
+            Some(text) => fault.in_text(text),
+            None => fault,
+        }
+    }
+
+    /// Symbols that the tiles of dimensions are made of, each once, in the order of the constraints.
+    pub(crate) fn symbols_of_tiles(&self, dims: &[Symbol]) -> Vec<Symbol> {
+        let constraints = self.world.get::<Constraints>(self.root).map(|c| &c.0[..]).unwrap_or_default();
+        let mut arena = ExprArena::new();
+        let mut found = Vec::new();
+        for (constraint, _) in constraints {
+            let (Constraint::Workgroup { dim, tile, .. }
+            | Constraint::Tiling { dim, tile }
+            | Constraint::Wave { dim, tile }) = constraint
+            else {
+                continue;
+            };
+            let Some(dim) = dim.as_symbol().filter(|dim| dims.contains(dim)) else { continue };
+            let tile = tile.intern(&mut arena).map(|tile| arena.symbols(tile)).unwrap_or_default();
+            for symbol in tile.into_iter().filter(|&symbol| symbol != dim) {
+                if !found.contains(&symbol) {
+                    found.push(symbol);
+                }
+            }
+        }
+        found
     }
 
     /// Name of the kernel; the code object's symbol.

@@ -1,5 +1,7 @@
 //! B = A: the smallest kernel that moves data.
 
+use std::panic::Location as Caller;
+
 use super::Waves;
 use crate::prelude::*;
 
@@ -13,8 +15,7 @@ use crate::prelude::*;
 /// use groundswell::kernels::{Waves, copy};
 /// use groundswell::prelude::*;
 ///
-/// let [m, n, block_m, block_n] = symbols(["M", "N", "BLOCK_M", "BLOCK_N"]);
-/// let options = Options::new(Target::GFX942).set(m, 3).set(n, 70).set(block_m, 2).set(block_n, 64);
+/// let options = Options::new(Target::GFX942).set("M", 3).set("N", 70).set("BLOCK_M", 2).set("BLOCK_N", 64);
 /// let executable = copy(F32, Waves::new(2, 1))?.compile(&options)?;
 ///
 /// let device = Device::open()?;
@@ -24,7 +25,16 @@ use crate::prelude::*;
 /// assert_eq!(b.download::<f32>()?, a.download::<f32>()?);
 /// # Ok::<(), Diagnostic>(())
 /// ```
+#[track_caller]
 pub fn copy(dtype: DType, waves: Waves) -> Result<Kernel, Diagnostic> {
+    let asked = Some(Location::from(Caller::caller()));
+    match trace(dtype, waves) {
+        Ok(kernel) => Ok(kernel.told_at(asked)),
+        Err(fault) => Err(fault.at(asked)),
+    }
+}
+
+fn trace(dtype: DType, waves: Waves) -> Result<Kernel, Diagnostic> {
     let waves = waves.check()?;
     let [m, n, block_m, block_n] = symbols(["M", "N", "BLOCK_M", "BLOCK_N"]);
     Kernel::trace("copy", |w| {

@@ -1,9 +1,14 @@
 //! Matrix products: one builder for the forms, dtypes, matrix instructions and epilogues.
 
+use std::panic::Location as Caller;
 use std::sync::Arc;
 
 use super::Waves;
+use super::choice::{Choice, choose, waves_for};
 use crate::prelude::*;
+
+/// Waves of a kernel for any shape.
+const DEFAULT_WAVES: Waves = Waves::new(2, 2);
 
 /// How B lies in memory.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
@@ -42,6 +47,17 @@ impl MatrixShape {
 /// What is done to the sums before they are written.
 type Epilogue = Arc<dyn Fn(&Tracer, Value) -> Value + Send + Sync>;
 
+/// Elements of C that a workgroup computes, and of K that it takes per iteration.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Tile {
+    /// Rows of C: `BLOCK_M`.
+    pub m: u32,
+    /// Columns of C: `BLOCK_N`.
+    pub n: u32,
+    /// Elements of K per iteration: `BLOCK_K`.
+    pub k: u32,
+}
+
 /// Builder of matrix product kernels: C = A Bᵀ (or A B), with `a` as `[M, K]`, `b` as `[N, K]` (or `[K, N]`) and `c` as `[M, N]`.
 ///
 /// A workgroup computes `BLOCK_M` x `BLOCK_N` elements of C and takes `BLOCK_K` of K per iteration. A and B go through LDS. The loop is
@@ -49,19 +65,28 @@ type Epilogue = Arc<dyn Fn(&Tracer, Value) -> Value + Send + Sync>;
 ///
 /// # Example
 /// ```
+/// use groundswell::kernels::Gemm;
+/// use groundswell::prelude::*;
+///
+/// // Tile, waves and schedule are chosen for the shape; what is said is taken.
+/// let executable = Gemm::new(4096, 4096, 1000).inputs(Bf16).bias().relu().compile(Target::GFX942)?;
+/// let small = Gemm::new(100, 60, 500).tile(32, 32, 64).compile(Target::GFX942)?;
+/// assert_eq!(small.parameters().len(), 3); // a, b, c
+/// # Ok::<(), Diagnostic>(())
+/// ```
+///
+/// A kernel for any shape leaves the symbols to the options. An epilogue is traced like any kernel, and may bring its own memories,
+/// which come after `c`:
+/// ```
 /// use groundswell::kernels::{Gemm, MatrixShape, Waves};
 /// use groundswell::prelude::*;
 ///
-/// // An epilogue is traced like any kernel, and may bring its own memories, which come after `c`.
 /// let [m, n] = symbols(["M", "N"]);
-/// let gemm = Gemm::new()
+/// let gemm = Gemm::any_shape()
 ///     .inputs(F16)
 ///     .matrix(MatrixShape::M32x32)
 ///     .waves(Waves::new(2, 2))
-///     .epilogue(move |w, sum| {
-///         let gate = w.memory("gate", [m, n], Global, F32);
-///         sum * w.read(gate)
-///     })
+///     .epilogue(move |w, sum| sum * w.read(w.memory("gate", [m, n], Global, F32)))
 ///     .kernel()?;
 /// assert!(gemm.to_string().contains("f32_32x32x8_f16"));
 /// # Ok::<(), Diagnostic>(())
@@ -71,29 +96,54 @@ pub struct Gemm {
     inputs: DType,
     form: Form,
     shape: MatrixShape,
-    waves: Waves,
+    /// M, N and K, unless they are left to the options.
+    size: Option<[i128; 3]>,
+    tile: Option<(Tile, &'static Caller<'static>)>,
+    waves: Option<Waves>,
+    schedule: Option<Schedule>,
     output: Option<DType>,
     batch: Option<Symbol>,
+    batches: Option<i128>,
     epilogue: Vec<Epilogue>,
+    /// Where it was asked for.
+    caller: &'static Caller<'static>,
 }
 
 impl Default for Gemm {
+    /// [`Gemm::any_shape`].
+    #[track_caller]
     fn default() -> Gemm {
-        Gemm::new()
+        Gemm::any_shape()
     }
 }
 
 impl Gemm {
-    /// C = A Bᵀ of f16 into f32 with 16 x 16 matrix instructions and 2 x 2 waves.
-    pub fn new() -> Gemm {
+    /// C = A Bᵀ of f16 into f32, of `m` x `n` elements that are sums of `k`. Tile, waves and schedule are those that time mode finds good
+    /// for the shape, unless they are chosen.
+    #[track_caller]
+    pub fn new(m: impl TryInto<i128>, n: impl TryInto<i128>, k: impl TryInto<i128>) -> Gemm {
+        // Only a u128 can fail to be an i128. What is no size is refused at compilation.
+        let size = [m.try_into().ok(), n.try_into().ok(), k.try_into().ok()];
+        Gemm { size: Some(size.map(|size| size.unwrap_or(i128::MAX))), ..Gemm::any_shape() }
+    }
+
+    /// C = A Bᵀ of f16 into f32 with 16 x 16 matrix instructions and, unless more is said, 2 x 2 waves. `M`, `N`, `K`, `BLOCK_M`, `BLOCK_N`
+    /// and `BLOCK_K` are symbols that the options of its compilation bind or leave open.
+    #[track_caller]
+    pub fn any_shape() -> Gemm {
         Gemm {
             inputs: F16,
             form: Form::ABt,
             shape: MatrixShape::M16x16,
-            waves: Waves::new(2, 2),
+            size: None,
+            tile: None,
+            waves: None,
+            schedule: None,
             output: None,
             batch: None,
+            batches: None,
             epilogue: Vec::new(),
+            caller: Caller::caller(),
         }
     }
 
@@ -101,6 +151,21 @@ impl Gemm {
     #[must_use]
     pub fn inputs(mut self, dtype: DType) -> Gemm {
         self.inputs = dtype;
+        self
+    }
+
+    /// Elements of C that a workgroup computes (`m` x `n`), and of K that it takes per iteration.
+    #[must_use]
+    #[track_caller]
+    pub fn tile(mut self, m: u32, n: u32, k: u32) -> Gemm {
+        self.tile = Some((Tile { m, n, k }, Caller::caller()));
+        self
+    }
+
+    /// How the loop over K is scheduled.
+    #[must_use]
+    pub fn schedule(mut self, schedule: Schedule) -> Gemm {
+        self.schedule = Some(schedule);
         self
     }
 
@@ -121,7 +186,7 @@ impl Gemm {
     /// Waves of a workgroup.
     #[must_use]
     pub fn waves(mut self, waves: Waves) -> Gemm {
-        self.waves = waves;
+        self.waves = Some(waves);
         self
     }
 
@@ -132,11 +197,18 @@ impl Gemm {
         self
     }
 
-    /// One product per element of a batch: all tensors get a first dimension `B`, which is grid axis 2.
+    /// One product per element of a batch: all tensors get a first dimension `B`, which is grid axis 2. The options of the compilation
+    /// say how many there are.
     #[must_use]
     pub fn batched(mut self) -> Gemm {
         self.batch = Some(Symbol::new("B"));
         self
+    }
+
+    /// [`Gemm::batched`] with `count` products.
+    #[must_use]
+    pub fn batch(self, count: impl TryInto<i128>) -> Gemm {
+        Gemm { batches: Some(count.try_into().unwrap_or(i128::MAX)), ..self.batched() }
     }
 
     /// Adds a step between the sums and the write. Steps run in the order in which they are added.
@@ -190,12 +262,68 @@ impl Gemm {
         if self.batch.is_some() { "batched_gemm" } else { "gemm" }
     }
 
-    /// Traces the kernel.
+    /// Tile, waves and schedule: what was said, and what goes with it.
+    fn choice(&self) -> Choice {
+        let edge = self.shape.edge();
+        let chosen = match (self.size, self.tile) {
+            (_, Some((tile, _))) => {
+                let schedule = self.size.map_or(Schedule::None, |_| Schedule::Prefetch);
+                let waves = self.size.map_or(DEFAULT_WAVES, |_| waves_for(tile, edge));
+                Choice { tile, waves, schedule }
+            }
+            (Some(size), None) => choose(size, self.batches.unwrap_or(1), self.inputs.bytes(), edge),
+            (None, None) => {
+                Choice { tile: Tile { m: 0, n: 0, k: 0 }, waves: DEFAULT_WAVES, schedule: Schedule::None }
+            }
+        };
+        Choice {
+            waves: self.waves.unwrap_or(chosen.waves),
+            schedule: self.schedule.unwrap_or(chosen.schedule),
+            ..chosen
+        }
+    }
+
+    /// Options that bind what is known of the shape and the tile, with the schedule.
+    pub fn options(&self, target: impl Into<TargetId>) -> Options {
+        let choice = self.choice();
+        let mut options = Options::new(target).schedule(choice.schedule);
+        let sizes = self.size.iter().flatten().zip(["M", "N", "K"]);
+        for (&size, name) in sizes.chain(self.batches.iter().map(|count| (count, "B"))) {
+            options = options.set_by(name, size, SetBy::Call(self.caller));
+        }
+        let by = self.tile.map_or(SetBy::Default, |(_, caller)| SetBy::Call(caller));
+        if self.tile.is_some() || self.size.is_some() {
+            let Tile { m, n, k } = choice.tile;
+            for (name, value) in [("BLOCK_M", m), ("BLOCK_N", n), ("BLOCK_K", k)] {
+                options = options.set_by(name, value, by.clone());
+            }
+        }
+        options
+    }
+
+    /// Compiles the kernel for its shape.
+    ///
+    /// # Errors
+    /// Those of [`Gemm::kernel`], and of its compilation.
+    pub fn compile(&self, target: impl Into<TargetId>) -> Result<Executable, Diagnostic> {
+        self.kernel()?.compile(&self.options(target))
+    }
+
+    /// Traces the kernel. It is the same for all shapes: its sizes and tiles are symbols ([`Gemm::options`] binds them).
     ///
     /// # Errors
     /// Inputs that no matrix instruction takes, no wave along a dimension, or a fault of an epilogue step.
     pub fn kernel(&self) -> Result<Kernel, Diagnostic> {
-        let waves = self.waves.check()?;
+        let asked = Some(Location::from(self.caller));
+        match self.trace() {
+            Ok(kernel) => Ok(kernel.told_at(asked)),
+            Err(fault) if fault.location.is_none() => Err(fault.at(asked)),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    fn trace(&self) -> Result<Kernel, Diagnostic> {
+        let waves = self.choice().waves.check()?;
         let Some(mma) = self.shape.instruction(self.inputs) else {
             return Err(Diagnostic::invalid(format!("no matrix instruction multiplies {}", self.inputs))
                 .help("use f16, bf16, f32 or i8 inputs"));

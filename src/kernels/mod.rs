@@ -8,16 +8,13 @@
 //! use groundswell::kernels::Gemm;
 //! use groundswell::prelude::*;
 //!
-//! let gemm = Gemm::new().inputs(Bf16).bias().relu().kernel()?;
-//! let mut options = Options::new(Target::GFX942);
-//! for (name, value) in [("M", 64), ("N", 64), ("K", 64), ("BLOCK_M", 32), ("BLOCK_N", 32), ("BLOCK_K", 32)] {
-//!     options = options.set(Symbol::new(name), value);
-//! }
-//! let executable = gemm.compile(&options)?;
+//! let executable = Gemm::new(1000, 500, 256).inputs(Bf16).bias().relu().compile(Target::GFX942)?;
 //! assert_eq!(executable.parameters().len(), 4); // a, b, c, bias
+//! println!("{}", executable.report());
 //! # Ok::<(), Diagnostic>(())
 //! ```
 
+mod choice;
 mod copy;
 mod gemm;
 mod table;
@@ -25,7 +22,7 @@ mod table;
 mod tests;
 
 pub use copy::copy;
-pub use gemm::{Form, Gemm, MatrixShape};
+pub use gemm::{Form, Gemm, MatrixShape, Tile};
 pub use table::{Choices, Entry, SymbolDefault, find, list};
 
 /// Waves of a workgroup along the rows and the columns of its output tile.

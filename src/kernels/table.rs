@@ -1,5 +1,7 @@
 //! The ready kernels as a table: name, what it computes, symbols with defaults, and how it is made.
 
+use std::panic::Location as Caller;
+
 use super::{Form, Gemm, MatrixShape, Waves, copy};
 use crate::prelude::*;
 
@@ -45,9 +47,13 @@ impl Entry {
     ///
     /// # Errors
     /// Choices that do not fit the kernel.
+    #[track_caller]
     pub fn kernel(&self, choices: &Choices) -> Result<Kernel, Diagnostic> {
+        let asked = Location::from(Caller::caller());
         let dtype = choices.dtype.unwrap_or(self.dtype);
         (self.make)(dtype, choices.matrix.unwrap_or_default(), choices.waves.unwrap_or(self.waves))
+            .map(|kernel| kernel.told_at(Some(asked.clone())))
+            .map_err(|fault| fault.at(Some(asked)))
     }
 }
 
@@ -137,7 +143,7 @@ const ALL: &[Entry] = &[
 ];
 
 fn base(dtype: DType, matrix: MatrixShape, waves: Waves) -> Gemm {
-    Gemm::new().inputs(dtype).matrix(matrix).waves(waves)
+    Gemm::any_shape().inputs(dtype).matrix(matrix).waves(waves)
 }
 
 /// All ready kernels.

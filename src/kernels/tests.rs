@@ -48,21 +48,21 @@ fn copy_holds_for_every_dtype_and_for_shapes_that_no_tile_divides() {
 #[test]
 fn gemm_holds_for_every_input_dtype_and_matrix_shape() {
     for dtype in [F16, Bf16, F32, I8] {
-        gemm_holds(&Gemm::new().inputs(dtype));
-        gemm_holds(&Gemm::new().inputs(dtype).matrix(MatrixShape::M32x32).waves(Waves::new(1, 1)));
+        gemm_holds(&Gemm::any_shape().inputs(dtype));
+        gemm_holds(&Gemm::any_shape().inputs(dtype).matrix(MatrixShape::M32x32).waves(Waves::new(1, 1)));
     }
 }
 
 #[test]
 fn gemm_holds_with_b_in_rows() {
     for dtype in [F16, Bf16, I8] {
-        gemm_holds(&Gemm::new().inputs(dtype).form(Form::AB));
+        gemm_holds(&Gemm::any_shape().inputs(dtype).form(Form::AB));
     }
 }
 
 #[test]
 fn gemm_holds_for_dynamic_shapes() {
-    let kernel = Gemm::new().kernel().expect("the options fit");
+    let kernel = Gemm::any_shape().kernel().expect("the options fit");
     for [m, n, k] in [[64, 64, 64], [33, 50, 40], [1, 1, 1]] {
         let mut bindings = vec![("M", m), ("N", n), ("K", k)];
         bindings.extend(TILES);
@@ -73,30 +73,30 @@ fn gemm_holds_for_dynamic_shapes() {
 
 #[test]
 fn epilogues_hold() {
-    gemm_holds(&Gemm::new().scale(0.125));
-    gemm_holds(&Gemm::new().bias());
-    gemm_holds(&Gemm::new().relu());
-    gemm_holds(&Gemm::new().residual());
-    gemm_holds(&Gemm::new().scale(0.5).bias().relu().residual());
-    gemm_holds(&Gemm::new().inputs(I8).bias().relu());
-    gemm_holds(&Gemm::new().inputs(I8).epilogue(|_, sum| sum.cast(F32) * 0.25).output(F32));
+    gemm_holds(&Gemm::any_shape().scale(0.125));
+    gemm_holds(&Gemm::any_shape().bias());
+    gemm_holds(&Gemm::any_shape().relu());
+    gemm_holds(&Gemm::any_shape().residual());
+    gemm_holds(&Gemm::any_shape().scale(0.5).bias().relu().residual());
+    gemm_holds(&Gemm::any_shape().inputs(I8).bias().relu());
+    gemm_holds(&Gemm::any_shape().inputs(I8).epilogue(|_, sum| sum.cast(F32) * 0.25).output(F32));
 }
 
 #[test]
 fn narrower_outputs_hold() {
-    gemm_holds(&Gemm::new().output(F16));
-    gemm_holds(&Gemm::new().inputs(Bf16).relu().output(Bf16));
+    gemm_holds(&Gemm::any_shape().output(F16));
+    gemm_holds(&Gemm::any_shape().inputs(Bf16).relu().output(Bf16));
 }
 
 #[test]
 fn batched_gemm_holds() {
-    gemm_holds(&Gemm::new().batched());
-    gemm_holds(&Gemm::new().batched().form(Form::AB).bias().residual());
+    gemm_holds(&Gemm::any_shape().batched());
+    gemm_holds(&Gemm::any_shape().batched().form(Form::AB).bias().residual());
 }
 
 #[test]
 fn the_loop_and_its_operations_are_tagged() {
-    let text = Gemm::new().kernel().expect("the options fit").to_string();
+    let text = Gemm::any_shape().kernel().expect("the options fit").to_string();
     for tag in ["@k_loop", "@read_a", "@read_b", "@mma"] {
         assert_eq!(text.matches(tag).count(), 1, "{tag} in\n{text}");
     }
@@ -105,8 +105,8 @@ fn the_loop_and_its_operations_are_tagged() {
 #[test]
 fn what_cannot_be_made_is_said() {
     let faults = [
-        Gemm::new().inputs(I32).kernel().err().map(|d| d.message),
-        Gemm::new().waves(Waves::new(0, 1)).kernel().err().map(|d| d.message),
+        Gemm::any_shape().inputs(I32).kernel().err().map(|d| d.message),
+        Gemm::any_shape().waves(Waves::new(0, 1)).kernel().err().map(|d| d.message),
         copy(F32, Waves::new(1, 0)).err().map(|d| d.message),
     ];
     assert_eq!(

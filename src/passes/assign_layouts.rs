@@ -261,7 +261,8 @@ impl MmaSource<'_> {
                     "a wave covers {extent} elements of {name}, which is not a multiple of the {step} of {}",
                     self.mma.name()
                 );
-                return Err(Diagnostic::invalid(text).help(format!(
+                let symbol = self.geometry.dim(dim).symbol;
+                return Err(Diagnostic::invalid(text).about(symbol).help(format!(
                     "use a larger tile of {name}, fewer waves, or a smaller matrix instruction"
                 )));
             }
@@ -376,9 +377,10 @@ fn elementwise_layout(
             Err(error) => {
                 let shape: Vec<_> = tile.iter().map(|t| format!("{}={}", names.name(t.0), t.1)).collect();
                 let text = format!("a wave tile of {} cannot be spread over {LANES} lanes", shape.join(" "));
-                return Err(Diagnostic::invalid(text)
+                let fault = Diagnostic::invalid(text)
                     .note(error.to_string(), None)
-                    .help("use tiles whose product is a multiple of 64, in powers of two"));
+                    .help("use tiles whose product is a multiple of 64, in powers of two");
+                return Err(tile.iter().fold(fault, |fault, t| fault.about(geometry.dim(t.0).symbol)));
             }
         }
     }

@@ -80,6 +80,11 @@ pub fn bind_symbols(
 
 /// That no symbol has two values; the error names the symbol.
 fn check_bindings(options: &Options) -> Result<(), (Symbol, Diagnostic)> {
+    if let Some((symbol, value)) = options.out_of_range() {
+        let fault = Diagnostic::invalid(format!("{symbol} = {value} is out of range"))
+            .help(format!("a dimension has 1 to {MAX_SIZE} elements"));
+        return Err((symbol, fault));
+    }
     for (at, &(symbol, value)) in options.bindings().iter().enumerate() {
         let name = symbol.name();
         if let Some(&(_, first)) = options.bindings()[..at].iter().find(|b| b.0 == symbol) {
@@ -226,7 +231,9 @@ impl Binder<'_> {
         };
         let symbol = plain_symbol(dim, at.clone())?;
         let name = symbol.name();
-        let tile = self.tile(tile, format_args!("the {what} of {name}"), at.clone())?;
+        let tile = self
+            .tile(tile, format_args!("the {what} of {name}"), at.clone())
+            .map_err(|fault| fault.about(symbol))?;
         let Some(index) = dims.0.iter().position(|&s| s == symbol) else {
             return Err(Diagnostic::invalid(format!(
                 "{name} has a {what}, but no memory or loop has this dimension"
@@ -295,6 +302,7 @@ impl Binder<'_> {
                         "the workgroup tile of {name} ({tile}) is not a multiple of its wave tile ({wave})"
                     ))
                     .at(at)
+                    .about(dim.symbol)
                     .help("choose tiles that divide"));
                 }
                 geometry.waves[axis as usize] = tile / wave;
@@ -305,9 +313,11 @@ impl Binder<'_> {
             let origin = geometry.dims.iter().filter(|d| d.wave.is_some()).map(|d| d.origin).max();
             let [x, y, z] = geometry.waves;
             let text = format!("a workgroup would have {x} x {y} x {z} = {count} waves");
-            return Err(Diagnostic::new(Kind::Limit, text)
+            let fault = Diagnostic::new(Kind::Limit, text)
                 .at(origin.and_then(|o| self.locations.get(o)))
-                .help(format!("a workgroup has at most {MAX_WAVES} waves: use larger wave tiles")));
+                .help(format!("a workgroup has at most {MAX_WAVES} waves: use larger wave tiles"));
+            let spread = geometry.dims.iter().filter(|d| d.wave.is_some());
+            return Err(spread.fold(fault, |fault, dim| fault.about(dim.symbol)));
         }
         Ok(())
     }

@@ -1,5 +1,9 @@
 //! What a compilation is asked for, apart from the kernel: target, symbol values, schedule, and what the author refuses.
 
+use std::hash::{Hash, Hasher};
+use std::panic::Location as Caller;
+use std::sync::Arc;
+
 use smallvec::SmallVec;
 
 use crate::codegen::target::{ObjectVersion, Target, TargetId};
@@ -98,6 +102,33 @@ pub enum DebugInfo {
     Lines,
 }
 
+/// Who gave a symbol its value. Diagnostics tell it; it is no part of what is compiled.
+#[derive(Clone, Debug)]
+pub enum SetBy {
+    /// A call.
+    Call(&'static Caller<'static>),
+    /// An argument of a program, as its user wrote it.
+    Argument(Arc<str>),
+    /// A ready kernel, since nobody else did.
+    Default,
+}
+
+/// What does not make two options different.
+#[derive(Clone, Default, Debug)]
+struct Unkeyed<T>(T);
+
+impl<T> PartialEq for Unkeyed<T> {
+    fn eq(&self, _: &Unkeyed<T>) -> bool {
+        true
+    }
+}
+
+impl<T> Eq for Unkeyed<T> {}
+
+impl<T> Hash for Unkeyed<T> {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
+}
+
 /// Options of one compilation. Everything in here can change the code, so all of it is part of the cache key.
 ///
 /// # Example
@@ -106,11 +137,17 @@ pub enum DebugInfo {
 /// let [m, block_m] = symbols(["M", "BLOCK_M"]);
 /// let options = Options::new(Target::GFX942).set(block_m, 128).dynamic(m).max_vgprs(128);
 /// assert_eq!(options.target(), Target::GFX942);
+/// // Names do as well as symbols, and integers may be of any type.
+/// assert_eq!(options.set("N", 1000usize).value("N"), Some(1000));
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Options {
     target: TargetId,
     bindings: SmallVec<[(Symbol, i64); 16]>,
+    /// By position in `bindings`.
+    set_by: Unkeyed<SmallVec<[SetBy; 8]>>,
+    /// The first value that is no number of 64 bits.
+    out_of_range: Option<(Symbol, i128)>,
     dynamic: SmallVec<[Symbol; 4]>,
     schedule: Schedule,
     wave_schedule: Option<WaveSchedule>,
@@ -131,6 +168,8 @@ impl Options {
         Options {
             target: target.into(),
             bindings: SmallVec::new(),
+            set_by: Unkeyed::default(),
+            out_of_range: None,
             dynamic: SmallVec::new(),
             schedule: Schedule::None,
             wave_schedule: None,
@@ -145,18 +184,34 @@ impl Options {
         }
     }
 
-    /// Gives a symbol its value. Binding a symbol twice with different values is an error at compilation.
+    /// Gives a symbol, or the one of a name, its value: an integer of any type. A value that is out of range is an error at
+    /// compilation, and so is binding a symbol twice with different values.
     #[must_use]
-    pub fn set(mut self, symbol: Symbol, value: i64) -> Options {
-        if !self.bindings.contains(&(symbol, value)) {
-            self.bindings.push((symbol, value));
+    #[track_caller]
+    pub fn set(self, symbol: impl Into<Symbol>, value: impl TryInto<i128>) -> Options {
+        self.set_by(symbol, value, SetBy::Call(Caller::caller()))
+    }
+
+    /// [`Options::set`] for those who set what others have asked for: diagnostics about the value name `by`.
+    #[must_use]
+    pub fn set_by(mut self, symbol: impl Into<Symbol>, value: impl TryInto<i128>, by: SetBy) -> Options {
+        // Only a u128 can fail to be an i128, by being larger.
+        let (symbol, value) = (symbol.into(), value.try_into().unwrap_or(i128::MAX));
+        match i64::try_from(value) {
+            Ok(value) if self.bindings.contains(&(symbol, value)) => {}
+            Ok(value) => {
+                self.bindings.push((symbol, value));
+                self.set_by.0.push(by);
+            }
+            Err(_) => self.out_of_range = self.out_of_range.or(Some((symbol, value))),
         }
         self
     }
 
-    /// Leaves a symbol open until launch: it becomes a kernel argument. Tile sizes cannot be dynamic.
+    /// Leaves a symbol, or the one of a name, open until launch: it becomes a kernel argument. Tile sizes cannot be dynamic.
     #[must_use]
-    pub fn dynamic(mut self, symbol: Symbol) -> Options {
+    pub fn dynamic(mut self, symbol: impl Into<Symbol>) -> Options {
+        let symbol = symbol.into();
         if !self.dynamic.contains(&symbol) {
             self.dynamic.push(symbol);
         }
@@ -310,7 +365,19 @@ impl Options {
     }
 
     /// Value of a symbol, if it is bound.
-    pub fn value(&self, symbol: Symbol) -> Option<i64> {
+    pub fn value(&self, symbol: impl Into<Symbol>) -> Option<i64> {
+        let symbol = symbol.into();
         self.bindings.iter().find(|b| b.0 == symbol).map(|b| b.1)
+    }
+
+    /// Who gave a symbol its value.
+    pub fn value_set_by(&self, symbol: Symbol) -> Option<&SetBy> {
+        let at = self.bindings.iter().position(|b| b.0 == symbol)?;
+        self.set_by.0.get(at)
+    }
+
+    /// The first value given that is no number of 64 bits, and for what.
+    pub(super) fn out_of_range(&self) -> Option<(Symbol, i128)> {
+        self.out_of_range
     }
 }

@@ -12,6 +12,7 @@ use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::executable::{Executable, Inner, LaunchExpressions, Parameter, Size};
+use super::explain::explained;
 use super::report::{InstructionMix, LdsAccessReport, Report, SpillReport};
 use crate::codegen::isa::Arch;
 use crate::codegen::lower::{ArgumentSlot, Lowered, lower, preload};
@@ -130,6 +131,7 @@ pub fn compile_uncached(
     with_workspace(|workspace| {
         with_machine(|machine| compile_in(workspace, machine, kernel, options, verify))
     })
+    .map_err(|fault| explained(kernel, options, fault))
 }
 
 fn compile_in(

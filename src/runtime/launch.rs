@@ -39,10 +39,12 @@ impl<'a> Launch<'a> {
         self
     }
 
-    /// Value of a dynamic symbol.
+    /// Value of a dynamic symbol, or of the one of a name: an integer of any type.
     #[must_use]
-    pub fn set(mut self, symbol: Symbol, value: i64) -> Launch<'a> {
-        self.symbols.push((symbol, value));
+    pub fn set(mut self, symbol: impl Into<Symbol>, value: impl TryInto<i128>) -> Launch<'a> {
+        // What does not fit is no size, and is refused as one that is too large or too small.
+        let value = value.try_into().unwrap_or(i128::MAX).clamp(i64::MIN.into(), i64::MAX.into());
+        self.symbols.push((symbol.into(), value as i64));
         self
     }
 

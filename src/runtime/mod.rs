@@ -1,6 +1,7 @@
 //! Running kernels: compilation and its cache, devices, buffers, launches, and the simulator.
 //!
-//! - [`compile`]: one compilation, kernel to code object; [`cache`]: not doing it twice; [`report`]: what it says
+//! - [`compile`]: one compilation, kernel to code object; [`cache`]: not doing it twice; [`report`]: what it says, [`summary`]: the same
+//!   for people
 //! - [`executable`]: its result; [`schedule_view`]: what became of its loops
 //! - [`device`], [`buffer`], [`launch`]: running it
 //! - [`check`]: comparing what a device computed with the reference interpreter
@@ -11,7 +12,9 @@ pub mod check;
 pub mod compile;
 pub mod device;
 pub mod executable;
+mod explain;
 pub mod launch;
 pub mod report;
 pub mod schedule_view;
 pub mod sim;
+pub mod summary;

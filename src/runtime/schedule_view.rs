@@ -31,7 +31,7 @@ pub enum ScheduleView {
 /// use groundswell::prelude::*;
 /// use groundswell::runtime::schedule_view::{ScheduleView, schedule_of};
 ///
-/// let gemm = Gemm::new().kernel()?;
+/// let gemm = Gemm::any_shape().kernel()?;
 /// let mut options = Options::new(Target::GFX942);
 /// for name in ["M", "N", "K"] {
 ///     options = options.set(Symbol::new(name), 512);

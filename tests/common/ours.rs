@@ -63,40 +63,46 @@ pub fn ours() -> Vec<Ours> {
         all.push(Ours::new(&format!("copy {dtype}"), &kernel, &sizes, |o| o));
     }
     let (even, ragged, tile) = ([64, 64, 96], [33, 50, 75], [32, 32, 32]);
-    let finished = || Gemm::new().scale(0.5).bias().relu().residual();
+    let finished = || Gemm::any_shape().scale(0.5).bias().relu().residual();
     let dynamic = |o: Options| o.dynamic(Symbol::new("K"));
     for (dtype, name) in [(F16, "gemm"), (I8, "gemm of i8"), (F32, "gemm of f32"), (Bf16, "gemm of bf16")] {
-        all.push(gemm(name, &Gemm::new().inputs(dtype), even, tile, |o| o));
+        all.push(gemm(name, &Gemm::any_shape().inputs(dtype), even, tile, |o| o));
     }
     for (dtype, name) in [(F16, "ragged gemm"), (I8, "ragged gemm of i8")] {
-        all.push(gemm(name, &Gemm::new().inputs(dtype), ragged, tile, |o| o));
+        all.push(gemm(name, &Gemm::any_shape().inputs(dtype), ragged, tile, |o| o));
     }
     all.push(gemm("gemm with epilogue", &finished(), even, tile, |o| o));
     all.push(gemm("ragged gemm with epilogue", &finished(), ragged, tile, |o| o));
-    all.push(gemm("gemm with dynamic K", &Gemm::new(), [64, 32, 75], tile, dynamic));
-    all.push(gemm("gemm of one wave", &Gemm::new().waves(Waves::new(1, 1)), even, tile, |o| o));
-    all.push(gemm("gemm of eight waves", &Gemm::new().waves(Waves::new(4, 2)), even, [64, 32, 32], |o| o));
-    all.push(gemm("gemm with deep tiles", &Gemm::new(), [64, 64, 128], [64, 64, 64], |o| o));
-    let large = Gemm::new().matrix(MatrixShape::M32x32);
+    all.push(gemm("gemm with dynamic K", &Gemm::any_shape(), [64, 32, 75], tile, dynamic));
+    all.push(gemm("gemm of one wave", &Gemm::any_shape().waves(Waves::new(1, 1)), even, tile, |o| o));
+    all.push(gemm(
+        "gemm of eight waves",
+        &Gemm::any_shape().waves(Waves::new(4, 2)),
+        even,
+        [64, 32, 32],
+        |o| o,
+    ));
+    all.push(gemm("gemm with deep tiles", &Gemm::any_shape(), [64, 64, 128], [64, 64, 64], |o| o));
+    let large = Gemm::any_shape().matrix(MatrixShape::M32x32);
     all.push(gemm("gemm of 32 x 32", &large, even, [64, 64, 32], |o| o));
-    all.push(gemm("gemm A B", &Gemm::new().form(Form::AB), ragged, tile, |o| o));
-    all.push(gemm("batched gemm", &Gemm::new().batched(), ragged, tile, |o| o));
-    all.push(gemm("spilling gemm", &Gemm::new(), [60, 50, 90], [64, 64, 32], |o| o.max_vgprs(24)));
-    let wide = Gemm::new().waves(Waves::new(1, 1));
+    all.push(gemm("gemm A B", &Gemm::any_shape().form(Form::AB), ragged, tile, |o| o));
+    all.push(gemm("batched gemm", &Gemm::any_shape().batched(), ragged, tile, |o| o));
+    all.push(gemm("spilling gemm", &Gemm::any_shape(), [60, 50, 90], [64, 64, 32], |o| o.max_vgprs(24)));
+    let wide = Gemm::any_shape().waves(Waves::new(1, 1));
     all.push(gemm("gemm with AGPRs", &wide, [128, 128, 64], [128, 128, 32], |o| o));
     all.push(gemm("gemm with preloaded arguments", &finished(), even, tile, |o| {
         o.kernarg_preload(KernargPreload::Fitting)
     }));
     let direct = |o: Options| o.global_to_shared(GlobalToShared::Fitting);
-    all.push(gemm("gemm with loads to LDS", &Gemm::new(), even, tile, |o| {
+    all.push(gemm("gemm with loads to LDS", &Gemm::any_shape(), even, tile, |o| {
         direct(o).schedule(Schedule::Prefetch)
     }));
-    let alone = Gemm::new().waves(Waves::new(1, 1));
+    let alone = Gemm::any_shape().waves(Waves::new(1, 1));
     all.push(gemm("ragged gemm of one wave with loads to LDS", &alone, [33, 50, 76], tile, direct));
     let xnack = TargetId::from(Target::GFX942).with_xnack(FeatureSetting::On).expect("gfx942 has it");
     all.push(gemm("gemm with retries", &finished(), ragged, tile, |_| Options::new(xnack)));
     let spilling = |_| Options::new(xnack).max_vgprs(24);
-    all.push(gemm("spilling gemm with retries", &Gemm::new(), [60, 50, 90], [64, 64, 32], spilling));
+    all.push(gemm("spilling gemm with retries", &Gemm::any_shape(), [60, 50, 90], [64, 64, 32], spilling));
     let wanted =
         ["cast f16 to i8", "cast f32 to f16", "arithmetic in f32", "arithmetic in i32", "functions in f32"];
     let chosen = |case: &Case| wanted.contains(&case.name.as_str());

@@ -177,7 +177,7 @@ pub fn shaped_gemm(
     waves: Waves,
     schedule: Schedule,
 ) -> Timed {
-    let kernel = Gemm::new().waves(waves).kernel().expect("a valid kernel");
+    let kernel = Gemm::any_shape().waves(waves).kernel().expect("a valid kernel");
     let mut options = Options::new(device.target).schedule(schedule);
     let names = symbols(["M", "N", "K", "BLOCK_M", "BLOCK_N", "BLOCK_K"]);
     for (symbol, value) in names.into_iter().zip(shape.into_iter().chain(block)) {

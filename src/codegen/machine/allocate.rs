@@ -1,7 +1,6 @@
 //! Register allocation: gives every virtual register of a body its physical place, or says where the registers run out.
 //!
 //! ```text
-//! tie accumulators
 //! liveness -> coalesce -> place --------------------------------> rewrite
 //!    ^                      | no place: evict -> rematerialise, AGPRs, spill
 //!    +----------------------+------------------------------------+
@@ -25,7 +24,6 @@ pub use super::pressure::Peak;
 use super::pressure::Pressure;
 pub use super::spill::{INSERTED, Spills};
 use super::spill::{Rewritten, Spiller};
-use super::tie::Ties;
 use crate::codegen::isa::{Implicit, Operand, Role};
 
 /// How many registers of each file a kernel may use.
@@ -143,7 +141,6 @@ pub struct Allocator {
     liveness: Liveness,
     loops: Loops,
     pressure: Pressure,
-    ties: Ties,
     coalescer: Coalescer,
     placer: Placer,
     evictor: Evictor,
@@ -167,9 +164,6 @@ impl Allocator {
         self.spiller.start(body);
         self.liveness.compute(body, fixed);
         self.loops.compute(body);
-        let is_fixed = |id: u32| fixed.iter().any(|(register, _)| *register == id);
-        let (origins, coalescer) = (&mut self.spiller.origins, &mut self.coalescer);
-        self.ties.tie(body, origins, &mut self.liveness, &self.loops, coalescer, is_fixed);
         let peaks = self.pressure.peaks(body, &self.liveness);
         let mut joining = Joining::Join;
         let mut slack = [0; 3];

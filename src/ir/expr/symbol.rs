@@ -55,6 +55,13 @@ impl Symbol {
     }
 }
 
+/// The symbol with this name.
+impl From<&str> for Symbol {
+    fn from(name: &str) -> Symbol {
+        Symbol::new(name)
+    }
+}
+
 /// Several symbols at once: `let [m, n] = symbols(["M", "N"]);`
 pub fn symbols<const N: usize>(names: [&str; N]) -> [Symbol; N] {
     names.map(Symbol::new)

@@ -124,6 +124,14 @@ impl<'a> Interpreter<'a> {
         sizes: &'a dyn Fn(Symbol) -> Option<i64>,
         inputs: &[Tensor],
     ) -> Result<Vec<Tensor>, Diagnostic> {
+        Interpreter::evaluate(kernel, sizes, inputs).map_err(|fault| kernel.told(fault))
+    }
+
+    fn evaluate(
+        kernel: &'a Kernel,
+        sizes: &'a dyn Fn(Symbol) -> Option<i64>,
+        inputs: &[Tensor],
+    ) -> Result<Vec<Tensor>, Diagnostic> {
         let memories: Vec<Entity> = kernel
             .body()
             .iter()

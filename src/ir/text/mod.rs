@@ -82,7 +82,7 @@ use std::fmt;
 pub use columns::{COLUMNS, Column, Place, Position};
 pub use print::{print, print_with};
 
-use super::diagnostic::Diagnostic;
+use super::diagnostic::Diagnostics;
 use super::kernel::Kernel;
 use super::schedule::WaveSchedule;
 
@@ -110,7 +110,7 @@ pub enum Detail {
 /// assert_eq!(kernel.name(), "nothing");
 /// assert_eq!(schedule.unwrap().name(), "none");
 /// ```
-pub fn parse_file(text: &str, file: &str) -> Result<(Kernel, Option<WaveSchedule>), Vec<Diagnostic>> {
+pub fn parse_file(text: &str, file: &str) -> Result<(Kernel, Option<WaveSchedule>), Diagnostics> {
     parse::parse(text, file)
 }
 
@@ -118,17 +118,23 @@ impl Kernel {
     /// Reads the text form. A schedule behind the kernel is read too, and left out. `file` is the name that diagnostics give the text.
     ///
     /// # Errors
-    /// All mistakes found, in the order of the text, each with its line (at most twenty).
+    /// All mistakes found, in the order of the text, each with its line (at most twenty). With `?` they become one [`Diagnostic`],
+    /// which a `main` that returns it prints with the lines of the text.
+    ///
+    /// [`Diagnostic`]: super::diagnostic::Diagnostic
     ///
     /// # Example
     /// ```
-    /// use groundswell::ir::kernel::Kernel;
-    /// let kernel = Kernel::parse("kernel nothing {\n}\n", "nothing.gsw").unwrap();
-    /// assert_eq!(kernel.name(), "nothing");
-    /// let faults = Kernel::parse("kernel { ", "bad.gsw").err().unwrap();
-    /// assert_eq!(faults[0].to_string().lines().next(), Some("error: expected the kernel's name, found `{`"));
+    /// use groundswell::prelude::*;
+    /// fn main() -> Result<(), Diagnostic> {
+    ///     let kernel = Kernel::parse("kernel nothing {\n}\n", "nothing.gsw")?;
+    ///     assert_eq!(kernel.name(), "nothing");
+    ///     let faults = Kernel::parse("kernel { ", "bad.gsw").err().unwrap();
+    ///     assert_eq!(faults[0].to_string().lines().next(), Some("error: expected the kernel's name, found `{`"));
+    ///     Ok(())
+    /// }
     /// ```
-    pub fn parse(text: &str, file: &str) -> Result<Kernel, Vec<Diagnostic>> {
+    pub fn parse(text: &str, file: &str) -> Result<Kernel, Diagnostics> {
         parse::parse(text, file).map(|(kernel, _)| kernel)
     }
 

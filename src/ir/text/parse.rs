@@ -10,7 +10,7 @@ use super::scope::{Definition, Meaning, Scopes};
 use super::symbolic::symbol;
 use super::words::{CONSTRAINTS, stray_word, unknown_operation};
 use crate::ir::assemble::{Assembler, is_identifier};
-use crate::ir::diagnostic::{Diagnostic, Location};
+use crate::ir::diagnostic::{Diagnostic, Diagnostics, Location, SourceText};
 use crate::ir::expr::Symbol;
 use crate::ir::kernel::Kernel;
 use crate::ir::node::*;
@@ -21,7 +21,7 @@ use crate::ir::types::AddressSpace;
 const MAX_LOOPS: u32 = 100;
 
 /// A kernel, and the schedule behind it if there is one.
-pub(super) fn parse(text: &str, file: &str) -> Result<(Kernel, Option<WaveSchedule>), Vec<Diagnostic>> {
+pub(super) fn parse(text: &str, file: &str) -> Result<(Kernel, Option<WaveSchedule>), Diagnostics> {
     let mut parser = Parser {
         cursor: Cursor::new(text, file),
         nodes: Assembler::new(),
@@ -32,10 +32,14 @@ pub(super) fn parse(text: &str, file: &str) -> Result<(Kernel, Option<WaveSchedu
     let read = parser.file().map_err(|fault| parser.fault(fault));
     match read {
         Ok(((name, at), schedule)) if parser.faults.0.is_empty() => {
-            let kernel = parser.nodes.finish(name, at).map_err(Faults::first)?;
-            Ok((kernel, schedule))
+            let kernel = parser
+                .nodes
+                .finish(name, at)
+                .map_err(|fault| Diagnostics::of_text(Faults::first(fault), file, text))?;
+            let source = SourceText { file: file.into(), text: text.into() };
+            Ok((kernel.of_text(source), schedule))
         }
-        _ => Err(parser.faults.0),
+        _ => Err(Diagnostics::of_text(parser.faults.0, file, text)),
     }
 }
 

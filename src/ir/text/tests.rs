@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::ir::builder::{Tracer, Value};
 use crate::ir::constraint::{Constraint, assume_at_least, assume_divisible, tile, wave, workgroup};
+use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::{SymExpr, Symbol, symbols};
 use crate::ir::kernel::{Constraints, DimTable, KernelName};
 use crate::ir::layout::{Layout, Mma, Mode, Source};
@@ -21,7 +22,7 @@ fn listing(faults: &[Diagnostic]) -> String {
 }
 
 fn faults(text: &str) -> Vec<Diagnostic> {
-    Kernel::parse(text, "test.gsw").err().unwrap_or_default()
+    Kernel::parse(text, "test.gsw").err().into_iter().flatten().collect()
 }
 
 /// The places and messages of all faults.

@@ -73,7 +73,7 @@ pub(in crate::ir) use print::print;
 
 use super::cursor::{Cursor, Faults};
 use super::lex::Token;
-use crate::ir::diagnostic::Diagnostic;
+use crate::ir::diagnostic::Diagnostics;
 use crate::ir::schedule::WaveSchedule;
 
 /// Words of the text form that name no value.
@@ -136,7 +136,7 @@ impl WaveSchedule {
     ///     "error: there is no operation `unrol`\n  --> s.gsw:3:3\n  help: did you mean `unroll`?"
     /// );
     /// ```
-    pub fn parse(text: &str, file: &str) -> Result<WaveSchedule, Vec<Diagnostic>> {
+    pub fn parse(text: &str, file: &str) -> Result<WaveSchedule, Diagnostics> {
         let mut cursor = Cursor::new(text, file);
         let mut faults = Faults::default();
         cursor.skip_newlines();
@@ -149,10 +149,10 @@ impl WaveSchedule {
         });
         match read {
             Ok(Some(schedule)) if faults.0.is_empty() => Ok(schedule),
-            Ok(_) => Err(faults.0),
+            Ok(_) => Err(Diagnostics::of_text(faults.0, file, text)),
             Err(fault) => {
                 faults.add(fault, &mut cursor);
-                Err(faults.0)
+                Err(Diagnostics::of_text(faults.0, file, text))
             }
         }
     }

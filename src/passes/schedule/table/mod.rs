@@ -42,7 +42,7 @@ pub use write::write;
 
 use super::Request;
 use super::record::Checks;
-use crate::ir::diagnostic::{Diagnostic, Location};
+use crate::ir::diagnostic::{Diagnostics, Location};
 
 /// A table of cycles that replaces the scheduler of loops. Cheap to clone; two tables are equal if their texts are.
 ///
@@ -95,9 +95,9 @@ impl ScheduleTable {
     ///
     /// # Errors
     /// All mistakes found, in the order of the text, each with its line (at most twenty).
-    pub fn parse(text: &str, file: &str) -> Result<ScheduleTable, Vec<Diagnostic>> {
+    pub fn parse(text: &str, file: &str) -> Result<ScheduleTable, Diagnostics> {
         let file: Arc<str> = file.into();
-        let loops = read::read(text, &file)?;
+        let loops = read::read(text, &file).map_err(|faults| Diagnostics::of_text(faults, &file, text))?;
         let location = Location { file, line: 1, column: 1 };
         Ok(ScheduleTable { data: Arc::new(Data { text: text.to_owned(), loops, location }) })
     }

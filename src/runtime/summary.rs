@@ -1,0 +1,99 @@
+//! What a report says to people: a line for each fact, as [`Report`]'s `Display` and the program's `run` print them.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::report::Report;
+use crate::passes::options::Schedule;
+
+/// Columns that the names of lines take.
+pub const NAME_COLUMNS: usize = 10;
+
+impl Report {
+    /// Name and text of each line about the code; where the schedule is as asked for and no tile goes straight into LDS, nothing is said
+    /// of them.
+    pub fn lines(&self) -> Vec<(&'static str, String)> {
+        let mut lines = vec![("registers", self.registers()), ("LDS", self.lds())];
+        lines.push((
+            "occupancy",
+            format!("{} waves per SIMD, limited by {}", self.waves_per_simd, self.limited_by),
+        ));
+        if let Some(mix) = self.main_loop {
+            let entries = mix.entries();
+            let used = entries.iter().filter(|e| e.1 > 0).map(|(name, count)| format!("{count} {name}"));
+            lines.push(("main loop", used.collect::<Vec<_>>().join(", ")));
+        }
+        if !self.schedule_why.is_empty() {
+            lines.push(("schedule", format!("{}: {}", self.schedule_applied, self.schedule_why)));
+        } else if self.schedule_requested != Schedule::None.name() {
+            lines.push(("schedule", self.schedule_applied.to_owned()));
+        }
+        if self.direct_loads > 0 || !self.direct_loads_why.is_empty() {
+            let tiles = format!("{} loaded straight into LDS", self.direct_loads);
+            let why = &self.direct_loads_why;
+            lines.push(("tiles", if why.is_empty() { tiles } else { format!("{tiles}: {why}") }));
+        }
+        lines
+    }
+
+    /// How much code there is.
+    pub fn size(&self) -> String {
+        format!(
+            "{} expanded nodes, {} instructions, {} bytes",
+            self.expanded_nodes, self.instructions, self.code_bytes
+        )
+    }
+
+    fn registers(&self) -> String {
+        let scratch = match self.scratch_bytes {
+            0 => "no scratch".to_string(),
+            bytes => format!("{bytes} bytes of scratch"),
+        };
+        let spills = self.spills.as_ref().map_or(String::new(), |spills| format!("; {spills}"));
+        format!("{} VGPRs, {} AGPRs, {} SGPRs, {scratch}{spills}", self.vgprs, self.agprs, self.sgprs)
+    }
+
+    fn lds(&self) -> String {
+        if self.lds_bytes == 0 {
+            return "none".to_string();
+        }
+        let worst =
+            self.lds_accesses.iter().max_by_key(|a| a.conflict_degree).filter(|a| a.conflict_degree > 1);
+        let conflicts = match worst {
+            None => "no bank conflicts".to_string(),
+            Some(a) => {
+                format!("bank conflicts up to degree {} ({} of {})", a.conflict_degree, a.kind, a.what)
+            }
+        };
+        format!("{} bytes, {conflicts}", self.lds_bytes)
+    }
+}
+
+/// The summary that the program prints, without what belongs to a launch.
+///
+/// ```
+/// use groundswell::kernels::Gemm;
+/// use groundswell::prelude::*;
+///
+/// let executable = Gemm::new(512, 512, 512).compile(Target::GFX942)?;
+/// println!("{}", executable.report());
+/// # Ok::<(), Diagnostic>(())
+/// ```
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let time: Duration = self.phases.iter().map(|phase| phase.1).sum();
+        write!(f, "{:NAME_COLUMNS$} in {}, {}", "compiled", duration(time), self.size())?;
+        self.lines().iter().try_for_each(|(name, text)| write!(f, "\n{name:NAME_COLUMNS$} {text}"))
+    }
+}
+
+/// A time as people read it: `366.4 us`.
+pub fn duration(time: Duration) -> String {
+    let us = time.as_nanos() as f64 / 1000.0;
+    match us {
+        _ if us < 1.0 => format!("{:.0} ns", us * 1e3),
+        _ if us < 1e3 => format!("{us:.1} us"),
+        _ if us < 1e6 => format!("{:.2} ms", us / 1e3),
+        _ => format!("{:.2} s", us / 1e6),
+    }
+}
