@@ -4,6 +4,7 @@
 mod assembler;
 mod codegen;
 mod kernel;
+mod loops;
 mod memories;
 mod numerics;
 mod schedules;
@@ -12,6 +13,7 @@ mod simulator;
 pub use assembler::assembler;
 pub use codegen::{decoder, machine, object};
 pub use kernel::{Outcome, kernel, kernel_outcome};
+pub use loops::{loops, loops_outcome};
 pub use memories::{memories, memories_outcome};
 pub use numerics::numerics;
 pub use schedules::{Verdict, schedule_verdict, schedules};
@@ -34,6 +36,7 @@ pub const CHECKS: &[(&str, Check)] = &[
     ("kernel", kernel),
     ("memories", memories),
     ("numerics", numerics),
+    ("loops", loops),
     ("simulator", simulator),
     ("schedules", schedules),
 ];

@@ -87,11 +87,16 @@ pub fn infer_types(
     };
     let context = Context { dims, at: locations.get(nodes.get(node)?.2.0) };
     let name = dims.name(dim);
+    if let Op::Iterate(_) = nodes.get(node)?.0 {
+        let text = format!("a loop over {name} is inside a loop over {name}");
+        return Err(context.fail(text, "loop over one dimension once, or over another one inside"));
+    }
     let text = format!("{name} has a loop tile, and this value has {name} outside of a loop over it");
     Err(context.fail(text, "use it inside of a loop over the dimension, or remove the loop tile"))
 }
 
-/// The first value that has a tiled dimension where no loop walks along it: there is no saying which of the tiles it would be.
+/// The first value that has a tiled dimension where no loop walks along it, or the first loop over a dimension that a loop around it
+/// walks along: there is no saying which of the tiles it would be.
 fn outside_of_loop(
     body: &Body,
     geometry: &Geometry,
@@ -103,6 +108,7 @@ fn outside_of_loop(
     for &node in &body.0 {
         match *nodes.get(node)?.0 {
             Op::Memory | Op::Allocate => {}
+            Op::Iterate(axis) if loops.contains(&axis) => return Ok(Some((node, axis))),
             Op::Iterate(axis) => {
                 loops.push(axis);
                 let found = outside_of_loop(bodies.get(node)?, geometry, nodes, bodies, types, loops)?;

@@ -143,41 +143,115 @@ fn rename(world: &mut World, node: Entity, replaced: &[(Entity, Entity)]) {
     }
 }
 
-/// Drops nodes that no effect depends on.
+/// Drops nodes that no effect depends on, and carried values that nothing depends on but what they become.
 pub fn remove_dead(world: &mut World) -> PassResult {
     let root = kernel_entity(world)?;
+    let regions = walk::regions(world, root);
     let order = walk::nodes(world, root);
     let size = order.iter().map(|n| n.index_u32() as usize + 1).max().unwrap_or(0);
-    let mut live: SmallVec<[bool; 256]> = smallvec![false; size];
-    // Carried values make uses point backwards, so sweep until nothing changes; nests are shallow and so are the sweeps.
-    loop {
-        let mut changed = false;
-        for &node in order.iter().rev() {
-            let Some(op) = world.get::<Op>(node) else { continue };
-            let effect = matches!(op, Op::Write | Op::Barrier | Op::Control(_) | Op::Memory)
-                || world
-                    .get::<Body>(node)
-                    .is_some_and(|body| body.0.iter().any(|n| live[n.index_u32() as usize]));
-            if !effect && !live[node.index_u32() as usize] {
-                continue;
+    let mut uses =
+        Uses { region_of: smallvec![root; size], live: smallvec![false; size], pending: NodeList::new() };
+    for &region in &regions {
+        for &node in world.get::<Body>(region).map(|b| &b.0[..]).unwrap_or_default() {
+            uses.region_of[node.index_u32() as usize] = region;
+            let op = world.get::<Op>(node);
+            if matches!(op, Some(Op::Write | Op::Barrier | Op::Control(_) | Op::Memory)) {
+                uses.note(node);
             }
-            changed |= !std::mem::replace(&mut live[node.index_u32() as usize], true);
-            let operands = world.get::<Operands>(node).map(|o| &o.0[..]).unwrap_or_default();
-            let yields = world.get::<Yields>(node).map(|y| &y.0[..]).unwrap_or_default();
-            for used in operands.iter().chain(yields) {
-                changed |= !std::mem::replace(&mut live[used.index_u32() as usize], true);
-            }
-        }
-        if !changed {
-            break;
         }
     }
-    for region in walk::regions(world, root) {
-        // A loop keeps all its carried values, used or not: their numbers are positions.
-        let keep =
-            |n: &Entity| live[n.index_u32() as usize] || matches!(world.get::<Op>(*n), Some(Op::IterArg(_)));
-        let kept: NodeList = walk::body(world, region).into_iter().filter(keep).collect();
+    uses.follow(world, root);
+    renumber_carried(world, &regions, &order, &uses);
+    for &region in &regions {
+        let body = walk::body(world, region);
+        if let Some(mut init) = world.get_mut::<Operands>(region) {
+            uses.retain_carried(&body, &mut init.0);
+        }
+        if let Some(mut yields) = world.get_mut::<Yields>(region) {
+            uses.retain_carried(&body, &mut yields.0);
+        }
+        let kept: NodeList = body.into_iter().filter(|&n| uses.is_live(n)).collect();
         walk::set_body(world, region, &kept);
     }
     Ok(())
+}
+
+/// What effects depend on.
+struct Uses {
+    /// The region that each node stands in, by entity index.
+    region_of: SmallVec<[Entity; 256]>,
+    live: SmallVec<[bool; 256]>,
+    /// Nodes whose operands are still to be noted.
+    pending: NodeList,
+}
+
+impl Uses {
+    fn is_live(&self, node: Entity) -> bool {
+        self.live[node.index_u32() as usize]
+    }
+
+    fn note(&mut self, node: Entity) {
+        if !std::mem::replace(&mut self.live[node.index_u32() as usize], true) {
+            self.pending.push(node);
+        }
+    }
+
+    /// Notes everything that the noted nodes depend on.
+    fn follow(&mut self, world: &World, root: Entity) {
+        while let Some(node) = self.pending.pop() {
+            let region = self.region_of[node.index_u32() as usize];
+            if region != root {
+                self.note(region);
+            }
+            let operands = world.get::<Operands>(node).map(|o| &o.0[..]).unwrap_or_default();
+            match (world.get::<Op>(node), operands) {
+                (Some(&Op::IterArg(number)), _) => self.carried(world, region, number),
+                (Some(&Op::LoopResult(number)), &[owner]) => {
+                    self.note(owner);
+                    self.carried(world, owner, number);
+                }
+                // Its initial values are noted with what they become.
+                (Some(Op::Iterate(_) | Op::Pipeline(_)), _) => {}
+                _ => operands.iter().for_each(|&used| self.note(used)),
+            }
+        }
+    }
+
+    /// Notes a carried value: what it starts with, what it is in the body, and what the body makes of it.
+    fn carried(&mut self, world: &World, owner: Entity, number: u32) {
+        let at = number as usize;
+        let init = world.get::<Operands>(owner).and_then(|o| o.0.get(at));
+        let argument = world.get::<Body>(owner).and_then(|b| b.0.get(at));
+        let next = world.get::<Yields>(owner).and_then(|y| y.0.get(at));
+        [init, argument, next].into_iter().flatten().for_each(|&node| self.note(node));
+    }
+
+    /// Keeps the parts of a list of carried values whose arguments, which a loop's body begins with, are used.
+    fn retain_carried(&self, body: &[Entity], values: &mut SmallVec<[Entity; 4]>) {
+        let mut arguments = body.iter();
+        values.retain(|_| arguments.next().is_some_and(|&argument| self.is_live(argument)));
+    }
+}
+
+/// Numbers the carried values that are left anew, in the bodies of their loops and behind these.
+fn renumber_carried(world: &mut World, regions: &[Entity], order: &[Entity], uses: &Uses) {
+    for &region in regions {
+        let mut number = 0;
+        for node in walk::body(world, region).into_iter().filter(|&node| uses.is_live(node)) {
+            let Some(mut op) = world.get_mut::<Op>(node).filter(|op| matches!(**op, Op::IterArg(_))) else {
+                break;
+            };
+            *op = Op::IterArg(number);
+            number += 1;
+        }
+    }
+    for &node in order.iter().filter(|&&node| uses.is_live(node)) {
+        if let Some(&Op::LoopResult(number)) = world.get::<Op>(node)
+            && let Some(owner) = world.get::<Operands>(node).and_then(|o| o.0.first())
+            && let Some(argument) = world.get::<Body>(*owner).and_then(|b| b.0.get(number as usize))
+            && let Some(&Op::IterArg(new)) = world.get::<Op>(*argument)
+        {
+            world.entity_mut(node).insert(Op::LoopResult(new));
+        }
+    }
 }

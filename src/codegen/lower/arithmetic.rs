@@ -102,6 +102,7 @@ impl Lowering<'_> {
     }
 
     pub(super) fn set_place(&mut self, node: Entity, place: Place) {
+        self.note_contents(node, &place);
         self.places[node.index_u32() as usize] = Some(place);
     }
 

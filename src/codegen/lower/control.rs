@@ -198,7 +198,9 @@ impl Lowering<'_> {
         let a = self.operand_registers(lhs, slice + elements, bytes)?.offset(slice * bytes / 4);
         let b = self.operand_registers(rhs, slice + elements, bytes)?.offset(slice * bytes / 4);
         let width = mma.accumulator_registers();
-        let c = self.accumulator(acc, width)?;
+        // The sum has registers of its own. Where nothing reads the accumulator afterwards, the allocator makes them one.
+        let c = self.operand_registers(acc, width, 4)?;
+        let sum = self.emitter.vgpr(width);
         let op = match mma {
             Mma::F32_16x16x16_F16 => Opcode::VMfmaF32_16x16x16F16,
             Mma::F32_32x32x8_F16 => Opcode::VMfmaF32_32x32x8F16,
@@ -209,27 +211,9 @@ impl Lowering<'_> {
             Mma::F32_16x16x4_F32 => Opcode::VMfmaF32_16x16x4F32,
             Mma::F32_32x32x2_F32 => Opcode::VMfmaF32_32x32x2F32,
         };
-        self.emitter.op(op, &[c, a, b, c]);
-        self.set_place(node, Place::Registers(c));
+        self.emitter.op(op, &[sum, a, b, c]);
+        self.set_place(node, Place::Registers(sum));
         Ok(())
-    }
-
-    /// The accumulator in registers that the matrix instruction may overwrite: its own if nothing else uses it, else a copy.
-    fn accumulator(&mut self, acc: Entity, width: u32) -> Result<Operand, Diagnostic> {
-        self.finish(acc);
-        match *self.place(acc)? {
-            Place::Registers(registers)
-                if self.uses[acc.index_u32() as usize] == 1
-                    && self.emitter.file(registers) == RegisterFile::Vgpr =>
-            {
-                Ok(registers)
-            }
-            place => {
-                let copy = self.emitter.vgpr(width);
-                self.copy_into(copy, &place, width)?;
-                Ok(copy)
-            }
-        }
     }
 
     /// Writes a place into registers.
@@ -271,6 +255,7 @@ impl Lowering<'_> {
         let single = (once && per_pass == 1) || remainder;
         let carried = self.carried_registers(inits)?;
         if known == Some(0) {
+            self.renew_contents(&carried);
             self.results.push((node, carried));
             return Ok(());
         }
@@ -289,7 +274,7 @@ impl Lowering<'_> {
         let guard = if runs.at_least(1) { None } else { Some(self.guard(trip)?) };
         let results = if once {
             self.region(node)?;
-            self.yielded(node, &carried)?
+            self.yielded(node)?
         } else {
             let block = match guard {
                 // The guard has closed the block already.
@@ -320,26 +305,24 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Registers of the carried values, holding the initial ones. An initial value that nothing else uses gives its registers.
+    /// Registers of the carried values, holding the initial ones. An initial value gives its registers if this is the only use of what
+    /// is in them, and if they are written anew whenever the loop is entered.
     fn carried_registers(&mut self, inits: &[Entity]) -> Result<Vec<Place>, Diagnostic> {
         let mut carried = Vec::with_capacity(inits.len());
         for &init in inits {
             self.finish(init);
             let place = *self.place(init)?;
-            match place {
-                Place::Registers(registers)
-                    if self.uses[init.index_u32() as usize] == 1
-                        && self.emitter.file(registers) == RegisterFile::Vgpr =>
-                {
-                    carried.push(Place::Registers(registers));
-                }
-                place => {
-                    let width = self.width(init)?;
-                    let registers = self.emitter.vgpr(width);
-                    self.copy_into(registers, &place, width)?;
-                    carried.push(Place::Registers(registers));
-                }
+            if let Place::Registers(registers) = place
+                && self.emitter.file(registers) == RegisterFile::Vgpr
+                && self.contents(registers).is_some_and(|c| c.uses == 1 && c.depth >= self.loops.len() as u32)
+            {
+                carried.push(place);
+                continue;
             }
+            let width = self.width(init)?;
+            let registers = self.emitter.vgpr(width);
+            self.copy_into(registers, &place, width)?;
+            carried.push(Place::Registers(registers));
         }
         Ok(carried)
     }
@@ -352,13 +335,15 @@ impl Lowering<'_> {
         Ok((elements * bytes).div_ceil(4))
     }
 
+    /// Gives the arguments of a loop's body the registers that carry them.
     fn place_arguments(&mut self, node: Entity, carried: &[Place]) {
+        self.renew_contents(carried);
         let body = self.world.get::<Body>(node).map(|b| &b.0[..]).unwrap_or_default();
         for &argument in body {
             if let Some(&Op::IterArg(number)) = self.world.get::<Op>(argument)
                 && let Some(place) = carried.get(number as usize)
             {
-                self.places[argument.index_u32() as usize] = Some(*place);
+                self.set_place(argument, *place);
             }
         }
     }
@@ -386,7 +371,7 @@ impl Lowering<'_> {
         self.place_arguments(node, &carried);
         let results = if self.arena.range(count).at_least(needed) {
             self.region(node)?;
-            self.yielded(node, &carried)?
+            self.yielded(node)?
         } else {
             let count = self.scalar(count)?;
             let count = self.emitter.in_sgpr(count);
@@ -461,15 +446,21 @@ impl Lowering<'_> {
     }
 
     /// Places of the values that the body yields, for a body that runs exactly once.
-    fn yielded(&mut self, node: Entity, carried: &[Place]) -> Result<Vec<Place>, Diagnostic> {
+    fn yielded(&mut self, node: Entity) -> Result<Vec<Place>, Diagnostic> {
         let world = self.world;
         let yields = world.get::<Yields>(node).map(|y| &y.0[..]).unwrap_or_default();
-        debug_assert_eq!(yields.len(), carried.len());
         yields
             .iter()
             .map(|&value| {
                 self.finish(value);
-                self.place(value).cloned()
+                let place = *self.place(value)?;
+                // The results of the loop are the same contents, and their uses count instead.
+                if let Place::Registers(registers) = place
+                    && let Some(contents) = self.contents_mut(registers)
+                {
+                    contents.uses = contents.uses.saturating_sub(1);
+                }
+                Ok(place)
             })
             .collect()
     }
@@ -478,29 +469,37 @@ impl Lowering<'_> {
     fn carry(&mut self, node: Entity, carried: &[Place]) -> Result<(), Diagnostic> {
         let world = self.world;
         let yields = world.get::<Yields>(node).map(|y| &y.0[..]).unwrap_or_default();
-        let mut moves: SmallVec<[(Operand, Place, u32); 8]> = SmallVec::new();
-        for (&value, place) in yields.iter().zip(carried) {
-            self.finish(value);
+        yields.iter().for_each(|&value| self.finish(value));
+        // A yielded value may be another carried one: those are read before any is written.
+        let is_carried = |place: &Place| matches!(place, Place::Registers(r) if carried.iter().any(|c| matches!(c, Place::Registers(c) if c == r)));
+        let mut held: SmallVec<[Option<Place>; 8]> = SmallVec::new();
+        for (at, (&value, to)) in yields.iter().zip(carried).enumerate() {
             let from = *self.place(value)?;
-            let Place::Registers(to) = *place else { continue };
-            if !matches!(from, Place::Registers(registers) if registers == to) {
-                moves.push((to, from, self.width(value)?));
+            if is_carried(&from) && !same_registers(&from, to) {
+                let width = self.width(value)?;
+                let copy = self.emitter.vgpr(width);
+                self.copy_into(copy, &from, width)?;
+                held.resize(at, None);
+                held.push(Some(Place::Registers(copy)));
             }
         }
-        // A yielded value may be another carried one, so everything is read before anything is written.
-        let reads_carried = moves.iter().any(|(_, from, _)| {
-            matches!(from, Place::Registers(r) if carried.iter().any(|c| matches!(c, Place::Registers(c) if c == r)))
-        });
-        if reads_carried {
-            for (to, from, width) in &mut moves {
-                let copy = self.emitter.register(self.emitter.file(*to), *width);
-                self.copy_into(copy, from, *width)?;
-                *from = Place::Registers(copy);
+        for (at, (&value, to)) in yields.iter().zip(carried).enumerate() {
+            let from = match held.get(at) {
+                Some(&Some(copy)) => copy,
+                _ => *self.place(value)?,
+            };
+            if let Place::Registers(registers) = *to
+                && !same_registers(&from, to)
+            {
+                let width = self.width(value)?;
+                self.copy_into(registers, &from, width)?;
             }
         }
-        for (to, from, width) in moves {
-            self.copy_into(to, &from, width)?;
-        }
+        self.renew_contents(carried);
         Ok(())
     }
+}
+
+fn same_registers(a: &Place, b: &Place) -> bool {
+    matches!((a, b), (Place::Registers(a), Place::Registers(b)) if a == b)
 }

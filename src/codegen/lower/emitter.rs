@@ -207,6 +207,25 @@ impl<'a> Emitter<'a> {
         let high = self.binary(Opcode::SMulHiU32, a, Scalar::Const(i64::from(magic)));
         if shift == 0 { high } else { self.binary(Opcode::SLshrB32, high, Scalar::Const(i64::from(shift))) }
     }
+
+    /// `a / d` rounded down for any `a` of 32 bits with a sign and a constant `d > 0`.
+    ///
+    /// The complement of a negative number is `-1 - a`, which is not negative, and the complement of its quotient is that of `a`.
+    pub fn floor_divide(&mut self, a: Scalar, d: u32) -> Scalar {
+        if let Scalar::Const(x) = a {
+            return Scalar::Const(x.div_euclid(i64::from(d)));
+        }
+        if d == 1 {
+            return a;
+        }
+        if d.is_power_of_two() {
+            return self.binary(Opcode::SAshrI32, a, Scalar::Const(i64::from(d.ilog2())));
+        }
+        let sign = self.binary(Opcode::SAshrI32, a, Scalar::Const(31));
+        let positive = self.binary(Opcode::SXorB32, a, sign);
+        let quotient = self.divide(positive, d);
+        self.binary(Opcode::SXorB32, quotient, sign)
+    }
 }
 
 /// Multiplier and shift with which `mul_hi(a, multiplier) >> shift` is `a / d` for `a` below 2^31; `d` is no power of two.

@@ -10,6 +10,7 @@
 //! - `arithmetic`: element-wise operations, constants, casts
 //! - `functions`: powers, logarithms, roots, reciprocals around the approximating instructions
 //! - `preload`: arguments that firmware loads, and the prologue for firmware which cannot
+//! - `contents`: how often what is in registers is used
 //! - `control`: regions, loops, carried values, matrix instructions
 //! - `iterations`: which iteration an access belongs to
 //!
@@ -17,6 +18,7 @@
 //! only needs its scalar offset advanced, and an LDS access nothing.
 
 mod arithmetic;
+mod contents;
 mod control;
 mod emitter;
 mod functions;
@@ -136,6 +138,8 @@ struct Lowering<'a> {
     pub(super) places: Vec<Option<Place>>,
     /// Number of uses of each expanded value, by entity index.
     pub(super) uses: Vec<u32>,
+    /// What is known of the contents of virtual registers, by number.
+    pub(super) contents: Vec<contents::Contents>,
     /// Instructions that finish a loaded value, emitted before its first use, by entity index.
     pub(super) unfinished: Vec<Vec<crate::codegen::isa::Inst>>,
     /// Values that have such instructions, oldest first.
@@ -194,6 +198,7 @@ fn lower_with(
         constants: SmallVec::new(),
         places: vec![None; entities],
         uses: vec![0; entities],
+        contents: Vec::with_capacity(4 * entities),
         unfinished: Vec::new(),
         finishing: std::collections::VecDeque::new(),
         global_plans: SmallVec::new(),

@@ -40,7 +40,8 @@ impl Lowering<'_> {
         }
         match u32::try_from(denominator) {
             Ok(1) => Ok(sum),
-            Ok(d) => Ok(self.emitter.divide(sum, d)),
+            Ok(d) if self.arena.range(expr).at_least(0) => Ok(self.emitter.divide(sum, d)),
+            Ok(d) => Ok(self.emitter.floor_divide(sum, d)),
             Err(_) => Err(self.no_scalar_code(expr)),
         }
     }
@@ -73,22 +74,11 @@ impl Lowering<'_> {
     fn floor_div(&mut self, a: Expr, b: Expr) -> Result<Scalar, Diagnostic> {
         let divisor = self.arena.as_integer(b).and_then(|d| u32::try_from(d).ok()).filter(|&d| d > 0);
         let Some(divisor) = divisor else { return Err(self.no_scalar_code(b)) };
-        let range = self.arena.range(a);
         let value = self.scalar(a)?;
-        if divisor.is_power_of_two() {
-            let shift = Scalar::Const(i64::from(divisor.ilog2()));
-            return Ok(self.emitter.binary(Opcode::SAshrI32, value, shift));
-        }
-        if range.at_least(0) {
-            return Ok(self.emitter.divide(value, divisor));
-        }
-        if range.at_most(0) {
-            // floor(-x / d) = -((x + d - 1) / d)
-            let up = self.emitter.sub(Scalar::Const(i64::from(divisor) - 1), value);
-            let quotient = self.emitter.divide(up, divisor);
-            return Ok(self.emitter.sub(Scalar::ZERO, quotient));
-        }
-        Err(self.no_scalar_code(a))
+        Ok(match self.arena.range(a).at_least(0) && !divisor.is_power_of_two() {
+            true => self.emitter.divide(value, divisor),
+            false => self.emitter.floor_divide(value, divisor),
+        })
     }
 
     fn no_scalar_code(&self, expr: Expr) -> Diagnostic {

@@ -1,6 +1,7 @@
 //! Register allocation: gives every virtual register of a body its physical place, or says where the registers run out.
 //!
 //! ```text
+//! tie accumulators
 //! liveness -> coalesce -> place --------------------------------> rewrite
 //!    ^                      | no place: evict -> rematerialise, AGPRs, spill
 //!    +----------------------+------------------------------------+
@@ -24,6 +25,7 @@ pub use super::pressure::Peak;
 use super::pressure::Pressure;
 pub use super::spill::{INSERTED, Spills};
 use super::spill::{Rewritten, Spiller};
+use super::tie::Ties;
 use crate::codegen::isa::{Implicit, Operand, Role};
 
 /// How many registers of each file a kernel may use.
@@ -141,6 +143,7 @@ pub struct Allocator {
     liveness: Liveness,
     loops: Loops,
     pressure: Pressure,
+    ties: Ties,
     coalescer: Coalescer,
     placer: Placer,
     evictor: Evictor,
@@ -164,6 +167,9 @@ impl Allocator {
         self.spiller.start(body);
         self.liveness.compute(body, fixed);
         self.loops.compute(body);
+        let is_fixed = |id: u32| fixed.iter().any(|(register, _)| *register == id);
+        let (origins, coalescer) = (&mut self.spiller.origins, &mut self.coalescer);
+        self.ties.tie(body, origins, &mut self.liveness, &self.loops, coalescer, is_fixed);
         let peaks = self.pressure.peaks(body, &self.liveness);
         let mut joining = Joining::Join;
         let mut slack = [0; 3];

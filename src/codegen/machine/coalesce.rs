@@ -60,6 +60,8 @@ pub(super) struct Coalescer {
     first_hint: Vec<u32>,
     hints: Vec<Hint>,
     merged: Vec<Segment>,
+    /// Registers that are C or D of a matrix instruction.
+    accumulates: Vec<bool>,
     /// Steps that joining may still take: long histories are not walked again and again.
     budget: usize,
 }
@@ -84,12 +86,9 @@ impl Coalescer {
         joining: Joining,
     ) {
         self.collect(body, loops);
-        self.parents.clear();
-        self.parents.extend((0..body.registers.len() as u32).map(|id| (id, 0)));
-        self.joined.clear();
+        self.start(body);
         self.first_hint.clear();
         self.hints.clear();
-        self.budget = 32 * (body.insts.len() + body.registers.len());
         if self.affinities.is_empty() {
             return;
         }
@@ -102,11 +101,7 @@ impl Coalescer {
                 self.try_join(body, liveness, &affinity);
             }
         }
-        // What a register was joined to may have been joined later: from the last on each finds its root one step away.
-        for index in (0..self.joined.len()).rev() {
-            let id = self.joined[index];
-            self.parents[id as usize] = self.root(id);
-        }
+        self.shorten_paths();
         // From the least important on: each goes before the ones already there.
         for index in (0..self.affinities.len()).rev() {
             let Affinity { a, b, offset, shared, .. } = self.affinities[index];
@@ -116,6 +111,69 @@ impl Coalescer {
                 self.hint(b, a, offset);
                 self.hint(a, b, -offset);
             }
+        }
+    }
+
+    /// Joins C and D of matrix instructions, and what copies connect with them, as far as no other value is in the way: the body keeps
+    /// its accumulators in place. Registers of one width are joined as a whole, to the one of the smallest number. True if there are any.
+    pub fn tie(
+        &mut self,
+        body: &Body,
+        liveness: &mut Liveness,
+        loops: &Loops,
+        is_fixed: impl Fn(u32) -> bool,
+    ) -> bool {
+        self.collect(body, loops);
+        if self.affinities.iter().all(|affinity| affinity.shared.is_none()) {
+            return false;
+        }
+        self.accumulates.clear();
+        self.accumulates.resize(body.registers.len(), false);
+        for affinity in self.affinities.iter().filter(|affinity| affinity.shared.is_some()) {
+            self.accumulates[affinity.a as usize] = true;
+            self.accumulates[affinity.b as usize] = true;
+        }
+        self.start(body);
+        // From the last result back to what a loop carries: that is in more pieces than the rest, and best joined once.
+        let order =
+            |a: &Affinity| (std::cmp::Reverse(a.weight), a.shared.is_none(), std::cmp::Reverse(a.inst));
+        self.affinities.sort_unstable_by_key(order);
+        for index in 0..self.affinities.len() {
+            let affinity = self.affinities[index];
+            let Affinity { a, b, offset, shared, .. } = affinity;
+            let accumulates = self.accumulates[a as usize] || self.accumulates[b as usize];
+            let width = |id: u32| body.registers[id as usize].width;
+            if offset != 0 || width(a) != width(b) || !accumulates || is_fixed(a) || is_fixed(b) {
+                continue;
+            }
+            let (a, b) = (self.root(a).0, self.root(b).0);
+            let (outer, inner) = (a.min(b), a.max(b));
+            if outer != inner
+                && !self.outlives_result(liveness, &affinity)
+                && !self.interfere(liveness, outer, inner, 0, shared)
+            {
+                self.merge(liveness, outer, inner, 0);
+                self.parents[inner as usize] = (outer, 0);
+                self.joined.push(inner);
+            }
+        }
+        self.shorten_paths();
+        !self.joined.is_empty()
+    }
+
+    /// Every register is its own, and steps may be taken.
+    fn start(&mut self, body: &Body) {
+        self.parents.clear();
+        self.parents.extend((0..body.registers.len() as u32).map(|id| (id, 0)));
+        self.joined.clear();
+        self.budget = 32 * (body.insts.len() + body.registers.len());
+    }
+
+    /// What a register was joined to may have been joined later: from the last on each finds its root one step away.
+    fn shorten_paths(&mut self) {
+        for index in (0..self.joined.len()).rev() {
+            let id = self.joined[index];
+            self.parents[id as usize] = self.root(id);
         }
     }
 
@@ -194,12 +252,22 @@ impl Coalescer {
         let first = if outer == a { affinity.firsts[0] + a_part } else { affinity.firsts[1] + b_part };
         let shared = affinity.shared.map(|s| Shared { parts: s.parts << first, ..s });
         if offset.is_multiple_of(alignment(file, width(inner) as u32))
+            && !self.outlives_result(liveness, affinity)
             && !self.interfere(liveness, outer, inner, offset, shared)
         {
             self.merge(liveness, outer, inner, offset);
             self.parents[inner as usize] = (outer, offset);
             self.joined.push(inner);
         }
+    }
+
+    /// True if C of a matrix instruction holds a value beyond it. A result that nobody reads does not meet that value anywhere else.
+    fn outlives_result(&self, liveness: &Liveness, affinity: &Affinity) -> bool {
+        let Some(Shared { position, parts }) = affinity.shared else { return false };
+        let (accumulator, part) = self.root(affinity.b);
+        let parts = parts << (affinity.firsts[1] + part);
+        let mut segments = liveness.of(accumulator as usize).skip_while(|segment| segment.end <= position);
+        segments.next().is_some_and(|segment| segment.start <= position + 1 && segment.parts & parts != 0)
     }
 
     /// True if a part holds a value of both registers somewhere else than at `shared`.

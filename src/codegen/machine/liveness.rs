@@ -355,6 +355,51 @@ impl Liveness {
         self.segments.push(Segment { start, end, parts, next });
     }
 
+    /// Instructions have gone that did not change which parts of which register hold values: instruction `i` is now number
+    /// `numbers[i]`, which is that of the next one if it has gone. The last number is how many there are.
+    pub fn renumber(&mut self, numbers: &[u32]) {
+        if !self.masked.is_empty() {
+            let mut index = 0;
+            self.masked.retain(|_| {
+                index += 1;
+                numbers[index - 1] != numbers[index]
+            });
+        }
+        // Whether an instruction has gone, and the position before the first one of what stands in its place.
+        let place = |position: u32| {
+            let (index, write) = ((position as usize - 1) / 2, (position - 1) % 2);
+            let gone = numbers[index] == numbers[index + 1];
+            (gone, 2 * numbers[index], write)
+        };
+        for first in &mut self.first {
+            let (mut next, mut last) = (std::mem::replace(first, NONE), NONE);
+            while let Some(&segment) = self.segments.get(next as usize) {
+                let start = match place(segment.start) {
+                    (true, before, _) => before + 1,
+                    (false, before, write) => before + 1 + write,
+                };
+                let end = match place(segment.end) {
+                    (true, before, _) => before,
+                    (false, before, write) => before + 1 + write,
+                };
+                let at = std::mem::replace(&mut next, segment.next);
+                if start > end {
+                    continue;
+                }
+                match self.segments.get_mut(last as usize) {
+                    Some(before) if before.end + 1 == start && before.parts == segment.parts => {
+                        before.end = end;
+                        continue;
+                    }
+                    Some(before) => before.next = at,
+                    None => *first = at,
+                }
+                self.segments[at as usize] = Segment { start, end, next: NONE, ..segment };
+                last = at;
+            }
+        }
+    }
+
     /// True if some lanes may be off when instruction `index` executes.
     pub fn is_masked(&self, index: usize) -> bool {
         self.masked.get(index).copied().unwrap_or(false)

@@ -4,9 +4,9 @@
 //! lowering -> allocate -> branches to the next block -> waits -> hazards -> code
 //! ```
 //!
-//! Allocation is several files: `liveness`, `loops` and `pressure` say what there is, `coalesce` removes copies, `place` (on
-//! `occupancy`) finds places, and when there are too few `evict` chooses what leaves, by the rules of `agpr` and
-//! `rematerialise`, and `spill` rewrites the body.
+//! Allocation is several files: `liveness`, `loops` and `pressure` say what there is, `tie` keeps accumulators in place,
+//! `coalesce` removes copies, `place` (on `occupancy`) finds places, and when there are too few `evict` chooses what leaves,
+//! by the rules of `agpr` and `rematerialise`, and `spill` rewrites the body.
 mod access;
 mod agpr;
 pub mod allocate;
@@ -28,6 +28,7 @@ mod repairs;
 mod replay;
 mod spill;
 pub mod text;
+mod tie;
 pub mod waits;
 
 pub use body::{Block, Body, MachineInst, RegisterFile, VirtualRegister};

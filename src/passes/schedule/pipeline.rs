@@ -212,7 +212,7 @@ fn install(
     nodes.insert_many(at, front);
     walk::set_body(world, region, &nodes);
     // `min(n, max(0, (needed - n) * (ahead - 1)))` is n below `needed` and nothing from there on: `needed` and n are multiples of
-    // the iterations of a pass.
+    // the iterations of a pass. Where the product may leave the 32 bits of scalar code, what is multiplied is not negative.
     let ahead = world.get::<Pipelined>(whole).map_or(0, |p| i64::from(p.ahead));
     let needed = ahead * i64::from(Unrolled::of(world, node));
     let Some(mut trip) = world.get::<Trip>(node).copied() else {
@@ -224,8 +224,14 @@ fn install(
         let count = arena.sub(trip.end, trip.start)?;
         let (needed, factor, zero) = (arena.int(needed), arena.int(ahead - 1), arena.int(0));
         let missing = arena.sub(needed, count)?;
-        let missing = arena.mul(missing, factor)?;
-        let missing = arena.max(missing, zero)?;
+        let product = arena.mul(missing, factor)?;
+        let range = arena.range(product);
+        let missing = if range.at_least(i32::MIN.into()) && range.at_most(i32::MAX.into()) {
+            arena.max(product, zero)?
+        } else {
+            let missing = arena.max(missing, zero)?;
+            arena.mul(missing, factor)?
+        };
         let count = arena.min(count, missing)?;
         arena.add(trip.start, count)
     })();

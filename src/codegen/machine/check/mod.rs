@@ -83,6 +83,33 @@ mod tests {
         assert_eq!(faults(" s_nop 0\n"), 0);
     }
 
+    /// A matrix instruction that overwrites its accumulator although that is read later, and one that does not.
+    #[test]
+    fn an_accumulator_that_is_overwritten_too_early_is_a_fault() {
+        let body = |[x, acc, sum]: [&str; 3]| {
+            let text = format!(
+                "bb0:\n global_load_dwordx2 {x}, v0, s[0:1]\n global_load_dwordx4 {acc}, v0, s[0:1]\n \
+                 v_mfma_f32_16x16x16_f16 {sum}, {x}, {x}, {acc}\n global_store_dwordx4 v0, {sum}, s[0:1]\n \
+                 global_store_dwordx4 v0, {acc}, s[0:1]\n s_endpgm\n"
+            );
+            text::parse(&text).expect("a body")
+        };
+        let before = body(["%0:v2", "%1:v4", "%2:v4"]);
+        let faults = |sum: &str| {
+            let (after, origins) = (body(["v[2:3]", "v[4:7]", sum]), [0, 1, 2, 3, 4, 5]);
+            let allocated = Allocated {
+                before: &before,
+                after: &after,
+                origins: &origins,
+                inputs: &[],
+                scratch_bytes: 0,
+            };
+            check_allocation(&allocated).len()
+        };
+        assert_eq!(faults("v[8:11]"), 0);
+        assert_eq!(faults("v[4:7]"), 1);
+    }
+
     #[test]
     fn errata_of_operands_are_faults_on_the_chips_that_have_them() {
         let (v, a) = (Operand::vgpr, Operand::agpr);

@@ -1,0 +1,269 @@
+//! Loops of many forms: several in a row, the results of one the initial values of the next; carried values that are swapped, repeated,
+//! unused, constant or from outside; one value in two matrix instructions; a loop in a loop; trip counts that are known, dynamic, or
+//! dynamic with an assumption. Each is compiled with some schedule, run in check mode, and compared with the interpreter. There is
+//! one verdict on a kernel: what the compiler accepts, the verifier accepts and the interpreter runs.
+
+use std::fmt::Write;
+
+use groundswell::codegen::target::Target;
+use groundswell::ir::diagnostic::Kind;
+use groundswell::ir::expr::Symbol;
+use groundswell::ir::kernel::Kernel;
+use groundswell::passes::options::{Options, Schedule};
+use groundswell::passes::workspace::Verify;
+use groundswell::runtime::check::with_findings;
+use groundswell::runtime::compile::compile_uncached;
+use groundswell::runtime::device::Device;
+
+use super::{Choices, Outcome};
+
+const SCHEDULES: &[Schedule] =
+    &[Schedule::None, Schedule::Prefetch, Schedule::FourStage, Schedule::Modulo, Schedule::PingPong];
+
+/// A kernel as text, and what it is compiled and run with.
+struct Case {
+    text: String,
+    /// Sizes of M, N, K and J.
+    sizes: [i64; 4],
+    dynamic: [bool; 4],
+    schedule: Schedule,
+    /// A loop is inside another one over the same dimension: everybody has to refuse it.
+    wrong: bool,
+}
+
+/// The check.
+pub fn loops(data: &[u8]) -> Result<(), String> {
+    loops_outcome(data).map(|_| ())
+}
+
+/// The same, telling whether the kernel ran.
+pub fn loops_outcome(data: &[u8]) -> Result<Outcome, String> {
+    let case = case(&mut Choices::new(data));
+    run(&case).map_err(|fault| {
+        format!(
+            "{fault}\n; {:?}, sizes {:?}, dynamic {:?}\n{}",
+            case.schedule, case.sizes, case.dynamic, case.text
+        )
+    })
+}
+
+const NAMES: [&str; 4] = ["M", "N", "K", "J"];
+
+fn run(case: &Case) -> Result<Outcome, String> {
+    let kernel = Kernel::parse(&case.text, "fuzz").map_err(|faults| format!("{faults:?}"))?;
+    let mut options = Options::new(Target::GFX942).schedule(case.schedule);
+    let used = kernel.symbols();
+    for (at, name) in NAMES.into_iter().enumerate() {
+        let symbol = Symbol::new(name);
+        if used.contains(&symbol) {
+            options =
+                if case.dynamic[at] { options.dynamic(symbol) } else { options.set(symbol, case.sizes[at]) };
+        }
+    }
+    let verified = compile_uncached(&kernel, &options, Verify::AfterEachPass);
+    let executable = match compile_uncached(&kernel, &options, Verify::Off) {
+        Err(fault) if fault.kind == Kind::Bug => return Err(format!("compile: {fault}")),
+        Err(_) => return Ok(Outcome::Refused),
+        Ok(_) if case.wrong => return Err("accepted a loop over K in a loop over K".to_owned()),
+        Ok(executable) => executable,
+    };
+    verified.map_err(|fault| format!("compiled, but the verifier says: {fault}"))?;
+    let value = |s: Symbol| NAMES.iter().position(|name| *name == s.name()).map(|at| case.sizes[at]);
+    let device = Device::simulator(Target::GFX942);
+    let (report, comparison) =
+        with_findings(&kernel, &executable, &device, &value, 3).map_err(|fault| format!("run: {fault}"))?;
+    match (report.is_clean(), comparison.ok) {
+        (true, true) => Ok(Outcome::Ran),
+        (_, false) => Err(format!("wrong result: {comparison:?}")),
+        (false, _) => Err(format!("findings: {report}")),
+    }
+}
+
+/// Matrix instruction, input and accumulator, and the elements of K that it takes.
+const MMAS: &[(&str, &str, &str, i64)] = &[
+    ("f32_16x16x16_f16", "f16", "f32", 16),
+    ("f32_32x32x8_f16", "f16", "f32", 8),
+    ("i32_16x16x32_i8", "i8", "i32", 32),
+];
+
+/// What is written so far.
+struct Writer {
+    body: String,
+    /// Numbers handed out to values.
+    count: usize,
+    accumulator: &'static str,
+    /// Memories that loops write.
+    outputs: usize,
+}
+
+impl Writer {
+    fn line(&mut self, depth: usize, text: &str) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(self.body, "{}{text}", "  ".repeat(depth + 1));
+    }
+
+    /// A new value.
+    fn value(&mut self, depth: usize, text: &str) -> usize {
+        self.count += 1;
+        let number = self.count;
+        self.line(depth, &format!("%v{number} = {text}"));
+        number
+    }
+
+    fn constant(&self, choices: &mut Choices<'_>) -> &'static str {
+        match self.accumulator {
+            "f32" => choices.one(&["0.0", "1.5", "-3.0"]),
+            _ => choices.one(&["0", "3", "-7"]),
+        }
+    }
+
+    fn register(&mut self, choices: &mut Choices<'_>, depth: usize) -> usize {
+        let (dtype, constant) = (self.accumulator, self.constant(choices));
+        self.value(depth, &format!("register [M, N] {dtype} {constant}"))
+    }
+
+    fn elementwise(&mut self, choices: &mut Choices<'_>, depth: usize, values: &[usize]) -> usize {
+        let a = choices.one(values);
+        match choices.below(4) {
+            0 => {
+                let factor = if self.accumulator == "f32" { "0.5" } else { "3" };
+                self.value(depth, &format!("mul %v{a}, {factor}"))
+            }
+            1 => {
+                let b = choices.one(values);
+                let condition = self.value(depth, &format!("compare lt %v{a}, %v{b}"));
+                self.value(depth, &format!("select %v{condition}, %v{b}, %v{a}"))
+            }
+            kind => {
+                let (b, op) = (choices.one(values), if kind == 2 { "add" } else { "min" });
+                self.value(depth, &format!("{op} %v{a}, %v{b}"))
+            }
+        }
+    }
+
+    /// A loop over `dim` whose initial values are among `outside`; the numbers of its results.
+    fn iterate(
+        &mut self,
+        choices: &mut Choices<'_>,
+        dim: &str,
+        depth: usize,
+        outside: &[usize],
+    ) -> Vec<usize> {
+        let carried = choices.below(4);
+        let results: Vec<usize> = (1..=carried).map(|at| self.count + at).collect();
+        let arguments: Vec<usize> = results.iter().map(|result| result + carried).collect();
+        self.count += 2 * carried;
+        let names = |values: &[usize]| values.iter().map(|v| format!("%v{v}")).collect::<Vec<_>>().join(", ");
+        let inits: Vec<String> =
+            arguments.iter().map(|a| format!("%v{a} = %v{}", choices.one(outside))).collect();
+        let head = format!("iterate {dim} ({}) {{", inits.join(", "));
+        match carried {
+            0 => self.line(depth, &head),
+            _ => self.line(depth, &format!("{} = {head}", names(&results))),
+        }
+        let inside = depth + 1;
+        let (a, b) = if dim == "K" { ("a", "b") } else { ("p", "q") };
+        let x = self.value(inside, &format!("read {a}"));
+        let y = self.value(inside, &format!("read {b}"));
+        let mut factors = vec![x];
+        if choices.sometimes(3) {
+            let factor = if self.accumulator == "f32" { "0.5" } else { "3" };
+            factors.push(self.value(inside, &format!("mul %v{x}, {factor}")));
+        }
+        // What the loop may use and yield: its arguments first, so that simple cases accumulate.
+        let mut values: Vec<usize> = arguments.iter().chain(outside).copied().collect();
+        let first = choices.one(&values);
+        values.push(self.value(inside, &format!("mma %v{x}, %v{y}, %v{first}")));
+        for _ in 0..choices.below(4) {
+            let made = match choices.below(4) {
+                0 | 1 => {
+                    let (factor, sum) = (choices.one(&factors), choices.one(&values));
+                    self.value(inside, &format!("mma %v{factor}, %v{y}, %v{sum}"))
+                }
+                2 => self.elementwise(choices, inside, &values),
+                _ => self.register(choices, inside),
+            };
+            values.push(made);
+        }
+        if dim == "K" && depth == 0 && choices.sometimes(6) {
+            let inner = if choices.sometimes(6) { "K" } else { "J" };
+            values.extend(self.iterate(choices, inner, inside, &values.clone()));
+        }
+        if carried == 0 || choices.sometimes(5) {
+            let (from, number) = (values[values.len() - 1], self.outputs);
+            self.outputs += 1;
+            self.line(inside, &format!("write %v{from}, o{number}"));
+        }
+        if carried > 0 {
+            // Half of them the newest ones.
+            let newest = values.len() - 1;
+            let yields: Vec<usize> = (0..carried)
+                .map(|_| if choices.sometimes(2) { choices.one(&values) } else { values[newest] })
+                .collect();
+            self.line(inside, &format!("yield {}", names(&yields)));
+        }
+        self.line(depth, "}");
+        results
+    }
+}
+
+fn case(choices: &mut Choices<'_>) -> Case {
+    let &(mma, input, accumulator, k) = &MMAS[choices.below(MMAS.len())];
+    let tile = k * choices.one(&[1, 2, 4]);
+    let waves = choices.one(&[1, 2]);
+    let block = 32 * waves;
+    let whole = tile * (1 + choices.below(9) as i64);
+    let assumed = choices.one(&[0, k, tile, 2 * tile]);
+    let size = match assumed {
+        0 => (whole + choices.one(&[0, 0, 5, -3])).max(1),
+        by => (whole / by * by).max(by),
+    };
+    let sizes = [choices.one(&[32, 64, 37]), choices.one(&[32, 64, 75]), size, choices.one(&[32, 64, 20])];
+    let dynamic = [choices.sometimes(5), choices.sometimes(5), choices.sometimes(2), choices.sometimes(3)];
+    let schedule = choices.one(SCHEDULES);
+    let mut writer = Writer { body: String::new(), count: 0, accumulator, outputs: 0 };
+    let mut values = vec![writer.register(choices, 0)];
+    values.push(writer.value(0, "read e"));
+    for _ in 0..1 + choices.below(3) {
+        // The results of the loop before come first.
+        let results = writer.iterate(choices, "K", 0, &values);
+        values.splice(0..0, results);
+        if choices.sometimes(4) {
+            let made = writer.elementwise(choices, 0, &values);
+            values.push(made);
+        }
+    }
+    for _ in 0..1 + choices.below(3) {
+        let (from, number) = (choices.one(&values), writer.outputs);
+        writer.outputs += 1;
+        writer.line(0, &format!("write %v{from}, o{number}"));
+    }
+    let spaces = [choices.one(&["shared", "global"]), choices.one(&["shared", "global"])];
+    let mut text = format!(
+        "kernel loops {{\n  workgroup M, {block}, 0\n  workgroup N, {block}, 1\n  wave M, 32\n  wave N, 32\n  \
+         tile K, {tile}\n  mma {mma}\n"
+    );
+    if assumed > 0 {
+        let _ = writeln!(text, "  assume K % {assumed} == 0");
+    }
+    let _ = writeln!(
+        text,
+        "  a = memory [M, K] {} {input}\n  b = memory [N, K] {} {input}",
+        spaces[0], spaces[1]
+    );
+    let nested = writer.body.contains("iterate J");
+    if nested {
+        let _ = writeln!(
+            text,
+            "  tile J, {k}\n  p = memory [M, J] {} {input}\n  q = memory [N, J] global {input}",
+            spaces[1]
+        );
+    }
+    let _ = writeln!(text, "  e = memory [M, N] global {accumulator}");
+    for number in 0..writer.outputs {
+        let _ = writeln!(text, "  o{number} = memory [M, N] global {accumulator}");
+    }
+    let wrong = writer.body.lines().any(|line| line.starts_with("    ") && line.contains("iterate K"));
+    let _ = write!(text, "{}}}\n", writer.body);
+    Case { text, sizes, dynamic, schedule, wrong }
+}

@@ -1,0 +1,8 @@
+//! Loops with carried values of all kinds: compiled, run on the simulator in check mode, compared with the reference interpreter.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    if let Err(fault) = checks::loops(data) {
+        panic!("{fault}");
+    }
+});

@@ -1,0 +1,57 @@
+//! How often the contents of registers are used: several nodes can be the same contents, as the results of a loop that runs once
+//! and what it yields.
+
+use bevy_ecs::prelude::*;
+
+use super::{Lowering, Place};
+use crate::codegen::isa::Operand;
+
+/// What is known of the contents of one virtual register.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) struct Contents {
+    /// Uses of all nodes that are these contents, anywhere in the kernel.
+    pub(super) uses: u32,
+    /// Loops around the place where they are written.
+    pub(super) depth: u32,
+}
+
+impl Contents {
+    /// Of no node yet.
+    const NONE: Contents = Contents { uses: 0, depth: u32::MAX };
+}
+
+impl Lowering<'_> {
+    /// The contents of the register that `registers` is.
+    pub(super) fn contents(&self, registers: Operand) -> Option<&Contents> {
+        self.contents.get(registers.as_virtual()?.0 as usize)
+    }
+
+    pub(super) fn contents_mut(&mut self, registers: Operand) -> Option<&mut Contents> {
+        self.contents.get_mut(registers.as_virtual()?.0 as usize)
+    }
+
+    /// Notes that `node` is what is in `place`.
+    pub(super) fn note_contents(&mut self, node: Entity, place: &Place) {
+        let Place::Registers(registers) = place else { return };
+        let Some((id, _)) = registers.as_virtual() else { return };
+        if self.contents.len() <= id as usize {
+            self.contents.resize(id as usize + 1, Contents::NONE);
+        }
+        let contents = &mut self.contents[id as usize];
+        if *contents == Contents::NONE {
+            contents.depth = self.loops.len() as u32;
+        }
+        contents.uses += self.uses[node.index_u32() as usize];
+    }
+
+    /// The registers hold something else from here on.
+    pub(super) fn renew_contents(&mut self, places: &[Place]) {
+        for place in places {
+            if let Place::Registers(registers) = *place
+                && let Some(contents) = self.contents_mut(registers)
+            {
+                *contents = Contents::NONE;
+            }
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Accumulators stay in place: the result of a matrix instruction takes the register of its accumulator if nothing reads the
+//! accumulator afterwards, and a loop carries it where it is.
+//!
+//! A body comes with a register of its own for every value, and with copies where a loop hands one on; that is what the
+//! verifier of the allocation compares with. What liveness allows to be one register becomes one before anything is placed or
+//! spilled, and whatever room there is: a loop that copies its accumulators is worth nothing.
+
+use super::access::as_copy;
+use super::body::Body;
+use super::coalesce::Coalescer;
+use super::liveness::Liveness;
+use super::loops::Loops;
+use crate::codegen::isa::Operand;
+
+/// The pass's memory.
+#[derive(Default)]
+pub(super) struct Ties {
+    /// The number of each instruction afterwards; of one that goes, that of the next.
+    numbers: Vec<u32>,
+}
+
+impl Ties {
+    /// Ties the accumulators of `body` and removes the copies that became empty, from `origins` and `liveness` as well.
+    pub fn tie(
+        &mut self,
+        body: &mut Body,
+        origins: &mut Vec<u32>,
+        liveness: &mut Liveness,
+        loops: &Loops,
+        coalescer: &mut Coalescer,
+        is_fixed: impl Fn(u32) -> bool,
+    ) {
+        if !coalescer.tie(body, liveness, loops, is_fixed) {
+            return;
+        }
+        let mut kept = 0;
+        self.numbers.clear();
+        for block in &mut body.blocks {
+            let range = block.start..block.end;
+            block.start = kept;
+            for index in range {
+                self.numbers.push(kept);
+                let mut i = body.insts[index as usize];
+                for operand in &mut i.inst.operands {
+                    if let Some((id, first)) = operand.as_virtual() {
+                        *operand = Operand::virtual_register(coalescer.root(id).0, first);
+                    }
+                }
+                if as_copy(&i.inst).is_none_or(|(to, from)| to != from) {
+                    body.insts[kept as usize] = i;
+                    origins[kept as usize] = origins[index as usize];
+                    kept += 1;
+                }
+            }
+            block.end = kept;
+        }
+        self.numbers.push(kept);
+        body.insts.truncate(kept as usize);
+        origins.truncate(kept as usize);
+        liveness.renumber(&self.numbers);
+    }
+}
