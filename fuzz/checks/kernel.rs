@@ -213,11 +213,13 @@ fn gemm(choices: &mut Choices<'_>) -> Case {
             1 => writeln!(body, "  %{next} = max %{result}, {zero}"),
             kind => {
                 let name = format!("side{number}");
-                let (shape, dims) = if kind == 2 {
-                    ("N".to_owned(), vec![1])
-                } else {
-                    (format!("{batch}M, N"), with_batch(&[0, 1]))
+                // Everything, or a part: a value per column, per row, per batch.
+                let parts: &[&[usize]] = match batched {
+                    false => &[&[1], &[0], &[1, 0]],
+                    true => &[&[1], &[3], &[0, 3], &[3, 1], &[0]],
                 };
+                let dims = if kind == 2 { choices.one(parts).to_vec() } else { with_batch(&[0, 1]) };
+                let shape = dims.iter().map(|&dim| sizes[dim].0).collect::<Vec<_>>().join(", ");
                 let _ = writeln!(text, "  {name} = memory [{shape}] global {accumulator}");
                 memories.push(Memory { name: name.clone(), dims, dtype: accumulator, written: false });
                 writeln!(body, "  %s{number} = read {name}\n  %{next} = add %{result}, %s{number}")
