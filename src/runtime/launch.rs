@@ -63,7 +63,7 @@ impl<'a> Launch<'a> {
     /// As [`run`](Self::run); findings are no errors.
     pub fn check(&self, options: &CheckOptions) -> Result<CheckReport, Diagnostic> {
         let (grid, kernarg) = self.prepare()?;
-        self.device.check(self.executable, grid, &kernarg, options)
+        Ok(self.device.check(self.executable, grid, &kernarg, options)?.for_kernels())
     }
 
     /// Runs in time mode: estimates how long the launch takes on a chip. Only the workgroups that are simulated write their

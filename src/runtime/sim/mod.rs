@@ -35,8 +35,8 @@ mod wave;
 use crate::codegen::target::{Target, TargetId};
 
 pub use check::{
-    CheckOptions, CheckReport, Finding, FindingKind, Lanes, Memory, Site, Source, Touch, Unordered, Use,
-    WaitCounter,
+    CheckOptions, CheckReport, Finding, FindingKind, Lanes, Memory, Reader, Site, Source, Touch, Unordered,
+    Use, WaitCounter,
 };
 pub use error::{Access, Fault, FaultKind, SimError};
 pub use module::Module;

@@ -79,6 +79,7 @@ impl Checker<'_> {
         for footprint in &found {
             let lanes = footprint.lanes & !outcome.refused;
             outcome.touches |= lanes != 0;
+            self.leaves_buffer(&issue, footprint, lanes, runner, worker);
             let piece = Piece { footprint, lanes, data };
             let loaded = match footprint.space {
                 Space::Lds => self.lds(&issue, &piece, runner, worker, shadow, known),

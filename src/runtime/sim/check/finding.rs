@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 
 use super::super::error::Access;
+use super::advice::{self, Reader};
 
 /// Everything that a checked launch found.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -22,6 +23,13 @@ pub struct CheckReport {
 }
 
 impl CheckReport {
+    /// The same with advice for authors of kernels.
+    #[must_use]
+    pub fn for_kernels(mut self) -> CheckReport {
+        self.findings.iter_mut().for_each(|finding| finding.reader = Reader::Kernels);
+        self
+    }
+
     /// True if nothing was found.
     pub fn is_clean(&self) -> bool {
         self.findings.is_empty()
@@ -49,6 +57,9 @@ pub struct Finding {
     pub lanes: Lanes,
     /// How often it happened, over all waves.
     pub count: u64,
+    /// Whom the advice is for.
+    #[serde(skip)]
+    pub reader: Reader,
 }
 
 /// An instruction of the code object.
@@ -202,6 +213,22 @@ pub enum FindingKind {
         /// Bytes per lane.
         bytes: u32,
         /// Start of the nearest allocation below.
+        base: u64,
+        /// Its size.
+        size: u64,
+    },
+    /// An access through a buffer descriptor that lands in another allocation than the one that the
+    /// descriptor's base lies in.
+    LeavesBuffer {
+        /// Load, store or atomic.
+        access: Access,
+        /// First byte of the first lane.
+        address: u64,
+        /// Bytes per lane.
+        bytes: u32,
+        /// Base address in the descriptor.
+        descriptor: u64,
+        /// Start of the allocation that holds it.
         base: u64,
         /// Its size.
         size: u64,
@@ -365,6 +392,13 @@ impl fmt::Display for FindingKind {
             OutOfBounds { memory, access, address, bytes, size, .. } => {
                 write!(f, "{access} of {bytes} bytes at byte {address} of {memory}, which has {size} bytes")
             }
+            LeavesBuffer { access, address, bytes, descriptor, base, size } => {
+                write!(
+                    f,
+                    "{access} of {bytes} bytes at {address:#x}, in another allocation than the base of its "
+                )?;
+                write!(f, "descriptor ({descriptor:#x}, in the one at {base:#x} of {size} bytes)")
+            }
             Misaligned { memory, access, address, alignment } => {
                 write!(f, "{access} of {memory} at {address:#x}, which is no multiple of {alignment}")
             }
@@ -398,6 +432,11 @@ impl Finding {
     /// What to do about it.
     pub fn hint(&self) -> String {
         use FindingKind::*;
+        if self.reader == Reader::Kernels
+            && let Some(advice) = advice::for_kernels(&self.kind)
+        {
+            return advice.to_owned();
+        }
         match &self.kind {
             MissingWait { counter, at_most, .. } => {
                 format!("put `s_waitcnt {counter}({at_most})` in front of it")
@@ -430,6 +469,9 @@ impl Finding {
                 "declare as much LDS as the kernel uses (group_segment_fixed_size, dynamic LDS)".to_owned()
             }
             OutOfBounds { .. } => "declare as much scratch as the kernel uses".to_owned(),
+            LeavesBuffer { .. } => {
+                "end the descriptor where its buffer ends, or mask the lanes off".to_owned()
+            }
             Misaligned { alignment, .. } => format!("align the address to {alignment} bytes"),
             Hazard { needed, present } => {
                 format!(

@@ -83,5 +83,6 @@ fn rank(kind: &FindingKind) -> u8 {
         Endless { .. } => 14,
         Trap { .. } => 15,
         Unsupported { .. } => 16,
+        LeavesBuffer { .. } => 20,
     }
 }

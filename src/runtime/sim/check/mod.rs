@@ -12,6 +12,8 @@
 //! its workgroups at once, so that the same seed gives the same report.
 
 mod access;
+mod advice;
+mod descriptors;
 mod device;
 mod facts;
 mod finding;
@@ -45,6 +47,7 @@ use found::{Found, Raw};
 use group::{Checker, Failure, Group, Worker};
 use merged::Merged;
 
+pub use advice::Reader;
 pub use finding::{
     CheckReport, Finding, FindingKind, Lanes, Memory, Site, Source, Touch, Unordered, Use, WaitCounter,
 };
@@ -241,6 +244,7 @@ impl Words<'_> {
             lanes: Lanes(raw.lanes),
             kind: raw.kind,
             count,
+            reader: Reader::default(),
         }
     }
 

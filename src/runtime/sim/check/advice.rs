@@ -1,0 +1,44 @@
+//! Advice for those who write kernels and not instructions: what a kernel language can do about a finding.
+//! Waits, barriers and registers are its compiler's work, and so is a mistake in them.
+
+use super::finding::{FindingKind, Memory};
+
+/// Whom the advice of a finding is for.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub enum Reader {
+    /// Authors of instructions: in assembler text, or in a language that leaves memory and its order to them.
+    #[default]
+    Instructions,
+    /// Authors of kernels whose compiler places waits, barriers and registers.
+    Kernels,
+}
+
+const REPORT: &str = "this is a mistake of the compiler, not of the kernel: report it with the kernel, the options and the seed";
+
+/// What the author of a kernel can do; `None` if that is what anybody can.
+pub(super) fn for_kernels(kind: &FindingKind) -> Option<&'static str> {
+    use FindingKind::*;
+    match kind {
+        UninitialisedMemory { memory: Memory::Device, .. } => {
+            Some("write the buffer from the host before the launch, or in the kernel before it is read")
+        }
+        UninitialisedMemory { .. } => Some("write all of what is allocated before it is read"),
+        Endless { .. } => Some("launch with smaller sizes, or raise the budget"),
+        MissingWait { .. }
+        | UninitialisedRegister { .. }
+        | Race { .. }
+        | OutOfBounds { .. }
+        | LeavesBuffer { .. }
+        | Misaligned { .. }
+        | Hazard { .. }
+        | StaleVccz
+        | Replay
+        | DivergentBarrier { .. }
+        | RegisterBeyondAllocation { .. }
+        | PastEnd
+        | IllegalInstruction
+        | WaitBeforeBarrier
+        | Trap { .. } => Some(REPORT),
+        _ => None,
+    }
+}

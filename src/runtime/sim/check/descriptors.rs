@@ -1,0 +1,73 @@
+//! Buffer descriptors under check: what a descriptor lets through stays in the allocation that its base lies
+//! in. What lies in another one is there by luck, wherever the next launch puts it.
+//!
+//! A descriptor that promises more than its allocation has is no fault by itself: compilers that mask lanes
+//! on their own give every buffer 2 GiB. Nor is a base that lies in no allocation: libraries put it in front
+//! of a tensor. The accesses are judged.
+
+use crate::codegen::isa::Field;
+
+use super::super::execute::{Footprint, Space};
+use super::super::program::Place;
+use super::super::wave::LANES;
+use super::access::Issue;
+use super::finding::FindingKind;
+use super::group::{Checker, Runner, Worker};
+use super::runs::extent;
+
+impl Checker<'_> {
+    /// Reports lanes of an access through a buffer descriptor that leave the allocation of the descriptor's
+    /// base for another one; `lanes` are those that lie in some allocation.
+    pub(super) fn leaves_buffer(
+        &self,
+        issue: &Issue<'_>,
+        footprint: &Footprint,
+        lanes: u64,
+        runner: &Runner,
+        worker: &mut Worker,
+    ) {
+        if footprint.space != Space::Device || lanes == 0 {
+            return;
+        }
+        let Some(descriptor) = descriptor_of(issue, runner) else { return };
+        let Some((base, size)) = self.allocation_of(descriptor) else { return };
+        let (low, high) = extent(footprint, lanes);
+        if low >= base && high <= base + size {
+            return;
+        }
+        let strays = |l: usize| lanes >> l & 1 != 0 && footprint.address[l].wrapping_sub(base) >= size;
+        let stray: u64 = (0..LANES).filter(|&l| strays(l)).fold(0, |mask, l| mask | 1 << l);
+        if stray == 0 {
+            return;
+        }
+        let l = stray.trailing_zeros() as usize;
+        let kind = FindingKind::LeavesBuffer {
+            access: footprint.access,
+            address: footprint.address[l],
+            bytes: footprint.bytes[l].into(),
+            descriptor,
+            base,
+            size,
+        };
+        worker.found.add(issue.who.raw(kind, base, stray));
+    }
+
+    /// Start and size of the allocation that holds an address.
+    fn allocation_of(&self, address: u64) -> Option<(u64, u64)> {
+        let index = self.extents.partition_point(|extent| extent.0 <= address).checked_sub(1)?;
+        let (base, size) = self.extents[index];
+        (address - base < size).then_some((base, size))
+    }
+}
+
+/// Base address in the buffer descriptor of an instruction that has one.
+fn descriptor_of(issue: &Issue<'_>, runner: &Runner) -> Option<u64> {
+    let inst = issue.facts.inst.as_ref()?;
+    if !inst.op.info().format.is_mubuf() {
+        return None;
+    }
+    let first = issue.facts.registers.iter().find(|r| r.field == Some(Field::Base))?.first;
+    let word = |n: u32| runner.w.scalar(Place::Scalar((first + n) as u8));
+    // Bits 0 to 47 (CDNA3 ISA guide, table "Buffer resource descriptor").
+    Some(u64::from(word(0)) | u64::from(word(1) & 0xffff) << 32)
+}

@@ -1,0 +1,81 @@
+//! Buffer descriptors in check mode: an access that a descriptor lets through stays in the allocation of its
+//! base, whatever else the descriptor promises; and advice that suits the reader.
+
+use groundswell::codegen::assembler::{AssemblerOptions, assemble};
+use groundswell::prelude::*;
+use groundswell::runtime::sim::{CheckOptions, CheckReport, FindingKind, LaunchConfig, Reader, Simulator};
+
+/// Bytes of each of the two buffers.
+const BYTES: u64 = 4096;
+
+/// Loads a dword at byte `offset` from a descriptor whose base is byte `base` of the first buffer and whose
+/// size is `records`; as the offset, `None` stands for the distance from the base to the second buffer.
+fn load(base: i32, records: u32, offset: Option<u32>) -> CheckReport {
+    let offset =
+        offset.map_or("s_sub_u32 s8, s6, s4".to_owned(), |offset| format!("s_mov_b32 s8, {offset:#x}"));
+    let text = format!(
+        ".amdgcn_target \"amdgcn-amd-amdhsa--gfx942\"\n.text\n.globl test\n.p2align 8\n.type test,@function\ntest:\n\
+         s_load_dwordx4 s[4:7], s[0:1], 0x0\ns_waitcnt lgkmcnt(0)\ns_add_u32 s4, s4, {base}\n{offset}\n\
+         v_mov_b32_e32 v0, s8\ns_mov_b32 s6, {records:#x}\ns_mov_b32 s7, 0x27000\n\
+         buffer_load_dword v1, v0, s[4:7], 0 offen\ns_waitcnt vmcnt(0)\ns_endpgm\n.size test, . - test\n.rodata\n\
+         .p2align 6\n.amdhsa_kernel test\n.amdhsa_kernarg_size 16\n.amdhsa_user_sgpr_kernarg_segment_ptr 1\n\
+         .amdhsa_next_free_vgpr 8\n.amdhsa_next_free_sgpr 16\n.amdhsa_accum_offset 8\n.end_amdhsa_kernel\n"
+    );
+    let object =
+        assemble(&text, AssemblerOptions::default()).unwrap_or_else(|faults| panic!("{faults}")).object;
+    let mut simulator = Simulator::new(Target::GFX942);
+    let module = simulator.load(&object).unwrap();
+    let buffers = [0; 2].map(|_| {
+        let address = simulator.alloc(BYTES).unwrap();
+        simulator.write(address, &[1; BYTES as usize]).unwrap();
+        address
+    });
+    let kernarg: Vec<u8> = buffers.iter().flat_map(|address| address.to_le_bytes()).collect();
+    let config = LaunchConfig::new([1; 3], [64, 1, 1]);
+    simulator.check(&module, "test", config, &kernarg, &CheckOptions { seed: 0 }).unwrap()
+}
+
+#[test]
+fn accesses_that_leave_the_buffer_of_their_descriptor_are_found() {
+    let is_found = |report: &CheckReport| {
+        report.findings.iter().any(|f| matches!(f.kind, FindingKind::LeavesBuffer { size: BYTES, .. }))
+    };
+    // Into the other buffer: with the size that many compilers give every buffer, with one that has wrapped
+    // around.
+    for records in [0x7fff_fffe, 0xffff_fffc] {
+        for base in [0, 128] {
+            let report = load(base, records, None);
+            assert!(is_found(&report), "{report}");
+        }
+    }
+    let report = load(0, 0xffff_fffc, None);
+    assert_eq!(report.findings.len(), 1, "{report}");
+    assert!(report.to_string().contains("in another allocation than the base of its descriptor"), "{report}");
+    assert!(report.to_string().contains("help: end the descriptor where its buffer ends"), "{report}");
+}
+
+#[test]
+fn descriptors_that_promise_too_much_are_clean_as_long_as_accesses_stay() {
+    for records in [BYTES as u32, 0x7fff_fffe, 0xffff_ffff] {
+        for offset in [0, 128, BYTES as u32 - 4] {
+            let report = load(0, records, Some(offset));
+            assert!(report.is_clean(), "{report}");
+        }
+    }
+    // Masked by an offset beyond the size, by a size of nothing, with a base in front of the buffer.
+    for (base, records, offset) in
+        [(0, 0x7fff_fffe, 0x8000_0000), (0, 0, 0), (4, 0, 0), (-16, 0x7fff_fffe, 16)]
+    {
+        let report = load(base, records, Some(offset));
+        assert!(report.is_clean(), "{report}");
+    }
+}
+
+#[test]
+fn advice_suits_the_reader() {
+    let report = load(0, 0xffff_fffc, None);
+    assert_eq!(report.findings[0].reader, Reader::Instructions);
+    let report = report.for_kernels();
+    assert_eq!(report.findings[0].reader, Reader::Kernels);
+    assert!(report.to_string().contains("help: this is a mistake of the compiler"), "{report}");
+}
