@@ -2,8 +2,10 @@
 //!
 //! A level is a latency and a server that passes so many bytes per clk. L1, the scalar cache and what the compute unit
 //! itself brought into the shared levels are tags over real addresses. The shared levels belong to everybody: the compute
-//! unit has its share of their size and bandwidth, and of the lines that it misses a part ([`Sharing`]) has been brought by
-//! others.
+//! unit has its share of their size and bandwidth, and of the lines that it misses a part ([`Sharing`]) is brought by others.
+//! That costs it no bandwidth, but the line is not there any sooner: whoever else brings it asks for it at the same time, and
+//! who does not finds those that did still waiting, and is soon in step with them. So the first touch of a line always takes
+//! as long as it takes from memory, and company never makes a workgroup faster than it is alone.
 
 use serde::Serialize;
 
@@ -78,6 +80,41 @@ impl Server {
     }
 }
 
+/// Lines that a cache has and that are still on their way to it. Where two lines share a slot the older one counts as there.
+#[derive(Debug)]
+struct OnTheWay {
+    /// Number of a line, and when it is there.
+    slots: Vec<(u64, f64)>,
+}
+
+impl OnTheWay {
+    /// More than lines are in flight.
+    const SLOTS: usize = 1 << 13;
+
+    fn new() -> OnTheWay {
+        OnTheWay { slots: vec![(0, 0.0); OnTheWay::SLOTS] }
+    }
+
+    #[inline]
+    fn slot(&mut self, line: u64) -> &mut (u64, f64) {
+        let page = line / OnTheWay::SLOTS as u64;
+        &mut self.slots[(line ^ page.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize % OnTheWay::SLOTS]
+    }
+
+    /// A line has been asked for and will be there then.
+    #[inline]
+    fn note(&mut self, line: u64, there: f64) {
+        *self.slot(line) = (line, there);
+    }
+
+    /// When an access gets a line that the cache answers at `answer` once it is there.
+    #[inline]
+    fn wait(&mut self, line: u64, answer: f64) -> f64 {
+        let (noted, there) = *self.slot(line);
+        if noted == line { answer.max(there) } else { answer }
+    }
+}
+
 /// Everything behind the vector memory path and the scalar unit.
 #[derive(Debug)]
 pub(super) struct Hierarchy {
@@ -85,6 +122,9 @@ pub(super) struct Hierarchy {
     l1_line: u64,
     scalar: Tags,
     l2: Tags,
+    to_l1: OnTheWay,
+    to_scalar: OnTheWay,
+    to_l2: OnTheWay,
     written: Tags,
     mall: Option<Tags>,
     l2_server: Server,
@@ -131,6 +171,9 @@ impl Hierarchy {
             l1_line,
             scalar: Tags::new(bytes(Parameter::ScalarBytes), SCALAR_LINE, SHARED_WAYS),
             l2: Tags::new(l2_share as u64, SHARED_LINE, SHARED_WAYS),
+            to_l1: OnTheWay::new(),
+            to_scalar: OnTheWay::new(),
+            to_l2: OnTheWay::new(),
             written: Tags::new(l2_share as u64, SHARED_LINE, SHARED_WAYS),
             mall: (mall_share >= 1.0).then(|| Tags::new(mall_share as u64, SHARED_LINE, SHARED_WAYS)),
             l2_server: Server::new(share(get(Parameter::L2Rate), in_die, die_units)),
@@ -164,25 +207,39 @@ impl Hierarchy {
         self.traffic.l1_lines += 1;
         if !bypasses_l1 && self.l1.touch(line) {
             self.traffic.l1_hits += 1;
-            return at + self.latency.l1;
+            return self.to_l1.wait(line, at + self.latency.l1);
         }
         self.used.join(L2);
         self.traffic.l2_bytes += self.l1_line;
         let start = self.l2_server.pass(at, self.l1_line);
-        self.below(start, line.wrapping_mul(self.l1_line) / SHARED_LINE)
+        let there = self.below(start, line.wrapping_mul(self.l1_line) / SHARED_LINE);
+        if !bypasses_l1 {
+            self.to_l1.note(line, there);
+        }
+        there
     }
 
     /// A line of L2 or what lies behind, asked for at `at`.
     fn below(&mut self, at: f64, line: u64) -> f64 {
-        if self.l2.touch(line) || brought_by_others(line, self.sharing.die) {
-            return at + self.latency.l2;
+        if self.l2.touch(line) {
+            return self.to_l2.wait(line, at + self.latency.l2);
         }
-        if let Some(mall) = &mut self.mall
-            && (mall.touch(line) || brought_by_others(!line, self.sharing.device))
-        {
+        let there = self.behind(at, line);
+        self.to_l2.note(line, there);
+        there
+    }
+
+    /// A line that L2 does not have.
+    fn behind(&mut self, at: f64, line: u64) -> f64 {
+        let seen = self.mall.as_mut().is_some_and(|mall| mall.touch(line));
+        let latency = if seen { self.latency.mall } else { self.latency.memory };
+        if brought_by_others(line, self.sharing.die) {
+            return at + latency;
+        }
+        if self.mall.is_some() && (seen || brought_by_others(!line, self.sharing.device)) {
             self.used.join(MALL);
             self.traffic.mall_bytes += SHARED_LINE;
-            return self.mall_server.pass(at, SHARED_LINE) + self.latency.mall;
+            return self.mall_server.pass(at, SHARED_LINE) + latency;
         }
         self.used.join(MEMORY);
         self.traffic.memory_read += SHARED_LINE;
@@ -216,9 +273,12 @@ impl Hierarchy {
         let Some((address, bytes)) = range else { return done };
         let last = address.saturating_add(bytes.max(1) - 1);
         for line in address / SCALAR_LINE..=last / SCALAR_LINE {
-            if !self.scalar.touch(line) {
+            if self.scalar.touch(line) {
+                done = self.to_scalar.wait(line, done);
+            } else {
                 self.used.mark(Parameter::ScalarMiss);
                 let behind = self.below(at, line * SCALAR_LINE / SHARED_LINE) - self.latency.l2;
+                self.to_scalar.note(line, behind + self.latency.scalar_miss);
                 done = done.max(behind + self.latency.scalar_miss);
             }
         }
@@ -255,6 +315,30 @@ mod tests {
         assert_eq!(h.load(1000.0, 5, false), 1108.0);
         assert_eq!(h.load(2000.0, 5, true), 2200.0);
         assert_eq!((h.traffic.l1_lines, h.traffic.l1_hits, h.traffic.memory_read), (3, 1, 128));
+    }
+
+    #[test]
+    fn a_line_on_its_way_is_waited_for() {
+        let mut h = Hierarchy::new(Device::MI300X, ALONE, Sharing::NONE);
+        let first = h.load(0.0, 5, false);
+        assert_eq!(h.load(20.0, 5, false), first, "in L1");
+        assert_eq!(h.load(20.0, 5, true), first, "in L2");
+        let first = h.scalar(0.0, Some((1 << 20, 4)));
+        assert_eq!(h.scalar(8.0, Some((1 << 20, 4))), first, "in the scalar cache");
+    }
+
+    #[test]
+    fn what_others_bring_is_not_there_any_sooner() {
+        let sharing = Sharing { die: 0.1, device: 0.1 };
+        let (mut with_others, mut alone) = (
+            Hierarchy::new(Device::MI300X, Active { device: 304, die: 38 }, sharing),
+            Hierarchy::new(Device::MI300X, ALONE, Sharing::NONE),
+        );
+        for line in 0..200 {
+            let at = 10_000.0 * line as f64;
+            assert!(with_others.load(at, line, false) >= alone.load(at, line, false), "line {line}");
+        }
+        assert!(with_others.traffic.memory_read < alone.traffic.memory_read / 10);
     }
 
     #[test]

@@ -7,8 +7,7 @@
 //! scaled to the device (`report`).
 //!
 //! Every number of the model is in `parameters`, with its confidence and its source. What the model leaves out: address
-//! translation, clocks that fall under load, queues between L2 and memory, and the difference between a line that is in a
-//! cache and one that is still on its way there.
+//! translation, clocks that fall under load, and queues between L2 and memory.
 //!
 //! Memory afterwards: the simulated workgroups have run and written their results, the others have not.
 //!
@@ -72,7 +71,8 @@ pub use hierarchy::{Sharing, Traffic};
 pub use parameters::{Confidence, Device, Parameter, Value};
 pub use record::{Pipe, Stall};
 pub use report::{
-    Doubt, Estimate, InstructionReport, LoopReport, PipeReport, StallReport, TimeReport, UnitReport,
+    Doubt, Estimate, InstructionReport, LoopReport, MOST_LISTED, PipeReport, StallReport, TimeReport,
+    UnitReport,
 };
 pub use unit::WaveTime;
 
@@ -85,7 +85,7 @@ pub struct TimeOptions {
     pub clock: Option<f64>,
     /// Workgroups to simulate per place on the compute unit; what is left is extrapolated.
     pub rounds: u64,
-    /// Issued instructions to keep for the trace and the page.
+    /// Issued instructions to keep for the trace and the page, at most [`MOST_EVENTS`].
     pub events: usize,
 }
 
@@ -116,6 +116,9 @@ impl TimeOptions {
         self
     }
 }
+
+/// Issued instructions that are kept at most, whatever was asked for: some 500 MB of a trace.
+pub const MOST_EVENTS: usize = 1_000_000;
 
 /// How the workgroups of a launch are spread over the device: dies take turns, and inside a die compute units do.
 #[derive(Copy, Clone, Debug)]
@@ -185,9 +188,9 @@ pub(super) fn time(
             kind: failure.stopped.kind,
         }))
     };
-    let sharing = share::sample(&launch, &costs, &spread, resident);
+    let sharing = share::sample(&launch, &costs, &spread);
     let hierarchy = Hierarchy::new(device, spread.active, sharing);
-    let mut unit = Unit::new(&launch, &costs, device, hierarchy, options.events);
+    let mut unit = Unit::new(&launch, &costs, device, hierarchy, options.events.min(MOST_EVENTS));
     let simulated = spread.assigned.min(options.rounds.saturating_mul(resident)).max(1);
     let engines = device.count(Parameter::EnginesPerDie).max(1);
     let interval = device.count(Parameter::LaunchInterval) * spread.units_per_die.div_ceil(engines);

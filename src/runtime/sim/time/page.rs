@@ -4,7 +4,7 @@
 use serde_json::json;
 
 use super::record::{Pipe, Stall};
-use super::report::TimeReport;
+use super::report::{MOST_LISTED, TimeReport};
 
 const TEMPLATE: &str = include_str!("page.html");
 /// Where the data goes in the template.
@@ -19,6 +19,7 @@ impl TimeReport {
         let events: Vec<[i64; 5]> = timeline
             .events
             .iter()
+            .filter(|e| step(e.step) < MOST_LISTED)
             .map(|e| {
                 let stall = e.stall.map_or(-1, |s| s as i64);
                 [e.wave.into(), step(e.step) as i64, e.since as i64, e.issued as i64, stall]
@@ -27,6 +28,7 @@ impl TimeReport {
         let busy: Vec<[u64; 5]> = timeline
             .busy
             .iter()
+            .filter(|b| step(b.step) < MOST_LISTED)
             .map(|b| [b.pipe as u64, b.unit.into(), b.start, b.end, step(b.step) as u64])
             .collect();
         let waves = &timeline.waves[..seen.min(timeline.waves.len())];

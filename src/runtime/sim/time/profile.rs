@@ -14,6 +14,7 @@ impl TimeReport {
         self.write_estimate(out)?;
         self.write_limits(out)?;
         self.write_instructions(out, count)?;
+        self.write_omissions(out)?;
         self.write_doubts(out)
     }
 
@@ -94,6 +95,18 @@ impl TimeReport {
             )?;
         }
         Ok(())
+    }
+
+    /// What pictures and lists do not show.
+    fn write_omissions(&self, out: &mut dyn Write) -> fmt::Result {
+        let (shown, all) = (self.timeline.events.len() as u64, self.unit.instructions);
+        if shown > 0 && shown < all {
+            writeln!(out, "  timeline   has the first {shown} of {all} issued instructions")?;
+        }
+        match self.instructions_left_out {
+            0 => Ok(()),
+            more => writeln!(out, "  listing    JSON and page leave out the last {more} instructions"),
+        }
     }
 
     fn write_doubts(&self, out: &mut dyn Write) -> fmt::Result {

@@ -1,6 +1,6 @@
 //! What time mode found, as data, and the estimate for the whole device.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::codegen::target::Occupancy;
 
@@ -40,14 +40,25 @@ pub struct TimeReport {
     pub pipes: Vec<PipeReport>,
     /// Stalls of all waves by reason, in the order of [`Stall::ALL`].
     pub stalls: Vec<StallReport>,
-    /// Every instruction from the first to the last that was executed.
+    /// Every instruction from the first to the last that was executed; of very long kernels JSON and page have only the first
+    /// [`MOST_LISTED`].
+    #[serde(serialize_with = "listed")]
     pub instructions: Vec<InstructionReport>,
+    /// Instructions that JSON and page leave out.
+    pub instructions_left_out: usize,
     /// The whole device.
     pub estimate: Estimate,
     /// Doubtful numbers that all this rests on.
     pub rests_on: Vec<Doubt>,
     #[serde(skip)]
     pub(super) timeline: Timeline,
+}
+
+/// Instructions that JSON and page list at most.
+pub const MOST_LISTED: usize = 20_000;
+
+fn listed<S: Serializer>(instructions: &[InstructionReport], serializer: S) -> Result<S::Ok, S::Error> {
+    instructions[..instructions.len().min(MOST_LISTED)].serialize(serializer)
 }
 
 /// What one compute unit did.
@@ -317,6 +328,7 @@ pub(super) fn report(
         stalls: Stall::ALL
             .map(|stall| StallReport { stall, name: stall.name(), clk: stalls[stall as usize] })
             .into(),
+        instructions_left_out: instructions.len().saturating_sub(MOST_LISTED),
         instructions,
         estimate,
         rests_on,

@@ -1,5 +1,6 @@
-//! How much of what compute units load is the same: the beginnings of many workgroups that run at the same time are
-//! executed without their stores, and the lines that they load are compared.
+//! How much of what compute units load is the same: the beginnings of workgroups that run at the same time, one of each compute
+//! unit, are executed without their stores, and the lines that they load are compared. What the workgroups of one compute
+//! unit share, its own caches tell.
 
 use rayon::prelude::*;
 
@@ -19,12 +20,12 @@ const MOST_LINES: usize = 384;
 const MOST_INSTRUCTIONS: u64 = 3000;
 
 /// Looks at workgroups that run at the same time.
-pub(super) fn sample(launch: &Launch<'_>, costs: &[Cost], spread: &Spread, resident: u64) -> Sharing {
+pub(super) fn sample(launch: &Launch<'_>, costs: &[Cost], spread: &Spread) -> Sharing {
     let all = launch.workgroups();
     if all < 2 {
         return Sharing::NONE;
     }
-    let per_die = (spread.units_per_die * resident).min(MOST_WORKGROUPS);
+    let per_die = spread.units_per_die.min(MOST_WORKGROUPS);
     let wanted: Vec<u64> = (0..per_die * spread.dies).take_while(|&w| w < all).collect();
     let lines: Vec<Vec<u64>> = wanted.par_iter().map(|&workgroup| look(launch, costs, workgroup)).collect();
     let mut dies: Vec<Vec<u64>> = vec![Vec::new(); spread.dies as usize];

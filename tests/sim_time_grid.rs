@@ -1,0 +1,112 @@
+//! Time mode and the size of the grid: a launch is never faster than one of its workgroups alone, and more workgroups never take
+//! less time.
+
+mod common;
+
+use common::timed::Timed;
+use groundswell::codegen::assembler::{AssemblerOptions, assemble};
+use groundswell::runtime::sim::time::{Device, TimeOptions};
+use groundswell::runtime::sim::{LaunchConfig, Simulator};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+/// Room for the loads of all workgroups.
+const BYTES: u64 = 1 << 24;
+
+/// A kernel `k` of one of these bodies; v1 is the work-item times four, v2 the place of the workgroup, v3 of the work-item.
+fn kernel(device: &'static Device, body: &str, waves: u32) -> Timed {
+    let text = format!(
+        ".amdgcn_target \"amdgcn-amd-amdhsa--{target}\"
+.text
+.globl k
+.p2align 8
+.type k,@function
+k:
+s_load_dwordx4 s[4:7], s[0:1], 0x0
+v_and_b32_e32 v0, 0x3ff, v0
+v_lshlrev_b32_e32 v1, 2, v0
+s_lshl_b32 s8, s2, 12
+v_mov_b32_e32 v2, s8
+v_add_u32_e32 v3, v2, v1
+s_waitcnt lgkmcnt(0)
+{body}
+s_endpgm
+.size k, . - k
+.rodata
+.p2align 6
+.amdhsa_kernel k
+.amdhsa_group_segment_fixed_size 4096
+.amdhsa_next_free_vgpr 16
+.amdhsa_next_free_sgpr 32
+.amdhsa_accum_offset 16
+.amdhsa_user_sgpr_kernarg_segment_ptr 1
+.amdhsa_kernarg_size 16
+.end_amdhsa_kernel
+",
+        target = device.target
+    );
+    let options = AssemblerOptions::default();
+    load(device, &assemble(&text, options).unwrap_or_else(|faults| panic!("{faults}\n{text}")).object, waves)
+}
+
+fn load(device: &'static Device, object: &[u8], waves: u32) -> Timed {
+    let mut simulator = Simulator::new(device.target);
+    let module = simulator.load(object).expect("an object for the target");
+    let kernarg = [0; 2].map(|_| simulator.alloc(BYTES).expect("memory").to_le_bytes()).concat();
+    let config = LaunchConfig::new([1; 3], [64 * waves, 1, 1]);
+    Timed { simulator, module, kernel: "k".to_owned(), config, kernarg }
+}
+
+/// Part of the time by which more waves may be sooner: one on a SIMD whose turn comes first asks for a line some clk before
+/// another one would have, and the other one finds it on its way.
+const SOONER: f64 = 0.015;
+
+/// Checks estimates for rising grids.
+fn rises(what: &str, device: &'static Device, timed: &mut Timed, grids: &[u32]) {
+    let mut before: Option<(u32, f64)> = None;
+    for &grid in grids {
+        timed.config.grid = [grid, 1, 1];
+        let clk = timed.run(&TimeOptions::new(device)).unwrap_or_else(|e| panic!("{e}: {what}")).estimate.clk;
+        if let Some((fewer, least)) = before {
+            let enough = clk >= least * (1.0 - SOONER);
+            assert!(enough, "{grid} workgroups take {clk} clk, {fewer} take {least}: {what}");
+        }
+        let least = before.map_or(0.0, |(_, least)| least);
+        before = Some((grid, clk.max(least)));
+    }
+}
+
+const GRIDS: [u32; 12] = [1, 2, 7, 8, 9, 37, 76, 152, 304, 608, 1216, 3000];
+
+#[test]
+fn more_workgroups_of_the_smallest_kernel_never_take_less_time() {
+    let text = include_str!("sim/tiny.s");
+    let object =
+        assemble(text, AssemblerOptions::default()).unwrap_or_else(|faults| panic!("{faults}")).object;
+    rises("tiny.s", Device::MI300X, &mut load(Device::MI300X, &object, 1), &GRIDS);
+}
+
+/// Parts of bodies: loads that all workgroups share, loads of their own, stores, arithmetic, LDS, barriers.
+const PARTS: [&str; 9] = [
+    "global_load_dword v4, v1, s[4:5]\ns_waitcnt vmcnt(0)",
+    "global_load_dword v5, v1, s[4:5] offset:2048\nglobal_load_dword v6, v1, s[4:5] offset:1024\ns_waitcnt vmcnt(0)",
+    "global_load_dword v7, v3, s[4:5]\ns_waitcnt vmcnt(0)",
+    "global_load_dword v8, v3, s[4:5] offset:512",
+    "global_store_dword v3, v1, s[6:7]",
+    "s_load_dwordx8 s[12:19], s[4:5], 0x400\ns_waitcnt lgkmcnt(0)",
+    "v_mul_f32_e32 v9, v1, v2\nv_add_f32_e32 v9, v9, v9\nv_add_f32_e32 v9, v9, v9",
+    "ds_write_b32 v1, v2\ns_waitcnt lgkmcnt(0)\ns_barrier\nds_read_b32 v10, v1",
+    "v_add_u32_e32 v3, 0x100, v3",
+];
+
+#[test]
+fn more_workgroups_of_random_kernels_never_take_less_time() {
+    let mut random = StdRng::seed_from_u64(12);
+    for number in 0..12 {
+        let parts: Vec<&str> =
+            (0..random.random_range(1..12)).map(|_| PARTS[random.random_range(0..PARTS.len())]).collect();
+        let (body, waves) = (parts.join("\n"), random.random_range(1..5));
+        let device = if number % 3 == 0 { Device::MI210 } else { Device::MI300X };
+        rises(&format!("{waves} waves of\n{body}"), device, &mut kernel(device, &body, waves), &GRIDS);
+    }
+}
