@@ -124,14 +124,27 @@ impl<'a> Interpreter<'a> {
         sizes: &'a dyn Fn(Symbol) -> Option<i64>,
         inputs: &[Tensor],
     ) -> Result<Vec<Tensor>, Diagnostic> {
+        let after = Interpreter::run_on(kernel, sizes, inputs.to_vec())?;
+        Ok(after.into_iter().map(Rc::unwrap_or_clone).collect())
+    }
+
+    /// The same with inputs that are not needed any more; memories with the same contents share them. For large tensors.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn run_on(
+        kernel: &'a Kernel,
+        sizes: &'a dyn Fn(Symbol) -> Option<i64>,
+        inputs: Vec<Tensor>,
+    ) -> Result<Vec<Rc<Tensor>>, Diagnostic> {
         Interpreter::evaluate(kernel, sizes, inputs).map_err(|fault| kernel.told(fault))
     }
 
     fn evaluate(
         kernel: &'a Kernel,
         sizes: &'a dyn Fn(Symbol) -> Option<i64>,
-        inputs: &[Tensor],
-    ) -> Result<Vec<Tensor>, Diagnostic> {
+        inputs: Vec<Tensor>,
+    ) -> Result<Vec<Rc<Tensor>>, Diagnostic> {
         let memories: Vec<Entity> = kernel
             .body()
             .iter()
@@ -161,14 +174,11 @@ impl<'a> Interpreter<'a> {
             interpreter.bind(node, input).map_err(|fault| interpreter.anchor(node, fault))?;
         }
         interpreter.region(kernel.body())?;
-        memories
-            .iter()
-            .map(|&node| Ok(Tensor::clone(interpreter.tensor(interpreter.memory(node)?)?)))
-            .collect()
+        memories.iter().map(|&node| Ok(interpreter.tensor(interpreter.memory(node)?)?.clone())).collect()
     }
 
     /// Gives a memory its first content.
-    fn bind(&mut self, node: Entity, input: &Tensor) -> Result<(), Diagnostic> {
+    fn bind(&mut self, node: Entity, input: Tensor) -> Result<(), Diagnostic> {
         let ty = self.get::<ValueType>(node)?;
         let shape = self.shape(&ty.dims)?;
         tensor::count(&shape)?;
@@ -184,7 +194,7 @@ impl<'a> Interpreter<'a> {
                 Diagnostic::invalid(text).note(format!("its dims are {}", self.names(&ty.dims)), None)
             );
         }
-        let content = Content::Tensor(Rc::new(input.clone()));
+        let content = Content::Tensor(Rc::new(input));
         self.memories.insert(node, Value { dims: ty.dims.clone(), content, depth: 0 });
         Ok(())
     }
@@ -213,7 +223,7 @@ impl<'a> Interpreter<'a> {
                 };
                 (ty.dims.clone(), Tensor::splat(&self.shape(&ty.dims)?, dtype, constant)?)
             }
-            (Op::Read, &[memory]) => self.read(memory)?,
+            (Op::Read, &[memory]) => return self.read(node, memory),
             (Op::Write, &[value, memory]) => return self.write(value, memory),
             (Op::Mma(_), &[lhs, rhs, acc]) => self.mma(lhs, rhs, acc)?,
             (Op::Iterate(dim), init) => return self.iterate(node, dim, init),
@@ -268,19 +278,25 @@ impl<'a> Interpreter<'a> {
         Ok(())
     }
 
-    fn read(&self, node: Entity) -> Result<(Dims, Tensor), Diagnostic> {
-        let memory = self.memory(node)?;
+    fn read(&mut self, node: Entity, from: Entity) -> Result<(), Diagnostic> {
+        let memory = self.memory(from)?;
         let tensor = self.tensor(memory)?;
         let axes = self.slice(&memory.dims, tensor.shape());
-        if let Some(undefined) = self.undefined.get(&node)
+        if let Some(undefined) = self.undefined.get(&from)
             && window::gather(undefined, &axes).contains(&true)
         {
             let fault = Diagnostic::invalid("an LDS buffer is read where nothing was written to it");
             return Err(fault
-                .note("the buffer is allocated here, with undefined contents", self.location(node))
+                .note("the buffer is allocated here, with undefined contents", self.location(from))
                 .help("write the buffer before it is read: all that the read covers"));
         }
-        Ok((memory.dims.clone(), gather(tensor, &axes)?))
+        let tensor = match window::is_whole(&axes) {
+            true => tensor.clone(),
+            false => Rc::new(gather(tensor, &axes)?),
+        };
+        let (dims, depth) = (memory.dims.clone(), self.loops.len());
+        self.values.insert(node, Value { dims, content: Content::Tensor(tensor), depth });
+        Ok(())
     }
 
     fn write(&mut self, value: Entity, memory: Entity) -> Result<(), Diagnostic> {
@@ -301,14 +317,19 @@ impl<'a> Interpreter<'a> {
         }
         let tensor = self.align(&value.dims, tensor, &target.dims)?;
         let axes = self.slice(&target.dims, into.shape());
-        let mut content = Tensor::clone(into);
-        scatter(&mut content, &axes, &tensor)?;
-        let written = Value { content: Content::Tensor(Rc::new(content)), ..target.clone() };
+        let whole = window::is_whole(&axes);
         if let Some(undefined) = self.undefined.get_mut(&memory) {
             window::scatter(undefined, &axes, &vec![false; tensor.data().len()]);
         }
-        self.memories.insert(memory, written);
-        Ok(())
+        let Some(Value { content: Content::Tensor(into), .. }) = self.memories.get_mut(&memory) else {
+            return Err(malformed());
+        };
+        if whole {
+            *into = tensor;
+            return Ok(());
+        }
+        // Copied only if a value still has the former content.
+        scatter(Rc::make_mut(into), &axes, &tensor)
     }
 
     fn mma(&self, lhs: Entity, rhs: Entity, acc: Entity) -> Result<(Dims, Tensor), Diagnostic> {

@@ -1,6 +1,9 @@
 //! Tensors of the reference interpreter: a shape and typed elements, row-major.
 
+use std::ops::Range;
+
 use half::{bf16, f16};
+use rayon::prelude::*;
 
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::node::Constant;
@@ -173,15 +176,21 @@ impl Tensor {
     /// When the tensor would be too large.
     pub fn random(shape: &[usize], dtype: DType, seed: u64) -> Result<Tensor, Diagnostic> {
         let n = count(shape)?;
-        let mut state = SplitMix64(seed);
-        let mut sixteenth = || ((state.next() >> 32) % 33) as f32 / 16.0 - 1.0;
+        let sixteenths: [f32; 33] = std::array::from_fn(|i| i as f32 / 16.0 - 1.0);
+        let sixteenth = |bits: u64| ((bits >> 32) % 33) as usize;
         let data = match dtype {
-            DType::F32 => Data::F32((0..n).map(|_| sixteenth()).collect()),
-            DType::F16 => Data::F16((0..n).map(|_| f16::from_f32(sixteenth())).collect()),
-            DType::Bf16 => Data::Bf16((0..n).map(|_| bf16::from_f32(sixteenth())).collect()),
-            DType::I32 => Data::I32((0..n).map(|_| (state.next() >> 32) as i32).collect()),
-            DType::I8 => Data::I8((0..n).map(|_| (state.next() >> 56) as i8).collect()),
-            DType::I1 => Data::I1((0..n).map(|_| state.next() >> 63 == 1).collect()),
+            DType::F32 => Data::F32(numbers(n, seed, |bits| sixteenths[sixteenth(bits)])),
+            DType::F16 => {
+                let sixteenths = sixteenths.map(f16::from_f32);
+                Data::F16(numbers(n, seed, |bits| sixteenths[sixteenth(bits)]))
+            }
+            DType::Bf16 => {
+                let sixteenths = sixteenths.map(bf16::from_f32);
+                Data::Bf16(numbers(n, seed, |bits| sixteenths[sixteenth(bits)]))
+            }
+            DType::I32 => Data::I32(numbers(n, seed, |bits| (bits >> 32) as i32)),
+            DType::I8 => Data::I8(numbers(n, seed, |bits| (bits >> 56) as i8)),
+            DType::I1 => Data::I1(numbers(n, seed, |bits| bits >> 63 == 1)),
         };
         Ok(Tensor { shape: shape.to_vec(), data })
     }
@@ -209,13 +218,20 @@ impl Tensor {
 
     /// The elements as the bytes of a buffer: little-endian, row-major.
     pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.bytes_of(0..self.data.len(), &mut bytes);
+        bytes
+    }
+
+    /// The bytes of some elements, likewise, in place of what `bytes` holds.
+    pub(crate) fn bytes_of(&self, elements: Range<usize>, bytes: &mut Vec<u8>) {
         match &self.data {
-            Data::F32(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
-            Data::F16(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
-            Data::Bf16(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
-            Data::I32(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
-            Data::I8(v) => v.iter().flat_map(|x| x.to_le_bytes()).collect(),
-            Data::I1(v) => v.iter().map(|&x| u8::from(x)).collect(),
+            Data::F32(v) => put(&v[elements], bytes, |x| x.to_le_bytes()),
+            Data::F16(v) => put(&v[elements], bytes, |x| x.to_le_bytes()),
+            Data::Bf16(v) => put(&v[elements], bytes, |x| x.to_le_bytes()),
+            Data::I32(v) => put(&v[elements], bytes, |x| x.to_le_bytes()),
+            Data::I8(v) => put(&v[elements], bytes, |x| x.to_le_bytes()),
+            Data::I1(v) => put(&v[elements], bytes, |x| [u8::from(x)]),
         }
     }
 
@@ -241,13 +257,18 @@ impl Tensor {
 
     /// The elements as f64, row-major: exact for every dtype. For comparisons with a tolerance.
     pub fn to_f64(&self) -> Vec<f64> {
+        self.f64_of(0..self.data.len())
+    }
+
+    /// Some elements, likewise.
+    pub(crate) fn f64_of(&self, elements: Range<usize>) -> Vec<f64> {
         match &self.data {
-            Data::F32(v) => v.iter().map(|&x| f64::from(x)).collect(),
-            Data::F16(v) => v.iter().map(|&x| f64::from(x)).collect(),
-            Data::Bf16(v) => v.iter().map(|&x| f64::from(x)).collect(),
-            Data::I32(v) => v.iter().map(|&x| f64::from(x)).collect(),
-            Data::I8(v) => v.iter().map(|&x| f64::from(x)).collect(),
-            Data::I1(v) => v.iter().map(|&x| f64::from(u8::from(x))).collect(),
+            Data::F32(v) => v[elements].iter().map(|&x| f64::from(x)).collect(),
+            Data::F16(v) => v[elements].iter().map(|&x| f64::from(x)).collect(),
+            Data::Bf16(v) => v[elements].iter().map(|&x| f64::from(x)).collect(),
+            Data::I32(v) => v[elements].iter().map(|&x| f64::from(x)).collect(),
+            Data::I8(v) => v[elements].iter().map(|&x| f64::from(x)).collect(),
+            Data::I1(v) => v[elements].iter().map(|&x| f64::from(u8::from(x))).collect(),
         }
     }
 
@@ -267,12 +288,46 @@ fn words<const N: usize>(bytes: &[u8]) -> impl Iterator<Item = [u8; N]> + '_ {
     bytes.as_chunks::<N>().0.iter().copied()
 }
 
+/// The elements one after the other.
+fn put<T: Copy, const N: usize>(elements: &[T], bytes: &mut Vec<u8>, of: impl Fn(T) -> [u8; N]) {
+    bytes.clear();
+    bytes.resize(N * elements.len(), 0);
+    for (bytes, &element) in bytes.as_chunks_mut::<N>().0.iter_mut().zip(elements) {
+        *bytes = of(element);
+    }
+}
+
+/// Elements that one thread makes at a time.
+const PART: usize = 1 << 16;
+
+/// So many numbers of a seed, on all threads: each follows from its index.
+fn numbers<T: Copy + Default + Send>(n: usize, seed: u64, of: impl Fn(u64) -> T + Sync) -> Vec<T> {
+    let mut all = vec![T::default(); n];
+    let fill = |(part, elements): (usize, &mut [T])| {
+        let mut state = SplitMix64::after(seed, (part * PART) as u64);
+        elements.iter_mut().for_each(|element| *element = of(state.next()));
+    };
+    if n <= PART {
+        fill((0, &mut all));
+    } else {
+        all.par_chunks_mut(PART).enumerate().for_each(fill);
+    }
+    all
+}
+
 /// Steele, Lea and Flood's SplitMix64: one addition and three xor-multiplies per number.
 struct SplitMix64(u64);
 
 impl SplitMix64 {
+    const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+    /// What follows the first `count` numbers of a seed.
+    fn after(seed: u64, count: u64) -> SplitMix64 {
+        SplitMix64(seed.wrapping_add(count.wrapping_mul(SplitMix64::STEP)))
+    }
+
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.0 = self.0.wrapping_add(SplitMix64::STEP);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

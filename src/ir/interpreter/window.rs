@@ -26,6 +26,11 @@ pub(super) fn strides(shape: &[usize]) -> SmallVec<[usize; 4]> {
     strides
 }
 
+/// True if a window is its tensor as it is.
+pub(super) fn is_whole(axes: &[Axis]) -> bool {
+    axes.iter().all(|axis| axis.start == 0 && axis.extent == axis.limit)
+}
+
 /// Copies a window out; what lies beyond the tensor is the default value (zero).
 pub(super) fn gather<T: Copy + Default>(tensor: &[T], axes: &[Axis]) -> Vec<T> {
     let mut out = Vec::with_capacity(axes.iter().map(|a| a.extent).product());
@@ -65,6 +70,10 @@ fn scatter_to<T: Copy>(tensor: &mut [T], base: usize, axes: &[Axis], window: &[T
     let first = base + axis.start * axis.stride;
     let size = inner.iter().map(|a| a.extent).product::<usize>();
     if size == 0 {
+        return;
+    }
+    if inner.is_empty() && axis.stride == 1 {
+        tensor[first..first + inside].copy_from_slice(&window[..inside]);
         return;
     }
     for (i, part) in window.chunks_exact(size).take(inside).enumerate() {

@@ -147,7 +147,13 @@ impl Allocation {
 
     /// Copies bytes in, from byte `offset` on; the caller has checked the range.
     fn write(&self, offset: u64, data: &[u8]) {
-        let (mut at, mut rest) = (offset, data);
+        let whole = if offset.is_multiple_of(4) { data.len() / 4 } else { 0 };
+        let (words, rest) = data.split_at(4 * whole);
+        let first = (offset / 4) as usize;
+        for (word, bytes) in self.words[first.min(self.words.len())..].iter().zip(words.as_chunks::<4>().0) {
+            word.store(u32::from_le_bytes(*bytes), Relaxed);
+        }
+        let (mut at, mut rest) = (offset + words.len() as u64, rest);
         while !rest.is_empty() {
             let bytes = (4 - at % 4).min(rest.len() as u64) as usize;
             let mut word = [0; 4];
@@ -160,8 +166,15 @@ impl Allocation {
 
     /// Copies bytes out, from byte `offset` on; the caller has checked the range.
     fn read(&self, offset: u64, data: &mut [u8]) {
-        let mut at = offset;
-        let mut rest = data;
+        let whole = if offset.is_multiple_of(4) { data.len() / 4 } else { 0 };
+        let (words, mut rest) = data.split_at_mut(4 * whole);
+        let first = (offset / 4) as usize;
+        for (word, bytes) in
+            self.words[first.min(self.words.len())..].iter().zip(words.as_chunks_mut::<4>().0)
+        {
+            *bytes = word.load(Relaxed).to_le_bytes();
+        }
+        let mut at = offset + words.len() as u64;
         while !rest.is_empty() {
             let bytes = (4 - at % 4).min(rest.len() as u64) as usize;
             let (now, later) = rest.split_at_mut(bytes);
