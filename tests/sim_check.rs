@@ -336,7 +336,8 @@ fn loads_to_lds_are_waited_for_by_vmcnt() {
 #[test]
 fn races_on_device_memory_are_found() {
     let case = copy_kernel().grid(2);
-    case.finds("global_store_dword", |kind| {
+    let differing = case.with("s_waitcnt vmcnt(0)\n", "s_waitcnt vmcnt(0)\nv_add_u32_e32 v2, s2, v2\n");
+    differing.finds("global_store_dword", |kind| {
         matches!(kind, FindingKind::Race { memory: Memory::Device, reason: Unordered::OtherWorkgroup, .. })
     });
     let apart = case.with(
@@ -390,11 +391,16 @@ fn workgroups_that_hand_over_do_not_race() {
     // The counter starts at zero, which a byte pattern of ones would not.
     case.body = case.body.replace("s_cmp_lg_u32 s9, 3", "s_sub_u32 s9, s9, 0x01010101\ns_cmp_lg_u32 s9, 3");
     case.is_clean();
-    let race = |kind: &FindingKind| {
-        matches!(kind, FindingKind::Race { memory: Memory::Device, reason: Unordered::OtherWorkgroup, .. })
+    let race = |expected: Unordered| {
+        move |kind: &FindingKind| match kind {
+            FindingKind::Race { memory: Memory::Device, reason, .. } => *reason == expected,
+            _ => false,
+        }
     };
-    case.with("buffer_inv sc1\n", "").finds("global_load_dword", race);
-    case.with("s_waitcnt vmcnt(0) lgkmcnt(0)\nv_mov", "v_mov").finds("global_load_dword", race);
+    case.with("buffer_inv sc1\n", "").finds("global_load_dword", race(Unordered::NotInvalidated));
+    case.with("buffer_wbl2 sc1\n", "").finds("global_load_dword", race(Unordered::NotWrittenBack));
+    let waits = "s_waitcnt vmcnt(0) lgkmcnt(0)\nv_mov";
+    case.with(waits, "v_mov").finds("global_load_dword", race(Unordered::OtherWorkgroup));
 }
 
 #[test]
@@ -437,7 +443,11 @@ fn leaving_the_kernel_is_found() {
         .finds("", |kind| *kind == FindingKind::IllegalInstruction);
     copy_kernel()
         .with("s_endpgm", "again:\ns_branch again")
-        .finds("s_branch", |kind| matches!(kind, FindingKind::Endless { .. }));
+        .finds("s_branch", |kind| *kind == FindingKind::NoProgress);
+    copy_kernel()
+        .with("s_endpgm", "again:\ns_add_u32 s8, s8, 1\ns_branch again")
+        .with("global_load", "s_mov_b32 s8, 0\nglobal_load")
+        .finds("s_", |kind| matches!(kind, FindingKind::Endless { .. }));
 }
 
 #[test]

@@ -2,12 +2,13 @@
 
 use std::fmt::Write;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use groundswell::codegen::target::Target;
 use groundswell::prelude::Diagnostic;
-use groundswell::runtime::sim::CheckReport;
 use groundswell::runtime::sim::time::{Device, Pipe, TimeOptions, TimeReport};
+use groundswell::runtime::sim::{CheckReport, Limits};
 use serde_json::{Map, Value, json};
 
 use super::failure::Failure;
@@ -29,6 +30,12 @@ pub struct SimulatorArguments {
     /// Seed of random data and, with --check, of the order of execution
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
+    /// Instructions that a wave may execute
+    #[arg(long, value_name = "N", default_value_t = Limits::default().instructions)]
+    pub budget: u64,
+    /// Seconds after which a launch is stopped; without this, none
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub timeout: Option<Duration>,
     /// With --time: whose numbers, MI210, MI300X or MI355X; without this, those of the target
     #[arg(long, value_name = "NAME", requires = "time")]
     pub chip: Option<String>,
@@ -43,7 +50,18 @@ pub struct SimulatorArguments {
     pub page: Option<PathBuf>,
 }
 
+/// A number of seconds, with a fraction if wanted.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    seconds.filter(|seconds| !seconds.is_zero()).ok_or_else(|| format!("{text} is no number of seconds"))
+}
+
 impl SimulatorArguments {
+    /// When launches are stopped.
+    pub fn limits(&self) -> Limits {
+        Limits { instructions: self.budget, time: self.timeout }
+    }
+
     /// Options of time mode for code of a target.
     pub fn time_options(&self, target: Target) -> Result<TimeOptions, Failure> {
         let names = || Device::ALL.map(|d| format!("{} ({})", d.name, d.target)).join(", ");
@@ -81,19 +99,22 @@ impl SimulatorArguments {
 
 /// Findings for people.
 pub fn findings(report: &CheckReport) -> String {
-    if report.is_clean() {
-        return paint(Style::Good, "no race, missing wait, hazard or other finding");
-    }
+    let notes = match report.notes.len() {
+        0 => String::new(),
+        1 => ", 1 note".to_owned(),
+        count => format!(", {count} notes"),
+    };
     match report.findings.len() {
-        1 => paint(Style::Bad, "1 finding"),
-        count => paint(Style::Bad, &format!("{count} findings")),
+        0 => paint(Style::Good, &format!("no race, missing wait, hazard or other finding{notes}")),
+        1 => paint(Style::Bad, &format!("1 finding{notes}")),
+        count => paint(Style::Bad, &format!("{count} findings{notes}")),
     }
 }
 
-/// Each finding, with an empty line between.
+/// Each finding and each note, with an empty line between.
 pub fn every_finding(report: &CheckReport) -> String {
     let mut text = String::new();
-    for finding in &report.findings {
+    for finding in report.findings.iter().chain(&report.notes) {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "\n{finding}");
     }
@@ -104,6 +125,7 @@ pub fn every_finding(report: &CheckReport) -> String {
 pub fn check_keys(sim: &mut Map<String, Value>, report: &CheckReport) {
     sim.insert("seed".to_owned(), report.seed.into());
     sim.insert("findings".to_owned(), json!(report.findings));
+    sim.insert("notes".to_owned(), json!(report.notes));
 }
 
 /// Keys of `sim` that come from time mode.

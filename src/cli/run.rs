@@ -32,7 +32,7 @@ struct Judged {
 pub fn run(arguments: &Run) -> Result<Outcome, Failure> {
     let job = Job::new(&arguments.kernel)?;
     let ask = &arguments.simulator;
-    let device = device(&arguments.device, job.options.target())?;
+    let device = device(&arguments.device, job.options.target())?.with_limits(ask.limits());
     let time = ask.time.then(|| ask.time_options(job.options.target())).transpose()?;
     let bar = progress("compiling");
     let (executable, times) = job.compile(COMPILES)?;

@@ -58,7 +58,8 @@ pub fn sim(arguments: &Sim) -> Result<Outcome, Failure> {
     let kernel = choose(&object, arguments.kernel.as_deref())?;
     let metadata = object.kernel(kernel).and_then(|k| k.metadata.as_ref());
     let offsets = offsets(&arguments.arg, metadata).map_err(Diagnostic::invalid)?;
-    let config = LaunchConfig::new(arguments.grid, arguments.block).dynamic_lds(arguments.lds);
+    let config =
+        LaunchConfig::new(arguments.grid, arguments.block).dynamic_lds(arguments.lds).limits(ask.limits());
     let ready = || Ready::new(&object, &bytes, &arguments.arg, &offsets);
 
     let bar = progress("simulating");

@@ -1,11 +1,13 @@
 //! Device memory with typed upload and download.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use half::{bf16, f16};
 
 use super::device::Device;
 use crate::ir::diagnostic::Diagnostic;
+use crate::ir::interpreter::Tensor;
 use crate::ir::types::DType;
 
 /// Element types that buffers hold, by their Rust type.
@@ -48,6 +50,15 @@ elements! {
     bf16, Bf16;
     i32, I32;
     i8, I8;
+}
+
+/// Elements that are copied at a time.
+const PART: usize = 1 << 18;
+
+/// A tensor in parts: elements, and the byte at which they begin.
+fn parts(tensor: &Tensor) -> impl Iterator<Item = (Range<usize>, u64)> + use<> {
+    let (count, size) = (tensor.data().len(), u64::from(tensor.dtype().bytes()));
+    (0..count).step_by(PART).map(move |at| (at..count.min(at + PART), at as u64 * size))
 }
 
 /// Memory of a device; freed when the last clone is dropped.
@@ -118,6 +129,34 @@ impl Buffer {
     /// All bytes.
     pub fn read_bytes(&self) -> Result<Vec<u8>, Diagnostic> {
         self.memory.device.with_simulator(|s| s.read(self.address(), self.bytes() as usize))
+    }
+
+    /// Writes a tensor from the beginning, a part after the other.
+    pub(super) fn write_tensor(&self, tensor: &Tensor) -> Result<(), Diagnostic> {
+        let mut bytes = Vec::new();
+        self.memory.device.with_simulator(|s| {
+            for (elements, start) in parts(tensor) {
+                tensor.bytes_of(elements, &mut bytes);
+                s.write(self.address() + start, &bytes)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// True if it holds exactly the elements of a tensor.
+    pub(super) fn equals(&self, tensor: &Tensor) -> Result<bool, Diagnostic> {
+        let (mut expected, mut found) = (Vec::new(), Vec::new());
+        self.memory.device.with_simulator(|s| {
+            for (elements, start) in parts(tensor) {
+                tensor.bytes_of(elements, &mut expected);
+                found.resize(expected.len(), 0);
+                s.read_into(self.address() + start, &mut found)?;
+                if expected != found {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        })
     }
 
     /// All elements.

@@ -6,7 +6,7 @@ use super::buffer::{Buffer, DeviceElement};
 use super::executable::Executable;
 use super::launch::{Launch, LaunchResult};
 use super::sim::time::{TimeOptions, TimeReport};
-use super::sim::{CheckOptions, CheckReport, LaunchConfig, Module, SimError, Simulator};
+use super::sim::{CheckOptions, CheckReport, LaunchConfig, Limits, Module, SimError, Simulator};
 use crate::codegen::target::{Target, TargetId};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::interpreter::Tensor;
@@ -15,6 +15,8 @@ use crate::ir::interpreter::Tensor;
 #[derive(Clone)]
 pub struct Device {
     pub(super) shared: Arc<Shared>,
+    /// Of the launches that start from this clone.
+    limits: Limits,
 }
 
 pub(super) struct Shared {
@@ -37,7 +39,25 @@ impl Device {
     /// The built-in simulator of a target, in any modes or in those of a target id.
     pub fn simulator(target: impl Into<TargetId>) -> Device {
         let target = target.into();
-        Device { shared: Arc::new(Shared { target, simulator: Mutex::new(Simulator::new(target)) }) }
+        let shared = Arc::new(Shared { target, simulator: Mutex::new(Simulator::new(target)) });
+        Device { shared, limits: Limits::default() }
+    }
+
+    /// The same device; launches that start from what this returns are stopped at these limits.
+    ///
+    /// # Example
+    /// ```
+    /// use groundswell::prelude::*;
+    /// use groundswell::runtime::sim::Limits;
+    /// use std::time::Duration;
+    /// let limits = Limits { instructions: 1_000_000, time: Some(Duration::from_secs(5)) };
+    /// let device = Device::simulator(Target::GFX942).with_limits(limits);
+    /// # let _ = device;
+    /// ```
+    #[must_use]
+    pub fn with_limits(mut self, limits: Limits) -> Device {
+        self.limits = limits;
+        self
     }
 
     /// Name for people.
@@ -71,9 +91,9 @@ impl Device {
 
     /// A buffer with the elements of a tensor.
     pub fn upload_tensor(&self, tensor: &Tensor) -> Result<Buffer, Diagnostic> {
-        let bytes = tensor.to_bytes();
-        let buffer = self.allocate(bytes.len() as u64)?;
-        buffer.write_bytes(&bytes)?;
+        let bytes = tensor.data().len() as u64 * u64::from(tensor.dtype().bytes());
+        let buffer = self.allocate(bytes)?;
+        buffer.write_tensor(tensor)?;
         Ok(buffer.typed(tensor.dtype()))
     }
 
@@ -88,8 +108,9 @@ impl Device {
         grid: [u32; 3],
         kernarg: &[u8],
     ) -> Result<LaunchResult, Diagnostic> {
+        let config = self.config(executable, grid);
         let stats = self.with_module(executable, |simulator, module| {
-            simulator.launch(module, executable.name(), LaunchConfig::new(grid, executable.block()), kernarg)
+            simulator.launch(module, executable.name(), config, kernarg)
         })?;
         Ok(LaunchResult { grid, stats })
     }
@@ -101,7 +122,7 @@ impl Device {
         kernarg: &[u8],
         options: &CheckOptions,
     ) -> Result<CheckReport, Diagnostic> {
-        let config = LaunchConfig::new(grid, executable.block());
+        let config = self.config(executable, grid);
         self.with_module(executable, |simulator, module| {
             simulator.check(module, executable.name(), config, kernarg, options)
         })
@@ -114,10 +135,14 @@ impl Device {
         kernarg: &[u8],
         options: &TimeOptions,
     ) -> Result<TimeReport, Diagnostic> {
-        let config = LaunchConfig::new(grid, executable.block());
+        let config = self.config(executable, grid);
         self.with_module(executable, |simulator, module| {
             simulator.time(module, executable.name(), config, kernarg, options)
         })
+    }
+
+    fn config(&self, executable: &Executable, grid: [u32; 3]) -> LaunchConfig {
+        LaunchConfig::new(grid, executable.block()).limits(self.limits)
     }
 
     /// Loads the executable's object for as long as `f` takes.

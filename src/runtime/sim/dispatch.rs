@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use crate::codegen::target::Target;
 
-use super::error::{Fault, SimError, Stopped};
-use super::execute::{Cache, Context, Lds, run};
+use super::error::{Fault, FaultKind, SimError, Stopped};
+use super::execute::{Cache, Context, Lds, run, step};
 use super::memory::Memory;
 use super::module::Module;
+use super::rounds::{Rounds, has_effect};
 use super::start::{Launch, LaunchConfig, Segments};
 use super::stats::LaunchStats;
 use super::wave::{Progress, Wave};
@@ -98,6 +99,42 @@ fn all(launch: &Launch<'_>) -> Result<LaunchStats, Failure> {
     failure.map_or(Ok(stats), Err)
 }
 
+/// Instructions of a wave after which somebody looks whether it goes on for ever, and for how many then.
+const UNWATCHED: u64 = 1 << 22;
+const WATCHED: u64 = 1 << 14;
+
+/// Runs a wave to its next barrier or its end, within the limits of the launch.
+fn go_on(wave: &mut Wave, context: &mut Context<'_>, launch: &Launch<'_>) -> Result<(), Stopped> {
+    launch.check_time()?;
+    let budget = launch.config.instruction_budget;
+    loop {
+        context.budget = budget.min(wave.executed.saturating_add(UNWATCHED));
+        match run(wave, context) {
+            Err(Stopped { kind: FaultKind::Budget(_), .. }) if wave.executed < budget => {}
+            result => return result,
+        }
+        launch.check_time()?;
+        context.budget = budget;
+        watch(wave, context)?;
+    }
+}
+
+/// Executes some instructions, and says whether the wave goes round a loop for ever.
+fn watch(wave: &mut Wave, context: &mut Context<'_>) -> Result<(), Stopped> {
+    let mut rounds = Rounds::default();
+    for _ in 0..WATCHED {
+        let (at, program) = (wave.pc, context.program);
+        if wave.progress != Progress::Running || program.steps.get(at).is_none_or(|s| has_effect(s.class)) {
+            return Ok(());
+        }
+        step(wave, context)?;
+        if wave.pc <= at && rounds.back(wave) {
+            return Err(Stopped::wave(FaultKind::NoProgress));
+        }
+    }
+    Ok(())
+}
+
 /// Runs the waves of one workgroup to their ends.
 fn run_workgroup(launch: &Launch<'_>, worker: &mut Worker, workgroup: u64) -> Result<(), Failure> {
     worker.waves.resize_with(launch.waves, Wave::new);
@@ -115,7 +152,7 @@ fn run_workgroup(launch: &Launch<'_>, worker: &mut Worker, workgroup: u64) -> Re
     };
     loop {
         for (index, wave) in worker.waves.iter_mut().enumerate() {
-            run(wave, &mut context).map_err(|stopped| Failure {
+            go_on(wave, &mut context, launch).map_err(|stopped| Failure {
                 workgroup,
                 wave: index,
                 step: wave.pc,

@@ -100,6 +100,10 @@ pub enum FaultKind {
     },
     /// The wave executed more instructions than the launch allows.
     Budget(u64),
+    /// The wave goes round a loop that changes no register and touches no memory.
+    NoProgress,
+    /// The launch took longer on the host than it may.
+    TimedOut(std::time::Duration),
     /// `s_trap`.
     Trap(u32),
 }
@@ -142,6 +146,10 @@ impl fmt::Display for FaultKind {
                 write!(f, "no instruction starts at offset {target:#x} of the code")
             }
             FaultKind::Budget(n) => write!(f, "wave did not end within {n} instructions"),
+            FaultKind::NoProgress => {
+                f.write_str("the wave goes round this loop for ever: it changes nothing")
+            }
+            FaultKind::TimedOut(limit) => write!(f, "the launch did not end within {limit:?}"),
             FaultKind::Trap(n) => write!(f, "s_trap {n}"),
         }
     }

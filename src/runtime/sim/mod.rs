@@ -27,6 +27,7 @@ mod memory;
 mod module;
 mod numerics;
 mod program;
+mod rounds;
 mod start;
 mod stats;
 pub mod time;
@@ -40,7 +41,7 @@ pub use check::{
 };
 pub use error::{Access, Fault, FaultKind, SimError};
 pub use module::Module;
-pub use start::LaunchConfig;
+pub use start::{LaunchConfig, Limits};
 pub use stats::LaunchStats;
 
 /// A simulated device.
@@ -84,6 +85,11 @@ impl Simulator {
         let mut data = vec![0; bytes];
         self.memory.read(address, &mut data)?;
         Ok(data)
+    }
+
+    /// Copies bytes from the device to where the host wants them. They must lie in one allocation.
+    pub fn read_into(&self, address: u64, data: &mut [u8]) -> Result<(), SimError> {
+        self.memory.read(address, data)
     }
 
     /// Loads a code object.

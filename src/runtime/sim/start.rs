@@ -3,10 +3,12 @@
 //!
 //! Initial registers follow LLVM's "User Guide for AMDGPU Backend", section "Initial Kernel Execution State".
 
+use std::time::{Duration, Instant};
+
 use crate::codegen::object::{Field, InitialSgprs, WorkgroupSize};
 use crate::codegen::target::{Feature, Target};
 
-use super::error::SimError;
+use super::error::{FaultKind, SimError, Stopped};
 use super::execute::{SCRATCH_WINDOW, hardware_id, window_descriptor};
 use super::kernarg;
 use super::memory::{Allocation, Memory, View};
@@ -34,6 +36,24 @@ pub struct LaunchConfig {
     pub dynamic_lds: u32,
     /// Instructions that one wave may execute before it is taken for endless.
     pub instruction_budget: u64,
+    /// Time that the host may take before the launch is stopped.
+    pub time_limit: Option<Duration>,
+}
+
+/// What a launch may take before it is stopped. Loops that touch no memory and change no register are found before that.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Instructions of one wave.
+    pub instructions: u64,
+    /// Time on the host; none by default.
+    pub time: Option<Duration>,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        // Some hundred times as many as a wave of the longest kernels that one waits for, and seconds on the host.
+        Limits { instructions: 100_000_000, time: None }
+    }
 }
 
 impl LaunchConfig {
@@ -45,7 +65,8 @@ impl LaunchConfig {
             remainder: [0; 3],
             global_offset: [0; 3],
             dynamic_lds: 0,
-            instruction_budget: 1_000_000_000,
+            instruction_budget: Limits::default().instructions,
+            time_limit: Limits::default().time,
         }
     }
 
@@ -77,6 +98,19 @@ impl LaunchConfig {
     pub fn instruction_budget(mut self, instructions: u64) -> LaunchConfig {
         self.instruction_budget = instructions;
         self
+    }
+
+    /// The same with another limit of time on the host.
+    #[must_use]
+    pub fn time_limit(mut self, time: Duration) -> LaunchConfig {
+        self.time_limit = Some(time);
+        self
+    }
+
+    /// The same with other limits.
+    #[must_use]
+    pub fn limits(self, limits: Limits) -> LaunchConfig {
+        LaunchConfig { instruction_budget: limits.instructions, time_limit: limits.time, ..self }
     }
 }
 
@@ -147,6 +181,8 @@ pub(super) struct Launch<'a> {
     pub private_bytes: u32,
     /// Waves of a workgroup. The last ones of a partial workgroup have no work-items and end before they begin.
     pub waves: usize,
+    /// When it has to be over.
+    deadline: Option<(Instant, Duration)>,
 }
 
 impl<'a> Launch<'a> {
@@ -172,6 +208,16 @@ impl<'a> Launch<'a> {
             lds_bytes: segments.size.lds_bytes,
             private_bytes: segments.size.private_bytes,
             waves: items.div_ceil(LANES),
+            // A limit beyond what the clock can tell is none.
+            deadline: config.time_limit.and_then(|limit| Some((Instant::now().checked_add(limit)?, limit))),
+        }
+    }
+
+    /// An error if the launch has taken longer on the host than it may.
+    pub fn check_time(&self) -> Result<(), Stopped> {
+        match self.deadline {
+            Some((end, limit)) if Instant::now() >= end => Err(Stopped::wave(FaultKind::TimedOut(limit))),
+            _ => Ok(()),
         }
     }
 

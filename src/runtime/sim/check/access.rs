@@ -7,14 +7,17 @@ use super::super::error::{Access, Stopped};
 use super::super::execute::{self, Footprint, Lds, Space, footprints};
 use super::super::program::Step;
 use super::super::wave::{EXEC as EXEC_PAIR, LANES, Wave};
+use super::data::Data;
 use super::device;
 use super::facts::{FIRST_VECTOR, Facts, Order, SCC};
-use super::finding::{FindingKind, Memory, Unordered, Use};
+use super::finding::{FindingKind, Memory, Use};
 use super::flight::row_of;
 use super::found::Raw;
 use super::group::{Checker, Runner, Who, Worker, uninitialised};
+use super::handover::{Member, Pass};
 use super::lds::{self, Dwords};
-use super::order::{Clock, Known};
+use super::model::Scope;
+use super::order::{Clock, Known, Sight};
 use super::propagate::Undefined;
 use super::registers::{Origin, What};
 use super::runs::extent;
@@ -51,6 +54,8 @@ struct Piece<'a> {
     lanes: u64,
     /// Lanes whose data are undefined.
     data: u64,
+    /// Its number among those of the instruction.
+    index: usize,
 }
 
 /// Lanes that load something undefined, by dword, and the first such byte.
@@ -76,11 +81,11 @@ impl Checker<'_> {
             outcome.refused |= self.out_of_bounds(footprint, runner, worker, who);
         }
         let mut dword = 0;
-        for footprint in &found {
+        for (index, footprint) in found.iter().enumerate() {
             let lanes = footprint.lanes & !outcome.refused;
             outcome.touches |= lanes != 0;
             self.leaves_buffer(&issue, footprint, lanes, runner, worker);
-            let piece = Piece { footprint, lanes, data };
+            let piece = Piece { footprint, lanes, data, index };
             let loaded = match footprint.space {
                 Space::Lds => self.lds(&issue, &piece, runner, worker, shadow, known),
                 Space::Device => self.device(&issue, &piece, runner, worker, known),
@@ -96,8 +101,34 @@ impl Checker<'_> {
             }
         }
         worker.footprints = found;
+        if facts.writes_back && self.table.hands_over {
+            let pass = Pass::write_back(&runner.flight, known, who.wave);
+            runner.flight.passes.push(pass);
+        }
         self.results(facts, &outcome, who, data, runner);
-        self.perform(&issue, &outcome, runner, worker, lds)
+        self.perform(&issue, &outcome, runner, worker, lds)?;
+        self.follow(who.workgroup, who.wave, runner, worker, known);
+        Ok(())
+    }
+
+    /// A wave of a workgroup, for what is handed over.
+    fn member(&self, workgroup: u64, wave: usize) -> Member {
+        Member { wave, first_wave: (workgroup as u32).wrapping_mul(self.launch.waves as u32) }
+    }
+
+    /// After operations of a wave may have been performed or ended: what they handed over.
+    #[inline]
+    pub fn follow(
+        &self,
+        workgroup: u64,
+        wave: usize,
+        runner: &mut Runner,
+        worker: &mut Worker,
+        known: &mut Known,
+    ) {
+        if !runner.flight.passes.is_empty() {
+            worker.handover.follow(&mut runner.flight, known, self.member(workgroup, wave));
+        }
     }
 
     /// Executes the instruction now or keeps it for later.
@@ -227,14 +258,15 @@ impl Checker<'_> {
         known: &Known,
     ) -> Loaded {
         let Issue { who, facts, .. } = *issue;
-        let Piece { footprint, lanes, data } = *piece;
+        let Piece { footprint, lanes, data, index } = *piece;
         let by = lds::Accessor {
             wave: who.wave,
             number: runner.flight.next(),
-            clock: Clock::of(&runner.flight),
+            clock: Clock::of(&runner.flight, 0),
             known,
             by_dma: facts.to_lds,
             undefined: data,
+            data: self.data(&issue, data, index, runner),
         };
         let judged = shadow.access(footprint, lanes, &by);
         if let Some(conflict) = judged.conflict {
@@ -250,7 +282,31 @@ impl Checker<'_> {
             let raw = who.raw(kind, 0, judged.lanes);
             worker.races.push((raw, conflict.other_wave, conflict.number));
         }
+        if let Some(repeated) = judged.repeated {
+            let kind = FindingKind::RepeatedStore {
+                memory: Memory::Lds,
+                address: repeated.address,
+                other_wave: repeated.other_wave as u32,
+                other_workgroup: self.launch.coordinates(who.workgroup),
+            };
+            let raw = who.raw(kind, 0, judged.repeated_lanes);
+            worker.races.push((raw, repeated.other_wave, repeated.number));
+        }
         (judged.undefined, judged.address.map(|a| (Memory::Lds, a)))
+    }
+
+    /// What a store brings, if that is known and defined.
+    fn data<'a>(
+        &self,
+        issue: &Issue<'_>,
+        undefined: u64,
+        index: usize,
+        runner: &'a Runner,
+    ) -> Option<Data<'a>> {
+        match undefined {
+            0 => Data::of(issue.facts, index, &runner.w, self.launch.program.vgprs()),
+            _ => None,
+        }
     }
 
     fn device(
@@ -262,13 +318,18 @@ impl Checker<'_> {
         known: &mut Known,
     ) -> Loaded {
         let Issue { who, facts, .. } = *issue;
-        let Piece { footprint, lanes, data } = *piece;
+        let Piece { footprint, lanes, data, index } = *piece;
         let mut loaded = Loaded::default();
         if data & lanes != 0 && footprint.access == Access::Store {
             self.undefined_store(issue, data & lanes, runner, worker);
         }
         let waves = self.launch.waves as u32;
-        let first_wave = (who.workgroup as u32).wrapping_mul(waves);
+        let member = self.member(who.workgroup, who.wave);
+        let first_wave = member.first_wave;
+        // A load passes the caches as far as its scope reaches.
+        let passes = |scope| footprint.access != Access::Load || facts.scope >= scope;
+        let sight = [Scope::Workgroup, Scope::Agent]
+            .map(|scope| if passes(scope) { Sight::Memory } else { Sight::Caches });
         let mut left = lanes;
         while left != 0 {
             // Mostly all lanes are in one allocation.
@@ -294,26 +355,35 @@ impl Checker<'_> {
                 number: runner.flight.next(),
                 step: who.step,
                 known,
-                foreign: &known.foreign[who.wave],
-                coherent: facts.coherent,
+                scope: facts.scope,
+                sight,
+                data: self.data(&issue, data, index, runner),
                 defined: matches!(written, super::super::memory::Written::All),
             };
             let judged = worker.shadow.access(allocation, base, footprint, here, &by);
             if let Some(conflict) = judged.conflict {
                 let workgroup = u64::from(conflict.wave / waves);
-                let reason =
-                    if workgroup == who.workgroup { Unordered::NoBarrier } else { Unordered::OtherWorkgroup };
                 let kind = FindingKind::Race {
                     memory: Memory::Device,
                     first: conflict.first,
                     then: footprint.access,
                     address: base + conflict.offset,
-                    reason,
+                    reason: conflict.reason,
                     other_wave: conflict.wave % waves,
                     other_workgroup: self.launch.coordinates(workgroup),
                 };
                 let raw = who.raw(kind, base, judged.lanes);
                 worker.found.add(Raw { other: Some(conflict.step), ..raw });
+            }
+            if let Some(repeated) = judged.repeated {
+                let kind = FindingKind::RepeatedStore {
+                    memory: Memory::Device,
+                    address: base + repeated.offset,
+                    other_wave: repeated.wave % waves,
+                    other_workgroup: self.launch.coordinates(u64::from(repeated.wave / waves)),
+                };
+                let raw = who.raw(kind, base, judged.repeated_lanes);
+                worker.found.add(Raw { other: Some(repeated.step), ..raw });
             }
             for (index, unwritten) in
                 judged.unwritten.into_iter().enumerate().filter(|(_, lanes)| *lanes != 0)
@@ -328,8 +398,13 @@ impl Checker<'_> {
                 }
             }
         }
-        if facts.coherent && self.table.hands_over {
-            worker.handover.access(footprint, lanes, runner, known, (who.wave, first_wave));
+        let hands_over = if footprint.access == Access::Load { facts.is_atomic() } else { facts.releases };
+        if hands_over && self.table.hands_over {
+            let returns =
+                facts.inst.as_ref().is_some_and(|i| !matches!(i.op.info().meaning, Meaning::Atomic(..)));
+            let returns = returns && footprint.access != Access::Store;
+            let pass = Pass::flag(footprint, lanes, returns, &runner.flight, known, member);
+            runner.flight.passes.push(pass);
         }
         loaded
     }

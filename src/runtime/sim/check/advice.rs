@@ -38,6 +38,7 @@ pub(super) fn for_kernels(kind: &FindingKind) -> Option<&'static str> {
         | PastEnd
         | IllegalInstruction
         | WaitBeforeBarrier
+        | NoProgress
         | Trap { .. } => Some(REPORT),
         _ => None,
     }

@@ -5,8 +5,12 @@
 
 use super::super::error::Access;
 use super::super::execute::Footprint;
+use super::data::Data;
+use super::finding::Unordered;
+use super::flight::VM;
 use super::lds::Dwords;
-use super::order::{Foreign, Known};
+use super::model::Scope;
+use super::order::{Known, Sight};
 use super::runs::{Run, runs};
 
 /// Cells of a page.
@@ -15,7 +19,11 @@ pub(super) const PAGE: usize = 1024;
 const COHERENT: u32 = 1 << 31;
 /// It was an atomic.
 const ATOMIC: u32 = 1 << 30;
-const WAVE: u32 = ATOMIC - 1;
+/// Its scope was the device.
+const AGENT: u32 = 1 << 29;
+/// What it stored is known.
+const VALUED: u32 = 1 << 28;
+const WAVE: u32 = VALUED - 1;
 
 /// An access.
 #[derive(Copy, Clone, Default)]
@@ -39,9 +47,24 @@ impl Mark {
         self.who & ATOMIC != 0
     }
 
+    /// How a write was done.
+    fn access(self) -> Access {
+        if self.is_atomic() { Access::Atomic } else { Access::Store }
+    }
+
     /// With scope bits, or by an atomic.
     pub fn is_coherent(self) -> bool {
         self.who & COHERENT != 0
+    }
+
+    /// The whole device sees it once it is over.
+    pub fn is_agent(self) -> bool {
+        self.who & AGENT != 0
+    }
+
+    /// What it stored is known.
+    pub fn is_valued(self) -> bool {
+        self.who & VALUED != 0
     }
 
     /// Number of the wave in the launch.
@@ -55,6 +78,8 @@ impl Mark {
 pub(super) struct Cell {
     pub write: Mark,
     pub read: Mark,
+    /// What the write has stored.
+    pub value: u32,
 }
 
 /// Shadow of all allocations.
@@ -78,8 +103,11 @@ pub(super) struct Accessor<'a> {
     pub number: u32,
     pub step: u32,
     pub known: &'a Known,
-    pub foreign: &'a Foreign,
-    pub coherent: bool,
+    pub scope: Scope,
+    /// How it looks at what waves of its workgroup have done, and those of others.
+    pub sight: [Sight; 2],
+    /// What a store brings, if that is known.
+    pub data: Option<Data<'a>>,
     /// The allocation was written throughout before the launch.
     pub defined: bool,
 }
@@ -91,6 +119,7 @@ pub(super) struct Conflict {
     pub first: Access,
     pub wave: u32,
     pub step: u32,
+    pub reason: Unordered,
 }
 
 /// What one access finds.
@@ -98,6 +127,9 @@ pub(super) struct Conflict {
 pub(super) struct Judged {
     pub conflict: Option<Conflict>,
     pub lanes: u64,
+    /// A store of what another wave has stored, too, and its lanes.
+    pub repeated: Option<Conflict>,
+    pub repeated_lanes: u64,
     /// Lanes that load something that no kernel wrote, by dword; whether the host did remains to be seen.
     pub unwritten: Dwords,
 }
@@ -147,10 +179,13 @@ impl Shadow {
         by: &Accessor<'_>,
     ) -> Judged {
         let mut judged = Judged::default();
-        let atomic = footprint.access == Access::Atomic;
-        let who =
-            ((by.wave + 1) & WAVE) | if by.coherent { COHERENT } else { 0 } | if atomic { ATOMIC } else { 0 };
-        let mark = Mark { who, number: by.number, step: by.step };
+        let flags = [
+            (by.scope > Scope::Wave, COHERENT),
+            (by.scope == Scope::Agent, AGENT),
+            (footprint.access == Access::Atomic, ATOMIC),
+        ];
+        let flags = flags.into_iter().filter(|(is, _)| *is).fold(0, |all, (_, flag)| all | flag);
+        let mark = Mark { who: (by.wave + 1) & WAVE | flags, number: by.number, step: by.step };
         runs(footprint, lanes, |run| {
             let run = Run { address: run.address - base, ..run };
             let mut at = (run.address >> self.granule) as usize;
@@ -182,31 +217,105 @@ struct Piece {
 impl Piece {
     #[inline(always)]
     fn note(&self, cells: &mut [Cell], by: &Accessor<'_>, judged: &mut Judged) {
-        let is_load = self.access == Access::Load;
-        // Stores that cover cells in part are noted but not judged.
-        let exact = is_load || (self.run.address | self.run.bytes) & ((1 << self.granule) - 1) == 0;
-        let needs_contents = !by.defined && self.access != Access::Store;
+        match self.access {
+            Access::Load => self.load(cells, by, judged),
+            _ => self.store(cells, by, judged),
+        }
+    }
+
+    #[inline(always)]
+    fn load(&self, cells: &mut [Cell], by: &Accessor<'_>, judged: &mut Judged) {
+        let coherent = by.scope > Scope::Wave;
         for (index, cell) in cells.iter_mut().enumerate() {
-            if exact && let Some((first, other)) = cell.conflict(self.mark, self.access, by) {
-                self.conflict(index, first, other, judged);
+            if let Some(write) = cell.conflicting_write(self.mark, self.access, by) {
+                self.conflict(index, write.access(), write, by, judged);
             }
-            if needs_contents && cell.write.who == 0 {
+            if !by.defined && !cell.write.is_set() {
                 self.unwritten(index, judged);
             }
-            if !is_load {
-                cell.write = self.mark;
-            } else if !by.coherent && (cell.read.who == 0 || by.knows(cell.read)) {
+            if !coherent && (!cell.read.is_set() || by.knows_read(cell.read)) {
                 cell.read = self.mark;
             }
         }
     }
 
-    #[cold]
-    fn conflict(&self, index: usize, first: Access, other: Mark, judged: &mut Judged) {
+    #[inline(always)]
+    fn store(&self, cells: &mut [Cell], by: &Accessor<'_>, judged: &mut Judged) {
+        // Stores that cover cells in part are noted but not judged.
+        let exact = (self.run.address | self.run.bytes) & ((1 << self.granule) - 1) == 0;
+        let data = by.data.filter(|_| exact && self.access == Access::Store);
+        let needs_contents = !by.defined && self.access == Access::Atomic;
+        let (mut lane, mut byte) = self.run.lane_of((self.first as u64) << self.granule);
+        for (index, cell) in cells.iter_mut().enumerate() {
+            let value = data.map(|data| data.value(lane % 64, byte as usize, self.granule));
+            if exact {
+                self.judge_store(index, cell, value, by, judged);
+            }
+            if needs_contents && !cell.write.is_set() {
+                self.unwritten(index, judged);
+            }
+            let valued = if value.is_some() { VALUED } else { 0 };
+            cell.write = Mark { who: self.mark.who | valued, ..self.mark };
+            cell.value = value.unwrap_or(0);
+            byte += 1 << self.granule;
+            if byte >= self.run.bytes {
+                (lane, byte) = (lane + 1, 0);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn judge_store(
+        &self,
+        index: usize,
+        cell: &Cell,
+        value: Option<u32>,
+        by: &Accessor<'_>,
+        judged: &mut Judged,
+    ) {
+        if let Some(write) = cell.conflicting_write(self.mark, self.access, by) {
+            if write.is_valued() && value == Some(cell.value) {
+                self.repeated(index, write, by, judged);
+            } else {
+                self.conflict(index, write.access(), write, by, judged);
+            }
+        }
+        let read = cell.read;
+        if read.is_set() && read.wave() != by.wave && !by.knows_read(read) {
+            self.conflict(index, Access::Load, read, by, judged);
+        }
+    }
+
+    /// The place of a cell, and the lane that touches it.
+    fn place(&self, index: usize) -> (u64, u64) {
         let offset = ((self.first + index) as u64) << self.granule;
-        let (lane, _) = self.run.lane_of(offset);
-        judged.lanes |= 1 << (lane % 64);
-        judged.conflict.get_or_insert(Conflict { offset, first, wave: other.wave(), step: other.step });
+        (offset, 1 << (self.run.lane_of(offset).0 % 64))
+    }
+
+    #[cold]
+    fn conflict(&self, index: usize, first: Access, other: Mark, by: &Accessor<'_>, judged: &mut Judged) {
+        let (offset, lane) = self.place(index);
+        judged.lanes |= lane;
+        judged.conflict.get_or_insert_with(|| Conflict {
+            offset,
+            first,
+            wave: other.wave(),
+            step: other.step,
+            reason: by.reason(first, other),
+        });
+    }
+
+    #[cold]
+    fn repeated(&self, index: usize, other: Mark, by: &Accessor<'_>, judged: &mut Judged) {
+        let (offset, lane) = self.place(index);
+        judged.repeated_lanes |= lane;
+        judged.repeated.get_or_insert_with(|| Conflict {
+            offset,
+            first: Access::Store,
+            wave: other.wave(),
+            step: other.step,
+            reason: by.reason(Access::Store, other),
+        });
     }
 
     #[cold]
@@ -223,41 +332,93 @@ impl Piece {
 }
 
 impl Cell {
-    /// The earlier access that `mark` conflicts with.
+    /// The earlier write that an access conflicts with.
     #[inline(always)]
-    fn conflict(&self, mark: Mark, access: Access, by: &Accessor<'_>) -> Option<(Access, Mark)> {
+    fn conflicting_write(&self, mark: Mark, access: Access, by: &Accessor<'_>) -> Option<Mark> {
         let write = self.write;
-        if write.who != 0 && write.wave() != by.wave && !by.knows(write) {
-            // Loads with scope bits poll; atomics do not race with each other.
-            let allowed = match access {
-                Access::Load => by.coherent,
-                _ => write.is_coherent() && mark.is_coherent(),
-            };
-            if !allowed {
-                return Some((if write.is_atomic() { Access::Atomic } else { Access::Store }, write));
-            }
-        }
-        let read = self.read;
-        if access != Access::Load && read.who != 0 && read.wave() != by.wave && !by.knows(read) {
-            return Some((Access::Load, read));
-        }
-        None
+        let conflicts = write.is_set()
+            && write.wave() != by.wave
+            && !by.knows_write(write)
+            && !by.allows(mark, access, write);
+        conflicts.then_some(write)
     }
 }
 
 impl Accessor<'_> {
-    /// True if an access lies before this one.
+    /// Number of a wave in the workgroup, if it is one of its.
     #[inline(always)]
-    fn knows(&self, mark: Mark) -> bool {
+    fn inside(&self, wave: u32) -> Option<usize> {
+        let other = wave.wrapping_sub(self.first_wave) as usize;
+        (other < self.known.waves()).then_some(other)
+    }
+
+    fn own(&self) -> usize {
+        (self.wave - self.first_wave) as usize
+    }
+
+    /// True if a load lies before this store.
+    #[inline(always)]
+    fn knows_read(&self, mark: Mark) -> bool {
         let wave = mark.wave();
         if wave == self.wave {
             return true;
         }
-        let other = wave.wrapping_sub(self.first_wave) as usize;
-        if other < self.known.waves() {
-            return mark.number <= self.known.of((self.wave - self.first_wave) as usize, other).issued;
+        match self.inside(wave) {
+            Some(other) => mark.number <= self.known.within(self.own(), other, Sight::Memory),
+            None => mark.number <= self.known.abroad(self.own(), wave, Sight::Memory).over,
         }
-        self.foreign.get(&wave).is_some_and(|&number| mark.number <= number)
+    }
+
+    /// True if a write lies before this access, which sees it.
+    #[inline(always)]
+    fn knows_write(&self, mark: Mark) -> bool {
+        let wave = mark.wave();
+        match self.inside(wave) {
+            Some(other) => mark.number <= self.known.within(self.own(), other, self.sight[0]),
+            None => {
+                let reach = self.known.abroad(self.own(), wave, self.sight[1]);
+                // Stores for the whole device are not kept back.
+                mark.number <= if mark.is_agent() { reach.over } else { reach.back }
+            }
+        }
+    }
+
+    /// True if two accesses that nothing orders are meant to meet: atomics, and loads and stores with scope bits that are wide
+    /// enough for both.
+    fn allows(&self, mark: Mark, access: Access, write: Mark) -> bool {
+        let model = self.known.model;
+        let both = write.is_coherent() && mark.is_coherent();
+        match (access, self.inside(write.wave())) {
+            (Access::Load, Some(_)) => {
+                mark.is_coherent() && (both || !model.is_split || !model.has_several_l2)
+            }
+            // Stores have no scope bits there.
+            (Access::Load, None) if !model.has_several_l2 => mark.is_coherent(),
+            (_, None) if !model.has_several_l2 => write.is_coherent() || mark.is_coherent(),
+            (_, Some(_)) => both,
+            (_, None) => write.is_agent() && mark.is_agent(),
+        }
+    }
+
+    /// What is missing between an earlier access and this one.
+    fn reason(&self, first: Access, other: Mark) -> Unordered {
+        let (known, own, number) = (self.known, self.own(), other.number);
+        if let Some(other) = self.inside(other.wave()) {
+            let clock = known.of(own, other);
+            return match () {
+                () if number <= clock.over[VM] => Unordered::NotInvalidated,
+                () if number <= clock.issued => Unordered::NotWaited,
+                () => Unordered::NoBarrier,
+            };
+        }
+        let reach = known.abroad(own, other.wave(), Sight::Memory);
+        let needed = if first == Access::Load || other.is_agent() { reach.over } else { reach.back };
+        match () {
+            () if number <= needed => Unordered::NotInvalidated,
+            () if number <= reach.over => Unordered::NotWrittenBack,
+            () if self.scope > Scope::Wave && other.is_coherent() => Unordered::NarrowScope,
+            () => Unordered::OtherWorkgroup,
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use crate::codegen::isa::{
 use crate::codegen::rules::{Class, Registers, View, class, is_acc_move};
 
 use super::super::program::{Program, Step};
+use super::model::{self, Scope};
 
 /// Registers as bits, by operand number: scalar registers, SCC (253), VGPRs from 256 on, AGPRs from 512 on.
 pub(super) type Bits = [u64; 12];
@@ -90,14 +91,18 @@ pub(super) struct Facts {
     pub reach: u32,
     /// It is an f64 matrix instruction, it moves between register files.
     pub passes_by: [bool; 2],
-    /// A memory instruction whose access counts as atomic: scope bits on a load or a store, or an atomic.
-    pub coherent: bool,
+    /// Of a memory instruction whose access counts as atomic, because it is an atomic or has scope bits: with whom.
+    pub scope: Scope,
+    /// An access to device memory that hands over what lies before it.
+    pub releases: bool,
     /// It loads into LDS.
     pub to_lds: bool,
     /// What it does depends on EXEC.
     pub is_masked: bool,
-    /// It forgets the vector caches.
-    pub invalidates: bool,
+    /// How much it makes the wave forget of the vector caches.
+    pub invalidates: Scope,
+    /// It writes L2 back.
+    pub writes_back: bool,
     /// One past the last VGPR, AGPR, SGPR that it names.
     pub ends: [u32; 3],
 }
@@ -115,10 +120,12 @@ impl Facts {
             states: 1,
             reach: 0,
             passes_by: [false; 2],
-            coherent: false,
+            scope: Scope::Wave,
+            releases: false,
             to_lds: false,
             is_masked: false,
-            invalidates: false,
+            invalidates: Scope::Wave,
+            writes_back: false,
             ends: [0; 3],
         }
     }
@@ -159,8 +166,10 @@ impl Facts {
             Unit::Flat => Order::Flat,
             _ => Order::Message,
         };
-        let scope = inst.modifiers.has_sc0() || inst.modifiers.has_sc1();
         let atomic = info.meaning.effect() == Effect::Atomic;
+        let scope = if atomic || view.is_vmem() { model::scope(&inst, arch) } else { Scope::Wave };
+        // Before gfx942 stores have no scope bits: every one may be a flag.
+        let stores = view.is_vmem() && info.may_store() && arch < Arch::Gfx942;
         Facts {
             touched,
             written,
@@ -170,10 +179,12 @@ impl Facts {
             states: if inst.op == Opcode::SNop { (inst.imm & 15) + 1 } else { 1 },
             reach: reach(&view, arch),
             passes_by: [class(&view, arch) == Some(Class::D), is_acc_move(&view)],
-            coherent: atomic || scope && view.is_vmem(),
+            scope,
+            releases: scope > Scope::Wave && info.may_store() || stores,
             to_lds: info.may_store_to_lds(),
             is_masked: info.reads.contains(Implicit::EXEC),
-            invalidates: info.meaning == Meaning::CacheInvalidate,
+            invalidates: model::invalidates(&inst, arch),
+            writes_back: model::writes_back(&inst),
             ends,
             registers: view.registers.into_boxed_slice(),
             inst: Some(inst),
@@ -186,7 +197,7 @@ impl Facts {
         let info = inst.op.info();
         let device = matches!(info.unit, Unit::Vmem | Unit::Flat);
         let returns = matches!(info.meaning, Meaning::AtomicReturn(..));
-        info.meaning == Meaning::CacheInvalidate || device && (returns || self.coherent && info.may_load())
+        info.meaning == Meaning::CacheInvalidate || device && (returns || self.is_atomic() && info.may_load())
     }
 }
 
@@ -264,7 +275,7 @@ fn guesses(facts: &mut [Facts]) {
             let Some(inst) = &earlier.inst else { break };
             let written = |operand: &Operand| operand.number().is_some_and(|n| earlier.writes(n));
             if matches!(inst.op.info().meaning, Meaning::Load(_)) && self::address(inst) == address {
-                earlier.coherent = true;
+                earlier.scope = Scope::Agent;
                 break;
             }
             if address.0.iter().flatten().any(written) {
@@ -333,6 +344,11 @@ pub(super) fn name(number: u32) -> String {
 }
 
 impl Facts {
+    /// True if its access counts as atomic.
+    pub fn is_atomic(&self) -> bool {
+        self.scope > Scope::Wave
+    }
+
     /// True if it writes the register of that operand number.
     pub fn writes(&self, number: u32) -> bool {
         self.written[number as usize / 64 % 12] >> (number % 64) & 1 != 0

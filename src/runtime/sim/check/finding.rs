@@ -16,6 +16,8 @@ pub struct CheckReport {
     pub seed: u64,
     /// What was found, by address of the instruction.
     pub findings: Vec<Finding>,
+    /// What does no harm but may not be meant, likewise.
+    pub notes: Vec<Finding>,
     /// Instructions that all waves executed.
     pub instructions: u64,
     /// Waves that ran.
@@ -26,11 +28,11 @@ impl CheckReport {
     /// The same with advice for authors of kernels.
     #[must_use]
     pub fn for_kernels(mut self) -> CheckReport {
-        self.findings.iter_mut().for_each(|finding| finding.reader = Reader::Kernels);
+        self.findings.iter_mut().chain(&mut self.notes).for_each(|finding| finding.reader = Reader::Kernels);
         self
     }
 
-    /// True if nothing was found.
+    /// True if nothing was found, notes aside.
     pub fn is_clean(&self) -> bool {
         self.findings.is_empty()
     }
@@ -152,6 +154,12 @@ pub enum Unordered {
     NotWaited,
     /// They are in different workgroups, and nothing hands over from one to the other.
     OtherWorkgroup,
+    /// The first one was handed over, but its stores were not written back from the L2 of their die.
+    NotWrittenBack,
+    /// The first one was handed over, but this wave has not forgotten the caches that may hold what was there before.
+    NotInvalidated,
+    /// Both are atomic or have scope bits, but not for the whole device, and the waves are in different workgroups.
+    NarrowScope,
 }
 
 /// What is wrong.
@@ -197,6 +205,17 @@ pub enum FindingKind {
         address: u64,
         /// What is missing.
         reason: Unordered,
+        /// The wave of the other instruction.
+        other_wave: u32,
+        /// Its workgroup.
+        other_workgroup: [u32; 3],
+    },
+    /// Two waves store the same to the same bytes and nothing orders them: a note, as it makes no difference.
+    RepeatedStore {
+        /// Which memory.
+        memory: Memory,
+        /// First byte that both store.
+        address: u64,
         /// The wave of the other instruction.
         other_wave: u32,
         /// Its workgroup.
@@ -277,6 +296,13 @@ pub enum FindingKind {
     Endless {
         /// That many.
         budget: u64,
+    },
+    /// The wave goes round a loop that changes no register and touches no memory: it never ends.
+    NoProgress,
+    /// The launch took longer on the host than it may, and was stopped.
+    TimedOut {
+        /// How long that is.
+        milliseconds: u64,
     },
     /// `s_trap`.
     Trap {
@@ -381,6 +407,9 @@ impl fmt::Display for FindingKind {
             Race { memory, first, then, address, .. } => {
                 write!(f, "race on {memory} at {address:#x}: this {then} against a {first} of another wave")
             }
+            RepeatedStore { memory, address, .. } => {
+                write!(f, "{memory} at {address:#x} is stored by two waves, the same value each time")
+            }
             OutOfBounds { memory: Memory::Device, access, address, bytes, base, size } => {
                 let offset = address.wrapping_sub(*base);
                 write!(
@@ -422,9 +451,20 @@ impl fmt::Display for FindingKind {
             IllegalInstruction => f.write_str("no instruction"),
             WaitBeforeBarrier => f.write_str("memory operations are in flight at a barrier"),
             Endless { budget } => write!(f, "the wave did not end within {budget} instructions"),
+            NoProgress => f.write_str("the wave goes round this loop for ever: it changes nothing"),
+            TimedOut { milliseconds } => {
+                write!(f, "the launch did not end within {} s and was stopped", *milliseconds as f64 / 1e3)
+            }
             Trap { number } => write!(f, "trap {number}"),
             Unsupported { what } => write!(f, "the simulator does not execute this: {what}"),
         }
+    }
+}
+
+impl FindingKind {
+    /// True if it does no harm: it is told, and the launch is clean all the same.
+    pub fn is_note(&self) -> bool {
+        matches!(self, FindingKind::RepeatedStore { .. })
     }
 }
 
@@ -462,6 +502,21 @@ impl Finding {
                 "give the bytes to one workgroup, use atomics, or release and acquire at agent scope"
                     .to_owned()
             }
+            Race { reason: Unordered::NotWrittenBack, .. } => {
+                "put `buffer_wbl2 sc1` and `s_waitcnt vmcnt(0)` in front of what hands the data over, as workgroups may \
+                 be on different dies"
+                    .to_owned()
+            }
+            Race { reason: Unordered::NotInvalidated, .. } => {
+                "wait for what hands the data over and put `buffer_inv` (sc1 between workgroups, sc0 inside one; \
+                 `buffer_wbinvl1_vol` before gfx942) behind it"
+                    .to_owned()
+            }
+            Race { reason: Unordered::NarrowScope, .. } => {
+                "give both accesses sc1, as sc0 alone means the workgroup and workgroups may be on different dies"
+                    .to_owned()
+            }
+            RepeatedStore { .. } => "let one of them store it, if that is cheaper".to_owned(),
             OutOfBounds { memory: Memory::Device, .. } => {
                 "mask the lanes off, or check the sizes of buffers and grid".to_owned()
             }
@@ -488,6 +543,8 @@ impl Finding {
             IllegalInstruction => "look at how control came here".to_owned(),
             WaitBeforeBarrier => "put `s_waitcnt vmcnt(0) lgkmcnt(0)` in front of it".to_owned(),
             Endless { .. } => "look for a loop whose condition never holds, or raise the budget".to_owned(),
+            NoProgress => "look at the condition of the branch: nothing in the loop changes it".to_owned(),
+            TimedOut { .. } => "look for waves that wait for each other, or raise the limit of time".to_owned(),
             Trap { .. } => "the kernel found something wrong itself".to_owned(),
             Unsupported { .. } => "what this wave does behind it is not checked".to_owned(),
         }
@@ -507,7 +564,7 @@ impl fmt::Display for Site {
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [x, y, z] = self.workgroup;
-        writeln!(f, "error: {}", self.kind)?;
+        writeln!(f, "{}: {}", if self.kind.is_note() { "note" } else { "error" }, self.kind)?;
         writeln!(f, "  --> {}", self.at)?;
         if let Some(other) = &self.other {
             writeln!(f, "  with {other}")?;
@@ -516,7 +573,9 @@ impl fmt::Display for Finding {
         if self.lanes.0 != 0 {
             write!(f, ", lanes {}", self.lanes)?;
         }
-        if let FindingKind::Race { other_wave, other_workgroup: [x, y, z], .. } = &self.kind {
+        if let FindingKind::Race { other_wave, other_workgroup: [x, y, z], .. }
+        | FindingKind::RepeatedStore { other_wave, other_workgroup: [x, y, z], .. } = &self.kind
+        {
             write!(f, "; the other: workgroup ({x}, {y}, {z}), wave {other_wave}")?;
         }
         if self.count > 1 {
@@ -528,7 +587,7 @@ impl fmt::Display for Finding {
 
 impl fmt::Display for CheckReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for finding in &self.findings {
+        for finding in self.findings.iter().chain(&self.notes) {
             writeln!(f, "{finding}\n")?;
         }
         let found = self.findings.len();

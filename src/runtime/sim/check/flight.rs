@@ -15,6 +15,7 @@ use super::super::program::Step;
 use super::super::wave::{EXEC, LANES, M0, Row, Wave};
 use super::facts::{Bits, Facts, Order, Table, insert};
 use super::finding::WaitCounter;
+use super::handover::Pass;
 
 /// What vmcnt and lgkmcnt can count.
 const LARGEST: [usize; 2] = [63, 15];
@@ -58,6 +59,8 @@ pub(super) struct Flight {
     /// Steps of recent operations.
     steps: Vec<u32>,
     spare: Vec<Captured>,
+    /// Operations that hand over, by number.
+    pub passes: Vec<Pass>,
 }
 
 /// Index of vmcnt in arrays by counter.
@@ -75,6 +78,7 @@ impl Flight {
             busy: [0; 12],
             steps: vec![0; REMEMBERED],
             spare: Vec::new(),
+            passes: Vec::new(),
         }
     }
 
@@ -84,6 +88,7 @@ impl Flight {
             self.spare.extend(operation.captured);
         }
         (self.issued, self.done, self.busy) = (0, [0; 2], [0; 12]);
+        self.passes.clear();
     }
 
     /// True if nothing is in flight.
@@ -100,6 +105,21 @@ impl Flight {
     /// The next operation's number.
     pub fn next(&self) -> u32 {
         self.issued + 1
+    }
+
+    /// True if the operation of that number has taken effect.
+    pub fn is_performed(&self, number: u32) -> bool {
+        number <= self.issued && !self.operations.iter().any(|o| o.number == number && o.captured.is_some())
+    }
+
+    /// True if a wait has covered the operation of that number.
+    pub fn is_over(&self, number: u32) -> bool {
+        number <= self.issued && !self.operations.iter().any(|o| o.number == number)
+    }
+
+    /// True if some operation has not taken effect yet.
+    pub fn waits(&self) -> bool {
+        self.operations.iter().any(|o| o.captured.is_some())
     }
 
     /// True if an operation that was issued now may be performed at once: nothing of its class waits.

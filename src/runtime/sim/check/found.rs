@@ -83,6 +83,9 @@ fn rank(kind: &FindingKind) -> u8 {
         Endless { .. } => 14,
         Trap { .. } => 15,
         Unsupported { .. } => 16,
+        RepeatedStore { .. } => 17,
+        NoProgress => 18,
+        TimedOut { .. } => 19,
         LeavesBuffer { .. } => 20,
     }
 }

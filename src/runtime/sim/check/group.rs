@@ -1,6 +1,6 @@
 //! One workgroup under check: its waves go on in the order of its plan, and every instruction is judged before it executes.
 
-use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 
 use crate::codegen::isa::{Arch, BranchCondition, Meaning, Operand};
 use crate::codegen::object::Field;
@@ -10,6 +10,7 @@ use crate::codegen::target::Target;
 use super::super::error::{FaultKind, Stopped};
 use super::super::execute::{self, Cache, Context, Footprint, GPR_INDEX, Lds};
 use super::super::memory::Written;
+use super::super::rounds::{Rounds, has_effect};
 use super::super::start::Launch;
 use super::super::wave::{Progress, Wave};
 use super::device;
@@ -20,7 +21,8 @@ use super::found::{Found, Raw};
 use super::handover::Handover;
 use super::hazards::{Answers, Window, straight};
 use super::lds;
-use super::order::{Clock, Foreign, Known};
+use super::model::{Model, Scope};
+use super::order::{Clock, Known};
 use super::propagate::{Undefined, propagate};
 use super::registers::{Registers, What};
 use super::schedule::Plan;
@@ -43,6 +45,10 @@ pub(super) struct Checker<'a> {
     pub extents: Vec<(u64, u64)>,
     /// Memory instructions may be replayed.
     pub retries: bool,
+    /// A wave goes on for ever, or time is up: nobody goes on.
+    pub halted: AtomicBool,
+    /// Caches of the chip in the mode of the kernel.
+    pub model: Model,
 }
 
 /// The step was executed before.
@@ -62,7 +68,12 @@ pub(super) struct Worker {
     /// Races on LDS, each with the wave and the number of the other operation.
     pub races: Vec<(Raw, usize, u32)>,
     pub instructions: u64,
+    /// Instructions since somebody looked at the clock.
+    unwatched: u64,
 }
+
+/// Instructions after which somebody looks at the clock.
+const WATCH: u64 = 1 << 15;
 
 impl Worker {
     /// For a launch.
@@ -77,6 +88,7 @@ impl Worker {
             undefined: Vec::new(),
             races: Vec::new(),
             instructions: 0,
+            unwatched: 0,
         }
     }
 }
@@ -96,8 +108,8 @@ pub(super) struct Runner {
     stale_vccz: bool,
     /// Steps of the current run of memory instructions.
     run: Vec<u32>,
-    /// What it may rely on once it has forgotten its caches.
-    pub acquiring: Foreign,
+    /// Loops that it goes round.
+    rounds: Rounds,
 }
 
 /// A workgroup.
@@ -159,6 +171,8 @@ impl<'a> Checker<'a> {
             written: launch.memory.written(),
             extents: launch.memory.extents().collect(),
             retries,
+            halted: AtomicBool::new(false),
+            model: Model::new(table.arch, descriptor.get(Field::TgSplit) != 0),
             table,
         }
     }
@@ -179,7 +193,7 @@ impl<'a> Checker<'a> {
             runner.reset(self.launch, self.table.arch);
         }
         let plan = Plan::new(self.seed, workgroup, waves);
-        Group { workgroup, runners, lds, shadow, known: Known::new(waves), plan }
+        Group { workgroup, runners, lds, shadow, known: Known::new(waves, self.model), plan }
     }
 
     /// Lets a workgroup go on for about so many instructions; true if it has ended.
@@ -212,9 +226,29 @@ impl<'a> Checker<'a> {
                 let step = group.runners[wave].w.pc;
                 return Err(Failure { workgroup: group.workgroup, wave, step, stopped });
             }
-            left = left.saturating_sub((group.runners[wave].w.executed - before).max(1) as u32);
+            let executed = (group.runners[wave].w.executed - before).max(1);
+            worker.unwatched += executed;
+            if worker.unwatched >= WATCH {
+                worker.unwatched = 0;
+                self.watch_clock(group, worker, wave);
+            }
+            if self.halted.load(Relaxed) {
+                worker.instructions += group.runners.iter().map(|r| r.w.executed).sum::<u64>();
+                return Ok(true);
+            }
+            left = left.saturating_sub(executed as u32);
         }
         Ok(false)
+    }
+
+    /// Stops everything if time is up.
+    fn watch_clock(&self, group: &Group, worker: &mut Worker, wave: usize) {
+        let Err(Stopped { kind: FaultKind::TimedOut(limit), .. }) = self.launch.check_time() else { return };
+        if !self.halted.swap(true, Relaxed) {
+            let step = group.runners[wave].w.pc as u32;
+            let kind = FindingKind::TimedOut { milliseconds: limit.as_millis() as u64 };
+            worker.found.add(Who { workgroup: group.workgroup, wave, step }.raw(kind, 0, 0));
+        }
     }
 
     /// Ends a wave at what the simulator does not execute, so that what was found until then is not lost.
@@ -230,7 +264,7 @@ impl<'a> Checker<'a> {
         let runner = &mut group.runners[wave];
         let who = Who { workgroup: group.workgroup, wave, step: runner.w.pc as u32 };
         worker.found.add(who.raw(FindingKind::Unsupported { what }, 0, 0));
-        self.stop(runner, &mut group.lds, worker)
+        self.stop(who, runner, &mut group.lds, worker, &mut group.known)
     }
 
     /// Lets all go on that wait at the barrier; false if nobody does. Waves that have ended are not waited for (CDNA3 ISA guide,
@@ -240,18 +274,25 @@ impl<'a> Checker<'a> {
         if !group.runners.iter().any(waits) {
             return Ok(false);
         }
-        let brought: Vec<Option<Clock>> =
-            group.runners.iter().map(|r| waits(r).then(|| Clock::of(&r.flight))).collect();
+        let brought = |(wave, runner): (usize, &Runner)| {
+            let back = group.known.of(wave, wave).back;
+            if waits(runner) { Clock::of(&runner.flight, back) } else { Clock::ended(back) }
+        };
+        let brought: Vec<Clock> = group.runners.iter().enumerate().map(brought).collect();
         group.known.barrier(&brought);
-        let mut context = self.context(&mut group.lds, &mut worker.caches);
         for (wave, runner) in group.runners.iter_mut().enumerate() {
-            let performed = runner.flight.perform_device(&self.table, &mut runner.w, &mut context);
-            performed.map_err(|stopped| Failure {
-                workgroup: group.workgroup,
-                wave,
-                step: runner.w.pc,
-                stopped,
-            })?;
+            // Only what goes through one first-level cache is in order without a wait.
+            if !self.model.is_split {
+                let mut context = self.context(&mut group.lds, &mut worker.caches);
+                let performed = runner.flight.perform_device(&self.table, &mut runner.w, &mut context);
+                performed.map_err(|stopped| Failure {
+                    workgroup: group.workgroup,
+                    wave,
+                    step: runner.w.pc,
+                    stopped,
+                })?;
+                self.follow(group.workgroup, wave, runner, worker, &mut group.known);
+            }
             if waits(runner) {
                 runner.w.progress = Progress::Running;
             }
@@ -281,6 +322,7 @@ impl<'a> Checker<'a> {
         if due > 0 {
             let mut context = self.context(lds, &mut worker.caches);
             runner.flight.perform_some(due, &self.table, &mut runner.w, &mut context)?;
+            self.follow(workgroup, wave, runner, worker, known);
         }
         for _ in 0..length {
             let pc = runner.w.pc;
@@ -288,11 +330,12 @@ impl<'a> Checker<'a> {
             let (Some(step), Some(facts)) = (program.steps.get(pc), self.table.facts.get(pc)) else {
                 let who = Who { step: pc.saturating_sub(1) as u32, ..who };
                 worker.found.add(who.raw(FindingKind::PastEnd, 0, 0));
-                return self.stop(runner, lds, worker);
+                return self.stop(who, runner, lds, worker, known);
             };
             if runner.w.executed >= budget {
                 worker.found.add(who.raw(FindingKind::Endless { budget }, 0, 0));
-                return self.stop(runner, lds, worker);
+                self.halted.store(true, Relaxed);
+                return self.stop(who, runner, lds, worker, known);
             }
             runner.w.executed += 1;
             self.judge_step(runner, worker, facts, who);
@@ -310,14 +353,34 @@ impl<'a> Checker<'a> {
                         bad.drain(..).for_each(|bad| uninitialised(worker, who, &bad));
                         worker.undefined = bad;
                     }
-                    if facts.invalidates {
-                        Handover::acquire(runner, known, wave);
+                    if has_effect(step.class) {
+                        runner.rounds.reset();
+                    }
+                    if facts.invalidates > Scope::Wave {
+                        known.forget(wave, facts.invalidates);
                     }
                     let mut context = self.context(lds, &mut worker.caches);
                     match execute::one(&mut runner.w, &mut context, step) {
                         Ok(Some(next)) => {
                             jumps = true;
                             runner.w.pc = next;
+                            if next <= pc && runner.rounds.back(&runner.w) {
+                                if !runner.flight.waits() {
+                                    worker.found.add(who.raw(FindingKind::NoProgress, 0, 0));
+                                    self.halted.store(true, Relaxed);
+                                    return self.stop(who, runner, lds, worker, known);
+                                }
+                                // What is in flight may still change a register.
+                                let mut context = self.context(lds, &mut worker.caches);
+                                runner.flight.perform_some(
+                                    usize::MAX,
+                                    &self.table,
+                                    &mut runner.w,
+                                    &mut context,
+                                )?;
+                                self.follow(workgroup, wave, runner, worker, known);
+                                runner.rounds.reset();
+                            }
                         }
                         Ok(None) => runner.w.pc = pc + 1,
                         Err(stopped) => {
@@ -327,11 +390,12 @@ impl<'a> Checker<'a> {
                                 _ => return Err(stopped),
                             };
                             worker.found.add(who.raw(kind, 0, runner.w.exec()));
-                            return self.stop(runner, lds, worker);
+                            return self.stop(who, runner, lds, worker, known);
                         }
                     }
                 }
                 Kind::Memory => {
+                    runner.rounds.reset();
                     let defers = plan.defers();
                     self.memory(
                         super::access::Issue { who, facts, step, undefined, defers },
@@ -344,22 +408,24 @@ impl<'a> Checker<'a> {
                 Kind::Wait(counts) => {
                     let mut context = self.context(lds, &mut worker.caches);
                     runner.flight.wait(counts, &self.table, &mut runner.w, &mut context)?;
+                    self.follow(workgroup, wave, runner, worker, known);
                     runner.w.pc = pc + 1;
                 }
                 Kind::Barrier => {
+                    runner.rounds.reset();
                     self.barrier(runner, worker, who);
                     runner.w.pc = pc + 1;
                 }
-                Kind::End => return self.stop(runner, lds, worker),
+                Kind::End => return self.stop(who, runner, lds, worker, known),
                 Kind::Undecodable => {
                     worker.found.add(who.raw(FindingKind::IllegalInstruction, 0, 0));
-                    return self.stop(runner, lds, worker);
+                    return self.stop(who, runner, lds, worker, known);
                 }
             }
             runner.window.executed(who.step, facts.states, jumps);
             if runner.w.pc == self.end && !jumps {
                 worker.found.add(who.raw(FindingKind::PastEnd, 0, 0));
-                return self.stop(runner, lds, worker);
+                return self.stop(who, runner, lds, worker, known);
             }
             if runner.w.progress != Progress::Running {
                 break;
@@ -369,10 +435,19 @@ impl<'a> Checker<'a> {
     }
 
     /// Ends a wave, which waits for all that is in flight.
-    fn stop(&self, runner: &mut Runner, lds: &mut Lds, worker: &mut Worker) -> Result<(), Stopped> {
+    fn stop(
+        &self,
+        who: Who,
+        runner: &mut Runner,
+        lds: &mut Lds,
+        worker: &mut Worker,
+        known: &mut Known,
+    ) -> Result<(), Stopped> {
         runner.w.progress = Progress::Ended;
         let mut context = self.context(lds, &mut worker.caches);
-        runner.flight.finish(&self.table, &mut runner.w, &mut context)
+        runner.flight.finish(&self.table, &mut runner.w, &mut context)?;
+        self.follow(who.workgroup, who.wave, runner, worker, known);
+        Ok(())
     }
 
     /// Everything that is judged before any kind of instruction.
@@ -518,7 +593,7 @@ impl Runner {
             missing_at: 0,
             stale_vccz: false,
             run: Vec::new(),
-            acquiring: Foreign::new(),
+            rounds: Rounds::default(),
         }
     }
 
@@ -532,7 +607,7 @@ impl Runner {
         self.launched = if begins { self.w.exec() } else { 0 };
         (self.missing, self.stale_vccz) = (0, false);
         self.run.clear();
-        self.acquiring.clear();
+        self.rounds.reset();
         for number in 0..launch.sgprs.end.min(102) {
             self.registers.define(number);
         }

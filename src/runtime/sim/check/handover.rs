@@ -1,77 +1,184 @@
-//! Handing data over through device memory without a barrier: an atomic access makes visible what its wave has waited for
-//! (release), and a wave that sees it may rely on that once it has forgotten its caches (acquire). Within a workgroup the
-//! order of issue is enough, as its waves share the first cache (LLVM, "User Guide for AMDGPU Backend", memory models).
+//! Handing data over through device memory without a barrier: an access to a flag makes visible what its wave has waited for
+//! (release), and a wave that sees it may rely on that once it has forgotten its caches (acquire).
+//!
+//! What an access hands over is settled when it is issued, as the wave's earlier operations are over then or not; to whom
+//! is settled when it is performed, as that is when a load finds what a store has left; and a load tells its wave only
+//! when a wait has covered it.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use super::super::error::Access;
 use super::super::execute::Footprint;
-use super::flight::VM;
-use super::group::Runner;
-use super::order::{Foreign, Known, join};
+use super::flight::{Flight, VM};
+use super::order::{Clock, Known, Reach};
 
 /// What each place in memory has been handed.
 #[derive(Default)]
 pub(super) struct Handover {
-    released: BTreeMap<u64, Released>,
+    released: BTreeMap<u64, Rc<Released>>,
 }
 
-/// Operations that lie before the accesses to a place.
-#[derive(Default)]
-struct Released {
-    /// For other workgroups: those that were over.
-    over: Foreign,
-    /// For the same one: those that were issued.
-    issued: Foreign,
+/// Operations of each wave that lie before an access.
+#[derive(Clone, Default)]
+pub(super) struct Released(BTreeMap<u32, Share>);
+
+/// Those of one wave.
+#[derive(Copy, Clone, Default)]
+struct Share {
+    /// For its own workgroup.
+    clock: Clock,
+    /// For others.
+    reach: Reach,
 }
 
-impl Handover {
-    /// An atomic access, or one with scope bits, of a wave whose workgroup's first one is `first_wave`.
-    pub fn access(
-        &mut self,
+/// An operation in flight that hands over.
+pub(super) struct Pass {
+    /// Its issue number.
+    number: u32,
+    is_performed: bool,
+    work: Work,
+}
+
+enum Work {
+    /// An access to a flag.
+    Flag {
+        addresses: Vec<u64>,
+        /// What it releases, unless it only loads.
+        releases: Option<Rc<Released>>,
+        /// It leaves there what others have released, too.
+        joins: bool,
+        /// It tells its wave what it has found.
+        returns: bool,
+        acquired: Vec<Rc<Released>>,
+    },
+    /// The L2 is written back: of each wave of the workgroup the operations that were issued before that.
+    WriteBack(Vec<u32>),
+}
+
+/// A wave in its workgroup, whose first wave has a number in the launch.
+#[derive(Copy, Clone)]
+pub(super) struct Member {
+    pub wave: usize,
+    pub first_wave: u32,
+}
+
+impl Released {
+    /// What a wave releases with an access that it issues now.
+    fn now(flight: &Flight, known: &Known, member: Member) -> Released {
+        let Member { wave, first_wave } = member;
+        let mut all = BTreeMap::new();
+        for (&other, &reach) in known.handed(wave) {
+            all.insert(other, Share { clock: Clock::default(), reach });
+        }
+        let model = known.model;
+        for other in 0..known.waves() {
+            let mut clock = known.of(wave, other);
+            if other == wave {
+                clock = Clock::of(flight, clock.back);
+            }
+            // What another wave has issued before a barrier is passed on as it is (LLVM asks for no more than that).
+            let over = if other == wave || model.is_split { clock.over[VM] } else { clock.issued };
+            let back = if model.has_several_l2 { clock.back } else { over };
+            all.insert(first_wave + other as u32, Share { clock, reach: Reach { over, back } });
+        }
+        Released(all)
+    }
+
+    /// The later of both.
+    fn join(&mut self, other: &Released) {
+        for (&wave, share) in &other.0 {
+            let own = self.0.entry(wave).or_default();
+            own.clock.join(share.clock);
+            own.reach.over = own.reach.over.max(share.reach.over);
+            own.reach.back = own.reach.back.max(share.reach.back);
+        }
+    }
+}
+
+impl Pass {
+    /// Of an access to device memory, atomic or with scope bits, that is to be issued next; `returns`: to its wave.
+    pub fn flag(
         footprint: &Footprint,
         lanes: u64,
-        runner: &mut Runner,
-        known: &mut Known,
-        (wave, first_wave): (usize, u32),
-    ) {
+        returns: bool,
+        flight: &Flight,
+        known: &Known,
+        member: Member,
+    ) -> Pass {
         let mut addresses: Vec<u64> =
             (0..64).filter(|l| lanes >> l & 1 != 0).map(|l| footprint.address[l]).collect();
         addresses.sort_unstable();
         addresses.dedup();
         let releases = footprint.access != Access::Load;
-        let acquires = footprint.access != Access::Store;
-        let (mut over, mut issued) = (Foreign::new(), Foreign::new());
-        if releases {
-            over = known.foreign[wave].clone();
-            for other in 0..known.waves() {
-                let number = known.of(wave, other).issued;
-                let global = first_wave + other as u32;
-                over.insert(global, if other == wave { runner.flight.done[VM] } else { number });
-                issued.insert(global, if other == wave { runner.flight.issued } else { number });
-            }
-        }
-        for address in addresses {
-            let released = self.released.entry(address).or_default();
-            if acquires {
-                for (&global, &number) in &released.issued {
-                    let other = global.wrapping_sub(first_wave) as usize;
-                    if other < known.waves() {
-                        known.learn(wave, other, number);
-                    }
-                }
-                join(&mut runner.acquiring, &released.over);
-            }
-            if releases {
-                join(&mut released.over, &over);
-                join(&mut released.issued, &issued);
-            }
-        }
+        let releases = releases.then(|| Rc::new(Released::now(flight, known, member)));
+        let joins = footprint.access == Access::Atomic;
+        let work = Work::Flag { addresses, releases, joins, returns, acquired: Vec::new() };
+        Pass { number: flight.next(), is_performed: false, work }
     }
 
-    /// The wave forgets its caches: it sees what it has been handed.
-    pub fn acquire(runner: &mut Runner, known: &mut Known, wave: usize) {
-        let acquired = std::mem::take(&mut runner.acquiring);
-        join(&mut known.foreign[wave], &acquired);
+    /// Of a write-back of L2 that is to be issued next.
+    pub fn write_back(flight: &Flight, known: &Known, wave: usize) -> Pass {
+        let issued = |other| if other == wave { flight.issued } else { known.of(wave, other).issued };
+        let work = Work::WriteBack((0..known.waves()).map(issued).collect());
+        Pass { number: flight.next(), is_performed: false, work }
+    }
+}
+
+impl Handover {
+    /// Looks which of a wave's operations have been performed since the last time, and which are over.
+    pub fn follow(&mut self, flight: &mut Flight, known: &mut Known, member: Member) {
+        let mut passes = std::mem::take(&mut flight.passes);
+        for pass in &mut passes {
+            if !pass.is_performed && flight.is_performed(pass.number) {
+                pass.is_performed = true;
+                self.perform(&mut pass.work);
+            }
+            if flight.is_over(pass.number) {
+                tell(&pass.work, known, member);
+            }
+        }
+        passes.retain(|pass| !flight.is_over(pass.number));
+        flight.passes = passes;
+    }
+
+    fn perform(&mut self, work: &mut Work) {
+        let Work::Flag { addresses, releases, joins, returns, acquired } = work else { return };
+        for address in addresses {
+            let found = self.released.get(address).cloned();
+            acquired.extend(found.iter().filter(|_| *returns).cloned());
+            let Some(releases) = releases else { continue };
+            let left = match found.filter(|_| *joins) {
+                Some(found) => {
+                    let mut both = (*found).clone();
+                    both.join(releases);
+                    Rc::new(both)
+                }
+                None => releases.clone(),
+            };
+            self.released.insert(*address, left);
+        }
+    }
+}
+
+/// An operation is over: its wave knows what it has brought.
+fn tell(work: &Work, known: &mut Known, member: Member) {
+    let Member { wave, first_wave } = member;
+    match work {
+        Work::Flag { acquired, .. } => {
+            for (&other, share) in acquired.iter().flat_map(|released| &released.0) {
+                let inside = other.wrapping_sub(first_wave) as usize;
+                if inside < known.waves() {
+                    known.learn(wave, inside, share.clock);
+                } else {
+                    known.hand(wave, other, share.reach);
+                }
+            }
+        }
+        Work::WriteBack(issued) => {
+            for (other, &back) in issued.iter().enumerate() {
+                known.learn(wave, other, Clock { back, ..Clock::default() });
+            }
+        }
     }
 }

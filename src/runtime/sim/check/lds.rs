@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::super::error::Access;
 use super::super::execute::Footprint;
 use super::super::wave::LANES;
+use super::data::Data;
 use super::finding::Unordered;
 use super::flight::{LGKM, VM};
 use super::order::{Clock, Known};
@@ -16,6 +17,7 @@ const NOBODY: u8 = 0xff;
 const BY_DMA: u8 = 0x10;
 const BY_ATOMIC: u8 = 0x20;
 const UNDEFINED: u8 = 0x40;
+const VALUED: u8 = 0x80;
 
 /// Shadow of LDS.
 pub(super) struct Shadow {
@@ -26,6 +28,8 @@ pub(super) struct Shadow {
     writer: Vec<u8>,
     /// Number of its operation.
     written: Vec<u32>,
+    /// What it has stored, if that is known.
+    value: Vec<u32>,
     /// Number of the last reading operation of each wave, wave after wave.
     read: Vec<u32>,
     /// Of each wave its last read, its last write by LDS instructions and by loads to LDS.
@@ -59,6 +63,9 @@ pub(super) struct Judged {
     pub conflict: Option<Conflict>,
     /// How many lanes conflict.
     pub lanes: u64,
+    /// A store of what another wave has stored, too, and its lanes.
+    pub repeated: Option<Conflict>,
+    pub repeated_lanes: u64,
     /// Lanes that load something undefined, by dword, and the first such byte.
     pub undefined: Dwords,
     pub address: Option<u64>,
@@ -76,13 +83,16 @@ pub(super) struct Accessor<'a> {
     pub by_dma: bool,
     /// Lanes whose stored data are undefined.
     pub undefined: u64,
+    /// What a store brings, if that is known.
+    pub data: Option<Data<'a>>,
 }
 
 impl Shadow {
     /// Empty.
     pub fn new() -> Shadow {
-        let (writer, written, read, last) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Shadow { granule: 2, cells: 0, writer, written, read, last }
+        let (writer, last) = (Vec::new(), Vec::new());
+        let (written, value, read) = (Vec::new(), Vec::new(), Vec::new());
+        Shadow { granule: 2, cells: 0, writer, written, value, read, last }
     }
 
     /// LDS that nobody has touched.
@@ -93,6 +103,7 @@ impl Shadow {
         self.writer.resize(self.cells, NOBODY);
         self.written.clear();
         self.written.resize(self.cells, 0);
+        self.value.resize(self.cells, 0);
         self.read.clear();
         self.read.resize(self.cells * waves, 0);
         self.last.clear();
@@ -180,6 +191,17 @@ impl Shadow {
             who |= BY_ATOMIC;
             self.undefined(cells.clone(), run, judged);
         }
+        if let Some(data) = self.exact(run, access, by) {
+            who |= VALUED;
+            let mut at = run.lane_of((cells.start as u64) << self.granule);
+            for value in &mut self.value[cells.clone()] {
+                *value = data.value(at.0, at.1 as usize, self.granule);
+                at.1 += 1 << self.granule;
+                if at.1 >= run.bytes {
+                    at = (at.0 + 1, 0);
+                }
+            }
+        }
         self.writer[cells.clone()].fill(who);
         self.written[cells.clone()].fill(by.number);
         let mut undefined = by.undefined & (u64::MAX >> (LANES - run.lanes) << run.lane);
@@ -191,6 +213,13 @@ impl Shadow {
             let cells = (start >> self.granule) as usize..end.min(self.cells);
             self.writer[cells].iter_mut().for_each(|writer| *writer |= UNDEFINED);
         }
+    }
+
+    /// What a store brings that covers its cells.
+    #[inline(always)]
+    fn exact<'a>(&self, run: &Run, access: Access, by: &Accessor<'a>) -> Option<Data<'a>> {
+        let covers = (run.address | run.bytes) & ((1 << self.granule) - 1) == 0;
+        by.data.filter(|_| covers && access == Access::Store)
     }
 
     #[cold]
@@ -205,7 +234,7 @@ impl Shadow {
     ) {
         for cell in cells {
             let (who, address) = (self.writer[cell], (cell << self.granule) as u64);
-            let (lane, _) = run.lane_of(address);
+            let (lane, byte) = run.lane_of(address);
             let conflict = |first: Access, other_wave: usize, number: u32, clock: Clock| {
                 let reason = match other_wave == by.wave || number <= clock.issued {
                     true => Unordered::NotWaited,
@@ -224,7 +253,13 @@ impl Shadow {
                 let number = self.written[cell];
                 if !own && !both_atomic && number > clock.over[counter] {
                     let first = if atomic { Access::Atomic } else { Access::Store };
-                    judged.add(conflict(first, wave, number, clock));
+                    let data = self.exact(run, access, by).filter(|_| who & VALUED != 0);
+                    let value = data.map(|data| data.value(lane, byte as usize, self.granule));
+                    if value == Some(self.value[cell]) {
+                        judged.repeat(conflict(first, wave, number, clock));
+                    } else {
+                        judged.add(conflict(first, wave, number, clock));
+                    }
                 }
             }
             for wave in (0..self.last.len()).filter(|&wave| reads && wave != by.wave) {
@@ -243,5 +278,11 @@ impl Judged {
     fn add(&mut self, conflict: Conflict) {
         self.lanes |= 1 << (conflict.lane % LANES);
         self.conflict.get_or_insert(conflict);
+    }
+
+    /// One more store of the same.
+    fn repeat(&mut self, conflict: Conflict) {
+        self.repeated_lanes |= 1 << (conflict.lane % LANES);
+        self.repeated.get_or_insert(conflict);
     }
 }

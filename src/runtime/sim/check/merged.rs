@@ -6,15 +6,36 @@ use std::sync::{Mutex, OnceLock};
 
 use super::super::error::Access;
 use super::device::{Cell, PAGE, Shadow};
+use super::model::Model;
 
 /// Workgroup and step of the first and the last, in one number each.
 type Ends = [u64; 2];
 const NONE: Ends = [u64::MAX, 0];
 
+/// What all workgroups have stored: nothing, one value, or what differs or is not known.
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum Stored {
+    Nothing,
+    One(u32),
+    Several,
+}
+
+impl Stored {
+    /// With what another workgroup has left.
+    fn and(self, value: Option<u32>) -> Stored {
+        match (self, value) {
+            (Stored::Nothing, Some(value)) => Stored::One(value),
+            (Stored::One(one), Some(value)) if one == value => self,
+            _ => Stored::Several,
+        }
+    }
+}
+
 /// One page.
 #[derive(Default)]
 struct Page {
     write: Option<Box<[Ends; PAGE]>>,
+    stored: Option<Box<[Stored; PAGE]>>,
     read: Option<Box<[Ends; PAGE]>>,
     atomic: Option<Box<[Ends; PAGE]>>,
 }
@@ -23,6 +44,7 @@ struct Page {
 pub(super) struct Merged {
     granule: u32,
     waves: u32,
+    has_several_l2: bool,
     allocations: Vec<OnceLock<Box<[Mutex<Page>]>>>,
     pages: Vec<usize>,
 }
@@ -34,13 +56,16 @@ pub(super) struct Race {
     pub offset: u64,
     /// Earlier and later workgroup, in the order of their numbers: workgroup, step, access.
     pub sides: [(u64, u32, Access); 2],
+    /// Both store, and all store the same.
+    pub is_repeated: bool,
 }
 
 impl Merged {
     /// Of memory with allocations of these sizes, of workgroups of so many waves.
-    pub fn new(sizes: &[u64], granule: u32, waves: u32) -> Merged {
+    pub fn new(sizes: &[u64], granule: u32, waves: u32, model: Model) -> Merged {
         let pages = sizes.iter().map(|size| ((size >> granule) as usize + 1).div_ceil(PAGE)).collect();
-        Merged { granule, waves, allocations: sizes.iter().map(|_| OnceLock::new()).collect(), pages }
+        let allocations = sizes.iter().map(|_| OnceLock::new()).collect();
+        Merged { granule, waves, has_several_l2: model.has_several_l2, allocations, pages }
     }
 
     /// Adds what a workgroup has done.
@@ -67,10 +92,19 @@ impl Merged {
                 note(&mut page.read, index, cell.read.wave(), cell.read.step);
             }
             if cell.write.is_set() {
-                let plane = if cell.write.is_coherent() { &mut page.atomic } else { &mut page.write };
+                let plane = if self.is_atomic(cell) { &mut page.atomic } else { &mut page.write };
                 note(plane, index, cell.write.wave(), cell.write.step);
+                if !self.is_atomic(cell) {
+                    let stored = page.stored.get_or_insert_with(|| Box::new([Stored::Nothing; PAGE]));
+                    stored[index] = stored[index].and(cell.write.is_valued().then_some(cell.value));
+                }
             }
         }
+    }
+
+    /// True if accesses of others may meet the write of a cell.
+    fn is_atomic(&self, cell: &Cell) -> bool {
+        if self.has_several_l2 { cell.write.is_agent() } else { cell.write.is_coherent() }
     }
 
     /// Bytes that were written, as ranges of each allocation.
@@ -99,7 +133,7 @@ impl Merged {
     /// All races between workgroups.
     pub fn races(&self, mut f: impl FnMut(Race)) {
         self.each_page(|allocation, number, page| {
-            let Page { write, read, atomic } = page;
+            let Page { write, stored, read, atomic } = page;
             if write.is_none() && atomic.is_none() {
                 return;
             }
@@ -112,10 +146,20 @@ impl Merged {
                     (write, Access::Store, atomic, Access::Atomic),
                     (atomic, Access::Atomic, read, Access::Load),
                 ];
-                let found = pairs.into_iter().find_map(|(a, what, b, other)| differing(a, what, b, other));
-                if let Some(sides) = found {
-                    let offset = ((number * PAGE + index) as u64) << self.granule;
-                    f(Race { allocation, offset, sides });
+                let offset = ((number * PAGE + index) as u64) << self.granule;
+                let races = pairs.into_iter().filter_map(|(a, what, b, other)| {
+                    let sides = differing(a, what, b, other)?;
+                    let same = stored.as_ref().is_some_and(|s| matches!(s[index], Stored::One(_)));
+                    let is_repeated = same && sides.iter().all(|side| side.2 == Access::Store);
+                    Some(Race { allocation, offset, sides, is_repeated })
+                });
+                // Notes are kept beside the first race.
+                for race in races {
+                    let goes_on = race.is_repeated;
+                    f(race);
+                    if !goes_on {
+                        break;
+                    }
                 }
             }
         });

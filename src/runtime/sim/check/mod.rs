@@ -13,6 +13,7 @@
 
 mod access;
 mod advice;
+mod data;
 mod descriptors;
 mod device;
 mod facts;
@@ -24,6 +25,7 @@ mod handover;
 mod hazards;
 mod lds;
 mod merged;
+mod model;
 mod order;
 mod propagate;
 mod registers;
@@ -90,10 +92,12 @@ pub(super) fn check(
             .map_err(|failure| fault(module, kernel, &launch, failure))?;
     let lines = object.lines();
     let words = Words { module, kernel, launch: &launch, lines: &lines };
+    let (notes, findings) = words.all(found).into_iter().partition(|finding| finding.kind.is_note());
     Ok(CheckReport {
         kernel: name.to_owned(),
         seed: options.seed,
-        findings: words.all(found),
+        findings,
+        notes,
         instructions,
         waves: launch.workgroups() * launch.waves as u64,
     })
@@ -116,7 +120,7 @@ fn fault(module: &Module, kernel: &LoadedKernel, launch: &Launch<'_>, failure: F
 fn in_parallel(checker: &Checker<'_>) -> Result<(Found, u64), Failure> {
     let workgroups = checker.launch.workgroups();
     let sizes: Vec<u64> = checker.extents.iter().map(|(_, size)| *size).collect();
-    let merged = Merged::new(&sizes, checker.table.granules[1], checker.launch.waves as u32);
+    let merged = Merged::new(&sizes, checker.table.granules[1], checker.launch.waves as u32, checker.model);
     let order = schedule::Order::new(checker.seed, workgroups);
     let (next, failed) = (AtomicU64::new(0), AtomicBool::new(false));
     let outcome: Mutex<(Found, u64, Option<Failure>)> = Mutex::default();
@@ -124,7 +128,7 @@ fn in_parallel(checker: &Checker<'_>) -> Result<(Found, u64), Failure> {
         let mut worker = Worker::new(checker);
         let mut group = None;
         let mut failure = None;
-        while !failed.load(Relaxed) {
+        while !failed.load(Relaxed) && !checker.halted.load(Relaxed) {
             let place = next.fetch_add(1, Relaxed);
             if place >= workgroups {
                 break;
@@ -174,17 +178,17 @@ fn run_to_end(checker: &Checker<'_>, group: &mut Group, worker: &mut Worker) -> 
 fn between_workgroups(checker: &Checker<'_>, race: &merged::Race) -> Raw {
     let [(other_workgroup, other_step, first), (workgroup, step, then)] = race.sides;
     let (base, _) = checker.extents[race.allocation];
+    let (memory, address, other_wave) = (Memory::Device, base + race.offset, 0);
+    let other_workgroup = checker.launch.coordinates(other_workgroup);
     Raw {
         step,
         place: base,
-        kind: FindingKind::Race {
-            memory: Memory::Device,
-            first,
-            then,
-            address: base + race.offset,
-            reason: Unordered::OtherWorkgroup,
-            other_wave: 0,
-            other_workgroup: checker.launch.coordinates(other_workgroup),
+        kind: match race.is_repeated {
+            true => FindingKind::RepeatedStore { memory, address, other_wave, other_workgroup },
+            false => {
+                let reason = Unordered::OtherWorkgroup;
+                FindingKind::Race { memory, first, then, address, reason, other_wave, other_workgroup }
+            }
         },
         other: Some(other_step),
         workgroup,
@@ -203,7 +207,7 @@ fn together(checker: &Checker<'_>) -> Result<(Found, u64), Failure> {
     let (mut groups, mut spare): (Vec<Group>, Vec<Group>) = (Vec::new(), Vec::new());
     let mut next = 0;
     loop {
-        while groups.len() < most && next < workgroups {
+        while groups.len() < most && next < workgroups && !checker.halted.load(Relaxed) {
             groups.push(checker.start(order.at(next), spare.pop()));
             next += 1;
         }

@@ -3,12 +3,14 @@
 //! A wave's operations are numbered by issue. At a barrier every wave brings along how far its operations were over, and
 //! leaves with what all others brought. LDS accesses count from the wait that covered them on (hazards of LDS buffers that
 //! are used again as well as of data handed over); accesses to device memory count from their issue on, as the waves of a
-//! workgroup share a first-level cache that keeps order (LLVM, "User Guide for AMDGPU Backend", memory models of gfx90a and
-//! gfx942, workgroup scope).
+//! workgroup share a first-level cache that keeps order. In tg_split mode they do not share one: there accesses count from
+//! the wait on, and for loads only once the cache has been forgotten. What other workgroups did counts from the wait on, too;
+//! stores also have to be written back where there are several L2 (`model`).
 
 use std::collections::BTreeMap;
 
 use super::flight::{Flight, LGKM, VM};
+use super::model::{Model, Scope};
 
 /// How far a wave has come.
 #[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
@@ -17,40 +19,74 @@ pub(super) struct Clock {
     pub issued: u32,
     /// Operations that were over, by vmcnt, by lgkmcnt.
     pub over: [u32; 2],
+    /// Operations whose stores were written back from L2.
+    pub back: u32,
 }
 
 impl Clock {
-    /// A wave that has ended.
-    const ENDED: Clock = Clock { issued: u32::MAX, over: [u32::MAX; 2] };
-
-    /// Of a wave now.
-    pub fn of(flight: &Flight) -> Clock {
-        Clock { issued: flight.issued, over: flight.done }
+    /// Of a wave now, whose stores up to number `back` were written back.
+    pub fn of(flight: &Flight, back: u32) -> Clock {
+        Clock { issued: flight.issued, over: flight.done, back }
     }
 
-    fn join(&mut self, other: Clock) {
+    /// Of a wave that has ended.
+    pub fn ended(back: u32) -> Clock {
+        Clock { issued: u32::MAX, over: [u32::MAX; 2], back }
+    }
+
+    pub fn join(&mut self, other: Clock) {
         self.issued = self.issued.max(other.issued);
         for counter in [VM, LGKM] {
             self.over[counter] = self.over[counter].max(other.over[counter]);
         }
+        self.back = self.back.max(other.back);
     }
 }
 
-/// Waves of other workgroups, by number, and how many of their operations are visible.
-pub(super) type Foreign = BTreeMap<u32, u32>;
+/// How many operations of a wave another workgroup may rely on.
+#[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
+pub(super) struct Reach {
+    /// Those that were over.
+    pub over: u32,
+    /// Those whose stores were written back.
+    pub back: u32,
+}
 
-/// What the waves of one workgroup know of each other.
+/// Waves of other workgroups, by number.
+pub(super) type Foreign = BTreeMap<u32, Reach>;
+
+/// What the waves of one workgroup know of each other and of other workgroups.
 pub(super) struct Known {
     waves: usize,
+    pub model: Model,
     clocks: Vec<Clock>,
-    /// Of other workgroups; the same for all waves behind a barrier.
-    pub foreign: Vec<Foreign>,
+    /// In tg_split mode: how many operations of each other wave its loads see.
+    fresh: Vec<u32>,
+    /// Of other workgroups, what each wave was handed, and what of it its loads see.
+    handed: Vec<Foreign>,
+    handed_fresh: Vec<Foreign>,
+}
+
+/// How an access looks at memory.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Sight {
+    /// Through the caches of the wave, as loads do.
+    Caches,
+    /// Past them: stores, atomics, loads with scope bits.
+    Memory,
 }
 
 impl Known {
     /// Nobody knows anything.
-    pub fn new(waves: usize) -> Known {
-        Known { waves, clocks: vec![Clock::default(); waves * waves], foreign: vec![Foreign::new(); waves] }
+    pub fn new(waves: usize, model: Model) -> Known {
+        Known {
+            waves,
+            model,
+            clocks: vec![Clock::default(); waves * waves],
+            fresh: vec![0; if model.is_split { waves * waves } else { 0 }],
+            handed: vec![Foreign::new(); waves],
+            handed_fresh: vec![Foreign::new(); waves],
+        }
     }
 
     /// What `wave` knows of `other`.
@@ -59,39 +95,93 @@ impl Known {
         self.clocks[wave * self.waves + other]
     }
 
-    /// A barrier has opened: everybody knows what each brought; waves that ended brought everything.
-    pub fn barrier(&mut self, brought: &[Option<Clock>]) {
-        for wave in 0..self.waves {
-            for (other, clock) in brought.iter().enumerate() {
-                self.clocks[wave * self.waves + other].join(clock.unwrap_or(Clock::ENDED));
-            }
+    /// How many operations of `other` on device memory lie before an access of `wave`.
+    #[inline(always)]
+    pub fn within(&self, wave: usize, other: usize, sight: Sight) -> u32 {
+        let clock = self.of(wave, other);
+        match sight {
+            _ if !self.model.is_split => clock.issued,
+            Sight::Caches => self.fresh[wave * self.waves + other],
+            Sight::Memory => clock.over[VM],
         }
-        if self.foreign.iter().any(|f| !f.is_empty()) {
-            let mut all = Foreign::new();
-            self.foreign.iter().for_each(|one| join(&mut all, one));
-            self.foreign.fill(all);
+    }
+
+    /// How many operations of a wave of another workgroup lie before an access of `wave`.
+    pub fn abroad(&self, wave: usize, other: u32, sight: Sight) -> Reach {
+        let handed = match sight {
+            Sight::Caches => &self.handed_fresh[wave],
+            Sight::Memory => &self.handed[wave],
+        };
+        handed.get(&other).copied().unwrap_or_default()
+    }
+
+    /// What `wave` was handed by other workgroups.
+    pub fn handed(&self, wave: usize) -> &Foreign {
+        &self.handed[wave]
+    }
+
+    /// A barrier has opened: everybody knows what each brought.
+    pub fn barrier(&mut self, brought: &[Clock]) {
+        let mut brought = brought.to_vec();
+        for (other, clock) in brought.iter_mut().enumerate() {
+            // One wave may have written back what others stored.
+            let back = (0..self.waves).map(|wave| self.of(wave, other).back).max();
+            clock.back = clock.back.max(back.unwrap_or(0));
+        }
+        for clocks in self.clocks.chunks_exact_mut(self.waves.max(1)) {
+            clocks.iter_mut().zip(&brought).for_each(|(known, clock)| known.join(*clock));
+        }
+        share(&mut self.handed);
+        // Only waves of one compute unit forget the same first-level cache.
+        if !self.model.is_split {
+            share(&mut self.handed_fresh);
         }
     }
 
     /// `wave` learns of operations of another wave of the workgroup.
-    pub fn learn(&mut self, wave: usize, other: usize, number: u32) {
-        let clock = &mut self.clocks[wave * self.waves + other];
-        clock.issued = clock.issued.max(number);
+    pub fn learn(&mut self, wave: usize, other: usize, clock: Clock) {
+        self.clocks[wave * self.waves + other].join(clock);
     }
-}
 
-/// The later of both, wave by wave.
-pub(super) fn join(own: &mut Foreign, other: &Foreign) {
-    for (&wave, &number) in other {
-        let known = own.entry(wave).or_default();
-        *known = (*known).max(number);
+    /// `wave` is handed operations of a wave of another workgroup.
+    pub fn hand(&mut self, wave: usize, other: u32, reach: Reach) {
+        add(&mut self.handed[wave], other, reach);
     }
-}
 
-impl Known {
+    /// `wave` forgets its caches: it sees what it has been handed.
+    pub fn forget(&mut self, wave: usize, scope: Scope) {
+        if scope >= Scope::Workgroup && self.model.is_split {
+            for other in 0..self.waves {
+                self.fresh[wave * self.waves + other] = self.of(wave, other).over[VM];
+            }
+        }
+        if scope >= Scope::Agent {
+            for (&other, &reach) in &self.handed[wave] {
+                add(&mut self.handed_fresh[wave], other, reach);
+            }
+        }
+    }
+
     /// Waves of the workgroup.
     #[inline(always)]
     pub fn waves(&self) -> usize {
         self.waves
     }
+}
+
+/// Gives all what any has.
+fn share(all: &mut [Foreign]) {
+    if all.iter().any(|one| !one.is_empty()) {
+        let mut joined = Foreign::new();
+        for (&wave, &reach) in all.iter().flatten() {
+            add(&mut joined, wave, reach);
+        }
+        all.fill(joined);
+    }
+}
+
+/// The later of both.
+pub(super) fn add(known: &mut Foreign, wave: u32, reach: Reach) {
+    let known = known.entry(wave).or_default();
+    *known = Reach { over: known.over.max(reach.over), back: known.back.max(reach.back) };
 }

@@ -42,6 +42,9 @@ enum Turns {
     OneBehind,
 }
 
+/// Slices that a wave gets one after the other while others could go on.
+const MOST_SLICES: u32 = 8;
+
 /// When memory operations take effect.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum Lateness {
@@ -60,6 +63,8 @@ pub(super) struct Plan {
     lateness: Lateness,
     favourite: usize,
     last: usize,
+    /// Slices that the last wave has had one after the other.
+    streak: u32,
 }
 
 impl Plan {
@@ -78,7 +83,7 @@ impl Plan {
             _ => Lateness::Mixed,
         };
         let favourite = random.below(waves as u64) as usize;
-        Plan { random, turns, lateness, favourite, last: favourite }
+        Plan { random, turns, lateness, favourite, last: favourite, streak: 0 }
     }
 
     /// The wave that goes on (one of `ready`, which is not empty) and for how many instructions.
@@ -89,7 +94,9 @@ impl Plan {
             let rotated = ready.rotate_right((last as u32 + 1) % LANES as u32);
             (rotated.trailing_zeros() as usize + last + 1) % LANES
         };
-        let (wave, length) = match self.turns {
+        // A wave that waits for another one's memory would wait for ever.
+        let turns = if self.streak < MOST_SLICES { self.turns } else { Turns::Random };
+        let (wave, length) = match turns {
             Turns::RoundRobin => (behind(self.last), 1),
             Turns::OneAhead if favourite => (self.favourite, 4096),
             Turns::OneBehind if others == 0 => (self.favourite, 64),
@@ -100,6 +107,7 @@ impl Plan {
                 (chosen.trailing_zeros() as usize, 1 + self.random.below(96) as u32)
             }
         };
+        self.streak = if wave == self.last { self.streak + 1 } else { 0 };
         self.last = wave;
         (wave, length)
     }

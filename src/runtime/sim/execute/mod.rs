@@ -58,6 +58,7 @@ pub(super) use footprint::{Footprint, Space, footprints};
 pub(super) use hardware::{GPR_INDEX, VSKIP, hardware_id, writes_mode};
 pub(super) use lds::Lds;
 pub(super) use private::{SCRATCH_WINDOW, window_descriptor};
+pub(super) use transfer::store_value;
 pub(super) use widen::Cache;
 
 /// What all waves of a workgroup share.

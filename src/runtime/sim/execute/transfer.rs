@@ -19,7 +19,7 @@ pub(super) fn merge_loaded(kind: Memory, register: u32, value: u32) -> u32 {
 
 /// The bits of the register that a store of less than a dword writes, in the low bits.
 #[inline(always)]
-pub(super) fn store_value(kind: Memory, register: u32) -> u32 {
+pub(in super::super) fn store_value(kind: Memory, register: u32) -> u32 {
     match kind {
         Memory::ByteHigh | Memory::ShortHigh | Memory::SignedByteHigh => register >> 16,
         _ => register,

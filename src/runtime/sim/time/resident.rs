@@ -3,6 +3,7 @@
 use smallvec::SmallVec;
 
 use super::super::execute::{Cache, Lds};
+use super::super::rounds::Rounds;
 use super::super::wave::Wave;
 use super::costs::Rows;
 use super::counters::{AnyOrder, InOrder};
@@ -45,6 +46,8 @@ pub(super) struct Slot {
     pub line: u64,
     /// When each loop's branch was last taken.
     pub iterations: Vec<u64>,
+    /// Loops that it goes round.
+    pub rounds: Rounds,
     /// Step of the barrier that it waits at.
     pub barrier: Option<usize>,
     pub started: u64,
@@ -70,6 +73,7 @@ impl Slot {
             misaligned: 0,
             line: u64::MAX,
             iterations: Vec::new(),
+            rounds: Rounds::default(),
             barrier: None,
             started: 0,
             issued: 0,

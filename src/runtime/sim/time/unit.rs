@@ -11,6 +11,7 @@ use std::collections::BinaryHeap;
 
 use super::super::error::{FaultKind, Stopped};
 use super::super::execute::{Context, Footprint, Space, footprints, step};
+use super::super::rounds::has_effect;
 use super::super::start::Launch;
 use super::super::wave::Progress;
 use super::cache::Tags;
@@ -27,6 +28,9 @@ pub(super) const SIMDS: usize = 4;
 const WAVE_ORDER: [usize; SIMDS] = [0, 2, 1, 3];
 /// Where private memory lies for the caches: a place that nothing else has.
 const PRIVATE_BASE: u64 = 1 << 60;
+
+/// Instructions after which somebody looks at the clock of the host.
+const WATCH: u64 = 1 << 14;
 
 /// Where a workgroup stopped.
 #[derive(Debug)]
@@ -96,6 +100,8 @@ pub(super) struct Unit<'a> {
     next_simd: usize,
     age: u64,
     found: Vec<Footprint>,
+    /// Instructions since somebody looked at the clock of the host.
+    unwatched: u64,
 }
 
 impl<'a> Unit<'a> {
@@ -141,6 +147,7 @@ impl<'a> Unit<'a> {
             next_simd: 0,
             age: 0,
             found: Vec::new(),
+            unwatched: 0,
         }
     }
 
@@ -216,6 +223,7 @@ impl<'a> Unit<'a> {
             it.lgkm.clear();
             it.pending.clear();
             it.iterations.clear();
+            it.rounds.reset();
             self.age += 1;
             self.launched.push((workgroup, index as u32, simd as u32));
             let entry = it.wave.pc;
@@ -415,6 +423,18 @@ impl<'a> Unit<'a> {
         let mut result = step(&mut it.wave, &mut context);
         if result.is_ok() && at >= self.costs.len() {
             result = Err(Stopped::wave(FaultKind::ProgramCounter { target: at as i64 }));
+        }
+        self.unwatched += 1;
+        if result.is_ok() {
+            let class = self.launch.program.steps.get(at).map(|step| step.class);
+            if class.is_none_or(has_effect) {
+                it.rounds.reset();
+            } else if it.wave.pc <= at && it.rounds.back(&it.wave) {
+                result = Err(Stopped::wave(FaultKind::NoProgress));
+            } else if self.unwatched >= WATCH {
+                self.unwatched = 0;
+                result = self.launch.check_time();
+            }
         }
         result.map_err(|stopped| Failure { workgroup: group.workgroup, wave: it.index, step: at, stopped })
     }

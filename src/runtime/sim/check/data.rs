@@ -1,0 +1,40 @@
+//! What a store brings: two waves that store the same do no harm.
+
+use crate::codegen::isa::{Field, Meaning, Memory};
+
+use super::super::execute::store_value;
+use super::super::wave::{LANES, Row, Wave};
+use super::facts::{Facts, Order};
+use super::flight::row_of;
+
+/// The registers that a store takes its bytes from.
+#[derive(Copy, Clone)]
+pub(super) struct Data<'a> {
+    rows: &'a [Row],
+    kind: Memory,
+}
+
+impl<'a> Data<'a> {
+    /// Of access number `index` of an instruction; none for what is converted or copied on the way.
+    pub fn of(facts: &Facts, index: usize, w: &'a Wave, vgprs: usize) -> Option<Data<'a>> {
+        let (field, kind, skipped) = match facts.inst.as_ref()?.op.info().meaning {
+            // The accesses of a flat store are the same one to several memories, those of others are one per component.
+            Meaning::Store(kind) if facts.order == Order::Flat => (Field::Data0, kind, 0),
+            Meaning::Store(kind) => (Field::Data0, kind, index),
+            Meaning::StoreTwo(dwords, _) if index == 0 => (Field::Data0, Memory::Dwords(dwords), 0),
+            Meaning::StoreTwo(dwords, _) => (Field::Data1, Memory::Dwords(dwords), 0),
+            _ => return None,
+        };
+        let register = facts.registers.iter().find(|r| r.is_read && r.field == Some(field))?;
+        let first = row_of(register.first, vgprs)? + skipped;
+        Some(Data { rows: w.rows.get(first..)?, kind })
+    }
+
+    /// The bytes of a cell of `1 << granule` bytes that a lane stores from its byte `byte` on.
+    #[inline(always)]
+    pub fn value(&self, lane: usize, byte: usize, granule: u32) -> u32 {
+        let Some(row) = self.rows.get(byte / 4) else { return 0 };
+        let bits = store_value(self.kind, row[lane % LANES]) >> (byte % 4 * 8);
+        bits & (u32::MAX >> (32 - (8 << granule)))
+    }
+}

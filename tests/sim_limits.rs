@@ -1,0 +1,163 @@
+//! Kernels that never end are stopped in every mode and with every grid: loops that change nothing at once, others by the
+//! budget of instructions or by the time on the host.
+
+use std::time::{Duration, Instant};
+
+use groundswell::codegen::assembler::{AssemblerOptions, assemble};
+use groundswell::prelude::*;
+use groundswell::runtime::sim::time::{Device as Chip, TimeOptions};
+use groundswell::runtime::sim::{
+    CheckOptions, FaultKind, FindingKind, LaunchConfig, Limits, SimError, Simulator,
+};
+
+/// What stopped a launch.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum End {
+    Regular,
+    NoProgress,
+    Budget,
+    Time,
+}
+
+/// Runs a body in each mode.
+fn modes(body: &str, grid: u32, limits: Limits) -> [End; 3] {
+    let text = format!(
+        ".amdgcn_target \"amdgcn-amd-amdhsa--gfx942\"
+.text
+.globl k
+.p2align 8
+.type k,@function
+k:
+s_load_dwordx2 s[4:5], s[0:1], 0x0
+v_mov_b32_e32 v1, 0
+s_mov_b32 s8, 0
+s_waitcnt lgkmcnt(0)
+{body}
+s_endpgm
+.size k, . - k
+.rodata
+.p2align 6
+.amdhsa_kernel k
+.amdhsa_next_free_vgpr 16
+.amdhsa_next_free_sgpr 32
+.amdhsa_accum_offset 16
+.amdhsa_user_sgpr_kernarg_segment_ptr 1
+.amdhsa_kernarg_size 8
+.end_amdhsa_kernel
+"
+    );
+    let options = AssemblerOptions::default();
+    let object = assemble(&text, options).unwrap_or_else(|faults| panic!("{faults}\n{text}")).object;
+    let mut simulator = Simulator::new(Target::GFX942);
+    let module = simulator.load(&object).expect("an object for the target");
+    let address = simulator.alloc(4096).expect("little memory");
+    simulator.write(address, &[0; 4096]).expect("inside");
+    let kernarg = address.to_le_bytes();
+    let config = LaunchConfig::new([grid, 1, 1], [256, 1, 1]).limits(limits);
+    let fault = |error: SimError| match error {
+        SimError::Fault(fault) => match fault.kind {
+            FaultKind::NoProgress => End::NoProgress,
+            FaultKind::Budget(_) => End::Budget,
+            FaultKind::TimedOut(_) => End::Time,
+            _ => panic!("{fault}"),
+        },
+        other => panic!("{other}"),
+    };
+    let ran = simulator.launch(&module, "k", config, &kernarg);
+    let report =
+        simulator.check(&module, "k", config, &kernarg, &CheckOptions { seed: 3 }).expect("no fault");
+    let found = report.findings.iter().map(|f| match f.kind {
+        FindingKind::NoProgress => End::NoProgress,
+        FindingKind::Endless { .. } => End::Budget,
+        FindingKind::TimedOut { .. } => End::Time,
+        _ => panic!("{report}"),
+    });
+    let checked = found.reduce(|first, other| if first == other { first } else { panic!("{report}") });
+    let timed = simulator.time(&module, "k", config, &kernarg, &TimeOptions::new(Chip::MI300X));
+    [
+        ran.map_or_else(fault, |_| End::Regular),
+        checked.unwrap_or(End::Regular),
+        timed.map_or_else(fault, |_| End::Regular),
+    ]
+}
+
+#[test]
+fn loops_that_change_nothing_are_found_at_once_in_every_mode_and_grid() {
+    let bodies = [
+        "again:\ns_branch again",
+        "again:\ns_nop 3\nv_mov_b32_e32 v2, v1\ns_sleep 1\ns_branch again",
+        // Comes back to the same registers after a few rounds only.
+        "again:\ns_add_u32 s8, s8, 1\ns_and_b32 s8, s8, 7\ns_branch again",
+        // Wherever the load is by then.
+        "global_load_dword v2, v1, s[4:5]\nagain:\ns_branch again",
+    ];
+    let start = Instant::now();
+    for body in bodies {
+        for grid in [1, 3, 700] {
+            assert_eq!(modes(body, grid, Limits::default()), [End::NoProgress; 3], "{grid} x {body}");
+        }
+    }
+    // Fifteen seconds were allowed for each of the 36 launches.
+    assert!(start.elapsed() < Duration::from_secs(180), "{:?}", start.elapsed());
+}
+
+#[test]
+fn loops_that_end_are_left_alone() {
+    let bodies = [
+        "again:\ns_add_u32 s8, s8, 1\ns_cmp_lg_u32 s8, 0x2000\ns_cbranch_scc1 again",
+        // Nothing but a vector register changes from round to round.
+        "v_mov_b32_e32 v2, 0x1800\nagain:\nv_add_u32_e32 v1, 1, v1\nv_cmp_ne_u32_e32 vcc, v1, v2\ns_cbranch_vccnz again",
+        // Nothing but memory does.
+        "v_mov_b32_e32 v2, 1\nagain:\nglobal_atomic_add v3, v1, v2, s[4:5] sc0\ns_waitcnt vmcnt(0)\n\
+         v_readfirstlane_b32 s9, v3\ns_mov_b32 s10, 0x1000\ns_cmp_lt_u32 s9, s10\nv_mov_b32_e32 v3, 0\ns_mov_b32 s9, 0\n\
+         s_cbranch_scc1 again",
+    ];
+    for body in bodies {
+        assert_eq!(modes(body, 2, Limits::default()), [End::Regular; 3], "{body}");
+    }
+}
+
+#[test]
+fn the_budget_stops_loops_that_count() {
+    let limits = Limits { instructions: 200_000, time: None };
+    let body = "again:\ns_add_u32 s8, s8, 1\ns_branch again";
+    for grid in [1, 700] {
+        assert_eq!(modes(body, grid, limits), [End::Budget; 3]);
+    }
+}
+
+#[test]
+fn the_limit_of_time_stops_waves_that_wait_for_nobody() {
+    let limits = Limits { time: Some(Duration::from_millis(100)), ..Limits::default() };
+    let bodies = [
+        "again:\nglobal_load_dword v2, v1, s[4:5] sc1\ns_waitcnt vmcnt(0)\nv_readfirstlane_b32 s9, v2\n\
+         s_cmp_eq_u32 s9, 0\ns_cbranch_scc1 again",
+        "again:\ns_barrier\ns_branch again",
+    ];
+    for body in bodies {
+        let start = Instant::now();
+        assert_eq!(modes(body, 1, limits), [End::Time; 3], "{body}");
+        assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
+    }
+}
+
+#[test]
+fn devices_pass_limits_on() {
+    let [m, n] = symbols(["M", "N"]);
+    let copy = Kernel::trace("copy", |w| {
+        w.distribute([workgroup(m, 16, 0), workgroup(n, 64, 1), wave(m, 4)]);
+        let [a, b] = ["a", "b"].map(|name| w.memory(name, [m, n], Global, F32));
+        let x = w.read(a);
+        w.write(x, b);
+    });
+    let copy = copy.expect("a valid kernel");
+    let options = Options::new(Target::GFX942).set(m, 64).set(n, 64);
+    let executable = copy.compile(&options).expect("it compiles");
+    let limits = Limits { instructions: 3, time: None };
+    let device = Device::simulator(Target::GFX942);
+    for (device, ends) in [(device.clone(), true), (device.with_limits(limits), false)] {
+        let [a, b] = [1.0f32, 2.0].map(|x| device.upload(&[x; 64 * 64]).expect("little memory"));
+        let result = device.launch(&executable).buffer(&a).buffer(&b).run();
+        assert_eq!(result.is_ok(), ends, "{result:?}");
+    }
+}
