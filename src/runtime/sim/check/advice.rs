@@ -24,6 +24,9 @@ pub(super) fn for_kernels(kind: &FindingKind) -> Option<&'static str> {
         }
         UninitialisedMemory { .. } => Some("write all of what is allocated before it is read"),
         Endless { .. } => Some("launch with smaller sizes, or raise the budget"),
+        RepeatedStore { .. } => {
+            Some("nothing has to be done: workgroups that share a memory all store the same to it")
+        }
         MissingWait { .. }
         | UninitialisedRegister { .. }
         | Race { .. }
@@ -38,6 +41,7 @@ pub(super) fn for_kernels(kind: &FindingKind) -> Option<&'static str> {
         | PastEnd
         | IllegalInstruction
         | WaitBeforeBarrier
+        | NoProgress
         | NoProgress
         | Trap { .. } => Some(REPORT),
         _ => None,
