@@ -42,7 +42,6 @@ pub(super) fn for_kernels(kind: &FindingKind) -> Option<&'static str> {
         | IllegalInstruction
         | WaitBeforeBarrier
         | NoProgress
-        | NoProgress
         | Trap { .. } => Some(REPORT),
         _ => None,
     }
