@@ -31,16 +31,17 @@
 #![deny(unsafe_code)]
 
 pub mod codegen;
+pub mod float16;
 pub mod ir;
 pub mod kernels;
 pub mod passes;
 pub mod runtime;
+mod workers;
 
 /// Everything that writing, compiling and running a kernel takes.
 pub mod prelude {
-    pub use half::{bf16, f16};
-
     pub use crate::codegen::target::{FeatureSetting, ObjectVersion, Target, TargetId};
+    pub use crate::float16::{bf16, f16};
     pub use crate::ir::builder::{MemoryRef, Tracer, Value};
     pub use crate::ir::constraint::{Constraint, assume_at_least, assume_divisible, tile, wave, workgroup};
     pub use crate::ir::control::HardwareConstraint;

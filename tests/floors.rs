@@ -8,18 +8,23 @@ const MAX_LINES: usize = 800;
 
 /// Each room with the rooms it may use besides itself. A module belongs to the room with the longest matching path.
 const FLOORS: &[(&str, &[&str])] = &[
+    ("float16", &[]),
+    ("workers", &[]),
     ("ir::expr", &[]),
     ("ir::types", &[]),
     ("ir::layout", &["ir::types"]),
-    ("ir", &["ir::expr", "ir::types", "ir::layout"]),
-    ("codegen::isa", &[]),
+    ("ir", &["float16", "ir::expr", "ir::types", "ir::layout", "workers"]),
+    ("codegen::isa", &["float16"]),
     ("codegen::rules", &["codegen::isa"]),
     ("codegen::target", &["codegen::isa"]),
     ("codegen::object", &["codegen::isa", "codegen::target"]),
     ("codegen::assembler", &["codegen::isa", "codegen::object", "codegen::target"]),
     ("passes", &["ir", "ir::expr", "ir::types", "ir::layout", "codegen::target"]),
     // It runs anybody's code object, so it knows nothing of how ours come about.
-    ("runtime::sim", &["codegen::isa", "codegen::object", "codegen::rules", "codegen::target"]),
+    (
+        "runtime::sim",
+        &["codegen::isa", "codegen::object", "codegen::rules", "codegen::target", "float16", "workers"],
+    ),
     ("codegen::machine", &["codegen::isa", "codegen::rules", "codegen::target"]),
     (
         "codegen::lower",
@@ -32,6 +37,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "codegen::isa",
             "codegen::machine",
             "codegen::target",
+            "float16",
         ],
     ),
     (
@@ -47,6 +53,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "codegen::lower",
             "codegen::object",
             "codegen::target",
+            "float16",
             "runtime::sim",
         ],
     ),

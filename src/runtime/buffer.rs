@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use half::{bf16, f16};
+use crate::float16::{bf16, f16};
 
 use super::device::Device;
 use crate::ir::diagnostic::Diagnostic;
@@ -50,6 +50,12 @@ elements! {
     bf16, Bf16;
     i32, I32;
     i8, I8;
+}
+
+#[cfg(feature = "half")]
+elements! {
+    half::f16, F16;
+    half::bf16, Bf16;
 }
 
 /// Elements that are copied at a time.

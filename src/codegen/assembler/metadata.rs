@@ -2,7 +2,7 @@
 
 use super::error::other;
 use super::yaml::{self, Node, YamlError};
-use crate::codegen::object::MessagePackValue;
+use crate::codegen::object::{MessagePackValue, msgpack};
 use crate::codegen::target::TargetId;
 
 /// The MessagePack of an `.amdgpu_metadata` block. Keys are sorted, as LLVM's are.
@@ -21,36 +21,27 @@ pub(super) fn to_message_pack(lines: &[String], target: Option<TargetId>) -> Res
         let line = lines.iter().position(|line| line.contains("amdhsa.target")).unwrap_or(0);
         return Err((line, other(format!("metadata is for {told}, the text for {}", target.with_triple()))));
     }
-    let mut out = rmp::encode::ByteBuf::with_capacity(1024);
+    let mut out = Vec::with_capacity(1024);
     write(&mut out, &root);
-    Ok(out.into_vec())
+    Ok(out)
 }
 
-/// Writing to a growing buffer cannot fail, and the type of its error has no values.
-fn write(out: &mut rmp::encode::ByteBuf, node: &Node) {
+fn write(out: &mut Vec<u8>, node: &Node) {
     match node {
-        Node::Unsigned(value) => {
-            let Ok(_) = rmp::encode::write_uint(out, *value);
-        }
-        Node::Signed(value) => {
-            let Ok(_) = rmp::encode::write_sint(out, *value);
-        }
-        Node::Boolean(value) => {
-            let Ok(()) = rmp::encode::write_bool(out, *value);
-        }
-        Node::Text(text) => {
-            let Ok(()) = rmp::encode::write_str(out, text);
-        }
+        Node::Unsigned(value) => msgpack::write_unsigned(out, *value),
+        Node::Signed(value) => msgpack::write_signed(out, *value),
+        Node::Boolean(value) => msgpack::write_boolean(out, *value),
+        Node::Text(text) => msgpack::write_text(out, text),
         Node::Sequence(elements) => {
-            let Ok(_) = rmp::encode::write_array_len(out, elements.len() as u32);
+            msgpack::write_array(out, elements.len());
             elements.iter().for_each(|element| write(out, element));
         }
         Node::Mapping(entries) => {
-            let Ok(_) = rmp::encode::write_map_len(out, entries.len() as u32);
+            msgpack::write_map(out, entries.len());
             let mut sorted: Vec<_> = entries.iter().collect();
             sorted.sort_by(|a, b| a.0.cmp(&b.0));
             for (key, value) in sorted {
-                let Ok(()) = rmp::encode::write_str(out, key);
+                msgpack::write_text(out, key);
                 write(out, value);
             }
         }

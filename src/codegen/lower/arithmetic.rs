@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 use super::emitter::Scalar;
 use super::{Lowering, Place};
 use crate::codegen::isa::{Inst, Opcode, Operand};
+use crate::float16::f16;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::layout::{self, Dim, Source};
 use crate::ir::node::*;
@@ -575,7 +576,7 @@ fn repeated(bits: u32, dtype: DType) -> u32 {
 fn widened_constant(bits: u32, dtype: DType) -> u32 {
     match dtype {
         DType::F32 | DType::I32 | DType::I1 => bits,
-        DType::F16 => half::f16::from_bits(bits as u16).to_f32().to_bits(),
+        DType::F16 => f16::from_bits(bits as u16).to_f32().to_bits(),
         DType::Bf16 => bits << 16,
         DType::I8 => (bits as u8 as i8) as i32 as u32,
     }

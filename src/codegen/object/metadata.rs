@@ -5,7 +5,7 @@
 //! AMDGPU Backend", sections "Code Object V3 Metadata" to "Code Object V5 Metadata".
 
 use super::KernelInfo;
-use super::msgpack::{Malformed, Value};
+use super::msgpack::{self, Malformed, Value};
 use crate::codegen::target::TargetId;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -157,9 +157,8 @@ fn kernarg_align(arguments: &[ArgumentInfo]) -> u32 {
 pub(super) fn to_message_pack(prefix: &[u8], target: TargetId, kernels: &[KernelMetadata]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(prefix.len() + 512 * (kernels.len() + 1));
     bytes.extend_from_slice(prefix);
-    let mut sink = MessagePack(rmp::encode::ByteBuf::from_vec(bytes));
-    emit(&mut sink, target, kernels);
-    sink.0.into_vec()
+    emit(&mut bytes, target, kernels);
+    bytes
 }
 
 /// The `.amdgpu_metadata` block of assembler text.
@@ -271,24 +270,22 @@ fn emit_array<S: Sink, T>(sink: &mut S, elements: &[T], emit: impl Fn(&mut S, &T
     sink.end();
 }
 
-/// Writing to a growing buffer cannot fail, and the type of its error has no values.
-struct MessagePack(rmp::encode::ByteBuf);
-
-impl Sink for MessagePack {
+/// MessagePack.
+impl Sink for Vec<u8> {
     fn number(&mut self, value: u32) {
-        let Ok(_) = rmp::encode::write_uint(&mut self.0, value.into());
+        msgpack::write_unsigned(self, value.into());
     }
 
     fn text(&mut self, value: &str) {
-        let Ok(_) = rmp::encode::write_str(&mut self.0, value);
+        msgpack::write_text(self, value);
     }
 
     fn array(&mut self, length: usize) {
-        let Ok(_) = rmp::encode::write_array_len(&mut self.0, length as u32);
+        msgpack::write_array(self, length);
     }
 
     fn map(&mut self, length: usize) {
-        let Ok(_) = rmp::encode::write_map_len(&mut self.0, length as u32);
+        msgpack::write_map(self, length);
     }
 
     fn key(&mut self, key: &'static str) {

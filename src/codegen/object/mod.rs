@@ -15,7 +15,7 @@ mod elf;
 mod line_map;
 mod lines;
 pub mod metadata;
-mod msgpack;
+pub(super) mod msgpack;
 mod read;
 pub mod resources;
 

@@ -1,12 +1,50 @@
-//! Checked rational arithmetic: every result is exact and reduced, or an overflow.
-//!
-//! `num_rational` checks additions but normalises with operations that can overflow at the ends of `i64`;
-//! working in `i128` and narrowing at the end cannot.
-use super::ExprError;
-use num_rational::Ratio;
+//! Checked rational arithmetic: every result is exact and reduced, or an overflow. Products are made in `i128` and narrowed at the
+//! end, so that nothing overflows on the way.
+use std::cmp::Ordering;
 
-/// A coefficient.
-pub type Rational = Ratio<i64>;
+use super::ExprError;
+
+/// A coefficient: a reduced fraction whose denominator is positive, so that equal numbers are equal in every part.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Rational {
+    numerator: i64,
+    denominator: i64,
+}
+
+impl Rational {
+    /// Of parts that are reduced.
+    const fn new_raw(numerator: i64, denominator: i64) -> Rational {
+        Rational { numerator, denominator }
+    }
+
+    /// A whole number.
+    pub const fn from_integer(value: i64) -> Rational {
+        Rational::new_raw(value, 1)
+    }
+
+    /// The numerator.
+    pub const fn numer(&self) -> &i64 {
+        &self.numerator
+    }
+
+    /// The denominator, which is positive.
+    pub const fn denom(&self) -> &i64 {
+        &self.denominator
+    }
+}
+
+impl Ord for Rational {
+    fn cmp(&self, other: &Rational) -> Ordering {
+        let (an, ad, bn, bd) = parts(*self, *other);
+        (an * bd).cmp(&(bn * ad))
+    }
+}
+
+impl PartialOrd for Rational {
+    fn partial_cmp(&self, other: &Rational) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
 
 pub(super) fn gcd(a: i128, b: i128) -> i128 {
     let (mut a, mut b) = (a.abs(), b.abs());
@@ -28,11 +66,11 @@ pub(super) fn gcd64(a: u64, b: u64) -> u64 {
 fn reduced(numerator: i128, denominator: i128) -> Result<Rational, ExprError> {
     let divisor = gcd(numerator, denominator) * denominator.signum();
     let narrow = |value: i128| i64::try_from(value).map_err(|_| ExprError::Overflow);
-    Ok(Ratio::new_raw(narrow(numerator / divisor)?, narrow(denominator / divisor)?))
+    Ok(Rational::new_raw(narrow(numerator / divisor)?, narrow(denominator / divisor)?))
 }
 
 pub(super) const fn integer(value: i64) -> Rational {
-    Ratio::new_raw(value, 1)
+    Rational::from_integer(value)
 }
 
 pub(super) fn add(a: Rational, b: Rational) -> Result<Rational, ExprError> {
@@ -61,7 +99,7 @@ pub(super) fn div(a: Rational, b: Rational) -> Result<Rational, ExprError> {
 }
 
 pub(super) fn neg(a: Rational) -> Result<Rational, ExprError> {
-    Ok(Ratio::new_raw(a.numer().checked_neg().ok_or(ExprError::Overflow)?, *a.denom()))
+    Ok(Rational::new_raw(a.numer().checked_neg().ok_or(ExprError::Overflow)?, *a.denom()))
 }
 
 /// The largest integer not above `a`.
@@ -100,11 +138,12 @@ mod tests {
 
     #[test]
     fn results_are_reduced_and_exact_or_an_overflow() {
-        let r = Ratio::new_raw;
+        let r = Rational::new_raw;
         assert_eq!(add(r(1, 2), r(1, 2)), Ok(integer(1)));
         assert_eq!(mul(r(2, 3), r(3, 4)), Ok(r(1, 2)));
         assert_eq!(div(r(1, 2), r(-1, 4)), Ok(integer(-2)));
         assert_eq!(gcd_rational(r(3, 4), r(1, 2)), Ok(r(1, 4)));
+        assert!(r(-1, 2) < integer(0) && r(1, 3) < r(1, 2) && r(i64::MAX, 2) > r(i64::MAX - 1, 2));
         assert_eq!(floor(r(-1, 2)), -1);
         assert_eq!(trunc(r(-1, 2)), 0);
         assert_eq!(neg(integer(i64::MIN)), Err(ExprError::Overflow));

@@ -1,8 +1,7 @@
 //! What one element-wise operation does to one dtype. f16 and bf16 compute in f32 and round once; integers wrap.
 
-use half::{bf16, f16};
-
 use super::tensor::Data;
+use crate::float16::{bf16, f16};
 use crate::ir::node::{BinaryOp, Predicate, UnaryOp};
 use crate::ir::types::DType;
 

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use half::{bf16, f16};
-use rayon::prelude::*;
+use crate::float16::{bf16, f16};
+use crate::workers;
 
 use super::arithmetic::Refusal;
 use super::tensor::Data;
@@ -70,7 +70,9 @@ fn rows<T: Copy + Send + Sync>(
             columns.extend((0..n).map(|column| rhs[(b * n + column) * k + x]));
         }
     }
-    out.par_chunks_mut(n).enumerate().for_each(|(row, out)| {
+    // A thread costs as much as some ten thousand elements of the sum.
+    let most = (batch * m * n * k) as u64 / 50_000;
+    workers::for_each(out.chunks_mut(n).enumerate(), most, |(row, out)| {
         let columns = &columns[row / m * n * k..][..n * k];
         for (&x, column) in lhs[row * k..][..k].iter().zip(columns.chunks_exact(n)) {
             for (out, &y) in out.iter_mut().zip(column) {

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use half::{bf16, f16};
-use rayon::prelude::*;
+use crate::float16::{bf16, f16};
+use crate::workers;
 
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::node::Constant;
@@ -307,11 +307,7 @@ fn numbers<T: Copy + Default + Send>(n: usize, seed: u64, of: impl Fn(u64) -> T 
         let mut state = SplitMix64::after(seed, (part * PART) as u64);
         elements.iter_mut().for_each(|element| *element = of(state.next()));
     };
-    if n <= PART {
-        fill((0, &mut all));
-    } else {
-        all.par_chunks_mut(PART).enumerate().for_each(fill);
-    }
+    workers::for_each(all.chunks_mut(PART).enumerate(), n.div_ceil(PART) as u64, fill);
     all
 }
 

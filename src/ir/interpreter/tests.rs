@@ -1,6 +1,6 @@
 //! Kernels traced with the builder against plain loops written out here.
 
-use half::{bf16, f16};
+use crate::float16::{bf16, f16};
 
 use super::*;
 use crate::ir::builder::{Tracer, Value as Traced};

@@ -7,6 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use crate::codegen::target::Target;
+use crate::workers;
 
 use super::error::{Fault, FaultKind, SimError, Stopped};
 use super::execute::{Cache, Context, Lds, run, step};
@@ -81,7 +82,7 @@ fn all(launch: &Launch<'_>) -> Result<LaunchStats, Failure> {
                 failure = Some(error);
             }
         }
-        // A poisoned lock means that another worker panicked, which rayon passes on.
+        // A poisoned lock means that another worker panicked, which `workers::run` passes on.
         let mut outcome = outcome.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         outcome.0.merge(&worker.stats);
         let earlier = |f: &Failure| outcome.1.as_ref().is_none_or(|first| f.workgroup < first.workgroup);
@@ -89,12 +90,7 @@ fn all(launch: &Launch<'_>) -> Result<LaunchStats, Failure> {
             outcome.1 = failure;
         }
     };
-    let threads = (rayon::current_num_threads() as u64).min(workgroups);
-    if threads <= 1 {
-        work();
-    } else {
-        rayon::scope(|scope| (0..threads).for_each(|_| scope.spawn(|_| work())));
-    }
+    workers::run(workgroups, work);
     let (stats, failure) = outcome.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
     failure.map_or(Ok(stats), Err)
 }

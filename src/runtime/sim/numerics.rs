@@ -3,6 +3,8 @@
 //! Everything is written as arithmetic and selects on plain integers and floats, so that loops over lanes vectorise.
 //! Rounding is to nearest even throughout; [`exact`](super::exact) has the other modes.
 
+use crate::float16::f16;
+
 use super::formats::{Format, Top};
 
 /// f16 bits (in the low half; the high half is ignored) to f32. Exact; denormals are kept.
@@ -32,7 +34,7 @@ pub(super) fn to_f16(value: f32) -> u32 {
 
 /// f64 to f16 bits with one rounding.
 pub(super) fn f64_to_f16(value: f64) -> u32 {
-    u32::from(half::f16::from_f64(value).to_bits())
+    u32::from(f16::from_f64(value).to_bits())
 }
 
 /// f32 to f16 bits towards zero; finite values stay finite.

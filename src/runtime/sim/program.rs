@@ -4,6 +4,7 @@ use crate::codegen::isa::{
     Arch, Element, Field, Format, Inst, MAX_OPERANDS, Meaning, Modifiers, OpInfo, Opcode, Operand,
     OperandClass, OperandSpec, decode,
 };
+use crate::float16::f16;
 
 use super::execute::{Fast, GPR_INDEX, VSKIP, writes_mode};
 use super::stats::Class;
@@ -348,7 +349,7 @@ fn constant(number: u32, element: Element, literal: u32) -> Result<Place, &'stat
                     None => Place::InverseTwoPi,
                 },
                 F16 | F16x2 | B16 | U16 | I16 => {
-                    Place::Low(value.map_or(0x3118, |v| half::f16::from_f32(v).to_bits().into()))
+                    Place::Low(value.map_or(0x3118, |v| f16::from_f32(v).to_bits().into()))
                 }
                 _ => Place::Low(value.map_or(0x3e22_f983, f32::to_bits)),
             }

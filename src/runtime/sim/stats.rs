@@ -11,7 +11,8 @@ macro_rules! classes {
         }
 
         /// What a launch executed: instructions of all waves by class.
-        #[derive(Copy, Clone, PartialEq, Eq, Default, Debug, serde::Serialize)]
+        #[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize))]
         pub struct LaunchStats {
             /// Waves that ran.
             pub waves: u64,

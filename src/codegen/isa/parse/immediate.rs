@@ -3,7 +3,7 @@
 //! The rules are those of LLVM's assembler (`AMDGPUOperand::isInlinableImm`, `isLiteralImm`, `addLiteralImmOperand`). A
 //! float becomes one of the operand's kind; an integer is the operand's bits.
 
-use half::{bf16, f16};
+use crate::float16::{bf16, f16};
 
 use super::super::meaning::Element;
 use super::super::{Operand, OperandClass};

@@ -2,13 +2,12 @@
 
 use std::fmt;
 
-use serde::{Serialize, Serializer};
-
 use super::super::error::Access;
 use super::advice::{self, Reader};
 
 /// Everything that a checked launch found.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct CheckReport {
     /// Name of the kernel.
     pub kernel: String,
@@ -39,17 +38,18 @@ impl CheckReport {
 }
 
 /// One thing that is wrong, however often it happened.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Finding {
     /// What is wrong.
-    #[serde(flatten)]
+    #[cfg_attr(feature = "serde", serde(flatten))]
     pub kind: FindingKind,
     /// Kernel name.
     pub kernel: String,
     /// The instruction where it shows.
     pub at: Site,
     /// Another instruction that has to do with it: the load, the earlier access, the use.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub other: Option<Site>,
     /// Workgroup ids of the first case.
     pub workgroup: [u32; 3],
@@ -60,24 +60,26 @@ pub struct Finding {
     /// How often it happened, over all waves.
     pub count: u64,
     /// Whom the advice is for.
-    #[serde(skip)]
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub reader: Reader,
 }
 
 /// An instruction of the code object.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Site {
     /// Assembler text; the words where the bytes are no instruction.
     pub instruction: String,
     /// Address in the code object, as disassemblers print it.
     pub address: u64,
     /// The author's line, if the object says.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub source: Option<Source>,
 }
 
 /// A place in the author's source.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Source {
     /// File, as the object names it.
     pub file: String,
@@ -91,15 +93,17 @@ pub struct Source {
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Lanes(pub u64);
 
-impl Serialize for Lanes {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+#[cfg(feature = "serde")]
+impl serde::Serialize for Lanes {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&format!("{:#x}", self.0))
     }
 }
 
 /// A memory.
-#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Memory {
     /// LDS of the workgroup.
     Lds,
@@ -110,8 +114,9 @@ pub enum Memory {
 }
 
 /// A wait counter.
-#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[allow(missing_docs)] // Their names in assembler text.
 pub enum WaitCounter {
     Vmcnt,
@@ -120,8 +125,9 @@ pub enum WaitCounter {
 }
 
 /// What an instruction does to a register.
-#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[allow(missing_docs)]
 pub enum Touch {
     Read,
@@ -129,8 +135,9 @@ pub enum Touch {
 }
 
 /// Where a value that nobody has set makes a difference.
-#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Use {
     /// In an address or a descriptor.
     Address,
@@ -145,8 +152,9 @@ pub enum Use {
 }
 
 /// Why two accesses are not ordered.
-#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Unordered {
     /// No barrier lies between them.
     NoBarrier,
@@ -163,8 +171,9 @@ pub enum Unordered {
 }
 
 /// What is wrong.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(tag = "kind", rename_all = "snake_case"))]
 pub enum FindingKind {
     /// A register is touched that a load in flight (the other instruction) will still write.
     MissingWait {

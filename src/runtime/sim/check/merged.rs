@@ -74,7 +74,7 @@ impl Merged {
             let pages = self.allocations[allocation]
                 .get_or_init(|| (0..self.pages[allocation]).map(|_| Mutex::default()).collect());
             let Some(page) = pages.get(number) else { continue };
-            // A poisoned lock means that another thread panicked, which rayon passes on.
+            // A poisoned lock means that another thread panicked, which `workers::run` passes on.
             let mut page = page.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
             self.add_page(&mut page, cells);
         }

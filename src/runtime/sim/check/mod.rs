@@ -39,6 +39,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use crate::codegen::object::{LineMap, ObjectFile};
 use crate::codegen::target::{FeatureSetting, Target};
+use crate::workers;
 
 use super::error::{Fault, SimError};
 use super::memory::Memory as DeviceMemory;
@@ -144,7 +145,7 @@ fn in_parallel(checker: &Checker<'_>) -> Result<(Found, u64), Failure> {
             worker.shadow.reset();
             group = Some(this);
         }
-        // A poisoned lock means that another worker panicked, which rayon passes on.
+        // A poisoned lock means that another worker panicked, which `workers::run` passes on.
         let mut outcome = outcome.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         outcome.0.merge(worker.found);
         outcome.1 += worker.instructions;
@@ -153,12 +154,7 @@ fn in_parallel(checker: &Checker<'_>) -> Result<(Found, u64), Failure> {
             outcome.2 = failure;
         }
     };
-    let threads = (rayon::current_num_threads() as u64).min(workgroups);
-    if threads <= 1 {
-        work();
-    } else {
-        rayon::scope(|scope| (0..threads).for_each(|_| scope.spawn(|_| work())));
-    }
+    workers::run(workgroups, work);
     let (mut found, instructions, failure) =
         outcome.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
     if let Some(failure) = failure {

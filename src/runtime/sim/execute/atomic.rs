@@ -1,8 +1,7 @@
 //! The arithmetic of atomic operations, on memory and on LDS.
 
-use half::bf16;
-
 use crate::codegen::isa::{Calc, Element};
+use crate::float16::bf16;
 
 use super::super::error::{FaultKind, Stopped};
 use super::super::numerics::{from_f16, maximum, minimum, to_f16};

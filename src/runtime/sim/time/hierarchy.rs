@@ -7,8 +7,6 @@
 //! who does not finds those that did still waiting, and is soon in step with them. So the first touch of a line always takes
 //! as long as it takes from memory, and company never makes a workgroup faster than it is alone.
 
-use serde::Serialize;
-
 use super::cache::Tags;
 use super::parameters::{Device, Parameter, Used};
 
@@ -18,7 +16,8 @@ const SCALAR_LINE: u64 = 64;
 const SHARED_WAYS: u64 = 16;
 
 /// How much compute units read the same.
-#[derive(Copy, Clone, PartialEq, Debug, Serialize)]
+#[derive(Copy, Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Sharing {
     /// Distinct lines that a die reads, divided by the sum over its compute units.
     pub die: f64,
@@ -39,7 +38,8 @@ pub(super) struct Active {
 }
 
 /// Traffic of the compute unit.
-#[derive(Copy, Clone, PartialEq, Default, Debug, Serialize)]
+#[derive(Copy, Clone, PartialEq, Default, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Traffic {
     /// Bytes that lanes loaded.
     pub loaded: u64,

@@ -47,6 +47,7 @@ mod costs;
 mod counters;
 mod hierarchy;
 mod lanes;
+#[cfg(feature = "serde")]
 mod page;
 mod parameters;
 mod paths;
@@ -55,6 +56,7 @@ mod record;
 mod report;
 mod resident;
 mod share;
+#[cfg(feature = "serde")]
 mod trace;
 mod unit;
 

@@ -10,12 +10,11 @@
 
 use std::fmt;
 
-use serde::Serialize;
-
 use crate::codegen::target::Target;
 
 /// How far a number can be trusted.
-#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum Confidence {
     /// Documented by AMD, or measured by two parties.
     High,
@@ -46,7 +45,8 @@ impl fmt::Display for Confidence {
 }
 
 /// A number of one device.
-#[derive(Copy, Clone, PartialEq, Debug, Serialize)]
+#[derive(Copy, Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Value {
     /// The number, in the unit that the parameter's text names.
     pub value: f64,
@@ -63,7 +63,8 @@ macro_rules! parameters {
     ($($name:ident $text:literal:
         $v1:literal $c1:ident $s1:literal, $v2:literal $c2:ident $s2:literal, $v3:literal $c3:ident $s3:literal;)*) => {
         /// What the model asks of a device.
-        #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
+        #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize))]
         pub enum Parameter { $(#[doc = $text] $name,)* }
 
         impl Parameter {

@@ -1,13 +1,12 @@
 //! What the model writes down while it runs: issues and stalls per instruction, how busy pipes are, loops, events.
 
-use serde::Serialize;
-
 use super::parameters::Used;
 
 macro_rules! names {
     ($(#[doc = $about:literal])* $type:ident { $($variant:ident $name:literal $doc:literal,)* }) => {
         $(#[doc = $about])*
-        #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
+        #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize))]
         pub enum $type { $(#[doc = $doc] $variant,)* }
 
         impl $type {

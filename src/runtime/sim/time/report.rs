@@ -1,7 +1,5 @@
 //! What time mode found, as data, and the estimate for the whole device.
 
-use serde::{Serialize, Serializer};
-
 use crate::codegen::target::Occupancy;
 
 use super::super::start::LaunchConfig;
@@ -12,7 +10,8 @@ use super::unit::{SIMDS, Unit, WaveTime};
 use super::{Spread, TimeOptions};
 
 /// How long a launch takes, and why.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct TimeReport {
     /// What the device is sold as.
     pub device: &'static str,
@@ -42,7 +41,7 @@ pub struct TimeReport {
     pub stalls: Vec<StallReport>,
     /// Every instruction from the first to the last that was executed; of very long kernels JSON and page have only the first
     /// [`MOST_LISTED`].
-    #[serde(serialize_with = "listed")]
+    #[cfg_attr(feature = "serde", serde(serialize_with = "listed"))]
     pub instructions: Vec<InstructionReport>,
     /// Instructions that JSON and page leave out.
     pub instructions_left_out: usize,
@@ -50,19 +49,25 @@ pub struct TimeReport {
     pub estimate: Estimate,
     /// Doubtful numbers that all this rests on.
     pub rests_on: Vec<Doubt>,
-    #[serde(skip)]
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub(super) timeline: Timeline,
 }
 
 /// Instructions that JSON and page list at most.
 pub const MOST_LISTED: usize = 20_000;
 
-fn listed<S: Serializer>(instructions: &[InstructionReport], serializer: S) -> Result<S::Ok, S::Error> {
+#[cfg(feature = "serde")]
+fn listed<S: serde::Serializer>(
+    instructions: &[InstructionReport],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    use serde::Serialize;
     instructions[..instructions.len().min(MOST_LISTED)].serialize(serializer)
 }
 
 /// What one compute unit did.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct UnitReport {
     /// Workgroups that were simulated, and that the compute unit would get.
     pub workgroups: u64,
@@ -83,7 +88,8 @@ pub struct UnitReport {
 }
 
 /// A loop.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct LoopReport {
     /// Addresses of its first instruction and of its branch.
     pub address: [u64; 2],
@@ -96,7 +102,8 @@ pub struct LoopReport {
 }
 
 /// How busy a pipe was.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct PipeReport {
     /// Which.
     pub pipe: Pipe,
@@ -108,7 +115,8 @@ pub struct PipeReport {
 }
 
 /// Stalls of one kind.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct StallReport {
     /// Which.
     pub stall: Stall,
@@ -119,7 +127,8 @@ pub struct StallReport {
 }
 
 /// An instruction and what it cost.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct InstructionReport {
     /// Address in the code object, as disassemblers print it.
     pub address: u64,
@@ -150,7 +159,8 @@ impl InstructionReport {
 }
 
 /// The whole device.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Estimate {
     /// Times that all places of the device are filled with workgroups.
     pub rounds: f64,
@@ -171,7 +181,8 @@ pub struct Estimate {
 }
 
 /// A doubtful number.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Doubt {
     /// Which.
     pub parameter: Parameter,
@@ -187,6 +198,10 @@ pub struct Doubt {
 
 /// Events for the pictures.
 #[derive(Clone, Default, Debug)]
+#[cfg_attr(
+    not(feature = "serde"),
+    expect(dead_code, reason = "only the page and the trace look at all of it")
+)]
 pub(super) struct Timeline {
     pub events: Vec<Event>,
     pub busy: Vec<Busy>,

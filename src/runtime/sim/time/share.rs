@@ -2,7 +2,7 @@
 //! unit, are executed without their stores, and the lines that they load are compared. What the workgroups of one compute
 //! unit share, its own caches tell.
 
-use rayon::prelude::*;
+use crate::workers;
 
 use super::super::error::Access;
 use super::super::execute::{Cache, Context, Footprint, Lds, Space, footprints, step};
@@ -27,7 +27,10 @@ pub(super) fn sample(launch: &Launch<'_>, costs: &[Cost], spread: &Spread) -> Sh
     }
     let per_die = spread.units_per_die.min(MOST_WORKGROUPS);
     let wanted: Vec<u64> = (0..per_die * spread.dies).take_while(|&w| w < all).collect();
-    let lines: Vec<Vec<u64>> = wanted.par_iter().map(|&workgroup| look(launch, costs, workgroup)).collect();
+    let mut lines = vec![Vec::new(); wanted.len()];
+    workers::for_each(wanted.iter().zip(&mut lines), u64::MAX, |(&workgroup, lines)| {
+        *lines = look(launch, costs, workgroup);
+    });
     let mut dies: Vec<Vec<u64>> = vec![Vec::new(); spread.dies as usize];
     for (workgroup, lines) in wanted.iter().zip(&lines) {
         dies[(workgroup % spread.dies) as usize].extend(lines);

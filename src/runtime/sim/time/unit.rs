@@ -42,7 +42,8 @@ pub(super) struct Failure {
 }
 
 /// When a wave ran.
-#[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize)]
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct WaveTime {
     /// Linear number of its workgroup.
     pub workgroup: u64,

@@ -1,0 +1,33 @@
+//! How much has to be built before this crate is.
+
+use std::process::Command;
+
+/// Crates that a build compiles, this one included: whatever it links, procedural macros, and what build scripts need. Crates of
+/// other platforms and of tests do not count.
+fn crates(features: &[&str]) -> Vec<String> {
+    let output = Command::new(env!("CARGO"))
+        .args(["tree", "--offline", "--locked", "--edges", "normal,build", "--prefix", "none", "--no-dedupe"])
+        .args(features)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo runs the tests, so it is there");
+    let tree = String::from_utf8(output.stdout).expect("names are text");
+    let name = |line: &str| line.split(' ').take(2).collect::<Vec<_>>().join(" ");
+    let mut crates: Vec<String> = tree.lines().map(name).collect();
+    crates.sort();
+    crates.dedup();
+    assert!(
+        crates.iter().any(|name| name.starts_with("groundswell ")),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    crates
+}
+
+#[test]
+fn the_library_needs_at_most_60_crates_and_the_program_100() {
+    for (features, most) in [(&["--no-default-features"][..], 60), (&[], 100)] {
+        let crates = crates(features);
+        assert!(crates.len() <= most, "{features:?}: {} crates, at most {most}: {crates:#?}", crates.len());
+    }
+}
