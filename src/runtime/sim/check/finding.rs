@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::super::error::Access;
 use super::advice::{self, Reader};
+use crate::codegen::object::SourceLine;
 
 /// Everything that a checked launch found.
 #[derive(Clone, PartialEq, Debug)]
@@ -87,6 +88,12 @@ pub struct Source {
     pub line: u32,
     /// Column, from 1; 0 if it is not known.
     pub column: u32,
+}
+
+impl From<SourceLine<'_>> for Source {
+    fn from(line: SourceLine<'_>) -> Source {
+        Source { file: line.file.into_owned(), line: line.line, column: line.column }
+    }
 }
 
 /// A set of lanes; in JSON a hexadecimal number in a string, as numbers there have 53 bits.

@@ -250,8 +250,7 @@ impl Words<'_> {
 
     fn site(&self, step: u32) -> Site {
         let (address, instruction) = self.module.describe(self.kernel, step as usize);
-        let line = self.lines.line_of(address);
-        let source = line.map(|l| Source { file: l.file.into_owned(), line: l.line, column: l.column });
+        let source = self.lines.line_of(address).map(Source::from);
         Site { instruction, address, source }
     }
 }

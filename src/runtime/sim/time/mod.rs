@@ -60,8 +60,10 @@ mod share;
 mod trace;
 mod unit;
 
+use crate::codegen::object::ObjectFile;
 use crate::codegen::target::{Occupancy, Target};
 
+use super::check::Source;
 use super::error::{Fault, SimError};
 use super::memory::Memory;
 use super::module::{LoadedKernel, Module};
@@ -208,7 +210,14 @@ pub(super) fn time(
         workgroups: launch.workgroups(),
         simulated,
     };
-    Ok(report::report(&about, unit, |step| module.describe(kernel, step)))
+    let object = ObjectFile::parse(module.object()).map_err(|error| SimError::Object(error.to_string()))?;
+    let lines = object.lines();
+    Ok(report::report(
+        &about,
+        unit,
+        |step| module.describe(kernel, step),
+        |address| lines.line_of(address).map(Source::from),
+    ))
 }
 
 /// How many workgroups fit.

@@ -14,16 +14,18 @@ impl TimeReport {
     /// The page. Its timeline has the kept events (see [`events`](super::TimeOptions::events)).
     pub fn page(&self) -> String {
         let timeline = &self.timeline;
-        let seen = timeline.events.iter().map(|e| e.wave as usize + 1).max().unwrap_or(0);
         let step = |step: u32| (step as usize).saturating_sub(timeline.first);
-        let events: Vec<[i64; 5]> = timeline
+        let issues: Vec<[u64; 4]> = timeline
             .events
             .iter()
             .filter(|e| step(e.step) < MOST_LISTED)
-            .map(|e| {
-                let stall = e.stall.map_or(-1, |s| s as i64);
-                [e.wave.into(), step(e.step) as i64, e.since as i64, e.issued as i64, stall]
-            })
+            .map(|e| [e.wave.into(), step(e.step) as u64, e.issued, e.end])
+            .collect();
+        let waits: Vec<[u64; 5]> = timeline
+            .waits
+            .iter()
+            .filter(|w| step(w.step) < MOST_LISTED)
+            .map(|w| [w.wave.into(), step(w.step) as u64, w.start, w.end, w.stall as u64])
             .collect();
         let busy: Vec<[u64; 5]> = timeline
             .busy
@@ -31,14 +33,15 @@ impl TimeReport {
             .filter(|b| step(b.step) < MOST_LISTED)
             .map(|b| [b.pipe as u64, b.unit.into(), b.start, b.end, step(b.step) as u64])
             .collect();
-        let waves = &timeline.waves[..seen.min(timeline.waves.len())];
+        let waves = &timeline.waves[..timeline.seen()];
         let data = json!({
             "report": self,
             "profile": self.profile(),
             "stalls": Stall::ALL.map(Stall::name),
             "pipes": Pipe::ALL.map(Pipe::name),
             "waves": waves,
-            "events": events,
+            "issues": issues,
+            "waits": waits,
             "busy": busy,
         });
         // So that no text can end the script.

@@ -73,17 +73,27 @@ pub(super) struct LoopCounters {
 /// Most intervals that are kept of a loop.
 const MOST_INTERVALS: usize = 1 << 16;
 
-/// An instruction in the life of a wave.
+/// A wave issues an instruction.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Event {
     /// Wave in the order of launches.
     pub wave: u32,
     pub step: u32,
-    /// When the wave could have issued it if nothing had been in the way.
-    pub since: u64,
     pub issued: u64,
-    /// The greatest of its stalls.
-    pub stall: Option<Stall>,
+    /// When it is over.
+    pub end: u64,
+}
+
+/// A wave does not issue, before an instruction or because of it. Without gaps: the waits and the issues of a wave are all of its
+/// life.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) struct Wait {
+    /// Wave in the order of launches.
+    pub wave: u32,
+    pub step: u32,
+    pub start: u64,
+    pub end: u64,
+    pub stall: Stall,
 }
 
 /// A time during which a pipe is busy.
@@ -109,6 +119,7 @@ pub(super) struct Record {
     pub operations: u64,
     pub used: Used,
     pub events: Vec<Event>,
+    pub waits: Vec<Wait>,
     pub busy: Vec<Busy>,
     /// Events that may still be kept.
     pub room: usize,
@@ -128,16 +139,23 @@ impl Record {
             operations: 0,
             used: Used::default(),
             events: Vec::new(),
+            waits: Vec::new(),
             busy: Vec::new(),
             room,
         }
     }
 
-    /// `clk` more of a stall.
+    /// A wave does not issue.
     #[inline]
-    pub fn stall(&mut self, step: usize, stall: Stall, clk: u64) {
-        if let Some(counters) = self.counters.get_mut(step) {
-            counters.stalls[stall as usize] += clk;
+    pub fn wait(&mut self, wait: Wait) {
+        if wait.end <= wait.start {
+            return;
+        }
+        if let Some(counters) = self.counters.get_mut(wait.step as usize) {
+            counters.stalls[wait.stall as usize] += wait.end - wait.start;
+        }
+        if self.room > 0 {
+            self.waits.push(wait);
         }
     }
 

@@ -2,10 +2,11 @@
 
 use crate::codegen::target::Occupancy;
 
+use super::super::check::Source;
 use super::super::start::LaunchConfig;
 use super::hierarchy::{Sharing, Traffic};
 use super::parameters::{Confidence, Parameter, Used};
-use super::record::{Busy, Event, Pipe, Record, Stall};
+use super::record::{Busy, Event, Pipe, Record, Stall, Wait};
 use super::unit::{SIMDS, Unit, WaveTime};
 use super::{Spread, TimeOptions};
 
@@ -134,6 +135,9 @@ pub struct InstructionReport {
     pub address: u64,
     /// Assembler text.
     pub text: String,
+    /// The author's line, where the object says it.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub source: Option<Source>,
     /// Times that it was issued.
     pub issued: u64,
     /// Clk that waves stood at it before they issued it, or because of it, by reason in the order of [`Stall::ALL`].
@@ -204,11 +208,21 @@ pub struct Doubt {
 )]
 pub(super) struct Timeline {
     pub events: Vec<Event>,
+    pub waits: Vec<Wait>,
     pub busy: Vec<Busy>,
     /// Step of the first instruction of the report.
     pub first: usize,
     /// Workgroup, number in it and SIMD of each wave by the order of launches.
     pub waves: Vec<(u64, u32, u32)>,
+}
+
+impl Timeline {
+    /// Waves of which something is kept: the first ones.
+    #[cfg(feature = "serde")]
+    pub fn seen(&self) -> usize {
+        let waves = self.events.iter().map(|e| e.wave).chain(self.waits.iter().map(|w| w.wave));
+        waves.map(|wave| wave as usize + 1).max().unwrap_or(0).min(self.waves.len())
+    }
 }
 
 impl TimeReport {
@@ -258,11 +272,12 @@ const ALWAYS: Used = Used::of(&[
     Parameter::LaunchOverhead,
 ]);
 
-/// Makes the report; `describe` gives address and text of a step.
+/// Makes the report; `describe` gives address and text of a step, `line` the author's line of an address.
 pub(super) fn report(
     about: &About<'_>,
     mut unit: Unit<'_>,
     describe: impl Fn(usize) -> (u64, String),
+    line: impl Fn(u64) -> Option<Source>,
 ) -> TimeReport {
     let device = about.options.device;
     let clock = about.options.clock.unwrap_or_else(|| device.get(Parameter::Clock));
@@ -280,6 +295,7 @@ pub(super) fn report(
             InstructionReport {
                 address,
                 text,
+                source: line(address),
                 issued: c.issued,
                 stalls: c.stalls,
                 bank_conflicts: c.conflicts,
@@ -349,6 +365,7 @@ pub(super) fn report(
         rests_on,
         timeline: Timeline {
             events: unit.record.events,
+            waits: unit.record.waits,
             busy: unit.record.busy,
             first,
             waves: unit.launched,

@@ -32,11 +32,9 @@ pub(super) struct Slot {
     pub age: u64,
     pub simd: usize,
     pub priority: u8,
-    /// When the next instruction could have issued, and when it may try to.
+    /// Since when it waits at a barrier, and when the next instruction may try to issue.
     pub since: u64,
     pub ready: u64,
-    /// Greatest stall of the instruction that is to issue.
-    pub worst: Option<(super::record::Stall, u64)>,
     pub vm: InOrder,
     pub lgkm: AnyOrder,
     pub pending: SmallVec<[Pending; 4]>,
@@ -66,7 +64,6 @@ impl Slot {
             priority: 0,
             since: 0,
             ready: NEVER,
-            worst: None,
             vm: InOrder::default(),
             lgkm: AnyOrder::default(),
             pending: SmallVec::new(),

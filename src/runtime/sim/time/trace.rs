@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::record::Pipe;
-use super::report::{ISSUE, TimeReport};
+use super::report::TimeReport;
 
 /// Process of the pipes; SIMD `i` is process `i + 1`.
 const PIPES: u32 = 10;
@@ -33,7 +33,7 @@ impl TimeReport {
             name("process_name", simd + 1, 0, format!("SIMD {simd}"));
         }
         name("process_name", PIPES, 0, "pipes".to_owned());
-        let seen = timeline.events.iter().map(|e| e.wave as usize + 1).max().unwrap_or(0);
+        let seen = timeline.seen();
         for (age, &(workgroup, wave, simd)) in timeline.waves.iter().enumerate().take(seen) {
             let text = format!("workgroup {workgroup} wave {wave}");
             name("thread_name", simd + 1, age as u64, text);
@@ -49,25 +49,16 @@ impl TimeReport {
             index.and_then(|i| self.instructions.get(i)).map_or("", |i| i.text.as_str())
         };
         let mut slices = Vec::new();
+        let mut slice = |name, cat, wave: u32, start, end| {
+            let simd = timeline.waves.get(wave as usize).map_or(0, |w| w.2);
+            let (pid, tid) = (simd + 1, wave.into());
+            slices.push(Slice { name, cat, ph: "X", ts: start, dur: end - start, pid, tid });
+        };
         for event in &timeline.events {
-            let simd = timeline.waves.get(event.wave as usize).map_or(0, |w| w.2);
-            let (pid, tid) = (simd + 1, event.wave.into());
-            if let Some(stall) = event.stall
-                && event.issued > event.since
-            {
-                let dur = event.issued - event.since;
-                slices.push(Slice {
-                    name: stall.name(),
-                    cat: "stall",
-                    ph: "X",
-                    ts: event.since,
-                    dur,
-                    pid,
-                    tid,
-                });
-            }
-            let name = text(event.step);
-            slices.push(Slice { name, cat: "issue", ph: "X", ts: event.issued, dur: ISSUE, pid, tid });
+            slice(text(event.step), "issue", event.wave, event.issued, event.end);
+        }
+        for wait in &timeline.waits {
+            slice(wait.stall.name(), "stall", wait.wave, wait.start, wait.end);
         }
         for busy in &timeline.busy {
             slices.push(Slice {

@@ -20,7 +20,7 @@ use super::counters::{AnyOrder, InOrder};
 use super::hierarchy::Hierarchy;
 use super::parameters::{Device, Parameter, TURN};
 use super::paths::{LdsPath, VectorPath, whole};
-use super::record::{Busy, Event, Pipe, Record, Stall};
+use super::record::{Busy, Event, Pipe, Record, Stall, Wait};
 use super::resident::{Group, NEVER, Pending, Simd, Slot};
 
 /// SIMDs of a compute unit, and the order in which they get waves (thread traces of gfx950).
@@ -239,8 +239,10 @@ impl<'a> Unit<'a> {
                     ready += self.numbers.cold_start;
                     self.code_there = ready;
                 }
-                self.record.stall(entry, Stall::NoInstruction, ready - started);
             }
+            let wave = it.age as u32;
+            let stall = Stall::NoInstruction;
+            self.record.wait(Wait { wave, step: entry as u32, start: started, end: ready, stall });
             self.simds[simd].order.push(slot);
             self.sort(simd);
             self.prepare(slot, ready);
@@ -268,7 +270,8 @@ impl<'a> Unit<'a> {
         let it = &mut self.slots[slot];
         let numbers = &self.numbers;
         let pc = it.wave.pc;
-        let mut delay = Delay { record: &mut self.record, pc, at: base, worst: None, last: None };
+        let wave = it.age as u32;
+        let mut delay = Delay { record: &mut self.record, wave, step: pc as u32, at: base, last: None };
         if let Some(cost) = self.costs.get(pc) {
             for line in cost.lines {
                 if it.line != line {
@@ -306,10 +309,8 @@ impl<'a> Unit<'a> {
         }
         let aligned = align(delay.at, it.simd);
         delay.until(aligned, delay.last.unwrap_or(Stall::NoInstruction));
-        let at = delay.at;
-        (it.since, it.worst) = (base, delay.worst);
-        it.ready = at;
-        self.next[it.simd] = self.next[it.simd].min(at);
+        it.ready = delay.at;
+        self.next[it.simd] = self.next[it.simd].min(it.ready);
     }
 
     /// One turn of a SIMD.
@@ -353,11 +354,9 @@ impl<'a> Unit<'a> {
                     until.map(|until| (until, Stall::PipeStalled))
                 };
                 if let Some((until, stall)) = blocked {
-                    self.record.stall(pc, stall, until - clk);
                     let it = &mut self.slots[slot];
-                    if it.worst.is_none_or(|(_, most)| until - clk > most) {
-                        it.worst = Some((stall, until - clk));
-                    }
+                    let wave = it.age as u32;
+                    self.record.wait(Wait { wave, step: pc as u32, start: clk, end: until, stall });
                     it.ready = until;
                     next = next.min(until);
                     continue;
@@ -450,15 +449,15 @@ impl<'a> Unit<'a> {
         it.issued += 1;
         let counters = &mut self.record.counters[pc];
         counters.issued += 1;
-        let stall = it.worst.map(|(stall, _)| stall);
-        let (wave, since) = (it.age as u32, it.since);
-        self.record.event(Event { wave, step: pc as u32, since, issued: clk, stall });
+        let wave = it.age as u32;
         if let Some(place) = cost.clock_to {
             it.wave.set_scalar_wide(place, clk);
         }
         // Only an unbroken run of them asks for more code than the buffer is filled with.
         it.misaligned = if cost.misaligned { it.misaligned + 1 } else { 0 };
         let mut next = clk + TURN * cost.turns;
+        let wait = |start, end, stall| Wait { wave, step: pc as u32, start, end, stall };
+        self.record.event(Event { wave, step: pc as u32, issued: clk, end: next });
         let simd = it.simd;
         let busy = |pipe, unit: usize, start, end| Busy {
             pipe,
@@ -501,9 +500,10 @@ impl<'a> Unit<'a> {
                 self.record.busy(busy(Pipe::Branch, 0, clk, clk + 1));
                 if it.wave.pc != pc + 1 {
                     self.record.used.mark(Parameter::TakenBranch);
-                    next = next.max(clk + self.numbers.taken_branch);
+                    let there = next.max(clk + self.numbers.taken_branch);
+                    self.record.wait(wait(next, there, Stall::NoInstruction));
+                    next = there;
                     it.line = u64::MAX;
-                    self.record.stall(pc, Stall::NoInstruction, next - clk - TURN);
                     if it.wave.pc <= pc {
                         let number = self.record.loop_number(pc);
                         if it.iterations.len() <= number {
@@ -515,12 +515,12 @@ impl<'a> Unit<'a> {
                 }
             }
             Kind::Nop { clk: length } => {
+                self.record.wait(wait(next, next + length, Stall::Internal));
                 next += length;
-                self.record.stall(pc, Stall::Internal, length);
             }
             Kind::Sleep { clk: length } => {
+                self.record.wait(wait(next, next + length, Stall::Other));
                 next += length;
-                self.record.stall(pc, Stall::Other, length);
             }
             Kind::Wait { .. } => {}
             Kind::Priority { level } => it.priority = level,
@@ -530,12 +530,12 @@ impl<'a> Unit<'a> {
             }
             Kind::End => {
                 self.record.busy(busy(Pipe::Branch, 0, clk, clk + 1));
-                self.end(slot, clk + TURN);
+                self.end(slot, pc, next);
                 return Ok(());
             }
         }
         if self.slots[slot].wave.progress == Progress::Ended {
-            self.end(slot, next);
+            self.end(slot, pc, next);
             return Ok(());
         }
         self.prepare(slot, next);
@@ -636,19 +636,22 @@ impl<'a> Unit<'a> {
             let slot = self.groups[group].slots[index];
             let it = &mut self.slots[slot];
             if let Some(pc) = it.barrier.take() {
-                let next = clk + release;
-                self.record.stall(pc, Stall::Barrier, next.saturating_sub(it.since));
+                let next = (clk + release).max(it.since);
+                let (wave, start) = (it.age as u32, it.since);
                 it.wave.progress = Progress::Running;
-                let next = next.max(it.since);
+                self.record.wait(Wait { wave, step: pc as u32, start, end: next, stall: Stall::Barrier });
                 self.prepare(slot, next);
             }
         }
     }
 
-    /// A wave has issued its last instruction.
-    fn end(&mut self, slot: usize, clk: u64) {
+    /// A wave has issued its last instruction. The hardware waits for all memory before it executes that (CDNA3 ISA guide,
+    /// S_ENDPGM).
+    fn end(&mut self, slot: usize, pc: usize, issued: u64) {
         let it = &mut self.slots[slot];
-        let clk = it.vm.drained(it.lgkm.drained(clk));
+        let clk = it.vm.drained(it.lgkm.drained(issued));
+        let (wave, stall) = (it.age as u32, Stall::Waitcnt);
+        self.record.wait(Wait { wave, step: pc as u32, start: issued, end: clk, stall });
         it.ready = NEVER;
         let group = it.group;
         self.waves.push(WaveTime {
@@ -678,9 +681,9 @@ impl<'a> Unit<'a> {
 /// What keeps an instruction from being tried, one thing after the other.
 struct Delay<'a> {
     record: &'a mut Record,
-    pc: usize,
+    wave: u32,
+    step: u32,
     at: u64,
-    worst: Option<(Stall, u64)>,
     last: Option<Stall>,
 }
 
@@ -688,11 +691,7 @@ impl Delay<'_> {
     /// It has to wait until then.
     fn until(&mut self, clk: u64, stall: Stall) {
         if clk > self.at {
-            let length = clk - self.at;
-            self.record.stall(self.pc, stall, length);
-            if self.worst.is_none_or(|(_, most)| length > most) {
-                self.worst = Some((stall, length));
-            }
+            self.record.wait(Wait { wave: self.wave, step: self.step, start: self.at, end: clk, stall });
             self.at = clk;
             self.last = Some(stall);
         }
