@@ -99,13 +99,13 @@ pub mod how_do_i {}
 ///
 /// | to compile it | |
 /// | --- | --- |
-/// | [`Options`] | target, sizes, schedule, limits |
+/// | [`Options`], [`SetBy`] | target, sizes, schedule, limits; who set a size |
 /// | [`Target`], [`TargetId`], [`FeatureSetting`] | the chip, and the modes that it is in |
 /// | [`Deny`] | what must not happen: spills, bank conflicts |
 /// | [`Schedule`] | how loops run |
 /// | [`GlobalToShared`], [`KernargPreload`], [`ObjectVersion`], [`DebugInfo`] | how tiles come into LDS, who loads arguments, what the object says |
 /// | [`Executable`] | the result: code object, launch data, report |
-/// | [`Diagnostic`] | what is wrong, where, why, and a way out |
+/// | [`Diagnostic`], [`Diagnostics`], [`Location`] | what is wrong, where, why, and a way out |
 ///
 /// | to run and check it | |
 /// | --- | --- |
