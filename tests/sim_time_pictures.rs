@@ -109,7 +109,7 @@ fn the_page_has_the_same_stalls_and_the_lines_of_the_author() {
         }
         // What was assembled from text has no lines, what was compiled has those of its author.
         let with_lines = report.instructions.iter().filter(|i| i.source.is_some()).count();
-        assert_eq!(with_lines > report.instructions.len() / 2, report.kernel == "gemm", "{}", report.kernel);
+        assert_eq!(with_lines > 0, report.kernel == "gemm", "{}", report.kernel);
         let told = data["report"]["instructions"].as_array().expect("a list");
         assert_eq!(told.iter().filter(|i| i["source"]["line"].as_u64() > Some(0)).count(), with_lines);
     }
