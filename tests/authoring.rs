@@ -354,3 +354,37 @@ fn defaults_beat_a_fixed_tile_at_every_kind_of_shape() {
         assert!(chosen * factor < fixed, "{shape:?}: {chosen:.2} us, and {fixed:.2} us with a fixed tile");
     }
 }
+
+#[test]
+fn a_value_with_fewer_dims_is_repeated_and_a_fault_says_how() {
+    let [m, n] = symbols(["M", "N"]);
+    let kernel = |widened: bool| {
+        Kernel::trace("outer", |w| {
+            w.distribute([workgroup(m, 16, 0), workgroup(n, 16, 1)]);
+            let (a, b) = (w.memory("a", [m], Global, F32), w.memory("b", [n], Global, F32));
+            let c = w.memory("c", [m, n], Global, F32);
+            let column = match widened {
+                true => w.read(a) + w.register([m, n], F32, 0.0),
+                false => w.read(a),
+            };
+            w.write(column + w.read(b), c);
+        })
+        .unwrap()
+    };
+    let options = Options::new(Target::GFX942).set(m, 20).set(n, 30);
+    let fault = kernel(false).compile(&options).unwrap_err();
+    assert_eq!(fault.message, "[M] f32 and [N] f32 have no common shape");
+    let way_out = "one operand must have all dimensions of the other: add a register [M, N] of zeros, which repeats the value";
+    assert_eq!(fault.help.as_deref(), Some(way_out));
+    // What the message says works.
+    let executable = kernel(true).compile(&options).unwrap();
+    let device = Device::simulator(Target::GFX942);
+    let (a, b) = (
+        (0..20).map(|x| x as f32).collect::<Vec<_>>(),
+        (0..30).map(|x| x as f32 * 100.0).collect::<Vec<_>>(),
+    );
+    let [a, b, c] = [a, b, vec![0f32; 600]].map(|data| device.upload(&data).unwrap());
+    device.launch(&executable).buffer(&a).buffer(&b).buffer(&c).run().unwrap();
+    let sums = c.download::<f32>().unwrap();
+    assert!(sums.iter().enumerate().all(|(at, &sum)| sum == (at / 30) as f32 + (at % 30) as f32 * 100.0));
+}

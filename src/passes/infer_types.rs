@@ -26,6 +26,12 @@ impl Context<'_> {
         format!("[{}] {}", names.join(", "), ty.dtype.map_or("?", DType::name))
     }
 
+    /// How a value gets dimensions that it lacks.
+    fn widen(&self, dims: &Dims) -> String {
+        let names: Vec<_> = dims.iter().map(|&d| self.dims.name(d)).collect();
+        format!("add a register [{}] of zeros, which repeats the value", names.join(", "))
+    }
+
     fn fail(&self, text: String, help: &str) -> Diagnostic {
         Diagnostic::invalid(text).at(self.at.clone()).help(help)
     }
@@ -301,7 +307,10 @@ fn join_dims(a: &ValueType, b: &ValueType, context: &Context) -> Result<Dims, Di
         Ok(b.dims.clone())
     } else {
         let text = format!("{} and {} have no common shape", context.show(a), context.show(b));
-        Err(context.fail(text, "one operand must have all dimensions of the other"))
+        let mut dims = a.dims.clone();
+        dims.extend(b.dims.iter().filter(|dim| !a.dims.contains(dim)).copied());
+        let help = format!("one operand must have all dimensions of the other: {}", context.widen(&dims));
+        Err(context.fail(text, &help))
     }
 }
 
@@ -312,8 +321,15 @@ fn check_write(value: &ValueType, memory: &ValueType, context: &Context) -> Resu
         return Ok(());
     }
     let text = format!("a value {} is written to a memory {}", context.show(value), context.show(memory));
-    let help = if same_dims { "cast the value" } else { "the value needs exactly the memory's dimensions" };
-    Err(context.fail(text, help))
+    let missing = value.dims.iter().all(|d| memory.dims.contains(d));
+    let help = match (same_dims, missing) {
+        (true, _) => "cast the value".to_owned(),
+        (false, true) => {
+            format!("the value needs exactly the memory's dimensions: {}", context.widen(&memory.dims))
+        }
+        (false, false) => "the value needs exactly the memory's dimensions".to_owned(),
+    };
+    Err(context.fail(text, &help))
 }
 
 /// The roles of the dimensions of an `mma`.
