@@ -343,7 +343,7 @@ fn the_edges_of_number_formats_are_as_the_interpreter_says() {
 #[test]
 fn random_loops_give_what_the_interpreter_gives() {
     let mut rng = StdRng::seed_from_u64(11);
-    let inputs: Vec<Vec<u8>> = (0..cases(300)).map(|_| random_bytes(&mut rng, 100)).collect();
+    let inputs: Vec<Vec<u8>> = (0..cases(300)).map(|_| random_bytes(&mut rng, 200)).collect();
     run("loops", inputs.iter().cloned());
     let ran = inputs.iter().filter(|data| checks::loops_outcome(data) == Ok(Outcome::Ran)).count();
     assert!(ran * 4 >= inputs.len() * 3, "only {ran} of {} kernels could be compiled", inputs.len());

@@ -154,8 +154,15 @@ impl Writer {
         let arguments: Vec<usize> = results.iter().map(|result| result + carried).collect();
         self.count += 2 * carried;
         let names = |values: &[usize]| values.iter().map(|v| format!("%v{v}")).collect::<Vec<_>>().join(", ");
-        let inits: Vec<String> =
-            arguments.iter().map(|a| format!("%v{a} = %v{}", choices.one(outside))).collect();
+        let mut inits = Vec::new();
+        for argument in &arguments {
+            let init = match choices.below(4) {
+                0 => self.register(choices, depth),
+                1 => self.value(depth, "read e"),
+                _ => choices.one(outside),
+            };
+            inits.push(format!("%v{argument} = %v{init}"));
+        }
         let head = format!("iterate {dim} ({}) {{", inits.join(", "));
         match carried {
             0 => self.line(depth, &head),
@@ -195,10 +202,13 @@ impl Writer {
             self.line(inside, &format!("write %v{from}, o{number}"));
         }
         if carried > 0 {
-            // Half of them the newest ones.
-            let newest = values.len() - 1;
+            let newest = values[values.len() - 1];
             let yields: Vec<usize> = (0..carried)
-                .map(|_| if choices.sometimes(2) { choices.one(&values) } else { values[newest] })
+                .map(|at| match choices.below(4) {
+                    0 | 1 => newest,
+                    2 => choices.one(&values),
+                    _ => arguments[(at + choices.below(2)) % carried],
+                })
                 .collect();
             self.line(inside, &format!("yield {}", names(&yields)));
         }

@@ -139,7 +139,7 @@ struct Lowering<'a> {
     /// Number of uses of each expanded value, by entity index.
     pub(super) uses: Vec<u32>,
     /// What is known of the contents of virtual registers, by number.
-    pub(super) contents: Vec<contents::Contents>,
+    pub(super) contents: SmallVec<[contents::Contents; 512]>,
     /// Instructions that finish a loaded value, emitted before its first use, by entity index.
     pub(super) unfinished: Vec<Vec<crate::codegen::isa::Inst>>,
     /// Values that have such instructions, oldest first.
@@ -198,7 +198,7 @@ fn lower_with(
         constants: SmallVec::new(),
         places: vec![None; entities],
         uses: vec![0; entities],
-        contents: Vec::with_capacity(4 * entities),
+        contents: SmallVec::new(),
         unfinished: Vec::new(),
         finishing: std::collections::VecDeque::new(),
         global_plans: SmallVec::new(),
