@@ -266,7 +266,7 @@ impl Checker<'_> {
             known,
             by_dma: facts.to_lds,
             undefined: data,
-            data: self.data(&issue, data, index, runner),
+            data: self.data(issue, data, index, runner),
         };
         let judged = shadow.access(footprint, lanes, &by);
         if let Some(conflict) = judged.conflict {
@@ -357,7 +357,7 @@ impl Checker<'_> {
                 known,
                 scope: facts.scope,
                 sight,
-                data: self.data(&issue, data, index, runner),
+                data: self.data(issue, data, index, runner),
                 defined: matches!(written, super::super::memory::Written::All),
             };
             let judged = worker.shadow.access(allocation, base, footprint, here, &by);
