@@ -104,6 +104,28 @@ fn growth(c: &mut Criterion) {
     group.finish();
 }
 
+/// A chain of additions of 64x64 tiles for four waves, 16 instructions each, from text to code object.
+fn growth_of_chains(c: &mut Criterion) {
+    let mut group = c.benchmark_group("growth of chains");
+    group.sample_size(10);
+    for length in [1_250u64, 2_500, 5_000, 10_000] {
+        let mut text =
+            "kernel chain {\n  workgroup M, 64, 0\n  workgroup N, 64, 1\n  wave M, 32\n  wave N, 32\n  \
+                        a = memory [M, N] global f32\n  c = memory [M, N] global f32\n  %v0 = read a\n"
+                .to_owned();
+        for at in 0..length {
+            text += &format!("  %v{} = add %v{at}, %v0\n", at + 1);
+        }
+        text += &format!("  write %v{length}, c\n}}\n");
+        let options = Options::new(Target::GFX942).set(Symbol::new("M"), 512).set(Symbol::new("N"), 512);
+        group.throughput(Throughput::Elements(length));
+        group.bench_with_input(BenchmarkId::from_parameter(length), &text, |b, text| {
+            b.iter(|| cold(&Kernel::parse(text, "chain.gsw").expect("a valid kernel"), &options));
+        });
+    }
+    group.finish();
+}
+
 /// The four schedules of one tile of 8 waves, at the sizes at which the time model is asked for them.
 fn schedules(c: &mut Criterion) {
     let mut group = c.benchmark_group("schedule of gemm 128x256x64");
@@ -182,5 +204,16 @@ fn phases(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, whole, cached, trace, growth, schedules, growth_of_scheduling, lines, phases);
+criterion_group!(
+    benches,
+    whole,
+    cached,
+    trace,
+    growth,
+    growth_of_chains,
+    schedules,
+    growth_of_scheduling,
+    lines,
+    phases
+);
 criterion_main!(benches);

@@ -1,15 +1,20 @@
 //! Building a kernel's world node by node: what tracing and parsing have in common, so that one kernel gives one world whichever
 //! way it was written.
 
+#![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
+
 use std::sync::Arc;
 
 use bevy_ecs::prelude::{Entity, World};
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 use super::constraint::Constraint;
-use super::diagnostic::{Diagnostic, Location};
+use super::diagnostic::{Diagnostic, Kind, Location};
 use super::expr::Symbol;
-use super::kernel::{Constraints, Declaration, DimTable, Identity, Kernel, KernelName, Locations};
+use super::kernel::{
+    Constraints, Declaration, DimTable, Identity, Kernel, KernelName, Locations, MAX_OPERATIONS,
+};
 use super::layout::Dim;
 use super::node::*;
 use super::text;
@@ -25,7 +30,12 @@ pub(crate) struct Assembler {
     dims: DimTable,
     constraints: Constraints,
     locations: Vec<Location>,
-    memories: Vec<Entity>,
+    /// Names of the kernel arguments.
+    memories: FxHashSet<Arc<str>>,
+    /// Nodes so far.
+    count: usize,
+    /// The first node that was one too many.
+    excess: Option<Origin>,
 }
 
 impl Assembler {
@@ -40,7 +50,9 @@ impl Assembler {
             dims: DimTable::default(),
             constraints: Constraints::default(),
             locations: Vec::new(),
-            memories: Vec::new(),
+            memories: FxHashSet::default(),
+            count: 0,
+            excess: None,
         }
     }
 
@@ -70,8 +82,21 @@ impl Assembler {
         self.constraints.0.push((constraint, origin.0));
     }
 
+    /// What is wrong with a kernel that has too many operations: those beyond the limit have not become nodes.
+    pub(crate) fn excess(&self) -> Option<Diagnostic> {
+        let at = self.location_of(self.excess?);
+        let text = format!("the kernel has more than {MAX_OPERATIONS} operations");
+        let fault = Diagnostic::new(Kind::Limit, text).at(at);
+        Some(fault.help("compute in loops what repeats itself, or write several kernels"))
+    }
+
     /// Appends a node to the innermost open region.
     pub(crate) fn push(&mut self, origin: Origin, op: Op, operands: &[Entity], ty: ValueType) -> Entity {
+        if self.count == MAX_OPERATIONS {
+            self.excess.get_or_insert(origin);
+            return Entity::PLACEHOLDER;
+        }
+        self.count += 1;
         let node = self.world.spawn((op, Operands(SmallVec::from_slice(operands)), ty, origin)).id();
         if let Some(region) = self.regions.last_mut() {
             region.push(node);
@@ -134,12 +159,14 @@ impl Assembler {
             let text = format!("memory `{name}` cannot be {dtype} in {} space", space.name());
             return Err(Diagnostic::invalid(text).help("memories are global or shared, and not i1"));
         }
-        if self.memories.iter().any(|&m| self.world.get::<Name>(m).is_some_and(|n| &*n.0 == name)) {
+        let shared: Arc<str> = name.into();
+        if !self.memories.insert(shared.clone()) {
             return Err(Diagnostic::invalid(format!("two arguments are called `{name}`")));
         }
         let node = self.push(origin, Op::Memory, &[], ValueType { dims, dtype: Some(dtype) });
-        self.world.entity_mut(node).insert((Name(name.into()), Space(space)));
-        self.memories.push(node);
+        if let Ok(mut node) = self.world.get_entity_mut(node) {
+            node.insert((Name(shared), Space(space)));
+        }
         Ok(node)
     }
 
@@ -153,14 +180,19 @@ impl Assembler {
     /// Closes the body of `node`, the innermost open loop.
     pub(crate) fn close_loop(&mut self, node: Entity, yields: &[Entity]) {
         let nodes = self.regions.pop().unwrap_or_default();
-        self.world.entity_mut(node).insert((Body(nodes), Yields(SmallVec::from_slice(yields))));
+        if let Ok(mut node) = self.world.get_entity_mut(node) {
+            node.insert((Body(nodes), Yields(SmallVec::from_slice(yields))));
+        }
     }
 
     /// The complete kernel, which was written at `declaration`.
     ///
     /// # Errors
-    /// What its distribution does not allow, in program order.
+    /// Too many operations, or what its distribution does not allow, in program order.
     pub(crate) fn finish(mut self, name: &str, declaration: Location) -> Result<Kernel, Vec<Diagnostic>> {
+        if let Some(excess) = self.excess() {
+            return Err(vec![excess]);
+        }
         let nodes = self.regions.pop().unwrap_or_default();
         self.world.entity_mut(self.root).insert((
             KernelName(name.into()),

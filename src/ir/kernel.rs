@@ -11,6 +11,10 @@ use super::expr::{ExprArena, Symbol};
 use super::layout::Dim;
 use super::node::Body;
 
+/// Most operations of a kernel, as it is written and, for one wave, when its tiles are divided into instructions: far more than any
+/// wave has registers for, and few enough to say so soon.
+pub const MAX_OPERATIONS: usize = 1 << 16;
+
 /// Dimensions of the kernel: [`Dim`] number `i` is the symbol at `i`. On the kernel entity.
 #[derive(Component, Clone, PartialEq, Eq, Default, Debug)]
 pub struct DimTable(pub Vec<Symbol>);
@@ -18,11 +22,12 @@ pub struct DimTable(pub Vec<Symbol>);
 impl DimTable {
     /// The number of a symbol, entering it if it is new; `None` when the kernel has too many dimensions (256).
     pub fn enter(&mut self, symbol: Symbol) -> Option<Dim> {
-        let at = self.0.iter().position(|&s| s == symbol).unwrap_or_else(|| {
+        let known = self.0.iter().position(|&s| s == symbol);
+        let dim = u8::try_from(known.unwrap_or(self.0.len())).ok().map(Dim)?;
+        if known.is_none() {
             self.0.push(symbol);
-            self.0.len() - 1
-        });
-        u8::try_from(at).ok().map(Dim)
+        }
+        Some(dim)
     }
 
     /// Name of a dimension.
@@ -76,6 +81,11 @@ pub struct Sources {
 }
 
 impl Sources {
+    /// Bytes that it keeps, without the names of files.
+    pub(crate) fn bytes(&self) -> usize {
+        self.locations.0.len() * size_of::<Location>()
+    }
+
     fn of(world: &World, root: Entity) -> Sources {
         let declaration = world.get::<Declaration>(root).cloned().unwrap_or_default();
         Sources::new(declaration, world.get::<Locations>(root).cloned().unwrap_or_default())
@@ -116,6 +126,11 @@ pub struct Identity {
 }
 
 impl Identity {
+    /// Bytes of its text.
+    pub(crate) fn bytes(&self) -> usize {
+        self.text.len()
+    }
+
     pub(crate) fn new(text: String) -> Identity {
         let mut hasher = rustc_hash::FxHasher::default();
         text.hash(&mut hasher);

@@ -12,6 +12,7 @@ pub mod interpreter;
 pub mod kernel;
 pub mod layout;
 pub mod node;
+pub mod node_map;
 pub mod schedule;
 pub mod text;
 pub mod types;

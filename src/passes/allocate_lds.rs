@@ -9,6 +9,7 @@ use super::{PassResult, kernel_entity};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::kernel::Locations;
 use crate::ir::node::*;
+use crate::ir::node_map::NodeMap;
 use crate::ir::walk;
 
 /// How finely lifetimes are told apart.
@@ -31,7 +32,7 @@ struct Lifetime {
 }
 
 /// One per buffer.
-type Lifetimes = SmallVec<[Lifetime; 8]>;
+type Lifetimes = NodeMap<Lifetime>;
 
 /// The pass; see the module.
 pub fn allocate_lds(world: &mut World) -> PassResult {
@@ -41,23 +42,28 @@ pub fn allocate_lds(world: &mut World) -> PassResult {
         .into_iter()
         .filter(|&node| world.get::<Op>(node) == Some(&Op::Allocate))
         .collect();
-    let mut total = 0;
+    let mut total = 0u64;
     for grain in [Grain::Loops, Grain::Accesses] {
-        let mut lifetimes = Lifetimes::new();
-        region_lifetimes(world, root, grain, &mut 0, &mut lifetimes);
-        total = place(world, &buffers, &lifetimes);
-        if total <= limit {
+        let mut walk = Walk { grain, clock: 0, spare: Vec::new() };
+        let mut lifetimes = Lifetimes::default();
+        walk.region(world, root, &mut lifetimes);
+        // However they are placed, those that are alive together lie side by side.
+        total = most_alive(world, &lifetimes, walk.clock);
+        if total <= limit.into() {
+            total = place(world, &buffers, &lifetimes, walk.clock);
+        }
+        if total <= limit.into() {
             break;
         }
     }
-    if total > limit {
+    if total > limit.into() {
         return Err(too_large(world, root, &buffers, total, limit));
     }
-    world.entity_mut(root).insert(LdsBytes(total));
+    world.entity_mut(root).insert(LdsBytes(total as u32));
     Ok(())
 }
 
-fn too_large(world: &World, root: Entity, buffers: &[Entity], total: u32, limit: u32) -> Diagnostic {
+fn too_large(world: &World, root: Entity, buffers: &[Entity], total: u64, limit: u32) -> Diagnostic {
     let size = |node: &Entity| world.get::<LdsBuffer>(*node).map_or(0, |b| b.bytes);
     let largest = buffers.iter().copied().max_by_key(size).unwrap_or(root);
     let at = world.get::<Origin>(largest).and_then(|o| world.get::<Locations>(root)?.get(o.0));
@@ -77,63 +83,137 @@ pub(super) fn buffer_of(world: &World, node: Entity) -> Option<Entity> {
     (world.get::<Op>(memory) == Some(&Op::Allocate)).then_some(memory)
 }
 
-/// Adds the lifetimes of the buffers that a region uses, at positions counted by `clock`.
-fn region_lifetimes(world: &World, region: Entity, grain: Grain, clock: &mut u32, lifetimes: &mut Lifetimes) {
-    for &node in world.get::<Body>(region).map(|b| &b.0[..]).unwrap_or_default() {
-        *clock += 1;
-        if let Some(buffer) = buffer_of(world, node) {
-            let filled = world.get::<Op>(node).is_some_and(|op| op.is_write());
-            extend(lifetimes, Lifetime { buffer, first: *clock, last: *clock, filled });
-        }
-        if world.get::<Body>(node).is_some() {
-            let begin = *clock;
-            let mut inner = Lifetimes::new();
-            region_lifetimes(world, node, grain, clock, &mut inner);
-            *clock += 1;
-            let repeats = matches!(world.get::<Op>(node), Some(Op::Iterate(_)));
-            for mut lifetime in inner {
-                // What an iteration reads first, another one has left there.
-                if grain == Grain::Loops || (repeats && !lifetime.filled) {
-                    (lifetime.first, lifetime.last) = (begin, *clock);
+/// A walk through a kernel that finds lifetimes.
+struct Walk {
+    grain: Grain,
+    /// Counts positions.
+    clock: u32,
+    /// Memory for the lifetimes in inner regions.
+    spare: Vec<Lifetimes>,
+}
+
+impl Walk {
+    /// Adds the lifetimes of the buffers that a region uses.
+    fn region(&mut self, world: &World, region: Entity, lifetimes: &mut Lifetimes) {
+        for &node in world.get::<Body>(region).map(|b| &b.0[..]).unwrap_or_default() {
+            self.clock += 1;
+            if let Some(buffer) = buffer_of(world, node) {
+                let filled = world.get::<Op>(node).is_some_and(|op| op.is_write());
+                extend(lifetimes, Lifetime { buffer, first: self.clock, last: self.clock, filled });
+            }
+            if world.get::<Body>(node).is_some() {
+                let begin = self.clock;
+                let mut inner = self.spare.pop().unwrap_or_default();
+                self.region(world, node, &mut inner);
+                self.clock += 1;
+                let repeats = matches!(world.get::<Op>(node), Some(Op::Iterate(_)));
+                for (_, &lifetime) in inner.iter() {
+                    let mut lifetime = lifetime;
+                    // What an iteration reads first, another one has left there.
+                    if self.grain == Grain::Loops || (repeats && !lifetime.filled) {
+                        (lifetime.first, lifetime.last) = (begin, self.clock);
+                    }
+                    extend(lifetimes, lifetime);
                 }
-                extend(lifetimes, lifetime);
+                inner.truncate(0);
+                self.spare.push(inner);
             }
         }
     }
 }
 
 fn extend(lifetimes: &mut Lifetimes, lifetime: Lifetime) {
-    match lifetimes.iter_mut().find(|l| l.buffer == lifetime.buffer) {
+    match lifetimes.get_mut(lifetime.buffer) {
         Some(known) => known.last = known.last.max(lifetime.last),
-        None => lifetimes.push(lifetime),
+        None => lifetimes.insert(lifetime.buffer, lifetime),
     }
 }
 
+/// Most bytes that hold something at one of the positions up to `end`.
+fn most_alive(world: &World, lifetimes: &Lifetimes, end: u32) -> u64 {
+    let mut changes = vec![0i64; end as usize + 2];
+    for (buffer, life) in lifetimes.iter() {
+        let bytes = world.get::<LdsBuffer>(buffer).map_or(0, |buffer| i64::from(buffer.all_bytes()));
+        changes[life.first as usize] += bytes;
+        changes[life.last as usize + 1] -= bytes;
+    }
+    let (mut now, mut most) = (0, 0);
+    for change in changes {
+        now += change;
+        most = most.max(now);
+    }
+    most.unsigned_abs()
+}
+
 /// Gives every buffer the lowest place that is free for its whole life, in order; returns the bytes of all together.
-fn place(world: &mut World, buffers: &[Entity], lifetimes: &[Lifetime]) -> u32 {
-    let mut placed: SmallVec<[(Lifetime, u32, u32); 8]> = SmallVec::new();
+fn place(world: &mut World, buffers: &[Entity], lifetimes: &Lifetimes, end: u32) -> u64 {
+    let mut placed = Placed::new(buffers.len(), end);
     let mut total = 0;
+    let mut busy: Vec<(u32, u32)> = Vec::new();
     for &buffer in buffers {
         let Some(mut found) = world.get_mut::<LdsBuffer>(buffer) else { continue };
         let bytes = found.all_bytes();
-        let Some(&life) = lifetimes.iter().find(|l| l.buffer == buffer) else { continue };
-        let mut offset = 0;
+        let Some(&life) = lifetimes.get(buffer) else { continue };
+        let mut offset = 0u32;
+        busy.clear();
+        placed.beside(&life, |start, end| busy.push((start, end)));
         // Lowest ends first: a place behind one neighbour may collide with the next.
-        let mut busy: SmallVec<[(u32, u32); 8]> = placed
-            .iter()
-            .filter(|(other, ..)| other.first <= life.last && life.first <= other.last)
-            .map(|&(_, start, end)| (start, end))
-            .collect();
         busy.sort_unstable();
-        for (start, end) in busy {
-            if start < offset + bytes {
+        for &(start, end) in &busy {
+            if start < offset.saturating_add(bytes) {
                 offset = offset.max(end);
             }
         }
         found.offset = offset;
         let end = offset.saturating_add(bytes);
-        placed.push((life, offset, end));
+        placed.add(life, offset, end);
         total = total.max(end);
     }
-    total
+    total.into()
+}
+
+/// Buffers that have a place, found by when they live: the life of the kernel in about as many spans as there are buffers.
+struct Placed {
+    /// Positions per span, as a power of two.
+    shift: u32,
+    /// In each span the buffers that live there, but for those that live long.
+    spans: Vec<SmallVec<[Neighbour; 2]>>,
+    long: Vec<Neighbour>,
+}
+
+/// First and last position of a buffer's life, where it starts and where it ends.
+type Neighbour = (u32, u32, u32, u32);
+
+/// Spans that a buffer may be entered in.
+const MAX_SPANS: u32 = 8;
+
+impl Placed {
+    fn new(buffers: usize, end: u32) -> Placed {
+        let shift = (end / (buffers as u32).max(1)).max(1).ilog2();
+        Placed { shift, spans: vec![SmallVec::new(); (end >> shift) as usize + 1], long: Vec::new() }
+    }
+
+    fn spans_of(&self, life: &Lifetime) -> std::ops::RangeInclusive<usize> {
+        (life.first >> self.shift) as usize..=(life.last >> self.shift) as usize
+    }
+
+    fn add(&mut self, life: Lifetime, start: u32, end: u32) {
+        let neighbour = (life.first, life.last, start, end);
+        let spans = self.spans_of(&life);
+        if spans.end() - spans.start() >= MAX_SPANS as usize {
+            self.long.push(neighbour);
+        } else {
+            self.spans[spans].iter_mut().for_each(|span| span.push(neighbour));
+        }
+    }
+
+    /// Calls `see` with the places of the buffers that live at the same time, with some of them more than once.
+    fn beside(&self, life: &Lifetime, mut see: impl FnMut(u32, u32)) {
+        let near = self.spans[self.spans_of(life)].iter().flatten();
+        for &(first, last, start, end) in near.chain(&self.long) {
+            if first <= life.last && life.first <= last {
+                see(start, end);
+            }
+        }
+    }
 }

@@ -11,6 +11,7 @@ use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::layout::banks::{LdsAccess, LdsRules};
 use crate::ir::layout::{Dim, Layout, Place, Source};
 use crate::ir::node::*;
+use crate::ir::node_map::NodeMap;
 use crate::ir::walk;
 
 /// Bytes that all banks together hold side by side (32 banks of 4 bytes on gfx942; CDNA3 ISA guide, "Local data share").
@@ -37,12 +38,13 @@ pub fn arrange_lds(world: &mut World) -> PassResult {
     let root = kernel_entity(world)?;
     let order = walk::nodes(world, root);
     let limit = world.get::<Settings>(root).map_or(0, |s| s.0.target().max_lds_per_workgroup);
+    let accessing = Accessing::find(world, &order);
     let mut taken = 0u32;
     for &node in &order {
         if world.get::<Op>(node) != Some(&Op::Allocate) {
             continue;
         }
-        let accesses = accesses_of(world, &order, node);
+        let accesses = accessing.of(world, node);
         let mut buffer = plain_buffer(world, root, node, &accesses)?;
         let degrees = choose_arrangement(&mut buffer, &accesses, limit.saturating_sub(taken));
         taken = taken.saturating_add(buffer.all_bytes());
@@ -56,19 +58,36 @@ pub fn arrange_lds(world: &mut World) -> PassResult {
     Ok(())
 }
 
-fn accesses_of(world: &World, order: &[Entity], buffer: Entity) -> SmallVec<[BufferAccess; 4]> {
-    let mut accesses: SmallVec<[BufferAccess; 4]> = SmallVec::new();
-    for &node in order {
-        let kind = match world.get::<Op>(node) {
-            Some(Op::Read) => AccessKind::Instruction(LdsAccess::Read),
-            Some(Op::Write) => AccessKind::Instruction(LdsAccess::Write),
-            Some(Op::GlobalToShared) => AccessKind::Load,
-            _ => continue,
-        };
-        let memory = world.get::<Operands>(node).and_then(|o| o.0.last().copied());
-        if memory == Some(buffer)
-            && let Some(placement) = world.get::<Placement>(node)
-        {
+/// The accesses of every buffer, in order.
+pub(super) struct Accessing(NodeMap<SmallVec<[(Entity, AccessKind); 2]>>);
+
+impl Accessing {
+    pub(super) fn find(world: &World, order: &[Entity]) -> Accessing {
+        let mut by_buffer: NodeMap<SmallVec<[(Entity, AccessKind); 2]>> = NodeMap::default();
+        for &node in order {
+            let kind = match world.get::<Op>(node) {
+                Some(Op::Allocate) => {
+                    by_buffer.insert(node, SmallVec::new());
+                    continue;
+                }
+                Some(Op::Read) => AccessKind::Instruction(LdsAccess::Read),
+                Some(Op::Write) => AccessKind::Instruction(LdsAccess::Write),
+                Some(Op::GlobalToShared) => AccessKind::Load,
+                _ => continue,
+            };
+            let memory = world.get::<Operands>(node).and_then(|o| o.0.last().copied());
+            if let Some(accesses) = memory.and_then(|memory| by_buffer.get_mut(memory)) {
+                accesses.push((node, kind));
+            }
+        }
+        Accessing(by_buffer)
+    }
+
+    /// Those of one buffer, alike ones together.
+    fn of(&self, world: &World, buffer: Entity) -> SmallVec<[BufferAccess; 4]> {
+        let mut accesses: SmallVec<[BufferAccess; 4]> = SmallVec::new();
+        for &(node, kind) in self.0.get(buffer).map(|nodes| &nodes[..]).unwrap_or_default() {
+            let Some(placement) = world.get::<Placement>(node) else { continue };
             match accesses.iter_mut().find(|a| a.kind == kind && a.layout == placement.0) {
                 Some(known) => known.nodes.push(node),
                 None => accesses.push(BufferAccess {
@@ -78,8 +97,8 @@ fn accesses_of(world: &World, order: &[Entity], buffer: Entity) -> SmallVec<[Buf
                 }),
             }
         }
+        accesses
     }
-    accesses
 }
 
 /// The buffer without padding or swizzle. The dimension along which readers hold consecutive elements lies innermost.
@@ -115,9 +134,9 @@ fn innermost(dims: &[Dim], accesses: &[BufferAccess]) -> Option<Dim> {
 }
 
 /// True if a buffer lies in LDS in the order of the memory that it is filled from, but for swizzles and padding.
-pub(super) fn keeps_order(world: &World, order: &[Entity], buffer: Entity) -> bool {
+pub(super) fn keeps_order(world: &World, accessing: &Accessing, buffer: Entity) -> bool {
     let Some(ty) = world.get::<ValueType>(buffer) else { return false };
-    innermost(&ty.dims, &accesses_of(world, order, buffer)) == ty.dims.last().copied()
+    innermost(&ty.dims, &accessing.of(world, buffer)) == ty.dims.last().copied()
 }
 
 /// Prefers the longest run; among equals the memory's own innermost dimension.

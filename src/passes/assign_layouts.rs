@@ -16,6 +16,7 @@ use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::kernel::{DimTable, KernelName, Locations};
 use crate::ir::layout::{Dim, Layout, LayoutError, Mma, Mode, Source};
 use crate::ir::node::*;
+use crate::ir::node_map::NodeMap;
 use crate::ir::types::DType;
 use crate::ir::walk::{self, NodeList};
 
@@ -98,7 +99,7 @@ fn links(
         links[a.index_u32() as usize].push(b);
         links[b.index_u32() as usize].push(a);
     };
-    let mut loops: SmallVec<[(Entity, &Operands, &Yields); 4]> = SmallVec::new();
+    let mut loops: NodeMap<(&Operands, &Yields)> = NodeMap::default();
     for &node in order {
         let (op, operands, ..) = nodes.get(node)?;
         match op {
@@ -107,16 +108,16 @@ fn links(
             }
             Op::Mma(_) => join(node, operands.0[2]),
             Op::Write => join(node, operands.0[0]),
-            Op::Iterate(_) => loops.push((node, operands, yields.get(node)?)),
+            Op::Iterate(_) => loops.insert(node, (operands, yields.get(node)?)),
             Op::IterArg(number) => {
                 // The innermost loop seen last is the one whose body begins here.
-                if let Some((_, init, next)) = loops.last() {
+                if let Some((_, (init, next))) = loops.iter().next_back() {
                     join(node, init.0[*number as usize]);
                     join(node, next.0[*number as usize]);
                 }
             }
             Op::LoopResult(number) => {
-                if let Some((_, init, _)) = loops.iter().find(|l| l.0 == operands.0[0]) {
+                if let Some((init, _)) = loops.get(operands.0[0]) {
                     join(node, init.0[*number as usize]);
                 }
             }

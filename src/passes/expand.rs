@@ -11,9 +11,10 @@ use smallvec::{SmallVec, smallvec};
 use super::infer_types::MmaDims;
 use super::{PassResult, kernel_entity};
 use crate::ir::diagnostic::{Diagnostic, Kind};
-use crate::ir::kernel::Locations;
-use crate::ir::layout::{Dim, Layout, Place, Source};
+use crate::ir::kernel::{Locations, MAX_OPERATIONS};
+use crate::ir::layout::{Dim, Layout, Mma, Place, Source};
 use crate::ir::node::*;
+use crate::ir::node_map::NodeMap;
 use crate::ir::walk;
 
 /// Where an expanded node comes from.
@@ -74,9 +75,6 @@ pub struct Arguments(pub Vec<Entity>);
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
 pub struct ExpandedCount(pub u32);
 
-/// Most expanded nodes: far more than any wave has registers for, and few enough to say so soon.
-pub(super) const MAX_OPERATIONS: u32 = 1 << 16;
-
 /// Expanded nodes of each logical node, by entity index.
 struct Copies {
     first: Vec<u32>,
@@ -98,11 +96,13 @@ pub fn expand(world: &mut World) -> PassResult {
         layouts: vec![None; size],
         copies: Copies { first: vec![0; size], nodes: Vec::with_capacity(512) },
         count: 0,
+        carried: NodeMap::default(),
         locations: world.get::<Locations>(root).cloned().unwrap_or_default(),
     };
     for &node in &order {
         expander.layouts[node.index_u32() as usize] = world.get::<Placement>(node).map(|p| p.0.clone());
     }
+    expander.judge(world, &order)?;
     let arguments = order.iter().copied().filter(|&n| world.get::<Op>(n) == Some(&Op::Memory)).collect();
     let body = expander.region(world, root)?;
     world.entity_mut(root).insert((Body(body), Arguments(arguments), ExpandedCount(expander.count)));
@@ -113,6 +113,8 @@ struct Expander {
     layouts: Vec<Option<Layout>>,
     copies: Copies,
     count: u32,
+    /// Replicas of the carried values in front of each carried value of a loop.
+    carried: NodeMap<Vec<u32>>,
     locations: Locations,
 }
 
@@ -163,19 +165,35 @@ impl Expander {
         self.copies.first[node.index_u32() as usize] = self.copies.nodes.len() as u32;
     }
 
-    fn spawn(
-        &mut self,
-        world: &mut World,
-        bundle: (Op, Operands, ValueType, Expansion, Origin),
-    ) -> Result<Entity, Diagnostic> {
-        if self.count == MAX_OPERATIONS {
-            let text = format!("the tiles of one wave take more than {MAX_OPERATIONS} operations");
-            return Err(Diagnostic::new(Kind::Limit, text)
-                .at(self.locations.get(bundle.4.0))
-                .help("use smaller tiles, or more waves"));
-        }
+    fn spawn(&mut self, world: &mut World, bundle: (Op, Operands, ValueType, Expansion, Origin)) -> Entity {
         self.count += 1;
-        Ok(world.spawn(bundle).id())
+        world.spawn(bundle).id()
+    }
+
+    /// Counts what expansion will make, before it makes anything.
+    fn judge(&self, world: &World, order: &[Entity]) -> PassResult {
+        let mut count = 0usize;
+        for &node in order {
+            let made = match world.get::<Op>(node) {
+                Some(Op::Memory | Op::Allocate) => 0,
+                Some(Op::Iterate(_)) => 1,
+                Some(&op @ Op::Mma(_)) => {
+                    let operands = world.get::<Operands>(node).cloned().unwrap_or_default();
+                    let steps = self.steps(world, op, &operands)?;
+                    self.replicas(node) as usize * (steps.k_replicas * steps.side_by_side) as usize
+                }
+                _ => self.replicas(node) as usize,
+            };
+            count = count.saturating_add(made);
+            if count > MAX_OPERATIONS {
+                let text = format!("the tiles of one wave take more than {MAX_OPERATIONS} operations");
+                let origin = world.get::<Origin>(node).map_or(u32::MAX, |origin| origin.0);
+                return Err(Diagnostic::new(Kind::Limit, text)
+                    .at(self.locations.get(origin))
+                    .help("use smaller tiles, or more waves"));
+            }
+        }
+        Ok(())
     }
 
     fn region(&mut self, world: &mut World, region: Entity) -> Result<Vec<Entity>, Diagnostic> {
@@ -201,8 +219,9 @@ impl Expander {
                 // The copies of carried values are made with their loop.
                 Op::IterArg(_) | Op::LoopResult(_) => {
                     let mut first = 0;
+                    let before = self.carried_before(world, region, node, op)?;
                     for replica in 0..self.replicas(node) {
-                        let position = self.carried_position(world, region, node, op, replica)?;
+                        let position = before + replica;
                         let operands = match op {
                             Op::LoopResult(_) => Operands(smallvec![self.copies.of(operands.0[0], 0)]),
                             _ => Operands::default(),
@@ -212,7 +231,7 @@ impl Expander {
                             _ => Op::IterArg(position),
                         };
                         let expansion = Expansion { replica, ..Expansion::of(node) };
-                        let copy = self.spawn(world, (op, operands, ty.clone(), expansion, origin))?;
+                        let copy = self.spawn(world, (op, operands, ty.clone(), expansion, origin));
                         if replica == 0 {
                             first = self.copies.nodes.len() as u32;
                         }
@@ -225,8 +244,7 @@ impl Expander {
                     for replica in 0..self.replicas(node) {
                         let mapped = operands.0.iter().map(|&o| self.operand(node, replica, o)).collect();
                         let expansion = Expansion { replica, ..Expansion::of(node) };
-                        let copy =
-                            self.spawn(world, (op, Operands(mapped), ty.clone(), expansion, origin))?;
+                        let copy = self.spawn(world, (op, Operands(mapped), ty.clone(), expansion, origin));
                         self.copies.nodes.push(copy);
                         out.push(copy);
                     }
@@ -236,14 +254,13 @@ impl Expander {
         Ok(out)
     }
 
-    /// Position of a carried value's replica among all carried replicas of its loop.
-    fn carried_position(
-        &self,
+    /// Replicas of the values that a loop carries in front of a carried value.
+    fn carried_before(
+        &mut self,
         world: &World,
         region: Entity,
         node: Entity,
         op: Op,
-        replica: u32,
     ) -> Result<u32, Diagnostic> {
         let (owner, number) = match op {
             Op::IterArg(number) => (region, number),
@@ -253,9 +270,18 @@ impl Expander {
             }
             _ => return Err(bug("not a carried value")),
         };
-        let carried = world.get::<Operands>(owner).ok_or_else(|| bug("a loop without operands"))?;
-        let before: u32 = carried.0.iter().take(number as usize).map(|&init| self.replicas(init)).sum();
-        Ok(before + replica)
+        if self.carried.get(owner).is_none() {
+            let inits = world.get::<Operands>(owner).ok_or_else(|| bug("a loop without operands"))?;
+            let mut before = Vec::with_capacity(inits.0.len());
+            let mut sum = 0;
+            for &init in &inits.0 {
+                before.push(sum);
+                sum += self.replicas(init);
+            }
+            self.carried.insert(owner, before);
+        }
+        let before = self.carried.get(owner).and_then(|before| before.get(number as usize));
+        before.copied().ok_or_else(|| bug("a carried value that its loop does not have"))
     }
 
     fn iterate(
@@ -276,7 +302,7 @@ impl Expander {
         };
         let inits = Operands(flatten(self, &operands.0));
         let expansion = Expansion::of(node);
-        let copy = self.spawn(world, (op, inits, ValueType::unknown(), expansion, origin))?;
+        let copy = self.spawn(world, (op, inits, ValueType::unknown(), expansion, origin));
         self.begin(node);
         self.copies.nodes.push(copy);
         let body = self.region(world, node)?;
@@ -297,39 +323,25 @@ impl Expander {
         out: &mut Vec<Entity>,
     ) -> PassResult {
         let [lhs, rhs, acc] = operands.0[..] else { return Err(bug("an mma without three operands")) };
-        let roles = {
-            let ty = |node: Entity| world.get::<ValueType>(node).ok_or_else(|| bug("a value without type"));
-            MmaDims::of(ty(lhs)?, ty(rhs)?, ty(acc)?).map_err(bug)?
-        };
-        let mma = match op {
-            Op::Mma(MmaChoice::Explicit(mma)) => mma,
-            _ => super::kernel_mma(world).ok_or_else(|| bug("an mma without matrix instruction"))?,
-        };
+        let Steps { mma, k, step_elements, side_by_side, k_replicas } = self.steps(world, op, operands)?;
+        let k_step = mma.k() * side_by_side;
         let op = Op::Mma(MmaChoice::Explicit(mma));
         let ty = world.get::<ValueType>(node).cloned().ok_or_else(|| bug("an mma without type"))?;
-        let layout =
-            |node: Entity| self.layout(node).cloned().ok_or_else(|| bug("an operand without layout"));
-        let (left, right, result) = (layout(lhs)?, layout(rhs)?, layout(node)?);
-        // Elements of lhs (and rhs) per lane that one instruction multiplies, and how many such steps the operand holds side by side.
-        let step_elements = mma.a_layout(roles.m, roles.k).extent(Source::Register);
-        let side_by_side = left.extent(Source::Register) / step_elements;
-        let k_step = mma.k() * side_by_side;
-        let k_replicas: u32 =
-            left.of_source(Source::Replica).filter(|m| m.dim == Some(roles.k)).map(|m| m.extent).product();
+        let (left, right, result) = (self.layout_of(lhs)?, self.layout_of(rhs)?, self.layout_of(node)?);
         let replicas = self.replicas(node);
         let mut current: SmallVec<[Entity; 64]> =
             (0..replicas).map(|replica| self.operand(node, replica, acc)).collect();
         for step in 0..k_replicas * side_by_side {
-            let k = step / side_by_side * k_step;
+            let along_k = step / side_by_side * k_step;
             let slice = step % side_by_side * step_elements;
             for replica in 0..replicas {
                 let coordinate =
-                    |dim: Dim| if dim == roles.k { k } else { replica_coordinate(&result, replica, dim) };
+                    |dim: Dim| if dim == k { along_k } else { replica_coordinate(&result, replica, dim) };
                 let a = self.copies.of(lhs, replica_at(&left, coordinate));
                 let b = self.copies.of(rhs, replica_at(&right, coordinate));
                 let expansion = Expansion { replica, slice, ..Expansion::of(node) };
                 let chained = Operands(smallvec![a, b, current[replica as usize]]);
-                let copy = self.spawn(world, (op, chained, ty.clone(), expansion, origin))?;
+                let copy = self.spawn(world, (op, chained, ty.clone(), expansion, origin));
                 current[replica as usize] = copy;
                 out.push(copy);
             }
@@ -338,4 +350,36 @@ impl Expander {
         self.copies.nodes.extend(current);
         Ok(())
     }
+
+    fn layout_of(&self, node: Entity) -> Result<Layout, Diagnostic> {
+        self.layout(node).cloned().ok_or_else(|| bug("an operand without layout"))
+    }
+
+    /// Which matrix instructions a product takes along the dimension that it sums over.
+    fn steps(&self, world: &World, op: Op, operands: &Operands) -> Result<Steps, Diagnostic> {
+        let [lhs, rhs, acc] = operands.0[..] else { return Err(bug("an mma without three operands")) };
+        let ty = |node: Entity| world.get::<ValueType>(node).ok_or_else(|| bug("a value without type"));
+        let MmaDims { m, k, .. } = MmaDims::of(ty(lhs)?, ty(rhs)?, ty(acc)?).map_err(bug)?;
+        let mma = match op {
+            Op::Mma(MmaChoice::Explicit(mma)) => mma,
+            _ => super::kernel_mma(world).ok_or_else(|| bug("an mma without matrix instruction"))?,
+        };
+        let left = self.layout(lhs).ok_or_else(|| bug("an operand without layout"))?;
+        let step_elements = mma.a_layout(m, k).extent(Source::Register);
+        let side_by_side = left.extent(Source::Register) / step_elements;
+        let of_k = left.of_source(Source::Replica).filter(|mode| mode.dim == Some(k));
+        Ok(Steps { mma, k, step_elements, side_by_side, k_replicas: of_k.map(|mode| mode.extent).product() })
+    }
+}
+
+/// The matrix instructions of a product along the dimension that it sums over.
+struct Steps {
+    mma: Mma,
+    k: Dim,
+    /// Elements of lhs (and rhs) per lane that one instruction multiplies.
+    step_elements: u32,
+    /// How many such steps an operand holds side by side.
+    side_by_side: u32,
+    /// Replicas of lhs along the dimension.
+    k_replicas: u32,
 }

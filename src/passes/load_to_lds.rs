@@ -9,7 +9,7 @@ use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 use thiserror::Error;
 
-use super::arrange_lds::keeps_order;
+use super::arrange_lds::{Accessing, keeps_order};
 use super::assign_layouts::LANES;
 use super::facts::{Bounds, Geometry, Settings};
 use super::options::{GlobalToShared, Schedule};
@@ -17,6 +17,7 @@ use super::promote_to_lds::workgroup_tile;
 use super::{PassResult, kernel_entity};
 use crate::ir::layout::{Dim, Layout, Place, Source};
 use crate::ir::node::*;
+use crate::ir::node_map::{NodeMap, NodeSet};
 use crate::ir::types::DType;
 use crate::ir::walk;
 
@@ -80,12 +81,14 @@ pub fn load_to_lds(world: &mut World) -> PassResult {
         return Ok(());
     }
     let order = walk::nodes(world, root);
+    let accessing = Accessing::find(world, &order);
+    let uses = count_uses(world, &order);
     let mut direct = DirectLoads::default();
     let mut pairs = Vec::new();
     for region in walk::regions(world, root) {
         for write in walk::body(world, region) {
-            let Some(read) = filled_by(world, &order, write) else { continue };
-            match spread(world, root, &order, read, write) {
+            let Some(read) = filled_by(world, &uses, write) else { continue };
+            match spread(world, root, &accessing, read, write) {
                 Ok((layout, bounds)) => pairs.push(Pair { region, read, write, layout, bounds }),
                 Err(why) => direct.why = direct.why.or(Some(why)),
             }
@@ -98,30 +101,59 @@ pub fn load_to_lds(world: &mut World) -> PassResult {
         direct.why = Some(why);
     }
     direct.tiles = pairs.len() as u32;
-    pairs.into_iter().for_each(|pair| join(world, pair));
+    let mut gone = NodeSet::default();
+    let mut changed: Vec<Entity> = Vec::new();
+    for pair in pairs {
+        gone.insert(pair.read);
+        if changed.last() != Some(&pair.region) {
+            changed.push(pair.region);
+        }
+        join(world, pair);
+    }
+    for region in changed {
+        let body: walk::NodeList =
+            walk::body(world, region).into_iter().filter(|&node| !gone.contains(node)).collect();
+        walk::set_body(world, region, &body);
+    }
     world.entity_mut(root).insert(direct);
     Ok(())
 }
 
+/// How many nodes use each node's value.
+fn count_uses(world: &World, order: &[Entity]) -> NodeMap<u32> {
+    let mut uses = NodeMap::default();
+    for &node in order {
+        let operands = world.get::<Operands>(node).map(|o| &o.0[..]).unwrap_or_default();
+        for (at, &operand) in operands.iter().enumerate() {
+            if !operands[..at].contains(&operand) {
+                match uses.get_mut(operand) {
+                    Some(count) => *count += 1,
+                    None => uses.insert(operand, 1),
+                }
+            }
+        }
+    }
+    uses
+}
+
 /// The global read whose value `write` puts into LDS, if that is all it is for.
-fn filled_by(world: &World, order: &[Entity], write: Entity) -> Option<Entity> {
+fn filled_by(world: &World, uses: &NodeMap<u32>, write: Entity) -> Option<Entity> {
     let &[read, buffer] = &world.get::<Operands>(write)?.0[..] else { return None };
     let is = |node: Entity, op: Op| world.get::<Op>(node) == Some(&op);
-    let uses = |node: &&Entity| world.get::<Operands>(**node).is_some_and(|o| o.0.contains(&read));
     let fits = is(write, Op::Write) && is(buffer, Op::Allocate) && is(read, Op::Read);
-    (fits && order.iter().filter(uses).count() == 1).then_some(read)
+    (fits && uses.get(read) == Some(&1)).then_some(read)
 }
 
 /// How the lanes of the workgroup load the tile together, each with the widest load that fits.
 fn spread(
     world: &World,
     root: Entity,
-    order: &[Entity],
+    accessing: &Accessing,
     read: Entity,
     write: Entity,
 ) -> Result<(Layout, Bounds), Unsuitable> {
     let buffer = world.get::<Operands>(write).and_then(|o| o.0.last().copied()).unwrap_or(write);
-    if !keeps_order(world, order, buffer) {
+    if !keeps_order(world, accessing, buffer) {
         return Err(Unsuitable::Transposed);
     }
     let (Some(geometry), Some(settings), Some(ty), Some(bounds)) = (
@@ -178,14 +210,12 @@ fn too_large(world: &World, root: Entity, order: &[Entity]) -> Option<Unsuitable
     (needed > limit).then_some(Unsuitable::Lds { needed, limit })
 }
 
-/// Makes the write a load to LDS, and takes the read away.
+/// Makes the write a load to LDS; the read is of no more use.
 fn join(world: &mut World, pair: Pair) {
-    let Pair { region, read, write, layout, bounds } = pair;
+    let Pair { read, write, layout, bounds, .. } = pair;
     let memory = world.get::<Operands>(read).and_then(|o| o.0.first().copied());
     if let (Some(memory), Some(mut operands)) = (memory, world.get_mut::<Operands>(write)) {
         operands.0[0] = memory;
     }
     world.entity_mut(write).insert((Op::GlobalToShared, Placement(layout), bounds));
-    let body: walk::NodeList = walk::body(world, region).into_iter().filter(|&n| n != read).collect();
-    walk::set_body(world, region, &body);
 }

@@ -4,13 +4,14 @@
 //! were: the loads overlap, and one barrier separates writes from reads. Two reads of one memory with the same layout share a buffer.
 
 use bevy_ecs::prelude::*;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use super::facts::Geometry;
 use super::{PassResult, kernel_entity};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::kernel::Locations;
 use crate::ir::node::{Name, *};
+use crate::ir::node_map::NodeMap;
 use crate::ir::types::AddressSpace;
 use crate::ir::walk::{self, NodeList};
 
@@ -19,8 +20,10 @@ pub fn promote_to_lds(world: &mut World) -> PassResult {
     let root = kernel_entity(world)?;
     reject_writes_to_shared(world, root)?;
     let mut allocations = NodeList::new();
+    let mut buffers = Buffers::default();
     for region in walk::regions(world, root) {
-        promote_region(world, region, &mut allocations)?;
+        buffers.truncate(0);
+        promote_region(world, region, &mut buffers, &mut allocations)?;
     }
     if let Some(mut body) = world.get_mut::<Body>(root) {
         body.0.splice(0..0, allocations);
@@ -58,9 +61,16 @@ fn reject_writes_to_shared(world: &World, root: Entity) -> Result<(), Diagnostic
     Ok(())
 }
 
-fn promote_region(world: &mut World, region: Entity, allocations: &mut NodeList) -> PassResult {
+/// Buffers of a region by the memory that they hold a tile of, with the layout of their readers.
+type Buffers = NodeMap<SmallVec<[(Placement, Entity); 1]>>;
+
+fn promote_region(
+    world: &mut World,
+    region: Entity,
+    buffers: &mut Buffers,
+    allocations: &mut NodeList,
+) -> PassResult {
     let nodes = walk::body(world, region);
-    let mut buffers: SmallVec<[(Entity, Placement, Entity); 4]> = SmallVec::new();
     let (mut loads, mut stores) = (NodeList::new(), NodeList::new());
     let mut first = None;
     for (at, &node) in nodes.iter().enumerate() {
@@ -73,7 +83,8 @@ fn promote_region(world: &mut World, region: Entity, allocations: &mut NodeList)
         }
         first.get_or_insert(at);
         let placement = world.get::<Placement>(node).cloned();
-        let shared = buffers.iter().find(|b| b.0 == memory && Some(&b.1) == placement.as_ref()).map(|b| b.2);
+        let of_memory = buffers.get(memory).map(|buffers| &buffers[..]).unwrap_or_default();
+        let shared = of_memory.iter().find(|b| Some(&b.0) == placement.as_ref()).map(|b| b.1);
         let buffer = match shared {
             Some(buffer) => buffer,
             None => {
@@ -81,7 +92,12 @@ fn promote_region(world: &mut World, region: Entity, allocations: &mut NodeList)
                 allocations.push(buffer);
                 loads.push(load);
                 stores.push(store);
-                buffers.extend(placement.map(|p| (memory, p, buffer)));
+                if let Some(placement) = placement {
+                    match buffers.get_mut(memory) {
+                        Some(known) => known.push((placement, buffer)),
+                        None => buffers.insert(memory, smallvec![(placement, buffer)]),
+                    }
+                }
                 buffer
             }
         };

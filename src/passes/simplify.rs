@@ -1,11 +1,17 @@
 //! Cleaning up logical nodes: loop-invariant hoisting, common subexpressions, dead code. Three systems over the same small facts
 //! about operations.
 
+use std::hash::{Hash, Hasher};
+
 use bevy_ecs::prelude::*;
+use rustc_hash::FxHasher;
 use smallvec::{SmallVec, smallvec};
 
 use super::{PassResult, kernel_entity};
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::expr::InternTable;
 use crate::ir::node::*;
+use crate::ir::node_map::{NodeMap, NodeSet};
 use crate::ir::walk::{self, NodeList};
 
 /// True for nodes without effects whose result depends on their operands alone.
@@ -33,7 +39,7 @@ fn is_pure(op: &Op) -> bool {
 }
 
 /// Memories that some node of the kernel writes.
-fn written(world: &World, root: Entity) -> NodeList {
+fn written(world: &World, root: Entity) -> NodeSet {
     walk::nodes(world, root)
         .into_iter()
         .filter(|&n| world.get::<Op>(n) == Some(&Op::Write))
@@ -42,10 +48,9 @@ fn written(world: &World, root: Entity) -> NodeList {
 }
 
 /// A read of a memory that nothing writes is as good as pure.
-fn is_repeatable(world: &World, node: Entity, written: &[Entity]) -> bool {
+fn is_repeatable(world: &World, node: Entity, written: &NodeSet) -> bool {
     let Some(op) = world.get::<Op>(node) else { return false };
-    is_pure(op)
-        || (*op == Op::Read && world.get::<Operands>(node).is_some_and(|o| !written.contains(&o.0[0])))
+    is_pure(op) || (*op == Op::Read && world.get::<Operands>(node).is_some_and(|o| !written.contains(o.0[0])))
 }
 
 /// Moves nodes out of loops whose operands are all outside and whose tile does not change from iteration to iteration.
@@ -59,16 +64,16 @@ pub fn hoist_invariants(world: &mut World) -> PassResult {
         for node in walk::body(world, parent) {
             if let Some(&Op::Iterate(axis)) = world.get::<Op>(node) {
                 let inner = walk::body(world, node);
-                let mut inside = inner.clone();
+                let mut inside: NodeSet = inner.iter().copied().collect();
                 let mut stay = NodeList::new();
                 for candidate in inner {
                     let moves = is_repeatable(world, candidate, &written)
                         && world
                             .get::<Operands>(candidate)
-                            .is_some_and(|o| o.0.iter().all(|operand| !inside.contains(operand)))
+                            .is_some_and(|o| o.0.iter().all(|&operand| !inside.contains(operand)))
                         && world.get::<ValueType>(candidate).is_some_and(|t| !t.dims.contains(&axis));
                     if moves {
-                        inside.retain(|n| *n != candidate);
+                        inside.remove(candidate);
                         out.push(candidate);
                     } else {
                         stay.push(candidate);
@@ -85,27 +90,79 @@ pub fn hoist_invariants(world: &mut World) -> PassResult {
 
 /// Merges nodes of one region that compute the same value.
 pub fn merge_common(world: &mut World) -> PassResult {
+    merge_counted(world).map(drop)
+}
+
+/// [`merge_common`], and how often it compared two nodes.
+pub(crate) fn merge_counted(world: &mut World) -> Result<usize, Diagnostic> {
     let root = kernel_entity(world)?;
     let written = written(world, root);
-    let mut replaced: Vec<(Entity, Entity)> = Vec::new();
+    let mut merger = Merger::default();
     for region in walk::regions(world, root) {
+        let first = merger.values.len() as u32;
         let mut kept = NodeList::new();
         for node in walk::body(world, region) {
-            rename(world, node, &replaced);
-            let twin = is_repeatable(world, node, &written)
-                .then(|| kept.iter().copied().find(|&other| same_value(world, node, other)))
-                .flatten();
-            match twin {
-                Some(twin) => replaced.push((node, twin)),
-                None => kept.push(node),
+            merger.rename(world, node);
+            if !is_repeatable(world, node, &written) || !merger.merge(world, node, first) {
+                kept.push(node);
             }
         }
         walk::set_body(world, region, &kept);
     }
     for node in walk::nodes(world, root) {
-        rename(world, node, &replaced);
+        merger.rename(world, node);
     }
-    Ok(())
+    Ok(merger.compared)
+}
+
+/// Values that have been seen, and what has been merged with them.
+#[derive(Default)]
+struct Merger {
+    /// Nodes that compute a value for the first time in their region, region by region, and where each is by its hash.
+    values: Vec<Entity>,
+    table: InternTable,
+    /// Merged nodes, and which node each of them is now.
+    replaced: NodeMap<Entity>,
+    /// How often two nodes were compared.
+    compared: usize,
+}
+
+impl Merger {
+    /// Enters a value, or merges it with an equal one of its region, whose values begin at `first`.
+    fn merge(&mut self, world: &World, node: Entity, first: u32) -> bool {
+        let hash = hash_value(world, node, first);
+        let twin = self.table.find(hash, |at| {
+            self.compared += 1;
+            at >= first && same_value(world, node, self.values[at as usize])
+        });
+        match twin {
+            Some(twin) => self.replaced.insert(node, self.values[twin as usize]),
+            None => {
+                self.table.insert(hash, self.values.len() as u32);
+                self.values.push(node);
+            }
+        }
+        twin.is_some()
+    }
+
+    /// Lets a node use what its operands were merged with.
+    fn rename(&self, world: &mut World, node: Entity) {
+        if self.replaced.is_empty() {
+            return;
+        }
+        let is_replaced = |used: &Entity| self.replaced.get(*used).is_some();
+        let replace = |used: &mut Entity| *used = self.replaced.get(*used).copied().unwrap_or(*used);
+        if let Some(mut operands) = world.get_mut::<Operands>(node)
+            && operands.0.iter().any(is_replaced)
+        {
+            operands.0.iter_mut().for_each(replace);
+        }
+        if let Some(mut yields) = world.get_mut::<Yields>(node)
+            && yields.0.iter().any(is_replaced)
+        {
+            yields.0.iter_mut().for_each(replace);
+        }
+    }
 }
 
 /// Equal operations; constants bit by bit, because -0.0 equals 0.0 and is another value.
@@ -125,22 +182,32 @@ fn same_value(world: &World, a: Entity, b: Entity) -> bool {
         && world.get::<Tag>(a) == world.get::<Tag>(b)
 }
 
-fn rename(world: &mut World, node: Entity, replaced: &[(Entity, Entity)]) {
-    let fix = |entity: &mut Entity| {
-        if let Some(&(_, new)) = replaced.iter().find(|r| r.0 == *entity) {
-            *entity = new;
+/// A hash of what [`same_value`] compares, and of the region.
+fn hash_value(world: &World, node: Entity, region: u32) -> u32 {
+    let mut hasher = FxHasher::default();
+    region.hash(&mut hasher);
+    if let Some(op) = world.get::<Op>(node) {
+        std::mem::discriminant(op).hash(&mut hasher);
+        match op {
+            Op::Register(Constant::Float(value)) => value.to_bits().hash(&mut hasher),
+            Op::Register(Constant::Integer(value)) => value.hash(&mut hasher),
+            Op::Unary(op) => op.hash(&mut hasher),
+            Op::Binary(op) => op.hash(&mut hasher),
+            Op::Compare(predicate) => predicate.hash(&mut hasher),
+            _ => {}
         }
-    };
-    if let Some(mut operands) = world.get_mut::<Operands>(node)
-        && operands.0.iter().any(|o| replaced.iter().any(|r| r.0 == *o))
-    {
-        operands.0.iter_mut().for_each(fix);
     }
-    if let Some(mut yields) = world.get_mut::<Yields>(node)
-        && yields.0.iter().any(|o| replaced.iter().any(|r| r.0 == *o))
-    {
-        yields.0.iter_mut().for_each(fix);
+    if let Some(operands) = world.get::<Operands>(node) {
+        operands.0.iter().for_each(|operand| operand.index_u32().hash(&mut hasher));
     }
+    if let Some(ty) = world.get::<ValueType>(node) {
+        ty.dtype.hash(&mut hasher);
+        ty.dims.iter().for_each(|dim| dim.0.hash(&mut hasher));
+    }
+    if let Some(tag) = world.get::<Tag>(node) {
+        tag.0.hash(&mut hasher);
+    }
+    hasher.finish() as u32
 }
 
 /// Drops nodes that no effect depends on, and carried values that nothing depends on but what they become.

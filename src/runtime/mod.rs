@@ -13,6 +13,8 @@ pub mod compile;
 pub mod device;
 pub mod executable;
 mod explain;
+#[cfg(test)]
+mod growth;
 pub mod launch;
 pub mod report;
 pub mod schedule_view;

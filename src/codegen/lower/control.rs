@@ -232,7 +232,7 @@ impl Lowering<'_> {
     fn carried(&mut self, node: Entity, op: Op, operands: &[Entity]) -> Result<(), Diagnostic> {
         if let (Op::LoopResult(number), [owner]) = (op, operands) {
             // The loop noted the places of its results under its own init operands' positions.
-            let place = self.results.iter().find(|r| r.0 == *owner).and_then(|r| r.1.get(number as usize));
+            let place = self.results.get(*owner).and_then(|results| results.get(number as usize));
             let place = place.cloned().ok_or_else(|| self.bug("a loop result without loop"))?;
             self.set_place(node, place);
         }
@@ -256,7 +256,7 @@ impl Lowering<'_> {
         let carried = self.carried_registers(inits)?;
         if known == Some(0) {
             self.renew_contents(&carried);
-            self.results.push((node, carried));
+            self.results.insert(node, carried);
             return Ok(());
         }
         let mut open = OpenLoop::new(axis, start, trip);
@@ -301,7 +301,7 @@ impl Lowering<'_> {
         }
         self.loops.pop();
         self.leave(&scope);
-        self.results.push((node, results));
+        self.results.insert(node, results);
         Ok(())
     }
 
@@ -388,7 +388,7 @@ impl Lowering<'_> {
         };
         self.loops.pop();
         self.leave(&scope);
-        self.results.push((node, results));
+        self.results.insert(node, results);
         Ok(())
     }
 

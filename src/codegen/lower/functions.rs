@@ -21,7 +21,7 @@ const LOG2_E: [f32; 2] = [std::f32::consts::LOG2_E, 1.925_963e-8];
 
 /// `tanh x = x + x³ P(x²)` for `|x|` below [`TANH_SMALL`], highest power first: a Chebyshev fit whose
 /// relative error is below 2^-25.8.
-const TANH: [f32; 5] = [-6.096_714e-3, 2.099_718e-2, -5.385_090_8e-2, 1.333_276_9e-1, -3.333_332_8e-1];
+const TANH: [f32; 5] = [-6.096_714e-3, 2.099_718e-2, -5.385_090_8e-2, 1.333_277e-1, -3.333_332_8e-1];
 
 /// Where [`TANH`] ends; above, `1 - 2 / (e^2x + 1)` loses less than a bit to cancellation.
 const TANH_SMALL: f32 = 0.625;

@@ -111,10 +111,10 @@ impl Lowering<'_> {
 
     /// The descriptor of a memory: from the first element of the workgroup's tile to the end of the tensor or batch slice.
     fn descriptor(&mut self, memory: Entity) -> Result<Operand, Diagnostic> {
-        if let Some(&(_, descriptor)) = self.descriptors.iter().find(|d| d.0 == memory) {
+        if let Some(&descriptor) = self.descriptors.get(memory) {
             return Ok(descriptor);
         }
-        let pointer = self.pointers.iter().find(|p| p.0 == memory).map(|p| p.1);
+        let pointer = self.pointers.get(memory).copied();
         let pointer = pointer.ok_or_else(|| self.bug("a memory that is no argument"))?;
         let dims = self.get::<ValueType>(memory)?.dims.clone();
         let element_bytes = self.element_bytes(memory)?;
@@ -144,7 +144,7 @@ impl Lowering<'_> {
         self.emitter.with(Opcode::SMovB32, descriptor.offset(2), &[records]);
         let word3 = Scalar::Const(i64::from(DESCRIPTOR_WORD3));
         self.emitter.with(Opcode::SMovB32, descriptor.offset(3), &[word3]);
-        self.descriptors.push((memory, descriptor));
+        self.descriptors.insert(memory, descriptor);
         Ok(descriptor)
     }
 
@@ -249,7 +249,7 @@ impl Lowering<'_> {
         memory: Entity,
         fills: Option<&LdsBuffer>,
     ) -> Result<(), Diagnostic> {
-        if self.global_plans.iter().any(|p| p.0 == node) {
+        if self.global_plans.get(node).is_some() {
             return Ok(());
         }
         let layout = self.get::<Placement>(node)?.0.clone();
@@ -276,7 +276,7 @@ impl Lowering<'_> {
         };
         self.check_reach(node, &access)?;
         let plan = self.pieces(node, &access, descriptor, bounds.granule)?;
-        self.global_plans.push((node, plan));
+        self.global_plans.insert(node, plan);
         Ok(())
     }
 
@@ -494,8 +494,7 @@ impl Lowering<'_> {
     }
 
     fn plan_of(&self, node: Entity) -> Result<&GlobalPlan, Diagnostic> {
-        let plan = self.global_plans.iter().find(|p| p.0 == node);
-        plan.map(|p| &p.1).ok_or_else(|| self.bug("an access without a plan"))
+        self.global_plans.get(node).ok_or_else(|| self.bug("an access without a plan"))
     }
 
     /// Descriptor, elements per instruction and pieces of one expanded access.

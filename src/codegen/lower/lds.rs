@@ -33,7 +33,7 @@ pub(in crate::codegen) struct LdsPlan {
 impl Lowering<'_> {
     /// Makes the plan of a logical access at this point of the code.
     pub(super) fn plan_lds(&mut self, node: Entity, allocation: Entity) -> Result<(), Diagnostic> {
-        if self.lds_plans.iter().any(|p| p.0 == node) {
+        if self.lds_plans.get(node).is_some() {
             return Ok(());
         }
         let layout = self.get::<Placement>(node)?.0.clone();
@@ -64,7 +64,7 @@ impl Lowering<'_> {
                 pieces.push((base, buffer.offset + row * buffer.pitch + column - units));
             }
         }
-        self.lds_plans.push((node, LdsPlan { elements, pieces }));
+        self.lds_plans.insert(node, LdsPlan { elements, pieces });
         Ok(())
     }
 
@@ -123,8 +123,8 @@ impl Lowering<'_> {
     /// Elements per instruction and pieces of one expanded access, in the copy of the buffer that its iteration uses.
     fn lds_pieces(&mut self, node: Entity, allocation: Entity) -> Result<(u32, Pieces), Diagnostic> {
         let expansion = *self.get::<Expansion>(node)?;
-        let plan = self.lds_plans.iter().find(|p| p.0 == expansion.logical);
-        let plan = &plan.ok_or_else(|| self.bug("an LDS access without a plan"))?.1;
+        let plan = self.lds_plans.get(expansion.logical);
+        let plan = plan.ok_or_else(|| self.bug("an LDS access without a plan"))?;
         let registers = self.get::<Placement>(expansion.logical)?.0.extent(Source::Register);
         let count = (registers / plan.elements) as usize;
         let first = expansion.replica as usize * count;

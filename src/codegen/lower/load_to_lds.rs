@@ -39,7 +39,7 @@ impl Lowering<'_> {
         memory: Entity,
         allocation: Entity,
     ) -> Result<(), Diagnostic> {
-        if self.to_lds_plans.iter().any(|plan| plan.0 == node) {
+        if self.to_lds_plans.get(node).is_some() {
             return Ok(());
         }
         let buffer = self.get::<LdsBuffer>(allocation)?.clone();
@@ -58,7 +58,7 @@ impl Lowering<'_> {
             buffer.offset + row * buffer.pitch + column * buffer.element_bytes
         };
         let places = (0..layout.extent(Source::Replica)).map(place_of).collect();
-        self.to_lds_plans.push((node, ToLdsPlan { wave, places }));
+        self.to_lds_plans.insert(node, ToLdsPlan { wave, places });
         Ok(())
     }
 
@@ -102,8 +102,8 @@ impl Lowering<'_> {
         }
         let (descriptor, _, pieces) = self.pieces_of(expansion, registers, memory)?;
         let [piece] = pieces[..] else { return Err(self.bug("a load to LDS in pieces")) };
-        let plan = self.to_lds_plans.iter().find(|plan| plan.0 == expansion.logical);
-        let plan = &plan.ok_or_else(|| self.bug("a load to LDS without a plan"))?.1;
+        let plan = self.to_lds_plans.get(expansion.logical);
+        let plan = plan.ok_or_else(|| self.bug("a load to LDS without a plan"))?;
         let (wave, place) = (plan.wave, i64::from(plan.places[expansion.replica as usize]));
         let (base, place) = match (wave, self.copy_offset(allocation, expansion.iteration)?) {
             (Scalar::Reg(wave), Scalar::Reg(copy)) => (Some(self.moved_address(wave, copy)), place),

@@ -44,6 +44,7 @@ use crate::ir::expr::{Expr, ExprArena, ExprError, Symbol};
 use crate::ir::kernel::Locations;
 use crate::ir::layout::Dim;
 use crate::ir::node::*;
+use crate::ir::node_map::NodeMap;
 use crate::passes::expand::Arguments;
 use crate::passes::facts::{Expressions, Geometry, Settings};
 use crate::passes::options::{FloatFunctions, KernargPreload};
@@ -121,7 +122,7 @@ struct Lowering<'a> {
     /// Dynamic symbols in SGPRs.
     pub(super) symbols: SmallVec<[(Symbol, Operand); 4]>,
     /// Pointers of memories in SGPR pairs.
-    pub(super) pointers: SmallVec<[(Entity, Operand); 8]>,
+    pub(super) pointers: NodeMap<Operand>,
     /// Workgroup ids in SGPRs.
     pub(super) workgroup: [Operand; 3],
     /// Lane number in a VGPR.
@@ -145,15 +146,15 @@ struct Lowering<'a> {
     /// Values that have such instructions, oldest first.
     pub(super) finishing: std::collections::VecDeque<Entity>,
     /// Address plans of logical accesses that are valid at this point.
-    pub(super) global_plans: SmallVec<[(Entity, GlobalPlan); 8]>,
-    pub(super) lds_plans: SmallVec<[(Entity, LdsPlan); 8]>,
-    pub(super) to_lds_plans: SmallVec<[(Entity, ToLdsPlan); 4]>,
+    pub(super) global_plans: NodeMap<GlobalPlan>,
+    pub(super) lds_plans: NodeMap<LdsPlan>,
+    pub(super) to_lds_plans: NodeMap<ToLdsPlan>,
     /// LDS addresses of lanes or waves with the place of a copy added: address, place, sum.
     pub(super) moved_addresses: SmallVec<[(Operand, Operand, Operand); 8]>,
     /// Buffer descriptors that are valid at this point.
-    pub(super) descriptors: SmallVec<[(Entity, Operand); 8]>,
+    pub(super) descriptors: NodeMap<Operand>,
     /// Places of the values that finished loops carried, by expanded loop.
-    pub(super) results: SmallVec<[(Entity, Vec<Place>); 4]>,
+    pub(super) results: NodeMap<Vec<Place>>,
     /// Loops around this point.
     pub(super) loops: SmallVec<[iterations::OpenLoop; 2]>,
 }
@@ -189,7 +190,7 @@ fn lower_with(
         emitter: Emitter::new(body),
         out: Lowered::default(),
         symbols: SmallVec::new(),
-        pointers: SmallVec::new(),
+        pointers: NodeMap::default(),
         workgroup: [Operand::NONE; 3],
         lane: Operand::NONE,
         wave: Scalar::ZERO,
@@ -201,12 +202,12 @@ fn lower_with(
         contents: SmallVec::new(),
         unfinished: Vec::new(),
         finishing: std::collections::VecDeque::new(),
-        global_plans: SmallVec::new(),
-        lds_plans: SmallVec::new(),
-        to_lds_plans: SmallVec::new(),
+        global_plans: NodeMap::default(),
+        lds_plans: NodeMap::default(),
+        to_lds_plans: NodeMap::default(),
         moved_addresses: SmallVec::new(),
-        descriptors: SmallVec::new(),
-        results: SmallVec::new(),
+        descriptors: NodeMap::default(),
+        results: NodeMap::default(),
         loops: SmallVec::new(),
     };
     let arguments = world.get::<Arguments>(root).ok_or_else(|| missing("arguments"))?;
@@ -300,7 +301,7 @@ impl Lowering<'_> {
             match self.out.arguments[at] {
                 ArgumentSlot::Pointer { memory, offset } => {
                     let pointer = self.argument(2, Opcode::SLoadDwordx2, kernarg, offset);
-                    self.pointers.push((memory, pointer));
+                    self.pointers.insert(memory, pointer);
                 }
                 ArgumentSlot::Symbol { symbol, offset } => {
                     let register = self.argument(1, Opcode::SLoadDword, kernarg, offset);

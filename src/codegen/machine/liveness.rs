@@ -13,6 +13,7 @@
 
 use super::access::{Access, ExecWrite, accesses, exec_write, is_early_clobber};
 use super::body::{Body, MachineInst, RegisterFile};
+use super::flow::{Crossing, Flow};
 use crate::codegen::isa::{Implicit, MAX_OPERANDS, Operand};
 
 /// No segment, no register, no index.
@@ -52,16 +53,14 @@ pub(super) struct Liveness {
     written: Vec<u32>,
     /// Parts written so far in the block named by `written_in`.
     written_in: Vec<u32>,
-    /// Dense number of each register that is live into some block.
-    global: Vec<u32>,
-    globals: Vec<u32>,
-    block_reads: Vec<Parts>,
-    block_writes: Vec<Parts>,
-    /// Ends of each block's part of the two lists.
-    block_ends: Vec<(u32, u32)>,
-    /// Blocks by globals: parts live at the start; parts written.
-    live_in: Vec<u32>,
-    kills: Vec<u32>,
+    /// Number of each register that is live into some block, those registers, and what each block writes.
+    number: Vec<u32>,
+    crossing: Vec<u32>,
+    block_writes: Vec<Crossing>,
+    /// What crosses the borders of blocks.
+    flow: Flow,
+    /// Registers that are live at the end of the block being walked.
+    live_out: Vec<u32>,
     /// State of the backward walk: live parts, and parts and end of the open segment.
     live: Vec<u32>,
     open_parts: Vec<u32>,
@@ -89,7 +88,7 @@ impl Liveness {
             refill(&mut self.written, registers, 0);
         }
         self.summarise_blocks(body);
-        self.propagate(body);
+        self.flow.solve(body, &self.crossing);
         self.walk_backward(body);
     }
 
@@ -186,11 +185,10 @@ impl Liveness {
 
     fn summarise_blocks(&mut self, body: &Body) {
         refill(&mut self.written_in, body.registers.len(), NONE);
-        refill(&mut self.global, body.registers.len(), NONE);
-        self.globals.clear();
-        self.block_reads.clear();
+        refill(&mut self.number, body.registers.len(), NONE);
+        self.crossing.clear();
         self.block_writes.clear();
-        self.block_ends.clear();
+        self.flow.clear();
         for (block, data) in body.blocks.iter().enumerate() {
             let first_write = self.block_writes.len();
             for at in data.start..data.end {
@@ -202,11 +200,11 @@ impl Liveness {
                     if exposed == 0 {
                         continue;
                     }
-                    if self.global[index] == NONE {
-                        self.global[index] = self.globals.len() as u32;
-                        self.globals.push(id);
+                    if self.number[index] == NONE {
+                        self.number[index] = self.crossing.len() as u32;
+                        self.crossing.push(id);
                     }
-                    self.block_reads.push((id, exposed));
+                    self.flow.reads.push((self.number[index], block as u32, exposed));
                 }
                 for n in writes..end {
                     let (id, parts) = self.operands[n];
@@ -215,49 +213,18 @@ impl Liveness {
                     if self.written_in[index] != block as u32 {
                         self.written_in[index] = block as u32;
                         self.written[index] = 0;
-                        self.block_writes.push((id, 0));
+                        self.block_writes.push((id, block as u32, 0));
                     }
                     self.written[index] |= killed;
                 }
             }
-            for (id, parts) in &mut self.block_writes[first_write..] {
+            for (id, _, parts) in &mut self.block_writes[first_write..] {
                 *parts = self.written[*id as usize];
             }
-            self.block_ends.push((self.block_reads.len() as u32, self.block_writes.len() as u32));
         }
-    }
-
-    /// Solves live-in = reads | (live-out & !kills) for the registers that cross block borders.
-    fn propagate(&mut self, body: &Body) {
-        let (blocks, globals) = (body.blocks.len(), self.globals.len());
-        refill(&mut self.live_in, blocks * globals, 0);
-        refill(&mut self.kills, blocks * globals, 0);
-        let (mut read, mut write) = (0, 0);
-        for (block, &(reads_end, writes_end)) in self.block_ends.iter().enumerate() {
-            for &(id, parts) in &self.block_reads[read..reads_end as usize] {
-                self.live_in[block * globals + self.global[id as usize] as usize] |= parts;
-            }
-            for &(id, parts) in &self.block_writes[write..writes_end as usize] {
-                if self.global[id as usize] != NONE {
-                    self.kills[block * globals + self.global[id as usize] as usize] |= parts;
-                }
-            }
-            (read, write) = (reads_end as usize, writes_end as usize);
-        }
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for (block, data) in body.blocks.iter().enumerate().rev() {
-                for &successor in data.successors.iter().flatten() {
-                    let (own, other) = (block * globals, successor as usize * globals);
-                    for g in 0..globals {
-                        let live = self.live_in[other + g] & !self.kills[own + g];
-                        changed |= live & !self.live_in[own + g] != 0;
-                        self.live_in[own + g] |= live;
-                    }
-                }
-            }
-        }
+        let numbered =
+            self.block_writes.iter().map(|write| (self.number[write.0 as usize], write.1, write.2));
+        self.flow.kills.extend(numbered.filter(|write| write.0 != NONE));
     }
 
     fn walk_backward(&mut self, body: &Body) {
@@ -267,26 +234,28 @@ impl Liveness {
         refill(&mut self.open_parts, registers, 0);
         refill(&mut self.open_end, registers, 0);
         self.segments.clear();
-        let globals = self.globals.len();
-        for data in body.blocks.iter().rev() {
-            for g in 0..globals {
-                let mut live = 0;
-                for &successor in data.successors.iter().flatten() {
-                    live |= self.live_in[successor as usize * globals + g];
+        for (block, data) in body.blocks.iter().enumerate().rev() {
+            self.live_out.clear();
+            for &successor in data.successors.iter().flatten() {
+                for at in self.flow.live_at(successor) {
+                    let (id, parts) = self.flow.entry(at);
+                    if self.live[id as usize] == 0 {
+                        self.live_out.push(id);
+                    }
+                    self.live[id as usize] |= parts;
                 }
-                let id = self.globals[g] as usize;
-                self.live[id] = live;
-                self.change(id, 2 * data.end, live);
+            }
+            for at in 0..self.live_out.len() {
+                let id = self.live_out[at] as usize;
+                self.change(id, 2 * data.end, self.live[id]);
             }
             for index in (data.start..data.end).rev() {
                 self.step_backward(body, index);
             }
-            for g in 0..globals {
-                let id = self.globals[g] as usize;
-                if self.live[id] != 0 {
-                    self.change(id, 2 * data.start, 0);
-                    self.live[id] = 0;
-                }
+            for at in self.flow.live_at(block as u32) {
+                let id = self.flow.entry(at).0 as usize;
+                self.change(id, 2 * data.start, 0);
+                self.live[id] = 0;
             }
         }
     }
@@ -398,6 +367,12 @@ impl Liveness {
                 last = at;
             }
         }
+    }
+
+    /// Steps that the registers live from block to block took.
+    #[cfg(test)]
+    pub fn steps(&self) -> usize {
+        self.flow.steps
     }
 
     /// True if some lanes may be off when instruction `index` executes.

@@ -4,8 +4,8 @@
 //! lowering -> allocate -> branches to the next block -> waits -> hazards -> code
 //! ```
 //!
-//! Allocation is several files: `liveness`, `loops` and `pressure` say what there is, `tie` keeps accumulators in place,
-//! `coalesce` removes copies, `place` (on `occupancy`) finds places, and when there are too few `evict` chooses what leaves,
+//! Allocation is several files: `liveness` (on `flow`), `loops` and `pressure` say what there is, `tie` keeps accumulators in
+//! place, `coalesce` removes copies, `place` (on `occupancy`) finds places, and when there are too few `evict` chooses what leaves,
 //! by the rules of `agpr` and `rematerialise`, and `spill` rewrites the body.
 mod access;
 mod agpr;
@@ -15,6 +15,7 @@ pub mod branches;
 pub mod check;
 mod coalesce;
 mod evict;
+mod flow;
 mod hazard_rows;
 pub mod hazards;
 mod liveness;
@@ -32,3 +33,11 @@ mod tie;
 pub mod waits;
 
 pub use body::{Block, Body, MachineInst, RegisterFile, VirtualRegister};
+
+/// Steps that it takes to find which registers are live from block to block.
+#[cfg(test)]
+pub(crate) fn live_steps(body: &Body, inputs: &[(u32, crate::codegen::isa::Operand)]) -> usize {
+    let mut liveness = liveness::Liveness::default();
+    liveness.compute(body, inputs);
+    liveness.steps()
+}

@@ -38,6 +38,7 @@ pub use rational::Rational;
 pub use sym_expr::SymExpr;
 pub(crate) use sym_expr::{SymNode, SymOp};
 pub use symbol::{Symbol, symbols};
+pub(crate) use table::InternTable;
 
 /// Why an expression could not be built.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, thiserror::Error)]

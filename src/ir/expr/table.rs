@@ -1,21 +1,21 @@
-//! An open-addressing index from content hash to arena position: the arenas hold the content, this holds 8 bytes each.
+//! An open-addressing index from content hash to position: the arenas and lists hold the content, this holds 8 bytes each.
 
 /// Slots of (hash, position + 1); a zero position is an empty slot.
 #[derive(Clone, Debug, Default)]
-pub(super) struct InternTable {
+pub(crate) struct InternTable {
     slots: Vec<(u32, u32)>,
     len: usize,
 }
 
 impl InternTable {
     /// Forgets every entry and keeps the memory.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.slots.fill((0, 0));
         self.len = 0;
     }
 
     /// The position whose content has this hash and satisfies `equal`.
-    pub(super) fn find(&self, hash: u32, mut equal: impl FnMut(u32) -> bool) -> Option<u32> {
+    pub(crate) fn find(&self, hash: u32, mut equal: impl FnMut(u32) -> bool) -> Option<u32> {
         if self.slots.is_empty() {
             return None;
         }
@@ -34,7 +34,7 @@ impl InternTable {
     }
 
     /// Enters a position that is not there yet.
-    pub(super) fn insert(&mut self, hash: u32, position: u32) {
+    pub(crate) fn insert(&mut self, hash: u32, position: u32) {
         if (self.len + 1) * 4 > self.slots.len() * 3 {
             let larger = vec![(0, 0); (self.slots.len() * 2).max(64)];
             for (hash, position) in std::mem::replace(&mut self.slots, larger) {

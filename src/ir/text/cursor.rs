@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::lex::{Lexeme, Token, lex};
+use super::lex::{Lexeme, Lexer, Token};
 use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::node::Constant;
 use crate::ir::types::DType;
@@ -15,15 +15,24 @@ const MAX_FAULTS: usize = 20;
 
 /// The faults of a text, in the order in which they were found.
 #[derive(Default)]
-pub(super) struct Faults(pub(super) Vec<Diagnostic>);
+pub(super) struct Faults(pub(super) Vec<Diagnostic>, Further);
+
+/// Whether further faults are taken.
+#[derive(Copy, Clone, PartialEq, Eq, Default)]
+enum Further {
+    #[default]
+    Taken,
+    Dropped,
+}
 
 impl Faults {
     /// Adds one; the last that is taken ends the text for `cursor`.
     pub(super) fn add(&mut self, fault: Diagnostic, cursor: &mut Cursor<'_>) {
-        if self.0.len() < MAX_FAULTS {
+        if self.1 == Further::Taken {
             self.0.push(fault);
         }
         if self.0.len() == MAX_FAULTS {
+            self.1 = Further::Dropped;
             cursor.stop();
         }
     }
@@ -33,28 +42,34 @@ impl Faults {
         faults.truncate(MAX_FAULTS);
         faults
     }
+
+    /// Adds one that ends the text for `cursor`.
+    pub(super) fn add_last(&mut self, fault: Diagnostic, cursor: &mut Cursor<'_>) {
+        self.add(fault, cursor);
+        self.1 = Further::Dropped;
+        cursor.stop();
+    }
 }
 
 /// A place in the tokens of a text. It never moves behind [`Token::End`].
 pub(super) struct Cursor<'a> {
     text: &'a str,
-    tokens: Vec<Lexeme<'a>>,
-    at: usize,
+    lexer: Lexer<'a>,
+    /// The next token, and the one after it.
+    next: Lexeme<'a>,
+    second: Lexeme<'a>,
     file: Arc<str>,
 }
 
 impl<'a> Cursor<'a> {
     pub(super) fn new(text: &'a str, file: &str) -> Cursor<'a> {
-        Cursor { text, tokens: lex(text), at: 0, file: file.into() }
-    }
-
-    fn lexeme(&self, ahead: usize) -> &Lexeme<'a> {
-        // The last token is `End`; there is always one.
-        &self.tokens[(self.at + ahead).min(self.tokens.len() - 1)]
+        let mut lexer = Lexer::new(text);
+        let (next, second) = (lexer.next(), lexer.next());
+        Cursor { text, lexer, next, second, file: file.into() }
     }
 
     pub(super) fn peek(&self) -> &Token<'a> {
-        &self.lexeme(0).token
+        &self.next.token
     }
 
     /// True if the next token is this sign.
@@ -64,7 +79,7 @@ impl<'a> Cursor<'a> {
 
     /// True if the token after the next is this sign.
     pub(super) fn at_second(&self, sign: &str) -> bool {
-        matches!(self.lexeme(1).token, Token::Sign(found) if found == sign)
+        matches!(self.second.token, Token::Sign(found) if found == sign)
     }
 
     /// True if the next token is this word.
@@ -73,7 +88,7 @@ impl<'a> Cursor<'a> {
     }
 
     pub(super) fn bump(&mut self) {
-        self.at = (self.at + 1).min(self.tokens.len() - 1);
+        self.next = std::mem::replace(&mut self.second, self.lexer.next());
     }
 
     /// Steps over a sign if it is next.
@@ -96,7 +111,7 @@ impl<'a> Cursor<'a> {
 
     /// Where the next token stands.
     pub(super) fn location(&self) -> Location {
-        let lexeme = self.lexeme(0);
+        let lexeme = &self.next;
         Location { file: self.file.clone(), line: lexeme.line, column: lexeme.column }
     }
 
@@ -107,7 +122,7 @@ impl<'a> Cursor<'a> {
 
     /// The fault that something else should stand here.
     pub(super) fn expected(&self, what: &str) -> Diagnostic {
-        let lexeme = self.lexeme(0);
+        let lexeme = &self.next;
         let fault = match &lexeme.token {
             Token::End => Diagnostic::invalid(format!("expected {what}, found the end of the text")),
             Token::Newline => Diagnostic::invalid(format!("expected {what}, found the end of the line")),
@@ -168,7 +183,8 @@ impl<'a> Cursor<'a> {
 
     /// Gives up on the rest of the text.
     pub(super) fn stop(&mut self) {
-        self.at = self.tokens.len() - 1;
+        self.lexer.stop();
+        (self.next, self.second) = (self.lexer.next(), self.lexer.next());
     }
 
     /// The name of a value, with its `%`.
@@ -176,7 +192,7 @@ impl<'a> Cursor<'a> {
         if !self.at("%") {
             return Err(self.expected("a value like `%x`"));
         }
-        let (sign, word) = (self.lexeme(0), self.lexeme(1));
+        let (sign, word) = (&self.next, &self.second);
         let (start, end) = (sign.start, word.end);
         let decimal = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
         let named = match word.token {

@@ -45,37 +45,40 @@ const SIGNS: &[&str] =
 /// After these a statement cannot be complete, so a newline does not end it.
 const CONTINUES: &[&str] = &["[", "(", ",", "="];
 
-/// All tokens of a text, ending in [`Token::End`].
-pub(super) fn lex(text: &str) -> Vec<Lexeme<'_>> {
-    let mut lexer = Lexer { text, at: 0, line: 1, column: 1 };
-    let mut tokens = Vec::with_capacity(text.len() / 3 + 1);
-    loop {
-        lexer.skip_blanks();
-        let (line, column, start) = (lexer.line, lexer.column, lexer.at);
-        let token = lexer.token();
-        if token == Token::Newline && tokens.last().is_some_and(continues) {
-            continue;
-        }
-        let done = token == Token::End;
-        tokens.push(Lexeme { token, line, column, start, end: lexer.at });
-        if done {
-            return tokens;
-        }
-    }
-}
-
-fn continues(last: &Lexeme<'_>) -> bool {
-    matches!(last.token, Token::Sign(sign) if CONTINUES.contains(&sign))
-}
-
-struct Lexer<'a> {
+/// Reads a text token by token.
+pub(super) struct Lexer<'a> {
     text: &'a str,
     at: usize,
     line: u32,
     column: u32,
+    /// A statement cannot be complete behind the last token.
+    continues: bool,
 }
 
 impl<'a> Lexer<'a> {
+    pub(super) fn new(text: &'a str) -> Lexer<'a> {
+        Lexer { text, at: 0, line: 1, column: 1, continues: false }
+    }
+
+    /// The next token; at the end of the text and behind it [`Token::End`].
+    pub(super) fn next(&mut self) -> Lexeme<'a> {
+        loop {
+            self.skip_blanks();
+            let (line, column, start) = (self.line, self.column, self.at);
+            let token = self.token();
+            if token == Token::Newline && self.continues {
+                continue;
+            }
+            self.continues = matches!(token, Token::Sign(sign) if CONTINUES.contains(&sign));
+            return Lexeme { token, line, column, start, end: self.at };
+        }
+    }
+
+    /// Leaves out the rest of the text.
+    pub(super) fn stop(&mut self) {
+        self.at = self.text.len();
+    }
+
     fn rest(&self) -> &'a str {
         &self.text[self.at..]
     }
@@ -212,6 +215,15 @@ impl<'a> Lexer<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn lex(text: &str) -> Vec<Lexeme<'_>> {
+        let mut lexer = Lexer::new(text);
+        let mut lexemes = vec![lexer.next()];
+        while lexemes.last().is_some_and(|last| last.token != Token::End) {
+            lexemes.push(lexer.next());
+        }
+        lexemes
+    }
 
     fn tokens(text: &str) -> Vec<Token<'_>> {
         lex(text).into_iter().map(|lexeme| lexeme.token).collect()

@@ -78,7 +78,11 @@ enum Region {
 
 impl<'a> Parser<'a> {
     fn fault(&mut self, fault: Diagnostic) {
-        self.faults.add(fault, &mut self.cursor);
+        match self.nodes.excess() {
+            None => self.faults.add(fault, &mut self.cursor),
+            // What comes behind the limit of operations is not looked at.
+            Some(excess) => self.faults.add_last(excess, &mut self.cursor),
+        }
     }
 
     fn fault_at(&mut self, at: &Location, fault: Diagnostic) {
@@ -151,6 +155,10 @@ impl<'a> Parser<'a> {
             if let Err(fault) = read.and_then(|()| self.cursor.end_of_statement()) {
                 self.fault(fault);
                 self.cursor.recover();
+            }
+            if let Some(excess) = self.nodes.excess() {
+                self.fault(excess);
+                return yields;
             }
         }
     }

@@ -13,9 +13,10 @@ use smallvec::{SmallVec, smallvec};
 use super::bug;
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::ExprError;
+use crate::ir::kernel::MAX_OPERATIONS;
 use crate::ir::node::*;
 use crate::ir::walk;
-use crate::passes::expand::{Base, Expansion, Iteration, MAX_OPERATIONS};
+use crate::passes::expand::{Base, Expansion, Iteration};
 use crate::passes::facts::Expressions;
 
 /// On a loop: it runs what an unrolled loop leaves, and schedules do not name its nodes.
@@ -54,7 +55,7 @@ pub fn unroll(
     factor: u32,
 ) -> Result<NodeCopies, NotUnrolled> {
     let operations = walk::body(world, node).len().saturating_mul(factor as usize);
-    if operations > MAX_OPERATIONS as usize {
+    if operations > MAX_OPERATIONS {
         let text = format!("the loop would have {operations} operations, and {MAX_OPERATIONS} is the most");
         return Err(Diagnostic::new(Kind::Limit, text).help("unroll it less, or use smaller tiles").into());
     }

@@ -1,0 +1,146 @@
+//! Sets of nodes and what belongs to nodes, found by entity index in constant time.
+
+use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
+
+/// A set of nodes: a bit for each entity index.
+#[derive(Clone, Default, Debug)]
+pub struct NodeSet(SmallVec<[u64; 8]>);
+
+impl NodeSet {
+    /// Puts a node in.
+    pub fn insert(&mut self, node: Entity) {
+        let (word, bit) = place(node);
+        if word >= self.0.len() {
+            self.0.resize(word + 1, 0);
+        }
+        self.0[word] |= bit;
+    }
+
+    /// Takes a node out.
+    pub fn remove(&mut self, node: Entity) {
+        let (word, bit) = place(node);
+        if let Some(word) = self.0.get_mut(word) {
+            *word &= !bit;
+        }
+    }
+
+    /// True if the node is in it.
+    pub fn contains(&self, node: Entity) -> bool {
+        let (word, bit) = place(node);
+        self.0.get(word).is_some_and(|word| word & bit != 0)
+    }
+}
+
+impl FromIterator<Entity> for NodeSet {
+    fn from_iter<I: IntoIterator<Item = Entity>>(nodes: I) -> NodeSet {
+        let mut set = NodeSet::default();
+        nodes.into_iter().for_each(|node| set.insert(node));
+        set
+    }
+}
+
+fn place(node: Entity) -> (usize, u64) {
+    let index = node.index_u32() as usize;
+    (index / 64, 1 << (index % 64))
+}
+
+/// Values of nodes in the order in which they were entered. The end of the list can be dropped, as at the end of a scope.
+#[derive(Debug)]
+pub struct NodeMap<T> {
+    entries: Vec<(Entity, T)>,
+    /// Positions of the entries by entity index; one is out of date if another node, or none, stands there.
+    slots: Vec<u32>,
+}
+
+impl<T> Default for NodeMap<T> {
+    fn default() -> NodeMap<T> {
+        NodeMap { entries: Vec::new(), slots: Vec::new() }
+    }
+}
+
+impl<T> NodeMap<T> {
+    fn position(&self, node: Entity) -> Option<usize> {
+        let slot = *self.slots.get(node.index_u32() as usize)? as usize;
+        self.entries.get(slot).is_some_and(|entry| entry.0 == node).then_some(slot)
+    }
+
+    /// The value of a node.
+    pub fn get(&self, node: Entity) -> Option<&T> {
+        self.position(node).map(|at| &self.entries[at].1)
+    }
+
+    /// The value of a node, to be changed.
+    pub fn get_mut(&mut self, node: Entity) -> Option<&mut T> {
+        self.position(node).map(|at| &mut self.entries[at].1)
+    }
+
+    /// Enters the value of a node, or replaces the one that it has.
+    pub fn insert(&mut self, node: Entity, value: T) {
+        if let Some(known) = self.get_mut(node) {
+            *known = value;
+            return;
+        }
+        let index = node.index_u32() as usize;
+        if index >= self.slots.len() {
+            self.slots.resize(index + 1, u32::MAX);
+        }
+        self.slots[index] = self.entries.len() as u32;
+        self.entries.push((node, value));
+    }
+
+    /// All values and their nodes, in the order in which they were entered.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (Entity, &T)> {
+        self.entries.iter().map(|(node, value)| (*node, value))
+    }
+
+    /// How many nodes have a value.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// True if none has one.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Drops all but the first `len` values.
+    pub fn truncate(&mut self, len: usize) {
+        self.entries.truncate(len);
+    }
+
+    /// The values and their nodes, without the way to find them.
+    pub fn into_entries(self) -> Vec<(Entity, T)> {
+        self.entries
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dropped_values_are_not_found_again() {
+        let mut world = World::new();
+        let nodes: Vec<Entity> = (0..200).map(|_| world.spawn_empty().id()).collect();
+        let mut map = NodeMap::default();
+        nodes.iter().enumerate().for_each(|(number, &node)| map.insert(node, number));
+        map.truncate(100);
+        assert_eq!((map.get(nodes[99]), map.get(nodes[100])), (Some(&99), None));
+        map.insert(nodes[150], 7);
+        map.insert(nodes[3], 8);
+        assert_eq!((map.get(nodes[100]), map.get(nodes[150]), map.get(nodes[3])), (None, Some(&7), Some(&8)));
+        assert_eq!(map.len(), 101);
+    }
+
+    #[test]
+    fn a_set_holds_what_was_put_in() {
+        let mut world = World::new();
+        let nodes: Vec<Entity> = (0..1000).map(|_| world.spawn_empty().id()).collect();
+        let mut set: NodeSet = nodes.iter().copied().step_by(3).collect();
+        set.remove(nodes[3]);
+        for (number, &node) in nodes.iter().enumerate() {
+            assert_eq!(set.contains(node), number % 3 == 0 && number != 3, "{number}");
+        }
+    }
+}
