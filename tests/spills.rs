@@ -55,6 +55,50 @@ fn gemm(tile: [i64; 3], waves: [u32; 2], shape: [i64; 3], adjust: impl Fn(Option
     check(&kernel, &bindings(&values), adjust, &tensors)
 }
 
+/// A kernel of one wave that keeps so many values of a 64x64 tile alive at once.
+fn many_values(count: usize) -> Kernel {
+    let mut text =
+        "kernel many {\n  workgroup M, 64, 0\n  workgroup N, 64, 1\n  a = memory [M, N] global f32\n  \
+                    c = memory [M, N] global f32\n  %x = read a\n  %v0 = add %x, %x\n"
+            .to_owned();
+    for at in 1..count {
+        text += &format!("  %v{at} = add %v{}, %x\n", at - 1);
+    }
+    text += &format!("  %s0 = sub %v{}, %v0\n", count - 1);
+    for at in 1..count {
+        text += &format!("  %s{at} = sub %v{at}, %s{}\n", at - 1);
+    }
+    text += &format!("  write %s{}, c\n}}\n", count - 1);
+    Kernel::parse(&text, "many.gsw").unwrap_or_else(|e| panic!("{e}"))
+}
+
+#[test]
+fn three_hundred_values_of_a_tile_are_spilled() {
+    let sizes = bindings(&[("M", 64), ("N", 64)]);
+    let tensors = [
+        Tensor::random(&[64, 64], F32, 1).expect("small"),
+        Tensor::random(&[64, 64], F32, 2).expect("small"),
+    ];
+    let report = check(&many_values(300), &sizes, |o| o, &tensors);
+    // 64 registers for each value, of which a wave has 512.
+    assert!(report.scratch_bytes > 4 * (300 * 64 - 512), "{report:?}");
+}
+
+#[test]
+fn more_values_than_registers_and_scratch_hold_are_refused_for_what_they_are() {
+    let options = Options::new(Target::GFX942).set(Symbol::new("M"), 64).set(Symbol::new("N"), 64);
+    let fault = compile_uncached(&many_values(700), &options, Verify::Off).expect_err("too many");
+    let text = fault.to_string();
+    for part in [
+        "44864 vector registers are alive at once, more than registers and scratch memory hold",
+        "a wave has 512 vector registers here, and 32",
+        "the 131056 bytes of scratch that a work-item can have",
+        "use smaller wave tiles",
+    ] {
+        assert!(text.contains(part), "{part:?} is not in\n{text}");
+    }
+}
+
 #[test]
 fn a_gemm_with_ever_fewer_registers() {
     let free = gemm([64, 64, 32], [2, 2], [100, 70, 90], |o| o);

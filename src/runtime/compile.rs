@@ -9,7 +9,6 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bevy_ecs::prelude::*;
-use smallvec::SmallVec;
 
 use super::executable::{Executable, Inner, LaunchExpressions, Parameter, Size};
 use super::explain::explained;
@@ -33,6 +32,7 @@ use crate::ir::constraint::Constraint;
 use crate::ir::diagnostic::{Diagnostic, Kind, Location};
 use crate::ir::kernel::{Constraints, Declaration, Kernel, KernelName, Locations};
 use crate::ir::node::{Name, *};
+use crate::ir::node_map::{NodeMap, NodeSet};
 use crate::ir::walk;
 use crate::passes::expand::{ExpandedCount, Expansion};
 use crate::passes::facts::{BankConflicts, Expressions, Geometry, LdsBytes};
@@ -157,7 +157,7 @@ fn compile_in(
     phase("lower", &mut phases, &mut clock);
     let limits = limits(options, geometry(workspace)?.wave_count());
     let allocate = |m: &mut Machine| {
-        m.allocate(&lowered, &limits).map_err(|error| out_of_registers(workspace, options, error))
+        m.allocate(&lowered, &limits).map_err(|error| out_of_registers(workspace, options, &limits, error))
     };
     let allocation =
         machine.verified("allocate", verify, allocate, |m, before| m.check_allocation(before, &lowered))?;
@@ -289,10 +289,37 @@ fn limits(options: &Options, waves: u32) -> Limits {
 
 const SMALLER_TILES: &str = "use smaller wave tiles: more waves per workgroup or smaller tiles";
 
-fn out_of_registers(workspace: &Workspace, options: &Options, error: AllocationError) -> Diagnostic {
-    let AllocationError::Exhausted { file, available, peak } = &error else {
+/// Bytes of the widest register.
+const WIDEST_REGISTER: u32 = 4 * 32;
+
+fn out_of_registers(
+    workspace: &Workspace,
+    options: &Options,
+    limits: &Limits,
+    error: AllocationError,
+) -> Diagnostic {
+    let AllocationError::Exhausted { file, available, peak, all, spills } = &error else {
         return Diagnostic::new(Kind::Bug, error.to_string());
     };
+    let Spills { scratch_bytes, to_lanes, .. } = *spills;
+    if *file != RegisterFile::Sgpr
+        && scratch_bytes > 0
+        && scratch_bytes + WIDEST_REGISTER > limits.scratch_bytes
+    {
+        let (alive, vectors, scratch) = (all.registers, limits.vectors, limits.scratch_bytes);
+        let text = format!(
+            "{alive} vector registers are alive at once, more than registers and scratch memory hold"
+        );
+        let note = format!(
+            "a wave has {vectors} vector registers here, and {} more are spilled to the {scratch} bytes of \
+             scratch that a work-item can have",
+            scratch_bytes / 4
+        );
+        return Diagnostic::new(Kind::Limit, text)
+            .at(location(workspace, all.source))
+            .note(note, None)
+            .help(format!("{SMALLER_TILES}; or read values again where they are used"));
+    }
     let needed = peak.registers;
     let diagnostic = match options.vgpr_limit() {
         Some(limit) if *file != RegisterFile::Sgpr => {
@@ -305,9 +332,20 @@ fn out_of_registers(workspace: &Workspace, options: &Options, error: AllocationE
             Diagnostic::new(Kind::Limit, text).help(SMALLER_TILES)
         }
     };
-    diagnostic
+    let diagnostic = diagnostic
         .at(location(workspace, peak.source))
-        .note("this operation needs them, with everything else spilled", None)
+        .note("this operation needs them, with everything else spilled", None);
+    match to_lanes {
+        0 => diagnostic,
+        _ if *file == RegisterFile::Sgpr => diagnostic,
+        _ => diagnostic.note(
+            format!(
+                "{to_lanes} SGPRs, addresses of memories among them, are kept in {} of the VGPRs",
+                to_lanes.div_ceil(64)
+            ),
+            None,
+        ),
+    }
 }
 
 /// Why code has no encoding: a loop that branches cannot go around is the author's, all else is ours.
@@ -381,15 +419,14 @@ fn deny(options: &Options, report: &Report) -> Result<(), Diagnostic> {
 }
 
 /// The memories that the kernel writes.
-fn written(workspace: &Workspace) -> SmallVec<[Entity; 8]> {
+fn written(workspace: &Workspace) -> NodeSet {
     let world = &workspace.world;
-    let mut written = SmallVec::new();
+    let mut written = NodeSet::default();
     walk::visit(world, workspace.root, &mut |node| {
         if let (Some(Op::Write), Some(operands)) = (world.get::<Op>(node), world.get::<Operands>(node))
             && let Some(&memory) = operands.0.get(1)
-            && !written.contains(&memory)
         {
-            written.push(memory);
+            written.insert(memory);
         }
     });
     written
@@ -412,7 +449,7 @@ fn kernel_info(
                 size: 8,
                 offset,
                 kind: ArgumentKind::GlobalBuffer,
-                access: Some(if written.contains(&memory) { Access::ReadWrite } else { Access::ReadOnly }),
+                access: Some(if written.contains(memory) { Access::ReadWrite } else { Access::ReadOnly }),
             },
             ArgumentSlot::Symbol { symbol, offset } => ArgumentInfo {
                 name: symbol.name().to_string(),
@@ -460,7 +497,7 @@ fn parameters(workspace: &Workspace, lowered: &Lowered) -> Result<Vec<Parameter>
                     name: world.get::<Name>(memory).map_or("".into(), |n| n.0.clone()),
                     dtype: ty.dtype.ok_or_else(|| bug("a memory without dtype"))?,
                     shape: ty.dims.iter().map(size).collect(),
-                    written: written.contains(&memory),
+                    written: written.contains(memory),
                     offset,
                 })
             }
@@ -571,17 +608,16 @@ fn text_of(location: &Location) -> String {
 
 fn lds_accesses(workspace: &Workspace) -> Vec<LdsAccessReport> {
     let world = &workspace.world;
-    let mut accesses: SmallVec<[(Entity, u32); 16]> = SmallVec::new();
+    let mut accesses: NodeMap<u32> = NodeMap::default();
     walk::visit(world, workspace.root, &mut |node| {
         if let Some(expansion) = world.get::<Expansion>(node)
             && let Some(conflicts) = world.get::<BankConflicts>(expansion.logical)
-            && accesses.iter().all(|access| access.0 != expansion.logical)
         {
-            accesses.push((expansion.logical, conflicts.0));
+            accesses.insert(expansion.logical, conflicts.0);
         }
     });
     let mut out = Vec::with_capacity(accesses.len());
-    for (logical, conflict_degree) in accesses {
+    for (logical, &conflict_degree) in accesses.iter() {
         let kind = if world.get::<Op>(logical).is_some_and(|op| op.is_write()) { "write" } else { "read" };
         let location = world.get::<Origin>(logical).and_then(|o| location(workspace, o.0));
         let what = match (world.get::<Tag>(logical), &location) {

@@ -47,9 +47,15 @@ pub struct Limits {
 pub const ACCUM_OFFSET_GRANULE: u32 = 4;
 
 impl Limits {
-    /// What one wave can name at most on gfx90a and later, and 64 KiB of scratch.
-    pub const MAX: Limits =
-        Limits { sgprs: 102, vgprs: 256, agprs: 256, vectors: 512, scratch_bytes: 1 << 16 };
+    /// What one wave can name at most on gfx90a and later, and all scratch that a work-item can have: the size of a wave's is a
+    /// field of 13 bits in units of 1024 bytes (LLVM `GCNSubtarget::getMaxWaveScratchSize`), for 64 lanes.
+    pub const MAX: Limits = Limits {
+        sgprs: 102,
+        vgprs: 256,
+        agprs: 256,
+        vectors: 512,
+        scratch_bytes: ((1 << 13) - 1) * 1024 / 64,
+    };
 
     /// Architectural VGPRs that can be had beside `agprs` AGPRs.
     fn vgprs_beside(&self, agprs: u32) -> u32 {
@@ -97,6 +103,10 @@ pub enum AllocationError {
         /// Where most registers are alive that cannot leave, and how many; if there would be enough of them, how many the
         /// register would need that found no place among the scattered free ones, and where it starts.
         peak: Peak,
+        /// Where most registers of the file are alive in the body as it came, and how many.
+        all: Peak,
+        /// What has left its file all the same.
+        spills: Spills,
     },
     /// A register with a given place cannot have it.
     #[error("%{register} cannot be placed at {place:?}")]
@@ -191,7 +201,11 @@ impl Allocator {
                 joining = Joining::HintOnly;
                 continue;
             }
-            self.make_room(body, limits, fixed, failure, peak, &mut slack[failure.file as usize])?;
+            let slack = &mut slack[failure.file as usize];
+            if let Err(peak) = self.make_room(body, limits, fixed, failure, peak, slack) {
+                let all = peaks[failure.file as usize];
+                return Err(self.exhausted(body, failure, peak, all));
+            }
             now = self.pressure.peaks(body, &self.liveness);
         };
         self.rewrite(body);
@@ -303,6 +317,9 @@ impl Allocator {
     }
 
     /// Takes registers out of a file that is too small, `slack` more than that if they are scattered.
+    ///
+    /// # Errors
+    /// Where most registers are alive when none of them can leave.
     fn make_room(
         &mut self,
         body: &mut Body,
@@ -311,7 +328,7 @@ impl Allocator {
         failure: Failure,
         mut peak: Peak,
         slack: &mut u32,
-    ) -> Result<(), AllocationError> {
+    ) -> Result<(), Peak> {
         let Failure { file, register, available, agprs, .. } = failure;
         let scattered = peak.registers <= available;
         let width = u32::from(body.registers[register as usize].width);
@@ -342,7 +359,7 @@ impl Allocator {
                 break;
             }
             if !scattered || *slack >= available {
-                return Err(self.exhausted(body, failure, peak));
+                return Err(peak);
             }
             *slack *= 2;
         }
@@ -365,7 +382,7 @@ impl Allocator {
         Ok(())
     }
 
-    fn exhausted(&self, body: &Body, failure: Failure, mut peak: Peak) -> AllocationError {
+    fn exhausted(&self, body: &Body, failure: Failure, mut peak: Peak, all: Peak) -> AllocationError {
         let Failure { file, register, limit, available, .. } = failure;
         if peak.registers <= available {
             let start = self.liveness.of(register as usize).next().map_or(0, |s| s.start as usize);
@@ -375,7 +392,7 @@ impl Allocator {
         // As an instruction of the body as it came: of what is inserted, the one it is for.
         let later = self.spiller.origins.iter().skip(peak.inst as usize).find(|origin| **origin != INSERTED);
         peak.inst = later.copied().unwrap_or(peak.inst);
-        AllocationError::Exhausted { file, available: limit, peak }
+        AllocationError::Exhausted { file, available: limit, peak, all, spills: self.spiller.spills }
     }
 
     /// Puts the places in and drops copies that have become empty.
