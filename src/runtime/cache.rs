@@ -1,12 +1,25 @@
 //! The in-memory cache of compilations. Its key is everything that can change the bytes (the kernel's structure and constraints, symbol
 //! values, options, target; with line information also where the kernel was written, and with an author's schedule the tags that it speaks of) and
 //! nothing else; the compiler's version is that of the process.
-#![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
+//!
+//! It is bounded by the bytes that executables and keys take: [`DEFAULT_LIMIT`], or what [`set_limit`] says. When it is full, a policy of
+//! admission (S3-FIFO, of the crate `quick_cache`) decides: what was used again stays, and what comes for the first time leaves
+//! first. So a program that goes around through more kernels than fit still finds many of them: half of them, if one and a half times
+//! as many go around as fit.
+//!
+//! ```
+//! use groundswell::runtime::cache;
+//! cache::set_limit(16 << 20);
+//! assert_eq!(cache::usage().limit, 16 << 20);
+//! cache::clear();
+//! assert_eq!((cache::usage().entries, cache::usage().bytes), (0, 0));
+//! ```
 
-use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 use std::sync::{LazyLock, RwLock};
 
+use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::{OptionsBuilder, Weighter};
 use rustc_hash::FxHasher;
 
 use super::compile::compile_uncached;
@@ -17,7 +30,13 @@ use crate::ir::text::Detail;
 use crate::passes::options::{DebugInfo, Options};
 use crate::passes::workspace::Verify;
 
-#[derive(PartialEq, Eq, Hash)]
+/// Bytes that the cache takes at most if nothing else is said: about 5,000 kernels of ordinary size.
+pub const DEFAULT_LIMIT: u64 = 128 << 20;
+
+/// Bytes of an entry of ordinary size, from which the number of entries is estimated.
+const ORDINARY: u64 = 24 << 10;
+
+#[derive(Clone, PartialEq, Eq, Hash)]
 struct Key {
     kernel: Identity,
     /// None where the object does not depend on them.
@@ -27,12 +46,56 @@ struct Key {
     options: Options,
 }
 
-type Entries = HashMap<Key, Executable, BuildHasherDefault<FxHasher>>;
+impl Key {
+    /// Bytes that it keeps, about. What other keys share counts for each of them.
+    fn bytes(&self) -> usize {
+        size_of::<Key>()
+            + self.kernel.bytes()
+            + self.tagged.as_ref().map_or(0, Identity::bytes)
+            + self.sources.as_ref().map_or(0, Sources::bytes)
+    }
+}
 
-static CACHE: LazyLock<RwLock<Entries>> = LazyLock::new(|| RwLock::new(Entries::default()));
+/// An executable, and the bytes that it and its key take.
+#[derive(Clone)]
+struct Entry {
+    executable: Executable,
+    bytes: u64,
+}
 
-/// Executables kept; when there are more, the cache starts afresh.
-const LIMIT: usize = 4096;
+#[derive(Clone)]
+struct Bytes;
+
+impl Weighter<Key, Entry> for Bytes {
+    fn weight(&self, _: &Key, entry: &Entry) -> u64 {
+        entry.bytes
+    }
+}
+
+type Hash = BuildHasherDefault<FxHasher>;
+
+/// The entries and how many bytes they may take.
+struct Entries {
+    cache: Cache<Key, Entry, Bytes, Hash>,
+    limit: u64,
+}
+
+impl Entries {
+    fn new(limit: u64) -> Entries {
+        let count = (limit / ORDINARY).clamp(64, 1 << 16) as usize;
+        // One shard: each would have its part of the bytes, too few for large kernels.
+        let sized =
+            OptionsBuilder::new().estimated_items_capacity(count).weight_capacity(limit).shards(1).build();
+        let cache = match sized {
+            Ok(options) => Cache::with_options(options, Bytes, Hash::default(), DefaultLifecycle::default()),
+            // Both sizes are given, so this is not reached; it is the same cache with other proportions.
+            Err(_) => Cache::with(count, limit, Bytes, Hash::default(), DefaultLifecycle::default()),
+        };
+        Entries { cache, limit }
+    }
+}
+
+static CACHE: LazyLock<RwLock<Entries>> = LazyLock::new(|| RwLock::new(Entries::new(DEFAULT_LIMIT)));
 
 impl Kernel {
     /// Compiles for the given options, or returns what an equal compilation gave before.
@@ -46,25 +109,51 @@ impl Kernel {
         };
         let tagged = options.requested_wave_schedule().map(|_| Identity::new(self.text(Detail::Source)));
         let key = Key { kernel: self.identity().clone(), sources, tagged, options: options.clone() };
-        if let Ok(cache) = CACHE.read()
-            && let Some(found) = cache.get(&key)
+        if let Ok(entries) = CACHE.read()
+            && let Some(found) = entries.cache.get(&key)
         {
-            return Ok(found.clone());
+            return Ok(found.executable);
         }
         let executable = compile_uncached(self, options, Verify::Off)?;
-        if let Ok(mut cache) = CACHE.write() {
-            if cache.len() >= LIMIT {
-                cache.clear();
-            }
-            cache.insert(key, executable.clone());
+        if let Ok(entries) = CACHE.read() {
+            let bytes = (size_of::<Entry>() + key.bytes() + executable.bytes()) as u64;
+            entries.cache.insert(key, Entry { executable: executable.clone(), bytes });
         }
         Ok(executable)
     }
 }
 
-/// Forgets all cached compilations.
+/// What the cache holds.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Usage {
+    /// Compilations.
+    pub entries: usize,
+    /// Bytes that they take, about: never more than the limit.
+    pub bytes: u64,
+    /// Bytes that they may take.
+    pub limit: u64,
+}
+
+/// What the cache holds at the moment.
+pub fn usage() -> Usage {
+    match CACHE.read() {
+        Ok(entries) => {
+            Usage { entries: entries.cache.len(), bytes: entries.cache.weight(), limit: entries.limit }
+        }
+        Err(_) => Usage { entries: 0, bytes: 0, limit: 0 },
+    }
+}
+
+/// Bounds the cache to so many bytes, and forgets what it holds. Executables in use stay valid. With 0 nothing is kept.
+pub fn set_limit(bytes: u64) {
+    if let Ok(mut entries) = CACHE.write() {
+        *entries = Entries::new(bytes);
+    }
+}
+
+/// Forgets all cached compilations and gives their memory back.
 pub fn clear() {
-    if let Ok(mut cache) = CACHE.write() {
-        cache.clear();
+    if let Ok(mut entries) = CACHE.write() {
+        *entries = Entries::new(entries.limit);
     }
 }

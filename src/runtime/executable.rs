@@ -83,6 +83,22 @@ impl std::fmt::Debug for LaunchExpressions {
 }
 
 impl Executable {
+    /// Bytes that it keeps, about.
+    pub(super) fn bytes(&self) -> usize {
+        let Inner { lines, info, object, code, parameters, report, .. } = &*self.inner;
+        let rows = lines.as_ref().map_or(0, |lines| size_of_val(&lines.rows[..]));
+        let accesses: usize = report.lds_accesses.iter().map(|access| access.what.len()).sum();
+        size_of::<Inner>()
+            + object.len()
+            + size_of_val(&code[..])
+            + rows
+            + size_of_val(&parameters[..])
+            + size_of_val(&info.arguments[..])
+            + size_of_val(&report.lds_accesses[..])
+            + accesses
+            + size_of_val(&report.phases[..])
+    }
+
     /// Name of the kernel, which is the symbol in the code object.
     pub fn name(&self) -> &str {
         &self.inner.info.name
