@@ -69,7 +69,7 @@ fn many_values(count: usize) -> Kernel {
         text += &format!("  %s{at} = sub %v{at}, %s{}\n", at - 1);
     }
     text += &format!("  write %s{}, c\n}}\n", count - 1);
-    Kernel::parse(&text, "many.gsw").unwrap_or_else(|e| panic!("{e}"))
+    Kernel::parse(&text, "many.gsw").expect("a valid kernel")
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn more_values_than_registers_and_scratch_hold_are_refused_for_what_they_are() {
     let fault = compile_uncached(&many_values(700), &options, Verify::Off).expect_err("too many");
     let text = fault.to_string();
     for part in [
-        "44864 vector registers are alive at once, more than registers and scratch memory hold",
+        "44802 vector registers are alive at once, more than registers and scratch memory hold",
         "a wave has 512 vector registers here, and 32",
         "the 131056 bytes of scratch that a work-item can have",
         "use smaller wave tiles",

@@ -132,9 +132,8 @@ fn too_many_operations_are_refused_where_the_first_of_them_stands() {
 fn tracing_too_many_operations_is_the_only_mistake_that_is_reported() {
     let [m, n] = ["M", "N"].map(Symbol::new);
     let traced = Kernel::trace("k", |w| {
-        let memory = |w: &mut crate::ir::builder::Tracer, name| {
-            w.memory(name, [m, n], AddressSpace::Global, DType::F32)
-        };
+        let memory =
+            |w: &crate::ir::builder::Tracer, name| w.memory(name, [m, n], AddressSpace::Global, DType::F32);
         let (a, c) = (memory(w, "a"), memory(w, "c"));
         let first = w.read(a);
         let mut sum = first;
@@ -154,7 +153,8 @@ fn tracing_too_many_operations_is_the_only_mistake_that_is_reported() {
 #[test]
 fn expansion_is_judged_before_it_begins() {
     // One wave, 64 replicas of each value.
-    let text = chain(5_000).replace("64, ", "256, ").replace("  wave M, 32\n  wave N, 32\n", "");
+    let text = chain(5_000).replace("M, 64,", "M, 256,").replace("N, 64,", "N, 256,");
+    let text = text.replace("  wave M, 32\n  wave N, 32\n", "");
     let kernel = Kernel::parse(&text, "k.gsw").unwrap();
     with_workspace(|workspace| {
         workspace.load(&kernel, &options(512));
