@@ -138,7 +138,7 @@ fn tracing_too_many_operations_is_the_only_mistake_that_is_reported() {
         let first = w.read(a);
         let mut sum = first;
         for _ in 0..100_000 {
-            sum = sum + first;
+            sum += first;
         }
         let after = memory(w, "after");
         let [sum] = w.iterate(m, [sum], |_, [sum]| [sum]);
