@@ -19,6 +19,7 @@ mod directives;
 mod disassemble;
 mod error;
 mod fixups;
+mod flow;
 mod image;
 mod kernel;
 mod listing;

@@ -1,10 +1,11 @@
-//! The part of YAML that metadata is written in: block mappings and sequences, flow ones of scalars, quoted and plain
-//! scalars, the tag `!str`.
+//! The part of YAML that metadata is written in: block mappings and sequences, flow ones (`flow`), quoted and plain scalars,
+//! the tag `!str`.
 //!
 //! A scalar is an integer, a Boolean or a string, by what it looks like, in quotes or not; `!str` makes it a string (LLVM,
 //! MsgPackDocumentYAML.cpp).
 
 use super::error::other;
+use super::flow::{self, Brackets};
 use crate::codegen::isa::parse::Fault;
 
 /// A value.
@@ -30,7 +31,7 @@ struct Line<'a> {
 pub(super) type YamlError = (usize, Fault);
 
 /// Metadata nests a kernel's arguments in kernels.
-const MOST_DEPTH: usize = 16;
+pub(super) const MOST_DEPTH: usize = 16;
 
 /// Reads a document.
 pub(super) fn parse(lines: &[String]) -> Result<Node, YamlError> {
@@ -88,10 +89,34 @@ impl<'a> Reader<'a> {
         if depth > MOST_DEPTH {
             return Err((line.number, Fault::TooLong));
         }
-        match is_dash(line.text) {
-            true => self.sequence(indent, depth),
-            false => self.mapping(indent, depth, None),
+        match (is_dash(line.text), flow::begins(line.text)) {
+            (true, _) => self.sequence(indent, depth),
+            (_, true) => {
+                self.at += 1;
+                self.value(line.text, line.number, depth)
+            }
+            _ => self.mapping(indent, depth, None),
         }
+    }
+
+    /// What stands in a line behind its key or dash. What is in brackets goes on for more lines until all are closed.
+    fn value(&mut self, text: &'a str, number: usize, depth: usize) -> Result<Node, YamlError> {
+        if !flow::begins(text) {
+            return scalar(text, number);
+        }
+        let mut brackets = Brackets::default();
+        let mut whole = text.to_owned();
+        brackets.add(text);
+        while brackets.are_open()
+            && let Some(line) = self.peek()
+        {
+            self.at += 1;
+            whole.push(' ');
+            whole.push_str(line.text);
+            brackets.add(" ");
+            brackets.add(line.text);
+        }
+        flow::parse(&whole, depth).map_err(|fault| (number, fault))
     }
 
     fn sequence(&mut self, indent: usize, depth: usize) -> Result<Node, YamlError> {
@@ -108,10 +133,10 @@ impl<'a> Reader<'a> {
                 });
             } else if is_dash(rest) {
                 return Err((line.number, other("a sequence directly in a sequence is not read")));
-            } else if split_key(rest).is_some() {
+            } else if !flow::begins(rest) && split_key(rest).is_some() {
                 all.push(self.mapping(column, depth + 1, Some((line.number, rest)))?);
             } else {
-                all.push(flow(rest, line.number)?);
+                all.push(self.value(rest, line.number, depth + 1)?);
             }
         }
         Ok(Node::Sequence(all))
@@ -158,7 +183,7 @@ impl<'a> Reader<'a> {
                     None => Node::Text(String::new()),
                 }
             } else {
-                flow(rest, number)?
+                self.value(rest, number, depth + 1)?
             };
             all.push((key, value));
         }
@@ -192,22 +217,8 @@ fn split_key(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// A scalar, or a list of scalars in brackets.
-fn flow(text: &str, number: usize) -> Result<Node, YamlError> {
-    if text == "{}" {
-        return Ok(Node::Mapping(Vec::new()));
-    }
-    let Some(inside) = text.strip_prefix('[') else { return scalar(text, number) };
-    let inside = inside.strip_suffix(']').ok_or((number, other("a list has no closing bracket")))?;
-    if inside.trim().is_empty() {
-        return Ok(Node::Sequence(Vec::new()));
-    }
-    // Strings in lists have no commas: metadata has no use for more.
-    let items = inside.split(',').map(|item| scalar(item.trim(), number));
-    Ok(Node::Sequence(items.collect::<Result<_, _>>()?))
-}
-
-fn scalar(text: &str, number: usize) -> Result<Node, YamlError> {
+/// A scalar without a tag is what it looks like.
+pub(super) fn scalar(text: &str, number: usize) -> Result<Node, YamlError> {
     let (text, is_string) = scalar_text(text, number)?;
     Ok(if is_string { Node::Text(text) } else { implied(text) })
 }
@@ -236,7 +247,7 @@ fn implied(text: String) -> Node {
 }
 
 /// The text of a scalar without quotes, and whether a tag says that it is a string.
-fn scalar_text(text: &str, number: usize) -> Result<(String, bool), YamlError> {
+pub(super) fn scalar_text(text: &str, number: usize) -> Result<(String, bool), YamlError> {
     let (is_string, text) = match text.strip_prefix("!str") {
         Some(rest) => (true, rest.trim_start()),
         None => (false, text),
@@ -429,7 +440,46 @@ mod tests {
         })
     }
 
+    /// The same in brackets; spaces where there is a choice.
+    fn write_flow(out: &mut String, node: &Node, space: &str) {
+        match node {
+            Node::Mapping(entries) => {
+                out.push_str(&format!("{{{space}"));
+                for (key, value) in entries {
+                    write_text(out, key);
+                    out.push_str(": ");
+                    write_flow(out, value, space);
+                    out.push_str(&format!("{space},{space}"));
+                }
+                out.push('}');
+            }
+            Node::Sequence(elements) => {
+                out.push_str(&format!("[{space}"));
+                for (index, element) in elements.iter().enumerate() {
+                    out.push_str(if index > 0 { "," } else { "" });
+                    write_flow(out, element, space);
+                }
+                out.push_str(&format!("{space}]"));
+            }
+            scalar => write_node(out, scalar, 0, true),
+        }
+    }
+
     proptest! {
+        #[test]
+        fn what_is_in_brackets_reads_back(
+            root in prop::collection::btree_map("[^\\p{C}]{1,6}", nodes(), 1..4),
+            space in "( {0,2}|\n )",
+        ) {
+            let root = Node::Mapping(root.into_iter().collect());
+            let mut text = String::new();
+            write_flow(&mut text, &root, &space);
+            prop_assert_eq!(read(&text), Ok(root.clone()), "{}", text);
+            let (behind_key, behind_dash) = (format!("key: {text}"), format!("- {text}"));
+            prop_assert_eq!(read(&behind_key), Ok(Node::Mapping(vec![("key".to_owned(), root.clone())])));
+            prop_assert_eq!(read(&behind_dash), Ok(Node::Sequence(vec![root])));
+        }
+
         #[test]
         fn what_is_written_reads_back(root in prop::collection::btree_map("[^\\p{C}]{1,6}", nodes(), 1..4)) {
             let root = Node::Mapping(root.into_iter().collect());
@@ -439,7 +489,7 @@ mod tests {
         }
 
         #[test]
-        fn any_lines_are_a_document_or_not(text in "[-a:\"'#!\\[\\], \\\\\n]{0,60}") {
+        fn any_lines_are_a_document_or_not(text in "[-a:\"'#!\\[\\]{}, \\\\\n]{0,60}") {
             let _ = read(&text);
         }
     }
