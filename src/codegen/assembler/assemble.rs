@@ -1,5 +1,7 @@
 //! The walk over the lines of a text.
 
+use std::collections::BTreeSet;
+
 use super::directives::{self, Directive};
 use super::error::{AssemblerError, Faults, other};
 use super::fixups::{Fixup, Kind};
@@ -42,13 +44,16 @@ pub struct Note {
     pub message: String,
 }
 
+/// Bytes that a text may have; its object takes less, its symbols and what depends on them about twenty times as much.
+pub const MAX_TEXT_BYTES: usize = 64 << 20;
+
 /// Faults that are gathered before the rest is left alone.
-const MOST_FAULTS: usize = 100;
+pub(super) const MOST_FAULTS: usize = 100;
 
 /// Makes a loadable object of a text.
 ///
 /// # Errors
-/// Every fault that was found, by line.
+/// Faults by line, up to a hundred of them; or that the text has more than [`MAX_TEXT_BYTES`].
 ///
 /// # Example
 /// ```
@@ -76,6 +81,10 @@ const MOST_FAULTS: usize = 100;
 /// # Ok::<(), groundswell::codegen::assembler::Faults>(())
 /// ```
 pub fn assemble(text: &str, options: AssemblerOptions) -> Result<Assembled, Faults> {
+    if text.len() > MAX_TEXT_BYTES {
+        let fault = format!("the text has {} bytes, and may have {MAX_TEXT_BYTES}", text.len());
+        return Err(Faults(vec![AssemblerError::new(1, 1, other(fault))]));
+    }
     let mut assembler = Assembler::new(options);
     for (index, line) in text.lines().enumerate() {
         assembler.line = index + 1;
@@ -104,6 +113,8 @@ pub(super) struct Assembler {
     open_kernel: Option<Block>,
     /// Kernels that have a descriptor.
     pub kernels: Vec<String>,
+    /// The same, to look up.
+    described: BTreeSet<String>,
     pub notes: Vec<Note>,
     pub faults: Vec<AssemblerError>,
     comments: Comments,
@@ -129,6 +140,7 @@ impl Assembler {
             open_metadata: None,
             open_kernel: None,
             kernels: Vec::new(),
+            described: BTreeSet::new(),
             notes: Vec::new(),
             faults: Vec::new(),
             comments: Comments::default(),
@@ -339,7 +351,7 @@ impl Assembler {
             Directive::Kernel => {
                 let name = symbol_name(cursor)?;
                 let target = self.target.ok_or_else(|| start.fault(no_target()))?;
-                if self.kernels.contains(&name) {
+                if self.described.contains(&name) {
                     return Err(start.fault(other(format!("`{name}` has a descriptor already"))));
                 }
                 self.open_kernel = Some(Block::new(name, target));
@@ -493,6 +505,7 @@ impl Assembler {
         self.symbols.entry(&name, self.line);
         self.fixup(Kind::Entry, Expression::Symbol(name.clone()), 0, start.fault(Fault::NotConstant).column);
         self.sections.append(&descriptor.to_bytes()).map_err(|fault| start.fault(fault))?;
+        self.described.insert(name.clone());
         self.kernels.push(name);
         Ok(())
     }

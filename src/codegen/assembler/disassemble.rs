@@ -1,11 +1,11 @@
 //! From an object to the text that gives it back.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
-use std::rc::Rc;
+use std::collections::BTreeMap;
+use std::fmt::{self, Write};
 
 use super::image::{Image, Section, Symbol};
-use super::listing::{self, Content, Line};
+use super::labels::{Bits, Labels};
+use super::listing::{self, Content, Distance, Line, Texts};
 use super::sections::{ALLOC, EXECUTE, LETTERS, STRINGS, WRITE};
 use super::{kernel, metadata, strings};
 use crate::codegen::object::descriptor::DESCRIPTOR_SIZE;
@@ -32,189 +32,207 @@ pub enum DisassembleError {
     Tables(String),
 }
 
-/// The text of any loadable object.
+/// The text of any loadable object, whole. That of a large object is better written piece by piece: see [`Disassembly`].
 ///
 /// # Errors
 /// The bytes are no such object.
 pub fn disassemble(bytes: &[u8]) -> Result<Listing, DisassembleError> {
-    let object = ObjectFile::parse(bytes)?;
-    let image = Image::read(bytes).map_err(|error| DisassembleError::Tables(error.to_string()))?;
-    let target = TargetId::from(object.target);
-    let modes = target.with_xnack(object.xnack).and_then(|target| target.with_sramecc(object.sramecc));
-    let writer = Writer {
-        target: modes.unwrap_or(target),
-        image: &image,
-        object: &object,
-        kernels: object.kernels.iter().map(|kernel| (kernel.name, kernel)).collect(),
-        marks: marks(&image),
-        labels: BTreeMap::new(),
-        descriptors: BTreeMap::new(),
-        out: String::new(),
-        notes: Vec::new(),
-    };
-    Ok(writer.write())
+    let disassembly = Disassembly::new(bytes)?;
+    Ok(Listing { text: disassembly.to_string(), notes: disassembly.notes })
 }
 
-struct Writer<'a> {
+/// An object whose text is made while it is written: `Display` is the text of [`Listing`]. In memory are the tables of the
+/// object and three bits for each byte of code; instructions are decoded once to find labels, and again to be written.
+///
+/// # Example
+/// ```
+/// use groundswell::codegen::assembler::{AssemblerOptions, Disassembly, assemble};
+/// use std::io::Write;
+/// let text = ".amdgcn_target \"amdgcn-amd-amdhsa--gfx942\"\ns_branch x\nx: s_endpgm\n";
+/// let object = assemble(text, AssemblerOptions::default())?.object;
+/// let disassembly = Disassembly::new(&object).expect("it is an object");
+/// let mut file = Vec::new();
+/// write!(file, "{disassembly}").expect("memory takes it");
+/// assert!(String::from_utf8_lossy(&file).contains("s_branch .L0004"));
+/// # Ok::<(), groundswell::codegen::assembler::Faults>(())
+/// ```
+#[derive(Debug)]
+pub struct Disassembly<'a> {
     target: TargetId,
-    image: &'a Image<'a>,
-    object: &'a ObjectFile<'a>,
+    image: Image<'a>,
+    object: ObjectFile<'a>,
+    /// Places in the image of sections, by their number.
+    places: BTreeMap<usize, usize>,
     /// By name.
-    kernels: BTreeMap<&'a str, &'a Kernel<'a>>,
-    /// By the section's place in the image.
-    marks: Vec<Rc<Marks<'a>>>,
-    /// Labels that no symbol of the object is: by section (its place in the image) and offset.
-    labels: BTreeMap<(usize, usize), String>,
+    kernels: BTreeMap<&'a str, usize>,
+    /// By the section's place in the image, as everything that follows.
+    marks: Vec<Marks>,
+    labels: Vec<Labels>,
+    distances: Vec<Vec<Distance>>,
     /// Kernels whose descriptors become blocks of directives, by the name of the descriptor's symbol.
-    descriptors: BTreeMap<&'a str, &'a Kernel<'a>>,
-    out: String,
+    descriptors: BTreeMap<&'a str, usize>,
+    metadata: Option<String>,
     notes: Vec<String>,
 }
 
-/// Symbols of a section by offset.
-type Marks<'a> = BTreeMap<usize, Vec<&'a Symbol<'a>>>;
+/// Symbols of a section by offset: their places in the image.
+type Marks = BTreeMap<usize, Vec<usize>>;
 
-fn marks<'a>(image: &'a Image<'a>) -> Vec<Rc<Marks<'a>>> {
-    let places: BTreeMap<usize, usize> =
-        image.sections.iter().enumerate().map(|(place, section)| (section.index, place)).collect();
-    let mut all = vec![Marks::new(); image.sections.len()];
-    for symbol in &image.symbols {
-        let Some(&place) = symbol.section.and_then(|index| places.get(&index)) else { continue };
-        let section = &image.sections[place];
-        let offset = symbol.value.checked_sub(section.address).and_then(|at| usize::try_from(at).ok());
-        if let Some(offset) = offset.filter(|&offset| offset <= section.data.len()) {
-            all[place].entry(offset).or_default().push(symbol);
-        }
-    }
-    all.into_iter().map(Rc::new).collect()
-}
-
-/// Code of a section that was decoded.
-struct Code {
-    lines: Vec<Line>,
-    distances: BTreeMap<usize, listing::Distance>,
-}
-
-impl<'a> Writer<'a> {
-    fn write(mut self) -> Listing {
-        let codes = self.decode();
-        self.descriptors = self.descriptors();
-        self.header();
-        self.symbols();
-        let rank = |section: &Section| match section.flags {
-            flags if flags & EXECUTE != 0 => 0,
-            flags if flags & ALLOC == 0 => 3,
-            flags if flags & WRITE != 0 => 2,
-            _ => 1,
+impl<'a> Disassembly<'a> {
+    /// Reads the tables of an object, and finds what its code refers to.
+    ///
+    /// # Errors
+    /// The bytes are no loadable object.
+    pub fn new(bytes: &'a [u8]) -> Result<Disassembly<'a>, DisassembleError> {
+        let object = ObjectFile::parse(bytes)?;
+        let image = Image::read(bytes).map_err(|error| DisassembleError::Tables(error.to_string()))?;
+        let target = TargetId::from(object.target);
+        let modes = target.with_xnack(object.xnack).and_then(|target| target.with_sramecc(object.sramecc));
+        let places =
+            image.sections.iter().enumerate().map(|(place, section)| (section.index, place)).collect();
+        let codes = image.sections.iter().filter(|section| section.flags & EXECUTE != 0).count();
+        let labels = image.sections.iter().enumerate().map(|(place, section)| {
+            let prefix = if codes > 1 { format!("{place}_") } else { String::new() };
+            Labels::new(prefix, format!("{place}_"), section.data.len())
+        });
+        let mut disassembly = Disassembly {
+            target: modes.unwrap_or(target),
+            labels: labels.collect(),
+            distances: vec![Vec::new(); image.sections.len()],
+            kernels: object.kernels.iter().enumerate().map(|(place, kernel)| (kernel.name, place)).collect(),
+            marks: Vec::new(),
+            descriptors: BTreeMap::new(),
+            metadata: None,
+            notes: Vec::new(),
+            places,
+            image,
+            object,
         };
-        for wanted in 0..4 {
-            for (index, section) in self.image.sections.iter().enumerate() {
-                if rank(section) != wanted || section.data.is_empty() && self.marks(index).is_empty() {
-                    continue;
-                }
-                self.section_line(section);
-                match &codes[index] {
-                    Some(code) => self.code(index, section, code),
-                    None => self.data(index, section),
-                }
-            }
+        disassembly.marks = disassembly.marks();
+        for place in 0..disassembly.image.sections.len() {
+            disassembly.find_labels(place);
         }
-        match self.image.metadata.map(metadata::to_yaml) {
-            Some(Some(text)) => {
-                self.out.push('\n');
-                self.out.push_str(&text);
-            }
-            Some(None) => self.notes.push("the metadata holds what its text cannot".to_owned()),
-            None => {}
-        }
-        Listing { text: self.out, notes: self.notes }
+        disassembly.descriptors = disassembly.descriptors();
+        disassembly.metadata = disassembly.image.metadata.and_then(metadata::to_yaml);
+        disassembly.notes = disassembly.find_notes();
+        Ok(disassembly)
     }
 
-    fn line(&mut self, text: &str) {
-        self.out.push_str(text);
-        self.out.push('\n');
+    /// What of the object is not in the text.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 
-    /// Decodes all code and gives labels to what it refers to.
-    fn decode(&mut self) -> Vec<Option<Code>> {
-        let arch = self.target.arch;
-        let many_codes =
-            self.image.sections.iter().filter(|section| section.flags & EXECUTE != 0).count() > 1;
-        let mut codes = Vec::new();
-        for (index, section) in self.image.sections.iter().enumerate() {
-            if section.flags & EXECUTE == 0 {
-                codes.push(None);
-                continue;
+    fn marks(&self) -> Vec<Marks> {
+        let mut all = vec![Marks::new(); self.image.sections.len()];
+        for (at, symbol) in self.image.symbols.iter().enumerate() {
+            let Some((place, section)) = self.home(symbol) else { continue };
+            let offset =
+                symbol.value.checked_sub(section.address).and_then(|offset| usize::try_from(offset).ok());
+            if let Some(offset) = offset.filter(|&offset| offset <= section.data.len()) {
+                all[place].entry(offset).or_default().push(at);
             }
-            let boundaries: BTreeSet<usize> = self.marks(index).keys().copied().collect();
-            let lines = listing::lines(section.data, &boundaries, arch);
-            let starts: BTreeSet<usize> = lines.iter().map(|line| line.offset).collect();
-            for target in lines.iter().filter_map(listing::target) {
-                if (starts.contains(&target) || target == section.data.len()) && !boundaries.contains(&target)
-                {
-                    let number = if many_codes { format!("{index}_") } else { String::new() };
-                    self.labels.insert((index, target), format!(".L{number}{target:04x}"));
-                }
-            }
-            let mut distances = listing::distances(&lines);
-            distances.retain(|_, distance| {
-                let address = section.address.wrapping_add_signed(distance.target);
-                self.label_at(address, &starts, index)
-            });
-            codes.push(Some(Code { lines, distances }));
         }
-        codes
+        all
+    }
+
+    /// The section of a symbol, and its place.
+    fn home(&self, symbol: &Symbol) -> Option<(usize, &Section<'a>)> {
+        let place = *self.places.get(&symbol.section?)?;
+        Some((place, &self.image.sections[place]))
+    }
+
+    /// The code of a section, line by line.
+    fn lines(&self, place: usize) -> impl Iterator<Item = Line> {
+        let boundaries = self.marks[place].keys().copied();
+        listing::lines(self.image.sections[place].data, boundaries, self.target.arch)
+    }
+
+    /// Gives labels to what the code of a section refers to.
+    fn find_labels(&mut self, place: usize) {
+        let section = &self.image.sections[place];
+        if section.flags & EXECUTE == 0 {
+            return;
+        }
+        let (arch, data, address) = (self.target.arch, section.data, section.address);
+        let (mut starts, mut targets) = (Bits::default(), Bits::default());
+        let mut distances = Vec::new();
+        let mut texts = Texts::default();
+        let mut before: [Option<Line>; 2] = [None, None];
+        for line in self.lines(place) {
+            starts.insert(line.offset, data.len());
+            if let Content::Inst(inst) = &line.content
+                && let Some(target) =
+                    listing::target(inst, line.offset).filter(|&target| target <= data.len())
+                && texts.faithful(inst, &data[line.offset..line.offset + line.bytes], arch).is_some()
+            {
+                targets.insert(target, data.len());
+            }
+            if let [Some(first), Some(second)] = &before {
+                distances.extend(listing::distances([first, second, &line]).into_iter().flatten());
+            }
+            let [_, second] = before;
+            before = [second, Some(line)];
+        }
+        starts.insert(data.len(), data.len());
+        let mut target = targets.next(0);
+        while let Some(offset) = target {
+            if starts.contains(offset) && !self.marks[place].contains_key(&offset) {
+                self.labels[place].branched_to(offset);
+            }
+            target = targets.next(offset + 1);
+        }
+        distances
+            .retain(|distance| self.label_at(address.wrapping_add_signed(distance.target), &starts, place));
+        self.distances[place] = distances;
     }
 
     /// True if there is, or now is, a label at an address.
-    fn label_at(&mut self, address: u64, starts: &BTreeSet<usize>, code: usize) -> bool {
-        let Some((index, offset)) = self.place(address) else { return false };
-        let section = &self.image.sections[index];
-        if section.flags & EXECUTE != 0 && !(index == code && starts.contains(&offset)) {
-            return self.marks(index).contains_key(&offset);
+    fn label_at(&mut self, address: u64, starts: &Bits, code: usize) -> bool {
+        let Some((place, offset)) = self.place(address) else { return false };
+        let section = &self.image.sections[place];
+        let is_marked = self.marks[place].contains_key(&offset);
+        if section.flags & EXECUTE != 0 && !(place == code && starts.contains(offset)) {
+            return is_marked;
         }
-        if !self.marks(index).contains_key(&offset) {
-            let name = format!(".L{index}_{offset:04x}");
-            self.labels.entry((index, offset)).or_insert(name);
+        if !is_marked {
+            self.labels[place].measured_to(offset);
         }
         true
     }
 
     /// Section and offset of an address that is loaded.
     fn place(&self, address: u64) -> Option<(usize, usize)> {
-        self.image.sections.iter().enumerate().find_map(|(index, section)| {
+        self.image.sections.iter().enumerate().find_map(|(place, section)| {
             let offset = usize::try_from(address.checked_sub(section.address)?).ok()?;
-            (section.flags & ALLOC != 0 && offset < section.data.len()).then_some((index, offset))
+            (section.flags & ALLOC != 0 && offset < section.data.len()).then_some((place, offset))
         })
-    }
-
-    /// Symbols of a section by offset.
-    fn marks(&self, index: usize) -> Rc<Marks<'a>> {
-        self.marks[index].clone()
     }
 
     /// The descriptors that can be blocks: whole ones among data, one at a place, nothing that needs a label inside, and
     /// directives that give the bytes back.
-    fn descriptors(&self) -> BTreeMap<&'a str, &'a Kernel<'a>> {
+    fn descriptors(&self) -> BTreeMap<&'a str, usize> {
         let mut functions = BTreeMap::new();
         for symbol in &self.image.symbols {
             functions.entry(symbol.name).or_insert(symbol);
         }
         let mut found = BTreeMap::new();
-        for (index, section) in self.image.sections.iter().enumerate() {
+        for (place, section) in self.image.sections.iter().enumerate() {
             if section.flags & EXECUTE != 0 {
                 continue;
             }
-            let marks = self.marks(index);
-            for (&offset, symbols) in marks.iter() {
+            let marks = &self.marks[place];
+            for (&offset, symbols) in marks {
                 let (inside, end) = (offset + 1, offset + DESCRIPTOR_SIZE);
                 let is_whole = end <= section.data.len()
                     && marks.range(inside..end).next().is_none()
-                    && self.labels.range((index, inside)..(index, end)).next().is_none();
-                let mut kernels = symbols.iter().filter(|_| is_whole).filter_map(|symbol| {
-                    let kernel = self.kernels.get(symbol.name.strip_suffix(".kd")?)?;
-                    let function = functions.get(kernel.name)?;
-                    self.is_block(symbol, function, kernel).then_some((symbol.name, *kernel))
+                    && self.labels[place].next(inside).is_none_or(|label| label >= end);
+                let mut kernels = symbols.iter().filter(|_| is_whole).filter_map(|&symbol| {
+                    let symbol = &self.image.symbols[symbol];
+                    let kernel = *self.kernels.get(symbol.name.strip_suffix(".kd")?)?;
+                    let function = functions.get(self.object.kernels[kernel].name)?;
+                    self.is_block(symbol, function, &self.object.kernels[kernel])
+                        .then_some((symbol.name, kernel))
                 });
                 found.extend(kernels.next());
             }
@@ -231,220 +249,296 @@ impl<'a> Writer<'a> {
             && kernel::round_trip(&kernel.descriptor, self.target) == Some(kernel.descriptor)
     }
 
-    fn header(&mut self) {
-        let id = self.target.with_triple();
-        self.line(&format!(".amdgcn_target \"{id}\""));
-        let version = [ObjectVersion::V5, ObjectVersion::V6]
+    /// The kernel of a symbol that a block makes.
+    fn descriptor_of(&self, symbol: &Symbol) -> Option<&Kernel<'a>> {
+        let kernel = &self.object.kernels[*self.descriptors.get(symbol.name)?];
+        (kernel.descriptor_address == symbol.value).then_some(kernel)
+    }
+
+    /// A name for a place that has one.
+    fn name_of(&self, place: usize, offset: usize) -> Option<String> {
+        let symbol = self.marks[place].get(&offset).and_then(|symbols| symbols.first());
+        symbol
+            .map(|&symbol| quoted(self.image.symbols[symbol].name))
+            .or_else(|| self.labels[place].name(offset))
+    }
+
+    /// The version that a text can ask for.
+    fn version(&self) -> Option<ObjectVersion> {
+        [ObjectVersion::V5, ObjectVersion::V6]
             .into_iter()
-            .find(|version| version.abi_version() == self.object.abi_version);
-        let number = version.unwrap_or_default().number();
-        self.line(&format!(".amdhsa_code_object_version {number}"));
-        if version.is_none() {
+            .find(|version| version.abi_version() == self.object.abi_version)
+    }
+
+    fn find_notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.version().is_none() {
             let found = self.object.abi_version;
-            self.notes.push(format!("the object has ABI version {found}, which is older than version 5"));
+            notes.push(format!("the object has ABI version {found}, which is older than version 5"));
         }
         if !self.object.relocations.is_empty() {
             let count = self.object.relocations.len();
-            self.notes.push(format!("{count} relocations are not part of the text"));
+            notes.push(format!("{count} relocations are not part of the text"));
         }
+        for symbol in &self.image.symbols {
+            if self.home(symbol).is_some_and(|(_, section)| is_outside(symbol, section)) {
+                notes.push(format!("`{}` lies outside its section", symbol.name));
+            }
+        }
+        if self.image.metadata.is_some() && self.metadata.is_none() {
+            notes.push("the metadata holds what its text cannot".to_owned());
+        }
+        notes
+    }
+}
+
+fn is_outside(symbol: &Symbol, section: &Section) -> bool {
+    symbol.value.wrapping_sub(section.address) > section.data.len() as u64
+}
+
+impl fmt::Display for Disassembly<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Writer { of: self, out: f, texts: Texts::default(), line: String::new() }.write()
+    }
+}
+
+/// Writes the text of an object.
+struct Writer<'w, 'a, 'f> {
+    of: &'w Disassembly<'a>,
+    out: &'w mut fmt::Formatter<'f>,
+    texts: Texts,
+    /// The text of a line before its comment; memory that is used again.
+    line: String,
+}
+
+impl Writer<'_, '_, '_> {
+    fn write(mut self) -> fmt::Result {
+        let of = self.of;
+        self.header()?;
+        self.symbols()?;
+        let rank = |section: &Section| match section.flags {
+            flags if flags & EXECUTE != 0 => 0,
+            flags if flags & ALLOC == 0 => 3,
+            flags if flags & WRITE != 0 => 2,
+            _ => 1,
+        };
+        for wanted in 0..4 {
+            for (place, section) in of.image.sections.iter().enumerate() {
+                if rank(section) != wanted || section.data.is_empty() && of.marks[place].is_empty() {
+                    continue;
+                }
+                self.section_line(section)?;
+                match section.flags & EXECUTE != 0 {
+                    true => self.code(place, section)?,
+                    false => self.data(place, section)?,
+                }
+            }
+        }
+        match &of.metadata {
+            Some(text) => write!(self.out, "\n{text}"),
+            None => Ok(()),
+        }
+    }
+
+    fn header(&mut self) -> fmt::Result {
+        writeln!(self.out, ".amdgcn_target \"{}\"", self.of.target.with_triple())?;
+        let number = self.of.version().unwrap_or_default().number();
+        writeln!(self.out, ".amdhsa_code_object_version {number}")
     }
 
     /// What the object says of its symbols, in the order of its table.
-    fn symbols(&mut self) {
-        self.out.push('\n');
-        for symbol in &self.image.symbols {
-            let home = self.image.sections.iter().find(|section| symbol.section == Some(section.index));
-            let Some(section) = home else {
-                if symbol.section.is_none() && symbol.binding != 0 {
-                    let name = quoted(symbol.name);
-                    self.attributes(symbol);
-                    self.line(&format!(".set {name}, {:#x}", symbol.value));
+    fn symbols(&mut self) -> fmt::Result {
+        self.out.write_char('\n')?;
+        let of = self.of;
+        for symbol in &of.image.symbols {
+            match of.home(symbol) {
+                Some((_, section)) if !is_outside(symbol, section) && of.descriptor_of(symbol).is_none() => {
+                    self.attributes(symbol)?;
                 }
-                continue;
-            };
-            let offset = symbol.value.wrapping_sub(section.address);
-            if offset > section.data.len() as u64 {
-                self.notes.push(format!("`{}` lies outside its section", symbol.name));
-            } else if self.descriptor_of(symbol).is_none() {
-                self.attributes(symbol);
+                None if symbol.section.is_none() && symbol.binding != 0 => {
+                    self.attributes(symbol)?;
+                    writeln!(self.out, ".set {}, {:#x}", quoted(symbol.name), symbol.value)?;
+                }
+                _ => {}
             }
         }
+        Ok(())
     }
 
-    fn attributes(&mut self, symbol: &Symbol) {
-        let name = quoted(symbol.name);
+    fn attributes(&mut self, symbol: &Symbol) -> fmt::Result {
+        let (name, out) = (quoted(symbol.name), &mut *self.out);
         match symbol.binding {
-            1 => self.line(&format!(".globl {name}")),
-            2 => self.line(&format!(".weak {name}")),
+            1 => writeln!(out, ".globl {name}")?,
+            2 => writeln!(out, ".weak {name}")?,
             _ => {}
         }
         match symbol.visibility {
-            1 => self.line(&format!(".internal {name}")),
-            2 => self.line(&format!(".hidden {name}")),
-            3 => self.line(&format!(".protected {name}")),
+            1 => writeln!(out, ".internal {name}")?,
+            2 => writeln!(out, ".hidden {name}")?,
+            3 => writeln!(out, ".protected {name}")?,
             _ => {}
         }
         match symbol.kind {
-            1 => self.line(&format!(".type {name},@object")),
-            2 => self.line(&format!(".type {name},@function")),
+            1 => writeln!(out, ".type {name},@object")?,
+            2 => writeln!(out, ".type {name},@function")?,
             _ => {}
         }
-        if symbol.size > 0 {
-            self.line(&format!(".size {name}, {}", symbol.size));
+        match symbol.size {
+            0 => Ok(()),
+            size => writeln!(out, ".size {name}, {size}"),
         }
     }
 
-    /// The kernel of a symbol that a block makes.
-    fn descriptor_of(&self, symbol: &Symbol) -> Option<&'a Kernel<'a>> {
-        let kernel = self.descriptors.get(symbol.name)?;
-        (kernel.descriptor_address == symbol.value).then_some(*kernel)
-    }
-
-    fn section_line(&mut self, section: &Section) {
-        self.out.push('\n');
+    fn section_line(&mut self, section: &Section) -> fmt::Result {
+        let out = &mut *self.out;
+        out.write_char('\n')?;
         let letters: String =
             LETTERS.iter().filter(|(_, flag)| section.flags & flag != 0).map(|(letter, _)| letter).collect();
         let plain = matches!(section.name, ".text" | ".rodata") && section.entry_size == 0;
         if plain {
-            self.line(section.name);
+            writeln!(out, "{}", section.name)?;
         } else if section.entry_size > 0 {
             let size = section.entry_size;
-            self.line(&format!(".section {},\"{letters}\",@progbits,{size}", quoted(section.name)));
+            writeln!(out, ".section {},\"{letters}\",@progbits,{size}", quoted(section.name))?;
         } else {
-            self.line(&format!(".section {},\"{letters}\",@progbits", quoted(section.name)));
+            writeln!(out, ".section {},\"{letters}\",@progbits", quoted(section.name))?;
         }
         let usual = if section.flags & EXECUTE != 0 { 4 } else { 1 };
-        if section.align > usual {
-            self.line(&format!(".p2align {}", section.align.trailing_zeros()));
+        match section.align > usual {
+            true => writeln!(out, ".p2align {}", section.align.trailing_zeros()),
+            false => Ok(()),
         }
     }
 
     /// Labels at an offset.
-    fn labels(&mut self, index: usize, offset: usize, marks: &BTreeMap<usize, Vec<&Symbol>>) {
-        for symbol in marks.get(&offset).into_iter().flatten() {
-            if self.descriptor_of(symbol).is_some() {
+    fn labels(&mut self, place: usize, offset: usize) -> fmt::Result {
+        let of = self.of;
+        for &symbol in of.marks[place].get(&offset).into_iter().flatten() {
+            let symbol = &of.image.symbols[symbol];
+            if of.descriptor_of(symbol).is_some() {
                 continue;
             }
-            if let Some(kernel) = self.kernels.get(symbol.name).filter(|_| symbol.kind == 2) {
-                let facts = facts(kernel);
-                self.out.push_str(&facts);
+            if let Some(&kernel) = of.kernels.get(symbol.name).filter(|_| symbol.kind == 2) {
+                self.out.write_str(&facts(&of.object.kernels[kernel]))?;
             }
-            self.line(&format!("{}:", quoted(symbol.name)));
+            writeln!(self.out, "{}:", quoted(symbol.name))?;
         }
-        if let Some(label) = self.labels.get(&(index, offset)).cloned() {
-            self.line(&format!("{label}:"));
+        match of.labels[place].name(offset) {
+            Some(label) => writeln!(self.out, "{label}:"),
+            None => Ok(()),
         }
     }
 
-    /// A name for a place that has one.
-    fn name_of(&self, index: usize, offset: usize, marks: &BTreeMap<usize, Vec<&Symbol>>) -> Option<String> {
-        let symbol = marks.get(&offset).and_then(|symbols| symbols.first());
-        symbol.map(|symbol| quoted(symbol.name)).or_else(|| self.labels.get(&(index, offset)).cloned())
+    fn has_labels(&self, place: usize, offset: usize) -> bool {
+        self.of.labels[place].contains(offset) || self.of.marks[place].contains_key(&offset)
     }
 
-    fn code(&mut self, index: usize, section: &Section, code: &Code) {
-        let marks = self.marks(index);
-        let arch = self.target.arch;
-        let mut at = 0;
-        while at < code.lines.len() {
-            let line = &code.lines[at];
-            self.labels(index, line.offset, &marks);
-            let run = self.run(index, &code.lines[at..], section, &marks);
-            let bytes = &section.data[line.offset..line.offset + line.bytes];
-            if run >= SHORTEST_RUN {
-                let word = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-                let text = format!("    .fill {run}, 4, {word:#010x}");
-                self.commented(&text, line.offset, &[]);
-                at += run;
-                continue;
-            }
-            let distance = code.distances.get(&at);
-            let text = match &line.content {
-                Content::Inst(inst) | Content::Words(Some(inst)) if distance.is_some() => {
-                    let (target, is_high) =
-                        distance.map_or((0, false), |found| (found.target, found.is_high));
-                    let place = self.place(section.address.wrapping_add_signed(target));
-                    let name = place.and_then(|(at, offset)| self.name_of(at, offset, &self.marks(at)));
-                    listing::with_symbol(inst, arch, &name.unwrap_or_default(), is_high)
-                }
-                Content::Inst(inst) => {
-                    let label = listing::target(line).and_then(|to| self.name_of(index, to, &marks));
-                    listing::text(inst, arch, label.as_deref())
-                }
-                Content::Words(inst) => {
-                    let words = bytes.as_chunks::<4>().0.iter();
-                    let all: Vec<String> =
-                        words.map(|&word| format!("{:#010x}", u32::from_le_bytes(word))).collect();
-                    let meaning = inst.map(|inst| format!("    ; {}", listing::text(&inst, arch, None)));
-                    format!(".long {}{}", all.join(", "), meaning.unwrap_or_default())
-                }
-                Content::Bytes => {
-                    let all: Vec<String> = bytes.iter().map(|byte| format!("{byte:#04x}")).collect();
-                    format!(".byte {}", all.join(", "))
-                }
-            };
-            self.commented(&format!("    {text}"), line.offset, bytes);
-            at += 1;
-        }
-        self.labels(index, section.data.len(), &marks);
-    }
-
-    /// How many lines from here are the same word, without a label between them.
-    fn run(
-        &self,
-        index: usize,
-        lines: &[Line],
-        section: &Section,
-        marks: &BTreeMap<usize, Vec<&Symbol>>,
-    ) -> usize {
+    fn code(&mut self, place: usize, section: &Section) -> fmt::Result {
+        let of = self.of;
         let bytes = |line: &Line| &section.data[line.offset..line.offset + line.bytes];
-        let first = &lines[0];
-        if first.bytes != 4 || listing::target(first).is_some() {
-            return 0;
+        let mut distances = of.distances[place].iter().peekable();
+        let mut lines = of.lines(place).peekable();
+        while let Some(line) = lines.next() {
+            if self.has_labels(place, line.offset) {
+                self.labels(place, line.offset)?;
+            }
+            let distance = distances.next_if(|distance| distance.offset == line.offset);
+            let is_whole = self.line(place, section, &line, distance);
+            // How many lines from here are the same word, without a label between them.
+            let mut run = 1;
+            while is_whole
+                && let Some(same) = lines.peek()
+                && bytes(same) == bytes(&line)
+                && !self.has_labels(place, same.offset)
+            {
+                lines.next();
+                run += 1;
+            }
+            if run >= SHORTEST_RUN {
+                let word = u32::from_le_bytes(*bytes(&line).first_chunk().unwrap_or(&[0; 4]));
+                self.line.clear();
+                let _ = write!(self.line, "    .fill {run}, 4, {word:#010x}");
+                self.commented(line.offset, &[])?;
+                continue;
+            }
+            for at in 0..run {
+                self.commented(line.offset + at * line.bytes, bytes(&line))?;
+            }
         }
-        let others = lines[1..].iter().take_while(|line| {
-            bytes(line) == bytes(first)
-                && !marks.contains_key(&line.offset)
-                && !self.labels.contains_key(&(index, line.offset))
-        });
-        1 + others.count()
+        self.labels(place, section.data.len())
     }
 
-    /// A line with its offset and encoding behind.
-    fn commented(&mut self, text: &str, offset: usize, bytes: &[u8]) {
+    /// Puts the text of a line into `line`; says whether it is one word that means the same wherever it stands.
+    fn line(&mut self, place: usize, section: &Section, line: &Line, distance: Option<&Distance>) -> bool {
+        let (of, arch) = (self.of, self.of.target.arch);
+        let bytes = &section.data[line.offset..line.offset + line.bytes];
+        self.line.clear();
+        self.line.push_str("    ");
+        let mut is_branch = false;
+        match (&line.content, distance) {
+            (Content::Inst(inst), Some(distance)) => {
+                let target = of.place(section.address.wrapping_add_signed(distance.target));
+                let name = target.and_then(|(place, offset)| of.name_of(place, offset));
+                let text = listing::with_symbol(inst, arch, &name.unwrap_or_default(), distance.is_high);
+                self.line.push_str(&text);
+            }
+            (Content::Inst(inst), None) => match self.texts.faithful(inst, bytes, arch) {
+                Some(text) => {
+                    let target = listing::target(inst, line.offset);
+                    is_branch = target.is_some();
+                    match target.and_then(|target| of.name_of(place, target)) {
+                        Some(label) => self.line.push_str(&listing::text(inst, arch, Some(&label))),
+                        None => self.line.push_str(text),
+                    }
+                }
+                None => {
+                    push_words(&mut self.line, bytes);
+                    let _ = write!(self.line, "    ; {}", listing::text(inst, arch, None));
+                }
+            },
+            (Content::Word, _) => push_words(&mut self.line, bytes),
+            (Content::Bytes, _) => push_bytes(&mut self.line, bytes),
+        }
+        bytes.len() == 4 && !is_branch
+    }
+
+    /// The line with its offset and encoding behind.
+    fn commented(&mut self, offset: usize, bytes: &[u8]) -> fmt::Result {
         const COLUMN: usize = 64;
-        // Writing to a string cannot fail.
-        let _ = write!(self.out, "{text:COLUMN$} // {offset:06x}");
+        write!(self.out, "{:COLUMN$} // {offset:06x}", self.line)?;
         let words = bytes.as_chunks::<4>().0.iter().map(|&word| u32::from_le_bytes(word));
         for (index, word) in words.enumerate() {
-            let _ = write!(self.out, "{}{word:08x}", if index == 0 { ": " } else { " " });
+            write!(self.out, "{}{word:08x}", if index == 0 { ": " } else { " " })?;
         }
-        self.out.push('\n');
+        self.out.write_char('\n')
     }
 
-    fn data(&mut self, index: usize, section: &Section) {
-        let marks = self.marks(index);
-        let own = self.labels.keys().filter(|(at, _)| *at == index).map(|(_, offset)| *offset);
-        let mut stops: BTreeSet<usize> = marks.keys().copied().chain(own).collect();
-        stops.insert(section.data.len());
+    fn data(&mut self, place: usize, section: &Section) -> fmt::Result {
+        let of = self.of;
+        let (marks, labels, end) = (&of.marks[place], &of.labels[place], section.data.len());
         let mut at = 0;
         loop {
-            self.labels(index, at, &marks);
-            let Some(&next) = stops.range(at + 1..).next() else { break };
-            let descriptor =
-                marks.get(&at).into_iter().flatten().find_map(|symbol| self.descriptor_of(symbol));
-            if let Some(kernel) = descriptor {
-                kernel::write(&mut self.out, &quoted(kernel.name), &kernel.descriptor, self.target);
+            self.labels(place, at)?;
+            if at == end {
+                return Ok(());
+            }
+            let mark = marks.range(at + 1..).next().map(|(&offset, _)| offset);
+            let next = mark.into_iter().chain(labels.next(at + 1)).min().unwrap_or(end);
+            let mut symbols = marks.get(&at).into_iter().flatten().map(|&symbol| &of.image.symbols[symbol]);
+            if let Some(kernel) = symbols.find_map(|symbol| of.descriptor_of(symbol)) {
+                self.line.clear();
+                kernel::write(&mut self.line, &quoted(kernel.name), &kernel.descriptor, of.target);
+                self.out.write_str(&self.line)?;
                 // Nothing stops inside.
                 at += DESCRIPTOR_SIZE;
             } else {
-                self.bytes(&section.data[at..next], at, section.flags & STRINGS != 0);
+                self.bytes(&section.data[at..next], at, section.flags & STRINGS != 0)?;
                 at = next;
             }
         }
     }
 
-    fn bytes(&mut self, bytes: &[u8], start: usize, are_strings: bool) {
+    fn bytes(&mut self, bytes: &[u8], start: usize, are_strings: bool) -> fmt::Result {
         const PER_LINE: usize = 16;
         if are_strings {
             for string in bytes.split_inclusive(|&byte| byte == 0) {
@@ -452,33 +546,53 @@ impl<'a> Writer<'a> {
                     Some(string) => ("    .asciz ", string),
                     None => ("    .ascii ", string),
                 };
-                self.out.push_str(directive);
-                strings::write(&mut self.out, string);
-                self.out.push('\n');
+                self.line.clear();
+                self.line.push_str(directive);
+                strings::write(&mut self.line, string);
+                writeln!(self.out, "{}", self.line)?;
             }
-            return;
+            return Ok(());
         }
         let mut at = 0;
         while at < bytes.len() {
+            self.line.clear();
+            self.line.push_str("    ");
             let zeros = bytes[at..].iter().take_while(|&&byte| byte == 0).count();
             if zeros >= 2 * PER_LINE {
-                self.commented(&format!("    .zero {zeros}"), start + at, &[]);
+                let _ = write!(self.line, ".zero {zeros}");
+                self.commented(start + at, &[])?;
                 at += zeros;
                 continue;
             }
             let piece = &bytes[at..bytes.len().min(at + PER_LINE)];
-            let (words, rest) = piece.as_chunks::<4>();
+            let (words, rest) = piece.split_at(piece.len() / 4 * 4);
             if !words.is_empty() {
-                let all: Vec<String> =
-                    words.iter().map(|&word| format!("{:#010x}", u32::from_le_bytes(word))).collect();
-                self.commented(&format!("    .long {}", all.join(", ")), start + at, &[]);
+                push_words(&mut self.line, words);
+                self.commented(start + at, &[])?;
             }
             if !rest.is_empty() {
-                let all: Vec<String> = rest.iter().map(|byte| format!("{byte:#04x}")).collect();
-                self.commented(&format!("    .byte {}", all.join(", ")), start + at + 4 * words.len(), &[]);
+                self.line.clear();
+                self.line.push_str("    ");
+                push_bytes(&mut self.line, rest);
+                self.commented(start + at + words.len(), &[])?;
             }
             at += piece.len();
         }
+        Ok(())
+    }
+}
+
+// Writing to a string cannot fail, here and above.
+
+fn push_words(out: &mut String, bytes: &[u8]) {
+    for (index, &word) in bytes.as_chunks::<4>().0.iter().enumerate() {
+        let _ = write!(out, "{}{:#010x}", if index == 0 { ".long " } else { ", " }, u32::from_le_bytes(word));
+    }
+}
+
+fn push_bytes(out: &mut String, bytes: &[u8]) {
+    for (index, byte) in bytes.iter().enumerate() {
+        let _ = write!(out, "{}{byte:#04x}", if index == 0 { ".byte " } else { ", " });
     }
 }
 

@@ -1,5 +1,6 @@
 //! What depends on symbols: noted while lines are read, filled in when every place is known.
 
+use super::assemble::MOST_FAULTS;
 use super::error::AssemblerError;
 use super::sections::Section;
 use super::symbols::{Places, Symbols};
@@ -31,7 +32,7 @@ pub(super) enum Kind {
     Entry,
 }
 
-/// Fills in everything, given the address of each section; faults are appended.
+/// Fills in everything, given the address of each section; faults are appended, up to the number that is told.
 pub(super) fn apply(
     fixups: &[Fixup],
     symbols: &Symbols,
@@ -42,6 +43,9 @@ pub(super) fn apply(
     for fixup in fixups {
         if let Err(fault) = one(fixup, symbols, sections, addresses) {
             faults.push(AssemblerError::new(fixup.line, fixup.column, fault));
+        }
+        if faults.len() >= MOST_FAULTS {
+            return;
         }
     }
 }

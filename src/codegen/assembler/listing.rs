@@ -1,6 +1,5 @@
 //! The code of a section as text: instructions, labels for what branches go to, data for what is no instruction.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use crate::codegen::isa::{Arch, Inst, Meaning, Opcode, Operand, decode, encode, parse_inst, write_inst};
@@ -18,55 +17,93 @@ pub(super) struct Line {
 /// What stands in a line.
 #[derive(Clone, Debug)]
 pub(super) enum Content {
-    /// An instruction whose text gives its bytes back.
+    /// An instruction, or data that begins like one.
     Inst(Inst),
-    /// Words that no instruction's text gives, and what they may mean.
-    Words(Option<Inst>),
+    /// A word that no instruction begins with.
+    Word,
     /// Single bytes.
     Bytes,
-}
-
-/// Decodes code; nothing reaches over a boundary.
-pub(super) fn lines(code: &[u8], boundaries: &BTreeSet<usize>, arch: Arch) -> Vec<Line> {
-    let mut lines = Vec::new();
-    let mut at = 0;
-    while at < code.len() {
-        let end = boundaries.range(at + 1..).next().map_or(code.len(), |&end| end.min(code.len()));
-        let whole = at % 4 == 0;
-        let words: Vec<u32> =
-            code[at..end].as_chunks::<4>().0.iter().map(|&word| u32::from_le_bytes(word)).collect();
-        let mut done = 0;
-        while whole && done < words.len() {
-            let offset = at + 4 * done;
-            let (content, length) = one(&words[done..], arch);
-            lines.push(Line { offset, bytes: 4 * length, content });
-            done += length;
-        }
-        let behind = at + 4 * done;
-        if behind < end {
-            lines.push(Line { offset: behind, bytes: end - behind, content: Content::Bytes });
-        }
-        at = end;
-    }
-    lines
 }
 
 /// The longest instruction has four words.
 const MOST_WORDS: usize = 4;
 
-fn one(words: &[u32], arch: Arch) -> (Content, usize) {
-    let window = &words[..words.len().min(MOST_WORDS)];
-    let Ok((inst, length)) = decode(window, arch) else { return (Content::Words(None), 1) };
-    let length = length.clamp(1, window.len());
-    let faithful = is_faithful(&inst, &window[..length], arch);
-    (if faithful { Content::Inst(inst) } else { Content::Words(Some(inst)) }, length)
+/// Decodes code line by line; nothing reaches over a boundary. Boundaries come in order.
+pub(super) struct Lines<'a, B: Iterator<Item = usize>> {
+    code: &'a [u8],
+    boundaries: B,
+    arch: Arch,
+    at: usize,
+    /// Where the piece between two boundaries ends, and whether it holds whole words.
+    end: usize,
+    is_whole: bool,
 }
 
-/// True if the text of the instruction gives these words.
-fn is_faithful(inst: &Inst, words: &[u32], arch: Arch) -> bool {
-    let mut again = Vec::with_capacity(MOST_WORDS);
-    let parsed = parse_inst(&text(inst, arch, None), arch);
-    parsed.is_ok_and(|parsed| encode(&parsed.inst, arch, &mut again).is_ok()) && again == words
+/// The lines of code.
+pub(super) fn lines<B: Iterator<Item = usize>>(code: &[u8], boundaries: B, arch: Arch) -> Lines<'_, B> {
+    Lines { code, boundaries, arch, at: 0, end: 0, is_whole: true }
+}
+
+impl<B: Iterator<Item = usize>> Iterator for Lines<'_, B> {
+    type Item = Line;
+
+    fn next(&mut self) -> Option<Line> {
+        let offset = self.at;
+        if offset == self.code.len() {
+            return None;
+        }
+        if offset == self.end {
+            let next = self.boundaries.find(|&boundary| boundary > offset);
+            self.end = next.map_or(self.code.len(), |boundary| boundary.min(self.code.len()));
+            self.is_whole = offset.is_multiple_of(4);
+        }
+        let rest = &self.code[offset..self.end];
+        let (content, bytes) = match rest.len() >= 4 && self.is_whole {
+            true => one(rest, self.arch),
+            false => (Content::Bytes, rest.len()),
+        };
+        self.at += bytes;
+        Some(Line { offset, bytes, content })
+    }
+}
+
+/// Up to four words.
+fn words(bytes: &[u8]) -> ([u32; MOST_WORDS], usize) {
+    let (all, mut words) = (bytes.as_chunks::<4>().0, [0; MOST_WORDS]);
+    for (word, &bytes) in words.iter_mut().zip(all) {
+        *word = u32::from_le_bytes(bytes);
+    }
+    (words, all.len().min(MOST_WORDS))
+}
+
+fn one(bytes: &[u8], arch: Arch) -> (Content, usize) {
+    let (words, count) = words(bytes);
+    match decode(&words[..count], arch) {
+        Ok((inst, length)) => (Content::Inst(inst), 4 * length.clamp(1, count)),
+        Err(_) => (Content::Word, 4),
+    }
+}
+
+/// Texts of instructions, and whether they give back the bytes. Memory is kept between calls.
+#[derive(Default)]
+pub(super) struct Texts {
+    text: String,
+    again: Vec<u32>,
+}
+
+impl Texts {
+    /// The text of an instruction, if it gives these bytes.
+    pub fn faithful(&mut self, inst: &Inst, bytes: &[u8], arch: Arch) -> Option<&str> {
+        self.text.clear();
+        self.again.clear();
+        let (words, count) = words(bytes);
+        // Writing to a string cannot fail.
+        let _ = write_inst(&mut self.text, inst, arch, None);
+        let parsed = parse_inst(&self.text, arch);
+        let is_same = parsed.is_ok_and(|parsed| encode(&parsed.inst, arch, &mut self.again).is_ok())
+            && self.again == words[..count];
+        is_same.then_some(&*self.text)
+    }
 }
 
 /// The text of an instruction.
@@ -77,56 +114,46 @@ pub(super) fn text(inst: &Inst, arch: Arch, label: Option<&str>) -> String {
     out
 }
 
-/// Where a branch at this offset goes, if it is one.
-pub(super) fn target(line: &Line) -> Option<usize> {
-    let Content::Inst(inst) = &line.content else { return None };
+/// Where an instruction at this offset branches to, if it is a branch.
+pub(super) fn target(inst: &Inst, offset: usize) -> Option<usize> {
     let is_branch = matches!(inst.op.info().meaning, Meaning::Branch(_) | Meaning::Call | Meaning::ForkIf);
     let words = i64::from(inst.imm as u16 as i16);
-    is_branch.then(|| usize::try_from(line.offset as i64 + 4 + 4 * words).ok()).flatten()
+    is_branch.then(|| usize::try_from(offset as i64 + 4 + 4 * words).ok()).flatten()
 }
 
 /// A literal that is half of the distance from the program counter to an address.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Distance {
+    /// Offset of the line that holds it.
+    pub offset: usize,
     /// The address, with that of the code's beginning as 0.
     pub target: i64,
     /// The high half.
     pub is_high: bool,
 }
 
-/// Finds `s_getpc_b64` with the addition of a distance behind it: by line, what its literal is.
-pub(super) fn distances(lines: &[Line]) -> BTreeMap<usize, Distance> {
-    let mut found = BTreeMap::new();
-    for (index, window) in lines.windows(3).enumerate() {
-        let [Some(getpc), Some(low), Some(high)] = [0, 1, 2].map(|at| instruction(&window[at])) else {
-            continue;
-        };
-        let [register, ..] = getpc.operands;
-        let next =
-            register.number().filter(|&number| number < 127).map(|number| Operand::physical(number + 1));
-        let adds = |inst: &Inst, op: Opcode, to: Option<Operand>| {
-            let [result, first, second, ..] = inst.operands;
-            inst.op == op && Some(result) == to && result == first && second == Operand::LITERAL
-        };
-        if getpc.op == Opcode::SGetpcB64
-            && adds(&low, Opcode::SAddU32, Some(register))
-            && adds(&high, Opcode::SAddcU32, next)
-        {
-            let distance = (u64::from(high.imm) << 32 | u64::from(low.imm)) as i64;
-            let target = distance.wrapping_add(window[1].offset as i64);
-            found.insert(index + 1, Distance { target, is_high: false });
-            found.insert(index + 2, Distance { target, is_high: true });
-        }
+/// What `s_getpc_b64` with the addition of a distance behind it says: the literals of the two additions.
+pub(super) fn distances(lines: [&Line; 3]) -> Option<[Distance; 2]> {
+    let [Content::Inst(getpc), Content::Inst(low), Content::Inst(high)] = lines.map(|line| &line.content)
+    else {
+        return None;
+    };
+    if getpc.op != Opcode::SGetpcB64 {
+        return None;
     }
-    found
-}
-
-/// The instruction of a line; a literal that could be inline is one, too.
-fn instruction(line: &Line) -> Option<Inst> {
-    match line.content {
-        Content::Inst(inst) | Content::Words(Some(inst)) => Some(inst),
-        _ => None,
+    let [register, ..] = getpc.operands;
+    let next = register.number().filter(|&number| number < 127).map(|number| Operand::physical(number + 1));
+    let adds = |inst: &Inst, op: Opcode, to: Option<Operand>| {
+        let [result, first, second, ..] = inst.operands;
+        inst.op == op && Some(result) == to && result == first && second == Operand::LITERAL
+    };
+    if !adds(low, Opcode::SAddU32, Some(register)) || !adds(high, Opcode::SAddcU32, next) {
+        return None;
     }
+    let distance = (u64::from(high.imm) << 32 | u64::from(low.imm)) as i64;
+    let target = distance.wrapping_add(lines[1].offset as i64);
+    let half = |line: &Line, is_high| Distance { offset: line.offset, target, is_high };
+    Some([half(lines[1], false), half(lines[2], true)])
 }
 
 /// The text of an addition with a symbol in place of its literal.

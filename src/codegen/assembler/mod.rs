@@ -22,6 +22,7 @@ mod fixups;
 mod flow;
 mod image;
 mod kernel;
+mod labels;
 mod listing;
 mod metadata;
 mod output;
@@ -31,6 +32,6 @@ mod strings;
 mod symbols;
 mod yaml;
 
-pub use assemble::{Assembled, AssemblerOptions, Note, assemble};
-pub use disassemble::{DisassembleError, Listing, disassemble};
+pub use assemble::{Assembled, AssemblerOptions, MAX_TEXT_BYTES, Note, assemble};
+pub use disassemble::{DisassembleError, Disassembly, Listing, disassemble};
 pub use error::{AssemblerError, Faults};

@@ -1,6 +1,8 @@
 //! From sections and symbols to the bytes of an object.
 
-use super::assemble::{Assembled, Assembler};
+use std::collections::BTreeSet;
+
+use super::assemble::{Assembled, Assembler, MOST_FAULTS};
 use super::error::{AssemblerError, Faults, other};
 use super::fixups;
 use super::symbols::{Binding, Definition, Places, Symbol, Symbols, is_temporary};
@@ -43,6 +45,7 @@ pub(super) fn finish(mut assembler: Assembler) -> Result<Assembled, Faults> {
     check_entries(&assembler, &addresses, &mut faults);
     if !faults.is_empty() {
         faults.sort_by_key(|fault| (fault.line, fault.column));
+        faults.truncate(MOST_FAULTS);
         return Err(Faults(faults));
     }
     let mut all = std::mem::take(&mut assembler.sections.all);
@@ -114,9 +117,8 @@ fn complete_descriptors(assembler: &mut Assembler) {
 fn symbol_list(symbols: &Symbols, kernels: &[String]) -> Result<Vec<AssemblySymbol>, Vec<AssemblerError>> {
     let mut faults = Vec::new();
     let (mut locals, mut globals) = (Vec::new(), Vec::new());
-    let is_descriptor = |name: &str| {
-        name.strip_suffix(".kd").is_some_and(|kernel| kernels.iter().any(|known| known == kernel))
-    };
+    let kernels: BTreeSet<&str> = kernels.iter().map(String::as_str).collect();
+    let is_descriptor = |name: &str| name.strip_suffix(".kd").is_some_and(|name| kernels.contains(name));
     let mut add = |symbol: &Symbol| match entry(symbols, symbol) {
         Ok(Some(entry)) if entry.is_local() => locals.push(entry),
         Ok(Some(entry)) => globals.push(entry),
@@ -135,6 +137,7 @@ fn symbol_list(symbols: &Symbols, kernels: &[String]) -> Result<Vec<AssemblySymb
         }
     }
     if !faults.is_empty() {
+        faults.truncate(MOST_FAULTS);
         return Err(faults);
     }
     locals.append(&mut globals);

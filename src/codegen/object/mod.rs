@@ -26,7 +26,7 @@ pub use line_map::{LineMap, SourceLine};
 pub use lines::{LineRow, SourceLines, SourcePlace};
 pub use metadata::{Access, ArgumentInfo, ArgumentKind, KernelMetadata, WorkgroupSize};
 pub(super) use msgpack::Value as MessagePackValue;
-pub use read::{Kernel, ObjectError, ObjectFile, Relocation, RelocationKind, Segment};
+pub use read::{Kernel, MAX_OBJECT_BYTES, ObjectError, ObjectFile, Relocation, RelocationKind, Segment};
 pub use resources::{
     DenormMode, FloatMode, Fp16Overflow, KernelResources, ResourceError, RoundMode, WorkitemIds,
 };

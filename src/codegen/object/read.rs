@@ -18,6 +18,9 @@ use thiserror::Error;
 type Header = FileHeader64<LittleEndian>;
 const LE: LittleEndian = LittleEndian;
 
+/// Bytes that the program takes as an object. Nothing here depends on it: reading takes little more than the bytes.
+pub const MAX_OBJECT_BYTES: usize = 256 << 20;
+
 /// A parsed code object; it borrows from the bytes that it was parsed from.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ObjectFile<'a> {

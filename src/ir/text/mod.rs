@@ -82,7 +82,7 @@ use std::fmt;
 pub use columns::{COLUMNS, Column, Place, Position};
 pub use print::{print, print_with};
 
-use super::diagnostic::Diagnostics;
+use super::diagnostic::{Diagnostic, Diagnostics, Kind};
 use super::kernel::Kernel;
 use super::schedule::WaveSchedule;
 
@@ -102,6 +102,8 @@ pub enum Detail {
 /// # Errors
 /// All mistakes found, in the order of the text, each with its line (at most twenty).
 ///
+/// A text of more than [`MAX_KERNEL_BYTES`] is refused.
+///
 /// # Example
 /// ```
 /// use groundswell::ir::text::parse_file;
@@ -111,8 +113,15 @@ pub enum Detail {
 /// assert_eq!(schedule.unwrap().name(), "none");
 /// ```
 pub fn parse_file(text: &str, file: &str) -> Result<(Kernel, Option<WaveSchedule>), Diagnostics> {
+    if text.len() > MAX_KERNEL_BYTES {
+        let message = format!("the text has {} bytes, and a kernel may have {MAX_KERNEL_BYTES}", text.len());
+        return Err(Diagnostic::new(Kind::Limit, message).into());
+    }
     parse::parse(text, file)
 }
+
+/// Bytes that the text of a kernel and its schedule may have. A kernel of as many operations as can be compiled has fewer.
+pub const MAX_KERNEL_BYTES: usize = 4 << 20;
 
 impl Kernel {
     /// Reads the text form. A schedule behind the kernel is read too, and left out. `file` is the name that diagnostics give the text.
@@ -135,7 +144,7 @@ impl Kernel {
     /// }
     /// ```
     pub fn parse(text: &str, file: &str) -> Result<Kernel, Diagnostics> {
-        parse::parse(text, file).map(|(kernel, _)| kernel)
+        parse_file(text, file).map(|(kernel, _)| kernel)
     }
 
     /// The kernel's text.

@@ -1,0 +1,97 @@
+//! Labels that no symbol of an object is: what its code branches to, and what it measures the distance to. Code can refer to
+//! millions of places, so they are bits; a label's name follows from its place.
+
+/// Labels of a section.
+#[derive(Clone, Debug)]
+pub(super) struct Labels {
+    size: usize,
+    branches: Bits,
+    branch_prefix: String,
+    distances: Bits,
+    distance_prefix: String,
+}
+
+impl Labels {
+    /// None yet, in a section of so many bytes.
+    pub fn new(branch_prefix: String, distance_prefix: String, size: usize) -> Labels {
+        let (branches, distances) = (Bits::default(), Bits::default());
+        Labels { size, branches, branch_prefix, distances, distance_prefix }
+    }
+
+    /// A branch goes to this offset.
+    pub fn branched_to(&mut self, offset: usize) {
+        self.branches.insert(offset, self.size);
+    }
+
+    /// Something knows its distance from this offset.
+    pub fn measured_to(&mut self, offset: usize) {
+        self.distances.insert(offset, self.size);
+    }
+
+    pub fn contains(&self, offset: usize) -> bool {
+        self.branches.contains(offset) || self.distances.contains(offset)
+    }
+
+    /// The first label at this offset or behind it.
+    pub fn next(&self, offset: usize) -> Option<usize> {
+        self.branches.next(offset).into_iter().chain(self.distances.next(offset)).min()
+    }
+
+    /// The label at an offset.
+    pub fn name(&self, offset: usize) -> Option<String> {
+        let prefix = match (self.branches.contains(offset), self.distances.contains(offset)) {
+            (true, _) => &self.branch_prefix,
+            (false, true) => &self.distance_prefix,
+            (false, false) => return None,
+        };
+        Some(format!(".L{prefix}{offset:04x}"))
+    }
+}
+
+/// A set of small numbers; nothing is in memory as long as it is empty.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Bits(Vec<u64>);
+
+impl Bits {
+    /// Puts a number in, of numbers that are `most` at most.
+    pub fn insert(&mut self, number: usize, most: usize) {
+        if self.0.is_empty() {
+            self.0 = vec![0; most / 64 + 1];
+        }
+        self.0[number / 64] |= 1 << (number % 64);
+    }
+
+    pub fn contains(&self, number: usize) -> bool {
+        self.0.get(number / 64).is_some_and(|word| word >> (number % 64) & 1 == 1)
+    }
+
+    /// The least number that is this or greater.
+    pub fn next(&self, number: usize) -> Option<usize> {
+        let first = number / 64;
+        let masked = self.0.get(first)? & (u64::MAX << (number % 64));
+        let rest = self.0.iter().copied().enumerate().skip(first + 1);
+        let mut words = std::iter::once((first, masked)).chain(rest);
+        words.find(|&(_, word)| word != 0).map(|(at, word)| 64 * at + word.trailing_zeros() as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        #[test]
+        fn bits_are_a_set(numbers in prop::collection::btree_set(0usize..=300, 0..20), asked in 0usize..400) {
+            let mut bits = Bits::default();
+            for &number in &numbers {
+                bits.insert(number, 300);
+            }
+            prop_assert_eq!(bits.contains(asked), numbers.contains(&asked));
+            prop_assert_eq!(bits.next(asked), numbers.range(asked..).next().copied());
+            let all: BTreeSet<usize> = std::iter::successors(bits.next(0), |at| bits.next(at + 1)).collect();
+            prop_assert_eq!(all, numbers);
+        }
+    }
+}
