@@ -1,7 +1,8 @@
 //! What several test files share: generated instructions ([`corpus`]) and what is done with each ([`instructions`]), kernels to
-//! compile ([`kernels`]), loops of a listing ([`loops`]), the LLVM tools to compare with ([`oracle`]), clang's objects ([`clang`]), a simulated device
-//! ([`simulated`]), launches in check mode ([`checked`]) of kernels of this crate ([`ours`]) and of clang, and what they become
-//! with a wait less ([`mutants`]), kernels for time mode ([`timed`]).
+//! compile ([`kernels`]), loops of a listing ([`loops`]), the LLVM tools to compare with ([`oracle`]) and what becomes of tests
+//! without them ([`skipped`]), clang's objects ([`clang`]), a simulated device ([`simulated`]), launches in check mode
+//! ([`checked`]) of kernels of this crate ([`ours`]) and of clang, and what they become with a wait less ([`mutants`]), kernels
+//! for time mode ([`timed`]).
 #![allow(dead_code, reason = "each test file uses a part")]
 
 pub mod checked;
@@ -14,4 +15,5 @@ pub mod mutants;
 pub mod oracle;
 pub mod ours;
 pub mod simulated;
+pub mod skipped;
 pub mod timed;
