@@ -129,7 +129,7 @@ pub struct Compile {
     /// What to write
     #[arg(long, value_enum, default_value_t = Emit::Asm)]
     pub emit: Emit,
-    /// Where to write it; without this, text goes to standard output
+    /// Where to write it; `-`, or leaving this out, is standard output
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Print one JSON object
@@ -194,7 +194,7 @@ pub struct Sim {
 pub struct Asm {
     /// Assembler text in LLVM's syntax
     pub file: PathBuf,
-    /// Where to write the code object
+    /// Where to write the code object; `-` is standard output
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub output: PathBuf,
     /// The chip, with modes if wanted (gfx942:xnack-); without this the text says it

@@ -11,13 +11,16 @@ use serde_json::{Value, json};
 use super::arguments::Asm;
 use super::failure::{Failure, Source};
 use super::outcome::Outcome;
-use super::{file, job};
+use super::outputs::Files;
+use super::{inputs, job};
 
 /// The verb.
-pub fn asm(arguments: &Asm) -> Result<Outcome, Failure> {
+pub fn asm(arguments: &Asm, files: &mut Files) -> Result<Outcome, Failure> {
     let path = &arguments.file;
+    files.reads(path)?;
+    let output = files.writes(&arguments.output)?;
     let target = arguments.target.as_deref().map(job::target).transpose()?;
-    let text = std::fs::read_to_string(path).map_err(|error| Failure::file("read", path, &error))?;
+    let text = inputs::read_text(path, inputs::ASSEMBLY)?;
     let name: Arc<str> = path.display().to_string().into();
     let assembled = assemble(&text, AssemblerOptions { target }).map_err(|faults| {
         let place = |line: usize, column: usize| {
@@ -29,7 +32,7 @@ pub fn asm(arguments: &Asm) -> Result<Outcome, Failure> {
             .map(|fault| Diagnostic::invalid(fault.fault.to_string()).at(place(fault.line, fault.column)));
         Failure::of_source(diagnostics, Source { file: name.clone(), text: text.as_str().into() })
     })?;
-    file::write(&arguments.output, &assembled.object)?;
+    output.write(&assembled.object)?;
     let read = ObjectFile::parse(&assembled.object);
     let object = read.map_err(|error| Failure::file("read back", &arguments.output, &error))?;
     let kernels: Vec<&str> = object.kernels.iter().map(|kernel| kernel.name).collect();
@@ -38,17 +41,16 @@ pub fn asm(arguments: &Asm) -> Result<Outcome, Failure> {
         shown.push_str(&format!("{name}:{line}: note: {message}\n"));
     }
     let (id, bytes) = (assembled.target, assembled.object.len());
-    shown.push_str(&format!("{}: {bytes} bytes for {id}", arguments.output.display()));
+    shown.push_str(&format!("{}: {bytes} bytes for {id}", output.name()));
     shown.push_str(&match kernels.len() {
         0 => ", without kernels\n".to_owned(),
         _ => format!(", kernels {}\n", kernels.join(", ")),
     });
     let notes: Vec<Value> =
         assembled.notes.iter().map(|note| json!({ "line": note.line, "message": note.message })).collect();
-    let output = arguments.output.display().to_string();
     let target = id.to_string();
     Ok(Outcome::done(
         shown,
-        json!({ "output": output, "target": target, "bytes": bytes, "kernels": kernels, "notes": notes }),
+        json!({ "output": output.name(), "target": target, "bytes": bytes, "kernels": kernels, "notes": notes }),
     ))
 }

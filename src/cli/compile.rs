@@ -12,17 +12,20 @@ use super::arguments::{Compile, Emit};
 use super::failure::Failure;
 use super::job::Job;
 use super::outcome::Outcome;
-use super::{file, json, listing};
+use super::outputs::Files;
+use super::{job, json, listing};
 
 /// The verb.
-pub fn compile(arguments: &Compile) -> Result<Outcome, Failure> {
+pub fn compile(arguments: &Compile, files: &mut Files) -> Result<Outcome, Failure> {
     let emit = arguments.emit;
     let to_pipe = !arguments.json && !std::io::stdout().is_terminal();
     if emit == Emit::Object && arguments.output.is_none() && !to_pipe {
-        return Err(Diagnostic::invalid("a code object is no text")
-            .help("say where to write it with -o FILE")
-            .into());
+        return Err(Failure::usage(
+            Diagnostic::invalid("a code object is no text").help("say where to write it with -o FILE"),
+        ));
     }
+    job::name_inputs(&arguments.kernel, files)?;
+    let output = arguments.output.as_deref().map(|path| files.writes(path)).transpose()?;
     let job = Job::new(&arguments.kernel)?;
     let (executable, times) = job.compile(if arguments.json { 11 } else { 1 })?;
     let content = match emit {
@@ -36,15 +39,18 @@ pub fn compile(arguments: &Compile) -> Result<Outcome, Failure> {
         Emit::Machine => listing::text(executable.code(), executable.target().arch).into_bytes(),
     };
     let mut report = json::compilation(&job, &executable, &times);
+    // Sizes that are open until launch may have no value here.
+    let grid = executable.grid(&|symbol| job.value(symbol)).ok();
+    report.insert("launch".to_string(), json::launch(&executable, grid));
     report.insert("emit".to_string(), Value::from(emit.name()));
-    let Some(path) = &arguments.output else {
+    let Some(output) = output else {
         report.insert("text".to_string(), Value::from(String::from_utf8_lossy(&content).into_owned()));
         return Ok(Outcome::done(content, Value::Object(report)));
     };
-    file::write(path, &content)?;
-    report.insert("output".to_string(), Value::from(path.display().to_string()));
+    output.write(&content)?;
+    report.insert("output".to_string(), Value::from(output.name()));
     report.insert("output_bytes".to_string(), Value::from(content.len()));
-    let text = format!("{}: {} bytes\n", path.display(), content.len());
+    let text = format!("{}: {} bytes\n", output.name(), content.len());
     Ok(Outcome::done(text, Value::Object(report)))
 }
 

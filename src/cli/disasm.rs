@@ -1,61 +1,123 @@
-//! `groundswell disasm`: a code object as text that `asm` takes.
+//! `groundswell disasm`: a code object as text that `asm` takes. Objects can be large, and their texts are twenty times as
+//! large: both forms go to standard output while they are made.
 
-use groundswell::codegen::assembler::disassemble;
+use std::cell::Cell;
+use std::io::{self, BufWriter, Write};
+
+use groundswell::codegen::assembler::Disassembly;
 use groundswell::codegen::isa::Arch;
 use groundswell::codegen::object::{Kernel, ObjectFile};
+use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::{Value, json};
 
 use super::arguments::Disasm;
 use super::failure::Failure;
-use super::listing;
 use super::outcome::Outcome;
+use super::outputs::to_standard_output;
+use super::{inputs, listing};
 
 /// The verb.
 pub fn disasm(arguments: &Disasm) -> Result<Outcome, Failure> {
     let path = &arguments.file;
-    let bytes = std::fs::read(path).map_err(|error| Failure::file("read", path, &error))?;
+    let bytes = inputs::read(path, inputs::OBJECT)?;
     let object = ObjectFile::parse(&bytes).map_err(|error| Failure::file("disassemble", path, &error))?;
-    let listing = disassemble(&bytes).map_err(|error| Failure::file("disassemble", path, &error))?;
-    let name = path.file_name().map(|name| name.to_string_lossy().replace(char::is_control, " "));
-    let mut text = format!("// {}: {} code object\n", name.unwrap_or_default(), object.target);
-    for note in &listing.notes {
-        text.push_str(&format!("// {note}\n"));
-    }
-    text.push_str(&listing.text);
-    let kernels: Vec<Value> = object
-        .kernels
-        .iter()
-        .map(|kernel| {
-            let words = kernel.code.as_chunks::<4>().0.iter();
-            let code: Vec<u32> = words.map(|&word| u32::from_le_bytes(word)).collect();
-            json(kernel, &code, object.target.arch)
-        })
-        .collect();
-    Ok(Outcome::done(
-        text,
-        json!({
-            "target": object.target.name, "kernels": kernels, "text": listing.text, "notes": listing.notes,
+    let listing = Disassembly::new(&bytes).map_err(|error| Failure::file("disassemble", path, &error))?;
+    let written = match arguments.json {
+        true => to_standard_output(|out| {
+            let mut out = BufWriter::new(out);
+            serde_json::to_writer(&mut out, &Listed { object: &object, listing: &listing })?;
+            out.write_all(b"\n")?;
+            out.flush()
         }),
-    ))
+        false => to_standard_output(|out| {
+            let mut out = BufWriter::new(out);
+            let name = path.file_name().map(|name| name.to_string_lossy().replace(char::is_control, " "));
+            writeln!(out, "// {}: {} code object", name.unwrap_or_default(), object.target)?;
+            for note in listing.notes() {
+                writeln!(out, "// {note}")?;
+            }
+            write!(out, "{listing}")?;
+            out.flush()
+        }),
+    };
+    written.map_err(|error: io::Error| Failure::unwritable(&"standard output", &error))?;
+    Ok(Outcome::written())
 }
 
-fn json(kernel: &Kernel, code: &[u32], arch: Arch) -> Value {
-    let lines = listing::lines(code, arch);
-    let unknown = lines.iter().filter(|line| !line.known).count();
-    let instructions: Vec<Value> =
-        lines.iter().map(|line| json!({ "offset": line.offset, "text": line.text })).collect();
-    let metadata = kernel.metadata.as_ref().map(|m| {
-        json!({
-            "vgprs": m.vgpr_count, "agprs": m.agpr_count, "sgprs": m.sgpr_count,
-            "lds_bytes": m.group_segment_fixed_size, "scratch_bytes": m.private_segment_fixed_size,
-            "kernarg_bytes": m.kernarg_segment_size,
-        })
-    });
-    json!({
-        "name": kernel.name,
-        "code_bytes": kernel.code.len(),
-        "metadata": metadata,
-        "unknown": unknown,
-        "instructions": instructions,
-    })
+/// The object for scripts.
+struct Listed<'a> {
+    object: &'a ObjectFile<'a>,
+    listing: &'a Disassembly<'a>,
+}
+
+impl Serialize for Listed<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let arch = self.object.target.arch;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("target", self.object.target.name)?;
+        map.serialize_entry("kernels", &Kernels(&self.object.kernels, arch))?;
+        map.serialize_entry("text", &Shown(self.listing))?;
+        map.serialize_entry("notes", self.listing.notes())?;
+        map.end()
+    }
+}
+
+/// Something as its text, which is never whole in memory.
+struct Shown<'a>(&'a Disassembly<'a>);
+
+impl Serialize for Shown<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self.0)
+    }
+}
+
+struct Kernels<'a>(&'a [Kernel<'a>], Arch);
+
+impl Serialize for Kernels<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(|kernel| OneKernel(kernel, self.1)))
+    }
+}
+
+struct OneKernel<'a>(&'a Kernel<'a>, Arch);
+
+impl Serialize for OneKernel<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let OneKernel(kernel, arch) = *self;
+        let metadata = kernel.metadata.as_ref().map(|m| {
+            json!({
+                "vgprs": m.vgpr_count, "agprs": m.agpr_count, "sgprs": m.sgpr_count,
+                "lds_bytes": m.group_segment_fixed_size, "scratch_bytes": m.private_segment_fixed_size,
+                "kernarg_bytes": m.kernarg_segment_size,
+            })
+        });
+        let words = kernel.code.as_chunks::<4>().0.iter();
+        let code: Vec<u32> = words.map(|&word| u32::from_le_bytes(word)).collect();
+        let unknown = Cell::new(0u64);
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("name", kernel.name)?;
+        map.serialize_entry("code_bytes", &kernel.code.len())?;
+        map.serialize_entry("metadata", &metadata.unwrap_or(Value::Null))?;
+        map.serialize_entry("instructions", &Instructions { code: &code, arch, unknown: &unknown })?;
+        // Known when all of them were seen.
+        map.serialize_entry("unknown", &unknown.get())?;
+        map.end()
+    }
+}
+
+struct Instructions<'a> {
+    code: &'a [u32],
+    arch: Arch,
+    unknown: &'a Cell<u64>,
+}
+
+impl Serialize for Instructions<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut sequence = serializer.serialize_seq(None)?;
+        for line in listing::lines(self.code, self.arch) {
+            self.unknown.set(self.unknown.get() + u64::from(!line.known));
+            sequence.serialize_element(&json!({ "offset": line.offset, "text": line.text }))?;
+        }
+        sequence.end()
+    }
 }

@@ -13,6 +13,8 @@ use groundswell::runtime::compile::compile_uncached;
 
 use super::arguments::{KernelArguments, ScheduleName};
 use super::failure::{Failure, Source};
+use super::inputs;
+use super::outputs::Files;
 
 /// A kernel that can be compiled, and all that was said about it.
 pub struct Job {
@@ -53,7 +55,8 @@ impl Job {
             Some(entry) => {
                 // Its lines are not the user's.
                 let nowhere = |fault: Diagnostic| fault.at(None);
-                let kernel = entry.kernel(&choices(arguments)?).map_err(nowhere)?.told_at(None);
+                let choices = choices(arguments).map_err(Failure::usage)?;
+                let kernel = entry.kernel(&choices).map_err(nowhere)?.told_at(None);
                 bound.defaults(entry.symbols.iter().map(|s| (s.name, s.value)));
                 (entry.name.to_string(), entry.description, (kernel, None), None)
             }
@@ -152,16 +155,22 @@ impl Bound {
     }
 }
 
+/// Names the files that a job is read from.
+pub fn name_inputs(arguments: &KernelArguments, files: &mut Files) -> Result<(), Failure> {
+    if kernels::find(&arguments.kernel).is_none() {
+        files.reads(Path::new(&arguments.kernel))?;
+    }
+    arguments.schedule_file.as_deref().map_or(Ok(()), |path| files.reads(path))
+}
+
 /// The target that an id names.
 pub fn target(id: &str) -> Result<TargetId, Failure> {
     id.parse().map_err(|error: TargetIdError| {
         let names: Vec<&str> = Target::ALL.iter().map(|t| t.name).collect();
-        Diagnostic::invalid(error.to_string())
-            .help(format!(
-                "targets are {}; features may follow as in gfx942:sramecc+:xnack-",
-                names.join(", ")
-            ))
-            .into()
+        Failure::usage(Diagnostic::invalid(error.to_string()).help(format!(
+            "targets are {}; features may follow as in gfx942:sramecc+:xnack-",
+            names.join(", ")
+        )))
     })
 }
 
@@ -170,9 +179,10 @@ fn check_known(known: &[Symbol], symbol: Symbol) -> Result<(), Failure> {
         return Ok(());
     }
     let names: Vec<&str> = known.iter().map(|s| s.name()).collect();
-    Err(Diagnostic::invalid(format!("the kernel has no symbol {symbol}"))
-        .help(format!("its symbols are {}", names.join(", ")))
-        .into())
+    Err(Failure::usage(
+        Diagnostic::invalid(format!("the kernel has no symbol {symbol}"))
+            .help(format!("its symbols are {}", names.join(", "))),
+    ))
 }
 
 /// A text kernel, with the schedule behind it.
@@ -181,20 +191,19 @@ type Parts = (Kernel, Option<WaveSchedule>);
 fn read(arguments: &KernelArguments) -> Result<(Parts, Source), Failure> {
     let name = &arguments.kernel;
     if arguments.mma.is_some() || arguments.dtype.is_some() {
-        return Err(Diagnostic::invalid("--mma and --dtype choose variants of ready kernels")
-            .help("write the matrix instruction and the dtypes into the text")
-            .into());
+        return Err(Failure::usage(
+            Diagnostic::invalid("--mma and --dtype choose variants of ready kernels")
+                .help("write the matrix instruction and the dtypes into the text"),
+        ));
     }
     let path = Path::new(name);
-    let text = std::fs::read_to_string(path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => {
-            let names: Vec<&str> = kernels::list().iter().map(|e| e.name).collect();
-            Diagnostic::invalid(format!("{name} is neither a ready kernel nor a file"))
-                .help(format!("ready kernels are {}", names.join(", ")))
-                .into()
-        }
-        _ => Failure::file("read", path, &error),
-    })?;
+    if !path.exists() {
+        let names: Vec<&str> = kernels::list().iter().map(|e| e.name).collect();
+        return Err(Diagnostic::invalid(format!("{name} is neither a ready kernel nor a file"))
+            .help(format!("ready kernels are {}", names.join(", ")))
+            .into());
+    }
+    let text = inputs::read_text(path, inputs::KERNEL)?;
     let source = Source { file: Arc::from(name.as_str()), text: Arc::from(text.as_str()) };
     match parse_file(&text, name) {
         Ok(parts) => Ok((parts, source)),
@@ -223,7 +232,7 @@ fn scheduled(
                 "--schedule-file is a schedule of its own and goes with neither --schedule nor --pingpong",
             ));
         }
-        let text = std::fs::read_to_string(path).map_err(|error| Failure::file("read", path, &error))?;
+        let text = inputs::read_text(path, inputs::TABLE)?;
         let name = path.display().to_string();
         let table = ScheduleTable::parse(&text, &name)
             .map_err(|faults| Failure::of_source(faults, Source { file: name.into(), text: text.into() }))?;
@@ -238,9 +247,11 @@ fn scheduled(
                 .help("write a `schedule` block behind the kernel")
                 .into()),
             (None, None) => {
-                Err(Diagnostic::invalid(format!("{} is a ready kernel without a schedule", arguments.kernel))
-                    .help("manual schedules stand behind text kernels; ready ones take the others")
-                    .into())
+                let name = &arguments.kernel;
+                Err(Failure::usage(
+                    Diagnostic::invalid(format!("{name} is a ready kernel without a schedule"))
+                        .help("manual schedules stand behind text kernels; ready ones take the others"),
+                ))
             }
         },
         (name, false) => Ok(options.schedule(name.schedule())),
@@ -248,7 +259,7 @@ fn scheduled(
 }
 
 /// What the arguments choose about a ready kernel.
-fn choices(arguments: &KernelArguments) -> Result<Choices, Failure> {
+fn choices(arguments: &KernelArguments) -> Result<Choices, Diagnostic> {
     let mut choices = Choices::default();
     if let Some(name) = &arguments.dtype {
         choices.dtype = Some(DType::from_name(name).ok_or_else(|| {

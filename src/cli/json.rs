@@ -96,12 +96,13 @@ fn lds_accesses(report: &Report) -> Value {
     report.lds_accesses.iter().map(access).collect()
 }
 
-/// What a launch takes.
-pub fn launch(executable: &Executable, grid: [u32; 3]) -> Value {
+/// What a launch takes; its grid is null where sizes are not known yet.
+pub fn launch(executable: &Executable, grid: Option<[u32; 3]>) -> Value {
     let arguments: Vec<Value> = executable.parameters().iter().map(argument).collect();
     json!({
         "grid": grid,
         "block": executable.block(),
+        "lds_bytes": executable.report().lds_bytes,
         "kernarg_bytes": executable.kernarg_bytes(),
         "args": arguments,
     })

@@ -1,18 +1,20 @@
 //! What check mode and time mode say of a launch: options on the command line, text for people, JSON for scripts, pictures.
 
 use std::fmt::Write;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 use groundswell::codegen::target::Target;
+use groundswell::ir::diagnostic::Kind;
 use groundswell::prelude::Diagnostic;
 use groundswell::runtime::sim::time::{Device, Pipe, TimeOptions, TimeReport};
 use groundswell::runtime::sim::{CheckReport, Limits};
 use serde_json::{Map, Value, json};
 
 use super::failure::Failure;
-use super::file;
+use super::outputs::{Files, Output};
 use super::terminal::{Style, paint};
 
 /// Issued instructions that the pictures show.
@@ -37,10 +39,10 @@ pub struct SimulatorArguments {
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<Duration>,
     /// With --time: whose numbers, MI210, MI300X or MI355X; without this, those of the target
-    #[arg(long, value_name = "NAME", requires = "time")]
-    pub chip: Option<String>,
-    /// With --time: the clock in MHz instead of the chip's greatest
-    #[arg(long, value_name = "MHZ", requires = "time")]
+    #[arg(long, value_name = "NAME", requires = "time", value_parser = chip)]
+    pub chip: Option<&'static Device>,
+    /// With --time: the clock, from 1 to 10000 MHz, instead of the chip's greatest
+    #[arg(long, value_name = "MHZ", requires = "time", value_parser = clock)]
     pub clock: Option<f64>,
     /// With --time: write a trace for Perfetto or chrome://tracing
     #[arg(long, value_name = "FILE", requires = "time")]
@@ -64,37 +66,71 @@ impl SimulatorArguments {
 
     /// Options of time mode for code of a target.
     pub fn time_options(&self, target: Target) -> Result<TimeOptions, Failure> {
-        let names = || Device::ALL.map(|d| format!("{} ({})", d.name, d.target)).join(", ");
-        let device = match &self.chip {
-            Some(name) => Device::from_name(name)
-                .ok_or_else(|| Diagnostic::invalid(format!("{name} is no chip")).help(names())),
-            None => Device::of(target)
-                .ok_or_else(|| Diagnostic::invalid(format!("no chip with {target} is timed")).help(names())),
-        }?;
+        let device = match self.chip {
+            Some(device) => device,
+            None => Device::of(target).ok_or_else(|| {
+                let message = format!("no chip with {target} is timed");
+                Diagnostic::new(Kind::Unsupported, message).help(format!("timed are {}", chips()))
+            })?,
+        };
+        if device.target != target {
+            let message = format!("a {} is a {}, and the code is for {target}", device.name, device.target);
+            return Err(Failure::usage(Diagnostic::invalid(message).help(format!("timed are {}", chips()))));
+        }
         let mut options = TimeOptions::new(device);
         if self.trace.is_some() || self.page.is_some() {
             options = options.events(EVENTS);
         }
-        match self.clock {
-            Some(clock) if clock.is_finite() && clock > 0.0 => Ok(options.clock(clock)),
-            Some(clock) => Err(Diagnostic::invalid(format!("{clock} MHz is no clock")).into()),
-            None => Ok(options),
-        }
+        Ok(match self.clock {
+            Some(clock) => options.clock(clock),
+            None => options,
+        })
     }
 
-    /// Writes the pictures that were asked for; says which.
-    pub fn write_pictures(&self, report: &TimeReport) -> Result<Vec<String>, Failure> {
+    /// Names the pictures that are asked for.
+    pub fn name_pictures(&self, files: &mut Files) -> Result<Pictures, Failure> {
+        let mut name = |path: &Option<PathBuf>| path.as_deref().map(|path| files.writes(path)).transpose();
+        Ok(Pictures { trace: name(&self.trace)?, page: name(&self.page)? })
+    }
+}
+
+/// Pictures to write.
+pub struct Pictures {
+    trace: Option<Output>,
+    page: Option<Output>,
+}
+
+impl Pictures {
+    /// Writes them; says which.
+    pub fn write(&self, report: &TimeReport) -> Result<Vec<String>, Failure> {
         let mut written = Vec::new();
-        if let Some(path) = &self.trace {
-            file::write(path, report.trace().as_bytes())?;
-            written.push(path.display().to_string());
+        if let Some(output) = &self.trace {
+            output.write(report.trace().as_bytes())?;
+            written.push(output.name().to_owned());
         }
-        if let Some(path) = &self.page {
-            file::write(path, report.page().as_bytes())?;
-            written.push(path.display().to_string());
+        if let Some(output) = &self.page {
+            output.write(report.page().as_bytes())?;
+            written.push(output.name().to_owned());
         }
         Ok(written)
     }
+}
+
+fn chips() -> String {
+    Device::ALL.map(|device| format!("{} ({})", device.name, device.target)).join(", ")
+}
+
+fn chip(name: &str) -> Result<&'static Device, String> {
+    Device::from_name(name).ok_or_else(|| format!("timed are {}", chips()))
+}
+
+/// Clocks in MHz that make sense: what no chip comes near is a mistake.
+const CLOCKS: RangeInclusive<f64> = 1.0..=10_000.0;
+
+fn clock(text: &str) -> Result<f64, String> {
+    let clock = text.parse().map_err(|_| "expected a number of MHz".to_owned())?;
+    let (low, high) = (CLOCKS.start(), CLOCKS.end());
+    if CLOCKS.contains(&clock) { Ok(clock) } else { Err(format!("clocks are {low} to {high} MHz")) }
 }
 
 /// Findings for people.

@@ -5,11 +5,11 @@ use std::fmt::Write;
 use groundswell::codegen::isa::{self, Arch};
 
 /// One line of a listing.
-pub struct Line {
+pub struct Line<'a> {
     /// Offset in bytes.
     pub offset: usize,
     /// The encoding.
-    pub words: Vec<u32>,
+    pub words: &'a [u32],
     /// The instruction, or a directive for words that are none.
     pub text: String,
     /// Whether it is an instruction.
@@ -17,25 +17,25 @@ pub struct Line {
 }
 
 /// Decodes all words. Those that no instruction begins with become data, one at a time.
-pub fn lines(code: &[u32], arch: Arch) -> Vec<Line> {
-    let mut lines = Vec::new();
+pub fn lines(code: &[u32], arch: Arch) -> impl Iterator<Item = Line<'_>> {
     let mut at = 0;
-    while at < code.len() {
+    std::iter::from_fn(move || {
+        let rest = code.get(at..).filter(|rest| !rest.is_empty())?;
         let mut text = String::new();
-        let (count, known) = match isa::decode(&code[at..], arch) {
+        let (count, known) = match isa::decode(rest, arch) {
             Ok((inst, count)) => {
                 let known = isa::write_inst(&mut text, &inst, arch, None).is_ok();
-                (count.clamp(1, code.len() - at), known)
+                (count.clamp(1, rest.len()), known)
             }
             Err(_) => {
-                let _ = write!(text, ".long {:#010x}", code[at]);
+                let _ = write!(text, ".long {:#010x}", rest[0]);
                 (1, false)
             }
         };
-        lines.push(Line { offset: at * 4, words: code[at..at + count].to_vec(), text, known });
+        let line = Line { offset: at * 4, words: &rest[..count], text, known };
         at += count;
-    }
-    lines
+        Some(line)
+    })
 }
 
 /// For people.

@@ -1,14 +1,15 @@
 //! The `groundswell` program: for people, and with `--json` for scripts.
 //!
-//! Every verb is a function from its arguments to an [`Outcome`]; only this file prints and exits.
+//! Every verb is a function from its arguments to an [`Outcome`]; only this file exits, and only `outputs` writes.
 
 mod arguments;
 mod asm;
 mod bench;
 mod compile;
 mod disasm;
+mod exit;
 mod failure;
-mod file;
+mod inputs;
 mod job;
 mod json;
 mod judgement;
@@ -16,62 +17,83 @@ mod kernel_argument;
 mod list;
 mod listing;
 mod outcome;
+mod outputs;
+mod partial;
 mod run;
 mod sim;
+mod snippet;
 mod terminal;
 
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 
 use arguments::{Arguments, Verb};
+use exit::{EXIT_CODES, Exit};
 use failure::Failure;
 use outcome::Outcome;
+use outputs::{Audience, Files, TextStream, to_standard_output};
 
 fn main() -> ExitCode {
     let wants_json = std::env::args_os().any(|argument| argument == "--json");
-    let arguments = match Arguments::try_parse() {
+    let audience = if wants_json { Audience::Scripts } else { Audience::People };
+    let arguments = match read_arguments() {
         Ok(arguments) => arguments,
         Err(error) if wants_json && error.use_stderr() => {
-            return finish(Err(Failure::arguments(&error.render().to_string())), Mode::Json);
+            return finish(Err(Failure::arguments(&error.render().to_string())), audience).into();
         }
         Err(error) => {
             // A closed pipe is no reason to fail differently.
             let _ = error.print();
-            return if error.use_stderr() { ExitCode::FAILURE } else { ExitCode::SUCCESS };
+            return if error.use_stderr() { Exit::Usage } else { Exit::Worked }.into();
         }
     };
-    let mode = if wants_json { Mode::Json } else { Mode::Text };
+    let mut files = Files::new(audience);
     let outcome = match &arguments.verb {
         Verb::List(list) => list::list(list),
-        Verb::Run(run) => run::run(run),
-        Verb::Compile(compile) => compile::compile(compile),
-        Verb::Asm(asm) => asm::asm(asm),
-        Verb::Sim(sim) => sim::sim(sim),
+        Verb::Run(run) => run::run(run, &mut files),
+        Verb::Compile(compile) => compile::compile(compile, &mut files),
+        Verb::Asm(asm) => asm::asm(asm, &mut files),
+        Verb::Sim(sim) => sim::sim(sim, &mut files),
         Verb::Disasm(disasm) => disasm::disasm(disasm),
         Verb::Bench(bench) => bench::bench(bench),
     };
-    finish(outcome, mode)
+    match (&outcome, audience, files.text_stream()) {
+        // An output has standard output for itself.
+        (Ok(done), Audience::People, TextStream::Error) => {
+            let _ = std::io::stderr().write_all(&done.text);
+            done.exit.into()
+        }
+        _ => finish(outcome, audience).into(),
+    }
 }
 
-/// Whom the program talks to.
-#[derive(Copy, Clone, PartialEq, Eq)]
-enum Mode {
-    Text,
-    Json,
+/// The arguments; the help of every verb says what exit codes mean.
+fn read_arguments() -> Result<Arguments, clap::Error> {
+    let command = Arguments::command().after_help(EXIT_CODES);
+    let command = command.mut_subcommands(|verb| verb.after_help(EXIT_CODES));
+    Arguments::from_arg_matches(&command.try_get_matches()?)
 }
 
-fn finish(outcome: Result<Outcome, Failure>, mode: Mode) -> ExitCode {
-    let (success, standard, diagnostic) = match (outcome, mode) {
-        (Ok(outcome), Mode::Text) => (outcome.success, outcome.text, String::new()),
-        (Ok(outcome), Mode::Json) => (outcome.success, json::line(&outcome.json), String::new()),
-        (Err(failure), Mode::Text) => (false, Vec::new(), failure.render()),
-        (Err(failure), Mode::Json) => (false, json::line(&failure.json()), String::new()),
+fn finish(outcome: Result<Outcome, Failure>, audience: Audience) -> Exit {
+    let (exit, standard, diagnostic) = match (outcome, audience) {
+        (Ok(outcome), Audience::People) => (outcome.exit, outcome.text, Vec::new()),
+        (Ok(outcome), Audience::Scripts) => {
+            let line = outcome.json.as_ref().map(json::line).unwrap_or_default();
+            (outcome.exit, line, Vec::new())
+        }
+        (Err(failure), Audience::People) => (failure.exit(), Vec::new(), failure.render().into_bytes()),
+        (Err(failure), Audience::Scripts) => (failure.exit(), json::line(&failure.json()), Vec::new()),
     };
-    // Whoever closed the pipe does not want the rest.
-    let _ = std::io::stderr().write_all(diagnostic.as_bytes());
-    let mut out = std::io::stdout().lock();
-    let _ = out.write_all(&standard).and_then(|()| out.flush());
-    if success { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    // There is nobody left to tell if this fails.
+    let _ = std::io::stderr().write_all(&diagnostic);
+    match to_standard_output(|out| out.write_all(&standard)) {
+        Ok(()) => exit,
+        Err(error) => {
+            let failure = Failure::unwritable(&"standard output", &error);
+            let _ = std::io::stderr().write_all(failure.render().as_bytes());
+            failure.exit()
+        }
+    }
 }

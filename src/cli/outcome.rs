@@ -2,19 +2,32 @@
 
 use serde_json::Value;
 
+use super::exit::Exit;
+
 /// The result of a verb that did its work.
 pub struct Outcome {
     /// For people, or the bytes that were asked for.
     pub text: Vec<u8>,
-    /// For scripts.
-    pub json: Value,
+    /// For scripts; none where the verb has written it.
+    pub json: Option<Value>,
     /// Whether what was checked holds.
-    pub success: bool,
+    pub exit: Exit,
 }
 
 impl Outcome {
     /// Work done, nothing left to hold.
     pub fn done(text: impl Into<Vec<u8>>, json: Value) -> Outcome {
-        Outcome { text: text.into(), json, success: true }
+        Outcome { text: text.into(), json: Some(json), exit: Exit::Worked }
+    }
+
+    /// Work done, and all written that is to be said of it.
+    pub fn written() -> Outcome {
+        Outcome { text: Vec::new(), json: None, exit: Exit::Worked }
+    }
+
+    /// Work done, and a check that holds or not.
+    pub fn checked(text: impl Into<Vec<u8>>, json: Value, holds: bool) -> Outcome {
+        let exit = if holds { Exit::Worked } else { Exit::Failed };
+        Outcome { exit, ..Outcome::done(text, json) }
     }
 }

@@ -12,10 +12,11 @@ use serde_json::{Map, Value, json};
 
 use super::arguments::Run;
 use super::failure::Failure;
-use super::job::{Job, Times};
+use super::job::{self, Job, Times};
 use super::json;
 use super::judgement;
 use super::outcome::Outcome;
+use super::outputs::Files;
 use super::terminal::{Style, paint, progress};
 
 /// Cold compilations of which the median is told.
@@ -29,9 +30,11 @@ struct Judged {
 }
 
 /// The verb.
-pub fn run(arguments: &Run) -> Result<Outcome, Failure> {
-    let job = Job::new(&arguments.kernel)?;
+pub fn run(arguments: &Run, files: &mut Files) -> Result<Outcome, Failure> {
     let ask = &arguments.simulator;
+    job::name_inputs(&arguments.kernel, files)?;
+    let pictures = ask.name_pictures(files)?;
+    let job = Job::new(&arguments.kernel)?;
     let device = device(&arguments.device, job.options.target())?.with_limits(ask.limits());
     let time = ask.time.then(|| ask.time_options(job.options.target())).transpose()?;
     let bar = progress("compiling");
@@ -51,14 +54,14 @@ pub fn run(arguments: &Run) -> Result<Outcome, Failure> {
     if let Some(options) = time {
         bar.set_message("estimating the time");
         let report = timed(&executable, &device, &value, ask.seed, &options).map_err(failed)?;
-        judged.pictures = ask.write_pictures(&report)?;
+        judged.pictures = pictures.write(&report)?;
         judged.time = Some(report);
     }
     bar.finish_and_clear();
     let text = report(&job, &executable, &times, &device, &checked, &judged);
     let json = to_json(&job, &executable, &times, &device, &checked, &judged);
     let clean = judged.findings.as_ref().is_none_or(CheckReport::is_clean);
-    Ok(Outcome { text: text.into_bytes(), json, success: checked.comparison.ok && clean })
+    Ok(Outcome::checked(text, json, checked.comparison.ok && clean))
 }
 
 fn device(name: &str, target: Target) -> Result<Device, Failure> {
@@ -68,7 +71,8 @@ fn device(name: &str, target: Target) -> Result<Device, Failure> {
             Err(Failure::not_yet(&format!("device {name}"), "use --device sim: kernels run on the simulator"))
         }
         _ => {
-            Err(Diagnostic::invalid(format!("{name} is not a device")).help("use auto, sim or hip:0").into())
+            let diagnostic = Diagnostic::invalid(format!("{name} is not a device"));
+            Err(Failure::usage(diagnostic.help("use auto, sim or hip:0")))
         }
     }
 }
@@ -84,7 +88,7 @@ fn to_json(
     let mut json = json::compilation(job, executable, times);
     let found = checked.comparison;
     json.insert("device".to_string(), device.name().into());
-    json.insert("launch".to_string(), json::launch(executable, checked.launch.grid));
+    json.insert("launch".to_string(), json::launch(executable, Some(checked.launch.grid)));
     json.insert(
         "check".to_string(),
         json!({

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use groundswell::codegen::object::ObjectFile;
+use groundswell::ir::diagnostic::Kind;
 use groundswell::prelude::Diagnostic;
 use groundswell::runtime::sim::time::TimeReport;
 use groundswell::runtime::sim::{
@@ -17,14 +18,15 @@ use super::arguments::Sim;
 use super::failure::Failure;
 use super::kernel_argument::{KernelArgument, offsets};
 use super::outcome::Outcome;
+use super::outputs::{Files, Output};
 use super::terminal::{Style, paint, progress};
-use super::{file, json, judgement};
+use super::{inputs, json, judgement};
 
 /// What lies behind a pointer argument.
 struct Buffer<'a> {
     address: u64,
     bytes: usize,
-    output: Option<&'a Path>,
+    output: Option<&'a Output>,
 }
 
 /// A device with the object and the arguments of a launch in its memory.
@@ -46,21 +48,30 @@ struct Results {
 }
 
 fn refuse(error: SimError) -> Failure {
-    Diagnostic::invalid(error.to_string()).into()
+    let kind = match error {
+        SimError::OutOfMemory { .. } => Kind::Limit,
+        _ => Kind::Invalid,
+    };
+    Diagnostic::new(kind, error.to_string()).into()
 }
 
 /// The verb.
-pub fn sim(arguments: &Sim) -> Result<Outcome, Failure> {
+pub fn sim(arguments: &Sim, files: &mut Files) -> Result<Outcome, Failure> {
     let path = &arguments.file;
     let ask = &arguments.simulator;
-    let bytes = std::fs::read(path).map_err(|error| Failure::file("read", path, &error))?;
+    files.reads(path)?;
+    let outputs = name_buffers(&arguments.arg, files)?;
+    let pictures = ask.name_pictures(files)?;
+    let bytes = inputs::read(path, inputs::OBJECT)?;
     let object = ObjectFile::parse(&bytes).map_err(|error| Failure::file("load", path, &error))?;
     let kernel = choose(&object, arguments.kernel.as_deref())?;
     let metadata = object.kernel(kernel).and_then(|k| k.metadata.as_ref());
-    let offsets = offsets(&arguments.arg, metadata).map_err(Diagnostic::invalid)?;
+    let offsets = offsets(&arguments.arg, metadata);
+    let offsets = offsets.map_err(|reason| Failure::usage(Diagnostic::invalid(reason)))?;
     let config =
         LaunchConfig::new(arguments.grid, arguments.block).dynamic_lds(arguments.lds).limits(ask.limits());
-    let ready = || Ready::new(&object, &bytes, &arguments.arg, &offsets);
+    let time = ask.time.then(|| ask.time_options(object.target)).transpose()?;
+    let ready = || Ready::new(&object, &bytes, &arguments.arg, &outputs, &offsets);
 
     let bar = progress("simulating");
     let mut results = Results::default();
@@ -78,36 +89,36 @@ pub fn sim(arguments: &Sim) -> Result<Outcome, Failure> {
         results.run = Some((stats, begin.elapsed()));
         results.outputs = ready.write_outputs()?;
     }
-    if ask.time {
+    if let Some(options) = time {
         let ready = ready()?;
-        let options = ask.time_options(object.target)?;
         let report = ready.simulator.time(&ready.module, kernel, config, &ready.kernarg, &options);
         let report = report.map_err(refuse)?;
-        results.pictures = ask.write_pictures(&report)?;
+        results.pictures = pictures.write(&report)?;
         results.time = Some(report);
     }
     bar.finish_and_clear();
 
-    let success = results.findings.as_ref().is_none_or(CheckReport::is_clean);
-    let text = text(arguments, &object, kernel, &results).into_bytes();
-    Ok(Outcome { text, json: to_json(arguments, &object, kernel, &results), success })
+    let clean = results.findings.as_ref().is_none_or(CheckReport::is_clean);
+    let text = text(arguments, &object, kernel, &results);
+    Ok(Outcome::checked(text, to_json(arguments, &object, kernel, &results), clean))
 }
 
 impl<'a> Ready<'a> {
     fn new(
         object: &ObjectFile,
         bytes: &[u8],
-        arguments: &'a [KernelArgument],
+        arguments: &[KernelArgument],
+        outputs: &'a [Option<Output>],
         offsets: &[usize],
     ) -> Result<Ready<'a>, Failure> {
         let mut simulator = Simulator::new(object.target_id());
         let module = simulator.load(bytes).map_err(refuse)?;
         let (mut kernarg, mut buffers) = (Vec::new(), Vec::new());
-        for (argument, &offset) in arguments.iter().zip(offsets) {
+        for ((argument, output), &offset) in arguments.iter().zip(outputs).zip(offsets) {
             let value = match argument {
                 KernelArgument::Value(bytes) => bytes.clone(),
                 _ => {
-                    let buffer = buffer(&mut simulator, argument)?;
+                    let buffer = buffer(&mut simulator, argument, output.as_ref())?;
                     let address = buffer.address.to_le_bytes().to_vec();
                     buffers.push(buffer);
                     address
@@ -125,8 +136,8 @@ impl<'a> Ready<'a> {
         for buffer in &self.buffers {
             if let Some(output) = buffer.output {
                 let contents = self.simulator.read(buffer.address, buffer.bytes).map_err(refuse)?;
-                file::write(output, &contents)?;
-                written.push(output.display().to_string());
+                output.write(&contents)?;
+                written.push(output.name().to_owned());
             }
         }
         Ok(written)
@@ -198,24 +209,39 @@ fn choose<'a>(object: &ObjectFile<'a>, name: Option<&str>) -> Result<&'a str, Fa
         _ => format!("the object has {}", names.join(", ")),
     };
     match name {
-        Some(name) => {
-            names.iter().copied().find(|n| *n == name).ok_or_else(|| {
-                Diagnostic::invalid(format!("there is no kernel `{name}`")).help(list()).into()
-            })
-        }
+        Some(name) => names.iter().copied().find(|n| *n == name).ok_or_else(|| {
+            Failure::usage(Diagnostic::invalid(format!("there is no kernel `{name}`")).help(list()))
+        }),
         None if names.len() == 1 => Ok(names[0]),
-        None => Err(Diagnostic::invalid("which kernel?").help(format!("--kernel NAME; {}", list())).into()),
+        None if names.is_empty() => Err(Diagnostic::invalid(list()).into()),
+        None => {
+            let help = format!("--kernel NAME; {}", list());
+            Err(Failure::usage(Diagnostic::invalid("which kernel?").help(help)))
+        }
     }
 }
 
+/// Names the files of arguments; where there is something to write at the end, how.
+fn name_buffers(arguments: &[KernelArgument], files: &mut Files) -> Result<Vec<Option<Output>>, Failure> {
+    let name = |argument: &KernelArgument| match argument {
+        KernelArgument::In(path) => files.reads(path).map(|()| None),
+        KernelArgument::InOut(path) | KernelArgument::Out(path, _) => files.writes(path).map(Some),
+        KernelArgument::Value(_) => Ok(None),
+    };
+    arguments.iter().map(name).collect()
+}
+
 /// Allocates what a pointer argument points to, and fills it.
-fn buffer<'a>(simulator: &mut Simulator, argument: &'a KernelArgument) -> Result<Buffer<'a>, Failure> {
+fn buffer<'a>(
+    simulator: &mut Simulator,
+    argument: &KernelArgument,
+    output: Option<&'a Output>,
+) -> Result<Buffer<'a>, Failure> {
     let read = |path: &Path| std::fs::read(path).map_err(|error| Failure::file("read", path, &error));
-    let (contents, bytes, output) = match argument {
-        KernelArgument::In(path) => (read(path)?, None, None),
-        KernelArgument::InOut(path) => (read(path)?, None, Some(path.as_path())),
-        KernelArgument::Out(path, bytes) => (Vec::new(), Some(*bytes), Some(path.as_path())),
-        KernelArgument::Value(_) => (Vec::new(), None, None),
+    let (contents, bytes) = match argument {
+        KernelArgument::In(path) | KernelArgument::InOut(path) => (read(path)?, None),
+        KernelArgument::Out(_, bytes) => (Vec::new(), Some(*bytes)),
+        KernelArgument::Value(_) => (Vec::new(), None),
     };
     let bytes = bytes.unwrap_or(contents.len() as u64);
     let address = simulator.alloc(bytes).map_err(refuse)?;

@@ -18,14 +18,24 @@ fn wanted() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// Whether diagnostics are coloured.
-pub fn colours_on_stderr() -> bool {
-    wanted() && std::io::stderr().is_terminal()
-}
-
 /// The text in a style, if standard output is a terminal.
 pub fn paint(style: Style, text: &str) -> String {
-    if !wanted() || !std::io::stdout().is_terminal() {
+    match std::io::stdout().is_terminal() {
+        true => painted(style, text),
+        false => text.to_string(),
+    }
+}
+
+/// The text in a style, if standard error is a terminal.
+pub fn paint_error(style: Style, text: &str) -> String {
+    match std::io::stderr().is_terminal() {
+        true => painted(style, text),
+        false => text.to_string(),
+    }
+}
+
+fn painted(style: Style, text: &str) -> String {
+    if !wanted() {
         return text.to_string();
     }
     let code = match style {

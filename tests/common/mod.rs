@@ -2,7 +2,7 @@
 //! compile ([`kernels`]), loops of a listing ([`loops`]), the LLVM tools to compare with ([`oracle`]) and what becomes of tests
 //! without them ([`skipped`]), clang's objects ([`clang`]), a simulated device ([`simulated`]), launches in check mode
 //! ([`checked`]) of kernels of this crate ([`ours`]) and of clang, and what they become with a wait less ([`mutants`]), kernels
-//! for time mode ([`timed`]).
+//! for time mode ([`timed`]), the program as scripts see it ([`program`]).
 #![allow(dead_code, reason = "each test file uses a part")]
 
 pub mod checked;
@@ -14,6 +14,7 @@ pub mod loops;
 pub mod mutants;
 pub mod oracle;
 pub mod ours;
+pub mod program;
 pub mod simulated;
 pub mod skipped;
 pub mod timed;

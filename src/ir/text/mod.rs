@@ -115,7 +115,7 @@ pub enum Detail {
 pub fn parse_file(text: &str, file: &str) -> Result<(Kernel, Option<WaveSchedule>), Diagnostics> {
     if text.len() > MAX_KERNEL_BYTES {
         let message = format!("the text has {} bytes, and a kernel may have {MAX_KERNEL_BYTES}", text.len());
-        return Err(Diagnostic::new(Kind::Limit, message).into());
+        return Err(Diagnostics::of_text(vec![Diagnostic::new(Kind::Limit, message)], file, ""));
     }
     parse::parse(text, file)
 }

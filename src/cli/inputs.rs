@@ -1,0 +1,70 @@
+//! Reading files: what is too large is refused by its size, before it is read.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use groundswell::codegen::assembler::MAX_TEXT_BYTES;
+use groundswell::codegen::object::MAX_OBJECT_BYTES;
+use groundswell::ir::diagnostic::Kind;
+use groundswell::ir::text::MAX_KERNEL_BYTES;
+use groundswell::prelude::Diagnostic;
+
+use super::failure::Failure;
+
+/// What a file should hold, and how large it may be.
+#[derive(Copy, Clone, Debug)]
+pub struct Expected {
+    what: &'static str,
+    most: usize,
+}
+
+/// A text kernel with its schedule.
+pub const KERNEL: Expected = Expected { what: "a text kernel", most: MAX_KERNEL_BYTES };
+
+/// A schedule that was written as a table.
+pub const TABLE: Expected = Expected { what: "a schedule table", most: MAX_KERNEL_BYTES };
+
+/// Assembler text.
+pub const ASSEMBLY: Expected = Expected { what: "an assembler text", most: MAX_TEXT_BYTES };
+
+/// A code object.
+pub const OBJECT: Expected = Expected { what: "a code object", most: MAX_OBJECT_BYTES };
+
+/// The bytes of a file.
+///
+/// # Errors
+/// It cannot be read, or is larger than what is expected may be.
+pub fn read(path: &Path, expected: Expected) -> Result<Vec<u8>, Failure> {
+    let fail = |error: std::io::Error| Failure::file("read", path, &error);
+    let file = File::open(path).map_err(fail)?;
+    let metadata = file.metadata().map_err(fail)?;
+    let most = expected.most as u64;
+    if metadata.is_file() && metadata.len() > most {
+        return Err(too_large(path, &format!("has {} bytes", metadata.len()), expected));
+    }
+    // Pipes have no size, and files may grow.
+    let mut bytes = Vec::with_capacity(metadata.len().min(most) as usize);
+    file.take(most + 1).read_to_end(&mut bytes).map_err(fail)?;
+    match bytes.len() > expected.most {
+        true => Err(too_large(path, "goes on", expected)),
+        false => Ok(bytes),
+    }
+}
+
+/// The text of a file.
+///
+/// # Errors
+/// It cannot be read, is larger than what is expected may be, or is no text.
+pub fn read_text(path: &Path, expected: Expected) -> Result<String, Failure> {
+    let bytes = read(path, expected)?;
+    String::from_utf8(bytes).map_err(|error| {
+        let place = error.utf8_error().valid_up_to();
+        Failure::file("read", path, &format!("it is no text: byte {place} is not UTF-8"))
+    })
+}
+
+fn too_large(path: &Path, found: &str, Expected { what, most }: Expected) -> Failure {
+    let message = format!("{} {found}, and {what} may have {most} ({} MiB)", path.display(), most >> 20);
+    Diagnostic::new(Kind::Limit, message).into()
+}

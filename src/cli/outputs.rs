@@ -1,0 +1,290 @@
+//! The files that a verb reads and writes: named before it works, so that what cannot be written, or is named twice, is
+//! refused before anything is computed.
+//!
+//! How an output is written depends on what its name stands for:
+//!
+//! | the name is | what happens |
+//! | --- | --- |
+//! | `-`, or the file that standard output is | it goes to standard output |
+//! | a regular file, also through symbolic links, or nothing yet | all of it is written beside, then moved to its place: there is the old content or the new, never a part (`partial`). Mode and owner stay |
+//! | a regular file with several names (hard links), or one beside which nothing can be written | it is written in place, so that all names keep naming one file |
+//! | a device, a FIFO, a descriptor (`/dev/fd/3`, process substitution) | it is opened and written, and stays what it is |
+//! | a file without write permission, a directory | it is refused, for root too |
+
+use std::fs::{File, FileType, Metadata, OpenOptions};
+use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use groundswell::prelude::Diagnostic;
+
+use super::failure::Failure;
+use super::partial;
+
+/// Where text for people goes.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum TextStream {
+    /// To standard output.
+    Standard,
+    /// To standard error, because standard output carries an output.
+    Error,
+}
+
+/// Whom the program talks to.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Audience {
+    People,
+    /// Standard output carries one JSON object.
+    Scripts,
+}
+
+/// The files of one run of the program.
+pub struct Files {
+    inputs: Vec<(Identity, String)>,
+    outputs: Vec<(Identity, String)>,
+}
+
+/// What a name stands for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Identity {
+    Standard,
+    /// Device and number of an existing file.
+    Existing(u64, u64),
+    /// A file that is not there yet: its directory, and its name there.
+    New((u64, u64), PathBuf),
+}
+
+/// A file to be written.
+#[derive(Debug)]
+pub struct Output {
+    name: String,
+    way: Way,
+}
+
+/// How it is written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Way {
+    Standard,
+    /// Beside the file or its place, then moved there.
+    Replace(PathBuf),
+    /// Over what is in the file.
+    InPlace(PathBuf),
+    /// What is there stays.
+    Append(PathBuf),
+}
+
+impl Files {
+    /// No file yet. For scripts, standard output is taken.
+    pub fn new(audience: Audience) -> Files {
+        let outputs = match audience {
+            Audience::People => Vec::new(),
+            Audience::Scripts => vec![(Identity::Standard, "the JSON object".to_owned())],
+        };
+        Files { inputs: Vec::new(), outputs }
+    }
+
+    /// Names a file that is read. Whether it can be, reading it will tell.
+    ///
+    /// # Errors
+    /// It is written, too.
+    pub fn reads(&mut self, path: &Path) -> Result<(), Failure> {
+        let identity = std::fs::metadata(path).ok().and_then(|metadata| existing(&metadata));
+        let Some(identity) = identity else { return Ok(()) };
+        let name = path.display().to_string();
+        match self.outputs.iter().find(|(known, _)| *known == identity) {
+            Some((_, output)) => Err(read_and_written(&name, output)),
+            None => {
+                self.inputs.push((identity, name));
+                Ok(())
+            }
+        }
+    }
+
+    /// Names a file that is written, and may have been read for the same purpose.
+    ///
+    /// # Errors
+    /// It cannot be written, or is read or written already.
+    pub fn writes(&mut self, path: &Path) -> Result<Output, Failure> {
+        let name = path.display().to_string();
+        let (way, identity) = judge(path, &name)?;
+        if let Some(identity) = identity {
+            let same = |(known, _): &&(Identity, String)| *known == identity;
+            if let Some((_, input)) = self.inputs.iter().find(same) {
+                return Err(read_and_written(input, &name));
+            }
+            if let Some((_, other)) = self.outputs.iter().find(same) {
+                let text = match &identity {
+                    Identity::Standard => format!("standard output cannot carry both {other} and {name}"),
+                    _ if *other == name => format!("{name} would be written twice"),
+                    _ => format!("{other} and {name} are one file, and it would be written twice"),
+                };
+                return Err(Failure::usage(Diagnostic::invalid(text).help(OWN_FILE)));
+            }
+            self.outputs.push((identity, name.clone()));
+        }
+        Ok(Output { name, way })
+    }
+
+    /// Where text for people goes.
+    pub fn text_stream(&self) -> TextStream {
+        match self.outputs.iter().any(|(identity, _)| *identity == Identity::Standard) {
+            true => TextStream::Error,
+            false => TextStream::Standard,
+        }
+    }
+}
+
+const OWN_FILE: &str = "give each output a file of its own";
+
+fn read_and_written(input: &str, output: &str) -> Failure {
+    let text = match input == output {
+        true => format!("{input} would be read and written"),
+        false => format!("{input} is read, and {output} is the same file"),
+    };
+    Failure::usage(Diagnostic::invalid(text).help(OWN_FILE))
+}
+
+/// How a name is to be written, and what must not be named again; devices of characters such as `/dev/null` may be.
+fn judge(path: &Path, name: &str) -> Result<(Way, Option<Identity>), Failure> {
+    let fail = |error: io::Error| Failure::unwritable(&name, &error);
+    if path.as_os_str() == "-" {
+        return Ok((Way::Standard, Some(Identity::Standard)));
+    }
+    let metadata = match std::fs::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let place = end_of_links(path).map_err(fail)?;
+            let identity = new(&place).map_err(fail)?;
+            return Ok((Way::Replace(place), Some(identity)));
+        }
+        Err(error) => return Err(fail(error)),
+    };
+    let kind = metadata.file_type();
+    let identity = existing(&metadata);
+    if kind.is_dir() {
+        return Err(Failure::unwritable(&name, &"it is a directory"));
+    }
+    if is_standard_output(&metadata, kind) {
+        return Ok((Way::Standard, Some(Identity::Standard)));
+    }
+    if !kind.is_file() {
+        let identity = identity.filter(|_| !kind.is_char_device());
+        return Ok((Way::Append(path.to_owned()), identity));
+    }
+    // Root may write to any file, but permissions say what is meant.
+    if metadata.permissions().readonly() {
+        let failure = Failure::unwritable(&name, &"the file is read-only");
+        return Err(failure.help("make it writable with chmod u+w, or name another file"));
+    }
+    OpenOptions::new().write(true).open(path).map_err(fail)?;
+    let way = match real_place(path, &metadata) {
+        None => Way::Append(path.to_owned()),
+        Some(place) if metadata.nlink() > 1 => Way::InPlace(place),
+        Some(place) => Way::Replace(place),
+    };
+    Ok((way, identity))
+}
+
+/// The identity of what is there.
+fn existing(metadata: &Metadata) -> Option<Identity> {
+    (!metadata.is_dir()).then(|| Identity::Existing(metadata.dev(), metadata.ino()))
+}
+
+/// The identity of what will be there.
+fn new(place: &Path) -> io::Result<Identity> {
+    let file_name = place.file_name().ok_or_else(|| io::Error::other("this is no file name"))?;
+    let directory = std::fs::metadata(directory_of(place))?;
+    Ok(Identity::New((directory.dev(), directory.ino()), file_name.into()))
+}
+
+/// The directory that a name is in.
+pub fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// True if it is what standard output is: a name for it such as `/dev/stdout`, or the file that it was sent to. What goes to
+/// a device needs no order among its writers, unless somebody looks at it.
+fn is_standard_output(metadata: &Metadata, kind: FileType) -> bool {
+    let duplicate = io::stdout().as_fd().try_clone_to_owned().map(File::from);
+    let Ok(standard) = duplicate.and_then(|file| file.metadata()) else { return false };
+    (standard.dev(), standard.ino()) == (metadata.dev(), metadata.ino())
+        && (!kind.is_char_device() || io::stdout().is_terminal())
+}
+
+/// Links that lead to one another, at most.
+const MOST_LINKS: usize = 40;
+
+/// The place that a name with no file behind it stands for: its own, or where its symbolic links end.
+fn end_of_links(path: &Path) -> io::Result<PathBuf> {
+    let mut place = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        match std::fs::read_link(&place) {
+            Ok(target) => place = directory_of(&place).join(target),
+            Err(_) => return Ok(place),
+        }
+    }
+    Err(io::Error::other("too many symbolic links"))
+}
+
+/// Where a regular file really is. None if the name is one of an open file: then others write there, too, and go on to do so.
+fn real_place(path: &Path, metadata: &Metadata) -> Option<PathBuf> {
+    let mut link = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        let directory = std::fs::canonicalize(directory_of(&link)).ok()?;
+        if directory.starts_with("/proc") {
+            return None;
+        }
+        match std::fs::read_link(&link) {
+            Ok(target) => link = directory.join(target),
+            Err(_) => break,
+        }
+    }
+    let place = std::fs::canonicalize(path).ok()?;
+    let found = std::fs::symlink_metadata(&place).ok()?;
+    ((found.dev(), found.ino()) == (metadata.dev(), metadata.ino())).then_some(place)
+}
+
+impl Output {
+    /// Its name, as people know it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Writes it.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn write(&self, content: &[u8]) -> Result<(), Failure> {
+        self.write_with(|to| to.write_all(content))
+    }
+
+    /// Writes it piece by piece.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn write_with(&self, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+        let mut options = OpenOptions::new();
+        let written = match &self.way {
+            Way::Standard => to_standard_output(content),
+            Way::Replace(place) => partial::replace(place, content),
+            Way::InPlace(place) => {
+                options.write(true).truncate(true).open(place).and_then(|mut file| content(&mut file))
+            }
+            Way::Append(path) => options.append(true).open(path).and_then(|mut file| content(&mut file)),
+        };
+        written.map_err(|error| Failure::unwritable(&self.name, &error))
+    }
+}
+
+/// Writes to standard output. Whoever closed the pipe does not want the rest.
+pub fn to_standard_output(content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    match content(&mut out).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result,
+    }
+}
