@@ -1,5 +1,5 @@
-//! Files that the program writes: what a name stands for stays what it is, there is all of a file or nothing, and no file is
-//! named twice.
+//! Files that the program writes: what a name stands for stays what it is, there is all of a file or nothing,
+//! and no file is named twice.
 
 mod common;
 

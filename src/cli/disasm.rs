@@ -1,5 +1,5 @@
-//! `groundswell disasm`: a code object as text that `asm` takes. Objects can be large, and their texts are twenty times as
-//! large: both forms go to standard output while they are made.
+//! `groundswell disasm`: a code object as text that `asm` takes. Objects can be large, and their texts are
+//! twenty times as large: both forms go to standard output while they are made.
 
 use std::cell::Cell;
 use std::io::{self, BufWriter, Write};

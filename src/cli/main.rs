@@ -1,6 +1,7 @@
 //! The `groundswell` program: for people, and with `--json` for scripts.
 //!
-//! Every verb is a function from its arguments to an [`Outcome`]; only this file exits, and only `outputs` writes.
+//! Every verb is a function from its arguments to an [`Outcome`]; only this file exits, and only `outputs`
+//! writes.
 
 mod arguments;
 mod asm;

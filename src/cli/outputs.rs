@@ -1,15 +1,16 @@
-//! The files that a verb reads and writes: named before it works, so that what cannot be written, or is named twice, is
-//! refused before anything is computed.
+//! The files that a verb reads and writes: named before it works, so that what cannot be written, or is named
+//! twice, is refused before anything is computed.
 //!
 //! How an output is written depends on what its name stands for:
 //!
-//! | the name is | what happens |
-//! | --- | --- |
-//! | `-`, or the file that standard output is | it goes to standard output |
-//! | a regular file, also through symbolic links, or nothing yet | all of it is written beside, then moved to its place: there is the old content or the new, never a part (`partial`). Mode and owner stay |
-//! | a regular file with several names (hard links), or one beside which nothing can be written | it is written in place, so that all names keep naming one file |
-//! | a device, a FIFO, a descriptor (`/dev/fd/3`, process substitution) | it is opened and written, and stays what it is |
-//! | a file without write permission, a directory | it is refused, for root too |
+//! - `-`, or the file that standard output is: it goes to standard output.
+//! - A regular file, also through symbolic links, or nothing yet: all of it is written beside, then moved
+//!   to its place (`partial`). There is the old content or the new, never a part; mode and owner stay.
+//! - A regular file with several names (hard links), or one beside which nothing can be written: it is
+//!   written in place, so that all names keep naming one file.
+//! - A device, a FIFO, a descriptor (`/dev/fd/3`, a process substitution): it is opened and written, and
+//!   stays what it is. Nothing that is there is cut off.
+//! - A file without write permission, a directory: it is refused, for root too.
 
 use std::fs::{File, FileType, Metadata, OpenOptions};
 use std::io::{self, IsTerminal, Write};
@@ -145,7 +146,8 @@ fn read_and_written(input: &str, output: &str) -> Failure {
     Failure::usage(Diagnostic::invalid(text).help(OWN_FILE))
 }
 
-/// How a name is to be written, and what must not be named again; devices of characters such as `/dev/null` may be.
+/// How a name is to be written, and what must not be named again; devices of characters such as `/dev/null`
+/// may be.
 fn judge(path: &Path, name: &str) -> Result<(Way, Option<Identity>), Failure> {
     let fail = |error: io::Error| Failure::unwritable(&name, &error);
     if path.as_os_str() == "-" {
@@ -206,8 +208,8 @@ pub fn directory_of(path: &Path) -> &Path {
     }
 }
 
-/// True if it is what standard output is: a name for it such as `/dev/stdout`, or the file that it was sent to. What goes to
-/// a device needs no order among its writers, unless somebody looks at it.
+/// True if it is what standard output is: a name for it such as `/dev/stdout`, or the file that it was sent
+/// to. What goes to a device needs no order among its writers, unless somebody looks at it.
 fn is_standard_output(metadata: &Metadata, kind: FileType) -> bool {
     let duplicate = io::stdout().as_fd().try_clone_to_owned().map(File::from);
     let Ok(standard) = duplicate.and_then(|file| file.metadata()) else { return false };
@@ -230,7 +232,8 @@ fn end_of_links(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("too many symbolic links"))
 }
 
-/// Where a regular file really is. None if the name is one of an open file: then others write there, too, and go on to do so.
+/// Where a regular file really is. None if the name is one of an open file: then others write there, too, and
+/// go on to do so.
 fn real_place(path: &Path, metadata: &Metadata) -> Option<PathBuf> {
     let mut link = path.to_owned();
     for _ in 0..MOST_LINKS {

@@ -1,5 +1,5 @@
-//! Files that are written beside their place and moved there when they are whole. Nothing of them stays after a failure, or
-//! after a signal that ends the program (but for SIGKILL, which nobody can answer).
+//! Files that are written beside their place and moved there when they are whole. Nothing of them stays after
+//! a failure, or after a signal that ends the program (but for SIGKILL, which nobody can answer).
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Write};
@@ -13,8 +13,9 @@ use signal_hook::low_level::emulate_default_handler;
 
 use super::outputs::directory_of;
 
-/// Replaces a file, or makes a new one. Mode and owner stay those of the file before; extended attributes are not kept. If
-/// nothing can be written beside the file, or not in its owner's name, the file is written in place.
+/// Replaces a file, or makes a new one. Mode and owner stay those of the file before; extended attributes are
+/// not kept. If nothing can be written beside the file, or not in its owner's name, the file is written in
+/// place.
 ///
 /// # Errors
 /// It cannot be written; unless it was in place, there is what was there before.
@@ -111,8 +112,8 @@ fn remove(current: &mut Option<PathBuf>) {
     }
 }
 
-/// From now on, signals that end the program take the file with them that is being written. Those that were ignored when
-/// the program began, as `nohup` has it, stay ignored.
+/// From now on, signals that end the program take the file with them that is being written. Those that were
+/// ignored when the program began, as `nohup` has it, stay ignored.
 fn remove_on_signals() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -133,7 +134,8 @@ fn remove_on_signals() {
     });
 }
 
-/// The signals that this process ignores, the first one in bit 0; none where the system does not say (proc(5), `SigIgn`).
+/// The signals that this process ignores, the first one in bit 0; none where the system does not say
+/// (proc(5), `SigIgn`).
 fn ignored_signals() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -1,5 +1,5 @@
-//! Tests that are skipped for lack of a tool: each is told at once, past the capture of output, and noted in a file of its
-//! test binary, so that the last test binary, `zz_skipped`, can count them all.
+//! Tests that are skipped for lack of a tool: each is told at once, past the capture of output, and noted in
+//! a file of its test binary, so that the last test binary, `zz_skipped`, can count them all.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -44,7 +44,8 @@ pub fn tell(text: &str) {
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
-/// All notes of all test binaries, for people; nothing is said if nothing was skipped. They are forgotten then.
+/// All notes of all test binaries, for people; nothing is said if nothing was skipped. They are forgotten
+/// then.
 pub fn summary() -> String {
     let mut missing: BTreeMap<String, (usize, Vec<String>)> = BTreeMap::new();
     let notes = fs::read_dir(folder()).into_iter().flatten().map(|entry| entry.unwrap().path());
