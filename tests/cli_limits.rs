@@ -112,7 +112,7 @@ fn a_large_object_is_disassembled_while_it_is_written() {
         for at in 0..256 {
             let far = (block * 7 + at * 13) % 2000;
             code += &format!(
-                "v_add_u32_e32 v{at}, v{}, v1\ns_branch {far}\ns_mov_b32 s1, 0x{block:x}1234{at:02x}\n",
+                "v_add_u32_e32 v{at}, v{}, v1\ns_branch {far}\ns_mov_b32 s1, 0x{block:x}12{at:02x}\n",
                 (at + 1) % 256
             );
             code += "v_fma_f32 v0, v1, v2, v3\nds_read_b32 v1, v2 offset:16\n";
