@@ -274,6 +274,6 @@ fn case(choices: &mut Choices<'_>) -> Case {
         let _ = writeln!(text, "  o{number} = memory [M, N] global {accumulator}");
     }
     let wrong = writer.body.lines().any(|line| line.starts_with("    ") && line.contains("iterate K"));
-    let _ = write!(text, "{}}}\n", writer.body);
+    let _ = writeln!(text, "{}}}", writer.body);
     Case { text, sizes, dynamic, schedule, wrong }
 }

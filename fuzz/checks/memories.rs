@@ -230,7 +230,7 @@ pub fn memories_outcome(data: &[u8]) -> Result<Outcome, String> {
             let _ = write!(text, "  iterate {} () {{\n{}    yield\n  }}\n}}\n", NAMES[dim], builder.body);
         }
         None => {
-            let _ = write!(text, "{}}}\n", builder.body);
+            let _ = writeln!(text, "{}}}", builder.body);
         }
     }
     let seed = choices.below(256) as u64;

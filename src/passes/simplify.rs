@@ -303,13 +303,12 @@ impl Uses {
 /// Numbers the carried values that are left anew, in the bodies of their loops and behind these.
 fn renumber_carried(world: &mut World, regions: &[Entity], order: &[Entity], uses: &Uses) {
     for &region in regions {
-        let mut number = 0;
-        for node in walk::body(world, region).into_iter().filter(|&node| uses.is_live(node)) {
+        let left = walk::body(world, region).into_iter().filter(|&node| uses.is_live(node));
+        for (number, node) in (0..).zip(left) {
             let Some(mut op) = world.get_mut::<Op>(node).filter(|op| matches!(**op, Op::IterArg(_))) else {
                 break;
             };
             *op = Op::IterArg(number);
-            number += 1;
         }
     }
     for &node in order.iter().filter(|&&node| uses.is_live(node)) {

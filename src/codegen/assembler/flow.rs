@@ -24,17 +24,14 @@ impl Brackets {
         self.depth > 0
     }
 
-    /// The same behind a piece of text.
+    /// The same after a piece of text.
     pub fn add(&mut self, text: &str) {
         for c in text.chars() {
             match (self.quote, c) {
                 _ if self.escaped => self.escaped = false,
                 (Some('"'), '\\') => self.escaped = true,
-                (Some(open), _) => {
-                    if c == open {
-                        self.quote = None;
-                    }
-                }
+                (Some(open), _) if c == open => self.quote = None,
+                (Some(_), _) => {}
                 (None, '"' | '\'') if !self.in_plain => self.quote = Some(c),
                 (None, '[' | '{') => self.depth += 1,
                 (None, ']' | '}') => self.depth = self.depth.saturating_sub(1),
@@ -45,7 +42,7 @@ impl Brackets {
     }
 }
 
-/// Reads a value, nested in so many others; nothing stands behind it.
+/// Reads a value, nested in so many others; nothing stands after it.
 pub(super) fn parse(text: &str, depth: usize) -> Result<Node, Fault> {
     let mut flow = Flow { rest: text };
     let node = flow.value(depth)?;
