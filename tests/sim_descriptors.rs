@@ -71,6 +71,26 @@ fn descriptors_that_promise_too_much_are_clean_as_long_as_accesses_stay() {
     }
 }
 
+/// A size that has wrapped around is told of, even where every access stays in the buffer.
+#[test]
+fn descriptors_that_end_behind_their_allocation_are_noted() {
+    let notes = |base, records| {
+        let report = load(base, records, Some(0));
+        assert!(report.is_clean(), "{report}");
+        report.notes.iter().map(|note| note.kind.clone()).collect::<Vec<_>>()
+    };
+    for (base, records) in [(8, 0xffff_fffc), (0, BYTES as u32 + 1), (4, BYTES as u32)] {
+        let found = notes(base, records);
+        let is_wide = |kind: &FindingKind| matches!(kind, FindingKind::WideDescriptor { records: r, size: BYTES, .. } if *r == records);
+        assert!(matches!(&found[..], [kind] if is_wide(kind)), "{found:?}");
+    }
+    for (base, records) in
+        [(0, BYTES as u32), (4, BYTES as u32 - 4), (4, 16), (8, 0x7fff_fffe), (8, u32::MAX)]
+    {
+        assert_eq!(notes(base, records), []);
+    }
+}
+
 #[test]
 fn advice_suits_the_reader() {
     let report = load(0, 0xffff_fffc, None);

@@ -32,6 +32,7 @@ pub(super) fn for_kernels(kind: &FindingKind) -> Option<&'static str> {
         | Race { .. }
         | OutOfBounds { .. }
         | LeavesBuffer { .. }
+        | WideDescriptor { .. }
         | Misaligned { .. }
         | Hazard { .. }
         | StaleVccz

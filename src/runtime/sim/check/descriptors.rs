@@ -2,8 +2,11 @@
 //! in. What lies in another one is there by luck, wherever the next launch puts it.
 //!
 //! A descriptor that promises more than its allocation has is no fault by itself: compilers that mask lanes
-//! on their own give every buffer 2 GiB. Nor is a base that lies in no allocation: libraries put it in front
-//! of a tensor. The accesses are judged.
+//! on their own give every buffer 2 GiB. Other sizes that reach beyond the allocation are noted, as they may
+//! have wrapped around. Nor is a base that lies in no allocation a fault: libraries put it in front of a
+//! tensor. The accesses are judged.
+
+use std::ops::RangeInclusive;
 
 use crate::codegen::isa::Field;
 
@@ -29,8 +32,15 @@ impl Checker<'_> {
         if footprint.space != Space::Device || lanes == 0 {
             return;
         }
-        let Some(descriptor) = descriptor_of(issue, runner) else { return };
+        let Some(Descriptor { address: descriptor, records }) = descriptor_of(issue, runner) else { return };
         let Some((base, size)) = self.allocation_of(descriptor) else { return };
+        if let Some(records) = records
+            && !UNLIMITED.contains(&records)
+            && descriptor + u64::from(records) > base + size
+        {
+            let kind = FindingKind::WideDescriptor { descriptor, records, base, size };
+            worker.found.add(issue.who.raw(kind, base, lanes));
+        }
         let (low, high) = extent(footprint, lanes);
         if low >= base && high <= base + size {
             return;
@@ -60,14 +70,29 @@ impl Checker<'_> {
     }
 }
 
-/// Base address in the buffer descriptor of an instruction that has one.
-fn descriptor_of(issue: &Issue<'_>, runner: &Runner) -> Option<u64> {
+/// Sizes that stand for no limit: from about 2 GiB, so that greater offsets mask lanes.
+const UNLIMITED: RangeInclusive<u32> = 0x7fff_fff0..=0x8000_0000;
+
+/// What a buffer descriptor says.
+struct Descriptor {
+    address: u64,
+    /// Its size in bytes; `None` if it has none or counts elements.
+    records: Option<u32>,
+}
+
+/// The buffer descriptor of an instruction that has one.
+fn descriptor_of(issue: &Issue<'_>, runner: &Runner) -> Option<Descriptor> {
     let inst = issue.facts.inst.as_ref()?;
     if !inst.op.info().format.is_mubuf() {
         return None;
     }
     let first = issue.facts.registers.iter().find(|r| r.field == Some(Field::Base))?.first;
     let word = |n: u32| runner.w.scalar(Place::Scalar((first + n) as u8));
-    // Bits 0 to 47 (CDNA3 ISA guide, table "Buffer resource descriptor").
-    Some(u64::from(word(0)) | u64::from(word(1) & 0xffff) << 32)
+    // Bits 0 to 47, 48 to 61 and 64 to 95 (CDNA3 ISA guide, table "Buffer resource descriptor").
+    let (low, high, records) = (word(0), word(1), word(2));
+    let has_stride = high >> 16 & 0x3fff != 0;
+    Some(Descriptor {
+        address: u64::from(low) | u64::from(high & 0xffff) << 32,
+        records: (!has_stride && records != u32::MAX).then_some(records),
+    })
 }

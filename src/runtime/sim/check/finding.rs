@@ -268,6 +268,18 @@ pub enum FindingKind {
         /// Its size.
         size: u64,
     },
+    /// A buffer descriptor, used for this access, that reaches beyond the allocation that its base lies in: a note, as the
+    /// access itself stays inside.
+    WideDescriptor {
+        /// Base address in the descriptor.
+        descriptor: u64,
+        /// Bytes that it spans.
+        records: u32,
+        /// Start of the allocation that holds the base.
+        base: u64,
+        /// Its size.
+        size: u64,
+    },
     /// An access to an address that is no multiple of what it has to be.
     Misaligned {
         /// Which memory.
@@ -444,6 +456,13 @@ impl fmt::Display for FindingKind {
                 )?;
                 write!(f, "descriptor ({descriptor:#x}, in the one at {base:#x} of {size} bytes)")
             }
+            WideDescriptor { descriptor, records, base, size } => {
+                write!(
+                    f,
+                    "a descriptor spans {records} bytes from {descriptor:#x} on, and its allocation, {size} bytes "
+                )?;
+                write!(f, "from {base:#x} on, ends before that")
+            }
             Misaligned { memory, access, address, alignment } => {
                 write!(f, "{access} of {memory} at {address:#x}, which is no multiple of {alignment}")
             }
@@ -480,7 +499,7 @@ impl fmt::Display for FindingKind {
 impl FindingKind {
     /// True if it does no harm: it is told, and the launch is clean all the same.
     pub fn is_note(&self) -> bool {
-        matches!(self, FindingKind::RepeatedStore { .. })
+        matches!(self, FindingKind::RepeatedStore { .. } | FindingKind::WideDescriptor { .. })
     }
 }
 
@@ -540,6 +559,9 @@ impl Finding {
                 "declare as much LDS as the kernel uses (group_segment_fixed_size, dynamic LDS)".to_owned()
             }
             OutOfBounds { .. } => "declare as much scratch as the kernel uses".to_owned(),
+            WideDescriptor { .. } => {
+                "end the descriptor where its buffer ends: its size may have wrapped around".to_owned()
+            }
             LeavesBuffer { .. } => {
                 "end the descriptor where its buffer ends, or mask the lanes off".to_owned()
             }

@@ -87,5 +87,6 @@ fn rank(kind: &FindingKind) -> u8 {
         NoProgress => 18,
         TimedOut { .. } => 19,
         LeavesBuffer { .. } => 20,
+        WideDescriptor { .. } => 21,
     }
 }
