@@ -1,6 +1,7 @@
 //! `groundswell sim`: runs any AMDHSA code object on the simulator.
 
 use std::fmt::Write;
+use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -135,14 +136,27 @@ impl<'a> Ready<'a> {
         let mut written = Vec::new();
         for buffer in &self.buffers {
             if let Some(output) = buffer.output {
-                let contents = self.simulator.read(buffer.address, buffer.bytes).map_err(refuse)?;
-                output.write(&contents)?;
+                output.write_with(|out| self.copy(buffer, out))?;
                 written.push(output.name().to_owned());
             }
         }
         Ok(written)
     }
+
+    /// Writes a buffer piece by piece: it may be as large as the memory that is left.
+    fn copy(&self, buffer: &Buffer, out: &mut dyn io::Write) -> io::Result<()> {
+        let mut pieces = vec![0; PIECE.min(buffer.bytes)];
+        for start in (0..buffer.bytes).step_by(PIECE) {
+            let piece = &mut pieces[..PIECE.min(buffer.bytes - start)];
+            self.simulator.read_into(buffer.address + start as u64, piece).map_err(io::Error::other)?;
+            out.write_all(piece)?;
+        }
+        Ok(())
+    }
 }
+
+/// Bytes that are on their way from a buffer to its file at a time.
+const PIECE: usize = 1 << 20;
 
 fn to_json(arguments: &Sim, object: &ObjectFile, kernel: &str, results: &Results) -> Value {
     let mut sim = Map::new();
