@@ -45,22 +45,29 @@ fn place(node: Entity) -> (usize, u64) {
     (index / 64, 1 << (index % 64))
 }
 
+/// Entries up to which they are looked through: most maps of most kernels stay that small, and then allocate nothing.
+const FEW: usize = 8;
+
 /// Values of nodes in the order in which they were entered. The end of the list can be dropped, as at the end of a scope.
 #[derive(Debug)]
 pub struct NodeMap<T> {
-    entries: Vec<(Entity, T)>,
-    /// Positions of the entries by entity index; one is out of date if another node, or none, stands there.
+    entries: SmallVec<[(Entity, T); FEW]>,
+    /// Positions of the entries by entity index; one is out of date if another node, or none, stands there. Empty until there
+    /// are more than [`FEW`] entries.
     slots: Vec<u32>,
 }
 
 impl<T> Default for NodeMap<T> {
     fn default() -> NodeMap<T> {
-        NodeMap { entries: Vec::new(), slots: Vec::new() }
+        NodeMap { entries: SmallVec::new(), slots: Vec::new() }
     }
 }
 
 impl<T> NodeMap<T> {
     fn position(&self, node: Entity) -> Option<usize> {
+        if self.slots.is_empty() {
+            return self.entries.iter().position(|entry| entry.0 == node);
+        }
         let slot = *self.slots.get(node.index_u32() as usize)? as usize;
         self.entries.get(slot).is_some_and(|entry| entry.0 == node).then_some(slot)
     }
@@ -81,12 +88,20 @@ impl<T> NodeMap<T> {
             *known = value;
             return;
         }
-        let index = node.index_u32() as usize;
+        self.entries.push((node, value));
+        match self.entries.len() {
+            0..=FEW if self.slots.is_empty() => {}
+            count if self.slots.is_empty() => (0..count).for_each(|at| self.note_position(at)),
+            count => self.note_position(count - 1),
+        }
+    }
+
+    fn note_position(&mut self, at: usize) {
+        let index = self.entries[at].0.index_u32() as usize;
         if index >= self.slots.len() {
             self.slots.resize(index + 1, u32::MAX);
         }
-        self.slots[index] = self.entries.len() as u32;
-        self.entries.push((node, value));
+        self.slots[index] = at as u32;
     }
 
     /// All values and their nodes, in the order in which they were entered.
@@ -108,16 +123,30 @@ impl<T> NodeMap<T> {
     pub fn truncate(&mut self, len: usize) {
         self.entries.truncate(len);
     }
-
-    /// The values and their nodes, without the way to find them.
-    pub fn into_entries(self) -> Vec<(Entity, T)> {
-        self.entries
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn few_and_many_are_found_alike() {
+        let mut world = World::new();
+        let nodes: Vec<Entity> = (0..3 * FEW).map(|_| world.spawn_empty().id()).collect();
+        let mut map = NodeMap::default();
+        for (count, &node) in nodes.iter().enumerate() {
+            map.insert(node, count);
+            map.insert(nodes[0], 0);
+            for (number, &node) in nodes.iter().enumerate() {
+                assert_eq!(map.get(node), (number <= count).then_some(&number), "{number} of {count}");
+            }
+        }
+        for left in (0..nodes.len()).rev() {
+            map.truncate(left);
+            assert_eq!(map.iter().map(|(node, _)| node).collect::<Vec<_>>(), nodes[..left]);
+            assert_eq!(map.get(nodes[left]), None);
+        }
+    }
 
     #[test]
     fn dropped_values_are_not_found_again() {

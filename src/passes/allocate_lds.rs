@@ -2,7 +2,7 @@
 //! those of one loop only when there is not enough for all, because every sharing costs a barrier.
 
 use bevy_ecs::prelude::*;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use super::facts::{LdsBuffer, LdsBytes, Settings};
 use super::{PassResult, kernel_entity};
@@ -48,7 +48,10 @@ pub fn allocate_lds(world: &mut World) -> PassResult {
         let mut lifetimes = Lifetimes::default();
         walk.region(world, root, &mut lifetimes);
         // However they are placed, those that are alive together lie side by side.
-        total = most_alive(world, &lifetimes, walk.clock);
+        total = lifetimes.iter().map(|(buffer, _)| bytes_of(world, buffer)).sum();
+        if total > limit.into() {
+            total = most_alive(world, &lifetimes, walk.clock);
+        }
         if total <= limit.into() {
             total = place(world, &buffers, &lifetimes, walk.clock);
         }
@@ -129,11 +132,15 @@ fn extend(lifetimes: &mut Lifetimes, lifetime: Lifetime) {
     }
 }
 
+fn bytes_of(world: &World, buffer: Entity) -> u64 {
+    world.get::<LdsBuffer>(buffer).map_or(0, |buffer| buffer.all_bytes().into())
+}
+
 /// Most bytes that hold something at one of the positions up to `end`.
 fn most_alive(world: &World, lifetimes: &Lifetimes, end: u32) -> u64 {
     let mut changes = vec![0i64; end as usize + 2];
     for (buffer, life) in lifetimes.iter() {
-        let bytes = world.get::<LdsBuffer>(buffer).map_or(0, |buffer| i64::from(buffer.all_bytes()));
+        let bytes = bytes_of(world, buffer).cast_signed();
         changes[life.first as usize] += bytes;
         changes[life.last as usize + 1] -= bytes;
     }
@@ -149,7 +156,7 @@ fn most_alive(world: &World, lifetimes: &Lifetimes, end: u32) -> u64 {
 fn place(world: &mut World, buffers: &[Entity], lifetimes: &Lifetimes, end: u32) -> u64 {
     let mut placed = Placed::new(buffers.len(), end);
     let mut total = 0;
-    let mut busy: Vec<(u32, u32)> = Vec::new();
+    let mut busy: SmallVec<[(u32, u32); 16]> = SmallVec::new();
     for &buffer in buffers {
         let Some(mut found) = world.get_mut::<LdsBuffer>(buffer) else { continue };
         let bytes = found.all_bytes();
@@ -177,8 +184,8 @@ struct Placed {
     /// Positions per span, as a power of two.
     shift: u32,
     /// In each span the buffers that live there, but for those that live long.
-    spans: Vec<SmallVec<[Neighbour; 2]>>,
-    long: Vec<Neighbour>,
+    spans: SmallVec<[SmallVec<[Neighbour; 2]>; 8]>,
+    long: SmallVec<[Neighbour; 8]>,
 }
 
 /// First and last position of a buffer's life, where it starts and where it ends.
@@ -190,7 +197,11 @@ const MAX_SPANS: u32 = 8;
 impl Placed {
     fn new(buffers: usize, end: u32) -> Placed {
         let shift = (end / (buffers as u32).max(1)).max(1).ilog2();
-        Placed { shift, spans: vec![SmallVec::new(); (end >> shift) as usize + 1], long: Vec::new() }
+        Placed {
+            shift,
+            spans: smallvec![SmallVec::new(); (end >> shift) as usize + 1],
+            long: SmallVec::new(),
+        }
     }
 
     fn spans_of(&self, life: &Lifetime) -> std::ops::RangeInclusive<usize> {

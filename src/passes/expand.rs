@@ -114,7 +114,7 @@ struct Expander {
     copies: Copies,
     count: u32,
     /// Replicas of the carried values in front of each carried value of a loop.
-    carried: NodeMap<Vec<u32>>,
+    carried: NodeMap<SmallVec<[u32; 4]>>,
     locations: Locations,
 }
 
@@ -272,7 +272,7 @@ impl Expander {
         };
         if self.carried.get(owner).is_none() {
             let inits = world.get::<Operands>(owner).ok_or_else(|| bug("a loop without operands"))?;
-            let mut before = Vec::with_capacity(inits.0.len());
+            let mut before = SmallVec::with_capacity(inits.0.len());
             let mut sum = 0;
             for &init in &inits.0 {
                 before.push(sum);

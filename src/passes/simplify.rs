@@ -119,7 +119,7 @@ pub(crate) fn merge_counted(world: &mut World) -> Result<usize, Diagnostic> {
 #[derive(Default)]
 struct Merger {
     /// Nodes that compute a value for the first time in their region, region by region, and where each is by its hash.
-    values: Vec<Entity>,
+    values: SmallVec<[Entity; 64]>,
     table: InternTable,
     /// Merged nodes, and which node each of them is now.
     replaced: NodeMap<Entity>,

@@ -307,8 +307,8 @@ impl Lowering<'_> {
 
     /// Registers of the carried values, holding the initial ones. An initial value gives its registers if this is the only use of what
     /// is in them, and if they are written anew whenever the loop is entered.
-    fn carried_registers(&mut self, inits: &[Entity]) -> Result<Vec<Place>, Diagnostic> {
-        let mut carried = Vec::with_capacity(inits.len());
+    fn carried_registers(&mut self, inits: &[Entity]) -> Result<SmallVec<[Place; 4]>, Diagnostic> {
+        let mut carried = SmallVec::with_capacity(inits.len());
         for &init in inits {
             self.finish(init);
             let place = *self.place(init)?;
@@ -446,7 +446,7 @@ impl Lowering<'_> {
     }
 
     /// Places of the values that the body yields, for a body that runs exactly once.
-    fn yielded(&mut self, node: Entity) -> Result<Vec<Place>, Diagnostic> {
+    fn yielded(&mut self, node: Entity) -> Result<SmallVec<[Place; 4]>, Diagnostic> {
         let world = self.world;
         let yields = world.get::<Yields>(node).map(|y| &y.0[..]).unwrap_or_default();
         yields

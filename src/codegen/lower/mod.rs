@@ -154,7 +154,7 @@ struct Lowering<'a> {
     /// Buffer descriptors that are valid at this point.
     pub(super) descriptors: NodeMap<Operand>,
     /// Places of the values that finished loops carried, by expanded loop.
-    pub(super) results: NodeMap<Vec<Place>>,
+    pub(super) results: NodeMap<SmallVec<[Place; 4]>>,
     /// Loops around this point.
     pub(super) loops: SmallVec<[iterations::OpenLoop; 2]>,
 }

@@ -1,9 +1,14 @@
 //! An open-addressing index from content hash to position: the arenas and lists hold the content, this holds 8 bytes each.
 
+use smallvec::{SmallVec, smallvec};
+
+/// Slots before the first growth, which need no memory of their own.
+const SLOTS: usize = 64;
+
 /// Slots of (hash, position + 1); a zero position is an empty slot.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct InternTable {
-    slots: Vec<(u32, u32)>,
+    slots: SmallVec<[(u32, u32); SLOTS]>,
     len: usize,
 }
 
@@ -36,7 +41,7 @@ impl InternTable {
     /// Enters a position that is not there yet.
     pub(crate) fn insert(&mut self, hash: u32, position: u32) {
         if (self.len + 1) * 4 > self.slots.len() * 3 {
-            let larger = vec![(0, 0); (self.slots.len() * 2).max(64)];
+            let larger = smallvec![(0, 0); (self.slots.len() * 2).max(SLOTS)];
             for (hash, position) in std::mem::replace(&mut self.slots, larger) {
                 if position != 0 {
                     self.place(hash, position);
