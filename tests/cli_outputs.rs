@@ -275,8 +275,12 @@ fn a_signal_leaves_no_part_of_a_file() {
             assert_eq!(directory.entries(), ["nothing.co", "out"], "{signal}");
             if sent && !status.success() {
                 assert_eq!(status.code(), None, "the signal ends it");
-                assert_eq!(std::fs::read(directory.file("out")).unwrap(), b"before");
-                caught = true;
+                // It may come when the file is complete and the program about to end.
+                let length = std::fs::metadata(directory.file("out")).unwrap().len();
+                assert!([6, 200_000_000].contains(&length), "{signal}: the file has {length} bytes");
+                caught = length == 6;
+            }
+            if caught {
                 break;
             }
             std::fs::write(directory.file("out"), "before").unwrap();

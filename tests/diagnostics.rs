@@ -701,7 +701,7 @@ fn launches_with_wrong_arguments() {
         (both(), ["no value for M", "set M"]),
         (both().set(m, 0), ["M = 0 is not a size", "1 to 2147483647"]),
         (both().set(m, -4), ["M = -4 is not a size", "1 to 2147483647"]),
-        (both().set(m, 1 << 40), ["M = 1099511627776 is not a size", "1 to 2147483647"]),
+        (both().set(m, 1i64 << 40), ["M = 1099511627776 is not a size", "1 to 2147483647"]),
         (both().set(m, 18), ["4 divides M, and M = 18", "drop the assumption"]),
         (both().set(m, 4), ["M >= 8, and M = 4", "drop the assumption"]),
         (both().set(m, 16).set(m, 16), ["M is set twice", "once"]),

@@ -53,7 +53,7 @@ pub fn disassemble(bytes: &[u8]) -> Result<Listing, DisassembleError> {
 /// let disassembly = Disassembly::new(&object).expect("it is an object");
 /// let mut file = Vec::new();
 /// write!(file, "{disassembly}").expect("memory takes it");
-/// assert!(String::from_utf8_lossy(&file).contains("s_branch .L0004"));
+/// assert!(String::from_utf8_lossy(&file).contains("s_branch x"));
 /// # Ok::<(), groundswell::codegen::assembler::Faults>(())
 /// ```
 #[derive(Debug)]

@@ -184,12 +184,12 @@ mod tests {
             ("[{.name: !str \"it's, x\", .offset: 16}]", Node::Sequence(vec![argument])),
             ("[ a:b, gfx942:xnack+, ]", Node::Sequence(vec![text("a:b"), text("gfx942:xnack+")])),
             ("{ a: , b: }", map(&[("a", text("")), ("b", text(""))])),
+            ("[1 2, a]", Node::Sequence(vec![text("1 2"), text("a")])),
             ("[[], {}]", Node::Sequence(vec![Node::Sequence(vec![]), map(&[])])),
         ] {
             assert_eq!(parse(written, 0), Ok(expected), "{written}");
         }
-        for wrong in
-            ["[", "{", "[1 2]", "{a}", "{a: 1", "{a: 1, a: 2}", "{: 1}", "[1]]", "{a: \"}", "[,]", "{[]: 1}"]
+        for wrong in ["[", "{", "{a}", "{a: 1", "{a: 1, a: 2}", "{: 1}", "[1]]", "{a: \"}", "[,]", "{[]: 1}"]
         {
             assert!(parse(wrong, 0).is_err(), "{wrong}");
         }
