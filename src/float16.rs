@@ -1,4 +1,4 @@
-//! The two 16-bit floats as Rust values: IEEE binary16 ([`f16`]) and the upper half of binary32 ([`bf16`]).
+//! The two 16-bit floats as Rust values: IEEE binary16 ([`f16`](struct@f16)) and the upper half of binary32 ([`bf16`]).
 //!
 //! They are storage. To compute, widen them to `f32`, which holds every value of both, and round the result back. Every
 //! conversion to 16 bits rounds once, to nearest even, from the exact value; what is too large becomes an infinity, and

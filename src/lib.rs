@@ -76,52 +76,53 @@ mod workers;
 #[doc = include_str!("../docs/how-do-i.md")]
 pub mod how_do_i {}
 
-/// Everything that writing, compiling and running a kernel takes.
-///
-/// | to write a kernel | |
-/// | --- | --- |
-/// | [`Kernel`] | a kernel: traced from a closure, or parsed from text; printed, it is its text |
-/// | [`Tracer`] | what the closure is given: memories, registers, loops, arithmetic |
-/// | [`Value`] | a value of the kernel; has the operators of Rust |
-/// | [`MemoryRef`] | a tensor argument |
-/// | [`symbols`], [`Symbol`] | named integers: dimensions, tile sizes |
-/// | [`SymExpr`] | an expression over them, such as `m / 2` |
-/// | [`workgroup`], [`tile`], [`wave`] | which part of a dimension a workgroup, an iteration, a wave takes |
-/// | [`assume_divisible`], [`assume_at_least`] | what is promised of a dynamic size |
-/// | [`Constraint`], [`HardwareConstraint`] | what these make, and what follows from them for waves |
-/// | [`DType`]: [`F16`], [`Bf16`], [`F32`], [`I8`], [`I32`] | element types of kernels |
-/// | [`f16`], [`bf16`] | 16-bit floats as Rust values |
-/// | [`AddressSpace`]: [`Global`], [`Shared`] | read a memory directly, or by way of LDS |
-/// | [`Mma`] | matrix instructions |
-/// | [`UnaryOp`], [`BinaryOp`] | arithmetic as data |
-/// | [`Control`]: [`WorkgroupBarrier`], [`ConditionalBarrier`], [`SchedulingBarrier`], [`SetWavePriority`], [`WaitForLoads`] | orders to waves, for kernels that schedule themselves |
-/// | [`WaveCondition`], [`WaveBound`] | which waves a conditional barrier holds |
-///
-/// | to compile it | |
-/// | --- | --- |
-/// | [`Options`], [`SetBy`] | target, sizes, schedule, limits; who set a size |
-/// | [`Target`], [`TargetId`], [`FeatureSetting`] | the chip, and the modes that it is in |
-/// | [`Deny`] | what must not happen: spills, bank conflicts |
-/// | [`Schedule`] | how loops run |
-/// | [`GlobalToShared`], [`KernargPreload`], [`ObjectVersion`], [`DebugInfo`] | how tiles come into LDS, who loads arguments, what the object says |
-/// | [`Executable`] | the result: code object, launch data, report |
-/// | [`Diagnostic`], [`Diagnostics`], [`Location`] | what is wrong, where, why, and a way out |
-///
-/// | to run and check it | |
-/// | --- | --- |
-/// | [`Device`] | where kernels run; the built-in simulator |
-/// | [`Buffer`] | memory of a device |
-/// | [`Tensor`], [`Interpreter`] | whole tensors on the host, and what a kernel means for them |
-/// | [`check`] | comparing a device's result with the interpreter's |
-///
-/// | to write a schedule | |
-/// | --- | --- |
-/// | [`WaveSchedule`], [`ScheduleTracer`] | a schedule, traced from a closure |
-/// | [`Nodes`], [`NodeType`] | operations picked by tag and kind |
-/// | [`PipelinedLoop`], [`PipelineStage`], [`Cluster`], [`Interleave`] | what is done with them |
-/// | [`Directive`]: [`SharedMemoryBarrier`] | what a schedule puts between them |
-/// | [`ScheduleTable`] | the cycle of every operation, as a file |
 pub mod prelude {
+    //! Everything that writing, compiling and running a kernel takes.
+    //!
+    //! | to write a kernel | |
+    //! | --- | --- |
+    //! | [`Kernel`] | a kernel: traced from a closure, or parsed from text; printed, it is its text |
+    //! | [`Tracer`] | what the closure is given: memories, registers, loops, arithmetic |
+    //! | [`Value`] | a value of the kernel; has the operators of Rust |
+    //! | [`MemoryRef`] | a tensor argument |
+    //! | [`symbols`], [`Symbol`] | named integers: dimensions, tile sizes |
+    //! | [`SymExpr`] | an expression over them, such as `m / 2` |
+    //! | [`workgroup`], [`tile`], [`wave`] | which part of a dimension a workgroup, an iteration, a wave takes |
+    //! | [`assume_divisible`], [`assume_at_least`] | what is promised of a dynamic size |
+    //! | [`Constraint`], [`HardwareConstraint`] | what these make, and what follows from them for waves |
+    //! | [`DType`]: [`F16`], [`Bf16`], [`F32`], [`I8`], [`I32`] | element types of kernels |
+    //! | [`f16`](struct@f16), [`bf16`] | 16-bit floats as Rust values |
+    //! | [`AddressSpace`]: [`Global`], [`Shared`] | read a memory directly, or by way of LDS |
+    //! | [`Mma`] | matrix instructions |
+    //! | [`UnaryOp`], [`BinaryOp`] | arithmetic as data |
+    //! | [`Control`]: [`WorkgroupBarrier`], [`ConditionalBarrier`], [`SchedulingBarrier`], [`SetWavePriority`], [`WaitForLoads`] | orders to waves, for kernels that schedule themselves |
+    //! | [`WaveCondition`], [`WaveBound`] | which waves a conditional barrier holds |
+    //!
+    //! | to compile it | |
+    //! | --- | --- |
+    //! | [`Options`], [`SetBy`] | target, sizes, schedule, limits; who set a size |
+    //! | [`Target`], [`TargetId`], [`FeatureSetting`] | the chip, and the modes that it is in |
+    //! | [`Deny`] | what must not happen: spills, bank conflicts |
+    //! | [`Schedule`] | how loops run |
+    //! | [`GlobalToShared`], [`KernargPreload`], [`ObjectVersion`], [`DebugInfo`] | how tiles come into LDS, who loads arguments, what the object says |
+    //! | [`Executable`] | the result: code object, launch data, report |
+    //! | [`Diagnostic`], [`Diagnostics`], [`Location`] | what is wrong, where, why, and a way out |
+    //!
+    //! | to run and check it | |
+    //! | --- | --- |
+    //! | [`Device`] | where kernels run; the built-in simulator |
+    //! | [`Buffer`] | memory of a device |
+    //! | [`Tensor`], [`Interpreter`] | whole tensors on the host, and what a kernel means for them |
+    //! | [`check`] | comparing a device's result with the interpreter's |
+    //!
+    //! | to write a schedule | |
+    //! | --- | --- |
+    //! | [`WaveSchedule`], [`ScheduleTracer`] | a schedule, traced from a closure |
+    //! | [`Nodes`], [`NodeType`] | operations picked by tag and kind |
+    //! | [`PipelinedLoop`], [`PipelineStage`], [`Cluster`], [`Interleave`] | what is done with them |
+    //! | [`Directive`]: [`SharedMemoryBarrier`] | what a schedule puts between them |
+    //! | [`ScheduleTable`] | the cycle of every operation, as a file |
+
     pub use crate::codegen::target::{FeatureSetting, ObjectVersion, Target, TargetId};
     pub use crate::float16::{bf16, f16};
     pub use crate::ir::builder::{MemoryRef, Tracer, Value};

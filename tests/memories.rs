@@ -60,8 +60,7 @@ fn updates_by_all_workgroups_are_refused_where_they_are_traced() {
         let y = w.read(b);
         w.write(y, b);
     })
-    .err()
-    .expect("every workgroup along N updates `a`");
+    .expect_err("every workgroup along N updates `a`");
     assert_eq!(fault.message, "`a` is updated by every workgroup along N: it is read and then written");
     let line = |location: &Option<groundswell::ir::diagnostic::Location>| location.as_ref().map(|l| l.line);
     assert_eq!(line(&fault.location), Some(write));

@@ -247,7 +247,7 @@ mod sequences {
         let large = approximate(|x| 1.0 / x, power + 1.0, -off).mul_add(-2.0, 1.0).copysign(x);
         let square = x * x;
         let first = -6.096_714e-3 * square + 2.099_718e-2;
-        let rest = [-5.385_090_8e-2, 1.333_276_9e-1, -3.333_332_8e-1];
+        let rest = [-5.385_090_8e-2, 1.333_277e-1, -3.333_332_8e-1];
         let sum = rest.iter().fold(first, |sum: f32, &c| sum.mul_add(square, c));
         let small = x.mul_add(square * sum, x);
         if x.abs() < 0.625 { small.copysign(x) } else { large }
@@ -257,7 +257,8 @@ mod sequences {
 #[test]
 fn bounds_hold_with_the_worst_instructions() {
     let bits = singles(1 << 16, 3);
-    let models: [(&str, fn(f32, i32) -> f32); 5] = [
+    type Model = fn(f32, i32) -> f32;
+    let models: [(&str, Model); 5] = [
         ("exp", sequences::exp),
         ("exp2", sequences::exp2),
         ("log2", sequences::log2),
@@ -297,7 +298,7 @@ fn edges(format: &Format) -> Vec<u32> {
     let quiet = 1 << (mantissa - 1);
     let mut bits =
         vec![0, 1, 2, (1 << mantissa) - 1, 1 << mantissa, (1 << mantissa) + 1, infinity - 1, infinity];
-    bits.extend([infinity | 1, infinity | quiet, infinity | quiet - 1, infinity | quiet | 1]);
+    bits.extend([infinity | 1, infinity | quiet, infinity | (quiet - 1), infinity | quiet | 1]);
     for exponent in [1, 2, mantissa, one - 1, one, one + 1, 2 * one - 2, 2 * one] {
         bits.extend([0, 1, quiet, quiet + 1, (1 << mantissa) - 1].map(|f| exponent << mantissa | f));
     }
@@ -308,12 +309,13 @@ fn edges(format: &Format) -> Vec<u32> {
 #[test]
 fn quotients_and_extrema_of_all_pairs_of_edges() {
     type Scalar = fn(f32, f32) -> f32;
+    type Exact<'a> = &'a dyn Fn(f32, f32) -> f32;
     let other = |x: f32, y: f32, pick: fn(f32, f32) -> bool| match (x.is_nan(), y.is_nan()) {
         (true, _) => y,
         (_, true) => x,
         _ => [y, x][usize::from(pick(x, y))],
     };
-    let operations: [(&str, &dyn Fn(f32, f32) -> f32); 4] = [
+    let operations: [(&str, Exact); 4] = [
         ("div", &((|x, y| x / y) as Scalar)),
         ("min", &|x, y| other(x, y, |x, y| x < y || x == y && x.is_sign_negative())),
         ("max", &|x, y| other(x, y, |x, y| x > y || x == y && x.is_sign_positive())),
@@ -433,7 +435,7 @@ fn constants_that_a_dtype_lacks_are_refused_by_all() {
         });
         assert_eq!(declared.expect_err("it is refused").message, format!("{value} is not a value of i8"));
         let text = format!("kernel k {{\n  %x = register [N] i8 {value}\n}}\n");
-        let faults = Kernel::parse(&text, "k").err().expect("it is refused");
+        let faults = Kernel::parse(&text, "k").expect_err("it is refused");
         assert_eq!(faults[0].message, format!("{value} is not a value of i8"));
         assert_eq!(faults[0].location.as_ref().map(|l| l.line), Some(2));
     }
