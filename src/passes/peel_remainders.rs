@@ -34,7 +34,7 @@ struct Peeler {
     copied: usize,
 }
 
-/// What replaces the results of a peeled loop, and the nodes that come right behind it.
+/// What replaces the results of a peeled loop, and the nodes that come right after it.
 struct Peeled {
     results: SmallVec<[Entity; 4]>,
     behind: Vec<Entity>,
@@ -158,7 +158,7 @@ impl Peeler {
         if let Some(mut operands) = world.get_mut::<Operands>(copy) {
             operands.0 = continued;
         }
-        // Results of the first loop stay right behind it, then the copy, then its results.
+        // Results of the first loop stay right after it, then the copy, then its results.
         let behind = results.iter().copied().chain(created).chain([copy]).chain(news).collect();
         Peeled { results, behind }
     }

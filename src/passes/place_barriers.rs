@@ -151,7 +151,7 @@ pub fn place_barriers(world: &mut World) -> PassResult {
 /// Walks regions; what it has found of loops it does not find again.
 #[derive(Default)]
 struct Placer {
-    /// What was touched in front of a loop when it was walked last, and behind it.
+    /// What was touched in front of a loop when it was walked last, and after it.
     walked: NodeMap<(Touched, Touched)>,
     /// Barriers placed so far.
     placed: usize,

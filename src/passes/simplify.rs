@@ -300,7 +300,7 @@ impl Uses {
     }
 }
 
-/// Numbers the carried values that are left anew, in the bodies of their loops and behind these.
+/// Numbers the carried values that are left anew, in the bodies of their loops and after these.
 fn renumber_carried(world: &mut World, regions: &[Entity], order: &[Entity], uses: &Uses) {
     for &region in regions {
         let left = walk::body(world, region).into_iter().filter(|&node| uses.is_live(node));

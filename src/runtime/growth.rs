@@ -121,7 +121,7 @@ fn too_many_operations_are_refused_where_the_first_of_them_stands() {
     assert_eq!(fault.kind, Kind::Limit);
     assert_eq!(fault.message, "the kernel has more than 65536 operations");
     assert_eq!(fault.location.as_ref().map(|at| at.line), Some(line));
-    // What stands behind it is not read.
+    // What stands after it is not read.
     let text = chain(70_000).replace("  write", "  nonsense");
     let again = Kernel::parse(&text, "k.gsw").err().unwrap();
     let [again] = &again[..] else { panic!("{again:?}") };

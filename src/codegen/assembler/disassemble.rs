@@ -502,7 +502,7 @@ impl Writer<'_, '_, '_> {
         bytes.len() == 4 && !is_branch
     }
 
-    /// The line with its offset and encoding behind.
+    /// The line with its offset and encoding after it.
     fn commented(&mut self, offset: usize, bytes: &[u8]) -> fmt::Result {
         const COLUMN: usize = 64;
         write!(self.out, "{:COLUMN$} // {offset:06x}", self.line)?;

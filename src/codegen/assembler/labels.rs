@@ -32,7 +32,7 @@ impl Labels {
         self.branches.contains(offset) || self.distances.contains(offset)
     }
 
-    /// The first label at this offset or behind it.
+    /// The first label at this offset or after it.
     pub fn next(&self, offset: usize) -> Option<usize> {
         self.branches.next(offset).into_iter().chain(self.distances.next(offset)).min()
     }

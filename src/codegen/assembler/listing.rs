@@ -132,7 +132,7 @@ pub(super) struct Distance {
     pub is_high: bool,
 }
 
-/// What `s_getpc_b64` with the addition of a distance behind it says: the literals of the two additions.
+/// What `s_getpc_b64` with the addition of a distance after it says: the literals of the two additions.
 pub(super) fn distances(lines: [&Line; 3]) -> Option<[Distance; 2]> {
     let [Content::Inst(getpc), Content::Inst(low), Content::Inst(high)] = lines.map(|line| &line.content)
     else {

@@ -99,7 +99,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What stands in a line behind its key or dash. What is in brackets goes on for more lines until all are closed.
+    /// What stands in a line after its key or dash. What is in brackets goes on for more lines until all are closed.
     fn value(&mut self, text: &'a str, number: usize, depth: usize) -> Result<Node, YamlError> {
         if !flow::begins(text) {
             return scalar(text, number);

@@ -51,7 +51,7 @@ pub(super) struct Lexer<'a> {
     at: usize,
     line: u32,
     column: u32,
-    /// A statement cannot be complete behind the last token.
+    /// A statement cannot be complete after the last token.
     continues: bool,
 }
 
@@ -60,7 +60,7 @@ impl<'a> Lexer<'a> {
         Lexer { text, at: 0, line: 1, column: 1, continues: false }
     }
 
-    /// The next token; at the end of the text and behind it [`Token::End`].
+    /// The next token; at the end of the text and after it [`Token::End`].
     pub(super) fn next(&mut self) -> Lexeme<'a> {
         loop {
             self.skip_blanks();

@@ -80,7 +80,7 @@ impl<'a> Parser<'a> {
     fn fault(&mut self, fault: Diagnostic) {
         match self.nodes.excess() {
             None => self.faults.add(fault, &mut self.cursor),
-            // What comes behind the limit of operations is not looked at.
+            // What comes after the limit of operations is not looked at.
             Some(excess) => self.faults.add_last(excess, &mut self.cursor),
         }
     }

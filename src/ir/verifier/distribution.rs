@@ -5,7 +5,7 @@
 //!
 //! - It is written once: by one `write`, in no loop over a dimension that it lacks. All workgroups store the
 //!   same value.
-//! - It is not read before that: in front of the `write`, or behind it in a loop that comes back to it.
+//! - It is not read before that: before the `write`, or after it in a loop that comes back to it.
 //! - No `mma` sums over a dimension that is spread over workgroups: each of them has a part of the products
 //!   alone.
 //!
@@ -153,7 +153,7 @@ impl<'w> Judge<'w> {
     fn write(&mut self, node: Entity, memory: Entity) {
         let Some(lacking) = self.lacks(memory) else { return };
         let dims = self.world.get::<ValueType>(memory).map(|ty| &ty.dims);
-        // Iterations over a dimension of the memory have elements of their own. What is read behind the write
+        // Iterations over a dimension of the memory have elements of their own. What is read after the write
         // in a loop comes in front of it in the next iteration: the loop is then one that repeats the write.
         let repeats = |around: &&(Entity, Dim)| dims.is_some_and(|dims| !dims.contains(&around.1));
         let repeats = self.loops.iter().find(repeats).map(|around| around.0);
