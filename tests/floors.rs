@@ -16,7 +16,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("ir", &["float16", "ir::expr", "ir::types", "ir::layout", "workers"]),
     ("codegen::isa", &["float16"]),
     ("codegen::rules", &["codegen::isa"]),
-    ("codegen::target", &["codegen::isa"]),
+    ("codegen::target", &["codegen::isa", "ir::types", "ir::layout"]),
     ("codegen::object", &["codegen::isa", "codegen::target"]),
     ("codegen::assembler", &["codegen::isa", "codegen::object", "codegen::target"]),
     ("passes", &["ir", "ir::expr", "ir::types", "ir::layout", "codegen::target"]),

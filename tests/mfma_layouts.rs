@@ -5,6 +5,7 @@
 //! every lane and element of A, B and D and compared with the layout that the shape alone gives.
 #![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
 
+use groundswell::codegen::target::Target;
 use groundswell::ir::layout::mma::{Mma, MmaShape, Sparsity};
 use groundswell::ir::layout::{Dim, Layout, Place};
 use std::collections::HashMap;
@@ -181,19 +182,31 @@ fn dense_operands_hold_each_element_once() {
 #[test]
 fn the_table_of_instructions_agrees_with_the_published_one() {
     let records = records();
-    for mma in Mma::all() {
+    let mut found = Vec::new();
+    for (mma, target) in Mma::all().flat_map(|mma| Target::ALL.map(|target| (mma, target))) {
+        assert_eq!(Mma::from_name(mma.name()), Some(mma));
+        // The published table knows three chips.
+        let Some(instruction) = target.matrix_instruction(mma) else { continue };
+        if !records.iter().any(|record| record["gfx"] == target.name) {
+            continue;
+        }
+        found.push((mma, target));
+        let mnemonic = instruction.opcode.info().mnemonic_on(target.arch);
         let record = records
             .iter()
-            .find(|record| record["gfx"] == "gfx942" && record["mnemonic"] == mma.mnemonic())
-            .unwrap_or_else(|| panic!("{} is not in the table", mma.mnemonic()));
-        assert_eq!(Mma::from_name(mma.name()), Some(mma));
+            .find(|record| record["gfx"] == target.name && record["mnemonic"] == mnemonic)
+            .unwrap_or_else(|| panic!("{mnemonic} is not in the table of {target}"));
         let shape = [mma.m(), mma.n(), mma.k()];
         assert_eq!(shape, ["m", "n", "k"].map(|column| number(record, column)), "{mma}");
-        assert_eq!(mma.passes(), number(record, "passes"), "{mma}");
+        assert_eq!(u32::from(instruction.passes), number(record, "passes"), "{mma} on {target}");
         assert_eq!(mma.input_registers(), number(record, "a_regs"), "{mma}");
         assert_eq!(mma.accumulator_registers(), number(record, "d_regs"), "{mma}");
         assert_eq!(mma.input().bits(), element_bits(record["a_type"]), "{mma}");
         assert_eq!(mma.accumulator().bits(), element_bits(record["cd_type"]), "{mma}");
         assert_eq!(mma.shape(), self::shape(record), "{mma}");
     }
+    let on = |target| Mma::all().filter(|mma| found.contains(&(*mma, target))).count();
+    assert_eq!([Target::GFX908, Target::GFX90A, Target::GFX942].map(on), [4, 6, 8]);
+    assert!(Mma::all().all(|mma| Target::GFX906.matrix_instruction(mma).is_none()));
+    assert!(Mma::all().all(|mma| Target::GFX950.matrix_instruction(mma).is_some()));
 }

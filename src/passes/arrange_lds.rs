@@ -7,8 +7,8 @@ use smallvec::SmallVec;
 use super::assign_layouts::{LANES, MAX_ACCESS_BYTES};
 use super::facts::{BankConflicts, Geometry, LdsBuffer, Settings, Swizzle};
 use super::{PassResult, kernel_entity};
+use crate::codegen::target::{LdsAccess, LdsRules};
 use crate::ir::diagnostic::{Diagnostic, Kind};
-use crate::ir::layout::banks::{LdsAccess, LdsRules};
 use crate::ir::layout::{Dim, Layout, Place, Source};
 use crate::ir::node::*;
 use crate::ir::node_map::NodeMap;
@@ -37,7 +37,8 @@ enum AccessKind {
 pub fn arrange_lds(world: &mut World) -> PassResult {
     let root = kernel_entity(world)?;
     let order = walk::nodes(world, root);
-    let limit = world.get::<Settings>(root).map_or(0, |s| s.0.target().max_lds_per_workgroup);
+    let settings = world.get::<Settings>(root).ok_or_else(|| Diagnostic::new(Kind::Bug, "no settings"))?;
+    let target = settings.0.target();
     let accessing = Accessing::find(world, &order);
     let mut taken = 0u32;
     for &node in &order {
@@ -46,8 +47,13 @@ pub fn arrange_lds(world: &mut World) -> PassResult {
         }
         let accesses = accessing.of(world, node);
         let mut buffer = plain_buffer(world, root, node, &accesses)?;
-        let degrees = choose_arrangement(&mut buffer, &accesses, limit.saturating_sub(taken));
-        taken = taken.saturating_add(buffer.all_bytes());
+        let degrees = choose_arrangement(
+            &mut buffer,
+            &accesses,
+            target.lds_rules,
+            target.max_lds_per_workgroup - taken,
+        );
+        taken = taken.saturating_add(buffer.all_bytes()).min(target.max_lds_per_workgroup);
         for (access, degree) in accesses.iter().zip(degrees) {
             for &node in &access.nodes {
                 world.entity_mut(node).insert(BankConflicts(degree));
@@ -167,6 +173,7 @@ fn costs(
     plain: &LdsBuffer,
     buffer: &LdsBuffer,
     accesses: &[BufferAccess],
+    rules: &LdsRules,
     most: u32,
 ) -> Option<SmallVec<[Cost; 4]>> {
     let cost = |access: &BufferAccess| {
@@ -178,7 +185,7 @@ fn costs(
         };
         // Padding may misalign rows, so that it takes several instructions where the plain arrangement takes one.
         let pieces = access_width(plain, &access.layout) / access_width(buffer, &access.layout);
-        let degree = degree_of(buffer, &access.layout, kind)?;
+        let degree = degree_of(buffer, &access.layout, kind, rules)?;
         Some(Cost { time: degree * pieces.max(1), degree }).filter(|cost| cost.time <= most)
     };
     accesses.iter().map(cost).collect()
@@ -186,18 +193,24 @@ fn costs(
 
 /// Picks the first arrangement without conflicts, else the one whose slowest access takes least time, then the one with the fewest
 /// bytes; returns the conflict degree of each access.
-fn choose_arrangement(buffer: &mut LdsBuffer, accesses: &[BufferAccess], limit: u32) -> SmallVec<[u32; 4]> {
+fn choose_arrangement(
+    buffer: &mut LdsBuffer,
+    accesses: &[BufferAccess],
+    rules: &LdsRules,
+    limit: u32,
+) -> SmallVec<[u32; 4]> {
     let plain = buffer.clone();
     let fits = |candidate: &LdsBuffer| candidate.bytes <= limit || candidate.bytes == plain.bytes;
     let degrees = |costs: SmallVec<[Cost; 4]>| costs.into_iter().map(|cost| cost.degree).collect();
     for candidate in candidates(&plain).filter(fits) {
-        if let Some(costs) = costs(&plain, &candidate, accesses, 1) {
+        if let Some(costs) = costs(&plain, &candidate, accesses, rules, 1) {
             *buffer = candidate;
             return degrees(costs);
         }
     }
-    let all =
-        candidates(&plain).filter(fits).filter_map(|c| Some((costs(&plain, &c, accesses, u32::MAX)?, c)));
+    let all = candidates(&plain)
+        .filter(fits)
+        .filter_map(|c| Some((costs(&plain, &c, accesses, rules, u32::MAX)?, c)));
     match all.min_by_key(|(costs, c)| (costs.iter().map(|cost| cost.time).max(), c.bytes)) {
         Some((costs, found)) => {
             *buffer = found;
@@ -255,7 +268,7 @@ pub fn address(buffer: &LdsBuffer, coordinate: impl Fn(Dim) -> u32) -> u32 {
 }
 
 /// Worst conflict degree of an access over its replicas; `None` when lowering could not address it in this arrangement.
-fn degree_of(buffer: &LdsBuffer, layout: &Layout, kind: LdsAccess) -> Option<u32> {
+fn degree_of(buffer: &LdsBuffer, layout: &Layout, kind: LdsAccess, rules: &LdsRules) -> Option<u32> {
     let width = access_width(buffer, layout);
     if let Some(swizzle) = buffer.swizzle
         && !swizzle_is_lane_only(buffer, layout, swizzle, width)
@@ -274,8 +287,7 @@ fn degree_of(buffer: &LdsBuffer, layout: &Layout, kind: LdsAccess) -> Option<u32
             buffer.dims.iter().map(|&dim| (dim, lane_coordinates(layout, dim, place))).collect();
         let of =
             |dim: Dim, lane: u32| coordinates.iter().find(|c| c.0 == dim).map_or(0, |c| c.1[lane as usize]);
-        let conflicts =
-            LdsRules::GFX942.conflicts(kind, width, |lane| Some(address(buffer, |dim| of(dim, lane))))?;
+        let conflicts = rules.conflicts(kind, width, |lane| Some(address(buffer, |dim| of(dim, lane))))?;
         worst = worst.max(conflicts.degree);
     }
     Some(worst)

@@ -1,6 +1,6 @@
 //! The instruction record that every part of the machine layer shares.
 
-use super::{Arch, Dpp, Field, Meaning, Modifiers, Opcode, Operand, OperandClass, Role, Sdwa, Unit};
+use super::{Arch, Dpp, Field, Meaning, Modifiers, Opcode, Operand, OperandClass, Role, Sdwa};
 
 /// Most operands that an instruction of the table has.
 pub const MAX_OPERANDS: usize = 6;
@@ -51,12 +51,10 @@ impl Inst {
     /// the passes (CDNA4 ISA guide, table "MFMA pass counts").
     pub fn passes(&self, arch: Arch) -> u8 {
         let info = self.op.info();
-        let Unit::Mfma(passes) = info.unit else { return 0 };
         let eight_bit = self.modifiers.get_cbsz() < 2 || self.modifiers.get_blgp() < 2;
-        match (info.other_passes, info.meaning) {
-            (Some((other, arches)), _) if arches.contains(arch) => other,
-            (_, Meaning::FormattedMfma(_)) if !eight_bit => passes / 2,
-            _ => passes,
+        match info.meaning {
+            Meaning::FormattedMfma(_) if !eight_bit => info.passes(arch) / 2,
+            _ => info.passes(arch),
         }
     }
 

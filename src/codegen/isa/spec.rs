@@ -456,6 +456,16 @@ pub struct OpInfo {
 }
 
 impl OpInfo {
+    /// Passes of four cycles of a matrix instruction on `arch`; 0 for others. Formats may change them
+    /// ([`Inst::passes`](super::Inst::passes)).
+    pub const fn passes(&self, arch: Arch) -> u8 {
+        match (self.unit, self.other_passes) {
+            (Unit::Mfma(_), Some((other, arches))) if arches.contains(arch) => other,
+            (Unit::Mfma(passes), _) => passes,
+            _ => 0,
+        }
+    }
+
     /// Completes a row: what follows from the format need not be said on every line.
     pub(super) const fn complete(mut self) -> OpInfo {
         // MFMA ignores EXEC, and so do the instructions that name their lane (CDNA3 ISA guide, "EXEC mask").

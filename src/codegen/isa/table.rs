@@ -71,7 +71,7 @@ scalar_rows! {
 impl Opcode {
     /// The row of the table.
     #[inline]
-    pub fn info(self) -> &'static OpInfo {
+    pub const fn info(self) -> &'static OpInfo {
         &TABLE[self as usize]
     }
 

@@ -201,17 +201,11 @@ impl Lowering<'_> {
         // The sum has registers of its own. Where nothing reads the accumulator afterwards, the allocator makes them one.
         let c = self.operand_registers(acc, width, 4)?;
         let sum = self.emitter.vgpr(width);
-        let op = match mma {
-            Mma::F32_16x16x16_F16 => Opcode::VMfmaF32_16x16x16F16,
-            Mma::F32_32x32x8_F16 => Opcode::VMfmaF32_32x32x8F16,
-            Mma::F32_16x16x16_BF16 => Opcode::VMfmaF32_16x16x16Bf16,
-            Mma::F32_32x32x8_BF16 => Opcode::VMfmaF32_32x32x8Bf16,
-            Mma::I32_16x16x32_I8 => Opcode::VMfmaI32_16x16x32I8,
-            Mma::I32_32x32x16_I8 => Opcode::VMfmaI32_32x32x16I8,
-            Mma::F32_16x16x4_F32 => Opcode::VMfmaF32_16x16x4F32,
-            Mma::F32_32x32x2_F32 => Opcode::VMfmaF32_32x32x2F32,
-        };
-        self.emitter.op(op, &[sum, a, b, c]);
+        let instruction = self.target.matrix_instruction(mma).ok_or_else(|| {
+            let text = format!("{} has no matrix instruction {mma}", self.target);
+            Diagnostic::new(Kind::Unsupported, text).help("take one that the chip has")
+        })?;
+        self.emitter.op(instruction.opcode, &[sum, a, b, c]);
         self.set_place(node, Place::Registers(sum));
         Ok(())
     }

@@ -39,6 +39,7 @@ use self::lds::LdsPlan;
 use self::load_to_lds::ToLdsPlan;
 use crate::codegen::isa::{Opcode, Operand};
 use crate::codegen::machine::Body as MachineBody;
+use crate::codegen::target::Target;
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::{Expr, ExprArena, ExprError, Symbol};
 use crate::ir::kernel::Locations;
@@ -115,6 +116,7 @@ struct Lowering<'a> {
     pub(super) world: &'a World,
     pub(super) geometry: &'a Geometry,
     pub(super) locations: &'a Locations,
+    pub(super) target: Target,
     pub(super) functions: FloatFunctions,
     pub(super) arena: &'a mut ExprArena,
     pub(super) emitter: Emitter<'a>,
@@ -183,6 +185,7 @@ fn lower_with(
     let options = &world.get::<Settings>(root).ok_or_else(|| missing("settings"))?.0;
     let mut lowering = Lowering {
         world,
+        target: options.target(),
         functions: options.requested_functions(),
         geometry: world.get::<Geometry>(root).ok_or_else(|| missing("geometry"))?,
         locations: world.get::<Locations>(root).ok_or_else(|| missing("locations"))?,

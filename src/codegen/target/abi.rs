@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     fn a_feature_that_the_target_lacks_is_refused() {
-        static BARE: TargetInfo = TargetInfo { name: "bare", features: &[], ..super::super::GFX906 };
+        static BARE: TargetInfo = TargetInfo { name: "bare", features: &[], ..super::super::chips::GFX906 };
         let id = TargetId::from(Target(&BARE));
         assert_eq!((id.xnack(), id.elf_flags()), (FeatureSetting::Unsupported, 0x2f));
         assert_eq!(id.with_xnack(FeatureSetting::Any), Ok(id));

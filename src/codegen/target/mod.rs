@@ -1,4 +1,5 @@
-//! The chips we compile for, as a table of data sheets.
+//! Every fact about the machines, in one place: what a chip has (`chips`), how fast the products with it are (`parameters`), which lanes
+//! LDS serves together (`lds`), which matrix instructions there are (`matrix`, read off the instruction table).
 //!
 //! A target is data: code asks the record for a size, a limit or a [`Feature`] and never compares names. Sources of the
 //! numbers: LLVM's "User Guide for AMDGPU Backend" (sections "Processors", "Code Object V3 and Above Kernel
@@ -6,16 +7,27 @@
 //! features), and AMD's Vega 7nm, CDNA, CDNA2, CDNA3 and CDNA4 instruction set guides.
 
 mod abi;
+mod chips;
+mod compute_unit;
+mod lds;
+mod matrix;
 mod occupancy;
+mod parameters;
 
 pub use abi::{FeatureSetting, ObjectVersion, TargetId, TargetIdError};
+pub use compute_unit::{
+    CODE_LINE, LDS_PORTS, SCALAR_LINE, SHARED_LINE, SHARED_WAYS, SIMDS, TURN, WAVE_ORDER,
+};
+pub use lds::{Conflicts, LdsAccess, LdsGrouping, LdsRules};
+pub use matrix::MatrixInstruction;
 pub use occupancy::{Occupancy, OccupancyLimit};
+pub use parameters::{Confidence, Device, PARAMETERS, Parameter, Value};
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 
-use super::isa::{Arch, Inst};
+use super::isa::Arch;
 
 /// Data sheet of one chip. Sizes are in bytes, registers are 32-bit registers per lane (VGPR) or per wave (SGPR).
 #[derive(Debug)]
@@ -66,6 +78,8 @@ pub struct TargetInfo {
     pub max_workgroup_size: u32,
     /// Workgroups of more than one wave that a compute unit can hold (each needs a barrier).
     pub barriers_per_compute_unit: u32,
+    /// Which lanes of an LDS access are served together, and by how many banks.
+    pub lds_rules: &'static LdsRules,
 }
 
 /// Something that a target has or has not.
@@ -139,81 +153,6 @@ pub enum FlatScratch {
     Absolute,
 }
 
-const GFX906: TargetInfo = TargetInfo {
-    name: "gfx906",
-    arch: Arch::Gfx906,
-    elf_machine: 0x2f,
-    features: &[Feature::Xnack, Feature::SramEcc],
-    wave_size: 64,
-    simds_per_compute_unit: 4,
-    max_waves_per_simd: 10,
-    vgpr_file: 256,
-    vgpr_granule: 4,
-    addressable_vgprs: 256,
-    agprs: AccumulationFile::None,
-    sgpr_file: 800,
-    sgpr_encoding_granule: 8,
-    addressable_sgprs: 102,
-    reserved_sgprs: ReservedSgprs { vcc: 2, xnack_mask: 4, flat_scratch: 6 },
-    max_user_sgprs: 16,
-    flat_scratch: FlatScratch::Absolute,
-    lds_bytes: 65_536,
-    lds_granule: 512,
-    max_lds_per_workgroup: 65_536,
-    // Bytes and shorts take a dword in LDS as well, so they bring no tile as it is.
-    lds_load_widths: &[4],
-    max_workgroup_size: 1024,
-    barriers_per_compute_unit: 16,
-};
-
-const GFX908: TargetInfo = TargetInfo {
-    name: "gfx908",
-    arch: Arch::Gfx908,
-    elf_machine: 0x30,
-    features: &[Feature::Mfma, Feature::Xnack, Feature::SramEcc],
-    agprs: AccumulationFile::Separate,
-    ..GFX906
-};
-
-const GFX90A: TargetInfo = TargetInfo {
-    name: "gfx90a",
-    arch: Arch::Gfx90a,
-    elf_machine: 0x3f,
-    features: &[
-        Feature::Mfma,
-        Feature::PackedWorkitemIds,
-        Feature::KernargPreload,
-        Feature::ThreadgroupSplit,
-        Feature::Xnack,
-        Feature::SramEcc,
-    ],
-    max_waves_per_simd: 8,
-    vgpr_file: 512,
-    vgpr_granule: 8,
-    agprs: AccumulationFile::Unified { granule: 4 },
-    ..GFX908
-};
-
-const GFX942: TargetInfo = TargetInfo {
-    name: "gfx942",
-    arch: Arch::Gfx942,
-    elf_machine: 0x4c,
-    flat_scratch: FlatScratch::Architected,
-    ..GFX90A
-};
-
-const GFX950: TargetInfo = TargetInfo {
-    name: "gfx950",
-    arch: Arch::Gfx950,
-    elf_machine: 0x4f,
-    lds_bytes: 163_840,
-    lds_granule: 1280,
-    max_lds_per_workgroup: 163_840,
-    // Three dwords per lane (`buffer_load_dwordx3 ... lds`) exist, too; no tile of a power of two is made of them.
-    lds_load_widths: &[16, 4],
-    ..GFX942
-};
-
 /// A chip to compile for: a handle to its [`TargetInfo`], which it dereferences to. Equality, order and hash are
 /// those of the name. In which modes of the chip an object runs is part of a [`TargetId`].
 #[derive(Copy, Clone)]
@@ -221,15 +160,15 @@ pub struct Target(&'static TargetInfo);
 
 impl Target {
     /// Vega 20: Instinct MI50, MI60.
-    pub const GFX906: Target = Target(&GFX906);
+    pub const GFX906: Target = Target(&chips::GFX906);
     /// CDNA 1: Instinct MI100.
-    pub const GFX908: Target = Target(&GFX908);
+    pub const GFX908: Target = Target(&chips::GFX908);
     /// CDNA 2: Instinct MI210, MI250, MI250X.
-    pub const GFX90A: Target = Target(&GFX90A);
+    pub const GFX90A: Target = Target(&chips::GFX90A);
     /// CDNA 3: Instinct MI300A, MI300X, MI325X.
-    pub const GFX942: Target = Target(&GFX942);
+    pub const GFX942: Target = Target(&chips::GFX942);
     /// CDNA 4: Instinct MI350X, MI355X.
-    pub const GFX950: Target = Target(&GFX950);
+    pub const GFX950: Target = Target(&chips::GFX950);
     /// Every target, oldest first.
     pub const ALL: [Target; 5] = [Self::GFX906, Self::GFX908, Self::GFX90A, Self::GFX942, Self::GFX950];
 
@@ -324,12 +263,6 @@ impl TargetInfo {
             AccumulationFile::Separate | AccumulationFile::Unified { .. } => self.addressable_vgprs,
         }
     }
-
-    /// Passes of four cycles that a matrix instruction occupies the matrix core for; 0 for others. The numbers are in the
-    /// rows of the instruction table, those of chips that deviate beside the usual one.
-    pub fn mfma_passes(&self, inst: &Inst) -> u32 {
-        inst.passes(self.arch).into()
-    }
 }
 
 const fn at_least_one(n: u32) -> u32 {
@@ -339,7 +272,6 @@ const fn at_least_one(n: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codegen::isa::Opcode;
 
     #[test]
     fn names_and_machine_numbers_find_their_target() {
@@ -366,16 +298,5 @@ mod tests {
         assert_eq!(Target::GFX908.total_vgprs(65, 64), 65);
         assert_eq!((Target::GFX906.total_vgprs(0, 0), Target::GFX906.addressable_agprs()), (1, 0));
         assert_eq!((Target::GFX908.accum_offset(9), Target::GFX90A.accum_offset(9)), (None, Some(12)));
-    }
-
-    /// AMD's matrix instruction calculator: 32 and 64 cycles on CDNA 2 become 16 and 32 on CDNA 3.
-    #[test]
-    fn passes_of_matrix_instructions_differ_between_targets() {
-        let passes = |target: Target, op| target.mfma_passes(&Inst::new(op, &[]));
-        assert_eq!(passes(Target::GFX90A, Opcode::VMfmaF32_16x16x16F16), 8);
-        assert_eq!(passes(Target::GFX942, Opcode::VMfmaF32_16x16x16F16), 4);
-        assert_eq!(passes(Target::GFX90A, Opcode::VMfmaF32_32x32x1_2bF32), 16);
-        assert_eq!(passes(Target::GFX950, Opcode::VMfmaF64_16x16x4F64), 16);
-        assert_eq!(passes(Target::GFX942, Opcode::VAddF32), 0);
     }
 }

@@ -120,61 +120,57 @@ fn block_mode(source: Source, extent: u32, block: Option<Dim>, stride: u32) -> M
 #[allow(non_camel_case_types)] // The field writes the names so.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Mma {
-    /// `v_mfma_f32_16x16x16_f16`
+    /// 16x16x16, f16 to f32.
     F32_16x16x16_F16,
-    /// `v_mfma_f32_32x32x8_f16`
+    /// 32x32x8, f16 to f32.
     F32_32x32x8_F16,
-    /// `v_mfma_f32_16x16x16_bf16`
+    /// 16x16x16, bf16 to f32.
     F32_16x16x16_BF16,
-    /// `v_mfma_f32_32x32x8_bf16`
+    /// 32x32x8, bf16 to f32.
     F32_32x32x8_BF16,
-    /// `v_mfma_i32_16x16x32_i8`
+    /// 16x16x32, i8 to i32.
     I32_16x16x32_I8,
-    /// `v_mfma_i32_32x32x16_i8`
+    /// 32x32x16, i8 to i32.
     I32_32x32x16_I8,
-    /// `v_mfma_f32_16x16x4_f32`
+    /// 16x16x4, f32 to f32.
     F32_16x16x4_F32,
-    /// `v_mfma_f32_32x32x2_f32`
+    /// 32x32x2, f32 to f32.
     F32_32x32x2_F32,
 }
 
 struct Row {
     mma: Mma,
     name: &'static str,
-    mnemonic: &'static str,
     mnk: (u32, u32, u32),
     input: DType,
     accumulator: DType,
-    passes: u32,
 }
 
 macro_rules! rows {
-    ($($name:ident $mnemonic:literal $m:literal $n:literal $k:literal $input:ident $accumulator:ident $passes:literal;)*) => {
-        &[$(Row {
+    ($($name:ident $m:literal $n:literal $k:literal $input:ident $accumulator:ident;)*) => {
+        [$(Row {
             mma: Mma::$name,
             name: stringify!($name),
-            mnemonic: $mnemonic,
             mnk: ($m, $n, $k),
             input: DType::$input,
             accumulator: DType::$accumulator,
-            passes: $passes,
         }),*]
     };
 }
 
-/// Passes of four cycles each: LLVM's scheduling model for gfx942 (SISchedule.td), which AMD's matrix
-/// instruction calculator confirms.
+/// What each computes. Which instruction of a chip that is, and how long it takes, the chip knows
+/// ([`TargetInfo::matrix_instruction`](crate::codegen::target::TargetInfo::matrix_instruction)).
 #[rustfmt::skip]
-const ROWS: &[Row] = rows! {
-    // name           mnemonic                     m  n  k  input accumulator passes
-    F32_16x16x16_F16  "v_mfma_f32_16x16x16_f16"   16 16 16  F16   F32          4;
-    F32_32x32x8_F16   "v_mfma_f32_32x32x8_f16"    32 32  8  F16   F32          8;
-    F32_16x16x16_BF16 "v_mfma_f32_16x16x16_bf16"  16 16 16  Bf16  F32          4;
-    F32_32x32x8_BF16  "v_mfma_f32_32x32x8_bf16"   32 32  8  Bf16  F32          8;
-    I32_16x16x32_I8   "v_mfma_i32_16x16x32_i8"    16 16 32  I8    I32          4;
-    I32_32x32x16_I8   "v_mfma_i32_32x32x16_i8"    32 32 16  I8    I32          8;
-    F32_16x16x4_F32   "v_mfma_f32_16x16x4_f32"    16 16  4  F32   F32          8;
-    F32_32x32x2_F32   "v_mfma_f32_32x32x2_f32"    32 32  2  F32   F32         16;
+const ROWS: [Row; 8] = rows! {
+    // name             m  n  k  input accumulator
+    F32_16x16x16_F16   16 16 16  F16   F32;
+    F32_32x32x8_F16    32 32  8  F16   F32;
+    F32_16x16x16_BF16  16 16 16  Bf16  F32;
+    F32_32x32x8_BF16   32 32  8  Bf16  F32;
+    I32_16x16x32_I8    16 16 32  I8    I32;
+    I32_32x32x16_I8    32 32 16  I8    I32;
+    F32_16x16x4_F32    16 16  4  F32   F32;
+    F32_32x32x2_F32    32 32  2  F32   F32;
 };
 
 impl Mma {
@@ -183,8 +179,18 @@ impl Mma {
     }
 
     /// Every instruction, in declaration order.
+    pub const ALL: [Mma; ROWS.len()] = {
+        let (mut all, mut at) = ([ROWS[0].mma; ROWS.len()], 0);
+        while at < ROWS.len() {
+            all[at] = ROWS[at].mma;
+            at += 1;
+        }
+        all
+    };
+
+    /// Every instruction, in declaration order.
     pub fn all() -> impl Iterator<Item = Mma> {
-        ROWS.iter().map(|row| row.mma)
+        Mma::ALL.into_iter()
     }
 
     /// The instruction with this name, if there is one.
@@ -195,11 +201,6 @@ impl Mma {
     /// Its name here: accumulator, shape, input.
     pub const fn name(self) -> &'static str {
         self.row().name
-    }
-
-    /// Its mnemonic on gfx942.
-    pub const fn mnemonic(self) -> &'static str {
-        self.row().mnemonic
     }
 
     /// Rows of A and D.
@@ -225,11 +226,6 @@ impl Mma {
     /// Element type of C and D.
     pub const fn accumulator(self) -> DType {
         self.row().accumulator
-    }
-
-    /// Passes of four cycles through the matrix core of gfx942.
-    pub const fn passes(self) -> u32 {
-        self.row().passes
     }
 
     /// The shape as the general rule takes it.

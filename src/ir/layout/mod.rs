@@ -6,7 +6,6 @@
 //! MMA operands ([`mma`]), cooperative loads ([`Layout::distribute`]) and task mappings ([`Layout::spatial`],
 //! [`Layout::repeat`], [`Layout::compose`]) are all values of this one type. [`banks`] computes what such a
 //! layout costs in LDS.
-pub mod banks;
 mod compose;
 mod distribute;
 pub mod mma;

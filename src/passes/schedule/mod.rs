@@ -276,11 +276,12 @@ fn model_of(world: &World, root: Entity, node: Entity, schedule: Schedule) -> Re
 fn chip_model(world: &World, root: Entity, node: Entity) -> ResourceModel {
     let Some(settings) = world.get::<Settings>(root) else { return ResourceModel::ABSTRACT };
     let body = walk::body(world, node);
+    let target = settings.0.target();
     let passes = body.iter().filter_map(|&n| match world.get::<Op>(n) {
-        Some(Op::Mma(MmaChoice::Explicit(mma))) => u16::try_from(mma.passes()).ok(),
+        Some(Op::Mma(MmaChoice::Explicit(mma))) => target.matrix_instruction(*mma).map(|i| i.passes.into()),
         _ => None,
     });
-    ResourceModel::of_target(settings.0.target(), passes.max().unwrap_or(0))
+    ResourceModel::of_target(target, passes.max().unwrap_or(0))
 }
 
 /// What a pipeline has to do about short trip counts; refused if the count is known to be too small.

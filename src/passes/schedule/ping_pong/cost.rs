@@ -4,22 +4,11 @@ use bevy_ecs::prelude::*;
 
 use super::Unsuitable;
 use super::operations::Operations;
+use crate::codegen::target::{Device, LDS_PORTS, Parameter, Target};
 use crate::ir::node::*;
 use crate::passes::schedule::graph::GraphNode;
 use crate::passes::schedule::pressure;
 use crate::passes::schedule::resources::Class;
-
-/// Clocks of a load from idle HBM on MI300X (MrRoy09/AMD-CDNA3-CacheBenchmarking; 801 to 900 by others).
-const GLOBAL_LATENCY: u32 = 865;
-
-/// Clocks from an LDS read to its data, or from a write to the barrier behind it, with the queue that a whole cluster makes: assumed.
-const LDS_LATENCY: u32 = 100;
-
-/// Bytes that LDS moves per clock for a compute unit (CDNA3 white paper).
-const LDS_RATE: u32 = 128;
-
-/// Clocks in which a compute unit takes a load straight into LDS (MI308X, from HBM).
-const DIRECT_LOAD: u32 = 11;
 
 /// Waves that take turns.
 pub(super) struct Halves {
@@ -31,11 +20,27 @@ pub(super) struct Halves {
 
 /// Estimates what taking turns gains: four epochs, each as long as its memory cluster or half of the matrix instructions, but two of them no
 /// shorter than a global load, against LDS reads and matrix instructions of both halves one after the other.
-pub(super) fn gain(operations: &Operations, half: &Halves, read_parts: [u32; 2]) -> Result<(), Unsuitable> {
+///
+/// A global load counts as one from idle memory, an LDS access as one in the queue that a whole cluster makes.
+pub(super) fn gain(
+    operations: &Operations,
+    target: Target,
+    half: &Halves,
+    read_parts: [u32; 2],
+) -> Result<(), Unsuitable> {
     let world = operations.world;
-    let of = |class: Class| operations.body.iter().filter(move |n| n.class == class);
+    let device = Device::nearest(target);
+    let of = |parameter| device.count(parameter) as u32;
+    let global_latency = of(Parameter::MemoryLatency);
+    let lds_latency = of(Parameter::LdsLatencyQueued);
+    let [read_rate, write_rate] =
+        [Parameter::LdsPortRead, Parameter::LdsPortWrite].map(|port| LDS_PORTS * of(port));
+    let pass = of(Parameter::Turn);
+    let nodes = |class: Class| operations.body.iter().filter(move |n| n.class == class);
     let clocks = |node: &GraphNode| match world.get::<Op>(node.entity) {
-        Some(Op::Mma(MmaChoice::Explicit(mma))) => 4 * mma.passes(),
+        Some(Op::Mma(MmaChoice::Explicit(mma))) => {
+            target.matrix_instruction(*mma).map_or(0, |instruction| pass * u32::from(instruction.passes))
+        }
         _ => 0,
     };
     let bytes = |node: &GraphNode| {
@@ -45,18 +50,18 @@ pub(super) fn gain(operations: &Operations, half: &Halves, read_parts: [u32; 2])
         };
         256 * value.map_or(0, |value| pressure::registers(world, value))
     };
-    let compute = of(Class::Mma).map(clocks).sum::<u32>() * half.per_simd;
-    let half_reads = of(Class::ReadShared).map(bytes).sum::<u32>() * half.waves / LDS_RATE;
-    let half_writes = of(Class::WriteShared).map(bytes).sum::<u32>() * half.waves / LDS_RATE;
-    let half_loads = of(Class::GlobalToShared).count() as u32 * half.waves * DIRECT_LOAD;
+    let compute = nodes(Class::Mma).map(clocks).sum::<u32>() * half.per_simd;
+    let half_reads = nodes(Class::ReadShared).map(bytes).sum::<u32>() * half.waves / read_rate;
+    let half_writes = nodes(Class::WriteShared).map(bytes).sum::<u32>() * half.waves / write_rate;
+    let half_loads = nodes(Class::GlobalToShared).count() as u32 * half.waves * of(Parameter::DirectLds);
     let memory = match (half_loads, read_parts) {
         (0, _) => [half_reads, half_writes],
         (_, [1, 1]) => [half_reads + half_loads, 0],
         _ => [half_reads / 2 + half_loads, half_reads / 2],
     };
-    let epoch = |memory: u32| (memory + LDS_LATENCY).max(compute / 2);
-    let turns = (2 * epoch(memory[0]) + 2 * epoch(memory[1])).max(2 * GLOBAL_LATENCY);
-    let together = (2 * half_reads + 2 * compute).max(GLOBAL_LATENCY + 3 * LDS_LATENCY).max(2 * half_loads);
+    let epoch = |memory: u32| (memory + lds_latency).max(compute / 2);
+    let turns = (2 * epoch(memory[0]) + 2 * epoch(memory[1])).max(2 * global_latency);
+    let together = (2 * half_reads + 2 * compute).max(global_latency + 3 * lds_latency).max(2 * half_loads);
     if turns < together { Ok(()) } else { Err(Unsuitable::NoGain { turns, together }) }
 }
 

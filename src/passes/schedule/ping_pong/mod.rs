@@ -148,7 +148,9 @@ pub struct Product {
 /// Why it is not such a loop, or gains nothing.
 pub fn classify(world: &World, root: Entity, node: Entity, found: &LoopGraph) -> Result<Product, Unsuitable> {
     let waves = world.get::<Geometry>(root).map_or(0, Geometry::wave_count);
-    let simds = world.get::<Settings>(root).map_or(4, |s| s.0.target().simds_per_compute_unit);
+    let settings = world.get::<Settings>(root).ok_or(Unsuitable::NoProduct)?;
+    let target = settings.0.target();
+    let simds = target.simds_per_compute_unit;
     if waves == 0 || !waves.is_multiple_of(2 * simds) {
         return Err(Unsuitable::Waves(waves));
     }
@@ -173,7 +175,7 @@ pub fn classify(world: &World, root: Entity, node: Entity, found: &LoopGraph) ->
         return Err(Unsuitable::VectorAlu(input));
     }
     fits(world, root, way)?;
-    gain(&operations, &Halves { waves: waves / 2, per_simd: waves / (2 * simds) }, read_parts)?;
+    gain(&operations, target, &Halves { waves: waves / 2, per_simd: waves / (2 * simds) }, read_parts)?;
     let own_loads = factors.map(|[.., load]| load);
     let late_loads = match way {
         Way::ThroughRegisters => late_loads(&operations, root, own_loads),

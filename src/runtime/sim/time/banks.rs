@@ -1,79 +1,31 @@
 //! Banks of LDS: which lanes of an access are served together, and how long the banks are busy with it.
 //!
-//! Lanes fall into groups that are served together; inside a group a bank gives one dword per clk, and lanes that want the
-//! same dword share it. Groups were measured: gfx942 by PYHIP (and AMD's article on Composable Kernel bank conflicts),
-//! gfx950 by the Wave compiler's documentation and HipKittens; the others are inferred.
+//! Lanes fall into groups that are served together ([`LdsRules`](crate::codegen::target::LdsRules)); inside a group a bank gives one
+//! dword per clk, and lanes that want the same dword share it.
 
-use crate::codegen::isa::Arch;
+use crate::codegen::target::{LdsAccess, LdsGrouping, Target};
 
 use super::super::wave::LANES;
 use super::costs::LdsKind;
 
 /// Lanes of each group as masks, and the number of banks.
 #[derive(Debug)]
-pub(super) struct Grouping {
-    groups: &'static [u64],
-    banks: u32,
-}
-
-const fn consecutive<const N: usize>() -> [u64; N] {
-    let (mut groups, mut index) = ([0; N], 0);
-    while index < N {
-        groups[index] = (u64::MAX >> (64 - 64 / N)) << (index * 64 / N);
-        index += 1;
-    }
-    groups
-}
-
-const fn lanes(ranges: &[(u32, u32)]) -> u64 {
-    let (mut mask, mut index) = (0, 0);
-    while index < ranges.len() {
-        let (first, last) = ranges[index];
-        mask |= (u64::MAX >> (63 - (last - first))) << first;
-        index += 1;
-    }
-    mask
-}
-
-static TWO: [u64; 2] = consecutive();
-static FOUR: [u64; 4] = consecutive();
-static EIGHT: [u64; 8] = consecutive();
-static READ_B128: [u64; 8] = [
-    lanes(&[(0, 3), (20, 23)]),
-    lanes(&[(4, 7), (16, 19)]),
-    lanes(&[(8, 11), (28, 31)]),
-    lanes(&[(12, 15), (24, 27)]),
-    lanes(&[(32, 35), (52, 55)]),
-    lanes(&[(36, 39), (48, 51)]),
-    lanes(&[(40, 43), (60, 63)]),
-    lanes(&[(44, 47), (56, 59)]),
-];
-static READ_B128_GFX950: [u64; 4] = [
-    lanes(&[(0, 3), (12, 15), (20, 27)]),
-    lanes(&[(4, 11), (16, 19), (28, 31)]),
-    lanes(&[(32, 35), (44, 47), (52, 59)]),
-    lanes(&[(36, 43), (48, 51), (60, 63)]),
-];
+pub(super) struct Grouping(LdsGrouping);
 
 impl Grouping {
     /// Groups of an access of `dwords` dwords per lane.
-    pub fn of(arch: Arch, kind: LdsKind, dwords: u32) -> Grouping {
-        let reads = matches!(kind, LdsKind::Read);
-        let (groups, banks): (&[u64], u32) = match (dwords, reads, arch) {
-            (0 | 1, ..) => (&TWO, 32),
-            (2, true, Arch::Gfx950) => (&TWO, 64),
-            (2, ..) => (&FOUR, 32),
-            (4, true, Arch::Gfx950) => (&READ_B128_GFX950, 64),
-            (_, true, _) => (&READ_B128, 32),
-            (_, false, _) => (&EIGHT, 32),
+    pub fn of(target: Target, kind: LdsKind, dwords: u32) -> Grouping {
+        let access = match kind {
+            LdsKind::Read => LdsAccess::Read,
+            LdsKind::Write | LdsKind::Atomic | LdsKind::Permute => LdsAccess::Write,
         };
-        Grouping { groups, banks }
+        Grouping(target.lds_rules.grouping(access, 4 * dwords))
     }
 
     /// Clk that the banks are busy, and how many it would be if no two lanes of a group were in each other's way.
     pub fn busy(&self, active: u64, address: &[u64; LANES], dwords: u32) -> (u32, u32) {
         let (mut busy, mut ideal) = (0, 0);
-        for &group in self.groups {
+        for &group in self.0.groups {
             let mut left = group & active;
             if left == 0 {
                 continue;
@@ -88,7 +40,7 @@ impl Grouping {
                 left &= left - 1;
                 for dword in 0..u64::from(dwords) {
                     let dword = address[lane] / 4 + dword;
-                    let bank = (dword % u64::from(self.banks)) as usize;
+                    let bank = (dword % u64::from(self.0.banks)) as usize;
                     let mut at = heads[bank];
                     while at != 0 && entries[usize::from(at)].0 != dword {
                         at = entries[usize::from(at)].1;
@@ -103,7 +55,7 @@ impl Grouping {
                 }
             }
             busy += most;
-            ideal += (used as u32).div_ceil(self.banks).max(1);
+            ideal += (used as u32).div_ceil(self.0.banks).max(1);
         }
         (busy, ideal)
     }
@@ -112,27 +64,15 @@ impl Grouping {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::codegen::target::Target;
 
     fn stride(dwords: u64) -> [u64; LANES] {
         std::array::from_fn(|lane| 4 * dwords * lane as u64)
     }
 
     #[test]
-    fn groups_cover_each_lane_once() {
-        for arch in [Arch::Gfx90a, Arch::Gfx942, Arch::Gfx950] {
-            for kind in [LdsKind::Read, LdsKind::Write] {
-                for dwords in 1..=4 {
-                    let groups = Grouping::of(arch, kind, dwords).groups;
-                    assert_eq!(groups.iter().map(|g| g.count_ones()).sum::<u32>(), 64);
-                    assert_eq!(groups.iter().fold(0, |all, g| all | g), u64::MAX);
-                }
-            }
-        }
-    }
-
-    #[test]
     fn strides_of_dwords_conflict_by_their_power_of_two() {
-        let grouping = Grouping::of(Arch::Gfx942, LdsKind::Read, 1);
+        let grouping = Grouping::of(Target::GFX942, LdsKind::Read, 1);
         for (dwords, expected) in [(1, 2), (2, 4), (3, 2), (4, 8), (8, 16), (16, 32), (32, 64)] {
             assert_eq!(grouping.busy(u64::MAX, &stride(dwords), 1).0, expected, "stride {dwords}");
         }
@@ -142,11 +82,11 @@ mod tests {
 
     #[test]
     fn consecutive_b128_is_free_of_conflicts() {
-        for (arch, expected) in [(Arch::Gfx942, 8), (Arch::Gfx950, 4)] {
-            let grouping = Grouping::of(arch, LdsKind::Read, 4);
+        for (target, expected) in [(Target::GFX942, 8), (Target::GFX950, 4)] {
+            let grouping = Grouping::of(target, LdsKind::Read, 4);
             assert_eq!(grouping.busy(u64::MAX, &stride(4), 4), (expected, expected));
         }
-        let write = Grouping::of(Arch::Gfx942, LdsKind::Write, 4);
+        let write = Grouping::of(Target::GFX942, LdsKind::Write, 4);
         assert_eq!(write.busy(u64::MAX, &stride(4), 4), (8, 8));
         assert_eq!(write.busy(u64::MAX, &stride(32), 4), (64, 8), "all lanes of a group in four banks");
     }

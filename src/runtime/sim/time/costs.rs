@@ -6,8 +6,10 @@ use crate::codegen::isa::{
     Arch, Calc, Counter, Effect, Element, Format, Inst, Meaning, OpInfo, Unit, WaitCounts,
 };
 
+use crate::codegen::target::{CODE_LINE, Device, Parameter};
+
 use super::super::program::{Place, Program, Step};
-use super::parameters::{Device, Parameter, Used};
+use super::used::Used;
 
 /// Classes of which a SIMD issues one instruction each per turn (rocprofiler-compute documentation, "Scheduler").
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -146,9 +148,6 @@ pub(super) struct Cost {
     /// What the cost rests on.
     pub used: Used,
 }
-
-/// Bytes of a line of code.
-pub(super) const CODE_LINE: u64 = 64;
 
 /// Costs of all steps. `instruction` gives the decoded instruction of a step.
 pub(super) fn costs(

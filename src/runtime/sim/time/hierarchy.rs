@@ -8,12 +8,8 @@
 //! as long as it takes from memory, and company never makes a workgroup faster than it is alone.
 
 use super::cache::Tags;
-use super::parameters::{Device, Parameter, Used};
-
-/// Bytes of the lines of the shared levels.
-pub(super) const SHARED_LINE: u64 = 128;
-const SCALAR_LINE: u64 = 64;
-const SHARED_WAYS: u64 = 16;
+use super::used::Used;
+use crate::codegen::target::{Device, Parameter, SCALAR_LINE, SHARED_LINE, SHARED_WAYS};
 
 /// How much compute units read the same.
 #[derive(Copy, Clone, PartialEq, Debug)]

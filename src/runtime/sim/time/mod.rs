@@ -49,7 +49,6 @@ mod hierarchy;
 mod lanes;
 #[cfg(feature = "serde")]
 mod page;
-mod parameters;
 mod paths;
 mod profile;
 mod record;
@@ -59,6 +58,7 @@ mod share;
 #[cfg(feature = "serde")]
 mod trace;
 mod unit;
+mod used;
 
 use crate::codegen::object::ObjectFile;
 use crate::codegen::target::{Occupancy, Target};
@@ -71,8 +71,8 @@ use super::start::{Launch, LaunchConfig, Segments};
 use hierarchy::{Active, Hierarchy};
 use unit::{Failure, Unit};
 
+pub use crate::codegen::target::{Confidence, Device, Parameter, Value};
 pub use hierarchy::{Sharing, Traffic};
-pub use parameters::{Confidence, Device, Parameter, Value};
 pub use record::{Pipe, Stall};
 pub use report::{
     Doubt, Estimate, InstructionReport, LoopReport, MOST_LISTED, PipeReport, StallReport, TimeReport,

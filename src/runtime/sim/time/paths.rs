@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use crate::codegen::isa::Arch;
+use crate::codegen::target::{Device, Parameter, SIMDS, Target};
 
 use super::super::execute::Footprint;
 use super::super::wave::LANES;
@@ -12,8 +12,6 @@ use super::banks::Grouping;
 use super::costs::{LdsKind, VectorKind};
 use super::hierarchy::Hierarchy;
 use super::lanes::{Shape, shape};
-use super::parameters::{Device, Parameter};
-use super::unit::SIMDS;
 
 /// The first whole clk that is not before.
 #[inline]
@@ -115,7 +113,7 @@ pub(super) struct LdsAccess {
 /// LDS of a compute unit: a port per pair of SIMDs, and banks that all share.
 #[derive(Debug)]
 pub(super) struct LdsPath {
-    arch: Arch,
+    target: Target,
     ports: [f64; 2],
     banks: f64,
     next: f64,
@@ -136,7 +134,7 @@ impl LdsPath {
     pub fn new(device: &Device, steps: usize) -> LdsPath {
         let get = |parameter| device.get(parameter);
         LdsPath {
-            arch: device.target.arch,
+            target: device.target,
             ports: [0.0; 2],
             banks: 0.0,
             next: 0.0,
@@ -177,7 +175,7 @@ impl LdsPath {
         };
         let (mut bank_clk, mut ideal) = (0, 0);
         for (number, f) in footprints.iter().enumerate().filter(|(_, f)| f.lanes != 0) {
-            let grouping = Grouping::of(self.arch, kind, dwords);
+            let grouping = Grouping::of(self.target, kind, dwords);
             let (busy, least) =
                 *self.patterns.cost(step, number, f, 4, || grouping.busy(f.lanes, &f.address, dwords));
             bank_clk += busy;

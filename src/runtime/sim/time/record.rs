@@ -1,6 +1,6 @@
 //! What the model writes down while it runs: issues and stalls per instruction, how busy pipes are, loops, events.
 
-use super::parameters::Used;
+use super::used::Used;
 
 macro_rules! names {
     ($(#[doc = $about:literal])* $type:ident { $($variant:ident $name:literal $doc:literal,)* }) => {

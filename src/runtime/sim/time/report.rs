@@ -5,10 +5,11 @@ use crate::codegen::target::Occupancy;
 use super::super::check::Source;
 use super::super::start::LaunchConfig;
 use super::hierarchy::{Sharing, Traffic};
-use super::parameters::{Confidence, Parameter, Used};
 use super::record::{Busy, Event, Pipe, Record, Stall, Wait};
-use super::unit::{SIMDS, Unit, WaveTime};
+use super::unit::{Unit, WaveTime};
+use super::used::Used;
 use super::{Spread, TimeOptions};
+use crate::codegen::target::{Confidence, Parameter, SIMDS, TURN};
 
 /// How long a launch takes, and why.
 #[derive(Clone, Debug)]
@@ -236,7 +237,7 @@ impl TimeReport {
 
     /// Clk that waves spent on an instruction, issuing it or standing at it.
     pub fn cost(&self, instruction: &InstructionReport) -> u64 {
-        instruction.issued * ISSUE + instruction.stalled()
+        instruction.issued * TURN + instruction.stalled()
     }
 
     /// The instructions that cost most, the most expensive one first, those of the same cost in the order of addresses.
@@ -248,9 +249,6 @@ impl TimeReport {
         all
     }
 }
-
-/// Clk that issuing an instruction takes of a wave.
-pub(super) const ISSUE: u64 = 4;
 
 /// What the report says beside what the model found.
 pub(super) struct About<'a> {

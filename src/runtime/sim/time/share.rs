@@ -10,7 +10,8 @@ use super::super::start::Launch;
 use super::super::wave::{Progress, Wave};
 use super::Spread;
 use super::costs::{Cost, Kind, VectorKind};
-use super::hierarchy::{SHARED_LINE, Sharing};
+use super::hierarchy::Sharing;
+use crate::codegen::target::SHARED_LINE;
 
 /// Workgroups of a die that are looked at.
 const MOST_WORKGROUPS: u64 = 40;

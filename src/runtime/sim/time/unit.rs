@@ -9,23 +9,21 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use crate::codegen::target::{CODE_LINE, Device, Parameter, SIMDS, TURN, WAVE_ORDER};
+
 use super::super::error::{FaultKind, Stopped};
 use super::super::execute::{Context, Footprint, Space, footprints, step};
 use super::super::rounds::has_effect;
 use super::super::start::Launch;
 use super::super::wave::Progress;
 use super::cache::Tags;
-use super::costs::{CLASSES, CODE_LINE, Class, Cost, Kind, LdsKind, VectorKind};
+use super::costs::{CLASSES, Class, Cost, Kind, LdsKind, VectorKind};
 use super::counters::{AnyOrder, InOrder};
 use super::hierarchy::Hierarchy;
-use super::parameters::{Device, Parameter, TURN};
 use super::paths::{LdsPath, VectorPath, whole};
 use super::record::{Busy, Event, Pipe, Record, Stall, Wait};
 use super::resident::{Group, NEVER, Pending, Simd, Slot};
 
-/// SIMDs of a compute unit, and the order in which they get waves (thread traces of gfx950).
-pub(super) const SIMDS: usize = 4;
-const WAVE_ORDER: [usize; SIMDS] = [0, 2, 1, 3];
 /// Where private memory lies for the caches: a place that nothing else has.
 const PRIVATE_BASE: u64 = 1 << 60;
 

@@ -1,5 +1,5 @@
-//! The numbers of time mode: one table, a column per device. Every number carries how far it can be trusted and where it is
-//! from, and a report lists the doubtful ones that it rests on.
+//! How fast the chips are: one table, a column per device. Every number carries how far it can be trusted and where it is
+//! from. Time mode and schedulers read the same rows, and a report of time mode lists the doubtful ones that it rests on.
 //!
 //! Sources: SPEC: ROCm documentation, "Accelerator and GPU hardware specifications"; WP: AMD CDNA 2, 3 and 4 white papers;
 //! ISA: AMD's ISA guides; PROF: rocprofiler-compute documentation; SC25: raw measurements of MI300X and MI325X published as
@@ -10,7 +10,7 @@
 
 use std::fmt;
 
-use crate::codegen::target::Target;
+use super::Target;
 
 /// How far a number can be trusted.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -62,14 +62,14 @@ use Confidence::{High as H, Low as L, Medium as M, Unknown as U};
 macro_rules! parameters {
     ($($name:ident $text:literal:
         $v1:literal $c1:ident $s1:literal, $v2:literal $c2:ident $s2:literal, $v3:literal $c3:ident $s3:literal;)*) => {
-        /// What the model asks of a device.
+        /// What is known of a device.
         #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         #[cfg_attr(feature = "serde", derive(serde::Serialize))]
         pub enum Parameter { $(#[doc = $text] $name,)* }
 
         impl Parameter {
             /// Every parameter.
-            pub const ALL: [Parameter; COUNT] = [$(Parameter::$name),*];
+            pub const ALL: [Parameter; PARAMETERS] = [$(Parameter::$name),*];
 
             /// What it says, with its unit.
             pub const fn text(self) -> &'static str {
@@ -77,10 +77,11 @@ macro_rules! parameters {
             }
         }
 
-        const COUNT: usize = [$($text),*].len();
-        static MI210: [Value; COUNT] = [$(Value { value: $v1, confidence: $c1, source: $s1 },)*];
-        static MI300X: [Value; COUNT] = [$(Value { value: $v2, confidence: $c2, source: $s2 },)*];
-        static MI355X: [Value; COUNT] = [$(Value { value: $v3, confidence: $c3, source: $s3 },)*];
+        /// Number of parameters.
+        pub const PARAMETERS: usize = [$($text),*].len();
+        static MI210: [Value; PARAMETERS] = [$(Value { value: $v1, confidence: $c1, source: $s1 },)*];
+        static MI300X: [Value; PARAMETERS] = [$(Value { value: $v2, confidence: $c2, source: $s2 },)*];
+        static MI355X: [Value; PARAMETERS] = [$(Value { value: $v3, confidence: $c3, source: $s3 },)*];
     };
 }
 
@@ -133,6 +134,9 @@ parameters! {
     LdsQueue "LDS instructions that a compute unit queues":         16.0 M "ORI",      16.0 M "ORI",      16.0 M "ORI";
     LdsLatency "clk of a pointer chase in LDS, b32":                50.0 H "GB",       52.0 H "MT4G",     69.0 L "FBT";
     LdsLatencyWide "clk of a pointer chase in LDS, b128":           62.0 L "as gfx942", 64.0 H "PYHIP",   80.0 L "ORI and FBT";
+    LdsLatencyQueued "clk from an LDS instruction to its data behind the queue that a whole cluster of them makes":
+                                                                    100.0 U "assumed", 100.0 U "assumed", 100.0 U "assumed";
+    LdsWriteLatency "clk from a write to LDS until others see it":  40.0 L "as gfx942", 40.0 M "ORI",     40.0 M "ORI";
     LdsAtomicFactor "times that an LDS atomic takes as long as a read": 2.0 U "assumed", 2.0 U "assumed", 2.0 U "assumed";
     VectorInterval "clk between two vector memory instructions of a compute unit":
                                                                     4.0 M "SQTT",      4.0 M "SQTT",      4.0 M "SQTT";
@@ -158,6 +162,8 @@ parameters! {
     MemoryLatency "clk of a pointer chase in HBM":                  600.0 H "GB",      865.0 H "SC25",    790.0 M "FBT";
     MemoryRate "bytes per clk and compute unit read from HBM, all busy": 7.7 H "GB",   6.5 H "SC25",      10.5 U "0.8 of the peak";
     MemoryWriteRate "the same written, mixed with reads":           6.4 M "GB, triad", 6.4 M "SC25, copy and triad", 10.0 U "assumed";
+    LoadedLatency "clk of a wide load while all compute units load, between L2 and memory":
+                                                                    500.0 L "as gfx942", 500.0 M "PYHIP, 500 to 800", 500.0 L "as gfx942";
     AtomicLatency "clk of an atomic in L2":                         382.0 L "as gfx942", 382.0 L "ORI",   382.0 L "as gfx942";
     LaunchInterval "clk between two workgroups that a shader engine starts": 16.0 M "SQTT", 16.0 M "SQTT", 16.0 M "SQTT";
     WaveInterval "clk between two waves of a workgroup that start": 4.0 U "assumed",   4.0 U "assumed",   4.0 U "assumed";
@@ -166,9 +172,6 @@ parameters! {
     LaunchOverhead "us of a kernel launch beside its waves":        2.1 M "GB",        2.6 M "ORI",       2.6 M "ORI";
 }
 
-/// Clk between two issue turns of a SIMD: what [`Parameter::Turn`] says of every device, as a constant.
-pub(super) const TURN: u64 = 4;
-
 /// A device: a target with the numbers of one product.
 #[derive(Debug)]
 pub struct Device {
@@ -176,7 +179,7 @@ pub struct Device {
     pub name: &'static str,
     /// Its instruction set and limits.
     pub target: Target,
-    values: &'static [Value; COUNT],
+    values: &'static [Value; PARAMETERS],
 }
 
 impl Device {
@@ -199,6 +202,12 @@ impl Device {
         Device::ALL.into_iter().find(|device| device.target == target)
     }
 
+    /// The device whose numbers stand for a target that nobody has measured: the oldest one that is not older, else the newest.
+    pub fn nearest(target: Target) -> &'static Device {
+        let mut devices = Device::ALL.into_iter();
+        devices.find(|device| device.target.arch >= target.arch).unwrap_or(Device::ALL[Device::ALL.len() - 1])
+    }
+
     /// A number, with its confidence and source.
     pub fn value(&self, parameter: Parameter) -> Value {
         self.values[parameter as usize]
@@ -215,40 +224,6 @@ impl Device {
     }
 }
 
-/// A set of parameters: what a figure rests on.
-#[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
-pub(super) struct Used(u128);
-
-const _: () = assert!(COUNT <= 128);
-
-impl Used {
-    /// The set of these.
-    pub const fn of(parameters: &[Parameter]) -> Used {
-        let (mut used, mut index) = (Used(0), 0);
-        while index < parameters.len() {
-            used.0 |= 1 << parameters[index] as u32;
-            index += 1;
-        }
-        used
-    }
-
-    /// Adds one.
-    #[inline]
-    pub fn mark(&mut self, parameter: Parameter) {
-        self.0 |= 1 << parameter as u32;
-    }
-
-    /// Adds all of another set.
-    pub fn join(&mut self, other: Used) {
-        self.0 |= other.0;
-    }
-
-    /// Its members, in the order of the table.
-    pub fn members(self) -> impl Iterator<Item = Parameter> {
-        Parameter::ALL.into_iter().filter(move |&p| self.0 >> p as u32 & 1 != 0)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -258,6 +233,10 @@ mod tests {
         assert_eq!(Device::from_name("mi300x").map(|d| d.name), Some("MI300X"));
         assert_eq!(Device::of(Target::GFX950).map(|d| d.name), Some("MI355X"));
         assert!(Device::from_name("MI999").is_none() && Device::of(Target::GFX906).is_none());
+        assert_eq!(
+            Target::ALL.map(|t| Device::nearest(t).name),
+            ["MI210", "MI210", "MI210", "MI300X", "MI355X"]
+        );
     }
 
     #[test]
@@ -273,16 +252,6 @@ mod tests {
                 );
                 assert!(value.value >= 0.0 && !value.source.is_empty());
             }
-            assert_eq!(device.count(Parameter::Turn), TURN);
         }
-    }
-
-    #[test]
-    fn a_set_keeps_what_was_marked() {
-        let mut used = Used::of(&[Parameter::Turn]);
-        used.mark(Parameter::L2Latency);
-        used.join(Used::of(&[Parameter::LaunchOverhead]));
-        let members: Vec<Parameter> = used.members().collect();
-        assert_eq!(members, [Parameter::Turn, Parameter::L2Latency, Parameter::LaunchOverhead]);
     }
 }

@@ -1,7 +1,10 @@
 //! LDS bank conflicts, computed from the addresses a wave presents.
 //!
 //! LDS serves the lanes of an access in groups; inside a group each bank serves one dword per cycle, and lanes
-//! that touch the same dword are served together. Which lanes form a group depends on target, width and direction.
+//! that touch the same dword are served together. Which lanes form a group depends on target, width and direction; the tables
+//! here are read by the passes that arrange LDS and by time mode.
+
+use super::Confidence;
 
 /// Direction of an LDS access.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
@@ -12,23 +15,24 @@ pub enum LdsAccess {
     Write,
 }
 
-/// Which lanes are served together.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-enum Groups {
-    /// So many consecutive lanes.
-    Consecutive(u32),
-    /// Runs of four lanes, by their number (`lane / 4`); each inner list is one group.
-    Quads(&'static [&'static [u32]]),
-}
-
 /// How a target serves one kind of access.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 struct Rule {
     access: LdsAccess,
     /// The widest access that this row is for, in bytes; narrower ones have rows before it.
     width: u32,
-    banks: u32,
-    groups: Groups,
+    grouping: LdsGrouping,
+    /// How far the lane groups can be trusted, and where they are from.
+    origin: (Confidence, &'static str),
+}
+
+/// Lanes that are served together, and the banks that serve them.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct LdsGrouping {
+    /// The lanes of each group as a mask.
+    pub groups: &'static [u64],
+    /// Banks of a dword each.
+    pub banks: u32,
 }
 
 /// The bank rules of a target.
@@ -37,47 +41,92 @@ pub struct LdsRules {
     rows: &'static [Rule],
 }
 
-const fn rule(access: LdsAccess, width: u32, banks: u32, groups: Groups) -> Rule {
-    Rule { access, width, banks, groups }
+const fn rule<const N: usize>(
+    access: LdsAccess,
+    width: u32,
+    banks: u32,
+    groups: &'static [u64; N],
+    confidence: Confidence,
+    source: &'static str,
+) -> Rule {
+    Rule { access, width, grouping: LdsGrouping { groups, banks }, origin: (confidence, source) }
 }
 
-/// Lanes {0-3, 20-23}, {4-7, 16-19}, {8-11, 28-31}, {12-15, 24-27}, and the same 32 lanes on.
-const READ_B128_GFX942: Groups =
-    Groups::Quads(&[&[0, 5], &[1, 4], &[2, 7], &[3, 6], &[8, 13], &[9, 12], &[10, 15], &[11, 14]]);
+/// Groups of consecutive lanes.
+const fn consecutive<const N: usize>() -> [u64; N] {
+    let (mut groups, mut index) = ([0; N], 0);
+    while index < N {
+        groups[index] = (u64::MAX >> (64 - 64 / N)) << (index * 64 / N);
+        index += 1;
+    }
+    groups
+}
 
-/// Lanes {0-3, 12-15, 20-27}, {4-11, 16-19, 28-31}, and the same 32 lanes on.
-const READ_B128_GFX950: Groups =
-    Groups::Quads(&[&[0, 3, 5, 6], &[1, 2, 4, 7], &[8, 11, 13, 14], &[9, 10, 12, 15]]);
+/// Groups of ranges of the first 32 lanes, and the same of the last 32.
+const fn twice<const R: usize, const N: usize, const ALL: usize>(ranges: [[(u32, u32); R]; N]) -> [u64; ALL] {
+    assert!(ALL == 2 * N);
+    let (mut groups, mut index) = ([0; ALL], 0);
+    while index < N {
+        let mut range = 0;
+        while range < R {
+            let (first, last) = ranges[index][range];
+            groups[index] |= (u64::MAX >> (63 - (last - first))) << first;
+            range += 1;
+        }
+        groups[index + N] = groups[index] << 32;
+        index += 1;
+    }
+    groups
+}
+
+static TWO: [u64; 2] = consecutive();
+static FOUR: [u64; 4] = consecutive();
+static EIGHT: [u64; 8] = consecutive();
+static EIGHT_OF_QUADS: [u64; 8] =
+    twice([[(0, 3), (20, 23)], [(4, 7), (16, 19)], [(8, 11), (28, 31)], [(12, 15), (24, 27)]]);
+static FOUR_OF_QUADS: [u64; 4] = twice([[(0, 3), (12, 15), (20, 27)], [(4, 11), (16, 19), (28, 31)]]);
+
+use Confidence::{High as H, Low as L, Medium as M, Unknown as U};
+use LdsAccess::{Read, Write};
+
+/// 32 banks. The groups were measured on gfx942, older chips have them by analogy. CK: AMD's article on bank conflicts in Composable
+/// Kernel.
+pub(super) static BANKS_32: LdsRules = LdsRules {
+    rows: &[
+        rule(Read, 4, 32, &TWO, M, "PYHIP"),
+        rule(Read, 8, 32, &FOUR, M, "PYHIP"),
+        rule(Read, 12, 32, &EIGHT_OF_QUADS, U, "assumed"),
+        rule(Read, 16, 32, &EIGHT_OF_QUADS, H, "PYHIP, CK"),
+        rule(Write, 4, 32, &TWO, M, "PYHIP"),
+        rule(Write, 8, 32, &FOUR, L, "as reads"),
+        rule(Write, 12, 32, &EIGHT, U, "assumed"),
+        rule(Write, 16, 32, &EIGHT, H, "PYHIP, CK"),
+    ],
+};
+
+/// 64 banks for reads of 8 and 16 bytes, 32 otherwise. Wave: documentation of the Wave compiler; HK: HipKittens.
+pub(super) static BANKS_64: LdsRules = LdsRules {
+    rows: &[
+        rule(Read, 4, 32, &TWO, M, "ROCR"),
+        rule(Read, 8, 64, &TWO, M, "HK, Wave"),
+        rule(Read, 12, 32, &EIGHT_OF_QUADS, M, "HK"),
+        rule(Read, 16, 64, &FOUR_OF_QUADS, H, "HK, Wave"),
+        rule(Write, 4, 32, &TWO, M, "ROCR"),
+        rule(Write, 8, 32, &FOUR, M, "HK"),
+        rule(Write, 12, 32, &EIGHT, U, "assumed"),
+        rule(Write, 16, 32, &EIGHT, U, "assumed"),
+    ],
+};
 
 impl LdsRules {
-    /// gfx942, and gfx90a by analogy. The lane groups of 16-byte accesses were measured on MI300 and stand in
-    /// composable_kernel; 8-byte reads were measured; 12-byte accesses are taken to be served as 16-byte ones.
-    pub const GFX942: LdsRules = LdsRules {
-        rows: &[
-            rule(LdsAccess::Read, 4, 32, Groups::Consecutive(32)),
-            rule(LdsAccess::Read, 8, 32, Groups::Consecutive(16)),
-            rule(LdsAccess::Read, 16, 32, READ_B128_GFX942),
-            rule(LdsAccess::Write, 4, 32, Groups::Consecutive(32)),
-            rule(LdsAccess::Write, 8, 32, Groups::Consecutive(16)),
-            rule(LdsAccess::Write, 16, 32, Groups::Consecutive(8)),
-        ],
-    };
-
-    /// gfx950: 64 banks for 8-byte and 16-byte reads, 32 otherwise.
-    pub const GFX950: LdsRules = LdsRules {
-        rows: &[
-            rule(LdsAccess::Read, 4, 32, Groups::Consecutive(32)),
-            rule(LdsAccess::Read, 8, 64, Groups::Consecutive(32)),
-            rule(LdsAccess::Read, 12, 32, READ_B128_GFX942),
-            rule(LdsAccess::Read, 16, 64, READ_B128_GFX950),
-            rule(LdsAccess::Write, 4, 32, Groups::Consecutive(32)),
-            rule(LdsAccess::Write, 8, 32, Groups::Consecutive(16)),
-            rule(LdsAccess::Write, 16, 32, Groups::Consecutive(8)),
-        ],
-    };
-
     fn row(&self, access: LdsAccess, width: u32) -> Option<&'static Rule> {
         self.rows.iter().find(|row| row.access == access && width <= row.width)
+    }
+
+    /// How lanes are served in an access of so many bytes per lane; wider ones than there are count as the widest.
+    pub fn grouping(&self, access: LdsAccess, width: u32) -> LdsGrouping {
+        let row = self.row(access, width.min(16));
+        row.map_or(LdsGrouping { groups: &EIGHT, banks: 32 }, |row| row.grouping)
     }
 
     /// What an access of `width` bytes (1, 2, 4, 8, 12 or 16) by a wave costs. `address` gives the byte address of each
@@ -91,27 +140,19 @@ impl LdsRules {
         let rule = self.row(access, width).filter(|_| matches!(width, 1 | 2 | 4 | 8 | 12 | 16))?;
         let addresses: [Option<u32>; 64] = std::array::from_fn(|lane| address(lane as u32));
         let mut conflicts = Conflicts { degree: 1, cycles: 0 };
-        let mut banks = Banks { count: rule.banks, dwords: [[0; 32]; 64], counts: [0; 64], busiest: 0 };
-        let mut end = |banks: &mut Banks| {
+        let LdsGrouping { groups, banks } = rule.grouping;
+        let mut banks = Banks { count: banks, dwords: [[0; 32]; 64], counts: [0; 64], busiest: 0 };
+        for &group in groups {
+            let mut left = group;
+            while left != 0 {
+                if let Some(address) = addresses[left.trailing_zeros() as usize] {
+                    banks.serve(address, width);
+                }
+                left &= left - 1;
+            }
             conflicts.degree = conflicts.degree.max(banks.busiest);
             conflicts.cycles += banks.busiest;
             (banks.counts, banks.busiest) = ([0; 64], 0);
-        };
-        match rule.groups {
-            Groups::Consecutive(size) => {
-                for lanes in addresses.chunks_exact(size as usize) {
-                    banks.serve(lanes, width);
-                    end(&mut banks);
-                }
-            }
-            Groups::Quads(groups) => {
-                for quads in groups {
-                    for &quad in *quads {
-                        banks.serve(&addresses[4 * quad as usize..][..4], width);
-                    }
-                    end(&mut banks);
-                }
-            }
         }
         Some(conflicts)
     }
@@ -128,17 +169,15 @@ struct Banks {
 }
 
 impl Banks {
-    /// Adds what these lanes want to that of the others of their group.
-    fn serve(&mut self, lanes: &[Option<u32>], width: u32) {
-        for address in lanes.iter().flatten() {
-            for dword in address / 4..=address.saturating_add(width - 1) / 4 {
-                let bank = (dword % self.count) as usize;
-                let known = self.counts[bank] as usize;
-                if !self.dwords[bank][..known].contains(&dword) {
-                    self.dwords[bank][known] = dword;
-                    self.counts[bank] += 1;
-                    self.busiest = self.busiest.max(known as u32 + 1);
-                }
+    /// Adds what a lane wants to that of the others of its group.
+    fn serve(&mut self, address: u32, width: u32) {
+        for dword in address / 4..=address.saturating_add(width - 1) / 4 {
+            let bank = (dword % self.count) as usize;
+            let known = self.counts[bank] as usize;
+            if !self.dwords[bank][..known].contains(&dword) {
+                self.dwords[bank][known] = dword;
+                self.counts[bank] += 1;
+                self.busiest = self.busiest.max(known as u32 + 1);
             }
         }
     }
@@ -157,7 +196,7 @@ pub struct Conflicts {
 mod tests {
     use super::*;
 
-    const RULES: LdsRules = LdsRules::GFX942;
+    const RULES: LdsRules = BANKS_32;
 
     fn degree(access: LdsAccess, width: u32, address: impl Fn(u32) -> u32) -> u32 {
         RULES.conflicts(access, width, |lane| Some(address(lane))).expect("a width there is").degree
@@ -197,12 +236,12 @@ mod tests {
 
     #[test]
     fn every_lane_is_in_exactly_one_group() {
-        for rule in LdsRules::GFX942.rows.iter().chain(LdsRules::GFX950.rows) {
-            if let Groups::Quads(groups) = rule.groups {
-                let mut quads: Vec<u32> = groups.iter().flat_map(|quads| quads.iter().copied()).collect();
-                quads.sort_unstable();
-                assert_eq!(quads, (0..16).collect::<Vec<_>>());
-            }
+        for rule in BANKS_32.rows.iter().chain(BANKS_64.rows) {
+            let groups = rule.grouping.groups;
+            assert_eq!(groups.iter().map(|group| group.count_ones()).sum::<u32>(), 64);
+            assert_eq!(groups.iter().fold(0, |all, group| all | group), u64::MAX);
+            let (confidence, source) = rule.origin;
+            assert_eq!(source == "assumed", confidence == Confidence::Unknown, "{rule:?}");
         }
     }
 

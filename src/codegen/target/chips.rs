@@ -1,0 +1,83 @@
+//! The data sheets, oldest chip first; each says what it has otherwise than its predecessor. What is measured of the products with these
+//! chips stands in [`parameters`](super::parameters). Sources are named in the folder's documentation.
+
+use super::lds::{BANKS_32, BANKS_64};
+use super::{AccumulationFile, Feature, FlatScratch, ReservedSgprs, TargetInfo};
+use crate::codegen::isa::Arch;
+
+pub(super) const GFX906: TargetInfo = TargetInfo {
+    name: "gfx906",
+    arch: Arch::Gfx906,
+    elf_machine: 0x2f,
+    features: &[Feature::Xnack, Feature::SramEcc],
+    wave_size: 64,
+    simds_per_compute_unit: 4,
+    max_waves_per_simd: 10,
+    vgpr_file: 256,
+    vgpr_granule: 4,
+    addressable_vgprs: 256,
+    agprs: AccumulationFile::None,
+    sgpr_file: 800,
+    sgpr_encoding_granule: 8,
+    addressable_sgprs: 102,
+    reserved_sgprs: ReservedSgprs { vcc: 2, xnack_mask: 4, flat_scratch: 6 },
+    max_user_sgprs: 16,
+    flat_scratch: FlatScratch::Absolute,
+    lds_bytes: 65_536,
+    lds_granule: 512,
+    max_lds_per_workgroup: 65_536,
+    // Bytes and shorts take a dword in LDS as well, so they bring no tile as it is.
+    lds_load_widths: &[4],
+    max_workgroup_size: 1024,
+    barriers_per_compute_unit: 16,
+    lds_rules: &BANKS_32,
+};
+
+pub(super) const GFX908: TargetInfo = TargetInfo {
+    name: "gfx908",
+    arch: Arch::Gfx908,
+    elf_machine: 0x30,
+    features: &[Feature::Mfma, Feature::Xnack, Feature::SramEcc],
+    agprs: AccumulationFile::Separate,
+    ..GFX906
+};
+
+pub(super) const GFX90A: TargetInfo = TargetInfo {
+    name: "gfx90a",
+    arch: Arch::Gfx90a,
+    elf_machine: 0x3f,
+    features: &[
+        Feature::Mfma,
+        Feature::PackedWorkitemIds,
+        Feature::KernargPreload,
+        Feature::ThreadgroupSplit,
+        Feature::Xnack,
+        Feature::SramEcc,
+    ],
+    max_waves_per_simd: 8,
+    vgpr_file: 512,
+    vgpr_granule: 8,
+    agprs: AccumulationFile::Unified { granule: 4 },
+    ..GFX908
+};
+
+pub(super) const GFX942: TargetInfo = TargetInfo {
+    name: "gfx942",
+    arch: Arch::Gfx942,
+    elf_machine: 0x4c,
+    flat_scratch: FlatScratch::Architected,
+    ..GFX90A
+};
+
+pub(super) const GFX950: TargetInfo = TargetInfo {
+    name: "gfx950",
+    arch: Arch::Gfx950,
+    elf_machine: 0x4f,
+    lds_bytes: 163_840,
+    lds_granule: 1280,
+    max_lds_per_workgroup: 163_840,
+    // Three dwords per lane (`buffer_load_dwordx3 ... lds`) exist, too; no tile of a power of two is made of them.
+    lds_load_widths: &[16, 4],
+    lds_rules: &BANKS_64,
+    ..GFX942
+};

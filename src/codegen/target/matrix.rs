@@ -1,0 +1,92 @@
+//! Which matrix instruction of a chip an [`Mma`] is, read off the rows of the instruction table.
+
+use super::TargetInfo;
+use crate::codegen::isa::{Arch, Element, Inst, Meaning, Opcode};
+use crate::ir::layout::Mma;
+use crate::ir::types::DType;
+
+/// A matrix instruction of a chip.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct MatrixInstruction {
+    /// Its row in the instruction table.
+    pub opcode: Opcode,
+    /// Passes of four clk for which it occupies the matrix core.
+    pub passes: u8,
+}
+
+impl TargetInfo {
+    /// The matrix instruction that computes `mma`; none if the chip has no such.
+    pub const fn matrix_instruction(&self, mma: Mma) -> Option<MatrixInstruction> {
+        INSTRUCTIONS[self.arch as usize][mma as usize]
+    }
+
+    /// Passes of four clk that a matrix instruction occupies the matrix core for; 0 for others. The numbers are in the
+    /// rows of the instruction table, those of chips that deviate beside the usual one.
+    pub fn mfma_passes(&self, inst: &Inst) -> u32 {
+        inst.passes(self.arch).into()
+    }
+}
+
+static INSTRUCTIONS: [[Option<MatrixInstruction>; Mma::ALL.len()]; Arch::ALL.len()] = {
+    let mut table = [[None; Mma::ALL.len()]; Arch::ALL.len()];
+    let (mut row, opcodes) = (0, Opcode::ALL);
+    while row < opcodes.len() {
+        let info = opcodes[row].info();
+        let mut column = 0;
+        while column < Mma::ALL.len() {
+            let mut chip = 0;
+            while chip < Arch::ALL.len() {
+                let arch = Arch::ALL[chip];
+                if info.arches.contains(arch) && computes(info.meaning, Mma::ALL[column]) {
+                    assert!(table[chip][column].is_none(), "two instructions of a chip compute the same");
+                    table[chip][column] =
+                        Some(MatrixInstruction { opcode: opcodes[row], passes: info.passes(arch) });
+                }
+                chip += 1;
+            }
+            column += 1;
+        }
+        row += 1;
+    }
+    table
+};
+
+/// True if an instruction with that meaning computes `mma`.
+const fn computes(meaning: Meaning, mma: Mma) -> bool {
+    let Meaning::Mfma(shape, a, b, accumulator) = meaning else { return false };
+    let extents = shape.m as u32 == mma.m() && shape.n as u32 == mma.n() && shape.k as u32 == mma.k();
+    extents
+        && shape.blocks == 1
+        && is(a, mma.input())
+        && is(b, mma.input())
+        && is(accumulator, mma.accumulator())
+}
+
+/// True if a register element is of that type.
+const fn is(element: Element, dtype: DType) -> bool {
+    matches!(
+        (element, dtype),
+        (Element::F32, DType::F32)
+            | (Element::F16, DType::F16)
+            | (Element::Bf16, DType::Bf16)
+            | (Element::I32, DType::I32)
+            | (Element::I8, DType::I8)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Target;
+    use super::*;
+
+    /// AMD's matrix instruction calculator: 32 and 64 cycles on CDNA 2 become 16 and 32 on CDNA 3.
+    #[test]
+    fn passes_of_matrix_instructions_differ_between_targets() {
+        let passes = |target: Target, op| target.mfma_passes(&Inst::new(op, &[]));
+        assert_eq!(passes(Target::GFX90A, Opcode::VMfmaF32_16x16x16F16), 8);
+        assert_eq!(passes(Target::GFX942, Opcode::VMfmaF32_16x16x16F16), 4);
+        assert_eq!(passes(Target::GFX90A, Opcode::VMfmaF32_32x32x1_2bF32), 16);
+        assert_eq!(passes(Target::GFX950, Opcode::VMfmaF64_16x16x4F64), 16);
+        assert_eq!(passes(Target::GFX942, Opcode::VAddF32), 0);
+    }
+}

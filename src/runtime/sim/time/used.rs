@@ -1,0 +1,51 @@
+//! Which parameters of a device a figure rests on.
+
+use crate::codegen::target::{PARAMETERS, Parameter};
+
+/// A set of parameters: what a figure rests on.
+#[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
+pub(super) struct Used(u128);
+
+const _: () = assert!(PARAMETERS <= 128);
+
+impl Used {
+    /// The set of these.
+    pub const fn of(parameters: &[Parameter]) -> Used {
+        let (mut used, mut index) = (Used(0), 0);
+        while index < parameters.len() {
+            used.0 |= 1 << parameters[index] as u32;
+            index += 1;
+        }
+        used
+    }
+
+    /// Adds one.
+    #[inline]
+    pub fn mark(&mut self, parameter: Parameter) {
+        self.0 |= 1 << parameter as u32;
+    }
+
+    /// Adds all of another set.
+    pub fn join(&mut self, other: Used) {
+        self.0 |= other.0;
+    }
+
+    /// Its members, in the order of the table.
+    pub fn members(self) -> impl Iterator<Item = Parameter> {
+        Parameter::ALL.into_iter().filter(move |&p| self.0 >> p as u32 & 1 != 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_keeps_what_was_marked() {
+        let mut used = Used::of(&[Parameter::Turn]);
+        used.mark(Parameter::L2Latency);
+        used.join(Used::of(&[Parameter::LaunchOverhead]));
+        let members: Vec<Parameter> = used.members().collect();
+        assert_eq!(members, [Parameter::Turn, Parameter::L2Latency, Parameter::LaunchOverhead]);
+    }
+}
