@@ -8,6 +8,7 @@ pub mod constraint;
 pub mod control;
 pub mod diagnostic;
 pub mod expr;
+pub mod facts;
 pub mod interpreter;
 pub mod kernel;
 pub mod layout;

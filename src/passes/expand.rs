@@ -11,69 +11,12 @@ use smallvec::{SmallVec, smallvec};
 use super::infer_types::MmaDims;
 use super::{PassResult, kernel_entity};
 use crate::ir::diagnostic::{Diagnostic, Kind};
+pub use crate::ir::facts::{Arguments, Base, ExpandedCount, Expansion, Iteration, LogicalBody};
 use crate::ir::kernel::{Locations, MAX_OPERATIONS};
 use crate::ir::layout::{Dim, Layout, Mma, Place, Source};
 use crate::ir::node::*;
 use crate::ir::node_map::NodeMap;
 use crate::ir::walk;
-
-/// Where an expanded node comes from.
-#[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
-pub struct Expansion {
-    /// The logical node.
-    pub logical: Entity,
-    /// Which replica of its layout.
-    pub replica: u32,
-    /// For `mma`: first register elements of lhs and rhs that this step multiplies.
-    pub slice: u32,
-    /// Which iteration of the loop around it the node belongs to.
-    pub iteration: Iteration,
-    /// Which of the copies that unrolling made it is.
-    pub copy: u32,
-}
-
-impl Expansion {
-    /// The first replica of a logical node, in the loop as it was written.
-    pub fn of(logical: Entity) -> Expansion {
-        Expansion { logical, replica: 0, slice: 0, iteration: Iteration::default(), copy: 0 }
-    }
-
-    /// What a node is a replica of; one that was not expanded is the first of itself.
-    pub fn at(world: &World, node: Entity) -> Expansion {
-        world.get::<Expansion>(node).copied().unwrap_or(Expansion::of(node))
-    }
-}
-
-/// What the number of an iteration is counted from.
-#[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
-pub enum Base {
-    /// The running iteration of a loop as it was written.
-    #[default]
-    Written,
-    /// The first iteration of a pipelined loop.
-    Start,
-    /// The first iteration of the running pass of its steady state, or of an unrolled loop.
-    Pass,
-    /// The first iteration that its steady state does not begin.
-    End,
-}
-
-/// The iteration that a node belongs to.
-#[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
-pub struct Iteration {
-    /// Counted from here,
-    pub base: Base,
-    /// so many iterations ahead.
-    pub ahead: u32,
-}
-
-/// Memories of the kernel in argument order. On the kernel entity.
-#[derive(Component, Clone, PartialEq, Eq, Debug)]
-pub struct Arguments(pub Vec<Entity>);
-
-/// Number of expanded nodes. On the kernel entity.
-#[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
-pub struct ExpandedCount(pub u32);
 
 /// Expanded nodes of each logical node, by entity index.
 struct Copies {
@@ -105,7 +48,9 @@ pub fn expand(world: &mut World) -> PassResult {
     expander.judge(world, &order)?;
     let arguments = order.iter().copied().filter(|&n| world.get::<Op>(n) == Some(&Op::Memory)).collect();
     let body = expander.region(world, root)?;
-    world.entity_mut(root).insert((Body(body), Arguments(arguments), ExpandedCount(expander.count)));
+    let logical = world.get_mut::<Body>(root).map(|mut body| std::mem::take(&mut body.0)).unwrap_or_default();
+    let found = (Arguments(arguments), ExpandedCount(expander.count), LogicalBody(logical));
+    world.entity_mut(root).insert((Body(body), found));
     Ok(())
 }
 

@@ -11,7 +11,7 @@ use thiserror::Error;
 
 use super::arrange_lds::{Accessing, keeps_order};
 use super::assign_layouts::LANES;
-use super::facts::{Bounds, Geometry, Settings};
+use super::facts::{Bounds, DirectLoads, Geometry, Settings};
 use super::options::{GlobalToShared, Schedule};
 use super::promote_to_lds::workgroup_tile;
 use super::{PassResult, kernel_entity};
@@ -53,15 +53,6 @@ pub enum Unsuitable {
     },
 }
 
-/// How tiles come into LDS. On the kernel entity, if loads straight into LDS were asked for.
-#[derive(Component, Clone, PartialEq, Eq, Default, Debug)]
-pub struct DirectLoads {
-    /// Tiles that are loaded straight into LDS.
-    pub tiles: u32,
-    /// Why the first one that is not goes through registers.
-    pub why: Option<Unsuitable>,
-}
-
 /// A global read and the LDS write of what it brings.
 struct Pair {
     region: Entity,
@@ -83,14 +74,14 @@ pub fn load_to_lds(world: &mut World) -> PassResult {
     let order = walk::nodes(world, root);
     let accessing = Accessing::find(world, &order);
     let uses = count_uses(world, &order);
-    let mut direct = DirectLoads::default();
+    let mut why_not = None;
     let mut pairs = Vec::new();
     for region in walk::regions(world, root) {
         for write in walk::body(world, region) {
             let Some(read) = filled_by(world, &uses, write) else { continue };
             match spread(world, root, &accessing, read, write) {
                 Ok((layout, bounds)) => pairs.push(Pair { region, read, write, layout, bounds }),
-                Err(why) => direct.why = direct.why.or(Some(why)),
+                Err(why) => why_not = why_not.or(Some(why)),
             }
         }
     }
@@ -98,9 +89,10 @@ pub fn load_to_lds(world: &mut World) -> PassResult {
         && let Some(why) = too_large(world, root, &order)
     {
         pairs.clear();
-        direct.why = Some(why);
+        why_not = Some(why);
     }
-    direct.tiles = pairs.len() as u32;
+    let why = why_not.as_ref().map(ToString::to_string).unwrap_or_default();
+    let direct = DirectLoads { tiles: pairs.len() as u32, why };
     let mut gone = NodeSet::default();
     let mut changed: Vec<Entity> = Vec::new();
     for pair in pairs {

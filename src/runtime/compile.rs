@@ -35,10 +35,8 @@ use crate::ir::node::{Name, *};
 use crate::ir::node_map::{NodeMap, NodeSet};
 use crate::ir::walk;
 use crate::passes::expand::{ExpandedCount, Expansion};
-use crate::passes::facts::{BankConflicts, Expressions, Geometry, LdsBytes};
-use crate::passes::load_to_lds::DirectLoads;
+use crate::passes::facts::{BankConflicts, DirectLoads, Expressions, Geometry, LdsBytes, Scheduled};
 use crate::passes::options::{DebugInfo, Deny, KernargPreload, Options};
-use crate::passes::schedule::record::ScheduleRecord;
 use crate::passes::workspace::{Verify, Workspace, with_workspace};
 
 /// Memory of the machine passes, reused between compilations.
@@ -552,7 +550,7 @@ fn report(
 ) -> Report {
     let world = &workspace.world;
     let occupancy = info.occupancy(options.target_id());
-    let record = world.get::<ScheduleRecord>(workspace.root);
+    let scheduled = world.get::<Scheduled>(workspace.root);
     let direct = world.get::<DirectLoads>(workspace.root);
     let main_loop = lowered
         .loops
@@ -574,10 +572,10 @@ fn report(
         lds_accesses: lds_accesses(workspace),
         main_loop,
         schedule_requested: options.requested_schedule().name(),
-        schedule_applied: record.map_or("none", ScheduleRecord::applied),
-        schedule_why: record.map(ScheduleRecord::why).unwrap_or_default(),
+        schedule_applied: scheduled.map_or("none", |scheduled| scheduled.applied),
+        schedule_why: scheduled.map(|scheduled| scheduled.why.clone()).unwrap_or_default(),
         direct_loads: direct.map_or(0, |direct| direct.tiles),
-        direct_loads_why: direct.and_then(|d| d.why.as_ref()).map(ToString::to_string).unwrap_or_default(),
+        direct_loads_why: direct.map(|direct| direct.why.clone()).unwrap_or_default(),
         expanded_nodes: world.get::<ExpandedCount>(workspace.root).map_or(0, |c| c.0),
         phases,
     }

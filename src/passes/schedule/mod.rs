@@ -69,7 +69,7 @@ use self::dependences::{LoopGraph, dependences};
 use self::pipeline::{Placed, Rebuilt, Short, pipeline};
 use self::record::{Applied, Checks, LoopRecord, ScheduleRecord};
 use self::resources::ResourceModel;
-use super::facts::{Expressions, Remainder, Settings};
+use super::facts::{Expressions, Remainder, Scheduled, Settings};
 use super::options::Schedule;
 use super::{PassResult, kernel_entity};
 use crate::ir::diagnostic::{Diagnostic, Kind};
@@ -111,7 +111,9 @@ fn schedule_all(world: &mut World, root: Entity, written: Option<&WaveSchedule>)
             loops.push(schedule_loop(world, root, region, node, schedule)?);
         }
     }
-    world.entity_mut(root).insert(ScheduleRecord { requested: schedule, candidates, loops });
+    let record = ScheduleRecord { requested: schedule, candidates, loops };
+    let scheduled = Scheduled { applied: record.applied(), why: record.why() };
+    world.entity_mut(root).insert((record, scheduled));
     Ok(())
 }
 

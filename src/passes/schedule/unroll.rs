@@ -18,10 +18,7 @@ use crate::ir::node::*;
 use crate::ir::walk;
 use crate::passes::expand::{Base, Expansion, Iteration};
 use crate::passes::facts::Expressions;
-
-/// On a loop: it runs what an unrolled loop leaves, and schedules do not name its nodes.
-#[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
-pub struct Rest;
+pub use crate::passes::facts::Rest;
 
 /// Why a loop is not unrolled.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -18,11 +18,8 @@ use crate::ir::node::*;
 use crate::ir::walk;
 use crate::passes::allocate_lds::buffer_of;
 use crate::passes::expand::{Base, Expansion, Iteration};
+pub use crate::passes::facts::Staggered;
 use crate::passes::facts::{Geometry, LdsBuffer};
-
-/// On a loop: its waves do not run in step, and each group has met so many barriers more than the others before it.
-#[derive(Component, Clone, PartialEq, Eq, Debug)]
-pub struct Staggered(pub SmallVec<[u32; 4]>);
 
 /// Two accesses of LDS that no barrier keeps in order.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

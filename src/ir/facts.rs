@@ -1,0 +1,238 @@
+//! What passes find out about a kernel: components of the kernel entity and of its nodes. They are part of the representation, so
+//! the text form prints and reads them, the verifier looks at them and the interpreter executes what they say.
+
+use std::sync::Arc;
+
+use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
+
+use super::expr::{Expr, ExprArena, Symbol};
+use super::layout::{Dim, Mma};
+use super::node::Dims;
+
+/// The pass after which a kernel stands as it does: what has to be done with it yet are the passes behind that one. On the kernel
+/// entity of a kernel that was read from such a text.
+#[derive(Component, Clone, PartialEq, Eq, Debug)]
+pub struct Stage(pub Arc<str>);
+
+/// The arena of all expressions of this compilation. On the kernel entity.
+#[derive(Component, Default)]
+pub struct Expressions(pub ExprArena);
+
+/// How one dimension is spread over the machine.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DimGeometry {
+    /// The dimension's symbol.
+    pub symbol: Symbol,
+    /// Its size: a number, or the symbol itself when it is dynamic.
+    pub size: Expr,
+    /// Its size when it is known at compile time.
+    pub static_size: Option<u32>,
+    /// Grid axis and elements per workgroup.
+    pub workgroup: Option<(u32, u32)>,
+    /// Elements per loop iteration.
+    pub tiling: Option<u32>,
+    /// Elements per wave.
+    pub wave: Option<u32>,
+    /// Index of the author's location of the latest constraint on the dimension.
+    pub origin: u32,
+}
+
+impl DimGeometry {
+    /// Elements of the dimension that a workgroup touches at a time; `None` for a dynamic dimension without constraint.
+    pub fn workgroup_extent(&self) -> Option<u32> {
+        self.tiling.or(self.workgroup.map(|w| w.1)).or(self.static_size)
+    }
+
+    /// Elements of the dimension that a wave touches at a time.
+    pub fn wave_extent(&self) -> Option<u32> {
+        self.tiling.or(self.wave).or_else(|| self.workgroup_extent())
+    }
+}
+
+/// The kernel's distribution with all symbols bound. On the kernel entity.
+#[derive(Component, Clone, PartialEq, Eq, Default, Debug)]
+pub struct Geometry {
+    /// One entry per [`Dim`].
+    pub dims: Vec<DimGeometry>,
+    /// Waves per workgroup along the grid axes. Wave number `w` of a workgroup is at
+    /// `(w mod waves[0], w / waves[0] mod waves[1], ...)`.
+    pub waves: [u32; 3],
+    /// Workgroups along the grid axes, as expressions of dynamic symbols.
+    pub grid: SmallVec<[Expr; 3]>,
+    /// Matrix instruction of `mma` nodes that do not choose.
+    pub mma: Option<Mma>,
+    /// Symbols that are kernel arguments, in argument order.
+    pub dynamic: Vec<Symbol>,
+}
+
+impl Geometry {
+    /// Entry of a dimension.
+    pub fn dim(&self, dim: Dim) -> &DimGeometry {
+        &self.dims[dim.0 as usize]
+    }
+
+    /// Waves per workgroup.
+    pub fn wave_count(&self) -> u32 {
+        self.waves.iter().product()
+    }
+}
+
+/// On a loop: it runs at most once and covers the part of the dimension that whole tiles leave over.
+#[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Remainder;
+
+/// On a read or write of global memory: which elements it may not touch, and how wide one instruction may be.
+#[derive(Component, Clone, PartialEq, Eq, Debug)]
+pub struct Bounds {
+    /// Dimensions along which the access can leave the tensor.
+    pub leaves: SmallVec<[Dim; 4]>,
+    /// Those of them along which it must read zeros or write nothing.
+    pub masks: SmallVec<[Dim; 4]>,
+    /// Consecutive elements that are all inside or all outside: no instruction covers more.
+    pub granule: u32,
+}
+
+/// XOR swizzle of an LDS buffer: unit number `u` of row `r` is stored at unit `u ^ (r / group % phases)`.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Swizzle {
+    /// Bytes that move as one: a power of two, and no access is wider.
+    pub unit: u32,
+    /// Rows that share a phase: rows that together fill all banks once.
+    pub group: u32,
+    /// Number of phases, a power of two, at most the units of a row.
+    pub phases: u32,
+}
+
+/// On an allocation: where and how its tile lies in LDS.
+#[derive(Component, Clone, PartialEq, Eq, Debug)]
+pub struct LdsBuffer {
+    /// Dimensions, slowest first.
+    pub dims: Dims,
+    /// Elements per dimension, as `dims`.
+    pub extents: SmallVec<[u32; 4]>,
+    /// Bytes of an element.
+    pub element_bytes: u32,
+    /// Bytes from one row (all dims but the last) to the next.
+    pub pitch: u32,
+    /// XOR swizzle inside rows.
+    pub swizzle: Option<Swizzle>,
+    /// First byte in the workgroup's LDS.
+    pub offset: u32,
+    /// Size of one copy in bytes.
+    pub bytes: u32,
+    /// How many copies there are: iteration `i` of a pipelined loop uses copy `i` modulo this number.
+    pub copies: u32,
+}
+
+impl LdsBuffer {
+    /// Alignment of every copy; LDS accesses of 16 bytes need it.
+    pub const ALIGN: u32 = 16;
+
+    /// Bytes from one copy to the next.
+    pub fn copy_stride(&self) -> u32 {
+        self.bytes.next_multiple_of(LdsBuffer::ALIGN)
+    }
+
+    /// Bytes of all copies.
+    pub fn all_bytes(&self) -> u32 {
+        self.copy_stride().saturating_mul(self.copies)
+    }
+}
+
+/// On an LDS access: how many times longer than conflict-free its slowest instruction takes (1: no conflict).
+#[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
+pub struct BankConflicts(pub u32);
+
+/// On the kernel entity: LDS bytes per workgroup.
+#[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
+pub struct LdsBytes(pub u32);
+
+/// Where an expanded node comes from.
+#[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Expansion {
+    /// The logical node.
+    pub logical: Entity,
+    /// Which replica of its layout.
+    pub replica: u32,
+    /// For `mma`: first register elements of lhs and rhs that this step multiplies.
+    pub slice: u32,
+    /// Which iteration of the loop around it the node belongs to.
+    pub iteration: Iteration,
+    /// Which of the copies that unrolling made it is.
+    pub copy: u32,
+}
+
+impl Expansion {
+    /// The first replica of a logical node, in the loop as it was written.
+    pub fn of(logical: Entity) -> Expansion {
+        Expansion { logical, replica: 0, slice: 0, iteration: Iteration::default(), copy: 0 }
+    }
+
+    /// What a node is a replica of; one that was not expanded is the first of itself.
+    pub fn at(world: &World, node: Entity) -> Expansion {
+        world.get::<Expansion>(node).copied().unwrap_or(Expansion::of(node))
+    }
+}
+
+/// What the number of an iteration is counted from.
+#[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
+pub enum Base {
+    /// The running iteration of a loop as it was written.
+    #[default]
+    Written,
+    /// The first iteration of a pipelined loop.
+    Start,
+    /// The first iteration of the running pass of its steady state, or of an unrolled loop.
+    Pass,
+    /// The first iteration that its steady state does not begin.
+    End,
+}
+
+/// The iteration that a node belongs to.
+#[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
+pub struct Iteration {
+    /// Counted from here,
+    pub base: Base,
+    /// so many iterations ahead.
+    pub ahead: u32,
+}
+
+/// Memories of the kernel in argument order. On the kernel entity.
+#[derive(Component, Clone, PartialEq, Eq, Debug)]
+pub struct Arguments(pub Vec<Entity>);
+
+/// Number of expanded nodes. On the kernel entity.
+#[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
+pub struct ExpandedCount(pub u32);
+
+/// The nodes of the kernel's body before it was expanded: what [`Expansion::logical`] refers to is in it, or in its loops. On the
+/// kernel entity.
+#[derive(Component, Clone, PartialEq, Eq, Default, Debug)]
+pub struct LogicalBody(pub Vec<Entity>);
+
+/// On a loop: it runs what an unrolled loop leaves, and schedules do not name its nodes.
+#[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Rest;
+
+/// On a loop: its waves do not run in step, and each group has met so many barriers more than the others before it.
+#[derive(Component, Clone, PartialEq, Eq, Debug)]
+pub struct Staggered(pub SmallVec<[u32; 4]>);
+
+/// How tiles come into LDS. On the kernel entity, if loads straight into LDS were asked for.
+#[derive(Component, Clone, PartialEq, Eq, Default, Debug)]
+pub struct DirectLoads {
+    /// Tiles that are loaded straight into LDS.
+    pub tiles: u32,
+    /// Why the first one that is not goes through registers; empty if there is none.
+    pub why: String,
+}
+
+/// What became of the loops. On the kernel entity, if a schedule was asked for.
+#[derive(Component, Clone, PartialEq, Eq, Debug)]
+pub struct Scheduled {
+    /// Name of the schedule that at least one loop got.
+    pub applied: &'static str,
+    /// Why loops did not get it; empty if all did.
+    pub why: String,
+}
