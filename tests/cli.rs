@@ -415,3 +415,30 @@ fn faults_of_ready_kernels_name_the_arguments() {
     }
     assert!(large.contains("note: BLOCK_K = 32 is the default") && !large.contains("src/kernels"), "{large}");
 }
+
+#[test]
+fn compile_shows_ir_and_machine_code_after_a_pass() {
+    let emitted = |emit: &str, pass: &str| {
+        let output = groundswell(&["compile", "copy", "--emit", emit, "--after", pass]);
+        assert_eq!(output.status.code(), Some(0), "{emit} after {pass}");
+        text(&output.stdout)
+    };
+    assert!(!emitted("ir", "bind_symbols").contains("layout"));
+    assert!(emitted("ir", "expand").contains("replica 3"));
+    assert!(emitted("machine", "lower").contains("%0:s2"));
+    let passes = ["allocate", "drop_branches", "waits", "hazards"].map(|pass| emitted("machine", pass));
+    for code in &passes {
+        assert!(code.contains("s_load_dwordx2 s[4:5], s[0:1], 0x0") && !code.contains('%'), "{code}");
+    }
+    let [allocated, _, waited, _] = passes;
+    assert!(!allocated.contains("s_waitcnt") && waited.contains("s_waitcnt lgkmcnt(0)"));
+    for (emit, pass, reason) in [
+        ("ir", "allocate", "bind_symbols, infer_types"),
+        ("machine", "expand", "lower, allocate"),
+        ("asm", "expand", "--emit ir and --emit machine"),
+    ] {
+        let output = groundswell(&["compile", "copy", "--emit", emit, "--after", pass]);
+        assert_eq!(output.status.code(), Some(2), "{emit} after {pass}");
+        assert!(text(&output.stderr).contains(reason), "{}", text(&output.stderr));
+    }
+}

@@ -129,6 +129,9 @@ pub struct Compile {
     /// What to write
     #[arg(long, value_enum, default_value_t = Emit::Asm)]
     pub emit: Emit,
+    /// With --emit ir or --emit machine: what is there after this pass
+    #[arg(long, value_name = "PASS")]
+    pub after: Option<String>,
     /// Where to write it; `-`, or leaving this out, is standard output
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -143,9 +146,9 @@ pub enum Emit {
     Asm,
     /// The code object
     Object,
-    /// The kernel after all passes
+    /// The kernel after all passes, or after the one that --after names
     Ir,
-    /// Offsets, encodings and instructions
+    /// Offsets, encodings and instructions; with --after, the machine code as it is then
     Machine,
     /// The dependences of loops, as a listing
     Graph,

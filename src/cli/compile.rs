@@ -2,9 +2,10 @@
 
 use std::io::IsTerminal;
 
-use groundswell::ir::text::{self, Detail};
+use groundswell::passes::PIPELINE;
 use groundswell::passes::workspace::{Verify, with_workspace};
 use groundswell::prelude::*;
+use groundswell::runtime::compile::{MACHINE_PASSES, machine_code_after};
 use groundswell::runtime::schedule_view::{ScheduleView, schedule_of};
 use serde_json::Value;
 
@@ -24,6 +25,9 @@ pub fn compile(arguments: &Compile, files: &mut Files) -> Result<Outcome, Failur
             Diagnostic::invalid("a code object is no text").help("say where to write it with -o FILE"),
         ));
     }
+    if let Some(pass) = &arguments.after {
+        check_pass(emit, pass)?;
+    }
     job::name_inputs(&arguments.kernel, files)?;
     let output = arguments.output.as_deref().map(|path| files.writes(path)).transpose()?;
     let job = Job::new(&arguments.kernel)?;
@@ -31,12 +35,15 @@ pub fn compile(arguments: &Compile, files: &mut Files) -> Result<Outcome, Failur
     let content = match emit {
         Emit::Asm => executable.assembly()?.into_bytes(),
         Emit::Object => executable.object().to_vec(),
-        Emit::Ir => ir(&job)?.into_bytes(),
+        Emit::Ir => ir(&job, arguments.after.as_deref())?.into_bytes(),
         Emit::Graph => schedule(&job, ScheduleView::Graph)?.into_bytes(),
         Emit::Dot => schedule(&job, ScheduleView::Dot)?.into_bytes(),
         Emit::Schedule => schedule(&job, ScheduleView::Table)?.into_bytes(),
         Emit::Timeline => schedule(&job, ScheduleView::Timeline)?.into_bytes(),
-        Emit::Machine => listing::text(executable.code(), executable.target().arch).into_bytes(),
+        Emit::Machine => match &arguments.after {
+            Some(pass) => machine(&job, pass)?.into_bytes(),
+            None => listing::text(executable.code(), executable.target().arch).into_bytes(),
+        },
     };
     let mut report = json::compilation(&job, &executable, &times);
     // Sizes that are open until launch may have no value here.
@@ -54,14 +61,38 @@ pub fn compile(arguments: &Compile, files: &mut Files) -> Result<Outcome, Failur
     Ok(Outcome::done(text, Value::Object(report)))
 }
 
-/// The kernel after all passes, with what they found out.
-fn ir(job: &Job) -> Result<String, Failure> {
+/// Whether there is such a pass, and what it leaves can be shown.
+fn check_pass(emit: Emit, pass: &str) -> Result<(), Failure> {
+    let names: Vec<&str> = match emit {
+        Emit::Ir => PIPELINE.iter().map(|known| known.name).collect(),
+        Emit::Machine => MACHINE_PASSES.iter().map(|known| known.name).collect(),
+        _ => {
+            let text =
+                format!("--after goes with --emit ir and --emit machine, not with --emit {}", emit.name());
+            return Err(Failure::usage(Diagnostic::invalid(text)));
+        }
+    };
+    if names.contains(&pass) {
+        return Ok(());
+    }
+    let fault = Diagnostic::invalid(format!("--emit {} stops after no pass called {pass}", emit.name()));
+    Err(Failure::usage(fault.help(format!("the passes are {}", names.join(", ")))))
+}
+
+/// The kernel after a pass, or after all of them, with what they found out.
+fn ir(job: &Job, after: Option<&str>) -> Result<String, Failure> {
     with_workspace(|workspace| {
         workspace.load(&job.kernel, &job.options);
-        workspace.run(None, Verify::Off, &mut Vec::new())?;
-        Ok(text::print(&workspace.world, workspace.root, Detail::Full))
+        workspace.run(after, Verify::Off, &mut Vec::new())?;
+        Ok(workspace.text())
     })
     .map_err(|fault: Diagnostic| Failure::from(fault).with_source(job.source.as_ref()))
+}
+
+/// The machine code after a machine pass.
+fn machine(job: &Job, after: &str) -> Result<String, Failure> {
+    machine_code_after(&job.kernel, &job.options, after)
+        .map_err(|fault| Failure::from(fault).with_source(job.source.as_ref()))
 }
 
 /// What became of the kernel's loops.

@@ -99,6 +99,11 @@ impl Diagnostic {
         Self::new(Kind::Invalid, message)
     }
 
+    /// A broken promise of the compiler itself.
+    pub fn bug(message: impl Into<String>) -> Diagnostic {
+        Self::new(Kind::Bug, message)
+    }
+
     /// The same, anchored.
     pub fn at(mut self, location: Option<Location>) -> Diagnostic {
         self.location = location;

@@ -1,0 +1,78 @@
+//! What launching an executable needs: its parameters, and expressions of their sizes.
+
+use super::Compilation;
+use crate::codegen::lower::ArgumentSlot;
+use crate::ir::constraint::Constraint;
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::expr::{Expr, ExprArena};
+use crate::ir::kernel::Constraints;
+use crate::ir::layout::Dim;
+use crate::ir::node::{Name, ValueType};
+use crate::passes::facts::{Expressions, Geometry};
+use crate::runtime::executable::{LaunchExpressions, Parameter, Size};
+
+impl Compilation<'_> {
+    /// What a launch has to give, in the order of the arguments.
+    pub(super) fn parameters(&self) -> Result<Vec<Parameter>, Diagnostic> {
+        let world = &self.workspace.world;
+        let geometry = self.fact::<Geometry>()?;
+        let written = self.written();
+        self.lowered
+            .arguments
+            .iter()
+            .map(|slot| match *slot {
+                ArgumentSlot::Symbol { symbol, offset } => Ok(Parameter::Symbol { symbol, offset }),
+                ArgumentSlot::Pointer { memory, offset } => {
+                    let ty = world
+                        .get::<ValueType>(memory)
+                        .ok_or_else(|| Diagnostic::bug("a memory without type"))?;
+                    let size = |&dim: &Dim| {
+                        let entry = geometry.dim(dim);
+                        entry.static_size.map_or(Size::Dynamic(entry.symbol), Size::Static)
+                    };
+                    Ok(Parameter::Buffer {
+                        name: world.get::<Name>(memory).map_or("".into(), |n| n.0.clone()),
+                        dtype: ty.dtype.ok_or_else(|| Diagnostic::bug("a memory without dtype"))?,
+                        shape: ty.dims.iter().map(size).collect(),
+                        written: written.contains(memory),
+                        offset,
+                    })
+                }
+            })
+            .collect()
+    }
+
+    /// The grid and what has to hold of sizes that a launch chooses.
+    pub(super) fn launch_expressions(&self) -> Result<LaunchExpressions, Diagnostic> {
+        // Only what is evaluated goes into the executable's own arena.
+        let from = &self.fact::<Expressions>()?.0;
+        let mut arena = ExprArena::new();
+        let mut import = |e: Expr| -> Result<Expr, Diagnostic> {
+            if let Some(value) = from.as_integer(e) {
+                return Ok(arena.int(value));
+            }
+            // The text form is the one exchange format between arenas.
+            arena
+                .parse(&from.display(e).to_string())
+                .map_err(|error| Diagnostic::bug(format!("a launch expression: {error}")))
+        };
+        let mut grid = [Expr::ONE; 3];
+        for (slot, &expr) in grid.iter_mut().zip(&self.fact::<Geometry>()?.grid) {
+            *slot = import(expr)?;
+        }
+        let reaches = self.lowered.reaches.iter().map(|&(_, e)| import(e)).collect::<Result<_, _>>()?;
+        let mut assumptions = Vec::new();
+        for (constraint, _) in &self.fact::<Constraints>()?.0 {
+            match constraint {
+                Constraint::Divisible { symbol, by } => {
+                    assumptions.extend(symbol.as_symbol().map(|s| (s, *by, 0)))
+                }
+                Constraint::AtLeast { symbol, least } => {
+                    assumptions.extend(symbol.as_symbol().map(|s| (s, 1, *least)));
+                }
+                _ => {}
+            }
+        }
+        Ok(LaunchExpressions { arena, grid, reaches, assumptions })
+    }
+}

@@ -1,0 +1,133 @@
+//! The passes over machine code, in the order in which they run. Each row says what the pass does and what the machine verifier holds
+//! against its result.
+
+use super::Compilation;
+use crate::codegen::lower;
+use crate::codegen::machine::Body;
+use crate::codegen::machine::allocate::Limits;
+use crate::codegen::machine::branches::drop_branches_to_next;
+use crate::codegen::machine::check::{
+    Allocated, Fault, check_allocation, check_hazards, check_operands, check_replay, check_waits,
+};
+use crate::codegen::machine::hazards::Xnack;
+use crate::codegen::machine::waits::LdsLoads;
+use crate::codegen::target::FlatScratch;
+use crate::ir::diagnostic::Diagnostic;
+use crate::passes::PassResult;
+use crate::passes::facts::Geometry;
+
+/// A pass over machine code.
+pub struct MachinePass {
+    /// Name in reports and in `--emit machine --after`.
+    pub name: &'static str,
+    pub(super) run: fn(&mut Compilation) -> PassResult,
+    /// What is wrong with the code that it made of another.
+    pub(super) check: fn(&Compilation, &Body) -> Vec<Fault>,
+}
+
+/// All machine passes in the order in which they run.
+pub const MACHINE_PASSES: &[MachinePass] = &[
+    // What lowering makes is judged with the allocation: rows of instructions speak of registers that exist.
+    MachinePass { name: "lower", run: |c| c.lower(), check: |_, _| Vec::new() },
+    MachinePass { name: "allocate", run: |c| c.allocate(), check: |c, before| c.check_allocation(before) },
+    MachinePass { name: "drop_branches", run: |c| c.drop_branches(), check: |c, _| c.check_operands() },
+    MachinePass { name: "waits", run: |c| c.insert_waits(), check: |c, before| c.check_waits(before) },
+    MachinePass { name: "hazards", run: |c| c.resolve_hazards(), check: |c, _| c.check_hazards() },
+];
+
+impl Compilation<'_> {
+    fn lower(&mut self) -> PassResult {
+        let root = self.workspace.root;
+        self.lowered = lower::lower(&mut self.workspace.world, root, &mut self.machine.body)?;
+        Ok(())
+    }
+
+    fn allocate(&mut self) -> PassResult {
+        let limits = self.limits()?;
+        let machine = &mut *self.machine;
+        self.allocation = machine
+            .allocator
+            .allocate(&mut machine.body, &limits, &self.lowered.fixed)
+            .map_err(|error| self.out_of_registers(&limits, error))?;
+        self.deny_spills(&limits)
+    }
+
+    fn check_allocation(&self, before: &Body) -> Vec<Fault> {
+        let mut faults = check_allocation(&Allocated {
+            before,
+            after: &self.machine.body,
+            origins: self.machine.allocator.origins(),
+            inputs: &self.lowered.fixed,
+            scratch_bytes: self.machine.allocator.spills().scratch_bytes,
+        });
+        faults.extend(self.check_operands());
+        faults
+    }
+
+    fn drop_branches(&mut self) -> PassResult {
+        drop_branches_to_next(&mut self.machine.body);
+        Ok(())
+    }
+
+    fn check_operands(&self) -> Vec<Fault> {
+        check_operands(&self.machine.body, self.options.target().arch)
+    }
+
+    fn insert_waits(&mut self) -> PassResult {
+        let lds_loads = lds_loads(self.fact()?);
+        let machine = &mut *self.machine;
+        machine.waits.set_lds_loads(lds_loads);
+        machine.waits.insert(&mut machine.body);
+        Ok(())
+    }
+
+    fn check_waits(&self, before: &Body) -> Vec<Fault> {
+        let lds_loads = self.fact().map_or(LdsLoads::Anywhere, lds_loads);
+        check_waits(before, &self.machine.body, self.options.target().arch, lds_loads)
+    }
+
+    fn resolve_hazards(&mut self) -> PassResult {
+        self.machine.hazards.set_xnack(self.xnack());
+        self.machine.hazards.resolve(&mut self.machine.body);
+        Ok(())
+    }
+
+    fn check_hazards(&self) -> Vec<Fault> {
+        let mut faults = check_hazards(&self.machine.body, self.options.target().arch);
+        if self.xnack() == Xnack::MayBeOn {
+            faults.extend(check_replay(&self.machine.body));
+        }
+        faults
+    }
+
+    fn xnack(&self) -> Xnack {
+        if self.options.target_id().may_retry() { Xnack::MayBeOn } else { Xnack::Off }
+    }
+
+    /// Registers that a wave may have: what the target gives when all waves of a workgroup are to be resident, and what the author
+    /// allows.
+    fn limits(&self) -> Result<Limits, Diagnostic> {
+        let target = self.options.target();
+        let waves = self.fact::<Geometry>()?.wave_count();
+        let waves_per_simd = waves.div_ceil(target.simds_per_compute_unit).max(1);
+        let resident = target.vgpr_file / waves_per_simd / target.vgpr_granule * target.vgpr_granule;
+        Ok(Limits {
+            sgprs: target.addressable_sgprs,
+            vgprs: target.addressable_vgprs,
+            agprs: target.addressable_vgprs,
+            vectors: self.options.vgpr_limit().map_or(resident, |limit| limit.min(resident)),
+            scratch_bytes: match target.flat_scratch {
+                FlatScratch::Architected => Limits::MAX.scratch_bytes,
+                FlatScratch::Absolute => 0,
+            },
+        })
+    }
+}
+
+/// Waves that share LDS find in it what was loaded before a barrier; a wave that is alone needs none.
+fn lds_loads(geometry: &Geometry) -> LdsLoads {
+    match geometry.wave_count() {
+        1 => LdsLoads::Anywhere,
+        _ => LdsLoads::BehindBarriers,
+    }
+}

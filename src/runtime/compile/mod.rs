@@ -1,0 +1,227 @@
+//! One compilation: the straight walk from a kernel to a code object.
+//!
+//! ```text
+//! kernel -> load -> passes -> machine passes (lower, allocate, ..., waits, hazards) -> encode -> object
+//! ```
+//!
+//! - `machine_passes`: the list of them, as `passes::PIPELINE` is that of the passes before
+//! - `pool`: memory of machine passes, reused between compilations
+//! - `faults`: what is told to the author when the machine has too little or the options deny something
+//! - `object`, `launch`, `report`: what goes into the code object, the executable and the report
+
+mod faults;
+mod launch;
+mod machine_passes;
+mod object;
+mod pool;
+mod report;
+
+use std::any::type_name;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bevy_ecs::prelude::*;
+
+pub use self::machine_passes::{MACHINE_PASSES, MachinePass};
+use self::object::CodeObject;
+use self::pool::{Machine, with_machine};
+use super::executable::{Executable, Inner};
+use super::explain::explained;
+use crate::codegen::lower::{Lowered, preload};
+use crate::codegen::machine::allocate::Allocation;
+use crate::codegen::machine::branches::encode_body;
+use crate::codegen::machine::text;
+use crate::codegen::target::{Feature, Target};
+use crate::ir::diagnostic::{Diagnostic, Kind, Location};
+use crate::ir::kernel::{Kernel, Locations};
+use crate::passes::facts::Geometry;
+use crate::passes::options::{KernargPreload, Options};
+use crate::passes::workspace::{Verify, Workspace, with_workspace};
+
+/// Compiles without looking into the cache.
+///
+/// # Errors
+/// What is wrong with the kernel or the options, or more than the target has.
+pub fn compile_uncached(
+    kernel: &Kernel,
+    options: &Options,
+    verify: Verify,
+) -> Result<Executable, Diagnostic> {
+    with_compilation(kernel, options, verify, |compilation| compilation.walk())
+}
+
+/// Machine code after one of [`MACHINE_PASSES`], as text: with virtual registers after `lower`, with physical ones after `allocate`.
+///
+/// # Errors
+/// As for [`compile_uncached`], as far as the walk goes; and a name that is none of the list.
+///
+/// # Example
+/// ```
+/// use groundswell::kernels::Copy;
+/// use groundswell::prelude::*;
+/// use groundswell::runtime::compile::machine_code_after;
+///
+/// let copy = Copy::any_shape().kernel()?;
+/// let mut options = Options::new(Target::GFX942);
+/// for (name, size) in [("M", 64), ("N", 64), ("BLOCK_M", 16), ("BLOCK_N", 64)] {
+///     options = options.set(Symbol::new(name), size);
+/// }
+/// assert!(machine_code_after(&copy, &options, "lower")?.contains("%0"));
+/// assert!(!machine_code_after(&copy, &options, "allocate")?.contains("%0"));
+/// assert!(machine_code_after(&copy, &options, "waits")?.contains("s_waitcnt"));
+/// # Ok::<(), Diagnostic>(())
+/// ```
+pub fn machine_code_after(kernel: &Kernel, options: &Options, pass: &str) -> Result<String, Diagnostic> {
+    if !MACHINE_PASSES.iter().any(|known| known.name == pass) {
+        let names: Vec<&str> = MACHINE_PASSES.iter().map(|known| known.name).collect();
+        return Err(Diagnostic::invalid(format!("no machine pass is called {pass}"))
+            .help(format!("the machine passes are {}", names.join(", "))));
+    }
+    with_compilation(kernel, options, Verify::Off, |compilation| {
+        compilation.load();
+        compilation.run_passes()?;
+        compilation.run_machine_passes(Some(pass))?;
+        Ok(text::print(&compilation.machine.body))
+    })
+}
+
+fn with_compilation<R>(
+    kernel: &Kernel,
+    options: &Options,
+    verify: Verify,
+    body: impl FnOnce(&mut Compilation) -> Result<R, Diagnostic>,
+) -> Result<R, Diagnostic> {
+    let preload = Feature::KernargPreload;
+    if options.requested_kernarg_preload() == KernargPreload::Fitting && !options.target().has(preload) {
+        let text = format!("{} has no {}", options.target(), preload.name());
+        return Err(Diagnostic::invalid(text).help(format!("{} have it", preload.owners())));
+    }
+    if options.target() != Target::GFX942 {
+        let text = format!("{} is not a target of code generation yet", options.target());
+        return Err(Diagnostic::new(Kind::Unsupported, text).help("compile for gfx942"));
+    }
+    with_workspace(|workspace| {
+        with_machine(|machine| {
+            body(&mut Compilation {
+                kernel,
+                options,
+                verify,
+                workspace,
+                machine,
+                lowered: Lowered::default(),
+                allocation: Allocation::default(),
+                phases: Vec::with_capacity(32),
+            })
+        })
+    })
+    .map_err(|fault| explained(kernel, options, fault))
+}
+
+/// A compilation under way: what it was asked for, and what has come of it so far.
+struct Compilation<'a> {
+    kernel: &'a Kernel,
+    options: &'a Options,
+    verify: Verify,
+    /// The kernel while passes work on it.
+    workspace: &'a mut Workspace,
+    /// The machine code while machine passes work on it.
+    machine: &'a mut Machine,
+    /// What `lower` said.
+    lowered: Lowered,
+    /// What `allocate` said.
+    allocation: Allocation,
+    /// Phases that are over, with their times.
+    phases: Vec<(&'static str, Duration)>,
+}
+
+impl Compilation<'_> {
+    fn walk(&mut self) -> Result<Executable, Diagnostic> {
+        self.load();
+        self.run_passes()?;
+        self.run_machine_passes(None)?;
+        self.timed("encode", |c| c.encode())?;
+        let object = self.timed("object", |c| c.object())?;
+        self.executable(object)
+    }
+
+    /// Runs a phase and notes how long it took.
+    fn timed<R>(&mut self, name: &'static str, phase: impl FnOnce(&mut Self) -> R) -> R {
+        let start = Instant::now();
+        let result = phase(self);
+        self.phases.push((name, start.elapsed()));
+        result
+    }
+
+    fn load(&mut self) {
+        self.timed("load", |c| c.workspace.load(c.kernel, c.options));
+    }
+
+    fn run_passes(&mut self) -> Result<(), Diagnostic> {
+        self.workspace.run(None, self.verify, &mut self.phases)
+    }
+
+    /// Runs the machine passes up to and including `last` (all of them for `None`). When asked to, the machine verifier compares what
+    /// each of them made with what it began with.
+    fn run_machine_passes(&mut self, last: Option<&str>) -> Result<(), Diagnostic> {
+        for pass in MACHINE_PASSES {
+            let before = (self.verify == Verify::AfterEachPass).then(|| self.machine.body.clone());
+            self.timed(pass.name, pass.run)?;
+            if let Some(before) = before
+                && let Some(fault) = (pass.check)(self, &before).first()
+            {
+                let text = format!("pass {} broke instruction {}: {}", pass.name, fault.inst, fault.message);
+                return Err(Diagnostic::bug(text));
+            }
+            if last == Some(pass.name) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The words of the code, with the prologue for firmware that cannot preload arguments in front.
+    fn encode(&mut self) -> Result<(), Diagnostic> {
+        let (machine, arch) = (&mut *self.machine, self.options.target().arch);
+        encode_body(&machine.body, arch, &mut machine.code).map_err(|error| self.no_code(error))?;
+        let dwords = self.lowered.preloaded_dwords;
+        if dwords > 0 {
+            let prologue = preload::prologue(arch, dwords)
+                .map_err(|error| Diagnostic::bug(format!("the prologue could not be encoded: {error}")))?;
+            self.machine.code.words.splice(0..0, prologue);
+        }
+        Ok(())
+    }
+
+    fn executable(&mut self, object: CodeObject) -> Result<Executable, Diagnostic> {
+        let report = self.report(&object.info)?;
+        self.deny_bank_conflicts(&report)?;
+        let inner = Inner {
+            code: self.machine.code.words.clone(),
+            parameters: self.parameters()?,
+            block: self.block()?,
+            launch: self.launch_expressions()?,
+            format: object.format,
+            lines: object.lines,
+            object: object.bytes,
+            info: object.info,
+            report,
+        };
+        Ok(Executable { inner: Arc::new(inner) })
+    }
+
+    /// What passes found out about the whole kernel.
+    fn fact<C: Component>(&self) -> Result<&C, Diagnostic> {
+        let text = || format!("the kernel has no {}", type_name::<C>());
+        self.workspace.world.get::<C>(self.workspace.root).ok_or_else(|| Diagnostic::bug(text()))
+    }
+
+    /// Work-items of a workgroup along the axes of the grid: waves lie one after the other on the first.
+    fn block(&self) -> Result<[u32; 3], Diagnostic> {
+        Ok([64 * self.fact::<Geometry>()?.wave_count(), 1, 1])
+    }
+
+    /// Where the author wrote what has this number.
+    fn location(&self, source: u32) -> Option<Location> {
+        self.workspace.world.get::<Locations>(self.workspace.root)?.get(source)
+    }
+}

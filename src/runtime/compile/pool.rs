@@ -1,0 +1,53 @@
+//! Memory of machine passes, reused between compilations.
+
+use std::sync::Mutex;
+
+use crate::codegen::isa::Arch;
+use crate::codegen::machine::Body;
+use crate::codegen::machine::allocate::Allocator;
+use crate::codegen::machine::branches::Code;
+use crate::codegen::machine::hazards::HazardResolver;
+use crate::codegen::machine::waits::WaitInserter;
+
+/// A machine body, and what the passes over it work with.
+pub(super) struct Machine {
+    pub(super) body: Body,
+    pub(super) allocator: Allocator,
+    pub(super) waits: WaitInserter,
+    pub(super) hazards: HazardResolver,
+    pub(super) code: Code,
+    /// The bytes of the code.
+    pub(super) bytes: Vec<u8>,
+}
+
+impl Machine {
+    fn new() -> Machine {
+        Machine {
+            body: Body::default(),
+            allocator: Allocator::default(),
+            waits: WaitInserter::new(Arch::Gfx942),
+            hazards: HazardResolver::new(Arch::Gfx942),
+            code: Code::default(),
+            bytes: Vec::new(),
+        }
+    }
+}
+
+static POOL: Mutex<Vec<Machine>> = Mutex::new(Vec::new());
+
+/// Machines kept between compilations; more threads than that at once make fresh ones.
+const POOL_LIMIT: usize = 16;
+
+/// Runs `body` with a machine from the pool.
+pub(super) fn with_machine<R>(body: impl FnOnce(&mut Machine) -> R) -> R {
+    let pooled = POOL.lock().ok().and_then(|mut pool| pool.pop());
+    let mut machine = pooled.unwrap_or_else(Machine::new);
+    let result = body(&mut machine);
+    // A panic in `body` drops the machine instead: its buffers may be in the middle of anything.
+    if let Ok(mut pool) = POOL.lock()
+        && pool.len() < POOL_LIMIT
+    {
+        pool.push(machine);
+    }
+    result
+}

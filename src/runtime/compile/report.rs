@@ -1,0 +1,103 @@
+//! Gathers the report of a compilation.
+
+use std::fmt::Write as _;
+
+use super::Compilation;
+use crate::codegen::machine::RegisterFile;
+use crate::codegen::machine::allocate::Spills;
+use crate::codegen::object::KernelInfo;
+use crate::ir::diagnostic::{Diagnostic, Location};
+use crate::ir::node::{Op, Origin, Tag};
+use crate::ir::node_map::NodeMap;
+use crate::ir::walk;
+use crate::passes::expand::{ExpandedCount, Expansion};
+use crate::passes::facts::{BankConflicts, DirectLoads, Scheduled};
+use crate::runtime::report::{InstructionMix, LdsAccessReport, Report, SpillReport};
+
+impl Compilation<'_> {
+    /// The report of a compilation that is over; it takes the times along.
+    pub(super) fn report(&mut self, info: &KernelInfo) -> Result<Report, Diagnostic> {
+        let phases = std::mem::take(&mut self.phases);
+        let (world, root, machine) = (&self.workspace.world, self.workspace.root, &self.machine);
+        let occupancy = info.occupancy(self.options.target_id());
+        // Only kernels that ask for a schedule, or for such loads, have these.
+        let scheduled = world.get::<Scheduled>(root);
+        let direct = world.get::<DirectLoads>(root);
+        let main_loop = self
+            .lowered
+            .loops
+            .iter()
+            .map(|&block| InstructionMix::of(machine.body.block(block as usize)))
+            .max_by_key(InstructionMix::total);
+        Ok(Report {
+            vgprs: info.resources.vgprs,
+            agprs: info.resources.agprs,
+            sgprs: info.resources.sgprs,
+            lds_bytes: info.resources.lds_bytes,
+            scratch_bytes: info.resources.scratch_bytes,
+            kernarg_preload_dwords: info.resources.kernarg_preload_dwords,
+            spills: self.spill_report(),
+            code_bytes: machine.code.size(),
+            instructions: machine.body.insts.len() as u32,
+            waves_per_simd: occupancy.waves_per_simd,
+            limited_by: occupancy.limited_by,
+            lds_accesses: self.lds_accesses(),
+            main_loop,
+            schedule_requested: self.options.requested_schedule().name(),
+            schedule_applied: scheduled.map_or("none", |scheduled| scheduled.applied),
+            schedule_why: scheduled.map(|scheduled| scheduled.why.clone()).unwrap_or_default(),
+            direct_loads: direct.map_or(0, |direct| direct.tiles),
+            direct_loads_why: direct.map(|direct| direct.why.clone()).unwrap_or_default(),
+            expanded_nodes: self.fact::<ExpandedCount>()?.0,
+            phases,
+        })
+    }
+
+    /// What did not stay in its file, and where most registers are alive; none if everything stayed.
+    fn spill_report(&self) -> Option<SpillReport> {
+        let counts = self.allocation.spills;
+        if counts == Spills::default() {
+            return None;
+        }
+        let file = if counts.to_scratch + counts.to_agprs == 0 && counts.to_lanes > 0 {
+            RegisterFile::Sgpr
+        } else {
+            RegisterFile::Vgpr
+        };
+        let peak = self.allocation.peaks[file as usize];
+        Some(SpillReport { counts, file, peak: peak.registers, location: self.location(peak.source) })
+    }
+
+    fn lds_accesses(&self) -> Vec<LdsAccessReport> {
+        let world = &self.workspace.world;
+        let mut accesses: NodeMap<u32> = NodeMap::default();
+        walk::visit(world, self.workspace.root, &mut |node| {
+            if let Some(expansion) = world.get::<Expansion>(node)
+                && let Some(conflicts) = world.get::<BankConflicts>(expansion.logical)
+            {
+                accesses.insert(expansion.logical, conflicts.0);
+            }
+        });
+        let mut out = Vec::with_capacity(accesses.len());
+        for (logical, &conflict_degree) in accesses.iter() {
+            let kind =
+                if world.get::<Op>(logical).is_some_and(|op| op.is_write()) { "write" } else { "read" };
+            let location = world.get::<Origin>(logical).and_then(|o| self.location(o.0));
+            let what = match (world.get::<Tag>(logical), &location) {
+                (Some(tag), _) => tag.0.to_string(),
+                (None, Some(location)) => text_of(location),
+                (None, None) => "?".to_string(),
+            };
+            out.push(LdsAccessReport { kind, what, location, conflict_degree });
+        }
+        out
+    }
+}
+
+/// A location as text, made with one allocation.
+fn text_of(location: &Location) -> String {
+    let mut text = String::with_capacity(location.file.len() + 16);
+    // Writing to a string cannot fail.
+    let _ = write!(text, "{location}");
+    text
+}
