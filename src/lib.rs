@@ -138,6 +138,7 @@ pub mod prelude {
     };
     pub use crate::ir::node::{BinaryOp, UnaryOp, WaveBound, WaveCondition};
     pub use crate::ir::schedule::Directive::{self, SharedMemoryBarrier};
+    pub use crate::ir::schedule::table::ScheduleTable;
     pub use crate::ir::schedule::{
         Cluster, Interleave, NodeType, Nodes, PipelineStage, PipelinedLoop, ScheduleTracer, WaveSchedule,
     };
@@ -146,7 +147,6 @@ pub mod prelude {
     pub use crate::passes::options::{
         DebugInfo, Deny, GlobalToShared, KernargPreload, Options, Schedule, SetBy,
     };
-    pub use crate::passes::schedule::table::ScheduleTable;
     pub use crate::runtime::buffer::Buffer;
     pub use crate::runtime::check;
     pub use crate::runtime::device::Device;

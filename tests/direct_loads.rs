@@ -5,7 +5,7 @@ mod common;
 
 use common::loops::largest_loop;
 use groundswell::kernels::{Gemm, Waves};
-use groundswell::passes::schedule::ping_pong::{Cut, Roles, schedule_of_direct_loads};
+use groundswell::passes::schedule::strategies::ping_pong::{Cut, Roles, schedule_of_direct_loads};
 use groundswell::passes::workspace::Verify;
 use groundswell::prelude::*;
 use groundswell::runtime::check::with_findings;

@@ -41,7 +41,7 @@ use groundswell::ir::text::{Detail, parse_file};
 use groundswell::ir::walk;
 use groundswell::passes::PIPELINE;
 use groundswell::passes::options::{GlobalToShared, Options, Schedule};
-use groundswell::passes::schedule::verify::describe;
+use groundswell::passes::schedule::graph::words::describe;
 use groundswell::passes::workspace::{Verify, Workspace, with_workspace};
 use groundswell::runtime::check::with_findings;
 use groundswell::runtime::compile::compile_uncached;

@@ -6,7 +6,7 @@ mod common;
 use common::loops::{largest_loop, loops};
 use groundswell::ir::text::parse_file;
 use groundswell::kernels::{Gemm, Waves};
-use groundswell::passes::schedule::ping_pong::{Cut, Roles, schedule as ping_pong_schedule};
+use groundswell::passes::schedule::strategies::ping_pong::{Cut, Roles, schedule as ping_pong_schedule};
 use groundswell::passes::workspace::Verify;
 use groundswell::prelude::*;
 use groundswell::runtime::compile::compile_uncached;

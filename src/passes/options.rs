@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use crate::codegen::target::{ObjectVersion, Target, TargetId};
 use crate::ir::expr::Symbol;
 use crate::ir::schedule::WaveSchedule;
-use crate::passes::schedule::table::ScheduleTable;
+use crate::ir::schedule::table::ScheduleTable;
 
 /// What the author will not accept; the compilation fails with the place instead.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use super::allocate_lds::buffer_of;
 use super::expand::{Base, Expansion};
 use super::facts::{Geometry, LdsBuffer};
-use super::schedule::wave_groups::Staggered;
+use super::schedule::judge::wave_groups::Staggered;
 use super::{PassResult, kernel_entity};
 use crate::ir::node::*;
 use crate::ir::node_map::NodeMap;

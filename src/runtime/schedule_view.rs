@@ -3,8 +3,8 @@
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::kernel::Kernel;
 use crate::passes::options::Options;
-use crate::passes::schedule::view::KernelView;
-use crate::passes::schedule::{graph_text, table, timeline};
+use crate::passes::schedule::show::view::KernelView;
+use crate::passes::schedule::show::{graph_text, table, timeline};
 use crate::passes::workspace::{Verify, with_workspace};
 
 /// How a schedule is shown.
@@ -14,7 +14,7 @@ pub enum ScheduleView {
     Graph,
     /// The same as a drawing in the DOT language of Graphviz.
     Dot,
-    /// The cycles of all nodes, as a table that [`ScheduleTable`](table::ScheduleTable) reads.
+    /// The cycles of all nodes, as a table that [`ScheduleTable`](crate::ir::schedule::table::ScheduleTable) reads.
     Table,
     /// A page of HTML that needs nothing from elsewhere.
     Timeline,

@@ -12,6 +12,7 @@ mod node_type;
 mod operations;
 mod recorder;
 mod rules;
+pub mod table;
 #[cfg(test)]
 mod tests;
 

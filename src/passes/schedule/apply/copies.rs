@@ -1,0 +1,99 @@
+//! How many copies of LDS buffers a schedule takes: as many as iterations lie between filling one and reading it for the last time.
+//! Iteration `i` uses copy `i mod copies`, in unrolled loops too.
+//!
+//! With one copy more than the order of a pass needs, the next iteration's writes and this one's reads need no barrier between them. Where LDS is
+//! too small for that, the copies that the order needs have to do.
+
+use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
+use thiserror::Error;
+
+use crate::ir::node::Op;
+use crate::ir::walk;
+use crate::passes::facts::{LdsBuffer, Settings};
+use crate::passes::schedule::graph::assignment::Assignment;
+use crate::passes::schedule::graph::dependences::{LoopBuffer, LoopGraph};
+
+/// The copies do not fit.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[error("its LDS buffers would take {needed} bytes, and a workgroup has {limit}")]
+pub struct TooLarge {
+    /// Bytes of all buffers with their copies.
+    pub needed: u32,
+    /// Bytes of the target.
+    pub limit: u32,
+}
+
+/// How many copies a buffer gets.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Need {
+    /// No write of a pass meets a read of the same pass.
+    Apart,
+    /// Reads of a pass come before the writes that overwrite what they read.
+    InOrder,
+}
+
+fn needed(found: &LoopGraph, buffer: Entity, assignment: &Assignment, need: Need) -> u32 {
+    let cycle = |node: &u32| assignment.cycles[*node as usize];
+    let fills = found.buffers.iter().filter(|fill| fill.buffer == buffer);
+    // In the order of iterations.
+    let spans: SmallVec<[[u32; 2]; 4]> = fills
+        .map(|fill| {
+            let first = fill.writes.iter().map(cycle).min().unwrap_or(0);
+            [first, fill.reads.iter().map(cycle).max().unwrap_or(0)]
+        })
+        .collect();
+    let (count, interval) = (spans.len().max(1), assignment.interval.max(1));
+    let fits = |copies: usize| {
+        spans.iter().enumerate().all(|(at, [_, last])| {
+            let (pass, next) = ((at + copies) / count, (at + copies) % count);
+            spans[next][0] + pass as u32 * interval >= last + u32::from(need == Need::Apart)
+        })
+    };
+    // So many passes later every cycle of an assignment is over.
+    let most = spans.iter().map(|[_, last]| last / interval + 2).max().unwrap_or(1) as usize * count;
+    (1..most).find(|&copies| fits(copies)).unwrap_or(most) as u32
+}
+
+/// The copies that the order of an assignment takes at least.
+pub fn least(found: &LoopGraph, buffer: &LoopBuffer, assignment: &Assignment) -> u32 {
+    needed(found, buffer.buffer, assignment, Need::InOrder)
+}
+
+/// Gives every buffer of a loop its copies: `forced`, or as many as the assignment takes.
+///
+/// # Errors
+/// If LDS is too small.
+pub fn give(
+    world: &mut World,
+    root: Entity,
+    found: &LoopGraph,
+    assignment: &Assignment,
+    forced: Option<u32>,
+) -> Result<(), TooLarge> {
+    let limit = world.get::<Settings>(root).map_or(0, |s| s.0.target().max_lds_per_workgroup);
+    let mut total = 0;
+    for need in [Need::Apart, Need::InOrder] {
+        set(world, found, |buffer| forced.unwrap_or_else(|| needed(found, buffer.buffer, assignment, need)));
+        total = all_bytes(world, root);
+        if total <= limit {
+            return Ok(());
+        }
+    }
+    set(world, found, |_| 1);
+    Err(TooLarge { needed: total, limit })
+}
+
+fn set(world: &mut World, found: &LoopGraph, copies: impl Fn(&LoopBuffer) -> u32) {
+    for buffer in &found.buffers {
+        if let Some(mut lds) = world.get_mut::<LdsBuffer>(buffer.buffer) {
+            lds.copies = copies(buffer);
+        }
+    }
+}
+
+/// Bytes of all LDS buffers of the kernel, with their copies.
+pub fn all_bytes(world: &World, root: Entity) -> u32 {
+    let buffers = walk::body(world, root).into_iter().filter(|&n| world.get::<Op>(n) == Some(&Op::Allocate));
+    buffers.filter_map(|n| world.get::<LdsBuffer>(n)).fold(0, |sum, lds| sum.saturating_add(lds.all_bytes()))
+}

@@ -1,0 +1,525 @@
+//! Software pipelining: a loop body whose nodes have stages becomes prologue, steady state and epilogue.
+//!
+//! Pass `p` of the pipelined loop runs stage `g` of iteration `p + ahead - g`, where `ahead` is the number of stages less one. Passes
+//! below zero are the prologue, those behind the last are the epilogue; both leave out what belongs to no iteration. A value that
+//! is used in a later pass than it is made in is carried by the loop, once for each pass between: the newest first.
+//!
+//! What the pipeline overlaps are passes of the loop as it is: of an unrolled loop, several iterations at a time.
+
+use bevy_ecs::prelude::*;
+use smallvec::{SmallVec, smallvec};
+
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::node::*;
+use crate::ir::walk;
+use crate::passes::expand::{Base, Expansion, Iteration};
+use crate::passes::facts::Expressions;
+use crate::passes::schedule::graph::words::bug;
+
+/// A node of the loop body in the order of the steady state.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Placed {
+    /// The expanded node.
+    pub node: Entity,
+    /// Its pipeline stage.
+    pub stage: u32,
+}
+
+/// What stands for one node: two nodes in a pipeline of two stages.
+pub type NodeCopies = SmallVec<[Entity; 2]>;
+
+/// What became of a loop.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Rebuilt {
+    /// The region of prologue, steady state and epilogue.
+    pub whole: Entity,
+    /// The loop of the steady state.
+    pub steady: Entity,
+    /// For every node of the order, what stands for it now: in the prologue, the steady state and the epilogue.
+    pub copies: Vec<NodeCopies>,
+}
+
+/// What to do with a loop whose trip count may be shorter than the pipeline.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Short {
+    /// It cannot be.
+    Never,
+    /// It may have no iteration at all: then nothing runs.
+    Empty,
+    /// It may have fewer iterations than the pipeline needs: then the loop runs as it was written.
+    AsWritten,
+}
+
+/// Where an operand comes from.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Source {
+    /// From outside of the loop.
+    Outside(Entity),
+    /// From the node with this number.
+    Node(u32),
+    /// It is the carried value with this number, which the node yields.
+    Carried(u32, u32),
+}
+
+/// Values that the steady state carries for one source: the one made `k` passes ago is number `first + k - 1`.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+struct Chain {
+    source: Source,
+    length: u32,
+    first: u32,
+}
+
+/// Copies of the body's nodes for one pass; `None` where the pass leaves a node out.
+type Pass = Vec<Option<Entity>>;
+
+struct Pipeliner<'w> {
+    world: &'w mut World,
+    ahead: u32,
+    /// Iterations of one pass.
+    per_pass: u32,
+    order: &'w [Placed],
+    /// Position in `order` by entity index, plus one.
+    number: Vec<u32>,
+    /// The carried value that an entity is, by entity index, plus one.
+    argument: Vec<u32>,
+    yields: SmallVec<[Entity; 4]>,
+    chains: Vec<Chain>,
+    /// The chain of each node's value, by number, plus one.
+    chain_of: Vec<u32>,
+    /// Everything that stands for each node, by number.
+    copies: Vec<NodeCopies>,
+    prologue: Vec<Pass>,
+    epilogue: Vec<Pass>,
+    /// What the pipeline's region sees of its initial values.
+    inits: Vec<Entity>,
+    /// What the steady state sees of its carried values, and what it leaves behind.
+    arguments: Vec<Entity>,
+    results: Vec<Entity>,
+}
+
+/// Replaces the loop `node` in `region` by a pipeline of `stages` stages. It may be unrolled, but not pipelined yet. `order` holds all
+/// nodes of its body but the carried values; the order and the stages respect all dependences. To drain in the loop, everything that is
+/// carried must be made in the last stage, and nothing in an earlier one may write to global memory.
+///
+/// # Errors
+/// A kernel that is broken.
+pub fn pipeline(
+    world: &mut World,
+    root: Entity,
+    [region, node]: [Entity; 2],
+    order: &[Placed],
+    stages: u32,
+    short: Short,
+    drain: Drain,
+) -> Result<Rebuilt, Diagnostic> {
+    let &Op::Iterate(axis) = world.get::<Op>(node).ok_or_else(|| bug("no loop"))? else {
+        return Err(bug("no loop"));
+    };
+    let ahead = stages.saturating_sub(1);
+    let per_pass = Unrolled::of(world, node);
+    let parts = (world.get::<Trip>(node).copied(), world.get::<Expansion>(node).copied());
+    let (Some(trip), Some(expansion)) = parts else { return Err(bug("a loop without trip count")) };
+    let origin = world.get::<Origin>(node).copied().unwrap_or(Origin(u32::MAX));
+    let init = world.get::<Operands>(node).cloned().unwrap_or_default();
+    let loop_trip = match drain {
+        Drain::Epilogue => shortened(world, root, trip, ahead.saturating_mul(per_pass))?,
+        Drain::Loop => trip,
+    };
+
+    let mut pipeliner = Pipeliner::new(world, node, order, ahead);
+    pipeliner.find_chains()?;
+    let types: Vec<_> = pipeliner.original_arguments(node);
+    for (at, &(ref ty, expansion, origin)) in types.iter().enumerate() {
+        let bundle = (Op::IterArg(at as u32), Operands::default(), ty.clone(), expansion, origin);
+        let argument = pipeliner.world.spawn(bundle).id();
+        pipeliner.inits.push(argument);
+    }
+    let mut body = pipeliner.inits.clone();
+    for pass in 0..ahead {
+        pipeliner.prologue_pass(pass, &mut body)?;
+    }
+    let steady = pipeliner.steady_state(axis, loop_trip, expansion, origin)?;
+    body.push(steady);
+    body.extend_from_slice(&pipeliner.results);
+    let yields = match drain {
+        Drain::Epilogue => {
+            for pass in 0..ahead {
+                pipeliner.epilogue_pass(pass, &mut body)?;
+            }
+            pipeliner.final_values()?
+        }
+        Drain::Loop => pipeliner.values_of_the_loop()?,
+    };
+    let copies = std::mem::take(&mut pipeliner.copies);
+    let world = pipeliner.world;
+    let whole = world
+        .spawn((Op::Pipeline(axis), init, ValueType::unknown(), expansion, origin))
+        .insert((Body(body), Yields(yields), trip, Pipelined { ahead, drain }))
+        .id();
+    if let Some(tag) = world.get::<Tag>(node).cloned() {
+        world.entity_mut(whole).insert(tag);
+    }
+    if let Some(&unrolled) = world.get::<Unrolled>(node) {
+        world.entity_mut(whole).insert(unrolled);
+        world.entity_mut(steady).insert(unrolled);
+    }
+    install(world, root, region, node, whole, &types, short)?;
+    Ok(Rebuilt { whole, steady, copies })
+}
+
+/// The trip count of the steady state.
+fn shortened(world: &mut World, root: Entity, trip: Trip, ahead: u32) -> Result<Trip, Diagnostic> {
+    let mut expressions = world.get_mut::<Expressions>(root).ok_or_else(|| bug("no expressions"))?;
+    let arena = &mut expressions.0;
+    let ahead = arena.int(i64::from(ahead));
+    let end = arena.sub(trip.end, ahead).map_err(|e| bug(&format!("a trip count: {e}")))?;
+    Ok(Trip { start: trip.start, end })
+}
+
+/// Puts the pipeline in the loop's place; for trip counts that may be too short, the loop stays behind it.
+fn install(
+    world: &mut World,
+    root: Entity,
+    region: Entity,
+    node: Entity,
+    whole: Entity,
+    types: &[(ValueType, Expansion, Origin)],
+    short: Short,
+) -> Result<(), Diagnostic> {
+    let mut nodes = walk::body(world, region);
+    let at = nodes.iter().position(|&n| n == node).ok_or_else(|| bug("a loop that its region lacks"))?;
+    if short != Short::AsWritten {
+        nodes[at] = whole;
+        for &other in &nodes {
+            if matches!(world.get::<Op>(other), Some(Op::LoopResult(_)))
+                && let Some(mut operands) = world.get_mut::<Operands>(other)
+            {
+                operands.0.iter_mut().filter(|o| **o == node).for_each(|o| *o = whole);
+            }
+        }
+        walk::set_body(world, region, &nodes);
+        return Ok(());
+    }
+    let mut front: SmallVec<[Entity; 64]> = smallvec![whole];
+    for (number, (ty, expansion, origin)) in types.iter().enumerate() {
+        let operands = Operands(smallvec![whole]);
+        let result = (Op::LoopResult(number as u32), operands, ty.clone(), *expansion, *origin);
+        front.push(world.spawn(result).id());
+    }
+    if let Some(mut operands) = world.get_mut::<Operands>(node) {
+        operands.0 = SmallVec::from_slice(&front[1..]);
+    }
+    nodes.insert_many(at, front);
+    walk::set_body(world, region, &nodes);
+    // `min(n, max(0, (needed - n) * (ahead - 1)))` is n below `needed` and nothing from there on: `needed` and n are multiples of
+    // the iterations of a pass. Where the product may leave the 32 bits of scalar code, what is multiplied is not negative.
+    let ahead = world.get::<Pipelined>(whole).map_or(0, |p| i64::from(p.ahead));
+    let needed = ahead * i64::from(Unrolled::of(world, node));
+    let Some(mut trip) = world.get::<Trip>(node).copied() else {
+        return Err(bug("a loop without trip count"));
+    };
+    let mut expressions = world.get_mut::<Expressions>(root).ok_or_else(|| bug("no expressions"))?;
+    let arena = &mut expressions.0;
+    let short = (|| {
+        let count = arena.sub(trip.end, trip.start)?;
+        let (needed, factor, zero) = (arena.int(needed), arena.int(ahead - 1), arena.int(0));
+        let missing = arena.sub(needed, count)?;
+        let product = arena.mul(missing, factor)?;
+        let range = arena.range(product);
+        let missing = if range.at_least(i32::MIN.into()) && range.at_most(i32::MAX.into()) {
+            arena.max(product, zero)?
+        } else {
+            let missing = arena.max(missing, zero)?;
+            arena.mul(missing, factor)?
+        };
+        let count = arena.min(count, missing)?;
+        arena.add(trip.start, count)
+    })();
+    trip.end = short.map_err(|e| bug(&format!("a trip count: {e}")))?;
+    world.entity_mut(node).insert(trip);
+    Ok(())
+}
+
+impl<'w> Pipeliner<'w> {
+    fn new(world: &'w mut World, node: Entity, order: &'w [Placed], ahead: u32) -> Pipeliner<'w> {
+        let body = walk::body(world, node);
+        let size = body.iter().map(|n| n.index_u32() as usize + 1).max().unwrap_or(0);
+        let (mut number, mut argument) = (vec![0; size], vec![0; size]);
+        for (at, placed) in order.iter().enumerate() {
+            number[placed.node.index_u32() as usize] = at as u32 + 1;
+        }
+        for &inner in &body {
+            if let Some(Op::IterArg(carried)) = world.get::<Op>(inner) {
+                argument[inner.index_u32() as usize] = carried + 1;
+            }
+        }
+        let yields = world.get::<Yields>(node).map(|y| y.0.clone()).unwrap_or_default();
+        let per_pass = Unrolled::of(world, node);
+        Pipeliner {
+            world,
+            ahead,
+            per_pass,
+            order,
+            number,
+            argument,
+            yields,
+            chains: Vec::new(),
+            chain_of: vec![0; order.len()],
+            copies: vec![NodeCopies::new(); order.len()],
+            prologue: Vec::new(),
+            epilogue: Vec::new(),
+            inits: Vec::new(),
+            arguments: Vec::new(),
+            results: Vec::new(),
+        }
+    }
+
+    fn stage(&self, number: u32) -> u32 {
+        self.order[number as usize].stage
+    }
+
+    fn number_of(&self, entity: Entity) -> Option<u32> {
+        self.number.get(entity.index_u32() as usize).copied()?.checked_sub(1)
+    }
+
+    fn source(&self, operand: Entity) -> Result<Source, Diagnostic> {
+        if let Some(number) = self.number_of(operand) {
+            return Ok(Source::Node(number));
+        }
+        let carried = self.argument.get(operand.index_u32() as usize).and_then(|a| a.checked_sub(1));
+        let Some(carried) = carried else { return Ok(Source::Outside(operand)) };
+        let made = self.yields.get(carried as usize).and_then(|&y| self.number_of(y));
+        let made = made.ok_or_else(|| bug("a pipelined loop hands a carried value on unchanged"))?;
+        Ok(Source::Carried(carried, made))
+    }
+
+    /// Passes between the making of a source and its use in stage `stage`.
+    fn lag(&self, source: Source, stage: u32) -> Result<u32, Diagnostic> {
+        let lag = match source {
+            Source::Outside(_) => Some(0),
+            Source::Node(made) => stage.checked_sub(self.stage(made)),
+            Source::Carried(_, made) => (stage + 1).checked_sub(self.stage(made)),
+        };
+        lag.ok_or_else(|| bug("a pipelined loop uses a value of a pass to come"))
+    }
+
+    fn operands(&self, number: u32) -> SmallVec<[Entity; 4]> {
+        let node = self.order[number as usize].node;
+        self.world.get::<Operands>(node).map(|o| o.0.clone()).unwrap_or_default()
+    }
+
+    /// Which values the steady state carries, and how long.
+    fn find_chains(&mut self) -> Result<(), Diagnostic> {
+        // The loop's own carried values come first and keep their numbers.
+        for carried in 0..self.yields.len() as u32 {
+            let made = self.number_of(self.yields[carried as usize]);
+            let made = made.ok_or_else(|| bug("a pipelined loop hands a carried value on unchanged"))?;
+            self.chains.push(Chain { source: Source::Carried(carried, made), length: 1, first: 0 });
+        }
+        for user in 0..self.order.len() as u32 {
+            for operand in self.operands(user) {
+                let source = self.source(operand)?;
+                let lag = self.lag(source, self.stage(user))?;
+                let at = match source {
+                    Source::Outside(_) => continue,
+                    Source::Carried(carried, _) => carried as usize,
+                    Source::Node(_) if lag == 0 => continue,
+                    Source::Node(made) => {
+                        let known = &mut self.chain_of[made as usize];
+                        if *known == 0 {
+                            self.chains.push(Chain { source, length: 0, first: 0 });
+                            *known = self.chains.len() as u32;
+                        }
+                        *known as usize - 1
+                    }
+                };
+                self.chains[at].length = self.chains[at].length.max(lag);
+            }
+        }
+        let mut first = 0;
+        for chain in &mut self.chains {
+            chain.first = first;
+            first += chain.length;
+        }
+        Ok(())
+    }
+
+    /// Type and origin of the loop's carried values.
+    fn original_arguments(&self, node: Entity) -> Vec<(ValueType, Expansion, Origin)> {
+        let init = self.world.get::<Operands>(node).map(|o| o.0.clone()).unwrap_or_default();
+        let made = self.yields.iter().zip(&init);
+        made.map(|(&made, _)| self.shape_of(made)).collect()
+    }
+
+    fn shape_of(&self, node: Entity) -> (ValueType, Expansion, Origin) {
+        let ty = self.world.get::<ValueType>(node).cloned().unwrap_or_else(ValueType::unknown);
+        let expansion = Expansion::at(self.world, node);
+        (ty, expansion, self.world.get::<Origin>(node).copied().unwrap_or(Origin(u32::MAX)))
+    }
+
+    fn made_by(source: Source) -> Option<u32> {
+        match source {
+            Source::Outside(_) => None,
+            Source::Node(made) | Source::Carried(_, made) => Some(made),
+        }
+    }
+
+    fn chain(&self, source: Source) -> Result<Chain, Diagnostic> {
+        let at = match source {
+            Source::Outside(_) => None,
+            Source::Carried(carried, _) => Some(carried),
+            Source::Node(made) => self.chain_of[made as usize].checked_sub(1),
+        };
+        let chain = at.and_then(|at| self.chains.get(at as usize)).copied();
+        chain.ok_or_else(|| bug("a value that a pipelined loop does not carry"))
+    }
+
+    /// The copy of a node for the pass that is so many passes ahead of the base.
+    fn copy(&mut self, number: u32, operands: SmallVec<[Entity; 4]>, base: Base, ahead: u32) -> Entity {
+        let node = self.order[number as usize].node;
+        let op = self.world.get::<Op>(node).copied().unwrap_or(Op::Barrier);
+        let (ty, expansion, origin) = self.shape_of(node);
+        let ahead = ahead * self.per_pass + expansion.iteration.ahead;
+        let expansion = Expansion { iteration: Iteration { base, ahead }, ..expansion };
+        let copy = self.world.spawn((op, Operands(operands), ty, expansion, origin)).id();
+        self.copies[number as usize].push(copy);
+        copy
+    }
+
+    fn prologue_pass(&mut self, pass: u32, body: &mut Vec<Entity>) -> Result<(), Diagnostic> {
+        self.prologue.push(vec![None; self.order.len()]);
+        for number in 0..self.order.len() as u32 {
+            // Pass `pass` of the prologue is pass `pass - ahead` of the loop.
+            let Some(ahead) = pass.checked_sub(self.stage(number)) else { continue };
+            let mut operands = self.operands(number);
+            for operand in &mut operands {
+                let source = self.source(*operand)?;
+                let lag = self.lag(source, self.stage(number))?;
+                *operand = match source {
+                    Source::Outside(entity) => entity,
+                    Source::Carried(carried, _) if ahead == 0 => self.inits[carried as usize],
+                    Source::Node(made) | Source::Carried(_, made) => {
+                        let from =
+                            pass.checked_sub(lag).and_then(|p| self.prologue[p as usize][made as usize]);
+                        from.ok_or_else(|| bug("a prologue uses what it does not make"))?
+                    }
+                };
+            }
+            let copy = self.copy(number, operands, Base::Start, ahead);
+            self.prologue[pass as usize][number as usize] = Some(copy);
+            body.push(copy);
+        }
+        Ok(())
+    }
+
+    /// The loop of the steady state.
+    fn steady_state(
+        &mut self,
+        axis: crate::ir::layout::Dim,
+        trip: Trip,
+        expansion: Expansion,
+        origin: Origin,
+    ) -> Result<Entity, Diagnostic> {
+        let mut init: SmallVec<[Entity; 4]> = SmallVec::new();
+        for chain in self.chains.clone() {
+            let made = Self::made_by(chain.source).ok_or_else(|| bug("a chain without source"))?;
+            for lag in 1..=chain.length {
+                let from = self.ahead.checked_sub(lag).and_then(|p| self.prologue[p as usize][made as usize]);
+                init.push(match (from, chain.source) {
+                    (Some(copy), _) => copy,
+                    (None, Source::Carried(carried, _)) => self.inits[carried as usize],
+                    _ => return Err(bug("a steady state begins with what the prologue does not make")),
+                });
+                let (ty, expansion, origin) = self.shape_of(self.order[made as usize].node);
+                let number = self.arguments.len() as u32;
+                let argument = (Op::IterArg(number), Operands::default(), ty, expansion, origin);
+                self.arguments.push(self.world.spawn(argument).id());
+            }
+        }
+        let mut copies: Pass = vec![None; self.order.len()];
+        let mut body = self.arguments.clone();
+        for number in 0..self.order.len() as u32 {
+            let mut operands = self.operands(number);
+            for operand in &mut operands {
+                let source = self.source(*operand)?;
+                let lag = self.lag(source, self.stage(number))?;
+                *operand = match source {
+                    Source::Outside(entity) => entity,
+                    Source::Node(made) | Source::Carried(_, made) if lag == 0 => copies[made as usize]
+                        .ok_or_else(|| bug("a pipelined loop uses a value before it is made"))?,
+                    _ => self.arguments[(self.chain(source)?.first + lag - 1) as usize],
+                };
+            }
+            let ahead = self.ahead - self.stage(number);
+            let copy = self.copy(number, operands, Base::Pass, ahead);
+            copies[number as usize] = Some(copy);
+            body.push(copy);
+        }
+        let mut yields = SmallVec::new();
+        for chain in &self.chains {
+            let made = Self::made_by(chain.source).and_then(|made| copies[made as usize]);
+            yields.push(made.ok_or_else(|| bug("a chain without source"))?);
+            let older = chain.first as usize..(chain.first + chain.length) as usize - 1;
+            yields.extend_from_slice(&self.arguments[older]);
+        }
+        let steady = self
+            .world
+            .spawn((Op::Iterate(axis), Operands(init), ValueType::unknown(), expansion, origin))
+            .insert((Body(body), Yields(yields), trip))
+            .id();
+        for (number, argument) in self.arguments.clone().into_iter().enumerate() {
+            let (ty, expansion, origin) = self.shape_of(argument);
+            let operands = Operands(smallvec![steady]);
+            let result = (Op::LoopResult(number as u32), operands, ty, expansion, origin);
+            self.results.push(self.world.spawn(result).id());
+        }
+        Ok(steady)
+    }
+
+    fn epilogue_pass(&mut self, pass: u32, body: &mut Vec<Entity>) -> Result<(), Diagnostic> {
+        self.epilogue.push(vec![None; self.order.len()]);
+        for number in 0..self.order.len() as u32 {
+            // What is as far ahead as this belongs to no iteration.
+            if pass >= self.stage(number) {
+                continue;
+            }
+            let mut operands = self.operands(number);
+            for operand in &mut operands {
+                let source = self.source(*operand)?;
+                let lag = self.lag(source, self.stage(number))?;
+                *operand = match (source, pass.checked_sub(lag)) {
+                    (Source::Outside(entity), _) => entity,
+                    (Source::Node(made) | Source::Carried(_, made), Some(from)) => self.epilogue
+                        [from as usize][made as usize]
+                        .ok_or_else(|| bug("an epilogue uses what it does not make"))?,
+                    (_, None) => self.results[(self.chain(source)?.first + lag - pass - 1) as usize],
+                };
+            }
+            let ahead = pass + self.ahead - self.stage(number);
+            let copy = self.copy(number, operands, Base::End, ahead);
+            self.epilogue[pass as usize][number as usize] = Some(copy);
+            body.push(copy);
+        }
+        Ok(())
+    }
+
+    /// The carried values as the loop leaves them.
+    fn values_of_the_loop(&self) -> Result<SmallVec<[Entity; 4]>, Diagnostic> {
+        let carried = self.chains.iter().take(self.yields.len());
+        let last = carried.map(|chain| self.results.get(chain.first as usize).copied());
+        last.map(|value| value.ok_or_else(|| bug("a carried value without end"))).collect()
+    }
+
+    /// The loop's carried values after the last iteration.
+    fn final_values(&self) -> Result<SmallVec<[Entity; 4]>, Diagnostic> {
+        let carried = self.chains.iter().take(self.yields.len());
+        let last = carried.map(|chain| {
+            let made = Self::made_by(chain.source)?;
+            match self.stage(made).checked_sub(1) {
+                Some(pass) => self.epilogue[pass as usize][made as usize],
+                None => self.results.get(chain.first as usize).copied(),
+            }
+        });
+        last.map(|value| value.ok_or_else(|| bug("a carried value without end"))).collect()
+    }
+}

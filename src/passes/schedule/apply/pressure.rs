@@ -1,0 +1,169 @@
+//! Vector registers of a steady state, and an order that takes fewer.
+//!
+//! A schedule says in which slot a node runs; inside that, reads may come as early as the slot begins, or only when they are needed. Early is
+//! better, because results take long to come, unless the registers that wait for them do not exist.
+
+use bevy_ecs::prelude::*;
+
+use super::pipeline::Placed;
+use crate::ir::layout::Source;
+use crate::ir::node::*;
+use crate::passes::expand::Expansion;
+use crate::passes::facts::{Geometry, LdsBuffer, Settings};
+use crate::passes::schedule::graph::assignment::Assignment;
+use crate::passes::schedule::graph::dependences::LoopGraph;
+use crate::passes::schedule::graph::resources::Class;
+
+/// Registers that addresses, masks and the like take beside values.
+const BESIDE_VALUES: u32 = 20;
+
+/// Vector registers that values may take so that all waves of a workgroup are resident.
+pub fn available(world: &World, root: Entity) -> u32 {
+    let waves = world.get::<Geometry>(root).map_or(1, Geometry::wave_count);
+    let Some(settings) = world.get::<Settings>(root) else { return u32::MAX };
+    let target = settings.0.target();
+    let resident = target.vgpr_file / waves.div_ceil(target.simds_per_compute_unit).max(1);
+    let limit = settings.0.vgpr_limit().unwrap_or(u32::MAX).min(resident);
+    limit.saturating_sub(BESIDE_VALUES)
+}
+
+/// Vector registers of a node's result.
+pub fn registers(world: &World, node: Entity) -> u32 {
+    let logical = world.get::<Expansion>(node).map_or(node, |e| e.logical);
+    let elements = world.get::<Placement>(logical).map_or(0, |p| p.0.extent(Source::Register));
+    let bytes = world.get::<ValueType>(node).and_then(|ty| ty.dtype).map_or(0, |dtype| dtype.bytes());
+    (elements * bytes).div_ceil(4)
+}
+
+/// Facts about the nodes of a loop, by number, that do not change with their order.
+struct Values<'a> {
+    found: &'a LoopGraph,
+    assignment: &'a Assignment,
+    /// Registers of each node's result; none for products, which stay in those of their accumulators.
+    width: Vec<u32>,
+    /// Registers of carried values.
+    carried: u32,
+}
+
+impl Values<'_> {
+    /// Most registers that are occupied at once; `at` gives the place of each node in the order.
+    fn peak(&self, at: &[u32], length: u32) -> u32 {
+        let mut change = vec![0i64; length as usize + 2];
+        let mut always = i64::from(self.carried);
+        for (node, &width) in self.width.iter().enumerate().filter(|(_, width)| **width > 0) {
+            let mut last = at[node];
+            let mut passes = 0;
+            for edge in self.found.graph.leaving(node as u32).iter().filter(|e| e.to < self.found.body) {
+                let later = self.assignment.stage(edge.to) + edge.distance;
+                let lag = later.saturating_sub(self.assignment.stage(node as u32));
+                (passes, last) = (passes, last).max((lag, at[edge.to as usize]));
+            }
+            let width = i64::from(width);
+            change[at[node] as usize] += width;
+            if passes == 0 {
+                change[last as usize + 1] -= width;
+            } else {
+                // Over the end of the pass, through all between, and from the beginning to the last use.
+                always += width * i64::from(passes - 1);
+                change[0] += width;
+                change[last as usize + 1] -= width;
+            }
+        }
+        let mut now = always;
+        let mut most = now;
+        for change in change {
+            now += change;
+            most = most.max(now);
+        }
+        u32::try_from(most).unwrap_or(0)
+    }
+}
+
+/// Moves reads closer to their users, as far as it takes to stay within `limit` registers: first those from LDS, then those
+/// from global memory, too. `order` holds numbers of the graph's nodes.
+pub fn relieve(world: &World, found: &LoopGraph, assignment: &Assignment, order: &mut Vec<u32>, limit: u32) {
+    let nodes = found.graph.nodes();
+    let is = |node: u32, class: Class| nodes[node as usize].class == class;
+    let mut width = vec![0; nodes.len()];
+    let mut carried = 0;
+    for node in 0..found.body {
+        let entity = nodes[node as usize].entity;
+        match world.get::<Op>(entity) {
+            Some(Op::IterArg(_)) => carried += registers(world, entity),
+            Some(Op::Mma(_)) | None => {}
+            Some(_) => width[node as usize] = registers(world, entity),
+        }
+    }
+    let values = Values { found, assignment, width, carried };
+    let length = order.len() as u32;
+    let places = |order: &[u32]| {
+        let mut at = vec![0; nodes.len()];
+        order.iter().enumerate().for_each(|(place, &node)| at[node as usize] = place as u32);
+        at
+    };
+    let written = places(order);
+    if values.peak(&written, length) <= limit {
+        return;
+    }
+    let original = order.clone();
+    let latest = latest(world, &values, &written);
+    for classes in [&[Class::ReadShared][..], &[Class::ReadShared, Class::ReadGlobal]] {
+        let mut reach = length / 2;
+        loop {
+            let key = |&node: &u32| {
+                let own = written[node as usize];
+                let moves = classes.iter().any(|&class| is(node, class));
+                let latest = if moves { latest[node as usize] } else { own };
+                // In front of what stands there now.
+                (own.max(latest.saturating_sub(reach)), if moves { 0 } else { 1 }, own)
+            };
+            order.clone_from(&original);
+            order.sort_by_cached_key(key);
+            if values.peak(&places(order), length) <= limit {
+                return;
+            }
+            if reach == 0 {
+                break;
+            }
+            reach /= 2;
+        }
+    }
+}
+
+/// The last place at which each read may stand: that of its first user in the same pass, or of what overwrites what it reads.
+fn latest(world: &World, values: &Values<'_>, at: &[u32]) -> Vec<u32> {
+    let Values { found, assignment, .. } = values;
+    let mut latest = at.to_vec();
+    for node in (0..found.body).filter(|&node| reads(found, node)) {
+        let (own, here) = (assignment.stage(node), at[node as usize]);
+        let users = found.graph.leaving(node).iter().filter(|e| e.to < found.body && e.distance == 0);
+        let users = users.map(|e| if assignment.stage(e.to) == own { at[e.to as usize] } else { here });
+        latest[node as usize] = users.min().unwrap_or(here);
+    }
+    for buffer in &found.buffers {
+        let copies = world.get::<LdsBuffer>(buffer.buffer).map_or(1, |lds| lds.copies).max(1);
+        // Iterations whose stages differ by whole rounds of the copies meet in one of them.
+        let copy = |node: u32| assignment.stage(node) % copies;
+        let mut writes: Vec<_> = buffer.writes.iter().map(|&w| (copy(w), at[w as usize])).collect();
+        writes.sort_unstable();
+        for &node in &buffer.reads {
+            let next = writes.partition_point(|&write| write <= (copy(node), at[node as usize]));
+            if let Some(&(_, place)) = writes.get(next).filter(|write| write.0 == copy(node)) {
+                latest[node as usize] = latest[node as usize].min(place);
+            }
+        }
+    }
+    latest
+}
+
+/// True for nodes that bring values from memory.
+fn reads(found: &LoopGraph, node: u32) -> bool {
+    matches!(found.graph.nodes()[node as usize].class, Class::ReadShared | Class::ReadGlobal)
+}
+
+/// The order as what pipelining takes.
+pub fn placed(found: &LoopGraph, assignment: &Assignment, order: &[u32]) -> Vec<Placed> {
+    let placed =
+        |&n: &u32| Placed { node: found.graph.nodes()[n as usize].entity, stage: assignment.stage(n) };
+    order.iter().map(placed).collect()
+}

@@ -1,0 +1,122 @@
+//! A loop rebuilt by an assignment: copies of LDS buffers, the order of nodes, and a pipeline where there is more than one stage.
+
+use bevy_ecs::prelude::*;
+use smallvec::{SmallVec, smallvec};
+
+use super::copies::{self, TooLarge};
+use super::pipeline::{Placed, Rebuilt, Short, pipeline};
+use super::pressure;
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::node::*;
+use crate::ir::schedule::table::Request;
+use crate::ir::walk;
+use crate::passes::facts::Expressions;
+use crate::passes::schedule::graph::assignment::Assignment;
+use crate::passes::schedule::graph::dependences::LoopGraph;
+use crate::passes::schedule::graph::words::bug;
+
+/// Why a loop stays as it is, although its assignment is legal.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Unfit {
+    /// It has fewer iterations than its stages need.
+    #[error("{stages} stages need at least {needed} iterations, and it has {count}")]
+    Short {
+        /// Stages of the pipeline.
+        stages: u32,
+        /// Iterations that they need.
+        needed: u32,
+        /// Iterations that it has.
+        count: i64,
+    },
+    /// Its LDS buffers do not fit.
+    #[error(transparent)]
+    Lds(#[from] TooLarge),
+}
+
+/// Why a loop is not rebuilt.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum NotRebuilt {
+    /// Its sizes do not suit the schedule: it stays as it was written.
+    Unfit(Unfit),
+    /// The kernel is broken.
+    Fault(Diagnostic),
+}
+
+impl From<Unfit> for NotRebuilt {
+    fn from(why: Unfit) -> NotRebuilt {
+        NotRebuilt::Unfit(why)
+    }
+}
+
+impl From<Diagnostic> for NotRebuilt {
+    fn from(fault: Diagnostic) -> NotRebuilt {
+        NotRebuilt::Fault(fault)
+    }
+}
+
+/// Rebuilds a loop by an assignment that respects its dependences; gives the order of its nodes, and what became of them.
+pub fn rebuild(
+    world: &mut World,
+    root: Entity,
+    [region, node]: [Entity; 2],
+    found: &LoopGraph,
+    assignment: &Assignment,
+    request: Request,
+) -> Result<(Vec<Placed>, Rebuilt), NotRebuilt> {
+    let stages = assignment.stages();
+    let short = short(world, root, node, stages, request.drain)?;
+    copies::give(world, root, found, assignment, request.copies).map_err(Unfit::from)?;
+    let order = order_of(world, root, found, assignment);
+    if stages == 1 {
+        reorder_body(world, node, &order);
+        let copies = order.iter().map(|placed| smallvec![placed.node]).collect();
+        return Ok((order, Rebuilt { whole: node, steady: node, copies }));
+    }
+    let rebuilt = pipeline(world, root, [region, node], &order, stages, short, request.drain)?;
+    Ok((order, rebuilt))
+}
+
+/// What a pipeline has to do about short trip counts; refused if the count is known to be too small.
+fn short(
+    world: &mut World,
+    root: Entity,
+    node: Entity,
+    stages: u32,
+    drain: Drain,
+) -> Result<Short, NotRebuilt> {
+    let needed = Pipelined { ahead: stages - 1, drain }.needed();
+    let trip = *world.get::<Trip>(node).ok_or_else(|| bug("a loop without trip count"))?;
+    let per_pass = i64::from(Unrolled::of(world, node));
+    let mut expressions = world.get_mut::<Expressions>(root).ok_or_else(|| bug("no expressions"))?;
+    let arena = &mut expressions.0;
+    let count = arena.sub(trip.end, trip.start).map_err(|e| bug(&format!("a trip count: {e}")))?;
+    let iterations = i64::from(needed) * per_pass;
+    match arena.as_integer(count) {
+        Some(known) if known < iterations => {
+            Err(Unfit::Short { stages, needed, count: known / per_pass }.into())
+        }
+        Some(_) => Ok(Short::Never),
+        None if arena.range(count).at_least(iterations) => Ok(Short::Never),
+        None if needed == 1 => Ok(Short::Empty),
+        None => Ok(Short::AsWritten),
+    }
+}
+
+/// The nodes of the body in the order of the steady state: slot by slot, oldest iteration first, then as written. Reads move closer to
+/// their users where registers are too few.
+fn order_of(world: &World, root: Entity, found: &LoopGraph, assignment: &Assignment) -> Vec<Placed> {
+    let mut order: Vec<u32> = (0..found.body)
+        .filter(|&n| !matches!(world.get::<Op>(found.graph.nodes()[n as usize].entity), Some(Op::IterArg(_))))
+        .collect();
+    order.sort_by_key(|&n| (assignment.slot(n), std::cmp::Reverse(assignment.stage(n)), n));
+    pressure::relieve(world, found, assignment, &mut order, pressure::available(world, root));
+    pressure::placed(found, assignment, &order)
+}
+
+/// Gives a loop of one stage its new order.
+fn reorder_body(world: &mut World, node: Entity, order: &[Placed]) {
+    let carried = |&n: &Entity| matches!(world.get::<Op>(n), Some(Op::IterArg(_)));
+    let mut body: SmallVec<[Entity; 64]> = walk::body(world, node).into_iter().filter(carried).collect();
+    body.extend(order.iter().map(|placed| placed.node));
+    walk::set_body(world, node, &body);
+}

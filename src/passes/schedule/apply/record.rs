@@ -1,0 +1,115 @@
+//! What scheduling did: one record per loop, for reports, tables and pictures.
+
+use bevy_ecs::prelude::*;
+
+use crate::ir::schedule::table::{Checks, Request};
+use crate::passes::options::Schedule;
+use crate::passes::schedule::graph::assignment::Assignment;
+use crate::passes::schedule::graph::dependences::LoopGraph;
+use crate::passes::schedule::graph::loops::Candidates;
+
+/// What became of the kernel's loops. On the kernel entity.
+#[derive(Component, Clone, PartialEq, Eq, Debug)]
+pub struct ScheduleRecord {
+    /// What the options asked for.
+    pub requested: Schedule,
+    /// The loops that could have been scheduled, as they were written; tables and pictures number them in this order.
+    pub candidates: Candidates,
+    /// What became of those that a scheduler looked at, in its order.
+    pub loops: Vec<LoopRecord>,
+}
+
+impl ScheduleRecord {
+    /// True for an author's schedule that pipelines nothing: it orders nodes and inserts others.
+    fn only_edits(&self) -> bool {
+        self.requested == Schedule::Manual && self.loops.is_empty()
+    }
+
+    /// Name of the schedule that at least one loop got.
+    pub fn applied(&self) -> &'static str {
+        if self.only_edits() {
+            return self.requested.name();
+        }
+        let applied = self.loops.iter().filter_map(|one| match &one.outcome {
+            Outcome::Applied(applied) => Some(applied.instead.as_ref().map_or(self.requested, |i| i.0)),
+            Outcome::Refused { .. } => None,
+        });
+        let requested = |schedule: &Schedule| *schedule == self.requested;
+        let all: Vec<Schedule> = applied.collect();
+        all.iter().copied().find(requested).or(all.first().copied()).unwrap_or_default().name()
+    }
+
+    /// Why loops did not get it; empty if all did.
+    pub fn why(&self) -> String {
+        let reasons = self.loops.iter().filter_map(|one| match &one.outcome {
+            Outcome::Refused { why } => Some(&why[..]),
+            Outcome::Applied(applied) => applied.instead.as_ref().map(|i| &i.1[..]),
+        });
+        if self.only_edits() {
+            return String::new();
+        }
+        match (self.loops.is_empty(), reasons.collect::<Vec<_>>()) {
+            (true, _) => "there is no loop to schedule".to_owned(),
+            (false, whys) => whys.join("; "),
+        }
+    }
+}
+
+/// What became of one loop.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LoopRecord {
+    /// The expanded loop as it was written.
+    pub written: Entity,
+    /// What was done.
+    pub outcome: Outcome,
+}
+
+/// The end of a loop's scheduling.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// It is rebuilt.
+    Applied(Box<Applied>),
+    /// It stayed as it was.
+    Refused {
+        /// Why.
+        why: String,
+    },
+}
+
+/// A schedule that a loop got.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Applied {
+    /// The schedule that it is, if not the one asked for, and why.
+    pub instead: Option<(Schedule, String)>,
+    /// The loop of the steady state.
+    pub steady: Entity,
+    /// The dependences of the loop as it was written.
+    pub found: LoopGraph,
+    /// Cycle of every node.
+    pub assignment: Assignment,
+    /// How the loop was rebuilt.
+    pub request: Request,
+    /// What its cycles keep.
+    pub checks: Checks,
+}
+
+impl LoopRecord {
+    /// The loop was rebuilt.
+    pub fn applied(written: Entity, applied: Applied) -> LoopRecord {
+        LoopRecord { written, outcome: Outcome::Applied(Box::new(applied)) }
+    }
+
+    /// The same, with another schedule than the one asked for.
+    pub fn instead(mut self, schedule: Schedule, why: String) -> LoopRecord {
+        match &mut self.outcome {
+            Outcome::Applied(applied) => applied.instead = Some((schedule, why)),
+            Outcome::Refused { why: other } => *other = format!("{why}; and {}: {other}", schedule.name()),
+        }
+        self
+    }
+
+    /// The loop stayed as it was.
+    pub fn refused(written: Entity, why: String) -> LoopRecord {
+        LoopRecord { written, outcome: Outcome::Refused { why } }
+    }
+}

@@ -1,0 +1,192 @@
+//! Edits of a schedule: other orders, inserted barriers and controls, waves out of step.
+
+use bevy_ecs::prelude::*;
+
+use super::manual::{Evaluation, Which};
+use super::reorder::{Disorder, reorder};
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::node::*;
+use crate::ir::schedule::{Directive, Place, ValueId};
+use crate::ir::walk;
+use crate::passes::facts::Geometry;
+use crate::passes::schedule::graph::dependences::{dependences_in_place, straight_dependences};
+use crate::passes::schedule::graph::resources::ResourceModel;
+use crate::passes::schedule::graph::words::{describe, place};
+
+/// Nodes of a region that an edit may touch: from the first place to the one behind the last.
+#[derive(Copy, Clone, Debug)]
+struct Stretch {
+    region: Entity,
+    first: usize,
+    end: usize,
+    repeats: bool,
+}
+
+impl Evaluation<'_> {
+    fn body(&self, region: Entity) -> Vec<Entity> {
+        self.world.get::<Body>(region).map(|b| b.0.clone()).unwrap_or_default()
+    }
+
+    /// The nodes that a loop, or a part of a pipelined one, names.
+    fn stretch(&self, id: ValueId) -> Result<Stretch, Diagnostic> {
+        let (region, which) = match self.part(id)? {
+            Some(part) if part.which == Which::Kernel => (part.steady, Which::Kernel),
+            Some(part) if part.whole == part.steady => {
+                let fault = self.fault("a loop of one stage has no prologue and no epilogue");
+                return Err(fault.help("name its kernel, or the loop itself"));
+            }
+            Some(part) => (part.whole, part.which),
+            None => (self.one_loop(id)?, Which::Kernel),
+        };
+        let body = self.world.get::<Body>(region).map(|b| &b.0[..]).unwrap_or_default();
+        let op = |at: &usize| self.world.get::<Op>(body[*at]).copied();
+        let heads = (0..body.len()).take_while(|at| matches!(op(at), Some(Op::IterArg(_)))).count();
+        let all = Stretch { region, first: heads, end: body.len(), repeats: true };
+        if which == Which::Kernel {
+            return Ok(all);
+        }
+        // If the kernel is unrolled, the loop over the rest of its iterations stands behind it.
+        let mut loops = (0..body.len()).filter(|at| matches!(op(at), Some(Op::Iterate(_))));
+        let steady = loops.next().map(|first| [first, loops.next_back().unwrap_or(first)]);
+        Ok(match (which, steady) {
+            (Which::Kernel, _) | (_, None) => all,
+            (Which::Prologue, Some([first, _])) => {
+                Stretch { region, first: heads, end: first, repeats: false }
+            }
+            (Which::Epilogue, Some([_, last])) => {
+                let results =
+                    (last + 1..body.len()).take_while(|at| matches!(op(at), Some(Op::LoopResult(_))));
+                let first = last + 1 + results.count();
+                Stretch { region, first, end: body.len(), repeats: false }
+            }
+        })
+    }
+
+    pub(super) fn reorder_graph(&mut self, region: ValueId, clusters: &[ValueId]) -> Result<(), Diagnostic> {
+        let stretch = self.stretch(region)?;
+        let body = self.body(stretch.region);
+        let model = ResourceModel::ABSTRACT;
+        let found = if stretch.repeats {
+            dependences_in_place(self.world, stretch.region, &model)
+        } else {
+            straight_dependences(self.world, &body[stretch.first..stretch.end], &model)
+        };
+        let found = found.map_err(|why| {
+            self.not_schedulable(stretch.region, &format!("this cannot be reordered: {why}"))
+        })?;
+        let mut pieces = Vec::with_capacity(clusters.len());
+        for &cluster in clusters {
+            pieces.push(self.pieces(cluster)?);
+        }
+        // A loop's carried values are nodes of its graph that keep their place at the head.
+        let order = reorder(self.world, &found, &pieces).map_err(|why| self.disorder(why))?;
+        let order = order.into_iter().filter(|n| !matches!(self.world.get::<Op>(*n), Some(Op::IterArg(_))));
+        let mut new = body[..stretch.first].to_vec();
+        new.extend(order);
+        new.extend_from_slice(&body[stretch.end..]);
+        walk::set_body(self.world, stretch.region, &new);
+        Ok(())
+    }
+
+    fn disorder(&self, why: Disorder) -> Diagnostic {
+        let name = |node| describe(self.world, self.root, node);
+        let at = |node| place(self.world, self.root, node);
+        match why {
+            Disorder::Stranger(node) => {
+                let text = format!("{} is not among the nodes that are reordered", name(node));
+                let fault = self.fault(text).note("it is written here", at(node));
+                fault.help("take the copies of one part: filter_nodes with the part as its stage")
+            }
+            Disorder::Twice(node) => {
+                let text = format!("{} is named twice", name(node));
+                self.fault(text).note("it is written here", at(node)).help("name every node once")
+            }
+            Disorder::Against(first, second) => {
+                let text = format!(
+                    "{} has to come before {}, and the clusters say otherwise",
+                    name(first),
+                    name(second)
+                );
+                self.fault(text)
+                    .note("what has to come first is here", at(first))
+                    .note("what depends on it is here", at(second))
+                    .help("put the first into an earlier cluster")
+            }
+        }
+    }
+
+    fn spawn(&mut self, op: Op) -> Entity {
+        let bundle = (op, Operands::default(), ValueType::unknown(), self.origin);
+        self.world.spawn(bundle).id()
+    }
+
+    fn insert_at(&mut self, region: Entity, at: usize, op: Op) {
+        let new = self.spawn(op);
+        if let Some(mut body) = self.world.get_mut::<Body>(region) {
+            let at = at.min(body.0.len());
+            body.0.insert(at, new);
+        }
+    }
+
+    pub(super) fn insert(
+        &mut self,
+        place: Place,
+        target: ValueId,
+        directive: Directive,
+    ) -> Result<(), Diagnostic> {
+        let op = directive.op();
+        if matches!(place, Place::AtStart | Place::AtEnd) {
+            let Stretch { region, first, end, .. } = self.stretch(target)?;
+            self.insert_at(region, if place == Place::AtStart { first } else { end }, op);
+            return Ok(());
+        }
+        let nodes = match self.part(target)? {
+            Some(part) if part.which == Which::Kernel => vec![part.steady],
+            Some(_) => {
+                let Stretch { region, first, end, .. } = self.stretch(target)?;
+                self.body(region)[first..end].to_vec()
+            }
+            None => self.nodes(target)?.to_vec(),
+        };
+        let end = if place == Place::Before { nodes.first() } else { nodes.last() };
+        let &node = end.ok_or_else(|| {
+            self.fault("there is no node to insert something at")
+                .help("take a list that is not empty, or insert at the start or at the end of a part")
+        })?;
+        let region = walk::region_of(self.world, self.root, node);
+        let region =
+            region.ok_or_else(|| self.fault("the node to insert something at is not in the kernel"))?;
+        let at = self.body(region).iter().position(|&n| n == node).unwrap_or(0);
+        self.insert_at(region, if place == Place::Before { at } else { at + 1 }, op);
+        Ok(())
+    }
+
+    /// Holds the second half of the waves one barrier behind the first, for the time of a loop.
+    pub(super) fn stagger(&mut self, region: ValueId) -> Result<(), Diagnostic> {
+        let node = match self.part(region)? {
+            Some(part) if part.which == Which::Kernel => part.steady,
+            Some(_) => {
+                return Err(self.fault("only a loop can be staggered").help("stagger the pipeline's kernel"));
+            }
+            None => self.one_loop(region)?,
+        };
+        let waves = self.world.get::<Geometry>(self.root).map_or(0, Geometry::wave_count);
+        if waves < 2 || !waves.is_multiple_of(2) {
+            let text = match waves {
+                1 => "the one wave of a workgroup has no two halves to stagger".to_owned(),
+                _ => format!("{waves} waves of a workgroup have no two halves to stagger"),
+            };
+            return Err(self.fault(text).help("use an even number of waves"));
+        }
+        let around = walk::region_of(self.world, self.root, node);
+        let around = around.ok_or_else(|| self.fault("the loop is not in the kernel"))?;
+        let half = |predicate| {
+            let condition = WaveCondition { predicate, bound: WaveBound::WavesOver(2) };
+            Op::Control(Control::ConditionalBarrier(condition))
+        };
+        let at = self.body(around).iter().position(|&n| n == node).unwrap_or(0);
+        self.insert_at(around, at + 1, half(Predicate::Lt));
+        self.insert_at(around, at, half(Predicate::Ge));
+        Ok(())
+    }
+}

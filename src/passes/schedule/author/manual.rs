@@ -1,0 +1,511 @@
+//! An author's schedule on a kernel: its operations are evaluated one after the other, each verified before it changes anything.
+//!
+//! Selections give lists of expanded nodes. `pipeline` turns the lists of its stages into an assignment, has it judged, and rebuilds the loop;
+//! from then on every list stands for the copies of its nodes. Editing orders nodes anew and inserts barriers and the like. What that does
+//! to waves is judged when all is done: nobody may wait for somebody who does not come.
+
+use bevy_ecs::prelude::*;
+
+use super::reorder::Piece;
+use super::selection;
+use crate::ir::diagnostic::{Diagnostic, Location};
+use crate::ir::node::*;
+use crate::ir::schedule::table::{Checks, Request};
+use crate::ir::schedule::{Directive, Item, Operation, Pipeline, Scheduled, ValueId, WaveSchedule};
+use crate::ir::walk;
+use crate::passes::schedule::apply::rebuild::{NotRebuilt, Unfit, rebuild};
+use crate::passes::schedule::apply::record::{Applied, LoopRecord, Outcome};
+use crate::passes::schedule::apply::unroll::{NotUnrolled, unroll};
+use crate::passes::schedule::graph::assignment::Assignment;
+use crate::passes::schedule::graph::dependences::{LoopGraph, dependences};
+use crate::passes::schedule::graph::resources::{Class, ResourceModel};
+use crate::passes::schedule::graph::words::{describe, place};
+use crate::passes::schedule::judge::verify::{broken, broken_fault, early_fault, too_few_fault};
+use crate::passes::schedule::judge::wave_groups;
+
+/// What a value of a schedule stands for.
+#[derive(Clone, Debug)]
+pub(super) enum Value {
+    /// Nodes.
+    Nodes(Vec<Entity>),
+    /// Nodes and what is to be inserted between them.
+    Cluster(Vec<Piece>),
+    /// A part of a pipelined loop.
+    Part(Part),
+}
+
+/// A part of a pipelined loop.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) struct Part {
+    /// The region of the pipelined loop.
+    pub whole: Entity,
+    /// The loop of its steady state.
+    pub steady: Entity,
+    /// Which part.
+    pub which: Which,
+}
+
+/// Parts of a pipelined loop.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Which {
+    Prologue,
+    Kernel,
+    Epilogue,
+}
+
+/// Why a schedule is not applied.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Stop {
+    /// The author has to mend something.
+    Fault(Diagnostic),
+    /// The sizes do not suit it; the kernel stays as it was written.
+    Unfit(LoopRecord),
+}
+
+impl From<Diagnostic> for Stop {
+    fn from(fault: Diagnostic) -> Stop {
+        Stop::Fault(fault)
+    }
+}
+
+/// A schedule while it is evaluated.
+pub(super) struct Evaluation<'w> {
+    pub(super) world: &'w mut World,
+    pub(super) root: Entity,
+    pub(super) values: Vec<Value>,
+    pub(super) records: Vec<LoopRecord>,
+    /// Tagged nodes, until the kernel changes.
+    tags: Option<selection::TagIndex>,
+    /// The dependences of a loop, if they are known already.
+    known: Option<(Entity, LoopGraph)>,
+    /// Location of the operation at work, and its index among the kernel's locations.
+    pub(super) at: Location,
+    pub(super) origin: Origin,
+}
+
+/// Evaluates a schedule; what became of the loops that it pipelines. The dependences of one loop may be known already.
+pub fn apply(
+    world: &mut World,
+    root: Entity,
+    schedule: &WaveSchedule,
+    known: Option<(Entity, LoopGraph)>,
+) -> Result<Vec<LoopRecord>, Diagnostic> {
+    let at = schedule.location().clone();
+    let origin = Origin(u32::MAX);
+    let mut evaluation =
+        Evaluation { world, root, values: Vec::new(), records: Vec::new(), tags: None, known, at, origin };
+    for scheduled in schedule.operations() {
+        match evaluation.operation(scheduled) {
+            Ok(results) => evaluation.values.extend(results),
+            Err(Stop::Fault(fault)) => return Err(fault),
+            Err(Stop::Unfit(record)) => {
+                evaluation.records.push(record);
+                break;
+            }
+        }
+    }
+    Ok(evaluation.records)
+}
+
+/// A fault of waves out of step, at the operation of the schedule that parts them, unless it has a place already.
+pub fn blamed(fault: Diagnostic, schedule: &WaveSchedule) -> Diagnostic {
+    let parting = schedule.operations().iter().rev().find(|s| parts_waves(&s.operation));
+    let at = parting.map_or(schedule.location(), |scheduled| &scheduled.location);
+    let at = fault.location.clone().unwrap_or_else(|| at.clone());
+    fault.at(Some(at))
+}
+
+/// True for operations that let some waves meet a barrier that others do not.
+fn parts_waves(operation: &Operation) -> bool {
+    let is = |directive: &Directive| matches!(directive, Directive::Control(Control::ConditionalBarrier(_)));
+    match operation {
+        Operation::Stagger { .. } => true,
+        Operation::Insert { directive, .. } => is(directive),
+        Operation::Cluster { items } => {
+            items.iter().any(|item| matches!(item, Item::Directive(directive) if is(directive)))
+        }
+        _ => false,
+    }
+}
+
+/// The place of each node in a list, by entity index.
+fn numbers(nodes: impl Iterator<Item = Entity> + Clone) -> Vec<u32> {
+    let size = nodes.clone().map(|node| node.index_u32() as usize + 1).max().unwrap_or(0);
+    let mut number = vec![u32::MAX; size];
+    for (node, at) in nodes.zip(0..) {
+        number[node.index_u32() as usize] = at;
+    }
+    number
+}
+
+fn number_of(numbers: &[u32], node: Entity) -> Option<u32> {
+    numbers.get(node.index_u32() as usize).copied().filter(|&at| at != u32::MAX)
+}
+
+impl Evaluation<'_> {
+    /// A fault of the operation at work.
+    pub(super) fn fault(&self, text: impl Into<String>) -> Diagnostic {
+        Diagnostic::invalid(text).at(Some(self.at.clone()))
+    }
+
+    fn operation(&mut self, scheduled: &Scheduled) -> Result<Vec<Value>, Stop> {
+        self.at = scheduled.location.clone();
+        let nodes = |list: Vec<Entity>| vec![Value::Nodes(list)];
+        Ok(match &scheduled.operation {
+            Operation::GetNodeByTag { tag } => nodes(self.by_tag(tag)?),
+            Operation::GetNodeByTagAndType { tag, node_type } => {
+                let list = self.by_tag(tag)?;
+                nodes(selection::of_type(self.world, &list, *node_type))
+            }
+            Operation::GetNodeByTagAndIteration { tag, iteration } => {
+                nodes(self.by_tag_and_iteration(tag, *iteration)?)
+            }
+            Operation::PartitionByAddressSpace { list, space } => {
+                let (inside, others) = self.partition_by_space(*list, *space)?;
+                vec![Value::Nodes(inside), Value::Nodes(others)]
+            }
+            Operation::PartitionByDim { list, dim, parts } => {
+                let parts = self.partition_by_dim(*list, *dim, *parts)?;
+                parts.into_iter().map(Value::Nodes).collect()
+            }
+            Operation::FilterNodes { list, stage, node_type } => {
+                nodes(self.filter(*list, *stage, *node_type)?)
+            }
+            Operation::GetItem { list, index } => {
+                let list = self.nodes(*list)?;
+                let item = list.get(*index as usize).copied().ok_or_else(|| {
+                    self.fault(format!("item {index} of a list of {} nodes", list.len()))
+                        .help("items are counted from 0")
+                })?;
+                nodes(vec![item])
+            }
+            Operation::InterleaveOps { base, groups } => nodes(self.interleave(base, groups)?),
+            Operation::Pipeline(pipeline) => self.pipeline(pipeline)?,
+            Operation::Cluster { items } => vec![Value::Cluster(self.cluster(items)?)],
+            Operation::ReorderGraph { region, clusters } => {
+                self.reorder_graph(*region, clusters)?;
+                Vec::new()
+            }
+            Operation::Insert { place, target, directive } => {
+                self.insert(*place, *target, *directive)?;
+                Vec::new()
+            }
+            Operation::Stagger { region } => {
+                self.stagger(*region)?;
+                Vec::new()
+            }
+            Operation::Unroll { region, factor } => {
+                self.unroll(*region, *factor)?;
+                Vec::new()
+            }
+        })
+    }
+
+    fn value(&self, id: ValueId) -> Result<&Value, Diagnostic> {
+        self.values.get(id.index()).ok_or_else(|| self.fault("a value that is not defined"))
+    }
+
+    /// The nodes of a list.
+    pub(super) fn nodes(&self, id: ValueId) -> Result<&[Entity], Diagnostic> {
+        match self.value(id)? {
+            Value::Nodes(nodes) => Ok(nodes),
+            _ => Err(self.fault("this is not a list of nodes")),
+        }
+    }
+
+    /// A part of a pipelined loop.
+    pub(super) fn part(&self, id: ValueId) -> Result<Option<Part>, Diagnostic> {
+        Ok(match self.value(id)? {
+            Value::Part(part) => Some(*part),
+            _ => None,
+        })
+    }
+
+    /// The one loop that a list names.
+    pub(super) fn one_loop(&self, id: ValueId) -> Result<Entity, Diagnostic> {
+        let nodes = self.nodes(id)?;
+        match nodes[..] {
+            [node] if matches!(self.world.get::<Op>(node), Some(Op::Iterate(_))) => Ok(node),
+            [node] => {
+                let text = format!("{} is not a loop", describe(self.world, self.root, node));
+                let fault = self.fault(text).note("it is written here", place(self.world, self.root, node));
+                Err(fault.help("take the loop by its own tag"))
+            }
+            _ => {
+                let fault =
+                    self.fault(format!("one loop is expected here, and the list has {} nodes", nodes.len()));
+                let fault = match nodes.first() {
+                    Some(&first) => fault.note(
+                        format!("the first is {}", describe(self.world, self.root, first)),
+                        place(self.world, self.root, first),
+                    ),
+                    None => fault,
+                };
+                Err(fault.help("take the loop by its own tag"))
+            }
+        }
+    }
+
+    /// The fault of a loop whose body no schedule can change.
+    pub(super) fn not_schedulable(&self, node: Entity, text: &str) -> Diagnostic {
+        let fault = self.fault(text).note("the loop is here", place(self.world, self.root, node));
+        fault.help("schedule innermost loops whose carried values are made anew in each iteration")
+    }
+
+    fn by_tag(&mut self, tag: &str) -> Result<Vec<Entity>, Stop> {
+        let (world, root) = (&*self.world, self.root);
+        match self.tags.get_or_insert_with(|| selection::TagIndex::of(world, root)).get(tag) {
+            selection::Tagged::Nodes(nodes) => Ok(nodes),
+            selection::Tagged::Remainder(node) => {
+                let why = "no whole tile is left for its loop".to_owned();
+                Err(Stop::Unfit(LoopRecord::refused(node, why)))
+            }
+            selection::Tagged::Nothing(close) => {
+                let fault = self.fault(format!("no node has the tag \"{tag}\""));
+                Err(Stop::Fault(match close {
+                    Some(close) => fault.help(format!("did you mean \"{close}\"?")),
+                    None => fault.help("tag the operation in the kernel"),
+                }))
+            }
+        }
+    }
+
+    fn by_tag_and_iteration(&mut self, tag: &str, iteration: u32) -> Result<Vec<Entity>, Stop> {
+        let list = self.by_tag(tag)?;
+        selection::of_iteration(self.world, &list, iteration).map_err(|count| {
+            let text = format!("no copy of \"{tag}\" is of iteration {iteration}");
+            // A loop that was too short to be unrolled has but one.
+            let refused = self.records.iter().find(|r| matches!(r.outcome, Outcome::Refused { .. }));
+            match refused {
+                Some(record) => Stop::Unfit(LoopRecord::refused(record.written, text)),
+                None if count == 1 => self.fault(text).help("unroll its loop first").into(),
+                None => {
+                    let help = format!("its loop runs {count} iterations in a pass, counted from 0");
+                    self.fault(text).help(help).into()
+                }
+            }
+        })
+    }
+
+    /// Unrolls a loop; lists stand for all copies of their nodes then, one iteration after the other.
+    fn unroll(&mut self, region: ValueId, factor: u32) -> Result<(), Diagnostic> {
+        let node = match self.part(region)? {
+            Some(part) if part.which == Which::Kernel => part.steady,
+            Some(_) => {
+                return Err(self.fault("only a loop can be unrolled").help("unroll the pipeline's kernel"));
+            }
+            None => self.one_loop(region)?,
+        };
+        let body = self.world.get::<Body>(node).map(|b| &b.0[..]).unwrap_or_default();
+        if let Some(&inner) = body.iter().find(|&&n| self.world.get::<Body>(n).is_some()) {
+            let text = format!("{} holds another loop", describe(self.world, self.root, node));
+            return Err(self
+                .fault(text)
+                .note("the inner loop is here", place(self.world, self.root, inner))
+                .help("only innermost loops can be unrolled"));
+        }
+        let around = walk::region_of(self.world, self.root, node)
+            .ok_or_else(|| self.fault("the loop is not in the kernel"))?;
+        if wave_groups::out_of_step(self.world, self.root, around, node) {
+            let text = format!("{} is staggered", describe(self.world, self.root, node));
+            return Err(self.fault(text).help("unroll it first, then stagger it"));
+        }
+        let copies = match unroll(self.world, self.root, [around, node], factor) {
+            Ok(copies) => copies,
+            Err(NotUnrolled::Fault(fault)) => return Err(fault.at(Some(self.at.clone()))),
+            Err(NotUnrolled::TooShort { count }) => {
+                let why = format!("a trip count of {count} is too small to unroll the loop {factor} times");
+                self.records.push(LoopRecord::refused(node, why));
+                return Ok(());
+            }
+        };
+        (self.tags, self.known) = (None, None);
+        for value in &mut self.values {
+            let Value::Nodes(nodes) = value else { continue };
+            let later = (1..factor as usize).flat_map(|at| nodes.iter().map(move |n| (n, at)));
+            let later: Vec<Entity> =
+                later.filter_map(|(n, at)| copies.get(n).and_then(|c| c.get(at)).copied()).collect();
+            nodes.extend(later);
+        }
+        Ok(())
+    }
+
+    fn cluster(&mut self, items: &[Item]) -> Result<Vec<Piece>, Diagnostic> {
+        let mut pieces = Vec::new();
+        for item in items {
+            match item {
+                Item::Directive(directive) => pieces.push(Piece::Insert(directive.op(), self.origin)),
+                Item::Value(id) => match self.value(*id)? {
+                    Value::Nodes(nodes) => pieces.extend(nodes.iter().copied().map(Piece::Node)),
+                    Value::Cluster(inner) => pieces.extend_from_slice(inner),
+                    Value::Part(_) => {
+                        return Err(self.fault("a part of a pipeline is not a part of a cluster"));
+                    }
+                },
+            }
+        }
+        Ok(pieces)
+    }
+
+    /// Pieces of a cluster, or of a list taken as one.
+    pub(super) fn pieces(&mut self, id: ValueId) -> Result<Vec<Piece>, Diagnostic> {
+        self.cluster(&[Item::Value(id)])
+    }
+
+    fn pipeline(&mut self, pipeline: &Pipeline) -> Result<Vec<Value>, Stop> {
+        let node = self.one_loop(pipeline.target)?;
+        let region = walk::region_of(self.world, self.root, node)
+            .ok_or_else(|| self.fault("the loop is not in the kernel"))?;
+        if matches!(self.world.get::<Op>(region), Some(Op::Pipeline(_))) {
+            let fault = self.fault("this loop is pipelined already");
+            return Err(fault.help("set all stages in one pipeline").into());
+        }
+        let found = match self.known.take().filter(|known| known.0 == node) {
+            Some((_, found)) => found,
+            None => dependences(self.world, node, &ResourceModel::ABSTRACT).map_err(|why| {
+                self.not_schedulable(node, &format!("this loop cannot be pipelined: {why}"))
+            })?,
+        };
+        let assignment = self.assignment(pipeline, &found)?;
+        if let Some(fault) = broken(&found, &assignment, Checks::Order) {
+            let fault = broken_fault(self.world, self.root, &found, &assignment, fault);
+            return Err(fault.at(Some(self.at.clone())).into());
+        }
+        let drain = self.drain(pipeline, &found, &assignment, node)?;
+        if let Some(copies) = pipeline.multi_buffer_count
+            && let Some(fault) = too_few_fault(self.world, self.root, &found, &assignment, copies)
+        {
+            return Err(fault.at(Some(self.at.clone())).into());
+        }
+        let request = Request { copies: pipeline.multi_buffer_count, drain };
+        let rebuilt = rebuild(self.world, self.root, [region, node], &found, &assignment, request);
+        let (order, rebuilt) = rebuilt.map_err(|why| match why {
+            NotRebuilt::Unfit(Unfit::Lds(why)) => {
+                Stop::Fault(self.fault(why.to_string()).help("use smaller tiles, or fewer stages"))
+            }
+            NotRebuilt::Unfit(why) => Stop::Unfit(LoopRecord::refused(node, why.to_string())),
+            NotRebuilt::Fault(fault) => Stop::Fault(fault),
+        })?;
+        self.tags = None;
+        let number = numbers(order.iter().map(|placed| placed.node));
+        for value in &mut self.values {
+            if let Value::Nodes(nodes) = value {
+                *nodes = nodes
+                    .iter()
+                    .flat_map(|n| match number_of(&number, *n) {
+                        Some(at) => &rebuilt.copies[at as usize][..],
+                        None => std::slice::from_ref(n),
+                    })
+                    .map(|&n| if n == node { rebuilt.steady } else { n })
+                    .collect();
+            }
+        }
+        let checks = Checks::Order;
+        let applied = Applied { instead: None, steady: rebuilt.steady, found, assignment, request, checks };
+        self.records.push(LoopRecord::applied(node, applied));
+        let part = |which| Value::Part(Part { whole: rebuilt.whole, steady: rebuilt.steady, which });
+        Ok([Which::Prologue, Which::Kernel, Which::Epilogue].map(part).to_vec())
+    }
+
+    /// Cycles from stages and slots; nodes that take no time go where they are needed.
+    fn assignment(&self, pipeline: &Pipeline, found: &LoopGraph) -> Result<Assignment, Diagnostic> {
+        let interval = pipeline.initiation_interval() as u32;
+        let nodes = found.graph.nodes();
+        let number = numbers(nodes[..found.body as usize].iter().map(|n| n.entity));
+        let mut cycles: Vec<Option<u32>> = vec![None; nodes.len()];
+        for (stage_number, stage) in pipeline.stages.iter().enumerate() {
+            for (slot, lists) in stage.slots.iter().enumerate() {
+                for &list in lists {
+                    for &node in self.nodes(list)? {
+                        let at = number_of(&number, node);
+                        let describe = || describe(self.world, self.root, node);
+                        let Some(at) = at else {
+                            let text = format!("{} is not in the loop", describe());
+                            return Err(Diagnostic::invalid(text)
+                                .at(Some(stage.location.clone()))
+                                .note("it is written here", place(self.world, self.root, node))
+                                .help("leave it out: a pipeline holds the nodes of its loop alone"));
+                        };
+                        let cycle = stage_number as u32 * interval + slot as u32;
+                        if let Some(other) = cycles[at as usize].replace(cycle) {
+                            let text = format!("{} has two places", describe());
+                            let first = pipeline.stages.get((other / interval) as usize);
+                            return Err(Diagnostic::invalid(text)
+                                .at(Some(stage.location.clone()))
+                                .note(
+                                    format!("stage {} slot {}", other / interval, other % interval),
+                                    first.map(|s| s.location.clone()),
+                                )
+                                .note("it is written here", place(self.world, self.root, node))
+                                .help("name every node once"));
+                        }
+                    }
+                }
+            }
+        }
+        self.infer(found, &mut cycles);
+        let missing = (0..found.body).find(|&n| cycles[n as usize].is_none());
+        if let Some(missing) = missing {
+            let node = nodes[missing as usize].entity;
+            let text = format!("{} has no place in the pipeline", describe(self.world, self.root, node));
+            return Err(self
+                .fault(text)
+                .note("it is written here", place(self.world, self.root, node))
+                .help("put it into a slot of a stage"));
+        }
+        Ok(Assignment { interval, cycles: cycles.into_iter().map(Option::unwrap_or_default).collect() })
+    }
+
+    /// Places of nodes that take no time, and of conversions: as late as their first user allows. Barriers of the author and
+    /// junctions follow what they wait for.
+    fn infer(&self, found: &LoopGraph, cycles: &mut [Option<u32>]) {
+        let graph = &found.graph;
+        let is_cast =
+            |n: u32| self.world.get::<Op>(graph.nodes()[n as usize].entity).is_some_and(|op| *op == Op::Cast);
+        let is_fence = |n: u32| {
+            let op = self.world.get::<Op>(graph.nodes()[n as usize].entity);
+            n >= found.body || matches!(op, Some(Op::Barrier | Op::Control(_)))
+        };
+        for n in (0..graph.nodes().len() as u32).filter(|&n| is_fence(n)) {
+            let before =
+                graph.entering(n).filter(|e| e.distance == 0).filter_map(|e| cycles[e.from as usize]);
+            let after = || {
+                graph
+                    .leaving(n)
+                    .iter()
+                    .filter(|e| e.distance == 0)
+                    .filter_map(|e| cycles[e.to as usize])
+                    .min()
+            };
+            cycles[n as usize] = cycles[n as usize].or(before.max()).or_else(after);
+        }
+        for n in (0..found.body).rev() {
+            let class = graph.nodes()[n as usize].class;
+            if cycles[n as usize].is_none() && (class == Class::Free || is_cast(n)) {
+                let users = graph.leaving(n).iter().filter(|e| e.distance == 0);
+                cycles[n as usize] = users.filter_map(|e| cycles[e.to as usize]).min();
+            }
+            // A carried value that nobody uses may be anywhere.
+            if cycles[n as usize].is_none() && class == Class::Free {
+                cycles[n as usize] = Some(0);
+            }
+        }
+    }
+
+    /// Whether the epilogue can be left out, as the author asks.
+    fn drain(
+        &self,
+        pipeline: &Pipeline,
+        found: &LoopGraph,
+        assignment: &Assignment,
+        node: Entity,
+    ) -> Result<Drain, Diagnostic> {
+        if !pipeline.eliminate_epilogue {
+            return Ok(Drain::Epilogue);
+        }
+        match early_fault(self.world, self.root, found, assignment, node) {
+            None => Ok(Drain::Loop),
+            Some(fault) => Err(fault.at(Some(self.at.clone()))),
+        }
+    }
+}

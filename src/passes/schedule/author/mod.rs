@@ -1,0 +1,12 @@
+//! Schedules that somebody wrote, on a kernel.
+//!
+//! - [`manual`]: the author's operations, one after the other
+//! - `selection`: lists of nodes
+//! - `editing`: what is inserted and put in another order; [`reorder`]: orders that keep dependences
+//! - [`table`]: tables of cycles, matched node by node
+
+mod editing;
+pub mod manual;
+pub mod reorder;
+mod selection;
+pub mod table;

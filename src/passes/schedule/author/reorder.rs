@@ -1,0 +1,150 @@
+//! Gives nodes another order: clusters name it, dependences are kept, and what no cluster names goes where it is needed.
+
+use bevy_ecs::prelude::*;
+
+use crate::ir::node::*;
+use crate::passes::schedule::graph::dependences::LoopGraph;
+
+/// A part of a cluster.
+#[derive(Copy, Clone, PartialEq, Debug)]
+pub enum Piece {
+    /// A node that is there.
+    Node(Entity),
+    /// A new node without operands, written at the origin.
+    Insert(Op, Origin),
+}
+
+/// Why nodes cannot have an order.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Disorder {
+    /// A cluster names a node that is not among them.
+    Stranger(Entity),
+    /// Clusters name a node twice.
+    Twice(Entity),
+    /// The first must come before the second, and the clusters say otherwise.
+    Against(Entity, Entity),
+}
+
+/// State of the walk that emits nodes.
+struct Order<'a> {
+    found: &'a LoopGraph,
+    /// Position among the clusters' pieces, plus one; zero for nodes that no cluster names.
+    named: Vec<u32>,
+    emitted: Vec<bool>,
+    /// Nodes whose predecessors are being emitted.
+    open: Vec<u32>,
+    out: Vec<Entity>,
+    /// Dependences looked at.
+    steps: u64,
+}
+
+/// The nodes of `found` in the order that `clusters` name. Nodes in front of all named ones stay in front; others come before their first
+/// user, or last. Inserted nodes are made in `world`.
+///
+/// # Errors
+/// What is wrong with the clusters; then nothing is made.
+pub fn reorder(
+    world: &mut World,
+    found: &LoopGraph,
+    clusters: &[Vec<Piece>],
+) -> Result<Vec<Entity>, Disorder> {
+    reorder_counted(world, found, clusters).map(|(order, _)| order)
+}
+
+/// The same with how many dependences were looked at.
+pub(super) fn reorder_counted(
+    world: &mut World,
+    found: &LoopGraph,
+    clusters: &[Vec<Piece>],
+) -> Result<(Vec<Entity>, u64), Disorder> {
+    let body = found.body as usize;
+    let size =
+        found.graph.nodes()[..body].iter().map(|n| n.entity.index_u32() as usize + 1).max().unwrap_or(0);
+    let mut number = vec![u32::MAX; size];
+    for (at, node) in found.graph.nodes()[..body].iter().enumerate() {
+        number[node.entity.index_u32() as usize] = at as u32;
+    }
+    let number_of = |node: Entity| {
+        number
+            .get(node.index_u32() as usize)
+            .copied()
+            .filter(|&n| n != u32::MAX)
+            .ok_or(Disorder::Stranger(node))
+    };
+    let mut named = vec![0; found.graph.nodes().len()];
+    let mut order = Vec::with_capacity(body);
+    for piece in clusters.iter().flatten() {
+        if let Piece::Node(node) = *piece {
+            let at = number_of(node)?;
+            if named[at as usize] != 0 {
+                return Err(Disorder::Twice(node));
+            }
+            order.push(at);
+            named[at as usize] = order.len() as u32;
+        }
+    }
+    let first = order.iter().copied().min().unwrap_or(0);
+    let emitted = vec![false; found.graph.nodes().len()];
+    let (open, out) = (Vec::new(), Vec::with_capacity(body + 16));
+    let mut walk = Order { found, named, emitted, open, out, steps: 0 };
+    (0..first).try_for_each(|node| walk.emit(node))?;
+    // Room is left for what is inserted: nothing is made before the clusters are known to be right.
+    let mut inserted = Vec::new();
+    let mut named = order.into_iter();
+    for piece in clusters.iter().flatten() {
+        match *piece {
+            Piece::Node(_) => named.next().map_or(Ok(()), |node| walk.emit(node))?,
+            Piece::Insert(op, origin) => {
+                inserted.push((walk.out.len(), op, origin));
+                walk.out.push(Entity::PLACEHOLDER);
+            }
+        }
+    }
+    (0..found.body).try_for_each(|node| walk.emit(node))?;
+    for (at, op, origin) in inserted {
+        let bundle = (op, Operands::default(), ValueType::unknown(), origin);
+        walk.out[at] = world.spawn(bundle).id();
+    }
+    Ok((walk.out, walk.steps))
+}
+
+impl Order<'_> {
+    /// Emits a node behind everything that has to come before it.
+    fn emit(&mut self, node: u32) -> Result<(), Disorder> {
+        if self.emitted[node as usize] {
+            return Ok(());
+        }
+        // No recursion, since chains are as long as the body.
+        self.open.clear();
+        self.open.push(node);
+        while let Some(&top) = self.open.last() {
+            if self.emitted[top as usize] {
+                self.open.pop();
+                continue;
+            }
+            let needed = self.open.len();
+            for edge in self.found.graph.entering(top) {
+                self.steps += 1;
+                if edge.distance > 0 || self.emitted[edge.from as usize] {
+                    continue;
+                }
+                if self.named[edge.from as usize] != 0 && edge.from != node {
+                    return Err(Disorder::Against(self.entity(edge.from), self.entity(node)));
+                }
+                self.open.push(edge.from);
+            }
+            if self.open.len() == needed {
+                self.open.pop();
+                self.emitted[top as usize] = true;
+                if top < self.found.body {
+                    self.out.push(self.entity(top));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn entity(&self, node: u32) -> Entity {
+        self.found.graph.nodes()[node as usize].entity
+    }
+}

@@ -1,0 +1,437 @@
+//! The dependence graph of a loop, found in its expanded body.
+//!
+//! Values give the obvious edges; a carried value one from what the body yields to what the next iteration sees. Accesses of one memory
+//! (a buffer in LDS, a tensor that the loop writes) form groups in program order, reads together, writes of one logical node together,
+//! and a junction between neighbouring groups keeps their order. From the last group back to the first there is an edge to the next
+//! iteration, unless the memory is an LDS buffer that every iteration fills anew: then copies of it decide how far apart iterations may be.
+
+use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
+
+use super::dependence_graph::{Dependence, DependenceGraph, Edge, GraphNode};
+use super::resources::{Class, ResourceModel};
+use crate::ir::node::*;
+use crate::ir::walk;
+use crate::passes::expand::{Base, Expansion};
+use crate::passes::facts::LdsBuffer;
+
+/// A loop body as schedulers see it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LoopGraph {
+    /// Nodes of the body in program order, then junctions.
+    pub graph: DependenceGraph,
+    /// How many of the graph's nodes are nodes of the body.
+    pub body: u32,
+    /// LDS buffers that every iteration fills anew; for each, the iterations of a pass in order.
+    pub buffers: SmallVec<[LoopBuffer; 4]>,
+}
+
+/// What one iteration of a pass does to an LDS buffer that it fills anew. Accesses are numbers of the graph's nodes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LoopBuffer {
+    /// Its node.
+    pub buffer: Entity,
+    /// What fills it.
+    pub writes: Vec<u32>,
+    /// What reads it.
+    pub reads: Vec<u32>,
+}
+
+/// Why a loop cannot be scheduled.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Unsuitable {
+    /// There is a loop in it.
+    #[error("it holds another loop")]
+    Nested,
+    /// An iteration hands a value on that it has not made.
+    #[error("it hands a carried value on unchanged")]
+    Unchanged,
+    /// Broken.
+    #[error("its body is broken")]
+    Broken,
+}
+
+/// What an access does to a memory.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Access {
+    Read,
+    Write,
+}
+
+/// Accesses of one memory that need no order among themselves.
+struct Group {
+    write: bool,
+    logical: Entity,
+    /// Which iteration they belong to, in the steady state of a pipelined loop.
+    ahead: Option<u32>,
+    nodes: Vec<u32>,
+}
+
+/// Finds all dependences of the loop `node`.
+///
+/// # Errors
+/// If it holds another loop, or hands values on unchanged.
+pub fn dependences(world: &World, node: Entity, model: &ResourceModel) -> Result<LoopGraph, Unsuitable> {
+    loop_dependences(world, node, model, Copies::Open)
+}
+
+/// The same for nodes that stay in their iterations: the LDS buffers have as many copies as they have.
+///
+/// # Errors
+/// If it holds another loop.
+pub fn dependences_in_place(
+    world: &World,
+    node: Entity,
+    model: &ResourceModel,
+) -> Result<LoopGraph, Unsuitable> {
+    loop_dependences(world, node, model, Copies::Given)
+}
+
+/// Whether the numbers of copies of LDS buffers are still to be chosen.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Copies {
+    Open,
+    Given,
+}
+
+fn loop_dependences(
+    world: &World,
+    node: Entity,
+    model: &ResourceModel,
+    copies: Copies,
+) -> Result<LoopGraph, Unsuitable> {
+    let body = walk::body(world, node);
+    let mut finder = Finder::new(world, model, &body);
+    finder.per_pass = Unrolled::of(world, node);
+    finder.pipelined = body.iter().any(|&inner| is_ahead(world, inner));
+    let memories = finder.straight(&body)?;
+    // What passes hand to each other keeps no order within one.
+    if copies == Copies::Open {
+        finder.carried(node, &body)?;
+    }
+    let mut buffers = SmallVec::new();
+    for (memory, groups) in memories {
+        let shared = world.get::<Op>(memory) == Some(&Op::Allocate);
+        // Filled, then read: copies of the buffer decide how far apart iterations may be.
+        if shared && let Some(fills) = finder.fills(&groups) {
+            for [writes, reads] in &fills {
+                finder.between(memory, writes, reads, 0);
+            }
+            if copies == Copies::Given {
+                finder.turns(memory, &fills);
+            }
+            buffers.extend(fills.into_iter().map(|[writes, reads]| LoopBuffer {
+                buffer: memory,
+                writes: writes.nodes,
+                reads: reads.nodes,
+            }));
+            continue;
+        }
+        finder.memory(memory, &groups);
+        match &groups[..] {
+            [first, .., last] if first.ahead.is_none() => finder.between(memory, last, first, 1),
+            [only] if only.write => finder.between(memory, only, only, 1),
+            _ => {}
+        }
+    }
+    Ok(finder.finish(&body, buffers))
+}
+
+/// Passes of a loop between two accesses: the first is `from` iterations ahead of its pass, the second `to`, and belongs to the
+/// iteration `later` behind that of the first. `None` if there is no such pass.
+pub fn passes_between(from: u32, to: u32, later: u32, per_pass: u32) -> Option<u32> {
+    let iterations = (from + later).checked_sub(to)?;
+    (iterations % per_pass == 0).then(|| iterations / per_pass)
+}
+
+/// True for nodes that a pipeline runs ahead of the iteration in which they were written.
+fn is_ahead(world: &World, node: Entity) -> bool {
+    let expansion = world.get::<Expansion>(node);
+    expansion.is_some_and(|e| e.iteration.base == Base::Pass && e.iteration.ahead != e.copy)
+}
+
+/// Finds the dependences among nodes that run once, one after the other.
+///
+/// # Errors
+/// If there is a loop among them.
+pub fn straight_dependences(
+    world: &World,
+    nodes: &[Entity],
+    model: &ResourceModel,
+) -> Result<LoopGraph, Unsuitable> {
+    let mut finder = Finder::new(world, model, nodes);
+    for (memory, groups) in finder.straight(nodes)? {
+        for pair in groups.windows(2) {
+            finder.between(memory, &pair[0], &pair[1], 0);
+        }
+    }
+    Ok(finder.finish(nodes, SmallVec::new()))
+}
+
+/// What a node is to a scheduler.
+pub fn class_of(world: &World, node: Entity, op: Op) -> Class {
+    let shared = || {
+        let memory = world.get::<Operands>(node).and_then(|o| o.0.last().copied());
+        memory.is_some_and(|m| world.get::<Op>(m) == Some(&Op::Allocate))
+    };
+    match op {
+        Op::Read if shared() => Class::ReadShared,
+        Op::Read => Class::ReadGlobal,
+        Op::Write if shared() => Class::WriteShared,
+        Op::Write => Class::WriteGlobal,
+        Op::GlobalToShared => Class::GlobalToShared,
+        Op::Mma(_) => Class::Mma,
+        Op::Unary(_) | Op::Binary(_) | Op::Compare(_) | Op::Select | Op::Cast => Class::Valu,
+        Op::Memory
+        | Op::Allocate
+        | Op::Register(_)
+        | Op::Iterate(_)
+        | Op::Pipeline(_)
+        | Op::IterArg(_)
+        | Op::LoopResult(_)
+        | Op::Barrier
+        | Op::Control(_) => Class::Free,
+    }
+}
+
+struct Finder<'a> {
+    world: &'a World,
+    model: &'a ResourceModel,
+    nodes: Vec<GraphNode>,
+    edges: Vec<Edge>,
+    /// Number of each node by entity index; `u32::MAX` for all others.
+    number: Vec<u32>,
+    /// Iterations of one pass of the loop.
+    per_pass: u32,
+    /// True in the steady state of a pipelined loop.
+    pipelined: bool,
+}
+
+impl<'a> Finder<'a> {
+    fn new(world: &'a World, model: &'a ResourceModel, body: &[Entity]) -> Finder<'a> {
+        let size = body.iter().map(|n| n.index_u32() as usize + 1).max().unwrap_or(0);
+        let (nodes, edges) = (Vec::with_capacity(body.len() + 8), Vec::with_capacity(4 * body.len()));
+        Finder { world, model, nodes, edges, number: vec![u32::MAX; size], per_pass: 1, pipelined: false }
+    }
+
+    fn finish(self, body: &[Entity], buffers: SmallVec<[LoopBuffer; 4]>) -> LoopGraph {
+        let graph = DependenceGraph::new(self.nodes, self.edges);
+        LoopGraph { graph, body: body.len() as u32, buffers }
+    }
+
+    fn number_of(&self, node: Entity) -> Option<u32> {
+        self.number.get(node.index_u32() as usize).copied().filter(|&n| n != u32::MAX)
+    }
+
+    /// Enters the nodes, with what their values and barriers order; returns the accesses of each memory.
+    fn straight(&mut self, body: &[Entity]) -> Result<Vec<(Entity, Vec<Group>)>, Unsuitable> {
+        let world = self.world;
+        let mut memories: Vec<(Entity, Vec<Group>)> = Vec::new();
+        let mut fences: Vec<u32> = Vec::new();
+        for (at, &inner) in body.iter().enumerate() {
+            let at = at as u32;
+            let &op = world.get::<Op>(inner).ok_or(Unsuitable::Broken)?;
+            if matches!(op, Op::Iterate(_) | Op::Pipeline(_)) {
+                return Err(Unsuitable::Nested);
+            }
+            self.number[inner.index_u32() as usize] = at;
+            self.nodes.push(GraphNode { entity: inner, class: class_of(world, inner, op) });
+            let operands = world.get::<Operands>(inner).map(|o| &o.0[..]).unwrap_or_default();
+            for &operand in operands {
+                if let Some(from) = self.number_of(operand) {
+                    self.edge(from, at, 0, Dependence::Value);
+                }
+            }
+            match op {
+                Op::Barrier | Op::Control(_) => fences.push(at),
+                Op::Read | Op::Write | Op::GlobalToShared => {
+                    let &memory = operands.last().ok_or(Unsuitable::Broken)?;
+                    let kind = if op.is_write() { Access::Write } else { Access::Read };
+                    self.note_access(&mut memories, memory, at, kind);
+                    if op == Op::GlobalToShared {
+                        self.note_access(&mut memories, operands[0], at, Access::Read);
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.fences(&fences, body.len() as u32);
+        Ok(memories)
+    }
+
+    /// What a loop yields is what its next iteration begins with.
+    fn carried(&mut self, node: Entity, body: &[Entity]) -> Result<(), Unsuitable> {
+        let world = self.world;
+        let yields = world.get::<Yields>(node).map(|y| &y.0[..]).unwrap_or_default();
+        for (at, &inner) in body.iter().enumerate() {
+            let Some(&Op::IterArg(carried)) = world.get::<Op>(inner) else { continue };
+            let &made = yields.get(carried as usize).ok_or(Unsuitable::Broken)?;
+            let from = self.number_of(made).ok_or(Unsuitable::Unchanged)?;
+            if matches!(world.get::<Op>(made), Some(Op::IterArg(_))) {
+                return Err(Unsuitable::Unchanged);
+            }
+            self.edge(from, at as u32, 1, Dependence::Value);
+        }
+        Ok(())
+    }
+
+    fn delay(&self, node: u32) -> u32 {
+        u32::from(self.model.cost(self.nodes[node as usize].class).delay)
+    }
+
+    /// An edge over which the result of `from` travels, or its write becomes visible.
+    fn edge(&mut self, from: u32, to: u32, distance: u32, kind: Dependence) {
+        self.edges.push(Edge { from, to, latency: self.delay(from), distance, kind });
+    }
+
+    /// An edge that only keeps an order.
+    fn order(&mut self, from: u32, to: u32, distance: u32, kind: Dependence) {
+        self.edges.push(Edge { from, to, latency: 0, distance, kind });
+    }
+
+    fn junction(&mut self, memory: Entity) -> u32 {
+        self.nodes.push(GraphNode { entity: memory, class: Class::Free });
+        self.nodes.len() as u32 - 1
+    }
+
+    /// Barriers and the like: nothing that the author wrote on one side of them comes to the other.
+    fn fences(&mut self, fences: &[u32], body: u32) {
+        for (at, &fence) in fences.iter().enumerate() {
+            let from = at.checked_sub(1).map_or(0, |before| fences[before]);
+            let to = fences.get(at + 1).map_or(body, |behind| behind + 1);
+            for node in from..to {
+                match node.cmp(&fence) {
+                    std::cmp::Ordering::Less if self.is_held(node) => {
+                        self.order(node, fence, 0, Dependence::Order);
+                    }
+                    std::cmp::Ordering::Greater if self.is_held(node) => {
+                        self.order(fence, node, 0, Dependence::Order);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        // Around the back edge: what is in front of the first waits for the last of the iteration before, and what is behind the last
+        // is over before the first of the next.
+        if let (Some(&first), Some(&last)) = (fences.first(), fences.last()) {
+            for node in 0..body {
+                if node <= first && self.is_held(node) {
+                    self.order(last, node, 1, Dependence::Order);
+                }
+                if node > last && self.is_held(node) {
+                    self.order(node, first, 1, Dependence::Order);
+                }
+            }
+        }
+    }
+
+    /// True for nodes that barriers hold: all but what takes no time.
+    fn is_held(&self, node: u32) -> bool {
+        let GraphNode { entity, class } = self.nodes[node as usize];
+        class != Class::Free || matches!(self.world.get::<Op>(entity), Some(Op::Barrier | Op::Control(_)))
+    }
+
+    /// Keeps the accesses of one memory in order, within an iteration.
+    fn memory(&mut self, memory: Entity, groups: &[Group]) {
+        if groups.iter().all(|group| group.ahead.is_some()) {
+            return self.steady(memory, groups);
+        }
+        for pair in groups.windows(2) {
+            self.between(memory, &pair[0], &pair[1], 0);
+        }
+    }
+
+    /// The same in the steady state of a pipelined loop, where accesses meet if they belong to one iteration, or to two that use the
+    /// same copy of the buffer.
+    fn steady(&mut self, memory: Entity, groups: &[Group]) {
+        let copies = self.world.get::<LdsBuffer>(memory).map_or(1, |lds| lds.copies);
+        for writes in groups.iter().filter(|group| group.write) {
+            for reads in groups.iter().filter(|group| !group.write) {
+                let (written, read) = (writes.ahead.unwrap_or(0), reads.ahead.unwrap_or(0));
+                if let Some(passes) = passes_between(written, read, 0, self.per_pass) {
+                    self.between(memory, writes, reads, passes);
+                }
+                if let Some(passes) = passes_between(read, written, copies, self.per_pass) {
+                    self.between(memory, reads, writes, passes);
+                }
+            }
+        }
+    }
+
+    /// What each iteration of a pass writes into a buffer and then reads, if nothing else happens to it.
+    fn fills(&self, groups: &[Group]) -> Option<Vec<[Group; 2]>> {
+        let logical = groups.first()?.logical;
+        let new = |write| Group { write, logical, ahead: None, nodes: Vec::new() };
+        let mut fills: Vec<[Group; 2]> = (0..self.per_pass).map(|_| [new(true), new(false)]).collect();
+        for group in groups {
+            if group.ahead.is_some() || (group.write && group.logical != logical) {
+                return None;
+            }
+            for &node in &group.nodes {
+                let own = self.world.get::<Expansion>(self.nodes[node as usize].entity).map_or(0, |e| e.copy);
+                let [writes, reads] = fills.get_mut(own as usize)?;
+                match group.write {
+                    true if reads.nodes.is_empty() => writes.nodes.push(node),
+                    false if !writes.nodes.is_empty() => reads.nodes.push(node),
+                    _ => return None,
+                }
+            }
+        }
+        fills.iter().flatten().all(|group| !group.nodes.is_empty()).then_some(fills)
+    }
+
+    /// An iteration writes what another one has read from the same copy of the buffer.
+    fn turns(&mut self, memory: Entity, fills: &[[Group; 2]]) {
+        let copies = self.world.get::<LdsBuffer>(memory).map_or(1, |lds| lds.copies) as usize;
+        for (at, [_, reads]) in fills.iter().enumerate() {
+            let next = at + copies;
+            self.between(memory, reads, &fills[next % fills.len()][0], (next / fills.len()) as u32);
+        }
+    }
+
+    fn between(&mut self, memory: Entity, earlier: &Group, later: &Group, distance: u32) {
+        let kind = match (earlier.write, later.write) {
+            (true, false) => Dependence::Flow,
+            (false, true) => Dependence::Anti,
+            (true, true) => Dependence::Output,
+            (false, false) => return,
+        };
+        let junction = self.junction(memory);
+        for &node in &earlier.nodes {
+            match kind {
+                Dependence::Flow => self.edge(node, junction, 0, kind),
+                _ => self.order(node, junction, 0, kind),
+            }
+        }
+        for &node in &later.nodes {
+            self.order(junction, node, distance, kind);
+        }
+    }
+
+    fn note_access(&self, memories: &mut Vec<(Entity, Vec<Group>)>, memory: Entity, at: u32, kind: Access) {
+        let world = self.world;
+        let node = self.nodes[at as usize].entity;
+        let write = kind == Access::Write;
+        let Expansion { logical, iteration, .. } =
+            world.get::<Expansion>(node).copied().unwrap_or(Expansion::of(node));
+        let shared = world.get::<Op>(memory) == Some(&Op::Allocate);
+        let ahead = (self.pipelined && iteration.base == Base::Pass && shared).then_some(iteration.ahead);
+        let index = memories.iter().position(|m| m.0 == memory).unwrap_or_else(|| {
+            memories.push((memory, Vec::new()));
+            memories.len() - 1
+        });
+        let groups = &mut memories[index].1;
+        let alike = |group: &Group| {
+            group.write == write && group.ahead == ahead && (!write || group.logical == logical)
+        };
+        // In the steady state iterations tell accesses apart, and their order does not matter.
+        let known = match ahead {
+            Some(_) => groups.iter_mut().find(|group| alike(group)),
+            None => groups.last_mut().filter(|group| alike(group)),
+        };
+        match known {
+            Some(group) => group.nodes.push(at),
+            None => groups.push(Group { write, logical, ahead, nodes: vec![at] }),
+        }
+    }
+}

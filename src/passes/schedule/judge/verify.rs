@@ -1,0 +1,190 @@
+//! The judge of assignments: every node in its place once, every dependence in order, every LDS buffer with copies enough. A fault names both
+//! nodes, how many iterations lie between them, and the first cycle that would be legal.
+
+use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
+
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::node::Yields;
+use crate::ir::schedule::table::Checks;
+use crate::passes::schedule::apply::copies;
+use crate::passes::schedule::graph::assignment::Assignment;
+use crate::passes::schedule::graph::dependence_graph::{Dependence, Edge};
+use crate::passes::schedule::graph::dependences::{LoopBuffer, LoopGraph};
+use crate::passes::schedule::graph::resources::Class;
+use crate::passes::schedule::graph::words::{describe, place};
+
+/// A dependence that an assignment breaks; [`broken`] finds it.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Broken {
+    /// The dependence, between nodes of the body: junctions are resolved to the accesses that break it.
+    pub edge: Edge,
+    /// First cycle of the later node that would be legal.
+    pub legal: u32,
+}
+
+/// The first dependence that an assignment breaks. Nodes of one slot run oldest iteration first, then as written, so its order keeps a
+/// dependence if `cycle(to) + distance * interval >= cycle(from)`; for the machine, the second node comes `latency` cycles later still.
+pub fn broken(found: &LoopGraph, assignment: &Assignment, checks: Checks) -> Option<Broken> {
+    let cycle = |node: u32| u64::from(assignment.cycles[node as usize]);
+    let over = |edge: &Edge| match checks {
+        Checks::Order => cycle(edge.from),
+        Checks::Machine => cycle(edge.from) + u64::from(edge.latency),
+    };
+    // The last that enters a junction; edges come sorted by what they leave.
+    let mut junction: Option<(u32, Option<&Edge>)> = None;
+    for edge in found.graph.edges().iter().filter(|edge| edge.to < found.body) {
+        let mut edge = *edge;
+        // What goes through a junction depends on all that enters it.
+        if edge.from >= found.body {
+            let (_, last) = match junction.filter(|known| known.0 == edge.from) {
+                Some(known) => known,
+                None => (edge.from, found.graph.entering(edge.from).max_by_key(|e| (over(e), e.from))),
+            };
+            junction = Some((edge.from, last));
+            let Some(last) = last else { continue };
+            edge = Edge { from: last.from, kind: last.kind, latency: last.latency + edge.latency, ..edge };
+        }
+        let legal = over(&edge).saturating_sub(u64::from(edge.distance) * u64::from(assignment.interval));
+        if cycle(edge.to) < legal {
+            return Some(Broken { edge, legal: u32::try_from(legal).unwrap_or(u32::MAX) });
+        }
+    }
+    None
+}
+
+/// The fault of a dependence that an order breaks.
+pub fn broken_fault(
+    world: &World,
+    root: Entity,
+    found: &LoopGraph,
+    assignment: &Assignment,
+    fault: Broken,
+) -> Diagnostic {
+    let Broken { edge, legal } = fault;
+    let [from, to] = [edge.from, edge.to].map(|n| found.graph.nodes()[n as usize].entity);
+    let at = |node: u32| format!("stage {} slot {}", assignment.stage(node), assignment.slot(node));
+    let (what, from_text, to_text) =
+        (reason(edge.kind), describe(world, root, from), describe(world, root, to));
+    let distance = match edge.distance {
+        0 => "of the same iteration".to_owned(),
+        1 => "of the iteration before".to_owned(),
+        more => format!("{more} iterations before"),
+    };
+    let text = format!("{to_text} {what} {from_text} {distance}, but runs before it");
+    let interval = assignment.interval.max(1);
+    let help = format!(
+        "the first legal place is stage {} slot {} (cycle {legal})",
+        legal / interval,
+        legal % interval
+    );
+    Diagnostic::invalid(text)
+        .note(
+            format!("{to_text} is in {} (cycle {})", at(edge.to), assignment.cycles[edge.to as usize]),
+            place(world, root, to),
+        )
+        .note(
+            format!("{from_text} is in {} (cycle {})", at(edge.from), assignment.cycles[edge.from as usize]),
+            place(world, root, from),
+        )
+        .help(help)
+}
+
+fn reason(kind: Dependence) -> &'static str {
+    match kind {
+        Dependence::Value => "uses",
+        Dependence::Flow => "reads what is written by",
+        Dependence::Anti => "overwrites what is read by",
+        Dependence::Output => "overwrites what is written by",
+        Dependence::Order => "is kept in order behind",
+    }
+}
+
+/// An LDS buffer with fewer copies than the order of an assignment takes.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+struct TooFewCopies {
+    /// The last read of an iteration.
+    read: u32,
+    /// The first write of the iteration that gets the same copy.
+    write: u32,
+    /// First cycle of the write that would be legal.
+    legal: u32,
+    /// Copies that this order takes.
+    needed: u32,
+}
+
+/// The first LDS buffer with fewer copies than the order of an assignment takes.
+fn too_few_copies(found: &LoopGraph, assignment: &Assignment, copies: u32) -> Option<TooFewCopies> {
+    let cycle = |node: u32| u64::from(assignment.cycles[node as usize]);
+    found.buffers.iter().find_map(|one| {
+        // In the order of iterations.
+        let fills: SmallVec<[&LoopBuffer; 4]> =
+            found.buffers.iter().filter(|fill| fill.buffer == one.buffer).collect();
+        fills.iter().enumerate().find_map(|(at, fill)| {
+            let later = at + copies as usize;
+            let passes = (later / fills.len()) as u64;
+            let read = fill.reads.iter().copied().max_by_key(|&n| cycle(n))?;
+            let write = fills[later % fills.len()].writes.iter().copied().min_by_key(|&n| cycle(n))?;
+            let legal = cycle(read).saturating_sub(passes * u64::from(assignment.interval));
+            let needed = || copies::least(found, one, assignment);
+            let legal = u32::try_from(legal).unwrap_or(u32::MAX);
+            (cycle(write) < u64::from(legal)).then(|| TooFewCopies { read, write, legal, needed: needed() })
+        })
+    })
+}
+
+/// The fault of LDS buffers with fewer copies than the order of an assignment takes; none if `copies` are enough.
+pub fn too_few_fault(
+    world: &World,
+    root: Entity,
+    found: &LoopGraph,
+    assignment: &Assignment,
+    copies: u32,
+) -> Option<Diagnostic> {
+    let TooFewCopies { read, write, legal, needed } = too_few_copies(found, assignment, copies)?;
+    let [read, write] = [read, write].map(|n| {
+        let node = found.graph.nodes()[n as usize].entity;
+        let (stage, slot, cycle) = (assignment.stage(n), assignment.slot(n), assignment.cycles[n as usize]);
+        let text = describe(world, root, node);
+        let at = format!("{text} is in stage {stage} slot {slot} (cycle {cycle})");
+        (text, at, place(world, root, node))
+    });
+    let (buffers, later) = match copies {
+        1 => ("1 LDS buffer is".to_owned(), "the iteration before".to_owned()),
+        more => (format!("{more} LDS buffers are"), format!("{more} iterations before")),
+    };
+    let text =
+        format!("{} overwrites what {} of {later} still has to read: {buffers} too few", write.0, read.0);
+    let fault = Diagnostic::invalid(text).note(read.1, read.2).note(write.1, write.2);
+    let interval = assignment.interval.max(1);
+    Some(fault.help(format!(
+        "this schedule takes at least {needed} buffers; with {copies} the first legal place of the write is stage {} slot {} \
+         (cycle {legal})",
+        legal / interval,
+        legal % interval
+    )))
+}
+
+/// What speaks against a pipeline without epilogue: something that lasts, made before the last stage. None if nothing does.
+pub fn early_fault(
+    world: &World,
+    root: Entity,
+    found: &LoopGraph,
+    assignment: &Assignment,
+    node: Entity,
+) -> Option<Diagnostic> {
+    let last = assignment.stages() - 1;
+    let yields = world.get::<Yields>(node).map(|y| &y.0[..]).unwrap_or_default();
+    let early = (0..found.body).find(|&n| {
+        let graph_node = found.graph.nodes()[n as usize];
+        let lasting = graph_node.class == Class::WriteGlobal || yields.contains(&graph_node.entity);
+        lasting && assignment.stage(n) != last
+    })?;
+    let early = found.graph.nodes()[early as usize].entity;
+    let text = format!(
+        "without an epilogue {} would run for iterations that do not exist",
+        describe(world, root, early)
+    );
+    let fault = Diagnostic::invalid(text).note("it is written here", place(world, root, early));
+    Some(fault.help("put it into the last stage, or keep the epilogue"))
+}

@@ -1,0 +1,369 @@
+//! Barriers of waves that do not run in step: when some waves meet a barrier more before a loop than others, they run the loop a piece
+//! behind them, and the barriers of its body pair up differently.
+//!
+//! A pass of the loop has `barriers` of them, so barriers cut time into epochs: what stands behind `e` barriers of the body is in epoch
+//! `pass * barriers + e + offset` of a wave that has met `offset` barriers more. An access is over for all waves to see in the epoch
+//! in which its wave waits for it: at the first barrier with an LDS fence, or at the first use of what a read brings. Two accesses of
+//! one place by waves of any two groups are in order if the earlier is over in an epoch before that of the later.
+//!
+//! Only loops are proved in this way. In straight code between conditional barriers no LDS may be accessed and no barrier may stand.
+
+use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
+
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::node::*;
+use crate::ir::walk;
+use crate::passes::allocate_lds::buffer_of;
+use crate::passes::expand::{Base, Expansion, Iteration};
+pub use crate::passes::facts::Staggered;
+use crate::passes::facts::{Geometry, LdsBuffer};
+use crate::passes::schedule::graph::dependences::passes_between;
+use crate::passes::schedule::graph::words::{describe, place};
+
+/// Two accesses of LDS that no barrier keeps in order.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Unordered {
+    /// What has to be over first,
+    pub earlier: Entity,
+    /// before this begins,
+    pub later: Entity,
+    /// so many passes of the loop after it.
+    pub passes: u32,
+    /// Barriers that the waves of the first have met more than the others.
+    pub earlier_offset: u32,
+    /// The same of the second's.
+    pub later_offset: u32,
+}
+
+/// Counts the barriers that each wave meets, marks loops whose waves do not run in step, and looks for accesses of LDS that are
+/// unordered there. The first fault, if there is one.
+pub fn check(world: &mut World, root: Entity) -> Option<Diagnostic> {
+    let regions = walk::regions(world, root);
+    regions.into_iter().find_map(|region| check_region(world, root, region))
+}
+
+/// True if conditional barriers in front of `node`, in its region, put its waves out of step.
+pub fn out_of_step(world: &World, root: Entity, region: Entity, node: Entity) -> bool {
+    Met::before(world, root, region, node).offsets().len() > 1
+}
+
+/// The waves of a workgroup in groups that run a loop in step: how many barriers each has met more than the others, and its waves.
+pub fn groups_of(world: &World, root: Entity, node: Entity) -> Vec<(u32, Vec<u32>)> {
+    match walk::region_of(world, root, node) {
+        Some(region) => Met::before(world, root, region, node).groups(),
+        None => Met::new(world, root).groups(),
+    }
+}
+
+fn check_region(world: &mut World, root: Entity, region: Entity) -> Option<Diagnostic> {
+    let parts = |&node: &Entity| conditional_barrier(world, node).is_some();
+    if !world.get::<Body>(region).is_some_and(|body| body.0.iter().any(parts)) {
+        return None;
+    }
+    let body = walk::body(world, region);
+    let mut met = Met::new(world, root);
+    for &node in &body {
+        met.pass(world, node);
+    }
+    if let Some(fault) = met.unbalanced(world, root) {
+        return Some(fault);
+    }
+    let mut met = Met::new(world, root);
+    // Since waves parted nothing but controls has come.
+    let mut at_once = true;
+    let mut offsets = met.offsets();
+    for node in body {
+        if met.pass(world, node) {
+            offsets = met.offsets();
+        }
+        if offsets.len() == 1 {
+            at_once = true;
+            continue;
+        }
+        match world.get::<Op>(node) {
+            Some(Op::Control(Control::WorkgroupBarrier) | Op::Barrier) => {
+                return Some(apart_fault(world, root, node, met.last, "pairs up with another barrier"));
+            }
+            Some(Op::Control(_)) => {}
+            Some(Op::Iterate(_)) if !at_once => {
+                return Some(apart_fault(world, root, node, met.last, "does not begin where waves part"));
+            }
+            Some(Op::Iterate(_)) if !holds_loop(world, node) => {
+                if let Some(pair) = unordered(world, node, &offsets) {
+                    let parted = met.last.and_then(|last| place(world, root, last));
+                    return Some(unordered_fault(world, root, pair).at(parted));
+                }
+                world.entity_mut(node).insert(Staggered(offsets.clone()));
+                at_once = false;
+            }
+            _ if buffer_of(world, node).is_some() || world.get::<Body>(node).is_some() => {
+                let why = "accesses LDS in an order that no barrier keeps";
+                return Some(apart_fault(world, root, node, met.last, why));
+            }
+            _ => at_once = false,
+        }
+    }
+    None
+}
+
+fn conditional_barrier(world: &World, node: Entity) -> Option<WaveCondition> {
+    match world.get::<Op>(node) {
+        Some(&Op::Control(Control::ConditionalBarrier(condition))) => Some(condition),
+        _ => None,
+    }
+}
+
+fn holds_loop(world: &World, node: Entity) -> bool {
+    let body = world.get::<Body>(node).map(|b| &b.0[..]).unwrap_or_default();
+    body.iter().any(|&inner| world.get::<Body>(inner).is_some())
+}
+
+/// The fault of a node that runs while waves are not in step, and is not the loop that may.
+fn apart_fault(world: &World, root: Entity, node: Entity, parted: Option<Entity>, why: &str) -> Diagnostic {
+    let what = match world.get::<Op>(node) {
+        Some(Op::Barrier | Op::Control(_)) => "a barrier".to_owned(),
+        _ => describe(world, root, node),
+    };
+    let fault = Diagnostic::invalid(format!("{what} between conditional barriers {why}"));
+    let fault = match place(world, root, node) {
+        Some(at) => fault.note("it is written here", Some(at)),
+        None => fault,
+    };
+    let fault = fault.at(parted.and_then(|node| place(world, root, node)));
+    fault.help("let waves part right before a loop without loops in it, and meet right behind it")
+}
+
+/// Conditional barriers that each wave has met.
+struct Met {
+    counts: SmallVec<[u32; 16]>,
+    last: Option<Entity>,
+}
+
+impl Met {
+    /// None so far, by any wave of the kernel.
+    fn new(world: &World, root: Entity) -> Met {
+        let waves = world.get::<Geometry>(root).map_or(1, Geometry::wave_count);
+        Met { counts: SmallVec::from_elem(0, waves as usize), last: None }
+    }
+
+    /// What waves have met in a region when they come to a node of it.
+    fn before(world: &World, root: Entity, region: Entity, node: Entity) -> Met {
+        let mut met = Met::new(world, root);
+        for other in walk::body(world, region).into_iter().take_while(|&other| other != node) {
+            met.pass(world, other);
+        }
+        met
+    }
+
+    /// Counts a conditional barrier for the waves that meet it; true if `node` is one.
+    fn pass(&mut self, world: &World, node: Entity) -> bool {
+        let condition = conditional_barrier(world, node);
+        if let Some(condition) = condition {
+            let waves = self.counts.len() as u32;
+            for (met, wave) in self.counts.iter_mut().zip(0..) {
+                *met += u32::from(condition.holds(wave, waves));
+            }
+            self.last = Some(node);
+        }
+        condition.is_some()
+    }
+
+    /// Barriers that a wave has met more than those that have met the fewest, for every wave.
+    fn behind(&self) -> impl Iterator<Item = u32> {
+        let fewest = self.counts.iter().copied().min().unwrap_or(0);
+        self.counts.iter().map(move |met| met - fewest)
+    }
+
+    /// What [`Met::behind`] gives for groups of waves; one group if all waves are in step.
+    fn offsets(&self) -> SmallVec<[u32; 4]> {
+        let mut offsets: SmallVec<[u32; 4]> = self.behind().collect();
+        offsets.sort_unstable();
+        offsets.dedup();
+        offsets
+    }
+
+    /// The groups, with the waves of each.
+    fn groups(&self) -> Vec<(u32, Vec<u32>)> {
+        let waves = |offset| self.behind().zip(0..).filter(|one| one.0 == offset).map(|one| one.1).collect();
+        self.offsets().into_iter().map(|offset| (offset, waves(offset))).collect()
+    }
+
+    /// The fault of a region in which some waves meet more barriers than others.
+    fn unbalanced(&self, world: &World, root: Entity) -> Option<Diagnostic> {
+        let (most, fewest) = (self.counts.iter().max()?, self.counts.iter().min()?);
+        let of = |count| self.counts.iter().position(|met| met == count).unwrap_or(0);
+        (most != fewest).then(|| {
+            let barriers = if *most == 1 { "barrier" } else { "barriers" };
+            let text = format!(
+                "wave {} meets {most} conditional {barriers} here and wave {} meets {fewest}: one of them would wait for ever",
+                of(most),
+                of(fewest)
+            );
+            let at = self.last.and_then(|node| place(world, root, node));
+            let fault = Diagnostic::invalid(text).at(at);
+            fault.help("let every wave meet as many: before the loop some, behind it the others")
+        })
+    }
+}
+
+fn unordered_fault(world: &World, root: Entity, pair: Unordered) -> Diagnostic {
+    let Unordered { earlier, later, passes, earlier_offset, later_offset } = pair;
+    let [first, second] = [earlier, later].map(|node| describe(world, root, node));
+    let group = |offset| match offset {
+        0 => "waves that run ahead".to_owned(),
+        1 => "waves that are one barrier behind".to_owned(),
+        more => format!("waves that are {more} barriers behind"),
+    };
+    let when = match passes {
+        0 => "the same pass of the loop".to_owned(),
+        1 => "the next pass of the loop".to_owned(),
+        more => format!("{more} passes of the loop later"),
+    };
+    let text = format!(
+        "no barrier keeps {first} of {} in front of {second} of {} in {when}",
+        group(earlier_offset),
+        group(later_offset)
+    );
+    Diagnostic::invalid(text)
+        .note("what has to be over first is here", place(world, root, earlier))
+        .note("what has to wait is here", place(world, root, later))
+        .help("put a shared memory barrier between them that both groups meet")
+}
+
+/// An LDS access of the body.
+struct Access {
+    node: Entity,
+    buffer: Entity,
+    /// Copies of the buffer that iterations take in turns.
+    copies: u32,
+    write: bool,
+    ahead: u32,
+    /// Barriers of the body before it.
+    epoch: u32,
+    /// The epoch in which it is over.
+    over: u32,
+}
+
+/// Looks for accesses of LDS in the steady state `node` that its barriers leave unordered, for waves with these offsets.
+pub fn unordered(world: &World, node: Entity, offsets: &[u32]) -> Option<Unordered> {
+    let body = world.get::<Body>(node).map(|b| &b.0[..]).unwrap_or_default();
+    let (accesses, barriers) = accesses_of(world, body);
+    let per_pass = Unrolled::of(world, node);
+    let mut extremes: Vec<Extreme> = Vec::new();
+    for access in &accesses {
+        match extremes.iter_mut().find(|e| e.is_of(access)) {
+            Some(known) => known.widen(access),
+            None => extremes.push(Extreme::of(access)),
+        }
+    }
+    for writes in extremes.iter().filter(|e| e.write) {
+        for reads in extremes.iter().filter(|e| !e.write && e.buffer == writes.buffer) {
+            // What an iteration has written it reads some passes later; what it reads is overwritten when the copy comes around.
+            let read = passes_between(writes.ahead, reads.ahead, 0, per_pass);
+            let overwritten = passes_between(reads.ahead, writes.ahead, writes.copies, per_pass);
+            let pairs = [read.map(|p| (writes, reads, p)), overwritten.map(|p| (reads, writes, p))];
+            for (earlier, later, passes) in pairs.into_iter().flatten() {
+                for &earlier_offset in offsets {
+                    for &later_offset in offsets {
+                        let over = earlier.last_over.0 + earlier_offset;
+                        let begins = passes * barriers + later.first.0 + later_offset;
+                        if begins <= over {
+                            let (earlier, later) = (earlier.last_over.1, later.first.1);
+                            return Some(Unordered { earlier, later, passes, earlier_offset, later_offset });
+                        }
+                    }
+                }
+            }
+        }
+    }
+    None
+}
+
+/// First and last of the accesses that are alike.
+struct Extreme {
+    buffer: Entity,
+    copies: u32,
+    write: bool,
+    ahead: u32,
+    first: (u32, Entity),
+    last_over: (u32, Entity),
+}
+
+impl Extreme {
+    fn of(access: &Access) -> Extreme {
+        let &Access { node, buffer, copies, write, ahead, epoch, over } = access;
+        Extreme { buffer, copies, write, ahead, first: (epoch, node), last_over: (over, node) }
+    }
+
+    fn is_of(&self, access: &Access) -> bool {
+        (self.buffer, self.write, self.ahead) == (access.buffer, access.write, access.ahead)
+    }
+
+    fn widen(&mut self, access: &Access) {
+        if access.epoch < self.first.0 {
+            self.first = (access.epoch, access.node);
+        }
+        if access.over > self.last_over.0 {
+            self.last_over = (access.over, access.node);
+        }
+    }
+}
+
+/// An access that no fence has come behind yet, and whose value nobody has used.
+const OPEN: u32 = u32::MAX;
+
+/// The LDS accesses of a body, and how many barriers it has.
+fn accesses_of(world: &World, body: &[Entity]) -> (Vec<Access>, u32) {
+    let mut accesses: Vec<Access> = Vec::new();
+    // Number of each access by entity index, plus one.
+    let size = body.iter().map(|node| node.index_u32() as usize + 1).max().unwrap_or(0);
+    let mut number = vec![0u32; size];
+    // All accesses before this one are over.
+    let mut first_open = 0;
+    let mut epoch = 0;
+    let mut first_fence = None;
+    for &node in body {
+        let op = world.get::<Op>(node);
+        let operands = world.get::<Operands>(node).map(|o| &o.0[..]).unwrap_or_default();
+        for operand in operands {
+            let used = number.get(operand.index_u32() as usize).and_then(|number| number.checked_sub(1));
+            if let Some(access) = used.map(|at| &mut accesses[at as usize])
+                && access.over == OPEN
+            {
+                access.over = epoch;
+            }
+        }
+        match op {
+            Some(Op::Barrier) => {
+                close(&mut accesses[first_open..], epoch);
+                first_open = accesses.len();
+                first_fence.get_or_insert(epoch);
+                epoch += 1;
+            }
+            Some(Op::Control(Control::WorkgroupBarrier)) => epoch += 1,
+            _ => {}
+        }
+        if let Some(buffer) = buffer_of(world, node) {
+            let write = op.is_some_and(|op| op.is_write());
+            let Iteration { base, ahead } =
+                world.get::<Expansion>(node).map(|e| e.iteration).unwrap_or_default();
+            let copies = match base {
+                // All iterations use the first.
+                Base::Written => 1,
+                _ => world.get::<LdsBuffer>(buffer).map_or(1, |lds| lds.copies),
+            };
+            accesses.push(Access { node, buffer, copies, write, ahead, epoch, over: OPEN });
+            number[node.index_u32() as usize] = accesses.len() as u32;
+        }
+    }
+    // What is open at the end is over in the next pass: at its first fence, if there is one. Without any fence nothing is ever over; half
+    // of the range leaves room for sums.
+    close(&mut accesses[first_open..], first_fence.map_or(u32::MAX / 2, |fence| epoch + fence));
+    (accesses, epoch)
+}
+
+/// What is still open is over in this epoch.
+fn close(accesses: &mut [Access], epoch: u32) {
+    accesses.iter_mut().filter(|access| access.over == OPEN).for_each(|access| access.over = epoch);
+}

@@ -1,0 +1,199 @@
+//! Dependence graphs as text: a listing of nodes with the dependences that leave them, and a drawing in the DOT language of Graphviz.
+
+use std::fmt::Write;
+
+use super::view::{KernelView, LoopView};
+use crate::passes::expand::Expansion;
+use crate::passes::schedule::graph::dependence_graph::{Dependence, Edge};
+use crate::passes::schedule::graph::dependences::LoopGraph;
+use crate::passes::schedule::graph::resources::Class;
+use crate::passes::schedule::graph::words::describe;
+
+/// Appends to a string, which cannot fail.
+macro_rules! put {
+    ($out:expr, $($argument:tt)*) => {{
+        let _ = writeln!($out, $($argument)*);
+    }};
+}
+
+impl Dependence {
+    /// Its name in listings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Dependence::Value => "value",
+            Dependence::Flow => "flow",
+            Dependence::Anti => "anti",
+            Dependence::Output => "output",
+            Dependence::Order => "order",
+        }
+    }
+}
+
+/// The graphs of all loops as listings.
+pub fn listing(kernel: &KernelView) -> String {
+    let mut out = String::new();
+    put!(out, "dependences of {} for {}, schedule {}", kernel.kernel, kernel.target, kernel.applied);
+    if kernel.loops.is_empty() {
+        put!(out, "; there is no loop");
+    }
+    for view in &kernel.loops {
+        let tag = view.tag.as_ref().map(|tag| format!(" @{tag}")).unwrap_or_default();
+        put!(out, "\n{}{tag}", view.title());
+        if !view.why.is_empty() {
+            put!(out, "; {}", view.why);
+        }
+        match &view.found {
+            Ok(found) => loop_listing(kernel, view, found, &mut out),
+            Err(why) => {
+                put!(out, "; no graph: {why}");
+            }
+        }
+    }
+    out
+}
+
+fn loop_listing(kernel: &KernelView, view: &LoopView, found: &LoopGraph, out: &mut String) {
+    let graph = &found.graph;
+    let joins = graph.nodes().len() - found.body as usize;
+    put!(
+        out,
+        "; {} nodes, {joins} junctions, {} dependences; latencies of the {} model",
+        found.body,
+        graph.edges().len(),
+        view.model().name
+    );
+    for (node, number) in graph.nodes().iter().zip(0u32..) {
+        let at = view.schedule.as_ref().map_or_else(String::new, |schedule| {
+            let assignment = &schedule.assignment;
+            format!(
+                "  cycle {} = stage {} slot {}",
+                assignment.cycles[number as usize],
+                assignment.stage(number),
+                assignment.slot(number)
+            )
+        });
+        let what = match number < found.body {
+            true => describe(kernel.world, kernel.root, node.entity),
+            false => junction(graph.entering(number).next()),
+        };
+        put!(out, "{number:4} {:<16} {:<22} {what}{at}", node.class.name(), view.keys[number as usize]);
+        for edge in graph.leaving(number) {
+            let Edge { to, latency, distance, kind, .. } = *edge;
+            let name = &view.keys[to as usize];
+            put!(out, "       -> {to:4} {name:<22} {} latency {latency} distance {distance}", kind.name());
+        }
+    }
+}
+
+/// What a junction stands for.
+fn junction(entering: Option<&Edge>) -> String {
+    match entering.map(|edge| edge.kind) {
+        Some(Dependence::Flow) => "all is written",
+        Some(Dependence::Anti) => "all is read",
+        Some(Dependence::Output) => "all is written for the first time",
+        _ => "all is over",
+    }
+    .to_owned()
+}
+
+/// The graphs of all loops as one drawing.
+pub fn dot(kernel: &KernelView) -> String {
+    let mut out = String::new();
+    put!(out, "digraph {} {{", quoted(&kernel.kernel));
+    put!(out, "  graph [rankdir=TB, fontname=\"sans-serif\", newrank=true];");
+    put!(
+        out,
+        "  node [shape=box, style=filled, fontname=\"sans-serif\", fontsize=10, margin=\"0.06,0.03\"];"
+    );
+    put!(out, "  edge [arrowsize=0.6, fontname=\"sans-serif\", fontsize=9];");
+    for view in &kernel.loops {
+        if let Ok(found) = &view.found {
+            loop_dot(kernel, view, found, &mut out);
+        }
+    }
+    out.push_str("}\n");
+    out
+}
+
+fn loop_dot(kernel: &KernelView, view: &LoopView, found: &LoopGraph, out: &mut String) {
+    let graph = &found.graph;
+    let loop_number = view.number;
+    put!(out, "  subgraph cluster_{loop_number} {{");
+    put!(out, "    label={};", quoted(&view.title()));
+    // Nodes of one logical node stand together, in the order of the body.
+    let expansion = |n: u32| {
+        let entity = graph.nodes()[n as usize].entity;
+        Expansion::at(kernel.world, entity)
+    };
+    let mut groups: Vec<(bevy_ecs::prelude::Entity, Vec<u32>)> = Vec::new();
+    for n in 0..found.body {
+        let logical = expansion(n).logical;
+        match groups.iter_mut().find(|group| group.0 == logical) {
+            Some(group) => group.1.push(n),
+            None => groups.push((logical, vec![n])),
+        }
+    }
+    for (number, (_, members)) in groups.iter().enumerate() {
+        let Some(&first) = members.first() else { continue };
+        let whole = describe(kernel.world, kernel.root, graph.nodes()[first as usize].entity);
+        let title = whole.split(" (replica").next().unwrap_or_default();
+        put!(out, "    subgraph cluster_{loop_number}_{number} {{");
+        put!(out, "      label={}; style=rounded; color=\"#9aa3af\";", quoted(title));
+        for &n in members {
+            let Expansion { replica, slice, .. } = expansion(n);
+            let mut label = match graph.nodes()[n as usize].class {
+                Class::Mma => format!("{replica}, part {slice}"),
+                _ => replica.to_string(),
+            };
+            if let Some(schedule) = &view.schedule {
+                let assignment = &schedule.assignment;
+                let _ = write!(label, "\nstage {} slot {}", assignment.stage(n), assignment.slot(n));
+            }
+            let class = graph.nodes()[n as usize].class;
+            let name = quoted(&label);
+            put!(
+                out,
+                "      n{loop_number}_{n} [label={name}, tooltip={}, fillcolor={}];",
+                quoted(&view.keys[n as usize]),
+                quoted(colour(class))
+            );
+        }
+        put!(out, "    }}");
+    }
+    for n in found.body..graph.nodes().len() as u32 {
+        let label = quoted(&junction(graph.entering(n).next()));
+        put!(out, "    n{loop_number}_{n} [shape=ellipse, label={label}, fillcolor=\"#ffffff\"];");
+    }
+    for edge in graph.edges() {
+        let Edge { from, to, latency, distance, kind } = *edge;
+        let mut look = format!("tooltip=\"{}, latency {latency}\"", kind.name());
+        if distance > 0 {
+            let _ = write!(look, ", style=dashed, constraint=false, label=\"{distance}\"");
+        }
+        if kind != Dependence::Value {
+            look.push_str(", color=\"#b45309\"");
+        }
+        put!(out, "    n{loop_number}_{from} -> n{loop_number}_{to} [{look}];");
+    }
+    put!(out, "  }}");
+}
+
+/// Background of nodes of a class.
+fn colour(class: Class) -> &'static str {
+    match class {
+        Class::ReadGlobal => "#bfdbfe",
+        Class::WriteGlobal => "#fecaca",
+        Class::ReadShared => "#bbf7d0",
+        Class::WriteShared => "#fde68a",
+        Class::GlobalToShared => "#c7d2fe",
+        Class::Mma => "#e9d5ff",
+        Class::Valu => "#fbcfe8",
+        Class::Shuffle => "#a5f3fc",
+        Class::Free => "#e5e7eb",
+    }
+}
+
+/// A quoted string of the DOT language.
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
+}

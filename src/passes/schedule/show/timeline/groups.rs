@@ -1,0 +1,127 @@
+//! What waves do between the barriers of a loop: a column for waves that run in step, one for each group of waves that do not.
+//!
+//! Barriers cut a pass of the loop into clusters. Waves that have met `o` barriers more before the loop are `o` clusters behind the others, so
+//! that what stands in one row here happens at the same time.
+
+use std::fmt::Write;
+
+use bevy_ecs::prelude::*;
+
+use super::labels::{Iterations, operations, ranges};
+use super::{bar, put};
+use crate::ir::node::{Body, Control, Op};
+use crate::passes::schedule::graph::dependences::class_of;
+use crate::passes::schedule::graph::resources::{RESOURCES, Resource};
+use crate::passes::schedule::judge::wave_groups::groups_of;
+use crate::passes::schedule::show::view::{KernelView, LoopView};
+
+/// What one barrier ends.
+#[derive(Default)]
+struct Cluster {
+    nodes: Vec<Entity>,
+    /// What ends it.
+    end: &'static str,
+    /// Cycles for which it keeps units of each kind busy.
+    busy: [u32; RESOURCES],
+}
+
+/// Units whose bars are drawn, with their colours.
+const SHOWN: [(Resource, &str); 3] =
+    [(Resource::Mma, "mm"), (Resource::Shared, "rs"), (Resource::Global, "rg")];
+
+/// The clusters of a loop's body. What stands behind the last barrier goes on in the first cluster of the next pass, and is part of it.
+fn clusters(kernel: &KernelView, view: &LoopView) -> Vec<Cluster> {
+    let body = kernel.world.get::<Body>(view.running).map(|b| &b.0[..]).unwrap_or_default();
+    let mut found: Vec<Cluster> = vec![Cluster::default()];
+    for &node in body {
+        let Some(&op) = kernel.world.get::<Op>(node) else { continue };
+        let end = match op {
+            Op::Barrier => "LDS fence and barrier",
+            Op::Control(Control::WorkgroupBarrier) => "barrier",
+            _ => "",
+        };
+        let Some(last) = found.last_mut() else { continue };
+        if !end.is_empty() {
+            last.end = end;
+            found.push(Cluster::default());
+            continue;
+        }
+        let class = class_of(kernel.world, node, op);
+        for (sum, &busy) in last.busy.iter_mut().zip(&view.chip.cost(class).busy) {
+            *sum += u32::from(busy);
+        }
+        last.nodes.push(node);
+    }
+    if found.len() > 1
+        && let Some(tail) = found.pop()
+        && let Some(first) = found.first_mut()
+    {
+        first.nodes.splice(0..0, tail.nodes);
+        first.busy.iter_mut().zip(tail.busy).for_each(|(sum, busy)| *sum += busy);
+    }
+    found
+}
+
+/// The clusters of a loop as a table.
+pub(super) fn between_barriers(kernel: &KernelView, view: &LoopView, out: &mut String) {
+    let clusters = clusters(kernel, view);
+    let groups = groups_of(kernel.world, kernel.root, view.running);
+    let count = clusters.len();
+    if clusters.iter().all(|cluster| cluster.nodes.is_empty()) {
+        return;
+    }
+    let step = match groups.len() {
+        0 | 1 => "One pass between its barriers",
+        _ => "One pass between its barriers: what stands side by side runs at the same time",
+    };
+    put!(out, "<h3>{step}</h3>\n<div class=\"scroll\"><table class=\"groups\">\n<thead><tr><th></th>");
+    for (offset, waves) in &groups {
+        let behind = match offset {
+            0 if groups.len() == 1 => String::new(),
+            0 => "<small>ahead</small>".to_owned(),
+            1 => "<small>one barrier behind</small>".to_owned(),
+            more => format!("<small>{more} barriers behind</small>"),
+        };
+        put!(out, "<th>waves {}{behind}</th>", ranges(waves));
+    }
+    out.push_str("</tr></thead>\n<tbody>\n");
+    let most = clusters.iter().flat_map(|cluster| cluster.busy).max().unwrap_or(0);
+    for time in 0..count {
+        put!(out, "<tr><th>{time}</th>");
+        let mut ends: Vec<&str> = Vec::new();
+        for &(offset, _) in &groups {
+            let behind = offset as usize % count;
+            let number = (time + count - behind) % count;
+            let cluster = &clusters[number];
+            let before = if time < behind { ", of the pass before" } else { "" };
+            put!(out, "<td><div class=\"cluster\">cluster {number}{before}</div><div>");
+            operations(kernel.world, &cluster.nodes, Iterations::Shown, out);
+            out.push_str("</div><div class=\"bars\">");
+            for (resource, colour) in SHOWN {
+                let busy = cluster.busy[resource as usize];
+                if busy > 0 {
+                    bar(busy, most, colour, &format!("{} {busy} cycles", resource.name()), out);
+                }
+            }
+            out.push_str("</div></td>");
+            if !ends.contains(&cluster.end) {
+                ends.push(cluster.end);
+            }
+        }
+        put!(out, "</tr>\n");
+        ends.retain(|end| !end.is_empty());
+        if !ends.is_empty() {
+            let columns = groups.len();
+            put!(
+                out,
+                "<tr class=\"barrier\"><th></th><td colspan=\"{columns}\">{}</td></tr>\n",
+                ends.join(" meets ")
+            );
+        }
+    }
+    put!(
+        out,
+        "</tbody></table></div>\n<p class=\"note\">cycles of four clocks in which one wave keeps units busy, in the model of {}; small letters: the iteration, and the replicas</p>\n",
+        view.chip.name
+    );
+}

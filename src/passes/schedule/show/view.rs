@@ -1,0 +1,172 @@
+//! What scheduling did to a kernel, gathered for people: one view per loop, with everything that listings, tables and pages tell. Made on
+//! demand from the workspace of a compilation; nothing of it is kept for compilations that nobody asks about.
+
+use bevy_ecs::prelude::*;
+
+use crate::ir::kernel::{DimTable, KernelName};
+use crate::ir::node::{Op, Tag};
+use crate::ir::schedule::table::{Checks, Request};
+use crate::passes::expand::Expansion;
+use crate::passes::facts::Settings;
+use crate::passes::schedule::apply::record::{Applied, LoopRecord, Outcome, ScheduleRecord};
+use crate::passes::schedule::graph::assignment::Assignment;
+use crate::passes::schedule::graph::dependences::{LoopGraph, dependences};
+use crate::passes::schedule::graph::keys::keys;
+use crate::passes::schedule::graph::loops::{candidates, chip_model};
+use crate::passes::schedule::graph::resources::ResourceModel;
+
+/// The schedule of a whole kernel.
+pub struct KernelView<'w> {
+    /// Its world.
+    pub world: &'w World,
+    /// The kernel entity.
+    pub root: Entity,
+    /// Its name.
+    pub kernel: String,
+    /// Name of the chip.
+    pub target: &'static str,
+    /// Name of the schedule that was asked for.
+    pub requested: &'static str,
+    /// Name of the one that at least one loop got.
+    pub applied: &'static str,
+    /// Its loops but for remainders.
+    pub loops: Vec<LoopView>,
+}
+
+/// One loop.
+pub struct LoopView {
+    /// Its number among the kernel's loops.
+    pub number: usize,
+    /// Name of its dimension.
+    pub dim: &'static str,
+    /// Its tag.
+    pub tag: Option<Box<str>>,
+    /// The loop that runs: the steady state where it is pipelined.
+    pub running: Entity,
+    /// Its dependences; why there are none.
+    pub found: Result<LoopGraph, String>,
+    /// Names of the graph's nodes.
+    pub keys: Vec<String>,
+    /// The chip's model for it.
+    pub chip: ResourceModel,
+    /// The schedule that it got.
+    pub schedule: Option<LoopSchedule>,
+    /// Why it did not get the one asked for; empty if it did.
+    pub why: String,
+}
+
+/// The schedule of one loop.
+pub struct LoopSchedule {
+    /// Cycle of every node.
+    pub assignment: Assignment,
+    /// How the loop was rebuilt.
+    pub request: Request,
+    /// What the cycles keep.
+    pub checks: Checks,
+}
+
+/// A loop that got a schedule, as tables and pages show it.
+#[derive(Copy, Clone)]
+pub struct ScheduledLoop<'v> {
+    /// The kernel that it stands in.
+    pub kernel: &'v KernelView<'v>,
+    /// What there is to tell of it.
+    pub view: &'v LoopView,
+    /// Its dependences.
+    pub found: &'v LoopGraph,
+    /// Its schedule.
+    pub schedule: &'v LoopSchedule,
+}
+
+impl LoopView {
+    /// The loop with its schedule, if it got one.
+    pub fn scheduled<'v>(&'v self, kernel: &'v KernelView<'v>) -> Option<ScheduledLoop<'v>> {
+        let (found, schedule) = (self.found.as_ref().ok()?, self.schedule.as_ref()?);
+        Some(ScheduledLoop { kernel, view: self, found, schedule })
+    }
+
+    /// The model that cycles are counted in: the chip's where they keep its delays, else the abstract one.
+    pub fn model(&self) -> ResourceModel {
+        match &self.schedule {
+            Some(LoopSchedule { checks: Checks::Machine, .. }) => self.chip,
+            _ => ResourceModel::ABSTRACT,
+        }
+    }
+
+    /// `loop 0 over K`.
+    pub fn title(&self) -> String {
+        format!("loop {} over {}", self.number, self.dim)
+    }
+}
+
+impl KernelView<'_> {
+    /// The view of a kernel that the scheduling pass has seen.
+    pub fn new(world: &World, root: Entity) -> KernelView<'_> {
+        let settings = world.get::<Settings>(root).map(|s| &s.0);
+        let record = world.get::<ScheduleRecord>(root);
+        let all = record.map_or_else(|| candidates(world, root), |record| record.candidates.clone());
+        let loops = all.iter().enumerate().map(|(number, &[_, node])| {
+            let own = record.and_then(|record| record.loops.iter().find(|one| one.written == node));
+            LoopView::new(world, root, number, node, own)
+        });
+        KernelView {
+            world,
+            root,
+            kernel: world.get::<KernelName>(root).map_or_else(String::new, |name| name.0.to_string()),
+            target: settings.map_or("", |s| s.target().name),
+            requested: settings.map_or("none", |s| s.requested_schedule().name()),
+            applied: record.map_or("none", ScheduleRecord::applied),
+            loops: loops.collect(),
+        }
+    }
+}
+
+impl LoopView {
+    fn new(
+        world: &World,
+        root: Entity,
+        number: usize,
+        node: Entity,
+        record: Option<&LoopRecord>,
+    ) -> LoopView {
+        let dim = match (world.get::<Op>(node), world.get::<DimTable>(root)) {
+            (Some(&Op::Iterate(dim)), Some(dims)) => dims.name(dim),
+            _ => "?",
+        };
+        let logical = Expansion::at(world, node).logical;
+        let tag = world.get::<Tag>(logical).map(|tag| tag.0.clone());
+        let chip = chip_model(world, root, node);
+        let mut view = LoopView {
+            number,
+            dim,
+            tag,
+            running: node,
+            found: Err(String::new()),
+            keys: Vec::new(),
+            chip,
+            schedule: None,
+            why: String::new(),
+        };
+        match record.map(|record| &record.outcome) {
+            Some(Outcome::Applied(applied)) => {
+                let Applied { instead, steady, found, assignment, request, checks } = &**applied;
+                view.running = *steady;
+                view.found = Ok(found.clone());
+                let (assignment, request, checks) = (assignment.clone(), *request, *checks);
+                view.schedule = Some(LoopSchedule { assignment, request, checks });
+                view.why = instead.as_ref().map(|(_, why)| why.clone()).unwrap_or_default();
+            }
+            refused => {
+                view.found =
+                    dependences(world, node, &ResourceModel::ABSTRACT).map_err(|why| why.to_string());
+                if let Some(Outcome::Refused { why }) = refused {
+                    view.why = why.clone();
+                }
+            }
+        }
+        if let Ok(found) = &view.found {
+            view.keys = keys(world, found);
+        }
+        view
+    }
+}

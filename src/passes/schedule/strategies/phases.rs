@@ -1,0 +1,193 @@
+//! Placement by kinds of operations: loads from global memory first, then stores to LDS, reads from LDS, and computation last.
+//!
+//! A cycle here is a phase and takes as long as it takes: waits and barriers hold the order, so latencies do not matter. Nodes of one
+//! slot run the oldest iteration first, and those of one iteration in program order. A dependence therefore holds as soon as its second
+//! node is in the same cycle or a later one, counted over iterations.
+//!
+//! Kinds say where a node would like to be, dependences where it can be. Arithmetic that leads to an address or to a store into LDS goes with
+//! that access, if what it needs is there by then; so an address that a pointer carries from iteration to iteration is computed ahead
+//! with the loads. What waits for a later phase goes there itself: a second trip through LDS, of what was computed from the first, is
+//! part of the computation.
+
+use std::collections::VecDeque;
+
+use super::components;
+use super::refusal::Refusal;
+use crate::passes::schedule::graph::assignment::Assignment;
+use crate::passes::schedule::graph::dependence_graph::{Dependence, DependenceGraph, Edge};
+use crate::passes::schedule::graph::resources::Class;
+
+/// Loads from global memory, into registers or LDS.
+pub const LOAD: u32 = 0;
+/// Stores to LDS.
+pub const STORE_SHARED: u32 = 1;
+/// Reads from LDS.
+pub const READ_SHARED: u32 = 2;
+/// Computation, and stores to global memory.
+pub const COMPUTE: u32 = 3;
+
+/// What the kind of a node says of its phase.
+enum Wish {
+    /// This one.
+    Phase(u32),
+    /// That of the first of its users.
+    WithUsers,
+}
+
+fn wish(class: Class) -> Wish {
+    match class {
+        Class::ReadGlobal | Class::GlobalToShared => Wish::Phase(LOAD),
+        Class::WriteShared => Wish::Phase(STORE_SHARED),
+        Class::ReadShared => Wish::Phase(READ_SHARED),
+        Class::Mma | Class::WriteGlobal => Wish::Phase(COMPUTE),
+        Class::Valu | Class::Shuffle | Class::Free => Wish::WithUsers,
+    }
+}
+
+/// True if every dependence of the graph holds by order alone; see the head of this file.
+pub fn keeps_order(graph: &DependenceGraph, assignment: &Assignment) -> bool {
+    let cycle = |node: u32| u64::from(assignment.cycles[node as usize]);
+    graph.edges().iter().all(|edge| {
+        let reached = cycle(edge.to) + u64::from(edge.distance) * u64::from(assignment.interval);
+        reached >= cycle(edge.from) + u64::from(after(graph, edge))
+    })
+}
+
+/// Cycles that the second node of a dependence lies behind the first: one if program order would run it first. Nodes that nobody sees run,
+/// such as junctions, have no place in program order.
+fn after(graph: &DependenceGraph, edge: &Edge) -> u32 {
+    let runs = |node: u32| graph.nodes()[node as usize].class != Class::Free;
+    u32::from(edge.distance == 0 && edge.to <= edge.from && runs(edge.from) && runs(edge.to))
+}
+
+/// A phase for every node, with iterations that start every `interval` phases. Refused if no load runs ahead in the first phase.
+pub(super) fn place(graph: &DependenceGraph, interval: u32) -> Result<Vec<u32>, Refusal> {
+    place_counted(graph, interval).map(|(phases, _)| phases)
+}
+
+/// The same with how many dependences were looked at.
+pub(super) fn place_counted(graph: &DependenceGraph, interval: u32) -> Result<(Vec<u32>, u64), Refusal> {
+    let order = components::order(graph)?;
+    let is_load =
+        |node: u32| matches!(graph.nodes()[node as usize].class, Class::ReadGlobal | Class::GlobalToShared);
+    let loads: Vec<u32> = order.iter().copied().filter(|&node| is_load(node)).collect();
+    let Some(&first_load) = loads.first() else { return Err(Refusal::NoLoads) };
+    let (cycles, steps) = wishes(graph, &order);
+    let mut phases = Phases { graph, interval, cycles, pushed_by: vec![None; order.len()], steps };
+    phases.push(&order)?;
+    if !loads.iter().any(|&load| phases.cycles[load as usize] == LOAD) {
+        return Err(phases.why_late(first_load));
+    }
+    phases.free_to_users(&order);
+    Ok((phases.cycles, phases.steps))
+}
+
+/// Phases that nodes would like to be in, and how many dependences were looked at.
+fn wishes(graph: &DependenceGraph, order: &[u32]) -> (Vec<u32>, u64) {
+    let class = |node: u32| graph.nodes()[node as usize].class;
+    let fixed = |node: u32| match wish(class(node)) {
+        Wish::Phase(phase) => phase,
+        Wish::WithUsers => COMPUTE,
+    };
+    let mut wishes: Vec<u32> = (0..order.len() as u32).map(fixed).collect();
+    // Wishes only fall, and there are four, so a node comes by a few times at most.
+    let mut open: VecDeque<u32> = order.iter().rev().copied().collect();
+    let mut steps = 0;
+    while let Some(node) = open.pop_front() {
+        for edge in graph.entering(node) {
+            steps += 1;
+            if edge.kind != Dependence::Value {
+                continue;
+            }
+            if matches!(wish(class(edge.from)), Wish::WithUsers)
+                && wishes[edge.from as usize] > wishes[node as usize]
+            {
+                wishes[edge.from as usize] = wishes[node as usize];
+                open.push_back(edge.from);
+            }
+        }
+    }
+    // What takes no time has no wish of its own: it starts at the beginning and goes to its users in the end.
+    for (node, wish) in wishes.iter_mut().enumerate() {
+        if class(node as u32) == Class::Free {
+            *wish = 0;
+        }
+    }
+    (wishes, steps)
+}
+
+/// Phases under construction.
+struct Phases<'a> {
+    graph: &'a DependenceGraph,
+    interval: u32,
+    cycles: Vec<u32>,
+    /// The dependence that last moved a node.
+    pushed_by: Vec<Option<Edge>>,
+    /// Dependences looked at.
+    steps: u64,
+}
+
+impl Phases<'_> {
+    fn class(&self, node: u32) -> Class {
+        self.graph.nodes()[node as usize].class
+    }
+
+    /// Moves nodes until all dependences hold.
+    fn push(&mut self, order: &[u32]) -> Result<(), Refusal> {
+        let mut open: VecDeque<u32> = order.iter().copied().collect();
+        while let Some(node) = open.pop_front() {
+            for edge in self.graph.leaving(node) {
+                self.steps += 1;
+                let end = u64::from(self.cycles[node as usize]) + u64::from(after(self.graph, edge));
+                let least = end.saturating_sub(u64::from(edge.distance) * u64::from(self.interval));
+                if least <= u64::from(self.cycles[edge.to as usize]) {
+                    continue;
+                }
+                // Computation that must wait for reads from LDS is ordinary computation.
+                let computes = matches!(self.class(edge.to), Class::Valu | Class::Shuffle);
+                let phase = match least as u32 {
+                    READ_SHARED if computes => COMPUTE,
+                    phase => phase,
+                };
+                if phase > COMPUTE {
+                    return Err(Refusal::OutOfOrder { from: edge.from, to: edge.to });
+                }
+                self.cycles[edge.to as usize] = phase;
+                self.pushed_by[edge.to as usize] = Some(*edge);
+                open.push_back(edge.to);
+            }
+        }
+        Ok(())
+    }
+
+    /// What keeps a load from running ahead: the nearest node before it that takes time.
+    fn why_late(&self, load: u32) -> Refusal {
+        let mut from = load;
+        let mut distance = 0;
+        for _ in 0..self.cycles.len() {
+            let Some(edge) = &self.pushed_by[from as usize] else { break };
+            from = edge.from;
+            distance += edge.distance;
+            if self.class(from) != Class::Free {
+                break;
+            }
+        }
+        match distance {
+            0 => Refusal::LateLoad { from, to: load },
+            _ => Refusal::Recurrence { from, to: load },
+        }
+    }
+
+    /// Moves nodes that take no time to the first of their users. Dependences hold before and behind: users only come later, and
+    /// the next iteration later still.
+    fn free_to_users(&mut self, order: &[u32]) {
+        for &node in
+            order.iter().rev().filter(|&&node| self.graph.nodes()[node as usize].class == Class::Free)
+        {
+            let users = self.graph.leaving(node).iter().filter(|edge| edge.to != node);
+            let first = users.map(|edge| self.cycles[edge.to as usize]).min();
+            let now = self.cycles[node as usize];
+            self.cycles[node as usize] = first.map_or(now, |first| now.max(first));
+        }
+    }
+}

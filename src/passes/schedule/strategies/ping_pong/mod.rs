@@ -1,0 +1,231 @@
+//! Ping-pong: the two waves of a SIMD take turns, one computing while the other moves data.
+//!
+//! A loop that multiplies what it has loaded through LDS is cut into four clusters with a barrier behind each; a barrier more before the loop holds
+//! one half of the waves one cluster behind the other half, so that one half's matrix instructions meet the other's memory operations. All
+//! of it is written down as an author's schedule ([`schedule`]), which authors can print, copy and change. Where factors are loaded straight
+//! into LDS, there is nothing to write, and the second cluster of memory operations reads the second half ([`schedule_of_direct_loads`]).
+//!
+//! - `operations`: what the nodes of a loop are to its product
+//! - `cost`: what taking turns gains, and which loads find a register
+//! - `tags`: names for the operations of a product
+//! - `clusters`: the schedules
+
+mod clusters;
+mod cost;
+mod operations;
+mod tags;
+
+use bevy_ecs::prelude::*;
+use thiserror::Error;
+
+use self::cost::{Halves, gain, late_loads};
+use self::operations::Operations;
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::expr::Symbol;
+use crate::ir::kernel::DimTable;
+use crate::ir::layout::Dim;
+use crate::ir::node::*;
+use crate::ir::schedule::WaveSchedule;
+use crate::ir::types::DType;
+use crate::passes::facts::{Geometry, Settings};
+use crate::passes::schedule::apply::copies;
+use crate::passes::schedule::apply::copies::TooLarge;
+use crate::passes::schedule::graph::dependences::LoopGraph;
+
+pub use self::clusters::{schedule, schedule_of_direct_loads};
+pub use self::tags::{Tags, tag};
+
+/// Parts into which the matrix instructions of an iteration are cut: one for each compute cluster.
+const SLICES: u32 = 2;
+
+/// Tags of the operations that the schedule speaks of.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Roles<'a> {
+    /// The loop.
+    pub k_loop: &'a str,
+    /// The read of the left factor, which is promoted to LDS.
+    pub lhs: &'a str,
+    /// The read of the right factor.
+    pub rhs: &'a str,
+    /// The product.
+    pub mma: &'a str,
+    /// The dimension that the loop runs over.
+    pub k: Symbol,
+}
+
+/// How factors come into LDS.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// By global loads and LDS writes.
+    ThroughRegisters,
+    /// By loads straight into LDS.
+    Direct,
+}
+
+/// How the operations of an iteration fall into clusters.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Cut {
+    /// Global loads of both factors, per wave and iteration; they matter where some are late.
+    pub loads: [u32; 2],
+    /// How many of each, the last ones, wait until half of the first compute cluster has given its registers back.
+    pub late_loads: [u32; 2],
+    /// Matrix instructions of the first compute cluster.
+    pub products: u32,
+    /// Parts into which the LDS reads of each factor fall along `k`: 1 or 2.
+    pub read_parts: [u32; 2],
+    /// The dimension along which the first compute cluster goes part by part, and how many parts, where late loads wait for the registers
+    /// of the right factor; otherwise it runs as expanded, and gives back those of the left one.
+    pub columns: Option<(Symbol, u32)>,
+}
+
+impl Cut {
+    /// All loads beside the LDS reads, and reads that fall into two parts.
+    pub const EVEN: Cut =
+        Cut { loads: [0; 2], late_loads: [0; 2], products: 0, read_parts: [2; 2], columns: None };
+}
+
+/// Why a loop gets no ping-pong.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum Unsuitable {
+    /// No two waves of a workgroup meet on a SIMD.
+    #[error("a workgroup has {0} waves: ping-pong takes two for each of the four SIMDs, or four")]
+    Waves(u32),
+    /// Nothing to compute.
+    #[error("the loop has no matrix product over its dimension")]
+    NoProduct,
+    /// More than one.
+    #[error("the loop has more than one matrix product")]
+    SeveralProducts,
+    /// Factors do not come through LDS.
+    #[error("the {0} factor of the product is not loaded through LDS")]
+    NotThroughLds(&'static str),
+    /// One of the two is loaded straight into LDS.
+    #[error("one factor of the product is loaded straight into LDS and the other is not")]
+    DifferentWays,
+    /// Both factors are the same.
+    #[error("both factors of the product are one")]
+    OneFactor,
+    /// Loads straight into LDS bring two copies of it, whose addresses the vector ALU adds.
+    #[error(
+        "products of {0} run on the vector ALU, which addresses of loads straight into LDS would wait for"
+    )]
+    VectorAlu(DType),
+    /// Something that belongs to no cluster.
+    #[error("the loop holds {0} beside loads and the product")]
+    Others(&'static str),
+    /// Matrix instructions that cannot be cut in two.
+    #[error("a tile has {0} steps along the loop's dimension, which are not two equal parts")]
+    Steps(u32),
+    /// The tiles, or two copies of those that are loaded straight into LDS, do not fit.
+    #[error(transparent)]
+    Lds(#[from] TooLarge),
+    /// Taking turns costs more than it hides.
+    #[error("taking turns would need about {turns} clocks per iteration, and prefetching alone {together}")]
+    NoGain {
+        /// Clocks of an iteration with ping-pong.
+        turns: u32,
+        /// Clocks of an iteration without.
+        together: u32,
+    },
+}
+
+/// The logical nodes of a loop that multiplies what it has loaded through LDS.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Product {
+    /// The loop.
+    k_loop: Entity,
+    /// Logical reads from LDS, writes to it and global reads of both factors.
+    factors: [[Entity; 3]; 2],
+    mma: Entity,
+    axis: Dim,
+    way: Way,
+    /// How its operations fall into clusters.
+    pub cut: Cut,
+}
+
+/// Finds the operations of a loop that can take turns.
+///
+/// # Errors
+/// Why it is not such a loop, or gains nothing.
+pub fn classify(world: &World, root: Entity, node: Entity, found: &LoopGraph) -> Result<Product, Unsuitable> {
+    let waves = world.get::<Geometry>(root).map_or(0, Geometry::wave_count);
+    let settings = world.get::<Settings>(root).ok_or(Unsuitable::NoProduct)?;
+    let target = settings.0.target();
+    let simds = target.simds_per_compute_unit;
+    if waves == 0 || !waves.is_multiple_of(2 * simds) {
+        return Err(Unsuitable::Waves(waves));
+    }
+    let Some(&Op::Iterate(axis)) = world.get::<Op>(node) else { return Err(Unsuitable::NoProduct) };
+    let operations = Operations::of(world, found, axis);
+    let mma = operations.product()?;
+    let factors = operations.factors(mma)?;
+    let way = match factors.map(|[_, write, load]| write == load) {
+        [true, true] => Way::Direct,
+        [false, false] => Way::ThroughRegisters,
+        _ => return Err(Unsuitable::DifferentWays),
+    };
+    operations.are_only(&factors, mma)?;
+    let steps = operations.places_along(mma, axis);
+    if !steps.is_multiple_of(SLICES) {
+        return Err(Unsuitable::Steps(steps));
+    }
+    let read_parts = factors.map(|[read, ..]| operations.places_along(read, axis).min(2));
+    // The vector ALU runs nothing beside matrix instructions on f32 (AMD matrix instruction calculator, "VALU co-execution").
+    let input = world.get::<ValueType>(factors[0][0]).and_then(|ty| ty.dtype);
+    if let (Way::Direct, Some(input @ DType::F32)) = (way, input) {
+        return Err(Unsuitable::VectorAlu(input));
+    }
+    fits(world, root, way)?;
+    gain(&operations, target, &Halves { waves: waves / 2, per_simd: waves / (2 * simds) }, read_parts)?;
+    let own_loads = factors.map(|[.., load]| load);
+    let late_loads = match way {
+        Way::ThroughRegisters => late_loads(&operations, root, own_loads),
+        Way::Direct => [0; 2],
+    };
+    let columns = match late_loads {
+        [0, 0] => None,
+        _ => columns(&operations, root, &factors, mma),
+    };
+    let loads = own_loads.map(|load| operations.count(load));
+    let cut = Cut { loads, late_loads, products: operations.count(mma) / SLICES, read_parts, columns };
+    Ok(Product { k_loop: node, factors, mma, axis, way, cut })
+}
+
+/// The tiles have room in LDS: twice where loads fill one copy while the other is read.
+fn fits(world: &World, root: Entity, way: Way) -> Result<(), TooLarge> {
+    let copies = match way {
+        Way::ThroughRegisters => 1,
+        Way::Direct => 2,
+    };
+    let needed = copies::all_bytes(world, root).saturating_mul(copies);
+    let limit = world.get::<Settings>(root).map_or(u32::MAX, |s| s.0.target().max_lds_per_workgroup);
+    if needed > limit { Err(TooLarge { needed, limit }) } else { Ok(()) }
+}
+
+/// The right factor's own dimension and its parts, if they are more than those of the left one's.
+fn columns(
+    operations: &Operations,
+    root: Entity,
+    factors: &[[Entity; 3]; 2],
+    mma: Entity,
+) -> Option<(Symbol, u32)> {
+    let world = operations.world;
+    let own_dims = factors.map(|[read, ..]| {
+        let dims = world.get::<ValueType>(read).map(|ty| &ty.dims[..]).unwrap_or_default();
+        dims.iter().copied().find(|&dim| dim != operations.axis)
+    });
+    let [rows, columns] = own_dims.map(|dim| dim.map_or(1, |dim| operations.places_along(mma, dim)));
+    let symbol = world.get::<DimTable>(root)?.0.get(own_dims[1]?.0 as usize).copied()?;
+    (columns > rows).then_some((symbol, columns))
+}
+
+/// The schedule of a product.
+///
+/// # Errors
+/// As [`schedule`].
+pub fn schedule_of(product: &Product, tags: &Tags) -> Result<WaveSchedule, Diagnostic> {
+    match product.way {
+        Way::ThroughRegisters => schedule(&tags.roles(), &product.cut),
+        Way::Direct => schedule_of_direct_loads(&tags.roles(), &product.cut),
+    }
+}

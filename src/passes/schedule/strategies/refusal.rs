@@ -1,0 +1,105 @@
+//! Why a scheduler gives no schedule.
+
+use std::fmt;
+
+use crate::passes::schedule::graph::resources::{Class, Resource};
+
+/// Why there is no schedule. Nodes are numbers of the dependence graph.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// A dependence of distance zero leads from a node back to itself.
+    Circular {
+        /// A node of the circle.
+        node: u32,
+    },
+    /// A dependence within an iteration leads against program order, to a phase that does not exist.
+    OutOfOrder {
+        /// What has to run first.
+        from: u32,
+        /// What comes first.
+        to: u32,
+    },
+    /// The machine lacks what a node needs.
+    NoUnit {
+        /// The node.
+        node: u32,
+        /// Its class.
+        class: Class,
+        /// What it needs.
+        resource: Resource,
+    },
+    /// The loop body is longer than schedulers can count.
+    TooLong {
+        /// A node on the long path, or of the class that is too busy.
+        node: u32,
+    },
+    /// The search ended without a schedule.
+    NotFound {
+        /// The least interval that dependences and resources allow.
+        first: u32,
+        /// The longest one that was tried.
+        last: u32,
+    },
+    /// Nothing could be loaded ahead.
+    NoLoads,
+    /// Every load waits for something of the iteration before.
+    Recurrence {
+        /// The node of the earlier iteration.
+        from: u32,
+        /// The load that waits for it.
+        to: u32,
+    },
+    /// Every load waits for something that belongs to a later phase of its own iteration.
+    LateLoad {
+        /// What it waits for.
+        from: u32,
+        /// The load.
+        to: u32,
+    },
+    /// Everything falls into one stage.
+    OneStage,
+}
+
+impl Refusal {
+    /// The reason in words, with nodes as `name` calls them.
+    pub fn in_words(&self, name: impl Fn(u32) -> String) -> String {
+        match *self {
+            Refusal::Circular { node } => format!("{} depends on itself within one iteration", name(node)),
+            Refusal::OutOfOrder { from, to } => {
+                format!("{} comes before {} in the program but has to run behind it", name(to), name(from))
+            }
+            Refusal::NoUnit { node, class, resource } => {
+                let (class, unit) = (class.name(), resource.name());
+                format!("{} ({class}) needs the unit `{unit}`, of which the machine has none", name(node))
+            }
+            Refusal::TooLong { node } => {
+                format!("{} makes an iteration longer than schedulers count", name(node))
+            }
+            Refusal::NotFound { first, last } => {
+                format!("no schedule found with an interval of {first} to {last} cycles")
+            }
+            Refusal::NoLoads => {
+                "the loop loads nothing from global memory, so there is nothing to fetch ahead".to_owned()
+            }
+            Refusal::Recurrence { from, to } => {
+                let (from, to) = (name(from), name(to));
+                format!("{to} cannot run ahead: it waits for {from} of an iteration before")
+            }
+            Refusal::LateLoad { from, to } => {
+                format!("{} cannot run ahead: it waits for {} of its own iteration", name(to), name(from))
+            }
+            Refusal::OneStage => {
+                "all operations fall into one pipeline stage, so iterations would not overlap".to_owned()
+            }
+        }
+    }
+}
+
+/// With the numbers of nodes.
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.in_words(|node| format!("node {node}")))
+    }
+}
+
+impl std::error::Error for Refusal {}
