@@ -82,7 +82,7 @@ pub mod prelude {
     //! | to write a kernel | |
     //! | --- | --- |
     //! | [`Kernel`] | a kernel: traced from a closure, or parsed from text; printed, it is its text |
-    //! | [`Tracer`] | what the closure is given: memories, registers, loops, arithmetic |
+    //! | [`Tracer`] | what the closure is given: memories, scalars, registers, loops, arithmetic |
     //! | [`Value`] | a value of the kernel; has the operators of Rust |
     //! | [`MemoryRef`] | a tensor argument |
     //! | [`symbols`], [`Symbol`] | named integers: dimensions, tile sizes |
@@ -112,6 +112,7 @@ pub mod prelude {
     //! | --- | --- |
     //! | [`Device`] | where kernels run; the built-in simulator |
     //! | [`Buffer`] | memory of a device |
+    //! | [`ScalarValue`] | the value of a scalar argument |
     //! | [`Tensor`], [`Interpreter`] | whole tensors on the host, and what a kernel means for them |
     //! | [`check`] | comparing a device's result with the interpreter's |
     //!
@@ -151,4 +152,5 @@ pub mod prelude {
     pub use crate::runtime::check;
     pub use crate::runtime::device::Device;
     pub use crate::runtime::executable::Executable;
+    pub use crate::runtime::launch::ScalarValue;
 }

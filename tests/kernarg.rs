@@ -62,6 +62,9 @@ fn run(executable: &Executable, object: &[u8]) -> Vec<Vec<u8>> {
             Parameter::Symbol { offset, .. } => {
                 kernarg[*offset as usize..][..4].copy_from_slice(&(SIZE as u32).to_le_bytes());
             }
+            Parameter::Scalar { offset, .. } => {
+                kernarg[*offset as usize..][..4].copy_from_slice(&rng.random::<[u8; 4]>());
+            }
             Parameter::Buffer { dtype, shape, offset, .. } => {
                 let size = |size: &Size| match size {
                     Size::Static(size) => *size as usize,

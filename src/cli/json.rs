@@ -123,6 +123,9 @@ fn argument(parameter: &Parameter) -> Value {
                 "access": if *written { "read_write" } else { "read_only" }, "offset": offset,
             })
         }
+        Parameter::Scalar { name, dtype, offset } => {
+            json!({ "name": &**name, "kind": "scalar", "dtype": dtype.name(), "offset": offset })
+        }
         Parameter::Symbol { symbol, offset } => {
             json!({ "name": symbol.name(), "kind": "symbol", "dtype": "i32", "offset": offset })
         }

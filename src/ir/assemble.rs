@@ -31,7 +31,7 @@ pub(crate) struct Assembler {
     constraints: Constraints,
     locations: Vec<Location>,
     /// Names of the kernel arguments.
-    memories: FxHashSet<Arc<str>>,
+    arguments: FxHashSet<Arc<str>>,
     /// Nodes so far.
     count: usize,
     /// The first node that was one too many.
@@ -50,7 +50,7 @@ impl Assembler {
             dims: DimTable::default(),
             constraints: Constraints::default(),
             locations: Vec::new(),
-            memories: FxHashSet::default(),
+            arguments: FxHashSet::default(),
             count: 0,
             excess: None,
         }
@@ -148,10 +148,7 @@ impl Assembler {
         dtype: DType,
     ) -> Result<Entity, Diagnostic> {
         let dims = self.dims(shape)?;
-        if !is_identifier(name) {
-            let text = format!("`{name}` is not an argument name");
-            return Err(Diagnostic::invalid(text).help("use letters, digits and underscores"));
-        }
+        check_argument_name(name)?;
         if dims.is_empty() {
             return Err(Diagnostic::invalid(format!("memory `{name}` has no dimension")));
         }
@@ -159,15 +156,46 @@ impl Assembler {
             let text = format!("memory `{name}` cannot be {dtype} in {} space", space.name());
             return Err(Diagnostic::invalid(text).help("memories are global or shared, and not i1"));
         }
-        let shared: Arc<str> = name.into();
-        if !self.memories.insert(shared.clone()) {
-            return Err(Diagnostic::invalid(format!("two arguments are called `{name}`")));
-        }
+        let name = self.argument_name(name)?;
         let node = self.push(origin, Op::Memory, &[], ValueType { dims, dtype: Some(dtype) });
         if let Ok(mut node) = self.world.get_entity_mut(node) {
-            node.insert((Name(shared), Space(space)));
+            node.insert((Name(name), Space(space)));
         }
         Ok(node)
+    }
+
+    /// Appends a kernel argument by value.
+    pub(crate) fn scalar(&mut self, origin: Origin, name: &str, dtype: DType) -> Result<Entity, Diagnostic> {
+        check_argument_name(name)?;
+        if matches!(name, "inf" | "nan") {
+            let text = format!("`{name}` is a number, and no name of a scalar");
+            return Err(Diagnostic::invalid(text).help("choose another name"));
+        }
+        if !Op::SCALAR_DTYPES.contains(&dtype) {
+            let text = format!("scalar `{name}` cannot be {dtype}");
+            return Err(
+                Diagnostic::invalid(text).help("scalars are f32 or i32: cast them where they are used")
+            );
+        }
+        if self.regions.len() > 1 {
+            let text = format!("scalar `{name}` is declared inside a loop");
+            return Err(Diagnostic::invalid(text).help("declare the kernel's scalars before its loops"));
+        }
+        let name = self.argument_name(name)?;
+        let node = self.push(origin, Op::Scalar, &[], ValueType { dims: Dims::new(), dtype: Some(dtype) });
+        if let Ok(mut node) = self.world.get_entity_mut(node) {
+            node.insert(Name(name));
+        }
+        Ok(node)
+    }
+
+    /// The name of one more argument.
+    fn argument_name(&mut self, name: &str) -> Result<Arc<str>, Diagnostic> {
+        let shared: Arc<str> = name.into();
+        match self.arguments.insert(shared.clone()) {
+            true => Ok(shared),
+            false => Err(Diagnostic::invalid(format!("two arguments are called `{name}`"))),
+        }
     }
 
     /// Appends a loop and opens its body.
@@ -213,6 +241,14 @@ impl Kernel {
         let identity = Identity::new(text::print(&world, root, text::Detail::Identity));
         Kernel::new(world, root, identity)
     }
+}
+
+fn check_argument_name(name: &str) -> Result<(), Diagnostic> {
+    if is_identifier(name) {
+        return Ok(());
+    }
+    let text = format!("`{name}` is not an argument name");
+    Err(Diagnostic::invalid(text).help("use letters, digits and underscores"))
 }
 
 /// True for a name that can stand in text kernels and as a symbol of a code object. A lone `_` cannot: in text it is the

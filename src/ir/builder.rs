@@ -217,6 +217,37 @@ impl Tracer {
         MemoryRef { node: node.flatten().unwrap_or(Entity::PLACEHOLDER), trace: self.trace }
     }
 
+    /// A number that the launch gives, as an argument of the kernel: f32 or i32. It stands in arithmetic, comparisons and `select`
+    /// beside values of its dtype, on either side; cast it for others.
+    ///
+    /// # Example
+    /// ```
+    /// use groundswell::prelude::*;
+    /// let m = Symbol::new("M");
+    /// let axpy = Kernel::trace("axpy", |w| {
+    ///     w.distribute([workgroup(m, 64, 0)]);
+    ///     let alpha = w.scalar("alpha", F32);
+    ///     let [x, y] = ["x", "y"].map(|name| w.memory(name, [m], Global, F32));
+    ///     w.write(alpha * w.read(x) + w.read(y), y);
+    /// })?;
+    /// let axpy = axpy.compile(&Options::new(Target::GFX942).set(m, 64))?;
+    /// let device = Device::open()?;
+    /// let [x, y] = [device.upload(&[2.0f32; 64])?, device.upload(&[1.0f32; 64])?];
+    /// device.launch(&axpy).scalar(1.5f32).buffer(&x).buffer(&y).run()?;
+    /// assert_eq!(y.download::<f32>()?, [4.0; 64]);
+    /// # Ok::<(), Diagnostic>(())
+    /// ```
+    #[track_caller]
+    pub fn scalar(&self, name: &str, dtype: DType) -> Value {
+        let caller = Caller::caller();
+        let node = with(self.trace, |f| {
+            let origin = f.location(caller);
+            let node = f.nodes.scalar(origin, name, dtype);
+            f.check(caller, node)
+        });
+        Value { node: node.flatten().unwrap_or(Entity::PLACEHOLDER), trace: self.trace }
+    }
+
     /// A value of the given shape whose elements are all `value`, rounded once to `dtype`; integer dtypes
     /// take what they hold only.
     #[track_caller]
@@ -402,25 +433,25 @@ impl Operand for Value {
     }
 }
 
-fn scalar(trace: u32, caller: &'static Caller<'static>, constant: Constant) -> Value {
+fn number(trace: u32, caller: &'static Caller<'static>, constant: Constant) -> Value {
     Tracer { trace }.node(caller, Op::Register(constant), &[], ValueType { dims: smallvec![], dtype: None })
 }
 
 impl Operand for f64 {
     fn into_value(self, trace: u32, caller: &'static Caller<'static>) -> Value {
-        scalar(trace, caller, Constant::Float(self))
+        number(trace, caller, Constant::Float(self))
     }
 }
 
 impl Operand for f32 {
     fn into_value(self, trace: u32, caller: &'static Caller<'static>) -> Value {
-        scalar(trace, caller, Constant::Float(f64::from(self)))
+        number(trace, caller, Constant::Float(f64::from(self)))
     }
 }
 
 impl Operand for i32 {
     fn into_value(self, trace: u32, caller: &'static Caller<'static>) -> Value {
-        scalar(trace, caller, Constant::Integer(i64::from(self)))
+        number(trace, caller, Constant::Integer(i64::from(self)))
     }
 }
 

@@ -198,7 +198,7 @@ pub struct Iteration {
     pub ahead: u32,
 }
 
-/// Memories of the kernel in argument order. On the kernel entity.
+/// Memories and scalars of the kernel in argument order. On the kernel entity.
 #[derive(Component, Clone, PartialEq, Eq, Debug)]
 pub struct Arguments(pub Vec<Entity>);
 

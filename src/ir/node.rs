@@ -22,6 +22,9 @@ pub type Dims = SmallVec<[Dim; 4]>;
 pub enum Op {
     /// A kernel argument: a tensor. No operands. Its space is in [`Space`].
     Memory,
+    /// A kernel argument: one number, the same for all workgroups, passed by value. No operands, no dims; its dtype is
+    /// one of [`Op::SCALAR_DTYPES`].
+    Scalar,
     /// An LDS buffer of the workgroup; what it holds is undefined until it is written. No operands.
     Allocate,
     /// A value whose elements are all the same constant. No operands.
@@ -64,6 +67,14 @@ pub enum Op {
 }
 
 impl Op {
+    /// What arguments by value can be: what arithmetic computes in. Others are cast from these.
+    pub const SCALAR_DTYPES: [DType; 2] = [DType::F32, DType::I32];
+
+    /// True for the arguments of a kernel.
+    pub fn is_argument(self) -> bool {
+        matches!(self, Op::Memory | Op::Scalar)
+    }
+
     /// True for what reads or writes a memory: its last operand.
     pub fn is_access(self) -> bool {
         matches!(self, Op::Read | Op::Write | Op::GlobalToShared)
@@ -238,7 +249,7 @@ impl ValueType {
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Origin(pub u32);
 
-/// Name of a memory (it is the argument's name in the code object).
+/// Name of a memory or scalar (it is the argument's name in the code object).
 #[derive(Component, Clone, PartialEq, Eq, Debug)]
 pub struct Name(pub Arc<str>);
 

@@ -121,7 +121,7 @@ fn links(
                     join(node, init.0[*number as usize]);
                 }
             }
-            Op::Memory | Op::Allocate | Op::Register(_) | Op::Read => {}
+            Op::Memory | Op::Scalar | Op::Allocate | Op::Register(_) | Op::Read => {}
             // Loads to LDS are made later, pipelines of expanded nodes, which need no layout.
             Op::GlobalToShared | Op::Pipeline(_) | Op::Barrier | Op::Control(_) => {}
         }

@@ -46,7 +46,8 @@ pub fn expand(world: &mut World) -> PassResult {
         expander.layouts[node.index_u32() as usize] = world.get::<Placement>(node).map(|p| p.0.clone());
     }
     expander.judge(world, &order)?;
-    let arguments = order.iter().copied().filter(|&n| world.get::<Op>(n) == Some(&Op::Memory)).collect();
+    let is_argument = |node: &Entity| world.get::<Op>(*node).is_some_and(|op| op.is_argument());
+    let arguments = order.iter().copied().filter(is_argument).collect();
     let body = expander.region(world, root)?;
     let logical = world.get_mut::<Body>(root).map(|mut body| std::mem::take(&mut body.0)).unwrap_or_default();
     let found = (Arguments(arguments), ExpandedCount(expander.count), LogicalBody(logical));
@@ -120,7 +121,7 @@ impl Expander {
         let mut count = 0usize;
         for &node in order {
             let made = match world.get::<Op>(node) {
-                Some(Op::Memory | Op::Allocate) => 0,
+                Some(Op::Memory | Op::Scalar | Op::Allocate) => 0,
                 Some(Op::Iterate(_)) => 1,
                 Some(&op @ Op::Mma(_)) => {
                     let operands = world.get::<Operands>(node).cloned().unwrap_or_default();
@@ -151,8 +152,8 @@ impl Expander {
             let ty = world.get::<ValueType>(node).cloned().ok_or_else(|| bug("a node without type"))?;
             self.begin(node);
             match op {
-                // One for all replicas of their accesses.
-                Op::Memory | Op::Allocate => {
+                // One for all replicas of their accesses and uses.
+                Op::Memory | Op::Scalar | Op::Allocate => {
                     self.copies.nodes.push(node);
                     out.push(node);
                 }

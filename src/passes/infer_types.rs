@@ -156,6 +156,7 @@ fn infer(
             None
         }
         Op::Memory
+        | Op::Scalar
         | Op::Allocate
         | Op::IterArg(_)
         | Op::Iterate(_)

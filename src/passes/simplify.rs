@@ -24,7 +24,9 @@ fn is_pure(op: &Op) -> bool {
         | Op::Select
         | Op::Cast
         | Op::Mma(_) => true,
+        // Two scalars are two arguments, whatever else they have in common.
         Op::Memory
+        | Op::Scalar
         | Op::Allocate
         | Op::Read
         | Op::Write
@@ -222,7 +224,7 @@ pub fn remove_dead(world: &mut World) -> PassResult {
         for &node in world.get::<Body>(region).map(|b| &b.0[..]).unwrap_or_default() {
             uses.region_of[node.index_u32() as usize] = region;
             let op = world.get::<Op>(node);
-            if matches!(op, Some(Op::Write | Op::Barrier | Op::Control(_) | Op::Memory)) {
+            if matches!(op, Some(Op::Write | Op::Barrier | Op::Control(_) | Op::Memory | Op::Scalar)) {
                 uses.note(node);
             }
         }

@@ -1,6 +1,6 @@
 //! Checking a device's result against the reference interpreter.
 
-use crate::ir::diagnostic::Diagnostic;
+use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::Symbol;
 use crate::ir::interpreter::{Interpreter, Tensor};
 use crate::ir::kernel::Kernel;
@@ -9,7 +9,7 @@ use crate::ir::types::DType;
 use super::buffer::Buffer;
 use super::device::Device;
 use super::executable::{Executable, Parameter, Size};
-use super::launch::{Launch, LaunchResult};
+use super::launch::{Launch, LaunchResult, ScalarValue};
 use super::sim::time::{TimeOptions, TimeReport};
 use super::sim::{CheckOptions, CheckReport};
 
@@ -103,19 +103,34 @@ pub struct Checked {
     pub comparison: Comparison,
 }
 
+/// What a kernel is run on: random tensors, and scalars that are random as far as they are not given. A seed alone is one.
+#[derive(Copy, Clone, Debug)]
+pub struct Inputs<'a> {
+    /// Seed of what is random.
+    pub seed: u64,
+    /// Scalar arguments by name.
+    pub scalars: &'a [(String, ScalarValue)],
+}
+
+impl From<u64> for Inputs<'_> {
+    fn from(seed: u64) -> Self {
+        Inputs { seed, scalars: &[] }
+    }
+}
+
 /// Runs an executable on random data and compares what it wrote with the interpreter's result for `kernel`, from which it was compiled.
 /// `value` gives the symbols that the kernel was compiled for and those left dynamic.
 ///
 /// # Errors
 /// What the launch or the interpreter reports; a difference is no error but a [`Comparison`].
-pub fn against_interpreter(
+pub fn against_interpreter<'a>(
     kernel: &Kernel,
     executable: &Executable,
     device: &Device,
     value: &dyn Fn(Symbol) -> Option<i64>,
-    seed: u64,
+    inputs: impl Into<Inputs<'a>>,
 ) -> Result<Checked, Diagnostic> {
-    let arguments = Arguments::random(executable, device, value, seed)?;
+    let arguments = Arguments::random(executable, device, value, inputs.into())?;
     let start = std::time::Instant::now();
     let launch = arguments.launch(executable, device, value).run()?;
     let elapsed = start.elapsed();
@@ -128,14 +143,16 @@ pub fn against_interpreter(
 ///
 /// # Errors
 /// What the launch or the interpreter reports; findings and differences are no errors.
-pub fn with_findings(
+pub fn with_findings<'a>(
     kernel: &Kernel,
     executable: &Executable,
     device: &Device,
     value: &dyn Fn(Symbol) -> Option<i64>,
-    seed: u64,
+    inputs: impl Into<Inputs<'a>>,
 ) -> Result<(CheckReport, Comparison), Diagnostic> {
-    let arguments = Arguments::random(executable, device, value, seed)?;
+    let inputs = inputs.into();
+    let seed = inputs.seed;
+    let arguments = Arguments::random(executable, device, value, inputs)?;
     let report = arguments.launch(executable, device, value).check(&CheckOptions { seed })?;
     Ok((report, arguments.compare(kernel, executable, value)?))
 }
@@ -144,20 +161,24 @@ pub fn with_findings(
 ///
 /// # Errors
 /// What the launch reports.
-pub fn timed(
+pub fn timed<'a>(
     executable: &Executable,
     device: &Device,
     value: &dyn Fn(Symbol) -> Option<i64>,
-    seed: u64,
+    inputs: impl Into<Inputs<'a>>,
     options: &TimeOptions,
 ) -> Result<TimeReport, Diagnostic> {
-    Arguments::random(executable, device, value, seed)?.launch(executable, device, value).time(options)
+    Arguments::random(executable, device, value, inputs.into())?
+        .launch(executable, device, value)
+        .time(options)
 }
 
-/// Random tensors and where they are on the device.
+/// The arguments of a launch: tensors, and where they are on the device; scalars.
 struct Arguments {
+    /// For the interpreter.
     inputs: Vec<Tensor>,
     buffers: Vec<Buffer>,
+    scalars: Vec<ScalarValue>,
 }
 
 impl Arguments {
@@ -165,11 +186,26 @@ impl Arguments {
         executable: &Executable,
         device: &Device,
         value: &dyn Fn(Symbol) -> Option<i64>,
-        seed: u64,
+        given: Inputs<'_>,
     ) -> Result<Arguments, Diagnostic> {
-        let mut inputs = Vec::new();
+        let (mut inputs, mut buffers, mut scalars) = (Vec::new(), Vec::new(), Vec::new());
+        check_names(executable, given.scalars)?;
         for parameter in executable.parameters() {
-            let Parameter::Buffer { name, dtype, shape, .. } = parameter else { continue };
+            let seed = given.seed.wrapping_add(inputs.len() as u64);
+            let (name, dtype, shape) = match parameter {
+                Parameter::Buffer { name, dtype, shape, .. } => (name, dtype, shape),
+                Parameter::Scalar { name, dtype, .. } => {
+                    let own = given.scalars.iter().find(|scalar| scalar.0 == **name);
+                    let scalar = match own {
+                        Some((_, value)) => *value,
+                        None => random_scalar(*dtype, seed)?,
+                    };
+                    inputs.push(scalar.to_tensor());
+                    scalars.push(scalar);
+                    continue;
+                }
+                Parameter::Symbol { .. } => continue,
+            };
             let sizes = shape.iter().map(|&size| match size {
                 Size::Static(n) => Ok(n as usize),
                 Size::Dynamic(symbol) => {
@@ -180,10 +216,11 @@ impl Arguments {
                 }
             });
             let sizes = sizes.collect::<Result<Vec<_>, _>>()?;
-            inputs.push(Tensor::random(&sizes, *dtype, seed.wrapping_add(inputs.len() as u64))?);
+            let tensor = Tensor::random(&sizes, *dtype, seed)?;
+            buffers.push(device.upload_tensor(&tensor)?);
+            inputs.push(tensor);
         }
-        let buffers = inputs.iter().map(|t| device.upload_tensor(t)).collect::<Result<Vec<_>, _>>()?;
-        Ok(Arguments { inputs, buffers })
+        Ok(Arguments { inputs, buffers, scalars })
     }
 
     fn launch<'a>(
@@ -194,12 +231,13 @@ impl Arguments {
     ) -> Launch<'a> {
         let launch = device.launch(executable);
         let launch = self.buffers.iter().fold(launch, |launch, buffer| launch.buffer(buffer));
+        let launch = self.scalars.iter().fold(launch, |launch, &scalar| launch.scalar(scalar));
         executable.parameters().iter().fold(launch, |launch, parameter| match parameter {
             Parameter::Symbol { symbol, .. } => match value(*symbol) {
                 Some(value) => launch.set(*symbol, value),
                 None => launch,
             },
-            Parameter::Buffer { .. } => launch,
+            Parameter::Buffer { .. } | Parameter::Scalar { .. } => launch,
         })
     }
 
@@ -212,12 +250,15 @@ impl Arguments {
         value: &dyn Fn(Symbol) -> Option<i64>,
     ) -> Result<Comparison, Diagnostic> {
         let expected = Interpreter::run_on(kernel, value, self.inputs)?;
+        // The interpreter has a tensor for each scalar, too.
         let written = executable.parameters().iter().filter_map(|parameter| match parameter {
-            Parameter::Buffer { written, .. } => Some(*written),
+            Parameter::Buffer { written, .. } => Some(Some(*written)),
+            Parameter::Scalar { .. } => Some(None),
             Parameter::Symbol { .. } => None,
         });
+        let tensors = expected.iter().zip(written).filter_map(|(tensor, written)| Some((tensor, written?)));
         let mut comparison = Comparison::NONE;
-        for ((buffer, expected), written) in self.buffers.iter().zip(&expected).zip(written) {
+        for (buffer, (expected, written)) in self.buffers.iter().zip(tensors) {
             if written && !buffer.equals(expected)? {
                 let result = Tensor::from_bytes(expected.shape(), expected.dtype(), &buffer.read_bytes()?)?;
                 comparison = comparison.and(compare(&result, expected)?);
@@ -225,4 +266,31 @@ impl Arguments {
         }
         Ok(comparison)
     }
+}
+
+/// A number like those of random tensors.
+fn random_scalar(dtype: DType, seed: u64) -> Result<ScalarValue, Diagnostic> {
+    let tensor = Tensor::random(&[], dtype, seed)?;
+    let number = match (tensor.as_slice::<f32>(), tensor.as_slice::<i32>()) {
+        (Some(&[value]), _) => Some(value.into()),
+        (_, Some(&[value])) => Some(value.into()),
+        _ => None,
+    };
+    number.ok_or_else(|| Diagnostic::new(Kind::Bug, format!("no random scalar is {dtype}")))
+}
+
+/// That the kernel has scalars of the names given, each once.
+fn check_names(executable: &Executable, given: &[(String, ScalarValue)]) -> Result<(), Diagnostic> {
+    for (at, (name, _)) in given.iter().enumerate() {
+        let known = |p: &Parameter| matches!(p, Parameter::Scalar { name: own, .. } if **own == **name);
+        if !executable.parameters().iter().any(known) {
+            let text = format!("`{}` has no scalar argument `{name}`", executable.name());
+            return Err(Diagnostic::invalid(text).help("give values to scalars that the kernel declares"));
+        }
+        if given[..at].iter().any(|earlier| earlier.0 == *name) {
+            return Err(Diagnostic::invalid(format!("the scalar `{name}` is given twice"))
+                .help("give each scalar once"));
+        }
+    }
+    Ok(())
 }

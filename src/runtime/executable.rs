@@ -29,6 +29,15 @@ pub enum Parameter {
         /// Byte offset in the kernarg segment.
         offset: u32,
     },
+    /// A number by value.
+    Scalar {
+        /// The author's name of the scalar.
+        name: Arc<str>,
+        /// f32 or i32.
+        dtype: DType,
+        /// Byte offset in the kernarg segment.
+        offset: u32,
+    },
     /// A dynamic symbol.
     Symbol {
         /// The symbol.

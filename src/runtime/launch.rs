@@ -9,12 +9,61 @@ use super::sim::time::{TimeOptions, TimeReport};
 use super::sim::{CheckOptions, CheckReport, LaunchStats};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::Symbol;
+use crate::ir::interpreter::Tensor;
+use crate::ir::types::DType;
+
+/// The value of a scalar argument. Numbers turn into it: `1.5f32`, `-3i32`.
+#[derive(Copy, Clone, PartialEq, Debug)]
+#[allow(missing_docs)]
+pub enum ScalarValue {
+    F32(f32),
+    I32(i32),
+}
+
+impl ScalarValue {
+    /// Its type.
+    pub fn dtype(self) -> DType {
+        match self {
+            ScalarValue::F32(_) => DType::F32,
+            ScalarValue::I32(_) => DType::I32,
+        }
+    }
+
+    /// As the kernel argument segment holds it.
+    pub fn to_bytes(self) -> [u8; 4] {
+        match self {
+            ScalarValue::F32(value) => value.to_le_bytes(),
+            ScalarValue::I32(value) => value.to_le_bytes(),
+        }
+    }
+
+    /// As the reference interpreter takes it.
+    pub fn to_tensor(self) -> Tensor {
+        match self {
+            ScalarValue::F32(value) => Tensor::scalar(value),
+            ScalarValue::I32(value) => Tensor::scalar(value),
+        }
+    }
+}
+
+impl From<f32> for ScalarValue {
+    fn from(value: f32) -> ScalarValue {
+        ScalarValue::F32(value)
+    }
+}
+
+impl From<i32> for ScalarValue {
+    fn from(value: i32) -> ScalarValue {
+        ScalarValue::I32(value)
+    }
+}
 
 /// A launch that is being put together.
 pub struct Launch<'a> {
     device: &'a Device,
     executable: &'a Executable,
     buffers: SmallVec<[&'a Buffer; 8]>,
+    scalars: SmallVec<[ScalarValue; 4]>,
     symbols: SmallVec<[(Symbol, i64); 8]>,
 }
 
@@ -29,13 +78,26 @@ pub struct LaunchResult {
 
 impl<'a> Launch<'a> {
     pub(super) fn new(device: &'a Device, executable: &'a Executable) -> Launch<'a> {
-        Launch { device, executable, buffers: SmallVec::new(), symbols: SmallVec::new() }
+        Launch {
+            device,
+            executable,
+            buffers: SmallVec::new(),
+            scalars: SmallVec::new(),
+            symbols: SmallVec::new(),
+        }
     }
 
     /// The next tensor argument, in the order in which the kernel declares its memories.
     #[must_use]
     pub fn buffer(mut self, buffer: &'a Buffer) -> Launch<'a> {
         self.buffers.push(buffer);
+        self
+    }
+
+    /// The next scalar argument, in the order in which the kernel declares its scalars; buffers may stand between them or not.
+    #[must_use]
+    pub fn scalar(mut self, value: impl Into<ScalarValue>) -> Launch<'a> {
+        self.scalars.push(value.into());
         self
     }
 
@@ -106,6 +168,7 @@ impl<'a> Launch<'a> {
         let executable = self.executable;
         let mut kernarg = vec![0; executable.kernarg_bytes() as usize];
         let mut buffers = self.buffers.iter();
+        let mut scalars = self.scalars.iter();
         for parameter in executable.parameters() {
             match parameter {
                 Parameter::Buffer { name, .. } => {
@@ -115,6 +178,20 @@ impl<'a> Launch<'a> {
                     };
                     check_buffer(self.device, parameter, buffer, value)?;
                     put(&mut kernarg, parameter, &buffer.address().to_le_bytes());
+                }
+                Parameter::Scalar { name, dtype, .. } => {
+                    let Some(scalar) = scalars.next() else {
+                        return Err(Diagnostic::invalid(format!("no value for the scalar `{name}`")).help(
+                            "pass one scalar for each that the kernel declares, in order of declaration",
+                        ));
+                    };
+                    if scalar.dtype() != *dtype {
+                        let text =
+                            format!("the scalar `{name}` is {dtype}, and its value is {}", scalar.dtype());
+                        let numbers = if *dtype == DType::F32 { "1.0f32" } else { "1i32" };
+                        return Err(Diagnostic::invalid(text).help(format!("pass numbers like {numbers}")));
+                    }
+                    put(&mut kernarg, parameter, &scalar.to_bytes());
                 }
                 Parameter::Symbol { symbol, .. } => {
                     let size = value(*symbol).unwrap_or(0) as i32;
@@ -130,12 +207,22 @@ impl<'a> Launch<'a> {
             ))
             .help("pass one buffer for each memory, in order of declaration"));
         }
+        if scalars.next().is_some() {
+            let count = self.scalars.len();
+            return Err(Diagnostic::invalid(format!(
+                "`{}` got {count} scalars, too many",
+                executable.name()
+            ))
+            .help("pass one scalar for each that the kernel declares, in order of declaration"));
+        }
         Ok(kernarg)
     }
 }
 
 fn put(kernarg: &mut [u8], parameter: &Parameter, bytes: &[u8]) {
-    let (Parameter::Buffer { offset, .. } | Parameter::Symbol { offset, .. }) = parameter;
+    let (Parameter::Buffer { offset, .. }
+    | Parameter::Scalar { offset, .. }
+    | Parameter::Symbol { offset, .. }) = parameter;
     let at = *offset as usize;
     if let Some(slot) = kernarg.get_mut(at..at + bytes.len()) {
         slot.copy_from_slice(bytes);

@@ -56,6 +56,9 @@ impl Checked {
                     }
                     kernarg[*offset as usize..][..8].copy_from_slice(&address.to_le_bytes());
                 }
+                Parameter::Scalar { .. } => {
+                    unimplemented!("kernels with scalars are launched by their tests")
+                }
                 Parameter::Symbol { symbol, offset } => {
                     let value = value(*symbol).expect("bound") as i32;
                     kernarg[*offset as usize..][..4].copy_from_slice(&value.to_le_bytes());

@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 use super::emitter::Scalar;
 use super::{Lowering, Place};
 use crate::codegen::isa::{Inst, Opcode, Operand};
+use crate::codegen::machine::RegisterFile;
 use crate::float16::f16;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::layout::{self, Dim, Source};
@@ -131,6 +132,11 @@ impl Lowering<'_> {
                 }
                 Ok(registers)
             }
+            Place::Uniform(register) => {
+                let copy = self.emitter.vgpr(1);
+                self.emitter.op(Opcode::VMovB32, &[copy, register]);
+                Ok(copy)
+            }
             Place::Comparison => Err(self.bug("a condition is used as a value")),
         }
     }
@@ -150,11 +156,12 @@ impl Lowering<'_> {
         Ok(registers)
     }
 
-    /// Element `at` of a value, widened to 32 bits: a register or a constant.
+    /// Element `at` of a value, widened to 32 bits: a constant, a VGPR, or the SGPR of a scalar argument.
     fn element(&mut self, node: Entity, at: u32, dtype: DType) -> Result<Scalar, Diagnostic> {
         self.finish(node);
         match *self.place(node)? {
             Place::Constant(bits) => Ok(Scalar::Const(i64::from(widened_constant(bits, dtype)))),
+            Place::Uniform(register) => Ok(Scalar::Reg(register)),
             Place::Comparison => Err(self.bug("a condition is used as a number")),
             Place::Registers(registers) => {
                 let bytes = dtype.bytes();
@@ -298,6 +305,9 @@ impl Lowering<'_> {
                 let place = self.element_index(expansion.logical, operand, at)?;
                 inputs.push(self.element(operand, place, from)?);
             }
+            // Of two-operand arithmetic one operand may be an SGPR, everything else takes VGPRs.
+            let most_uniform = usize::from(matches!(op, Op::Binary(_)));
+            self.limit_uniform(&mut inputs, most_uniform);
             let result = match op {
                 Op::Unary(unary) => self.unary(unary, inputs[0], from),
                 Op::Binary(binary) => self.binary_op(binary, inputs[0], inputs[1], from),
@@ -319,18 +329,51 @@ impl Lowering<'_> {
         Ok(())
     }
 
+    /// Leaves the first `most` of the sources that are SGPRs, and takes copies in VGPRs for the others.
+    fn limit_uniform(&mut self, sources: &mut [Scalar], most: usize) {
+        let mut left = most;
+        for source in sources {
+            if !self.is_uniform(*source) {
+                continue;
+            }
+            if left == 0 {
+                *source = Scalar::Reg(self.in_vector(*source));
+            }
+            left = left.saturating_sub(1);
+        }
+    }
+
+    fn is_uniform(&self, value: Scalar) -> bool {
+        matches!(value, Scalar::Reg(register) if self.emitter.file(register) == RegisterFile::Sgpr)
+    }
+
+    /// The scalar in a VGPR, wherever it is now. What an SGPR holds is copied once for all its uses here.
+    fn in_vector(&mut self, value: Scalar) -> Operand {
+        let Scalar::Reg(register) = value else { return self.in_vgpr(value) };
+        if !self.is_uniform(value) {
+            return register;
+        }
+        if let Some(&(_, copy)) = self.vector_copies.iter().find(|copy| copy.0 == register) {
+            return copy;
+        }
+        let copy = self.emitter.vgpr(1);
+        self.emitter.op(Opcode::VMovB32, &[copy, register]);
+        self.vector_copies.push((register, copy));
+        copy
+    }
+
     fn elements(&self, logical: Entity) -> u32 {
         self.world.get::<Placement>(logical).map_or(1, |p| p.0.extent(Source::Register))
     }
 
     fn logical_dtype(&self, node: Entity) -> Result<DType, Diagnostic> {
-        let logical = self.get::<Expansion>(node)?.logical;
+        let logical = Expansion::at(self.world, node).logical;
         self.get::<ValueType>(logical)?.dtype.ok_or_else(|| self.bug("a value without dtype"))
     }
 
     /// Which element of `operand` belongs to element `at` of a node: the one with the same coordinates.
     fn element_index(&self, logical: Entity, operand: Entity, at: u32) -> Result<u32, Diagnostic> {
-        let source = self.get::<Expansion>(operand)?.logical;
+        let source = Expansion::at(self.world, operand).logical;
         let layouts = (self.world.get::<Placement>(logical), self.world.get::<Placement>(source));
         let (Some(own), Some(other)) = layouts else { return Ok(0) };
         if own.0 == other.0 {
@@ -400,9 +443,9 @@ impl Lowering<'_> {
     }
 
     fn binary_op(&mut self, op: BinaryOp, a: Scalar, b: Scalar, dtype: DType) -> Operand {
-        // A constant goes first, which needs the reversed form of what does not commute.
-        let (first, second) = if matches!(b, Scalar::Const(_)) { (b, a) } else { (a, b) };
-        let swapped = first != a;
+        // The first source may be a constant or an SGPR, which needs the reversed form of what does not commute.
+        let swapped = matches!(b, Scalar::Const(_)) || self.is_uniform(b);
+        let (first, second) = if swapped { (b, a) } else { (a, b) };
         match (op, family(dtype)) {
             (BinaryOp::Add, Family::Float) => self.vop2(Opcode::VAddF32, first, second),
             (BinaryOp::Mul, Family::Float) => self.vop2(Opcode::VMulF32, first, second),
@@ -417,7 +460,7 @@ impl Lowering<'_> {
             (BinaryOp::Min, Family::Integer) => self.vop2(Opcode::VMinI32, first, second),
             (BinaryOp::Max, Family::Integer) => self.vop2(Opcode::VMaxI32, first, second),
             (BinaryOp::Mul, Family::Integer) => {
-                let (a, b) = (self.in_vgpr(a), self.in_vgpr(b));
+                let (a, b) = (self.in_vector(a), self.in_vector(b));
                 self.vop3(Opcode::VMulLoU32, &[Scalar::Reg(a), Scalar::Reg(b)])
             }
             (BinaryOp::Div, Family::Integer) => self.divide_integers(a, b),
@@ -437,7 +480,7 @@ impl Lowering<'_> {
     /// fused multiply-adds, the quotient refined likewise, and the scaling undone (CDNA3 ISA guide, `v_div_scale_f32`,
     /// `v_div_fmas_f32`, `v_div_fixup_f32`).
     pub(super) fn divide_floats(&mut self, a: Scalar, b: Scalar) -> Operand {
-        let (a, b) = (self.in_vgpr(a), self.in_vgpr(b));
+        let (a, b) = (self.in_vector(a), self.in_vector(b));
         let (scaled_b, scaled_a, unused) = (self.emitter.vgpr(1), self.emitter.vgpr(1), self.emitter.sgpr(2));
         self.emitter.op(Opcode::VDivScaleF32, &[scaled_b, unused, b, b, a]);
         self.emitter.op(Opcode::VDivScaleF32, &[scaled_a, Operand::VCC, a, b, a]);
@@ -459,7 +502,7 @@ impl Lowering<'_> {
     /// Truncating division in f64, whose 53 bits hold every quotient of 32-bit integers closely enough that truncation is right;
     /// by zero it gives zero.
     fn divide_integers(&mut self, a: Scalar, b: Scalar) -> Operand {
-        let (a, b) = (self.in_vgpr(a), self.in_vgpr(b));
+        let (a, b) = (self.in_vector(a), self.in_vector(b));
         let magnitude = |lowering: &mut Self, x: Operand| {
             let negated = lowering.vop2(Opcode::VSubU32, Scalar::ZERO, Scalar::Reg(x));
             let absolute = lowering.vop2(Opcode::VMaxI32, Scalar::Reg(x), Scalar::Reg(negated));
@@ -532,8 +575,9 @@ impl Lowering<'_> {
         let logical = self.get::<Expansion>(condition)?.logical;
         let dtype = self.logical_dtype(a)?;
         let places = [self.element_index(logical, a, at)?, self.element_index(logical, b, at)?];
-        let (left, right) = (self.element(a, places[0], dtype)?, self.element(b, places[1], dtype)?);
-        Ok(self.compare(predicate, left, right, dtype))
+        let mut sources = [self.element(a, places[0], dtype)?, self.element(b, places[1], dtype)?];
+        self.limit_uniform(&mut sources, 1);
+        Ok(self.compare(predicate, sources[0], sources[1], dtype))
     }
 
     fn select(&mut self, condition: Entity, at: u32, yes: Scalar, no: Scalar) -> Result<Operand, Diagnostic> {

@@ -23,6 +23,7 @@ const MAX_REGISTERS: usize = 1 << 20;
 struct Scope {
     scalars: usize,
     digits: usize,
+    vector_copies: usize,
     constants: usize,
     global_plans: usize,
     lds_plans: usize,
@@ -36,6 +37,7 @@ impl Lowering<'_> {
         Scope {
             scalars: self.scalars.len(),
             digits: self.digits.len(),
+            vector_copies: self.vector_copies.len(),
             constants: self.constants.len(),
             global_plans: self.global_plans.len(),
             lds_plans: self.lds_plans.len(),
@@ -48,6 +50,7 @@ impl Lowering<'_> {
     fn leave(&mut self, scope: &Scope) {
         self.scalars.truncate(scope.scalars);
         self.digits.truncate(scope.digits);
+        self.vector_copies.truncate(scope.vector_copies);
         self.constants.truncate(scope.constants);
         self.global_plans.truncate(scope.global_plans);
         self.lds_plans.truncate(scope.lds_plans);
@@ -124,7 +127,7 @@ impl Lowering<'_> {
                 Ok(())
             }
             Op::Pipeline(axis) => self.pipeline(node, axis, operands),
-            Op::Memory | Op::Allocate => Ok(()),
+            Op::Memory | Op::Scalar | Op::Allocate => Ok(()),
             Op::Mma(MmaChoice::Kernel) => Err(self.bug("an mma without instruction")),
             Op::Register(_) | Op::Unary(_) | Op::Binary(_) | Op::Compare(_) | Op::Select | Op::Cast => {
                 self.elementwise(node, op, operands)
@@ -216,6 +219,7 @@ impl Lowering<'_> {
             let source = match place {
                 Place::Registers(from) => Scalar::Reg(from.offset(at)),
                 Place::Constant(bits) => Scalar::Const(i64::from(*bits)),
+                Place::Uniform(register) => Scalar::Reg(*register),
                 Place::Comparison => return Err(self.bug("a condition is carried as a value")),
             };
             self.emitter.with(Opcode::VMovB32, to.offset(at), &[source]);
@@ -323,7 +327,7 @@ impl Lowering<'_> {
 
     /// Registers of a value.
     pub(super) fn width(&self, node: Entity) -> Result<u32, Diagnostic> {
-        let logical = self.get::<Expansion>(node)?.logical;
+        let logical = Expansion::at(self.world, node).logical;
         let elements = self.world.get::<Placement>(logical).map_or(1, |p| p.0.extent(Source::Register));
         let bytes = self.element_bytes(logical)?;
         Ok((elements * bytes).div_ceil(4))

@@ -169,6 +169,7 @@ impl Lowering<'_> {
         if self.functions == FloatFunctions::Accurate {
             return self.divide_floats(a, b);
         }
+        // Either may be an SGPR.
         let reciprocal = self.vop1(Opcode::VRcpF32, b);
         self.vop2(Opcode::VMulF32, a, Scalar::Reg(reciprocal))
     }

@@ -60,6 +60,13 @@ pub enum ArgumentSlot {
         /// Byte offset in the segment.
         offset: u32,
     },
+    /// A number by value, 4 bytes.
+    Scalar {
+        /// The scalar node.
+        scalar: Entity,
+        /// Byte offset in the segment.
+        offset: u32,
+    },
     /// A dynamic symbol, 4 bytes.
     Symbol {
         /// The symbol.
@@ -74,7 +81,7 @@ impl ArgumentSlot {
     fn end(&self) -> u32 {
         match *self {
             ArgumentSlot::Pointer { offset, .. } => offset + 8,
-            ArgumentSlot::Symbol { offset, .. } => offset + 4,
+            ArgumentSlot::Scalar { offset, .. } | ArgumentSlot::Symbol { offset, .. } => offset + 4,
         }
     }
 }
@@ -108,6 +115,8 @@ enum Place {
     Registers(Operand),
     /// The same bits in every element of every lane.
     Constant(u32),
+    /// A number of 32 bits in an SGPR.
+    Uniform(Operand),
     /// i1: compared anew at each use, since the lane masks of a whole tile would not fit into the SGPRs.
     Comparison,
 }
@@ -135,6 +144,8 @@ struct Lowering<'a> {
     pub(super) scalars: SmallVec<[(Expr, Scalar); 16]>,
     /// Digits of the lane number that are valid at this point: weight, extent, VGPR.
     pub(super) digits: SmallVec<[(u32, u32, Operand); 16]>,
+    /// VGPRs that hold what an SGPR does, valid at this point: SGPR, VGPR.
+    pub(super) vector_copies: SmallVec<[(Operand, Operand); 4]>,
     /// Constants in SGPRs that are valid at this point.
     pub(super) constants: SmallVec<[(u32, Operand); 16]>,
     /// Where each expanded value is, by entity index.
@@ -199,6 +210,7 @@ fn lower_with(
         wave: Scalar::ZERO,
         scalars: SmallVec::new(),
         digits: SmallVec::new(),
+        vector_copies: SmallVec::new(),
         constants: SmallVec::new(),
         places: vec![None; entities],
         uses: vec![0; entities],
@@ -264,12 +276,17 @@ impl Lowering<'_> {
 
     /// Loads the arguments and names the registers that the hardware sets. Arguments at the beginning that fit into
     /// `user_sgprs` behind the pointer to the segment are in registers already.
-    fn prologue(&mut self, memories: &[Entity], user_sgprs: u32) {
+    fn prologue(&mut self, arguments: &[Entity], user_sgprs: u32) {
         let geometry = self.geometry;
-        let mut offset = 0;
-        for &memory in memories {
-            self.out.arguments.push(ArgumentSlot::Pointer { memory, offset });
-            offset += 8;
+        let mut offset: u32 = 0;
+        // In the order of declaration, each aligned to its size, as C compilers lay out the parameters of a kernel.
+        for &argument in arguments {
+            let slot = match self.world.get::<Op>(argument) {
+                Some(Op::Scalar) => ArgumentSlot::Scalar { scalar: argument, offset },
+                _ => ArgumentSlot::Pointer { memory: argument, offset: offset.next_multiple_of(8) },
+            };
+            self.out.arguments.push(slot);
+            offset = slot.end();
         }
         for &symbol in &geometry.dynamic {
             self.out.arguments.push(ArgumentSlot::Symbol { symbol, offset });
@@ -305,6 +322,10 @@ impl Lowering<'_> {
                 ArgumentSlot::Pointer { memory, offset } => {
                     let pointer = self.argument(2, Opcode::SLoadDwordx2, kernarg, offset);
                     self.pointers.insert(memory, pointer);
+                }
+                ArgumentSlot::Scalar { scalar, offset } => {
+                    let register = self.argument(1, Opcode::SLoadDword, kernarg, offset);
+                    self.set_place(scalar, Place::Uniform(register));
                 }
                 ArgumentSlot::Symbol { symbol, offset } => {
                     let register = self.argument(1, Opcode::SLoadDword, kernarg, offset);

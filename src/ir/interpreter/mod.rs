@@ -17,6 +17,7 @@
 //! - Arithmetic on f16 and bf16 computes in f32 and rounds once; nothing is fused and denormals are kept.
 //!   What integers, NaNs and casts do stands with [`BinaryOp`], [`Predicate`] and [`Op::Cast`]. Constants are
 //!   what [`Constant::bits`] says.
+//! - A scalar argument is a value without dimensions.
 //! - Sizes may be zero. Constraints other than `tile` have no say.
 //!
 //! The order of operations is fixed, so results are the same bits on every run.
@@ -91,8 +92,8 @@ struct Loop {
 
 impl<'a> Interpreter<'a> {
     /// Runs `kernel`. `sizes` binds its symbols: its dimensions, and those in the tile sizes of the dimensions that it loops over.
-    /// `inputs` are the contents of its memories before the run, in the order of their declaration; the result are their
-    /// contents after it.
+    /// `inputs` are its arguments in the order of their declaration: what memories hold before the run, and scalars as tensors
+    /// without dimensions ([`Tensor::scalar`]). The result is what they are after it.
     ///
     /// # Errors
     /// When a symbol has no value, a size is negative, a tensor is too large, an input does not have its memory's shape or
@@ -145,17 +146,18 @@ impl<'a> Interpreter<'a> {
         sizes: &'a dyn Fn(Symbol) -> Option<i64>,
         inputs: Vec<Tensor>,
     ) -> Result<Vec<Rc<Tensor>>, Diagnostic> {
-        let memories: Vec<Entity> = kernel
-            .body()
-            .iter()
-            .copied()
-            .filter(|&n| kernel.world.get::<Op>(n) == Some(&Op::Memory))
-            .collect();
-        if memories.len() != inputs.len() {
+        let is_argument = |node: &Entity| kernel.world.get::<Op>(*node).is_some_and(|op| op.is_argument());
+        let arguments: Vec<Entity> = kernel.body().iter().copied().filter(is_argument).collect();
+        if arguments.len() != inputs.len() {
+            let is_scalar = |node: &&Entity| kernel.world.get::<Op>(**node) == Some(&Op::Scalar);
+            let scalars = match arguments.iter().filter(is_scalar).count() {
+                0 => String::new(),
+                count => format!(" and {count} scalars"),
+            };
             let text = format!(
-                "kernel `{}` has {} memories, but {} tensors are given",
+                "kernel `{}` has {} memories{scalars}, but {} tensors are given",
                 kernel.name(),
-                memories.len(),
+                arguments.iter().filter(|node| !is_scalar(node)).count(),
                 inputs.len()
             );
             return Err(Diagnostic::invalid(text));
@@ -170,21 +172,27 @@ impl<'a> Interpreter<'a> {
             undefined: FxHashMap::default(),
             loops: Vec::new(),
         };
-        for (&node, input) in memories.iter().zip(inputs) {
+        for (&node, input) in arguments.iter().zip(inputs) {
             interpreter.bind(node, input).map_err(|fault| interpreter.anchor(node, fault))?;
         }
         interpreter.region(kernel.body())?;
-        memories.iter().map(|&node| Ok(interpreter.tensor(interpreter.memory(node)?)?.clone())).collect()
+        let after = |&node: &Entity| {
+            let argument = interpreter.memories.get(&node).or_else(|| interpreter.values.get(&node));
+            Ok(interpreter.tensor(argument.ok_or_else(malformed)?)?.clone())
+        };
+        arguments.iter().map(after).collect()
     }
 
-    /// Gives a memory its first content.
+    /// Gives a memory its first content, or a scalar its value.
     fn bind(&mut self, node: Entity, input: Tensor) -> Result<(), Diagnostic> {
         let ty = self.get::<ValueType>(node)?;
         let shape = self.shape(&ty.dims)?;
         tensor::count(&shape)?;
+        let is_scalar = *self.get::<Op>(node)? == Op::Scalar;
         if input.shape() != shape || ty.dtype != Some(input.dtype()) {
             let text = format!(
-                "memory `{}` is {}{shape:?}, but its tensor is {}{:?}",
+                "{} `{}` is {}{shape:?}, but its tensor is {}{:?}",
+                if is_scalar { "scalar" } else { "memory" },
                 self.world.get::<Name>(node).map_or("?", |n| &n.0),
                 ty.dtype.map_or("?", DType::name),
                 input.dtype(),
@@ -195,7 +203,8 @@ impl<'a> Interpreter<'a> {
             );
         }
         let content = Content::Tensor(Rc::new(input));
-        self.memories.insert(node, Value { dims: ty.dims.clone(), content, depth: 0 });
+        let value = Value { dims: ty.dims.clone(), content, depth: 0 };
+        if is_scalar { &mut self.values } else { &mut self.memories }.insert(node, value);
         Ok(())
     }
 
@@ -212,6 +221,7 @@ impl<'a> Interpreter<'a> {
                 return Err(Diagnostic::invalid("a memory is declared inside a loop")
                     .help("declare the kernel's memories before its loops"));
             }
+            (Op::Scalar, []) if self.values.contains_key(&node) => return Ok(()),
             (Op::Barrier | Op::Control(_), []) => return Ok(()),
             (Op::Allocate, []) => return self.allocate(node),
             (Op::Register(constant), []) => {

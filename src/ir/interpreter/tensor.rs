@@ -142,6 +142,17 @@ impl Tensor {
         Tensor::new(shape, T::into_data(elements.to_vec()))
     }
 
+    /// One number as a tensor without dimensions: a scalar argument.
+    ///
+    /// # Example
+    /// ```
+    /// use groundswell::ir::interpreter::Tensor;
+    /// assert_eq!(Tensor::scalar(1.5f32).as_slice::<f32>(), Some(&[1.5][..]));
+    /// ```
+    pub fn scalar<T: Element>(value: T) -> Tensor {
+        Tensor { shape: Vec::new(), data: T::into_data(vec![value]) }
+    }
+
     /// A tensor of zeros.
     ///
     /// # Errors

@@ -72,6 +72,7 @@ impl NodeType {
             Op::Select => NodeType::Select,
             Op::Cast => NodeType::Cast,
             Op::Memory
+            | Op::Scalar
             | Op::Allocate
             | Op::Pipeline(_)
             | Op::IterArg(_)

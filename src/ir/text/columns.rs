@@ -56,8 +56,10 @@ pub const COLUMNS: &[Column] = &[
 /// Types that the node's own text does not show.
 fn value_type(place: Place<'_>, out: &mut String) {
     let Some(ty) = place.world.get::<ValueType>(place.node) else { return };
-    let shown =
-        matches!(place.world.get::<Op>(place.node), Some(Op::Memory | Op::Allocate | Op::Register(_)));
+    let shown = matches!(
+        place.world.get::<Op>(place.node),
+        Some(Op::Memory | Op::Scalar | Op::Allocate | Op::Register(_))
+    );
     let Some(dtype) = ty.dtype.filter(|_| !shown) else { return };
     out.push('[');
     for (at, &dim) in ty.dims.iter().enumerate() {

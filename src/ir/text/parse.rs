@@ -183,7 +183,7 @@ impl<'a> Parser<'a> {
         match *self.cursor.peek() {
             Token::Sign("%") => self.definition(origin),
             Token::Name("_") => self.definition(origin),
-            Token::Name(name) if self.cursor.at_second("=") => self.memory(name, origin),
+            Token::Name(name) if self.cursor.at_second("=") => self.argument(name, origin),
             Token::Name("iterate") => self.iterate(Vec::new(), origin),
             Token::Name("write") => {
                 self.cursor.bump();
@@ -224,21 +224,38 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn memory(&mut self, name: &'a str, origin: Origin) -> Parsed<()> {
+    /// `a = memory ...`, `alpha = scalar f32`.
+    fn argument(&mut self, name: &'a str, origin: Origin) -> Parsed<()> {
         self.cursor.bump();
         self.cursor.bump();
-        let read = self.memory_type(name, origin);
-        let meaning = read.as_ref().map_or(Meaning::Unknown, |&node| Meaning::Place(node));
-        self.define(name, meaning, origin);
-        let node = read?;
-        self.tag(node)
+        let read = match *self.cursor.peek() {
+            Token::Name("memory") => self.memory_type(name, origin).map(Meaning::Place),
+            Token::Name("scalar") => self.scalar_type(name, origin).map(Meaning::Scalar),
+            _ => {
+                let fault = self.cursor.expected("`memory` or `scalar`");
+                Err(fault.help(format!("a value's name starts with `%`: `%{name} = ...`")))
+            }
+        };
+        self.define(name, *read.as_ref().unwrap_or(&Meaning::Unknown), origin);
+        match read? {
+            Meaning::Place(node) | Meaning::Scalar(node) => self.tag(node),
+            Meaning::Value(_) | Meaning::Unknown => Ok(()),
+        }
+    }
+
+    fn scalar_type(&mut self, name: &'a str, origin: Origin) -> Parsed<Entity> {
+        self.cursor.bump();
+        let at = self.cursor.location();
+        let dtype = self.cursor.dtype()?;
+        if self.scopes.get(name).is_some_and(|first| first.visible) {
+            // `define` reports it, with the place of the first one.
+            return Ok(Entity::PLACEHOLDER);
+        }
+        self.nodes.scalar(origin, name, dtype).map_err(|fault| fault.at(Some(at)))
     }
 
     fn memory_type(&mut self, name: &'a str, origin: Origin) -> Parsed<Entity> {
-        if !self.cursor.take_word("memory") {
-            let fault = self.cursor.expected("`memory`");
-            return Err(fault.help(format!("a value's name starts with `%`: `%{name} = ...`")));
-        }
+        self.cursor.bump();
         let (shape, shape_at) = self.shape()?;
         let at = self.cursor.location();
         let space = match *self.cursor.peek() {
@@ -322,7 +339,7 @@ impl<'a> Parser<'a> {
         };
         self.define(name, meaning, origin);
         match meaning {
-            Meaning::Value(node) | Meaning::Place(node) => self.tag(node),
+            Meaning::Value(node) | Meaning::Scalar(node) | Meaning::Place(node) => self.tag(node),
             Meaning::Unknown => Ok(()),
         }
     }
@@ -435,15 +452,20 @@ impl<'a> Parser<'a> {
     fn value(&mut self) -> Parsed<Entity> {
         let at = self.cursor.location();
         if let Token::Name(name) = *self.cursor.peek() {
+            let known = self.scopes.get(name).map(|known| known.meaning);
+            if let Some(Meaning::Scalar(node)) = known {
+                self.cursor.bump();
+                return Ok(node);
+            }
             let fault = self.cursor.expected("a value like `%x`");
-            let is_memory = self.scopes.get(name).is_some();
+            let is_memory = known.is_some();
             let help =
                 if is_memory { format!("read the memory first: `%x = read {name}`") } else { String::new() };
             return Err(if is_memory { fault.help(help) } else { fault });
         }
         let name = self.cursor.value_name()?;
         Ok(match self.visible(name, &at) {
-            Some(Meaning::Value(node)) => node,
+            Some(Meaning::Value(node) | Meaning::Scalar(node)) => node,
             Some(Meaning::Place(_)) => {
                 let fault =
                     Diagnostic::invalid(format!("`{name}` is an LDS buffer, and a value is expected"));
@@ -467,7 +489,7 @@ impl<'a> Parser<'a> {
         };
         Ok(match self.visible(name, &at) {
             Some(Meaning::Place(node)) => node,
-            Some(Meaning::Value(_)) => {
+            Some(Meaning::Value(_) | Meaning::Scalar(_)) => {
                 self.fault_at(
                     &at,
                     Diagnostic::invalid(format!("`{name}` is a value, and a memory is expected")),

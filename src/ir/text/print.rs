@@ -71,6 +71,7 @@ pub(super) fn mma_text(mma: Mma) -> String {
 fn mnemonic(op: Op) -> &'static str {
     match op {
         Op::Memory => "memory",
+        Op::Scalar => "scalar",
         Op::Allocate => "allocate",
         Op::Register(_) => "register",
         Op::Read => "read",
@@ -124,7 +125,7 @@ impl<'w> Printer<'w> {
                     | Op::IterArg(_)
                     | Op::LoopResult(_),
                 ) => {}
-                Some(Op::Memory) if self.world.get::<Name>(node).is_some() => {}
+                Some(op) if op.is_argument() && self.world.get::<Name>(node).is_some() => {}
                 Some(Op::Iterate(_) | Op::Pipeline(_)) => {
                     let body = self.body(node);
                     let mut carried = self.carried.remove(&node).unwrap_or_default();
@@ -196,7 +197,7 @@ impl<'w> Printer<'w> {
         }
         match (self.names.get(&node).copied(), self.world.get::<Name>(node)) {
             (Some(number), _) => self.write(format_args!("%{number} = ")),
-            (None, Some(name)) if op == Op::Memory => self.write(format_args!("{} = ", name.0)),
+            (None, Some(name)) if op.is_argument() => self.write(format_args!("{} = ", name.0)),
             _ => {}
         }
         let unknown = ValueType::unknown();
@@ -236,7 +237,7 @@ impl<'w> Printer<'w> {
                     self.out.push(' ');
                     self.values(operands);
                 }
-                if let (Op::Cast, Some(dtype)) = (op, ty.dtype) {
+                if let (Op::Cast | Op::Scalar, Some(dtype)) = (op, ty.dtype) {
                     self.write(format_args!(" {}", dtype.name()));
                 }
             }

@@ -11,6 +11,8 @@ use crate::ir::node::Origin;
 pub(super) enum Meaning {
     /// The result of a node.
     Value(Entity),
+    /// A scalar argument: a value with a name like a memory's.
+    Scalar(Entity),
     /// A memory, or an LDS buffer.
     Place(Entity),
     /// Something whose definition is wrong: its uses are not reported again.

@@ -8,8 +8,10 @@ use crate::ir::node::{BinaryOp, Control, UnaryOp};
 pub(super) const CONSTRAINTS: &[&str] = &["workgroup", "tile", "wave", "mma", "assume"];
 
 /// Operations with a result that are not rows of a table of names.
-const COMPUTES: &[&str] =
-    &["register", "constant", "allocate", "read", "mma", "compare", "select", "cast", "iterate", "memory"];
+const COMPUTES: &[&str] = &[
+    "register", "constant", "allocate", "read", "mma", "compare", "select", "cast", "iterate", "memory",
+    "scalar",
+];
 
 /// Statements without a result.
 const ACTIONS: &[&str] = &["write", "global_to_shared", "barrier", "yield", "iterate"];
@@ -39,7 +41,7 @@ pub(super) fn stray_word(word: &str) -> Diagnostic {
     }
     if operations().any(|operation| operation == word) {
         let fault = Diagnostic::invalid(format!("the result of `{word}` has no name"));
-        let target = if word == "memory" { "name" } else { "%name" };
+        let target = if matches!(word, "memory" | "scalar") { "name" } else { "%name" };
         return fault.help(format!("write `{target} = {word} ...`"));
     }
     if CONSTRAINTS.contains(&word) {

@@ -114,7 +114,7 @@ impl<'w> Judge<'w> {
     fn dims_of(&self, node: Entity, op: Op, operands: &[Entity]) -> Option<Dims> {
         let value = |at: usize| self.values.get(operands.get(at)?).cloned();
         match op {
-            Op::Register(_) => self.world.get::<ValueType>(node).map(|ty| ty.dims.clone()),
+            Op::Register(_) | Op::Scalar => self.world.get::<ValueType>(node).map(|ty| ty.dims.clone()),
             Op::Read => self.world.get::<ValueType>(*operands.first()?).map(|ty| ty.dims.clone()),
             Op::Mma(_) => value(2),
             Op::IterArg(number) => {

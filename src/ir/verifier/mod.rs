@@ -12,7 +12,8 @@
 //!
 //! Of special nodes:
 //!
-//! 6. Memories stand in the kernel's body and have [`Name`], [`Space`] and a dtype; allocations have a dtype.
+//! 6. Memories stand in the kernel's body and have [`Name`], [`Space`] and a dtype; allocations have a dtype. Scalars stand in
+//!    the kernel's body and have [`Name`], no dims, and the dtype f32 or i32.
 //! 7. Loops have [`Body`] and [`Yields`]; the body starts with its arguments, numbered from 0, one for each initial value, and
 //!    there are no others; it yields as many values, defined in the body or before the loop. Loop results stand behind their
 //!    loop and are numbered within its carried values.
@@ -95,6 +96,7 @@ fn signature(op: &Op) -> Signature {
     use Role::{Loop, Memory, Nothing, Value};
     let (name, takes, gives): (_, &'static [Role], _) = match op {
         Op::Memory => ("memory", &[], Memory),
+        Op::Scalar => ("scalar", &[], Value),
         Op::Allocate => ("allocate", &[], Memory),
         Op::Register(_) => ("register", &[], Value),
         Op::Read => ("read", &[Memory], Value),
@@ -260,6 +262,7 @@ impl<'w> Verifier<'w> {
         self.result(node, signature.gives, ty);
         match *op {
             Op::Memory => self.memory(node),
+            Op::Scalar => self.scalar(node, ty),
             Op::IterArg(number) => self.argument(node, number, place, carried),
             Op::LoopResult(number) => self.loop_result(node, number, operands),
             Op::Iterate(dim) | Op::Pipeline(dim) => return self.iterate(node, dim, parts),
@@ -357,6 +360,20 @@ impl<'w> Verifier<'w> {
         if !self.loops.is_empty() {
             let fault = self.fault(Kind::Invalid, node, "a memory is declared inside a loop");
             self.faults.push(fault.help("declare the kernel's memories before its loops"));
+        }
+    }
+
+    /// Invariant 6.
+    fn scalar(&mut self, node: Entity, ty: &ValueType) {
+        if self.world.get::<Name>(node).is_none() {
+            self.bug(node, "has no Name");
+        }
+        if !ty.dims.is_empty() || !ty.dtype.is_some_and(|dtype| Op::SCALAR_DTYPES.contains(&dtype)) {
+            self.bug(node, "is neither an f32 nor an i32");
+        }
+        if !self.loops.is_empty() {
+            let fault = self.fault(Kind::Invalid, node, "a scalar is declared inside a loop");
+            self.faults.push(fault.help("declare the kernel's scalars before its loops"));
         }
     }
 

@@ -22,6 +22,16 @@ impl Compilation<'_> {
             .iter()
             .map(|slot| match *slot {
                 ArgumentSlot::Symbol { symbol, offset } => Ok(Parameter::Symbol { symbol, offset }),
+                ArgumentSlot::Scalar { scalar, offset } => {
+                    let ty = world
+                        .get::<ValueType>(scalar)
+                        .ok_or_else(|| Diagnostic::bug("a scalar without type"))?;
+                    Ok(Parameter::Scalar {
+                        name: world.get::<Name>(scalar).map_or("".into(), |n| n.0.clone()),
+                        dtype: ty.dtype.ok_or_else(|| Diagnostic::bug("a scalar without dtype"))?,
+                        offset,
+                    })
+                }
                 ArgumentSlot::Pointer { memory, offset } => {
                     let ty = world
                         .get::<ValueType>(memory)

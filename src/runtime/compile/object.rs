@@ -99,6 +99,13 @@ impl Compilation<'_> {
                     kind: ArgumentKind::GlobalBuffer,
                     access: Some(if written.contains(memory) { Access::ReadWrite } else { Access::ReadOnly }),
                 },
+                ArgumentSlot::Scalar { scalar, offset } => ArgumentInfo {
+                    name: world.get::<Name>(scalar).map(|n| n.0.to_string()).unwrap_or_default(),
+                    size: 4,
+                    offset,
+                    kind: ArgumentKind::ByValue,
+                    access: None,
+                },
                 ArgumentSlot::Symbol { symbol, offset } => ArgumentInfo {
                     name: symbol.name().to_string(),
                     size: 4,

@@ -66,7 +66,10 @@ impl TagIndex {
             let in_remainder = in_remainder || (is_region && world.get::<Remainder>(own).is_some());
             // Results and carried values are their loop's.
             let op = world.get::<Op>(node);
-            if !matches!(op, Some(Op::IterArg(_) | Op::LoopResult(_) | Op::Memory | Op::Allocate)) {
+            if !matches!(
+                op,
+                Some(Op::IterArg(_) | Op::LoopResult(_) | Op::Memory | Op::Scalar | Op::Allocate)
+            ) {
                 if last.0 != own {
                     *last = (own, self.row_of(world, own));
                 }

@@ -183,6 +183,7 @@ pub fn class_of(world: &World, node: Entity, op: Op) -> Class {
         Op::Mma(_) => Class::Mma,
         Op::Unary(_) | Op::Binary(_) | Op::Compare(_) | Op::Select | Op::Cast => Class::Valu,
         Op::Memory
+        | Op::Scalar
         | Op::Allocate
         | Op::Register(_)
         | Op::Iterate(_)
