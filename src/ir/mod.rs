@@ -14,6 +14,7 @@ pub mod kernel;
 pub mod layout;
 pub mod node;
 pub mod node_map;
+pub mod nodes;
 pub mod schedule;
 pub mod text;
 pub mod types;

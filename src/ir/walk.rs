@@ -19,6 +19,23 @@ pub fn preorder<'a>(body: &'a Body, body_of: &impl Fn(Entity) -> Option<&'a Body
     }
 }
 
+/// All nodes below `root` in program order, as a pass finds them.
+pub fn order(bodies: &Query<&Body>, root: Entity) -> NodeList {
+    let mut out = NodeList::new();
+    if let Ok(body) = bodies.get(root) {
+        preorder(body, &|node| bodies.get(node).ok(), &mut out);
+    }
+    out
+}
+
+/// The kernel and its loops in program order, as a pass finds them.
+pub fn regions_of(bodies: &Query<&Body>, root: Entity) -> SmallVec<[Entity; 8]> {
+    let mut out = smallvec![root];
+    let order = order(bodies, root);
+    out.extend(order.into_iter().filter(|&node| bodies.contains(node)));
+    out
+}
+
 /// All nodes below `root` (the kernel or a loop) in program order.
 pub fn nodes(world: &World, root: Entity) -> NodeList {
     let mut out = NodeList::new();

@@ -4,13 +4,13 @@
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
 
+use super::PassResult;
 use super::facts::{LdsBuffer, LdsBytes, Settings};
-use super::{PassResult, kernel_entity};
 use crate::ir::diagnostic::{Diagnostic, Kind};
-use crate::ir::kernel::Locations;
+use crate::ir::kernel::{KernelName, Locations};
 use crate::ir::node::*;
 use crate::ir::node_map::NodeMap;
-use crate::ir::walk;
+use crate::ir::nodes;
 
 /// How finely lifetimes are told apart.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -34,46 +34,61 @@ struct Lifetime {
 /// One per buffer.
 type Lifetimes = NodeMap<Lifetime>;
 
+/// Nodes as far as accesses of LDS are concerned: few components, because there are many expanded nodes.
+pub(super) type Accesses<'w, 's> = Query<'w, 's, (&'static Op, &'static Operands)>;
+
 /// The pass; see the module.
-pub fn allocate_lds(world: &mut World) -> PassResult {
-    let root = kernel_entity(world)?;
-    let limit = world.get::<Settings>(root).map_or(0, |s| s.0.target().max_lds_per_workgroup);
-    let buffers: SmallVec<[Entity; 8]> = walk::body(world, root)
-        .into_iter()
-        .filter(|&node| world.get::<Op>(node) == Some(&Op::Allocate))
-        .collect();
+pub fn allocate_lds(
+    kernel: Single<(Entity, &Settings, &Locations), With<KernelName>>,
+    bodies: Query<&'static Body>,
+    accesses: Accesses,
+    origins: Query<&Origin>,
+    mut placed: Query<&mut LdsBuffer>,
+    mut commands: Commands,
+) -> PassResult {
+    let (root, settings, locations) = *kernel;
+    let limit = settings.0.target().max_lds_per_workgroup;
+    let mut buffers: SmallVec<[Entity; 8]> = SmallVec::new();
+    for &node in nodes::body(&bodies, root)? {
+        if *accesses.get(node)?.0 == Op::Allocate {
+            buffers.push(node);
+        }
+    }
     let mut total = 0u64;
     for grain in [Grain::Loops, Grain::Accesses] {
-        let mut walk = Walk { grain, clock: 0, spare: Vec::new() };
+        let mut walk = Walk { grain, bodies: &bodies, nodes: &accesses, clock: 0, spare: Vec::new() };
         let mut lifetimes = Lifetimes::default();
-        walk.region(world, root, &mut lifetimes);
+        walk.region(root, &mut lifetimes)?;
+        let clock = walk.clock;
         // However they are placed, those that are alive together lie side by side.
-        total = lifetimes.iter().map(|(buffer, _)| bytes_of(world, buffer)).sum();
+        total = 0;
+        for (buffer, _) in lifetimes.iter() {
+            total += u64::from(placed.get(buffer)?.all_bytes());
+        }
         if total > limit.into() {
-            total = most_alive(world, &lifetimes, walk.clock);
+            total = most_alive(&placed, &lifetimes, clock)?;
         }
         if total <= limit.into() {
-            total = place(world, &buffers, &lifetimes, walk.clock);
+            total = place(&mut placed, &buffers, &lifetimes, clock)?;
         }
         if total <= limit.into() {
             break;
         }
     }
     if total > limit.into() {
-        return Err(too_large(world, root, &buffers, total, limit));
+        let size = |node: &Entity| placed.get(*node).map_or(0, |buffer| buffer.bytes);
+        let largest = buffers.iter().copied().max_by_key(size).unwrap_or(root);
+        let at = origins.get(largest).ok().and_then(|origin| locations.get(origin.0));
+        return Err(too_large(size(&largest), total, limit).at(at));
     }
-    world.entity_mut(root).insert(LdsBytes(total as u32));
+    commands.entity(root).insert(LdsBytes(total as u32));
     Ok(())
 }
 
-fn too_large(world: &World, root: Entity, buffers: &[Entity], total: u64, limit: u32) -> Diagnostic {
-    let size = |node: &Entity| world.get::<LdsBuffer>(*node).map_or(0, |b| b.bytes);
-    let largest = buffers.iter().copied().max_by_key(size).unwrap_or(root);
-    let at = world.get::<Origin>(largest).and_then(|o| world.get::<Locations>(root)?.get(o.0));
+fn too_large(largest: u32, total: u64, limit: u32) -> Diagnostic {
     let text = format!("the tiles need {total} bytes of LDS, and a workgroup has {limit}");
     Diagnostic::new(Kind::Limit, text)
-        .at(at)
-        .note(format!("the largest tile takes {} bytes", size(&largest)), None)
+        .note(format!("the largest tile takes {largest} bytes"), None)
         .help("use smaller tiles, or read this memory as global")
 }
 
@@ -86,30 +101,42 @@ pub(super) fn buffer_of(world: &World, node: Entity) -> Option<Entity> {
     (world.get::<Op>(memory) == Some(&Op::Allocate)).then_some(memory)
 }
 
+/// The LDS buffer that a node with this operation and these operands accesses.
+pub(super) fn accessed(nodes: &Accesses, op: Op, operands: &Operands) -> Result<Option<Entity>, Diagnostic> {
+    if !op.is_access() {
+        return Ok(None);
+    }
+    let memory = operands.last()?;
+    Ok((*nodes.get(memory)?.0 == Op::Allocate).then_some(memory))
+}
+
 /// A walk through a kernel that finds lifetimes.
-struct Walk {
+struct Walk<'a, 'w, 's> {
     grain: Grain,
+    bodies: &'a Query<'w, 's, &'static Body>,
+    nodes: &'a Accesses<'w, 's>,
     /// Counts positions.
     clock: u32,
     /// Memory for the lifetimes in inner regions.
     spare: Vec<Lifetimes>,
 }
 
-impl Walk {
+impl Walk<'_, '_, '_> {
     /// Adds the lifetimes of the buffers that a region uses.
-    fn region(&mut self, world: &World, region: Entity, lifetimes: &mut Lifetimes) {
-        for &node in world.get::<Body>(region).map(|b| &b.0[..]).unwrap_or_default() {
+    fn region(&mut self, region: Entity, lifetimes: &mut Lifetimes) -> PassResult {
+        for &node in nodes::body(self.bodies, region)? {
             self.clock += 1;
-            if let Some(buffer) = buffer_of(world, node) {
-                let filled = world.get::<Op>(node).is_some_and(|op| op.is_write());
+            let (&op, operands) = self.nodes.get(node)?;
+            if let Some(buffer) = accessed(self.nodes, op, operands)? {
+                let filled = op.is_write();
                 extend(lifetimes, Lifetime { buffer, first: self.clock, last: self.clock, filled });
             }
-            if world.get::<Body>(node).is_some() {
+            if self.bodies.contains(node) {
                 let begin = self.clock;
                 let mut inner = self.spare.pop().unwrap_or_default();
-                self.region(world, node, &mut inner);
+                self.region(node, &mut inner)?;
                 self.clock += 1;
-                let repeats = matches!(world.get::<Op>(node), Some(Op::Iterate(_)));
+                let repeats = matches!(op, Op::Iterate(_));
                 for (_, &lifetime) in inner.iter() {
                     let mut lifetime = lifetime;
                     // What an iteration reads first, another one has left there.
@@ -122,6 +149,7 @@ impl Walk {
                 self.spare.push(inner);
             }
         }
+        Ok(())
     }
 }
 
@@ -132,15 +160,11 @@ fn extend(lifetimes: &mut Lifetimes, lifetime: Lifetime) {
     }
 }
 
-fn bytes_of(world: &World, buffer: Entity) -> u64 {
-    world.get::<LdsBuffer>(buffer).map_or(0, |buffer| buffer.all_bytes().into())
-}
-
 /// Most bytes that hold something at one of the positions up to `end`.
-fn most_alive(world: &World, lifetimes: &Lifetimes, end: u32) -> u64 {
+fn most_alive(placed: &Query<&mut LdsBuffer>, lifetimes: &Lifetimes, end: u32) -> Result<u64, Diagnostic> {
     let mut changes = vec![0i64; end as usize + 2];
     for (buffer, life) in lifetimes.iter() {
-        let bytes = bytes_of(world, buffer).cast_signed();
+        let bytes = i64::from(placed.get(buffer)?.all_bytes());
         changes[life.first as usize] += bytes;
         changes[life.last as usize + 1] -= bytes;
     }
@@ -149,18 +173,24 @@ fn most_alive(world: &World, lifetimes: &Lifetimes, end: u32) -> u64 {
         now += change;
         most = most.max(now);
     }
-    most.unsigned_abs()
+    Ok(most.unsigned_abs())
 }
 
 /// Gives every buffer the lowest place that is free for its whole life, in order; returns the bytes of all together.
-fn place(world: &mut World, buffers: &[Entity], lifetimes: &Lifetimes, end: u32) -> u64 {
+fn place(
+    found: &mut Query<&mut LdsBuffer>,
+    buffers: &[Entity],
+    lifetimes: &Lifetimes,
+    end: u32,
+) -> Result<u64, Diagnostic> {
     let mut placed = Placed::new(buffers.len(), end);
     let mut total = 0;
     let mut busy: SmallVec<[(u32, u32); 16]> = SmallVec::new();
     for &buffer in buffers {
-        let Some(mut found) = world.get_mut::<LdsBuffer>(buffer) else { continue };
-        let bytes = found.all_bytes();
+        // A buffer that nobody accesses needs no place.
         let Some(&life) = lifetimes.get(buffer) else { continue };
+        let mut found = found.get_mut(buffer)?;
+        let bytes = found.all_bytes();
         let mut offset = 0u32;
         busy.clear();
         placed.beside(&life, |start, end| busy.push((start, end)));
@@ -176,7 +206,7 @@ fn place(world: &mut World, buffers: &[Entity], lifetimes: &Lifetimes, end: u32)
         placed.add(life, offset, end);
         total = total.max(end);
     }
-    total.into()
+    Ok(total.into())
 }
 
 /// Buffers that have a place, found by when they live: the life of the kernel in about as many spans as there are buffers.

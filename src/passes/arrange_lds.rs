@@ -4,14 +4,16 @@
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
+use super::PassResult;
 use super::assign_layouts::{LANES, MAX_ACCESS_BYTES};
 use super::facts::{BankConflicts, Geometry, LdsBuffer, Settings, Swizzle};
-use super::{PassResult, kernel_entity};
 use crate::codegen::target::{LdsAccess, LdsRules};
-use crate::ir::diagnostic::{Diagnostic, Kind};
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::kernel::KernelName;
 use crate::ir::layout::{Dim, Layout, Place, Source};
 use crate::ir::node::*;
 use crate::ir::node_map::NodeMap;
+use crate::ir::nodes::{Node, NodeItem};
 use crate::ir::walk;
 
 /// Bytes that all banks together hold side by side (32 banks of 4 bytes on gfx942; CDNA3 ISA guide, "Local data share").
@@ -34,19 +36,25 @@ enum AccessKind {
 }
 
 /// The pass; see the module.
-pub fn arrange_lds(world: &mut World) -> PassResult {
-    let root = kernel_entity(world)?;
-    let order = walk::nodes(world, root);
-    let settings = world.get::<Settings>(root).ok_or_else(|| Diagnostic::new(Kind::Bug, "no settings"))?;
+pub fn arrange_lds(
+    kernel: Single<(Entity, &Geometry, &Settings), With<KernelName>>,
+    bodies: Query<&Body>,
+    nodes: Query<Node>,
+    placements: Query<&Placement>,
+    mut commands: Commands,
+) -> PassResult {
+    let (root, geometry, settings) = *kernel;
     let target = settings.0.target();
-    let accessing = Accessing::find(world, &order);
+    let order = walk::order(&bodies, root);
+    let accessing = Accessing::find(&nodes, &order)?;
     let mut taken = 0u32;
     for &node in &order {
-        if world.get::<Op>(node) != Some(&Op::Allocate) {
+        let NodeItem { op, ty, .. } = nodes.get(node)?;
+        if *op != Op::Allocate {
             continue;
         }
-        let accesses = accessing.of(world, node);
-        let mut buffer = plain_buffer(world, root, node, &accesses)?;
+        let accesses = accessing.of(&placements, node)?;
+        let mut buffer = plain_buffer(geometry, ty, &accesses);
         let degrees = choose_arrangement(
             &mut buffer,
             &accesses,
@@ -56,10 +64,10 @@ pub fn arrange_lds(world: &mut World) -> PassResult {
         taken = taken.saturating_add(buffer.all_bytes()).min(target.max_lds_per_workgroup);
         for (access, degree) in accesses.iter().zip(degrees) {
             for &node in &access.nodes {
-                world.entity_mut(node).insert(BankConflicts(degree));
+                commands.entity(node).insert(BankConflicts(degree));
             }
         }
-        world.entity_mut(node).insert(buffer);
+        commands.entity(node).insert(buffer);
     }
     Ok(())
 }
@@ -68,55 +76,51 @@ pub fn arrange_lds(world: &mut World) -> PassResult {
 pub(super) struct Accessing(NodeMap<SmallVec<[(Entity, AccessKind); 2]>>);
 
 impl Accessing {
-    pub(super) fn find(world: &World, order: &[Entity]) -> Accessing {
+    pub(super) fn find(nodes: &Query<Node>, order: &[Entity]) -> Result<Accessing, Diagnostic> {
         let mut by_buffer: NodeMap<SmallVec<[(Entity, AccessKind); 2]>> = NodeMap::default();
-        for &node in order {
-            let kind = match world.get::<Op>(node) {
-                Some(Op::Allocate) => {
-                    by_buffer.insert(node, SmallVec::new());
+        for &id in order {
+            let node = nodes.get(id)?;
+            let kind = match node.op {
+                Op::Allocate => {
+                    by_buffer.insert(id, SmallVec::new());
                     continue;
                 }
-                Some(Op::Read) => AccessKind::Instruction(LdsAccess::Read),
-                Some(Op::Write) => AccessKind::Instruction(LdsAccess::Write),
-                Some(Op::GlobalToShared) => AccessKind::Load,
+                Op::Read => AccessKind::Instruction(LdsAccess::Read),
+                Op::Write => AccessKind::Instruction(LdsAccess::Write),
+                Op::GlobalToShared => AccessKind::Load,
                 _ => continue,
             };
-            let memory = world.get::<Operands>(node).and_then(|o| o.0.last().copied());
-            if let Some(accesses) = memory.and_then(|memory| by_buffer.get_mut(memory)) {
-                accesses.push((node, kind));
+            if let Some(accesses) = by_buffer.get_mut(node.memory()?) {
+                accesses.push((id, kind));
             }
         }
-        Accessing(by_buffer)
+        Ok(Accessing(by_buffer))
     }
 
     /// Those of one buffer, alike ones together.
-    fn of(&self, world: &World, buffer: Entity) -> SmallVec<[BufferAccess; 4]> {
+    fn of(
+        &self,
+        placements: &Query<&Placement>,
+        buffer: Entity,
+    ) -> Result<SmallVec<[BufferAccess; 4]>, Diagnostic> {
         let mut accesses: SmallVec<[BufferAccess; 4]> = SmallVec::new();
         for &(node, kind) in self.0.get(buffer).map(|nodes| &nodes[..]).unwrap_or_default() {
-            let Some(placement) = world.get::<Placement>(node) else { continue };
-            match accesses.iter_mut().find(|a| a.kind == kind && a.layout == placement.0) {
+            let layout = &placements.get(node)?.0;
+            match accesses.iter_mut().find(|a| a.kind == kind && a.layout == *layout) {
                 Some(known) => known.nodes.push(node),
                 None => accesses.push(BufferAccess {
                     nodes: SmallVec::from_slice(&[node]),
-                    layout: placement.0.clone(),
+                    layout: layout.clone(),
                     kind,
                 }),
             }
         }
-        accesses
+        Ok(accesses)
     }
 }
 
 /// The buffer without padding or swizzle. The dimension along which readers hold consecutive elements lies innermost.
-fn plain_buffer(
-    world: &World,
-    root: Entity,
-    node: Entity,
-    accesses: &[BufferAccess],
-) -> Result<LdsBuffer, Diagnostic> {
-    let bug = |text: &str| Diagnostic::new(Kind::Bug, text);
-    let geometry = world.get::<Geometry>(root).ok_or_else(|| bug("no geometry"))?;
-    let ty = world.get::<ValueType>(node).ok_or_else(|| bug("an LDS buffer without type"))?;
+fn plain_buffer(geometry: &Geometry, ty: &ValueType, accesses: &[BufferAccess]) -> LdsBuffer {
     let mut dims = ty.dims.clone();
     if let Some(inner) = innermost(&dims, accesses) {
         dims.retain(|d| *d != inner);
@@ -129,7 +133,7 @@ fn plain_buffer(
     let mut buffer =
         LdsBuffer { dims, extents, element_bytes, pitch, swizzle: None, offset: 0, bytes: 0, copies: 1 };
     buffer.bytes = size(&buffer);
-    Ok(buffer)
+    buffer
 }
 
 /// The dimension along which readers hold consecutive elements.
@@ -140,9 +144,14 @@ fn innermost(dims: &[Dim], accesses: &[BufferAccess]) -> Option<Dim> {
 }
 
 /// True if a buffer lies in LDS in the order of the memory that it is filled from, but for swizzles and padding.
-pub(super) fn keeps_order(world: &World, accessing: &Accessing, buffer: Entity) -> bool {
-    let Some(ty) = world.get::<ValueType>(buffer) else { return false };
-    innermost(&ty.dims, &accessing.of(world, buffer)) == ty.dims.last().copied()
+pub(super) fn keeps_order(
+    nodes: &Query<Node>,
+    placements: &Query<&Placement>,
+    accessing: &Accessing,
+    buffer: Entity,
+) -> Result<bool, Diagnostic> {
+    let dims = &nodes.get(buffer)?.ty.dims;
+    Ok(innermost(dims, &accessing.of(placements, buffer)?) == dims.last().copied())
 }
 
 /// Prefers the longest run; among equals the memory's own innermost dimension.

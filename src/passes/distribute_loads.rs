@@ -4,36 +4,37 @@
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
+use super::PassResult;
 use super::assign_layouts::{LANES, MAX_ACCESS_BYTES};
 use super::facts::Geometry;
 use super::promote_to_lds::workgroup_tile;
-use super::{PassResult, kernel_entity};
 use crate::ir::diagnostic::Diagnostic;
-use crate::ir::kernel::{DimTable, Locations};
+use crate::ir::kernel::{DimTable, KernelName, Locations};
 use crate::ir::layout::{Dim, Layout};
 use crate::ir::node::*;
+use crate::ir::nodes::Node;
 use crate::ir::types::DType;
 use crate::ir::walk;
 
 /// The pass; see the module.
-pub fn distribute_loads(world: &mut World) -> PassResult {
-    let root = kernel_entity(world)?;
-    for node in walk::nodes(world, root) {
-        if world.get::<Op>(node) != Some(&Op::Write) || world.get::<Placement>(node).is_some() {
+pub fn distribute_loads(
+    kernel: Single<(Entity, &Geometry, &DimTable, &Locations), With<KernelName>>,
+    bodies: Query<&Body>,
+    nodes: Query<Node>,
+    placed: Query<(), With<Placement>>,
+    mut commands: Commands,
+) -> PassResult {
+    let (root, geometry, names, locations) = *kernel;
+    for node in walk::order(&bodies, root) {
+        let store = nodes.get(node)?;
+        if *store.op != Op::Write || placed.contains(node) {
             continue;
         }
-        let Some(load) = world.get::<Operands>(node).map(|o| o.0[0]) else { continue };
-        let layout = {
-            let (Some(geometry), Some(names), Some(ty)) =
-                (world.get::<Geometry>(root), world.get::<DimTable>(root), world.get::<ValueType>(load))
-            else {
-                continue;
-            };
-            let at = world.get::<Origin>(node).zip(world.get::<Locations>(root));
-            spread(geometry, names, ty).map_err(|d| d.at(at.and_then(|(o, l)| l.get(o.0))))?
-        };
-        world.entity_mut(load).insert(Placement(layout.clone()));
-        world.entity_mut(node).insert(Placement(layout));
+        let load = store.operand(0)?;
+        let layout = spread(geometry, names, nodes.get(load)?.ty)
+            .map_err(|fault| fault.at(locations.get(store.origin.0)))?;
+        commands.entity(load).insert(Placement(layout.clone()));
+        commands.entity(node).insert(Placement(layout));
     }
     Ok(())
 }

@@ -6,18 +6,22 @@
 //! goes through registers as before.
 
 use bevy_ecs::prelude::*;
+use bevy_ecs::system::SystemParam;
 use smallvec::SmallVec;
 use thiserror::Error;
 
+use super::PassResult;
 use super::arrange_lds::{Accessing, keeps_order};
 use super::assign_layouts::LANES;
 use super::facts::{Bounds, DirectLoads, Geometry, Settings};
-use super::options::{GlobalToShared, Schedule};
+use super::options::{GlobalToShared, Options, Schedule};
 use super::promote_to_lds::workgroup_tile;
-use super::{PassResult, kernel_entity};
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::kernel::KernelName;
 use crate::ir::layout::{Dim, Layout, Place, Source};
 use crate::ir::node::*;
 use crate::ir::node_map::{NodeMap, NodeSet};
+use crate::ir::nodes::{Node, NodeItem};
 use crate::ir::types::DType;
 use crate::ir::walk;
 
@@ -64,58 +68,73 @@ struct Pair {
 }
 
 /// The pass; see the module.
-pub fn load_to_lds(world: &mut World) -> PassResult {
-    let root = kernel_entity(world)?;
-    let Some(options) = world.get::<Settings>(root).map(|s| &s.0) else { return Ok(()) };
-    let schedule = options.requested_schedule();
-    if options.requested_global_to_shared() == GlobalToShared::Off {
+pub fn load_to_lds(
+    kernel: Single<(Entity, &Geometry, &Settings), With<KernelName>>,
+    mut bodies: Query<&mut Body>,
+    nodes: Query<Node>,
+    tiles: Tiles,
+    mut commands: Commands,
+) -> PassResult {
+    let (root, geometry, settings) = *kernel;
+    if settings.0.requested_global_to_shared() == GlobalToShared::Off {
         return Ok(());
     }
-    let order = walk::nodes(world, root);
-    let accessing = Accessing::find(world, &order);
-    let uses = count_uses(world, &order);
+    let order = walk::order(&bodies.as_readonly(), root);
+    let accessing = Accessing::find(&nodes, &order)?;
+    let uses = count_uses(&nodes, &order)?;
     let mut why_not = None;
     let mut pairs = Vec::new();
-    for region in walk::regions(world, root) {
-        for write in walk::body(world, region) {
-            let Some(read) = filled_by(world, &uses, write) else { continue };
-            match spread(world, root, &accessing, read, write) {
+    for region in walk::regions_of(&bodies.as_readonly(), root) {
+        for &write in &bodies.get(region)?.0 {
+            let Some(read) = filled_by(&nodes, &uses, write)? else { continue };
+            let buffer = nodes.get(write)?.memory()?;
+            if !keeps_order(&nodes, &tiles.placements, &accessing, buffer)? {
+                why_not = why_not.or(Some(Unsuitable::Transposed));
+                continue;
+            }
+            // Reads of LDS have none: they bring nothing from global memory.
+            let Ok(bounds) = tiles.bounds.get(read) else { continue };
+            match spread(geometry, &settings.0, nodes.get(buffer)?.ty, bounds) {
                 Ok((layout, bounds)) => pairs.push(Pair { region, read, write, layout, bounds }),
                 Err(why) => why_not = why_not.or(Some(why)),
             }
         }
     }
-    if schedule != Schedule::None
-        && let Some(why) = too_large(world, root, &order)
+    if settings.0.requested_schedule() != Schedule::None
+        && let Some(why) = too_large(geometry, &settings.0, &nodes, &order)?
     {
         pairs.clear();
         why_not = Some(why);
     }
     let why = why_not.as_ref().map(ToString::to_string).unwrap_or_default();
-    let direct = DirectLoads { tiles: pairs.len() as u32, why };
-    let mut gone = NodeSet::default();
-    let mut changed: Vec<Entity> = Vec::new();
-    for pair in pairs {
-        gone.insert(pair.read);
-        if changed.last() != Some(&pair.region) {
-            changed.push(pair.region);
-        }
-        join(world, pair);
-    }
+    commands.entity(root).insert(DirectLoads { tiles: pairs.len() as u32, why });
+    let gone: NodeSet = pairs.iter().map(|pair| pair.read).collect();
+    let mut changed: Vec<Entity> = pairs.iter().map(|pair| pair.region).collect();
+    changed.dedup();
     for region in changed {
-        let body: walk::NodeList =
-            walk::body(world, region).into_iter().filter(|&node| !gone.contains(node)).collect();
-        walk::set_body(world, region, &body);
+        bodies.get_mut(region)?.0.retain(|&node| !gone.contains(node));
     }
-    world.entity_mut(root).insert(direct);
+    for Pair { read, write, layout, bounds, .. } in pairs {
+        // The write becomes the load; the read is of no more use.
+        let operands = [nodes.get(read)?.operand(0)?, nodes.get(write)?.memory()?];
+        let operands = Operands(SmallVec::from_slice(&operands));
+        commands.entity(write).insert((Op::GlobalToShared, operands, Placement(layout), bounds));
+    }
     Ok(())
 }
 
+/// What earlier passes found out about accesses.
+#[derive(SystemParam)]
+pub struct Tiles<'w, 's> {
+    placements: Query<'w, 's, &'static Placement>,
+    bounds: Query<'w, 's, &'static Bounds>,
+}
+
 /// How many nodes use each node's value.
-fn count_uses(world: &World, order: &[Entity]) -> NodeMap<u32> {
+fn count_uses(nodes: &Query<Node>, order: &[Entity]) -> Result<NodeMap<u32>, Diagnostic> {
     let mut uses = NodeMap::default();
     for &node in order {
-        let operands = world.get::<Operands>(node).map(|o| &o.0[..]).unwrap_or_default();
+        let operands = &nodes.get(node)?.operands.0;
         for (at, &operand) in operands.iter().enumerate() {
             if !operands[..at].contains(&operand) {
                 match uses.get_mut(operand) {
@@ -125,43 +144,33 @@ fn count_uses(world: &World, order: &[Entity]) -> NodeMap<u32> {
             }
         }
     }
-    uses
+    Ok(uses)
 }
 
 /// The global read whose value `write` puts into LDS, if that is all it is for.
-fn filled_by(world: &World, uses: &NodeMap<u32>, write: Entity) -> Option<Entity> {
-    let &[read, buffer] = &world.get::<Operands>(write)?.0[..] else { return None };
-    let is = |node: Entity, op: Op| world.get::<Op>(node) == Some(&op);
-    let fits = is(write, Op::Write) && is(buffer, Op::Allocate) && is(read, Op::Read);
-    (fits && uses.get(read) == Some(&1)).then_some(read)
+fn filled_by(nodes: &Query<Node>, uses: &NodeMap<u32>, write: Entity) -> Result<Option<Entity>, Diagnostic> {
+    let store = nodes.get(write)?;
+    if *store.op != Op::Write {
+        return Ok(None);
+    }
+    let read = store.operand(0)?;
+    let fits = *nodes.get(read)?.op == Op::Read && *nodes.get(store.memory()?)?.op == Op::Allocate;
+    Ok((fits && uses.get(read) == Some(&1)).then_some(read))
 }
 
-/// How the lanes of the workgroup load the tile together, each with the widest load that fits.
+/// How the lanes of the workgroup load the tile of an LDS buffer together, each with the widest load that fits.
 fn spread(
-    world: &World,
-    root: Entity,
-    accessing: &Accessing,
-    read: Entity,
-    write: Entity,
+    geometry: &Geometry,
+    options: &Options,
+    ty: &ValueType,
+    bounds: &Bounds,
 ) -> Result<(Layout, Bounds), Unsuitable> {
-    let buffer = world.get::<Operands>(write).and_then(|o| o.0.last().copied()).unwrap_or(write);
-    if !keeps_order(world, accessing, buffer) {
-        return Err(Unsuitable::Transposed);
-    }
-    let (Some(geometry), Some(settings), Some(ty), Some(bounds)) = (
-        world.get::<Geometry>(root),
-        world.get::<Settings>(root),
-        world.get::<ValueType>(buffer),
-        world.get::<Bounds>(read),
-    ) else {
-        return Err(Unsuitable::Element(0));
-    };
     let bytes = ty.dtype.map_or(4, DType::bytes);
     let extents = workgroup_tile(geometry, &ty.dims).unwrap_or_default();
     let tile: SmallVec<[(Dim, u32); 4]> = ty.dims.iter().copied().zip(extents).collect();
     let waves = geometry.wave_count();
     let mut why = Unsuitable::Element(bytes);
-    for &width in settings.0.target().lds_load_widths.iter().filter(|width| width.is_multiple_of(bytes)) {
+    for &width in options.target().lds_load_widths.iter().filter(|width| width.is_multiple_of(bytes)) {
         let elements = width / bytes;
         match Layout::distribute(&tile, elements, LANES, waves) {
             Ok(layout) if is_side_by_side(&layout, &tile) => {
@@ -190,24 +199,23 @@ fn is_side_by_side(layout: &Layout, tile: &[(Dim, u32)]) -> bool {
 }
 
 /// Whether LDS is too small for a pipeline that loads tiles while it reads those before.
-fn too_large(world: &World, root: Entity, order: &[Entity]) -> Option<Unsuitable> {
-    let (geometry, settings) = (world.get::<Geometry>(root)?, world.get::<Settings>(root)?);
-    let limit = settings.0.target().max_lds_per_workgroup;
-    let buffers = order.iter().filter(|&&n| world.get::<Op>(n) == Some(&Op::Allocate));
-    let bytes = buffers.filter_map(|&n| world.get::<ValueType>(n)).map(|ty| {
-        let extents = workgroup_tile(geometry, &ty.dims).unwrap_or_default();
-        extents.iter().fold(ty.dtype.map_or(4, DType::bytes), |all, &extent| all.saturating_mul(extent))
-    });
-    let needed = bytes.fold(0u32, |sum, bytes| sum.saturating_add(bytes)).saturating_mul(2);
-    (needed > limit).then_some(Unsuitable::Lds { needed, limit })
-}
-
-/// Makes the write a load to LDS; the read is of no more use.
-fn join(world: &mut World, pair: Pair) {
-    let Pair { read, write, layout, bounds, .. } = pair;
-    let memory = world.get::<Operands>(read).and_then(|o| o.0.first().copied());
-    if let (Some(memory), Some(mut operands)) = (memory, world.get_mut::<Operands>(write)) {
-        operands.0[0] = memory;
+fn too_large(
+    geometry: &Geometry,
+    options: &Options,
+    nodes: &Query<Node>,
+    order: &[Entity],
+) -> Result<Option<Unsuitable>, Diagnostic> {
+    let limit = options.target().max_lds_per_workgroup;
+    let mut needed = 0u32;
+    for &node in order {
+        let NodeItem { op, ty, .. } = nodes.get(node)?;
+        if *op == Op::Allocate {
+            let extents = workgroup_tile(geometry, &ty.dims).unwrap_or_default();
+            let element = ty.dtype.map_or(4, DType::bytes);
+            let bytes = extents.iter().fold(element, |all, &extent| all.saturating_mul(extent));
+            needed = needed.saturating_add(bytes);
+        }
     }
-    world.entity_mut(write).insert((Op::GlobalToShared, Placement(layout), bounds));
+    needed = needed.saturating_mul(2);
+    Ok((needed > limit).then_some(Unsuitable::Lds { needed, limit }))
 }

@@ -33,7 +33,6 @@ pub mod simplify;
 pub mod workspace;
 
 use bevy_ecs::prelude::*;
-use bevy_ecs::query::QueryEntityError;
 use bevy_ecs::system::BoxedSystem;
 
 use crate::ir::diagnostic::{Diagnostic, Kind};
@@ -75,12 +74,6 @@ pub const PIPELINE: &[Pass] = pipeline! {
     "allocate_lds" allocate_lds::allocate_lds;
     "place_barriers" place_barriers::place_barriers;
 };
-
-impl From<QueryEntityError> for Diagnostic {
-    fn from(error: QueryEntityError) -> Diagnostic {
-        Diagnostic::new(Kind::Bug, format!("a pass lost a node: {error}"))
-    }
-}
 
 /// The kernel entity of a world.
 pub fn kernel_entity(world: &World) -> Result<Entity, Diagnostic> {

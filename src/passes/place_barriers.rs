@@ -6,15 +6,18 @@
 //! iterations differ by a multiple of the number of copies.
 
 use bevy_ecs::prelude::*;
+use bevy_ecs::system::SystemParam;
 use smallvec::SmallVec;
 
-use super::allocate_lds::buffer_of;
+use super::PassResult;
+use super::allocate_lds::{Accesses, accessed};
 use super::expand::{Base, Expansion};
-use super::facts::{Geometry, LdsBuffer};
-use super::schedule::judge::wave_groups::Staggered;
-use super::{PassResult, kernel_entity};
+use super::facts::{Geometry, LdsBuffer, Staggered};
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::kernel::KernelName;
 use crate::ir::node::*;
-use crate::ir::node_map::NodeMap;
+use crate::ir::node_map::{NodeMap, NodeSet};
+use crate::ir::nodes::NodeBundle;
 
 /// A part of LDS: of a buffer, the copy that belongs to one iteration, counted from the running pass.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -30,19 +33,6 @@ struct Area {
 }
 
 impl Area {
-    fn of(world: &World, node: Entity) -> Option<Area> {
-        let buffer = buffer_of(world, node)?;
-        let (start, end, copies) = world
-            .get::<LdsBuffer>(buffer)
-            .map_or((0, u32::MAX, 1), |b| (b.offset, b.offset + b.all_bytes(), b.copies as i32));
-        let Expansion { logical, iteration, .. } = Expansion::at(world, node);
-        let ahead = match iteration.base {
-            Base::Written => None,
-            Base::Start | Base::Pass | Base::End => Some(iteration.ahead as i32 % copies),
-        };
-        Some(Area { buffer, logical, start, end, copies, ahead })
-    }
-
     /// True if a write of this area may come between another wave's write of the other and its readers: not when one node does
     /// both, whose parts lie side by side, each always written by the same wave.
     fn overwrites(&self, other: &Area) -> bool {
@@ -140,63 +130,111 @@ impl Touched {
 }
 
 /// The pass; see the module.
-pub fn place_barriers(world: &mut World) -> PassResult {
-    let root = kernel_entity(world)?;
-    if world.get::<Geometry>(root).is_some_and(|g| g.wave_count() > 1) {
-        Placer::default().region(world, root, &mut Touched::default());
+pub fn place_barriers(
+    kernel: Single<(Entity, &Geometry), With<KernelName>>,
+    bodies: Query<&'static mut Body>,
+    found: Found,
+    commands: Commands,
+) -> PassResult {
+    let (root, geometry) = *kernel;
+    if geometry.wave_count() == 1 {
+        return Ok(());
     }
-    Ok(())
+    let mut placer =
+        Placer { bodies, found, commands, walked: NodeMap::default(), new: NodeSet::default(), placed: 0 };
+    placer.region(root, &mut Touched::default())
+}
+
+/// What the pass looks at.
+#[derive(SystemParam)]
+pub struct Found<'w, 's> {
+    nodes: Accesses<'w, 's>,
+    origins: Query<'w, 's, &'static Origin>,
+    expansions: Query<'w, 's, &'static Expansion>,
+    buffers: Query<'w, 's, &'static LdsBuffer>,
+    staggered: Query<'w, 's, (), With<Staggered>>,
+    unrolled: Query<'w, 's, &'static Unrolled>,
+}
+
+impl Found<'_, '_> {
+    /// The part of LDS that a node accesses.
+    fn area(&self, node: Entity, op: Op, operands: &Operands) -> Result<Option<Area>, Diagnostic> {
+        let Some(buffer) = accessed(&self.nodes, op, operands)? else { return Ok(None) };
+        let place = self.buffers.get(buffer)?;
+        let Expansion { logical, iteration, .. } = *self.expansions.get(node)?;
+        let copies = place.copies as i32;
+        let ahead = match iteration.base {
+            Base::Written => None,
+            Base::Start | Base::Pass | Base::End => Some(iteration.ahead as i32 % copies),
+        };
+        let (start, end) = (place.offset, place.offset + place.all_bytes());
+        Ok(Some(Area { buffer, logical, start, end, copies, ahead }))
+    }
+
+    fn op(&self, node: Entity) -> Result<Op, Diagnostic> {
+        Ok(*self.nodes.get(node)?.0)
+    }
 }
 
 /// Walks regions; what it has found of loops it does not find again.
-#[derive(Default)]
-struct Placer {
+struct Placer<'w, 's> {
+    bodies: Query<'w, 's, &'static mut Body>,
+    found: Found<'w, 's>,
+    commands: Commands<'w, 's>,
     /// What was touched in front of a loop when it was walked last, and after it.
     walked: NodeMap<(Touched, Touched)>,
-    /// Barriers placed so far.
+    /// Barriers placed so far, which no query finds yet.
+    new: NodeSet,
     placed: usize,
 }
 
-impl Placer {
-    fn barrier(&mut self, world: &mut World, before: Entity) -> Entity {
+impl Placer<'_, '_> {
+    fn barrier(&mut self, before: Entity) -> Result<Entity, Diagnostic> {
+        let origin = *self.found.origins.get(before)?;
+        let barrier = self.commands.spawn(NodeBundle::effect(Op::Barrier, origin)).id();
+        self.new.insert(barrier);
         self.placed += 1;
-        let origin = world.get::<Origin>(before).copied().unwrap_or(Origin(u32::MAX));
-        world.spawn((Op::Barrier, Operands::default(), ValueType::unknown(), origin)).id()
+        Ok(barrier)
     }
 
-    fn region(&mut self, world: &mut World, region: Entity, touched: &mut Touched) {
+    fn region(&mut self, region: Entity, touched: &mut Touched) -> PassResult {
         // New barriers and the places that they come to.
         let mut new: SmallVec<[(usize, Entity); 8]> = SmallVec::new();
         let mut at = 0;
-        while let Some(&node) = world.get::<Body>(region).and_then(|body| body.0.get(at)) {
-            match world.get::<Op>(node) {
+        while let Some(&node) = self.bodies.get(region)?.0.get(at) {
+            if self.new.contains(node) {
+                touched.clear();
+                at += 1;
+                continue;
+            }
+            let (&op, operands) = self.found.nodes.get(node)?;
+            match op {
                 // Its schedule has proved its own barriers, and one more would pair up with others.
-                Some(Op::Iterate(_)) if world.get::<Staggered>(node).is_some() => {
+                Op::Iterate(_) if self.found.staggered.contains(node) => {
                     if *touched != Touched::default() {
                         // In front of the barriers that put the waves out of step.
-                        let before = world.get::<Body>(region).map(|body| &body.0[..at]).unwrap_or_default();
-                        let controls = before.iter().rev().take_while(|&&n| is_control(world, n)).count();
-                        new.push((at - controls, self.barrier(world, node)));
+                        let controls = self.controls_before(region, at)?;
+                        new.push((at - controls, self.barrier(node)?));
                         touched.clear();
                     }
-                    note_accesses(world, node, touched);
+                    self.note_accesses(node, touched)?;
                 }
-                Some(Op::Iterate(_)) => {
-                    self.iterate(world, node, touched);
-                    // Behind a pipeline's loop its iterations go on; elsewhere another loop counts its own.
-                    if !matches!(world.get::<Op>(region), Some(Op::Pipeline(_))) {
+                Op::Iterate(_) => {
+                    self.iterate(node, touched)?;
+                    // After a pipeline's loop its iterations go on; elsewhere another loop counts its own.
+                    if !self.is_pipeline(region) {
                         touched.map(|area| Area { ahead: None, ..area });
                     }
                 }
-                Some(Op::Pipeline(_)) => {
+                Op::Pipeline(_) => {
                     let before = touched.clone();
-                    self.region(world, node, touched);
+                    self.region(node, touched)?;
                     touched.map(|area| Area { ahead: None, ..area });
                     touched.join(&before);
                 }
-                Some(Op::Barrier) => touched.clear(),
-                Some(&op) if op.is_access() => {
-                    if let Some(area) = Area::of(world, node) {
+                Op::Barrier => touched.clear(),
+                op if op.is_access() => {
+                    if let Some(area) = self.found.area(node, op, operands)? {
                         let hazard = match op {
                             Op::Read => touched.written.meet(&area),
                             _ => {
@@ -205,7 +243,7 @@ impl Placer {
                             }
                         };
                         if hazard {
-                            new.push((at, self.barrier(world, node)));
+                            new.push((at, self.barrier(node)?));
                             touched.clear();
                         }
                         touched.add(area, op);
@@ -215,25 +253,44 @@ impl Placer {
             }
             at += 1;
         }
-        if let Some(mut body) = world.get_mut::<Body>(region) {
+        if !new.is_empty() {
+            let mut body = self.bodies.get_mut(region)?;
             new.into_iter().rev().for_each(|(at, barrier)| body.0.insert(at, barrier));
         }
+        Ok(())
+    }
+
+    /// The kernel entity is a region, too, and no node.
+    fn is_pipeline(&self, region: Entity) -> bool {
+        self.found.op(region).is_ok_and(|op| matches!(op, Op::Pipeline(_)))
+    }
+
+    /// How many nodes right before a place in a region are controls.
+    fn controls_before(&self, region: Entity, at: usize) -> Result<usize, Diagnostic> {
+        let mut count = 0;
+        for &node in self.bodies.get(region)?.0[..at].iter().rev() {
+            if self.new.contains(node) || !matches!(self.found.op(node)?, Op::Control(_)) {
+                break;
+            }
+            count += 1;
+        }
+        Ok(count)
     }
 
     /// Walks a loop first with what came before, then with what its iterations leave behind, until that is nothing new.
-    fn iterate(&mut self, world: &mut World, node: Entity, touched: &mut Touched) {
+    fn iterate(&mut self, node: Entity, touched: &mut Touched) -> PassResult {
         if let Some((before, behind)) = self.walked.get(node)
             && before == touched
         {
             touched.clone_from(behind);
-            return;
+            return Ok(());
         }
         let (before, placed) = (touched.clone(), self.placed);
         let mut entry = touched.clone();
-        let per_pass = Unrolled::of(world, node);
+        let per_pass = self.found.unrolled.get(node).map_or(1, |unrolled| unrolled.0);
         loop {
             *touched = entry.clone();
-            self.region(world, node, touched);
+            self.region(node, touched)?;
             touched.map(|area| area.next_pass(per_pass));
             if touched.is_subset(&entry) {
                 break;
@@ -246,18 +303,17 @@ impl Placer {
         if placed == self.placed {
             self.walked.insert(node, (before, touched.clone()));
         }
+        Ok(())
     }
-}
 
-fn is_control(world: &World, node: Entity) -> bool {
-    matches!(world.get::<Op>(node), Some(Op::Control(_)))
-}
-
-/// Adds everything that a loop touches, in whatever iteration.
-fn note_accesses(world: &World, node: Entity, touched: &mut Touched) {
-    for &inner in world.get::<Body>(node).map(|b| &b.0[..]).unwrap_or_default() {
-        if let (Some(area), Some(&op)) = (Area::of(world, inner), world.get::<Op>(inner)) {
-            touched.add(Area { ahead: None, ..area }, op);
+    /// Adds everything that a loop touches, in whatever iteration.
+    fn note_accesses(&self, node: Entity, touched: &mut Touched) -> PassResult {
+        for &inner in &self.bodies.get(node)?.0 {
+            let (&op, operands) = self.found.nodes.get(inner)?;
+            if let Some(area) = self.found.area(inner, op, operands)? {
+                touched.add(Area { ahead: None, ..area }, op);
+            }
         }
+        Ok(())
     }
 }

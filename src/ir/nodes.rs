@@ -1,0 +1,163 @@
+//! Nodes as passes see and make them: one view, one bundle, and what is told when one is not as it has to be.
+//!
+//! A pass takes `Query<Node>` in its parameters and asks it for the nodes that it comes to; a pass that has the whole world asks
+//! [`node`]. Either way a node that lacks what every node has is a fault of the compiler, never a default.
+
+use bevy_ecs::prelude::*;
+use bevy_ecs::query::{QueryData, QueryEntityError};
+
+use super::diagnostic::Diagnostic;
+use super::node::{Body, Op, Operands, Origin, ValueType, Yields};
+
+/// What every node has.
+#[derive(QueryData)]
+pub struct Node {
+    /// What it does.
+    pub op: &'static Op,
+    /// Nodes that it uses.
+    pub operands: &'static Operands,
+    /// Type of its result.
+    pub ty: &'static ValueType,
+    /// Where the author wrote it.
+    pub origin: &'static Origin,
+}
+
+impl NodeItem<'_, '_> {
+    /// The operand at a position.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn operand(&self, at: usize) -> Result<Entity, Bug> {
+        self.operands.at(at)
+    }
+
+    /// The memory that an access touches: its last operand.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn memory(&self) -> Result<Entity, Bug> {
+        self.operands.last()
+    }
+}
+
+impl Operands {
+    /// The operand at a position.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn at(&self, at: usize) -> Result<Entity, Bug> {
+        self.0.get(at).copied().ok_or(Bug::new("an operation lacks an operand"))
+    }
+
+    /// The last operand.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn last(&self) -> Result<Entity, Bug> {
+        self.0.last().copied().ok_or(Bug::new("an operation lacks its operands"))
+    }
+}
+
+impl Yields {
+    /// The value that becomes the carried value of a number.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn at(&self, number: usize) -> Result<Entity, Bug> {
+        self.0.get(number).copied().ok_or(Bug::new("a loop hands on fewer values than it carries"))
+    }
+}
+
+/// A broken promise of the compiler itself. Small, because everything that looks at a node may return it.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Bug(&'static str);
+
+impl Bug {
+    /// What does not hold.
+    pub const fn new(what: &'static str) -> Bug {
+        Bug(what)
+    }
+}
+
+impl From<Bug> for Diagnostic {
+    fn from(bug: Bug) -> Diagnostic {
+        Diagnostic::bug(bug.0)
+    }
+}
+
+impl From<QueryEntityError> for Diagnostic {
+    fn from(error: QueryEntityError) -> Diagnostic {
+        Diagnostic::bug(format!("a pass lost a node: {error}"))
+    }
+}
+
+/// What a node is made of. Every node is made by [`NodeBundle::spawn`], or by commands from such a bundle.
+#[derive(Bundle, Clone)]
+pub struct NodeBundle {
+    /// What it does.
+    pub op: Op,
+    /// Nodes that it uses.
+    pub operands: Operands,
+    /// Type of its result.
+    pub ty: ValueType,
+    /// Where the author wrote it, or what it was made for.
+    pub origin: Origin,
+}
+
+impl NodeBundle {
+    /// A node that uses no values and has none.
+    pub fn effect(op: Op, origin: Origin) -> NodeBundle {
+        NodeBundle { op, operands: Operands::default(), ty: ValueType::unknown(), origin }
+    }
+
+    /// Makes the node, with further facts; it stands nowhere yet.
+    pub fn spawn(self, world: &mut World, facts: impl Bundle) -> Entity {
+        world.spawn((self, facts)).id()
+    }
+}
+
+impl NodeItem<'_, '_> {
+    /// A copy of the node's own parts.
+    pub fn bundle(&self) -> NodeBundle {
+        NodeBundle {
+            op: *self.op,
+            operands: self.operands.clone(),
+            ty: self.ty.clone(),
+            origin: *self.origin,
+        }
+    }
+}
+
+/// A node of a world.
+///
+/// # Errors
+/// If it is no node.
+pub fn node(world: &World, node: Entity) -> Result<NodeItem<'_, 'static>, Bug> {
+    let node = world.get_entity(node).map_err(|_| Bug::new("a pass lost a node"))?;
+    node.get_components::<Node>().map_err(|_| Bug::new("a node lacks what every node has"))
+}
+
+/// What a node does.
+///
+/// # Errors
+/// If it is no node.
+pub fn op(world: &World, node: Entity) -> Result<Op, Bug> {
+    world.get::<Op>(node).copied().ok_or(Bug::new("a node without operation"))
+}
+
+/// What a node, or the kernel entity, has to have at this point.
+///
+/// # Errors
+/// If it is not there: `what` says so.
+pub fn fact<'w, C: Component>(world: &'w World, node: Entity, what: &'static str) -> Result<&'w C, Bug> {
+    world.get::<C>(node).ok_or(Bug::new(what))
+}
+
+/// The nodes of a region.
+///
+/// # Errors
+/// If it is none.
+pub fn body<'w>(bodies: &'w Query<&Body>, region: Entity) -> Result<&'w [Entity], Bug> {
+    bodies.get(region).map(|body| &body.0[..]).map_err(|_| Bug::new("a region without body"))
+}
