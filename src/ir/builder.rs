@@ -21,6 +21,7 @@ use super::expr::Symbol;
 use super::kernel::Kernel;
 use super::layout::Mma;
 use super::node::*;
+use super::op::{binary_operations, conversions, predicates, unary_operations};
 use super::types::{AddressSpace, DType};
 
 /// The result of a node, while its kernel is traced. Operators on it trace arithmetic.
@@ -490,64 +491,68 @@ impl Value {
         });
         self
     }
-
-    /// Numeric conversion: to integers truncating and saturating, to floats rounding to nearest even.
-    #[track_caller]
-    pub fn cast(self, dtype: DType) -> Value {
-        self.unary(Caller::caller(), Op::Cast, ValueType { dims: Dims::new(), dtype: Some(dtype) })
-    }
 }
 
+/// The methods of the rows of a table; `operator` is no method, but an implementation of one of Rust's operators below.
 macro_rules! unary_methods {
-    ($($method:ident $op:ident $doc:literal;)*) => {
+    ($($op:ident $word:literal $method:ident $dtypes:ident $doc:literal;)*) => {
+        $(unary_methods!(@ $method $op $doc);)*
+    };
+    (@ operator $op:ident $doc:literal) => {};
+    (@ $method:ident $op:ident $doc:literal) => {
+        impl Value {
+            #[doc = $doc]
+            #[track_caller]
+            #[must_use]
+            pub fn $method(self) -> Value {
+                self.unary(Caller::caller(), Op::Unary(UnaryOp::$op), ValueType::unknown())
+            }
+        }
+    };
+}
+unary_operations!(unary_methods);
+
+macro_rules! conversion_methods {
+    ($($op:ident $word:literal $method:ident $dtypes:ident $result:ident $doc:literal;)*) => {
         impl Value {
             $(
                 #[doc = $doc]
                 #[track_caller]
                 #[must_use]
-                pub fn $method(self) -> Value {
-                    self.unary(Caller::caller(), Op::Unary(UnaryOp::$op), ValueType::unknown())
+                pub fn $method(self, dtype: DType) -> Value {
+                    let ty = ValueType { dims: Dims::new(), dtype: Some(dtype) };
+                    self.unary(Caller::caller(), Op::Convert(Conversion::$op), ty)
                 }
             )*
         }
     };
 }
-
-unary_methods! {
-    abs Abs "Absolute value, per element.";
-    exp Exp "e to the power of each element (floats).";
-    exp2 Exp2 "Two to the power of each element (floats).";
-    log2 Log2 "Logarithm to base two of each element (floats).";
-    sqrt Sqrt "Square root of each element (floats).";
-    reciprocal Reciprocal "One over each element (floats).";
-    tanh Tanh "Hyperbolic tangent of each element (floats).";
-}
+conversions!(conversion_methods);
 
 macro_rules! binary_methods {
-    ($($method:ident $op:expr, $doc:literal;)*) => {
+    ($($op:ident $word:literal $method:ident $dtypes:ident $doc:literal;)*) => {
+        $(binary_methods!(@ $method Op::Binary(BinaryOp::$op), $doc);)*
+    };
+    (@ operator $op:expr, $doc:literal) => {};
+    (@ $method:ident $op:expr, $doc:literal) => {
         impl Value {
-            $(
-                #[doc = $doc]
-                #[track_caller]
-                #[must_use]
-                pub fn $method(self, other: impl Operand) -> Value {
-                    self.binary(Caller::caller(), $op, other)
-                }
-            )*
+            #[doc = $doc]
+            #[track_caller]
+            #[must_use]
+            pub fn $method(self, other: impl Operand) -> Value {
+                self.binary(Caller::caller(), $op, other)
+            }
         }
     };
 }
+binary_operations!(binary_methods);
 
-binary_methods! {
-    minimum Op::Binary(BinaryOp::Min), "The smaller of each pair of elements.";
-    maximum Op::Binary(BinaryOp::Max), "The larger of each pair of elements.";
-    equal Op::Compare(Predicate::Eq), "i1: equal.";
-    not_equal Op::Compare(Predicate::Ne), "i1: not equal.";
-    less Op::Compare(Predicate::Lt), "i1: less than.";
-    less_equal Op::Compare(Predicate::Le), "i1: less than or equal.";
-    greater Op::Compare(Predicate::Gt), "i1: greater than.";
-    greater_equal Op::Compare(Predicate::Ge), "i1: greater than or equal.";
+macro_rules! predicate_methods {
+    ($($op:ident $word:literal $method:ident $doc:literal;)*) => {
+        $(binary_methods!(@ $method Op::Compare(Predicate::$op), $doc);)*
+    };
 }
+predicates!(predicate_methods);
 
 macro_rules! operators {
     ($($trait:ident $method:ident $assign:ident $assign_method:ident $op:ident;)*) => {

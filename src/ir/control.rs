@@ -11,7 +11,7 @@ use std::fmt;
 use std::ops::Div;
 
 use super::diagnostic::Diagnostic;
-use super::node::{Control, Predicate, WaveBound, WaveCondition};
+use super::node::{Control, Op, Predicate, WaveBound, WaveCondition};
 
 /// Highest priority of a wave (`s_setprio`, CDNA3 ISA, SOPP: two bits).
 const MAX_PRIORITY: i64 = 3;
@@ -93,7 +93,7 @@ comparisons! {
 /// As the text form writes it.
 impl fmt::Display for WaveCondition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = Predicate::NAMES.iter().find(|row| row.0 == self.predicate).map_or("?", |row| row.1);
+        let name = self.predicate.word();
         match self.bound {
             WaveBound::Wave(number) => write!(f, "{name} {number}"),
             WaveBound::WavesOver(divisor) => write!(f, "{name} waves / {divisor}"),
@@ -113,13 +113,7 @@ impl Control {
 
     /// Its word in the text form.
     pub(crate) fn word(self) -> &'static str {
-        match self {
-            Control::WorkgroupBarrier => Control::WORDS[0],
-            Control::ConditionalBarrier(_) => Control::WORDS[1],
-            Control::SetWavePriority(_) => Control::WORDS[2],
-            Control::SchedulingBarrier => Control::WORDS[3],
-            Control::WaitForLoads(_) => Control::WORDS[4],
-        }
+        Op::Control(self).row().word
     }
 
     /// The change of priority to any number.

@@ -15,6 +15,7 @@ pub mod layout;
 pub mod node;
 pub mod node_map;
 pub mod nodes;
+pub mod op;
 pub mod schedule;
 pub mod text;
 pub mod types;

@@ -16,6 +16,7 @@ use crate::ir::kernel::{Locations, MAX_OPERATIONS};
 use crate::ir::layout::{Dim, Layout, Mma, Place, Source};
 use crate::ir::node::*;
 use crate::ir::node_map::NodeMap;
+use crate::ir::op::OpClass;
 use crate::ir::walk;
 
 /// Expanded nodes of each logical node, by entity index.
@@ -120,15 +121,20 @@ impl Expander {
     fn judge(&self, world: &World, order: &[Entity]) -> PassResult {
         let mut count = 0usize;
         for &node in order {
-            let made = match world.get::<Op>(node) {
-                Some(Op::Memory | Op::Scalar | Op::Allocate) => 0,
-                Some(Op::Iterate(_)) => 1,
-                Some(&op @ Op::Mma(_)) => {
+            let op = *world.get::<Op>(node).ok_or_else(|| bug("a node without operation"))?;
+            let made = match op.row().class {
+                OpClass::Declaration => 0,
+                OpClass::Region => 1,
+                OpClass::Contraction => {
                     let operands = world.get::<Operands>(node).cloned().unwrap_or_default();
                     let steps = self.steps(world, op, &operands)?;
                     self.replicas(node) as usize * (steps.k_replicas * steps.side_by_side) as usize
                 }
-                _ => self.replicas(node) as usize,
+                OpClass::Constant
+                | OpClass::Access
+                | OpClass::ElementWise
+                | OpClass::Carried
+                | OpClass::Order => self.replicas(node) as usize,
             };
             count = count.saturating_add(made);
             if count > MAX_OPERATIONS {
@@ -151,19 +157,19 @@ impl Expander {
             let operands = world.get::<Operands>(node).cloned().unwrap_or_default();
             let ty = world.get::<ValueType>(node).cloned().ok_or_else(|| bug("a node without type"))?;
             self.begin(node);
-            match op {
+            match op.row().class {
                 // One for all replicas of their accesses and uses.
-                Op::Memory | Op::Scalar | Op::Allocate => {
+                OpClass::Declaration => {
                     self.copies.nodes.push(node);
                     out.push(node);
                 }
-                Op::Iterate(_) => {
+                OpClass::Region => {
                     let copy = self.iterate(world, node, op, &operands, origin)?;
                     out.push(copy);
                 }
-                Op::Mma(_) => self.mma(world, node, op, &operands, origin, &mut out)?,
+                OpClass::Contraction => self.mma(world, node, op, &operands, origin, &mut out)?,
                 // The copies of carried values are made with their loop.
-                Op::IterArg(_) | Op::LoopResult(_) => {
+                OpClass::Carried => {
                     let mut first = 0;
                     let before = self.carried_before(world, region, node, op)?;
                     for replica in 0..self.replicas(node) {
@@ -186,7 +192,7 @@ impl Expander {
                     }
                     self.copies.first[node.index_u32() as usize] = first;
                 }
-                _ => {
+                OpClass::Constant | OpClass::Access | OpClass::ElementWise | OpClass::Order => {
                     for replica in 0..self.replicas(node) {
                         let mapped = operands.0.iter().map(|&o| self.operand(node, replica, o)).collect();
                         let expansion = Expansion { replica, ..Expansion::of(node) };

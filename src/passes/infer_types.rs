@@ -9,6 +9,7 @@ use crate::ir::kernel::{DimTable, KernelName, Locations};
 use crate::ir::layout::Dim;
 use crate::ir::layout::mma::Mma;
 use crate::ir::node::*;
+use crate::ir::op::OpClass;
 use crate::ir::types::DType;
 use crate::ir::walk::{self, NodeList};
 
@@ -112,22 +113,21 @@ fn outside_of_loop(
     loops: &mut Vec<Dim>,
 ) -> Result<Option<(Entity, Dim)>, Diagnostic> {
     for &node in &body.0 {
-        match *nodes.get(node)?.0 {
-            Op::Memory | Op::Allocate => {}
-            Op::Iterate(axis) if loops.contains(&axis) => return Ok(Some((node, axis))),
-            Op::Iterate(axis) => {
-                loops.push(axis);
-                let found = outside_of_loop(bodies.get(node)?, geometry, nodes, bodies, types, loops)?;
-                loops.pop();
-                if found.is_some() {
-                    return Ok(found);
-                }
+        let op = nodes.get(node)?.0;
+        if let Op::Iterate(axis) = *op {
+            if loops.contains(&axis) {
+                return Ok(Some((node, axis)));
             }
-            _ => {
-                let outside = |d: &&Dim| geometry.dim(**d).tiling.is_some() && !loops.contains(d);
-                if let Some(&dim) = types.get(node)?.dims.iter().find(outside) {
-                    return Ok(Some((node, dim)));
-                }
+            loops.push(axis);
+            let found = outside_of_loop(bodies.get(node)?, geometry, nodes, bodies, types, loops)?;
+            loops.pop();
+            if found.is_some() {
+                return Ok(found);
+            }
+        } else if op.row().class != OpClass::Declaration {
+            let outside = |d: &&Dim| geometry.dim(**d).tiling.is_some() && !loops.contains(d);
+            if let Some(&dim) = types.get(node)?.dims.iter().find(outside) {
+                return Ok(Some((node, dim)));
             }
         }
     }
@@ -197,28 +197,25 @@ fn infer(
             }
             Some(acc.clone())
         }
-        Op::Cast => {
-            let dims = types.get(of(0))?.dims.clone();
-            let dtype = types.get(node)?.dtype;
-            if dtype == Some(DType::I1) {
-                let text = format!("cast of {} to i1", context.show(types.get(of(0))?));
+        Op::Convert(_) => {
+            let (from, to) = (types.get(of(0))?, types.get(node)?.dtype);
+            if to == Some(DType::I1) {
+                let text = format!("{} of {} to i1", op.row().word, context.show(from));
                 return Err(context.fail(text, "compare with zero instead"));
             }
-            Some(ValueType { dims, dtype })
+            admitted(op, from, context)?;
+            Some(ValueType { dims: from.dims.clone(), dtype: to })
         }
-        Op::Unary(unary) => {
-            let ty = types.get(of(0))?.clone();
-            let float_only = !matches!(unary, UnaryOp::Neg | UnaryOp::Abs);
-            match ty.dtype {
-                Some(dtype) if dtype.is_float() || (!float_only && dtype != DType::I1) => Some(ty),
-                _ => {
-                    let name = UnaryOp::NAMES.iter().find(|row| row.0 == *unary).map_or("?", |row| row.1);
-                    let text = format!("{name} of {}", context.show(&ty));
-                    return Err(context.fail(text, "cast to a floating dtype first"));
-                }
-            }
+        Op::Unary(_) => {
+            let ty = types.get(of(0))?;
+            admitted(op, ty, context)?;
+            Some(ty.clone())
         }
-        Op::Binary(_) => Some(broadcast(of(0), of(1), nodes, types, context)?),
+        Op::Binary(_) => {
+            let ty = broadcast(of(0), of(1), nodes, types, context)?;
+            admitted(op, &ty, context)?;
+            Some(ty)
+        }
         Op::Compare(_) => {
             let ty = broadcast(of(0), of(1), nodes, types, context)?;
             Some(ValueType { dims: ty.dims, dtype: Some(DType::I1) })
@@ -233,6 +230,16 @@ fn infer(
             Some(ValueType { dims: join_dims(&condition, &ty, context)?, dtype: ty.dtype })
         }
     })
+}
+
+/// Refuses an operand whose dtype the operation's row does not admit.
+fn admitted(op: &Op, operand: &ValueType, context: &Context) -> PassResult {
+    let row = op.row();
+    if operand.dtype.is_some_and(|dtype| row.operands.admit(dtype)) {
+        return Ok(());
+    }
+    let text = format!("{} of {}", row.word, context.show(operand));
+    Err(context.fail(text, row.operands.help()))
 }
 
 /// Gives the untyped scalar `scalar` the dtype of `other`.

@@ -11,10 +11,10 @@ use smallvec::SmallVec;
 
 use super::assign_layouts::MAX_ACCESS_BYTES;
 use super::facts::{Bounds, DimGeometry, Expressions, Geometry, Remainder};
-use super::infer_types::MmaDims;
 use super::{PassResult, kernel_entity};
 use crate::ir::layout::{Dim, Source};
 use crate::ir::node::*;
+use crate::ir::op::OpClass;
 use crate::ir::types::DType;
 use crate::ir::walk;
 
@@ -44,22 +44,23 @@ impl Masked {
             let (Some(op), Some(operands)) = (world.get::<Op>(node), world.get::<Operands>(node)) else {
                 continue;
             };
-            match (*op, operands.0.as_slice()) {
-                (Op::Iterate(axis), _) => masked.contract(axis),
-                (Op::Mma(_), &[lhs, rhs, acc]) => {
-                    let ty = |node: Entity| world.get::<ValueType>(node);
-                    if let (Some(lhs), Some(rhs), Some(acc)) = (ty(lhs), ty(rhs), ty(acc))
-                        && let Ok(roles) = MmaDims::of(lhs, rhs, acc)
-                    {
-                        masked.contract(roles.k);
-                    }
+            if let Op::Iterate(axis) | Op::Pipeline(axis) = *op {
+                masked.contract(axis);
+            }
+            if op.row().class == OpClass::Contraction
+                && let Some(result) = world.get::<ValueType>(node)
+            {
+                for ty in operands.0.iter().filter_map(|&operand| world.get::<ValueType>(operand)) {
+                    let summed = ty.dims.iter().filter(|dim| !result.dims.contains(dim));
+                    summed.for_each(|&dim| masked.contract(dim));
                 }
-                (Op::Write, &[_, memory]) => {
-                    let at = memory.index_u32() as usize;
-                    masked.written.resize(masked.written.len().max(at + 1), false);
-                    masked.written[at] = true;
-                }
-                _ => {}
+            }
+            if op.is_write()
+                && let Some(memory) = operands.0.last()
+            {
+                let at = memory.index_u32() as usize;
+                masked.written.resize(masked.written.len().max(at + 1), false);
+                masked.written[at] = true;
             }
         }
         masked

@@ -12,33 +12,8 @@ use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::InternTable;
 use crate::ir::node::*;
 use crate::ir::node_map::{NodeMap, NodeSet};
+use crate::ir::op::Purity;
 use crate::ir::walk::{self, NodeList};
-
-/// True for nodes without effects whose result depends on their operands alone.
-fn is_pure(op: &Op) -> bool {
-    match op {
-        Op::Register(_)
-        | Op::Unary(_)
-        | Op::Binary(_)
-        | Op::Compare(_)
-        | Op::Select
-        | Op::Cast
-        | Op::Mma(_) => true,
-        // Two scalars are two arguments, whatever else they have in common.
-        Op::Memory
-        | Op::Scalar
-        | Op::Allocate
-        | Op::Read
-        | Op::Write
-        | Op::GlobalToShared
-        | Op::Iterate(_)
-        | Op::Pipeline(_)
-        | Op::IterArg(_)
-        | Op::LoopResult(_)
-        | Op::Barrier
-        | Op::Control(_) => false,
-    }
-}
 
 /// Memories that some node of the kernel writes.
 fn written(world: &World, root: Entity) -> NodeSet {
@@ -52,7 +27,11 @@ fn written(world: &World, root: Entity) -> NodeSet {
 /// A read of a memory that nothing writes is as good as pure.
 fn is_repeatable(world: &World, node: Entity, written: &NodeSet) -> bool {
     let Some(op) = world.get::<Op>(node) else { return false };
-    is_pure(op) || (*op == Op::Read && world.get::<Operands>(node).is_some_and(|o| !written.contains(o.0[0])))
+    match op.row().purity {
+        Purity::Pure => true,
+        Purity::OfMemory => world.get::<Operands>(node).is_some_and(|o| !written.contains(o.0[0])),
+        Purity::Unmoved | Purity::Effect => false,
+    }
 }
 
 /// Moves nodes out of loops whose operands are all outside and whose tile does not change from iteration to iteration.
@@ -195,8 +174,13 @@ fn hash_value(world: &World, node: Entity, region: u32) -> u32 {
             Op::Register(Constant::Integer(value)) => value.hash(&mut hasher),
             Op::Unary(op) => op.hash(&mut hasher),
             Op::Binary(op) => op.hash(&mut hasher),
+            Op::Convert(op) => op.hash(&mut hasher),
             Op::Compare(predicate) => predicate.hash(&mut hasher),
-            _ => {}
+            // What else there is to them is compared.
+            Op::Memory | Op::Scalar | Op::Allocate => {}
+            Op::Read | Op::Write | Op::GlobalToShared | Op::Mma(_) => {}
+            Op::Iterate(_) | Op::Pipeline(_) | Op::IterArg(_) | Op::LoopResult(_) => {}
+            Op::Select | Op::Barrier | Op::Control(_) => {}
         }
     }
     if let Some(operands) = world.get::<Operands>(node) {
@@ -224,7 +208,7 @@ pub fn remove_dead(world: &mut World) -> PassResult {
         for &node in world.get::<Body>(region).map(|b| &b.0[..]).unwrap_or_default() {
             uses.region_of[node.index_u32() as usize] = region;
             let op = world.get::<Op>(node);
-            if matches!(op, Some(Op::Write | Op::Barrier | Op::Control(_) | Op::Memory | Op::Scalar)) {
+            if op.is_some_and(|op| op.row().purity == Purity::Effect) {
                 uses.note(node);
             }
         }

@@ -298,8 +298,12 @@ impl Lowering<'_> {
             let mut inputs: SmallVec<[Scalar; 3]> = SmallVec::new();
             let values = match op {
                 Op::Select => &operands[1..],
-                Op::Cast if from == DType::I1 => &[],
-                _ => operands,
+                Op::Convert(Conversion::Cast) if from == DType::I1 => &[],
+                Op::Unary(_) | Op::Binary(_) | Op::Convert(_) => operands,
+                Op::Memory | Op::Scalar | Op::Allocate => &[],
+                Op::Read | Op::Write | Op::GlobalToShared | Op::Mma(_) => &[],
+                Op::Iterate(_) | Op::Pipeline(_) | Op::IterArg(_) | Op::LoopResult(_) => &[],
+                Op::Register(_) | Op::Compare(_) | Op::Barrier | Op::Control(_) => &[],
             };
             for &operand in values {
                 let place = self.element_index(expansion.logical, operand, at)?;
@@ -308,19 +312,20 @@ impl Lowering<'_> {
             // Of two-operand arithmetic one operand may be an SGPR, everything else takes VGPRs.
             let most_uniform = usize::from(matches!(op, Op::Binary(_)));
             self.limit_uniform(&mut inputs, most_uniform);
-            let result = match op {
-                Op::Unary(unary) => self.unary(unary, inputs[0], from),
-                Op::Binary(binary) => self.binary_op(binary, inputs[0], inputs[1], from),
-                Op::Cast if from == DType::I1 => {
+            let result = match (op, inputs.as_slice()) {
+                (Op::Unary(op), &[x]) => self.unary(op, x, from)?,
+                (Op::Binary(op), &[a, b]) => self.binary(op, a, b, from)?,
+                (Op::Convert(Conversion::Cast), &[x]) => self.cast(x, from, dtype),
+                (Op::Convert(Conversion::Cast), &[]) => {
                     let mask = self.element_index(expansion.logical, operands[0], at)?;
                     let one = if dtype.is_float() { i64::from(1f32.to_bits()) } else { 1 };
                     self.select(operands[0], mask, Scalar::Const(one), Scalar::ZERO)?
                 }
-                Op::Cast => self.cast(inputs[0], from, dtype),
-                _ => {
+                (Op::Select, &[yes, no]) => {
                     let mask = self.element_index(expansion.logical, operands[0], at)?;
-                    self.select(operands[0], mask, inputs[0], inputs[1])?
+                    self.select(operands[0], mask, yes, no)?
                 }
+                _ => return Err(self.bug("an element-wise operation without its operands")),
             };
             results.push(result);
         }
@@ -343,12 +348,12 @@ impl Lowering<'_> {
         }
     }
 
-    fn is_uniform(&self, value: Scalar) -> bool {
+    pub(super) fn is_uniform(&self, value: Scalar) -> bool {
         matches!(value, Scalar::Reg(register) if self.emitter.file(register) == RegisterFile::Sgpr)
     }
 
     /// The scalar in a VGPR, wherever it is now. What an SGPR holds is copied once for all its uses here.
-    fn in_vector(&mut self, value: Scalar) -> Operand {
+    pub(super) fn in_vector(&mut self, value: Scalar) -> Operand {
         let Scalar::Reg(register) = value else { return self.in_vgpr(value) };
         if !self.is_uniform(value) {
             return register;
@@ -424,58 +429,6 @@ impl Lowering<'_> {
         out
     }
 
-    fn unary(&mut self, op: UnaryOp, x: Scalar, dtype: DType) -> Operand {
-        match (op, family(dtype)) {
-            (UnaryOp::Neg, Family::Float) => self.vop2(Opcode::VXorB32, Scalar::Const(0x8000_0000), x),
-            (UnaryOp::Abs, Family::Float) => self.vop2(Opcode::VAndB32, Scalar::Const(0x7fff_ffff), x),
-            (UnaryOp::Neg, Family::Integer) => self.vop2(Opcode::VSubU32, Scalar::ZERO, x),
-            (UnaryOp::Abs, Family::Integer) => {
-                let negated = self.vop2(Opcode::VSubU32, Scalar::ZERO, x);
-                self.vop2(Opcode::VMaxI32, x, Scalar::Reg(negated))
-            }
-            (UnaryOp::Exp, _) => self.exp(x, dtype),
-            (UnaryOp::Exp2, _) => self.exp2(x, dtype),
-            (UnaryOp::Log2, _) => self.log2(x, dtype),
-            (UnaryOp::Sqrt, _) => self.sqrt(x, dtype),
-            (UnaryOp::Reciprocal, _) => self.reciprocal(x),
-            (UnaryOp::Tanh, _) => self.tanh(x),
-        }
-    }
-
-    fn binary_op(&mut self, op: BinaryOp, a: Scalar, b: Scalar, dtype: DType) -> Operand {
-        // The first source may be a constant or an SGPR, which needs the reversed form of what does not commute.
-        let swapped = matches!(b, Scalar::Const(_)) || self.is_uniform(b);
-        let (first, second) = if swapped { (b, a) } else { (a, b) };
-        match (op, family(dtype)) {
-            (BinaryOp::Add, Family::Float) => self.vop2(Opcode::VAddF32, first, second),
-            (BinaryOp::Mul, Family::Float) => self.vop2(Opcode::VMulF32, first, second),
-            (BinaryOp::Min, Family::Float) => self.float_extremum(Opcode::VMinF32, first, second),
-            (BinaryOp::Max, Family::Float) => self.float_extremum(Opcode::VMaxF32, first, second),
-            (BinaryOp::Sub, Family::Float) if swapped => self.vop2(Opcode::VSubrevF32, first, second),
-            (BinaryOp::Sub, Family::Float) => self.vop2(Opcode::VSubF32, first, second),
-            (BinaryOp::Div, Family::Float) => self.quotient(a, b),
-            (BinaryOp::Add, Family::Integer) => self.vop2(Opcode::VAddU32, first, second),
-            (BinaryOp::Sub, Family::Integer) if swapped => self.vop2(Opcode::VSubrevU32, first, second),
-            (BinaryOp::Sub, Family::Integer) => self.vop2(Opcode::VSubU32, first, second),
-            (BinaryOp::Min, Family::Integer) => self.vop2(Opcode::VMinI32, first, second),
-            (BinaryOp::Max, Family::Integer) => self.vop2(Opcode::VMaxI32, first, second),
-            (BinaryOp::Mul, Family::Integer) => {
-                let (a, b) = (self.in_vector(a), self.in_vector(b));
-                self.vop3(Opcode::VMulLoU32, &[Scalar::Reg(a), Scalar::Reg(b)])
-            }
-            (BinaryOp::Div, Family::Integer) => self.divide_integers(a, b),
-        }
-    }
-
-    /// Minimum or maximum, in which a number wins against any NaN. In IEEE mode a signalling NaN would win,
-    /// and be made quiet; without it, it loses like a quiet one (CDNA3 ISA guide, V_MIN_F32; LLVM lowers
-    /// `llvm.minnum` the same way in both modes, llvm/test/CodeGen/AMDGPU/amdgcn-ieee.ll). So the kernel
-    /// starts with the mode off.
-    fn float_extremum(&mut self, op: Opcode, a: Scalar, b: Scalar) -> Operand {
-        self.out.float_extremum = true;
-        self.vop2(op, a, b)
-    }
-
     /// IEEE division: scale both operands so that nothing overflows or is denormal, a reciprocal estimate refined by two
     /// fused multiply-adds, the quotient refined likewise, and the scaling undone (CDNA3 ISA guide, `v_div_scale_f32`,
     /// `v_div_fmas_f32`, `v_div_fixup_f32`).
@@ -501,7 +454,7 @@ impl Lowering<'_> {
 
     /// Truncating division in f64, whose 53 bits hold every quotient of 32-bit integers closely enough that truncation is right;
     /// by zero it gives zero.
-    fn divide_integers(&mut self, a: Scalar, b: Scalar) -> Operand {
+    pub(super) fn divide_integers(&mut self, a: Scalar, b: Scalar) -> Operand {
         let (a, b) = (self.in_vector(a), self.in_vector(b));
         let magnitude = |lowering: &mut Self, x: Operand| {
             let negated = lowering.vop2(Opcode::VSubU32, Scalar::ZERO, Scalar::Reg(x));

@@ -129,7 +129,7 @@ impl Lowering<'_> {
             Op::Pipeline(axis) => self.pipeline(node, axis, operands),
             Op::Memory | Op::Scalar | Op::Allocate => Ok(()),
             Op::Mma(MmaChoice::Kernel) => Err(self.bug("an mma without instruction")),
-            Op::Register(_) | Op::Unary(_) | Op::Binary(_) | Op::Compare(_) | Op::Select | Op::Cast => {
+            Op::Register(_) | Op::Unary(_) | Op::Binary(_) | Op::Compare(_) | Op::Select | Op::Convert(_) => {
                 self.elementwise(node, op, operands)
             }
         }

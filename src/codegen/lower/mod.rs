@@ -27,6 +27,7 @@ mod iterations;
 mod lanes;
 mod lds;
 mod load_to_lds;
+mod operations;
 pub mod preload;
 mod scalar;
 

@@ -2,37 +2,80 @@
 
 use super::tensor::Data;
 use crate::float16::{bf16, f16};
-use crate::ir::node::{BinaryOp, Predicate, UnaryOp};
+use crate::ir::node::{BinaryOp, Conversion, Predicate, UnaryOp};
 use crate::ir::types::DType;
 
 /// A fault in words, for the caller to anchor.
 pub(super) type Refusal = String;
 
-fn unary_f32(op: UnaryOp, x: f32) -> f32 {
+/// What a unary operation does to an element; `None` for dtypes that its row does not admit.
+struct UnaryMeaning {
+    float: Option<fn(f32) -> f32>,
+    i32: Option<fn(i32) -> i32>,
+    i8: Option<fn(i8) -> i8>,
+}
+
+/// Of an operation that integers lack.
+const fn of_floats(float: fn(f32) -> f32) -> UnaryMeaning {
+    UnaryMeaning { float: Some(float), i32: None, i8: None }
+}
+
+/// Functions go through f64, so that the f32 result is the nearest one but for the rarest ties.
+fn unary_meaning(op: UnaryOp) -> UnaryMeaning {
     match op {
-        UnaryOp::Neg => -x,
-        UnaryOp::Abs => x.abs(),
-        // Through f64, so that the f32 result is the nearest one but for the rarest ties.
-        UnaryOp::Exp => f64::from(x).exp() as f32,
-        UnaryOp::Exp2 => f64::from(x).exp2() as f32,
-        UnaryOp::Log2 => f64::from(x).log2() as f32,
-        UnaryOp::Sqrt => x.sqrt(),
-        UnaryOp::Reciprocal => 1.0 / x,
-        UnaryOp::Tanh => f64::from(x).tanh() as f32,
+        UnaryOp::Neg => {
+            UnaryMeaning { float: Some(|x| -x), i32: Some(i32::wrapping_neg), i8: Some(i8::wrapping_neg) }
+        }
+        UnaryOp::Abs => {
+            UnaryMeaning { float: Some(f32::abs), i32: Some(i32::wrapping_abs), i8: Some(i8::wrapping_abs) }
+        }
+        UnaryOp::Exp => of_floats(|x| f64::from(x).exp() as f32),
+        UnaryOp::Exp2 => of_floats(|x| f64::from(x).exp2() as f32),
+        UnaryOp::Log2 => of_floats(|x| f64::from(x).log2() as f32),
+        UnaryOp::Sqrt => of_floats(f32::sqrt),
+        UnaryOp::Reciprocal => of_floats(|x| 1.0 / x),
+        UnaryOp::Tanh => of_floats(|x| f64::from(x).tanh() as f32),
     }
 }
 
-fn binary_f32(op: BinaryOp, x: f32, y: f32) -> f32 {
+/// What a binary operation does to a pair of elements; `None` for dtypes that its row does not admit.
+struct BinaryMeaning {
+    float: Option<fn(f32, f32) -> f32>,
+    i32: Option<fn(i32, i32) -> i32>,
+    i8: Option<fn(i8, i8) -> i8>,
+}
+
+/// Of an operation whose integers differ in their width only.
+macro_rules! of_numbers {
+    ($float:expr, |$x:ident, $y:ident| $integer:expr) => {
+        BinaryMeaning { float: Some($float), i32: Some(|$x, $y| $integer), i8: Some(|$x, $y| $integer) }
+    };
+}
+
+fn binary_meaning(op: BinaryOp) -> BinaryMeaning {
     match op {
-        BinaryOp::Add => x + y,
-        BinaryOp::Sub => x - y,
-        BinaryOp::Mul => x * y,
-        BinaryOp::Div => x / y,
-        BinaryOp::Min | BinaryOp::Max if x.is_nan() => y,
-        BinaryOp::Min | BinaryOp::Max if y.is_nan() => x,
+        BinaryOp::Add => of_numbers!(|x, y| x + y, |x, y| x.wrapping_add(y)),
+        BinaryOp::Sub => of_numbers!(|x, y| x - y, |x, y| x.wrapping_sub(y)),
+        BinaryOp::Mul => of_numbers!(|x, y| x * y, |x, y| x.wrapping_mul(y)),
+        BinaryOp::Div => of_numbers!(|x, y| x / y, |x, y| if y == 0 { 0 } else { x.wrapping_div(y) }),
         // The total order of numbers puts -0 below +0.
-        BinaryOp::Min => std::cmp::min_by(x, y, f32::total_cmp),
-        BinaryOp::Max => std::cmp::max_by(x, y, f32::total_cmp),
+        BinaryOp::Min => {
+            of_numbers!(|x, y| number_of(x, y, |x, y| std::cmp::min_by(x, y, f32::total_cmp)), |x, y| x
+                .min(y))
+        }
+        BinaryOp::Max => {
+            of_numbers!(|x, y| number_of(x, y, |x, y| std::cmp::max_by(x, y, f32::total_cmp)), |x, y| x
+                .max(y))
+        }
+    }
+}
+
+/// The other one where one of the two is NaN.
+fn number_of(x: f32, y: f32, choose: fn(f32, f32) -> f32) -> f32 {
+    match (x.is_nan(), y.is_nan()) {
+        (true, _) => y,
+        (_, true) => x,
+        _ => choose(x, y),
     }
 }
 
@@ -47,69 +90,47 @@ fn compare<T: PartialOrd>(predicate: Predicate, x: T, y: T) -> bool {
     }
 }
 
-/// `None` for what integers lack.
-macro_rules! integer_arithmetic {
-    ($unary:ident, $binary:ident, $type:ty) => {
-        fn $unary(op: UnaryOp) -> Option<fn($type) -> $type> {
-            match op {
-                UnaryOp::Neg => Some(<$type>::wrapping_neg),
-                UnaryOp::Abs => Some(<$type>::wrapping_abs),
-                UnaryOp::Exp
-                | UnaryOp::Exp2
-                | UnaryOp::Log2
-                | UnaryOp::Sqrt
-                | UnaryOp::Reciprocal
-                | UnaryOp::Tanh => None,
-            }
-        }
-
-        fn $binary(op: BinaryOp, x: $type, y: $type) -> $type {
-            match op {
-                BinaryOp::Add => x.wrapping_add(y),
-                BinaryOp::Sub => x.wrapping_sub(y),
-                BinaryOp::Mul => x.wrapping_mul(y),
-                BinaryOp::Div if y == 0 => 0,
-                BinaryOp::Div => x.wrapping_div(y),
-                BinaryOp::Min => x.min(y),
-                BinaryOp::Max => x.max(y),
-            }
-        }
-    };
-}
-
-integer_arithmetic!(unary_i32, binary_i32, i32);
-integer_arithmetic!(unary_i8, binary_i8, i8);
-
 fn zip<T: Copy, U>(x: &[T], y: &[T], f: impl Fn(T, T) -> U) -> Vec<U> {
     x.iter().zip(y).map(|(&x, &y)| f(x, y)).collect()
 }
 
 /// One operand, per element.
 pub(super) fn unary(op: UnaryOp, x: &Data) -> Result<Data, Refusal> {
-    let refusal = || format!("{} is not defined for {}", name(UnaryOp::NAMES, op), x.dtype());
+    let refusal = || format!("{} is not defined for {}", op.row().word, x.dtype());
+    let UnaryMeaning { float, i32, i8 } = unary_meaning(op);
     Ok(match x {
-        Data::F32(v) => Data::F32(v.iter().map(|&x| unary_f32(op, x)).collect()),
-        Data::F16(v) => Data::F16(v.iter().map(|&x| f16::from_f32(unary_f32(op, x.to_f32()))).collect()),
-        Data::Bf16(v) => Data::Bf16(v.iter().map(|&x| bf16::from_f32(unary_f32(op, x.to_f32()))).collect()),
-        Data::I32(v) => Data::I32(v.iter().copied().map(unary_i32(op).ok_or_else(refusal)?).collect()),
-        Data::I8(v) => Data::I8(v.iter().copied().map(unary_i8(op).ok_or_else(refusal)?).collect()),
+        Data::F32(v) => Data::F32(v.iter().copied().map(float.ok_or_else(refusal)?).collect()),
+        Data::F16(v) => {
+            let float = float.ok_or_else(refusal)?;
+            Data::F16(v.iter().map(|&x| f16::from_f32(float(x.to_f32()))).collect())
+        }
+        Data::Bf16(v) => {
+            let float = float.ok_or_else(refusal)?;
+            Data::Bf16(v.iter().map(|&x| bf16::from_f32(float(x.to_f32()))).collect())
+        }
+        Data::I32(v) => Data::I32(v.iter().copied().map(i32.ok_or_else(refusal)?).collect()),
+        Data::I8(v) => Data::I8(v.iter().copied().map(i8.ok_or_else(refusal)?).collect()),
         Data::I1(_) => return Err(refusal()),
     })
 }
 
 /// Two operands of one length, per pair.
 pub(super) fn binary(op: BinaryOp, x: &Data, y: &Data) -> Result<Data, Refusal> {
+    let refusal = || mismatch(op.row().word, x, y);
+    let BinaryMeaning { float, i32, i8 } = binary_meaning(op);
     Ok(match (x, y) {
-        (Data::F32(x), Data::F32(y)) => Data::F32(zip(x, y, |x, y| binary_f32(op, x, y))),
+        (Data::F32(x), Data::F32(y)) => Data::F32(zip(x, y, float.ok_or_else(refusal)?)),
         (Data::F16(x), Data::F16(y)) => {
-            Data::F16(zip(x, y, |x, y| f16::from_f32(binary_f32(op, x.to_f32(), y.to_f32()))))
+            let float = float.ok_or_else(refusal)?;
+            Data::F16(zip(x, y, |x, y| f16::from_f32(float(x.to_f32(), y.to_f32()))))
         }
         (Data::Bf16(x), Data::Bf16(y)) => {
-            Data::Bf16(zip(x, y, |x, y| bf16::from_f32(binary_f32(op, x.to_f32(), y.to_f32()))))
+            let float = float.ok_or_else(refusal)?;
+            Data::Bf16(zip(x, y, |x, y| bf16::from_f32(float(x.to_f32(), y.to_f32()))))
         }
-        (Data::I32(x), Data::I32(y)) => Data::I32(zip(x, y, |x, y| binary_i32(op, x, y))),
-        (Data::I8(x), Data::I8(y)) => Data::I8(zip(x, y, |x, y| binary_i8(op, x, y))),
-        (x, y) => return Err(mismatch(name(BinaryOp::NAMES, op), x, y)),
+        (Data::I32(x), Data::I32(y)) => Data::I32(zip(x, y, i32.ok_or_else(refusal)?)),
+        (Data::I8(x), Data::I8(y)) => Data::I8(zip(x, y, i8.ok_or_else(refusal)?)),
+        _ => return Err(refusal()),
     })
 }
 
@@ -121,7 +142,7 @@ pub(super) fn comparison(predicate: Predicate, x: &Data, y: &Data) -> Result<Dat
         (Data::Bf16(x), Data::Bf16(y)) => zip(x, y, |x, y| compare(predicate, x, y)),
         (Data::I32(x), Data::I32(y)) => zip(x, y, |x, y| compare(predicate, x, y)),
         (Data::I8(x), Data::I8(y)) => zip(x, y, |x, y| compare(predicate, x, y)),
-        (x, y) => return Err(mismatch(name(Predicate::NAMES, predicate), x, y)),
+        (x, y) => return Err(mismatch(predicate.word(), x, y)),
     }))
 }
 
@@ -144,9 +165,16 @@ pub(super) fn select(condition: &Data, yes: &Data, no: &Data) -> Result<Data, Re
     })
 }
 
+/// A change of dtype.
+pub(super) fn convert(op: Conversion, x: &Data, to: DType) -> Result<Data, Refusal> {
+    match op {
+        Conversion::Cast => cast(x, to),
+    }
+}
+
 /// Numeric conversion. Floats to integers truncate and saturate, NaN gives 0; integers to narrower ones wrap; everything
 /// else is exact or rounds to nearest even, and f16 and bf16 are reached through f32.
-pub(super) fn cast(x: &Data, to: DType) -> Result<Data, Refusal> {
+fn cast(x: &Data, to: DType) -> Result<Data, Refusal> {
     if to == DType::I1 {
         return Err(format!("{} cannot be cast to i1", x.dtype()));
     }
@@ -185,8 +213,4 @@ fn mismatch(what: &str, x: &Data, y: &Data) -> Refusal {
     } else {
         format!("{what} of {} and {}: its operands must have one dtype", x.dtype(), y.dtype())
     }
-}
-
-fn name<T: PartialEq>(names: &[(T, &'static str)], op: T) -> &'static str {
-    names.iter().find(|row| row.0 == op).map_or("?", |row| row.1)
 }

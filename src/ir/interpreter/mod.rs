@@ -15,7 +15,7 @@
 //!   initial values.
 //! - `mma` adds its products to the accumulator one by one, in the order of K: in f32 for f16, bf16 and f32, in wrapping i32 for i8.
 //! - Arithmetic on f16 and bf16 computes in f32 and rounds once; nothing is fused and denormals are kept.
-//!   What integers, NaNs and casts do stands with [`BinaryOp`], [`Predicate`] and [`Op::Cast`]. Constants are
+//!   What integers, NaNs and casts do stands with [`BinaryOp`], [`Predicate`] and [`Conversion`]. Constants are
 //!   what [`Constant::bits`] says.
 //! - A scalar argument is a value without dimensions.
 //! - Sizes may be zero. Constraints other than `tile` have no say.
@@ -251,10 +251,10 @@ impl<'a> Interpreter<'a> {
                 let (dims, [x]) = self.broadcast([x], 0)?;
                 (dims, x.map(|x| arithmetic::unary(op, x))?)
             }
-            (Op::Cast, &[x]) => {
+            (Op::Convert(op), &[x]) => {
                 let to = self.get::<ValueType>(node)?.dtype.ok_or_else(malformed)?;
                 let (dims, [x]) = self.broadcast([x], 0)?;
-                (dims, x.map(|x| arithmetic::cast(x, to))?)
+                (dims, x.map(|x| arithmetic::convert(op, x, to))?)
             }
             (Op::Binary(op), &[x, y]) => {
                 let (dims, [x, y]) = self.broadcast([x, y], 0)?;

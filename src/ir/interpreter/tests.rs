@@ -235,7 +235,8 @@ fn float_arithmetic_rounds_the_f32_result_once() {
             }
         }
     };
-    for &(op, name) in BinaryOp::NAMES {
+    for &op in BinaryOp::ALL {
+        let name = op.row().word;
         let (x, y) = float_pairs(|x| x);
         let expected: Vec<f32> = x.iter().zip(&y).map(|(&x, &y)| direct(op, x, y)).collect();
         let n = [x.len()];
@@ -261,7 +262,8 @@ fn float_arithmetic_rounds_the_f32_result_once() {
 #[test]
 fn unary_float_arithmetic_is_that_of_f32_rounded_once() {
     let n = [FLOATS.len()];
-    for &(op, name) in UnaryOp::NAMES {
+    for &op in UnaryOp::ALL {
+        let name = op.row().word;
         let direct = |x: f32| match op {
             UnaryOp::Neg => -x,
             UnaryOp::Abs => x.abs(),

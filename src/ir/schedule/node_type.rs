@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use crate::ir::node::{BinaryOp, Op, UnaryOp};
+use crate::ir::layout::Dim;
+use crate::ir::node::{BinaryOp, Constant, Conversion, MmaChoice, Op, Predicate, UnaryOp};
 
 /// A kind of node.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
@@ -27,29 +28,30 @@ pub enum NodeType {
     Compare,
     /// Choices between two values.
     Select,
-    /// Conversions.
-    Cast,
+    /// Changes of dtype.
+    Convert(Conversion),
 }
 
-/// Those that are no rows of a table of names.
-const NAMES: &[(NodeType, &str)] = &[
-    (NodeType::Read, "read"),
-    (NodeType::Write, "write"),
-    (NodeType::GlobalToShared, "global_to_shared"),
-    (NodeType::Mma, "mma"),
-    (NodeType::Iterate, "iterate"),
-    (NodeType::Register, "register"),
-    (NodeType::Compare, "compare"),
-    (NodeType::Select, "select"),
-    (NodeType::Cast, "cast"),
+/// Those that are no family of operations, each with an operation of its kind, whose word is its name.
+const SINGLE: &[(NodeType, Op)] = &[
+    (NodeType::Read, Op::Read),
+    (NodeType::Write, Op::Write),
+    (NodeType::GlobalToShared, Op::GlobalToShared),
+    (NodeType::Mma, Op::Mma(MmaChoice::Kernel)),
+    (NodeType::Iterate, Op::Iterate(Dim(0))),
+    (NodeType::Register, Op::Register(Constant::Integer(0))),
+    (NodeType::Compare, Op::Compare(Predicate::Eq)),
+    (NodeType::Select, Op::Select),
 ];
 
 impl NodeType {
     /// All of them with their names in the text form.
     pub fn all() -> impl Iterator<Item = (NodeType, &'static str)> {
-        let unary = UnaryOp::NAMES.iter().map(|&(op, name)| (NodeType::Unary(op), name));
-        let binary = BinaryOp::NAMES.iter().map(|&(op, name)| (NodeType::Binary(op), name));
-        NAMES.iter().copied().chain(unary).chain(binary)
+        let single = SINGLE.iter().map(|(kind, op)| (*kind, op.row().word));
+        let conversions = Conversion::ALL.iter().map(|&op| (NodeType::Convert(op), op.row().word));
+        let unary = UnaryOp::ALL.iter().map(|&op| (NodeType::Unary(op), op.row().word));
+        let binary = BinaryOp::ALL.iter().map(|&op| (NodeType::Binary(op), op.row().word));
+        single.chain(conversions).chain(unary).chain(binary)
     }
 
     /// The name in the text form: that of the operation.
@@ -70,7 +72,7 @@ impl NodeType {
             Op::Binary(op) => NodeType::Binary(op),
             Op::Compare(_) => NodeType::Compare,
             Op::Select => NodeType::Select,
-            Op::Cast => NodeType::Cast,
+            Op::Convert(op) => NodeType::Convert(op),
             Op::Memory
             | Op::Scalar
             | Op::Allocate

@@ -47,16 +47,15 @@ pub(super) fn condition(cursor: &mut Cursor<'_>) -> Parsed<WaveCondition> {
 
 /// The name of a comparison.
 pub(super) fn predicate(cursor: &mut Cursor<'_>) -> Parsed<Predicate> {
-    let names = Predicate::NAMES;
     let word = match *cursor.peek() {
         Token::Name(word) => word,
         _ => "",
     };
-    let Some(row) = names.iter().find(|row| row.1 == word) else {
-        let all: Vec<_> = names.iter().map(|row| row.1).collect();
+    let Some(&predicate) = Predicate::ALL.iter().find(|predicate| predicate.word() == word) else {
+        let all: Vec<_> = Predicate::ALL.iter().map(|predicate| predicate.word()).collect();
         let fault = cursor.expected("a predicate");
         return Err(fault.help(format!("the predicates are {}", all.join(", "))));
     };
     cursor.bump();
-    Ok(row.0)
+    Ok(predicate)
 }

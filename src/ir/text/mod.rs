@@ -57,8 +57,8 @@
 //! expr       = sums and products of symbols and integers: + - * // % (rounding down), min(), max(), ceildiv(), brackets
 //! ```
 //!
-//! The names of operations are those of [`UnaryOp::NAMES`](super::node::UnaryOp::NAMES), of
-//! [`BinaryOp::NAMES`](super::node::BinaryOp::NAMES) and of [`Predicate::NAMES`](super::node::Predicate::NAMES). A value is visible
+//! The names of operations are the words of their rows ([`Op::rows`](super::node::Op::rows)), and of
+//! [`Predicate::word`](super::node::Predicate::word). A value is visible
 //! from its definition to the end of the region around it; memories have a name space of their own. The names of values are not
 //! kept: they print as numbers.
 //!

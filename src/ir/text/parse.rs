@@ -404,21 +404,16 @@ impl<'a> Parser<'a> {
                 let predicate = predicate(&mut self.cursor)?;
                 (Op::Compare(predicate), self.pair(origin)?, unknown)
             }
-            "select" => (Op::Select, self.values(3)?, unknown),
-            "cast" => {
-                let value = self.value()?;
-                let dtype = self.cursor.dtype()?;
-                (Op::Cast, vec![value], ValueType { dims: Dims::new(), dtype: Some(dtype) })
-            }
-            _ => {
-                if let Some(row) = UnaryOp::NAMES.iter().find(|row| row.1 == word) {
-                    (Op::Unary(row.0), vec![self.value()?], unknown)
-                } else if let Some(row) = BinaryOp::NAMES.iter().find(|row| row.1 == word) {
-                    (Op::Binary(row.0), self.pair(origin)?, unknown)
-                } else {
-                    return Err(unknown_operation(word).at(Some(start)));
+            _ => match Op::element_wise().find(|op| op.row().word == word) {
+                Some(op @ Op::Binary(_)) => (op, self.pair(origin)?, unknown),
+                Some(op @ Op::Convert(_)) => {
+                    let value = self.value()?;
+                    let dtype = self.cursor.dtype()?;
+                    (op, vec![value], ValueType { dims: Dims::new(), dtype: Some(dtype) })
                 }
-            }
+                Some(op) => (op, self.values(op.row().takes.map_or(0, <[_]>::len))?, unknown),
+                None => return Err(unknown_operation(word).at(Some(start))),
+            },
         };
         Ok(Meaning::Value(self.nodes.push(origin, op, &operands, ty)))
     }

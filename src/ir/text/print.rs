@@ -15,6 +15,7 @@ use crate::ir::constraint::Constraint;
 use crate::ir::kernel::{Constraints, DimTable, KernelName};
 use crate::ir::layout::{Dim, Mma};
 use crate::ir::node::*;
+use crate::ir::op::{OpClass, Role};
 
 /// The text of the kernel whose root is `root`. It prints broken kernels too: a value that is defined nowhere prints as `%?`.
 pub fn print(world: &World, root: Entity, detail: Detail) -> String {
@@ -58,38 +59,9 @@ struct Printer<'w> {
     depth: usize,
 }
 
-fn name_of<T: Copy + PartialEq>(names: &[(T, &'static str)], item: T) -> &'static str {
-    names.iter().find(|row| row.0 == item).map_or("?", |row| row.1)
-}
-
 /// A matrix instruction's name: in small letters, like everything of the text form's own.
 pub(super) fn mma_text(mma: Mma) -> String {
     mma.name().to_ascii_lowercase()
-}
-
-/// The word of an operation in the text.
-fn mnemonic(op: Op) -> &'static str {
-    match op {
-        Op::Memory => "memory",
-        Op::Scalar => "scalar",
-        Op::Allocate => "allocate",
-        Op::Register(_) => "register",
-        Op::Read => "read",
-        Op::Write => "write",
-        Op::GlobalToShared => "global_to_shared",
-        Op::Mma(_) => "mma",
-        Op::Iterate(_) => "iterate",
-        Op::IterArg(_) => "argument",
-        Op::LoopResult(_) => "result",
-        Op::Unary(op) => name_of(UnaryOp::NAMES, op),
-        Op::Binary(op) => name_of(BinaryOp::NAMES, op),
-        Op::Compare(_) => "compare",
-        Op::Select => "select",
-        Op::Cast => "cast",
-        Op::Pipeline(_) => "pipeline",
-        Op::Barrier => "barrier",
-        Op::Control(control) => control.word(),
-    }
 }
 
 impl<'w> Printer<'w> {
@@ -115,18 +87,11 @@ impl<'w> Printer<'w> {
             }
         }
         for &node in region {
-            match self.op(node) {
-                None
-                | Some(
-                    Op::Write
-                    | Op::GlobalToShared
-                    | Op::Barrier
-                    | Op::Control(_)
-                    | Op::IterArg(_)
-                    | Op::LoopResult(_),
-                ) => {}
-                Some(op) if op.is_argument() && self.world.get::<Name>(node).is_some() => {}
-                Some(Op::Iterate(_) | Op::Pipeline(_)) => {
+            let Some(op) = self.op(node) else { continue };
+            match (op.row().class, op.row().gives) {
+                (OpClass::Carried, _) | (_, Role::Nothing) => {}
+                (OpClass::Declaration, _) if self.world.get::<Name>(node).is_some() => {}
+                (_, Role::Loop) => {
                     let body = self.body(node);
                     let mut carried = self.carried.remove(&node).unwrap_or_default();
                     for &inner in body {
@@ -143,7 +108,7 @@ impl<'w> Printer<'w> {
                     self.carried.insert(node, carried);
                     self.number(body);
                 }
-                Some(_) => self.name(node),
+                (_, Role::Value | Role::Memory) => self.name(node),
             }
         }
     }
@@ -193,7 +158,7 @@ impl<'w> Printer<'w> {
     fn node(&mut self, node: Entity, op: Op) {
         self.indent();
         if let Op::Iterate(dim) | Op::Pipeline(dim) = op {
-            return self.iterate(node, mnemonic(op), dim);
+            return self.iterate(node, op.row().word, dim);
         }
         match (self.names.get(&node).copied(), self.world.get::<Name>(node)) {
             (Some(number), _) => self.write(format_args!("%{number} = ")),
@@ -208,7 +173,7 @@ impl<'w> Printer<'w> {
                 write_constant(&mut self.out, constant);
             }
             Op::Memory | Op::Allocate | Op::Register(_) => {
-                self.out.push_str(mnemonic(op));
+                self.out.push_str(op.row().word);
                 self.out.push(' ');
                 self.shape(&ty.dims);
                 if let (Op::Memory, Some(space)) = (op, self.world.get::<Space>(node)) {
@@ -223,11 +188,11 @@ impl<'w> Printer<'w> {
                 }
             }
             _ => {
-                self.out.push_str(mnemonic(op));
+                self.out.push_str(op.row().word);
                 match op {
                     Op::Mma(MmaChoice::Explicit(mma)) => self.write(format_args!(" {}", mma_text(mma))),
                     Op::Compare(predicate) => {
-                        self.write(format_args!(" {}", name_of(Predicate::NAMES, predicate)));
+                        self.write(format_args!(" {}", predicate.word()));
                     }
                     Op::Control(control) => write_control(&mut self.out, control),
                     _ => {}
@@ -237,7 +202,7 @@ impl<'w> Printer<'w> {
                     self.out.push(' ');
                     self.values(operands);
                 }
-                if let (Op::Cast | Op::Scalar, Some(dtype)) = (op, ty.dtype) {
+                if let (Op::Convert(_) | Op::Scalar, Some(dtype)) = (op, ty.dtype) {
                     self.write(format_args!(" {}", dtype.name()));
                 }
             }

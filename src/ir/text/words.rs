@@ -2,23 +2,24 @@
 
 use super::suggest::closest;
 use crate::ir::diagnostic::Diagnostic;
-use crate::ir::node::{BinaryOp, Control, UnaryOp};
+use crate::ir::node::{Control, Op};
+use crate::ir::op::{OpClass, OpRow, Role};
 
 /// Words that start a constraint.
 pub(super) const CONSTRAINTS: &[&str] = &["workgroup", "tile", "wave", "mma", "assume"];
 
-/// Operations with a result that are not rows of a table of names.
-const COMPUTES: &[&str] = &[
-    "register", "constant", "allocate", "read", "mma", "compare", "select", "cast", "iterate", "memory",
-    "scalar",
-];
-
 /// Statements without a result.
 const ACTIONS: &[&str] = &["write", "global_to_shared", "barrier", "yield", "iterate"];
 
+/// Words of operations with a result that an author may write.
 fn operations() -> impl Iterator<Item = &'static str> {
-    let unary = UnaryOp::NAMES.iter().map(|row| row.1);
-    COMPUTES.iter().copied().chain(unary).chain(BinaryOp::NAMES.iter().map(|row| row.1))
+    let written = |row: &&OpRow| match row.gives {
+        Role::Value => row.class != OpClass::Carried,
+        Role::Memory => true,
+        Role::Loop => row.word == "iterate",
+        Role::Nothing => false,
+    };
+    ["constant"].into_iter().chain(Op::rows().filter(written).map(|row| row.word))
 }
 
 /// The fault of an operation that there is not.

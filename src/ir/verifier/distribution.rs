@@ -27,6 +27,7 @@ use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::kernel::{Constraints, DimTable, Locations};
 use crate::ir::layout::Dim;
 use crate::ir::node::{Name, *};
+use crate::ir::op::{MemoryEffect, OpClass};
 
 /// Every fault of the author's kernel `root` of `world` under its distribution, in program order; none for a
 /// good one.
@@ -92,11 +93,19 @@ impl<'w> Judge<'w> {
             else {
                 continue;
             };
-            match (op, operands.as_slice()) {
-                (Op::Read | Op::GlobalToShared, &[memory, ..]) => self.read(node, memory),
-                (Op::Write, &[_, memory]) => self.write(node, memory),
-                (Op::Mma(_), &[lhs, rhs, acc]) => self.product(node, [lhs, rhs, acc]),
-                _ => {}
+            match (op.row().memory, operands.as_slice()) {
+                (MemoryEffect::Reads, &[memory]) => self.read(node, memory),
+                (MemoryEffect::Writes, &[.., memory]) => self.write(node, memory),
+                (MemoryEffect::Copies, &[from, to]) => {
+                    self.read(node, from);
+                    self.write(node, to);
+                }
+                // Nothing, or the number of operands is wrong.
+                (MemoryEffect::None | MemoryEffect::Fence, _)
+                | (MemoryEffect::Reads | MemoryEffect::Writes | MemoryEffect::Copies, _) => {}
+            }
+            if let (OpClass::Contraction, &[lhs, rhs, acc]) = (op.row().class, operands.as_slice()) {
+                self.product(node, [lhs, rhs, acc]);
             }
             if let Some(dims) = self.dims_of(node, op, operands) {
                 self.values.insert(node, dims);
@@ -126,12 +135,12 @@ impl<'w> Judge<'w> {
                 let init = *self.world.get::<Operands>(*operands.first()?)?.0.get(number as usize)?;
                 self.values.get(&init).cloned()
             }
-            Op::Unary(_) | Op::Cast => value(0),
             // One of the operands has all dimensions.
-            Op::Binary(_) | Op::Compare(_) | Op::Select => {
+            Op::Unary(_) | Op::Binary(_) | Op::Compare(_) | Op::Select | Op::Convert(_) => {
                 (0..operands.len()).filter_map(value).max_by_key(|dims| dims.len())
             }
-            _ => None,
+            Op::Memory | Op::Allocate | Op::Write | Op::GlobalToShared => None,
+            Op::Iterate(_) | Op::Pipeline(_) | Op::Barrier | Op::Control(_) => None,
         }
     }
 

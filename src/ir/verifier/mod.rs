@@ -38,6 +38,7 @@ use super::diagnostic::{Diagnostic, Kind, Location};
 use super::kernel::{DimTable, Locations};
 use super::layout::Dim;
 use super::node::{Name, *};
+use super::op::Role;
 
 /// Every fault of the kernel `root` of `world`; none for a good one. Faults that an author can cause are
 /// [`Kind::Invalid`], the others [`Kind::Bug`].
@@ -63,63 +64,6 @@ pub fn verify(world: &World, root: Entity) -> Vec<Diagnostic> {
         types::check(&mut verifier);
     }
     verifier.faults
-}
-
-/// What a node is to those that use it.
-#[derive(Copy, Clone, PartialEq, Eq)]
-enum Role {
-    Value,
-    Memory,
-    Loop,
-    Nothing,
-}
-
-impl Role {
-    fn name(self) -> &'static str {
-        match self {
-            Role::Value => "a value",
-            Role::Memory => "a memory",
-            Role::Loop => "a loop",
-            Role::Nothing => "without a result",
-        }
-    }
-}
-
-/// Name of an op, what it takes and what it gives. No roles to take: any number of values.
-struct Signature {
-    name: &'static str,
-    takes: Option<&'static [Role]>,
-    gives: Role,
-}
-
-fn signature(op: &Op) -> Signature {
-    use Role::{Loop, Memory, Nothing, Value};
-    let (name, takes, gives): (_, &'static [Role], _) = match op {
-        Op::Memory => ("memory", &[], Memory),
-        Op::Scalar => ("scalar", &[], Value),
-        Op::Allocate => ("allocate", &[], Memory),
-        Op::Register(_) => ("register", &[], Value),
-        Op::Read => ("read", &[Memory], Value),
-        Op::Write => ("write", &[Value, Memory], Nothing),
-        Op::GlobalToShared => ("global_to_shared", &[Memory, Memory], Nothing),
-        Op::Mma(_) => ("mma", &[Value, Value, Value], Value),
-        Op::Iterate(_) => return Signature { name: "iterate", takes: None, gives: Loop },
-        Op::Pipeline(_) => return Signature { name: "pipeline", takes: None, gives: Loop },
-        Op::IterArg(_) => ("argument", &[], Value),
-        Op::LoopResult(_) => ("result", &[Loop], Value),
-        Op::Unary(op) => (name(UnaryOp::NAMES, op), &[Value], Value),
-        Op::Binary(op) => (name(BinaryOp::NAMES, op), &[Value, Value], Value),
-        Op::Compare(predicate) => (name(Predicate::NAMES, predicate), &[Value, Value], Value),
-        Op::Select => ("select", &[Value, Value, Value], Value),
-        Op::Cast => ("cast", &[Value], Value),
-        Op::Barrier => ("barrier", &[], Nothing),
-        Op::Control(_) => ("control", &[], Nothing),
-    };
-    Signature { name, takes: Some(takes), gives }
-}
-
-fn name<T: PartialEq>(names: &[(T, &'static str)], op: &T) -> &'static str {
-    names.iter().find(|row| row.0 == *op).map_or("?", |row| row.1)
 }
 
 /// A node and where the walk met it; slots stand at the index of their entity.
@@ -249,7 +193,7 @@ impl<'w> Verifier<'w> {
             self.bug(node, format!("has no {missing}"));
         }
         // What can be known of it stands, so that its users are not faulty, too.
-        let role = self.world.get::<Op>(node).map_or(Role::Value, |op| signature(op).gives);
+        let role = self.world.get::<Op>(node).map_or(Role::Value, |op| op.row().gives);
         self.mark(node, role, State::Defined);
         self.typed = false;
     }
@@ -257,29 +201,32 @@ impl<'w> Verifier<'w> {
     fn visit(&mut self, node: Entity, place: usize, carried: Option<usize>, parts: Node<'w>) {
         let (op, operands, ty) = parts;
         self.order.push(node);
-        let signature = signature(op);
-        self.operands(node, &signature, operands);
-        self.result(node, signature.gives, ty);
+        let row = op.row();
+        self.operands(node, row.takes, operands);
+        self.result(node, row.gives, ty);
         match *op {
             Op::Memory => self.memory(node),
             Op::Scalar => self.scalar(node, ty),
             Op::IterArg(number) => self.argument(node, number, place, carried),
             Op::LoopResult(number) => self.loop_result(node, number, operands),
             Op::Iterate(dim) | Op::Pipeline(dim) => return self.iterate(node, dim, parts),
-            _ => {}
+            // What their rows say of them is all.
+            Op::Allocate | Op::Register(_) | Op::Read | Op::Write | Op::GlobalToShared => {}
+            Op::Unary(_) | Op::Binary(_) | Op::Compare(_) | Op::Select | Op::Convert(_) | Op::Mma(_) => {}
+            Op::Barrier | Op::Control(_) => {}
         }
-        self.mark(node, signature.gives, State::Defined);
+        self.mark(node, row.gives, State::Defined);
     }
 
     /// Invariants 2, 3 and 8.
-    fn operands(&mut self, node: Entity, signature: &Signature, operands: &'w Operands) {
-        if let Some(takes) = signature.takes
+    fn operands(&mut self, node: Entity, takes: Option<&[Role]>, operands: &'w Operands) {
+        if let Some(takes) = takes
             && takes.len() != operands.0.len()
         {
             self.bug(node, format!("has {} operands, not {}", operands.0.len(), takes.len()));
         }
         for (number, &operand) in operands.0.iter().enumerate() {
-            let expected = match signature.takes {
+            let expected = match takes {
                 Some(takes) => takes.get(number).copied(),
                 None => Some(Role::Value),
             };
@@ -525,7 +472,11 @@ impl<'w> Verifier<'w> {
             numbers
         });
         let show = |n: &Entity| numbers.get(n).map_or("%?".to_string(), |n| format!("%{n}"));
-        let op = world.get::<Op>(node).map_or("?", |op| signature(op).name);
+        let op = match world.get::<Op>(node) {
+            Some(Op::Compare(predicate)) => predicate.word(),
+            Some(op) => op.row().word,
+            None => "?",
+        };
         let operands: Vec<String> =
             world.get::<Operands>(node).map(|o| o.0.iter().map(show).collect()).unwrap_or_default();
         let gap = if operands.is_empty() { "" } else { " " };

@@ -455,7 +455,7 @@ fn elementwise_operations_have_fitting_types() {
     assert_eq!(typed(add, &[ty(&[M, N], F32), ty(&[N], F32)], ty(&[M, N], F32)), none);
     assert_eq!(typed(less, &[ty(&[], I8), ty(&[N], I8)], ty(&[N], I1)), none);
     assert_eq!(typed(Op::Select, &[ty(&[M], I1), ty(&[M, N], I8), ty(&[], I8)], ty(&[M, N], I8)), none);
-    assert_eq!(typed(Op::Cast, &[ty(&[M], I1)], ty(&[M], F32)), none);
+    assert_eq!(typed(Op::Convert(Conversion::Cast), &[ty(&[M], I1)], ty(&[M], F32)), none);
     let bad = [
         (
             typed(add, &[ty(&[M], F32), ty(&[M], F16)], ty(&[M], F32)),
@@ -482,11 +482,11 @@ fn elementwise_operations_have_fitting_types() {
             "14: `%14 = select %11, %12, %13` is f32[N], but its operands are i1[M], f32[M] and f32[M]",
         ),
         (
-            typed(Op::Cast, &[ty(&[M], F32)], ty(&[M], I1)),
+            typed(Op::Convert(Conversion::Cast), &[ty(&[M], F32)], ty(&[M], I1)),
             "12: `%12 = cast %11` cannot make i1[M] from f32[M]",
         ),
         (
-            typed(Op::Cast, &[ty(&[M], F32)], ty(&[N], F16)),
+            typed(Op::Convert(Conversion::Cast), &[ty(&[M], F32)], ty(&[N], F16)),
             "12: `%12 = cast %11` cannot make f16[N] from f32[M]",
         ),
         (

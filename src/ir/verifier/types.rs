@@ -1,17 +1,18 @@
 //! The part of the verifier that runs once every result has a dtype: the types of a node and of its operands agree.
 //!
 //! - A read has the type of its memory. A written value has the memory's dtype and all of its dims, in any order.
-//! - Element-wise: one operand has all dims of the others, and the result has these; arithmetic and comparison take two
-//!   operands of one dtype that is not i1, comparison gives i1, select takes i1 and two of one dtype. Roots, powers and
-//!   logarithms are for floats. Casts keep the dims and do not give i1.
+//! - Element-wise: one operand has all dims of the others, and the result has these; operands have the dtypes that the row of the
+//!   operation admits ([`DTypes`](crate::ir::op::DTypes)), and the result has the one that follows from its [`ResultType`].
 //! - `mma` takes factors with m and k, and with n and k, in any order, into `[.., m, n]`, of the dtypes that [`ACCUMULATORS`] lists.
 //! - A constant is a number that its dtype holds.
 //! - A loop's argument, its yield and its result have the type of its initial value.
 
 use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
 
 use super::Verifier;
 use crate::ir::node::*;
+use crate::ir::op::{OpRow, ResultType};
 use crate::ir::types::DType;
 
 /// What `mma` multiplies, and what it accumulates in.
@@ -56,39 +57,8 @@ fn disagreement(verifier: &Verifier, node: Entity) -> Option<String> {
             }
             (ty != acc).then(|| format!("is {}, but its accumulator is {}", show(ty), show(acc)))
         }
-        (Op::Unary(op), &[x]) => {
-            let x = of(x)?;
-            let float = x.dtype.is_some_and(DType::is_float);
-            if x.dtype == Some(DType::I1) || !float && !matches!(op, UnaryOp::Neg | UnaryOp::Abs) {
-                return Some(format!("is not defined for {}", show(x)));
-            }
-            (x != ty).then(|| format!("is {}, but its operand is {}", show(ty), show(x)))
-        }
-        (Op::Cast, &[x]) => {
-            let x = of(x)?;
-            let wrong = ty.dtype == Some(DType::I1) || x.dims != ty.dims;
-            wrong.then(|| format!("cannot make {} from {}", show(ty), show(x)))
-        }
-        (Op::Binary(_) | Op::Compare(_), &[x, y]) => {
-            let (x, y) = (of(x)?, of(y)?);
-            if x.dtype != y.dtype || x.dtype == Some(DType::I1) {
-                return Some(format!("is not defined for {} and {}", show(x), show(y)));
-            }
-            let dtype = if matches!(op, Op::Compare(_)) { Some(DType::I1) } else { x.dtype };
-            let wrong = ty.dtype != dtype || !broadcasts(&[&x.dims, &y.dims], &ty.dims);
-            wrong.then(|| format!("is {}, but its operands are {} and {}", show(ty), show(x), show(y)))
-        }
-        (Op::Select, &[condition, x, y]) => {
-            let (condition, x, y) = (of(condition)?, of(x)?, of(y)?);
-            if condition.dtype != Some(DType::I1) || x.dtype != y.dtype {
-                let [c, x, y] = [condition, x, y].map(show);
-                return Some(format!("chooses by {c} between {x} and {y}"));
-            }
-            let wrong = ty.dtype != x.dtype || !broadcasts(&[&condition.dims, &x.dims, &y.dims], &ty.dims);
-            wrong.then(|| {
-                let [c, x, y] = [condition, x, y].map(show);
-                format!("is {}, but its operands are {c}, {x} and {y}", show(ty))
-            })
+        (Op::Unary(_) | Op::Binary(_) | Op::Compare(_) | Op::Select | Op::Convert(_), operands) => {
+            element_wise(op.row(), operands.iter().map(|&o| of(o)).collect::<Option<_>>()?, ty, &show)
         }
         (Op::Iterate(_) | Op::Pipeline(_), init) => {
             let (body, yields) = (verifier.world.get::<Body>(node)?, verifier.world.get::<Yields>(node)?);
@@ -106,8 +76,60 @@ fn disagreement(verifier: &Verifier, node: Entity) -> Option<String> {
             let init = of(*init.get(*number as usize)?)?;
             (ty != init).then(|| format!("is {}, but the carried value is {}", show(ty), show(init)))
         }
-        _ => None,
+        // What their rows say of their operands and results is all, or the number of operands is wrong.
+        (Op::Memory | Op::Scalar | Op::Allocate | Op::IterArg(_), _) => None,
+        (Op::Barrier | Op::Control(_), _) => None,
+        (Op::Register(_) | Op::Read | Op::Write | Op::Mma(_) | Op::LoopResult(_), _) => None,
+        (Op::GlobalToShared, _) => None,
     }
+}
+
+/// What is wrong with the types at an element-wise node, as its row has them.
+fn element_wise(
+    row: &OpRow,
+    operands: SmallVec<[&ValueType; 3]>,
+    ty: &ValueType,
+    show: &dyn Fn(&ValueType) -> String,
+) -> Option<String> {
+    let all = || listed(operands.iter().map(|ty| show(ty)));
+    let dims: SmallVec<[&Dims; 3]> = operands.iter().map(|ty| &ty.dims).collect();
+    // The operands that have to agree, and the dtype of the result.
+    let (numbers, dtype) = match (row.result, operands.as_slice()) {
+        (ResultType::Chosen, [condition, numbers @ ..]) => {
+            let one = numbers.iter().all(|ty| ty.dtype == numbers[0].dtype);
+            if condition.dtype != Some(DType::I1) || !one {
+                let numbers = numbers.iter().map(|ty| show(ty)).collect::<Vec<_>>().join(" and ");
+                return Some(format!("chooses by {} between {numbers}", show(condition)));
+            }
+            (numbers, numbers.first()?.dtype)
+        }
+        (ResultType::Converted, numbers) => {
+            let wrong = ty.dtype == Some(DType::I1) || numbers.first()?.dims != ty.dims;
+            return wrong.then(|| format!("cannot make {} from {}", show(ty), all()));
+        }
+        (ResultType::Condition, numbers) => (numbers, Some(DType::I1)),
+        (ResultType::Joined | ResultType::OfOperand(_), numbers) => (numbers, numbers.first()?.dtype),
+        // No element-wise row has these.
+        (ResultType::None | ResultType::Declared | ResultType::Carried, _) | (ResultType::Chosen, []) => {
+            return None;
+        }
+    };
+    let admitted = |ty: &&ValueType| {
+        ty.dtype == numbers[0].dtype && ty.dtype.is_some_and(|dtype| row.operands.admit(dtype))
+    };
+    if !numbers.iter().all(admitted) {
+        return Some(format!("is not defined for {}", all()));
+    }
+    let wrong = ty.dtype != dtype || !broadcasts(&dims, &ty.dims);
+    let verb = if operands.len() == 1 { "operand is" } else { "operands are" };
+    wrong.then(|| format!("is {}, but its {verb} {}", show(ty), all()))
+}
+
+/// `a`, `a and b`, `a, b and c`.
+fn listed(parts: impl Iterator<Item = String>) -> String {
+    let mut parts: Vec<String> = parts.collect();
+    let last = parts.pop().unwrap_or_default();
+    if parts.is_empty() { last } else { format!("{} and {last}", parts.join(", ")) }
 }
 
 fn same_dims(x: &Dims, y: &Dims) -> bool {

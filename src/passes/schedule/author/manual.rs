@@ -460,8 +460,11 @@ impl Evaluation<'_> {
     /// junctions follow what they wait for.
     fn infer(&self, found: &LoopGraph, cycles: &mut [Option<u32>]) {
         let graph = &found.graph;
-        let is_cast =
-            |n: u32| self.world.get::<Op>(graph.nodes()[n as usize].entity).is_some_and(|op| *op == Op::Cast);
+        let is_cast = |n: u32| {
+            self.world
+                .get::<Op>(graph.nodes()[n as usize].entity)
+                .is_some_and(|op| matches!(op, Op::Convert(_)))
+        };
         let is_fence = |n: u32| {
             let op = self.world.get::<Op>(graph.nodes()[n as usize].entity);
             n >= found.body || matches!(op, Some(Op::Barrier | Op::Control(_)))

@@ -181,7 +181,7 @@ pub fn class_of(world: &World, node: Entity, op: Op) -> Class {
         Op::Write => Class::WriteGlobal,
         Op::GlobalToShared => Class::GlobalToShared,
         Op::Mma(_) => Class::Mma,
-        Op::Unary(_) | Op::Binary(_) | Op::Compare(_) | Op::Select | Op::Cast => Class::Valu,
+        Op::Unary(_) | Op::Binary(_) | Op::Compare(_) | Op::Select | Op::Convert(_) => Class::Valu,
         Op::Memory
         | Op::Scalar
         | Op::Allocate

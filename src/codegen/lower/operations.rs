@@ -1,0 +1,144 @@
+//! Instructions of element-wise operations, on elements that are 32 bits wide: one row per operation, for floats and for integers.
+//! What takes more than an instruction is a sequence of `arithmetic` or `functions`.
+
+use super::Lowering;
+use super::emitter::Scalar;
+use crate::codegen::isa::{Opcode, Operand};
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::node::{BinaryOp, UnaryOp};
+use crate::ir::types::DType;
+
+/// What floats and integers take.
+struct Code<T> {
+    float: T,
+    integer: T,
+}
+
+impl<T> Code<T> {
+    fn of(self, dtype: DType) -> T {
+        if dtype.is_float() { self.float } else { self.integer }
+    }
+}
+
+/// Code of an operation on one element.
+enum UnaryCode {
+    /// An instruction with a constant as its first source.
+    With(Opcode, u32),
+    /// Several instructions.
+    Sequence(fn(&mut Lowering<'_>, Scalar, DType) -> Operand),
+    /// The operation's row does not admit the dtype.
+    None,
+}
+
+/// Code of an operation on two elements.
+enum BinaryCode {
+    /// An instruction whose sources may change places.
+    Commutes(Opcode),
+    /// An instruction, and the one with its sources in the other order.
+    Reverses(Opcode, Opcode),
+    /// Several instructions.
+    Sequence(fn(&mut Lowering<'_>, Scalar, Scalar) -> Operand),
+}
+
+fn unary_code(op: UnaryOp) -> Code<UnaryCode> {
+    use UnaryCode::{None, Sequence, With};
+    match op {
+        UnaryOp::Neg => Code { float: With(Opcode::VXorB32, 0x8000_0000), integer: With(Opcode::VSubU32, 0) },
+        UnaryOp::Abs => Code {
+            float: With(Opcode::VAndB32, 0x7fff_ffff),
+            integer: Sequence(|lowering, x, _| {
+                let negated = lowering.vop2(Opcode::VSubU32, Scalar::ZERO, x);
+                lowering.vop2(Opcode::VMaxI32, x, Scalar::Reg(negated))
+            }),
+        },
+        UnaryOp::Exp => Code { float: Sequence(|lowering, x, dtype| lowering.exp(x, dtype)), integer: None },
+        UnaryOp::Exp2 => {
+            Code { float: Sequence(|lowering, x, dtype| lowering.exp2(x, dtype)), integer: None }
+        }
+        UnaryOp::Log2 => {
+            Code { float: Sequence(|lowering, x, dtype| lowering.log2(x, dtype)), integer: None }
+        }
+        UnaryOp::Sqrt => {
+            Code { float: Sequence(|lowering, x, dtype| lowering.sqrt(x, dtype)), integer: None }
+        }
+        UnaryOp::Reciprocal => {
+            Code { float: Sequence(|lowering, x, _| lowering.reciprocal(x)), integer: None }
+        }
+        UnaryOp::Tanh => Code { float: Sequence(|lowering, x, _| lowering.tanh(x)), integer: None },
+    }
+}
+
+fn binary_code(op: BinaryOp) -> Code<BinaryCode> {
+    use BinaryCode::{Commutes, Reverses, Sequence};
+    match op {
+        BinaryOp::Add => Code { float: Commutes(Opcode::VAddF32), integer: Commutes(Opcode::VAddU32) },
+        BinaryOp::Sub => Code {
+            float: Reverses(Opcode::VSubF32, Opcode::VSubrevF32),
+            integer: Reverses(Opcode::VSubU32, Opcode::VSubrevU32),
+        },
+        BinaryOp::Mul => Code {
+            float: Commutes(Opcode::VMulF32),
+            integer: Sequence(|lowering, a, b| {
+                let (a, b) = (lowering.in_vector(a), lowering.in_vector(b));
+                lowering.vop3(Opcode::VMulLoU32, &[Scalar::Reg(a), Scalar::Reg(b)])
+            }),
+        },
+        BinaryOp::Div => Code {
+            float: Sequence(|lowering, a, b| lowering.quotient(a, b)),
+            integer: Sequence(|lowering, a, b| lowering.divide_integers(a, b)),
+        },
+        BinaryOp::Min => Code {
+            float: Sequence(|lowering, a, b| lowering.float_extremum(Opcode::VMinF32, a, b)),
+            integer: Commutes(Opcode::VMinI32),
+        },
+        BinaryOp::Max => Code {
+            float: Sequence(|lowering, a, b| lowering.float_extremum(Opcode::VMaxF32, a, b)),
+            integer: Commutes(Opcode::VMaxI32),
+        },
+    }
+}
+
+impl Lowering<'_> {
+    pub(super) fn unary(&mut self, op: UnaryOp, x: Scalar, dtype: DType) -> Result<Operand, Diagnostic> {
+        match unary_code(op).of(dtype) {
+            UnaryCode::With(opcode, constant) => Ok(self.vop2(opcode, Scalar::Const(constant.into()), x)),
+            UnaryCode::Sequence(code) => Ok(code(self, x, dtype)),
+            UnaryCode::None => Err(self.bug("an operation that its dtype lacks")),
+        }
+    }
+
+    pub(super) fn binary(
+        &mut self,
+        op: BinaryOp,
+        a: Scalar,
+        b: Scalar,
+        dtype: DType,
+    ) -> Result<Operand, Diagnostic> {
+        Ok(match binary_code(op).of(dtype) {
+            BinaryCode::Commutes(opcode) => self.commuting(opcode, a, b),
+            BinaryCode::Reverses(_, reversed) if self.goes_first(b) => self.vop2(reversed, b, a),
+            BinaryCode::Reverses(opcode, _) => self.vop2(opcode, a, b),
+            BinaryCode::Sequence(code) => code(self, a, b),
+        })
+    }
+
+    /// True for a source that only the first one may be: a constant or an SGPR.
+    fn goes_first(&self, source: Scalar) -> bool {
+        matches!(source, Scalar::Const(_)) || self.is_uniform(source)
+    }
+
+    /// An instruction whose sources may change places.
+    fn commuting(&mut self, opcode: Opcode, a: Scalar, b: Scalar) -> Operand {
+        let (first, second) = if self.goes_first(b) { (b, a) } else { (a, b) };
+        self.vop2(opcode, first, second)
+    }
+
+    /// Minimum or maximum, in which a number wins against any NaN. In IEEE mode a signalling NaN would win,
+    /// and be made quiet; without it, it loses like a quiet one (CDNA3 ISA guide, V_MIN_F32; LLVM lowers
+    /// `llvm.minnum` the same way in both modes, llvm/test/CodeGen/AMDGPU/amdgcn-ieee.ll). So the kernel
+    /// starts with the mode off.
+    fn float_extremum(&mut self, opcode: Opcode, a: Scalar, b: Scalar) -> Operand {
+        self.out.float_extremum = true;
+        self.commuting(opcode, a, b)
+    }
+}

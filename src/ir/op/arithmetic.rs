@@ -1,0 +1,205 @@
+//! Rows of element-wise operations. Each table is a macro that hands its rows to another one: here they become an enum and the
+//! table behind it, in `ir/builder.rs` the author's methods. A row without one of its parts does not compile, and neither does
+//! one without a meaning (`ir/interpreter/arithmetic.rs`) and instructions (`codegen/lower/operations.rs`).
+
+use super::row::{DTypes, MemoryEffect, OpClass, OpRow, OpUnit, Purity, ResultType, Role};
+
+/// Operations on one value: variant, word, method of `Value` (`operator` for one that Rust has an operator for), dtypes of the
+/// operand, doc line.
+macro_rules! unary_operations {
+    ($then:ident) => {
+        $then! {
+            Neg "neg" operator Numbers "The number with the other sign. Integers wrap.";
+            Abs "abs" abs Numbers "Absolute value, per element. Integers wrap.";
+            Exp "exp" exp Floats "e to the power of each element (floats).";
+            Exp2 "exp2" exp2 Floats "Two to the power of each element (floats).";
+            Log2 "log2" log2 Floats "Logarithm to base two of each element (floats).";
+            Sqrt "sqrt" sqrt Floats "Square root of each element (floats).";
+            Reciprocal "reciprocal" reciprocal Floats "One over each element (floats).";
+            Tanh "tanh" tanh Floats "Hyperbolic tangent of each element (floats).";
+        }
+    };
+}
+pub(in crate::ir) use unary_operations;
+
+/// Operations on two values of one dtype, likewise.
+macro_rules! binary_operations {
+    ($then:ident) => {
+        $then! {
+            Add "add" operator Numbers "Sum. Integers wrap.";
+            Sub "sub" operator Numbers "Difference. Integers wrap.";
+            Mul "mul" operator Numbers "Product. Integers wrap.";
+            Div "div" operator Numbers "Quotient. That of integers is truncated, and zero where the divisor is zero.";
+            Min "min" minimum Numbers "The smaller of each pair of elements; for floats the other one if one is NaN, and -0 is less than +0.";
+            Max "max" maximum Numbers "The larger of each pair of elements; for floats the other one if one is NaN, and -0 is less than +0.";
+        }
+    };
+}
+pub(in crate::ir) use binary_operations;
+
+/// Comparisons, whose word follows that of the operation: variant, word, method of `Value`, doc line.
+macro_rules! predicates {
+    ($then:ident) => {
+        $then! {
+            Eq "eq" equal "i1: equal.";
+            Ne "ne" not_equal "i1: not equal.";
+            Lt "lt" less "i1: less than.";
+            Le "le" less_equal "i1: less than or equal.";
+            Gt "gt" greater "i1: greater than.";
+            Ge "ge" greater_equal "i1: greater than or equal.";
+        }
+    };
+}
+pub(in crate::ir) use predicates;
+
+/// Changes of the dtype to the one that the node states: variant, word, method of `Value`, dtypes of the operand, rule of the
+/// result, doc line.
+macro_rules! conversions {
+    ($then:ident) => {
+        $then! {
+            Cast "cast" cast Any Converted "Numeric conversion: to integers truncating and saturating, to floats rounding to nearest even.";
+        }
+    };
+}
+pub(in crate::ir) use conversions;
+
+/// What all element-wise rows have in common.
+pub(super) const ELEMENT_WISE: OpRow = OpRow {
+    word: "",
+    class: OpClass::ElementWise,
+    takes: None,
+    gives: Role::Value,
+    operands: DTypes::Any,
+    result: ResultType::Joined,
+    purity: Purity::Pure,
+    memory: MemoryEffect::None,
+    unit: OpUnit::Vector,
+    doc: "",
+};
+
+macro_rules! unary_family {
+    ($($op:ident $word:literal $method:ident $dtypes:ident $doc:literal;)*) => {
+        /// Arithmetic on one value. How exact it is stands in docs/numerics.md.
+        #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+        pub enum UnaryOp {
+            $(#[doc = $doc] $op,)*
+        }
+
+        impl UnaryOp {
+            /// All of them, in the order of the table.
+            pub const ALL: &'static [UnaryOp] = &[$(UnaryOp::$op),*];
+
+            const ROWS: &'static [OpRow] = &[$(OpRow {
+                word: $word,
+                takes: Some(&[Role::Value]),
+                operands: DTypes::$dtypes,
+                result: ResultType::OfOperand(0),
+                doc: $doc,
+                ..ELEMENT_WISE
+            }),*];
+
+            /// Its row.
+            pub const fn row(self) -> &'static OpRow {
+                &UnaryOp::ROWS[self as usize]
+            }
+        }
+    };
+}
+unary_operations!(unary_family);
+
+macro_rules! binary_family {
+    ($($op:ident $word:literal $method:ident $dtypes:ident $doc:literal;)*) => {
+        /// Arithmetic on two values of one dtype; dims broadcast.
+        #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+        pub enum BinaryOp {
+            $(#[doc = $doc] $op,)*
+        }
+
+        impl BinaryOp {
+            /// All of them, in the order of the table.
+            pub const ALL: &'static [BinaryOp] = &[$(BinaryOp::$op),*];
+
+            const ROWS: &'static [OpRow] = &[$(OpRow {
+                word: $word,
+                takes: Some(&[Role::Value, Role::Value]),
+                operands: DTypes::$dtypes,
+                result: ResultType::Joined,
+                doc: $doc,
+                ..ELEMENT_WISE
+            }),*];
+
+            /// Its row.
+            pub const fn row(self) -> &'static OpRow {
+                &BinaryOp::ROWS[self as usize]
+            }
+        }
+    };
+}
+binary_operations!(binary_family);
+
+macro_rules! conversion_family {
+    ($($op:ident $word:literal $method:ident $dtypes:ident $result:ident $doc:literal;)*) => {
+        /// Changes of the dtype to that of the node's type, which is not i1.
+        #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+        pub enum Conversion {
+            $(#[doc = $doc] $op,)*
+        }
+
+        impl Conversion {
+            /// All of them, in the order of the table.
+            pub const ALL: &'static [Conversion] = &[$(Conversion::$op),*];
+
+            const ROWS: &'static [OpRow] = &[$(OpRow {
+                word: $word,
+                takes: Some(&[Role::Value]),
+                operands: DTypes::$dtypes,
+                result: ResultType::$result,
+                doc: $doc,
+                ..ELEMENT_WISE
+            }),*];
+
+            /// Its row.
+            pub const fn row(self) -> &'static OpRow {
+                &Conversion::ROWS[self as usize]
+            }
+        }
+    };
+}
+conversions!(conversion_family);
+
+macro_rules! predicate_family {
+    ($($op:ident $word:literal $method:ident $doc:literal;)*) => {
+        /// Comparison predicates: signed for integers, ordered for floats (false when an operand is NaN, except `Ne`, which is true).
+        #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+        pub enum Predicate {
+            $(#[doc = $doc] $op,)*
+        }
+
+        impl Predicate {
+            /// All of them, in the order of the table.
+            pub const ALL: &'static [Predicate] = &[$(Predicate::$op),*];
+
+            const WORDS: &'static [&'static str] = &[$($word),*];
+
+            /// Its word in the text form.
+            pub const fn word(self) -> &'static str {
+                Predicate::WORDS[self as usize]
+            }
+        }
+    };
+}
+predicates!(predicate_family);
+
+/// Rows that do not fit together do not compile.
+const _: () = {
+    let tables = [UnaryOp::ROWS, BinaryOp::ROWS, Conversion::ROWS];
+    let mut table = 0;
+    while table < tables.len() {
+        let mut at = 0;
+        while at < tables[table].len() {
+            assert!(tables[table][at].is_consistent());
+            at += 1;
+        }
+        table += 1;
+    }
+};

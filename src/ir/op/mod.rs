@@ -1,0 +1,309 @@
+//! The operations. One row of a table says everything about an operation but its meaning (`ir/interpreter`) and its instructions
+//! (`codegen/lower`): its word, what it takes and gives, the rule of its type, whether it can be moved, what it does to memory, what
+//! it keeps busy. The builder, the printer, the parser, the verifier, passes and schedules read the row.
+
+mod arithmetic;
+mod control;
+mod row;
+
+use bevy_ecs::prelude::*;
+
+use super::constant::Constant;
+use super::layout::{Dim, Mma};
+use super::types::DType;
+pub use arithmetic::{BinaryOp, Conversion, Predicate, UnaryOp};
+pub(in crate::ir) use arithmetic::{binary_operations, conversions, predicates, unary_operations};
+pub use control::{Control, WaveBound, WaveCondition};
+pub use row::{DTypes, MemoryEffect, OpClass, OpRow, OpUnit, Purity, ResultType, Role};
+
+/// What a node does. Operands are in [`Operands`], in the order given here.
+#[derive(Component, Copy, Clone, PartialEq, Debug)]
+pub enum Op {
+    /// A kernel argument: a tensor. No operands. Its space is in [`Space`].
+    Memory,
+    /// A kernel argument: one number, the same for all workgroups, passed by value. No operands, no dims; its dtype is
+    /// one of [`Op::SCALAR_DTYPES`].
+    Scalar,
+    /// An LDS buffer of the workgroup; what it holds is undefined until it is written. No operands.
+    Allocate,
+    /// A value whose elements are all the same constant. No operands.
+    Register(Constant),
+    /// The tile of a memory that the node's place in the distribution names. Operand: memory.
+    Read,
+    /// Stores a value to a memory. Operands: value, memory. No result.
+    Write,
+    /// Copies the tile of a memory to an LDS buffer through no register. Operands: memory, buffer. No result. Made by passes.
+    GlobalToShared,
+    /// `acc + lhs . rhs` over the dimension that lhs and rhs share and acc lacks. Operands: lhs with
+    /// m and k, rhs with n and k (dims in any order), acc `[.., m, n]`.
+    Mma(MmaChoice),
+    /// A loop over the tiles of a dimension. Operands: initial values. Its body is in [`Body`], its trip count in [`Trip`],
+    /// what one iteration hands to the next in [`Yields`].
+    Iterate(Dim),
+    /// A pipelined loop: the operations in front of the steady state, its loop, and those behind it. Operands: initial values. Runs
+    /// once, if the loop that it was made of has at least as many iterations as its [`Pipelined`] needs, else not at all. Made
+    /// by scheduling, of expanded nodes.
+    Pipeline(Dim),
+    /// A loop-carried value as the body sees it: number `0` of the loop's carried values. No operands.
+    IterArg(u32),
+    /// A loop-carried value after the loop. Operand: the loop.
+    LoopResult(u32),
+    /// Element-wise arithmetic on one value.
+    Unary(UnaryOp),
+    /// Element-wise arithmetic on two values of one dtype; dims broadcast.
+    Binary(BinaryOp),
+    /// Element-wise comparison of two values of one dtype, giving i1; dims broadcast.
+    Compare(Predicate),
+    /// Operands: condition (i1), value if true, value if false.
+    Select,
+    /// The dtype becomes that of the node's type, which is not i1. Casts of floats to integers truncate and saturate, NaN gives
+    /// zero; integers to narrower ones wrap; to floats rounds to nearest even, for f16 and bf16 by way of f32.
+    Convert(Conversion),
+    /// LDS fence and workgroup barrier. No operands, no result.
+    Barrier,
+    /// What says something about order and time, and computes nothing. No operands, no result.
+    Control(Control),
+}
+
+/// Rows of the operations that are in no table of their own: for each pattern its row.
+macro_rules! rows {
+    ($($pattern:pat => $row:expr;)*) => {
+        /// Rows of all operations but the element-wise ones of one and two operands and conversions, in the order of the text's words.
+        const OTHERS: &[OpRow] = &[$($row),*];
+
+        impl Op {
+            /// What there is to know about the operation.
+            pub const fn row(&self) -> &'static OpRow {
+                match self {
+                    $($pattern => const { &$row },)*
+                    Op::Unary(op) => op.row(),
+                    Op::Binary(op) => op.row(),
+                    Op::Convert(op) => op.row(),
+                }
+            }
+        }
+    };
+}
+
+const DECLARATION: OpRow = OpRow {
+    word: "",
+    class: OpClass::Declaration,
+    takes: Some(&[]),
+    gives: Role::Memory,
+    operands: DTypes::Any,
+    result: ResultType::Declared,
+    purity: Purity::Unmoved,
+    memory: MemoryEffect::None,
+    unit: OpUnit::None,
+    doc: "",
+};
+
+const ACCESS: OpRow = OpRow {
+    word: "",
+    class: OpClass::Access,
+    takes: None,
+    gives: Role::Nothing,
+    operands: DTypes::Any,
+    result: ResultType::None,
+    purity: Purity::Effect,
+    memory: MemoryEffect::Writes,
+    unit: OpUnit::Memory,
+    doc: "",
+};
+
+const REGION: OpRow = OpRow {
+    word: "",
+    class: OpClass::Region,
+    takes: None,
+    gives: Role::Loop,
+    operands: DTypes::Any,
+    result: ResultType::None,
+    purity: Purity::Unmoved,
+    memory: MemoryEffect::None,
+    unit: OpUnit::None,
+    doc: "",
+};
+
+const CARRIED: OpRow = OpRow {
+    word: "",
+    class: OpClass::Carried,
+    takes: Some(&[]),
+    gives: Role::Value,
+    operands: DTypes::Any,
+    result: ResultType::Carried,
+    purity: Purity::Unmoved,
+    memory: MemoryEffect::None,
+    unit: OpUnit::None,
+    doc: "",
+};
+
+const ORDER: OpRow = OpRow {
+    word: "",
+    class: OpClass::Order,
+    takes: Some(&[]),
+    gives: Role::Nothing,
+    operands: DTypes::Any,
+    result: ResultType::None,
+    purity: Purity::Effect,
+    memory: MemoryEffect::Fence,
+    unit: OpUnit::None,
+    doc: "",
+};
+
+rows! {
+    Op::Register(_) => OpRow {
+        word: "register",
+        class: OpClass::Constant,
+        takes: Some(&[]),
+        gives: Role::Value,
+        operands: DTypes::Any,
+        result: ResultType::Declared,
+        purity: Purity::Pure,
+        memory: MemoryEffect::None,
+        unit: OpUnit::None,
+        doc: "A value whose elements are all the same constant.",
+    };
+    Op::Allocate => OpRow { word: "allocate", doc: "An LDS buffer of the workgroup.", ..DECLARATION };
+    Op::Read => OpRow {
+        word: "read",
+        takes: Some(&[Role::Memory]),
+        gives: Role::Value,
+        result: ResultType::OfOperand(0),
+        purity: Purity::OfMemory,
+        memory: MemoryEffect::Reads,
+        doc: "The tile of a memory that the node's place in the distribution names.",
+        ..ACCESS
+    };
+    Op::Mma(_) => OpRow {
+        word: "mma",
+        class: OpClass::Contraction,
+        takes: Some(&[Role::Value, Role::Value, Role::Value]),
+        result: ResultType::OfOperand(2),
+        unit: OpUnit::Matrix,
+        doc: "`acc + lhs . rhs` over the dimension that lhs and rhs share and acc lacks.",
+        ..arithmetic::ELEMENT_WISE
+    };
+    Op::Compare(_) => OpRow {
+        word: "compare",
+        takes: Some(&[Role::Value, Role::Value]),
+        operands: DTypes::Numbers,
+        result: ResultType::Condition,
+        doc: "Comparison of two values of one dtype, giving i1.",
+        ..arithmetic::ELEMENT_WISE
+    };
+    Op::Select => OpRow {
+        word: "select",
+        takes: Some(&[Role::Value, Role::Value, Role::Value]),
+        result: ResultType::Chosen,
+        doc: "The second operand where the first one, which is i1, holds, and the third elsewhere.",
+        ..arithmetic::ELEMENT_WISE
+    };
+    Op::Iterate(_) => OpRow { word: "iterate", doc: "A loop over the tiles of a dimension.", ..REGION };
+    Op::Memory => OpRow { word: "memory", purity: Purity::Effect, doc: "A kernel argument: a tensor.", ..DECLARATION };
+    // Two scalars are two arguments, whatever else they have in common.
+    Op::Scalar => OpRow {
+        word: "scalar",
+        gives: Role::Value,
+        purity: Purity::Effect,
+        doc: "A kernel argument: a number.",
+        ..DECLARATION
+    };
+    Op::Write => OpRow {
+        word: "write",
+        takes: Some(&[Role::Value, Role::Memory]),
+        doc: "Stores a value to a memory.",
+        ..ACCESS
+    };
+    Op::GlobalToShared => OpRow {
+        word: "global_to_shared",
+        takes: Some(&[Role::Memory, Role::Memory]),
+        memory: MemoryEffect::Copies,
+        doc: "Copies the tile of a memory to an LDS buffer through no register.",
+        ..ACCESS
+    };
+    Op::Barrier => OpRow { word: "barrier", doc: "LDS fence and workgroup barrier.", ..ORDER };
+    Op::Pipeline(_) => OpRow { word: "pipeline", doc: "A pipelined loop, with what runs before and after it.", ..REGION };
+    Op::IterArg(_) => OpRow { word: "argument", doc: "A carried value as the loop's body sees it.", ..CARRIED };
+    Op::LoopResult(_) => OpRow {
+        word: "result",
+        takes: Some(&[Role::Loop]),
+        doc: "A carried value after the loop.",
+        ..CARRIED
+    };
+    Op::Control(Control::WorkgroupBarrier) => OpRow {
+        word: "workgroup_barrier",
+        doc: "Waits for all waves of the workgroup, and for no memory.",
+        ..ORDER
+    };
+    Op::Control(Control::ConditionalBarrier(_)) => OpRow {
+        word: "conditional_barrier",
+        doc: "A workgroup barrier for some of the waves.",
+        ..ORDER
+    };
+    Op::Control(Control::SetWavePriority(_)) => OpRow {
+        word: "set_wave_priority",
+        doc: "Priority of the wave from here on.",
+        ..ORDER
+    };
+    Op::Control(Control::SchedulingBarrier) => OpRow {
+        word: "scheduling_barrier",
+        doc: "Nothing moves across.",
+        ..ORDER
+    };
+    Op::Control(Control::WaitForLoads(_)) => OpRow {
+        word: "wait_for_loads",
+        doc: "Waits until at most so many loads are under way.",
+        ..ORDER
+    };
+}
+
+/// Rows that do not fit together do not compile.
+const _: () = {
+    let mut at = 0;
+    while at < OTHERS.len() {
+        assert!(OTHERS[at].is_consistent());
+        at += 1;
+    }
+};
+
+impl Op {
+    /// What arguments by value can be: what arithmetic computes in. Others are cast from these.
+    pub const SCALAR_DTYPES: [DType; 2] = [DType::F32, DType::I32];
+
+    /// True for the arguments of a kernel.
+    pub fn is_argument(self) -> bool {
+        self.row().class == OpClass::Declaration && self.row().purity == Purity::Effect
+    }
+
+    /// True for what reads or writes a memory: its last operand.
+    pub fn is_access(self) -> bool {
+        self.row().class == OpClass::Access
+    }
+
+    /// True for what writes a memory: its last operand.
+    pub fn is_write(self) -> bool {
+        self.row().memory.writes()
+    }
+
+    /// Element-wise operations that a word says all of: arithmetic, conversions and `select`.
+    pub fn element_wise() -> impl Iterator<Item = Op> {
+        let unary = UnaryOp::ALL.iter().copied().map(Op::Unary);
+        let binary = BinaryOp::ALL.iter().copied().map(Op::Binary);
+        let conversions = Conversion::ALL.iter().copied().map(Op::Convert);
+        conversions.chain([Op::Select]).chain(unary).chain(binary)
+    }
+
+    /// Every row.
+    pub fn rows() -> impl Iterator<Item = &'static OpRow> {
+        OTHERS.iter().filter(|row| row.word != "select").chain(Op::element_wise().map(|op| op.row()))
+    }
+}
+
+/// Which matrix instruction an `mma` node uses.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum MmaChoice {
+    /// The kernel's default.
+    Kernel,
+    /// This one, chosen for the node alone.
+    Explicit(Mma),
+}

@@ -1,0 +1,199 @@
+//! What a row of the table of operations says.
+
+use crate::ir::types::DType;
+
+/// One operation: everything about it but its meaning (`ir/interpreter`) and its instructions (`codegen/lower`).
+#[derive(Debug)]
+pub struct OpRow {
+    /// Its word in the text form and in messages.
+    pub word: &'static str,
+    /// How passes treat it.
+    pub class: OpClass,
+    /// What its operands are, in their order; `None` for any number of values.
+    pub takes: Option<&'static [Role]>,
+    /// What it is to the nodes that use it.
+    pub gives: Role,
+    /// The dtypes that its operands may have.
+    pub operands: DTypes,
+    /// Where the type of its result comes from.
+    pub result: ResultType,
+    /// Whether it can be merged, moved and removed.
+    pub purity: Purity,
+    /// What it does to memory.
+    pub memory: MemoryEffect,
+    /// What it keeps busy, as schedules see it.
+    pub unit: OpUnit,
+    /// What it does, in a line or two.
+    pub doc: &'static str,
+}
+
+/// Operations that passes treat alike. A new class is a new case in every pass; an operation of a class that exists is none.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum OpClass {
+    /// An argument of the kernel or an LDS buffer: it stands once, for all pieces of what uses it.
+    Declaration,
+    /// A value without operands.
+    Constant,
+    /// Reads or writes the place that is its last operand.
+    Access,
+    /// An element of the result follows from the elements of the operands that have its coordinates: all have one layout.
+    ElementWise,
+    /// Sums over the dimensions that its result lacks. Its layouts are those of matrix instructions.
+    Contraction,
+    /// Holds nodes of its own, and carries values.
+    Region,
+    /// A value that a region carries, inside of it or after it.
+    Carried,
+    /// Says something about order and time, and computes nothing.
+    Order,
+}
+
+/// What a node is to the nodes that use it.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Role {
+    /// A value.
+    Value,
+    /// A kernel argument or an LDS buffer.
+    Memory,
+    /// A region that carries values.
+    Loop,
+    /// Nothing: no node uses it.
+    Nothing,
+}
+
+impl Role {
+    /// As messages say it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::Value => "a value",
+            Role::Memory => "a memory",
+            Role::Loop => "a loop",
+            Role::Nothing => "without a result",
+        }
+    }
+}
+
+/// Dtypes of the operands of element-wise operations.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum DTypes {
+    /// Every dtype, or a rule of the operation's own.
+    Any,
+    /// Every dtype but i1.
+    Numbers,
+    /// f32, f16 and bf16.
+    Floats,
+}
+
+impl DTypes {
+    /// Whether an operand may have the dtype.
+    pub const fn admit(self, dtype: DType) -> bool {
+        match self {
+            DTypes::Any => true,
+            DTypes::Numbers => !matches!(dtype, DType::I1),
+            DTypes::Floats => dtype.is_float(),
+        }
+    }
+
+    /// What the author of an operand with another dtype can do.
+    pub const fn help(self) -> &'static str {
+        match self {
+            DTypes::Any | DTypes::Numbers | DTypes::Floats => "cast to a floating dtype first",
+        }
+    }
+}
+
+/// Where the type of a result comes from.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum ResultType {
+    /// There is no result.
+    None,
+    /// It is written at the node.
+    Declared,
+    /// It is the type of the operand with this number.
+    OfOperand(usize),
+    /// The operands have one dtype, and so has the result; one operand has all of the result's dimensions.
+    Joined,
+    /// As [`ResultType::Joined`], but the result is i1.
+    Condition,
+    /// As [`ResultType::Joined`] for all operands but the first, which is i1.
+    Chosen,
+    /// Dimensions of the operand, and the dtype that is written at the node, which is not i1.
+    Converted,
+    /// The type of a value that the region starts with.
+    Carried,
+}
+
+/// Whether an operation can be merged, moved and removed.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Purity {
+    /// It has no effect, and its result depends on its operands alone.
+    Pure,
+    /// A read: as good as pure where nothing writes the memory.
+    OfMemory,
+    /// Neither, and nothing that a use would keep: it goes if nothing uses it.
+    Unmoved,
+    /// It stays where it is.
+    Effect,
+}
+
+/// What an operation does to the memories among its operands, of which the last is the one that it writes.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum MemoryEffect {
+    /// Nothing.
+    None,
+    /// Reads it.
+    Reads,
+    /// Writes it.
+    Writes,
+    /// Reads the first and writes the last.
+    Copies,
+    /// Nothing that touches memory moves across it.
+    Fence,
+}
+
+/// What an operation keeps busy.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum OpUnit {
+    /// Nothing.
+    None,
+    /// The path to the memory that it touches.
+    Memory,
+    /// The vector unit.
+    Vector,
+    /// The matrix unit.
+    Matrix,
+}
+
+impl MemoryEffect {
+    /// True for what writes a memory.
+    pub const fn writes(self) -> bool {
+        match self {
+            MemoryEffect::Writes | MemoryEffect::Copies => true,
+            MemoryEffect::None | MemoryEffect::Reads | MemoryEffect::Fence => false,
+        }
+    }
+}
+
+impl OpRow {
+    /// Whether the parts of the row fit together.
+    pub(super) const fn is_consistent(&self) -> bool {
+        let gives_value = matches!(self.gives, Role::Value);
+        let memory = !matches!(self.memory, MemoryEffect::None);
+        match self.class {
+            OpClass::Declaration => matches!(self.result, ResultType::Declared) && !memory,
+            OpClass::Constant => gives_value && matches!(self.result, ResultType::Declared) && !memory,
+            OpClass::Access => {
+                memory && matches!(self.unit, OpUnit::Memory) && !matches!(self.purity, Purity::Pure)
+            }
+            OpClass::ElementWise | OpClass::Contraction => {
+                gives_value
+                    && matches!(self.purity, Purity::Pure)
+                    && !memory
+                    && !matches!(self.unit, OpUnit::Memory)
+            }
+            OpClass::Region => matches!(self.gives, Role::Loop) && self.takes.is_none() && !memory,
+            OpClass::Carried => gives_value && matches!(self.result, ResultType::Carried) && !memory,
+            OpClass::Order => matches!((self.gives, self.purity), (Role::Nothing, Purity::Effect)),
+        }
+    }
+}
