@@ -238,6 +238,10 @@ fn admitted(op: &Op, operand: &ValueType, context: &Context) -> PassResult {
     if operand.dtype.is_some_and(|dtype| row.operands.admit(dtype)) {
         return Ok(());
     }
+    if operand.dtype.is_none() {
+        let text = format!("{} of a constant without a dtype", row.word);
+        return Err(context.fail(text, "give it one: `register [] f32 1.0`"));
+    }
     let text = format!("{} of {}", row.word, context.show(operand));
     Err(context.fail(text, row.operands.help()))
 }
