@@ -51,7 +51,7 @@ pub fn bench(arguments: &Bench) -> Result<Outcome, Failure> {
         rows.push(measure(title, &Job::new(&job)?)?);
     }
     bar.finish_and_clear();
-    Ok(Outcome::done(table(&rows), json!({ "target": Target::GFX942.name, "benches": to_json(&rows) })))
+    Ok(Outcome::done(table(&rows), json!({ "target": Target::USUAL.name, "benches": to_json(&rows) })))
 }
 
 fn default_job(name: &str, tile: [i64; 3], waves: [i64; 2]) -> (String, KernelArguments) {
@@ -77,7 +77,7 @@ fn plain(kernel: &str) -> KernelArguments {
         dynamic: Vec::new(),
         mma: None,
         dtype: None,
-        target: Target::GFX942.name.to_string(),
+        target: Target::USUAL.name.to_string(),
         schedule: ScheduleName::None,
         pingpong: false,
         global_to_shared: false,

@@ -6,10 +6,7 @@
 
 use super::Waves;
 use super::gemm::Tile;
-use crate::prelude::Schedule;
-
-/// Compute units of an MI300X (CDNA 3 white paper, table 1). gfx942 is the one target of code generation.
-const COMPUTE_UNITS: i128 = 304;
+use crate::prelude::{Schedule, Target};
 
 /// What is chosen for a shape.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -71,10 +68,11 @@ pub(super) fn choose(size: [i128; 3], batches: i128, bytes: u32, edge: u32) -> C
         whole && (bytes < 4 || c.m * c.n < 256 * 256)
     };
     let [m, n, k] = size.map(|size| size.clamp(1, 1 << 31));
+    let compute_units = i128::from(Target::USUAL.compute_units());
     let cost = |c: &Candidate| {
         let [ends, alone, full] = [c.ends, c.alone, c.full].map(i128::from);
         let workgroups = div_ceil(m, c.m.into()) * div_ceil(n, c.n.into()) * batches.clamp(1, 1 << 31);
-        let per_unit = div_ceil(workgroups, COMPUTE_UNITS);
+        let per_unit = div_ceil(workgroups, compute_units);
         let rounds = div_ceil(per_unit, c.resident.into());
         let steps = div_ceil(k * i128::from(bytes), c.k_bytes.into());
         rounds * ends + steps * (rounds * alone).max(per_unit * full)

@@ -33,7 +33,7 @@ impl std::fmt::Debug for Device {
 impl Device {
     /// A real GPU if there is one, else the simulator. (No GPU support yet: always the simulator.)
     pub fn open() -> Result<Device, Diagnostic> {
-        Ok(Device::simulator(Target::GFX942))
+        Ok(Device::simulator(Target::USUAL))
     }
 
     /// The built-in simulator of a target, in any modes or in those of a target id.
@@ -51,7 +51,7 @@ impl Device {
     /// use groundswell::runtime::sim::Limits;
     /// use std::time::Duration;
     /// let limits = Limits { instructions: 1_000_000, time: Some(Duration::from_secs(5)) };
-    /// let device = Device::simulator(Target::GFX942).with_limits(limits);
+    /// let device = Device::simulator(Target::USUAL).with_limits(limits);
     /// # let _ = device;
     /// ```
     #[must_use]

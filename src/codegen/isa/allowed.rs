@@ -179,7 +179,7 @@ pub(super) const fn plain(info: &OpInfo) -> Modifiers {
         Format::Mubuf | Format::MubufLds => cache.sc0().offen().idxen(),
         // Atomics that return have sc0 always: it is what makes them so.
         Format::MubufRtn => cache.offen().idxen(),
-        Format::MubufBare if info.arches.contains(Arch::Gfx942) => none.sc0().sc1(),
+        Format::MubufBare if info.arches.contains(Arch::USUAL) => none.sc0().sc1(),
         Format::MubufBare => none,
         Format::Flat | Format::Global | Format::Scratch if !matches!(info.meaning, Meaning::Atomic(..)) => {
             cache.sc0()

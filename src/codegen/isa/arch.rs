@@ -2,35 +2,64 @@
 
 use std::fmt;
 
-/// Instruction set of one chip, oldest first.
+/// What chips have in common: hazards, encodings and meanings are those of a generation, and its guide describes them.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Arch {
-    /// Vega 20: no matrix instructions.
-    Gfx906,
-    /// CDNA 1.
-    Gfx908,
-    /// CDNA 2.
-    Gfx90a,
-    /// CDNA 3.
-    Gfx942,
-    /// CDNA 4.
-    Gfx950,
+pub enum Generation {
+    /// GCN 5.1: Vega 20. No matrix instructions.
+    Gcn5,
+    /// Matrix instructions, with accumulation registers in a file of their own.
+    Cdna1,
+    /// One file for both kinds of vector registers.
+    Cdna2,
+    /// Several dies, and scope bits in memory instructions.
+    Cdna3,
+    /// OCP formats of 8, 6 and 4 bits.
+    Cdna4,
+}
+
+impl Generation {
+    /// Number of generations: the tables of hazards have a column for each.
+    pub const COUNT: usize = Generation::Cdna4 as usize + 1;
+}
+
+macro_rules! chips {
+    ($($arch:ident $name:literal $generation:ident;)*) => {
+        /// Instruction set of one chip, oldest first.
+        #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub enum Arch {
+            $(#[doc = $name] $arch,)*
+        }
+
+        impl Arch {
+            /// All of them.
+            pub const ALL: [Arch; [$($name),*].len()] = [$(Arch::$arch),*];
+
+            /// Processor name as LLVM spells it.
+            pub const fn name(self) -> &'static str {
+                match self { $(Arch::$arch => $name,)* }
+            }
+
+            /// The generation that the chip is of.
+            #[inline]
+            pub const fn generation(self) -> Generation {
+                match self { $(Arch::$arch => Generation::$generation,)* }
+            }
+        }
+    };
+}
+
+// A chip is a row; what has no row of its own in the instruction table is that of its generation.
+chips! {
+    Gfx906 "gfx906" Gcn5;
+    Gfx908 "gfx908" Cdna1;
+    Gfx90a "gfx90a" Cdna2;
+    Gfx942 "gfx942" Cdna3;
+    Gfx950 "gfx950" Cdna4;
 }
 
 impl Arch {
-    /// All of them.
-    pub const ALL: [Arch; 5] = [Arch::Gfx906, Arch::Gfx908, Arch::Gfx90a, Arch::Gfx942, Arch::Gfx950];
-
-    /// Processor name as LLVM spells it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Arch::Gfx906 => "gfx906",
-            Arch::Gfx908 => "gfx908",
-            Arch::Gfx90a => "gfx90a",
-            Arch::Gfx942 => "gfx942",
-            Arch::Gfx950 => "gfx950",
-        }
-    }
+    /// The chip whose spelling stands where none is given, and for which registers are virtual.
+    pub const USUAL: Arch = Arch::Gfx942;
 
     /// The instruction set of that processor.
     pub fn from_name(name: &str) -> Option<Arch> {
@@ -39,18 +68,33 @@ impl Arch {
 
     /// VGPRs and AGPRs are one file: AGPRs may be data of memory instructions and results of matrix instructions may be
     /// VGPRs, and tuples of either start at even numbers (LLVM, FeatureGFX90AInsts).
-    pub(super) fn has_unified_registers(self) -> bool {
-        self >= Arch::Gfx90a
+    pub fn has_unified_registers(self) -> bool {
+        self.generation() >= Generation::Cdna2
     }
 
     /// A scratch instruction can add a vector and a scalar address (LLVM, FeatureFlatScratchSVSMode).
     pub(super) fn adds_scratch_addresses(self) -> bool {
-        self >= Arch::Gfx942
+        self.generation() >= Generation::Cdna3
     }
 
     /// Cache policy bits are called sc0, sc1 and nt; before they are glc, scc and slc (LLVM, FeatureGFX940Insts).
-    pub(super) fn has_scope_bits(self) -> bool {
-        self >= Arch::Gfx942
+    pub fn has_scope_bits(self) -> bool {
+        self.generation() >= Generation::Cdna3
+    }
+
+    /// Matrix instructions on f32 run on the vector ALU, beside those on f64 (CDNA3 ISA guide, "Dependency resolution").
+    pub fn multiplies_f32_on_valu(self) -> bool {
+        self.generation() >= Generation::Cdna3
+    }
+
+    /// 8-bit floats are OCP's, not FNUZ (one zero, 0x80 is NaN, no infinities) (CDNA4 ISA guide).
+    pub fn has_ocp_floats(self) -> bool {
+        self.generation() >= Generation::Cdna4
+    }
+
+    /// Matrix instructions take denormal f16 and bf16 for zeros (MIOpen, "MI200 MFMA behavior specifics").
+    pub fn flushes_matrix_denormals(self) -> bool {
+        self.generation() == Generation::Cdna2
     }
 }
 
@@ -66,27 +110,40 @@ pub struct Arches(u8);
 
 impl Arches {
     /// Every one.
-    pub const ALL: Arches = Arches(0b11111);
+    pub const ALL: Arches = Arches::between(Generation::Gcn5, Generation::Cdna4);
     /// None.
     pub(super) const NONE: Arches = Arches(0);
-    /// Without the older ones.
-    pub(super) const FROM_GFX908: Arches = Arches(0b11110);
-    /// Without the older ones.
-    pub(super) const FROM_GFX90A: Arches = Arches(0b11100);
-    /// Without the older ones.
-    pub(super) const FROM_GFX942: Arches = Arches(0b11000);
-    /// gfx950 alone.
-    pub(super) const GFX950: Arches = Arches(0b10000);
-    /// gfx942 alone.
-    pub(super) const GFX942: Arches = Arches(0b01000);
-    /// gfx90a alone.
-    pub(super) const GFX90A: Arches = Arches(0b00100);
-    /// gfx906 and gfx908.
-    pub(super) const TO_GFX908: Arches = Arches(0b00011);
-    /// gfx906, gfx908 and gfx90a.
-    pub(super) const TO_GFX90A: Arches = Arches(0b00111);
-    /// gfx908 and gfx90a.
-    pub(super) const GFX908_GFX90A: Arches = Arches(0b00110);
+    /// From the generation of gfx908 on.
+    pub(super) const FROM_GFX908: Arches = Arches::between(Generation::Cdna1, Generation::Cdna4);
+    /// From the generation of gfx90a on.
+    pub(super) const FROM_GFX90A: Arches = Arches::between(Generation::Cdna2, Generation::Cdna4);
+    /// From the generation of gfx942 on.
+    pub(super) const FROM_GFX942: Arches = Arches::between(Generation::Cdna3, Generation::Cdna4);
+    /// The generation of gfx950 alone.
+    pub(super) const GFX950: Arches = Arches::between(Generation::Cdna4, Generation::Cdna4);
+    /// The generation of gfx942 alone.
+    pub(super) const GFX942: Arches = Arches::between(Generation::Cdna3, Generation::Cdna3);
+    /// The generation of gfx90a alone.
+    pub(super) const GFX90A: Arches = Arches::between(Generation::Cdna2, Generation::Cdna2);
+    /// Up to the generation of gfx908.
+    pub(super) const TO_GFX908: Arches = Arches::between(Generation::Gcn5, Generation::Cdna1);
+    /// Up to the generation of gfx90a.
+    pub(super) const TO_GFX90A: Arches = Arches::between(Generation::Gcn5, Generation::Cdna2);
+    /// The generations of gfx908 and gfx90a.
+    pub(super) const GFX908_GFX90A: Arches = Arches::between(Generation::Cdna1, Generation::Cdna2);
+
+    /// The chips of these generations and of those between them.
+    const fn between(first: Generation, last: Generation) -> Arches {
+        let (mut set, mut at) = (Arches::NONE, 0);
+        while at < Arch::ALL.len() {
+            let generation = Arch::ALL[at].generation() as u8;
+            if first as u8 <= generation && generation <= last as u8 {
+                set = set.with(Arch::ALL[at]);
+            }
+            at += 1;
+        }
+        set
+    }
 
     /// True if `arch` is in the set.
     #[inline]

@@ -4,8 +4,8 @@
 
 use std::fmt::{self, Write};
 
-use super::Arch;
 use super::layout::{BitRange, range};
+use super::{Arch, Generation};
 
 /// What the second word of the encoding says beside the first source and its sign.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -38,11 +38,11 @@ struct Family {
     base: u32,
     low: u32,
     high: u32,
-    since: Arch,
+    since: Generation,
 }
 
 const fn family(name: &'static str, base: u32, low: u32, high: u32) -> Family {
-    Family { name, base, low, high, since: Arch::Gfx906 }
+    Family { name, base, low, high, since: Generation::Gcn5 }
 }
 
 /// A control's number is the family's base plus the argument.
@@ -54,7 +54,7 @@ const FAMILIES: [Family; 8] = [
     family("wave_rol", 0x133, 1, 1),
     family("wave_shr", 0x137, 1, 1),
     family("wave_ror", 0x13b, 1, 1),
-    Family { name: "row_newbcast", base: 0x150, low: 0, high: 15, since: Arch::Gfx90a },
+    Family { name: "row_newbcast", base: 0x150, low: 0, high: 15, since: Generation::Cdna2 },
 ];
 
 /// Controls without a free argument: text and number.
@@ -129,10 +129,10 @@ impl Dpp {
     /// True if the control means something on `arch`; instructions on 64 bits know `row_newbcast` alone.
     pub(super) fn is_legal(self, arch: Arch, wide: bool) -> bool {
         if wide {
-            return arch >= Arch::Gfx90a && (0x150..=0x15f).contains(&self.control);
+            return arch.generation() >= Generation::Cdna2 && (0x150..=0x15f).contains(&self.control);
         }
         let in_family = |family: &Family| {
-            arch >= family.since
+            arch.generation() >= family.since
                 && (family.base + family.low..=family.base + family.high).contains(&self.control)
         };
         self.control <= 0xff

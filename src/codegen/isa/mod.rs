@@ -23,7 +23,7 @@ mod spec;
 mod table;
 mod verify;
 
-pub use arch::{Arch, Arches};
+pub use arch::{Arch, Arches, Generation};
 pub use decode::{DecodeError, decode};
 pub use dpp::Dpp;
 pub use encode::{EncodeError, encode, is_long, size_in_bytes};

@@ -1,10 +1,10 @@
 //! The columns of the instruction table: formats, operand rules, units, counters, implicit registers.
 
-use super::allowed;
 use super::arch::{Arch, Arches};
 use super::meaning::{Effect, Element, Meaning};
 use super::modifiers::Modifiers;
 use super::operand::Operand;
+use super::{Generation, allowed};
 
 /// Encoding of an instruction, and how its assembler text is put together (CDNA3 ISA guide, "Microcode formats").
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
@@ -510,17 +510,17 @@ impl OpInfo {
         const GDS: Modifiers = Modifiers::new().gds();
         const BLGP: Modifiers = Modifiers::new().blgp(0b111);
         let is_memory = self.format.is_mubuf() || self.format.is_flat();
-        match (arch, self.meaning) {
-            (Arch::Gfx906 | Arch::Gfx908, _) if is_memory => self.modifiers.without(SC1),
+        match (arch.generation(), self.meaning) {
+            (Generation::Gcn5 | Generation::Cdna1, _) if is_memory => self.modifiers.without(SC1),
             // Float atomics have no such bit on gfx90a (LLVM, FLATInstructions.td).
-            (Arch::Gfx90a, Meaning::Atomic(_, element) | Meaning::AtomicReturn(_, element))
+            (Generation::Cdna2, Meaning::Atomic(_, element) | Meaning::AtomicReturn(_, element))
                 if is_memory && element.is_float() =>
             {
                 self.modifiers.without(SC1)
             }
             // Signs of F64 operands came with gfx942.
-            (Arch::Gfx90a, Meaning::Mfma(.., Element::F64)) => self.modifiers.without(BLGP),
-            (Arch::Gfx90a | Arch::Gfx942 | Arch::Gfx950, _) if self.format.is_ds() => {
+            (Generation::Cdna2, Meaning::Mfma(.., Element::F64)) => self.modifiers.without(BLGP),
+            (Generation::Cdna2 | Generation::Cdna3 | Generation::Cdna4, _) if self.format.is_ds() => {
                 self.modifiers.without(GDS)
             }
             _ => self.modifiers,

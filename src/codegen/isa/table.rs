@@ -81,11 +81,11 @@ impl Opcode {
         self.info().arches.contains(arch)
     }
 
-    /// The chip whose spelling stands for the instruction where no chip is given: gfx942, or the first that has it.
+    /// The chip whose spelling stands for the instruction where no chip is given: the usual one, or the first that has it.
     pub fn spelling(self) -> Arch {
         let arches = self.info().arches;
-        let first = if arches.contains(Arch::Gfx942) { None } else { arches.iter().next() };
-        first.unwrap_or(Arch::Gfx942)
+        let first = if arches.contains(Arch::USUAL) { None } else { arches.iter().next() };
+        first.unwrap_or(Arch::USUAL)
     }
 
     /// Mnemonic without encoding suffix.

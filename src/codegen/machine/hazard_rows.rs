@@ -1,5 +1,5 @@
 //! The hazards that software covers with wait states, as data: which instruction writes (or reads) what, which one must
-//! not come too soon behind it, and how many wait states there must be between the two on each chip. Results of matrix
+//! not come too soon behind it, and how many wait states there must be between the two in each generation of chips. Results of matrix
 //! instructions have a table of their own, `matrix_rows`.
 //!
 //! Sources: AMD's instruction set guides (Vega 7nm section 4.5, MI100 and MI200 4.5 and 7.2, CDNA3 4.5 and 7.5, CDNA4 4.5
@@ -12,12 +12,12 @@ use super::access::{
 };
 use super::matrix_rows::{MatrixClass, matrix_class};
 use crate::codegen::isa::{
-    Arch, Calc, Element, Field, Implicit, Inst, Meaning, OpInfo, Opcode, Operand, OperandClass, OperandSpec,
-    Role, Sdwa, Select, Unit,
+    Arch, Calc, Element, Field, Generation, Implicit, Inst, Meaning, OpInfo, Opcode, Operand, OperandClass,
+    OperandSpec, Role, Sdwa, Select, Unit,
 };
 
-/// Number of chips in the tables.
-pub(super) const CHIPS: usize = Arch::ALL.len();
+/// Columns of the tables: one for each generation.
+pub(super) const COLUMNS: usize = Generation::COUNT;
 
 /// Kind of instruction, as the guides sort them.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -95,7 +95,7 @@ impl Who {
             Who::Dpp => valu && info.dpp_modifiers.has_dpp(),
             Who::SwapRows => matches!(info.meaning, M::SwapRows(_)),
             Who::Dot => matches!(info.meaning, M::Dot(_)),
-            Who::Dgemm => matrix_class(info, Arch::Gfx90a) == Some(MatrixClass::Dgemm),
+            Who::Dgemm => matrix_class(info, Arch::USUAL) == Some(MatrixClass::Dgemm),
             Who::FmaF64 => valu && info.meaning == M::Vector(Calc::Fma, Element::F64),
             Who::Matrix => matrix,
             Who::AccRead => is_op(Opcode::VAccvgprReadB32),
@@ -346,11 +346,11 @@ pub(super) struct Row {
     pub first: (Who, What),
     pub then: (Who, What),
     pub when: When,
-    /// By [`Arch`].
-    pub waits: [u8; CHIPS],
+    /// By [`Generation`].
+    pub waits: [u8; COLUMNS],
 }
 
-const fn row(first: (Who, What), then: (Who, What), when: When, waits: [u8; CHIPS]) -> Row {
+const fn row(first: (Who, What), then: (Who, What), when: When, waits: [u8; COLUMNS]) -> Row {
     Row { first, then, when, waits }
 }
 
@@ -374,7 +374,7 @@ pub(super) const fn longest_of(waits: &[u8], than: u8) -> u8 {
     longest
 }
 
-/// Everything but results of matrix instructions. Columns: gfx906, gfx908, gfx90a, gfx942, gfx950.
+/// Everything but results of matrix instructions. Columns: GCN 5, CDNA 1 to 4.
 #[rustfmt::skip]
 pub(super) static ROWS: &[Row] = &{
     use What::*;
@@ -407,7 +407,7 @@ pub(super) static ROWS: &[Row] = &{
         row((Valu, WrittenVectors), (Matrix, ReadVectors), Always, [0, 0, 2, 2, 2]),
         row((Dot, WrittenVectors), (Dot, Factors), SameOpcode, [0, 0, 3, 3, 3]),
         row((Dot, WrittenVectors), (Vector, AnyVectors), OtherOpcode, [0, 0, 3, 3, 3]),
-        // The separate AGPRs of gfx908.
+        // The separate AGPRs of CDNA 1.
         row((Valu, WrittenVgprs), (MatrixOrAccWrite, ReadVectors), Always, [0, 2, 0, 0, 0]),
         row((AccWrite, WrittenVectors), (Matrix, Addend), Always, [0, 1, 0, 0, 0]),
         row((AccWrite, WrittenVectors), (Matrix, Factors), Always, [0, 3, 0, 0, 0]),

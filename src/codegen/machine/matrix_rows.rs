@@ -3,7 +3,7 @@
 //! Sources as in `hazard_rows`: MI100, MI200, CDNA3 and CDNA4 instruction set guides, "Dependency resolution: required
 //! independent instructions", and LLVM's GCNHazardRecognizer.cpp; where they differ, the larger number.
 
-use super::hazard_rows::{CHIPS, longest_of};
+use super::hazard_rows::{COLUMNS, longest_of};
 use crate::codegen::isa::{Arch, Element, Meaning, OpInfo, Unit};
 
 /// Pipe of a matrix instruction.
@@ -11,7 +11,7 @@ use crate::codegen::isa::{Arch, Element, Meaning, OpInfo, Unit};
 pub(super) enum MatrixClass {
     /// Everything else.
     Xdl,
-    /// F32 inputs, from gfx942 on.
+    /// F32 inputs, from CDNA 3 on.
     Sgemm,
     /// F64.
     Dgemm,
@@ -22,7 +22,7 @@ pub(super) fn matrix_class(info: &OpInfo, arch: Arch) -> Option<MatrixClass> {
     let Unit::Mfma(_) = info.unit else { return None };
     Some(match info.meaning {
         Meaning::Mfma(_, Element::F64, ..) => MatrixClass::Dgemm,
-        Meaning::Mfma(_, Element::F32, ..) if arch >= Arch::Gfx942 => MatrixClass::Sgemm,
+        Meaning::Mfma(_, Element::F32, ..) if arch.multiplies_f32_on_valu() => MatrixClass::Sgemm,
         _ => MatrixClass::Xdl,
     })
 }
@@ -77,15 +77,15 @@ pub(super) const fn passes_column(passes: u8) -> usize {
     }
 }
 
-/// One hazard of a matrix result: wait states by [`Arch`] and by passes 2, 4, 8, 16. DGEMM has two shapes: 4x4x4 stands
-/// under 4 passes, 16x16x4 under 8, on gfx950 under 16.
+/// One hazard of a matrix result: wait states by [`Generation`](crate::codegen::isa::Generation) and by passes 2, 4, 8, 16. DGEMM has two shapes: 4x4x4 stands
+/// under 4 passes, 16x16x4 under 8, in CDNA 4 under 16.
 pub(super) struct MatrixRow {
     pub first: MatrixClass,
     pub then: MatrixUse,
-    pub waits: [[u8; 4]; CHIPS],
+    pub waits: [[u8; 4]; COLUMNS],
 }
 
-const fn matrix(first: MatrixClass, then: MatrixUse, waits: [[u8; 4]; CHIPS]) -> MatrixRow {
+const fn matrix(first: MatrixClass, then: MatrixUse, waits: [[u8; 4]; COLUMNS]) -> MatrixRow {
     MatrixRow { first, then, waits }
 }
 
@@ -99,7 +99,7 @@ pub(super) const LONGEST_MATRIX_ROW: u32 = {
     longest as u32
 };
 
-/// Results of matrix instructions, by gfx906, gfx908, gfx90a, gfx942, gfx950. What is not there needs no wait states.
+/// Results of matrix instructions, by GCN 5 and CDNA 1 to 4. What is not there needs no wait states.
 #[rustfmt::skip]
 pub(super) static MATRIX_ROWS: &[MatrixRow] = &{
     use MatrixClass::*;
@@ -109,9 +109,9 @@ pub(super) static MATRIX_ROWS: &[MatrixRow] = &{
     const P1: [u8; 4] = [3, 5, 9, 17];
     const P2: [u8; 4] = [4, 6, 10, 18];
     const P3: [u8; 4] = [5, 7, 11, 19];
-    // gfx950: one more than gfx942 except after two passes.
+    // CDNA 4: one more than CDNA 3 except after two passes.
     const P4: [u8; 4] = [5, 8, 12, 20];
-    const P2_950: [u8; 4] = [3, 6, 10, 18];
+    const P2_CDNA4: [u8; 4] = [3, 6, 10, 18];
     const FIRST: [u8; 4] = [2, 0, 0, 0];
     const SMALL: [u8; 4] = [0, 4, 0, 0];
     const C9: [u8; 4] = [0, 4, 9, 0];
@@ -119,17 +119,17 @@ pub(super) static MATRIX_ROWS: &[MatrixRow] = &{
     const V11: [u8; 4] = [0, 6, 11, 0];
     const V19: [u8; 4] = [0, 6, 0, 19];
     const M18: [u8; 4] = [0, 9, 18, 0];
-    const M18_950: [u8; 4] = [0, 9, 0, 18];
+    const M18_CDNA4: [u8; 4] = [0, 9, 0, 18];
     [
         matrix(Xdl, CSame(Xdl), [NO, NO, NO, FIRST, FIRST]),
         matrix(Xdl, CSameRegisters(Xdl), [NO, [2; 4], P, P1, P2]),
         matrix(Xdl, COverlap(Xdl), [NO, [2; 4], P, P1, P2]),
-        matrix(Xdl, CSame(Sgemm), [NO, NO, NO, P1, P2_950]),
-        matrix(Xdl, CSameRegisters(Sgemm), [NO, NO, NO, P1, P2_950]),
-        matrix(Xdl, COverlap(Sgemm), [NO, NO, NO, P1, P2_950]),
-        matrix(Xdl, CSame(Dgemm), [NO, NO, P1, P1, P2_950]),
-        matrix(Xdl, CSameRegisters(Dgemm), [NO, NO, P1, P1, P2_950]),
-        matrix(Xdl, COverlap(Dgemm), [NO, NO, P1, P1, P2_950]),
+        matrix(Xdl, CSame(Sgemm), [NO, NO, NO, P1, P2_CDNA4]),
+        matrix(Xdl, CSameRegisters(Sgemm), [NO, NO, NO, P1, P2_CDNA4]),
+        matrix(Xdl, COverlap(Sgemm), [NO, NO, NO, P1, P2_CDNA4]),
+        matrix(Xdl, CSame(Dgemm), [NO, NO, P1, P1, P2_CDNA4]),
+        matrix(Xdl, CSameRegisters(Dgemm), [NO, NO, P1, P1, P2_CDNA4]),
+        matrix(Xdl, COverlap(Dgemm), [NO, NO, P1, P1, P2_CDNA4]),
         matrix(Xdl, AOrB, [NO, [4; 4], P3, P3, P4]),
         matrix(Xdl, ValuReads, [NO, P2, P3, P3, P4]),
         matrix(Xdl, ValuWrites, [NO, [1, 3, 7, 15], P3, P3, P4]),
@@ -157,6 +157,6 @@ pub(super) static MATRIX_ROWS: &[MatrixRow] = &{
         matrix(Dgemm, AOrB, [NO, NO, V11, V11, V19]),
         matrix(Dgemm, ValuReads, [NO, NO, V11, V11, V19]),
         matrix(Dgemm, ValuWrites, [NO, NO, V11, V11, V19]),
-        matrix(Dgemm, Memory, [NO, NO, M18, M18, M18_950]),
+        matrix(Dgemm, Memory, [NO, NO, M18, M18, M18_CDNA4]),
     ]
 };

@@ -8,7 +8,7 @@
 use super::access::{Range, accesses};
 use super::body::Body;
 use crate::codegen::isa::{
-    Arch, BranchCondition, Calc, Element, Implicit, Inst, Meaning, Opcode, Operand, Role, Unit,
+    Arch, BranchCondition, Calc, Element, Generation, Implicit, Inst, Meaning, Opcode, Operand, Role, Unit,
 };
 
 /// Copies VCC onto itself, which sets VCCZ.
@@ -49,7 +49,7 @@ pub(super) fn reads_vccz(inst: &Inst) -> bool {
 
 /// First VGPR behind all that `body` touches, if the chip has the bug of 64-bit shifts.
 pub(super) fn end_of_vgprs(body: &Body, arch: Arch) -> Option<u16> {
-    (arch == Arch::Gfx90a).then(|| {
+    (arch.generation() == Generation::Cdna2).then(|| {
         let ranges = body.insts.iter().flat_map(|i| accesses(&i.inst).filter_map(|access| access.range()));
         let vgprs = ranges.filter(|range| is_vgpr(*range));
         vgprs.map(|range| range.start + range.len).max().unwrap_or(Operand::FIRST_VGPR as u16)

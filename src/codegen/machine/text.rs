@@ -102,7 +102,7 @@ fn parse_inst(line: &str, registers: &mut Vec<VirtualRegister>) -> Result<Inst, 
         Ok((operand, width, length))
     };
     let surroundings = Surroundings::Body;
-    let arch = Arch::Gfx942;
+    let arch = Arch::USUAL;
     let mut context = Context { arch, symbols: &NoSymbols, surroundings, registers: Some(&mut read) };
     let parsed = parse_statement(&mut cursor, &mut context).map_err(|error| error.to_string())?;
     let mut inst = parsed.inst;

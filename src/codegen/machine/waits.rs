@@ -26,7 +26,9 @@ use super::access::{
     Range, Touched, changes_indexing, is_gds, is_lds_dma, is_vmem, leaves_body, writes_memory,
 };
 use super::body::{Body, MachineInst};
-use crate::codegen::isa::{Arch, Counter, Inst, Meaning, OpInfo, Opcode, Operand, Unit, WaitCounts};
+use crate::codegen::isa::{
+    Arch, Counter, Generation, Inst, Meaning, OpInfo, Opcode, Operand, Unit, WaitCounts,
+};
 
 /// Immediate of an `s_barrier` behind which nobody looks at LDS data of other waves; cleared when the waits are in.
 pub const BARRIER_WITHOUT_WAITS: u32 = 1;
@@ -427,7 +429,7 @@ impl WaitInserter {
         }
         if info.unit == Unit::Barrier {
             return match inst.imm {
-                _ if self.arch <= Arch::Gfx908 => all,
+                _ if self.arch.generation() <= Generation::Cdna1 => all,
                 BARRIER_WITHOUT_WAITS => (vm(Mark::WriteBack), 0),
                 _ => (vm(Mark::LdsDma).max(vm(Mark::WriteBack)), lds),
             };

@@ -1,7 +1,7 @@
 //! The rules for results of matrix instructions, by formula.
 
 use super::view::{Registers, View};
-use crate::codegen::isa::{Arch, Element, Field, Meaning, Unit};
+use crate::codegen::isa::{Arch, Element, Field, Generation, Meaning, Unit};
 
 /// Pipe of a matrix instruction.
 #[derive(Copy, Clone, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub(crate) enum Class {
 pub(crate) fn class(view: &View, arch: Arch) -> Option<Class> {
     match view.info.meaning {
         Meaning::Mfma(_, Element::F64, ..) => Some(Class::D),
-        Meaning::Mfma(_, Element::F32, ..) if arch >= Arch::Gfx942 => Some(Class::S),
+        Meaning::Mfma(_, Element::F32, ..) if arch.multiplies_f32_on_valu() => Some(Class::S),
         _ => matches!(view.info.unit, Unit::Mfma(_)).then_some(Class::X),
     }
 }
@@ -31,20 +31,21 @@ pub(crate) fn behind_matrix(first: &View, then: &View, arch: Arch) -> u32 {
     let Some(from) = class(first, arch) else { return 0 };
     let Some(d) = first.writes().find(|r| r.field == Some(Field::Dst)) else { return 0 };
     let p = u32::from(first.inst.passes(arch));
-    let gfx950 = u32::from(arch == Arch::Gfx950);
-    let late = u32::from(arch == Arch::Gfx950 && p != 2);
+    let generation = arch.generation();
+    let cdna4 = u32::from(generation == Generation::Cdna4);
+    let late = u32::from(generation == Generation::Cdna4 && p != 2);
     let small = p == 4;
     let reads = |r: &&Registers| r.is_read && r.meets(d);
     if let Some(to) = class(then, arch) {
         let c = addend(then);
         let factor = then.registers.iter().filter(reads).any(|r| Some(*r) != c);
         let any_factor = match from {
-            Class::X if arch == Arch::Gfx908 => 4,
+            Class::X if generation == Generation::Cdna1 => 4,
             Class::X => p + 3 + late,
             Class::S => p + 2,
             Class::D if small => 6,
             Class::D => {
-                if arch == Arch::Gfx950 {
+                if generation == Generation::Cdna4 {
                     19
                 } else {
                     11
@@ -54,22 +55,22 @@ pub(crate) fn behind_matrix(first: &View, then: &View, arch: Arch) -> u32 {
         let adding = c.filter(|c| c.meets(d)).map_or(0, |c| {
             let same_registers = (c.first, c.end) == (d.first, d.end);
             let same = same_registers && p == u32::from(then.inst.passes(arch));
-            let forwarded = if p == 2 && arch >= Arch::Gfx942 { 2 } else { 0 };
+            let forwarded = if p == 2 && generation >= Generation::Cdna3 { 2 } else { 0 };
             match (from, to) {
                 (Class::X, Class::X) if same => forwarded,
-                (Class::X, _) if arch == Arch::Gfx908 => 2,
-                (Class::X, Class::X) if arch == Arch::Gfx90a => p,
-                (Class::X, Class::X) => p + 1 + gfx950,
+                (Class::X, _) if generation == Generation::Cdna1 => 2,
+                (Class::X, Class::X) if generation == Generation::Cdna2 => p,
+                (Class::X, Class::X) => p + 1 + cdna4,
                 (Class::X, _) => p + 1 + late,
                 (Class::S, Class::S | Class::X) if same => forwarded,
-                (Class::S, Class::X) if arch == Arch::Gfx950 && same_registers => forwarded,
-                (Class::S, Class::X) if arch == Arch::Gfx950 => 0,
+                (Class::S, Class::X) if generation == Generation::Cdna4 && same_registers => forwarded,
+                (Class::S, Class::X) if generation == Generation::Cdna4 => 0,
                 (Class::S, _) => p,
                 (Class::D, Class::X) => 0,
                 (Class::D, Class::D) if same && !small => 0,
                 (Class::D, _) if small => 4,
                 (Class::D, _) => {
-                    if arch == Arch::Gfx950 {
+                    if generation == Generation::Cdna4 {
                         17
                     } else {
                         9
@@ -83,11 +84,11 @@ pub(crate) fn behind_matrix(first: &View, then: &View, arch: Arch) -> u32 {
         return 0;
     }
     let (valu_reads, valu_writes, memory_reads) = match from {
-        Class::X if arch == Arch::Gfx908 => (p + 2, p - 1, 0),
+        Class::X if generation == Generation::Cdna1 => (p + 2, p - 1, 0),
         Class::X => (p + 3 + late, p + 3 + late, p + 3 + late),
         Class::S => (p + 2, p + 2, p + 2),
         Class::D if small => (6, 6, 9),
-        Class::D if arch == Arch::Gfx950 => (19, 19, 18),
+        Class::D if generation == Generation::Cdna4 => (19, 19, 18),
         Class::D => (11, 11, 18),
     };
     let mut need = 0;
@@ -100,9 +101,9 @@ pub(crate) fn behind_matrix(first: &View, then: &View, arch: Arch) -> u32 {
     let sparse = matches!(first.info.meaning, Meaning::SparseMfma(..));
     let c = addend(first).filter(|_| from == Class::X && !sparse);
     if c.is_some_and(|c| c.is_vector() && then.writes().any(|r| r.meets(&c))) {
-        need = need.max(match arch {
-            Arch::Gfx908 => p.saturating_sub(3),
-            Arch::Gfx90a if p > 2 => p + 3,
+        need = need.max(match generation {
+            Generation::Cdna1 => p.saturating_sub(3),
+            Generation::Cdna2 if p > 2 => p + 3,
             _ => p - 1,
         });
     }

@@ -6,7 +6,7 @@
 use super::matrix::{Class, behind_matrix, class};
 use super::view::{EXEC, M0, Registers, VCC, View};
 use crate::codegen::isa::{
-    Arch, Calc, Element, Field, Format, Meaning, Opcode, Operand, Role, Sdwa, Select, Unit,
+    Arch, Calc, Element, Field, Format, Generation, Meaning, Opcode, Operand, Role, Sdwa, Select, Unit,
 };
 
 /// No rule asks for more.
@@ -34,10 +34,11 @@ pub(crate) fn required(first: &View, then: &View, between: Between, arch: Arch) 
     let vector_read = |r: &Registers| r.is_vector() && r.is_read;
     let vector_written = |r: &Registers| r.is_vector() && r.is_written;
     let vector = |r: &Registers| r.is_vector();
-    let newer = arch >= Arch::Gfx942;
-    let unified = arch >= Arch::Gfx90a;
-    let gfx908 = arch == Arch::Gfx908;
-    let gfx950 = arch == Arch::Gfx950;
+    let generation = arch.generation();
+    let newer = generation >= Generation::Cdna3;
+    let unified = generation >= Generation::Cdna2;
+    let cdna1 = generation == Generation::Cdna1;
+    let cdna4 = generation == Generation::Cdna4;
     let what = then.info.meaning;
 
     if first.is_valu() {
@@ -72,11 +73,11 @@ pub(crate) fn required(first: &View, then: &View, between: Between, arch: Arch) 
             let parts = converts_part(first) && converts_part(then);
             at_least(1, parts && from(Registers::is_vector, &vector_written));
         }
-        at_least(2, gfx950 && swaps_rows && from(Registers::is_vector, &vector));
-        at_least(4, gfx950 && swaps_rows && exec);
+        at_least(2, cdna4 && swaps_rows && from(Registers::is_vector, &vector));
+        at_least(4, cdna4 && swaps_rows && exec);
         at_least(4, then.is_matrix() && exec);
         at_least(2, unified && then.is_matrix() && from(Registers::is_vector, &vector_read));
-        let dgemm = arch == Arch::Gfx90a && between.dgemm && then.is_memory();
+        let dgemm = generation == Generation::Cdna2 && between.dgemm && then.is_memory();
         at_least(2, dgemm && from(Registers::is_vector, &vector_read));
         if unified && matches!(first.info.meaning, Meaning::Dot(_)) {
             let same = first.inst.op == then.inst.op && dpp == first.inst.modifiers.has_dpp();
@@ -85,7 +86,7 @@ pub(crate) fn required(first: &View, then: &View, between: Between, arch: Arch) 
             at_least(3, same && from(Registers::is_vector, &factor));
             at_least(3, !same && vector_inst && from(Registers::is_vector, &vector));
         }
-        if gfx908 {
+        if cdna1 {
             let op = then.inst.op;
             let acc_write = op == Opcode::VAccvgprWriteB32;
             let by_acc_write = first.inst.op == Opcode::VAccvgprWriteB32;
@@ -183,27 +184,28 @@ fn wide_store_data(view: &View) -> Option<Registers> {
 
 /// Wait states until nothing behind `first` can come too soon, whatever it is.
 pub(crate) fn pending(first: &View, arch: Arch) -> u32 {
-    let newer = arch >= Arch::Gfx942;
+    let generation = arch.generation();
+    let newer = generation >= Generation::Cdna3;
     if let Some(class) = class(first, arch) {
         let p = u32::from(first.inst.passes(arch));
         return match class {
             Class::D if p == 4 => 9,
             Class::D => {
-                if arch == Arch::Gfx950 {
+                if generation == Generation::Cdna4 {
                     19
                 } else {
                     18
                 }
             }
             Class::S => p + 2,
-            Class::X if arch == Arch::Gfx908 => p + 2,
-            Class::X => p + 3 + u32::from(arch == Arch::Gfx950 && p != 2),
+            Class::X if generation == Generation::Cdna1 => p + 2,
+            Class::X => p + 3 + u32::from(generation == Generation::Cdna4 && p != 2),
         };
     }
     if first.is_valu() {
         let scalar = first.writes().any(|r| r.first < 128);
-        let dot = arch >= Arch::Gfx90a && matches!(first.info.meaning, Meaning::Dot(_));
-        let acc = arch == Arch::Gfx908 && first.inst.op == Opcode::VAccvgprWriteB32;
+        let dot = generation >= Generation::Cdna2 && matches!(first.info.meaning, Meaning::Dot(_));
+        let acc = generation == Generation::Cdna1 && first.inst.op == Opcode::VAccvgprWriteB32;
         let vector = first.writes().any(|r| r.is_vector());
         return if scalar {
             5

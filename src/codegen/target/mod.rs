@@ -97,6 +97,8 @@ pub enum Feature {
     Xnack,
     /// Error correction of on-chip memories, which is switched on or off when the chip is set up.
     SramEcc,
+    /// Kernels are compiled for it.
+    CodeGeneration,
 }
 
 impl Feature {
@@ -109,6 +111,7 @@ impl Feature {
             Feature::ThreadgroupSplit => "threadgroup split",
             Feature::Xnack => "xnack",
             Feature::SramEcc => "sramecc",
+            Feature::CodeGeneration => "code generation",
         }
     }
 
@@ -171,6 +174,14 @@ impl Target {
     pub const GFX950: Target = Target(&chips::GFX950);
     /// Every target, oldest first.
     pub const ALL: [Target; 5] = [Self::GFX906, Self::GFX908, Self::GFX90A, Self::GFX942, Self::GFX950];
+
+    /// The target that is meant where none is named.
+    pub const USUAL: Target = Self::GFX942;
+
+    /// Compute units of the product that stands for the target.
+    pub fn compute_units(self) -> u32 {
+        Device::nearest(self).count(Parameter::ComputeUnits) as u32
+    }
 
     /// The target of that processor name.
     pub fn from_name(name: &str) -> Option<Target> {

@@ -31,7 +31,7 @@ use crate::codegen::lower::{Lowered, preload};
 use crate::codegen::machine::allocate::Allocation;
 use crate::codegen::machine::branches::encode_body;
 use crate::codegen::machine::text;
-use crate::codegen::target::{Feature, Target};
+use crate::codegen::target::Feature;
 use crate::ir::diagnostic::{Diagnostic, Kind, Location};
 use crate::ir::kernel::{Kernel, Locations};
 use crate::passes::facts::Geometry;
@@ -96,12 +96,14 @@ fn with_compilation<R>(
         let text = format!("{} has no {}", options.target(), preload.name());
         return Err(Diagnostic::invalid(text).help(format!("{} have it", preload.owners())));
     }
-    if options.target() != Target::GFX942 {
-        let text = format!("{} is not a target of code generation yet", options.target());
-        return Err(Diagnostic::new(Kind::Unsupported, text).help("compile for gfx942"));
+    let code = Feature::CodeGeneration;
+    if !options.target().has(code) {
+        let text = format!("{} is not a target of {} yet", options.target(), code.name());
+        let help = format!("compile for {}", code.owners());
+        return Err(Diagnostic::new(Kind::Unsupported, text).help(help));
     }
     with_workspace(|workspace| {
-        with_machine(|machine| {
+        with_machine(options.target().arch, |machine| {
             body(&mut Compilation {
                 kernel,
                 options,

@@ -11,6 +11,8 @@ use crate::codegen::machine::waits::WaitInserter;
 
 /// A machine body, and what the passes over it work with.
 pub(super) struct Machine {
+    /// Whose code it makes.
+    arch: Arch,
     pub(super) body: Body,
     pub(super) allocator: Allocator,
     pub(super) waits: WaitInserter,
@@ -21,27 +23,32 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    fn new() -> Machine {
+    fn new(arch: Arch) -> Machine {
         Machine {
+            arch,
             body: Body::default(),
             allocator: Allocator::default(),
-            waits: WaitInserter::new(Arch::Gfx942),
-            hazards: HazardResolver::new(Arch::Gfx942),
+            waits: WaitInserter::new(arch),
+            hazards: HazardResolver::new(arch),
             code: Code::default(),
             bytes: Vec::new(),
         }
     }
 }
 
-static POOL: Mutex<Vec<Machine>> = Mutex::new(Vec::new());
+/// A machine is ten kilobytes, which are not moved in and out.
+static POOL: Mutex<Vec<Box<Machine>>> = Mutex::new(Vec::new());
 
 /// Machines kept between compilations; more threads than that at once make fresh ones.
 const POOL_LIMIT: usize = 16;
 
-/// Runs `body` with a machine from the pool.
-pub(super) fn with_machine<R>(body: impl FnOnce(&mut Machine) -> R) -> R {
-    let pooled = POOL.lock().ok().and_then(|mut pool| pool.pop());
-    let mut machine = pooled.unwrap_or_else(Machine::new);
+/// Runs `body` with a machine for that chip from the pool.
+pub(super) fn with_machine<R>(arch: Arch, body: impl FnOnce(&mut Machine) -> R) -> R {
+    let pooled = POOL.lock().ok().and_then(|mut pool| {
+        let at = pool.iter().rposition(|machine| machine.arch == arch)?;
+        Some(pool.swap_remove(at))
+    });
+    let mut machine = pooled.unwrap_or_else(|| Box::new(Machine::new(arch)));
     let result = body(&mut machine);
     // A panic in `body` drops the machine instead: its buffers may be in the middle of anything.
     if let Ok(mut pool) = POOL.lock()

@@ -56,7 +56,7 @@ pub(super) const FP4: Format = format(2, 1, 1, Top::Finite);
 impl Format {
     /// Format of elements of that kind on a chip.
     pub fn of(element: Element, arch: Arch) -> Option<&'static Format> {
-        let ocp = arch >= Arch::Gfx950;
+        let ocp = arch.has_ocp_floats();
         Some(match element {
             Element::F64 => &F64,
             Element::F32 | Element::F32x2 => &F32,

@@ -161,7 +161,7 @@ impl Program {
         for step in program.steps.iter_mut().filter(|step| step.format.is_mubuf()) {
             // Later chips have the register file in that place.
             let second = words.get(step.offset as usize / 4 + 1).copied().unwrap_or(0);
-            if arch <= Arch::Gfx908 && second & TFE != 0 {
+            if !arch.has_unified_registers() && second & TFE != 0 {
                 step.action = Action::Unsupported("texture fail enable");
             }
         }

@@ -88,7 +88,7 @@ pub(super) fn find(
             .into_iter()
             .filter(|fits| *fits)
             .count();
-        (fits, op.spelling() == Arch::Gfx942)
+        (fits, op.spelling() == Arch::USUAL)
     };
     // The first of those that fit best.
     let mut best = first;

@@ -3,7 +3,9 @@
 //! replay would get wrong.
 
 use super::Fault;
-use crate::codegen::isa::{Arch, BranchCondition, Calc, Element, Inst, Meaning, Opcode, Operand, Unit};
+use crate::codegen::isa::{
+    Arch, BranchCondition, Calc, Element, Generation, Inst, Meaning, Opcode, Operand, Unit,
+};
 use crate::codegen::machine::body::Body;
 use crate::codegen::rules::{
     Between, Class, FARTHEST, Registers, VCC, View, class, is_acc_move, overwrites_own_base, pending,
@@ -30,7 +32,7 @@ pub fn check_hazards(body: &Body, arch: Arch) -> Vec<Fault> {
             walk.back(block, index, 0, Between::default(), &mut best);
         }
     }
-    if arch == Arch::Gfx90a {
+    if arch.generation() == Generation::Cdna2 {
         check_shifts(&views, &mut faults);
     }
     faults.sort();

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use super::Fault;
-use crate::codegen::isa::{Arch, Counter, Meaning, Unit, WaitCounts};
+use crate::codegen::isa::{Arch, Counter, Generation, Meaning, Unit, WaitCounts};
 use crate::codegen::machine::body::Body;
 use crate::codegen::machine::waits::{BARRIER_WITHOUT_WAITS, LdsLoads};
 use crate::codegen::rules::{EXEC, Registers, View};
@@ -120,7 +120,7 @@ impl Checker<'_> {
         if meaning == Meaning::Barrier {
             let lds = in_lgkm(uses_lds) || in_vm(|other| other.is_lds_dma());
             fault(self.hands_over[index] && lds, "LDS data is in flight");
-            fault(self.arch < Arch::Gfx90a && anything, "something is in flight");
+            fault(self.arch.generation() < Generation::Cdna2 && anything, "something is in flight");
             fault(in_vm(is_writeback), "a writeback is in flight");
         }
         fault(view.is_border() && (anything || !state.exp.is_empty()), "something is in flight");

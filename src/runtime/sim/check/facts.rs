@@ -168,8 +168,8 @@ impl Facts {
         };
         let atomic = info.meaning.effect() == Effect::Atomic;
         let scope = if atomic || view.is_vmem() { model::scope(&inst, arch) } else { Scope::Wave };
-        // Before gfx942 stores have no scope bits: every one may be a flag.
-        let stores = view.is_vmem() && info.may_store() && arch < Arch::Gfx942;
+        // Without scope bits every store may be a flag.
+        let stores = view.is_vmem() && info.may_store() && !arch.has_scope_bits();
         Facts {
             touched,
             written,

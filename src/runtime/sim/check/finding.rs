@@ -544,7 +544,7 @@ impl Finding {
             }
             Race { reason: Unordered::NotInvalidated, .. } => {
                 "wait for what hands the data over and put `buffer_inv` (sc1 between workgroups, sc0 inside one; \
-                 `buffer_wbinvl1_vol` before gfx942) behind it"
+                 `buffer_wbinvl1_vol` before CDNA 3) behind it"
                     .to_owned()
             }
             Race { reason: Unordered::NarrowScope, .. } => {

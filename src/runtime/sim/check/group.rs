@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 
-use crate::codegen::isa::{Arch, BranchCondition, Meaning, Operand};
+use crate::codegen::isa::{Arch, BranchCondition, Generation, Meaning, Operand};
 use crate::codegen::object::Field;
 use crate::codegen::rules::VCC;
 use crate::codegen::target::Target;
@@ -524,7 +524,7 @@ impl<'a> Checker<'a> {
             runner.missing |= missing;
             runner.missing_at = who.step;
         }
-        if self.table.arch < Arch::Gfx90a && !runner.flight.is_empty() {
+        if self.table.arch.generation() < Generation::Cdna2 && !runner.flight.is_empty() {
             worker.found.add(who.raw(FindingKind::WaitBeforeBarrier, 0, 0));
         }
     }
@@ -612,7 +612,11 @@ impl Runner {
             self.registers.define(number);
         }
         // Work-item ids: packed into one register, or one each.
-        let ids = if arch >= Arch::Gfx90a { 1 } else { 1 + launch.kernel.descriptor.get(Field::WorkitemId) };
+        let ids = if arch.generation() >= Generation::Cdna2 {
+            1
+        } else {
+            1 + launch.kernel.descriptor.get(Field::WorkitemId)
+        };
         for register in 0..ids {
             self.registers.set_vector(FIRST_VECTOR + register, self.launched);
         }

@@ -5,7 +5,7 @@
 //! Up to gfx90a a device is one die, so what has reached L2 is visible to all that do not look into their own first-level
 //! cache. From gfx942 on a device has several dies, and workgroups may be on any of them.
 
-use crate::codegen::isa::{Arch, Effect, Inst, Meaning, Opcode};
+use crate::codegen::isa::{Arch, Effect, Generation, Inst, Meaning, Opcode};
 
 /// Who takes part in what an instruction makes visible or looks at. The simulated device is the only agent, so system scope is no
 /// wider than agent scope.
@@ -31,7 +31,7 @@ pub(super) struct Model {
 impl Model {
     /// Of a chip, and of a kernel in tg_split mode or not.
     pub fn new(arch: Arch, is_split: bool) -> Model {
-        Model { has_several_l2: arch >= Arch::Gfx942, is_split }
+        Model { has_several_l2: arch.generation() >= Generation::Cdna3, is_split }
     }
 }
 
@@ -44,7 +44,7 @@ pub(super) fn scope(inst: &Inst, arch: Arch) -> Scope {
     }
     match (inst.modifiers.has_sc0(), inst.modifiers.has_sc1()) {
         (false, false) => Scope::Wave,
-        (true, false) if arch >= Arch::Gfx942 => Scope::Workgroup,
+        (true, false) if arch.has_scope_bits() => Scope::Workgroup,
         _ => Scope::Agent,
     }
 }
@@ -52,7 +52,7 @@ pub(super) fn scope(inst: &Inst, arch: Arch) -> Scope {
 /// How much an instruction makes its wave forget. `buffer_inv` says it as loads do; `buffer_invl2` leaves the first level alone.
 pub(super) fn invalidates(inst: &Inst, arch: Arch) -> Scope {
     match inst.op.info().meaning {
-        Meaning::CacheInvalidate if arch >= Arch::Gfx942 => scope(inst, arch),
+        Meaning::CacheInvalidate if arch.has_scope_bits() => scope(inst, arch),
         Meaning::CacheInvalidate if inst.op != Opcode::BufferInvl2 => Scope::Agent,
         _ => Scope::Wave,
     }

@@ -1,8 +1,6 @@
 //! Hardware registers that `s_getreg` and `s_setreg` name (CDNA4 ISA guide, "Access instructions", and the tables of the
 //! registers' fields in "Kernel State").
 
-use crate::codegen::isa::Arch;
-
 use super::super::program::{Place, Program, Step};
 use super::super::wave::{PRIVATE_APERTURE, SHARED_APERTURE, VCC, Wave};
 
@@ -59,9 +57,10 @@ fn registers(program: &Program) -> u32 {
     const SGPR_SIZE: u32 = 6 << 24;
     let (vgprs, agprs) = program.registers();
     let fours = |count: usize| count.max(1).div_ceil(4) as u32;
-    match program.arch {
-        Arch::Gfx906 | Arch::Gfx908 => SGPR_SIZE | (fours(vgprs) - 1) << 8,
-        _ => SGPR_SIZE | fours(vgprs) << 12 | (fours(vgprs) + agprs.div_ceil(4) as u32 - 1) << 6,
+    if program.arch.has_unified_registers() {
+        SGPR_SIZE | fours(vgprs) << 12 | (fours(vgprs) + agprs.div_ceil(4) as u32 - 1) << 6
+    } else {
+        SGPR_SIZE | (fours(vgprs) - 1) << 8
     }
 }
 

@@ -35,22 +35,22 @@ pub(super) enum Format {
 }
 
 impl Format {
-    /// Format of a source of this type. The chip decides about f8; on gfx90a denormal f16 and bf16 are zeros (MIOpen, "MI200
-    /// MFMA behavior specifics").
+    /// Format of a source of this type. The chip decides about 8-bit floats and about denormal f16 and bf16.
     #[inline]
     pub fn of(element: Element, arch: Arch) -> Option<Format> {
-        Some(match (element, arch) {
-            (Element::F32, _) => Format::F32,
-            (Element::Xf32, _) => Format::Xf32,
-            (Element::F16, Arch::Gfx90a) => Format::F16Flushed,
-            (Element::F16, _) => Format::F16,
-            (Element::Bf16, Arch::Gfx90a) => Format::Bf16Flushed,
-            (Element::Bf16, _) => Format::Bf16,
-            (Element::I8, _) => Format::I8,
-            (Element::Fp8, Arch::Gfx942) => Format::Fp8Fnuz,
-            (Element::Bf8, Arch::Gfx942) => Format::Bf8Fnuz,
-            (Element::Fp8, _) => Format::Fp8,
-            (Element::Bf8, _) => Format::Bf8,
+        let (flushed, ocp) = (arch.flushes_matrix_denormals(), arch.has_ocp_floats());
+        Some(match element {
+            Element::F32 => Format::F32,
+            Element::Xf32 => Format::Xf32,
+            Element::F16 if flushed => Format::F16Flushed,
+            Element::F16 => Format::F16,
+            Element::Bf16 if flushed => Format::Bf16Flushed,
+            Element::Bf16 => Format::Bf16,
+            Element::I8 => Format::I8,
+            Element::Fp8 if ocp => Format::Fp8,
+            Element::Bf8 if ocp => Format::Bf8,
+            Element::Fp8 => Format::Fp8Fnuz,
+            Element::Bf8 => Format::Bf8Fnuz,
             _ => return None,
         })
     }

@@ -320,7 +320,7 @@ fn matrix(device: &Device, arch: Arch, step: &Step, inst: &Inst, cost: &mut Cost
     let occupancy = passes * turn;
     let (shape, on_valu, sparse) = match info.meaning {
         Meaning::Mfma(shape, _, _, Element::F64) => (Some(shape), true, false),
-        Meaning::Mfma(shape, Element::F32, ..) => (Some(shape), arch >= Arch::Gfx942, false),
+        Meaning::Mfma(shape, Element::F32, ..) => (Some(shape), arch.multiplies_f32_on_valu(), false),
         Meaning::Mfma(shape, ..) | Meaning::FormattedMfma(shape) => (Some(shape), false, false),
         Meaning::SparseMfma(shape, ..) => (Some(shape), false, true),
         _ => (None, false, false),
