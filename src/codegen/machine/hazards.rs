@@ -12,15 +12,17 @@
 //! Apart from wait states the pass breaks runs of memory instructions that a replay would get wrong (`replay`), unless
 //! XNACK is known to be off, and repairs what no wait states solve (`repairs`).
 
+use std::cell::Cell;
+
 use super::access::{Range, Ranges, Touched, accesses, changes_indexing, is_valu, is_vmem, leaves_body};
 use super::body::{Body, MachineInst};
-use super::hazard_rows::{LONGEST_ROW, ROWS, When, Who};
+use super::hazard_rows::{LONGEST_ROW, ROWS, What, When, Who};
 use super::matrix_rows::{
     LONGEST_MATRIX_ROW, MATRIX_ROWS, MATRIX_USES, MatrixClass, MatrixUse, matrix_class, passes_column,
 };
 use super::repairs::{changes_vccz, copy_vcc, end_of_vgprs, reads_vccz, replaced_shift};
 use super::replay::Run;
-use crate::codegen::isa::{Arch, Field, Inst, MAX_OPERANDS, Meaning, OpInfo, Opcode, Operand, Role, Unit};
+use crate::codegen::isa::{Arch, Field, Inst, MAX_OPERANDS, Meaning, Opcode, Operand, Role, Unit};
 
 /// How many instructions ahead an instruction for a gap is looked for.
 const WINDOW: usize = 12;
@@ -102,9 +104,8 @@ struct Entry {
 pub struct HazardResolver {
     target: Arch,
     xnack: Xnack,
-    /// By opcode: rows that it can begin, rows that it can end.
-    begins: Vec<u64>,
-    ends: Vec<u64>,
+    /// By opcode, from its first use on: most never occur, and all of them take longer than a compilation.
+    sides: Vec<Cell<Option<Sides>>>,
     /// Rows whose first or second instruction is not known by its opcode.
     begins_by_form: u64,
     ends_by_form: u64,
@@ -152,14 +153,29 @@ fn by_form(rows: u64, by_form: u64, who: impl Fn(usize) -> Who, inst: &Inst) -> 
     left
 }
 
+/// Rows, one bit each, that an opcode can begin and end.
+#[derive(Copy, Clone)]
+struct Sides {
+    begins: u64,
+    ends: u64,
+}
+
+impl Sides {
+    #[cold]
+    fn of(op: Opcode, target: Arch) -> Sides {
+        let (column, info) = (target.generation() as usize, op.info());
+        let can = |(who, what): (Who, What)| who.contains(info) && what.possible(info);
+        Sides {
+            begins: rows_where(|n| ROWS[n].waits[column] > 0 && can(ROWS[n].first)),
+            ends: rows_where(|n| ROWS[n].waits[column] > 0 && can(ROWS[n].then)),
+        }
+    }
+}
+
 impl HazardResolver {
     /// For one chip, with XNACK possible.
     pub fn new(target: Arch) -> HazardResolver {
-        let column = target as usize;
-        let rows = |side: &dyn Fn(usize, &OpInfo) -> bool| -> Vec<u64> {
-            let of = |op: &Opcode| rows_where(|n| ROWS[n].waits[column] > 0 && side(n, op.info()));
-            Opcode::ALL.iter().map(of).collect()
-        };
+        let column = target.generation() as usize;
         let mut matrix = [[[0; 4]; MATRIX_USES]; 3];
         for row in MATRIX_ROWS {
             matrix[row.first as usize][row.then.index()] = row.waits[column];
@@ -167,8 +183,7 @@ impl HazardResolver {
         HazardResolver {
             target,
             xnack: Xnack::default(),
-            begins: rows(&|n, info| ROWS[n].first.0.contains(info) && ROWS[n].first.1.possible(info)),
-            ends: rows(&|n, info| ROWS[n].then.0.contains(info) && ROWS[n].then.1.possible(info)),
+            sides: vec![Cell::new(None); Opcode::ALL.len()],
             begins_by_form: rows_where(|n| ROWS[n].first.0.depends_on_form()),
             ends_by_form: rows_where(|n| ROWS[n].then.0.depends_on_form()),
             matrix,
@@ -328,7 +343,7 @@ impl HazardResolver {
     }
 
     fn remember(&mut self, inst: Inst, at: i32) {
-        let rows = self.begins[inst.op as usize];
+        let rows = self.sides(inst.op).begins;
         let rows = by_form(rows, self.begins_by_form, |row| ROWS[row].first.0, &inst);
         if rows != 0 {
             if self.recent.len() >= MANY {
@@ -356,6 +371,17 @@ impl HazardResolver {
         }
     }
 
+    /// The rows that an opcode can begin and end.
+    #[inline]
+    fn sides(&self, op: Opcode) -> Sides {
+        let known = &self.sides[op as usize];
+        known.get().unwrap_or_else(|| {
+            let sides = Sides::of(op, self.target);
+            known.set(Some(sides));
+            sides
+        })
+    }
+
     /// Wait states that are missing before `inst`.
     fn needed(&self, inst: &Inst) -> u32 {
         let info = inst.op.info();
@@ -363,7 +389,7 @@ impl HazardResolver {
             return self.needed_by_anything();
         }
         let mut need = u32::from(self.run.breaks_at(inst));
-        let ends = self.ends[inst.op as usize];
+        let ends = self.sides(inst.op).ends;
         let ends = by_form(ends, self.ends_by_form, |row| ROWS[row].then.0, inst);
         for r in self.recent.iter().rev() {
             let elapsed = (self.clock - r.at - 1) as u32;
@@ -374,7 +400,7 @@ impl HazardResolver {
             while rows != 0 {
                 let row = rows.trailing_zeros() as usize;
                 rows &= rows - 1;
-                let waits = u32::from(ROWS[row].waits[self.target as usize]);
+                let waits = u32::from(ROWS[row].waits[self.target.generation() as usize]);
                 if waits > elapsed + need && self.applies(row, r, inst) {
                     need = waits - elapsed;
                 }
@@ -391,7 +417,10 @@ impl HazardResolver {
         let left = |waits: u8, at: i32| u32::from(waits).saturating_sub((self.clock - at - 1) as u32);
         let rows = self.recent.iter().map(|r| {
             let longest = (0..ROWS.len()).filter(|row| r.rows >> row & 1 != 0);
-            left(longest.map(|row| ROWS[row].waits[self.target as usize]).max().unwrap_or(0), r.at)
+            left(
+                longest.map(|row| ROWS[row].waits[self.target.generation() as usize]).max().unwrap_or(0),
+                r.at,
+            )
         });
         let matrices = self.matrices.iter().map(|r| {
             let uses = self.matrix[r.class as usize].iter();
