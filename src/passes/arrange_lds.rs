@@ -194,8 +194,9 @@ fn costs(
         };
         // Padding may misalign rows, so that it takes several instructions where the plain arrangement takes one.
         let pieces = access_width(plain, &access.layout) / access_width(buffer, &access.layout);
-        let degree = degree_of(buffer, &access.layout, kind, rules)?;
-        Some(Cost { time: degree * pieces.max(1), degree }).filter(|cost| cost.time <= most)
+        let pieces = pieces.max(1);
+        let degree = degree_of(buffer, &access.layout, kind, rules, most / pieces)?;
+        Some(Cost { time: degree * pieces, degree }).filter(|cost| cost.time <= most)
     };
     accesses.iter().map(cost).collect()
 }
@@ -264,20 +265,15 @@ pub fn access_width(buffer: &LdsBuffer, layout: &Layout) -> u32 {
     buffer.swizzle.map_or(width, |swizzle| width.min(swizzle.unit))
 }
 
-/// Byte address inside the buffer of the element at `coordinates` (one per dim of the buffer).
-pub fn address(buffer: &LdsBuffer, coordinate: impl Fn(Dim) -> u32) -> u32 {
-    let Some((&inner, outer)) = buffer.dims.split_last() else { return 0 };
-    let row = outer.iter().zip(&buffer.extents).fold(0, |row, (&d, &extent)| row * extent + coordinate(d));
-    let column = coordinate(inner) * buffer.element_bytes;
-    let column = match buffer.swizzle {
-        Some(s) => column ^ (row / s.group % s.phases * s.unit),
-        None => column,
-    };
-    row * buffer.pitch + column
-}
-
-/// Worst conflict degree of an access over its replicas; `None` when lowering could not address it in this arrangement.
-fn degree_of(buffer: &LdsBuffer, layout: &Layout, kind: LdsAccess, rules: &LdsRules) -> Option<u32> {
+/// Worst conflict degree of an access over its replicas, or the first above `most` that is found; `None` when lowering could not
+/// address it in this arrangement.
+fn degree_of(
+    buffer: &LdsBuffer,
+    layout: &Layout,
+    kind: LdsAccess,
+    rules: &LdsRules,
+    most: u32,
+) -> Option<u32> {
     let width = access_width(buffer, layout);
     if let Some(swizzle) = buffer.swizzle
         && !swizzle_is_lane_only(buffer, layout, swizzle, width)
@@ -292,14 +288,32 @@ fn degree_of(buffer: &LdsBuffer, layout: &Layout, kind: LdsAccess, rules: &LdsRu
     };
     for replica in [Some(0), (last > 0).then_some(last)].into_iter().flatten() {
         let place = Place { replica, ..Place::default() };
-        let coordinates: SmallVec<[(Dim, [u32; LANES as usize]); 4]> =
-            buffer.dims.iter().map(|&dim| (dim, lane_coordinates(layout, dim, place))).collect();
-        let of =
-            |dim: Dim, lane: u32| coordinates.iter().find(|c| c.0 == dim).map_or(0, |c| c.1[lane as usize]);
-        let conflicts = rules.conflicts(kind, width, |lane| Some(address(buffer, |dim| of(dim, lane))))?;
-        worst = worst.max(conflicts.degree);
+        let addresses = lane_addresses(buffer, layout, place);
+        worst = worst.max(rules.degree(kind, width, &addresses, most)?);
+        if worst > most {
+            break;
+        }
     }
     Some(worst)
+}
+
+/// Byte address inside the buffer of the first element that each lane holds, for all lanes at once.
+fn lane_addresses(buffer: &LdsBuffer, layout: &Layout, place: Place) -> [u32; LANES as usize] {
+    let mut addresses = [0; LANES as usize];
+    let Some((&inner, outer)) = buffer.dims.split_last() else { return addresses };
+    let mut rows = [0; LANES as usize];
+    for (&dim, &extent) in outer.iter().zip(&buffer.extents) {
+        let coordinates = lane_coordinates(layout, dim, place);
+        for (row, coordinate) in rows.iter_mut().zip(coordinates) {
+            *row = *row * extent + coordinate;
+        }
+    }
+    let columns = lane_coordinates(layout, inner, place).map(|column| column * buffer.element_bytes);
+    for ((address, row), column) in addresses.iter_mut().zip(rows).zip(columns) {
+        let moved = buffer.swizzle.map_or(0, |s| row / s.group % s.phases * s.unit);
+        *address = row * buffer.pitch + (column ^ moved);
+    }
+    addresses
 }
 
 /// The coordinates of all lanes along one dimension, for lane 0's place. Each digit of the lane number repeats what the lanes below

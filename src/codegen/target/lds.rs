@@ -129,57 +129,89 @@ impl LdsRules {
         row.map_or(LdsGrouping { groups: &EIGHT, banks: 32 }, |row| row.grouping)
     }
 
-    /// What an access of `width` bytes (1, 2, 4, 8, 12 or 16) by a wave costs. `address` gives the byte address of each
-    /// of the 64 lanes, or nothing for an inactive one. `None` if there is no access of that width.
-    pub fn conflicts(
-        &self,
-        access: LdsAccess,
-        width: u32,
-        mut address: impl FnMut(u32) -> Option<u32>,
-    ) -> Option<Conflicts> {
-        let rule = self.row(access, width).filter(|_| matches!(width, 1 | 2 | 4 | 8 | 12 | 16))?;
-        let addresses: [Option<u32>; 64] = std::array::from_fn(|lane| address(lane as u32));
+    /// What an access of `width` bytes (1, 2, 4, 8, 12 or 16) by a wave costs, from the byte address of each lane. `None` if there is
+    /// no access of that width.
+    pub fn conflicts(&self, access: LdsAccess, width: u32, addresses: &[u32; 64]) -> Option<Conflicts> {
+        let grouping = self.known(access, width)?;
+        let mut banks = Banks::new(grouping, width, addresses);
         let mut conflicts = Conflicts { degree: 1, cycles: 0 };
-        let LdsGrouping { groups, banks } = rule.grouping;
-        let mut banks = Banks { count: banks, dwords: [[0; 32]; 64], counts: [0; 64], busiest: 0 };
-        for &group in groups {
-            let mut left = group;
-            while left != 0 {
-                if let Some(address) = addresses[left.trailing_zeros() as usize] {
-                    banks.serve(address, width);
-                }
-                left &= left - 1;
-            }
-            conflicts.degree = conflicts.degree.max(banks.busiest);
-            conflicts.cycles += banks.busiest;
-            (banks.counts, banks.busiest) = ([0; 64], 0);
+        for &group in grouping.groups {
+            let busiest = banks.serve(group, addresses, u32::MAX);
+            conflicts.degree = conflicts.degree.max(busiest);
+            conflicts.cycles += busiest;
         }
         Some(conflicts)
     }
+
+    /// The degree of [`Conflicts`], or the first above `most` that is found.
+    pub fn degree(&self, access: LdsAccess, width: u32, addresses: &[u32; 64], most: u32) -> Option<u32> {
+        let grouping = self.known(access, width)?;
+        let mut banks = Banks::new(grouping, width, addresses);
+        let mut degree = 1;
+        for &group in grouping.groups {
+            degree = degree.max(banks.serve(group, addresses, most));
+            if degree > most {
+                break;
+            }
+        }
+        Some(degree)
+    }
+
+    fn known(&self, access: LdsAccess, width: u32) -> Option<LdsGrouping> {
+        let row = self.row(access, width).filter(|_| matches!(width, 1 | 2 | 4 | 8 | 12 | 16))?;
+        Some(row.grouping)
+    }
 }
 
-/// The distinct dwords that one group of lanes wants of each bank.
+/// The distinct pieces of LDS that one group of lanes wants of each bank, as chains.
 struct Banks {
-    count: u32,
-    /// No group has more than 32 lanes, and a lane takes at most one dword of a bank.
-    dwords: [[u32; 32]; 64],
-    counts: [u8; 64],
-    /// The most of one bank.
-    busiest: u32,
+    width: u32,
+    /// Bytes of a piece, as a power of two: a dword, or the whole access where all of them are aligned. Their dwords meet in the same
+    /// banks then, so that one stands for all.
+    piece: u32,
+    /// Banks that a piece can begin in, less one.
+    mask: u32,
+    /// Last entry of each bank, by number from one on.
+    last: [u8; 64],
+    /// Entries: piece, depth in its chain, the one before. A lane has four pieces at most, and no group more than 32 lanes.
+    entries: [(u32, u8, u8); 129],
 }
 
 impl Banks {
-    /// Adds what a lane wants to that of the others of its group.
-    fn serve(&mut self, address: u32, width: u32) {
-        for dword in address / 4..=address.saturating_add(width - 1) / 4 {
-            let bank = (dword % self.count) as usize;
-            let known = self.counts[bank] as usize;
-            if !self.dwords[bank][..known].contains(&dword) {
-                self.dwords[bank][known] = dword;
-                self.counts[bank] += 1;
-                self.busiest = self.busiest.max(known as u32 + 1);
+    fn new(grouping: LdsGrouping, width: u32, addresses: &[u32; 64]) -> Banks {
+        let bits = addresses.iter().fold(0, |bits, address| bits | address);
+        let whole = width.is_power_of_two() && width > 4 && bits & (width - 1) == 0;
+        let piece = if whole { width.ilog2() } else { 2 };
+        let mask = (grouping.banks * 4 >> piece) - 1;
+        Banks { width, piece, mask, last: [0; 64], entries: [(0, 0, 0); 129] }
+    }
+
+    /// The most pieces that a group of lanes wants of one bank, or the first number above `most` that is reached.
+    fn serve(&mut self, group: u64, addresses: &[u32; 64], most: u32) -> u32 {
+        self.last = [0; 64];
+        let (mut used, mut busiest, mut left) = (0u8, 0, group);
+        while left != 0 {
+            let address = addresses[left.trailing_zeros() as usize];
+            left &= left - 1;
+            for piece in address >> self.piece..=address.saturating_add(self.width - 1) >> self.piece {
+                let last = &mut self.last[(piece & self.mask) as usize];
+                let mut at = *last;
+                while at != 0 && self.entries[usize::from(at)].0 != piece {
+                    at = self.entries[usize::from(at)].2;
+                }
+                if at == 0 {
+                    let depth = self.entries[usize::from(*last)].1 + 1;
+                    used += 1;
+                    self.entries[usize::from(used)] = (piece, depth, *last);
+                    *last = used;
+                    busiest = busiest.max(u32::from(depth));
+                    if busiest > most {
+                        return busiest;
+                    }
+                }
             }
         }
+        busiest
     }
 }
 
@@ -199,7 +231,16 @@ mod tests {
     const RULES: LdsRules = BANKS_32;
 
     fn degree(access: LdsAccess, width: u32, address: impl Fn(u32) -> u32) -> u32 {
-        RULES.conflicts(access, width, |lane| Some(address(lane))).expect("a width there is").degree
+        let addresses = std::array::from_fn(|lane| address(lane as u32));
+        let conflicts = RULES.conflicts(access, width, &addresses).expect("a width there is");
+        let most = RULES.degree(access, width, &addresses, u32::MAX);
+        assert_eq!(most, Some(conflicts.degree));
+        // The short way finds out the same.
+        assert!((1..=33).all(|most| {
+            let found = RULES.degree(access, width, &addresses, most).expect("a width there is");
+            found == conflicts.degree || (found > most && conflicts.degree > most)
+        }));
+        conflicts.degree
     }
 
     #[test]
@@ -208,7 +249,7 @@ mod tests {
             assert_eq!(degree(LdsAccess::Read, 4, |lane| lane * stride * 4), expected, "stride {stride}");
         }
         // Measured: a fully conflicting read takes 64 cycles.
-        let worst = RULES.conflicts(LdsAccess::Read, 4, |lane| Some(lane * 128));
+        let worst = RULES.conflicts(LdsAccess::Read, 4, &std::array::from_fn(|lane| lane as u32 * 128));
         assert_eq!(worst, Some(Conflicts { degree: 32, cycles: 64 }));
     }
 
@@ -229,9 +270,7 @@ mod tests {
         // Lanes 0-3 and 20-23 of a 12-byte read share banks; eight consecutive lanes do not.
         assert_eq!(degree(LdsAccess::Read, 12, |lane| lane * 12), 2);
         assert_eq!(degree(LdsAccess::Write, 12, |lane| lane * 12), 1);
-        assert_eq!(RULES.conflicts(LdsAccess::Read, 5, Some), None);
-        let idle = RULES.conflicts(LdsAccess::Read, 4, |_| None);
-        assert_eq!(idle, Some(Conflicts { degree: 1, cycles: 0 }));
+        assert_eq!(RULES.conflicts(LdsAccess::Read, 5, &[0; 64]), None);
     }
 
     #[test]
@@ -242,6 +281,38 @@ mod tests {
             assert_eq!(groups.iter().fold(0, |all, group| all | group), u64::MAX);
             let (confidence, source) = rule.origin;
             assert_eq!(source == "assumed", confidence == Confidence::Unknown, "{rule:?}");
+        }
+    }
+
+    /// Against a count of dwords per bank, for aligned and other addresses of every width.
+    #[test]
+    fn random_addresses_cost_what_counting_says() {
+        let mut random = 1u32;
+        for round in 0..2000 {
+            let mut next = |below: u32| {
+                random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                (random >> 8) % below
+            };
+            let width = [1, 2, 4, 8, 12, 16][next(6) as usize];
+            let step = [1, 4, width, 64, 128][next(5) as usize];
+            let addresses: [u32; 64] = std::array::from_fn(|_| next(512) * step);
+            let access = if next(2) == 0 { LdsAccess::Read } else { LdsAccess::Write };
+            for rules in [&BANKS_32, &BANKS_64] {
+                let LdsGrouping { groups, banks } = rules.grouping(access, width);
+                let mut cycles = 0;
+                for group in groups {
+                    let lanes = (0..64).filter(|lane| group >> lane & 1 != 0);
+                    let mut dwords: Vec<u32> = lanes
+                        .flat_map(|lane| addresses[lane] / 4..=(addresses[lane] + width - 1) / 4)
+                        .collect();
+                    dwords.sort_unstable();
+                    dwords.dedup();
+                    let of = |bank: u32| dwords.iter().filter(|&&dword| dword % banks == bank).count();
+                    cycles += (0..banks).map(of).max().unwrap_or(0) as u32;
+                }
+                let found = rules.conflicts(access, width, &addresses).expect("a width there is");
+                assert_eq!(found.cycles, cycles, "round {round}: {access:?} of {width} bytes");
+            }
         }
     }
 
