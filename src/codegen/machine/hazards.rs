@@ -493,13 +493,23 @@ impl HazardResolver {
             };
             count += 1;
         }
-        let touches = &touches[..count];
-        let recent = self.clock - LONGEST_MATRIX_ROW as i32;
-        if touches.iter().all(|(range, _)| self.matrix_at[vectors(*range)].iter().all(|&at| at < recent)) {
+        // Most registers were not D or C of a matrix instruction for long, and what came after the last one that had them is not asked.
+        let oldest = self.clock - LONGEST_MATRIX_ROW as i32;
+        let (mut touched, mut last) = (0, i32::MIN);
+        for index in 0..count {
+            let at = self.matrix_at[vectors(touches[index].0)].iter().copied().max().unwrap_or(i32::MIN);
+            if at >= oldest {
+                touches[touched] = touches[index];
+                touched += 1;
+                last = last.max(at);
+            }
+        }
+        let touches = &touches[..touched];
+        if touches.is_empty() {
             return 0;
         }
         let mut need = 0;
-        for r in self.matrices.iter().rev() {
+        for r in self.matrices.iter().rev().skip_while(|r| r.at > last) {
             let elapsed = (self.clock - r.at - 1) as u32;
             if elapsed >= LONGEST_MATRIX_ROW {
                 break;

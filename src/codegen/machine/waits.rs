@@ -190,6 +190,12 @@ impl Scoreboard {
 
     fn enter(&mut self, ages: &[u8; REGISTERS], kinds: Kinds) {
         (self.issued, self.done) = (Self::START, 0);
+        if kinds == Kinds::default() {
+            // Nothing is in flight, so nothing has an age.
+            self.registers.fill(0);
+            self.kinds = kinds;
+            return;
+        }
         self.registers.iter_mut().zip(ages).for_each(|(register, &age)| *register = Self::number(age));
         self.kinds = kinds;
     }
@@ -199,6 +205,10 @@ impl Scoreboard {
     }
 
     fn leave(&self, ages: &mut [u8; REGISTERS]) {
+        if !self.is_busy() {
+            ages.fill(IDLE);
+            return;
+        }
         ages.iter_mut().zip(&self.registers).for_each(|(age, &number)| *age = self.age(number));
     }
 
