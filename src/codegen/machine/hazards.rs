@@ -12,7 +12,7 @@
 //! Apart from wait states the pass breaks runs of memory instructions that a replay would get wrong (`replay`), unless
 //! XNACK is known to be off, and repairs what no wait states solve (`repairs`).
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use super::access::{Range, Ranges, Touched, accesses, changes_indexing, is_valu, is_vmem, leaves_body};
 use super::body::{Body, MachineInst};
@@ -104,8 +104,10 @@ struct Entry {
 pub struct HazardResolver {
     target: Arch,
     xnack: Xnack,
-    /// By opcode, from its first use on: most never occur, and all of them take longer than a compilation.
-    sides: Vec<Cell<Option<Sides>>>,
+    /// The rows of opcodes, from their first use on: most never occur, and all of them take longer than a compilation.
+    sides: RefCell<Vec<Sides>>,
+    /// By opcode the number of its entry there, from one on.
+    sides_of: Vec<Cell<u16>>,
     /// Rows whose first or second instruction is not known by its opcode.
     begins_by_form: u64,
     ends_by_form: u64,
@@ -183,7 +185,8 @@ impl HazardResolver {
         HazardResolver {
             target,
             xnack: Xnack::default(),
-            sides: vec![Cell::new(None); Opcode::ALL.len()],
+            sides: RefCell::default(),
+            sides_of: vec![Cell::new(0); Opcode::ALL.len()],
             begins_by_form: rows_where(|n| ROWS[n].first.0.depends_on_form()),
             ends_by_form: rows_where(|n| ROWS[n].then.0.depends_on_form()),
             matrix,
@@ -374,12 +377,15 @@ impl HazardResolver {
     /// The rows that an opcode can begin and end.
     #[inline]
     fn sides(&self, op: Opcode) -> Sides {
-        let known = &self.sides[op as usize];
-        known.get().unwrap_or_else(|| {
-            let sides = Sides::of(op, self.target);
-            known.set(Some(sides));
-            sides
-        })
+        let number = &self.sides_of[op as usize];
+        if let Some(at) = usize::from(number.get()).checked_sub(1) {
+            return self.sides.borrow()[at];
+        }
+        let sides = Sides::of(op, self.target);
+        let mut known = self.sides.borrow_mut();
+        known.push(sides);
+        number.set(known.len() as u16);
+        sides
     }
 
     /// Wait states that are missing before `inst`.

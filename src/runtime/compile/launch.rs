@@ -2,6 +2,7 @@
 
 use super::Compilation;
 use crate::codegen::lower::ArgumentSlot;
+use crate::codegen::object::{Access, KernelInfo};
 use crate::ir::constraint::Constraint;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::{Expr, ExprArena};
@@ -12,15 +13,15 @@ use crate::passes::facts::{Expressions, Geometry};
 use crate::runtime::executable::{LaunchExpressions, Parameter, Size};
 
 impl Compilation<'_> {
-    /// What a launch has to give, in the order of the arguments.
-    pub(super) fn parameters(&self) -> Result<Vec<Parameter>, Diagnostic> {
+    /// What a launch has to give, in the order of the arguments; `info` is what the code object says of them.
+    pub(super) fn parameters(&self, info: &KernelInfo) -> Result<Vec<Parameter>, Diagnostic> {
         let world = &self.workspace.world;
         let geometry = self.fact::<Geometry>()?;
-        let written = self.written();
         self.lowered
             .arguments
             .iter()
-            .map(|slot| match *slot {
+            .zip(info.arguments.iter())
+            .map(|(slot, argument)| match *slot {
                 ArgumentSlot::Symbol { symbol, offset } => Ok(Parameter::Symbol { symbol, offset }),
                 ArgumentSlot::Scalar { scalar, offset } => {
                     let ty = world
@@ -44,7 +45,7 @@ impl Compilation<'_> {
                         name: world.get::<Name>(memory).map_or("".into(), |n| n.0.clone()),
                         dtype: ty.dtype.ok_or_else(|| Diagnostic::bug("a memory without dtype"))?,
                         shape: ty.dims.iter().map(size).collect(),
-                        written: written.contains(memory),
+                        written: argument.access == Some(Access::ReadWrite),
                         offset,
                     })
                 }

@@ -199,7 +199,7 @@ impl Compilation<'_> {
         self.deny_bank_conflicts(&report)?;
         let inner = Inner {
             code: self.machine.code.words.clone(),
-            parameters: self.parameters()?,
+            parameters: self.parameters(&object.info)?,
             block: self.block()?,
             launch: self.launch_expressions()?,
             format: object.format,

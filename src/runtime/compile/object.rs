@@ -70,7 +70,7 @@ impl Compilation<'_> {
     }
 
     /// The memories that the kernel writes.
-    pub(super) fn written(&self) -> NodeSet {
+    fn written(&self) -> NodeSet {
         let world = &self.workspace.world;
         let mut written = NodeSet::default();
         walk::visit(world, self.workspace.root, &mut |node| {
