@@ -289,6 +289,40 @@ fn bounds_hold_with_the_worst_instructions() {
     }
 }
 
+/// Whole numbers: name, and what it is in plain Rust.
+const ROUNDINGS: [(&str, fn(f32) -> f32); 1] = [("floor", f32::floor)];
+
+/// Every narrow float, and f32 numbers with denormals, halves and what is beside halves among them: the bits are those of plain
+/// Rust, the sign of zeros too; NaN gives NaN.
+#[test]
+fn whole_numbers_are_exact() {
+    let narrow: Vec<u32> = (0..1 << 16).collect();
+    let halves = (0..1u32 << 13).flat_map(|at| {
+        let half = (at as f32 / 2.0).to_bits();
+        [half, half.wrapping_add(1), half.wrapping_sub(1) & 0x7fff_ffff].map(|bits| bits | at % 2 << 31)
+    });
+    let mut singles = singles(1 << 16, 5);
+    singles.extend(halves.chain(edges(&FORMATS[0])));
+    for (name, exact) in ROUNDINGS {
+        for format in &FORMATS {
+            let (dtype, bits) = (format.dtype, if format.dtype == F32 { &singles } else { &narrow });
+            let kernel = unary(name, dtype);
+            let inputs = [tensor(dtype, bits)];
+            let machine = launched(&kernel, &options(bits.len()), &inputs, dtype);
+            let zeros = Tensor::zeros(&[bits.len()], dtype).expect("small");
+            let tensors = [inputs[0].clone(), zeros];
+            let host = Interpreter::run(&kernel, &|_| Some(bits.len() as i64), &tensors).expect("it runs");
+            for ((x, got), host) in inputs[0].to_f64().into_iter().zip(machine.to_f64()).zip(host[1].to_f64()) {
+                let exact = f64::from(exact(x as f32));
+                for got in [got, host] {
+                    let same = got.to_bits() == exact.to_bits() || got.is_nan() && exact.is_nan();
+                    assert!(same, "{name} of {x:e} in {dtype} is {got:e}, not {exact:e}");
+                }
+            }
+        }
+    }
+}
+
 /// Zeros, denormals, the ends of the normal range, infinities and NaNs of both kinds, and numbers between, of
 /// both signs.
 fn edges(format: &Format) -> Vec<u32> {

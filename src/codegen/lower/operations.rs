@@ -22,6 +22,8 @@ impl<T> Code<T> {
 
 /// Code of an operation on one element.
 enum UnaryCode {
+    /// An instruction.
+    One(Opcode),
     /// An instruction with a constant as its first source.
     With(Opcode, u32),
     /// Several instructions.
@@ -41,7 +43,7 @@ enum BinaryCode {
 }
 
 fn unary_code(op: UnaryOp) -> Code<UnaryCode> {
-    use UnaryCode::{None, Sequence, With};
+    use UnaryCode::{None, One, Sequence, With};
     match op {
         UnaryOp::Neg => Code { float: With(Opcode::VXorB32, 0x8000_0000), integer: With(Opcode::VSubU32, 0) },
         UnaryOp::Abs => Code {
@@ -65,6 +67,7 @@ fn unary_code(op: UnaryOp) -> Code<UnaryCode> {
             Code { float: Sequence(|lowering, x, _| lowering.reciprocal(x)), integer: None }
         }
         UnaryOp::Tanh => Code { float: Sequence(|lowering, x, _| lowering.tanh(x)), integer: None },
+        UnaryOp::Floor => Code { float: One(Opcode::VFloorF32), integer: None },
     }
 }
 
@@ -101,6 +104,7 @@ fn binary_code(op: BinaryOp) -> Code<BinaryCode> {
 impl Lowering<'_> {
     pub(super) fn unary(&mut self, op: UnaryOp, x: Scalar, dtype: DType) -> Result<Operand, Diagnostic> {
         match unary_code(op).of(dtype) {
+            UnaryCode::One(opcode) => Ok(self.vop1(opcode, x)),
             UnaryCode::With(opcode, constant) => Ok(self.vop2(opcode, Scalar::Const(constant.into()), x)),
             UnaryCode::Sequence(code) => Ok(code(self, x, dtype)),
             UnaryCode::None => Err(self.bug("an operation that its dtype lacks")),

@@ -167,6 +167,7 @@ fn unary(op: UnaryOp, x: &Tensor) -> Tensor {
         UnaryOp::Sqrt => x.sqrt(),
         UnaryOp::Reciprocal => x.reciprocal(),
         UnaryOp::Tanh => x.tanh(),
+        UnaryOp::Floor => x.floor(),
     })
 }
 
@@ -273,6 +274,7 @@ fn unary_float_arithmetic_is_that_of_f32_rounded_once() {
             UnaryOp::Sqrt => (x as f64).sqrt() as f32,
             UnaryOp::Reciprocal => 1.0 / x,
             UnaryOp::Tanh => (x as f64).tanh() as f32,
+            UnaryOp::Floor => x.floor(),
         };
         let same =
             |x: Vec<f64>, y: Vec<f64>| x.iter().zip(&y).all(|(x, y)| x == y || x.is_nan() && y.is_nan());

@@ -17,6 +17,7 @@ macro_rules! unary_operations {
             Sqrt "sqrt" sqrt Floats "Square root of each element (floats).";
             Reciprocal "reciprocal" reciprocal Floats "One over each element (floats).";
             Tanh "tanh" tanh Floats "Hyperbolic tangent of each element (floats).";
+            Floor "floor" floor Floats "The largest whole number that is not above the element (floats).";
         }
     };
 }
