@@ -68,6 +68,7 @@ fn unary_code(op: UnaryOp) -> Code<UnaryCode> {
         }
         UnaryOp::Tanh => Code { float: Sequence(|lowering, x, _| lowering.tanh(x)), integer: None },
         UnaryOp::Floor => Code { float: One(Opcode::VFloorF32), integer: None },
+        UnaryOp::RoundEven => Code { float: One(Opcode::VRndneF32), integer: None },
     }
 }
 

@@ -168,6 +168,7 @@ fn unary(op: UnaryOp, x: &Tensor) -> Tensor {
         UnaryOp::Reciprocal => x.reciprocal(),
         UnaryOp::Tanh => x.tanh(),
         UnaryOp::Floor => x.floor(),
+        UnaryOp::RoundEven => x.round_even(),
     })
 }
 
@@ -275,6 +276,7 @@ fn unary_float_arithmetic_is_that_of_f32_rounded_once() {
             UnaryOp::Reciprocal => 1.0 / x,
             UnaryOp::Tanh => (x as f64).tanh() as f32,
             UnaryOp::Floor => x.floor(),
+            UnaryOp::RoundEven => x.round_ties_even(),
         };
         let same =
             |x: Vec<f64>, y: Vec<f64>| x.iter().zip(&y).all(|(x, y)| x == y || x.is_nan() && y.is_nan());

@@ -18,6 +18,7 @@ macro_rules! unary_operations {
             Reciprocal "reciprocal" reciprocal Floats "One over each element (floats).";
             Tanh "tanh" tanh Floats "Hyperbolic tangent of each element (floats).";
             Floor "floor" floor Floats "The largest whole number that is not above the element (floats).";
+            RoundEven "round_even" round_even Floats "The nearest whole number, of two the even one (floats).";
         }
     };
 }
