@@ -282,3 +282,49 @@ fn nested_loops_advance_together() {
     let wrong = got.to_f64().iter().zip(expected[2].to_f64()).position(|(g, w)| *g != w);
     assert_eq!(wrong, None, "the first wrong element");
 }
+
+/// A value and the same bits as another dtype share registers, and each is used after the other has changed: the loop carries
+/// a sum, and the bits of the sum before.
+#[test]
+fn bits_of_carried_values_are_values_of_their_own() {
+    let [m, n, k, bm, bn] = symbols(["M", "N", "K", "BLOCK_M", "BLOCK_N"]);
+    let kernel = Kernel::trace("before", |w| {
+        w.distribute([workgroup(m, bm, 0), workgroup(n, bn, 1), wave(m, bm), wave(n, bn), tile(k, 16)]);
+        w.mma_type(Mma::F32_16x16x16_F16);
+        let (a, b) = (w.memory("a", [m, k], Global, F16), w.memory("b", [n, k], Global, F16));
+        let (c, d) = (w.memory("c", [m, n], Global, F32), w.memory("d", [m, n], Global, I32));
+        let sum = w.register([m, n], F32, 0.0);
+        let bits = w.register([m, n], I32, -1.0);
+        let [sum, bits] = w.iterate(k, [sum, bits], |w, [sum, _]| {
+            let next = w.mma(w.read(a), w.read(b), sum);
+            [next, sum.bitcast(I32)]
+        });
+        let other = sum.bitcast(I32);
+        w.write(sum, c);
+        w.write(bits - other, d);
+    })
+    .expect("the kernel is valid");
+    let inputs = [
+        Tensor::random(&[20, 80], F16, 1).expect("small"),
+        Tensor::random(&[33, 80], F16, 2).expect("small"),
+        Tensor::zeros(&[20, 33], F32).expect("small"),
+        Tensor::zeros(&[20, 33], I32).expect("small"),
+    ];
+    let bindings = [(m, 20), (n, 33), (k, 80), (bm, 16), (bn, 16)];
+    let sizes = |s: Symbol| bindings.iter().find(|b| b.0 == s).map(|b| b.1);
+    let expected = Interpreter::run(&kernel, &sizes, &inputs).unwrap_or_else(|e| panic!("{e}"));
+    for schedule in [Schedule::None, Schedule::Prefetch, Schedule::Modulo] {
+        let options = Options::new(Target::GFX942).schedule(schedule);
+        let options = bindings.iter().fold(options, |o, &(s, v)| o.set(s, v));
+        let executable =
+            compile_uncached(&kernel, &options, Verify::AfterEachPass).unwrap_or_else(|e| panic!("{e}"));
+        let device = Device::simulator(Target::GFX942);
+        let buffers: Vec<Buffer> = inputs.iter().map(|t| device.upload_tensor(t).expect("fits")).collect();
+        let launch = buffers.iter().fold(device.launch(&executable), |launch, buffer| launch.buffer(buffer));
+        launch.run().unwrap_or_else(|e| panic!("{e}"));
+        for at in [2, 3] {
+            let bytes = buffers[at].read_bytes().expect("readable");
+            assert!(bytes == expected[at].to_bytes(), "memory {at} with {schedule:?}");
+        }
+    }
+}

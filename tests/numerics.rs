@@ -290,8 +290,7 @@ fn bounds_hold_with_the_worst_instructions() {
 }
 
 /// Whole numbers: name, and what it is in plain Rust.
-const ROUNDINGS: [(&str, fn(f32) -> f32); 2] =
-    [("floor", f32::floor), ("round_even", f32::round_ties_even)];
+const ROUNDINGS: [(&str, fn(f32) -> f32); 2] = [("floor", f32::floor), ("round_even", f32::round_ties_even)];
 
 /// Every narrow float, and f32 numbers with denormals, halves and what is beside halves among them: the bits are those of plain
 /// Rust, the sign of zeros too; NaN gives NaN.
@@ -313,7 +312,8 @@ fn whole_numbers_are_exact() {
             let zeros = Tensor::zeros(&[bits.len()], dtype).expect("small");
             let tensors = [inputs[0].clone(), zeros];
             let host = Interpreter::run(&kernel, &|_| Some(bits.len() as i64), &tensors).expect("it runs");
-            for ((x, got), host) in inputs[0].to_f64().into_iter().zip(machine.to_f64()).zip(host[1].to_f64()) {
+            for ((x, got), host) in inputs[0].to_f64().into_iter().zip(machine.to_f64()).zip(host[1].to_f64())
+            {
                 let exact = f64::from(exact(x as f32));
                 for got in [got, host] {
                     let same = got.to_bits() == exact.to_bits() || got.is_nan() && exact.is_nan();
@@ -321,6 +321,36 @@ fn whole_numbers_are_exact() {
                 }
             }
         }
+    }
+}
+
+/// Denormals, zeros of both signs and NaNs of both kinds with all of their bits.
+#[test]
+fn bits_seen_as_another_dtype_are_the_same() {
+    let words: Vec<u32> = singles(1 << 14, 6).into_iter().chain(edges(&FORMATS[0])).collect();
+    let halves: Vec<u32> = (0..1 << 16).collect();
+    let pairs = [(F32, I32), (I32, F32), (F32, F32), (F16, Bf16), (Bf16, F16), (F16, F16), (I8, I8)];
+    for (from, to) in pairs {
+        let bits = if from.bits() == 32 { &words } else { &halves };
+        let kernel = parse(&format!(
+            "  a = memory [N] global {from}\n  c = memory [N] global {to}\n  %x = read a\n  %y = bitcast %x {to}\n  write %y, c\n"
+        ));
+        let input = tensor(from, bits);
+        let machine = launched(&kernel, &options(bits.len()), std::slice::from_ref(&input), to);
+        assert!(machine.to_bytes() == input.to_bytes(), "{from} as {to} on the machine");
+        let zeros = Tensor::zeros(&[bits.len()], to).expect("small");
+        let size = Some(bits.len() as i64);
+        let host = Interpreter::run(&kernel, &|_| size, &[input.clone(), zeros]).expect("it runs");
+        assert!(host[1].to_bytes() == input.to_bytes(), "{from} as {to} in the interpreter");
+    }
+    // The next number up: arithmetic on the bits, and a constant seen as another dtype.
+    let kernel = parse(
+        "  a = memory [N] global f32\n  c = memory [N] global f32\n  %x = read a\n  %i = bitcast %x i32\n  \
+         %tiny = register [] f32 1e-45\n  %one = bitcast %tiny i32\n  %j = add %i, %one\n  %y = bitcast %j f32\n  write %y, c\n",
+    );
+    let machine = launched(&kernel, &options(words.len()), &[tensor(F32, &words)], F32);
+    for (&x, y) in words.iter().zip(machine.as_slice::<f32>().expect("f32")) {
+        assert_eq!(y.to_bits(), x.wrapping_add(1), "after {x:#x}");
     }
 }
 

@@ -9,7 +9,7 @@ use crate::ir::kernel::{DimTable, KernelName, Locations};
 use crate::ir::layout::Dim;
 use crate::ir::layout::mma::Mma;
 use crate::ir::node::*;
-use crate::ir::op::OpClass;
+use crate::ir::op::{OpClass, ResultType};
 use crate::ir::types::DType;
 use crate::ir::walk::{self, NodeList};
 
@@ -204,6 +204,12 @@ fn infer(
                 return Err(context.fail(text, "compare with zero instead"));
             }
             admitted(op, from, context)?;
+            if let (ResultType::Converted(sizes), Some(old), Some(new)) = (op.row().result, from.dtype, to)
+                && !sizes.admit(old, new)
+            {
+                let text = format!("{} of {} to {new}", op.row().word, context.show(from));
+                return Err(context.fail(text, "choose a dtype of the same size, or cast"));
+            }
             Some(ValueType { dims: from.dims.clone(), dtype: to })
         }
         Op::Unary(_) => {

@@ -291,6 +291,9 @@ impl Lowering<'_> {
             return Ok(());
         }
         let elements = self.elements(expansion.logical);
+        if let (Op::Convert(Conversion::Bitcast), &[operand]) = (op, operands) {
+            return self.same_bits(node, operand, elements);
+        }
         let from =
             self.logical_dtype(*operands.last().ok_or_else(|| self.bug("an operation without operands"))?)?;
         let mut results: SmallVec<[Operand; 16]> = SmallVec::new();
@@ -365,6 +368,22 @@ impl Lowering<'_> {
         self.emitter.op(Opcode::VMovB32, &[copy, register]);
         self.vector_copies.push((register, copy));
         copy
+    }
+
+    /// A node whose registers are those of its operand.
+    fn same_bits(&mut self, node: Entity, operand: Entity, elements: u32) -> Result<(), Diagnostic> {
+        self.finish(operand);
+        let place = *self.place(operand)?;
+        if let Place::Registers(_) = place {
+            let logical = Expansion::at(self.world, node).logical;
+            for at in 0..elements {
+                if self.element_index(logical, operand, at)? != at {
+                    return Err(self.bug("a value seen as another dtype has another layout"));
+                }
+            }
+        }
+        self.set_place(node, place);
+        Ok(())
     }
 
     fn elements(&self, logical: Entity) -> u32 {

@@ -171,7 +171,20 @@ pub(super) fn select(condition: &Data, yes: &Data, no: &Data) -> Result<Data, Re
 pub(super) fn convert(op: Conversion, x: &Data, to: DType) -> Result<Data, Refusal> {
     match op {
         Conversion::Cast => cast(x, to),
+        Conversion::Bitcast => bitcast(x, to),
     }
+}
+
+/// The same bits as elements of a dtype of the same size.
+fn bitcast(x: &Data, to: DType) -> Result<Data, Refusal> {
+    Ok(match (x, to) {
+        (Data::F32(v), DType::I32) => Data::I32(v.iter().map(|x| x.to_bits() as i32).collect()),
+        (Data::I32(v), DType::F32) => Data::F32(v.iter().map(|&x| f32::from_bits(x as u32)).collect()),
+        (Data::F16(v), DType::Bf16) => Data::Bf16(v.iter().map(|x| bf16::from_bits(x.to_bits())).collect()),
+        (Data::Bf16(v), DType::F16) => Data::F16(v.iter().map(|x| f16::from_bits(x.to_bits())).collect()),
+        (x, to) if x.dtype() == to && to != DType::I1 => x.clone(),
+        (x, to) => return Err(format!("{} has other bits than {to}", x.dtype())),
+    })
 }
 
 /// Numeric conversion. Floats to integers truncate and saturate, NaN gives 0; integers to narrower ones wrap; everything

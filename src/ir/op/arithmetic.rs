@@ -2,7 +2,7 @@
 //! table behind it, in `ir/builder.rs` the author's methods. A row without one of its parts does not compile, and neither does
 //! one without a meaning (`ir/interpreter/arithmetic.rs`) and instructions (`codegen/lower/operations.rs`).
 
-use super::row::{DTypes, MemoryEffect, OpClass, OpRow, OpUnit, Purity, ResultType, Role};
+use super::row::{DTypes, MemoryEffect, OpClass, OpRow, OpUnit, Purity, ResultType, Role, Sizes};
 
 /// Operations on one value: variant, word, method of `Value` (`operator` for one that Rust has an operator for), dtypes of the
 /// operand, doc line.
@@ -54,12 +54,13 @@ macro_rules! predicates {
 }
 pub(in crate::ir) use predicates;
 
-/// Changes of the dtype to the one that the node states: variant, word, method of `Value`, dtypes of the operand, rule of the
-/// result, doc line.
+/// Changes of the dtype to the one that the node states: variant, word, method of `Value`, dtypes of the operand, sizes that the
+/// result may have, doc line.
 macro_rules! conversions {
     ($then:ident) => {
         $then! {
-            Cast "cast" cast Any Converted "Numeric conversion: to integers truncating and saturating, to floats rounding to nearest even.";
+            Cast "cast" cast Any AnySize "Numeric conversion: to integers truncating and saturating, to floats rounding to nearest even.";
+            Bitcast "bitcast" bitcast Numbers SameSize "The same bits seen as a dtype of the same size.";
         }
     };
 }
@@ -140,7 +141,7 @@ macro_rules! binary_family {
 binary_operations!(binary_family);
 
 macro_rules! conversion_family {
-    ($($op:ident $word:literal $method:ident $dtypes:ident $result:ident $doc:literal;)*) => {
+    ($($op:ident $word:literal $method:ident $dtypes:ident $sizes:ident $doc:literal;)*) => {
         /// Changes of the dtype to that of the node's type, which is not i1.
         #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
         pub enum Conversion {
@@ -155,7 +156,7 @@ macro_rules! conversion_family {
                 word: $word,
                 takes: Some(&[Role::Value]),
                 operands: DTypes::$dtypes,
-                result: ResultType::$result,
+                result: ResultType::Converted(Sizes::$sizes),
                 doc: $doc,
                 ..ELEMENT_WISE
             }),*];

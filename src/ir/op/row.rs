@@ -118,9 +118,29 @@ pub enum ResultType {
     /// As [`ResultType::Joined`] for all operands but the first, which is i1.
     Chosen,
     /// Dimensions of the operand, and the dtype that is written at the node, which is not i1.
-    Converted,
+    Converted(Sizes),
     /// The type of a value that the region starts with.
     Carried,
+}
+
+/// Which dtypes a conversion gives.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Sizes {
+    /// Those of every size.
+    AnySize,
+    /// Those of the operand's size.
+    SameSize,
+}
+
+impl Sizes {
+    /// Whether a conversion can give `to` from `from`.
+    pub const fn admit(self, from: DType, to: DType) -> bool {
+        match (self, to) {
+            (_, DType::I1) => false,
+            (Sizes::AnySize, _) => true,
+            (Sizes::SameSize, _) => from.bits() == to.bits(),
+        }
+    }
 }
 
 /// Whether an operation can be merged, moved and removed.

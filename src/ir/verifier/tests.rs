@@ -456,6 +456,10 @@ fn elementwise_operations_have_fitting_types() {
     assert_eq!(typed(less, &[ty(&[], I8), ty(&[N], I8)], ty(&[N], I1)), none);
     assert_eq!(typed(Op::Select, &[ty(&[M], I1), ty(&[M, N], I8), ty(&[], I8)], ty(&[M, N], I8)), none);
     assert_eq!(typed(Op::Convert(Conversion::Cast), &[ty(&[M], I1)], ty(&[M], F32)), none);
+    let bitcast = Op::Convert(Conversion::Bitcast);
+    assert_eq!(typed(bitcast, &[ty(&[M], I32)], ty(&[M], F32)), none);
+    assert_eq!(typed(bitcast, &[ty(&[M], I32)], ty(&[M], F16)).len(), 1);
+    assert_eq!(typed(bitcast, &[ty(&[M], I1)], ty(&[M], I8)).len(), 1);
     let bad = [
         (
             typed(add, &[ty(&[M], F32), ty(&[M], F16)], ty(&[M], F32)),

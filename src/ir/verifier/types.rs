@@ -103,8 +103,13 @@ fn element_wise(
             }
             (numbers, numbers.first()?.dtype)
         }
-        (ResultType::Converted, numbers) => {
-            let wrong = ty.dtype == Some(DType::I1) || numbers.first()?.dims != ty.dims;
+        (ResultType::Converted(sizes), numbers) => {
+            let from = numbers.first()?;
+            let fits = from
+                .dtype
+                .zip(ty.dtype)
+                .is_some_and(|(from, to)| row.operands.admit(from) && sizes.admit(from, to));
+            let wrong = !fits || from.dims != ty.dims;
             return wrong.then(|| format!("cannot make {} from {}", show(ty), all()));
         }
         (ResultType::Condition, numbers) => (numbers, Some(DType::I1)),
