@@ -68,6 +68,22 @@ impl Yields {
     }
 }
 
+impl Body {
+    /// The node at a position.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn at(&self, at: usize) -> Result<Entity, Bug> {
+        self.0.get(at).copied().ok_or(Bug::new("a loop does not begin with what it carries"))
+    }
+
+    /// Puts other nodes in.
+    pub fn set(&mut self, nodes: &[Entity]) {
+        self.0.clear();
+        self.0.extend_from_slice(nodes);
+    }
+}
+
 /// A broken promise of the compiler itself. Small, because everything that looks at a node may return it.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0}")]

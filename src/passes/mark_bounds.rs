@@ -7,13 +7,19 @@
 //! another workgroup may be writing.
 
 use bevy_ecs::prelude::*;
+use bevy_ecs::system::SystemParam;
 use smallvec::SmallVec;
 
+use super::PassResult;
 use super::assign_layouts::MAX_ACCESS_BYTES;
-use super::facts::{Bounds, DimGeometry, Expressions, Geometry, Remainder};
-use super::{PassResult, kernel_entity};
+use super::facts::{Bounds, Expressions, Geometry, Remainder};
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::expr::ExprArena;
+use crate::ir::kernel::KernelName;
 use crate::ir::layout::{Dim, Source};
 use crate::ir::node::*;
+use crate::ir::node_map::NodeSet;
+use crate::ir::nodes::{self, Node, NodeItem};
 use crate::ir::op::OpClass;
 use crate::ir::types::DType;
 use crate::ir::walk;
@@ -22,48 +28,55 @@ use crate::ir::walk;
 type Loops = SmallVec<[(Dim, bool); 4]>;
 
 /// The pass; see the module.
-pub fn mark_bounds(world: &mut World) -> PassResult {
-    let root = kernel_entity(world)?;
-    let masked = Masked::of(world, root);
+pub fn mark_bounds(
+    mut kernel: Single<(Entity, &Geometry, &mut Expressions), With<KernelName>>,
+    accesses: Accesses,
+    mut commands: Commands,
+) -> PassResult {
+    let (root, geometry, expressions) = &mut *kernel;
+    let masked = Masked::of(&accesses, *root)?;
     let mut loops = Loops::new();
-    mark_region(world, root, root, &mut loops, &masked)
+    let mut marker = Marker { geometry, arena: &mut expressions.0, accesses: &accesses, masked };
+    marker.region(*root, &mut loops, &mut commands)
+}
+
+/// What the pass looks at.
+#[derive(SystemParam)]
+pub struct Accesses<'w, 's> {
+    bodies: Query<'w, 's, &'static Body>,
+    nodes: Query<'w, 's, Node>,
+    placements: Query<'w, 's, &'static Placement>,
+    remainders: Query<'w, 's, (), With<Remainder>>,
 }
 
 /// What decides which reads need a mask.
 struct Masked {
     /// Dimensions that an `mma` sums over or that a loop walks along.
     contracted: SmallVec<[Dim; 4]>,
-    /// Whether the kernel writes a memory, by the index of its entity.
-    written: SmallVec<[bool; 256]>,
+    /// Memories that the kernel writes.
+    written: NodeSet,
 }
 
 impl Masked {
-    fn of(world: &World, root: Entity) -> Masked {
-        let mut masked = Masked { contracted: SmallVec::new(), written: SmallVec::new() };
-        for node in walk::nodes(world, root) {
-            let (Some(op), Some(operands)) = (world.get::<Op>(node), world.get::<Operands>(node)) else {
-                continue;
-            };
-            if let Op::Iterate(axis) | Op::Pipeline(axis) = *op {
+    fn of(accesses: &Accesses, root: Entity) -> Result<Masked, Diagnostic> {
+        let mut masked = Masked { contracted: SmallVec::new(), written: NodeSet::default() };
+        for id in walk::order(&accesses.bodies, root) {
+            let node = accesses.nodes.get(id)?;
+            if let Op::Iterate(axis) | Op::Pipeline(axis) = *node.op {
                 masked.contract(axis);
             }
-            if op.row().class == OpClass::Contraction
-                && let Some(result) = world.get::<ValueType>(node)
-            {
-                for ty in operands.0.iter().filter_map(|&operand| world.get::<ValueType>(operand)) {
-                    let summed = ty.dims.iter().filter(|dim| !result.dims.contains(dim));
+            if node.op.row().class == OpClass::Contraction {
+                for &operand in &node.operands.0 {
+                    let dims = &accesses.nodes.get(operand)?.ty.dims;
+                    let summed = dims.iter().filter(|dim| !node.ty.dims.contains(dim));
                     summed.for_each(|&dim| masked.contract(dim));
                 }
             }
-            if op.is_write()
-                && let Some(memory) = operands.0.last()
-            {
-                let at = memory.index_u32() as usize;
-                masked.written.resize(masked.written.len().max(at + 1), false);
-                masked.written[at] = true;
+            if node.op.is_write() {
+                masked.written.insert(node.memory()?);
             }
         }
-        masked
+        Ok(masked)
     }
 
     fn contract(&mut self, dim: Dim) {
@@ -74,77 +87,74 @@ impl Masked {
 
     /// True if an access of `memory` may touch nothing outside of it along `dim`.
     fn applies(&self, op: Op, memory: Entity, dim: Dim) -> bool {
-        let written = self.written.get(memory.index_u32() as usize).copied().unwrap_or(false);
-        op == Op::Write || written || self.contracted.contains(&dim)
+        op == Op::Write || self.written.contains(memory) || self.contracted.contains(&dim)
     }
 }
 
-fn mark_region(
-    world: &mut World,
-    root: Entity,
-    region: Entity,
-    loops: &mut Loops,
-    masked: &Masked,
-) -> PassResult {
-    for node in walk::body(world, region) {
-        match world.get::<Op>(node) {
-            Some(&Op::Iterate(axis)) => {
-                loops.push((axis, world.get::<Remainder>(node).is_some()));
-                mark_region(world, root, node, loops, masked)?;
-                loops.pop();
-            }
-            Some(&op @ (Op::Read | Op::Write)) => {
-                if let Some(bounds) = bounds_of(world, root, node, op, loops, masked) {
-                    world.entity_mut(node).insert(bounds);
+struct Marker<'a, 'w, 's> {
+    geometry: &'a Geometry,
+    arena: &'a mut ExprArena,
+    accesses: &'a Accesses<'w, 's>,
+    masked: Masked,
+}
+
+impl Marker<'_, '_, '_> {
+    fn region(&mut self, region: Entity, loops: &mut Loops, commands: &mut Commands) -> PassResult {
+        for &node in nodes::body(&self.accesses.bodies, region)? {
+            match self.accesses.nodes.get(node)?.op {
+                Op::Iterate(axis) => {
+                    loops.push((*axis, self.accesses.remainders.contains(node)));
+                    self.region(node, loops, commands)?;
+                    loops.pop();
                 }
+                Op::Read | Op::Write => {
+                    if let Some(bounds) = self.bounds_of(node, loops)? {
+                        commands.entity(node).insert(bounds);
+                    }
+                }
+                _ => {}
             }
-            _ => {}
         }
+        Ok(())
     }
-    Ok(())
-}
 
-fn bounds_of(
-    world: &mut World,
-    root: Entity,
-    node: Entity,
-    op: Op,
-    loops: &[(Dim, bool)],
-    masked: &Masked,
-) -> Option<Bounds> {
-    let memory = *world.get::<Operands>(node)?.0.last()?;
-    if *world.get::<Op>(memory)? != Op::Memory {
-        return None;
-    }
-    let ValueType { dims, dtype } = world.get::<ValueType>(memory)?.clone();
-    let widest = MAX_ACCESS_BYTES / dtype.map_or(1, DType::bytes);
-    let layout = world.get::<Placement>(node)?.0.clone();
-    let geometry = world.get::<Geometry>(root)?;
-    let entries: SmallVec<[DimGeometry; 4]> = dims.iter().map(|&dim| geometry.dim(dim).clone()).collect();
-    let entry_of = |dim: Dim| entries.iter().zip(&dims).find(|e| *e.1 == dim).map(|e| e.0);
-    let arena = &mut world.get_mut::<Expressions>(root)?.into_inner().0;
-    let can_leave = |dim: Dim| {
-        let Some(entry) = entry_of(dim) else { return false };
-        if let Some(tile) = entry.tiling {
-            match loops.iter().rev().find(|l| l.0 == dim) {
-                Some(&(_, remainder)) => remainder,
-                None => !arena.is_multiple_of(entry.size, i64::from(tile)),
+    /// Bounds of an access of global memory; `None` for one of LDS.
+    fn bounds_of(&mut self, access: Entity, loops: &[(Dim, bool)]) -> Result<Option<Bounds>, Diagnostic> {
+        let node = self.accesses.nodes.get(access)?;
+        let (op, memory) = (*node.op, node.memory()?);
+        let NodeItem { op: Op::Memory, ty: ValueType { dims, dtype }, .. } =
+            self.accesses.nodes.get(memory)?
+        else {
+            return Ok(None);
+        };
+        let widest = MAX_ACCESS_BYTES / dtype.map_or(1, DType::bytes);
+        let layout = &self.accesses.placements.get(access)?.0;
+        let entry_of = |dim: Dim| dims.contains(&dim).then(|| self.geometry.dim(dim));
+        let arena = &mut *self.arena;
+        let masked = &self.masked;
+        let can_leave = |dim: Dim| {
+            let Some(entry) = entry_of(dim) else { return false };
+            if let Some(tile) = entry.tiling {
+                match loops.iter().rev().find(|l| l.0 == dim) {
+                    Some(&(_, remainder)) => remainder,
+                    None => !arena.is_multiple_of(entry.size, i64::from(tile)),
+                }
+            } else if let Some((_, tile)) = entry.workgroup {
+                !arena.is_multiple_of(entry.size, i64::from(tile))
+            } else {
+                false
             }
-        } else if let Some((_, tile)) = entry.workgroup {
-            !arena.is_multiple_of(entry.size, i64::from(tile))
-        } else {
-            false
+        };
+        let leaves: SmallVec<[Dim; 4]> = dims.iter().copied().filter(|&dim| can_leave(dim)).collect();
+        let masks = leaves.iter().copied().filter(|&dim| masked.applies(op, memory, dim)).collect();
+        let Some(&innermost) = dims.last() else { return Ok(None) };
+        let mut granule = layout.contiguous_run(innermost).clamp(1, widest);
+        if let Some(size) = entry_of(innermost).map(|e| e.size).filter(|_| leaves.contains(&innermost)) {
+            while !arena.is_multiple_of(size, i64::from(granule)) && granule > 1 {
+                granule /= 2;
+            }
         }
-    };
-    let leaves: SmallVec<[Dim; 4]> = dims.iter().copied().filter(|&dim| can_leave(dim)).collect();
-    let masks = leaves.iter().copied().filter(|&dim| masked.applies(op, memory, dim)).collect();
-    let innermost = *dims.last()?;
-    let mut granule = layout.contiguous_run(innermost).clamp(1, widest);
-    if let Some(size) = entry_of(innermost).map(|e| e.size).filter(|_| leaves.contains(&innermost)) {
-        while !arena.is_multiple_of(size, i64::from(granule)) && granule > 1 {
-            granule /= 2;
-        }
+        debug_assert!(granule <= layout.extent(Source::Register));
+        Ok(Some(Bounds { leaves, masks, granule }))
     }
-    debug_assert!(granule <= layout.extent(Source::Register));
-    Some(Bounds { leaves, masks, granule })
 }

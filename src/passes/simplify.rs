@@ -4,55 +4,67 @@
 use std::hash::{Hash, Hasher};
 
 use bevy_ecs::prelude::*;
+use bevy_ecs::system::SystemParam;
 use rustc_hash::FxHasher;
 use smallvec::{SmallVec, smallvec};
 
-use super::{PassResult, kernel_entity};
+use super::PassResult;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::InternTable;
+use crate::ir::kernel::KernelName;
 use crate::ir::node::*;
 use crate::ir::node_map::{NodeMap, NodeSet};
+use crate::ir::nodes::Bug;
 use crate::ir::op::Purity;
 use crate::ir::walk::{self, NodeList};
 
 /// Memories that some node of the kernel writes.
-fn written(world: &World, root: Entity) -> NodeSet {
-    walk::nodes(world, root)
-        .into_iter()
-        .filter(|&n| world.get::<Op>(n) == Some(&Op::Write))
-        .filter_map(|n| world.get::<Operands>(n).map(|o| o.0[1]))
-        .collect()
+fn written(nodes: &Nodes, order: &[Entity]) -> Result<NodeSet, Diagnostic> {
+    let mut written = NodeSet::default();
+    for &node in order {
+        let (op, operands) = nodes.get(node)?;
+        if *op == Op::Write {
+            written.insert(operands.last()?);
+        }
+    }
+    Ok(written)
 }
 
 /// A read of a memory that nothing writes is as good as pure.
-fn is_repeatable(world: &World, node: Entity, written: &NodeSet) -> bool {
-    let Some(op) = world.get::<Op>(node) else { return false };
+fn is_repeatable(op: Op, operands: &Operands, written: &NodeSet) -> bool {
     match op.row().purity {
         Purity::Pure => true,
-        Purity::OfMemory => world.get::<Operands>(node).is_some_and(|o| !written.contains(o.0[0])),
+        Purity::OfMemory => !operands.0.iter().any(|&memory| written.contains(memory)),
         Purity::Unmoved | Purity::Effect => false,
     }
 }
 
+/// Nodes as far as these passes look at most of them.
+type Nodes<'w, 's> = Query<'w, 's, (&'static Op, &'static Operands)>;
+
 /// Moves nodes out of loops whose operands are all outside and whose tile does not change from iteration to iteration.
-pub fn hoist_invariants(world: &mut World) -> PassResult {
-    let root = kernel_entity(world)?;
-    let written = written(world, root);
-    let regions = walk::regions(world, root);
+pub fn hoist_invariants(
+    kernel: Single<Entity, With<KernelName>>,
+    mut bodies: Query<&mut Body>,
+    nodes: Nodes,
+    types: Query<&ValueType>,
+) -> PassResult {
+    let order = walk::order(&bodies.as_readonly(), *kernel);
+    let written = written(&nodes, &order)?;
+    let regions = walk::regions_of(&bodies.as_readonly(), *kernel);
     // Inner loops first, so that what leaves an inner loop can leave the outer one, too.
     for &parent in regions.iter().rev() {
         let mut out = NodeList::new();
-        for node in walk::body(world, parent) {
-            if let Some(&Op::Iterate(axis)) = world.get::<Op>(node) {
-                let inner = walk::body(world, node);
+        for node in NodeList::from_slice(&bodies.get(parent)?.0) {
+            if let Op::Iterate(axis) = *nodes.get(node)?.0 {
+                let inner = NodeList::from_slice(&bodies.get(node)?.0);
                 let mut inside: NodeSet = inner.iter().copied().collect();
                 let mut stay = NodeList::new();
                 for candidate in inner {
-                    let moves = is_repeatable(world, candidate, &written)
-                        && world
-                            .get::<Operands>(candidate)
-                            .is_some_and(|o| o.0.iter().all(|&operand| !inside.contains(operand)))
-                        && world.get::<ValueType>(candidate).is_some_and(|t| !t.dims.contains(&axis));
+                    let (&op, operands) = nodes.get(candidate)?;
+                    let moves = is_repeatable(op, operands, &written)
+                        && operands.0.iter().all(|&operand| !inside.contains(operand))
+                        && !types.get(candidate)?.dims.contains(&axis);
                     if moves {
                         inside.remove(candidate);
                         out.push(candidate);
@@ -60,40 +72,64 @@ pub fn hoist_invariants(world: &mut World) -> PassResult {
                         stay.push(candidate);
                     }
                 }
-                walk::set_body(world, node, &stay);
+                bodies.get_mut(node)?.set(&stay);
             }
             out.push(node);
         }
-        walk::set_body(world, parent, &out);
+        bodies.get_mut(parent)?.set(&out);
     }
     Ok(())
 }
 
 /// Merges nodes of one region that compute the same value.
-pub fn merge_common(world: &mut World) -> PassResult {
-    merge_counted(world).map(drop)
+pub fn merge_common(
+    kernel: Single<Entity, With<KernelName>>,
+    bodies: Query<&mut Body>,
+    values: Values,
+) -> PassResult {
+    merge_counted(kernel, bodies, values).map(drop)
 }
 
 /// [`merge_common`], and how often it compared two nodes.
-pub(crate) fn merge_counted(world: &mut World) -> Result<usize, Diagnostic> {
-    let root = kernel_entity(world)?;
-    let written = written(world, root);
+pub(crate) fn merge_counted(
+    kernel: Single<Entity, With<KernelName>>,
+    mut bodies: Query<&mut Body>,
+    mut values: Values,
+) -> Result<usize, Diagnostic> {
+    let order = walk::order(&bodies.as_readonly(), *kernel);
+    let mut written = NodeSet::default();
+    for &node in &order {
+        if *values.nodes.get(node)?.0 == Op::Write {
+            written.insert(values.operands.get(node)?.last()?);
+        }
+    }
     let mut merger = Merger::default();
-    for region in walk::regions(world, root) {
+    for region in walk::regions_of(&bodies.as_readonly(), *kernel) {
         let first = merger.values.len() as u32;
         let mut kept = NodeList::new();
-        for node in walk::body(world, region) {
-            merger.rename(world, node);
-            if !is_repeatable(world, node, &written) || !merger.merge(world, node, first) {
+        for &node in &bodies.get(region)?.0 {
+            merger.rename(&mut values, node)?;
+            let (op, ..) = values.nodes.get(node)?;
+            if !is_repeatable(*op, values.operands.get(node)?, &written)
+                || !merger.merge(&values, node, first)?
+            {
                 kept.push(node);
             }
         }
-        walk::set_body(world, region, &kept);
+        bodies.get_mut(region)?.set(&kept);
     }
-    for node in walk::nodes(world, root) {
-        merger.rename(world, node);
+    for node in walk::order(&bodies.as_readonly(), *kernel) {
+        merger.rename(&mut values, node)?;
     }
     Ok(merger.compared)
+}
+
+/// What makes values the same, and what names them.
+#[derive(SystemParam)]
+pub struct Values<'w, 's> {
+    nodes: Query<'w, 's, (&'static Op, &'static ValueType, Option<&'static Tag>)>,
+    operands: Query<'w, 's, &'static mut Operands>,
+    yields: Query<'w, 's, &'static mut Yields>,
 }
 
 /// Values that have been seen, and what has been merged with them.
@@ -110,12 +146,20 @@ struct Merger {
 
 impl Merger {
     /// Enters a value, or merges it with an equal one of its region, whose values begin at `first`.
-    fn merge(&mut self, world: &World, node: Entity, first: u32) -> bool {
-        let hash = hash_value(world, node, first);
+    fn merge(&mut self, values: &Values, node: Entity, first: u32) -> Result<bool, Diagnostic> {
+        let hash = hash_value(values, node, first)?;
+        let mut fault = None;
         let twin = self.table.find(hash, |at| {
             self.compared += 1;
-            at >= first && same_value(world, node, self.values[at as usize])
+            at >= first
+                && same_value(values, node, self.values[at as usize]).unwrap_or_else(|bug| {
+                    fault = Some(bug);
+                    false
+                })
         });
+        if let Some(fault) = fault {
+            return Err(fault);
+        }
         match twin {
             Some(twin) => self.replaced.insert(node, self.values[twin as usize]),
             None => {
@@ -123,110 +167,105 @@ impl Merger {
                 self.values.push(node);
             }
         }
-        twin.is_some()
+        Ok(twin.is_some())
     }
 
     /// Lets a node use what its operands were merged with.
-    fn rename(&self, world: &mut World, node: Entity) {
+    fn rename(&self, values: &mut Values, node: Entity) -> PassResult {
         if self.replaced.is_empty() {
-            return;
+            return Ok(());
         }
-        let is_replaced = |used: &Entity| self.replaced.get(*used).is_some();
         let replace = |used: &mut Entity| *used = self.replaced.get(*used).copied().unwrap_or(*used);
-        if let Some(mut operands) = world.get_mut::<Operands>(node)
-            && operands.0.iter().any(is_replaced)
-        {
-            operands.0.iter_mut().for_each(replace);
-        }
-        if let Some(mut yields) = world.get_mut::<Yields>(node)
-            && yields.0.iter().any(is_replaced)
-        {
+        values.operands.get_mut(node)?.0.iter_mut().for_each(replace);
+        // Loops alone hand values on.
+        if let Ok(mut yields) = values.yields.get_mut(node) {
             yields.0.iter_mut().for_each(replace);
         }
+        Ok(())
     }
 }
 
 /// Equal operations; constants bit by bit, because -0.0 equals 0.0 and is another value.
-fn same_op(a: Option<&Op>, b: Option<&Op>) -> bool {
+fn same_op(a: &Op, b: &Op) -> bool {
     match (a, b) {
-        (Some(Op::Register(Constant::Float(a))), Some(Op::Register(Constant::Float(b)))) => {
-            a.to_bits() == b.to_bits()
-        }
+        (Op::Register(Constant::Float(a)), Op::Register(Constant::Float(b))) => a.to_bits() == b.to_bits(),
         _ => a == b,
     }
 }
 
-fn same_value(world: &World, a: Entity, b: Entity) -> bool {
-    same_op(world.get::<Op>(a), world.get::<Op>(b))
-        && world.get::<Operands>(a) == world.get::<Operands>(b)
-        && world.get::<ValueType>(a) == world.get::<ValueType>(b)
-        && world.get::<Tag>(a) == world.get::<Tag>(b)
+fn same_value(values: &Values, a: Entity, b: Entity) -> Result<bool, Diagnostic> {
+    let ((op, ty, tag), (other, other_ty, other_tag)) = (values.nodes.get(a)?, values.nodes.get(b)?);
+    Ok(same_op(op, other)
+        && values.operands.get(a)? == values.operands.get(b)?
+        && ty == other_ty
+        && tag == other_tag)
 }
 
 /// A hash of what [`same_value`] compares, and of the region.
-fn hash_value(world: &World, node: Entity, region: u32) -> u32 {
+fn hash_value(values: &Values, node: Entity, region: u32) -> Result<u32, Diagnostic> {
     let mut hasher = FxHasher::default();
     region.hash(&mut hasher);
-    if let Some(op) = world.get::<Op>(node) {
-        std::mem::discriminant(op).hash(&mut hasher);
-        match op {
-            Op::Register(Constant::Float(value)) => value.to_bits().hash(&mut hasher),
-            Op::Register(Constant::Integer(value)) => value.hash(&mut hasher),
-            Op::Unary(op) => op.hash(&mut hasher),
-            Op::Binary(op) => op.hash(&mut hasher),
-            Op::Convert(op) => op.hash(&mut hasher),
-            Op::Compare(predicate) => predicate.hash(&mut hasher),
-            // What else there is to them is compared.
-            Op::Memory | Op::Scalar | Op::Allocate => {}
-            Op::Read | Op::Write | Op::GlobalToShared | Op::Mma(_) => {}
-            Op::Iterate(_) | Op::Pipeline(_) | Op::IterArg(_) | Op::LoopResult(_) => {}
-            Op::Select | Op::Barrier | Op::Control(_) => {}
-        }
+    let (op, ty, tag) = values.nodes.get(node)?;
+    std::mem::discriminant(op).hash(&mut hasher);
+    match op {
+        Op::Register(Constant::Float(value)) => value.to_bits().hash(&mut hasher),
+        Op::Register(Constant::Integer(value)) => value.hash(&mut hasher),
+        Op::Unary(op) => op.hash(&mut hasher),
+        Op::Binary(op) => op.hash(&mut hasher),
+        Op::Convert(op) => op.hash(&mut hasher),
+        Op::Compare(predicate) => predicate.hash(&mut hasher),
+        // What else there is to them is compared.
+        Op::Memory | Op::Scalar | Op::Allocate => {}
+        Op::Read | Op::Write | Op::GlobalToShared | Op::Mma(_) => {}
+        Op::Iterate(_) | Op::Pipeline(_) | Op::IterArg(_) | Op::LoopResult(_) => {}
+        Op::Select | Op::Barrier | Op::Control(_) => {}
     }
-    if let Some(operands) = world.get::<Operands>(node) {
-        operands.0.iter().for_each(|operand| operand.index_u32().hash(&mut hasher));
-    }
-    if let Some(ty) = world.get::<ValueType>(node) {
-        ty.dtype.hash(&mut hasher);
-        ty.dims.iter().for_each(|dim| dim.0.hash(&mut hasher));
-    }
-    if let Some(tag) = world.get::<Tag>(node) {
+    values.operands.get(node)?.0.iter().for_each(|operand| operand.index_u32().hash(&mut hasher));
+    ty.dtype.hash(&mut hasher);
+    ty.dims.iter().for_each(|dim| dim.0.hash(&mut hasher));
+    if let Some(tag) = tag {
         tag.0.hash(&mut hasher);
     }
-    hasher.finish() as u32
+    Ok(hasher.finish() as u32)
 }
 
 /// Drops nodes that no effect depends on, and carried values that nothing depends on but what they become.
-pub fn remove_dead(world: &mut World) -> PassResult {
-    let root = kernel_entity(world)?;
-    let regions = walk::regions(world, root);
-    let order = walk::nodes(world, root);
+pub fn remove_dead(kernel: Single<Entity, With<KernelName>>, mut graph: Graph) -> PassResult {
+    let root = *kernel;
+    let regions = walk::regions_of(&graph.bodies.as_readonly(), root);
+    let order = walk::order(&graph.bodies.as_readonly(), root);
     let size = order.iter().map(|n| n.index_u32() as usize + 1).max().unwrap_or(0);
     let mut uses =
         Uses { region_of: smallvec![root; size], live: smallvec![false; size], pending: NodeList::new() };
     for &region in &regions {
-        for &node in world.get::<Body>(region).map(|b| &b.0[..]).unwrap_or_default() {
+        for &node in &graph.bodies.get(region)?.0 {
             uses.region_of[node.index_u32() as usize] = region;
-            let op = world.get::<Op>(node);
-            if op.is_some_and(|op| op.row().purity == Purity::Effect) {
+            if graph.ops.get(node)?.row().purity == Purity::Effect {
                 uses.note(node);
             }
         }
     }
-    uses.follow(world, root);
-    renumber_carried(world, &regions, &order, &uses);
+    uses.follow(&graph, root)?;
+    renumber_carried(&mut graph, &regions, &order, &uses)?;
     for &region in &regions {
-        let body = walk::body(world, region);
-        if let Some(mut init) = world.get_mut::<Operands>(region) {
-            uses.retain_carried(&body, &mut init.0);
+        let mut body = graph.bodies.get_mut(region)?;
+        // The kernel itself carries nothing.
+        if region != root {
+            uses.retain_carried(&body.0, &mut graph.operands.get_mut(region)?.0);
+            uses.retain_carried(&body.0, &mut graph.yields.get_mut(region)?.0);
         }
-        if let Some(mut yields) = world.get_mut::<Yields>(region) {
-            uses.retain_carried(&body, &mut yields.0);
-        }
-        let kept: NodeList = body.into_iter().filter(|&n| uses.is_live(n)).collect();
-        walk::set_body(world, region, &kept);
+        body.0.retain(|&node| uses.is_live(node));
     }
     Ok(())
+}
+
+/// What nodes do, what they use, and where they stand.
+#[derive(SystemParam)]
+pub struct Graph<'w, 's> {
+    ops: Query<'w, 's, &'static mut Op>,
+    operands: Query<'w, 's, &'static mut Operands>,
+    yields: Query<'w, 's, &'static mut Yields>,
+    bodies: Query<'w, 's, &'static mut Body>,
 }
 
 /// What effects depend on.
@@ -250,33 +289,34 @@ impl Uses {
     }
 
     /// Notes everything that the noted nodes depend on.
-    fn follow(&mut self, world: &World, root: Entity) {
+    fn follow(&mut self, graph: &Graph, root: Entity) -> PassResult {
         while let Some(node) = self.pending.pop() {
             let region = self.region_of[node.index_u32() as usize];
             if region != root {
                 self.note(region);
             }
-            let operands = world.get::<Operands>(node).map(|o| &o.0[..]).unwrap_or_default();
-            match (world.get::<Op>(node), operands) {
-                (Some(&Op::IterArg(number)), _) => self.carried(world, region, number),
-                (Some(&Op::LoopResult(number)), &[owner]) => {
+            match *graph.ops.get(node)? {
+                Op::IterArg(number) => self.carried(graph, region, number)?,
+                Op::LoopResult(number) => {
+                    let owner = graph.operands.get(node)?.at(0)?;
                     self.note(owner);
-                    self.carried(world, owner, number);
+                    self.carried(graph, owner, number)?;
                 }
                 // Its initial values are noted with what they become.
-                (Some(Op::Iterate(_) | Op::Pipeline(_)), _) => {}
-                _ => operands.iter().for_each(|&used| self.note(used)),
+                Op::Iterate(_) | Op::Pipeline(_) => {}
+                _ => graph.operands.get(node)?.0.iter().for_each(|&used| self.note(used)),
             }
         }
+        Ok(())
     }
 
     /// Notes a carried value: what it starts with, what it is in the body, and what the body makes of it.
-    fn carried(&mut self, world: &World, owner: Entity, number: u32) {
+    fn carried(&mut self, graph: &Graph, owner: Entity, number: u32) -> PassResult {
         let at = number as usize;
-        let init = world.get::<Operands>(owner).and_then(|o| o.0.get(at));
-        let argument = world.get::<Body>(owner).and_then(|b| b.0.get(at));
-        let next = world.get::<Yields>(owner).and_then(|y| y.0.get(at));
-        [init, argument, next].into_iter().flatten().for_each(|&node| self.note(node));
+        self.note(graph.operands.get(owner)?.at(at)?);
+        self.note(graph.bodies.get(owner)?.at(at)?);
+        self.note(graph.yields.get(owner)?.at(at)?);
+        Ok(())
     }
 
     /// Keeps the parts of a list of carried values whose arguments, which a loop's body begins with, are used.
@@ -287,23 +327,26 @@ impl Uses {
 }
 
 /// Numbers the carried values that are left anew, in the bodies of their loops and after these.
-fn renumber_carried(world: &mut World, regions: &[Entity], order: &[Entity], uses: &Uses) {
+fn renumber_carried(graph: &mut Graph, regions: &[Entity], order: &[Entity], uses: &Uses) -> PassResult {
     for &region in regions {
-        let left = walk::body(world, region).into_iter().filter(|&node| uses.is_live(node));
-        for (number, node) in (0..).zip(left) {
-            let Some(mut op) = world.get_mut::<Op>(node).filter(|op| matches!(**op, Op::IterArg(_))) else {
+        let left = graph.bodies.get(region)?.0.iter().filter(|&&node| uses.is_live(node));
+        for (number, &node) in (0..).zip(left) {
+            let mut op = graph.ops.get_mut(node)?;
+            if !matches!(*op, Op::IterArg(_)) {
                 break;
-            };
+            }
             *op = Op::IterArg(number);
         }
     }
     for &node in order.iter().filter(|&&node| uses.is_live(node)) {
-        if let Some(&Op::LoopResult(number)) = world.get::<Op>(node)
-            && let Some(owner) = world.get::<Operands>(node).and_then(|o| o.0.first())
-            && let Some(argument) = world.get::<Body>(*owner).and_then(|b| b.0.get(number as usize))
-            && let Some(&Op::IterArg(new)) = world.get::<Op>(*argument)
-        {
-            world.entity_mut(node).insert(Op::LoopResult(new));
+        if let Op::LoopResult(number) = *graph.ops.get(node)? {
+            let owner = graph.operands.get(node)?.at(0)?;
+            let argument = graph.bodies.get(owner)?.at(number as usize)?;
+            let Op::IterArg(new) = *graph.ops.get(argument)? else {
+                return Err(Bug::new("a loop does not begin with what it carries").into());
+            };
+            *graph.ops.get_mut(node)? = Op::LoopResult(new);
         }
     }
+    Ok(())
 }
