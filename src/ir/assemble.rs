@@ -17,6 +17,7 @@ use super::kernel::{
 };
 use super::layout::Dim;
 use super::node::*;
+use super::nodes::NodeBundle;
 use super::text;
 use super::types::{AddressSpace, DType};
 use super::verifier::distribution;
@@ -97,7 +98,8 @@ impl Assembler {
             return Entity::PLACEHOLDER;
         }
         self.count += 1;
-        let node = self.world.spawn((op, Operands(SmallVec::from_slice(operands)), ty, origin)).id();
+        let operands = Operands(SmallVec::from_slice(operands));
+        let node = NodeBundle { op, operands, ty, origin }.spawn(&mut self.world, ());
         if let Some(region) = self.regions.last_mut() {
             region.push(node);
         }

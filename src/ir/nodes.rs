@@ -3,6 +3,7 @@
 //! A pass takes `Query<Node>` in its parameters and asks it for the nodes that it comes to; a pass that has the whole world asks
 //! [`node`]. Either way a node that lacks what every node has is a fault of the compiler, never a default.
 
+use bevy_ecs::component::Mutable;
 use bevy_ecs::prelude::*;
 use bevy_ecs::query::{QueryData, QueryEntityError};
 
@@ -168,6 +169,18 @@ pub fn op(world: &World, node: Entity) -> Result<Op, Bug> {
 /// If it is not there: `what` says so.
 pub fn fact<'w, C: Component>(world: &'w World, node: Entity, what: &'static str) -> Result<&'w C, Bug> {
     world.get::<C>(node).ok_or(Bug::new(what))
+}
+
+/// The same, to be changed.
+///
+/// # Errors
+/// If it is not there: `what` says so.
+pub fn fact_mut<'w, C: Component<Mutability = Mutable>>(
+    world: &'w mut World,
+    node: Entity,
+    what: &'static str,
+) -> Result<Mut<'w, C>, Bug> {
+    world.get_mut::<C>(node).ok_or(Bug::new(what))
 }
 
 /// The nodes of a region.

@@ -11,9 +11,10 @@ use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::kernel::{Locations, MAX_OPERATIONS};
 use crate::ir::node::*;
 use crate::ir::node_map::{NodeMap, NodeSet};
+use crate::ir::nodes::{self, NodeBundle};
 use crate::ir::walk::{self, NodeList};
 
-/// The pass; see the module.
+/// The pass; see the module. It copies loops that it looks at again, so it has the world to itself.
 pub fn peel_remainders(world: &mut World) -> PassResult {
     let root = kernel_entity(world)?;
     let mut peeler = Peeler { root, users: None, copies: NodeMap::default(), copied: 0 };
@@ -44,20 +45,25 @@ impl Peeler {
     /// Peels the loops of a region, the last one first, and puts what they become into its body.
     fn region(&mut self, world: &mut World, region: Entity) -> PassResult {
         let body = walk::body(world, region);
-        let is_loop = |node: &Entity| matches!(world.get::<Op>(*node), Some(Op::Iterate(_)));
-        let loops: SmallVec<[Entity; 4]> = body.iter().copied().filter(is_loop).collect();
+        let mut loops: SmallVec<[Entity; 4]> = SmallVec::new();
+        let mut results: NodeMap<SmallVec<[Entity; 4]>> = NodeMap::default();
+        for &id in &body {
+            let node = nodes::node(world, id)?;
+            match node.op {
+                Op::Iterate(_) => {
+                    loops.push(id);
+                    results.insert(id, SmallVec::new());
+                }
+                Op::LoopResult(_) => {
+                    if let Some(of_loop) = results.get_mut(node.operand(0)?) {
+                        of_loop.push(id);
+                    }
+                }
+                _ => {}
+            }
+        }
         if loops.is_empty() {
             return Ok(());
-        }
-        let mut results: NodeMap<SmallVec<[Entity; 4]>> = NodeMap::default();
-        loops.iter().for_each(|&node| results.insert(node, SmallVec::new()));
-        for &node in &body {
-            if let (Some(Op::LoopResult(_)), Some(operands)) =
-                (world.get::<Op>(node), world.get::<Operands>(node))
-                && let Some(of_loop) = results.get_mut(operands.0[0])
-            {
-                of_loop.push(node);
-            }
         }
         let mut moved = NodeSet::default();
         let mut peeled: NodeMap<Vec<Entity>> = NodeMap::default();
@@ -86,10 +92,11 @@ impl Peeler {
         node: Entity,
         results: SmallVec<[Entity; 4]>,
     ) -> Result<Option<Peeled>, Diagnostic> {
-        let Some(&Op::Iterate(axis)) = world.get::<Op>(node) else { return Ok(None) };
-        let Some(geometry) = world.get::<Geometry>(self.root) else { return Ok(None) };
+        let Op::Iterate(axis) = nodes::op(world, node)? else { return Ok(None) };
+        let geometry = nodes::fact::<Geometry>(world, self.root, "a kernel without geometry")?;
         let (size, tile) = (geometry.dim(axis).size, geometry.dim(axis).tiling.unwrap_or(1));
-        let Some(mut expressions) = world.get_mut::<Expressions>(self.root) else { return Ok(None) };
+        let mut expressions =
+            nodes::fact_mut::<Expressions>(world, self.root, "a kernel without expressions")?;
         let arena = &mut expressions.0;
         let zero = arena.int(0);
         let tile = arena.int(i64::from(tile));
@@ -106,7 +113,7 @@ impl Peeler {
         world.entity_mut(node).insert(Trip { start: zero, end: whole });
         let copy = self.copy_loop(world, node)?;
         world.entity_mut(copy).insert((Trip { start: whole, end: total }, Remainder));
-        Ok(Some(self.join(world, node, copy, results)))
+        self.join(world, node, copy, results).map(Some)
     }
 
     /// Lets `copy` start from the results of the loop `node`, and everybody else take its results.
@@ -116,27 +123,29 @@ impl Peeler {
         node: Entity,
         copy: Entity,
         results: SmallVec<[Entity; 4]>,
-    ) -> Peeled {
+    ) -> Result<Peeled, Diagnostic> {
         // Every carried value needs a result, used or not: the copy continues all of them.
-        let count = world.get::<Operands>(node).map_or(0, |o| o.0.len());
-        let mut first: Vec<Option<Entity>> = vec![None; count];
+        let inits = nodes::node(world, node)?.operands.clone();
+        let mut first: Vec<Option<Entity>> = vec![None; inits.0.len()];
         for &result in &results {
-            if let Some(&Op::LoopResult(number)) = world.get::<Op>(result) {
+            if let Op::LoopResult(number) = nodes::op(world, result)? {
                 first[number as usize].get_or_insert(result);
             }
         }
+        let origin = *nodes::node(world, node)?.origin;
         let mut created = Vec::new();
         let mut continued = SmallVec::new();
         let mut news = Vec::new();
         for (number, result) in first.into_iter().enumerate() {
-            let source = result.or_else(|| world.get::<Operands>(node).map(|o| o.0[number]));
-            let Some(source) = source else { continue };
-            let ty = world.get::<ValueType>(source).cloned().unwrap_or_else(ValueType::unknown);
+            let source = result.map_or_else(|| inits.at(number), Ok)?;
+            let ty = nodes::node(world, source)?.ty.clone();
+            // Values without dimensions have no layout.
             let placement = world.get::<Placement>(source).cloned();
-            let origin = world.get::<Origin>(node).copied().unwrap_or(Origin(u32::MAX));
-            let spawn = |world: &mut World, operand: Entity| {
-                let operands = Operands(smallvec::smallvec![operand]);
-                let id = world.spawn((Op::LoopResult(number as u32), operands, ty.clone(), origin)).id();
+            let spawn = |world: &mut World, owner: Entity| {
+                let operands = Operands(smallvec::smallvec![owner]);
+                let result =
+                    NodeBundle { op: Op::LoopResult(number as u32), operands, ty: ty.clone(), origin };
+                let id = result.spawn(world, ());
                 if let Some(placement) = &placement {
                     world.entity_mut(id).insert(placement.clone());
                 }
@@ -155,12 +164,10 @@ impl Peeler {
             news.push(of_copy);
             self.rename(world, of_main, of_copy);
         }
-        if let Some(mut operands) = world.get_mut::<Operands>(copy) {
-            operands.0 = continued;
-        }
+        nodes::fact_mut::<Operands>(world, copy, "a loop without operands")?.0 = continued;
         // Results of the first loop stay right after it, then the copy, then its results.
         let behind = results.iter().copied().chain(created).chain([copy]).chain(news).collect();
-        Peeled { results, behind }
+        Ok(Peeled { results, behind })
     }
 
     /// Lets all users of a loop's result use another one.
@@ -181,7 +188,9 @@ impl Peeler {
     fn copy_loop(&mut self, world: &mut World, node: Entity) -> Result<Entity, Diagnostic> {
         if self.users.is_none() {
             let mut users = NodeMap::default();
-            walk::nodes(world, self.root).into_iter().for_each(|node| note_uses(world, node, &mut users));
+            for node in walk::nodes(world, self.root) {
+                note_uses(world, node, &mut users)?;
+            }
             self.users = Some(users);
         }
         self.copies.truncate(0);
@@ -196,7 +205,7 @@ impl Peeler {
                 yields.0.iter_mut().for_each(replace);
             }
             if let Some(users) = &mut self.users {
-                note_uses(world, new, users);
+                note_uses(world, new, users)?;
             }
         }
         Ok(copy)
@@ -207,17 +216,13 @@ impl Peeler {
         if self.copied > MAX_OPERATIONS {
             let text =
                 format!("the remainders of this kernel's loops take more than {MAX_OPERATIONS} operations");
-            let at = world.get::<Origin>(node).zip(world.get::<Locations>(self.root));
+            let locations = nodes::fact::<Locations>(world, self.root, "a kernel without locations")?;
             return Err(Diagnostic::new(Kind::Limit, text)
-                .at(at.and_then(|(origin, locations)| locations.get(origin.0)))
+                .at(locations.get(nodes::node(world, node)?.origin.0))
                 .help("choose tiles of the loops that divide the sizes, or nest fewer loops"));
         }
-        let new = world.spawn_empty().id();
+        let new = nodes::node(world, node)?.bundle().spawn(world, ());
         self.copies.insert(node, new);
-        copy_component::<Op>(world, node, new);
-        copy_component::<Operands>(world, node, new);
-        copy_component::<ValueType>(world, node, new);
-        copy_component::<Origin>(world, node, new);
         copy_component::<Tag>(world, node, new);
         copy_component::<Placement>(world, node, new);
         copy_component::<Trip>(world, node, new);
@@ -235,17 +240,19 @@ impl Peeler {
 }
 
 /// Notes that a node uses results of loops.
-fn note_uses(world: &World, node: Entity, users: &mut NodeMap<SmallVec<[Entity; 2]>>) {
-    let operands = world.get::<Operands>(node).map(|o| &o.0[..]).unwrap_or_default();
+fn note_uses(world: &World, node: Entity, users: &mut NodeMap<SmallVec<[Entity; 2]>>) -> PassResult {
+    let operands = &nodes::node(world, node)?.operands.0;
+    // Loops alone hand values on.
     let yields = world.get::<Yields>(node).map(|y| &y.0[..]).unwrap_or_default();
     for &used in operands.iter().chain(yields) {
-        if matches!(world.get::<Op>(used), Some(Op::LoopResult(_))) {
+        if matches!(nodes::op(world, used)?, Op::LoopResult(_)) {
             match users.get_mut(used) {
                 Some(known) => known.push(node),
                 None => users.insert(used, smallvec::smallvec![node]),
             }
         }
     }
+    Ok(())
 }
 
 fn copy_component<C: Component + Clone>(world: &mut World, from: Entity, to: Entity) {

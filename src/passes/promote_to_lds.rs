@@ -12,10 +12,11 @@ use crate::ir::diagnostic::Diagnostic;
 use crate::ir::kernel::Locations;
 use crate::ir::node::{Name, *};
 use crate::ir::node_map::NodeMap;
+use crate::ir::nodes::{self, Bug, NodeBundle};
 use crate::ir::types::AddressSpace;
 use crate::ir::walk::{self, NodeList};
 
-/// The pass; see the module.
+/// The pass; see the module. It makes nodes and looks at them again, so it has the world to itself.
 pub fn promote_to_lds(world: &mut World) -> PassResult {
     let root = kernel_entity(world)?;
     reject_writes_to_shared(world, root)?;
@@ -25,36 +26,34 @@ pub fn promote_to_lds(world: &mut World) -> PassResult {
         buffers.truncate(0);
         promote_region(world, region, &mut buffers, &mut allocations)?;
     }
-    if let Some(mut body) = world.get_mut::<Body>(root) {
-        body.0.splice(0..0, allocations);
-    }
+    nodes::fact_mut::<Body>(world, root, "a kernel without body")?.0.splice(0..0, allocations);
     for node in walk::nodes(world, root) {
-        if world.get::<Op>(node) == Some(&Op::Memory)
-            && let Some(mut space) = world.get_mut::<Space>(node)
-        {
-            space.0 = AddressSpace::Global;
+        if nodes::op(world, node)? == Op::Memory {
+            nodes::fact_mut::<Space>(world, node, "a memory without space")?.0 = AddressSpace::Global;
         }
     }
     Ok(())
 }
 
-fn is_shared_memory(world: &World, memory: Entity) -> bool {
-    world.get::<Op>(memory) == Some(&Op::Memory)
-        && world.get::<Space>(memory).is_some_and(|s| s.0 == AddressSpace::Shared)
+fn is_shared_memory(world: &World, memory: Entity) -> Result<bool, Bug> {
+    Ok(nodes::op(world, memory)? == Op::Memory
+        && nodes::fact::<Space>(world, memory, "a memory without space")?.0 == AddressSpace::Shared)
 }
 
 fn reject_writes_to_shared(world: &World, root: Entity) -> Result<(), Diagnostic> {
-    let locations = world.get::<Locations>(root).cloned().unwrap_or_default();
+    let locations = nodes::fact::<Locations>(world, root, "a kernel without locations")?;
     for node in walk::nodes(world, root) {
-        let (Some(Op::Write), Some(operands)) = (world.get::<Op>(node), world.get::<Operands>(node)) else {
+        let node = nodes::node(world, node)?;
+        if *node.op != Op::Write {
             continue;
-        };
-        if is_shared_memory(world, operands.0[1]) {
-            let name = world.get::<Name>(operands.0[1]).map_or("?", |n| &n.0);
-            let at = |node: Entity| world.get::<Origin>(node).and_then(|o| locations.get(o.0));
+        }
+        let memory = node.memory()?;
+        if is_shared_memory(world, memory)? {
+            let name = &nodes::fact::<Name>(world, memory, "a memory without name")?.0;
+            let declared = nodes::node(world, memory)?.origin.0;
             return Err(Diagnostic::invalid(format!("`{name}` is shared and written"))
-                .at(at(node))
-                .note("the memory is declared here", at(operands.0[1]))
+                .at(locations.get(node.origin.0))
+                .note("the memory is declared here", locations.get(declared))
                 .help("declare memories that are written as global"));
         }
     }
@@ -70,62 +69,61 @@ fn promote_region(
     buffers: &mut Buffers,
     allocations: &mut NodeList,
 ) -> PassResult {
-    let nodes = walk::body(world, region);
+    let region_nodes = walk::body(world, region);
     let (mut loads, mut stores) = (NodeList::new(), NodeList::new());
     let mut first = None;
-    for (at, &node) in nodes.iter().enumerate() {
-        if world.get::<Op>(node) != Some(&Op::Read) {
+    for (at, &read) in region_nodes.iter().enumerate() {
+        let node = nodes::node(world, read)?;
+        if *node.op != Op::Read {
             continue;
         }
-        let Some(memory) = world.get::<Operands>(node).map(|o| o.0[0]) else { continue };
-        if !is_shared_memory(world, memory) {
+        let memory = node.memory()?;
+        if !is_shared_memory(world, memory)? {
             continue;
         }
         first.get_or_insert(at);
-        let placement = world.get::<Placement>(node).cloned();
+        let placement = nodes::fact::<Placement>(world, read, "a read without layout")?.clone();
         let of_memory = buffers.get(memory).map(|buffers| &buffers[..]).unwrap_or_default();
-        let shared = of_memory.iter().find(|b| Some(&b.0) == placement.as_ref()).map(|b| b.1);
+        let shared = of_memory.iter().find(|b| b.0 == placement).map(|b| b.1);
         let buffer = match shared {
             Some(buffer) => buffer,
             None => {
-                let [buffer, load, store] = stage(world, node, memory);
+                let [buffer, load, store] = stage(world, read, memory)?;
                 allocations.push(buffer);
                 loads.push(load);
                 stores.push(store);
-                if let Some(placement) = placement {
-                    match buffers.get_mut(memory) {
-                        Some(known) => known.push((placement, buffer)),
-                        None => buffers.insert(memory, smallvec![(placement, buffer)]),
-                    }
+                match buffers.get_mut(memory) {
+                    Some(known) => known.push((placement, buffer)),
+                    None => buffers.insert(memory, smallvec![(placement, buffer)]),
                 }
                 buffer
             }
         };
-        if let Some(mut operands) = world.get_mut::<Operands>(node) {
-            operands.0[0] = buffer;
-        }
+        nodes::fact_mut::<Operands>(world, read, "a read without operands")?.0[0] = buffer;
     }
-    let (Some(first), Some(mut body)) = (first, world.get_mut::<Body>(region)) else { return Ok(()) };
-    body.0.splice(first..first, loads.into_iter().chain(stores));
+    if let Some(first) = first {
+        let mut body = nodes::fact_mut::<Body>(world, region, "a region without body")?;
+        body.0.splice(first..first, loads.into_iter().chain(stores));
+    }
     Ok(())
 }
 
-/// The LDS buffer, the global read and the LDS write that feed the promoted read `node`.
-fn stage(world: &mut World, node: Entity, memory: Entity) -> [Entity; 3] {
-    let ty = world.get::<ValueType>(memory).cloned().unwrap_or_else(ValueType::unknown);
-    let origin = world.get::<Origin>(node).copied().unwrap_or(Origin(u32::MAX));
-    let tag = world.get::<Tag>(node).cloned();
-    let none = || ValueType { dims: Dims::new(), dtype: None };
+/// The LDS buffer, the global read and the LDS write that feed a promoted read.
+fn stage(world: &mut World, read: Entity, memory: Entity) -> Result<[Entity; 3], Bug> {
+    let ty = nodes::node(world, memory)?.ty.clone();
+    let origin = *nodes::node(world, read)?.origin;
+    let tag = world.get::<Tag>(read).cloned();
     let operands = |nodes: &[Entity]| Operands(SmallVec::from_slice(nodes));
-    let space = Space(AddressSpace::Shared);
-    let buffer = world.spawn((Op::Allocate, Operands::default(), ty.clone(), origin, space)).id();
-    let load = world.spawn((Op::Read, operands(&[memory]), ty, origin)).id();
-    let store = world.spawn((Op::Write, operands(&[load, buffer]), none(), origin)).id();
+    let buffer = NodeBundle { ty: ty.clone(), ..NodeBundle::effect(Op::Allocate, origin) };
+    let buffer = buffer.spawn(world, Space(AddressSpace::Shared));
+    let load = NodeBundle { op: Op::Read, operands: operands(&[memory]), ty, origin }.spawn(world, ());
+    let store = NodeBundle { operands: operands(&[load, buffer]), ..NodeBundle::effect(Op::Write, origin) };
+    let store = store.spawn(world, ());
     if let Some(tag) = tag {
         world.entity_mut(load).insert(tag.clone());
         world.entity_mut(store).insert(tag);
     }
-    [buffer, load, store]
+    Ok([buffer, load, store])
 }
 
 /// Elements of each dimension of an LDS buffer: the workgroup's tile.

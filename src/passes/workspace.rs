@@ -19,7 +19,7 @@ use crate::ir::expr::ExprArena;
 use crate::ir::kernel::{Constraints, Declaration, DimTable, Kernel, KernelName, Locations};
 use crate::ir::node::{Name, *};
 use crate::ir::text::{Detail, print_with};
-use crate::ir::{verifier, walk};
+use crate::ir::{nodes, verifier, walk};
 
 /// A world that compiles one kernel after the other.
 pub struct Workspace {
@@ -119,16 +119,12 @@ impl Workspace {
 
     fn copy_node(&mut self, from: &World, node: Entity) -> Entity {
         let map = |e: &Entity| self.map[e.index_u32() as usize];
-        let operands = from.get::<Operands>(node).map(|o| o.0.iter().map(map).collect()).unwrap_or_default();
-        let copy = self
-            .world
-            .spawn((
-                from.get::<Op>(node).copied().unwrap_or(Op::Barrier),
-                Operands(operands),
-                from.get::<ValueType>(node).cloned().unwrap_or_else(ValueType::unknown),
-                from.get::<Origin>(node).copied().unwrap_or(Origin(u32::MAX)),
-            ))
-            .id();
+        // Passes tell whoever uses a node that is none: it is in no world.
+        let Ok(mut bundle) = nodes::node(from, node).map(|node| node.bundle()) else {
+            return Entity::PLACEHOLDER;
+        };
+        bundle.operands = Operands(bundle.operands.0.iter().map(map).collect());
+        let copy = bundle.spawn(&mut self.world, ());
         let mut entity = self.world.entity_mut(copy);
         if let Some(name) = from.get::<Name>(node) {
             entity.insert(name.clone());
