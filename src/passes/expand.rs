@@ -8,6 +8,7 @@
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
 
+use super::facts::Geometry;
 use super::infer_types::MmaDims;
 use super::{PassResult, kernel_entity};
 use crate::ir::diagnostic::{Diagnostic, Kind};
@@ -16,6 +17,7 @@ use crate::ir::kernel::{Locations, MAX_OPERATIONS};
 use crate::ir::layout::{Dim, Layout, Mma, Place, Source};
 use crate::ir::node::*;
 use crate::ir::node_map::NodeMap;
+use crate::ir::nodes::{self, Bug, NodeBundle};
 use crate::ir::op::OpClass;
 use crate::ir::walk;
 
@@ -31,7 +33,7 @@ impl Copies {
     }
 }
 
-/// The pass; see the module.
+/// The pass; see the module. It makes nodes by the thousand, written in place, so it has the world to itself.
 pub fn expand(world: &mut World) -> PassResult {
     let root = kernel_entity(world)?;
     let order = walk::nodes(world, root);
@@ -41,16 +43,22 @@ pub fn expand(world: &mut World) -> PassResult {
         copies: Copies { first: vec![0; size], nodes: Vec::with_capacity(512) },
         count: 0,
         carried: NodeMap::default(),
-        locations: world.get::<Locations>(root).cloned().unwrap_or_default(),
+        locations: nodes::fact::<Locations>(world, root, "a kernel without locations")?.clone(),
+        mma: nodes::fact::<Geometry>(world, root, "a kernel without geometry")?.mma,
     };
     for &node in &order {
         expander.layouts[node.index_u32() as usize] = world.get::<Placement>(node).map(|p| p.0.clone());
     }
     expander.judge(world, &order)?;
-    let is_argument = |node: &Entity| world.get::<Op>(*node).is_some_and(|op| op.is_argument());
-    let arguments = order.iter().copied().filter(is_argument).collect();
+    let mut arguments = Vec::new();
+    for &node in &order {
+        if nodes::op(world, node)?.is_argument() {
+            arguments.push(node);
+        }
+    }
     let body = expander.region(world, root)?;
-    let logical = world.get_mut::<Body>(root).map(|mut body| std::mem::take(&mut body.0)).unwrap_or_default();
+    let mut logical = nodes::fact_mut::<Body>(world, root, "a kernel without body")?;
+    let logical = std::mem::take(&mut logical.0);
     let found = (Arguments(arguments), ExpandedCount(expander.count), LogicalBody(logical));
     world.entity_mut(root).insert((Body(body), found));
     Ok(())
@@ -63,10 +71,8 @@ struct Expander {
     /// Replicas of the carried values in front of each carried value of a loop.
     carried: NodeMap<SmallVec<[u32; 4]>>,
     locations: Locations,
-}
-
-fn bug(text: &str) -> Diagnostic {
-    Diagnostic::new(Kind::Bug, text)
+    /// Matrix instruction of nodes that do not choose.
+    mma: Option<Mma>,
 }
 
 /// Sum of the replica digits of `replica` along `dim`.
@@ -112,22 +118,21 @@ impl Expander {
         self.copies.first[node.index_u32() as usize] = self.copies.nodes.len() as u32;
     }
 
-    fn spawn(&mut self, world: &mut World, bundle: (Op, Operands, ValueType, Expansion, Origin)) -> Entity {
+    fn spawn(&mut self, world: &mut World, node: NodeBundle, expansion: Expansion) -> Entity {
         self.count += 1;
-        world.spawn(bundle).id()
+        node.spawn(world, expansion)
     }
 
     /// Counts what expansion will make, before it makes anything.
     fn judge(&self, world: &World, order: &[Entity]) -> PassResult {
         let mut count = 0usize;
         for &node in order {
-            let op = *world.get::<Op>(node).ok_or_else(|| bug("a node without operation"))?;
+            let op = nodes::op(world, node)?;
             let made = match op.row().class {
                 OpClass::Declaration => 0,
                 OpClass::Region => 1,
                 OpClass::Contraction => {
-                    let operands = world.get::<Operands>(node).cloned().unwrap_or_default();
-                    let steps = self.steps(world, op, &operands)?;
+                    let steps = self.steps(world, op, nodes::node(world, node)?.operands)?;
                     self.replicas(node) as usize * (steps.k_replicas * steps.side_by_side) as usize
                 }
                 OpClass::Constant
@@ -139,7 +144,7 @@ impl Expander {
             count = count.saturating_add(made);
             if count > MAX_OPERATIONS {
                 let text = format!("the tiles of one wave take more than {MAX_OPERATIONS} operations");
-                let origin = world.get::<Origin>(node).map_or(u32::MAX, |origin| origin.0);
+                let origin = nodes::node(world, node)?.origin.0;
                 return Err(Diagnostic::new(Kind::Limit, text)
                     .at(self.locations.get(origin))
                     .help("use smaller tiles, or more waves"));
@@ -149,13 +154,10 @@ impl Expander {
     }
 
     fn region(&mut self, world: &mut World, region: Entity) -> Result<Vec<Entity>, Diagnostic> {
-        let nodes = walk::body(world, region);
+        let region_nodes = walk::body(world, region);
         let mut out = Vec::with_capacity(256);
-        for node in nodes {
-            let op = *world.get::<Op>(node).ok_or_else(|| bug("a node without operation"))?;
-            let origin = *world.get::<Origin>(node).ok_or_else(|| bug("a node without origin"))?;
-            let operands = world.get::<Operands>(node).cloned().unwrap_or_default();
-            let ty = world.get::<ValueType>(node).cloned().ok_or_else(|| bug("a node without type"))?;
+        for node in region_nodes {
+            let NodeBundle { op, operands, ty, origin } = nodes::node(world, node)?.bundle();
             self.begin(node);
             match op.row().class {
                 // One for all replicas of their accesses and uses.
@@ -183,7 +185,8 @@ impl Expander {
                             _ => Op::IterArg(position),
                         };
                         let expansion = Expansion { replica, ..Expansion::of(node) };
-                        let copy = self.spawn(world, (op, operands, ty.clone(), expansion, origin));
+                        let copy = NodeBundle { op, operands, ty: ty.clone(), origin };
+                        let copy = self.spawn(world, copy, expansion);
                         if replica == 0 {
                             first = self.copies.nodes.len() as u32;
                         }
@@ -196,7 +199,8 @@ impl Expander {
                     for replica in 0..self.replicas(node) {
                         let mapped = operands.0.iter().map(|&o| self.operand(node, replica, o)).collect();
                         let expansion = Expansion { replica, ..Expansion::of(node) };
-                        let copy = self.spawn(world, (op, Operands(mapped), ty.clone(), expansion, origin));
+                        let copy = NodeBundle { op, operands: Operands(mapped), ty: ty.clone(), origin };
+                        let copy = self.spawn(world, copy, expansion);
                         self.copies.nodes.push(copy);
                         out.push(copy);
                     }
@@ -216,14 +220,11 @@ impl Expander {
     ) -> Result<u32, Diagnostic> {
         let (owner, number) = match op {
             Op::IterArg(number) => (region, number),
-            Op::LoopResult(number) => {
-                let owner = world.get::<Operands>(node).and_then(|o| o.0.first().copied());
-                (owner.ok_or_else(|| bug("a loop result without loop"))?, number)
-            }
-            _ => return Err(bug("not a carried value")),
+            Op::LoopResult(number) => (nodes::node(world, node)?.operand(0)?, number),
+            _ => return Err(Bug::new("not a carried value").into()),
         };
         if self.carried.get(owner).is_none() {
-            let inits = world.get::<Operands>(owner).ok_or_else(|| bug("a loop without operands"))?;
+            let inits = nodes::node(world, owner)?.operands;
             let mut before = SmallVec::with_capacity(inits.0.len());
             let mut sum = 0;
             for &init in &inits.0 {
@@ -233,7 +234,7 @@ impl Expander {
             self.carried.insert(owner, before);
         }
         let before = self.carried.get(owner).and_then(|before| before.get(number as usize));
-        before.copied().ok_or_else(|| bug("a carried value that its loop does not have"))
+        Ok(before.copied().ok_or(Bug::new("a carried value that its loop does not have"))?)
     }
 
     fn iterate(
@@ -254,13 +255,14 @@ impl Expander {
         };
         let inits = Operands(flatten(self, &operands.0));
         let expansion = Expansion::of(node);
-        let copy = self.spawn(world, (op, inits, ValueType::unknown(), expansion, origin));
+        let copy = NodeBundle { operands: inits, ..NodeBundle::effect(op, origin) };
+        let copy = self.spawn(world, copy, expansion);
         self.begin(node);
         self.copies.nodes.push(copy);
         let body = self.region(world, node)?;
-        let yields = world.get::<Yields>(node).cloned().unwrap_or_default();
+        let yields = nodes::fact::<Yields>(world, node, "a loop that hands nothing on")?.clone();
         let yields = Yields(flatten(self, &yields.0));
-        let trip = *world.get::<Trip>(node).ok_or_else(|| bug("a loop without trip count"))?;
+        let trip = *nodes::fact::<Trip>(world, node, "a loop without trip count")?;
         world.entity_mut(copy).insert((Body(body), yields, trip));
         Ok(copy)
     }
@@ -274,11 +276,13 @@ impl Expander {
         origin: Origin,
         out: &mut Vec<Entity>,
     ) -> PassResult {
-        let [lhs, rhs, acc] = operands.0[..] else { return Err(bug("an mma without three operands")) };
+        let [lhs, rhs, acc] = operands.0[..] else {
+            return Err(Bug::new("an mma without three operands").into());
+        };
         let Steps { mma, k, step_elements, side_by_side, k_replicas } = self.steps(world, op, operands)?;
         let k_step = mma.k() * side_by_side;
         let op = Op::Mma(MmaChoice::Explicit(mma));
-        let ty = world.get::<ValueType>(node).cloned().ok_or_else(|| bug("an mma without type"))?;
+        let ty = nodes::node(world, node)?.ty.clone();
         let (left, right, result) = (self.layout_of(lhs)?, self.layout_of(rhs)?, self.layout_of(node)?);
         let replicas = self.replicas(node);
         let mut current: SmallVec<[Entity; 64]> =
@@ -293,7 +297,8 @@ impl Expander {
                 let b = self.copies.of(rhs, replica_at(&right, coordinate));
                 let expansion = Expansion { replica, slice, ..Expansion::of(node) };
                 let chained = Operands(smallvec![a, b, current[replica as usize]]);
-                let copy = self.spawn(world, (op, chained, ty.clone(), expansion, origin));
+                let copy = NodeBundle { op, operands: chained, ty: ty.clone(), origin };
+                let copy = self.spawn(world, copy, expansion);
                 current[replica as usize] = copy;
                 out.push(copy);
             }
@@ -304,19 +309,21 @@ impl Expander {
     }
 
     fn layout_of(&self, node: Entity) -> Result<Layout, Diagnostic> {
-        self.layout(node).cloned().ok_or_else(|| bug("an operand without layout"))
+        Ok(self.layout(node).cloned().ok_or(Bug::new("an operand without layout"))?)
     }
 
     /// Which matrix instructions a product takes along the dimension that it sums over.
     fn steps(&self, world: &World, op: Op, operands: &Operands) -> Result<Steps, Diagnostic> {
-        let [lhs, rhs, acc] = operands.0[..] else { return Err(bug("an mma without three operands")) };
-        let ty = |node: Entity| world.get::<ValueType>(node).ok_or_else(|| bug("a value without type"));
-        let MmaDims { m, k, .. } = MmaDims::of(ty(lhs)?, ty(rhs)?, ty(acc)?).map_err(bug)?;
+        let [lhs, rhs, acc] = operands.0[..] else {
+            return Err(Bug::new("an mma without three operands").into());
+        };
+        let ty = |node: Entity| nodes::node(world, node).map(|node| node.ty);
+        let MmaDims { m, k, .. } = MmaDims::of(ty(lhs)?, ty(rhs)?, ty(acc)?).map_err(Diagnostic::bug)?;
         let mma = match op {
             Op::Mma(MmaChoice::Explicit(mma)) => mma,
-            _ => super::kernel_mma(world).ok_or_else(|| bug("an mma without matrix instruction"))?,
+            _ => self.mma.ok_or(Bug::new("an mma without matrix instruction"))?,
         };
-        let left = self.layout(lhs).ok_or_else(|| bug("an operand without layout"))?;
+        let left = self.layout(lhs).ok_or(Bug::new("an operand without layout"))?;
         let step_elements = mma.a_layout(m, k).extent(Source::Register);
         let side_by_side = left.extent(Source::Register) / step_elements;
         let of_k = left.of_source(Source::Replica).filter(|mode| mode.dim == Some(k));

@@ -37,7 +37,6 @@ use bevy_ecs::system::BoxedSystem;
 
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::kernel::KernelName;
-use crate::ir::layout::Mma;
 
 /// What a pass returns.
 pub type PassResult = Result<(), Diagnostic>;
@@ -85,10 +84,4 @@ pub fn kernel_entity(world: &World) -> Result<Entity, Diagnostic> {
         (Some(kernel), None) => Ok(kernel),
         _ => Err(Diagnostic::new(Kind::Bug, "the world does not hold exactly one kernel")),
     }
-}
-
-/// The kernel's default matrix instruction.
-fn kernel_mma(world: &World) -> Option<Mma> {
-    let root = kernel_entity(world).ok()?;
-    world.get::<facts::Geometry>(root)?.mma
 }

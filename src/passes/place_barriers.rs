@@ -262,7 +262,7 @@ impl Placer<'_, '_> {
 
     /// The kernel entity is a region, too, and no node.
     fn is_pipeline(&self, region: Entity) -> bool {
-        self.found.op(region).is_ok_and(|op| matches!(op, Op::Pipeline(_)))
+        self.found.nodes.get(region).is_ok_and(|(op, _)| matches!(op, Op::Pipeline(_)))
     }
 
     /// How many nodes right before a place in a region are controls.
