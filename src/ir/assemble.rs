@@ -13,7 +13,7 @@ use super::constraint::Constraint;
 use super::diagnostic::{Diagnostic, Kind, Location};
 use super::expr::Symbol;
 use super::kernel::{
-    Constraints, Declaration, DimTable, Identity, Kernel, KernelName, Locations, MAX_OPERATIONS,
+    Constraints, Declaration, DimTable, Identity, Kernel, KernelName, Locations, MAX_OPERATIONS, MAX_SIZE,
 };
 use super::layout::Dim;
 use super::node::*;
@@ -123,6 +123,10 @@ impl Assembler {
 
     /// The number of one dimension.
     pub(crate) fn dim(&mut self, symbol: Symbol) -> Result<Dim, Diagnostic> {
+        if let Some(size) = symbol.value().filter(|size| !(1..=MAX_SIZE).contains(size)) {
+            return Err(Diagnostic::invalid(format!("{size} is not a size"))
+                .help(format!("a dimension has 1 to {MAX_SIZE} elements")));
+        }
         self.dims.enter(symbol).ok_or_else(|| Diagnostic::invalid("a kernel has at most 256 dimensions"))
     }
 
@@ -133,7 +137,11 @@ impl Assembler {
             let dim = self.dim(symbol)?;
             if dims.contains(&dim) {
                 let text = format!("dimension {} occurs twice in one shape", symbol.name());
-                return Err(Diagnostic::invalid(text).help("use a different symbol for each dimension"));
+                let help = match symbol.value() {
+                    Some(_) => "a number is one dimension wherever it stands: use a symbol for the other",
+                    None => "use a different symbol for each dimension",
+                };
+                return Err(Diagnostic::invalid(text).help(help));
             }
             dims.push(dim);
         }
@@ -243,6 +251,15 @@ impl Kernel {
         let identity = Identity::new(text::print(&world, root, text::Detail::Identity));
         Kernel::new(world, root, identity)
     }
+}
+
+/// That a value of `dtype` whose elements are all `constant` can be declared.
+pub(crate) fn check_register(constant: Constant, dtype: DType) -> Result<(), Diagnostic> {
+    if dtype == DType::I1 {
+        return Err(Diagnostic::invalid("a register is declared i1")
+            .help("i1 is what comparisons give: compare something"));
+    }
+    constant.bits(dtype).map(drop)
 }
 
 fn check_argument_name(name: &str) -> Result<(), Diagnostic> {

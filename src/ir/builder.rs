@@ -13,7 +13,7 @@ use std::sync::Arc;
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
 
-use super::assemble::{Assembler, is_identifier};
+use super::assemble::{Assembler, check_register, is_identifier};
 use super::constraint::Constraint;
 use super::control::HardwareConstraint;
 use super::diagnostic::{Diagnostic, Kind, Location};
@@ -199,7 +199,8 @@ impl Tracer {
         self.distribute([Constraint::MmaType(mma)]);
     }
 
-    /// A tensor argument of the kernel. Dims are outermost first, row-major. `Shared` asks for promotion to LDS: reads go through
+    /// A tensor argument of the kernel. Dims are outermost first, row-major; a number is a dimension of that size, and equal
+    /// numbers are the same dimension: `[m, 64.into()]`. `Shared` asks for promotion to LDS: reads go through
     /// a tile that the workgroup loads together.
     #[track_caller]
     pub fn memory<const N: usize>(
@@ -263,7 +264,7 @@ impl Tracer {
             true => Constant::Float(value),
             false => Constant::Integer(value as i64),
         };
-        with(self.trace, |f| f.check(caller, constant.bits(dtype)));
+        with(self.trace, |f| f.check(caller, check_register(constant, dtype)));
         self.node(
             caller,
             Op::Register(constant),
@@ -304,11 +305,12 @@ impl Tracer {
     #[track_caller]
     pub fn iterate<const N: usize>(
         &self,
-        axis: Symbol,
+        axis: impl Into<Symbol>,
         init: [Value; N],
         body: impl FnOnce(&Tracer, [Value; N]) -> [Value; N],
     ) -> [Value; N] {
         let caller = Caller::caller();
+        let axis = axis.into();
         let operands = init.map(|v| (v.node, v.trace));
         let node = with(self.trace, |f| {
             let dim = f.nodes.dim(axis);

@@ -8,7 +8,7 @@ use super::layout::Mma;
 pub enum Constraint {
     /// A workgroup covers `tile` elements of `dim`; tiles go along grid axis `axis` (0 to 2).
     Workgroup {
-        /// The dimension, a plain symbol.
+        /// The dimension: a plain symbol, or the number that a dimension is.
         dim: SymExpr,
         /// Elements per workgroup.
         tile: SymExpr,
@@ -17,14 +17,14 @@ pub enum Constraint {
     },
     /// Loops over `dim` take `tile` elements per iteration.
     Tiling {
-        /// The dimension, a plain symbol.
+        /// The dimension: a plain symbol, or the number that a dimension is.
         dim: SymExpr,
         /// Elements per iteration.
         tile: SymExpr,
     },
     /// A wave covers `tile` elements of `dim` inside its workgroup's tile.
     Wave {
-        /// The dimension, a plain symbol.
+        /// The dimension: a plain symbol, or the number that a dimension is.
         dim: SymExpr,
         /// Elements per wave.
         tile: SymExpr,
@@ -47,7 +47,8 @@ pub enum Constraint {
     },
 }
 
-/// A workgroup covers `tile` elements of `dim` along grid axis `axis`.
+/// A workgroup covers `tile` elements of `dim` along grid axis `axis`. A dimension whose size is a number is named by it, here and in
+/// the other constraints: `workgroup(64, 32, 0)` spreads the 64 of a shape `[M, 64]`.
 ///
 /// A memory without `dim` belongs to all workgroups along it, whatever their number: they may all store the
 /// same value to it, once, but not update it, and no `mma` may sum over `dim`. A kernel that does is refused

@@ -15,6 +15,9 @@ use super::node::Body;
 /// wave has registers for, and few enough to say so soon.
 pub const MAX_OPERATIONS: usize = 1 << 16;
 
+/// Largest size of a dimension: sizes are kernel arguments of 32 bits, and index arithmetic is signed.
+pub const MAX_SIZE: i64 = i32::MAX as i64;
+
 /// Dimensions of the kernel: [`Dim`] number `i` is the symbol at `i`. On the kernel entity.
 #[derive(Component, Clone, PartialEq, Eq, Default, Debug)]
 pub struct DimTable(pub Vec<Symbol>);
@@ -70,6 +73,18 @@ pub struct Kernel {
     text: Option<SourceText>,
     /// The file that ready kernels are written in, and where this one was asked for.
     ready: Option<(Arc<str>, Option<Location>)>,
+    /// What the user of a ready kernel chose about its dimensions, beside symbols.
+    chosen: Vec<ChosenFor>,
+}
+
+/// A choice that faults about a dimension tell of.
+#[derive(Clone, Debug)]
+pub(crate) struct ChosenFor {
+    pub(crate) dim: Symbol,
+    /// What was chosen, and by whom.
+    pub(crate) text: String,
+    /// Where.
+    pub(crate) location: Option<Location>,
 }
 
 /// Where all of a kernel (or of a schedule) was written, as a key for caches: objects that hold lines differ when these do.
@@ -78,6 +93,8 @@ pub struct Sources {
     hash: u64,
     declaration: Declaration,
     locations: Locations,
+    /// Where a ready kernel was asked for: its report says so.
+    asked: Option<Location>,
 }
 
 impl Sources {
@@ -97,7 +114,7 @@ impl Sources {
             // Files are compared, but seldom differ where lines and columns do not.
             hasher.write_u64(u64::from(location.line) << 32 | u64::from(location.column));
         }
-        Sources { hash: hasher.finish(), declaration, locations }
+        Sources { hash: hasher.finish(), declaration, locations, asked: None }
     }
 }
 
@@ -105,6 +122,7 @@ impl PartialEq for Sources {
     fn eq(&self, other: &Sources) -> bool {
         self.hash == other.hash
             && self.declaration == other.declaration
+            && self.asked == other.asked
             && (Arc::ptr_eq(&self.locations.0, &other.locations.0) || self.locations == other.locations)
     }
 }
@@ -155,7 +173,7 @@ impl Hash for Identity {
 impl Kernel {
     pub(crate) fn new(world: World, root: Entity, identity: Identity) -> Kernel {
         let sources = Sources::of(&world, root);
-        Kernel { world, root, identity, sources, text: None, ready: None }
+        Kernel { world, root, identity, sources, text: None, ready: None, chosen: Vec::new() }
     }
 
     /// The same, read from a text.
@@ -169,8 +187,31 @@ impl Kernel {
     #[must_use]
     pub fn told_at(mut self, location: Option<Location>) -> Kernel {
         let declaration = self.world.get::<Declaration>(self.root).and_then(|d| d.0.as_ref());
-        self.ready = declaration.map(|own| (own.file.clone(), location));
+        self.ready = declaration.map(|own| (own.file.clone(), location.clone()));
+        self.sources.asked = location;
         self
+    }
+
+    /// The same kernel, whose faults about dimension `dim` say that `text` was chosen for it at `location`, instead of what
+    /// was said of the dimension before: for ready kernels that are made of numbers beside symbols.
+    #[must_use]
+    pub fn chosen_for(mut self, dim: Symbol, text: String, location: Option<Location>) -> Kernel {
+        self.chosen.retain(|chosen| chosen.dim != dim);
+        self.chosen.push(ChosenFor { dim, text, location });
+        self
+    }
+
+    /// What was chosen for a dimension.
+    pub(crate) fn choice_for(&self, dim: Symbol) -> Option<&ChosenFor> {
+        self.chosen.iter().find(|chosen| chosen.dim == dim)
+    }
+
+    /// Where the user of a kernel is told that something inside of it stands.
+    pub(crate) fn told_place(&self, location: Option<Location>) -> Option<Location> {
+        match &self.ready {
+            Some((_, asked)) if self.is_inside(location.as_ref()) => asked.clone(),
+            _ => location,
+        }
     }
 
     /// True for a place inside of a ready kernel.
@@ -180,10 +221,8 @@ impl Kernel {
 
     /// A fault of this kernel as its author, or its user if it is a ready one, is to see it.
     pub(crate) fn told(&self, mut fault: Diagnostic) -> Diagnostic {
-        if let Some((_, asked)) = &self.ready {
-            if self.is_inside(fault.location.as_ref()) {
-                fault.location.clone_from(asked);
-            }
+        fault.location = self.told_place(fault.location);
+        if self.ready.is_some() {
             for (_, location) in &mut fault.notes {
                 if self.is_inside(location.as_ref()) {
                     *location = None;
@@ -208,7 +247,7 @@ impl Kernel {
             else {
                 continue;
             };
-            let Some(dim) = dim.as_symbol().filter(|dim| dims.contains(dim)) else { continue };
+            let Some(dim) = dim.as_dimension().filter(|dim| dims.contains(dim)) else { continue };
             let tile = tile.intern(&mut arena).map(|tile| arena.symbols(tile)).unwrap_or_default();
             for symbol in tile.into_iter().filter(|&symbol| symbol != dim) {
                 if !found.contains(&symbol) {
@@ -234,7 +273,7 @@ impl Kernel {
         &self.sources
     }
 
-    /// All symbols that the kernel speaks of: its dimensions first, then those of its constraints, each once, in order of mention.
+    /// All symbols that the kernel speaks of: its dimensions that are no numbers first, then those of its constraints, each once, in order of mention.
     ///
     /// # Example
     /// ```
@@ -245,6 +284,7 @@ impl Kernel {
     /// ```
     pub fn symbols(&self) -> Vec<Symbol> {
         let mut found = self.world.get::<DimTable>(self.root).map(|d| d.0.clone()).unwrap_or_default();
+        found.retain(|dim| dim.value().is_none());
         let mut arena = ExprArena::new();
         for (constraint, _) in self.world.get::<Constraints>(self.root).map(|c| &c.0[..]).unwrap_or_default()
         {

@@ -9,16 +9,13 @@ use super::options::Options;
 use crate::ir::constraint::Constraint;
 use crate::ir::diagnostic::{Diagnostic, Kind, Location};
 use crate::ir::expr::{Expr, ExprArena, ExprError, SymExpr, Symbol};
-use crate::ir::kernel::{Constraints, DimTable, Locations};
+use crate::ir::kernel::{Constraints, DimTable, Locations, MAX_SIZE};
 use crate::ir::layout::Dim;
 use crate::ir::node::{Body, Op, Origin, ValueType};
 use crate::ir::walk::{self, NodeList};
 
 /// Most waves in a workgroup: 1,024 work-items (AMDGPUUsage, "Target properties").
 pub const MAX_WAVES: u32 = 16;
-
-/// Largest size of a dimension: sizes are kernel arguments of 32 bits, and index arithmetic is signed.
-const MAX_SIZE: i64 = i32::MAX as i64;
 
 struct Binder<'a> {
     options: &'a Options,
@@ -84,6 +81,12 @@ fn check_bindings(options: &Options) -> Result<(), (Symbol, Diagnostic)> {
         let fault = Diagnostic::invalid(format!("{symbol} = {value} is out of range"))
             .help(format!("a dimension has 1 to {MAX_SIZE} elements"));
         return Err((symbol, fault));
+    }
+    let bound = options.bindings().iter().map(|binding| binding.0);
+    if let Some(number) = bound.chain(options.dynamic_symbols().iter().copied()).find(|s| s.value().is_some())
+    {
+        let fault = Diagnostic::invalid(format!("{number} is a number, and no symbol to be set"));
+        return Err((number, fault.help("name the dimension to choose its size")));
     }
     for (at, &(symbol, value)) in options.bindings().iter().enumerate() {
         let name = symbol.name();
@@ -323,9 +326,9 @@ impl Binder<'_> {
     }
 }
 
-/// The dimension of a constraint must be a plain symbol.
+/// The dimension of a constraint must be a plain symbol or a number.
 fn plain_symbol(expr: &SymExpr, at: Option<Location>) -> Result<Symbol, Diagnostic> {
-    expr.as_symbol().ok_or_else(|| {
+    expr.as_dimension().ok_or_else(|| {
         Diagnostic::invalid(format!("{expr} is not a dimension")).at(at).help("constrain plain symbols")
     })
 }

@@ -145,10 +145,6 @@ fn infer(
 ) -> Result<Option<ValueType>, Diagnostic> {
     let of = |at: usize| operands.0[at];
     Ok(match op {
-        Op::Register(_) if types.get(node)?.dtype == Some(DType::I1) => {
-            let text = format!("{} is declared", context.show(types.get(node)?));
-            return Err(context.fail(text, "i1 is what comparisons give: compare something"));
-        }
         Op::Register(constant) => {
             if let Some(dtype) = types.get(node)?.dtype {
                 judge(*constant, dtype, context)?;

@@ -367,7 +367,8 @@ impl Options {
     /// Value of a symbol, if it is bound.
     pub fn value(&self, symbol: impl Into<Symbol>) -> Option<i64> {
         let symbol = symbol.into();
-        self.bindings.iter().find(|b| b.0 == symbol).map(|b| b.1)
+        let bound = || self.bindings.iter().find(|b| b.0 == symbol).map(|b| b.1);
+        symbol.value().or_else(bound)
     }
 
     /// Who gave a symbol its value.

@@ -87,6 +87,15 @@ impl SymExpr {
         }
     }
 
+    /// The dimension that it names: a symbol, or a number and nothing else.
+    pub fn as_dimension(&self) -> Option<Symbol> {
+        match *self.node {
+            SymNode::Symbol(symbol) => Some(symbol),
+            SymNode::Int(size) => u32::try_from(size).ok().map(Symbol::from),
+            _ => None,
+        }
+    }
+
     /// The canonical expression in an arena, simplified by what the arena knows.
     pub fn intern(&self, arena: &mut ExprArena) -> Result<Expr, ExprError> {
         match &*self.node {
@@ -119,7 +128,7 @@ impl Symbol {
 
 impl From<Symbol> for SymExpr {
     fn from(symbol: Symbol) -> SymExpr {
-        SymExpr::leaf(SymNode::Symbol(symbol))
+        SymExpr::leaf(symbol.value().map_or(SymNode::Symbol(symbol), |value| SymNode::Int(value.into())))
     }
 }
 

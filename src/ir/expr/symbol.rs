@@ -8,6 +8,9 @@ use std::sync::{PoisonError, RwLock};
 
 /// A named integer. Two symbols with one name are the same symbol.
 ///
+/// A symbol whose name is a decimal number, as `Symbol::from(64)` makes it, is that number: a dimension of this size, which
+/// nothing binds.
+///
 /// The handle depends on which name was met first in this process, so it never decides an order:
 /// symbols compare by name.
 #[derive(Copy, Clone, PartialEq, Eq, Hash)]
@@ -49,6 +52,18 @@ impl Symbol {
         names.as_ref().expect("a symbol exists, so the table does").names[self.0 as usize]
     }
 
+    /// The number that it is, if it is no name.
+    ///
+    /// # Example
+    /// ```
+    /// use groundswell::prelude::*;
+    /// assert_eq!(Symbol::from(64).value(), Some(64));
+    /// assert_eq!(Symbol::new("M").value(), None);
+    /// ```
+    pub fn value(self) -> Option<i64> {
+        number(self.name())
+    }
+
     /// A number for hashing; it differs from process to process and must not reach an output.
     pub(super) fn id(self) -> u32 {
         self.0
@@ -60,6 +75,19 @@ impl From<&str> for Symbol {
     fn from(name: &str) -> Symbol {
         Symbol::new(name)
     }
+}
+
+/// The dimension of this size.
+impl From<u32> for Symbol {
+    fn from(size: u32) -> Symbol {
+        Symbol::new(&size.to_string())
+    }
+}
+
+/// The number that a name is: of decimal digits, the first of which is 0 in zero alone.
+fn number(name: &str) -> Option<i64> {
+    let digits = name.bytes().all(|byte| byte.is_ascii_digit()) && (name == "0" || !name.starts_with('0'));
+    if digits { name.parse::<u32>().ok().map(i64::from) } else { None }
 }
 
 /// Several symbols at once: `let [m, n] = symbols(["M", "N"]);`
@@ -102,5 +130,16 @@ mod tests {
         assert_ne!(late, early);
         assert!(early < late);
         assert_eq!(late.name(), "zz_late");
+    }
+
+    #[test]
+    fn a_name_of_digits_is_a_number() {
+        for (name, value) in [("64", Some(64)), ("0", Some(0)), ("4294967295", Some(u32::MAX.into()))] {
+            assert_eq!(Symbol::new(name).value(), value);
+        }
+        for name in ["", "064", "+64", "-64", "64 ", "4294967296", "0x40", "M64"] {
+            assert_eq!(Symbol::new(name).value(), None, "{name}");
+        }
+        assert_eq!(Symbol::from(64), Symbol::new("64"));
     }
 }

@@ -162,7 +162,9 @@ pub(super) fn select(condition: &Data, yes: &Data, no: &Data) -> Result<Data, Re
         (Data::Bf16(y), Data::Bf16(n)) => Data::Bf16(pick(c, y, n)),
         (Data::I32(y), Data::I32(n)) => Data::I32(pick(c, y, n)),
         (Data::I8(y), Data::I8(n)) => Data::I8(pick(c, y, n)),
-        (Data::I1(y), Data::I1(n)) => Data::I1(pick(c, y, n)),
+        (Data::I1(_), Data::I1(_)) => {
+            return Err("select chooses between conditions, which is for numbers only".to_owned());
+        }
         (y, n) => return Err(mismatch("select", y, n)),
     })
 }

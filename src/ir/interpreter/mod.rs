@@ -91,7 +91,7 @@ struct Loop {
 }
 
 impl<'a> Interpreter<'a> {
-    /// Runs `kernel`. `sizes` binds its symbols: its dimensions, and those in the tile sizes of the dimensions that it loops over.
+    /// Runs `kernel`. `sizes` binds its symbols: its dimensions that are no numbers, and those in the tile sizes of the dimensions that it loops over.
     /// `inputs` are its arguments in the order of their declaration: what memories hold before the run, and scalars as tensors
     /// without dimensions ([`Tensor::scalar`]). The result is what they are after it.
     ///
@@ -385,7 +385,10 @@ impl<'a> Interpreter<'a> {
         let mut carried = Vec::with_capacity(init.len());
         for (number, &init) in init.iter().enumerate() {
             let value = self.value(init)?.clone();
-            self.tensor(&value)?;
+            if self.tensor(&value)?.dtype() == DType::I1 {
+                let text = format!("a loop carries i1{} as value {number}", self.names(&value.dims));
+                return Err(Diagnostic::invalid(text).help("carry the operands of the comparison instead"));
+            }
             if value.dims.contains(&dim) {
                 let text = format!(
                     "carried value {number} has the dim {} that its loop iterates over",
@@ -517,7 +520,7 @@ impl<'a> Interpreter<'a> {
     fn size(&self, dim: Dim) -> Result<usize, Diagnostic> {
         let symbol = self.get::<DimTable>(self.root)?.0.get(dim.0 as usize).copied().ok_or_else(malformed)?;
         let name = symbol.name();
-        match (self.sizes)(symbol) {
+        match symbol.value().or_else(|| (self.sizes)(symbol)) {
             None => Err(Diagnostic::invalid(format!("{name} has no size"))),
             Some(size) if size < 0 => {
                 Err(Diagnostic::invalid(format!("{name} is {size}: a size cannot be negative")))
@@ -546,7 +549,7 @@ impl<'a> Interpreter<'a> {
         let name = self.name(dim);
         let found =
             self.get::<Constraints>(self.root)?.0.iter().find_map(|(constraint, at)| match constraint {
-                Constraint::Tiling { dim, tile } if dim.as_symbol() == symbol => Some((tile, *at)),
+                Constraint::Tiling { dim, tile } if dim.as_dimension() == symbol => Some((tile, *at)),
                 _ => None,
             });
         let Some((tile, at)) = found else {

@@ -7,15 +7,15 @@ use super::cursor::{Cursor, Faults, Parsed};
 use super::lex::Token;
 use super::schedule;
 use super::scope::{Definition, Meaning, Scopes};
-use super::symbolic::symbol;
+use super::symbolic::dimension;
 use super::words::{CONSTRAINTS, stray_word, unknown_operation};
-use crate::ir::assemble::{Assembler, is_identifier};
+use crate::ir::assemble::{Assembler, check_register, is_identifier};
 use crate::ir::diagnostic::{Diagnostic, Diagnostics, Location, SourceText};
 use crate::ir::expr::Symbol;
 use crate::ir::kernel::Kernel;
 use crate::ir::node::*;
 use crate::ir::schedule::WaveSchedule;
-use crate::ir::types::AddressSpace;
+use crate::ir::types::{AddressSpace, DType};
 
 /// Deepest nesting of loops that is read.
 const MAX_LOOPS: u32 = 100;
@@ -280,7 +280,7 @@ impl<'a> Parser<'a> {
         let mut shape = Vec::new();
         if !self.cursor.take("]") {
             loop {
-                shape.push(symbol(&mut self.cursor, "a dimension")?);
+                shape.push(dimension(&mut self.cursor, "a dimension")?);
                 if !self.cursor.take(",") {
                     break;
                 }
@@ -373,8 +373,9 @@ impl<'a> Parser<'a> {
             "register" => {
                 let (shape, at) = self.shape()?;
                 let dims = self.nodes.dims(&shape).map_err(|fault| fault.at(Some(at)))?;
+                let declared = self.cursor.location();
                 let dtype = self.cursor.dtype()?;
-                let at = self.cursor.location();
+                let at = if dtype == DType::I1 { declared } else { self.cursor.location() };
                 let constant = match self.cursor.number()? {
                     // An integer reads as a float where a float is asked for, unless an f64 does not hold it.
                     Constant::Integer(value) if dtype.is_float() && value as f64 as i128 == value.into() => {
@@ -382,7 +383,7 @@ impl<'a> Parser<'a> {
                     }
                     constant => constant,
                 };
-                constant.bits(dtype).map_err(|fault| fault.at(Some(at)))?;
+                check_register(constant, dtype).map_err(|fault| fault.at(Some(at)))?;
                 (Op::Register(constant), vec![], ValueType { dims, dtype: Some(dtype) })
             }
             "constant" => (Op::Register(self.cursor.number()?), vec![], unknown),
@@ -521,7 +522,7 @@ impl<'a> Parser<'a> {
         let mut header = || {
             self.cursor.bump();
             let at = self.cursor.location();
-            let axis = symbol(&mut self.cursor, "the dimension to loop over")?;
+            let axis = dimension(&mut self.cursor, "the dimension to loop over")?;
             let dim = self.nodes.dim(axis).map_err(|fault| fault.at(Some(at)))?;
             let carried = self.carried()?;
             let tag = self.cursor.tag()?;

@@ -8,6 +8,7 @@ use super::suggest::closest;
 use crate::ir::assemble::is_identifier;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::{SymExpr, SymNode, SymOp, Symbol};
+use crate::ir::kernel::MAX_SIZE;
 
 /// How tightly an expression binds.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -46,11 +47,14 @@ const MAX_OPERATIONS: u32 = 400;
 /// Deepest nesting of brackets, calls and signs that is read.
 const MAX_NESTING: u32 = 100;
 
-/// Appends a symbol, quoted if its name is no identifier.
+/// Appends a symbol, quoted if its name is neither an identifier nor a number.
 pub(super) fn write_symbol(out: &mut String, name: &str) {
     // Writing to a string cannot fail.
-    let _ =
-        if is_identifier(name) { out.write_str(name) } else { write!(out, "\"{}\"", name.escape_default()) };
+    let _ = if is_identifier(name) || Symbol::new(name).value().is_some() {
+        out.write_str(name)
+    } else {
+        write!(out, "\"{}\"", name.escape_default())
+    };
 }
 
 /// Appends an expression that has to bind at least as tightly as `level`.
@@ -121,6 +125,20 @@ fn own_level(e: &SymExpr) -> Level {
 /// Reads one expression.
 pub(super) fn expr(cursor: &mut Cursor<'_>) -> Parsed<SymExpr> {
     Reader { cursor, operations: 0, nesting: 0 }.level(Level::Sum)
+}
+
+/// Reads a dimension: a symbol, or a number.
+pub(super) fn dimension(cursor: &mut Cursor<'_>, what: &str) -> Parsed<Symbol> {
+    if !matches!(cursor.peek(), Token::Integer(_)) {
+        return symbol(cursor, what);
+    }
+    let at = cursor.location();
+    let size = cursor.integer(1)?;
+    let fault = || {
+        let fault = Diagnostic::invalid(format!("{size} is not a size")).at(Some(at));
+        fault.help(format!("a dimension has 1 to {MAX_SIZE} elements"))
+    };
+    u32::try_from(size).map(Symbol::from).map_err(|_| fault())
 }
 
 /// Reads a symbol: a name, or a quoted one.

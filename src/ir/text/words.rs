@@ -8,6 +8,9 @@ use crate::ir::op::{OpClass, OpRow, Role};
 /// Words that start a constraint.
 pub(super) const CONSTRAINTS: &[&str] = &["workgroup", "tile", "wave", "mma", "assume"];
 
+/// What declares an argument of the kernel.
+const ARGUMENTS: &[&str] = &["memory", "scalar"];
+
 /// Statements without a result.
 const ACTIONS: &[&str] = &["write", "global_to_shared", "barrier", "yield", "iterate"];
 
@@ -28,6 +31,10 @@ pub(super) fn unknown_operation(word: &str) -> Diagnostic {
         return Diagnostic::invalid(format!("`{word}` has no result"))
             .help(format!("write `{word}` without `%name =`"));
     }
+    if ARGUMENTS.contains(&word) {
+        return Diagnostic::invalid(format!("`{word}` declares an argument, which has a name without `%`"))
+            .help(format!("write `name = {word} ...`"));
+    }
     let fault = Diagnostic::invalid(format!("there is no operation `{word}`"));
     match closest(word, operations()) {
         Some(close) => fault.help(format!("did you mean `{close}`?")),
@@ -42,7 +49,7 @@ pub(super) fn stray_word(word: &str) -> Diagnostic {
     }
     if operations().any(|operation| operation == word) {
         let fault = Diagnostic::invalid(format!("the result of `{word}` has no name"));
-        let target = if matches!(word, "memory" | "scalar") { "name" } else { "%name" };
+        let target = if ARGUMENTS.contains(&word) { "name" } else { "%name" };
         return fault.help(format!("write `{target} = {word} ...`"));
     }
     if CONSTRAINTS.contains(&word) {

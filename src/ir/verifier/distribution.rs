@@ -37,7 +37,7 @@ pub(crate) fn check(world: &World, root: Entity) -> Vec<Diagnostic> {
     for (constraint, origin) in world.get::<Constraints>(root).iter().flat_map(|c| &c.0) {
         // A dimension that is spread over waves is spread over workgroups as well, or the kernel is refused.
         if let Constraint::Workgroup { dim, .. } = constraint
-            && let Some(symbol) = dim.as_symbol()
+            && let Some(symbol) = dim.as_dimension()
             && let Some(at) = dims.0.iter().position(|&s| s == symbol)
         {
             spread.push((Dim(at as u8), *origin));

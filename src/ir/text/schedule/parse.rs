@@ -16,7 +16,7 @@ use crate::ir::text::controls::condition;
 use crate::ir::text::cursor::{Cursor, Faults, Parsed};
 use crate::ir::text::lex::Token;
 use crate::ir::text::suggest::closest;
-use crate::ir::text::symbolic::symbol;
+use crate::ir::text::symbolic::dimension;
 use crate::ir::types::AddressSpace;
 
 /// Reads a schedule; `None` if it has faults.
@@ -223,7 +223,7 @@ impl<'a> ScheduleParser<'_, 'a> {
             }
             "partition_by_dim" => {
                 let list = self.value(Wanted::Nodes)?;
-                let dim = symbol(self.cursor, "the dimension to part by")?;
+                let dim = dimension(self.cursor, "the dimension to part by")?;
                 let (parts, at) = self.number()?;
                 (Operation::PartitionByDim { list, dim, parts }, at)
             }
