@@ -112,6 +112,9 @@ impl ScheduleName {
 pub struct Run {
     #[command(flatten)]
     pub kernel: KernelArguments,
+    /// Value of a scalar argument; those that are not given are random
+    #[arg(long, value_name = "NAME=V", allow_hyphen_values = true, value_parser = scalar)]
+    pub arg: Vec<(String, String)>,
     /// Where it runs: auto, sim or hip:0
     #[arg(long, default_value = "auto")]
     pub device: String,
@@ -240,6 +243,16 @@ fn extent(text: &str) -> Result<[u32; 3], String> {
         *size = part.trim().parse().map_err(|_| format!("`{part}` is not a number"))?;
     }
     Ok(extent)
+}
+
+/// `alpha=0.5`; the kernel says what it is
+fn scalar(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() => {
+            Ok((name.trim().to_owned(), value.trim().to_owned()))
+        }
+        _ => Err("expected NAME=NUMBER".to_owned()),
+    }
 }
 
 /// `M=128`

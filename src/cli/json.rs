@@ -132,6 +132,16 @@ fn argument(parameter: &Parameter) -> Value {
     }
 }
 
+/// Scalar arguments by name.
+pub fn scalars(scalars: &[(String, ScalarValue)]) -> Value {
+    let value = |value: ScalarValue| match value {
+        // As it is written, and not as the nearest f64 is.
+        ScalarValue::F32(value) => value.to_string().parse().map_or(Value::Null, number),
+        ScalarValue::I32(value) => value.into(),
+    };
+    Value::Object(scalars.iter().map(|(name, scalar)| (name.clone(), value(*scalar))).collect())
+}
+
 /// A number, or null for what JSON cannot write.
 pub fn number(value: f64) -> Value {
     serde_json::Number::from_f64(value).map_or(Value::Null, Value::Number)

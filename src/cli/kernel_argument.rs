@@ -1,10 +1,12 @@
-//! Arguments of a kernel on the command line of `sim`: buffers from and to files, and numbers; and where each lies in the
-//! kernel argument segment.
+//! Arguments of a kernel on the command line: for `sim`, buffers from and to files, and numbers, and where each lies in the
+//! kernel argument segment; for `run`, scalars by name.
 
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use groundswell::codegen::object::{ArgumentKind, KernelMetadata};
+use groundswell::prelude::*;
+use groundswell::runtime::executable::Parameter;
 
 /// One argument, as given.
 #[derive(Clone, PartialEq, Debug)]
@@ -49,11 +51,8 @@ impl FromStr for KernelArgument {
                 Ok(KernelArgument::Out(file(path)?, bytes))
             }
             "i32" => {
-                let value: i64 = rest.parse().map_err(|_| number("an integer"))?;
-                // Unsigned numbers are welcome too: the bits count.
-                let bits = i32::try_from(value).map(|v| v as u32).or_else(|_| u32::try_from(value));
-                let bits = bits.map_err(|_| number("a 32-bit integer"))?;
-                Ok(KernelArgument::Value(bits.to_le_bytes().to_vec()))
+                let value = integer(rest).ok_or_else(|| number("a 32-bit integer"))?;
+                Ok(KernelArgument::Value(value.to_le_bytes().to_vec()))
             }
             "i64" => {
                 let value: i128 = rest.parse().map_err(|_| number("an integer"))?;
@@ -68,6 +67,47 @@ impl FromStr for KernelArgument {
             _ => Err(FORMS.to_owned()),
         }
     }
+}
+
+/// An integer of 32 bits. Unsigned numbers are welcome too: the bits count.
+pub fn integer(text: &str) -> Option<i32> {
+    let value: i64 = text.parse().ok()?;
+    i32::try_from(value).or_else(|_| u32::try_from(value).map(|bits| bits as i32)).ok()
+}
+
+/// Values of the scalars of a kernel, of the types that it declares.
+///
+/// # Errors
+/// A scalar that the kernel does not have, or no number of its type.
+pub fn scalars(
+    given: &[(String, String)],
+    executable: &Executable,
+) -> Result<Vec<(String, ScalarValue)>, Diagnostic> {
+    let known = executable.parameters().iter().filter_map(|parameter| match parameter {
+        Parameter::Scalar { name, dtype, .. } => Some((&**name, *dtype)),
+        _ => None,
+    });
+    let known: Vec<(&str, DType)> = known.collect();
+    let value = |(name, text): &(String, String)| {
+        let Some((_, dtype)) = known.iter().find(|row| row.0 == name) else {
+            let names: Vec<&str> = known.iter().map(|row| row.0).collect();
+            let help = match names.is_empty() {
+                true => "leave --arg away".to_owned(),
+                false => format!("its scalars are {}", names.join(", ")),
+            };
+            return Err(Diagnostic::invalid(format!("the kernel has no scalar {name}")).help(help));
+        };
+        let value = match dtype {
+            I32 => integer(text).map(ScalarValue::from),
+            _ => text.parse::<f32>().ok().map(ScalarValue::from),
+        };
+        match value {
+            Some(value) => Ok((name.clone(), value)),
+            None => Err(Diagnostic::invalid(format!("--arg {name}={text}: `{text}` is no {dtype}"))
+                .help(format!("the scalar {name} is {dtype}"))),
+        }
+    };
+    given.iter().map(value).collect()
 }
 
 /// Byte offset of each argument: what the kernel's metadata says, or, without any, in order at natural alignment.

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use groundswell::prelude::*;
-use groundswell::runtime::check::{Checked, against_interpreter, timed, with_findings};
+use groundswell::runtime::check::{Checked, Inputs, against_interpreter, timed, with_findings};
 use groundswell::runtime::report::Report;
 use groundswell::runtime::sim::CheckReport;
 use groundswell::runtime::sim::time::TimeReport;
@@ -15,6 +15,7 @@ use super::failure::Failure;
 use super::job::{self, Job, Times};
 use super::json;
 use super::judgement;
+use super::kernel_argument;
 use super::outcome::Outcome;
 use super::outputs::Files;
 use super::terminal::{Style, paint, progress};
@@ -39,21 +40,23 @@ pub fn run(arguments: &Run, files: &mut Files) -> Result<Outcome, Failure> {
     let time = ask.time.then(|| ask.time_options(job.options.target())).transpose()?;
     let bar = progress("compiling");
     let (executable, times) = job.compile(COMPILES)?;
+    let scalars = kernel_argument::scalars(&arguments.arg, &executable).map_err(Failure::usage)?;
+    let inputs = Inputs { seed: ask.seed, scalars: &scalars };
     let failed = |fault: Diagnostic| Failure::from(fault).with_source(job.source.as_ref());
     let value = |symbol| job.value(symbol);
     bar.set_message("running and comparing with the interpreter");
     let mut checked =
-        against_interpreter(&job.kernel, &executable, &device, &value, ask.seed).map_err(failed)?;
+        against_interpreter(&job.kernel, &executable, &device, &value, inputs).map_err(failed)?;
     let mut judged = Judged { findings: None, time: None, pictures: Vec::new() };
     if ask.check {
         bar.set_message("running in check mode");
-        let found = with_findings(&job.kernel, &executable, &device, &value, ask.seed).map_err(failed)?;
+        let found = with_findings(&job.kernel, &executable, &device, &value, inputs).map_err(failed)?;
         judged.findings = Some(found.0);
         checked.comparison = checked.comparison.and(found.1);
     }
     if let Some(options) = time {
         bar.set_message("estimating the time");
-        let report = timed(&executable, &device, &value, ask.seed, &options).map_err(failed)?;
+        let report = timed(&executable, &device, &value, inputs, &options).map_err(failed)?;
         judged.pictures = pictures.write(&report)?;
         judged.time = Some(report);
     }
@@ -87,6 +90,9 @@ fn to_json(
 ) -> Value {
     let mut json = json::compilation(job, executable, times);
     let found = checked.comparison;
+    if !checked.scalars.is_empty() {
+        json.insert("scalars".to_string(), json::scalars(&checked.scalars));
+    }
     json.insert("device".to_string(), device.name().into());
     json.insert("launch".to_string(), json::launch(executable, Some(checked.launch.grid)));
     json.insert(
@@ -123,6 +129,10 @@ fn report(
     let mut rows: Vec<(&str, String)> = Vec::new();
     let bindings: Vec<String> = job.bindings.iter().map(|(s, v)| format!("{s}={v}")).collect();
     rows.push(("symbols", bindings.join(" ")));
+    if !checked.scalars.is_empty() {
+        let values: Vec<String> = checked.scalars.iter().map(|(name, v)| format!("{name}={v}")).collect();
+        rows.push(("scalars", values.join(" ")));
+    }
     rows.push(("compiled", compiled(times, report)));
     rows.extend(report.lines());
     let [x, y, z] = checked.launch.grid;

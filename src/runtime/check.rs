@@ -99,6 +99,8 @@ pub struct Checked {
     pub launch: LaunchResult,
     /// Time from launch to result.
     pub elapsed: std::time::Duration,
+    /// The scalar arguments by name, given and random ones.
+    pub scalars: Vec<(String, ScalarValue)>,
     /// All written memories against the interpreter's.
     pub comparison: Comparison,
 }
@@ -134,8 +136,9 @@ pub fn against_interpreter<'a>(
     let start = std::time::Instant::now();
     let launch = arguments.launch(executable, device, value).run()?;
     let elapsed = start.elapsed();
+    let scalars = arguments.scalars.clone();
     let comparison = arguments.compare(kernel, executable, value)?;
-    Ok(Checked { launch, elapsed, comparison })
+    Ok(Checked { launch, elapsed, scalars, comparison })
 }
 
 /// The same in check mode: what it does that hardware need not forgive, and whether the results are right all the same. The seed
@@ -178,7 +181,7 @@ struct Arguments {
     /// For the interpreter.
     inputs: Vec<Tensor>,
     buffers: Vec<Buffer>,
-    scalars: Vec<ScalarValue>,
+    scalars: Vec<(String, ScalarValue)>,
 }
 
 impl Arguments {
@@ -201,7 +204,7 @@ impl Arguments {
                         None => random_scalar(*dtype, seed)?,
                     };
                     inputs.push(scalar.to_tensor());
-                    scalars.push(scalar);
+                    scalars.push((name.to_string(), scalar));
                     continue;
                 }
                 Parameter::Symbol { .. } => continue,
@@ -231,7 +234,7 @@ impl Arguments {
     ) -> Launch<'a> {
         let launch = device.launch(executable);
         let launch = self.buffers.iter().fold(launch, |launch, buffer| launch.buffer(buffer));
-        let launch = self.scalars.iter().fold(launch, |launch, &scalar| launch.scalar(scalar));
+        let launch = self.scalars.iter().fold(launch, |launch, scalar| launch.scalar(scalar.1));
         executable.parameters().iter().fold(launch, |launch, parameter| match parameter {
             Parameter::Symbol { symbol, .. } => match value(*symbol) {
                 Some(value) => launch.set(*symbol, value),

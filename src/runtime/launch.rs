@@ -1,5 +1,7 @@
 //! Launching: arguments are checked against the executable's parameters, laid out, and the grid is computed.
 
+use std::fmt;
+
 use smallvec::SmallVec;
 
 use super::buffer::Buffer;
@@ -42,6 +44,15 @@ impl ScalarValue {
         match self {
             ScalarValue::F32(value) => Tensor::scalar(value),
             ScalarValue::I32(value) => Tensor::scalar(value),
+        }
+    }
+}
+
+impl fmt::Display for ScalarValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ScalarValue::F32(value) => write!(f, "{value:?}"),
+            ScalarValue::I32(value) => write!(f, "{value}"),
         }
     }
 }
