@@ -301,6 +301,37 @@ fn faults_of_ready_kernels_lie_where_they_were_asked_for() {
 }
 
 #[test]
+fn faults_and_spills_of_ready_kernels_name_what_their_user_wrote() {
+    let line = line!() + 1;
+    let gemm = Gemm::new(256, 256, 64).waves(Waves::new(3, 2));
+    let fault = gemm.compile(Target::GFX942).unwrap_err();
+    let note = |text: &str| fault.notes.iter().find(|note| note.0.contains(text)).map(|note| note.1.clone());
+    assert_eq!(line_of(&fault), Some(line), "{fault}");
+    assert!(note("3 waves along M are set here").is_some(), "{fault}");
+    let line = line!() + 1;
+    let copied = copy(F32, Waves::new(5, 1)).unwrap();
+    let options =
+        Options::new(Target::GFX942).set("M", 64).set("N", 64).set("BLOCK_M", 16).set("BLOCK_N", 64);
+    let fault = copied.compile(&options).unwrap_err();
+    let told = fault.notes.iter().find(|note| note.0 == "5 waves along M are asked for here");
+    let told = told.unwrap_or_else(|| panic!("{fault}"));
+    assert_eq!(told.1.as_ref().map(|at| at.line), Some(line));
+    let spilling = |gemm: Gemm| {
+        let kernel = gemm.kernel().unwrap();
+        let options = gemm.options(Target::GFX942).max_vgprs(160);
+        kernel.compile(&options).unwrap().report().spills.clone().expect("128 x 128 of one wave")
+    };
+    // The same kernel from two places: each is told its own.
+    for _ in 0..2 {
+        let first = spilling(Gemm::new(256, 256, 64).tile(128, 128, 32).waves(Waves::new(1, 1)));
+        let second = spilling(Gemm::new(256, 256, 64).tile(128, 128, 32).waves(Waves::new(1, 1)));
+        let [first, second] = [first, second].map(|spills| spills.location.expect("a place"));
+        assert_eq!((&*first.file, &*second.file), (file!(), file!()));
+        assert_eq!(second.line, first.line + 1);
+    }
+}
+
+#[test]
 fn a_gemm_of_any_shape_compiles_with_its_defaults_and_is_right() {
     let shapes = [[1, 1, 1], [64, 64, 64], [100, 60, 500], [16, 1000, 300], [500, 8, 260], [200, 300, 64]];
     for (at, [m, n, k]) in shapes.into_iter().enumerate() {

@@ -17,6 +17,15 @@ const ERRORS: &[(&[&str], &str, i32)] = &[
     (&["run", "gemm", "-s", "Q"], "invalid value 'Q'", 2),
     (&["run", "gemm", "--tile", "M=40"], "not a multiple of the 16", 1),
     (&["run", "gemm", "--waves", "L=2"], "there are no waves along L", 2),
+    (&["run", "gemm", "--waves", "M=0"], "--waves M=0: there cannot be 0 waves along M", 2),
+    (&["run", "gemm", "--waves", "M=3,N=2"], "3 waves along M are set by --waves M=3", 1),
+    (&["run", "gemm", "--waves", "M=8,N=8"], "8 waves along N are set by --waves N=8", 3),
+    (&["run", "gemm", "--waves", "M=1000000"], "1000000 waves along M are set by --waves M=1000000", 1),
+    (&["run", "gemm", "--tile", "M=48"], "2 waves along M are the default", 1),
+    (&["run", "copy", "--waves", "N=7"], "7 waves along N are set by --waves N=7", 1),
+    (&["run", "gemm", "--tile", "Q=3"], "--tile Q=3 sets it", 2),
+    (&["run", "gemm", "--dynamic", "Q"], "--dynamic Q leaves it open", 2),
+    (&["run", "gemm", "--dtype", "i32"], "--dtype i32 is asked for", 1),
     (&["run", "gemm", "--dtype", "f8"], "f8 is not a dtype", 2),
     (&["run", "gemm", "--dtype", "i32"], "no matrix instruction multiplies i32", 1),
     (&["run", "gemm", "--mma", "8x8"], "8x8 is not a matrix instruction", 2),
@@ -56,7 +65,7 @@ fn errors_are_one_json_object_and_their_exit_code_says_whose_turn_it_is() {
         let (report, code) = json(&[arguments, &["--json"][..]].concat());
         assert_eq!(code, Some(*expected), "{arguments:?}: {report}");
         let error = &report["error"];
-        let said = format!("{}{}", error["message"], error["help"]).replace("\\\"", "\"");
+        let said = format!("{}{}{}", error["message"], error["notes"], error["help"]).replace("\\\"", "\"");
         assert!(said.contains(message), "{arguments:?} says {said:?}");
         assert_eq!(error["kind"] == "usage", *expected == 2, "{arguments:?}: {report}");
         let output = groundswell(arguments);

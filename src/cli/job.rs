@@ -56,7 +56,8 @@ impl Job {
                 // Its lines are not the user's.
                 let nowhere = |fault: Diagnostic| fault.at(None);
                 let choices = choices(arguments).map_err(Failure::usage)?;
-                let kernel = entry.kernel(&choices).map_err(nowhere)?.told_at(None);
+                let kernel = entry.kernel(&choices).map_err(|fault| named(nowhere(fault), arguments))?;
+                let kernel = told_waves(kernel.told_at(None), arguments);
                 bound.defaults(entry.symbols.iter().map(|s| (s.name, s.value)));
                 (entry.name.to_string(), entry.description, (kernel, None), None)
             }
@@ -72,11 +73,18 @@ impl Job {
         let mut options = Options::new(target).global_to_shared(global_to_shared(arguments));
         let dynamic: Vec<Symbol> = arguments.dynamic.iter().map(|name| Symbol::new(name.trim())).collect();
         for &symbol in &dynamic {
-            check_known(&known, symbol).map_err(|failure| failure.with_source(source.as_ref()))?;
+            check_known(&known, symbol)
+                .map_err(|fault| fault.note(format!("--dynamic {symbol} leaves it open"), None))
+                .map_err(|fault| Failure::usage(fault).with_source(source.as_ref()))?;
             options = options.dynamic(symbol);
         }
         for (symbol, value, by) in &bound.0 {
-            check_known(&known, *symbol).map_err(|failure| failure.with_source(source.as_ref()))?;
+            check_known(&known, *symbol)
+                .map_err(|fault| match by {
+                    SetBy::Argument(argument) => fault.note(format!("{argument} sets it"), None),
+                    _ => fault,
+                })
+                .map_err(|fault| Failure::usage(fault).with_source(source.as_ref()))?;
             if !dynamic.contains(symbol) {
                 options = options.set_by(*symbol, *value, by.clone());
             }
@@ -174,15 +182,29 @@ pub fn target(id: &str) -> Result<TargetId, Failure> {
     })
 }
 
-fn check_known(known: &[Symbol], symbol: Symbol) -> Result<(), Failure> {
+fn check_known(known: &[Symbol], symbol: Symbol) -> Result<(), Diagnostic> {
     if known.contains(&symbol) {
         return Ok(());
     }
     let names: Vec<&str> = known.iter().map(|s| s.name()).collect();
-    Err(Failure::usage(
-        Diagnostic::invalid(format!("the kernel has no symbol {symbol}"))
-            .help(format!("its symbols are {}", names.join(", "))),
-    ))
+    Err(Diagnostic::invalid(format!("the kernel has no symbol {symbol}"))
+        .help(format!("its symbols are {}", names.join(", "))))
+}
+
+/// A fault of making a ready kernel, with the options that chose what it is made of.
+fn named(fault: Diagnostic, arguments: &KernelArguments) -> Diagnostic {
+    let chosen = [("--dtype", &arguments.dtype), ("--mma", &arguments.mma)];
+    let given = chosen.into_iter().filter_map(|(option, value)| Some((option, value.as_ref()?)));
+    given.fold(fault, |fault, (option, value)| fault.note(format!("{option} {value} is asked for"), None))
+}
+
+/// The kernel, whose faults about waves say which argument set them.
+fn told_waves(kernel: Kernel, arguments: &KernelArguments) -> Kernel {
+    arguments.waves.iter().fold(kernel, |kernel, (dim, count)| {
+        let waves = if *count == 1 { "wave" } else { "waves" };
+        let text = format!("{count} {waves} along {dim} are set by --waves {dim}={count}");
+        kernel.chosen_for(Symbol::new(dim), text, None)
+    })
 }
 
 /// A text kernel, with the schedule behind it.
@@ -264,7 +286,7 @@ fn choices(arguments: &KernelArguments) -> Result<Choices, Diagnostic> {
     if let Some(name) = &arguments.dtype {
         choices.dtype = Some(DType::from_name(name).ok_or_else(|| {
             let names: Vec<&str> = DType::all().filter(|&t| t != DType::I1).map(DType::name).collect();
-            Diagnostic::invalid(format!("{name} is not a dtype"))
+            Diagnostic::invalid(format!("--dtype {name}: {name} is not a dtype"))
                 .help(format!("dtypes are {}", names.join(", ")))
         })?);
     }
@@ -286,12 +308,12 @@ fn matrix(name: &str, dtype: &mut Option<DType>) -> Result<MatrixShape, Diagnost
     }
     let Some(mma) = Mma::all().find(|mma| mma.name().eq_ignore_ascii_case(name)) else {
         let names: Vec<&str> = Mma::all().map(Mma::name).collect();
-        return Err(Diagnostic::invalid(format!("{name} is not a matrix instruction"))
+        return Err(Diagnostic::invalid(format!("--mma {name}: {name} is not a matrix instruction"))
             .help(format!("use 16x16, 32x32, {}", names.join(", "))));
     };
     match *dtype {
         Some(given) if given != mma.input() => {
-            Err(Diagnostic::invalid(format!("{} multiplies {}, not {given}", mma.name(), mma.input()))
+            Err(Diagnostic::invalid(format!("--mma {} multiplies {}, not {given}", mma.name(), mma.input()))
                 .help("leave --dtype away or choose a fitting instruction"))
         }
         _ => {
@@ -304,17 +326,18 @@ fn matrix(name: &str, dtype: &mut Option<DType>) -> Result<MatrixShape, Diagnost
 fn waves(given: &[(String, i64)], kernel: &str) -> Result<Waves, Diagnostic> {
     let mut waves = kernels::find(kernel).map_or(Waves::new(1, 1), |entry| entry.waves);
     for (dim, count) in given {
-        let count = u32::try_from(*count).map_err(|_| {
-            Diagnostic::invalid(format!("{count} waves along {dim}"))
+        let count = u32::try_from(*count).ok().filter(|&count| count > 0).ok_or_else(|| {
+            Diagnostic::invalid(format!("--waves {dim}={count}: there cannot be {count} waves along {dim}"))
                 .help("use at least one wave along each dimension")
         })?;
         match dim.as_str() {
             "M" => waves.m = count,
             "N" => waves.n = count,
             _ => {
-                return Err(
-                    Diagnostic::invalid(format!("there are no waves along {dim}")).help("use M=..,N=..")
-                );
+                return Err(Diagnostic::invalid(format!(
+                    "--waves {dim}={count}: there are no waves along {dim}"
+                ))
+                .help("use M=..,N=.."));
             }
         }
     }

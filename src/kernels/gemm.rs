@@ -99,7 +99,7 @@ pub struct Gemm {
     /// M, N and K, unless they are left to the options.
     size: Option<[i128; 3]>,
     tile: Option<(Tile, &'static Caller<'static>)>,
-    waves: Option<Waves>,
+    waves: Option<(Waves, &'static Caller<'static>)>,
     schedule: Option<Schedule>,
     output: Option<DType>,
     batch: Option<Symbol>,
@@ -185,8 +185,9 @@ impl Gemm {
 
     /// Waves of a workgroup.
     #[must_use]
+    #[track_caller]
     pub fn waves(mut self, waves: Waves) -> Gemm {
-        self.waves = Some(waves);
+        self.waves = Some((waves, Caller::caller()));
         self
     }
 
@@ -277,7 +278,7 @@ impl Gemm {
             }
         };
         Choice {
-            waves: self.waves.unwrap_or(chosen.waves),
+            waves: self.waves.map_or(chosen.waves, |(waves, _)| waves),
             schedule: self.schedule.unwrap_or(chosen.schedule),
             ..chosen
         }
@@ -316,7 +317,14 @@ impl Gemm {
     pub fn kernel(&self) -> Result<Kernel, Diagnostic> {
         let asked = Some(Location::from(self.caller));
         match self.trace() {
-            Ok(kernel) => Ok(kernel.told_at(asked)),
+            Ok(kernel) => {
+                let waves = self.choice().waves;
+                let kernel = match self.waves {
+                    Some((_, caller)) => waves.told_in(kernel, "are set here", Some(&caller.into())),
+                    None => waves.told_in(kernel, "are the default", None),
+                };
+                Ok(kernel.told_at(asked))
+            }
             Err(fault) if fault.location.is_none() => Err(fault.at(asked)),
             Err(fault) => Err(fault),
         }

@@ -21,6 +21,8 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+use crate::prelude::*;
+
 pub use copy::copy;
 pub use gemm::{Form, Gemm, MatrixShape, Tile};
 pub use table::{Choices, Entry, SymbolDefault, find, list};
@@ -40,12 +42,19 @@ impl Waves {
         Waves { m, n }
     }
 
-    fn check(self) -> Result<Waves, crate::prelude::Diagnostic> {
+    /// The kernel that has so many waves, for its faults to say it: `by` ends `2 waves along M ..`.
+    fn told_in(self, kernel: Kernel, by: &str, location: Option<&Location>) -> Kernel {
+        let told = |kernel: Kernel, name: &str, count: u32| {
+            let waves = if count == 1 { "wave" } else { "waves" };
+            kernel.chosen_for(name.into(), format!("{count} {waves} along {name} {by}"), location.cloned())
+        };
+        told(told(kernel, "M", self.m), "N", self.n)
+    }
+
+    fn check(self) -> Result<Waves, Diagnostic> {
         if self.m == 0 || self.n == 0 {
             let text = format!("{} x {} waves are no workgroup", self.m, self.n);
-            return Err(
-                crate::prelude::Diagnostic::invalid(text).help("use at least one wave along each dimension")
-            );
+            return Err(Diagnostic::invalid(text).help("use at least one wave along each dimension"));
         }
         Ok(self)
     }

@@ -52,7 +52,13 @@ impl Entry {
         let asked = Location::from(Caller::caller());
         let dtype = choices.dtype.unwrap_or(self.dtype);
         (self.make)(dtype, choices.matrix.unwrap_or_default(), choices.waves.unwrap_or(self.waves))
-            .map(|kernel| kernel.told_at(Some(asked.clone())))
+            .map(|kernel| {
+                let kernel = match choices.waves {
+                    Some(waves) => waves.told_in(kernel, "are chosen here", Some(&asked)),
+                    None => self.waves.told_in(kernel, "are the default", None),
+                };
+                kernel.told_at(Some(asked.clone()))
+            })
             .map_err(|fault| fault.at(Some(asked)))
     }
 }

@@ -23,6 +23,10 @@ pub(super) fn explained(kernel: &Kernel, options: &Options, mut fault: Diagnosti
         set_here = set_here.or(location.clone());
         fault = fault.note(text, location);
     }
+    for chosen in dims.iter().filter_map(|&dim| kernel.choice_for(dim)) {
+        set_here = set_here.or(chosen.location.clone());
+        fault = fault.note(chosen.text.clone(), chosen.location.clone());
+    }
     // What is wrong with a ready kernel's tiles is wrong where they were chosen.
     if inside && set_here.is_some() {
         fault.location = set_here;

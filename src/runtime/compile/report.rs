@@ -65,7 +65,8 @@ impl Compilation<'_> {
             RegisterFile::Vgpr
         };
         let peak = self.allocation.peaks[file as usize];
-        Some(SpillReport { counts, file, peak: peak.registers, location: self.location(peak.source) })
+        let location = self.kernel.told_place(self.location(peak.source));
+        Some(SpillReport { counts, file, peak: peak.registers, location })
     }
 
     fn lds_accesses(&self) -> Vec<LdsAccessReport> {
