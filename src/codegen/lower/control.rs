@@ -469,7 +469,11 @@ impl Lowering<'_> {
         let yields = world.get::<Yields>(node).map(|y| &y.0[..]).unwrap_or_default();
         yields.iter().for_each(|&value| self.finish(value));
         // A yielded value may be another carried one: those are read before any is written.
-        let is_carried = |place: &Place| matches!(place, Place::Registers(r) if carried.iter().any(|c| matches!(c, Place::Registers(c) if c == r)));
+        let mut registers: SmallVec<[Operand; 64]> =
+            carried.iter().filter_map(|place| registers_of(place)).collect();
+        registers.sort_unstable();
+        let is_carried =
+            |place: &Place| registers_of(place).is_some_and(|r| registers.binary_search(&r).is_ok());
         let mut held: SmallVec<[Option<Place>; 8]> = SmallVec::new();
         for (at, (&value, to)) in yields.iter().zip(carried).enumerate() {
             let from = *self.place(value)?;
@@ -495,6 +499,13 @@ impl Lowering<'_> {
         }
         self.renew_contents(carried);
         Ok(())
+    }
+}
+
+fn registers_of(place: &Place) -> Option<Operand> {
+    match place {
+        Place::Registers(registers) => Some(*registers),
+        Place::Constant(_) | Place::Uniform(_) | Place::Comparison => None,
     }
 }
 
