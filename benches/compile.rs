@@ -131,7 +131,7 @@ fn schedules(c: &mut Criterion) {
     let mut group = c.benchmark_group("schedule of gemm 128x256x64");
     for schedule in SCHEDULES {
         let (kernel, options) = gemm(([128, 256, 64], [2, 4]), Sizes::Static);
-        let options = options.schedule(schedule);
+        let options = options.schedule(schedule.clone());
         group.bench_function(format!("{schedule:?}"), |b| b.iter(|| cold(&kernel, black_box(&options))));
     }
     group.finish();
@@ -147,7 +147,7 @@ fn growth_of_scheduling(c: &mut Criterion) {
     for schedule in [Schedule::Prefetch, Schedule::PingPong] {
         let mut group = c.benchmark_group(format!("growth of scheduling {schedule:?}"));
         for tile in TILES {
-            let mut options = Options::new(Target::GFX950).schedule(schedule);
+            let mut options = Options::new(Target::GFX950).schedule(schedule.clone());
             for ((size, block), extent) in
                 [("M", "BLOCK_M"), ("N", "BLOCK_N"), ("K", "BLOCK_K")].into_iter().zip(tile)
             {

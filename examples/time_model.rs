@@ -34,10 +34,10 @@ fn main() {
     println!("|---|---|---|---|---|---|---|---|---|");
     for edge in EDGES {
         for (block, [m, n], schedule) in KERNELS {
-            let kernel = scheduled_gemm(Device::MI300X, edge, block, Waves::new(m, n), schedule);
+            let kernel = scheduled_gemm(Device::MI300X, edge, block, Waves::new(m, n), schedule.clone());
             for clock in CLOCKS {
                 let report = kernel.run(&TimeOptions::new(Device::MI300X).clock(clock));
-                print_gemm(edge, block, schedule, &report.expect("the GEMM runs"));
+                print_gemm(edge, block, &schedule, &report.expect("the GEMM runs"));
             }
         }
     }
@@ -54,7 +54,7 @@ fn main() {
     }
 }
 
-fn print_gemm(edge: i64, [m, n, k]: [i64; 3], schedule: Schedule, report: &TimeReport) {
+fn print_gemm(edge: i64, [m, n, k]: [i64; 3], schedule: &Schedule, report: &TimeReport) {
     let e = &report.estimate;
     let operations = 2.0 * (edge as f64).powi(3);
     let with_launch = operations / e.microseconds_with_launch / 1e6;

@@ -62,7 +62,7 @@ fn gemm_is_right_under_every_schedule() {
             for k in [32, 64, 96, 160, 256, 20, 40, 72, 90] {
                 for [m, n] in [[64, 64], [50, 70]] {
                     let case = Case { shape: [m, n, k], tile: [32, 32, 32], dynamic };
-                    let executable = case.run(&kernel, &case.options().schedule(schedule));
+                    let executable = case.run(&kernel, &case.options().schedule(schedule.clone()));
                     let report = executable.report();
                     if !dynamic && k >= 32 {
                         assert!(report.direct_loads >= 2, "{case:?}: {}", report.direct_loads_why);

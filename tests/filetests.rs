@@ -224,8 +224,8 @@ fn compile(case: &Case) -> Result<Output, String> {
 
 /// Schedules the kernel's loops and prints their table.
 fn schedule(case: &Case) -> Result<Output, String> {
-    let row = Schedule::NAMES.iter().find(|row| row.1 == case.argument);
-    let &(schedule, _) = row.ok_or_else(|| format!("no schedule `{}`", case.argument))?;
+    let row = Schedule::named().find(|row| row.name() == case.argument);
+    let schedule = row.ok_or_else(|| format!("no schedule `{}`", case.argument))?;
     let options = case.options().schedule(schedule);
     Ok(match schedule_of(&case.kernel()?, &options, ScheduleView::Table) {
         Ok(text) => Output::Text(text),
@@ -263,8 +263,9 @@ impl Case {
     }
 
     fn options(&self) -> Options {
-        let options =
-            Options::new(Target::GFX942).schedule(self.schedule).global_to_shared(self.global_to_shared);
+        let options = Options::new(Target::GFX942)
+            .schedule(self.schedule.clone())
+            .global_to_shared(self.global_to_shared);
         let options = match parse_file(&self.source, &self.file) {
             Ok((_, Some(schedule))) => options.wave_schedule(&schedule),
             _ => options,
@@ -319,8 +320,8 @@ impl Case {
                 case.dynamic.extend(names.split_whitespace().map(str::to_owned));
             }
             if let Some(name) = line.strip_prefix("; schedule ") {
-                let row = Schedule::NAMES.iter().find(|row| row.1 == name.trim());
-                case.schedule = row.ok_or_else(|| format!("no schedule `{name}`"))?.0;
+                let row = Schedule::named().find(|row| row.name() == name.trim());
+                case.schedule = row.ok_or_else(|| format!("no schedule `{name}`"))?;
             }
             if line == "; global_to_shared" {
                 case.global_to_shared = GlobalToShared::Fitting;

@@ -43,8 +43,8 @@ fn size_of(symbol: Symbol, k: i64) -> Option<i64> {
     }
 }
 
-fn options(kernel: &Kernel, schedule: Schedule, k: i64, dynamic: bool) -> Options {
-    let options = Options::new(Target::GFX942).schedule(schedule);
+fn options(kernel: &Kernel, schedule: &Schedule, k: i64, dynamic: bool) -> Options {
+    let options = Options::new(Target::GFX942).schedule(schedule.clone());
     kernel.symbols().into_iter().fold(options, |options, symbol| match size_of(symbol, k) {
         Some(_) if dynamic && symbol.name() == "K" => options.dynamic(symbol),
         Some(size) => options.set(symbol, size),
@@ -53,7 +53,7 @@ fn options(kernel: &Kernel, schedule: Schedule, k: i64, dynamic: bool) -> Option
 }
 
 /// Runs one kernel for one size, and says what is wrong.
-fn run(text: &str, schedule: Schedule, k: i64, dynamic: bool) -> Result<(), String> {
+fn run(text: &str, schedule: &Schedule, k: i64, dynamic: bool) -> Result<(), String> {
     let kernel = Kernel::parse(text, "case").map_err(|faults| format!("{faults:?}"))?;
     let options = options(&kernel, schedule, k, dynamic);
     let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).map_err(|e| e.to_string())?;
@@ -74,13 +74,13 @@ fn carried_values_are_right_under_every_schedule() {
     for (name, text) in &kernels {
         for k in SIZES.into_iter().filter(|k| k % assumed(text) == 0) {
             for schedule in SCHEDULES {
-                cases.extend([false, true].map(|dynamic| (name, text, schedule, k, dynamic)));
+                cases.extend([false, true].map(|dynamic| (name, text, schedule.clone(), k, dynamic)));
             }
         }
     }
     let faults: Vec<String> = cases
         .par_iter()
-        .filter_map(|&(name, text, schedule, k, dynamic)| {
+        .filter_map(|&(name, text, ref schedule, k, dynamic)| {
             let fault = run(text, schedule, k, dynamic).err()?;
             Some(format!("{name}, {schedule:?}, K = {k}, dynamic {dynamic}: {fault}"))
         })
@@ -97,7 +97,7 @@ fn sums_of_ones_count_the_iterations() {
     let kernel = Kernel::parse(&text, "case").expect("a kernel");
     for schedule in SCHEDULES {
         let executable =
-            compile_uncached(&kernel, &options(&kernel, schedule, 0, true), Verify::AfterEachPass);
+            compile_uncached(&kernel, &options(&kernel, &schedule, 0, true), Verify::AfterEachPass);
         let executable = executable.expect("it compiles");
         for k in (1..=12).map(|tiles| 32 * tiles) {
             let device = Device::simulator(Target::GFX942);
@@ -142,7 +142,7 @@ const NEST: &str = "kernel nest {
 #[test]
 fn a_loop_in_a_loop_over_the_same_dimension_is_refused_by_everybody() {
     let kernel = Kernel::parse(NEST, "nest.gsw").expect("a kernel");
-    let options = options(&kernel, Schedule::None, 64, false);
+    let options = options(&kernel, &Schedule::None, 64, false);
     let mut faults: Vec<Diagnostic> = [Verify::Off, Verify::AfterEachPass]
         .into_iter()
         .map(|verify| compile_uncached(&kernel, &options, verify).expect_err("it is refused"))

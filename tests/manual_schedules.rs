@@ -257,7 +257,7 @@ fn ping_pong_says_why_it_does_not_suit() {
 fn tiles_beyond_lds_are_refused_alike_under_every_schedule() {
     let large = Case { tile: [256, 256, 128], ..LARGE };
     for schedule in [Schedule::None, Schedule::Prefetch, Schedule::Modulo, Schedule::PingPong] {
-        let options = large.options().schedule(schedule);
+        let options = large.options().schedule(schedule.clone());
         let fault =
             compile_uncached(&large.kernel(), &options, Verify::AfterEachPass).expect_err("too large");
         let text = "the tiles need 131072 bytes of LDS, and a workgroup has 65536";

@@ -17,7 +17,7 @@ const MATRIX_CLK: f64 = 2048.0;
 /// Clk of an iteration in the steady state: what a workgroup takes more for K = 4096 than for 1024, by the iterations that it runs more.
 fn iteration(schedule: Schedule, [m, n]: [i64; 2]) -> f64 {
     let clk = |k: i64| {
-        let kernel = shaped_gemm(Device::MI300X, [m, n, k], TILE, Waves::new(2, 4), schedule);
+        let kernel = shaped_gemm(Device::MI300X, [m, n, k], TILE, Waves::new(2, 4), schedule.clone());
         kernel.run(&TimeOptions::new(Device::MI300X).rounds(1)).expect("the GEMM runs").unit.clk as f64
     };
     (clk(4096) - clk(1024)) / ((4096 - 1024) / TILE[2]) as f64

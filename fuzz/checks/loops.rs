@@ -51,7 +51,7 @@ const NAMES: [&str; 4] = ["M", "N", "K", "J"];
 
 fn run(case: &Case) -> Result<Outcome, String> {
     let kernel = Kernel::parse(&case.text, "fuzz").map_err(|faults| format!("{faults:?}"))?;
-    let mut options = Options::new(Target::GFX942).schedule(case.schedule);
+    let mut options = Options::new(Target::GFX942).schedule(case.schedule.clone());
     let used = kernel.symbols();
     for (at, name) in NAMES.into_iter().enumerate() {
         let symbol = Symbol::new(name);

@@ -100,8 +100,8 @@ impl<'a> Choices<'a> {
     }
 
     /// One of `items`.
-    pub fn one<T: Copy>(&mut self, items: &[T]) -> T {
-        items[self.below(items.len())]
+    pub fn one<T: Clone>(&mut self, items: &[T]) -> T {
+        items[self.below(items.len())].clone()
     }
 
     /// Happens once in `count` times; never when the bytes are used up.

@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use groundswell::prelude::Schedule;
+use groundswell::passes::schedule::strategies::rows::{NONE, STRATEGIES};
+use groundswell::passes::schedule::strategies::strategy::{Asked, Strategy};
 
 use super::judgement::SimulatorArguments;
 use super::kernel_argument::KernelArgument;
@@ -67,9 +69,9 @@ pub struct KernelArguments {
     /// The chip to compile for, with modes if wanted: gfx942:sramecc+:xnack-
     #[arg(long, default_value = "gfx942")]
     pub target: String,
-    /// How loops are scheduled; manual takes the `schedule` block behind a text kernel
-    #[arg(long, value_enum, default_value_t = ScheduleName::None)]
-    pub schedule: ScheduleName,
+    /// How loops are scheduled
+    #[arg(long, value_parser = strategies(), default_value = NONE.name)]
+    pub schedule: &'static Strategy,
     /// Let two groups of waves alternate between memory and compute
     #[arg(long)]
     pub pingpong: bool,
@@ -85,27 +87,11 @@ pub struct KernelArguments {
     pub schedule_file: Option<PathBuf>,
 }
 
-#[derive(Copy, Clone, PartialEq, Eq, ValueEnum)]
-pub enum ScheduleName {
-    None,
-    Prefetch,
-    #[value(name = "four_stage")]
-    FourStage,
-    Modulo,
-    Manual,
-}
-
-impl ScheduleName {
-    /// The schedule that it is.
-    pub fn schedule(self) -> Schedule {
-        match self {
-            ScheduleName::None => Schedule::None,
-            ScheduleName::Prefetch => Schedule::Prefetch,
-            ScheduleName::FourStage => Schedule::FourStage,
-            ScheduleName::Modulo => Schedule::Modulo,
-            ScheduleName::Manual => Schedule::Manual,
-        }
-    }
+/// The words of strategies that are asked for by name, from their table.
+fn strategies() -> impl TypedValueParser<Value = &'static Strategy> {
+    let by_name = |row: &&&Strategy| !matches!(row.asked, Asked::ByFile);
+    let words = STRATEGIES.iter().filter(by_name).map(|row| PossibleValue::new(row.name).help(row.about));
+    PossibleValuesParser::new(words).map(|word| Strategy::named(&word).unwrap_or(&NONE))
 }
 
 #[derive(Args)]

@@ -3,11 +3,12 @@
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
+use groundswell::passes::schedule::strategies::rows::NONE;
 use groundswell::prelude::*;
 use groundswell::runtime::summary::duration;
 use serde_json::{Value, json};
 
-use super::arguments::{Bench, KernelArguments, ScheduleName};
+use super::arguments::{Bench, KernelArguments};
 use super::failure::Failure;
 use super::job::{Job, Times, median};
 use super::json;
@@ -78,7 +79,7 @@ fn plain(kernel: &str) -> KernelArguments {
         mma: None,
         dtype: None,
         target: Target::USUAL.name.to_string(),
-        schedule: ScheduleName::None,
+        schedule: &NONE,
         pingpong: false,
         global_to_shared: false,
         fast_math: false,

@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 use groundswell::codegen::target::TargetIdError;
 use groundswell::ir::text::parse_file;
 use groundswell::kernels::{self, Choices, MatrixShape, Waves};
+use groundswell::passes::schedule::strategies::rows::{NONE, PING_PONG, PREFETCH};
 use groundswell::passes::workspace::Verify;
 use groundswell::prelude::*;
 use groundswell::runtime::compile::compile_uncached;
 
-use super::arguments::{KernelArguments, ScheduleName};
+use super::arguments::KernelArguments;
 use super::failure::{Failure, Source};
 use super::inputs;
 use super::outputs::Files;
@@ -249,7 +250,7 @@ fn scheduled(
     source: Option<&Source>,
 ) -> Result<Options, Failure> {
     if let Some(path) = &arguments.schedule_file {
-        if arguments.schedule != ScheduleName::None || arguments.pingpong {
+        if arguments.schedule.name != NONE.name || arguments.pingpong {
             return Err(Failure::arguments(
                 "--schedule-file is a schedule of its own and goes with neither --schedule nor --pingpong",
             ));
@@ -260,10 +261,18 @@ fn scheduled(
             .map_err(|faults| Failure::of_source(faults, Source { file: name.into(), text: text.into() }))?;
         return Ok(options.schedule_table(&table));
     }
-    match (arguments.schedule, arguments.pingpong) {
-        (ScheduleName::None | ScheduleName::Prefetch, true) => Ok(options.schedule(Schedule::PingPong)),
-        (_, true) => Err(Failure::arguments("--pingpong goes with --schedule prefetch alone")),
-        (ScheduleName::Manual, false) => match (written, source) {
+    let strategy = arguments.schedule;
+    if arguments.pingpong {
+        return match [NONE.name, PREFETCH.name, PING_PONG.name].contains(&strategy.name) {
+            true => Ok(options.schedule(Schedule::PingPong)),
+            false => {
+                Err(Failure::arguments(&format!("--pingpong goes with --schedule {} alone", PREFETCH.name)))
+            }
+        };
+    }
+    match strategy.option() {
+        Some(schedule) => Ok(options.schedule(schedule)),
+        None => match (written, source) {
             (Some(written), _) => Ok(options.wave_schedule(written)),
             (None, Some(source)) => Err(Diagnostic::invalid(format!("{} holds no schedule", source.file))
                 .help("write a `schedule` block behind the kernel")
@@ -276,7 +285,6 @@ fn scheduled(
                 ))
             }
         },
-        (name, false) => Ok(options.schedule(name.schedule())),
     }
 }
 

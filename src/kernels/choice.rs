@@ -9,7 +9,7 @@ use super::gemm::Tile;
 use crate::prelude::{Schedule, Target};
 
 /// What is chosen for a shape.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Choice {
     pub(super) tile: Tile,
     pub(super) waves: Waves,
@@ -82,7 +82,7 @@ pub(super) fn choose(size: [i128; 3], batches: i128, bytes: u32, edge: u32) -> C
     Choice {
         tile: Tile { m: best.m, n: best.n, k: best.k_bytes / bytes },
         waves: best.waves,
-        schedule: best.schedule,
+        schedule: best.schedule.clone(),
     }
 }
 

@@ -279,7 +279,7 @@ impl Gemm {
         };
         Choice {
             waves: self.waves.map_or(chosen.waves, |(waves, _)| waves),
-            schedule: self.schedule.unwrap_or(chosen.schedule),
+            schedule: self.schedule.clone().unwrap_or(chosen.schedule),
             ..chosen
         }
     }

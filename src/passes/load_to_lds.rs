@@ -100,7 +100,7 @@ pub fn load_to_lds(
             }
         }
     }
-    if settings.0.requested_schedule() != Schedule::None
+    if *settings.0.requested_schedule() != Schedule::None
         && let Some(why) = too_large(geometry, &settings.0, &nodes, &order)?
     {
         pairs.clear();

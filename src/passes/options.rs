@@ -21,7 +21,8 @@ pub enum Deny {
 }
 
 /// How loops are scheduled.
-#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
+/// Its strategies are rows of a table in `passes/schedule/strategies`.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Schedule {
     /// As written: loads, LDS, compute, one iteration after the other.
     #[default]
@@ -34,28 +35,10 @@ pub enum Schedule {
     Modulo,
     /// Prefetching, with two waves per SIMD that take turns: one computes while the other moves data.
     PingPong,
-    /// The author's own, given with [`Options::wave_schedule`].
-    Manual,
-    /// A table of cycles, given with [`Options::schedule_table`].
-    Table,
-}
-
-impl Schedule {
-    /// All schedules with their names in the program's arguments and in reports.
-    pub const NAMES: &'static [(Schedule, &'static str)] = &[
-        (Schedule::None, "none"),
-        (Schedule::Prefetch, "prefetch"),
-        (Schedule::FourStage, "four_stage"),
-        (Schedule::Modulo, "modulo"),
-        (Schedule::PingPong, "pingpong"),
-        (Schedule::Manual, "manual"),
-        (Schedule::Table, "table"),
-    ];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        Schedule::NAMES.iter().find(|row| row.0 == self).map_or("?", |row| row.1)
-    }
+    /// The author's own.
+    Manual(WaveSchedule),
+    /// A table of cycles.
+    Table(ScheduleTable),
 }
 
 /// Whether firmware loads kernel arguments into SGPRs before the kernel starts.
@@ -150,8 +133,6 @@ pub struct Options {
     out_of_range: Option<(Symbol, i128)>,
     dynamic: SmallVec<[Symbol; 4]>,
     schedule: Schedule,
-    wave_schedule: Option<WaveSchedule>,
-    schedule_table: Option<ScheduleTable>,
     deny: SmallVec<[Deny; 2]>,
     max_vgprs: Option<u32>,
     object_version: ObjectVersion,
@@ -172,8 +153,6 @@ impl Options {
             out_of_range: None,
             dynamic: SmallVec::new(),
             schedule: Schedule::None,
-            wave_schedule: None,
-            schedule_table: None,
             deny: SmallVec::new(),
             max_vgprs: None,
             object_version: ObjectVersion::default(),
@@ -228,16 +207,14 @@ impl Options {
     /// Schedules the kernel as the author says.
     #[must_use]
     pub fn wave_schedule(mut self, schedule: &WaveSchedule) -> Options {
-        self.schedule = Schedule::Manual;
-        self.wave_schedule = Some(schedule.clone());
+        self.schedule = Schedule::Manual(schedule.clone());
         self
     }
 
     /// Schedules loops as a table says.
     #[must_use]
     pub fn schedule_table(mut self, table: &ScheduleTable) -> Options {
-        self.schedule = Schedule::Table;
-        self.schedule_table = Some(table.clone());
+        self.schedule = Schedule::Table(table.clone());
         self
     }
 
@@ -340,18 +317,21 @@ impl Options {
     }
 
     /// The schedule.
-    pub fn requested_schedule(&self) -> Schedule {
-        self.schedule
+    pub fn requested_schedule(&self) -> &Schedule {
+        &self.schedule
     }
 
-    /// The author's schedule.
+    /// The author's schedule, if that is what was asked for.
     pub fn requested_wave_schedule(&self) -> Option<&WaveSchedule> {
-        self.wave_schedule.as_ref().filter(|_| self.schedule == Schedule::Manual)
-    }
-
-    /// The table of cycles.
-    pub fn requested_schedule_table(&self) -> Option<&ScheduleTable> {
-        self.schedule_table.as_ref().filter(|_| self.schedule == Schedule::Table)
+        match &self.schedule {
+            Schedule::Manual(written) => Some(written),
+            Schedule::None
+            | Schedule::Prefetch
+            | Schedule::FourStage
+            | Schedule::Modulo
+            | Schedule::PingPong
+            | Schedule::Table(_) => None,
+        }
     }
 
     /// True if `what` is refused.

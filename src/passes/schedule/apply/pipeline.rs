@@ -75,6 +75,7 @@ type Pass = Vec<Option<Entity>>;
 struct Pipeliner<'w> {
     world: &'w mut World,
     ahead: u32,
+    drain: Drain,
     /// Iterations of one pass.
     per_pass: u32,
     order: &'w [Placed],
@@ -126,7 +127,7 @@ pub fn pipeline(
         Drain::Loop => trip,
     };
 
-    let mut pipeliner = Pipeliner::new(world, node, order, ahead);
+    let mut pipeliner = Pipeliner::new(world, node, order, Pipelined { ahead, drain });
     pipeliner.find_chains()?;
     let types: Vec<_> = pipeliner.original_arguments(node);
     for (at, &(ref ty, expansion, origin)) in types.iter().enumerate() {
@@ -241,7 +242,12 @@ fn install(
 }
 
 impl<'w> Pipeliner<'w> {
-    fn new(world: &'w mut World, node: Entity, order: &'w [Placed], ahead: u32) -> Pipeliner<'w> {
+    fn new(
+        world: &'w mut World,
+        node: Entity,
+        order: &'w [Placed],
+        Pipelined { ahead, drain }: Pipelined,
+    ) -> Pipeliner<'w> {
         let body = walk::body(world, node);
         let size = body.iter().map(|n| n.index_u32() as usize + 1).max().unwrap_or(0);
         let (mut number, mut argument) = (vec![0; size], vec![0; size]);
@@ -258,6 +264,7 @@ impl<'w> Pipeliner<'w> {
         Pipeliner {
             world,
             ahead,
+            drain,
             per_pass,
             order,
             number,
@@ -310,11 +317,14 @@ impl<'w> Pipeliner<'w> {
 
     /// Which values the steady state carries, and how long.
     fn find_chains(&mut self) -> Result<(), Diagnostic> {
-        // The loop's own carried values come first and keep their numbers.
+        // The loop's own carried values come first. What the steady state neither uses in a later pass nor leaves behind is not carried:
+        // an accumulator that the last stage finishes and an earlier stage of the next iteration takes up in the same pass.
         for carried in 0..self.yields.len() as u32 {
             let made = self.number_of(self.yields[carried as usize]);
             let made = made.ok_or_else(|| bug("a pipelined loop hands a carried value on unchanged"))?;
-            self.chains.push(Chain { source: Source::Carried(carried, made), length: 1, first: 0 });
+            let left = self.drain == Drain::Loop || self.stage(made) == 0;
+            let source = Source::Carried(carried, made);
+            self.chains.push(Chain { source, length: u32::from(left), first: 0 });
         }
         for user in 0..self.order.len() as u32 {
             for operand in self.operands(user) {
@@ -456,7 +466,7 @@ impl<'w> Pipeliner<'w> {
             body.push(copy);
         }
         let mut yields = SmallVec::new();
-        for chain in &self.chains {
+        for chain in self.chains.iter().filter(|chain| chain.length > 0) {
             let made = Self::made_by(chain.source).and_then(|made| copies[made as usize]);
             yields.push(made.ok_or_else(|| bug("a chain without source"))?);
             let older = chain.first as usize..(chain.first + chain.length) as usize - 1;

@@ -96,17 +96,13 @@ pub fn relieve(world: &World, found: &LoopGraph, assignment: &Assignment, order:
     }
     let values = Values { found, assignment, width, carried };
     let length = order.len() as u32;
-    let places = |order: &[u32]| {
-        let mut at = vec![0; nodes.len()];
-        order.iter().enumerate().for_each(|(place, &node)| at[node as usize] = place as u32);
-        at
-    };
+    let places = |order: &[u32]| places(found, order);
     let written = places(order);
     if values.peak(&written, length) <= limit {
         return;
     }
     let original = order.clone();
-    let latest = latest(world, &values, &written);
+    let latest = latest(world, found, assignment, &written);
     for classes in [&[Class::ReadShared][..], &[Class::ReadShared, Class::ReadGlobal]] {
         let mut reach = length / 2;
         loop {
@@ -130,9 +126,15 @@ pub fn relieve(world: &World, found: &LoopGraph, assignment: &Assignment, order:
     }
 }
 
+/// The place of each node of the graph in an order.
+pub(super) fn places(found: &LoopGraph, order: &[u32]) -> Vec<u32> {
+    let mut at = vec![0; found.graph.nodes().len()];
+    order.iter().enumerate().for_each(|(place, &node)| at[node as usize] = place as u32);
+    at
+}
+
 /// The last place at which each read may stand: that of its first user in the same pass, or of what overwrites what it reads.
-fn latest(world: &World, values: &Values<'_>, at: &[u32]) -> Vec<u32> {
-    let Values { found, assignment, .. } = values;
+fn latest(world: &World, found: &LoopGraph, assignment: &Assignment, at: &[u32]) -> Vec<u32> {
     let mut latest = at.to_vec();
     for node in (0..found.body).filter(|&node| reads(found, node)) {
         let (own, here) = (assignment.stage(node), at[node as usize]);
@@ -140,6 +142,18 @@ fn latest(world: &World, values: &Values<'_>, at: &[u32]) -> Vec<u32> {
         let users = users.map(|e| if assignment.stage(e.to) == own { at[e.to as usize] } else { here });
         latest[node as usize] = users.min().unwrap_or(here);
     }
+    before_overwritten(world, found, assignment, at, &mut latest);
+    latest
+}
+
+/// Limits the places of reads from LDS to those before what they read is overwritten.
+pub(super) fn before_overwritten(
+    world: &World,
+    found: &LoopGraph,
+    assignment: &Assignment,
+    at: &[u32],
+    latest: &mut [u32],
+) {
     for buffer in &found.buffers {
         let copies = world.get::<LdsBuffer>(buffer.buffer).map_or(1, |lds| lds.copies).max(1);
         // Iterations whose stages differ by whole rounds of the copies meet in one of them.
@@ -153,11 +167,10 @@ fn latest(world: &World, values: &Values<'_>, at: &[u32]) -> Vec<u32> {
             }
         }
     }
-    latest
 }
 
 /// True for nodes that bring values from memory.
-fn reads(found: &LoopGraph, node: u32) -> bool {
+pub(super) fn reads(found: &LoopGraph, node: u32) -> bool {
     matches!(found.graph.nodes()[node as usize].class, Class::ReadShared | Class::ReadGlobal)
 }
 

@@ -5,10 +5,11 @@ use smallvec::{SmallVec, smallvec};
 
 use super::copies::{self, TooLarge};
 use super::pipeline::{Placed, Rebuilt, Short, pipeline};
-use super::pressure;
+use super::unroll::{NotUnrolled, unroll};
+use super::{lifetimes, pressure};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::*;
-use crate::ir::schedule::table::Request;
+use crate::ir::schedule::table::{Checks, Request};
 use crate::ir::walk;
 use crate::passes::facts::Expressions;
 use crate::passes::schedule::graph::assignment::Assignment;
@@ -62,18 +63,35 @@ pub fn rebuild(
     found: &LoopGraph,
     assignment: &Assignment,
     request: Request,
+    checks: Checks,
 ) -> Result<(Vec<Placed>, Rebuilt), NotRebuilt> {
     let stages = assignment.stages();
     let short = short(world, root, node, stages, request.drain)?;
     copies::give(world, root, found, assignment, request.copies).map_err(Unfit::from)?;
-    let order = order_of(world, root, found, assignment);
+    let numbers = order_of(world, root, found, assignment, checks);
+    let order = pressure::placed(found, assignment, &numbers);
     if stages == 1 {
         reorder_body(world, node, &order);
         let copies = order.iter().map(|placed| smallvec![placed.node]).collect();
         return Ok((order, Rebuilt { whole: node, steady: node, copies }));
     }
     let rebuilt = pipeline(world, root, [region, node], &order, stages, short, request.drain)?;
+    // Other schedules keep the one round that they say.
+    if checks == Checks::Machine {
+        let rounds = lifetimes::rounds(world, found, assignment, &numbers);
+        if rounds > 1 {
+            unroll_steady(world, root, &rebuilt, rounds)?;
+        }
+    }
     Ok((order, rebuilt))
+}
+
+/// Makes several rounds of a steady state one; where it has fewer, it stays as it is.
+fn unroll_steady(world: &mut World, root: Entity, rebuilt: &Rebuilt, rounds: u32) -> Result<(), Diagnostic> {
+    match unroll(world, root, [rebuilt.whole, rebuilt.steady], rounds) {
+        Ok(_) | Err(NotUnrolled::TooShort { .. }) => Ok(()),
+        Err(NotUnrolled::Fault(fault)) => Err(fault),
+    }
 }
 
 /// What a pipeline has to do about short trip counts; refused if the count is known to be too small.
@@ -104,13 +122,23 @@ fn short(
 
 /// The nodes of the body in the order of the steady state: slot by slot, oldest iteration first, then as written. Reads move closer to
 /// their users where registers are too few.
-fn order_of(world: &World, root: Entity, found: &LoopGraph, assignment: &Assignment) -> Vec<Placed> {
+fn order_of(
+    world: &World,
+    root: Entity,
+    found: &LoopGraph,
+    assignment: &Assignment,
+    checks: Checks,
+) -> Vec<u32> {
     let mut order: Vec<u32> = (0..found.body)
         .filter(|&n| !matches!(world.get::<Op>(found.graph.nodes()[n as usize].entity), Some(Op::IterArg(_))))
         .collect();
     order.sort_by_key(|&n| (assignment.slot(n), std::cmp::Reverse(assignment.stage(n)), n));
     pressure::relieve(world, found, assignment, &mut order, pressure::available(world, root));
-    pressure::placed(found, assignment, &order)
+    // Phases say nothing of time, so nothing is put off there.
+    if checks == Checks::Machine {
+        lifetimes::take_turns(world, found, assignment, &mut order);
+    }
+    order
 }
 
 /// Gives a loop of one stage its new order.

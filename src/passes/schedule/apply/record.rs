@@ -3,7 +3,6 @@
 use bevy_ecs::prelude::*;
 
 use crate::ir::schedule::table::{Checks, Request};
-use crate::passes::options::Schedule;
 use crate::passes::schedule::graph::assignment::Assignment;
 use crate::passes::schedule::graph::dependences::LoopGraph;
 use crate::passes::schedule::graph::loops::Candidates;
@@ -11,8 +10,10 @@ use crate::passes::schedule::graph::loops::Candidates;
 /// What became of the kernel's loops. On the kernel entity.
 #[derive(Component, Clone, PartialEq, Eq, Debug)]
 pub struct ScheduleRecord {
-    /// What the options asked for.
-    pub requested: Schedule,
+    /// Name of the strategy that the options asked for.
+    pub requested: &'static str,
+    /// What it speaks of.
+    pub subject: Subject,
     /// The loops that could have been scheduled, as they were written; tables and pictures number them in this order.
     pub candidates: Candidates,
     /// What became of those that a scheduler looked at, in its order.
@@ -22,21 +23,21 @@ pub struct ScheduleRecord {
 impl ScheduleRecord {
     /// True for an author's schedule that pipelines nothing: it orders nodes and inserts others.
     fn only_edits(&self) -> bool {
-        self.requested == Schedule::Manual && self.loops.is_empty()
+        self.subject == Subject::Operations && self.loops.is_empty()
     }
 
     /// Name of the schedule that at least one loop got.
     pub fn applied(&self) -> &'static str {
         if self.only_edits() {
-            return self.requested.name();
+            return self.requested;
         }
         let applied = self.loops.iter().filter_map(|one| match &one.outcome {
             Outcome::Applied(applied) => Some(applied.instead.as_ref().map_or(self.requested, |i| i.0)),
             Outcome::Refused { .. } => None,
         });
-        let requested = |schedule: &Schedule| *schedule == self.requested;
-        let all: Vec<Schedule> = applied.collect();
-        all.iter().copied().find(requested).or(all.first().copied()).unwrap_or_default().name()
+        let all: Vec<&str> = applied.collect();
+        let requested = all.iter().copied().find(|name| *name == self.requested);
+        requested.or(all.first().copied()).unwrap_or("none")
     }
 
     /// Why loops did not get it; empty if all did.
@@ -53,6 +54,15 @@ impl ScheduleRecord {
             (false, whys) => whys.join("; "),
         }
     }
+}
+
+/// What a schedule speaks of.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Subject {
+    /// Every loop.
+    Loops,
+    /// Any operations: an author may put a kernel without loops in order.
+    Operations,
 }
 
 /// What became of one loop.
@@ -79,8 +89,8 @@ pub enum Outcome {
 /// A schedule that a loop got.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Applied {
-    /// The schedule that it is, if not the one asked for, and why.
-    pub instead: Option<(Schedule, String)>,
+    /// Name of the strategy that it got, if not the one asked for, and why.
+    pub instead: Option<(&'static str, String)>,
     /// The loop of the steady state.
     pub steady: Entity,
     /// The dependences of the loop as it was written.
@@ -100,10 +110,10 @@ impl LoopRecord {
     }
 
     /// The same, with another schedule than the one asked for.
-    pub fn instead(mut self, schedule: Schedule, why: String) -> LoopRecord {
+    pub fn instead(mut self, strategy: &'static str, why: String) -> LoopRecord {
         match &mut self.outcome {
-            Outcome::Applied(applied) => applied.instead = Some((schedule, why)),
-            Outcome::Refused { why: other } => *other = format!("{why}; and {}: {other}", schedule.name()),
+            Outcome::Applied(applied) => applied.instead = Some((strategy, why)),
+            Outcome::Refused { why: other } => *other = format!("{why}; and {strategy}: {other}"),
         }
         self
     }

@@ -13,12 +13,15 @@ use crate::ir::node::*;
 use crate::ir::schedule::table::{Checks, Request};
 use crate::ir::schedule::{Directive, Item, Operation, Pipeline, Scheduled, ValueId, WaveSchedule};
 use crate::ir::walk;
+use crate::passes::options::Schedule;
 use crate::passes::schedule::apply::rebuild::{NotRebuilt, Unfit, rebuild};
 use crate::passes::schedule::apply::record::{Applied, LoopRecord, Outcome};
 use crate::passes::schedule::apply::unroll::{NotUnrolled, unroll};
 use crate::passes::schedule::graph::assignment::Assignment;
 use crate::passes::schedule::graph::dependences::{LoopGraph, dependences};
+use crate::passes::schedule::graph::loops::Candidates;
 use crate::passes::schedule::graph::resources::{Class, ResourceModel};
+use crate::passes::schedule::graph::words::bug;
 use crate::passes::schedule::graph::words::{describe, place};
 use crate::passes::schedule::judge::verify::{broken, broken_fault, early_fault, too_few_fault};
 use crate::passes::schedule::judge::wave_groups;
@@ -81,6 +84,20 @@ pub(super) struct Evaluation<'w> {
     /// Location of the operation at work, and its index among the kernel's locations.
     pub(super) at: Location,
     pub(super) origin: Origin,
+}
+
+/// Evaluates the schedule that the options bring.
+///
+/// # Errors
+/// What the author has to mend; a kernel that is broken.
+pub fn schedule(
+    world: &mut World,
+    root: Entity,
+    _: &Candidates,
+    asked: &Schedule,
+) -> Result<Vec<LoopRecord>, Diagnostic> {
+    let Schedule::Manual(written) = asked else { return Err(bug("no author's schedule")) };
+    apply(world, root, written, None)
 }
 
 /// Evaluates a schedule; what became of the loops that it pipelines. The dependences of one loop may be known already.
@@ -378,7 +395,8 @@ impl Evaluation<'_> {
             return Err(fault.at(Some(self.at.clone())).into());
         }
         let request = Request { copies: pipeline.multi_buffer_count, drain };
-        let rebuilt = rebuild(self.world, self.root, [region, node], &found, &assignment, request);
+        let rebuilt =
+            rebuild(self.world, self.root, [region, node], &found, &assignment, request, Checks::Order);
         let (order, rebuilt) = rebuilt.map_err(|why| match why {
             NotRebuilt::Unfit(Unfit::Lds(why)) => {
                 Stop::Fault(self.fault(why.to_string()).help("use smaller tiles, or fewer stages"))

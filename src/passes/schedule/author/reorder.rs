@@ -52,7 +52,7 @@ pub fn reorder(
 }
 
 /// The same with how many dependences were looked at.
-pub(super) fn reorder_counted(
+pub fn reorder_counted(
     world: &mut World,
     found: &LoopGraph,
     clusters: &[Vec<Piece>],

@@ -9,6 +9,7 @@ use crate::ir::kernel::DimTable;
 use crate::ir::node::{Drain, Op};
 use crate::ir::schedule::table::{Checks, LoopTable, Row, ScheduleTable};
 use crate::ir::text::suggest::closest;
+use crate::passes::options::Schedule;
 use crate::passes::schedule::apply::pipeline::Rebuilt;
 use crate::passes::schedule::apply::rebuild::{NotRebuilt, Unfit, rebuild};
 use crate::passes::schedule::apply::record::{Applied, LoopRecord};
@@ -18,6 +19,7 @@ use crate::passes::schedule::graph::dependences::{LoopGraph, dependences};
 use crate::passes::schedule::graph::keys::keys;
 use crate::passes::schedule::graph::loops::{Candidates, chip_model};
 use crate::passes::schedule::graph::resources::{Resource, ResourceModel};
+use crate::passes::schedule::graph::words::bug;
 use crate::passes::schedule::graph::words::{describe, place};
 use crate::passes::schedule::judge::usage;
 use crate::passes::schedule::judge::usage::Overused;
@@ -29,8 +31,22 @@ const MOST_NODES: u64 = 1 << 16;
 /// Users of a unit that a fault names.
 const NAMED_USERS: usize = 4;
 
+/// Gives loops the schedules of the table that the options bring.
+///
+/// # Errors
+/// What is wrong with the table; a kernel that is broken.
+pub fn schedule(
+    world: &mut World,
+    root: Entity,
+    loops: &Candidates,
+    asked: &Schedule,
+) -> Result<Vec<LoopRecord>, Diagnostic> {
+    let Schedule::Table(table) = asked else { return Err(bug("no table of cycles")) };
+    apply(world, root, loops, table)
+}
+
 /// Gives loops the schedules of a table; loops that it leaves out stay as they were written.
-pub fn apply(
+fn apply(
     world: &mut World,
     root: Entity,
     loops: &Candidates,
@@ -117,7 +133,15 @@ impl Judge<'_> {
             let fault = Diagnostic::new(Kind::Limit, text).at(location);
             return Err(fault.help(format!("a pipelined loop has at most {MOST_NODES} nodes")));
         }
-        match rebuild(self.world, self.root, [region, self.node], &found, &assignment, table.request) {
+        match rebuild(
+            self.world,
+            self.root,
+            [region, self.node],
+            &found,
+            &assignment,
+            table.request,
+            table.checks,
+        ) {
             Ok((_, Rebuilt { steady, .. })) => {
                 let (request, checks) = (table.request, table.checks);
                 let applied = Applied { instead: None, steady, found, assignment, request, checks };

@@ -1,5 +1,6 @@
 //! Schedules that the compiler finds.
 //!
+//! - [`rows`]: the strategies, one row each; [`strategy`]: what a row holds, and how it schedules a loop
 //! - [`components`]: the order of a graph, and its circles
 //! - [`prefetch`], [`four_stage`]: stages by kinds of operations, placed by [`phases`]
 //! - [`modulo`]: the least interval that a machine and the dependences allow
@@ -13,3 +14,5 @@ pub mod phases;
 pub mod ping_pong;
 pub mod prefetch;
 pub mod refusal;
+pub mod rows;
+pub mod strategy;

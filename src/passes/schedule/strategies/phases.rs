@@ -66,7 +66,7 @@ pub(super) fn place(graph: &DependenceGraph, interval: u32) -> Result<Vec<u32>, 
 }
 
 /// The same with how many dependences were looked at.
-pub(super) fn place_counted(graph: &DependenceGraph, interval: u32) -> Result<(Vec<u32>, u64), Refusal> {
+pub fn place_counted(graph: &DependenceGraph, interval: u32) -> Result<(Vec<u32>, u64), Refusal> {
     let order = components::order(graph)?;
     let is_load =
         |node: u32| matches!(graph.nodes()[node as usize].class, Class::ReadGlobal | Class::GlobalToShared);

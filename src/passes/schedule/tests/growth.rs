@@ -51,7 +51,7 @@ fn scheduled<R>(
     see: impl FnOnce(&mut Workspace, &Applied) -> R,
 ) -> (R, u64) {
     let kernel = Kernel::parse(GEMM, "gemm.gsw").unwrap();
-    let mut options = Options::new(Target::GFX950).schedule(schedule);
+    let mut options = Options::new(Target::GFX950).schedule(schedule.clone());
     for ((size, block), extent) in
         [("M", "BLOCK_M"), ("N", "BLOCK_N"), ("K", "BLOCK_K")].into_iter().zip(tile)
     {

@@ -72,7 +72,7 @@ fn what_is_written_reads_back_to_the_same_code() {
     for schedule in [Schedule::Prefetch, Schedule::FourStage, Schedule::Modulo] {
         for k in [Some(256), Some(200), None] {
             let options = options(k);
-            let asked = options.clone().schedule(schedule);
+            let asked = options.clone().schedule(schedule.clone());
             let table = schedule_of(&gemm(), &asked, ScheduleView::Table).unwrap();
             let loaded = options.clone().schedule_table(&parsed(&table));
             let (first, second) = (compiled(&asked).unwrap(), compiled(&loaded).unwrap());
@@ -305,7 +305,8 @@ fn damaged_tables_give_faults_and_no_panics() {
 
 #[test]
 fn views_of_all_schedules_are_complete() {
-    for &(schedule, name) in Schedule::NAMES {
+    for schedule in Schedule::named() {
+        let name = schedule.name();
         let asked = options(Some(256)).schedule(schedule);
         let view = |view| schedule_of(&gemm(), &asked, view).unwrap();
         let (graph, dot) = (view(ScheduleView::Graph), view(ScheduleView::Dot));

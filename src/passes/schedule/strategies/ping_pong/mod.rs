@@ -35,6 +35,24 @@ use crate::passes::schedule::graph::dependences::LoopGraph;
 pub use self::clusters::{schedule, schedule_of_direct_loads};
 pub use self::tags::{Tags, tag};
 
+/// Writes down the schedule of a loop in which the two waves of a SIMD take turns, or says why that does not suit it.
+///
+/// # Errors
+/// A schedule that cannot be written, which is a fault of this compiler.
+pub fn write(
+    world: &mut World,
+    root: Entity,
+    node: Entity,
+    found: &LoopGraph,
+) -> Result<Result<WaveSchedule, String>, Diagnostic> {
+    let product = match classify(world, root, node, found) {
+        Ok(product) => product,
+        Err(why) => return Ok(Err(why.to_string())),
+    };
+    let tags = tag(world, root, &product);
+    Ok(Ok(schedule_of(&product, &tags)?))
+}
+
 /// Parts into which the matrix instructions of an iteration are cut: one for each compute cluster.
 const SLICES: u32 = 2;
 

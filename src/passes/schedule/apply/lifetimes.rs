@@ -1,0 +1,88 @@
+//! How long values of a steady state live, and what that asks of its loop.
+//!
+//! A value that is still used in a later round of the loop needs a register while its successors are made already. Where the last use
+//! comes before the successor, one register serves them all. Where it does not, the loop would have to move values from register to
+//! register at the end of each round, and even wait for those that are still on their way from memory. There are two ways out: a read comes
+//! later in the round, or the loop is unrolled until every value that lives at once has a name of its own (modulo variable
+//! expansion; Lam, "Software Pipelining", PLDI 1988, section 2.3).
+
+use bevy_ecs::prelude::*;
+
+use super::pressure::{before_overwritten, places, reads};
+use crate::ir::node::Op;
+use crate::passes::schedule::graph::assignment::Assignment;
+use crate::passes::schedule::graph::dependence_graph::{Dependence, Edge};
+use crate::passes::schedule::graph::dependences::LoopGraph;
+use crate::passes::schedule::graph::resources::Class;
+
+/// Most nodes of an unrolled steady state: about as many instructions of eight bytes as half of the 64 KB of instruction cache
+/// that two compute units share (CDNA3 white paper), so that other waves' code has room, too.
+const MOST_NODES: usize = 4096;
+
+/// Moves reads after the last use of what they brought a round before, where the cycles of their users leave time for it: the
+/// old value and the new one then take turns in the same registers.
+pub fn take_turns(world: &World, found: &LoopGraph, assignment: &Assignment, order: &mut [u32]) {
+    let (at, nodes) = (places(found, order), found.graph.nodes());
+    let interval = u64::from(assignment.interval);
+    let mut overwritten = None;
+    let mut moved: Vec<u32> = at.clone();
+    for node in (0..found.body).filter(|&node| reads(found, node)) {
+        let rounds = |e: &Edge| (assignment.stage(e.to) + e.distance).saturating_sub(assignment.stage(node));
+        let users = found.graph.leaving(node);
+        // What overwrites a memory that is not filled anew keeps its order by a junction, and carried values have users of their own.
+        if users.iter().any(|e| nodes[e.to as usize].class == Class::Free || rounds(e) > 1) {
+            continue;
+        }
+        let next_round = users.iter().filter(|e| rounds(e) == 1);
+        let Some(last) = next_round.max_by_key(|e| at[e.to as usize]) else { continue };
+        let place = at[last.to as usize];
+        if place < at[node as usize] {
+            continue;
+        }
+        let cycle = u64::from(assignment.stage(node)) * interval + u64::from(assignment.slot(last.to));
+        let in_time = |e: &Edge| {
+            let used = u64::from(assignment.cycles[e.to as usize]) + u64::from(e.distance) * interval;
+            used >= cycle + u64::from(e.latency)
+        };
+        let before_users = users.iter().all(|e| rounds(e) == 1 || at[e.to as usize] > place);
+        let overwritten = overwritten.get_or_insert_with(|| {
+            let mut latest = vec![u32::MAX; at.len()];
+            before_overwritten(world, found, assignment, &at, &mut latest);
+            latest
+        });
+        if before_users && overwritten[node as usize] > place && users.iter().all(in_time) {
+            moved[node as usize] = place;
+        }
+    }
+    if overwritten.is_some() {
+        let key =
+            |node: u32| (moved[node as usize], moved[node as usize] != at[node as usize], at[node as usize]);
+        order.sort_by_key(|&node| key(node));
+    }
+}
+
+/// Rounds that the steady state is to be unrolled to, so that no value has to be moved for the sake of its successor: as many as
+/// values of one node live at once. One where that would make the loop too long.
+pub fn rounds(world: &World, found: &LoopGraph, assignment: &Assignment, order: &[u32]) -> u32 {
+    let at = places(found, order);
+    let is_carried = |node: u32| {
+        matches!(world.get::<Op>(found.graph.nodes()[node as usize].entity), Some(Op::IterArg(_)))
+    };
+    let mut most = 1;
+    for &node in order {
+        let alive = |user: u32, distance: u32| {
+            let later = (assignment.stage(user) + distance).saturating_sub(assignment.stage(node));
+            later + u32::from(at[user as usize] > at[node as usize])
+        };
+        for edge in found.graph.leaving(node).iter().filter(|edge| edge.kind == Dependence::Value) {
+            if !is_carried(edge.to) {
+                most = most.max(alive(edge.to, edge.distance));
+                continue;
+            }
+            for user in found.graph.leaving(edge.to).iter().filter(|user| user.kind == Dependence::Value) {
+                most = most.max(alive(user.to, edge.distance + user.distance));
+            }
+        }
+    }
+    if most as usize * order.len() > MOST_NODES { 1 } else { most }
+}

@@ -1,0 +1,120 @@
+//! The strategies, one row each. The program's words, its help and reports are read from here.
+
+use super::strategy::{Asked, Find, Model, Strategy};
+use super::{four_stage, modulo, ping_pong, prefetch};
+use crate::ir::schedule::table::Checks;
+use crate::passes::options::Schedule;
+use crate::passes::schedule::author::{manual, table};
+
+/// No schedule.
+pub static NONE: Strategy = Strategy {
+    name: "none",
+    about: "As written: loads, LDS, compute, one iteration after the other",
+    asked: Asked::ByName(|| Schedule::None),
+    model: Model::Abstract,
+    checks: Checks::Order,
+    find: Find::AsWritten,
+};
+
+/// Two stages.
+pub static PREFETCH: Strategy = Strategy {
+    name: "prefetch",
+    about: "Two stages: the next iteration's global loads and LDS writes beside this one's LDS reads and arithmetic",
+    asked: Asked::ByName(|| Schedule::Prefetch),
+    model: Model::Abstract,
+    checks: Checks::Order,
+    find: Find::Cycles(|graph, _| prefetch::schedule(graph)),
+};
+
+/// Four stages.
+pub static FOUR_STAGE: Strategy = Strategy {
+    name: "four_stage",
+    about: "Four stages, one for each step of an iteration's data: global load, LDS write, LDS read, arithmetic",
+    asked: Asked::ByName(|| Schedule::FourStage),
+    model: Model::Abstract,
+    checks: Checks::Order,
+    find: Find::Cycles(|graph, _| four_stage::schedule(graph)),
+};
+
+/// The least interval.
+pub static MODULO: Strategy = Strategy {
+    name: "modulo",
+    about: "The least interval between iterations that units and dependences of the target allow",
+    asked: Asked::ByName(|| Schedule::Modulo),
+    model: Model::Chip,
+    checks: Checks::Machine,
+    find: Find::Cycles(modulo::schedule),
+};
+
+/// Waves that take turns.
+pub static PING_PONG: Strategy = Strategy {
+    name: "pingpong",
+    about: "Prefetching, with two waves per SIMD that take turns: one computes while the other moves data",
+    asked: Asked::ByName(|| Schedule::PingPong),
+    model: Model::Abstract,
+    checks: Checks::Order,
+    find: Find::Operations { write: ping_pong::write, otherwise: &PREFETCH },
+};
+
+/// An author's operations.
+pub static MANUAL: Strategy = Strategy {
+    name: "manual",
+    about: "The `schedule` block after a text kernel",
+    asked: Asked::ByBlock,
+    model: Model::Abstract,
+    checks: Checks::Order,
+    find: Find::Kernel(manual::schedule),
+};
+
+/// A table of cycles; each loop's part of it says which machine it reckons with and what it keeps.
+pub static TABLE: Strategy = Strategy {
+    name: "table",
+    about: "The cycles of a table that was written before",
+    asked: Asked::ByFile,
+    model: Model::Abstract,
+    checks: Checks::Order,
+    find: Find::Kernel(table::schedule),
+};
+
+/// All strategies.
+pub static STRATEGIES: [&Strategy; 7] = [&NONE, &PREFETCH, &FOUR_STAGE, &MODULO, &PING_PONG, &MANUAL, &TABLE];
+
+impl Schedule {
+    /// The strategy that this asks for.
+    pub fn strategy(&self) -> &'static Strategy {
+        match self {
+            Schedule::None => &NONE,
+            Schedule::Prefetch => &PREFETCH,
+            Schedule::FourStage => &FOUR_STAGE,
+            Schedule::Modulo => &MODULO,
+            Schedule::PingPong => &PING_PONG,
+            Schedule::Manual(_) => &MANUAL,
+            Schedule::Table(_) => &TABLE,
+        }
+    }
+
+    /// The name of its strategy.
+    pub fn name(&self) -> &'static str {
+        self.strategy().name
+    }
+
+    /// Every schedule that a name asks for, in the order of [`STRATEGIES`].
+    pub fn named() -> impl Iterator<Item = Schedule> {
+        STRATEGIES.iter().filter_map(|strategy| strategy.option())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_and_options_name_each_other() {
+        for row in STRATEGIES {
+            assert_eq!(Strategy::named(row.name).map(|found| found.about), Some(row.about));
+            if let Some(option) = row.option() {
+                assert_eq!(option.name(), row.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! What a strategy is, and how one schedules a loop.
+
+use std::fmt;
+
+use bevy_ecs::prelude::*;
+
+use super::refusal::Refusal;
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::schedule::WaveSchedule;
+use crate::ir::schedule::table::{Checks, Request};
+use crate::passes::options::Schedule;
+use crate::passes::schedule::apply::pipeline::Rebuilt;
+use crate::passes::schedule::apply::rebuild::{NotRebuilt, rebuild};
+use crate::passes::schedule::apply::record::{Applied, LoopRecord, Subject};
+use crate::passes::schedule::author::manual;
+use crate::passes::schedule::graph::assignment::Assignment;
+use crate::passes::schedule::graph::dependence_graph::DependenceGraph;
+use crate::passes::schedule::graph::dependences::{LoopGraph, dependences};
+use crate::passes::schedule::graph::loops::{Candidates, chip_model};
+use crate::passes::schedule::graph::resources::ResourceModel;
+use crate::passes::schedule::graph::words::{bug, describe};
+
+/// A way to schedule the loops of a kernel: a row of [`STRATEGIES`](super::rows::STRATEGIES).
+#[derive(Copy, Clone)]
+pub struct Strategy {
+    /// Its word in the program's arguments, in tables and in reports.
+    pub name: &'static str,
+    /// What it does, for listings.
+    pub about: &'static str,
+    /// What asking for it takes.
+    pub asked: Asked,
+    /// The machine that it reckons with.
+    pub model: Model,
+    /// What its cycles keep.
+    pub checks: Checks,
+    /// How it schedules.
+    pub find: Find,
+}
+
+/// What asking for a strategy takes.
+#[derive(Copy, Clone)]
+pub enum Asked {
+    /// Its name, which stands for this option.
+    ByName(fn() -> Schedule),
+    /// A `schedule` block after a text kernel, beside its name.
+    ByBlock,
+    /// A file, which says everything.
+    ByFile,
+}
+
+/// The machine that a strategy reckons with.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Model {
+    /// The small one of the Wave language.
+    Abstract,
+    /// The chip that is compiled for.
+    Chip,
+}
+
+/// How a strategy schedules.
+#[derive(Copy, Clone)]
+pub enum Find {
+    /// Loops stay as they were written.
+    AsWritten,
+    /// It finds a cycle for every node of a loop.
+    Cycles(fn(&DependenceGraph, &ResourceModel) -> Result<Assignment, Refusal>),
+    /// It writes down a schedule for a loop as an author would. Where that does not suit the loop, it gets the other strategy.
+    Operations {
+        /// Writes it.
+        write: WriteOperations,
+        /// The other strategy.
+        otherwise: &'static Strategy,
+    },
+    /// It brings a schedule for the whole kernel.
+    Kernel(fn(&mut World, Entity, &Candidates, &Schedule) -> Result<Vec<LoopRecord>, Diagnostic>),
+}
+
+/// Writes an author's schedule for the loop `node` of the kernel `root`, or says why not.
+pub type WriteOperations = fn(
+    &mut World,
+    root: Entity,
+    node: Entity,
+    &LoopGraph,
+) -> Result<Result<WaveSchedule, String>, Diagnostic>;
+
+/// By its name.
+impl fmt::Debug for Strategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl Strategy {
+    /// The strategy of a name.
+    pub fn named(name: &str) -> Option<&'static Strategy> {
+        super::rows::STRATEGIES.iter().find(|row| row.name == name).copied()
+    }
+
+    /// The option that asks for it, where its name says everything.
+    pub fn option(&self) -> Option<Schedule> {
+        match self.asked {
+            Asked::ByName(option) => Some(option()),
+            Asked::ByBlock | Asked::ByFile => None,
+        }
+    }
+
+    /// What it speaks of.
+    pub fn subject(&self) -> Subject {
+        match self.asked {
+            Asked::ByName(_) | Asked::ByFile => Subject::Loops,
+            Asked::ByBlock => Subject::Operations,
+        }
+    }
+
+    /// Schedules the loops of a kernel.
+    ///
+    /// # Errors
+    /// What an author has to mend; a kernel that is broken.
+    pub fn schedule(
+        &self,
+        world: &mut World,
+        root: Entity,
+        candidates: &Candidates,
+        asked: &Schedule,
+    ) -> Result<Vec<LoopRecord>, Diagnostic> {
+        match self.find {
+            Find::AsWritten => Ok(Vec::new()),
+            Find::Kernel(schedule) => schedule(world, root, candidates, asked),
+            Find::Cycles(_) | Find::Operations { .. } => {
+                candidates.iter().map(|&place| self.schedule_loop(world, root, place)).collect()
+            }
+        }
+    }
+
+    /// Schedules the loop `node` in `region`, or says why not.
+    fn schedule_loop(
+        &self,
+        world: &mut World,
+        root: Entity,
+        [region, node]: [Entity; 2],
+    ) -> Result<LoopRecord, Diagnostic> {
+        let model = match self.model {
+            Model::Abstract => ResourceModel::ABSTRACT,
+            Model::Chip => chip_model(world, root, node),
+        };
+        let refused = |why: String| Ok(LoopRecord::refused(node, why));
+        let found = match dependences(world, node, &model) {
+            Ok(found) => found,
+            Err(why) => return refused(why.to_string()),
+        };
+        let assignment = match self.find {
+            Find::AsWritten | Find::Kernel(_) => return Err(bug("a strategy that schedules no loops")),
+            Find::Cycles(find) => find(&found.graph, &model),
+            Find::Operations { write, otherwise } => {
+                return match write(world, root, node, &found)? {
+                    Ok(written) => {
+                        let mut records = manual::apply(world, root, &written, Some((node, found)))?;
+                        records.pop().ok_or_else(|| bug("a schedule without a loop"))
+                    }
+                    Err(why) => {
+                        let record = otherwise.schedule_loop(world, root, [region, node])?;
+                        Ok(record.instead(otherwise.name, why))
+                    }
+                };
+            }
+        };
+        let assignment = match assignment {
+            Ok(assignment) => assignment,
+            Err(why) => {
+                let name = |n: u32| describe(world, root, found.graph.nodes()[n as usize].entity);
+                return refused(why.in_words(name));
+            }
+        };
+        let (request, checks) = (Request::default(), self.checks);
+        match rebuild(world, root, [region, node], &found, &assignment, request, checks) {
+            Ok((_, Rebuilt { steady, .. })) => {
+                let applied = Applied { instead: None, steady, found, assignment, request, checks };
+                Ok(LoopRecord::applied(node, applied))
+            }
+            Err(NotRebuilt::Unfit(why)) => refused(why.to_string()),
+            Err(NotRebuilt::Fault(fault)) => Err(fault),
+        }
+    }
+}
