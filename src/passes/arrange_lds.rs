@@ -193,9 +193,11 @@ fn costs(
             }
         };
         // Padding may misalign rows, so that it takes several instructions where the plain arrangement takes one.
-        let pieces = access_width(plain, &access.layout) / access_width(buffer, &access.layout);
+        let run = run_in(plain, &access.layout);
+        let width = width_of_run(buffer, run);
+        let pieces = width_of_run(plain, run) / width;
         let pieces = pieces.max(1);
-        let degree = degree_of(buffer, &access.layout, kind, rules, most / pieces)?;
+        let degree = degree_of(buffer, access, (kind, width), rules, most / pieces)?;
         Some(Cost { time: degree * pieces, degree }).filter(|cost| cost.time <= most)
     };
     accesses.iter().map(cost).collect()
@@ -252,9 +254,18 @@ fn candidates(plain: &LdsBuffer) -> impl Iterator<Item = LdsBuffer> + '_ {
     [plain.clone()].into_iter().chain(swizzled).chain(padded)
 }
 
-/// Width in bytes of the instructions that an access of `run` consecutive elements uses in this buffer.
+/// Width in bytes of the instructions that an access uses in this buffer.
 pub fn access_width(buffer: &LdsBuffer, layout: &Layout) -> u32 {
-    let run = buffer.dims.last().map_or(1, |&inner| layout.contiguous_run(inner));
+    width_of_run(buffer, run_in(buffer, layout))
+}
+
+/// Consecutive elements that a lane accesses along the rows of a buffer, whatever their arrangement.
+fn run_in(buffer: &LdsBuffer, layout: &Layout) -> u32 {
+    buffer.dims.last().map_or(1, |&inner| layout.contiguous_run(inner))
+}
+
+/// Width in bytes of the instructions that an access of `run` consecutive elements uses in this buffer.
+fn width_of_run(buffer: &LdsBuffer, run: u32) -> u32 {
     let mut width = (run * buffer.element_bytes).clamp(1, MAX_ACCESS_BYTES);
     if !width.is_power_of_two() {
         width = 1 << width.ilog2();
@@ -269,12 +280,12 @@ pub fn access_width(buffer: &LdsBuffer, layout: &Layout) -> u32 {
 /// address it in this arrangement.
 fn degree_of(
     buffer: &LdsBuffer,
-    layout: &Layout,
-    kind: LdsAccess,
+    access: &BufferAccess,
+    (kind, width): (LdsAccess, u32),
     rules: &LdsRules,
     most: u32,
 ) -> Option<u32> {
-    let width = access_width(buffer, layout);
+    let layout = &access.layout;
     if let Some(swizzle) = buffer.swizzle
         && !swizzle_is_lane_only(buffer, layout, swizzle, width)
     {

@@ -63,17 +63,22 @@ impl Lowering<'_> {
     pub(super) fn count_uses(&mut self, root: Entity) {
         let world = self.world;
         let mut size = self.uses.len();
-        walk::visit(world, root, &mut |node| size = size.max(node.index_u32() as usize + 1));
-        self.uses.resize(size, 0);
-        self.places.resize(size, None);
-        self.unfinished.resize(size, Vec::new());
         walk::visit(world, root, &mut |node| {
+            size = size.max(node.index_u32() as usize + 1);
             let operands = world.get::<Operands>(node).map(|o| &o.0[..]).unwrap_or_default();
             let yields = world.get::<Yields>(node).map(|y| &y.0[..]).unwrap_or_default();
             for used in operands.iter().chain(yields) {
-                self.uses[used.index_u32() as usize] += 1;
+                let index = used.index_u32() as usize;
+                if index >= self.uses.len() {
+                    self.uses.resize(index + 1, 0);
+                }
+                self.uses[index] += 1;
             }
         });
+        size = size.max(self.uses.len());
+        self.uses.resize(size, 0);
+        self.places.resize(size, None);
+        self.unfinished.resize(size, Vec::new());
     }
 
     /// Writes the nodes of a region.

@@ -547,6 +547,7 @@ impl Lowering<'_> {
         value: Entity,
         memory: Entity,
     ) -> Result<(), Diagnostic> {
+        self.out.written.insert(memory);
         let expansion = *self.get::<Expansion>(node)?;
         let bytes = self.element_bytes(memory)?;
         let registers = self.get::<Placement>(expansion.logical)?.0.extent(Source::Register);

@@ -46,7 +46,7 @@ use crate::ir::expr::{Expr, ExprArena, ExprError, Symbol};
 use crate::ir::kernel::Locations;
 use crate::ir::layout::Dim;
 use crate::ir::node::*;
-use crate::ir::node_map::NodeMap;
+use crate::ir::node_map::{NodeMap, NodeSet};
 use crate::passes::expand::Arguments;
 use crate::passes::facts::{Expressions, Geometry, Settings};
 use crate::passes::options::{FloatFunctions, KernargPreload};
@@ -88,12 +88,14 @@ impl ArgumentSlot {
 }
 
 /// What lowering says about the code beside the code itself.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Lowered {
     /// Registers that are set when the kernel starts: virtual register and physical register number.
     pub fixed: Vec<(u32, Operand)>,
     /// Kernel arguments in order.
     pub arguments: Vec<ArgumentSlot>,
+    /// Memories that the code stores to.
+    pub written: NodeSet,
     /// Bytes of the kernarg segment.
     pub kernarg_bytes: u32,
     /// Leading dwords of the segment that are in SGPRs when the kernel starts.

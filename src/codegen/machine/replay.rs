@@ -2,7 +2,7 @@
 //! vector memory instructions is issued again after a page fault, so none may read what the run has overwritten, and loads
 //! and stores may not mix (LLVM GCNHazardRecognizer, `checkSoftClauseHazards`). One instruction in between breaks a run.
 
-use super::access::{Touched, writes_memory};
+use super::access::{Ranges, Touched, writes_memory};
 use crate::codegen::isa::{Inst, OpInfo, Operand, Unit};
 
 /// Registers by operand number.
@@ -44,10 +44,12 @@ impl Run {
         if writes_memory(info) && self.defs != RegisterSet::default() {
             return true;
         }
-        let mut own = Run::default();
-        own.add(inst);
-        let meet = |a: &RegisterSet, b: &RegisterSet| a.iter().zip(b).any(|(a, b)| a & b != 0);
-        meet(&own.defs, &self.uses) || meet(&own.uses, &self.defs)
+        let touched = Touched::of(inst);
+        let holds = |set: &RegisterSet, number: usize| set[number / 64] >> (number % 64) & 1 != 0;
+        let meet = |own: &Ranges, set: &RegisterSet| {
+            own.as_slice().iter().any(|range| range.numbers().any(|number| holds(set, number)))
+        };
+        meet(&touched.defs, &self.uses) || meet(&touched.uses, &self.defs)
     }
 
     /// Goes on with `inst`, which may end the run or begin another.

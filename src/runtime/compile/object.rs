@@ -8,9 +8,7 @@ use crate::codegen::object::{
 };
 use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::kernel::{Declaration, KernelName, Locations};
-use crate::ir::node::{Name, Op, Operands};
-use crate::ir::node_map::NodeSet;
-use crate::ir::walk;
+use crate::ir::node::Name;
 use crate::passes::facts::LdsBytes;
 use crate::passes::options::DebugInfo;
 
@@ -69,25 +67,10 @@ impl Compilation<'_> {
         lines
     }
 
-    /// The memories that the kernel writes.
-    fn written(&self) -> NodeSet {
-        let world = &self.workspace.world;
-        let mut written = NodeSet::default();
-        walk::visit(world, self.workspace.root, &mut |node| {
-            if let (Some(Op::Write), Some(operands)) = (world.get::<Op>(node), world.get::<Operands>(node))
-                && let Some(&memory) = operands.0.get(1)
-            {
-                written.insert(memory);
-            }
-        });
-        written
-    }
-
     /// The kernel's descriptor and arguments.
     fn kernel_info(&self) -> Result<KernelInfo, Diagnostic> {
         let (world, lowered, allocation) = (&self.workspace.world, &self.lowered, &self.allocation);
         let name = self.fact::<KernelName>()?.0.to_string();
-        let written = self.written();
         let arguments = lowered
             .arguments
             .iter()
@@ -97,7 +80,11 @@ impl Compilation<'_> {
                     size: 8,
                     offset,
                     kind: ArgumentKind::GlobalBuffer,
-                    access: Some(if written.contains(memory) { Access::ReadWrite } else { Access::ReadOnly }),
+                    access: Some(if lowered.written.contains(memory) {
+                        Access::ReadWrite
+                    } else {
+                        Access::ReadOnly
+                    }),
                 },
                 ArgumentSlot::Scalar { scalar, offset } => ArgumentInfo {
                     name: world.get::<Name>(scalar).map(|n| n.0.to_string()).unwrap_or_default(),
