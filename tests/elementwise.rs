@@ -2,6 +2,7 @@
 //! broadcasting, selects, on shapes that the tile does not divide. Arithmetic is exact (rounded once); the roots, powers and logarithms
 //! of the hardware are good to a unit in the last place or two.
 
+use groundswell::ir::op::{Op, ResultType};
 use groundswell::passes::workspace::Verify;
 use groundswell::prelude::*;
 use groundswell::runtime::compile::compile_uncached;
@@ -325,6 +326,43 @@ fn bits_of_carried_values_are_values_of_their_own() {
         for at in [2, 3] {
             let bytes = buffers[at].read_bytes().expect("readable");
             assert!(bytes == expected[at].to_bytes(), "memory {at} with {schedule:?}");
+        }
+    }
+}
+
+/// What a row of the table of operations admits, machine and interpreter can do; what it does not, both refuse.
+#[test]
+fn every_row_holds_in_every_dtype() {
+    let mut words: Vec<&str> = Op::rows().map(|row| row.word).collect();
+    assert!(Op::rows().all(|row| !row.word.is_empty() && !row.doc.is_empty()));
+    words.sort_unstable();
+    words.dedup();
+    assert_eq!(words.len(), Op::rows().count(), "two operations have one word: {words:?}");
+    for row in Op::element_wise().map(|op| op.row()) {
+        for from in DTYPES {
+            let targets = match row.result {
+                ResultType::Converted(_) => DTYPES.to_vec(),
+                _ => vec![from],
+            };
+            for to in targets {
+                let (operands, sizes) = match (row.result, row.takes.map_or(0, <[_]>::len)) {
+                    (ResultType::Chosen, _) => ("%c, %x, %x".to_owned(), true),
+                    (ResultType::Converted(sizes), _) => (format!("%x {to}"), sizes.admit(from, to)),
+                    (_, count) => (vec!["%x"; count].join(", "), true),
+                };
+                let text = format!(
+                    "kernel k {{\n  workgroup N, 256, 0\n  a = memory [N] global {from}\n  c = memory [N] global {to}\n  \
+                     %x = read a\n  %c = compare lt %x, %x\n  %y = {} {operands}\n  write %y, c\n}}\n",
+                    row.word
+                );
+                let kernel = Kernel::parse(&text, "k").unwrap_or_else(|faults| panic!("{text}{faults:?}"));
+                let options = Options::new(Target::GFX942).set(Symbol::new("N"), 256);
+                let tensors = [from, to].map(|dtype| Tensor::zeros(&[256], dtype).expect("small"));
+                let compiles = kernel.compile(&options).is_ok();
+                let runs = Interpreter::run(&kernel, &|_| Some(256), &tensors).is_ok();
+                let admitted = row.operands.admit(from) && sizes;
+                assert_eq!([compiles, runs], [admitted; 2], "{} of {from} to {to}", row.word);
+            }
         }
     }
 }

@@ -14,6 +14,7 @@ use crate::ir::layout::{Dim, Layout, Place, Source};
 use crate::ir::node::*;
 use crate::ir::node_map::NodeMap;
 use crate::ir::nodes::{Node, NodeItem};
+use crate::ir::op::MemoryEffect;
 use crate::ir::walk;
 
 /// Bytes that all banks together hold side by side (32 banks of 4 bytes on gfx942; CDNA3 ISA guide, "Local data share").
@@ -80,15 +81,15 @@ impl Accessing {
         let mut by_buffer: NodeMap<SmallVec<[(Entity, AccessKind); 2]>> = NodeMap::default();
         for &id in order {
             let node = nodes.get(id)?;
-            let kind = match node.op {
-                Op::Allocate => {
-                    by_buffer.insert(id, SmallVec::new());
-                    continue;
-                }
-                Op::Read => AccessKind::Instruction(LdsAccess::Read),
-                Op::Write => AccessKind::Instruction(LdsAccess::Write),
-                Op::GlobalToShared => AccessKind::Load,
-                _ => continue,
+            if *node.op == Op::Allocate {
+                by_buffer.insert(id, SmallVec::new());
+                continue;
+            }
+            let kind = match node.op.row().memory {
+                MemoryEffect::Reads => AccessKind::Instruction(LdsAccess::Read),
+                MemoryEffect::Writes => AccessKind::Instruction(LdsAccess::Write),
+                MemoryEffect::Copies => AccessKind::Load,
+                MemoryEffect::None | MemoryEffect::Fence => continue,
             };
             if let Some(accesses) = by_buffer.get_mut(node.memory()?) {
                 accesses.push((id, kind));

@@ -313,10 +313,10 @@ impl MmaSource<'_> {
 
     fn widened(&self, layout: &Layout, widen: u32) -> SmallVec<[Mode; 12]> {
         let k = Some(self.roles.k);
-        let wide = |mode: &Mode| match mode.source {
-            Source::Register if mode.dim == k => Mode { extent: mode.extent * widen, ..*mode },
-            _ if mode.dim == k => Mode { stride: mode.stride * widen, ..*mode },
-            _ => *mode,
+        let wide = |mode: &Mode| match (mode.dim == k, mode.source == Source::Register) {
+            (true, true) => Mode { extent: mode.extent * widen, ..*mode },
+            (true, false) => Mode { stride: mode.stride * widen, ..*mode },
+            (false, _) => *mode,
         };
         let mut modes: SmallVec<[Mode; 12]> = layout.modes().iter().map(wide).collect();
         // An instruction that takes one element of k from each lane has no mode to widen.

@@ -151,7 +151,8 @@ impl Binder<'_> {
                         }
                     }
                 }
-                _ => {}
+                Constraint::Workgroup { .. } | Constraint::Tiling { .. } => {}
+                Constraint::Wave { .. } | Constraint::MmaType(_) => {}
             }
         }
         Ok(())
@@ -254,7 +255,8 @@ impl Binder<'_> {
             }
             Constraint::Workgroup { axis, .. } => entry.workgroup.replace((*axis, tile)).is_some(),
             Constraint::Tiling { .. } => entry.tiling.replace(tile).is_some(),
-            _ => entry.wave.replace(tile).is_some(),
+            Constraint::Wave { .. } => entry.wave.replace(tile).is_some(),
+            Constraint::MmaType(_) | Constraint::Divisible { .. } | Constraint::AtLeast { .. } => false,
         };
         if taken {
             return Err(Diagnostic::invalid(format!("{name} has two constraints of one kind ({what})"))

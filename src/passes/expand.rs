@@ -176,13 +176,11 @@ impl Expander {
                     let before = self.carried_before(world, region, node, op)?;
                     for replica in 0..self.replicas(node) {
                         let position = before + replica;
-                        let operands = match op {
-                            Op::LoopResult(_) => Operands(smallvec![self.copies.of(operands.0[0], 0)]),
-                            _ => Operands::default(),
-                        };
-                        let op = match op {
-                            Op::LoopResult(_) => Op::LoopResult(position),
-                            _ => Op::IterArg(position),
+                        let (op, operands) = if let Op::LoopResult(_) = op {
+                            let owner = self.copies.of(operands.0[0], 0);
+                            (Op::LoopResult(position), Operands(smallvec![owner]))
+                        } else {
+                            (Op::IterArg(position), Operands::default())
                         };
                         let expansion = Expansion { replica, ..Expansion::of(node) };
                         let copy = NodeBundle { op, operands, ty: ty.clone(), origin };
@@ -218,10 +216,12 @@ impl Expander {
         node: Entity,
         op: Op,
     ) -> Result<u32, Diagnostic> {
-        let (owner, number) = match op {
-            Op::IterArg(number) => (region, number),
-            Op::LoopResult(number) => (nodes::node(world, node)?.operand(0)?, number),
-            _ => return Err(Bug::new("not a carried value").into()),
+        let (owner, number) = if let Op::IterArg(number) = op {
+            (region, number)
+        } else if let Op::LoopResult(number) = op {
+            (nodes::node(world, node)?.operand(0)?, number)
+        } else {
+            return Err(Bug::new("not a carried value").into());
         };
         if self.carried.get(owner).is_none() {
             let inits = nodes::node(world, owner)?.operands;
@@ -319,9 +319,10 @@ impl Expander {
         };
         let ty = |node: Entity| nodes::node(world, node).map(|node| node.ty);
         let MmaDims { m, k, .. } = MmaDims::of(ty(lhs)?, ty(rhs)?, ty(acc)?).map_err(Diagnostic::bug)?;
-        let mma = match op {
-            Op::Mma(MmaChoice::Explicit(mma)) => mma,
-            _ => self.mma.ok_or(Bug::new("an mma without matrix instruction"))?,
+        let mma = if let Op::Mma(MmaChoice::Explicit(mma)) = op {
+            mma
+        } else {
+            self.mma.ok_or(Bug::new("an mma without matrix instruction"))?
         };
         let left = self.layout(lhs).ok_or(Bug::new("an operand without layout"))?;
         let step_elements = mma.a_layout(m, k).extent(Source::Register);

@@ -12,6 +12,8 @@
 //! - `expand`: one node per machine-sized piece
 //! - [`schedule`]: which iteration expanded nodes of a loop belong to, and their order
 //! - `allocate_lds`, `place_barriers`: LDS buffers in use, and who waits for whom
+// A new operation has to be looked at wherever operations are told apart.
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 
 pub mod allocate_lds;
 pub mod arrange_lds;

@@ -233,14 +233,13 @@ impl Placer<'_, '_> {
                     touched.join(&before);
                 }
                 Op::Barrier => touched.clear(),
-                op if op.is_access() => {
+                Op::Read | Op::Write | Op::GlobalToShared => {
                     if let Some(area) = self.found.area(node, op, operands)? {
-                        let hazard = match op {
-                            Op::Read => touched.written.meet(&area),
-                            _ => {
-                                touched.written.0.iter().any(|other| area.overwrites(other))
-                                    || touched.read.meet(&area)
-                            }
+                        let hazard = if op.is_write() {
+                            touched.written.0.iter().any(|other| area.overwrites(other))
+                                || touched.read.meet(&area)
+                        } else {
+                            touched.written.meet(&area)
                         };
                         if hazard {
                             new.push((at, self.barrier(node)?));
@@ -249,7 +248,9 @@ impl Placer<'_, '_> {
                         touched.add(area, op);
                     }
                 }
-                _ => {}
+                Op::Memory | Op::Scalar | Op::Allocate | Op::Register(_) | Op::Mma(_) => {}
+                Op::Unary(_) | Op::Binary(_) | Op::Compare(_) | Op::Select | Op::Convert(_) => {}
+                Op::IterArg(_) | Op::LoopResult(_) | Op::Control(_) => {}
             }
             at += 1;
         }

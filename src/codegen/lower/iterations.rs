@@ -319,10 +319,7 @@ impl Lowering<'_> {
             let bytes = self.scalar(bytes)?;
             offset = self.emitter.add(bytes, outer);
         }
-        let register = match offset {
-            Scalar::ZERO => Operand::ZERO,
-            other => self.emitter.in_sgpr(other),
-        };
+        let register = if offset == Scalar::ZERO { Operand::ZERO } else { self.emitter.in_sgpr(offset) };
         self.loops[at].fixed.push((memory, iteration, register));
         Ok(register)
     }

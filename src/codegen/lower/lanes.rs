@@ -102,7 +102,7 @@ impl Lowering<'_> {
     pub(super) fn scaled(&mut self, value: Operand, factor: Scalar) -> Operand {
         let product = match factor {
             Scalar::Const(1) => return value,
-            _ => self.emitter.vgpr(1),
+            Scalar::Const(_) | Scalar::Reg(_) => self.emitter.vgpr(1),
         };
         match factor {
             Scalar::Const(f) if f > 0 && (f as u64).is_power_of_two() => {
@@ -131,7 +131,7 @@ impl Lowering<'_> {
                 let parts = [Scalar::Reg(value), shift, Scalar::Reg(sum)];
                 self.emitter.with(Opcode::VLshlAddU32, total, &parts);
             }
-            _ => {
+            Scalar::Const(_) | Scalar::Reg(_) => {
                 let product = self.scaled(value, factor);
                 self.emitter.op(Opcode::VAddU32, &[total, product, sum]);
             }
@@ -203,7 +203,7 @@ impl Lowering<'_> {
         }
         match self.wave_part(layout, dim) {
             Scalar::Const(0) => sum,
-            wave => Some(self.add_uniform(sum, wave)),
+            wave @ (Scalar::Const(_) | Scalar::Reg(_)) => Some(self.add_uniform(sum, wave)),
         }
     }
 

@@ -157,7 +157,7 @@ impl Lowering<'_> {
         }
         let (moved, add) = match self.emitter.file(address) {
             RegisterFile::Sgpr => (self.emitter.sgpr(1), Opcode::SAddU32),
-            _ => (self.emitter.vgpr(1), Opcode::VAddU32),
+            RegisterFile::Vgpr | RegisterFile::Agpr => (self.emitter.vgpr(1), Opcode::VAddU32),
         };
         self.emitter.op(add, &[moved, place, address]);
         self.moved_addresses.push((address, place, moved));

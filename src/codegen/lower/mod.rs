@@ -16,6 +16,8 @@
 //!
 //! Whatever does not change in a loop (descriptors, offsets, masks, addresses) is prepared in front of it; inside, a global access
 //! only needs its scalar offset advanced, and an LDS access nothing.
+// A new operation has to be looked at wherever operations are told apart.
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 
 mod arithmetic;
 mod contents;

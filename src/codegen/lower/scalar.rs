@@ -35,7 +35,7 @@ impl Lowering<'_> {
             }
             sum = match product {
                 Scalar::Const(x) if x < 0 => self.emitter.sub(sum, Scalar::Const(-x)),
-                _ => self.emitter.add(sum, product),
+                Scalar::Const(_) | Scalar::Reg(_) => self.emitter.add(sum, product),
             };
         }
         match u32::try_from(denominator) {

@@ -20,6 +20,8 @@
 //! 8. A loop is not inside another one over the same dim, and nothing that has its dim goes into it or is carried round it.
 //!
 //! Once every result has a dtype, the types agree, too: see the `types` part of this module.
+// A new operation has to be looked at wherever operations are told apart.
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 #![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
 
 pub(crate) mod distribution;

@@ -457,7 +457,9 @@ impl<'w> Pipeliner<'w> {
                     Source::Outside(entity) => entity,
                     Source::Node(made) | Source::Carried(_, made) if lag == 0 => copies[made as usize]
                         .ok_or_else(|| bug("a pipelined loop uses a value before it is made"))?,
-                    _ => self.arguments[(self.chain(source)?.first + lag - 1) as usize],
+                    Source::Node(_) | Source::Carried(..) => {
+                        self.arguments[(self.chain(source)?.first + lag - 1) as usize]
+                    }
                 };
             }
             let ahead = self.ahead - self.stage(number);

@@ -135,13 +135,12 @@ pub fn blamed(fault: Diagnostic, schedule: &WaveSchedule) -> Diagnostic {
 /// True for operations that let some waves meet a barrier that others do not.
 fn parts_waves(operation: &Operation) -> bool {
     let is = |directive: &Directive| matches!(directive, Directive::Control(Control::ConditionalBarrier(_)));
-    match operation {
-        Operation::Stagger { .. } => true,
-        Operation::Insert { directive, .. } => is(directive),
-        Operation::Cluster { items } => {
-            items.iter().any(|item| matches!(item, Item::Directive(directive) if is(directive)))
-        }
-        _ => false,
+    if let Operation::Insert { directive, .. } = operation {
+        is(directive)
+    } else if let Operation::Cluster { items } = operation {
+        items.iter().any(|item| matches!(item, Item::Directive(directive) if is(directive)))
+    } else {
+        matches!(operation, Operation::Stagger { .. })
     }
 }
 
@@ -226,7 +225,7 @@ impl Evaluation<'_> {
     pub(super) fn nodes(&self, id: ValueId) -> Result<&[Entity], Diagnostic> {
         match self.value(id)? {
             Value::Nodes(nodes) => Ok(nodes),
-            _ => Err(self.fault("this is not a list of nodes")),
+            Value::Cluster(_) | Value::Part(_) => Err(self.fault("this is not a list of nodes")),
         }
     }
 
@@ -234,7 +233,7 @@ impl Evaluation<'_> {
     pub(super) fn part(&self, id: ValueId) -> Result<Option<Part>, Diagnostic> {
         Ok(match self.value(id)? {
             Value::Part(part) => Some(*part),
-            _ => None,
+            Value::Nodes(_) | Value::Cluster(_) => None,
         })
     }
 

@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 use super::dependence_graph::{Dependence, DependenceGraph, Edge, GraphNode};
 use super::resources::{Class, ResourceModel};
 use crate::ir::node::*;
+use crate::ir::op::{MemoryEffect, OpUnit};
 use crate::ir::walk;
 use crate::passes::expand::{Base, Expansion};
 use crate::passes::facts::LdsBuffer;
@@ -174,24 +175,16 @@ pub fn class_of(world: &World, node: Entity, op: Op) -> Class {
         let memory = world.get::<Operands>(node).and_then(|o| o.0.last().copied());
         memory.is_some_and(|m| world.get::<Op>(m) == Some(&Op::Allocate))
     };
-    match op {
-        Op::Read if shared() => Class::ReadShared,
-        Op::Read => Class::ReadGlobal,
-        Op::Write if shared() => Class::WriteShared,
-        Op::Write => Class::WriteGlobal,
-        Op::GlobalToShared => Class::GlobalToShared,
-        Op::Mma(_) => Class::Mma,
-        Op::Unary(_) | Op::Binary(_) | Op::Compare(_) | Op::Select | Op::Convert(_) => Class::Valu,
-        Op::Memory
-        | Op::Scalar
-        | Op::Allocate
-        | Op::Register(_)
-        | Op::Iterate(_)
-        | Op::Pipeline(_)
-        | Op::IterArg(_)
-        | Op::LoopResult(_)
-        | Op::Barrier
-        | Op::Control(_) => Class::Free,
+    match (op.row().unit, op.row().memory) {
+        (OpUnit::Memory, MemoryEffect::Reads) if shared() => Class::ReadShared,
+        (OpUnit::Memory, MemoryEffect::Reads) => Class::ReadGlobal,
+        (OpUnit::Memory, MemoryEffect::Writes) if shared() => Class::WriteShared,
+        (OpUnit::Memory, MemoryEffect::Writes) => Class::WriteGlobal,
+        (OpUnit::Memory, MemoryEffect::Copies) => Class::GlobalToShared,
+        (OpUnit::Matrix, _) => Class::Mma,
+        (OpUnit::Vector, _) => Class::Valu,
+        // No row has the memory unit and no effect.
+        (OpUnit::None, _) | (OpUnit::Memory, MemoryEffect::None | MemoryEffect::Fence) => Class::Free,
     }
 }
 
@@ -243,17 +236,17 @@ impl<'a> Finder<'a> {
                     self.edge(from, at, 0, Dependence::Value);
                 }
             }
-            match op {
-                Op::Barrier | Op::Control(_) => fences.push(at),
-                Op::Read | Op::Write | Op::GlobalToShared => {
+            match op.row().memory {
+                MemoryEffect::None => {}
+                MemoryEffect::Fence => fences.push(at),
+                MemoryEffect::Reads | MemoryEffect::Writes | MemoryEffect::Copies => {
                     let &memory = operands.last().ok_or(Unsuitable::Broken)?;
                     let kind = if op.is_write() { Access::Write } else { Access::Read };
                     self.note_access(&mut memories, memory, at, kind);
-                    if op == Op::GlobalToShared {
+                    if op.row().memory == MemoryEffect::Copies {
                         self.note_access(&mut memories, operands[0], at, Access::Read);
                     }
                 }
-                _ => {}
             }
         }
         self.fences(&fences, body.len() as u32);
@@ -308,7 +301,7 @@ impl<'a> Finder<'a> {
                     std::cmp::Ordering::Greater if self.is_held(node) => {
                         self.order(fence, node, 0, Dependence::Order);
                     }
-                    _ => {}
+                    std::cmp::Ordering::Less | std::cmp::Ordering::Equal | std::cmp::Ordering::Greater => {}
                 }
             }
         }
@@ -399,9 +392,10 @@ impl<'a> Finder<'a> {
         };
         let junction = self.junction(memory);
         for &node in &earlier.nodes {
-            match kind {
-                Dependence::Flow => self.edge(node, junction, 0, kind),
-                _ => self.order(node, junction, 0, kind),
+            if kind == Dependence::Flow {
+                self.edge(node, junction, 0, kind);
+            } else {
+                self.order(node, junction, 0, kind);
             }
         }
         for &node in &later.nodes {

@@ -348,10 +348,11 @@ fn accesses_of(world: &World, body: &[Entity]) -> (Vec<Access>, u32) {
             let write = op.is_some_and(|op| op.is_write());
             let Iteration { base, ahead } =
                 world.get::<Expansion>(node).map(|e| e.iteration).unwrap_or_default();
-            let copies = match base {
-                // All iterations use the first.
-                Base::Written => 1,
-                _ => world.get::<LdsBuffer>(buffer).map_or(1, |lds| lds.copies),
+            // As it is written, all iterations use the first.
+            let copies = if base == Base::Written {
+                1
+            } else {
+                world.get::<LdsBuffer>(buffer).map_or(1, |lds| lds.copies)
             };
             accesses.push(Access { node, buffer, copies, write, ahead, epoch, over: OPEN });
             number[node.index_u32() as usize] = accesses.len() as u32;

@@ -141,9 +141,10 @@ fn loop_dot(kernel: &KernelView, view: &LoopView, found: &LoopGraph, out: &mut S
         put!(out, "      label={}; style=rounded; color=\"#9aa3af\";", quoted(title));
         for &n in members {
             let Expansion { replica, slice, .. } = expansion(n);
-            let mut label = match graph.nodes()[n as usize].class {
-                Class::Mma => format!("{replica}, part {slice}"),
-                _ => replica.to_string(),
+            let mut label = if graph.nodes()[n as usize].class == Class::Mma {
+                format!("{replica}, part {slice}")
+            } else {
+                replica.to_string()
             };
             if let Some(schedule) = &view.schedule {
                 let assignment = &schedule.assignment;

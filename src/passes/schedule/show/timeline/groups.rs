@@ -35,10 +35,12 @@ fn clusters(kernel: &KernelView, view: &LoopView) -> Vec<Cluster> {
     let mut found: Vec<Cluster> = vec![Cluster::default()];
     for &node in body {
         let Some(&op) = kernel.world.get::<Op>(node) else { continue };
-        let end = match op {
-            Op::Barrier => "LDS fence and barrier",
-            Op::Control(Control::WorkgroupBarrier) => "barrier",
-            _ => "",
+        let end = if op == Op::Barrier {
+            "LDS fence and barrier"
+        } else if op == Op::Control(Control::WorkgroupBarrier) {
+            "barrier"
+        } else {
+            ""
         };
         let Some(last) = found.last_mut() else { continue };
         if !end.is_empty() {

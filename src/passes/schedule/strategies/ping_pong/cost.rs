@@ -44,9 +44,10 @@ pub(super) fn gain(
         _ => 0,
     };
     let bytes = |node: &GraphNode| {
-        let value = match node.class {
-            Class::WriteShared => world.get::<Operands>(node.entity).and_then(|o| o.0.first().copied()),
-            _ => Some(node.entity),
+        let value = if node.class == Class::WriteShared {
+            world.get::<Operands>(node.entity).and_then(|o| o.0.first().copied())
+        } else {
+            Some(node.entity)
         };
         256 * value.map_or(0, |value| pressure::registers(world, value))
     };

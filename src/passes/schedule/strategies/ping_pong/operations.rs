@@ -62,9 +62,10 @@ impl<'a> Operations<'a> {
             let read = self.origins[*buffer.reads.first()? as usize];
             let write = *buffer.writes.first()? as usize;
             let entity = self.body[write].entity;
-            let load = match world.get::<Op>(entity)? {
-                Op::GlobalToShared => entity,
-                _ => world.get::<Operands>(entity)?.0.first().copied()?,
+            let load = if *world.get::<Op>(entity)? == Op::GlobalToShared {
+                entity
+            } else {
+                world.get::<Operands>(entity)?.0.first().copied()?
             };
             (read == operand).then_some([read, self.origins[write], logical(world, load)])
         })
