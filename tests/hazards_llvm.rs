@@ -56,6 +56,10 @@ const WIDE_STORE: Side = same(
     "GLOBAL_STORE_DWORDX4_SADDR {v8}, {v0:4}, {s0:2}, 0, 0, implicit $exec",
     "global_store_dwordx4 {v8}, {v0:4}, {s0:2}",
 );
+const SCALAR_OFFSET_STORE: Side = same(
+    "BUFFER_STORE_DWORDX4_OFFSET {v0:4}, {s8:4}, {s4}, 0, 0, 0, implicit $exec",
+    "buffer_store_dwordx4 {v0:4}, off, {s8:4}, {s4}",
+);
 const READLANE: Side = same("{s5} = V_READLANE_B32 {v0}, 3", "v_readlane_b32 {s5}, {v0}, 3");
 const LANE_SELECT: Side = same("{s5} = V_READLANE_B32 {v1}, {s4}", "v_readlane_b32 {s5}, {v1}, {s4}");
 const WRITELANE: Side = same("{v1} = V_WRITELANE_B32 1, {s4}, {v1}", "v_writelane_b32 {v1}, 1, {s4}");
@@ -179,7 +183,8 @@ const PLAIN: &[(Side, Side, Option<Side>, &[Arch])] = &[
     (WIDE_STORE, same("{v8} = V_MOV_B32_e32 {v9}, implicit $exec", "v_mov_b32 {v8}, {v9}"), None, ALL),
     (WIDE_STORE, LDS_READ, None, ALL),
     (WIDE_STORE, ACC_READ, None, UNIFIED),
-    (same("BUFFER_STORE_DWORDX4_OFFSET {v0:4}, {s8:4}, {s4}, 0, 0, 0, implicit $exec", "buffer_store_dwordx4 {v0:4}, off, {s8:4}, {s4}"), MOV, None, ALL),
+    (SCALAR_OFFSET_STORE, MOV, None, ALL),
+    (SCALAR_OFFSET_STORE, LDS_READ, None, ALL),
     (same("BUFFER_STORE_DWORDX4_OFFSET {v0:4}, {s8:4}, 0, 0, 0, 0, implicit $exec", "buffer_store_dwordx4 {v0:4}, off, {s8:4}, 0"), MOV, None, ALL),
     (same("BUFFER_STORE_FORMAT_XYZ_OFFSET {v0:3}, {s8:4}, 0, 0, 0, 0, implicit $exec", "buffer_store_format_xyz {v0:3}, off, {s8:4}, 0"), MOV, None, ALL),
     (same("FLAT_ATOMIC_CMPSWAP_X2 {v8:2}, {v0:4}, 0, 0, implicit $exec, implicit $flat_scr", "flat_atomic_cmpswap_x2 {v8:2}, {v0:4}"), MOV, None, ALL),
@@ -364,6 +369,10 @@ const XDL_TO_OTHER: &str =
     "XDL result as the same C of another pipe: the guides have no exemption, LLVM forwards it";
 const OTHER_PASSES: &str =
     "the same C with other passes: the guides want equal passes, LLVM compares registers alone";
+const OTHER_OPCODE: &str =
+    "gfx942, the same C with another opcode: not forwarded (llvm-project issue 218363), LLVM compares registers alone";
+const SCALAR_OFFSET: &str =
+    "gfx942, wide store with a scalar offset: 1 (llvm-project issue 197267), LLVM up to 22 has none";
 const DOT_TO_MATRIX: &str = "dot product to matrix instruction: another opcode, 3 in the guides, 2 in LLVM";
 const FP8_HALVES: &str = "conversions to both halves: CDNA3 guide 7.2 has 1, LLVM only behind the high half";
 const LATE_STORE: &str = "a load over the data of a wide store: 1 in the guides, none in LLVM";
@@ -380,6 +389,8 @@ fn plain_pairs() -> Vec<Pair> {
         for &arch in chips {
             let deliberate = if is(WIDE_STORE, LDS_READ) {
                 Some(LATE_STORE)
+            } else if both[0] == SCALAR_OFFSET_STORE.1 && arch == Gfx942 {
+                Some(SCALAR_OFFSET)
             } else if is(DOT, SMALL_MFMA) && arch >= Gfx90a {
                 Some(DOT_TO_MATRIX)
             } else if is(FP8_LOW, FP8_HIGH) {
@@ -458,7 +469,7 @@ fn matrix_pairs() -> Vec<Pair> {
                     let same_registers = registers[0] == 64 && then.d == first.d;
                     let deliberate = if role != "C" {
                         None
-                    } else if from == Pipe::Sgemm && to == Pipe::Xdl && !same_registers {
+                    } else if from == Pipe::Sgemm && to == Pipe::Xdl {
                         Some(SGEMM_TO_XDL)
                     } else if !same_registers {
                         None
@@ -466,6 +477,8 @@ fn matrix_pairs() -> Vec<Pair> {
                         Some(XDL_TO_OTHER)
                     } else if p != then.passes(arch) {
                         Some(OTHER_PASSES)
+                    } else if arch == Gfx942 && first.opcode != then.opcode {
+                        Some(OTHER_OPCODE)
                     } else {
                         None
                     };

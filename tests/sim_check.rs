@@ -507,6 +507,49 @@ s_nop 15
     case.with("s_mov_b64 vcc, vcc\n", "").finds("s_cbranch_vccz", |kind| *kind == FindingKind::StaleVccz);
 }
 
+/// LLVM up to 22 asks for no wait states in either case.
+#[test]
+fn hazards_that_llvm_does_not_know_are_found() {
+    let store = "s_mov_b64 s[8:9], s[6:7]
+s_mov_b32 s10, 4096
+s_mov_b32 s11, 0x27000
+s_mov_b32 s12, 1024
+v_lshlrev_b32_e32 v3, 4, v0
+v_mov_b32_e32 v8, 0
+v_mov_b32_e32 v9, 0
+v_mov_b32_e32 v10, 0
+v_mov_b32_e32 v11, 0
+buffer_store_dwordx4 v[8:11], v3, s[8:11], s12 offen
+s_nop 0
+v_mov_b32_e32 v9, 1
+s_endpgm";
+    let case = Case::new(store);
+    case.is_clean();
+    let needs = |needed, present| move |kind: &FindingKind| *kind == FindingKind::Hazard { needed, present };
+    case.with("s_nop 0\n", "").finds("v_mov_b32", needs(1, 0));
+    case.with("s_nop 0", "s_mov_b64 exec, -1").is_clean();
+    case.with("s12 offen", "0 offen").finds("v_mov_b32", needs(2, 1));
+    case.with("s_nop 0\n", "s_branch over\ns_nop 15\nover:\n").is_clean();
+    let over = "s_branch over\ns_nop 15\nover:\n";
+    case.with("s12 offen\ns_nop 0\n", &format!("0 offen\n{over}")).finds("v_mov_b32", needs(2, 1));
+    let mut older = case.with("s_nop 0\n", "");
+    older.target = "gfx90a";
+    older.is_clean();
+
+    let chain = "v_mov_b32_e32 v8, 0
+v_mov_b32_e32 v9, 0
+s_nop 1
+v_mfma_f32_16x16x16_f16 v[12:15], v[8:9], v[8:9], 0
+s_nop 4
+v_mfma_f32_16x16x16_bf16 v[12:15], v[8:9], v[8:9], v[12:15]
+s_endpgm";
+    let case = Case::new(chain);
+    case.is_clean();
+    case.with("s_nop 4", "s_nop 3").finds("v_mfma_f32_16x16x16_bf16", needs(5, 4));
+    case.with("s_nop 4\n", over).finds("v_mfma_f32_16x16x16_bf16", needs(5, 1));
+    case.with("s_nop 4\n", "").with("_bf16", "_f16").is_clean();
+}
+
 /// A loop that counts with compare-and-swap: its first guess need not be right.
 #[test]
 fn a_load_in_front_of_a_compare_and_swap_is_no_race() {

@@ -239,6 +239,8 @@ pub(super) enum What {
     ImplicitM0,
     /// Data of a store whose scalar offset, if it has one, is no register.
     StoreData,
+    /// Data of a store whose scalar offset is a register.
+    StoreDataAtScalarOffset,
     /// Hardware register of `s_getreg` and `s_setreg`.
     HardwareRegister,
 }
@@ -284,6 +286,7 @@ impl What {
                 What::LaneNumber => access.field == Field::Src1,
                 What::ExecNumber => access.reads() && range.overlaps(Range::EXEC),
                 What::StoreData => access.field == Field::Data0 && !has_scalar_offset(inst),
+                What::StoreDataAtScalarOffset => access.field == Field::Data0 && has_scalar_offset(inst),
                 _ => false,
             };
             if counts {
@@ -417,6 +420,10 @@ pub(super) static ROWS: &[Row] = &{
         // Data of stores.
         row((WideStore, StoreData), (ValuOrMatrix, WrittenVectors), Always, [1, 1, 1, 2, 2]),
         row((WideStore, StoreData), (Memory, WrittenVectors), Always, [1, 1, 1, 1, 1]), // guides
+        // LLVM up to 22 has no wait states after a scalar offset. That holds before gfx942; from there on stores lose data
+        // (seen on an MI350X, llvm-project issue 197267).
+        row((WideStore, StoreDataAtScalarOffset), (ValuOrMatrix, WrittenVectors), Always, [0, 0, 0, 1, 1]),
+        row((WideStore, StoreDataAtScalarOffset), (Memory, WrittenVectors), Always, [0, 0, 0, 1, 1]),
         // M0.
         row((Salu, WrittenM0), (Message, ImplicitM0), Always, [1, 1, 1, 1, 1]),
         row((Salu, WrittenM0), (Gds, Itself), Always, [1, 1, 1, 1, 1]),

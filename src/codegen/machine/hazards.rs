@@ -18,7 +18,8 @@ use super::access::{Range, Ranges, Touched, accesses, changes_indexing, is_valu,
 use super::body::{Body, MachineInst};
 use super::hazard_rows::{LONGEST_ROW, ROWS, What, When, Who};
 use super::matrix_rows::{
-    LONGEST_MATRIX_ROW, MATRIX_ROWS, MATRIX_USES, MatrixClass, MatrixUse, matrix_class, passes_column,
+    LONGEST_MATRIX_ROW, MATRIX_ROWS, MATRIX_USES, MatrixClass, MatrixUse, forwards,
+    matrix_class, passes_column,
 };
 use super::repairs::{changes_vccz, copy_vcc, end_of_vgprs, reads_vccz, replaced_shift};
 use super::replay::Run;
@@ -536,7 +537,9 @@ impl HazardResolver {
                 }
                 check(match (touch, own) {
                     (Touch::C, Some((class, _))) if range != r.d => MatrixUse::COverlap(class),
-                    (Touch::C, Some((class, passes))) if passes != r.passes => {
+                    (Touch::C, Some((class, passes)))
+                        if passes != r.passes || !forwards(self.target, r.inst.op, inst.op) =>
+                    {
                         MatrixUse::CSameRegisters(class)
                     }
                     (Touch::C, Some((class, _))) => MatrixUse::CSame(class),

@@ -2,9 +2,12 @@
 //!
 //! Sources as in `hazard_rows`: MI100, MI200, CDNA3 and CDNA4 instruction set guides, "Dependency resolution: required
 //! independent instructions", and LLVM's GCNHazardRecognizer.cpp; where they differ, the larger number.
+//!
+//! From gfx942 on the accumulator is forwarded within a chain of one opcode alone: another opcode on the same registers
+//! needs the wait states of an overlap (llvm-project issue 218363; LLVM up to 22 compares registers only).
 
 use super::hazard_rows::{COLUMNS, longest_of};
-use crate::codegen::isa::{Arch, Element, Meaning, OpInfo, Unit};
+use crate::codegen::isa::{Arch, Element, Generation, Meaning, OpInfo, Opcode, Unit};
 
 /// Pipe of a matrix instruction.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -30,9 +33,9 @@ pub(super) fn matrix_class(info: &OpInfo, arch: Arch) -> Option<MatrixClass> {
 /// What a later instruction does with the registers of a matrix instruction.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum MatrixUse {
-    /// Its D is the later one's C exactly, both have the same number of passes; class of the later one.
+    /// Its D is the later one's C exactly and can be forwarded ([`forwards`]); class of the later one.
     CSame(MatrixClass),
-    /// The same with another number of passes.
+    /// The same registers without forwarding.
     CSameRegisters(MatrixClass),
     /// Its D overlaps the later one's C.
     COverlap(MatrixClass),
@@ -46,6 +49,12 @@ pub(super) enum MatrixUse {
     Memory,
     /// Its C is written by the vector ALU or loaded into.
     WritesC,
+}
+
+/// Whether the result of one matrix instruction reaches another of as many passes on the same registers without a detour
+/// through them: the guides ask for equal passes, chips from gfx942 on for one opcode too.
+pub(super) fn forwards(arch: Arch, first: Opcode, then: Opcode) -> bool {
+    arch.generation() < Generation::Cdna3 || first == then
 }
 
 /// Number of different [`MatrixUse`] values.
@@ -138,7 +147,6 @@ pub(super) static MATRIX_ROWS: &[MatrixRow] = &{
         matrix(Sgemm, CSame(Sgemm), [NO, NO, NO, FIRST, FIRST]),
         matrix(Sgemm, CSameRegisters(Sgemm), [NO, NO, NO, P, P]),
         matrix(Sgemm, COverlap(Sgemm), [NO, NO, NO, P, P]),
-        matrix(Sgemm, CSame(Xdl), [NO, NO, NO, FIRST, FIRST]),
         matrix(Sgemm, CSameRegisters(Xdl), [NO, NO, NO, P, FIRST]),
         matrix(Sgemm, COverlap(Xdl), [NO, NO, NO, P, NO]),
         matrix(Sgemm, CSame(Dgemm), [NO, NO, NO, P, P]),

@@ -54,7 +54,9 @@ pub(crate) fn behind_matrix(first: &View, then: &View, arch: Arch) -> u32 {
         };
         let adding = c.filter(|c| c.meets(d)).map_or(0, |c| {
             let same_registers = (c.first, c.end) == (d.first, d.end);
-            let same = same_registers && p == u32::from(then.inst.passes(arch));
+            // From gfx942 on a chain forwards its accumulator only while it stays on one opcode.
+            let one_chain = generation < Generation::Cdna3 || first.inst.op == then.inst.op;
+            let same = same_registers && one_chain && p == u32::from(then.inst.passes(arch));
             let forwarded = if p == 2 && generation >= Generation::Cdna3 { 2 } else { 0 };
             match (from, to) {
                 (Class::X, Class::X) if same => forwarded,
@@ -62,7 +64,7 @@ pub(crate) fn behind_matrix(first: &View, then: &View, arch: Arch) -> u32 {
                 (Class::X, Class::X) if generation == Generation::Cdna2 => p,
                 (Class::X, Class::X) => p + 1 + cdna4,
                 (Class::X, _) => p + 1 + late,
-                (Class::S, Class::S | Class::X) if same => forwarded,
+                (Class::S, Class::S) if same => forwarded,
                 (Class::S, Class::X) if generation == Generation::Cdna4 && same_registers => forwarded,
                 (Class::S, Class::X) if generation == Generation::Cdna4 => 0,
                 (Class::S, _) => p,

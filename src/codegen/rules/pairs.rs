@@ -106,7 +106,7 @@ pub(crate) fn required(first: &View, then: &View, between: Between, arch: Arch) 
     }
     if let Some(data) = wide_store_data(first) {
         let overwritten = then.writes().any(|r| r.meets(&data));
-        at_least(if newer { 2 } else { 1 }, overwritten && (then.is_valu() || then.is_matrix()));
+        at_least(after_wide_store(first, arch), overwritten && (then.is_valu() || then.is_matrix()));
     }
     if first.info.unit == Unit::Salu && first.writes_register(M0) {
         let implicit = then.reads().any(|r| r.has(M0) && r.field.is_none());
@@ -165,27 +165,30 @@ fn converts_part(view: &View) -> bool {
 
 /// What the ISA guides ask for between a store of much data and a load over that data. LLVM never keeps it, and no result comes
 /// that early: code that is ours does, code of others is not blamed.
-pub(crate) fn required_before_load(first: &View, then: &View) -> u32 {
+pub(crate) fn required_before_load(first: &View, then: &View, arch: Arch) -> u32 {
     let overwritten = |data: Registers| then.is_memory() && then.writes().any(|r| r.meets(&data));
-    u32::from(wide_store_data(first).is_some_and(overwritten))
+    let waits = wide_store_data(first).filter(|data| overwritten(*data)).map(|_| after_wide_store(first, arch));
+    waits.unwrap_or(0).min(1)
 }
 
-/// More than 64 bits of data that a store or atomic reads late; MUBUF with a scalar offset takes long enough by itself.
+/// More than 64 bits of data that a store or atomic reads late.
 fn wide_store_data(view: &View) -> Option<Registers> {
-    if !view.is_vmem() {
-        return None;
-    }
-    let is_mubuf = view.info.format.is_mubuf();
-    let scalar_offset =
-        is_mubuf && view.registers.iter().any(|r| r.field == Some(Field::Offset) && r.first < 128);
-    let data = view.registers.iter().find(|r| r.field == Some(Field::Data0));
-    data.filter(|r| !scalar_offset && r.is_read && r.end - r.first > 2).copied()
+    let data = view.registers.iter().find(|r| r.field == Some(Field::Data0))?;
+    (view.is_vmem() && data.is_read && data.end - data.first > 2).then_some(*data)
+}
+
+/// Wait states until such data may be overwritten. MUBUF with a scalar offset takes one longer to start, which before gfx942
+/// is all that is needed (MI350X, llvm-project issue 197267: from there on one more is, which LLVM up to 22 does not know).
+fn after_wide_store(view: &View, arch: Arch) -> u32 {
+    let by_register = |r: &Registers| r.field == Some(Field::Offset) && r.first < 128;
+    let scalar_offset = view.info.format.is_mubuf() && view.registers.iter().any(by_register);
+    let states = if arch.generation() >= Generation::Cdna3 { 2 } else { 1 };
+    states - u32::from(scalar_offset)
 }
 
 /// Wait states until nothing behind `first` can come too soon, whatever it is.
 pub(crate) fn pending(first: &View, arch: Arch) -> u32 {
     let generation = arch.generation();
-    let newer = generation >= Generation::Cdna3;
     if let Some(class) = class(first, arch) {
         let p = u32::from(first.inst.passes(arch));
         return match class {
@@ -218,7 +221,7 @@ pub(crate) fn pending(first: &View, arch: Arch) -> u32 {
         };
     }
     if wide_store_data(first).is_some() {
-        return if newer { 2 } else { 1 };
+        return after_wide_store(first, arch);
     }
     match first.info.meaning {
         Meaning::SetHardwareRegister | Meaning::SetVskip => 2,

@@ -185,6 +185,7 @@ bb0:
     global_store_dwordx2 v9, v[4:5], s[0:1]
     v_mov_b32 v4, 0
     buffer_store_dwordx4 v[10:13], off, s[4:7], s8
+    s_nop 0
     v_mov_b32 v10, 0
     ds_write_b128 v9, v[20:23]
     v_mov_b32 v20, 0

@@ -4007,3 +4007,134 @@ bb0:
     v_mfma_f64_16x16x4_f64 v[66:73], v[128:129], v[132:133], v[66:73]
     s_nop 15
     s_nop 7
+
+; case another opcode of the same passes on one accumulator: not forwarded
+; run hazards
+; target gfx942
+bb0:
+    v_mfma_f32_16x16x16_f16 v[64:67], v[0:1], v[2:3], v[64:67]
+    v_mfma_f32_16x16x16_bf16 v[64:67], v[4:5], v[6:7], v[64:67]
+; ---
+bb0:
+    v_mfma_f32_16x16x16_f16 v[64:67], v[0:1], v[2:3], v[64:67]
+    s_nop 4
+    v_mfma_f32_16x16x16_bf16 v[64:67], v[4:5], v[6:7], v[64:67]
+
+; case another opcode of the same passes on one accumulator: not forwarded, gfx950
+; run hazards
+; target gfx950
+bb0:
+    v_mfma_f32_16x16x32_f16 v[64:67], v[0:3], v[4:7], v[64:67]
+    v_mfma_f32_16x16x16_f16 v[64:67], v[4:5], v[6:7], v[64:67]
+; ---
+bb0:
+    v_mfma_f32_16x16x32_f16 v[64:67], v[0:3], v[4:7], v[64:67]
+    s_nop 5
+    v_mfma_f32_16x16x16_f16 v[64:67], v[4:5], v[6:7], v[64:67]
+
+; case another opcode of the same passes on one accumulator: forwarded before gfx942
+; run hazards
+; target gfx908
+bb0:
+    v_mfma_f32_16x16x16f16 a[64:67], v[0:1], v[2:3], a[64:67]
+    v_mfma_i32_16x16x16i8 a[64:67], v4, v6, a[64:67]
+; ---
+bb0:
+    v_mfma_f32_16x16x16_f16 a[64:67], v[0:1], v[2:3], a[64:67]
+    v_mfma_i32_16x16x16i8 a[64:67], v4, v6, a[64:67]
+
+; case another opcode of the same passes on one accumulator: forwarded on gfx90a
+; run hazards
+; target gfx90a
+bb0:
+    v_mfma_f32_16x16x16f16 v[64:67], v[0:1], v[2:3], v[64:67]
+    v_mfma_f32_16x16x16bf16_1k v[64:67], v[4:5], v[6:7], v[64:67]
+; ---
+bb0:
+    v_mfma_f32_16x16x16_f16 v[64:67], v[0:1], v[2:3], v[64:67]
+    v_mfma_f32_16x16x16bf16_1k v[64:67], v[4:5], v[6:7], v[64:67]
+
+; case sparse and dense on one accumulator: not forwarded
+; run hazards
+; target gfx942
+bb0:
+    v_mfma_f32_16x16x16_f16 v[64:67], v[0:1], v[2:3], v[64:67]
+    v_smfmac_f32_16x16x32_f16 v[64:67], v[4:5], v[6:9], v10
+; ---
+bb0:
+    v_mfma_f32_16x16x16_f16 v[64:67], v[0:1], v[2:3], v[64:67]
+    s_nop 4
+    v_smfmac_f32_16x16x32_f16 v[64:67], v[4:5], v[6:9], v10
+
+; case F32 and XDL of the same passes on one accumulator: not forwarded
+; run hazards
+; target gfx942
+bb0:
+    v_mfma_f32_32x32x1_2b_f32 v[64:95], v0, v2, v[64:95]
+    v_mfma_f32_32x32x4_2b_f16 v[64:95], v[4:5], v[6:7], v[64:95]
+    v_mfma_f32_32x32x1_2b_f32 v[64:95], v0, v2, v[64:95]
+; ---
+bb0:
+    v_mfma_f32_32x32x1_2b_f32 v[64:95], v0, v2, v[64:95]
+    s_nop 15
+    v_mfma_f32_32x32x4_2b_f16 v[64:95], v[4:5], v[6:7], v[64:95]
+    s_nop 15
+    s_nop 0
+    v_mfma_f32_32x32x1_2b_f32 v[64:95], v0, v2, v[64:95]
+
+; case one opcode in two forms stays forwarded
+; run hazards
+; target gfx942 gfx950
+bb0:
+    v_mfma_f32_16x16x16_f16 v[64:67], v[0:1], v[2:3], v[64:67]
+    v_mfma_f32_16x16x16_f16 v[64:67], v[4:5], v[6:7], v[64:67] cbsz:1 abid:1
+; ---
+bb0:
+    v_mfma_f32_16x16x16_f16 v[64:67], v[0:1], v[2:3], v[64:67]
+    v_mfma_f32_16x16x16_f16 v[64:67], v[4:5], v[6:7], v[64:67] cbsz:1 abid:1
+
+; case another opcode on one accumulator after a join: the shortest way counts
+; run hazards
+; target gfx942
+bb0:
+    s_cbranch_scc1 bb2
+bb1:
+    v_mfma_f32_16x16x16_f16 v[64:67], v[0:1], v[2:3], v[64:67]
+    s_branch bb3
+bb2:
+    v_mfma_f32_16x16x16_bf16 v[64:67], v[0:1], v[2:3], v[64:67]
+bb3:
+    v_mfma_f32_16x16x16_f16 v[64:67], v[4:5], v[6:7], v[64:67]
+    s_endpgm
+; ---
+bb0:
+    s_cbranch_scc1 bb2
+bb1:
+    v_mfma_f32_16x16x16_f16 v[64:67], v[0:1], v[2:3], v[64:67]
+    s_branch bb3
+bb2:
+    v_mfma_f32_16x16x16_bf16 v[64:67], v[0:1], v[2:3], v[64:67]
+bb3:
+    s_nop 4
+    v_mfma_f32_16x16x16_f16 v[64:67], v[4:5], v[6:7], v[64:67]
+    s_endpgm
+
+; case two opcodes on one accumulator around a loop
+; run hazards
+; target gfx942
+bb0:
+    v_mfma_f32_16x16x16_f16 v[64:67], v[0:1], v[2:3], v[64:67]
+    s_nop 15
+    v_mfma_f32_16x16x16_bf16 v[64:67], v[4:5], v[6:7], v[64:67]
+    s_cbranch_scc1 bb0
+bb1:
+    s_endpgm
+; ---
+bb0:
+    s_nop 3
+    v_mfma_f32_16x16x16_f16 v[64:67], v[0:1], v[2:3], v[64:67]
+    s_nop 15
+    v_mfma_f32_16x16x16_bf16 v[64:67], v[4:5], v[6:7], v[64:67]
+    s_cbranch_scc1 bb0
+bb1:
+    s_endpgm

@@ -709,7 +709,7 @@ bb0:
 
 ; case A17: wide store with a scalar offset: 0
 ; run hazards
-; target gfx906 gfx908 gfx90a gfx942 gfx950
+; target gfx906 gfx908 gfx90a
 bb0:
     buffer_store_dwordx4 v[0:3], off, s[4:7], s8
     v_mov_b32 v2, v9
@@ -717,6 +717,148 @@ bb0:
 bb0:
     buffer_store_dwordx4 v[0:3], off, s[4:7], s8
     v_mov_b32 v2, v9
+
+; case A17: wide store with a scalar offset: 1
+; run hazards
+; target gfx942 gfx950
+bb0:
+    buffer_store_dwordx4 v[0:3], off, s[4:7], s8
+    v_mov_b32 v2, v9
+; ---
+bb0:
+    buffer_store_dwordx4 v[0:3], off, s[4:7], s8
+    s_nop 0
+    v_mov_b32 v2, v9
+
+; case A17: wide store with m0 as its offset: 1
+; run hazards
+; target gfx942 gfx950
+bb0:
+    buffer_store_dwordx3 v[0:2], v9, s[4:7], m0 offen
+    v_mov_b32 v2, v9
+; ---
+bb0:
+    buffer_store_dwordx3 v[0:2], v9, s[4:7], m0 offen
+    s_nop 0
+    v_mov_b32 v2, v9
+
+; case A17: wide formatted store with a scalar offset: 1
+; run hazards
+; target gfx942 gfx950
+bb0:
+    buffer_store_format_xyzw v[0:3], off, s[4:7], s8
+    v_mov_b32 v2, v9
+; ---
+bb0:
+    buffer_store_format_xyzw v[0:3], off, s[4:7], s8
+    s_nop 0
+    v_mov_b32 v2, v9
+
+; case A17: wide store with a scalar offset, a matrix result over its data: 1
+; run hazards
+; target gfx942 gfx950
+bb0:
+    buffer_store_dwordx4 v[0:3], off, s[4:7], s8
+    v_mfma_f32_16x16x16_f16 v[0:3], v[4:5], v[6:7], 0
+; ---
+bb0:
+    buffer_store_dwordx4 v[0:3], off, s[4:7], s8
+    s_nop 0
+    v_mfma_f32_16x16x16_f16 v[0:3], v[4:5], v[6:7], 0
+
+; case A17: wide store with a scalar offset, a load over its data: 1
+; run hazards
+; target gfx942 gfx950
+bb0:
+    buffer_store_dwordx4 v[0:3], off, s[4:7], s8
+    ds_read_b32 v1, v8
+; ---
+bb0:
+    buffer_store_dwordx4 v[0:3], off, s[4:7], s8
+    s_nop 0
+    ds_read_b32 v1, v8
+
+; case A17: wide store with a scalar offset, EXEC changes before the data: the change counts as one
+; run hazards
+; target gfx942 gfx950
+bb0:
+    buffer_store_dwordx4 v[0:3], off, s[4:7], s8
+    s_mov_b64 exec, s[10:11]
+    v_mov_b32 v2, v9
+; ---
+bb0:
+    buffer_store_dwordx4 v[0:3], off, s[4:7], s8
+    s_mov_b64 exec, s[10:11]
+    v_mov_b32 v2, v9
+
+; case A17: wide store with a constant offset, EXEC changes before the data: one more
+; run hazards
+; target gfx942 gfx950
+bb0:
+    buffer_store_dwordx4 v[0:3], off, s[4:7], 0
+    s_mov_b64 exec, s[10:11]
+    v_mov_b32 v2, v9
+; ---
+bb0:
+    buffer_store_dwordx4 v[0:3], off, s[4:7], 0
+    s_mov_b64 exec, s[10:11]
+    s_nop 0
+    v_mov_b32 v2, v9
+
+; case A17: wide store with a scalar offset before a branch, which counts as one
+; run hazards
+; target gfx942 gfx950
+bb0:
+    buffer_store_dwordx4 v[0:3], off, s[4:7], s8
+    s_cbranch_scc1 bb2
+bb1:
+    s_nop 3
+bb2:
+    v_mov_b32 v2, v9
+; ---
+bb0:
+    buffer_store_dwordx4 v[0:3], off, s[4:7], s8
+    s_cbranch_scc1 bb2
+bb1:
+    s_nop 3
+bb2:
+    v_mov_b32 v2, v9
+
+; case A17: wide store with a scalar offset at the end of a block that falls through
+; run hazards
+; target gfx942 gfx950
+bb0:
+    s_cbranch_scc1 bb2
+bb1:
+    buffer_store_dwordx4 v[0:3], off, s[4:7], s8
+bb2:
+    v_mov_b32 v2, v9
+; ---
+bb0:
+    s_cbranch_scc1 bb2
+bb1:
+    buffer_store_dwordx4 v[0:3], off, s[4:7], s8
+bb2:
+    s_nop 0
+    v_mov_b32 v2, v9
+
+; case A17: wide store around a loop, whose branch counts as one
+; run hazards
+; target gfx942 gfx950
+bb0:
+    v_mov_b32 v2, v9
+    buffer_store_dwordx4 v[0:3], off, s[4:7], 0
+    s_cbranch_scc1 bb0
+bb1:
+    s_endpgm
+; ---
+bb0:
+    s_nop 0
+    v_mov_b32 v2, v9
+    buffer_store_dwordx4 v[0:3], off, s[4:7], 0
+    s_cbranch_scc1 bb0
+bb1:
+    s_endpgm
 
 ; case A17: LDS store: 0
 ; run hazards

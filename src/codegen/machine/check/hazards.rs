@@ -160,7 +160,7 @@ impl Walk<'_> {
             let need = if then.is_border() {
                 pending(first, self.arch)
             } else {
-                required(first, then, between, self.arch).max(required_before_load(first, then))
+                required(first, then, between, self.arch).max(required_before_load(first, then, self.arch))
             };
             if need > states {
                 let (first, then) = (first.inst, then.inst);
