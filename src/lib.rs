@@ -63,6 +63,10 @@
 #![warn(missing_docs)]
 #![deny(unsafe_code)]
 
+// Unit tests share the random instructions of the tests outside, which name the crate.
+#[cfg(test)]
+extern crate self as groundswell;
+
 pub mod codegen;
 pub mod float16;
 pub mod ir;

@@ -369,8 +369,7 @@ const XDL_TO_OTHER: &str =
     "XDL result as the same C of another pipe: the guides have no exemption, LLVM forwards it";
 const OTHER_PASSES: &str =
     "the same C with other passes: the guides want equal passes, LLVM compares registers alone";
-const OTHER_OPCODE: &str =
-    "gfx942, the same C with another opcode: not forwarded (llvm-project issue 218363), LLVM compares registers alone";
+const OTHER_OPCODE: &str = "gfx942, the same C with another opcode: not forwarded (llvm-project issue 218363), LLVM compares registers alone";
 const SCALAR_OFFSET: &str =
     "gfx942, wide store with a scalar offset: 1 (llvm-project issue 197267), LLVM up to 22 has none";
 const DOT_TO_MATRIX: &str = "dot product to matrix instruction: another opcode, 3 in the guides, 2 in LLVM";

@@ -260,6 +260,110 @@ fn uninitialised_registers_are_found_where_they_are_read() {
         .is_clean();
 }
 
+/// Undefined bits may be copied and computed with; every case is found once they decide something.
+#[test]
+fn undefined_bits_that_decide_nothing_are_no_finding() {
+    let used = |register: &'static str, used: Use| {
+        move |kind: &FindingKind| {
+            *kind == FindingKind::UninitialisedRegister { register: register.into(), used_in: used }
+        }
+    };
+    let before_store = |text: &str| copy_kernel().with("global_store", &format!("{text}\nglobal_store"));
+    for (clean, from, to, register) in [
+        // The high half of a 64-bit addend, of a shift, of a sum.
+        (
+            "v_mov_b32_e32 v8, 0\nv_mad_u64_u32 v[10:11], s[8:9], v2, v0, v[8:9]\nv_mov_b32_e32 v2, v10",
+            "v2, v10",
+            "v2, v11",
+            "v9",
+        ),
+        (
+            "v_mov_b32_e32 v8, 0\nv_mad_i64_i32 v[10:11], s[8:9], v2, v0, v[8:9]\nv_mov_b32_e32 v2, v10",
+            "v2, v10",
+            "v2, v11",
+            "v9",
+        ),
+        (
+            "v_mov_b32_e32 v8, 0\nv_lshlrev_b64 v[10:11], 3, v[8:9]\nv_mov_b32_e32 v2, v10",
+            "v2, v10",
+            "v2, v11",
+            "v9",
+        ),
+        (
+            "v_add_co_u32_e32 v10, vcc, v2, v0\ns_nop 1\nv_addc_co_u32_e32 v11, vcc, v8, v0, vcc\nv_mov_b32_e32 v2, v10",
+            "v2, v10",
+            "v2, v11",
+            "v8",
+        ),
+        // Packed f32 with one register for both sides.
+        (
+            "v_mov_b32_e32 v8, 0\nv_mov_b32_e32 v3, 0\nv_pk_mul_f32 v[10:11], v[2:3], v[8:9] op_sel_hi:[1,0]\nv_mov_b32_e32 v2, v11",
+            " op_sel_hi:[1,0]",
+            "",
+            "v9",
+        ),
+        ("v_and_b32_e32 v2, 0, v8", "0, v8", "1, v8", "v8"),
+        ("v_xor_b32_e32 v2, v8, v8", "v8, v8", "v8, v0", "v8"),
+        ("s_mov_b32 s8, 0x0c0c0100\nv_perm_b32 v2, v8, v2, s8", "0x0c0c0100", "0x0c0c0500", "v8"),
+        ("s_mov_b32 s8, -1\nv_bfi_b32 v2, s8, v2, v8", "s8, -1", "s8, 15", "v8"),
+        ("v_alignbit_b32 v2, v8, v2, 0", "v2, 0", "v2, 1", "v8"),
+        // Halves and bytes are stored as they are.
+        (
+            "v_and_b32_e32 v2, 0xffff, v2\nv_lshl_or_b32 v3, v8, 16, v2\nv_and_b32_e32 v2, 0xffff, v3",
+            "0xffff, v3",
+            "0x10000, v3",
+            "v8",
+        ),
+        // A lane that nobody reads.
+        (
+            "v_writelane_b32 v8, s4, 3\ns_nop 0\nv_readlane_b32 s8, v8, 3\ns_nop 1\nv_mov_b32_e32 v2, s8",
+            "v8, 3\ns_nop 1",
+            "v8, 4\ns_nop 1",
+            "v8",
+        ),
+        // Copies through LDS hardware and private memory keep what they copy.
+        (
+            "v_and_b32_e32 v3, 4, v1\nds_bpermute_b32 v9, v3, v0\ns_waitcnt lgkmcnt(0)\nv_mov_b32_e32 v2, v9",
+            "v3, v0",
+            "v3, v8",
+            "v8",
+        ),
+    ] {
+        let case = before_store(clean);
+        case.is_clean();
+        let name = clean.rsplit('\n').next().expect("a line");
+        assert!(clean.contains(from), "{name}");
+        case.with(from, to).finds("", used(register, Use::Store));
+    }
+    let mut spilled = before_store(
+        "v_lshl_or_b32 v3, v8, 4, 5\nscratch_store_dword off, v3, off offset:4\nscratch_load_dword v4, off, off offset:4
+s_waitcnt vmcnt(0)\nv_and_b32_e32 v2, 15, v4",
+    );
+    spilled.scratch = 16;
+    spilled.is_clean();
+    spilled.with("15, v4", "31, v4").finds("", |kind| {
+        matches!(kind, FindingKind::UninitialisedMemory { memory: Memory::Scratch, used_in: Use::Store, .. })
+    });
+    // Bytes and halves are stored without the rest of their register.
+    let short = before_store("v_lshl_or_b32 v2, v8, 16, 7").with("global_store_dword", "global_store_short");
+    short.is_clean();
+    short.with("_short", "_short_d16_hi").finds("", used("v8", Use::Store));
+    // What decides.
+    let lane = before_store("v_readlane_b32 s8, v0, s20\nv_mov_b32_e32 v2, s8");
+    lane.finds("v_readlane", used("s20", Use::Lane));
+    before_store("s_setreg_b32 hwreg(HW_REG_MODE, 0, 4), s20").finds("s_setreg", used("s20", Use::Mode));
+    before_store("s_and_b32 s8, s20, 1\ns_cmp_eq_u32 s8, 0\ns_cbranch_scc1 0")
+        .finds("", used("s20", Use::Branch));
+    before_store("s_and_b32 s8, s20, 1\ns_cmp_eq_u32 s8, 2\ns_cbranch_scc1 0").is_clean();
+    // Rows of a matrix that nobody stores.
+    let matrix = before_store(
+        "v_mov_b32_e32 v8, 0\nv_mov_b32_e32 v9, 0\ns_nop 1\nv_mfma_f32_16x16x16_f16 v[12:15], v[8:9], v[8:9], v[12:15]
+s_nop 7\nv_mov_b32_e32 v3, v12",
+    );
+    matrix.is_clean();
+    matrix.with("v3, v12", "v2, v13").finds("v_mfma", used("v13", Use::Store));
+}
+
 #[test]
 fn uninitialised_memory_is_found_where_it_is_loaded() {
     let memory = |memory: Memory| move |kind: &FindingKind| matches!(kind, FindingKind::UninitialisedMemory { memory: m, used_in: Use::Store, .. } if *m == memory);

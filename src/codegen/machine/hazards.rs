@@ -18,8 +18,8 @@ use super::access::{Range, Ranges, Touched, accesses, changes_indexing, is_valu,
 use super::body::{Body, MachineInst};
 use super::hazard_rows::{LONGEST_ROW, ROWS, What, When, Who};
 use super::matrix_rows::{
-    LONGEST_MATRIX_ROW, MATRIX_ROWS, MATRIX_USES, MatrixClass, MatrixUse, forwards,
-    matrix_class, passes_column,
+    LONGEST_MATRIX_ROW, MATRIX_ROWS, MATRIX_USES, MatrixClass, MatrixUse, forwards, matrix_class,
+    passes_column,
 };
 use super::repairs::{changes_vccz, copy_vcc, end_of_vgprs, reads_vccz, replaced_shift};
 use super::replay::Run;

@@ -167,7 +167,8 @@ fn converts_part(view: &View) -> bool {
 /// that early: code that is ours does, code of others is not blamed.
 pub(crate) fn required_before_load(first: &View, then: &View, arch: Arch) -> u32 {
     let overwritten = |data: Registers| then.is_memory() && then.writes().any(|r| r.meets(&data));
-    let waits = wide_store_data(first).filter(|data| overwritten(*data)).map(|_| after_wide_store(first, arch));
+    let waits =
+        wide_store_data(first).filter(|data| overwritten(*data)).map(|_| after_wide_store(first, arch));
     waits.unwrap_or(0).min(1)
 }
 

@@ -1,13 +1,16 @@
 //! Memory instructions under check: what they address, what they move, which shadows they meet, and when they take effect.
 
-use crate::codegen::isa::{Effect, Field, Meaning, Unit};
+use crate::codegen::isa::{Effect, Field, Meaning, Memory as Kind, Unit};
 use crate::codegen::rules::EXEC;
 
 use super::super::error::{Access, Stopped};
-use super::super::execute::{self, Footprint, Lds, Space, footprints};
+use super::super::execute::{
+    self, Footprint, Lds, Space, footprints, merge_loaded, permuted, store_value, swizzled,
+};
 use super::super::program::Step;
-use super::super::wave::{EXEC as EXEC_PAIR, LANES, Wave};
+use super::super::wave::{EXEC as EXEC_PAIR, LANES, Row, Wave};
 use super::data::Data;
+use super::definedness::Undefined;
 use super::device;
 use super::facts::{FIRST_VECTOR, Facts, Order, SCC};
 use super::finding::{FindingKind, Memory, Use};
@@ -18,8 +21,7 @@ use super::handover::{Member, Pass};
 use super::lds::{self, Dwords};
 use super::model::Scope;
 use super::order::{Clock, Known, Sight};
-use super::propagate::Undefined;
-use super::registers::{Origin, What};
+use super::registers::{Origin, Registers, What};
 use super::runs::extent;
 
 /// A memory instruction about to be issued.
@@ -40,6 +42,8 @@ struct Outcome {
     refused: u64,
     /// Lanes of each result register that hold something undefined.
     undefined: Dwords,
+    /// Of a load from private memory the undefined bits, dword after dword.
+    bits: Option<Vec<Row>>,
     /// Where that came from.
     source: Option<(Memory, u64)>,
     /// It was to access something, and some lane still does.
@@ -90,8 +94,15 @@ impl Checker<'_> {
                 Space::Lds => self.lds(&issue, &piece, runner, worker, shadow, known),
                 Space::Device => self.device(&issue, &piece, runner, worker, known),
                 Space::Private => {
-                    let (undefined, address) = runner.scratch.access(footprint, lanes, data);
-                    (undefined, address.map(|a| (Memory::Scratch, a)))
+                    let stored = Stored::of(facts, data, &runner.registers);
+                    let (bits, address) =
+                        runner.scratch.access(footprint, lanes, |lane, byte| stored.undefined(lane, byte));
+                    let mut dwords = Dwords::default();
+                    for (dword, row) in dwords.iter_mut().zip(&bits) {
+                        *dword = (0..LANES).fold(0, |lanes, l| lanes | u64::from(row[l] != 0) << l);
+                    }
+                    outcome.bits = Some(bits);
+                    (dwords, address.map(|a| (Memory::Scratch, a)))
                 }
             };
             outcome.note(&loaded, dword);
@@ -105,7 +116,7 @@ impl Checker<'_> {
             let pass = Pass::write_back(&runner.flight, known, who.wave);
             runner.flight.passes.push(pass);
         }
-        self.results(facts, &outcome, who, data, runner);
+        self.results(&issue, &outcome, runner);
         self.perform(&issue, &outcome, runner, worker, lds)?;
         self.follow(who.workgroup, who.wave, runner, worker, known);
         Ok(())
@@ -175,7 +186,10 @@ impl Checker<'_> {
         let exec = runner.w.exec();
         let Some(inst) = &facts.inst else { return 0 };
         let info = inst.op.info();
-        let between_lanes = matches!(info.meaning, Meaning::LanePermute(_) | Meaning::LaneSwizzle);
+        // Of an address of `ds_permute` only the number of a dword of the wave counts.
+        let permutes = matches!(info.meaning, Meaning::LanePermute(_));
+        let between_lanes = permutes || info.meaning == Meaning::LaneSwizzle;
+        let stored = stored_bits(info.meaning);
         let atomic = info.meaning.effect() == Effect::Atomic;
         let mut data = 0;
         for register in facts.registers.iter().filter(|r| r.is_read) {
@@ -186,29 +200,35 @@ impl Checker<'_> {
                 continue;
             }
             for number in register.first..register.end {
+                let counts = if is_data { stored } else { u32::MAX };
                 let undefined = match number {
-                    FIRST_VECTOR.. => exec & !runner.registers.vector(number),
+                    FIRST_VECTOR.. if permutes && !is_data => {
+                        exec & undefined_lanes(&runner.registers, number, 0xff)
+                    }
+                    FIRST_VECTOR.. => exec & undefined_lanes(&runner.registers, number, counts),
                     _ if runner.registers.is_defined(number, exec) => 0,
                     _ => exec.max(1),
                 };
                 if undefined == 0 {
                     continue;
                 }
-                let used_in = if is_data { Use::Store } else { Use::Address };
+                let used_in = match is_data {
+                    true => Use::Store,
+                    false if permutes => Use::Lane,
+                    false => Use::Address,
+                };
                 if is_data {
                     data |= undefined;
                 }
-                if between_lanes {
-                    data |= undefined;
-                } else if !is_data || atomic {
+                // Data that move between lanes are followed in `results`.
+                if !between_lanes && atomic || !is_data && info.meaning != Meaning::LaneSwizzle {
                     let origin = runner.registers.origin(number, who.step);
                     uninitialised(worker, who, &Undefined { origin, used_in, lanes: undefined });
                     break;
                 }
             }
         }
-        // What another lane brings is not followed: a result is undefined if nothing is defined.
-        if between_lanes && data != exec { 0 } else { data }
+        data
     }
 
     /// Lanes of an access that leave their memory or that are not aligned as they must be.
@@ -413,7 +433,9 @@ impl Checker<'_> {
     #[cold]
     fn undefined_store(&self, issue: &Issue<'_>, lanes: u64, runner: &Runner, worker: &mut Worker) {
         let registers = issue.facts.registers.iter().filter(|r| r.field == Some(Field::Data0));
-        let bad = registers.flat_map(|r| r.first..r.end).find(|&n| lanes & !runner.registers.vector(n) != 0);
+        let counts = issue.facts.inst.as_ref().map_or(u32::MAX, |inst| stored_bits(inst.op.info().meaning));
+        let mut numbers = registers.flat_map(|r| r.first..r.end);
+        let bad = numbers.find(|&n| lanes & undefined_lanes(&runner.registers, n, counts) != 0);
         if let Some(number) = bad {
             let origin = runner.registers.origin(number, issue.who.step);
             uninitialised(worker, issue.who, &Undefined { origin, used_in: Use::Store, lanes });
@@ -421,22 +443,114 @@ impl Checker<'_> {
     }
 
     /// Definedness of what the instruction brings.
-    fn results(&self, facts: &Facts, outcome: &Outcome, who: Who, data: u64, runner: &mut Runner) {
+    fn results(&self, issue: &Issue<'_>, outcome: &Outcome, runner: &mut Runner) {
+        let Issue { who, facts, step, .. } = *issue;
         let exec = runner.w.exec();
         let Some(inst) = &facts.inst else { return };
-        let between_lanes = matches!(inst.op.info().meaning, Meaning::LanePermute(_) | Meaning::LaneSwizzle);
+        let meaning = inst.op.info().meaning;
+        let data = |operand: usize| inst.operands[operand].number().filter(|&n| n >= FIRST_VECTOR);
+        let moved = match meaning {
+            Meaning::LanePermute(direction) => data(2).map(|from| {
+                (from, permuted(&runner.w, step, direction, &runner.registers.undefined_bits(from)))
+            }),
+            Meaning::LaneSwizzle => {
+                data(1).map(|from| (from, swizzled(&runner.w, step, &runner.registers.undefined_bits(from))))
+            }
+            _ => None,
+        };
+        if let (Some((from, row)), Some(to)) = (moved, data(0)) {
+            let origin = runner.registers.origin(from, who.step);
+            runner.registers.write_bits(to, exec, &row);
+            if !runner.registers.is_defined(to, u64::MAX) {
+                runner.registers.set_origin(to, origin);
+            }
+            return;
+        }
         let origin = outcome.source.map(|(memory, address)| What::Memory(memory, address));
         for register in facts.registers.iter().filter(|r| r.is_written) {
             for (index, number) in (register.first..register.end).enumerate() {
-                let undefined = if between_lanes { data } else { outcome.undefined[index % 16] };
-                match number {
-                    SCC => {}
-                    FIRST_VECTOR.. => runner.registers.write_vector(number, exec, !undefined),
+                let undefined = outcome.undefined[index % 16];
+                match (number, meaning) {
+                    (SCC, _) => {}
+                    (FIRST_VECTOR.., Meaning::Load(kind)) => {
+                        let old = runner.registers.undefined_bits(number);
+                        let bits = |l: usize| match &outcome.bits {
+                            Some(rows) => rows.get(index).map_or(0, |row| row[l]),
+                            None if undefined >> l & 1 != 0 => u32::MAX >> (32 - 8 * kind.bytes().min(4)),
+                            None => 0,
+                        };
+                        let row = std::array::from_fn(|l| merge_loaded(kind, old[l], bits(l)));
+                        runner.registers.write_bits(number, exec, &row);
+                    }
+                    (FIRST_VECTOR.., Meaning::LoadFormatHigh) => {
+                        let old = runner.registers.undefined_bits(number);
+                        let bits = |l: usize| if undefined >> l & 1 != 0 { 0xffff << 16 } else { 0 };
+                        let row = std::array::from_fn(|l| old[l] & 0xffff | bits(l));
+                        runner.registers.write_bits(number, exec, &row);
+                    }
+                    (FIRST_VECTOR.., _) => runner.registers.write_vector(number, exec, !undefined),
                     _ => runner.registers.set_scalar(number, if undefined == 0 { u32::MAX } else { 0 }),
                 }
                 if let Some(what) = origin.filter(|_| undefined != 0) {
                     runner.registers.set_origin(number, Origin { step: who.step, what });
                 }
+            }
+        }
+    }
+}
+
+/// The bits of a data register that an instruction stores.
+fn stored_bits(meaning: Meaning) -> u32 {
+    match meaning {
+        Meaning::Store(kind) => match kind {
+            Kind::ByteHigh | Kind::SignedByteHigh => 0xff << 16,
+            Kind::ShortHigh => 0xffff << 16,
+            _ => u32::MAX >> (32 - 8 * kind.bytes().min(4)),
+        },
+        Meaning::StoreFormatHigh => 0xffff << 16,
+        _ => u32::MAX,
+    }
+}
+
+/// Lanes of a vector register of which one of these bits is undefined.
+fn undefined_lanes(registers: &Registers, number: u32, counts: u32) -> u64 {
+    let lanes = !registers.vector(number);
+    if lanes == 0 || counts == u32::MAX {
+        return lanes;
+    }
+    let bits = registers.undefined_bits(number);
+    (0..LANES).fold(0, |lanes, l| lanes | u64::from(bits[l] & counts != 0) << l)
+}
+
+/// What of the data that an instruction stores is undefined.
+struct Stored<'a> {
+    /// Lanes with something undefined.
+    lanes: u64,
+    /// The registers and how their bytes get into memory, where that is followed.
+    bytes: Option<(&'a Registers, u32, Kind)>,
+}
+
+impl<'a> Stored<'a> {
+    fn of(facts: &Facts, lanes: u64, registers: &'a Registers) -> Stored<'a> {
+        let kind = facts.inst.as_ref().map(|inst| inst.op.info().meaning);
+        let data = facts.registers.iter().find(|r| r.is_read && r.field == Some(Field::Data0));
+        let bytes = match (kind, data) {
+            (Some(Meaning::Store(kind)), Some(data)) if lanes != 0 && data.first >= FIRST_VECTOR => {
+                Some((registers, data.first, kind))
+            }
+            _ => None,
+        };
+        Stored { lanes, bytes }
+    }
+
+    /// Undefined bits of a byte that a lane stores.
+    fn undefined(&self, lane: usize, byte: usize) -> u8 {
+        match self.bytes {
+            _ if self.lanes >> lane & 1 == 0 => 0,
+            None => 0xff,
+            Some((registers, first, kind)) => {
+                let bits = registers.undefined_bits_of(first + byte as u32 / 4, lane);
+                (store_value(kind, bits) >> (8 * (byte % 4))) as u8
             }
         }
     }

@@ -130,7 +130,8 @@ impl Facts {
         }
     }
 
-    fn of(inst: Inst, arch: Arch) -> Facts {
+    /// Of one instruction.
+    pub fn of(inst: Inst, arch: Arch) -> Facts {
         let mut view = View::new(&inst, false);
         // A tuple that does not fit behind its first register is a fault when it executes; here it ends with the registers.
         view.registers.iter_mut().for_each(|r| r.end = r.end.min(Operand::END));

@@ -154,8 +154,10 @@ pub enum Use {
     Branch,
     /// In EXEC.
     Exec,
-    /// In a matrix multiplication.
-    Matrix,
+    /// In the number of a lane or of a register.
+    Lane,
+    /// In a mode of the wave.
+    Mode,
 }
 
 /// Why two accesses are not ordered.
@@ -403,7 +405,8 @@ impl Use {
             Use::Store => "stored data",
             Use::Branch => "a branch",
             Use::Exec => "EXEC",
-            Use::Matrix => "a matrix multiplication",
+            Use::Lane => "the number of a lane or of a register",
+            Use::Mode => "a mode of the wave",
         }
     }
 }

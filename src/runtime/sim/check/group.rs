@@ -13,6 +13,7 @@ use super::super::memory::Written;
 use super::super::rounds::{Rounds, has_effect};
 use super::super::start::Launch;
 use super::super::wave::{Progress, Wave};
+use super::definedness::{Executed, Undefined, propagate};
 use super::device;
 use super::facts::{FIRST_VECTOR, Facts, Kind, Table, meet, name};
 use super::finding::{FindingKind, Lanes, Touch};
@@ -23,7 +24,6 @@ use super::hazards::{Answers, Window, straight};
 use super::lds;
 use super::model::{Model, Scope};
 use super::order::{Clock, Known};
-use super::propagate::{Undefined, propagate};
 use super::registers::{Registers, What};
 use super::schedule::Plan;
 use super::scratch::Scratch;
@@ -349,7 +349,8 @@ impl<'a> Checker<'a> {
                     }
                     if undefined {
                         let mut bad = std::mem::take(&mut worker.undefined);
-                        propagate(facts, step, who.step, &runner.w, &mut runner.registers, &mut bad);
+                        let executed = Executed { facts, step, number: who.step, arch: self.table.arch };
+                        propagate(executed, &runner.w, &mut runner.registers, &mut bad);
                         bad.drain(..).for_each(|bad| uninitialised(worker, who, &bad));
                         worker.undefined = bad;
                     }

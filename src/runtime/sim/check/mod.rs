@@ -3,7 +3,8 @@
 //! A seed decides in which order workgroups and waves go on and when memory operations take effect between their issue
 //! and the wait that covers them (`schedule`, `flight`), so that what is missing can also be seen in the results. What is
 //! reported does not depend on that luck: shadows know of every register whether it is written and not in flight
-//! (`registers`, `propagate`, `flight`), of every piece of LDS, device memory and scratch who touched it last and what has
+//! (`registers`, `flight`), which bits of it are defined
+//! (`registers`, `definedness`), of every piece of LDS, device memory and scratch who touched it last and what has
 //! ordered that since (`lds`, `device`, `merged`, `scratch`, `order`, `handover`), and of every wave the wait states behind
 //! it (`hazards`). `group` is the loop over instructions, `access` the judge of memory instructions, `finding` what comes
 //! out.
@@ -14,6 +15,7 @@
 mod access;
 mod advice;
 mod data;
+mod definedness;
 mod descriptors;
 mod device;
 mod facts;
@@ -27,7 +29,6 @@ mod lds;
 mod merged;
 mod model;
 mod order;
-mod propagate;
 mod registers;
 mod replay;
 mod runs;

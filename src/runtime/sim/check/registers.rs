@@ -1,9 +1,12 @@
-//! Which registers of a wave hold something: a bit per lane of vector registers, per bit of scalar ones.
+//! Which bits of the registers of a wave hold something.
 //!
 //! What nobody has written may be moved and computed with; it is reported where it makes a difference. Until then it
 //! remembers where it came from.
+//!
+//! Of vector registers most lanes are defined or undefined as a whole, which is a bit per lane. Only lanes of which some
+//! bits are defined look into a row with all bits.
 
-use super::super::wave::LANES;
+use super::super::wave::{LANES, Row};
 use super::facts::{Bits, FIRST_VECTOR, SCC, insert};
 use super::finding::Memory;
 
@@ -27,8 +30,12 @@ pub(super) enum What {
 
 /// Definedness of the registers of one wave.
 pub(super) struct Registers {
-    /// Lanes of vector registers, by number behind the first VGPR.
+    /// Lanes of vector registers that are defined throughout, by number after the first VGPR.
     vectors: Box<[u64; 512]>,
+    /// Lanes that are not, whose undefined bits are those in `bits`; all bits of the others are undefined.
+    mixed: Box<[u64; 512]>,
+    /// Undefined bits of the mixed lanes; as many registers as have ever had some.
+    bits: Vec<Row>,
     /// Bits of scalar registers.
     scalars: [u32; 128],
     scc: bool,
@@ -44,6 +51,8 @@ impl Registers {
     pub fn new() -> Registers {
         let mut registers = Registers {
             vectors: Box::new([0; 512]),
+            mixed: Box::new([0; 512]),
+            bits: Vec::new(),
             scalars: [0; 128],
             scc: false,
             partial: [0; 12],
@@ -57,6 +66,7 @@ impl Registers {
     /// The same again.
     pub fn reset(&mut self) {
         self.vectors.fill(0);
+        self.mixed.fill(0);
         self.scalars = [0; 128];
         self.scc = false;
         self.origin.fill(0);
@@ -79,10 +89,56 @@ impl Registers {
         }
     }
 
-    /// Defined lanes of a vector register, by operand number.
+    /// Lanes of a vector register that are defined throughout, by operand number.
     #[inline]
     pub fn vector(&self, number: u32) -> u64 {
-        self.vectors[(number - FIRST_VECTOR) as usize % 512]
+        self.vectors[index(number)]
+    }
+
+    /// Undefined bits of every lane of a vector register.
+    pub fn undefined_bits(&self, number: u32) -> Row {
+        let at = index(number);
+        let (defined, mixed) = (self.vectors[at], self.mixed[at]);
+        match self.bits.get(at).filter(|_| mixed != 0) {
+            None => std::array::from_fn(|l| if defined >> l & 1 != 0 { 0 } else { u32::MAX }),
+            Some(bits) => std::array::from_fn(|l| match (defined >> l & 1, mixed >> l & 1) {
+                (0, 0) => u32::MAX,
+                (0, _) => bits[l],
+                _ => 0,
+            }),
+        }
+    }
+
+    /// Undefined bits of one lane.
+    pub fn undefined_bits_of(&self, number: u32, lane: usize) -> u32 {
+        let at = index(number);
+        match (self.vectors[at] >> lane & 1, self.mixed[at] >> lane & 1) {
+            (0, 0) => u32::MAX,
+            (0, _) => self.bits.get(at).map_or(u32::MAX, |row| row[lane % LANES]),
+            _ => 0,
+        }
+    }
+
+    /// Sets the undefined bits of the lanes `exec` of a vector register.
+    pub fn write_bits(&mut self, number: u32, exec: u64, undefined: &Row) {
+        let (mut defined, mut mixed) = (0, 0);
+        for (l, &bits) in undefined.iter().enumerate() {
+            defined |= u64::from(bits == 0) << l;
+            mixed |= u64::from(bits != 0 && bits != u32::MAX) << l;
+        }
+        let at = index(number);
+        mixed &= exec;
+        if mixed != 0 {
+            if self.bits.len() <= at {
+                self.bits.resize(at + 1, [0; LANES]);
+            }
+            for (l, (row, &bits)) in self.bits[at].iter_mut().zip(undefined).enumerate() {
+                *row = if mixed >> l & 1 != 0 { bits } else { *row };
+            }
+        }
+        let kept = self.mixed[at] & !exec;
+        self.write_vector(number, exec, defined);
+        self.mixed[at] = kept | mixed;
     }
 
     /// Defined bits of a scalar register.
@@ -101,16 +157,18 @@ impl Registers {
         self.scc
     }
 
-    /// Sets the defined lanes of a vector register.
+    /// Sets the lanes of a vector register that are defined throughout; of the others nothing is.
     pub fn set_vector(&mut self, number: u32, lanes: u64) {
-        self.vectors[(number - FIRST_VECTOR) as usize % 512] = lanes;
-        self.mark(number, lanes == u64::MAX);
+        self.write_vector(number, u64::MAX, lanes);
     }
 
-    /// Sets the defined lanes of a vector register among `exec`.
+    /// The same among the lanes `exec`.
     pub fn write_vector(&mut self, number: u32, exec: u64, defined: u64) {
-        let old = self.vector(number);
-        self.set_vector(number, old & !exec | exec & defined);
+        let at = index(number);
+        let lanes = self.vectors[at] & !exec | exec & defined;
+        self.vectors[at] = lanes;
+        self.mixed[at] &= !exec;
+        self.mark(number, lanes == u64::MAX);
     }
 
     /// Sets the defined bits of a scalar register.
@@ -138,6 +196,7 @@ impl Registers {
     /// Makes all vector registers defined throughout.
     pub fn define_vectors(&mut self) {
         self.vectors.fill(u64::MAX);
+        self.mixed.fill(0);
         self.partial[4..].fill(0);
     }
 
@@ -173,9 +232,9 @@ impl Registers {
         // Beyond what the index holds the last one has to do.
         self.origin[number as usize % 768] = (index + 1).min(self.origins.len()).min(u16::MAX.into()) as u16;
     }
+}
 
-    /// True if a lane of a vector register is defined.
-    pub fn lane(&self, number: u32, lane: usize) -> bool {
-        self.vector(number) >> (lane % LANES) & 1 != 0
-    }
+/// Place of a vector register among them.
+fn index(number: u32) -> usize {
+    (number - FIRST_VECTOR) as usize % 512
 }

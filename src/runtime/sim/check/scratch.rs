@@ -1,31 +1,42 @@
-//! Which bytes of private memory hold something, lane by lane.
+//! Which bits of private memory hold something, lane by lane.
 
 use super::super::error::Access;
 use super::super::execute::Footprint;
-use super::lds::Dwords;
+use super::super::wave::{LANES, Row};
+
+/// Undefined bits of what a load brings: rows of lanes, dword after dword.
+pub(super) type Loaded = Vec<Row>;
 
 /// Private memory of one wave.
 pub(super) struct Scratch {
-    /// Defined lanes of each byte.
+    /// Lanes of each byte that are defined throughout.
     bytes: Vec<u64>,
+    /// Undefined bits of each byte in the others; empty as long as that is all of them.
+    bits: Vec<[u8; LANES]>,
 }
 
 impl Scratch {
     /// None.
     pub fn new() -> Scratch {
-        Scratch { bytes: Vec::new() }
+        Scratch { bytes: Vec::new(), bits: Vec::new() }
     }
 
     /// So many bytes per lane, undefined.
     pub fn reset(&mut self, bytes: usize) {
         self.bytes.clear();
+        self.bits.clear();
         self.bytes.resize(bytes, 0);
     }
 
-    /// Notes an access whose lanes `lanes` lie inside; of a load the lanes that load something undefined, by dword, and the
-    /// first such byte.
-    pub fn access(&mut self, footprint: &Footprint, lanes: u64, undefined: u64) -> (Dwords, Option<u64>) {
-        let mut found = (Dwords::default(), None);
+    /// Notes an access whose lanes `lanes` lie inside, `undefined` being the undefined bits of what it stores by lane and byte;
+    /// of a load what is undefined, and the first such byte.
+    pub fn access(
+        &mut self,
+        footprint: &Footprint,
+        lanes: u64,
+        undefined: impl Fn(usize, usize) -> u8,
+    ) -> (Loaded, Option<u64>) {
+        let mut found = (Loaded::new(), None);
         let mut left = lanes;
         while left != 0 {
             let l = left.trailing_zeros();
@@ -41,17 +52,40 @@ impl Scratch {
             left &= !same;
             let start = address as usize;
             let end = (start + usize::from(footprint.bytes[l as usize])).min(self.bytes.len());
-            for (index, byte) in self.bytes[start.min(end)..end].iter_mut().enumerate() {
+            for (index, at) in (start.min(end)..end).enumerate() {
                 match footprint.access {
-                    Access::Load if same & !*byte != 0 => {
-                        found.0[index / 4 % 16] |= same & !*byte;
+                    Access::Load if same & !self.bytes[at] != 0 => {
+                        if found.0.len() <= index / 4 {
+                            found.0.resize(index / 4 + 1, [0; LANES]);
+                        }
+                        let missing = same & !self.bytes[at];
+                        for l in (0..LANES).filter(|l| missing >> l & 1 != 0) {
+                            let bits = self.bits.get(at).map_or(0xff, |bits| bits[l]);
+                            found.0[index / 4][l] |= u32::from(bits) << (8 * (index % 4));
+                        }
                         found.1.get_or_insert(address + index as u64);
                     }
                     Access::Load => {}
-                    _ => *byte = *byte & !same | same & !undefined,
+                    _ => self.store(at, same, |lane| undefined(lane, index)),
                 }
             }
         }
         found
+    }
+
+    /// Stores a byte of some lanes.
+    fn store(&mut self, at: usize, lanes: u64, undefined: impl Fn(usize) -> u8) {
+        let mut bad = 0;
+        for l in (0..LANES).filter(|l| lanes >> l & 1 != 0) {
+            let bits = undefined(l);
+            bad |= u64::from(bits != 0) << l;
+            if self.bits.is_empty() && bits != 0 && bits != 0xff {
+                self.bits.resize(self.bytes.len(), [0xff; LANES]);
+            }
+            if let Some(known) = self.bits.get_mut(at) {
+                known[l] = bits;
+            }
+        }
+        self.bytes[at] = self.bytes[at] & !lanes | lanes & !bad;
     }
 }

@@ -34,17 +34,10 @@ fn source(control: u32, l: usize) -> Option<usize> {
     }
 }
 
-/// Executes the step with its first source rearranged. A lane whose source does not exist or is off reads zero with
-/// `bound_ctrl` and is not written without; lanes that the masks leave out are not written.
-pub(super) fn run(
-    w: &mut Wave,
-    context: &mut Context<'_>,
-    mut s: Step,
-    info: &OpInfo,
-    meaning: Meaning,
-) -> Result<Option<usize>, Stopped> {
-    let (dpp, exec) = (Dpp::from_imm(s.imm), w.exec());
-    let Some(index) = position(info, Field::Src0) else { return execute(w, context, &s, meaning) };
+/// The lane that each lane reads from, if any, and the lanes that are written. A lane whose source does not exist or is off
+/// reads zero with `bound_ctrl` and is not written without; lanes that the masks leave out are not written.
+pub(in super::super) fn lanes(imm: u32, exec: u64) -> ([Option<usize>; LANES], u64) {
+    let dpp = Dpp::from_imm(imm);
     let lanes: [Option<usize>; LANES] =
         std::array::from_fn(|l| source(dpp.control, l).filter(|&from| exec >> from & 1 != 0));
     let mut written = 0u64;
@@ -53,6 +46,20 @@ pub(super) fn run(
         let readable = from.is_some() || dpp.bound_control;
         written |= u64::from(masked && readable) << l;
     }
+    (lanes, written & exec)
+}
+
+/// Executes the step with its first source rearranged.
+pub(super) fn run(
+    w: &mut Wave,
+    context: &mut Context<'_>,
+    mut s: Step,
+    info: &OpInfo,
+    meaning: Meaning,
+) -> Result<Option<usize>, Stopped> {
+    let exec = w.exec();
+    let Some(index) = position(info, Field::Src0) else { return execute(w, context, &s, meaning) };
+    let (lanes, written) = lanes(s.imm, exec);
     let place = scratch(w, 0);
     for register in 0..usize::from(info.operands[index].width.min(2)) {
         let values = w.lanes(s.operands[index].offset(register));
@@ -61,7 +68,7 @@ pub(super) fn run(
         }
     }
     s.operands[index] = place;
-    w.set_pair(EXEC, exec & written);
+    w.set_pair(EXEC, written);
     let next = execute(w, context, &s, meaning);
     w.set_pair(EXEC, exec);
     next

@@ -9,18 +9,23 @@ use super::lds::addresses;
 /// ds_permute_b32 and ds_bpermute_b32: nothing comes from inactive lanes, and what nobody sends is zero. Of two lanes that
 /// send to one the higher wins.
 pub(super) fn permute(w: &mut Wave, s: &Step, direction: Permutation) {
+    let values = permuted(w, s, direction, &w.lanes(s.operands[2]));
+    w.set_lanes(s.operands[0], &values);
+}
+
+/// What the result is if `data` is permuted.
+pub(in super::super) fn permuted(w: &Wave, s: &Step, direction: Permutation, data: &Row) -> Row {
     let lanes = addresses(w, s, 1, s.imm).map(|a| (a / 4) as usize % LANES);
-    let (data, exec) = (w.lanes(s.operands[2]), w.exec());
+    let exec = w.exec();
     let active = |l: usize| exec >> l & 1 != 0;
-    let values = match direction {
+    match direction {
         Permutation::Backward => std::array::from_fn(|l| if active(lanes[l]) { data[lanes[l]] } else { 0 }),
         Permutation::Forward => {
             let mut values = [0; LANES];
             (0..LANES).filter(|&l| active(l)).for_each(|l| values[lanes[l]] = data[l]);
             values
         }
-    };
-    w.set_lanes(s.operands[0], &values);
+    }
 }
 
 /// Offsets from here on are a decomposition for fast Fourier transforms.
@@ -53,12 +58,17 @@ fn source(pattern: u32, lane: u32) -> u32 {
 
 /// ds_swizzle_b32: what an inactive lane would give is zero.
 pub(super) fn swizzle(w: &mut Wave, s: &Step) {
-    let (exec, data) = (w.exec(), w.lanes(s.operands[1]));
-    let values: Row = std::array::from_fn(|l| {
+    let values = swizzled(w, s, &w.lanes(s.operands[1]));
+    w.set_lanes(s.operands[0], &values);
+}
+
+/// What the result is if `data` is swizzled.
+pub(in super::super) fn swizzled(w: &Wave, s: &Step, data: &Row) -> Row {
+    let exec = w.exec();
+    std::array::from_fn(|l| {
         let from = source(s.imm, l as u32) as usize;
         if exec >> from & 1 != 0 { data[from] } else { 0 }
-    });
-    w.set_lanes(s.operands[0], &values);
+    })
 }
 
 #[cfg(test)]

@@ -53,12 +53,17 @@ use compare::Writes;
 use packed::Mixed;
 use scaled::Seed;
 
+pub(super) use dpp::lanes as dpp_lanes;
+pub(super) use exchange::{permuted, swizzled};
 pub(super) use fast::Fast;
 pub(super) use footprint::{Footprint, Space, footprints};
 pub(super) use hardware::{GPR_INDEX, VSKIP, hardware_id, writes_mode};
 pub(super) use lds::Lds;
+pub(super) use moves::swapped_rows;
 pub(super) use private::{SCRATCH_WINDOW, window_descriptor};
-pub(super) use transfer::store_value;
+pub(super) use scaled::kept_bits;
+pub(super) use sdwa::{extract as sdwa_extract, insert as sdwa_insert};
+pub(super) use transfer::{merge_loaded, store_value};
 pub(super) use widen::Cache;
 
 /// What all waves of a workgroup share.

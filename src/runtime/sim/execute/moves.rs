@@ -4,7 +4,7 @@ use crate::codegen::isa::{Calc, Element, Half, Meaning};
 
 use super::super::error::Stopped;
 use super::super::program::{Place, Step};
-use super::super::wave::{LANES, Wave};
+use super::super::wave::{LANES, Row, Wave};
 use super::lanes::map3;
 use super::valu::unsupported;
 
@@ -87,8 +87,20 @@ pub(super) fn execute(w: &mut Wave, s: &Step, meaning: Meaning) -> Result<(), St
 /// `bound_ctrl` is set, else the lane that wants it stays as it is.
 fn swap_rows(w: &mut Wave, s: &Step, row: usize) {
     let [d, a, ..] = s.operands;
+    let (to_first, to_second) = swapped_rows(s, w.exec(), row, &w.lanes(d), &w.lanes(a));
+    w.set_lanes(d, &to_first);
+    w.set_lanes(a, &to_second);
+}
+
+/// What both registers hold afterwards.
+pub(in super::super) fn swapped_rows(
+    s: &Step,
+    exec: u64,
+    row: usize,
+    first: &Row,
+    second: &Row,
+) -> (Row, Row) {
     let (fetches_inactive, bound) = (s.modifiers.get_op_sel() & 1 != 0, s.modifiers.get_op_sel() & 2 != 0);
-    let (first, second, exec) = (w.lanes(d), w.lanes(a), w.exec());
     let take = |own: u32, other: u32, lane: usize| match (exec >> lane & 1 != 0 || fetches_inactive, bound) {
         (true, _) => other,
         (false, true) => 0,
@@ -99,8 +111,7 @@ fn swap_rows(w: &mut Wave, s: &Step, row: usize) {
         std::array::from_fn(|l| if is_odd(l) { take(first[l], second[l - row], l - row) } else { first[l] });
     let to_second =
         std::array::from_fn(|l| if is_odd(l) { second[l] } else { take(second[l], first[l + row], l + row) });
-    w.set_lanes(d, &to_first);
-    w.set_lanes(a, &to_second);
+    (to_first, to_second)
 }
 
 /// V_MAD_U32_U16 and V_MAD_I32_I16: 16-bit factors, 32-bit sum, which stops at the ends of its range with clamp.

@@ -4,7 +4,7 @@
 //! ones multiplied by it after they were widened; 255 means NaN. All forms are one loop over elements that lie at bit
 //! positions of the source's and the result's registers; op_sel names positions inside one register.
 
-use crate::codegen::isa::{Arch, Element, Format as Encoding};
+use crate::codegen::isa::{Arch, Element, Format as Encoding, Meaning};
 
 use super::super::error::Stopped;
 use super::super::exact::{Overflow, Rounding};
@@ -63,6 +63,18 @@ impl Shape {
         };
         Shape { count, interleaved, from_bit, to_bit }
     }
+}
+
+/// Bits of the result register that a conversion of this meaning leaves as they are.
+pub(in super::super) fn kept_bits(s: &Step, meaning: Meaning, arch: Arch) -> u32 {
+    let (to, from, seed) = match meaning {
+        Meaning::ConvertScaled(to, from) => (to, from, Seed::None),
+        Meaning::ConvertScaledStochastic(to, from) => (to, from, Seed::Source1),
+        _ => return 0,
+    };
+    let shape = Shape::of(s, to, from, seed);
+    let written = Format::of(to, arch).map_or(32, |format| shape.count as u32 * format.bits());
+    if written < 32 { !(((1u32 << written) - 1) << shape.to_bit) } else { 0 }
 }
 
 /// Bits of a lane from `position` on, in consecutive registers.

@@ -4,7 +4,7 @@ use crate::codegen::isa::Memory;
 
 /// The register after a load of `value` (the bytes in memory, zero-extended) into it.
 #[inline(always)]
-pub(super) fn merge_loaded(kind: Memory, register: u32, value: u32) -> u32 {
+pub(in super::super) fn merge_loaded(kind: Memory, register: u32, value: u32) -> u32 {
     let signed_byte = i32::from(value as i8) as u32;
     match kind {
         Memory::Byte | Memory::Short | Memory::Dwords(_) => value,

@@ -1,0 +1,385 @@
+//! The rules of definedness, as data: what undefined bits of the sources make of a result.
+//!
+//! Every operation has its rule in [`CALCULATIONS`] or is [`Rule::Whole`], every meaning its [`Way`]. Rules speak of one
+//! value per source; which bits of which registers that is follows from the operands (`slices`).
+
+use crate::codegen::isa::{Calc, Element, Half, Meaning};
+
+use super::known::{Known, low_bits};
+
+/// What undefined bits of sources a, b and c make of a result.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Rule {
+    /// All of the result depends on every bit: the rule of everything without another one.
+    Whole,
+    /// Every bit of the result depends on the bits in its place, by the truth table.
+    Bits(u8),
+    /// Bits in another order.
+    Reverse,
+    /// `a + b`
+    Add,
+    /// `a - b`
+    Subtract,
+    /// `b - a`
+    SubtractReversed,
+    /// `a + b + c`
+    AddThree,
+    /// `(a ^ b) + c`
+    XorAdd,
+    /// `(a << b) + c`
+    ShiftAdd,
+    /// `(a + b) << c`
+    AddShift,
+    /// `(a << b) | c`
+    ShiftOr,
+    /// Low half of `a * b`.
+    Multiply,
+    /// High half of `a * b`.
+    MultiplyHigh,
+    /// `a * b + c`
+    MultiplyAdd,
+    /// `a << b`
+    ShiftLeft,
+    /// `b << a`
+    ShiftLeftReversed,
+    /// `a >> b`
+    ShiftRight,
+    /// `b >> a`
+    ShiftRightReversed,
+    /// c bits of a, from bit b on.
+    Field,
+    /// Bits of a; b has their number in its high half, the first one in its low half.
+    PackedField,
+    /// As many ones as a says, moved up by b.
+    FieldMask,
+    /// `{a, b} >> c * unit`
+    Align(u32),
+    /// Bytes of `{a, b}` that those of c select.
+    SelectBytes,
+    /// a's lowest bits with its sign above.
+    SignExtend,
+}
+
+/// Truth tables of [`Rule::Bits`]: bit `4a + 2b + c` is the result.
+mod table {
+    pub(super) const A: u8 = 0b1111_0000;
+    pub(super) const B: u8 = 0b1100_1100;
+    pub(super) const C: u8 = 0b1010_1010;
+}
+
+/// The operations that are more precise than [`Rule::Whole`], for integers.
+pub(super) static CALCULATIONS: &[(Calc, Rule)] = &{
+    use Calc::*;
+    use table::{A, B, C};
+    [
+        (Mov, Rule::Bits(A)),
+        (Not, Rule::Bits(!A)),
+        (And, Rule::Bits(A & B)),
+        (Or, Rule::Bits(A | B)),
+        (Xor, Rule::Bits(A ^ B)),
+        (AndNot, Rule::Bits(A & !B)),
+        (OrNot, Rule::Bits(A | !B)),
+        (NotAnd, Rule::Bits(!A & B)),
+        (NotOr, Rule::Bits(!A | B)),
+        (Nand, Rule::Bits(!(A & B))),
+        (Nor, Rule::Bits(!(A | B))),
+        (Xnor, Rule::Bits(!(A ^ B))),
+        (AndOr, Rule::Bits(A & B | C)),
+        (Or3, Rule::Bits(A | B | C)),
+        (BitFieldInsert, Rule::Bits(A & B | !A & C)),
+        (XorAdd, Rule::XorAdd),
+        (ReverseBits, Rule::Reverse),
+        (SignExtend, Rule::SignExtend),
+        (Add, Rule::Add),
+        (Sub, Rule::Subtract),
+        (SubRev, Rule::SubtractReversed),
+        (Add3, Rule::AddThree),
+        (Mul, Rule::Multiply),
+        (MulHigh, Rule::MultiplyHigh),
+        (MulAdd, Rule::MultiplyAdd),
+        (ShiftLeft, Rule::ShiftLeft),
+        (ShiftRight, Rule::ShiftRight),
+        (ShiftLeftRev, Rule::ShiftLeftReversed),
+        (ShiftRightRev, Rule::ShiftRightReversed),
+        (ShiftLeftAdd, Rule::ShiftAdd),
+        (AddShiftLeft, Rule::AddShift),
+        (ShiftLeftOr, Rule::ShiftOr),
+        (BitFieldMask, Rule::FieldMask),
+        (AlignBit, Rule::Align(1)),
+        (AlignByte, Rule::Align(8)),
+        (PermuteBytes, Rule::SelectBytes),
+    ]
+};
+
+/// Rule of an operation on elements of a type; `bitop3` is the truth table of [`Calc::BitOperation3`].
+pub(super) fn of(calc: Calc, element: Element, is_scalar: bool, bitop3: u32) -> Rule {
+    if element.is_float() {
+        return Rule::Whole;
+    }
+    match calc {
+        Calc::BitOperation3 => Rule::Bits(bitop3 as u8),
+        Calc::BitFieldExtract if is_scalar => Rule::PackedField,
+        Calc::BitFieldExtract => Rule::Field,
+        _ => CALCULATIONS.iter().find(|(known, _)| *known == calc).map_or(Rule::Whole, |(_, rule)| *rule),
+    }
+}
+
+/// Width in bits of the elements of an integer operation.
+pub(super) fn width(element: Element) -> u32 {
+    match element {
+        Element::U8 | Element::I8 => 8,
+        Element::B16 | Element::U16 | Element::I16 | Element::I16x2 => 16,
+        _ => 32 * u32::from(element.registers()),
+    }
+}
+
+/// The kind of integers that an operation works on.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) struct Kind {
+    pub element: Element,
+    /// Width of sources and of the result.
+    pub width: u32,
+}
+
+impl Kind {
+    pub fn of(element: Element) -> Kind {
+        Kind { element, width: width(element) }
+    }
+
+    /// Of whole registers, whatever part of them the operation looks at.
+    pub fn in_registers(element: Element) -> Kind {
+        Kind { element, width: 32 * u32::from(element.registers()) }
+    }
+
+    fn is_signed(self) -> bool {
+        matches!(self.element, Element::I16 | Element::I24 | Element::I32 | Element::I64)
+    }
+
+    /// A factor as the operation sees it, of 64 bits.
+    fn factor(self, k: Known) -> Known {
+        match self.element {
+            Element::U24 => k.masked(low_bits(24)),
+            Element::I24 => k.sign_extended(24),
+            _ if self.is_signed() => k.sign_extended(width(self.element)),
+            _ => k,
+        }
+    }
+}
+
+impl Rule {
+    /// The result for one set of sources, in the lowest bits; `names` as in [`Known::bit_by_bit`].
+    pub fn apply(self, kind: Kind, sources: [Known; 3], names: [usize; 3]) -> Known {
+        let [a, b, c] = sources;
+        let (zero, used) = (Known::new(0), u64::from(kind.width) - 1);
+        let left = |k: Known, by: Known| k.moved(by, used, |bits, n| bits << n);
+        let right = |k: Known, by: Known| match kind.is_signed() {
+            true => k.sign_extended(kind.width).moved(by, used, |bits, n| (bits as i64 >> n) as u64),
+            false => k.moved(by, used, |bits, n| bits >> n),
+        };
+        let result = match self {
+            Rule::Whole => Known::of_all(0, &sources),
+            Rule::Bits(table) => Known::bit_by_bit(table, sources, names),
+            Rule::Reverse => {
+                let reverse = |bits: u64| bits.reverse_bits() >> (64 - kind.width);
+                Known { value: reverse(a.value), undefined: reverse(a.undefined) }
+            }
+            Rule::Add => a.plus(b, zero),
+            Rule::Subtract => a.minus(b, zero),
+            Rule::SubtractReversed => b.minus(a, zero),
+            Rule::AddThree => a.plus(b, zero).masked(low_bits(kind.width)).plus(c, zero),
+            Rule::XorAdd => Known::bit_by_bit(table::A ^ table::B, sources, names).plus(c, zero),
+            // The 64-bit form shifts by at most four (CDNA4 ISA guide, V_LSHL_ADD_U64).
+            Rule::ShiftAdd if kind.width == 64 => {
+                let shift = |bits: u64, n: u32| bits << if n > 4 { 0 } else { n };
+                a.moved(b, 7, shift).plus(c, zero)
+            }
+            Rule::ShiftAdd => left(a, b).masked(low_bits(kind.width)).plus(c, zero),
+            Rule::AddShift => left(a.plus(b, zero).masked(low_bits(kind.width)), c),
+            Rule::ShiftOr => Known::bit_by_bit(table::A | table::B, [left(a, b), c, zero], [0, 1, 2]),
+            Rule::Multiply => kind.factor(a).times(kind.factor(b)),
+            Rule::MultiplyHigh => {
+                let product = kind.factor(a).times(kind.factor(b));
+                Known { value: product.value >> 32, undefined: product.undefined >> 32 }
+            }
+            Rule::MultiplyAdd => {
+                kind.factor(a).times(kind.factor(b)).masked(low_bits(kind.width)).plus(c, zero)
+            }
+            Rule::ShiftLeft => left(a, b),
+            Rule::ShiftLeftReversed => left(b, a),
+            Rule::ShiftRight => right(a, b),
+            Rule::ShiftRightReversed => right(b, a),
+            Rule::Field => self.field(kind, a, b.masked(31), c.masked(31)),
+            Rule::PackedField => {
+                let count = Known { value: b.value >> 16 & 0x7f, undefined: b.undefined >> 16 & 0x7f };
+                self.field(kind, a, b.masked(used), count)
+            }
+            Rule::FieldMask => Known::of_all(0, &[a.masked(used), b.masked(used)]),
+            Rule::Align(unit) => {
+                let join = |high: u64, low: u64| high << 32 | low & low_bits(32);
+                let both = Known { value: join(a.value, b.value), undefined: join(a.undefined, b.undefined) };
+                both.moved(c, u64::from(31 / unit), |bits, n| bits >> (n * unit))
+            }
+            Rule::SelectBytes => select_bytes(a, b, c),
+            Rule::SignExtend => a.sign_extended(width(kind.element)),
+        };
+        result.masked(low_bits(kind.width))
+    }
+
+    /// `count` bits of `a` from bit `first` on, with their sign above if the type has one.
+    fn field(self, kind: Kind, a: Known, first: Known, count: Known) -> Known {
+        if first.undefined | count.undefined != 0 {
+            return Known::of_all(0, &[first, count]);
+        }
+        // A field that reaches beyond the source has its sign, or zeros, at the top.
+        let a = if kind.is_signed() { a.sign_extended(kind.width) } else { a };
+        let moved = |bits: u64| (bits as i64 >> first.value) as u64;
+        let moved = match kind.is_signed() {
+            true => Known { value: moved(a.value), undefined: moved(a.undefined) },
+            false => Known { value: a.value >> first.value, undefined: a.undefined >> first.value },
+        };
+        match count.value.min(kind.width.into()) as u32 {
+            0 => Known::new(0),
+            count if kind.is_signed() => moved.sign_extended(count),
+            count => moved.masked(low_bits(count)),
+        }
+    }
+}
+
+/// V_PERM_B32: selectors 0 to 7 take a byte, 8 to 11 the sign of a half, the others nothing.
+fn select_bytes(a: Known, b: Known, c: Known) -> Known {
+    let mut result = Known::new(0);
+    let source = |bits: (u64, u64)| bits.0 << 32 | bits.1 & low_bits(32);
+    let undefined = source((a.undefined, b.undefined));
+    for place in 0..4 {
+        let selector = c.value >> (8 * place) & 0xff;
+        let bits = match selector {
+            _ if c.undefined >> (8 * place) & 0xff != 0 => 0xff,
+            0..=7 => undefined >> (8 * selector) & 0xff,
+            8..=11 => (undefined >> (16 * (selector - 8) + 15) & 1) * 0xff,
+            _ => 0,
+        };
+        result.undefined |= bits << (8 * place);
+    }
+    result
+}
+
+/// How the instructions of a meaning treat definedness.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Way {
+    /// By rule, value by value: vector operations.
+    Values,
+    /// By rule: scalar operations.
+    Scalars,
+    /// All of the written bits depend on all bits that are read, lane by lane.
+    Lanes,
+    /// A mask with a bit per lane; the other result too if there is one.
+    Mask,
+    /// Sums with carries per lane.
+    Carries,
+    /// A selection by a mask.
+    Selection,
+    /// Values move between lanes or between registers.
+    Moves,
+    /// Matrix multiplication: values meet across lanes.
+    Matrix,
+    /// Decides about control flow, modes or registers.
+    Decides,
+    /// Memory: judged where it is issued (`access`).
+    Memory,
+    /// Reads nothing but constants and state of the hardware, or writes no register.
+    Defined,
+}
+
+/// The way of every meaning. Complete, so that a new one asks for its own.
+pub(super) fn way(meaning: Meaning) -> Way {
+    use Meaning::*;
+    match meaning {
+        // Four sums of 32 bits.
+        Vector(Calc::MaskedQuadSumAbsDiff, Element::U32) => Way::Lanes,
+        Vector(..)
+        | Packed(..)
+        | PackedMove
+        | Convert(..)
+        | ConvertRound(_)
+        | ConvertOffset
+        | ConvertNormalized(..)
+        | PackConvertNormalized(..)
+        | ConvertToByte
+        | ConvertStochastic(..)
+        | SaturateBytes
+        | ShiftPackBytes(_)
+        | ConvertByte(_)
+        | PackConvert(..)
+        | PackConvertNearest(..)
+        | Pack(_)
+        | MulAddMixed(_)
+        | FmaMix(_)
+        | FmaMixHigh
+        | MaskedBitCount(_) => Way::Values,
+        ConvertScaled(..) | ConvertScaledStochastic(..) | Dot(_) => Way::Lanes,
+        Compare(..) | CompareExec(..) | CompareClass(_) | CompareClassExec(_) | DivScale(_) => Way::Mask,
+        CarryOut(_) | CarryInOut(_) | MulAddWide(_) => Way::Carries,
+        SelectLane => Way::Selection,
+        ReadFirstLane | ReadLane | WriteLane | Swap | SwapRows(_) => Way::Moves,
+        Mfma(..) | SparseMfma(..) | FormattedMfma(_) => Way::Matrix,
+        Scalar(..) | ScalarMoveIf(_) | ScalarSelect(_) | ScalarShiftAdd(_) | ScalarPack(..)
+        | ScalarCompare(..) | ScalarBitCompare(_) | SaveExec(_) | WriteExec(_) | ScalarBitSet(..)
+        | MoveImmediateIf | CompareImmediate(..) | AddImmediate | MulImmediate | MoveFromRelative(_)
+        | MoveToRelative(_) => Way::Scalars,
+        SetGprIndex | SetGprIndexOn | SetVskip | SetHardwareRegister | Fork | ForkIf | JoinFork | SetPc
+        | SwapPc | ReturnFromException | Branch(_) => Way::Decides,
+        SendMessage | TraceData | SetGprIndexMode | SetGprIndexOff | MoveImmediate | GetHardwareRegister
+        | GetPc | Call | Nop | EndProgram | EndProgramSaved | Barrier | Wait | Sleep | Wakeup | SetKill
+        | PerformanceCounters | SetPriority | Trap | SetHalt | InvalidateCode | VectorNop
+        | CacheWriteBack | CacheInvalidate | LdsNop => Way::Defined,
+        ScalarLoad(_)
+        | ScalarBufferLoad(_)
+        | ScalarScratchLoad(_)
+        | ScalarStore(_)
+        | ScalarScratchStore(_)
+        | ScalarBufferStore(_)
+        | ScalarAtomic(..)
+        | ScalarBufferAtomic(..)
+        | ScalarCacheDiscard(_)
+        | ReadTime
+        | ReadRealTime
+        | ScalarCacheInvalidate
+        | ScalarCacheWriteBack
+        | Load(_)
+        | LoadFormat(_)
+        | LoadFormatHalf(_)
+        | LoadFormatHigh
+        | StoreFormat(_)
+        | StoreFormatHalf(_)
+        | StoreFormatHigh
+        | LoadFormatToLds
+        | StoreFromLdsToMemory
+        | LoadTransposed(..)
+        | LoadToLds(_)
+        | Store(_)
+        | LoadTwo(..)
+        | StoreTwo(..)
+        | ExchangeTwo(..)
+        | AtomicFromLds(..)
+        | StoreFromLds(_)
+        | ConditionalExchange
+        | LoadAtLane
+        | StoreAtLane
+        | CountLanes(_)
+        | GlobalWaveSync
+        | Atomic(..)
+        | AtomicReturn(..)
+        | LaneSwizzle
+        | LanePermute(_) => Way::Memory,
+    }
+}
+
+/// First bit of a half.
+pub(super) fn half_shift(half: Half) -> u32 {
+    if half == Half::High { 16 } else { 0 }
+}
+
+/// Bits of a small float.
+pub(super) fn width_of_float(element: Element) -> u32 {
+    if matches!(element, Element::Fp8 | Element::Bf8) { 8 } else { 16 }
+}
