@@ -112,7 +112,11 @@ impl Marker<'_, '_, '_> {
                         commands.entity(node).insert(bounds);
                     }
                 }
-                _ => {}
+                // Made later, with bounds.
+                Op::GlobalToShared | Op::Pipeline(_) => {}
+                Op::Memory | Op::Scalar | Op::Allocate | Op::Register(_) | Op::Mma(_) => {}
+                Op::Unary(_) | Op::Binary(_) | Op::Compare(_) | Op::Select | Op::Convert(_) => {}
+                Op::IterArg(_) | Op::LoopResult(_) | Op::Barrier | Op::Control(_) => {}
             }
         }
         Ok(())

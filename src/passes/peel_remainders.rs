@@ -49,17 +49,14 @@ impl Peeler {
         let mut results: NodeMap<SmallVec<[Entity; 4]>> = NodeMap::default();
         for &id in &body {
             let node = nodes::node(world, id)?;
-            match node.op {
-                Op::Iterate(_) => {
-                    loops.push(id);
-                    results.insert(id, SmallVec::new());
-                }
-                Op::LoopResult(_) => {
-                    if let Some(of_loop) = results.get_mut(node.operand(0)?) {
-                        of_loop.push(id);
-                    }
-                }
-                _ => {}
+            if let Op::Iterate(_) = node.op {
+                loops.push(id);
+                results.insert(id, SmallVec::new());
+            }
+            if let Op::LoopResult(_) = node.op
+                && let Some(of_loop) = results.get_mut(node.operand(0)?)
+            {
+                of_loop.push(id);
             }
         }
         if loops.is_empty() {

@@ -304,7 +304,21 @@ impl Uses {
                 }
                 // Its initial values are noted with what they become.
                 Op::Iterate(_) | Op::Pipeline(_) => {}
-                _ => graph.operands.get(node)?.0.iter().for_each(|&used| self.note(used)),
+                Op::Memory
+                | Op::Scalar
+                | Op::Allocate
+                | Op::Register(_)
+                | Op::Read
+                | Op::Write
+                | Op::GlobalToShared
+                | Op::Mma(_)
+                | Op::Unary(_)
+                | Op::Binary(_)
+                | Op::Compare(_)
+                | Op::Select
+                | Op::Convert(_)
+                | Op::Barrier
+                | Op::Control(_) => graph.operands.get(node)?.0.iter().for_each(|&used| self.note(used)),
             }
         }
         Ok(())
