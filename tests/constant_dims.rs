@@ -32,7 +32,7 @@ fn a_number_is_a_symbol_with_that_value() {
     let options = Options::new(Target::GFX942).set("M", 70).dynamic("N");
     for k in [16u32, 40, 64] {
         for schedule in [Schedule::None, Schedule::Prefetch] {
-            let options = options.clone().schedule(schedule);
+            let options = options.clone().schedule(schedule.clone());
             let number = compile(&product(k), &options);
             let symbol = compile(&product("K"), &options.clone().set("K", k));
             assert!(number.code() == symbol.code(), "K = {k}, {schedule:?}");

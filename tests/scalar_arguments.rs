@@ -326,7 +326,8 @@ fn the_epilogue_of_a_product_is_scaled() {
     };
     let (a, b, c) = (small(m * k), small(n * k), small(m * n));
     for schedule in [Schedule::None, Schedule::Prefetch, Schedule::FourStage] {
-        let options = Options::new(Target::GFX942).schedule(schedule).set("M", m).set("N", n).set("K", k);
+        let options =
+            Options::new(Target::GFX942).schedule(schedule.clone()).set("M", m).set("N", n).set("K", k);
         let executable = compile(&kernel, options);
         for (alpha, beta) in [(0.5f32, -2.0f32), (-1.0, 0.0), (f32::NAN, 1.0), (1e-40, 1.0)] {
             let arguments = [
@@ -393,7 +394,7 @@ fn loops_carry_scalars() {
         let meant = Interpreter::run(&kernel, &size, &tensors(&arguments)).unwrap();
         assert_eq!(floats(&meant[3]), expected, "interpreter: K = {k}");
         for schedule in [Schedule::None, Schedule::Prefetch] {
-            let options = Options::new(Target::GFX942).set("M", 64).set("K", k).schedule(schedule);
+            let options = Options::new(Target::GFX942).set("M", 64).set("K", k).schedule(schedule.clone());
             let ran = simulated(&compile(&kernel, options), &arguments);
             assert_eq!(floats(&ran[3]), expected, "{schedule:?} K = {k}");
         }

@@ -257,3 +257,47 @@ fn copy_component<C: Component + Clone>(world: &mut World, from: Entity, to: Ent
         world.entity_mut(to).insert(component);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::codegen::target::Target;
+    use crate::ir::kernel::Kernel;
+    use crate::ir::verifier::distribution;
+    use crate::passes::PIPELINE;
+    use crate::passes::options::{Options, Schedule};
+    use crate::passes::workspace::{Verify, with_workspace};
+
+    /// All workgroups along N store the same to `b`, in a loop over a dimension that it has.
+    const STORED: &str = "kernel stored {
+  workgroup M, 16, 0
+  workgroup N, 64, 1
+  tile K, 16
+  a = memory [M, K] global f32
+  b = memory [M, K] global f32
+  c = memory [M, N] global f32
+  iterate K () {
+    %x = read a
+    write %x, b
+  }
+}";
+
+    #[test]
+    fn a_write_divided_among_loops_stays_one_write_after_every_pass() {
+        let kernel = Kernel::parse(STORED, "stored.gsw").expect("all workgroups store the same value");
+        for schedule in [Schedule::None, Schedule::Prefetch] {
+            let options = Options::new(Target::GFX942)
+                .set("M", 32)
+                .set("N", 128)
+                .set("K", 40)
+                .schedule(schedule.clone());
+            for pass in PIPELINE {
+                with_workspace(|workspace| {
+                    workspace.load(&kernel, &options);
+                    workspace.run(Some(pass.name), Verify::AfterEachPass, &mut Vec::new()).unwrap();
+                    let faults = distribution::check(&workspace.world, workspace.root);
+                    assert!(faults.is_empty(), "{} with {schedule:?}: {}", pass.name, faults[0]);
+                });
+            }
+        }
+    }
+}

@@ -396,6 +396,8 @@ impl<'a> Parser<'a> {
             "read" => (Op::Read, vec![self.place()?], unknown),
             "mma" => {
                 let choice = match self.cursor.peek() {
+                    // A scalar is no factor, but reads like a value everywhere.
+                    Token::Name(_) if self.cursor.at_second(",") => MmaChoice::Kernel,
                     Token::Name(_) => MmaChoice::Explicit(self.mma_name()?),
                     _ => MmaChoice::Kernel,
                 };

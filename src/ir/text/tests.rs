@@ -411,7 +411,7 @@ fn dtypes(at: u8) -> DType {
     pick(&DType::all().collect::<Vec<_>>(), at)
 }
 
-const DIMS: [&str; 4] = ["M", "N", "K", "a dim"];
+const DIMS: [&str; 5] = ["M", "N", "K", "a dim", "48"];
 
 /// Traces steps over the values so far; there is always one.
 fn trace_steps(
@@ -529,20 +529,22 @@ fn constraints() -> impl Strategy<Value = Constraint> {
 fn kernels() -> impl Strategy<Value = Kernel> {
     // Workgroups along a dimension of the memories would update in common what the steps write.
     let spreads = |constraint: &Constraint| match constraint {
-        Constraint::Workgroup { dim, .. } => dim.as_symbol().is_some_and(|s| DIMS.contains(&s.name())),
+        Constraint::Workgroup { dim, .. } => dim.as_dimension().is_some_and(|s| DIMS.contains(&s.name())),
         _ => false,
     };
     let constraint = constraints().prop_filter("a dimension of the memories", move |c| !spreads(c));
     (prop::collection::vec(constraint, 0..5), steps()).prop_map(|(constraints, steps)| {
-        let [m, n, k, odd] = symbols(DIMS);
+        let [m, n, k, odd, number] = symbols(DIMS);
         Kernel::trace("random", |w| {
             w.distribute(constraints);
             let memories = [
                 w.memory("a", [m, k], AddressSpace::Shared, DType::F16),
                 w.memory("memory", [n], AddressSpace::Global, DType::Bf16),
                 w.memory("tile", [m, n, odd], AddressSpace::Global, DType::I32),
+                w.memory("scalar", [number, n], AddressSpace::Global, DType::F32),
             ];
-            let mut values = vec![w.read(memories[0])];
+            let scalars = [w.scalar("alpha", DType::F32), w.scalar("register", DType::I32)];
+            let mut values = vec![scalars[0], scalars[1], w.read(memories[0])];
             trace_steps(w, &memories, &mut values, &steps);
         })
         .expect("the kernel has no mistakes")

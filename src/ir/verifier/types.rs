@@ -4,7 +4,7 @@
 //! - Element-wise: one operand has all dims of the others, and the result has these; operands have the dtypes that the row of the
 //!   operation admits ([`DTypes`](crate::ir::op::DTypes)), and the result has the one that follows from its [`ResultType`].
 //! - `mma` takes factors with m and k, and with n and k, in any order, into `[.., m, n]`, of the dtypes that [`ACCUMULATORS`] lists.
-//! - A constant is a number that its dtype holds, and not i1.
+//! - A constant is a number that its dtype holds.
 //! - A loop's argument, its yield and its result have the type of its initial value.
 
 use bevy_ecs::prelude::*;
@@ -37,9 +37,6 @@ fn disagreement(verifier: &Verifier, node: Entity) -> Option<String> {
         format!("{}[{}]", ty.dtype.map_or("?", DType::name), dims.join(", "))
     };
     match (op, operands.as_slice()) {
-        (Op::Register(_), []) if ty.dtype == Some(DType::I1) => {
-            Some(format!("is {}, which only comparisons give", show(ty)))
-        }
         (Op::Register(constant), []) => {
             let fault = ty.dtype.and_then(|dtype| constant.bits(dtype).err());
             fault.map(|fault| format!("is {}, but {}", show(ty), fault.message))
