@@ -1,7 +1,37 @@
 //! Sets of nodes and what belongs to nodes, found by entity index in constant time.
 
+use std::ops::{Index, IndexMut};
+
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
+
+/// A value for each of many nodes, by entity index: what a pass keeps beside the nodes and nobody needs after it. Where only some
+/// nodes have a value, or their order matters, a [`NodeMap`] is the better table.
+#[derive(Clone, Debug)]
+pub struct Side<T>(SmallVec<[T; 64]>);
+
+impl<T: Clone> Side<T> {
+    /// The same value for all of these nodes.
+    pub fn of(nodes: &[Entity], value: T) -> Side<T> {
+        let size = nodes.iter().map(|node| node.index_u32() as usize + 1).max().unwrap_or(0);
+        Side(SmallVec::from_elem(value, size))
+    }
+}
+
+/// A node that was not there when the table was made is a fault of the pass, as an index out of range is.
+impl<T> Index<Entity> for Side<T> {
+    type Output = T;
+
+    fn index(&self, node: Entity) -> &T {
+        &self.0[node.index_u32() as usize]
+    }
+}
+
+impl<T> IndexMut<Entity> for Side<T> {
+    fn index_mut(&mut self, node: Entity) -> &mut T {
+        &mut self.0[node.index_u32() as usize]
+    }
+}
 
 /// A set of nodes: a bit for each entity index.
 #[derive(Clone, Default, Debug)]
@@ -160,6 +190,15 @@ mod tests {
         map.insert(nodes[3], 8);
         assert_eq!((map.get(nodes[100]), map.get(nodes[150]), map.get(nodes[3])), (None, Some(&7), Some(&8)));
         assert_eq!(map.len(), 101);
+    }
+
+    #[test]
+    fn a_side_table_holds_a_value_for_each_node() {
+        let mut world = World::new();
+        let nodes: Vec<Entity> = (0..100).map(|_| world.spawn_empty().id()).collect();
+        let mut side = Side::of(&nodes, 7);
+        side[nodes[99]] = 8;
+        assert_eq!((side[nodes[0]], side[nodes[98]], side[nodes[99]]), (7, 7, 8));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::kernel::{DimTable, KernelName, Locations};
 use crate::ir::layout::{Dim, Layout, LayoutError, Mma, Mode, Source};
 use crate::ir::node::*;
-use crate::ir::node_map::NodeMap;
+use crate::ir::node_map::{NodeMap, Side};
 use crate::ir::types::DType;
 use crate::ir::walk::{self, NodeList};
 
@@ -38,12 +38,11 @@ pub fn assign_layouts(
     let (body, dims, locations, geometry) = *kernel;
     let mut order = NodeList::new();
     walk::preorder(body, &|node| bodies.get(node).ok(), &mut order);
-    let size = order.iter().map(|n| n.index_u32() as usize + 1).max().unwrap_or(0);
     let mut spread = Spread {
         nodes: &nodes,
         locations,
-        links: links(&order, &nodes, &yields, size)?,
-        found: vec![None; size],
+        links: links(&order, &nodes, &yields)?,
+        found: Side::of(&order, None),
         queue: VecDeque::new(),
     };
     for &node in &order {
@@ -70,7 +69,7 @@ pub fn assign_layouts(
     }
     for &node in &order {
         let (op, operands, _, origin) = nodes.get(node)?;
-        if *op != Op::Write || spread.found[node.index_u32() as usize].is_some() {
+        if *op != Op::Write || spread.found[node].is_some() {
             continue;
         }
         let memory = nodes.get(operands.0[1])?.2;
@@ -80,7 +79,7 @@ pub fn assign_layouts(
         spread.run()?;
     }
     for &node in &order {
-        if let Some((layout, _)) = spread.found[node.index_u32() as usize].take() {
+        if let Some((layout, _)) = spread.found[node].take() {
             commands.entity(node).insert(Placement(layout));
         }
     }
@@ -92,12 +91,11 @@ fn links(
     order: &[Entity],
     nodes: &Nodes,
     yields: &Query<&Yields>,
-    size: usize,
-) -> Result<Vec<SmallVec<[Entity; 4]>>, Diagnostic> {
-    let mut links = vec![SmallVec::new(); size];
+) -> Result<Side<SmallVec<[Entity; 4]>>, Diagnostic> {
+    let mut links: Side<SmallVec<[Entity; 4]>> = Side::of(order, SmallVec::new());
     let mut join = |a: Entity, b: Entity| {
-        links[a.index_u32() as usize].push(b);
-        links[b.index_u32() as usize].push(a);
+        links[a].push(b);
+        links[b].push(a);
     };
     let mut loops: NodeMap<(&Operands, &Yields)> = NodeMap::default();
     for &node in order {
@@ -133,8 +131,8 @@ fn links(
 struct Spread<'a, 'w, 's> {
     nodes: &'a Nodes<'w, 's>,
     locations: &'a Locations,
-    links: Vec<SmallVec<[Entity; 4]>>,
-    found: Vec<Option<(Layout, Entity)>>,
+    links: Side<SmallVec<[Entity; 4]>>,
+    found: Side<Option<(Layout, Entity)>>,
     queue: VecDeque<Entity>,
 }
 
@@ -145,7 +143,7 @@ impl Spread<'_, '_, '_> {
     }
 
     fn found_layout(&self, node: Entity) -> Layout {
-        self.found[node.index_u32() as usize].as_ref().map_or_else(Layout::default, |f| f.0.clone())
+        self.found[node].as_ref().map_or_else(Layout::default, |f| f.0.clone())
     }
 
     fn assign(&mut self, node: Entity, layout: Layout, source: Entity) -> Result<(), Diagnostic> {
@@ -154,9 +152,9 @@ impl Spread<'_, '_, '_> {
         if ty.dims.is_empty() && !writes {
             return Ok(());
         }
-        match &self.found[node.index_u32() as usize] {
+        match &self.found[node] {
             None => {
-                self.found[node.index_u32() as usize] = Some((layout, source));
+                self.found[node] = Some((layout, source));
                 self.queue.push_back(node);
                 Ok(())
             }
@@ -174,10 +172,10 @@ impl Spread<'_, '_, '_> {
 
     fn run(&mut self) -> PassResult {
         while let Some(node) = self.queue.pop_front() {
-            let Some((layout, source)) = self.found[node.index_u32() as usize].clone() else { continue };
+            let Some((layout, source)) = self.found[node].clone() else { continue };
             let own = self.nodes.get(node)?;
             let own_dims = if *own.0 == Op::Write { None } else { Some(&own.2.dims) };
-            for other in self.links[node.index_u32() as usize].clone() {
+            for other in self.links[node].clone() {
                 let (op, _, ty, _) = self.nodes.get(other)?;
                 let smaller = *op != Op::Write && own_dims.is_none_or(|own| ty.dims.len() < own.len());
                 let larger = own_dims.is_some_and(|own| ty.dims.len() > own.len());

@@ -16,20 +16,20 @@ pub use crate::ir::facts::{Arguments, Base, ExpandedCount, Expansion, Iteration,
 use crate::ir::kernel::{Locations, MAX_OPERATIONS};
 use crate::ir::layout::{Dim, Layout, Mma, Place, Source};
 use crate::ir::node::*;
-use crate::ir::node_map::NodeMap;
+use crate::ir::node_map::{NodeMap, Side};
 use crate::ir::nodes::{self, Bug, NodeBundle};
 use crate::ir::op::OpClass;
 use crate::ir::walk;
 
 /// Expanded nodes of each logical node, by entity index.
 struct Copies {
-    first: Vec<u32>,
+    first: Side<u32>,
     nodes: Vec<Entity>,
 }
 
 impl Copies {
     fn of(&self, node: Entity, replica: u32) -> Entity {
-        self.nodes[(self.first[node.index_u32() as usize] + replica) as usize]
+        self.nodes[(self.first[node] + replica) as usize]
     }
 }
 
@@ -37,17 +37,16 @@ impl Copies {
 pub fn expand(world: &mut World) -> PassResult {
     let root = kernel_entity(world)?;
     let order = walk::nodes(world, root);
-    let size = order.iter().map(|n| n.index_u32() as usize + 1).max().unwrap_or(0);
     let mut expander = Expander {
-        layouts: vec![None; size],
-        copies: Copies { first: vec![0; size], nodes: Vec::with_capacity(512) },
+        layouts: Side::of(&order, None),
+        copies: Copies { first: Side::of(&order, 0), nodes: Vec::with_capacity(512) },
         count: 0,
         carried: NodeMap::default(),
         locations: nodes::fact::<Locations>(world, root, "a kernel without locations")?.clone(),
         mma: nodes::fact::<Geometry>(world, root, "a kernel without geometry")?.mma,
     };
     for &node in &order {
-        expander.layouts[node.index_u32() as usize] = world.get::<Placement>(node).map(|p| p.0.clone());
+        expander.layouts[node] = world.get::<Placement>(node).map(|p| p.0.clone());
     }
     expander.judge(world, &order)?;
     let mut arguments = Vec::new();
@@ -65,7 +64,7 @@ pub fn expand(world: &mut World) -> PassResult {
 }
 
 struct Expander {
-    layouts: Vec<Option<Layout>>,
+    layouts: Side<Option<Layout>>,
     copies: Copies,
     count: u32,
     /// Replicas of the carried values in front of each carried value of a loop.
@@ -95,7 +94,7 @@ fn replica_at(layout: &Layout, coordinate: impl Fn(Dim) -> u32) -> u32 {
 
 impl Expander {
     fn layout(&self, node: Entity) -> Option<&Layout> {
-        self.layouts.get(node.index_u32() as usize)?.as_ref()
+        self.layouts[node].as_ref()
     }
 
     fn replicas(&self, node: Entity) -> u32 {
@@ -115,7 +114,7 @@ impl Expander {
     }
 
     fn begin(&mut self, node: Entity) {
-        self.copies.first[node.index_u32() as usize] = self.copies.nodes.len() as u32;
+        self.copies.first[node] = self.copies.nodes.len() as u32;
     }
 
     fn spawn(&mut self, world: &mut World, node: NodeBundle, expansion: Expansion) -> Entity {
@@ -191,7 +190,7 @@ impl Expander {
                         self.copies.nodes.push(copy);
                         out.push(copy);
                     }
-                    self.copies.first[node.index_u32() as usize] = first;
+                    self.copies.first[node] = first;
                 }
                 OpClass::Constant | OpClass::Access | OpClass::ElementWise | OpClass::Order => {
                     for replica in 0..self.replicas(node) {

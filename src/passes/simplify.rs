@@ -6,14 +6,14 @@ use std::hash::{Hash, Hasher};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
 use rustc_hash::FxHasher;
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 
 use super::PassResult;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::InternTable;
 use crate::ir::kernel::KernelName;
 use crate::ir::node::*;
-use crate::ir::node_map::{NodeMap, NodeSet};
+use crate::ir::node_map::{NodeMap, NodeSet, Side};
 use crate::ir::nodes::Bug;
 use crate::ir::op::Purity;
 use crate::ir::walk::{self, NodeList};
@@ -234,12 +234,11 @@ pub fn remove_dead(kernel: Single<Entity, With<KernelName>>, mut graph: Graph) -
     let root = *kernel;
     let regions = walk::regions_of(&graph.bodies.as_readonly(), root);
     let order = walk::order(&graph.bodies.as_readonly(), root);
-    let size = order.iter().map(|n| n.index_u32() as usize + 1).max().unwrap_or(0);
     let mut uses =
-        Uses { region_of: smallvec![root; size], live: smallvec![false; size], pending: NodeList::new() };
+        Uses { region_of: Side::of(&order, root), live: Side::of(&order, false), pending: NodeList::new() };
     for &region in &regions {
         for &node in &graph.bodies.get(region)?.0 {
-            uses.region_of[node.index_u32() as usize] = region;
+            uses.region_of[node] = region;
             if graph.ops.get(node)?.row().purity == Purity::Effect {
                 uses.note(node);
             }
@@ -271,19 +270,19 @@ pub struct Graph<'w, 's> {
 /// What effects depend on.
 struct Uses {
     /// The region that each node stands in, by entity index.
-    region_of: SmallVec<[Entity; 256]>,
-    live: SmallVec<[bool; 256]>,
+    region_of: Side<Entity>,
+    live: Side<bool>,
     /// Nodes whose operands are still to be noted.
     pending: NodeList,
 }
 
 impl Uses {
     fn is_live(&self, node: Entity) -> bool {
-        self.live[node.index_u32() as usize]
+        self.live[node]
     }
 
     fn note(&mut self, node: Entity) {
-        if !std::mem::replace(&mut self.live[node.index_u32() as usize], true) {
+        if !std::mem::replace(&mut self.live[node], true) {
             self.pending.push(node);
         }
     }
@@ -291,7 +290,7 @@ impl Uses {
     /// Notes everything that the noted nodes depend on.
     fn follow(&mut self, graph: &Graph, root: Entity) -> PassResult {
         while let Some(node) = self.pending.pop() {
-            let region = self.region_of[node.index_u32() as usize];
+            let region = self.region_of[node];
             if region != root {
                 self.note(region);
             }

@@ -10,7 +10,7 @@ use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::emitter::Scalar;
-use super::load_to_lds::swizzled_rows;
+use super::lds::swizzled_rows;
 use super::scalar::Sign;
 use super::{Lowering, Place};
 use crate::codegen::isa::{Inst, Modifiers, Opcode, Operand};

@@ -226,3 +226,8 @@ pub(super) fn row_of(buffer: &LdsBuffer, coordinate: impl Fn(Dim) -> u32) -> u32
     let outer = buffer.dims.split_last().map_or(&[][..], |s| s.1);
     outer.iter().zip(&buffer.extents).fold(0, |row, (&dim, &extent)| row * extent + coordinate(dim))
 }
+
+/// Rows of the swizzle's period that a replica is after the first; replicas with the same number load the same columns.
+pub(super) fn swizzled_rows(buffer: &LdsBuffer, coordinate: impl Fn(Dim) -> u32) -> u32 {
+    buffer.swizzle.map_or(0, |swizzle| row_of(buffer, coordinate) % (swizzle.group * swizzle.phases))
+}

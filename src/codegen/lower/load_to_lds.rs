@@ -12,7 +12,7 @@ use super::global::Coordinates;
 use super::lds::row_of;
 use crate::codegen::isa::{Opcode, Operand};
 use crate::ir::diagnostic::Diagnostic;
-use crate::ir::layout::{self, Dim, Source};
+use crate::ir::layout::{self, Source};
 use crate::ir::node::*;
 use crate::passes::expand::Expansion;
 use crate::passes::facts::LdsBuffer;
@@ -24,11 +24,6 @@ pub(in crate::codegen) struct ToLdsPlan {
     wave: Scalar,
     /// What the buffer and each replica give, in bytes.
     places: SmallVec<[u32; 16]>,
-}
-
-/// Rows of the swizzle's period that a replica is behind the first; replicas with the same number load the same columns.
-pub(super) fn swizzled_rows(buffer: &LdsBuffer, coordinate: impl Fn(Dim) -> u32) -> u32 {
-    buffer.swizzle.map_or(0, |swizzle| row_of(buffer, coordinate) % (swizzle.group * swizzle.phases))
 }
 
 impl Lowering<'_> {

@@ -11,10 +11,11 @@ use crate::workers;
 
 use super::error::{Fault, FaultKind, SimError, Stopped};
 use super::execute::{Cache, Context, Lds, run, step};
+use super::launch_config::LaunchConfig;
 use super::memory::Memory;
 use super::module::Module;
 use super::rounds::{Rounds, has_effect};
-use super::start::{Launch, LaunchConfig, Segments};
+use super::start::{Launch, Segments};
 use super::stats::LaunchStats;
 use super::wave::{Progress, Wave};
 

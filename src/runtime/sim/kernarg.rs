@@ -2,8 +2,8 @@
 
 use crate::codegen::object::ArgumentKind;
 
+use super::launch_config::LaunchConfig;
 use super::module::LoadedKernel;
-use super::start::LaunchConfig;
 
 /// Largest kernel argument segment.
 const LARGEST: u32 = 1 << 20;

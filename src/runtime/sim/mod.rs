@@ -23,6 +23,7 @@ mod exact;
 mod execute;
 mod formats;
 mod kernarg;
+mod launch_config;
 mod memory;
 mod module;
 mod numerics;
@@ -40,8 +41,8 @@ pub use check::{
     Use, WaitCounter,
 };
 pub use error::{Access, Fault, FaultKind, SimError};
+pub use launch_config::{LaunchConfig, Limits};
 pub use module::Module;
-pub use start::{LaunchConfig, Limits};
 pub use stats::LaunchStats;
 
 /// A simulated device.

@@ -11,6 +11,7 @@ use crate::codegen::target::{Feature, Target};
 use super::error::{FaultKind, SimError, Stopped};
 use super::execute::{SCRATCH_WINDOW, hardware_id, window_descriptor};
 use super::kernarg;
+use super::launch_config::LaunchConfig;
 use super::memory::{Allocation, Memory, View};
 use super::module::{LoadedKernel, Module};
 use super::program::Program;
@@ -20,99 +21,6 @@ use super::wave::{EXEC, LANES, PRIVATE_APERTURE, Progress, SHARED_APERTURE, Wave
 const KERNARG_ADDRESS: u64 = 0x8000_0000;
 const PACKET_ADDRESS: u64 = 0x4000_0000;
 const QUEUE_ADDRESS: u64 = 0x2000_0000;
-
-/// How to launch a kernel.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct LaunchConfig {
-    /// Workgroups, partial ones included.
-    pub grid: [u32; 3],
-    /// Work-items of a workgroup.
-    pub block: [u32; 3],
-    /// Work-items of the last workgroup along each dimension where that is a partial one, else zero.
-    pub remainder: [u32; 3],
-    /// What the work-items' global ids start from, for kernels that ask for it.
-    pub global_offset: [u64; 3],
-    /// Bytes of LDS beyond what the kernel declares.
-    pub dynamic_lds: u32,
-    /// Instructions that one wave may execute before it is taken for endless.
-    pub instruction_budget: u64,
-    /// Time that the host may take before the launch is stopped.
-    pub time_limit: Option<Duration>,
-}
-
-/// What a launch may take before it is stopped. Loops that touch no memory and change no register are found before that.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct Limits {
-    /// Instructions of one wave.
-    pub instructions: u64,
-    /// Time on the host; none by default.
-    pub time: Option<Duration>,
-}
-
-impl Default for Limits {
-    fn default() -> Limits {
-        // Some hundred times as many as a wave of the longest kernels that one waits for, and seconds on the host.
-        Limits { instructions: 100_000_000, time: None }
-    }
-}
-
-impl LaunchConfig {
-    /// A grid of workgroups of that shape, without dynamic LDS.
-    pub fn new(grid: [u32; 3], block: [u32; 3]) -> LaunchConfig {
-        LaunchConfig {
-            grid,
-            block,
-            remainder: [0; 3],
-            global_offset: [0; 3],
-            dynamic_lds: 0,
-            instruction_budget: Limits::default().instructions,
-            time_limit: Limits::default().time,
-        }
-    }
-
-    /// A grid of so many work-items, in workgroups of that shape; the last ones may be partial.
-    pub fn items(items: [u32; 3], block: [u32; 3]) -> LaunchConfig {
-        let per_axis = |f: fn(u32, u32) -> Option<u32>| {
-            std::array::from_fn(|axis| f(items[axis], block[axis]).unwrap_or(0))
-        };
-        let grid = per_axis(|n, block| (block > 0).then(|| n.div_ceil(block)));
-        LaunchConfig { remainder: per_axis(u32::checked_rem), ..LaunchConfig::new(grid, block) }
-    }
-
-    /// The same with global ids that start elsewhere.
-    #[must_use]
-    pub fn global_offset(mut self, offset: [u64; 3]) -> LaunchConfig {
-        self.global_offset = offset;
-        self
-    }
-
-    /// The same with dynamic LDS.
-    #[must_use]
-    pub fn dynamic_lds(mut self, bytes: u32) -> LaunchConfig {
-        self.dynamic_lds = bytes;
-        self
-    }
-
-    /// The same with another budget.
-    #[must_use]
-    pub fn instruction_budget(mut self, instructions: u64) -> LaunchConfig {
-        self.instruction_budget = instructions;
-        self
-    }
-
-    /// The same with another limit of time on the host.
-    #[must_use]
-    pub fn time_limit(mut self, time: Duration) -> LaunchConfig {
-        self.time_limit = Some(time);
-        self
-    }
-
-    /// The same with other limits.
-    #[must_use]
-    pub fn limits(self, limits: Limits) -> LaunchConfig {
-        LaunchConfig { instruction_budget: limits.instructions, time_limit: limits.time, ..self }
-    }
-}
 
 /// Memory of one launch beside what the host allocated, and its kernel arguments.
 pub(super) struct Segments {
@@ -367,16 +275,3 @@ fn check(target: Target, kernel: &LoadedKernel, config: &LaunchConfig) -> Result
 const LARGEST_PRIVATE: u32 = 1 << 18;
 /// Scratch for functions whose need is not known when a kernel with a dynamic stack is compiled.
 const DYNAMIC_STACK: u32 = 1 << 14;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn grids_of_work_items_have_partial_workgroups() {
-        let config = LaunchConfig::items([100, 7, 64], [32, 7, 1]);
-        assert_eq!((config.grid, config.remainder), ([4, 1, 64], [4, 0, 0]));
-        let empty = LaunchConfig::items([1, 1, 1], [0, 1, 1]);
-        assert_eq!((empty.grid, empty.remainder), ([0, 1, 1], [0, 0, 0]));
-    }
-}

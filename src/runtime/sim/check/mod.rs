@@ -43,9 +43,10 @@ use crate::codegen::target::{FeatureSetting, Target};
 use crate::workers;
 
 use super::error::{Fault, SimError};
+use super::launch_config::LaunchConfig;
 use super::memory::Memory as DeviceMemory;
 use super::module::{LoadedKernel, Module};
-use super::start::{Launch, LaunchConfig, Segments};
+use super::start::{Launch, Segments};
 use facts::Table;
 use found::{Found, Raw};
 use group::{Checker, Failure, Group, Worker};

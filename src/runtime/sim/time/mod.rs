@@ -65,9 +65,10 @@ use crate::codegen::target::{Occupancy, Target};
 
 use super::check::Source;
 use super::error::{Fault, SimError};
+use super::launch_config::LaunchConfig;
 use super::memory::Memory;
 use super::module::{LoadedKernel, Module};
-use super::start::{Launch, LaunchConfig, Segments};
+use super::start::{Launch, Segments};
 use hierarchy::{Active, Hierarchy};
 use unit::{Failure, Unit};
 

@@ -3,7 +3,7 @@
 use crate::codegen::target::Occupancy;
 
 use super::super::check::Source;
-use super::super::start::LaunchConfig;
+use super::super::launch_config::LaunchConfig;
 use super::hierarchy::{Sharing, Traffic};
 use super::record::{Busy, Event, Pipe, Record, Stall, Wait};
 use super::unit::{Unit, WaveTime};
