@@ -95,8 +95,9 @@ impl Checker<'_> {
                 Space::Device => self.device(&issue, &piece, runner, worker, known),
                 Space::Private => {
                     let stored = Stored::of(facts, data, &runner.registers);
-                    let (bits, address) =
-                        runner.scratch.access(footprint, lanes, |lane, byte| stored.undefined(lane, byte));
+                    let (bits, address) = runner
+                        .scratch
+                        .access(footprint, lanes, data, |lane, byte| stored.undefined(lane, byte));
                     let mut dwords = Dwords::default();
                     for (dword, row) in dwords.iter_mut().zip(&bits) {
                         *dword = (0..LANES).fold(0, |lanes, l| lanes | u64::from(row[l] != 0) << l);

@@ -28,12 +28,14 @@ impl Scratch {
         self.bytes.resize(bytes, 0);
     }
 
-    /// Notes an access whose lanes `lanes` lie inside, `undefined` being the undefined bits of what it stores by lane and byte;
+    /// Notes an access whose lanes `lanes` lie inside, `undefined` being the undefined bits of what it stores, by
+    /// lane (of `partial`) and byte;
     /// of a load what is undefined, and the first such byte.
     pub fn access(
         &mut self,
         footprint: &Footprint,
         lanes: u64,
+        partial: u64,
         undefined: impl Fn(usize, usize) -> u8,
     ) -> (Loaded, Option<u64>) {
         let mut found = (Loaded::new(), None);
@@ -66,17 +68,20 @@ impl Scratch {
                         found.1.get_or_insert(address + index as u64);
                     }
                     Access::Load => {}
-                    _ => self.store(at, same, |lane| undefined(lane, index)),
+                    _ => self.store(at, same, partial, |lane| undefined(lane, index)),
                 }
             }
         }
         found
     }
 
-    /// Stores a byte of some lanes.
-    fn store(&mut self, at: usize, lanes: u64, undefined: impl Fn(usize) -> u8) {
+    /// Stores a byte of some lanes, of which those in `partial` may bring something undefined.
+    fn store(&mut self, at: usize, lanes: u64, partial: u64, undefined: impl Fn(usize) -> u8) {
         let mut bad = 0;
-        for l in (0..LANES).filter(|l| lanes >> l & 1 != 0) {
+        let mut left = lanes & partial;
+        while left != 0 {
+            let l = left.trailing_zeros() as usize;
+            left &= left - 1;
             let bits = undefined(l);
             bad |= u64::from(bits != 0) << l;
             if self.bits.is_empty() && bits != 0 && bits != 0xff {
