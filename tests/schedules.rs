@@ -1,5 +1,8 @@
 //! GEMM under every schedule, trip count and shape: the result is the interpreter's, and check mode finds nothing.
 
+mod common;
+
+use common::loops::largest_loop;
 use groundswell::kernels::{Gemm, Waves};
 use groundswell::passes::workspace::Verify;
 use groundswell::prelude::*;
@@ -106,6 +109,37 @@ fn the_largest_tile_stays_within_the_register_file() {
                 assert!(report.vgprs + report.agprs <= 256, "{what}");
                 assert!(report.spills.is_none() && report.scratch_bytes == 0, "{what}");
                 assert!(report.lds_bytes <= 64 << 10, "{what}");
+            }
+        }
+    }
+}
+
+/// Vector registers of a modulo schedule's steady state are written by what computes them: values that overlap themselves have
+/// names of their own, by unrolling where nothing else serves, and every trip count finds its way through rounds and rest.
+#[test]
+fn modulo_loops_move_nothing() {
+    // Waves along N, tile, iterations of a round of the steady state.
+    let loops = [(2, [128, 128, 32], 1), (4, [128, 128, 32], 2), (2, [64, 64, 32], 3), (4, [64, 64, 32], 4)];
+    for (waves, tile, round) in loops {
+        let kernel = Gemm::any_shape().waves(Waves::new(2, waves)).kernel().expect("a kernel");
+        let case = |k, dynamic| {
+            let shape = [tile[0], tile[1], k];
+            Case { shape, tile, dynamic, schedule: Schedule::Modulo }
+        };
+        let executable = compiled(&kernel, &case(4096, false));
+        let text = executable.assembly().expect("assembly");
+        let steady = largest_loop(&text).expect("a loop");
+        let moves = steady.iter().filter(|line| line.trim().starts_with("v_mov")).count();
+        assert_eq!(moves, 0, "{tile:?}: {steady:#?}");
+        let products = steady.iter().filter(|line| line.trim().starts_with("v_mfma")).count() as i64;
+        assert_eq!(
+            products,
+            round * tile[0] * tile[1] * tile[2] / (16 * 16 * 16 * 2 * i64::from(waves)),
+            "{tile:?}"
+        );
+        if round > 1 {
+            for iterations in [1, 4, 5, 6, 7, 8, 9, 11] {
+                run(&kernel, &case(tile[2] * iterations - 8, iterations % 2 == 0));
             }
         }
     }
