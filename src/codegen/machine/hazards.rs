@@ -12,7 +12,7 @@
 //! Apart from wait states the pass breaks runs of memory instructions that a replay would get wrong (`replay`), unless
 //! XNACK is known to be off, and repairs what no wait states solve (`repairs`).
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 
 use super::access::{Range, Ranges, Touched, accesses, changes_indexing, is_valu, is_vmem, leaves_body};
 use super::body::{Body, MachineInst};
@@ -105,10 +105,8 @@ struct Entry {
 pub struct HazardResolver {
     target: Arch,
     xnack: Xnack,
-    /// The rows of opcodes, from their first use on: most never occur, and all of them take longer than a compilation.
-    sides: RefCell<Vec<Sides>>,
-    /// By opcode the number of its entry there, from one on.
-    sides_of: Vec<Cell<u16>>,
+    /// By opcode, from its first use on: most never occur, and all of them take longer than a compilation.
+    sides: Vec<Cell<Option<Sides>>>,
     /// Rows whose first or second instruction is not known by its opcode.
     begins_by_form: u64,
     ends_by_form: u64,
@@ -186,8 +184,7 @@ impl HazardResolver {
         HazardResolver {
             target,
             xnack: Xnack::default(),
-            sides: RefCell::default(),
-            sides_of: vec![Cell::new(0); Opcode::ALL.len()],
+            sides: vec![Cell::new(None); Opcode::ALL.len()],
             begins_by_form: rows_where(|n| ROWS[n].first.0.depends_on_form()),
             ends_by_form: rows_where(|n| ROWS[n].then.0.depends_on_form()),
             matrix,
@@ -378,15 +375,12 @@ impl HazardResolver {
     /// The rows that an opcode can begin and end.
     #[inline]
     fn sides(&self, op: Opcode) -> Sides {
-        let number = &self.sides_of[op as usize];
-        if let Some(at) = usize::from(number.get()).checked_sub(1) {
-            return self.sides.borrow()[at];
-        }
-        let sides = Sides::of(op, self.target);
-        let mut known = self.sides.borrow_mut();
-        known.push(sides);
-        number.set(known.len() as u16);
-        sides
+        let known = &self.sides[op as usize];
+        known.get().unwrap_or_else(|| {
+            let sides = Sides::of(op, self.target);
+            known.set(Some(sides));
+            sides
+        })
     }
 
     /// Wait states that are missing before `inst`.
