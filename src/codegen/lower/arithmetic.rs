@@ -13,7 +13,7 @@ use crate::codegen::isa::{Inst, Opcode, Operand};
 use crate::codegen::machine::RegisterFile;
 use crate::float16::f16;
 use crate::ir::diagnostic::Diagnostic;
-use crate::ir::layout::{self, Dim, Source};
+use crate::ir::layout::{self, Dim, Layout, Source};
 use crate::ir::node::*;
 use crate::ir::types::DType;
 use crate::passes::expand::Expansion;
@@ -38,7 +38,38 @@ fn family(dtype: DType) -> Family {
     if dtype.is_float() { Family::Float } else { Family::Integer }
 }
 
-impl Lowering<'_> {
+/// Which element of an operand belongs to an element of a node: the one with the same coordinates.
+enum Matching<'a> {
+    /// The layouts are alike.
+    Same,
+    /// Found by way of the layouts of both.
+    Coordinates { own: &'a Layout, other: &'a Layout },
+    /// One of them has no layout, and so one element.
+    First,
+}
+
+impl Matching<'_> {
+    /// The operand's element for element `at`.
+    fn element(&self, at: u32) -> u32 {
+        let (own, other) = match *self {
+            Matching::Same => return at,
+            Matching::Coordinates { own, other } => (own, other),
+            Matching::First => return 0,
+        };
+        let place = layout::Place { register: at, ..layout::Place::default() };
+        let coordinate = |dim: Dim| own.coordinate(dim, place);
+        let (mut index, mut weight) = (0, 1);
+        for mode in other.of_source(Source::Register) {
+            if let Some(dim) = mode.dim {
+                index += coordinate(dim) / mode.stride % mode.extent * weight;
+            }
+            weight *= mode.extent;
+        }
+        index
+    }
+}
+
+impl<'a> Lowering<'a> {
     /// Registers for pieces of `part` bytes of a value of `total` bytes in `value`, and how they become the value.
     pub(super) fn parts(&mut self, value: Operand, total: u32, part: u32) -> Parts {
         let count = total / part;
@@ -296,21 +327,26 @@ impl Lowering<'_> {
         }
         let from =
             self.logical_dtype(*operands.last().ok_or_else(|| self.bug("an operation without operands"))?)?;
+        let values = match op {
+            Op::Select => &operands[1..],
+            Op::Convert(Conversion::Cast) if from == DType::I1 => &[],
+            Op::Unary(_) | Op::Binary(_) | Op::Convert(_) => operands,
+            Op::Memory | Op::Scalar | Op::Allocate => &[],
+            Op::Read | Op::Write | Op::GlobalToShared | Op::Mma(_) => &[],
+            Op::Iterate(_) | Op::Pipeline(_) | Op::IterArg(_) | Op::LoopResult(_) => &[],
+            Op::Register(_) | Op::Compare(_) | Op::Barrier | Op::Control(_) => &[],
+        };
+        let matchings: Result<SmallVec<[Matching; 3]>, Diagnostic> =
+            values.iter().map(|&operand| self.matching(expansion.logical, operand)).collect();
+        let matchings = matchings?;
+        // Elements that fill a register are computed where they stay; others are packed at the end.
+        let value = (dtype.bytes() == 4).then(|| self.emitter.vgpr(elements));
         let mut results: SmallVec<[Operand; 16]> = SmallVec::new();
         for at in 0..elements {
+            let mark = self.emitter.mark();
             let mut inputs: SmallVec<[Scalar; 3]> = SmallVec::new();
-            let values = match op {
-                Op::Select => &operands[1..],
-                Op::Convert(Conversion::Cast) if from == DType::I1 => &[],
-                Op::Unary(_) | Op::Binary(_) | Op::Convert(_) => operands,
-                Op::Memory | Op::Scalar | Op::Allocate => &[],
-                Op::Read | Op::Write | Op::GlobalToShared | Op::Mma(_) => &[],
-                Op::Iterate(_) | Op::Pipeline(_) | Op::IterArg(_) | Op::LoopResult(_) => &[],
-                Op::Register(_) | Op::Compare(_) | Op::Barrier | Op::Control(_) => &[],
-            };
-            for &operand in values {
-                let place = self.element_index(expansion.logical, operand, at)?;
-                inputs.push(self.element(operand, place, from)?);
+            for (&operand, matching) in values.iter().zip(&matchings) {
+                inputs.push(self.element(operand, matching.element(at), from)?);
             }
             // Of two-operand arithmetic one operand may be an SGPR, everything else takes VGPRs.
             let most_uniform = usize::from(matches!(op, Op::Binary(_)));
@@ -320,20 +356,28 @@ impl Lowering<'_> {
                 (Op::Binary(op), &[a, b]) => self.binary(op, a, b, from)?,
                 (Op::Convert(Conversion::Cast), &[x]) => self.cast(x, from, dtype),
                 (Op::Convert(Conversion::Cast), &[]) => {
-                    let mask = self.element_index(expansion.logical, operands[0], at)?;
+                    let mask = self.matching(expansion.logical, operands[0])?.element(at);
                     let one = if dtype.is_float() { i64::from(1f32.to_bits()) } else { 1 };
                     self.select(operands[0], mask, Scalar::Const(one), Scalar::ZERO)?
                 }
                 (Op::Select, &[yes, no]) => {
-                    let mask = self.element_index(expansion.logical, operands[0], at)?;
+                    let mask = self.matching(expansion.logical, operands[0])?.element(at);
                     self.select(operands[0], mask, yes, no)?
                 }
                 _ => return Err(self.bug("an element-wise operation without its operands")),
             };
-            results.push(result);
+            match value {
+                Some(value) => {
+                    // A copy of an SGPR stays for its other uses.
+                    let stays = self.vector_copies.iter().any(|copy| copy.1 == result);
+                    let mark = if stays { self.emitter.mark() } else { mark };
+                    self.emitter.deliver(mark, result, value.offset(at));
+                }
+                None => results.push(result),
+            }
         }
-        let packed = self.packed(&results, dtype);
-        self.set_place(node, Place::Registers(packed));
+        let value = value.unwrap_or_else(|| self.packed(&results, dtype));
+        self.set_place(node, Place::Registers(value));
         Ok(())
     }
 
@@ -395,24 +439,15 @@ impl Lowering<'_> {
         self.get::<ValueType>(logical)?.dtype.ok_or_else(|| self.bug("a value without dtype"))
     }
 
-    /// Which element of `operand` belongs to element `at` of a node: the one with the same coordinates.
-    fn element_index(&self, logical: Entity, operand: Entity, at: u32) -> Result<u32, Diagnostic> {
+    /// Which elements of `operand` belong to those of a node.
+    fn matching(&self, logical: Entity, operand: Entity) -> Result<Matching<'a>, Diagnostic> {
         let source = Expansion::at(self.world, operand).logical;
         let layouts = (self.world.get::<Placement>(logical), self.world.get::<Placement>(source));
-        let (Some(own), Some(other)) = layouts else { return Ok(0) };
-        if own.0 == other.0 {
-            return Ok(at);
-        }
-        let place = layout::Place { register: at, ..layout::Place::default() };
-        let coordinate = |dim: Dim| own.0.coordinate(dim, place);
-        let (mut index, mut weight) = (0, 1);
-        for mode in other.0.of_source(Source::Register) {
-            if let Some(dim) = mode.dim {
-                index += coordinate(dim) / mode.stride % mode.extent * weight;
-            }
-            weight *= mode.extent;
-        }
-        Ok(index)
+        Ok(match layouts {
+            (Some(own), Some(other)) if own.0 == other.0 => Matching::Same,
+            (Some(own), Some(other)) => Matching::Coordinates { own: &own.0, other: &other.0 },
+            _ => Matching::First,
+        })
     }
 
     /// The scalar in a VGPR.
@@ -546,7 +581,7 @@ impl Lowering<'_> {
         };
         let logical = self.get::<Expansion>(condition)?.logical;
         let dtype = self.logical_dtype(a)?;
-        let places = [self.element_index(logical, a, at)?, self.element_index(logical, b, at)?];
+        let places = [self.matching(logical, a)?.element(at), self.matching(logical, b)?.element(at)];
         let mut sources = [self.element(a, places[0], dtype)?, self.element(b, places[1], dtype)?];
         self.limit_uniform(&mut sources, 1);
         Ok(self.compare(predicate, sources[0], sources[1], dtype))

@@ -25,6 +25,16 @@ impl Scalar {
     }
 }
 
+/// A register for 32 bits of each lane.
+const VECTOR: VirtualRegister = VirtualRegister { file: RegisterFile::Vgpr, width: 1 };
+
+/// How far a body has been written.
+#[derive(Copy, Clone)]
+pub struct Mark {
+    insts: usize,
+    registers: u32,
+}
+
 /// Appends to a body.
 pub struct Emitter<'a> {
     /// The body being written.
@@ -56,6 +66,30 @@ impl<'a> Emitter<'a> {
     /// A fresh VGPR tuple.
     pub fn vgpr(&mut self, width: u32) -> Operand {
         self.register(RegisterFile::Vgpr, width)
+    }
+
+    /// How far the body has been written.
+    pub fn mark(&self) -> Mark {
+        Mark { insts: self.body.insts.len(), registers: self.body.registers.len() as u32 }
+    }
+
+    /// Brings a 32-bit vector result to `to`, which nothing since `mark` names: what has been made since is computed there at once, and
+    /// nobody may name it any more; anything older is copied. Half of the instructions of a long element-wise kernel would be copies.
+    pub fn deliver(&mut self, mark: Mark, result: Operand, to: Operand) {
+        let made = |(id, _): (u32, u32)| {
+            id >= mark.registers && self.body.registers.get(id as usize) == Some(&VECTOR)
+        };
+        if !result.as_virtual().is_some_and(made) {
+            return self.op(Opcode::VMovB32, &[to, result]);
+        }
+        for i in &mut self.body.insts[mark.insts..] {
+            for operand in i.inst.operands.iter_mut().filter(|operand| **operand == result) {
+                *operand = to;
+            }
+        }
+        if result == Operand::virtual_register(self.body.registers.len() as u32 - 1, 0) {
+            self.body.registers.pop();
+        }
     }
 
     /// Register file of a virtual register.
