@@ -13,20 +13,19 @@
 //! a VGPR. The code for that is inserted with virtual registers, and the body is allocated again. Every round takes
 //! registers out of their file that cannot leave it twice, so there is an end.
 
-use super::access::{as_copy, width};
 use super::body::{Body, RegisterFile};
 use super::coalesce::{Coalescer, Joining};
 use super::evict::{Choice, Evictor, Shortage};
 use super::liveness::{Liveness, NONE};
 use super::loops::Loops;
-use super::occupancy::{EMPTY, Set, free_runs, tuple};
-use super::place::{Input, Placer, file_and_number, physical};
+use super::occupancy::{Set, free_runs};
+use super::place::{Input, Placer, physical};
 pub use super::pressure::Peak;
 use super::pressure::Pressure;
 pub use super::spill::{INSERTED, Spills};
 use super::spill::{Rewritten, Spiller};
 use super::tie::Ties;
-use crate::codegen::isa::{Implicit, Operand, Role};
+use crate::codegen::isa::Operand;
 
 /// How many registers of each file a kernel may use.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -160,6 +159,8 @@ pub struct Allocator {
     spiller: Spiller,
     /// Registers named directly in the body, by file: nobody else gets them.
     reserved: [Set; 3],
+    /// Where each virtual register is in the end.
+    placed: Vec<Operand>,
 }
 
 impl Allocator {
@@ -173,9 +174,10 @@ impl Allocator {
         limits: &Limits,
         fixed: &[(u32, Operand)],
     ) -> Result<Allocation, AllocationError> {
-        let vcc = self.check_operands(body)?;
         self.spiller.start(body);
-        self.liveness.compute(body, fixed);
+        self.liveness.compute(body, fixed)?;
+        self.reserved = self.liveness.operands.named;
+        let vcc = self.liveness.operands.vcc;
         self.loops.compute(body);
         let is_fixed = |id: u32| fixed.iter().any(|(register, _)| *register == id);
         let (origins, coalescer) = (&mut self.spiller.origins, &mut self.coalescer);
@@ -191,7 +193,7 @@ impl Allocator {
                     Ok(used) => break used,
                     Err(failure) => {
                         // Without what was joined.
-                        self.liveness.compute(body, fixed);
+                        self.liveness.compute(body, fixed)?;
                         failure
                     }
                 },
@@ -202,7 +204,7 @@ impl Allocator {
                 continue;
             }
             let slack = &mut slack[failure.file as usize];
-            if let Err(peak) = self.make_room(body, limits, fixed, failure, peak, slack) {
+            if let Err(peak) = self.make_room(body, limits, fixed, failure, peak, slack)? {
                 let all = peaks[failure.file as usize];
                 return Err(self.exhausted(body, failure, peak, all));
             }
@@ -217,47 +219,10 @@ impl Allocator {
         &self.spiller.origins
     }
 
-    /// Finds operands that leave their register, physical registers, and uses of VCC.
-    fn check_operands(&mut self, body: &Body) -> Result<bool, AllocationError> {
-        self.reserved = [EMPTY; 3];
-        let mut vcc = false;
-        for (inst, i) in body.insts.iter().enumerate() {
-            let info = i.inst.op.info();
-            vcc |= info.reads.contains(Implicit::VCC) || info.writes.contains(Implicit::VCC);
-            for (operand, (spec, &o)) in info.operands.iter().zip(&i.inst.operands).enumerate() {
-                if o.is_none() || o.is_constant() {
-                    continue;
-                }
-                let width = width(&i.inst, operand, spec);
-                if let Some((id, first)) = o.as_virtual() {
-                    let inside = body.registers.get(id as usize).is_some_and(|register| {
-                        first + width <= u32::from(register.width) && register.width <= 32
-                    });
-                    if !inside {
-                        return Err(AllocationError::BadOperand {
-                            inst: inst as u32,
-                            operand: operand as u32,
-                        });
-                    }
-                } else if let Some((file, number)) = file_and_number(o) {
-                    vcc |= o == Operand::VCC || o == Operand::VCC.offset(1);
-                    let allocatable = if file == RegisterFile::Sgpr { 102 } else { 256 };
-                    if number + width <= allocatable {
-                        let set = tuple(number, width);
-                        let reserved = &mut self.reserved[file as usize];
-                        reserved.iter_mut().zip(set).for_each(|(word, more)| *word |= more);
-                    } else if number < allocatable {
-                        return Err(AllocationError::BadOperand {
-                            inst: inst as u32,
-                            operand: operand as u32,
-                        });
-                    }
-                } else {
-                    debug_assert!(spec.role == Role::Use, "a result is a register");
-                }
-            }
-        }
-        Ok(vcc)
+    /// Steps that joining registers has taken in all bodies.
+    #[cfg(test)]
+    pub(crate) fn joining_steps(&self) -> usize {
+        self.coalescer.steps
     }
 
     /// What did not stay in its file in the last body allocated.
@@ -319,7 +284,7 @@ impl Allocator {
     /// Takes registers out of a file that is too small, `slack` more than that if they are scattered.
     ///
     /// # Errors
-    /// Where most registers are alive when none of them can leave.
+    /// Inside, where most registers are alive when none of them can leave.
     fn make_room(
         &mut self,
         body: &mut Body,
@@ -328,7 +293,7 @@ impl Allocator {
         failure: Failure,
         mut peak: Peak,
         slack: &mut u32,
-    ) -> Result<(), Peak> {
+    ) -> Result<Result<(), Peak>, AllocationError> {
         let Failure { file, register, available, agprs, .. } = failure;
         let scattered = peak.registers <= available;
         let width = u32::from(body.registers[register as usize].width);
@@ -351,7 +316,7 @@ impl Allocator {
             if !self.spiller.has_begun() && (to_memory || self.evictor.evicted.is_empty()) {
                 // Inputs may leave too.
                 self.spiller.release_inputs(body, fixed);
-                self.liveness.compute(body, fixed);
+                self.liveness.compute(body, fixed)?;
                 peak = self.pressure.peaks(body, &self.liveness)[file as usize];
                 continue;
             }
@@ -359,7 +324,7 @@ impl Allocator {
                 break;
             }
             if !scattered || *slack >= available {
-                return Err(peak);
+                return Ok(Err(peak));
             }
             *slack *= 2;
         }
@@ -377,9 +342,9 @@ impl Allocator {
         }
         // A register that only changes its file keeps its live range.
         if self.spiller.rewrite(body, &self.liveness) == Rewritten::Instructions {
-            self.liveness.compute(body, fixed);
+            self.liveness.compute(body, fixed)?;
         }
-        Ok(())
+        Ok(Ok(()))
     }
 
     fn exhausted(&self, body: &Body, failure: Failure, mut peak: Peak, all: Peak) -> AllocationError {
@@ -397,29 +362,15 @@ impl Allocator {
 
     /// Puts the places in and drops copies that have become empty.
     fn rewrite(&mut self, body: &mut Body) {
-        let origins = &mut self.spiller.origins;
-        let mut kept = 0;
-        for block in &mut body.blocks {
-            let range = block.start..block.end;
-            block.start = kept;
-            for index in range {
-                let mut i = body.insts[index as usize];
-                for operand in &mut i.inst.operands {
-                    if let Some((id, first)) = operand.as_virtual() {
-                        let file = body.registers[id as usize].file;
-                        let (root, part) = self.coalescer.root(id);
-                        *operand = physical(file, self.placer.places[root as usize] + part + first);
-                    }
-                }
-                if as_copy(&i.inst).is_none_or(|(to, from)| to != from) {
-                    body.insts[kept as usize] = i;
-                    origins[kept as usize] = origins[index as usize];
-                    kept += 1;
-                }
+        self.placed.clear();
+        self.placed.extend((0..).zip(&body.registers).map(|(id, register)| {
+            let (root, part) = self.coalescer.root(id);
+            match self.placer.places[root as usize] {
+                NONE => Operand::NONE,
+                place => physical(register.file, place + part),
             }
-            block.end = kept;
-        }
-        body.insts.truncate(kept as usize);
-        origins.truncate(kept as usize);
+        }));
+        let placed = &self.placed;
+        body.rename(&mut self.spiller.origins, |id, first| placed[id as usize].offset(first), |_, _| ());
     }
 }

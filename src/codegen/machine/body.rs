@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use crate::codegen::isa::Inst;
+use super::access::as_copy;
+use crate::codegen::isa::{Inst, Operand};
 
 /// Which register file a virtual register lives in.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
@@ -76,6 +77,41 @@ impl Body {
         self.blocks.clear();
         self.registers.clear();
         self.spare.clear();
+    }
+
+    /// Gives virtual registers other names: `name` takes a register and a part of it. Copies of a register to itself go, from `origins` as
+    /// well. Tells `moved` what the number of each instruction was and is, for one that goes that of the next.
+    pub(super) fn rename(
+        &mut self,
+        origins: &mut Vec<u32>,
+        name: impl Fn(u32, u32) -> Operand,
+        mut moved: impl FnMut(u32, u32),
+    ) {
+        let mut kept = 0;
+        for block in &mut self.blocks {
+            let range = block.start..block.end;
+            block.start = kept;
+            for index in range {
+                moved(index, kept);
+                let i = &mut self.insts[index as usize];
+                for operand in &mut i.inst.operands {
+                    if let Some((id, first)) = operand.as_virtual() {
+                        *operand = name(id, first);
+                    }
+                }
+                if as_copy(&i.inst).is_some_and(|(to, from)| to == from) {
+                    continue;
+                }
+                if kept != index {
+                    self.insts[kept as usize] = *i;
+                    origins[kept as usize] = origins[index as usize];
+                }
+                kept += 1;
+            }
+            block.end = kept;
+        }
+        self.insts.truncate(kept as usize);
+        origins.truncate(kept as usize);
     }
 
     /// Instructions of one block.

@@ -60,10 +60,13 @@ pub(super) struct Coalescer {
     first_hint: Vec<u32>,
     hints: Vec<Hint>,
     merged: Vec<Segment>,
+    /// The last segment of each register, or [`NONE`] if it has not been looked for.
+    lasts: Vec<u32>,
     /// Registers that are C or D of a matrix instruction.
     accumulates: Vec<bool>,
-    /// Steps that joining may still take: long histories are not walked again and again.
-    budget: usize,
+    /// Steps that joining has taken, and may have taken: long histories are not walked again and again.
+    pub steps: usize,
+    most_steps: usize,
 }
 
 /// Whether registers are joined or only hinted at.
@@ -85,7 +88,7 @@ impl Coalescer {
         is_fixed: impl Fn(u32) -> bool,
         joining: Joining,
     ) {
-        self.collect(body, loops);
+        self.collect(body, loops, &liveness.operands.connecting);
         self.start(body);
         self.first_hint.clear();
         self.hints.clear();
@@ -123,7 +126,7 @@ impl Coalescer {
         loops: &Loops,
         is_fixed: impl Fn(u32) -> bool,
     ) -> bool {
-        self.collect(body, loops);
+        self.collect(body, loops, &liveness.operands.connecting);
         if self.affinities.iter().all(|affinity| affinity.shared.is_none()) {
             return false;
         }
@@ -166,7 +169,9 @@ impl Coalescer {
         self.parents.clear();
         self.parents.extend((0..body.registers.len() as u32).map(|id| (id, 0)));
         self.joined.clear();
-        self.budget = 32 * (body.insts.len() + body.registers.len());
+        self.lasts.clear();
+        self.lasts.resize(body.registers.len(), NONE);
+        self.most_steps = self.steps + 32 * (body.insts.len() + body.registers.len());
     }
 
     /// What a register was joined to may have been joined later: from the last on each finds its root one step away.
@@ -205,30 +210,30 @@ impl Coalescer {
         *first = self.hints.len() as u32 - 1;
     }
 
-    fn collect(&mut self, body: &Body, loops: &Loops) {
+    /// Finds what copies and matrix instructions connect; `connecting` are those instructions.
+    fn collect(&mut self, body: &Body, loops: &Loops, connecting: &[u32]) {
         self.affinities.clear();
-        for (block, data) in body.blocks.iter().enumerate() {
-            for index in data.start..data.end {
-                let inst = &body.insts[index as usize].inst;
-                if !inst.operands[0].is_virtual() {
-                    continue;
-                }
-                let copy = as_copy(inst).map(|operands| (operands, None));
-                let tied = || {
-                    let operands = accumulator(inst)?;
-                    let parts = ((1u64 << inst.width(0)) - 1) as u32;
-                    Some((operands, Some(Shared { position: 2 * index + 1, parts })))
-                };
-                let Some(((to, from), shared)) = copy.or_else(tied) else { continue };
-                let (Some((a, a_first)), Some((b, b_first))) = (to.as_virtual(), from.as_virtual()) else {
-                    continue;
-                };
-                if a != b && body.registers[a as usize].file == body.registers[b as usize].file {
-                    let offset = a_first as i32 - b_first as i32;
-                    let weight = loops.weight(block);
-                    let firsts = [a_first, b_first];
-                    self.affinities.push(Affinity { weight, inst: index, a, b, offset, firsts, shared });
-                }
+        let mut block = 0;
+        for &index in connecting {
+            while body.blocks[block].end <= index {
+                block += 1;
+            }
+            let inst = &body.insts[index as usize].inst;
+            let copy = as_copy(inst).map(|operands| (operands, None));
+            let tied = || {
+                let operands = accumulator(inst)?;
+                let parts = ((1u64 << inst.width(0)) - 1) as u32;
+                Some((operands, Some(Shared { position: 2 * index + 1, parts })))
+            };
+            let Some(((to, from), shared)) = copy.or_else(tied) else { continue };
+            let (Some((a, a_first)), Some((b, b_first))) = (to.as_virtual(), from.as_virtual()) else {
+                continue;
+            };
+            if a != b && body.registers[a as usize].file == body.registers[b as usize].file {
+                let offset = a_first as i32 - b_first as i32;
+                let weight = loops.weight(block);
+                let firsts = [a_first, b_first];
+                self.affinities.push(Affinity { weight, inst: index, a, b, offset, firsts, shared });
             }
         }
     }
@@ -279,6 +284,10 @@ impl Coalescer {
         offset: u32,
         shared: Option<Shared>,
     ) -> bool {
+        if self.steps < self.most_steps && self.in_turn(liveness, outer, inner).is_some() {
+            self.steps += 1;
+            return false;
+        }
         let (mut x, mut y) = (liveness.first[outer as usize], liveness.first[inner as usize]);
         while let (Some(o), Some(i)) = (liveness.segments.get(x as usize), liveness.segments.get(y as usize))
         {
@@ -287,10 +296,11 @@ impl Coalescer {
                 Some(shared) if start == end && start == shared.position => shared.parts,
                 _ => 0,
             };
-            if start <= end && o.parts & (i.parts << offset) & !allowed != 0 || self.budget == 0 {
+            if start <= end && o.parts & (i.parts << offset) & !allowed != 0 || self.steps >= self.most_steps
+            {
                 return true;
             }
-            self.budget -= 1;
+            self.steps += 1;
             if o.end <= i.end {
                 x = o.next;
             } else {
@@ -300,32 +310,91 @@ impl Coalescer {
         false
     }
 
+    /// The last segment of a register, or [`NONE`].
+    fn last(&mut self, liveness: &Liveness, register: u32) -> u32 {
+        let last = &mut self.lasts[register as usize];
+        if *last == NONE {
+            let mut next = liveness.first[register as usize];
+            while let Some(segment) = liveness.segments.get(next as usize) {
+                *last = next;
+                next = segment.next;
+            }
+        }
+        *last
+    }
+
+    /// Which of two registers holds no value any more when the other gets its first, with its last segment: the first of them first.
+    fn in_turn(&mut self, liveness: &Liveness, a: u32, b: u32) -> Option<(u32, u32)> {
+        let ends = |this: &mut Self, register: u32| {
+            let last = this.last(liveness, register);
+            let segment = |at: u32| liveness.segments.get(at as usize);
+            Some((segment(liveness.first[register as usize])?.start, segment(last)?.end))
+        };
+        let (x, y) = (ends(self, a)?, ends(self, b)?);
+        if x.1 < y.0 {
+            Some((a, b))
+        } else if y.1 < x.0 {
+            Some((b, a))
+        } else {
+            None
+        }
+    }
+
     /// Gives the segments of `inner` to `outer`.
     fn merge(&mut self, liveness: &mut Liveness, outer: u32, inner: u32, offset: u32) {
-        let shifted = |segment: Segment| Segment { parts: segment.parts << offset, ..segment };
-        let mut own = liveness.of(outer as usize);
-        let mut other = liveness.of(inner as usize).map(shifted);
+        if offset > 0 {
+            let mut next = liveness.first[inner as usize];
+            while let Some(segment) = liveness.segments.get_mut(next as usize) {
+                segment.parts <<= offset;
+                next = segment.next;
+            }
+        }
+        match self.in_turn(liveness, outer, inner) {
+            Some((front, back)) => {
+                self.steps += 1;
+                let joint = self.lasts[front as usize];
+                let first = liveness.first[front as usize];
+                let following = liveness.first[back as usize];
+                let after = liveness.segments[following as usize];
+                let before = &mut liveness.segments[joint as usize];
+                before.next = following;
+                let mut last = self.lasts[back as usize];
+                if before.end + 1 == after.start && before.parts == after.parts {
+                    (before.end, before.next) = (after.end, after.next);
+                    last = if last == following { joint } else { last };
+                }
+                liveness.first[outer as usize] = first;
+                self.lasts[outer as usize] = last;
+            }
+            None => {
+                liveness.first[outer as usize] = self.interleave(liveness, outer, inner);
+                self.lasts[outer as usize] = NONE;
+            }
+        }
+        liveness.first[inner as usize] = NONE;
+    }
+
+    /// The first of the segments of both registers in order.
+    fn interleave(&mut self, liveness: &mut Liveness, a: u32, b: u32) -> u32 {
+        let mut own = liveness.of(a as usize);
+        let mut other = liveness.of(b as usize);
         let (mut x, mut y) = (own.next(), other.next());
         self.merged.clear();
         let merged = &mut self.merged;
         let mut emit = |segment: Segment| match merged.last_mut() {
             Some(last) if last.end + 1 == segment.start && last.parts == segment.parts => {
                 last.end = segment.end;
+                last.next = segment.next;
             }
             _ => merged.push(segment),
         };
         loop {
             let (a, b) = match (x, y) {
                 (Some(a), Some(b)) => (a, b),
-                (Some(one), None) => {
+                // What follows the last one stays as it is.
+                (Some(one), None) | (None, Some(one)) => {
                     emit(one);
-                    x = own.next();
-                    continue;
-                }
-                (None, Some(one)) => {
-                    emit(one);
-                    y = other.next();
-                    continue;
+                    break;
                 }
                 (None, None) => break,
             };
@@ -333,7 +402,7 @@ impl Coalescer {
                 // Up to where the later one starts, or the whole.
                 let (early, late) = if a.start < b.start { (a, b) } else { (b, a) };
                 let end = early.end.min(late.start - 1);
-                emit(Segment { end, ..early });
+                emit(Segment { end, next: NONE, ..early });
                 let rest = (end < early.end).then_some(Segment { start: end + 1, ..early });
                 match a.start < b.start {
                     true => x = rest.or_else(|| own.next()),
@@ -342,20 +411,19 @@ impl Coalescer {
                 continue;
             }
             let end = a.end.min(b.end);
-            emit(Segment { end, parts: a.parts | b.parts, ..a });
+            emit(Segment { end, parts: a.parts | b.parts, next: NONE, ..a });
             let after = |s: Segment| (end < s.end).then_some(Segment { start: end + 1, ..s });
             x = after(a).or_else(|| own.next());
             y = after(b).or_else(|| other.next());
         }
         drop((own, other));
-        self.budget = self.budget.saturating_sub(self.merged.len());
-        let mut next = NONE;
+        self.steps += self.merged.len();
+        let mut next = self.merged.last().map_or(NONE, |last| last.next);
         for segment in self.merged.iter().rev() {
             liveness.segments.push(Segment { next, ..*segment });
             next = liveness.segments.len() as u32 - 1;
         }
-        liveness.first[outer as usize] = next;
-        liveness.first[inner as usize] = NONE;
+        next
     }
 }
 

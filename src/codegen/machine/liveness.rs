@@ -11,10 +11,12 @@
 //! and nothing is there from the start (then there is nothing older to keep: lanes that an earlier iteration has written
 //! alone are not read).
 
-use super::access::{Access, ExecWrite, accesses, exec_write, is_early_clobber};
+use super::access::{ExecWrite, exec_write, is_early_clobber};
+use super::allocate::AllocationError;
 use super::body::{Body, MachineInst, RegisterFile};
 use super::flow::{Crossing, Flow};
-use crate::codegen::isa::{Implicit, MAX_OPERANDS, Operand};
+use super::operands::Operands;
+use crate::codegen::isa::{Implicit, Operand};
 
 /// No segment, no register, no index.
 pub(super) const NONE: u32 = u32::MAX;
@@ -32,9 +34,6 @@ pub(super) struct Segment {
     pub next: u32,
 }
 
-/// A register and some of its 32-bit parts, one bit each.
-type Parts = (u32, u32);
-
 /// Result and working memory of the analysis.
 #[derive(Default)]
 pub(super) struct Liveness {
@@ -42,9 +41,8 @@ pub(super) struct Liveness {
     pub first: Vec<u32>,
     /// All segments.
     pub segments: Vec<Segment>,
-    /// Virtual operands of all instructions, reads before writes, and where those of each instruction end.
-    operands: Vec<Parts>,
-    operand_ends: Vec<(u32, u32)>,
+    /// Registers that instructions name.
+    pub operands: Operands,
     /// For every block start, then for every instruction, whether some lanes may be off; empty if EXEC is never written.
     masked_blocks: Vec<bool>,
     masked: Vec<bool>,
@@ -67,20 +65,19 @@ pub(super) struct Liveness {
     open_end: Vec<u32>,
 }
 
-fn parts(access: &Access, first: u32) -> u32 {
-    (((1u64 << access.width) - 1) << first) as u32
-}
-
 fn refill<T: Clone>(column: &mut Vec<T>, len: usize, value: T) {
     column.clear();
     column.resize(len, value);
 }
 
 impl Liveness {
-    /// Analyses `body`, whose operands lie within their registers; `inputs` hold something at its start.
-    pub fn compute(&mut self, body: &Body, inputs: &[(u32, Operand)]) {
+    /// Analyses `body`; `inputs` hold something at its start.
+    ///
+    /// # Errors
+    /// An operand that does not lie in its register.
+    pub fn compute(&mut self, body: &Body, inputs: &[(u32, Operand)]) -> Result<(), AllocationError> {
         let registers = body.registers.len();
-        self.collect_operands(body);
+        self.operands.collect(body)?;
         self.find_masked(body);
         refill(&mut self.written, registers, 0);
         if !self.masked.is_empty() {
@@ -90,6 +87,7 @@ impl Liveness {
         self.summarise_blocks(body);
         self.flow.solve(body, &self.crossing);
         self.walk_backward(body);
+        Ok(())
     }
 
     /// Segments of one register in program order.
@@ -102,39 +100,9 @@ impl Liveness {
         })
     }
 
-    fn collect_operands(&mut self, body: &Body) {
-        self.operands.clear();
-        self.operand_ends.clear();
-        for i in &body.insts {
-            let mut writes = [(0, 0); MAX_OPERANDS];
-            let mut count = 0;
-            for access in accesses(&i.inst) {
-                let Some((id, first)) = access.operand.as_virtual() else { continue };
-                let parts = (id, parts(&access, first));
-                if access.reads() {
-                    self.operands.push(parts);
-                }
-                if access.writes() {
-                    writes[count] = parts;
-                    count += 1;
-                }
-            }
-            let reads_end = self.operands.len() as u32;
-            self.operands.extend_from_slice(&writes[..count]);
-            self.operand_ends.push((reads_end, self.operands.len() as u32));
-        }
-    }
-
-    /// Where the reads of an instruction start, where its writes start, and where they end.
-    fn operands_of(&self, index: u32) -> (usize, usize, usize) {
-        let start = index.checked_sub(1).map_or(0, |before| self.operand_ends[before as usize].1);
-        let (reads_end, end) = self.operand_ends[index as usize];
-        (start as usize, reads_end as usize, end as usize)
-    }
-
     fn find_masked(&mut self, body: &Body) {
         self.masked.clear();
-        if body.insts.iter().all(|i| exec_write(&i.inst) == ExecWrite::None) {
+        if !self.operands.writes_exec {
             return;
         }
         refill(&mut self.masked_blocks, body.blocks.len(), false);
@@ -167,8 +135,7 @@ impl Liveness {
             }
         }
         for index in 0..body.insts.len() as u32 {
-            let (_, start, end) = self.operands_of(index);
-            for &(id, parts) in &self.operands[start..end] {
+            for &(id, parts) in self.operands.of(index).1 {
                 self.rewritten[id as usize] |= self.written[id as usize] & parts;
                 self.written[id as usize] |= parts;
             }
@@ -192,8 +159,8 @@ impl Liveness {
         for (block, data) in body.blocks.iter().enumerate() {
             let first_write = self.block_writes.len();
             for at in data.start..data.end {
-                let (reads, writes, end) = self.operands_of(at);
-                for &(id, parts) in &self.operands[reads..writes] {
+                let (reads, writes) = self.operands.of(at);
+                for &(id, parts) in reads {
                     let index = id as usize;
                     let here = if self.written_in[index] == block as u32 { self.written[index] } else { 0 };
                     let exposed = parts & !here;
@@ -206,8 +173,7 @@ impl Liveness {
                     }
                     self.flow.reads.push((self.number[index], block as u32, exposed));
                 }
-                for n in writes..end {
-                    let (id, parts) = self.operands[n];
+                for &(id, parts) in writes {
                     let index = id as usize;
                     let killed = self.killed(body, at, index, parts);
                     if self.written_in[index] != block as u32 {
@@ -234,6 +200,7 @@ impl Liveness {
         refill(&mut self.open_parts, registers, 0);
         refill(&mut self.open_end, registers, 0);
         self.segments.clear();
+        let operands = std::mem::take(&mut self.operands);
         for (block, data) in body.blocks.iter().enumerate().rev() {
             self.live_out.clear();
             for &successor in data.successors.iter().flatten() {
@@ -250,7 +217,7 @@ impl Liveness {
                 self.change(id, 2 * data.end, self.live[id]);
             }
             for index in (data.start..data.end).rev() {
-                self.step_backward(body, index);
+                self.step_backward(body, &operands, index);
             }
             for at in self.flow.live_at(block as u32) {
                 let id = self.flow.entry(at).0 as usize;
@@ -258,27 +225,27 @@ impl Liveness {
                 self.live[id] = 0;
             }
         }
+        self.operands = operands;
     }
 
-    fn step_backward(&mut self, body: &Body, index: u32) {
+    fn step_backward(&mut self, body: &Body, operands: &Operands, index: u32) {
         let inst = &body.insts[index as usize].inst;
         let read = 2 * index + 1;
         let early = is_early_clobber(inst);
         let written = if early { read } else { read + 1 };
-        let (reads, writes, end) = self.operands_of(index);
-        for n in writes..end {
-            let (id, mut parts) = self.operands[n];
+        let (reads, writes) = operands.of(index);
+        for (n, &(id, mut parts)) in writes.iter().enumerate() {
             // Several results in one register are one write.
-            if self.operands[writes..n].iter().any(|other| other.0 == id) {
+            if writes[..n].iter().any(|other| other.0 == id) {
                 continue;
             }
-            for other in &self.operands[n + 1..end] {
+            for other in &writes[n + 1..] {
                 parts |= if other.0 == id { other.1 } else { 0 };
             }
             let id = id as usize;
             let mut held = self.live[id] | parts;
             if early {
-                for other in &self.operands[reads..writes] {
+                for other in reads {
                     held |= if other.0 as usize == id { other.1 } else { 0 };
                 }
             }
@@ -286,12 +253,11 @@ impl Liveness {
             self.live[id] &= !self.killed(body, index, id, parts);
             self.change(id, written - 1, self.live[id]);
         }
-        for n in reads..writes {
-            let (id, parts) = self.operands[n];
+        for &(id, parts) in reads {
             let id = id as usize;
             self.live[id] |= parts;
             // An early result of the same register has this position already, with everything that is read in it.
-            let taken = early && self.operands[writes..end].iter().any(|other| other.0 as usize == id);
+            let taken = early && writes.iter().any(|other| other.0 as usize == id);
             self.change(id, read - u32::from(taken), self.live[id]);
         }
     }
@@ -327,6 +293,7 @@ impl Liveness {
     /// Instructions have gone that did not change which parts of which register hold values: instruction `i` is now number
     /// `numbers[i]`, which is that of the next one if it has gone. The last number is how many there are.
     pub fn renumber(&mut self, numbers: &[u32]) {
+        self.operands.renumber(numbers);
         if !self.masked.is_empty() {
             let mut index = 0;
             self.masked.retain(|_| {

@@ -5,7 +5,6 @@
 //! verifier of the allocation compares with. What liveness allows to be one register becomes one before anything is placed or
 //! spilled, and whatever room there is: a loop that copies its accumulators is worth nothing.
 
-use super::access::as_copy;
 use super::body::Body;
 use super::coalesce::Coalescer;
 use super::liveness::Liveness;
@@ -33,30 +32,11 @@ impl Ties {
         if !coalescer.tie(body, liveness, loops, is_fixed) {
             return;
         }
-        let mut kept = 0;
         self.numbers.clear();
-        for block in &mut body.blocks {
-            let range = block.start..block.end;
-            block.start = kept;
-            for index in range {
-                self.numbers.push(kept);
-                let mut i = body.insts[index as usize];
-                for operand in &mut i.inst.operands {
-                    if let Some((id, first)) = operand.as_virtual() {
-                        *operand = Operand::virtual_register(coalescer.root(id).0, first);
-                    }
-                }
-                if as_copy(&i.inst).is_none_or(|(to, from)| to != from) {
-                    body.insts[kept as usize] = i;
-                    origins[kept as usize] = origins[index as usize];
-                    kept += 1;
-                }
-            }
-            block.end = kept;
-        }
-        self.numbers.push(kept);
-        body.insts.truncate(kept as usize);
-        origins.truncate(kept as usize);
+        let numbers = &mut self.numbers;
+        let name = |id, first| Operand::virtual_register(coalescer.root(id).0, first);
+        body.rename(origins, name, |_, now| numbers.push(now));
+        self.numbers.push(body.insts.len() as u32);
         liveness.renumber(&self.numbers);
     }
 }

@@ -1,0 +1,120 @@
+//! Which registers every instruction of a body names: one walk, whose result all of allocation shares.
+
+use super::access::{as_copy, width};
+use super::allocate::AllocationError;
+use super::body::{Body, RegisterFile};
+use super::occupancy::{EMPTY, Set, tuple};
+use super::place::file_and_number;
+use crate::codegen::isa::{Implicit, MAX_OPERANDS, Meaning, Operand, Role};
+
+/// A virtual register and some of its 32-bit parts, one bit each.
+pub(super) type Parts = (u32, u32);
+
+/// Virtual operands by instruction, and what else the walk found.
+#[derive(Default)]
+pub(super) struct Operands {
+    /// Of all instructions, reads before writes, and where the reads and the writes of each end.
+    list: Vec<Parts>,
+    ends: Vec<(u32, u32)>,
+    /// Instructions that connect two registers which may become one: copies and matrix instructions.
+    pub connecting: Vec<u32>,
+    /// An instruction writes EXEC.
+    pub writes_exec: bool,
+    /// An instruction reads or writes VCC.
+    pub vcc: bool,
+    /// Registers named directly, by file.
+    pub named: [Set; 3],
+}
+
+impl Operands {
+    /// Walks over `body`.
+    ///
+    /// # Errors
+    /// The first operand that does not lie in its virtual register or in its file.
+    pub fn collect(&mut self, body: &Body) -> Result<(), AllocationError> {
+        self.list.clear();
+        self.ends.clear();
+        self.connecting.clear();
+        (self.writes_exec, self.vcc, self.named) = (false, false, [EMPTY; 3]);
+        for (index, i) in (0..).zip(&body.insts) {
+            let inst = &i.inst;
+            let info = inst.op.info();
+            let implicit = |one| info.writes.contains(one);
+            self.writes_exec |= implicit(Implicit::EXEC);
+            self.vcc |= implicit(Implicit::VCC) || info.reads.contains(Implicit::VCC);
+            // What an instruction does to its operands differs from what its row says only by modifiers.
+            let by_row = inst.modifiers.is_empty();
+            let (mut writes, mut count) = ([(0, 0); MAX_OPERANDS], 0);
+            for (operand, (spec, &o)) in info.operands.iter().zip(&inst.operands).enumerate() {
+                if o.is_none() || o.is_constant() {
+                    continue;
+                }
+                let bad = AllocationError::BadOperand { inst: index, operand: operand as u32 };
+                let width = width(inst, operand, spec);
+                let Some((id, first)) = o.as_virtual() else {
+                    let writes = spec.role != Role::Use;
+                    self.writes_exec |= writes && (o == Operand::EXEC || o == Operand::EXEC.offset(1));
+                    self.name(o, width).ok_or(bad)?;
+                    continue;
+                };
+                let register = body.registers.get(id as usize);
+                let inside = |own: u8| first + width <= u32::from(own) && own <= 32;
+                if !register.is_some_and(|register| inside(register.width)) {
+                    return Err(bad);
+                }
+                let parts = (id, (((1u64 << width) - 1) << first) as u32);
+                let role = if by_row { spec.role } else { inst.role(operand) };
+                if role != Role::Def {
+                    self.list.push(parts);
+                }
+                if role != Role::Use {
+                    writes[count] = parts;
+                    count += 1;
+                }
+            }
+            let reads_end = self.list.len() as u32;
+            for &parts in &writes[..count] {
+                self.list.push(parts);
+            }
+            self.ends.push((reads_end, self.list.len() as u32));
+            let matrix = matches!(info.meaning, Meaning::Mfma(..) | Meaning::FormattedMfma(_));
+            if inst.operands[0].is_virtual() && (matrix || as_copy(inst).is_some()) {
+                self.connecting.push(index);
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes that a physical register is named, if its whole width is there.
+    fn name(&mut self, o: Operand, width: u32) -> Option<()> {
+        let Some((file, number)) = file_and_number(o) else { return Some(()) };
+        self.vcc |= o == Operand::VCC || o == Operand::VCC.offset(1);
+        let allocatable = if file == RegisterFile::Sgpr { 102 } else { 256 };
+        if number + width <= allocatable {
+            let named = &mut self.named[file as usize];
+            named.iter_mut().zip(tuple(number, width)).for_each(|(word, more)| *word |= more);
+        } else if number < allocatable {
+            return None;
+        }
+        Some(())
+    }
+
+    /// Reads and writes of an instruction.
+    pub fn of(&self, index: u32) -> (&[Parts], &[Parts]) {
+        let start = index.checked_sub(1).map_or(0, |before| self.ends[before as usize].1);
+        let (reads_end, end) = self.ends[index as usize];
+        self.list[start as usize..end as usize].split_at((reads_end - start) as usize)
+    }
+
+    /// Instructions have gone that connect registers: instruction `i` is now number `numbers[i]`, which is that of the next one if it has
+    /// gone. What single instructions name is not known any more.
+    pub fn renumber(&mut self, numbers: &[u32]) {
+        self.list.clear();
+        self.ends.clear();
+        self.connecting.retain_mut(|index| {
+            let (own, next) = (numbers[*index as usize], numbers[*index as usize + 1]);
+            *index = own;
+            own != next
+        });
+    }
+}
