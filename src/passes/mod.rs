@@ -9,12 +9,14 @@
 //! - `bind_symbols`, `infer_types`, `assign_layouts`: analysis
 //! - `promote_to_lds`, `distribute_loads`, `simplify`, `peel_remainders`, `mark_bounds`, `load_to_lds`, `arrange_lds`:
 //!   logical nodes
+//! - `addresses`: a limit that is judged before the work
 //! - `expand`: one node per machine-sized piece
 //! - [`schedule`]: which iteration expanded nodes of a loop belong to, and their order
 //! - `allocate_lds`, `place_barriers`: LDS buffers in use, and who waits for whom
 // A new operation has to be looked at wherever operations are told apart.
 #![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 
+mod addresses;
 pub mod allocate_lds;
 pub mod arrange_lds;
 pub mod assign_layouts;

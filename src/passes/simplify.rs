@@ -9,9 +9,11 @@ use rustc_hash::FxHasher;
 use smallvec::SmallVec;
 
 use super::PassResult;
+use super::addresses::{judge_memories, most_memories};
+use super::facts::Settings;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::InternTable;
-use crate::ir::kernel::KernelName;
+use crate::ir::kernel::{KernelName, Locations};
 use crate::ir::node::*;
 use crate::ir::node_map::{NodeMap, NodeSet, Side};
 use crate::ir::nodes::Bug;
@@ -230,8 +232,12 @@ fn hash_value(values: &Values, node: Entity, region: u32) -> Result<u32, Diagnos
 }
 
 /// Drops nodes that no effect depends on, and carried values that nothing depends on but what they become.
-pub fn remove_dead(kernel: Single<Entity, With<KernelName>>, mut graph: Graph) -> PassResult {
-    let root = *kernel;
+pub fn remove_dead(
+    kernel: Single<(Entity, &Settings, &Locations), With<KernelName>>,
+    mut graph: Graph,
+    origins: Query<&Origin>,
+) -> PassResult {
+    let (root, settings, locations) = *kernel;
     let regions = walk::regions_of(&graph.bodies.as_readonly(), root);
     let order = walk::order(&graph.bodies.as_readonly(), root);
     let mut uses =
@@ -255,7 +261,15 @@ pub fn remove_dead(kernel: Single<Entity, With<KernelName>>, mut graph: Graph) -
         }
         body.0.retain(|&node| uses.is_live(node));
     }
-    Ok(())
+    let most = most_memories(&settings.0);
+    if order.len() <= most {
+        return Ok(());
+    }
+    let is_memory = |node: Entity| graph.ops.get(node).is_ok_and(|op| *op == Op::Memory);
+    let live = order.iter().filter(|node| uses.is_live(**node));
+    let operands = live.filter_map(|&node| graph.operands.get(node).ok()).flat_map(|operands| &operands.0);
+    let memories = operands.copied().filter(|&node| is_memory(node));
+    judge_memories(memories, most, |node| locations.get(origins.get(node).ok()?.0))
 }
 
 /// What nodes do, what they use, and where they stand.

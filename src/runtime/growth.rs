@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 use bevy_ecs::system::RunSystemOnce;
 
 use super::compile::compile_uncached;
+use crate::codegen::isa::Operand;
 use crate::codegen::lower::lower;
+use crate::codegen::machine::allocate::{Allocator, Limits};
 use crate::codegen::machine::{Body, live_steps};
 use crate::codegen::target::Target;
 use crate::ir::diagnostic::Kind;
@@ -216,4 +218,63 @@ fn what_is_live_between_loops_is_found_in_steps_that_grow_with_the_code() {
             assert!(steps <= 4 * body.insts.len(), "{steps} steps for {} instructions", body.insts.len());
         });
     }
+}
+
+/// Lowers a kernel: the body, and where its inputs are.
+fn lowered(text: &str, k: i64) -> (Body, Vec<(u32, Operand)>) {
+    let kernel = Kernel::parse(text, "k.gsw").unwrap();
+    with_workspace(|workspace| {
+        workspace.load(&kernel, &options(k));
+        workspace.run(None, Verify::Off, &mut Vec::new()).unwrap();
+        let (root, mut body) = (workspace.root, Body::default());
+        let lowered = lower(&mut workspace.world, root, &mut body).unwrap();
+        (body, lowered.fixed)
+    })
+}
+
+#[test]
+fn elements_are_computed_where_they_stay() {
+    let length = 1_000;
+    let (body, _) = lowered(&chain(length), 512);
+    // A wave's tile of 32 x 32 is 16 elements per lane; the rest is addresses.
+    assert!(body.insts.len() < 16 * length + 200, "{} instructions", body.insts.len());
+}
+
+#[test]
+fn registers_are_joined_in_steps_that_grow_with_the_code() {
+    for (name, text) in
+        [("loops", loops(100)), ("loops", loops(400)), ("loops", loops(1_600)), ("chain", chain(4_000))]
+    {
+        let (mut body, fixed) = lowered(&text, 512);
+        let instructions = body.insts.len();
+        let mut allocator = Allocator::default();
+        allocator.allocate(&mut body, &Limits::MAX, &fixed).unwrap();
+        let steps = allocator.joining_steps();
+        assert!(steps <= 4 * instructions, "{name}: {steps} steps for {instructions} instructions");
+    }
+}
+
+#[test]
+fn more_memories_than_a_wave_can_reach_are_refused_before_the_work() {
+    let refused = |count: usize, used: usize| {
+        let mut text = "kernel k {\n  workgroup M, 16, 0\n  workgroup N, 16, 1\n".to_owned();
+        for at in 0..count {
+            writeln!(text, "  m{at} = memory [M, N] global f32").unwrap();
+        }
+        text += "  %v = register [M, N] f32 0.0\n";
+        for at in 0..used {
+            writeln!(text, "  write %v, m{at}").unwrap();
+        }
+        let kernel = Kernel::parse(&(text + "}\n"), "k.gsw").unwrap();
+        with_workspace(|workspace| {
+            workspace.load(&kernel, &options(512));
+            workspace.run(Some("remove_dead"), Verify::Off, &mut Vec::new()).err()
+        })
+    };
+    // 102 SGPRs and 64 lanes of 256 VGPRs, two for each address.
+    assert!(refused(9_000, 8_243).is_none());
+    let fault = refused(9_000, 8_244).unwrap();
+    assert_eq!(fault.kind, Kind::Limit);
+    assert_eq!(fault.message, "the kernel uses 8244 memories, and a wave has registers for 8243 addresses");
+    assert_eq!(fault.location.as_ref().map(|at| at.line), Some(3 + 8_244));
 }

@@ -420,10 +420,9 @@ impl<'a> Lowering<'a> {
         let place = *self.place(operand)?;
         if let Place::Registers(_) = place {
             let logical = Expansion::at(self.world, node).logical;
-            for at in 0..elements {
-                if self.element_index(logical, operand, at)? != at {
-                    return Err(self.bug("a value seen as another dtype has another layout"));
-                }
+            let matching = self.matching(logical, operand)?;
+            if (0..elements).any(|at| matching.element(at) != at) {
+                return Err(self.bug("a value seen as another dtype has another layout"));
             }
         }
         self.set_place(node, place);
