@@ -8,6 +8,7 @@
 
 use super::diagnostic::Diagnostic;
 use super::types::DType;
+use crate::float16::{bf16, f16};
 
 /// The constant of a `register` node, in the node's dtype.
 #[derive(Copy, Clone, PartialEq, Debug)]
@@ -17,19 +18,6 @@ pub enum Constant {
     /// For integer dtypes; where a floating dtype is asked for, the same number.
     Integer(i64),
 }
-
-/// Bits of an f64's mantissa.
-const WIDE_MANTISSA: u32 = f64::MANTISSA_DIGITS - 1;
-
-/// A binary format with infinities: width of its fields.
-struct Format {
-    exponent: u32,
-    mantissa: u32,
-}
-
-const F32: Format = Format { exponent: 8, mantissa: 23 };
-const F16: Format = Format { exponent: 5, mantissa: 10 };
-const BF16: Format = Format { exponent: 8, mantissa: 7 };
 
 impl Constant {
     /// The dtype of a constant that meets no operand to take one from: f32 or i32.
@@ -56,9 +44,9 @@ impl Constant {
     /// ```
     pub fn bits(self, dtype: DType) -> Result<u32, Diagnostic> {
         Ok(match dtype {
-            DType::F32 => self.rounded(&F32),
-            DType::F16 => self.rounded(&F16),
-            DType::Bf16 => self.rounded(&BF16),
+            DType::F32 => single(self.wide()),
+            DType::F16 => f16::from_f64(self.wide()).to_bits().into(),
+            DType::Bf16 => bf16::from_f64(self.wide()).to_bits().into(),
             DType::I32 => self.integer(dtype, i32::MIN.into(), i32::MAX.into())? as u32,
             DType::I8 => u32::from(self.integer(dtype, i8::MIN.into(), i8::MAX.into())? as u8),
             DType::I1 => self.integer(dtype, 0, 1)? as u32,
@@ -82,12 +70,22 @@ impl Constant {
         }
     }
 
-    fn rounded(self, format: &Format) -> u32 {
+    /// An f64 that rounds to every narrower format as the constant itself does.
+    fn wide(self) -> f64 {
         match self {
-            Constant::Float(value) => format.round(value),
-            Constant::Integer(value) => format.round(odd(value)),
+            Constant::Float(value) => value,
+            Constant::Integer(value) => odd(value),
         }
     }
+}
+
+/// The nearest f32, to even. A NaN becomes quiet and keeps the highest bits of its payload; what a conversion does to them is not defined.
+fn single(value: f64) -> u32 {
+    if !value.is_nan() {
+        return (value as f32).to_bits();
+    }
+    let bits = value.to_bits();
+    (bits >> 32) as u32 & 1 << 31 | f32::NAN.to_bits() | (bits >> 29) as u32 & 0x7f_ffff
 }
 
 /// An integer as an f64, rounded to odd where it has more than 53 bits: the last bit stands for all that are
@@ -99,41 +97,6 @@ fn odd(value: i64) -> f64 {
     let sticky = u64::from(kept << lost != magnitude);
     let rounded = ((kept | sticky) << lost) as f64;
     if value < 0 { -rounded } else { rounded }
-}
-
-impl Format {
-    /// The value in this format, to nearest even, in one step. NaN stays NaN, quiet, with the highest bits of
-    /// its payload.
-    fn round(&self, value: f64) -> u32 {
-        let bits = value.to_bits();
-        let sign = ((bits >> 63) as u32) << (self.exponent + self.mantissa);
-        let infinity = ((1u64 << self.exponent) - 1) << self.mantissa;
-        let fraction = bits & ((1 << WIDE_MANTISSA) - 1);
-        let dropped = WIDE_MANTISSA - self.mantissa;
-        if value.is_nan() {
-            let quiet = 1 << (self.mantissa - 1);
-            return sign | (infinity | quiet | fraction >> dropped) as u32;
-        }
-        let field = (bits >> WIDE_MANTISSA & 0x7ff) as i32;
-        if field == 0 {
-            // f64's own denormals are far below the least number of every format.
-            return sign;
-        }
-        let bias = (1 << (self.exponent - 1)) - 1;
-        let (exponent, least) = (field - 1023, 1 - bias);
-        let significand = fraction | 1 << WIDE_MANTISSA;
-        let dropped = dropped + (least - exponent).max(0) as u32;
-        if dropped > WIDE_MANTISSA + 1 {
-            return sign;
-        }
-        let (kept, rest, half) =
-            (significand >> dropped, significand & ((1 << dropped) - 1), 1u64 << (dropped - 1));
-        let up = u64::from(rest > half || rest == half && kept & 1 == 1);
-        // The leading bit of a normal number adds one to the exponent's field; so does a mantissa that
-        // rounding carries out of.
-        let above = (exponent - least).max(0) as u64;
-        sign | ((above << self.mantissa) + kept + up).min(infinity) as u32
-    }
 }
 
 #[cfg(test)]
@@ -165,18 +128,28 @@ mod tests {
     fn every_neighbourhood_rounds_once_to_nearest_even() {
         let half = (0..0x7c00u16).map(|b| f16::from_bits(b).to_f64()).chain([65536.0]);
         let brain = (0..0x7f80u16).map(|b| bf16::from_bits(b).to_f64()).chain([2f64.powi(128)]);
-        for (format, values) in [(F16, half.collect::<Vec<_>>()), (BF16, brain.collect())] {
-            let sign = 1 << (format.exponent + format.mantissa);
+        for (dtype, values) in [(DType::F16, half.collect::<Vec<_>>()), (DType::Bf16, brain.collect())] {
+            let round = |value| Constant::Float(value).bits(dtype).unwrap();
             for value in around(&values).chain([f64::MAX, f64::from_bits(1), 1e300, 1e-300]) {
                 let expected = nearest(&values, value) as u32;
-                assert_eq!(format.round(value), expected, "{value:e}");
-                assert_eq!(format.round(-value), expected | sign, "-{value:e}");
+                assert_eq!(round(value), expected, "{value:e}");
+                assert_eq!(round(-value), expected | 1 << 15, "-{value:e}");
             }
         }
     }
 
+    /// The bits of the f32 nearest to a number, by comparison with the middle of its neighbours, which an f64 holds exactly.
+    fn nearest_single(value: f64) -> u32 {
+        let wide = |bits: u32| if bits == 0x7f80_0000 { 2f64.powi(128) } else { f32::from_bits(bits).into() };
+        let mut below = (value.abs() as f32).to_bits().min(0x7f7f_ffff);
+        below -= u32::from(wide(below) > value.abs());
+        let middle = (wide(below) + wide(below + 1)) / 2.0;
+        let up = value.abs() > middle || value.abs() == middle && below & 1 == 1;
+        (value.to_bits() >> 32) as u32 & 1 << 31 | (below + u32::from(up))
+    }
+
     #[test]
-    fn f32_is_rounded_as_rust_rounds() {
+    fn f32_is_rounded_once_to_nearest_even() {
         let mut state = 1u64;
         for _ in 0..200_000 {
             state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
@@ -184,7 +157,7 @@ mod tests {
             let exponent = 1023 - 160 + state % 300;
             let mantissa = (state >> 12) & !((1 << (state >> 58 & 31)) - 1) & ((1 << 52) - 1);
             let value = f64::from_bits((state & 1 << 63) | exponent << 52 | mantissa);
-            assert_eq!(F32.round(value), (value as f32).to_bits(), "{value:e}");
+            assert_eq!(Constant::Float(value).bits(DType::F32), Ok(nearest_single(value)), "{value:e}");
         }
     }
 
