@@ -188,8 +188,8 @@ fn a_main_that_returns_a_diagnostic_prints_it_with_the_lines_of_the_text() {
 Error: `%y` is not defined
   --> scale.gsw:6:10
    |
- 6 |   \twrite %y, b
-   |   \t      ^^
+ 6 |    write %y, b
+   |          ^^
   help: a name is defined above its first use
 "
     );

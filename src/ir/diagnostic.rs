@@ -4,6 +4,7 @@ use std::fmt;
 use std::panic::Location as Caller;
 use std::sync::Arc;
 
+use super::excerpt::{Excerpt, Lines};
 use super::expr::Symbol;
 
 /// A place in the author's source: a Rust file (tracing) or a text kernel (parsing).
@@ -151,19 +152,29 @@ impl Diagnostic {
         self.context.as_ref().map_or(&[], |context| &context.more)
     }
 
-    /// One fault. `lead` stands in front of it, and lines of the text below its places if `excerpts` asks for them.
-    fn write(&self, f: &mut fmt::Formatter<'_>, lead: &str, excerpts: Excerpts) -> fmt::Result {
-        let source = self.source_text().filter(|_| excerpts == Excerpts::Shown);
+    /// All places that it names.
+    fn places(&self) -> impl Iterator<Item = &Location> {
+        self.location.iter().chain(self.notes.iter().filter_map(|(_, place)| place.as_ref()))
+    }
+
+    /// One fault. `lead` stands in front of it, and those of `lines` below its places that lie in its text.
+    fn write(&self, f: &mut fmt::Formatter<'_>, lead: &str, lines: Option<&Lines>) -> fmt::Result {
+        let file = self.source_text().map(|source| &source.file);
+        let draw = |f: &mut fmt::Formatter<'_>, at: &Location| match lines.filter(|_| file == Some(&at.file))
+        {
+            Some(lines) => excerpt(f, lines, at),
+            None => Ok(()),
+        };
         write!(f, "{lead}{}", self.message)?;
         if let Some(location) = &self.location {
             write!(f, "\n  --> {location}")?;
-            excerpt(f, source, location)?;
+            draw(f, location)?;
         }
         for (text, location) in &self.notes {
             write!(f, "\n  note: {text}")?;
             if let Some(location) = location {
                 write!(f, "\n    --> {location}")?;
-                excerpt(f, source, location)?;
+                draw(f, location)?;
             }
         }
         if let Some(help) = &self.help {
@@ -173,31 +184,19 @@ impl Diagnostic {
     }
 }
 
-#[derive(Copy, Clone, PartialEq, Eq)]
-enum Excerpts {
-    Shown,
-    Hidden,
-}
-
-/// Columns of a line that are shown.
-const SHOWN_COLUMNS: usize = 200;
-
-/// The line of a location, if it lies in the text, and a mark below what begins there.
-fn excerpt(f: &mut fmt::Formatter<'_>, source: Option<&SourceText>, at: &Location) -> fmt::Result {
-    let text = source.filter(|source| source.file == at.file).map(|source| &*source.text);
-    let line = text.and_then(|text| text.lines().nth((at.line as usize).checked_sub(1)?));
-    let Some(line) = line else { return Ok(()) };
-    let before = (at.column as usize).saturating_sub(1);
-    if before >= SHOWN_COLUMNS {
-        return Ok(());
-    }
-    let shown: String = line.chars().take(SHOWN_COLUMNS).collect();
-    let in_word = |c: &char| c.is_alphanumeric() || "_%@".contains(*c);
-    let marked = shown.chars().skip(before).take_while(in_word).count().max(1);
-    // Tabs stay tabs, so that the mark stands below the word.
-    let margin: String = shown.chars().take(before).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+/// The line of a location, if it is there, and a mark below what begins there.
+fn excerpt(f: &mut fmt::Formatter<'_>, lines: &Lines, at: &Location) -> fmt::Result {
+    let Some(Excerpt { text, before, marked }) = lines.excerpt(at.line, at.column) else { return Ok(()) };
     let width = at.line.to_string().len();
-    write!(f, "\n {:width$} |\n {} | {shown}\n {:width$} | {margin}{}", "", at.line, "", "^".repeat(marked))
+    write!(
+        f,
+        "\n {:width$} |\n {} | {text}\n {:width$} | {:before$}{}",
+        "",
+        at.line,
+        "",
+        "",
+        "^".repeat(marked)
+    )
 }
 
 impl fmt::Display for Diagnostic {
@@ -209,7 +208,7 @@ impl fmt::Display for Diagnostic {
             Kind::Denied => "error: denied by options: ",
             Kind::Bug => "internal error: ",
         };
-        self.write(f, lead, Excerpts::Hidden)
+        self.write(f, lead, None)
     }
 }
 
@@ -223,10 +222,16 @@ impl fmt::Debug for Diagnostic {
             Kind::Denied => "denied by options: ",
             Kind::Bug => "internal error: ",
         };
-        self.write(f, lead(self.kind), Excerpts::Shown)?;
+        // Faults that come together are about one text, whose lines are looked for once.
+        let places = self.places().chain(self.more().iter().flat_map(Diagnostic::places));
+        let lines = self.source_text().map(|source| {
+            let inside = places.filter(|place| place.file == source.file);
+            Lines::of(&source.text, inside.map(|place| place.line))
+        });
+        self.write(f, lead(self.kind), lines.as_ref())?;
         for other in self.more() {
             f.write_str("\n\nError: ")?;
-            other.write(f, lead(other.kind), Excerpts::Shown)?;
+            other.write(f, lead(other.kind), lines.as_ref())?;
         }
         Ok(())
     }

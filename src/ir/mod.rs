@@ -7,6 +7,7 @@ pub mod constant;
 pub mod constraint;
 pub mod control;
 pub mod diagnostic;
+pub mod excerpt;
 pub mod expr;
 pub mod facts;
 pub mod interpreter;
