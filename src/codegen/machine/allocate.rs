@@ -219,12 +219,6 @@ impl Allocator {
         &self.spiller.origins
     }
 
-    /// Steps that joining registers has taken in all bodies.
-    #[cfg(test)]
-    pub(crate) fn joining_steps(&self) -> usize {
-        self.coalescer.steps
-    }
-
     /// What did not stay in its file in the last body allocated.
     pub fn spills(&self) -> Spills {
         self.spiller.spills

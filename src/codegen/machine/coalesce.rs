@@ -65,7 +65,7 @@ pub(super) struct Coalescer {
     /// Registers that are C or D of a matrix instruction.
     accumulates: Vec<bool>,
     /// Steps that joining has taken, and may have taken: long histories are not walked again and again.
-    pub steps: usize,
+    steps: usize,
     most_steps: usize,
 }
 
