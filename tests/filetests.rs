@@ -92,22 +92,17 @@ fn pass(case: &Case) -> Result<Output, String> {
     let result = with_workspace(|workspace| {
         workspace.load(&kernel, &case.options());
         workspace.run(Some(name), Verify::AfterEachPass, &mut Vec::new())?;
-        Ok(workspace.text())
+        Ok(workspace.text(Detail::Full))
     });
     match result {
-        Ok(text) if expanded(name) => Ok(Output::Text(text)),
-        // Before expansion the text is a kernel that can be read back.
+        // Whatever a pass leaves is a kernel that can be read back.
         Ok(text) => match Kernel::parse(&text, "the printed text") {
-            Ok(_) => Ok(Output::Text(text)),
+            Ok(again) if again.text(Detail::Full) == text => Ok(Output::Text(text)),
+            Ok(again) => Err(format!("{text}\nreads as\n{}", again.text(Detail::Full))),
             Err(faults) => Err(format!("{text}\ndoes not parse: {faults:?}")),
         },
         Err(fault) => Ok(Output::Faults(vec![fault])),
     }
-}
-
-/// True for passes behind which nodes are as large as machine instructions.
-fn expanded(name: &str) -> bool {
-    PIPELINE.iter().map(|pass| pass.name).skip_while(|pass| *pass != "expand").any(|pass| pass == name)
 }
 
 /// Runs all passes and prints what is emitted.

@@ -14,7 +14,7 @@ use groundswell::passes::workspace::Verify;
 use groundswell::runtime::compile::compile_uncached;
 use groundswell::runtime::device::Device;
 
-use super::Choices;
+use super::{Choices, stages};
 
 /// What became of a kernel.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -108,6 +108,7 @@ fn run(case: &Case) -> Result<Outcome, String> {
         let got = Tensor::from_bytes(want.shape(), memory.dtype, &bytes).map_err(|e| fail("download", &e))?;
         compare(memory, &got, want, case.tolerance)?;
     }
+    stages::check(&kernel, &options, &executable, &value, case.text.len())?;
     Ok(Outcome::Ran)
 }
 

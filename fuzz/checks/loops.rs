@@ -15,7 +15,7 @@ use groundswell::runtime::check::with_findings;
 use groundswell::runtime::compile::compile_uncached;
 use groundswell::runtime::device::Device;
 
-use super::{Choices, Outcome};
+use super::{Choices, Outcome, stages};
 
 const SCHEDULES: &[Schedule] =
     &[Schedule::None, Schedule::Prefetch, Schedule::FourStage, Schedule::Modulo, Schedule::PingPong];
@@ -73,7 +73,10 @@ fn run(case: &Case) -> Result<Outcome, String> {
     let (report, comparison) =
         with_findings(&kernel, &executable, &device, &value, 3).map_err(|fault| format!("run: {fault}"))?;
     match (report.is_clean(), comparison.ok) {
-        (true, true) => Ok(Outcome::Ran),
+        (true, true) => {
+            stages::check(&kernel, &options, &executable, &value, kernel.to_string().len())?;
+            Ok(Outcome::Ran)
+        }
         (_, false) => Err(format!("wrong result: {comparison:?}")),
         (false, _) => Err(format!("findings: {report}")),
     }

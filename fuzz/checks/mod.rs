@@ -9,6 +9,7 @@ mod memories;
 mod numerics;
 mod schedules;
 mod simulator;
+mod stages;
 
 pub use assembler::assembler;
 pub use codegen::{decoder, machine, object};

@@ -121,6 +121,9 @@ pub struct Compile {
     /// With --emit ir or --emit machine: what is there after this pass
     #[arg(long, value_name = "PASS")]
     pub after: Option<String>,
+    /// Check the kernel after every pass, and compare what it computes on small data: choose small sizes
+    #[arg(long)]
+    pub verify: bool,
     /// Where to write it; `-`, or leaving this out, is standard output
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub output: Option<PathBuf>,

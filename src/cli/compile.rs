@@ -2,10 +2,12 @@
 
 use std::io::IsTerminal;
 
+use groundswell::ir::text::Detail;
 use groundswell::passes::PIPELINE;
+use groundswell::passes::meaning::{Meaning, run_compared};
 use groundswell::passes::workspace::{Verify, with_workspace};
 use groundswell::prelude::*;
-use groundswell::runtime::compile::{MACHINE_PASSES, machine_code_after};
+use groundswell::runtime::compile::{MACHINE_PASSES, compile_uncached, machine_code_after};
 use groundswell::runtime::schedule_view::{ScheduleView, schedule_of};
 use serde_json::Value;
 
@@ -31,6 +33,9 @@ pub fn compile(arguments: &Compile, files: &mut Files) -> Result<Outcome, Failur
     job::name_inputs(&arguments.kernel, files)?;
     let output = arguments.output.as_deref().map(|path| files.writes(path)).transpose()?;
     let job = Job::new(&arguments.kernel)?;
+    if arguments.verify {
+        verify(&job)?;
+    }
     let (executable, times) = job.compile(if arguments.json { 11 } else { 1 })?;
     let content = match emit {
         Emit::Asm => executable.assembly()?.into_bytes(),
@@ -61,6 +66,19 @@ pub fn compile(arguments: &Compile, files: &mut Files) -> Result<Outcome, Failur
     Ok(Outcome::done(text, Value::Object(report)))
 }
 
+/// Compiles the kernel with all checks, and compares after each pass what it means.
+fn verify(job: &Job) -> Result<(), Failure> {
+    let compared = || {
+        let meaning = Meaning::of(&job.kernel, &job.options, &|symbol| job.value(symbol), 1)?;
+        with_workspace(|workspace| {
+            workspace.load(&job.kernel, &job.options);
+            run_compared(workspace, &meaning, None, &mut |_, _, _| {})
+        })?;
+        compile_uncached(&job.kernel, &job.options, Verify::AfterEachPass)
+    };
+    compared().map(|_| ()).map_err(|fault| Failure::from(fault).with_source(job.source.as_ref()))
+}
+
 /// Whether there is such a pass, and what it leaves can be shown.
 fn check_pass(emit: Emit, pass: &str) -> Result<(), Failure> {
     let names: Vec<&str> = match emit {
@@ -84,7 +102,7 @@ fn ir(job: &Job, after: Option<&str>) -> Result<String, Failure> {
     with_workspace(|workspace| {
         workspace.load(&job.kernel, &job.options);
         workspace.run(after, Verify::Off, &mut Vec::new())?;
-        Ok(workspace.text())
+        Ok(workspace.text(Detail::Stage))
     })
     .map_err(|fault: Diagnostic| Failure::from(fault).with_source(job.source.as_ref()))
 }

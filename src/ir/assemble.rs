@@ -5,13 +5,15 @@
 
 use std::sync::Arc;
 
-use bevy_ecs::prelude::{Entity, World};
+use bevy_ecs::prelude::{Component, Entity, World};
+use bevy_ecs::world::EntityWorldMut;
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 use super::constraint::Constraint;
 use super::diagnostic::{Diagnostic, Kind, Location};
 use super::expr::Symbol;
+use super::facts::Stage;
 use super::kernel::{
     Constraints, Declaration, DimTable, Identity, Kernel, KernelName, Locations, MAX_OPERATIONS, MAX_SIZE,
 };
@@ -20,7 +22,7 @@ use super::node::*;
 use super::nodes::NodeBundle;
 use super::text;
 use super::types::{AddressSpace, DType};
-use super::verifier::distribution;
+use super::verifier::{self, distribution};
 
 /// A kernel whose nodes are still being added.
 pub(crate) struct Assembler {
@@ -208,9 +210,39 @@ impl Assembler {
         }
     }
 
+    /// The kernel entity.
+    pub(crate) fn root(&self) -> Entity {
+        self.root
+    }
+
+    /// The constraints so far.
+    pub(crate) fn constraints(&self) -> &[(Constraint, u32)] {
+        &self.constraints.0
+    }
+
+    /// A node, to be given components.
+    pub(crate) fn node_mut(&mut self, node: Entity) -> Option<EntityWorldMut<'_>> {
+        self.world.get_entity_mut(node).ok()
+    }
+
+    /// Opens a region that belongs to no node.
+    pub(crate) fn open(&mut self) {
+        self.regions.push(Vec::new());
+    }
+
+    /// Closes the innermost region; gives its nodes.
+    pub(crate) fn close(&mut self) -> Vec<Entity> {
+        self.regions.pop().unwrap_or_default()
+    }
+
     /// Appends a loop and opens its body.
     pub(crate) fn open_loop(&mut self, origin: Origin, dim: Dim, init: &[Entity]) -> Entity {
-        let node = self.push(origin, Op::Iterate(dim), init, ValueType::unknown());
+        self.open_region(origin, Op::Iterate(dim), init)
+    }
+
+    /// Appends a loop, or the region of a pipelined one, and opens its body.
+    pub(crate) fn open_region(&mut self, origin: Origin, op: Op, init: &[Entity]) -> Entity {
+        let node = self.push(origin, op, init, ValueType::unknown());
         self.regions.push(Vec::new());
         node
     }
@@ -245,10 +277,54 @@ impl Assembler {
     }
 }
 
+/// Kernels as a pass left them.
+impl Assembler {
+    /// The complete kernel. With `sources`, nodes stand where their component `G` says, or nowhere.
+    ///
+    /// # Errors
+    /// Too many operations, or what the verifier finds.
+    pub(crate) fn finish_stage<G: Component>(
+        mut self,
+        name: &str,
+        declaration: Location,
+        sources: Option<(Declaration, Locations)>,
+        place: impl Fn(&G) -> u32,
+    ) -> Result<Kernel, Vec<Diagnostic>> {
+        if let Some(excess) = self.excess() {
+            return Err(vec![excess]);
+        }
+        let nodes = self.regions.pop().unwrap_or_default();
+        let given = sources.is_some();
+        let own = (Declaration(Some(declaration)), Locations(Arc::new(self.locations)));
+        if given {
+            let mut all = self.world.query::<(&mut Origin, Option<&G>)>();
+            for (mut origin, given) in all.iter_mut(&mut self.world) {
+                origin.0 = given.map_or(u32::MAX, &place);
+            }
+        }
+        let (declaration, locations) = sources.unwrap_or(own);
+        self.world.entity_mut(self.root).insert((
+            KernelName(name.into()),
+            declaration,
+            Body(nodes),
+            self.dims,
+            self.constraints,
+            locations,
+        ));
+        let mut faults = verifier::verify(&self.world, self.root);
+        if faults.is_empty() {
+            faults = verifier::facts::check(&self.world, self.root);
+        }
+        if faults.is_empty() { Ok(Kernel::finish(self.world, self.root)) } else { Err(faults) }
+    }
+}
+
 impl Kernel {
     /// Gives a complete world its identity.
     pub(crate) fn finish(world: World, root: Entity) -> Kernel {
-        let identity = Identity::new(text::print(&world, root, text::Detail::Identity));
+        let staged = world.get::<Stage>(root).is_some();
+        let detail = if staged { text::Detail::Stage } else { text::Detail::Identity };
+        let identity = Identity::new(text::print(&world, root, detail));
         Kernel::new(world, root, identity)
     }
 }

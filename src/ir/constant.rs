@@ -28,6 +28,17 @@ impl Constant {
         }
     }
 
+    /// The constant as the text form reads it in `dtype`: an integer where a float is asked for is the float, unless an f64 does not
+    /// hold it.
+    pub(crate) fn read_as(self, dtype: DType) -> Constant {
+        match self {
+            Constant::Integer(value) if dtype.is_float() && value as f64 as i128 == value.into() => {
+                Constant::Float(value as f64)
+            }
+            constant => constant,
+        }
+    }
+
     /// The bits of the constant as an element of `dtype`; what is narrower than 32 bits is in the low ones,
     /// above them are zeros.
     ///

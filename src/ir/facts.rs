@@ -1,5 +1,6 @@
-//! What passes find out about a kernel: components of the kernel entity and of its nodes. They are part of the representation, so
-//! the text form prints and reads them, the verifier looks at them and the interpreter executes what they say.
+//! What passes find out about a kernel: components of the kernel entity and of its nodes. They are part of
+//! the representation, so the text form prints and reads them, the verifier looks at them and the interpreter
+//! executes what they say.
 
 use std::sync::Arc;
 
@@ -10,8 +11,8 @@ use super::expr::{Expr, ExprArena, Symbol};
 use super::layout::{Dim, Mma};
 use super::node::Dims;
 
-/// The pass after which a kernel stands as it does: what has to be done with it yet are the passes behind that one. On the kernel
-/// entity of a kernel that was read from such a text.
+/// The pass after which a kernel stands as it does: what has to be done with it yet are the passes after that
+/// one. On the kernel entity of a kernel that was read from such a text.
 #[derive(Component, Clone, PartialEq, Eq, Debug)]
 pub struct Stage(pub Arc<str>);
 
@@ -39,7 +40,8 @@ pub struct DimGeometry {
 }
 
 impl DimGeometry {
-    /// Elements of the dimension that a workgroup touches at a time; `None` for a dynamic dimension without constraint.
+    /// Elements of the dimension that a workgroup touches at a time; `None` for a dynamic dimension without
+    /// constraint.
     pub fn workgroup_extent(&self) -> Option<u32> {
         self.tiling.or(self.workgroup.map(|w| w.1)).or(self.static_size)
     }
@@ -206,8 +208,8 @@ pub struct Arguments(pub Vec<Entity>);
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
 pub struct ExpandedCount(pub u32);
 
-/// The nodes of the kernel's body before it was expanded: what [`Expansion::logical`] refers to is in it, or in its loops. On the
-/// kernel entity.
+/// The nodes of the kernel's body before it was expanded: what [`Expansion::logical`] refers to is in it, or
+/// in its loops. On the kernel entity.
 #[derive(Component, Clone, PartialEq, Eq, Default, Debug)]
 pub struct LogicalBody(pub Vec<Entity>);
 
@@ -215,9 +217,14 @@ pub struct LogicalBody(pub Vec<Entity>);
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Rest;
 
-/// On a loop: its waves do not run in step, and each group has met so many barriers more than the others before it.
+/// On a loop: its waves do not run in step, and each group has met so many barriers more than the others
+/// before it.
 #[derive(Component, Clone, PartialEq, Eq, Debug)]
 pub struct Staggered(pub SmallVec<[u32; 4]>);
+
+/// Barriers stand wherever waves have to wait for each other. On the kernel entity.
+#[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Synchronised;
 
 /// How tiles come into LDS. On the kernel entity, if loads straight into LDS were asked for.
 #[derive(Component, Clone, PartialEq, Eq, Default, Debug)]

@@ -8,7 +8,9 @@ use bevy_ecs::prelude::*;
 use super::constraint::Constraint;
 use super::diagnostic::{Diagnostic, Location, SourceText};
 use super::expr::{ExprArena, Symbol};
+use super::facts::{Geometry, Stage};
 use super::layout::Dim;
+#[cfg(test)]
 use super::node::Body;
 
 /// Most operations of a kernel, as it is written and, for one wave, when its tiles are divided into instructions: far more than any
@@ -258,6 +260,11 @@ impl Kernel {
         found
     }
 
+    /// The pass that left the kernel as it is; `None` for a kernel as its author wrote it.
+    pub fn stage(&self) -> Option<&str> {
+        self.world.get::<Stage>(self.root).map(|stage| &*stage.0)
+    }
+
     /// Name of the kernel; the code object's symbol.
     pub fn name(&self) -> &str {
         self.world.get::<KernelName>(self.root).map_or("", |n| &n.0)
@@ -311,7 +318,31 @@ impl Kernel {
     }
 
     /// Nodes of the kernel body, in order.
+    #[cfg(test)]
     pub(crate) fn body(&self) -> &[Entity] {
         self.world.get::<Body>(self.root).map_or(&[], |b| &b.0)
+    }
+
+    /// The extents of dimensions.
+    pub(crate) fn shape(
+        &self,
+        dims: &[Dim],
+        value: &dyn Fn(Symbol) -> Option<i64>,
+    ) -> Result<Vec<usize>, Diagnostic> {
+        let names = self.world.get::<DimTable>(self.root).map(|dims| &dims.0[..]).unwrap_or_default();
+        let bound =
+            self.world.get::<Geometry>(self.root).map(|geometry| &geometry.dims[..]).unwrap_or_default();
+        let size = |dim: &Dim| {
+            if let Some(size) = bound.get(dim.0 as usize).and_then(|dim| dim.static_size) {
+                return Ok(size as usize);
+            }
+            let symbol = names.get(dim.0 as usize).copied();
+            let size = symbol.and_then(value).and_then(|size| usize::try_from(size).ok());
+            size.ok_or_else(|| {
+                let name = symbol.map_or("?", Symbol::name);
+                Diagnostic::invalid(format!("the dimension {name} has no size"))
+            })
+        };
+        dims.iter().map(size).collect()
     }
 }

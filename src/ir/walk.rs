@@ -45,6 +45,16 @@ pub fn nodes(world: &World, root: Entity) -> NodeList {
     out
 }
 
+/// Some nodes and all nodes below them in program order.
+pub fn nodes_of_list(world: &World, nodes: &[Entity]) -> NodeList {
+    let mut out = NodeList::new();
+    for &node in nodes {
+        out.push(node);
+        out.extend(self::nodes(world, node));
+    }
+    out
+}
+
 /// The kernel and its loops in program order: everything that owns a [`Body`].
 pub fn regions(world: &World, root: Entity) -> SmallVec<[Entity; 8]> {
     let mut out = smallvec![root];

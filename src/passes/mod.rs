@@ -4,7 +4,7 @@
 //! they run; nothing infers an order. After each pass the verifier looks at the whole kernel when it is asked to.
 //!
 //! - [`options`], [`facts`]: what a compilation is asked for, and what passes find out
-//! - [`columns`]: how that reads in listings
+//! - [`meaning`]: whether passes keep what a kernel means
 //! - [`workspace`]: the pooled world that a compilation runs in
 //! - `bind_symbols`, `infer_types`, `assign_layouts`: analysis
 //! - `promote_to_lds`, `distribute_loads`, `simplify`, `peel_remainders`, `mark_bounds`, `load_to_lds`, `arrange_lds`:
@@ -21,13 +21,13 @@ pub mod allocate_lds;
 pub mod arrange_lds;
 pub mod assign_layouts;
 pub mod bind_symbols;
-pub mod columns;
 pub mod distribute_loads;
 pub mod expand;
 pub mod facts;
 pub mod infer_types;
 pub mod load_to_lds;
 pub mod mark_bounds;
+pub mod meaning;
 pub mod options;
 pub mod peel_remainders;
 pub mod place_barriers;

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use super::PassResult;
 use super::allocate_lds::{Accesses, accessed};
 use super::expand::{Base, Expansion};
-use super::facts::{Geometry, LdsBuffer, Staggered};
+use super::facts::{Geometry, LdsBuffer, Staggered, Synchronised};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::kernel::KernelName;
 use crate::ir::node::*;
@@ -134,9 +134,10 @@ pub fn place_barriers(
     kernel: Single<(Entity, &Geometry), With<KernelName>>,
     bodies: Query<&'static mut Body>,
     found: Found,
-    commands: Commands,
+    mut commands: Commands,
 ) -> PassResult {
     let (root, geometry) = *kernel;
+    commands.entity(root).insert(Synchronised);
     if geometry.wave_count() == 1 {
         return Ok(());
     }

@@ -4,21 +4,20 @@
 //! entities are cleared; archetypes, tables and their memory stay, so a warm compilation allocates almost nothing. A pooled world never
 //! holds resources, and nothing outside may keep an entity of it: after clearing, the same ids name other nodes.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::BoxedSystem;
 
-use super::columns::COLUMNS;
-use super::facts::{Expressions, Geometry, Settings};
+use super::facts::{Expressions, Geometry, LogicalBody, Settings, Stage};
 use super::options::Options;
 use super::{PIPELINE, PassResult};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::ExprArena;
 use crate::ir::kernel::{Constraints, Declaration, DimTable, Kernel, KernelName, Locations};
 use crate::ir::node::{Name, *};
-use crate::ir::text::{Detail, print_with};
+use crate::ir::text::{Detail, copy_attributes, print_after};
 use crate::ir::{nodes, verifier, walk};
 
 /// A world that compiles one kernel after the other.
@@ -30,6 +29,10 @@ pub struct Workspace {
     systems: Vec<BoxedSystem<(), PassResult>>,
     map: Vec<Entity>,
     arena: ExprArena,
+    /// How many passes of the list the kernel has behind it.
+    done: usize,
+    /// The pass that the kernel says it stands after, if there is no such pass.
+    unknown: Option<Arc<str>>,
 }
 
 static POOL: Mutex<Vec<Workspace>> = Mutex::new(Vec::new());
@@ -62,10 +65,18 @@ impl Workspace {
                 system
             })
             .collect();
-        Workspace { world, root: Entity::PLACEHOLDER, systems, map: Vec::new(), arena: ExprArena::new() }
+        Workspace {
+            world,
+            root: Entity::PLACEHOLDER,
+            systems,
+            map: Vec::new(),
+            arena: ExprArena::new(),
+            done: 0,
+            unknown: None,
+        }
     }
 
-    /// Empties the world and copies a kernel's logical nodes into it.
+    /// Empties the world and copies a kernel into it: with all that passes have found out, if it stands after one.
     pub fn load(&mut self, kernel: &Kernel, options: &Options) {
         if let Ok(mut root) = self.world.get_entity_mut(self.root)
             && let Some(expressions) = root.take::<Expressions>()
@@ -74,8 +85,15 @@ impl Workspace {
         }
         self.world.clear_entities();
         self.arena.clear();
-        let expressions = Expressions(std::mem::take(&mut self.arena));
         let (from, root) = (&kernel.world, kernel.root);
+        let stage = from.get::<Stage>(root).map(|stage| &stage.0);
+        let after = stage.and_then(|stage| PIPELINE.iter().position(|pass| *pass.name == **stage));
+        self.done = after.map_or(0, |at| at + 1);
+        self.unknown = stage.filter(|_| after.is_none()).cloned();
+        let expressions = Expressions(match from.get::<Expressions>(root) {
+            Some(expressions) => expressions.0.clone(),
+            None => std::mem::take(&mut self.arena),
+        });
         self.root = self
             .world
             .spawn((
@@ -89,11 +107,22 @@ impl Workspace {
                 expressions,
             ))
             .id();
-        let order = walk::nodes(from, root);
+        let mut order = walk::nodes(from, root);
+        let logical = from.get::<LogicalBody>(root);
+        if let Some(logical) = logical {
+            // In front of their pieces, which name them.
+            let pieces = std::mem::replace(&mut order, walk::nodes_of_list(from, &logical.0));
+            order.extend(pieces);
+        }
         let size = order.iter().map(|n| n.index_u32() as usize + 1).max().unwrap_or(0);
         self.map.clear();
         self.map.resize(size, Entity::PLACEHOLDER);
-        for &node in &order {
+        let places =
+            |node: &&Entity| matches!(from.get::<Op>(**node), Some(Op::Memory | Op::Scalar | Op::Allocate));
+        for &node in order.iter().filter(places) {
+            self.map[node.index_u32() as usize] = self.copy_node(from, node);
+        }
+        for &node in order.iter().filter(|node| !places(node)) {
             self.map[node.index_u32() as usize] = self.copy_node(from, node);
         }
         // Yields name nodes that come later in the order, so they are mapped when all copies exist.
@@ -107,6 +136,18 @@ impl Workspace {
         }
         let body = self.mapped_body(from, root);
         self.world.entity_mut(self.root).insert(body);
+        if stage.is_some() {
+            let map = &self.map;
+            let renamed = |node: Entity| map[node.index_u32() as usize];
+            let logical = logical.map(|logical| LogicalBody(logical.0.iter().map(|&n| renamed(n)).collect()));
+            if let Some(logical) = logical {
+                self.world.entity_mut(self.root).insert(logical);
+            }
+            for &node in &order {
+                copy_attributes(from, node, &mut self.world.entity_mut(renamed(node)), &renamed);
+            }
+            copy_attributes(from, root, &mut self.world.entity_mut(self.root), &renamed);
+        }
     }
 
     fn mapped_body(&self, from: &World, node: Entity) -> Body {
@@ -139,8 +180,18 @@ impl Workspace {
     }
 
     /// The kernel as it stands, with all that passes have found out so far.
-    pub fn text(&self) -> String {
-        print_with(&self.world, self.root, Detail::Full, COLUMNS)
+    pub fn text(&self, detail: Detail) -> String {
+        print_after(&self.world, self.root, self.stage(), detail)
+    }
+
+    /// Whether the kernel as it stands keeps the invariants of every kernel.
+    pub fn verified(&self) -> PassResult {
+        verifier::verify(&self.world, self.root).into_iter().next().map_or(Ok(()), Err)
+    }
+
+    /// The last pass that the kernel has behind it.
+    pub fn stage(&self) -> Option<&'static str> {
+        Some(PIPELINE.get(self.done.checked_sub(1)?)?.name)
     }
 
     /// Runs all passes up to and including `last` (all of them for `None`).
@@ -153,7 +204,23 @@ impl Workspace {
         verify: Verify,
         times: &mut Vec<(&'static str, Duration)>,
     ) -> PassResult {
-        for (pass, system) in PIPELINE.iter().zip(&mut self.systems) {
+        if let Some(unknown) = &self.unknown {
+            let names: Vec<&str> = PIPELINE.iter().map(|pass| pass.name).collect();
+            let text = format!("the kernel stands after a pass `{unknown}`, and there is none of this name");
+            return Err(Diagnostic::invalid(text).help(format!("the passes are {}", names.join(", "))));
+        }
+        if let Some(last) = last
+            && let Some(at) = PIPELINE.iter().position(|pass| pass.name == last)
+            && at < self.done
+        {
+            let stage = self.stage().unwrap_or_default();
+            return match stage == last {
+                true => Ok(()),
+                false => Err(Diagnostic::invalid(format!("the kernel stands after {stage} already"))
+                    .help("name a later pass, or start from an earlier text")),
+            };
+        }
+        for (pass, system) in PIPELINE.iter().zip(&mut self.systems).skip(self.done) {
             let start = Instant::now();
             let result = system.run((), &mut self.world);
             times.push((pass.name, start.elapsed()));
@@ -169,6 +236,7 @@ impl Workspace {
             {
                 return Err(fault.note(format!("pass {} broke this", pass.name), None));
             }
+            self.done += 1;
             if last == Some(pass.name) {
                 break;
             }

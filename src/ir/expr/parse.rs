@@ -177,6 +177,9 @@ impl Parser<'_> {
             let e = self.sum()?;
             self.expect(")", "`)`")?;
             e
+        } else if self.take("\"") {
+            let name = self.quoted()?;
+            self.arena.symbol(Symbol::new(&name))
         } else {
             let offset = self.at;
             let name = self.take_while(|c| c.is_alphanumeric() || matches!(c, '_' | '$' | '.')).to_owned();
@@ -187,6 +190,33 @@ impl Parser<'_> {
         };
         self.nesting -= 1;
         Ok(e)
+    }
+
+    /// The rest of a quoted name, with the escapes of [`char::escape_default`].
+    fn quoted(&mut self) -> Result<String, ParseError> {
+        let mut name = String::new();
+        let mut chars = self.text[self.at..].char_indices();
+        while let Some((at, c)) = chars.next() {
+            match c {
+                '"' => {
+                    self.at += at + 1;
+                    return Ok(name);
+                }
+                '\\' => name.extend(match chars.next().map(|c| c.1) {
+                    Some('n') => Some('\n'),
+                    Some('r') => Some('\r'),
+                    Some('t') => Some('\t'),
+                    Some('u') => {
+                        let digits: String =
+                            chars.by_ref().map(|c| c.1).skip(1).take_while(|&c| c != '}').collect();
+                        u32::from_str_radix(&digits, 16).ok().and_then(char::from_u32)
+                    }
+                    other => other,
+                }),
+                other => name.push(other),
+            }
+        }
+        self.fail(ParseErrorKind::Expected("the end of a quoted name"))
     }
 
     fn call(&mut self, offset: usize, name: &str) -> Result<Expr, ParseError> {

@@ -184,7 +184,8 @@ impl ExprArena {
     fn write_atom(&self, f: &mut fmt::Formatter<'_>, atom: AtomId, position: Position) -> fmt::Result {
         let operation = self.atom(atom);
         let name = match operation {
-            Atom::Symbol(symbol) => return f.write_str(symbol.name()),
+            Atom::Symbol(symbol) if is_plain(symbol.name()) => return f.write_str(symbol.name()),
+            Atom::Symbol(symbol) => return write!(f, "\"{}\"", symbol.name().escape_default()),
             Atom::FloorDiv(a, b) => match (self.rounded_up(a, b), position) {
                 (Some(0), _) | (Some(1), Position::Term) => {
                     f.write_str("ceildiv(")?;
@@ -208,6 +209,12 @@ impl ExprArena {
         }
         f.write_str(")")
     }
+}
+
+/// True for names that expressions have without quotes.
+fn is_plain(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_alphanumeric() || c == '_')
 }
 
 fn write_rational(f: &mut fmt::Formatter<'_>, value: Rational) -> fmt::Result {

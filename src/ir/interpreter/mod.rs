@@ -24,6 +24,7 @@
 #![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
 
 mod arithmetic;
+mod placed;
 mod product;
 mod tensor;
 #[cfg(test)]
@@ -42,10 +43,12 @@ pub use tensor::{Data, Element, MAX_ELEMENTS, Tensor};
 use super::constraint::Constraint;
 use super::diagnostic::{Diagnostic, Kind, Location};
 use super::expr::{ExprArena, Symbol};
-use super::kernel::{Constraints, DimTable, Kernel, Locations};
+use super::facts::{DimGeometry, Expressions, Geometry, LogicalBody};
+use super::kernel::{Constraints, DimTable, Kernel, KernelName, Locations};
 use super::layout::Dim;
 use super::node::{Name, *};
 use super::types::DType;
+use super::walk;
 use product::Extents;
 use tensor::for_each_dtype;
 use window::{Axes, Axis};
@@ -138,33 +141,57 @@ impl<'a> Interpreter<'a> {
         sizes: &'a dyn Fn(Symbol) -> Option<i64>,
         inputs: Vec<Tensor>,
     ) -> Result<Vec<Rc<Tensor>>, Diagnostic> {
-        Interpreter::evaluate(kernel, sizes, inputs).map_err(|fault| kernel.told(fault))
+        let after = Interpreter::evaluate(&kernel.world, kernel.root, sizes, inputs);
+        after.map_err(|fault| kernel.told(fault))
+    }
+
+    /// Runs the kernel `root` of `world` as it stands, after whatever passes: on whole tensors as long as its values have no places,
+    /// then wave by wave and lane by lane.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run); and what a kernel with places must not do, like storing what it read outside of a tensor.
+    pub fn run_world(
+        world: &'a World,
+        root: Entity,
+        sizes: &'a dyn Fn(Symbol) -> Option<i64>,
+        inputs: &[Tensor],
+    ) -> Result<Vec<Tensor>, Diagnostic> {
+        let after = Interpreter::evaluate(world, root, sizes, inputs.to_vec())?;
+        Ok(after.into_iter().map(Rc::unwrap_or_clone).collect())
     }
 
     fn evaluate(
-        kernel: &'a Kernel,
+        world: &'a World,
+        root: Entity,
         sizes: &'a dyn Fn(Symbol) -> Option<i64>,
         inputs: Vec<Tensor>,
     ) -> Result<Vec<Rc<Tensor>>, Diagnostic> {
-        let is_argument = |node: &Entity| kernel.world.get::<Op>(*node).is_some_and(|op| op.is_argument());
-        let arguments: Vec<Entity> = kernel.body().iter().copied().filter(is_argument).collect();
+        let has_place = |node: &Entity| world.get::<Placement>(*node).is_some();
+        let is_placed =
+            world.get::<LogicalBody>(root).is_some() || walk::nodes(world, root).iter().any(has_place);
+        if is_placed {
+            return Ok(placed::run(world, root, sizes, &inputs)?.into_iter().map(Rc::new).collect());
+        }
+        let body = world.get::<Body>(root).map_or(&[][..], |body| &body.0);
+        let is_argument = |node: &Entity| world.get::<Op>(*node).is_some_and(|op| op.is_argument());
+        let arguments: Vec<Entity> = body.iter().copied().filter(is_argument).collect();
         if arguments.len() != inputs.len() {
-            let is_scalar = |node: &&Entity| kernel.world.get::<Op>(**node) == Some(&Op::Scalar);
+            let is_scalar = |node: &&Entity| world.get::<Op>(**node) == Some(&Op::Scalar);
             let scalars = match arguments.iter().filter(is_scalar).count() {
                 0 => String::new(),
                 count => format!(" and {count} scalars"),
             };
             let text = format!(
                 "kernel `{}` has {} memories{scalars}, but {} tensors are given",
-                kernel.name(),
+                world.get::<KernelName>(root).map_or("", |name| &name.0),
                 arguments.iter().filter(|node| !is_scalar(node)).count(),
                 inputs.len()
             );
             return Err(Diagnostic::invalid(text));
         }
         let mut interpreter = Interpreter {
-            world: &kernel.world,
-            root: kernel.root,
+            world,
+            root,
             sizes,
             values: FxHashMap::default(),
             results: FxHashMap::default(),
@@ -175,7 +202,8 @@ impl<'a> Interpreter<'a> {
         for (&node, input) in arguments.iter().zip(inputs) {
             interpreter.bind(node, input).map_err(|fault| interpreter.anchor(node, fault))?;
         }
-        interpreter.region(kernel.body())?;
+        interpreter.check_cover()?;
+        interpreter.region(body)?;
         let after = |&node: &Entity| {
             let argument = interpreter.memories.get(&node).or_else(|| interpreter.values.get(&node));
             Ok(interpreter.tensor(argument.ok_or_else(malformed)?)?.clone())
@@ -516,8 +544,39 @@ impl<'a> Interpreter<'a> {
         }
     }
 
+    /// How passes have spread a dimension.
+    fn geometry(&self, dim: Dim) -> Option<&'a DimGeometry> {
+        self.world.get::<Geometry>(self.root)?.dims.get(dim.0 as usize)
+    }
+
+    /// That the workgroups of the grid, and the waves of each, have all elements between them.
+    fn check_cover(&self) -> Result<(), Diagnostic> {
+        let (Some(geometry), Some(expressions)) =
+            (self.world.get::<Geometry>(self.root), self.world.get::<Expressions>(self.root))
+        else {
+            return Ok(());
+        };
+        for dim in &geometry.dims {
+            let Some((axis, tile)) = dim.workgroup else { continue };
+            let value = |expr| expressions.0.evaluate(expr, &|symbol| (self.sizes)(symbol));
+            let count = geometry.grid.get(axis as usize).copied().and_then(|count| value(count).ok());
+            let covered = count.unwrap_or(0).saturating_mul(i64::from(tile));
+            let size = value(dim.size).unwrap_or(i64::MAX);
+            let waves = geometry.waves[axis as usize];
+            if covered < size || dim.wave.is_some_and(|wave| wave.saturating_mul(waves) != tile) {
+                let text = format!("the grid covers {covered} of {size} elements of {}", dim.symbol);
+                return Err(Diagnostic::new(Kind::Bug, text)
+                    .note(format!("a workgroup has {tile} of them, for {waves} waves"), None));
+            }
+        }
+        Ok(())
+    }
+
     /// Elements of a dimension.
     fn size(&self, dim: Dim) -> Result<usize, Diagnostic> {
+        if let Some(size) = self.geometry(dim).and_then(|dim| dim.static_size) {
+            return Ok(size as usize);
+        }
         let symbol = self.get::<DimTable>(self.root)?.0.get(dim.0 as usize).copied().ok_or_else(malformed)?;
         let name = symbol.name();
         match symbol.value().or_else(|| (self.sizes)(symbol)) {
@@ -545,6 +604,9 @@ impl<'a> Interpreter<'a> {
 
     /// Elements of a dimension that an iteration takes.
     fn tile(&self, dim: Dim) -> Result<usize, Diagnostic> {
+        if let Some(tile) = self.geometry(dim).and_then(|dim| dim.tiling) {
+            return Ok(tile as usize);
+        }
         let symbol = self.get::<DimTable>(self.root)?.0.get(dim.0 as usize).copied();
         let name = self.name(dim);
         let found =

@@ -209,6 +209,24 @@ impl<'a> Cursor<'a> {
         Ok(&self.text[start..end])
     }
 
+    /// Steps over the text of an expression of the arena's own form: up to a comma, a bracket or two points that are not its own.
+    pub(super) fn expression(&mut self) -> &'a str {
+        let (start, mut end, mut depth) = (self.next.start, self.next.start, 0u32);
+        loop {
+            match self.peek() {
+                Token::Newline | Token::End | Token::Sign("{" | "}" | "!") => break,
+                Token::Sign("," | ")") if depth == 0 => break,
+                Token::Sign(".") if self.at_second(".") => break,
+                Token::Sign("(") => depth += 1,
+                Token::Sign(")") => depth -= 1,
+                _ => {}
+            }
+            end = self.next.end;
+            self.bump();
+        }
+        &self.text[start..end]
+    }
+
     /// A tag, if there is one.
     pub(super) fn tag(&mut self) -> Parsed<Option<String>> {
         if !self.take("@") {

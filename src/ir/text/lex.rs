@@ -40,7 +40,7 @@ pub(super) struct Lexeme<'a> {
 
 /// Longest first where one begins another.
 const SIGNS: &[&str] =
-    &["//", "==", ">=", "{", "}", "[", "]", "(", ")", ",", "=", "@", "%", "+", "-", "*", "/", "."];
+    &["//", "==", ">=", "{", "}", "[", "]", "(", ")", ",", "=", "@", "%", "+", "-", "*", "/", ".", "!", ":"];
 
 /// After these a statement cannot be complete, so a newline does not end it.
 const CONTINUES: &[&str] = &["[", "(", ",", "="];
@@ -66,12 +66,17 @@ impl<'a> Lexer<'a> {
             self.skip_blanks();
             let (line, column, start) = (self.line, self.column, self.at);
             let token = self.token();
-            if token == Token::Newline && self.continues {
+            if token == Token::Newline && (self.continues || self.goes_on()) {
                 continue;
             }
             self.continues = matches!(token, Token::Sign(sign) if CONTINUES.contains(&sign));
             return Lexeme { token, line, column, start, end: self.at };
         }
+    }
+
+    /// True if the next line begins with an attribute, which belongs to the statement before it.
+    fn goes_on(&self) -> bool {
+        self.rest().trim_start_matches([' ', '\t', '\r']).starts_with('!')
     }
 
     /// Leaves out the rest of the text.

@@ -29,7 +29,10 @@
 //! A statement ends with its line, except that a line goes on after `,`, `=`, `(` and `[`. `;` starts a comment. Braces `{x}` mean any number of `x`, brackets `[x]` one or none, quotes literal text.
 //!
 //! ```text
-//! kernel     = "kernel" name "{" {constraint | node} "}"
+//! kernel     = "kernel" name ["after" pass] "{" {constraint | facts | node | logical} "}"
+//! facts      = "facts" {attribute}                what passes found out about the whole kernel; after all constraints
+//! logical    = "logical" "{" {node} "}"           what the nodes after it are pieces of; after the memories, before the pieces
+//! attribute  = "!" name ["(" what its row in `attributes` says ")"]
 //! constraint = "workgroup" expr "," expr "," axis | "tile" expr "," expr | "wave" expr "," expr | "mma" name
 //!            | "assume" expr "%" integer "==" "0" | "assume" expr ">=" integer
 //! node       = name "=" "memory" shape space dtype [tag]
@@ -62,9 +65,14 @@
 //! from its definition to the end of the region around it; memories have a name space of their own. The names of values are not
 //! kept: they print as numbers.
 //!
+//! # Stages
+//! A text that says `after PASS` is a kernel as that pass left it. Everything that passes have found out stands in it as attributes,
+//! after the tag of a node and before the brace of a loop, so a compilation goes on from there with the passes that are left. Options that
+//! later passes look at (target, schedule, ...) are given anew; sizes are in the text.
+//!
 //! Behind the kernel a text may hold a [`schedule`] for it ([`parse_file`]).
 
-mod columns;
+pub(in crate::ir) mod attributes;
 mod constraints;
 mod controls;
 mod cursor;
@@ -73,14 +81,15 @@ mod parse;
 mod print;
 pub mod schedule;
 mod scope;
+mod stage;
 pub(crate) mod suggest;
 mod symbolic;
 mod words;
 
 use std::fmt;
 
-pub use columns::{COLUMNS, Column, Place, Position};
-pub use print::{print, print_with};
+pub(crate) use attributes::copy_all as copy_attributes;
+pub use print::{print, print_after};
 
 use super::diagnostic::{Diagnostic, Diagnostics, Kind};
 use super::kernel::Kernel;
@@ -93,8 +102,10 @@ pub enum Detail {
     Identity,
     /// What the author wrote.
     Source,
-    /// And what passes have added, as comments: one per [`Column`] that has something to say about a node.
+    /// The same. What passes have added stands in every text that says after which pass it is.
     Full,
+    /// And where the author wrote what, so that a compilation which goes on from the text makes the same object.
+    Stage,
 }
 
 /// Reads a kernel, and the schedule behind it if there is one. `file` is the name that diagnostics give the text.

@@ -1,7 +1,12 @@
 //! The parser: recursive descent over statements. A fault costs its statement; parsing goes on behind it.
+#![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
+
+use std::sync::Arc;
 
 use bevy_ecs::prelude::Entity;
+use rustc_hash::FxHashMap;
 
+use super::attributes::Attach;
 use super::controls::{control, predicate};
 use super::cursor::{Cursor, Faults, Parsed};
 use super::lex::Token;
@@ -11,8 +16,8 @@ use super::symbolic::dimension;
 use super::words::{CONSTRAINTS, stray_word, unknown_operation};
 use crate::ir::assemble::{Assembler, check_register, is_identifier};
 use crate::ir::diagnostic::{Diagnostic, Diagnostics, Location, SourceText};
-use crate::ir::expr::Symbol;
-use crate::ir::kernel::Kernel;
+use crate::ir::expr::{ExprArena, Symbol};
+use crate::ir::kernel::{Declaration, Kernel, Locations};
 use crate::ir::node::*;
 use crate::ir::schedule::WaveSchedule;
 use crate::ir::types::{AddressSpace, DType};
@@ -28,14 +33,23 @@ pub(super) fn parse(text: &str, file: &str) -> Result<(Kernel, Option<WaveSchedu
         scopes: Scopes::default(),
         faults: Faults::default(),
         loops: 0,
+        stage: None,
+        constrained: true,
+        expressions: ExprArena::new(),
+        logical: FxHashMap::default(),
+        numbered: None,
+        sources: None,
+        arguments: None,
+        logical_body: None,
     };
     let read = parser.file().map_err(|fault| parser.fault(fault));
     match read {
         Ok(((name, at), schedule)) if parser.faults.0.is_empty() => {
-            let kernel = parser
-                .nodes
-                .finish(name, at)
-                .map_err(|fault| Diagnostics::of_text(Faults::first(fault), file, text))?;
+            let kernel = match parser.stage.take() {
+                None => parser.nodes.finish(name, at),
+                Some(stage) => parser.finish_stage(name, at, stage),
+            };
+            let kernel = kernel.map_err(|fault| Diagnostics::of_text(Faults::first(fault), file, text))?;
             let source = SourceText { file: file.into(), text: text.into() };
             Ok((kernel.of_text(source), schedule))
         }
@@ -45,11 +59,27 @@ pub(super) fn parse(text: &str, file: &str) -> Result<(Kernel, Option<WaveSchedu
 
 pub(super) struct Parser<'a> {
     pub(super) cursor: Cursor<'a>,
-    nodes: Assembler,
-    scopes: Scopes<'a>,
+    pub(super) nodes: Assembler,
+    pub(super) scopes: Scopes<'a>,
     faults: Faults,
     /// Loops around the current statement.
     loops: u32,
+    /// The pass after which the kernel stands.
+    pub(super) stage: Option<Arc<str>>,
+    /// Constraints may still come.
+    pub(super) constrained: bool,
+    /// The expressions of attributes.
+    pub(super) expressions: ExprArena,
+    /// Logical nodes by their numbers.
+    pub(super) logical: FxHashMap<u32, Entity>,
+    /// The number that the attributes read last give their node.
+    pub(super) numbered: Option<u32>,
+    /// Where the author wrote the kernel and its nodes.
+    pub(super) sources: Option<(Declaration, Locations)>,
+    /// Names of the kernel's arguments, and where they stand.
+    pub(super) arguments: Option<Vec<(String, Location)>>,
+    /// What the kernel was before it was expanded.
+    pub(super) logical_body: Option<Vec<Entity>>,
 }
 
 /// What a statement defines, before `=`.
@@ -57,7 +87,16 @@ struct Target<'a> {
     /// `None` for `_`.
     name: Option<&'a str>,
     tag: Option<String>,
+    attributes: Attributes,
     at: Location,
+}
+
+/// The attributes of a node that is yet to be made.
+#[derive(Default)]
+pub(super) struct Attributes {
+    pub(super) attach: Vec<Attach>,
+    /// Its number, if it is a logical node.
+    pub(super) number: Option<u32>,
 }
 
 /// What stands for a carried value that has no name.
@@ -71,8 +110,10 @@ enum Unnamed {
 
 /// What is being read; it decides which statements there are.
 #[derive(Copy, Clone, PartialEq, Eq)]
-enum Region {
+pub(super) enum Region {
     Kernel,
+    /// The nodes of a kernel before it was expanded.
+    Logical,
     Loop,
 }
 
@@ -117,6 +158,13 @@ impl<'a> Parser<'a> {
             _ => return Err(self.cursor.expected("the kernel's name")),
         };
         self.cursor.bump();
+        if self.cursor.take_word("after") {
+            let Token::Name(pass) = *self.cursor.peek() else {
+                return Err(self.cursor.expected("the name of a pass"));
+            };
+            self.stage = Some(pass.into());
+            self.cursor.bump();
+        }
         let opened = self.cursor.location();
         self.cursor.expect("{")?;
         self.scopes.open();
@@ -125,7 +173,7 @@ impl<'a> Parser<'a> {
     }
 
     /// The statements of a region and its closing brace; what a loop hands to its next iteration.
-    fn region(&mut self, region: Region, opened: &Location) -> Option<(Vec<Entity>, Location)> {
+    pub(super) fn region(&mut self, region: Region, opened: &Location) -> Option<(Vec<Entity>, Location)> {
         let mut yields = None;
         loop {
             self.cursor.skip_newlines();
@@ -133,7 +181,11 @@ impl<'a> Parser<'a> {
                 return yields;
             }
             if *self.cursor.peek() == Token::End {
-                let what = if region == Region::Kernel { "the kernel" } else { "the loop" };
+                let what = match region {
+                    Region::Kernel => "the kernel",
+                    Region::Logical => "the logical nodes",
+                    Region::Loop => "the loop",
+                };
                 let fault = self.cursor.expected(&format!("the `}}` of {what}"));
                 // The regions around this one are not closed either; once is enough.
                 if self.faults.0.last().is_none_or(|last| last.location != fault.location) {
@@ -184,7 +236,11 @@ impl<'a> Parser<'a> {
             Token::Sign("%") => self.definition(origin),
             Token::Name("_") => self.definition(origin),
             Token::Name(name) if self.cursor.at_second("=") => self.argument(name, origin),
-            Token::Name("iterate") => self.iterate(Vec::new(), origin),
+            Token::Name("iterate" | "pipeline") => self.iterate(Vec::new(), origin),
+            Token::Name("facts") if region == Region::Kernel && self.stage.is_some() => self.facts(),
+            Token::Name("logical") if region == Region::Kernel && self.stage.is_some() => {
+                self.logical_block()
+            }
             Token::Name("write") => {
                 self.cursor.bump();
                 let value = self.value()?;
@@ -215,8 +271,17 @@ impl<'a> Parser<'a> {
             }
             Token::Name(word) if CONSTRAINTS.contains(&word) && region == Region::Kernel => {
                 self.cursor.bump();
+                if !self.constrained {
+                    let fault = Diagnostic::invalid("a constraint after `facts`");
+                    return Err(self.cursor.fault(fault.help("facts rest on all constraints")));
+                }
                 let constraint = self.constraint(word)?;
-                self.nodes.constrain(constraint, origin);
+                let at = if self.stage.is_some() && self.cursor.at("!") {
+                    self.constraint_origin()?
+                } else {
+                    origin.0
+                };
+                self.nodes.constrain(constraint, Origin(at));
                 Ok(())
             }
             Token::Name(word) => Err(self.cursor.fault(stray_word(word))),
@@ -274,7 +339,7 @@ impl<'a> Parser<'a> {
         self.nodes.memory(origin, name, &shape, space, dtype).map_err(|fault| fault.at(Some(at)))
     }
 
-    fn shape(&mut self) -> Parsed<(Vec<Symbol>, Location)> {
+    pub(super) fn shape(&mut self) -> Parsed<(Vec<Symbol>, Location)> {
         let at = self.cursor.location();
         self.cursor.expect("[")?;
         let mut shape = Vec::new();
@@ -297,7 +362,7 @@ impl<'a> Parser<'a> {
             targets.push(self.target()?);
         }
         let read = self.cursor.expect("=").and_then(|()| match *self.cursor.peek() {
-            Token::Name("iterate") => Ok(None),
+            Token::Name("iterate" | "pipeline") => Ok(None),
             _ => self.compute(origin).map(Some),
         });
         match read {
@@ -313,7 +378,7 @@ impl<'a> Parser<'a> {
     fn target(&mut self) -> Parsed<Target<'a>> {
         let at = self.cursor.location();
         let name = if self.cursor.take_word("_") { None } else { Some(self.cursor.value_name()?) };
-        Ok(Target { name, tag: self.cursor.tag()?, at })
+        Ok(Target { name, tag: self.cursor.tag()?, attributes: self.attributes()?, at })
     }
 
     /// Defines names of a statement that has a fault, so that their uses are not faults too.
@@ -360,6 +425,8 @@ impl<'a> Parser<'a> {
         if let Some(tag) = self.cursor.tag()? {
             self.nodes.tag(node, &tag);
         }
+        let attributes = self.attributes()?;
+        self.attach(node, attributes);
         Ok(())
     }
 
@@ -376,13 +443,7 @@ impl<'a> Parser<'a> {
                 let declared = self.cursor.location();
                 let dtype = self.cursor.dtype()?;
                 let at = if dtype == DType::I1 { declared } else { self.cursor.location() };
-                let constant = match self.cursor.number()? {
-                    // An integer reads as a float where a float is asked for, unless an f64 does not hold it.
-                    Constant::Integer(value) if dtype.is_float() && value as f64 as i128 == value.into() => {
-                        Constant::Float(value as f64)
-                    }
-                    constant => constant,
-                };
+                let constant = self.cursor.number()?.read_as(dtype);
                 check_register(constant, dtype).map_err(|fault| fault.at(Some(at)))?;
                 (Op::Register(constant), vec![], ValueType { dims, dtype: Some(dtype) })
             }
@@ -521,13 +582,19 @@ impl<'a> Parser<'a> {
 
     /// A loop, whose results are `targets`; the next token is `iterate`.
     fn iterate(&mut self, targets: Vec<Target<'a>>, origin: Origin) -> Parsed<()> {
+        let pipeline = self.cursor.at_word("pipeline");
+        if pipeline && self.stage.is_none() {
+            let fault = Diagnostic::invalid("`pipeline` in a kernel that no pass has seen");
+            self.define_unknown(&targets);
+            return Err(self.cursor.fault(fault.help("write `iterate`, and compile with a schedule")));
+        }
         let mut header = || {
             self.cursor.bump();
             let at = self.cursor.location();
             let axis = dimension(&mut self.cursor, "the dimension to loop over")?;
             let dim = self.nodes.dim(axis).map_err(|fault| fault.at(Some(at)))?;
             let carried = self.carried()?;
-            let tag = self.cursor.tag()?;
+            let tag = (self.cursor.tag()?, self.attributes()?);
             let opened = self.cursor.location();
             if self.loops == MAX_LOOPS {
                 let text = format!("loops are nested more than {MAX_LOOPS} deep");
@@ -536,7 +603,7 @@ impl<'a> Parser<'a> {
             self.cursor.expect("{")?;
             Ok((dim, carried, tag, opened))
         };
-        let (dim, carried, tag, opened) = match header() {
+        let (dim, carried, (tag, attributes), opened) = match header() {
             Ok(header) => header,
             Err(fault) => {
                 self.define_unknown(&targets);
@@ -544,19 +611,21 @@ impl<'a> Parser<'a> {
             }
         };
         let init: Vec<_> = carried.iter().map(|(_, init)| *init).collect();
-        let node = self.nodes.open_loop(origin, dim, &init);
+        let op = if pipeline { Op::Pipeline(dim) } else { Op::Iterate(dim) };
+        let node = self.nodes.open_region(origin, op, &init);
         if let Some(tag) = tag {
             self.nodes.tag(node, &tag);
         }
+        self.attach(node, attributes);
         self.scopes.open();
         self.loops += 1;
         let args: Vec<_> = carried.into_iter().map(|(target, _)| target).collect();
-        self.define_carried(&args, Op::IterArg, &[], Unnamed::Node);
+        let (count, results) = (args.len(), targets.len());
+        self.define_carried(args, Op::IterArg, &[], Unnamed::Node);
         let faults = self.faults.0.len();
         let yields = self.region(Region::Loop, &opened);
         self.loops -= 1;
         self.scopes.close();
-        let count = args.len();
         // A fault inside may have cost the `yield`.
         let lost = yields.is_none() && self.faults.0.len() > faults;
         let (yields, at) = yields.unwrap_or((Vec::new(), opened));
@@ -568,9 +637,9 @@ impl<'a> Parser<'a> {
             );
         }
         self.nodes.close_loop(node, &yields);
-        self.define_carried(&targets, Op::LoopResult, &[node], Unnamed::Nothing);
-        if targets.len() != count {
-            let text = format!("the loop carries {}, and {} results are named", values(count), targets.len());
+        self.define_carried(targets, Op::LoopResult, &[node], Unnamed::Nothing);
+        if results != count {
+            let text = format!("the loop carries {}, and {results} results are named", values(count));
             let fault = Diagnostic::invalid(text).at(self.nodes.location_of(origin));
             self.fault(fault.help("`_` stands for a result that is not used"));
         }
@@ -580,7 +649,7 @@ impl<'a> Parser<'a> {
     /// Nodes for the loop-carried values on one side of a loop's border.
     fn define_carried(
         &mut self,
-        targets: &[Target<'a>],
+        targets: Vec<Target<'a>>,
         op: fn(u32) -> Op,
         operands: &[Entity],
         unnamed: Unnamed,
@@ -594,6 +663,7 @@ impl<'a> Parser<'a> {
             if let Some(tag) = &target.tag {
                 self.nodes.tag(node, tag);
             }
+            self.attach(node, target.attributes);
             if let Some(name) = target.name {
                 self.define(name, Meaning::Value(node), origin);
             }

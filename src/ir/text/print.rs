@@ -8,35 +8,37 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::Detail;
-use super::columns::{COLUMNS, Column, Place, Position};
+use super::attributes::{Position, Printed, print_all};
 use super::symbolic::{Level, write_expr, write_symbol};
 use crate::ir::assemble::is_identifier;
 use crate::ir::constraint::Constraint;
+use crate::ir::facts::{LogicalBody, Stage};
 use crate::ir::kernel::{Constraints, DimTable, KernelName};
 use crate::ir::layout::{Dim, Mma};
 use crate::ir::node::*;
+use crate::ir::node_map::NodeMap;
 use crate::ir::op::{OpClass, Role};
+use crate::ir::types::DType;
 
 /// The text of the kernel whose root is `root`. It prints broken kernels too: a value that is defined nowhere prints as `%?`.
 pub fn print(world: &World, root: Entity, detail: Detail) -> String {
-    print_with(world, root, detail, &[])
+    print_after(world, root, world.get::<Stage>(root).map(|stage| &*stage.0), detail)
 }
 
-/// [`print()`] with further columns behind those of the representation itself; they show with [`Detail::Full`] only.
-pub fn print_with(world: &World, root: Entity, detail: Detail, columns: &[Column]) -> String {
+/// [`print()`] of a kernel as the pass `stage` left it; `None` if no pass has seen it.
+pub fn print_after(world: &World, root: Entity, stage: Option<&str>, detail: Detail) -> String {
     let mut printer = Printer {
         world,
         root,
         detail,
-        columns,
+        stage,
         names: FxHashMap::default(),
         carried: FxHashMap::default(),
+        logical: NodeMap::default(),
         out: String::with_capacity(1024),
         depth: 1,
     };
-    let body = printer.body(root);
-    printer.number(body);
-    printer.kernel(body);
+    printer.kernel();
     printer.out
 }
 
@@ -51,10 +53,13 @@ struct Printer<'w> {
     world: &'w World,
     root: Entity,
     detail: Detail,
-    columns: &'w [Column],
+    /// The pass after which the kernel stands.
+    stage: Option<&'w str>,
     names: FxHashMap<Entity, u32>,
     /// By loop; looked up only.
     carried: FxHashMap<Entity, Carried>,
+    /// Numbers of the logical nodes of an expanded kernel.
+    logical: NodeMap<u32>,
     out: String,
     depth: usize,
 }
@@ -129,19 +134,65 @@ impl<'w> Printer<'w> {
         }
     }
 
-    fn kernel(&mut self, body: &[Entity]) {
+    fn kernel(&mut self) {
+        let body = self.body(self.root);
+        let logical = self.world.get::<LogicalBody>(self.root).map(|logical| &logical.0[..]);
+        // Arguments and buffers are the same before and after expansion: they come first, and once.
+        let is_place = |node: &Entity| matches!(self.op(*node), Some(Op::Memory | Op::Scalar | Op::Allocate));
+        let (places, body): (Vec<Entity>, Vec<Entity>) = match logical {
+            Some(_) => body.iter().copied().partition(is_place),
+            None => (Vec::new(), body.to_vec()),
+        };
+        let logical: Vec<Entity> =
+            logical.unwrap_or_default().iter().copied().filter(|node| !is_place(node)).collect();
+        self.number(&places);
+        self.number(&logical);
+        self.number(&body);
+        self.number_logical(&logical);
         let name = self.world.get::<KernelName>(self.root).map_or("", |name| &name.0);
-        self.write(format_args!("kernel {name} {{\n"));
+        self.write(format_args!("kernel {name} "));
+        if let Some(stage) = self.stage {
+            self.write(format_args!("after {stage} "));
+        }
+        self.out.push_str("{\n");
         if let Some(constraints) = self.world.get::<Constraints>(self.root) {
-            for (constraint, _) in &constraints.0 {
+            for (constraint, origin) in &constraints.0 {
                 self.indent();
                 write_constraint(&mut self.out, constraint);
+                if self.stage.is_some() && self.detail == Detail::Stage && *origin != u32::MAX {
+                    self.write(format_args!(" !at({origin})"));
+                }
                 self.out.push('\n');
             }
         }
-        self.facts_below(self.root);
-        self.region(body);
+        self.facts();
+        self.region(&places);
+        if !logical.is_empty() {
+            self.out.push_str("  logical {\n");
+            self.depth += 1;
+            self.region(&logical);
+            self.depth -= 1;
+            self.out.push_str("  }\n");
+        }
+        self.region(&body);
         self.out.push_str("}\n");
+    }
+
+    /// What is known of the whole kernel.
+    fn facts(&mut self) {
+        let mut facts = String::new();
+        self.attributes(self.root, Position::Kernel, "\n    ", &mut facts);
+        if !facts.is_empty() {
+            self.write(format_args!("  facts{facts}\n"));
+        }
+    }
+
+    fn number_logical(&mut self, region: &[Entity]) {
+        for &node in region {
+            let next = self.logical.len() as u32;
+            self.logical.insert(node, next);
+            self.number_logical(self.body(node));
+        }
     }
 
     fn region(&mut self, region: &[Entity]) {
@@ -184,7 +235,7 @@ impl<'w> Printer<'w> {
                 }
                 if let Op::Register(constant) = op {
                     self.out.push(' ');
-                    write_constant(&mut self.out, constant);
+                    self.constant(constant, ty.dtype);
                 }
             }
             _ => {
@@ -208,11 +259,10 @@ impl<'w> Printer<'w> {
             }
         }
         self.tag(node);
-        self.facts_behind(node);
+        self.append(node, Position::Behind, " ");
+        let before = format!("\n{:1$}", "", 2 * self.depth + 2);
+        self.append(node, Position::Below, &before);
         self.out.push('\n');
-        self.depth += 1;
-        self.facts_below(node);
-        self.depth -= 1;
     }
 
     /// A node with a region of its own: a loop, a pipelined loop.
@@ -240,12 +290,10 @@ impl<'w> Printer<'w> {
         }
         self.out.push(')');
         self.tag(node);
-        self.out.push_str(" {");
-        self.facts_behind(node);
-        self.out.push('\n');
+        self.append(node, Position::Behind, " ");
+        self.append(node, Position::Below, " ");
+        self.out.push_str(" {\n");
         self.depth += 1;
-        self.facts_below(node);
-        self.carried_facts(&carried);
         self.region(self.body(node));
         if let Some(yields) = self.world.get::<Yields>(node).filter(|yields| !yields.0.is_empty()) {
             self.indent();
@@ -264,6 +312,8 @@ impl<'w> Printer<'w> {
             Some(node) => {
                 self.value(node);
                 self.tag(node);
+                self.append(node, Position::Behind, " ");
+                self.append(node, Position::Below, " ");
             }
             None => self.out.push('_'),
         }
@@ -309,49 +359,29 @@ impl<'w> Printer<'w> {
         }
     }
 
-    /// What passes have found out about the node, as comments at the end of its line.
-    fn facts_behind(&mut self, node: Entity) {
-        self.facts(node, Position::Behind, |printer, name, line| {
-            printer.write(format_args!("  ; {name}: {line}"));
-        });
+    /// Appends the attributes of a node to the text.
+    fn append(&mut self, node: Entity, position: Position, before: &str) {
+        let mut out = std::mem::take(&mut self.out);
+        self.attributes(node, position, before, &mut out);
+        self.out = out;
     }
 
-    /// The same on lines of their own.
-    fn facts_below(&mut self, node: Entity) {
-        self.facts(node, Position::Below, |printer, name, line| {
-            printer.indent();
-            printer.write(format_args!("; {name}: {line}\n"));
-        });
+    fn attributes(&self, node: Entity, position: Position, before: &str, out: &mut String) {
+        if self.stage.is_some() {
+            let (world, root, logical, detail) = (self.world, self.root, &self.logical, self.detail);
+            print_all(Printed { world, root, node, logical, detail }, position, before, out);
+        }
     }
 
-    /// Facts about what a loop defines, which has no lines of its own.
-    fn carried_facts(&mut self, carried: &Carried) {
-        for &value in carried.results.iter().chain(&carried.args).flatten() {
-            for position in [Position::Behind, Position::Below] {
-                self.facts(value, position, |printer, name, line| {
-                    printer.indent();
-                    printer.out.push_str("; ");
-                    printer.value(value);
-                    printer.write(format_args!(" {name}: {line}\n"));
-                });
+    /// A constant of a dtype: in a text with attributes as the parser makes it.
+    fn constant(&mut self, constant: Constant, dtype: Option<DType>) {
+        let constant = match constant {
+            Constant::Integer(value) if self.stage.is_some() => {
+                dtype.map_or(constant, |dtype| Constant::Integer(value).read_as(dtype))
             }
-        }
-    }
-
-    fn facts(&mut self, node: Entity, position: Position, mut show: impl FnMut(&mut Self, &str, &str)) {
-        if self.detail != Detail::Full {
-            return;
-        }
-        let place = Place { world: self.world, root: self.root, node };
-        let mut fact = String::new();
-        for column in COLUMNS.iter().chain(self.columns).filter(|column| column.position == position) {
-            fact.clear();
-            (column.print)(place, &mut fact);
-            // A line break would end the comment.
-            for line in fact.lines() {
-                show(self, column.name, line);
-            }
-        }
+            constant => constant,
+        };
+        write_constant(&mut self.out, constant);
     }
 }
 

@@ -8,6 +8,7 @@ use crate::ir::builder::{Tracer, Value};
 use crate::ir::constraint::{Constraint, assume_at_least, assume_divisible, tile, wave, workgroup};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::{SymExpr, Symbol, symbols};
+use crate::ir::facts::Stage;
 use crate::ir::kernel::{Constraints, DimTable, KernelName};
 use crate::ir::layout::{Layout, Mma, Mode, Source};
 use crate::ir::node::*;
@@ -152,7 +153,7 @@ fn nodes_point_to_their_lines() {
 }
 
 #[test]
-fn full_detail_adds_facts_as_comments_and_still_parses() {
+fn full_detail_adds_facts_as_attributes_and_parses() {
     let mut kernel = gemm();
     let read =
         kernel.world.query::<(Entity, &Op)>().iter(&kernel.world).find(|(_, op)| **op == Op::Read).unwrap().0;
@@ -161,11 +162,13 @@ fn full_detail_adds_facts_as_comments_and_still_parses() {
         Layout::new([Mode::new(Source::Lane, 16, m, 1), Mode::new(Source::Register, 4, k, 1)]).unwrap();
     let ty = ValueType { dims: Dims::from_slice(&[m, k]), dtype: Some(DType::F16) };
     kernel.world.entity_mut(read).insert((Placement(layout), ty));
+    assert_eq!(kernel.text(Detail::Full), GEMM, "no pass has seen it");
+    kernel.world.entity_mut(kernel.root).insert(Stage("some_pass".into()));
     let full = kernel.text(Detail::Full);
-    let line =
-        "    %3 = read a @read_a  ; type: [M, K] f16\n      ; placement: register K*4:1, lane M*16:1\n";
+    let line = "    %3 = read a @read_a !type([M, K] f16)\n      !placement(lane M*16:1, register K*4:1)\n";
     assert!(full.contains(line), "{full}");
-    assert_eq!(parse(&full).text(Detail::Source), GEMM);
+    let again = parse(&full);
+    assert_eq!((again.stage(), again.text(Detail::Source)), (Some("some_pass"), full));
 }
 
 #[test]

@@ -25,6 +25,7 @@
 #![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
 
 pub(crate) mod distribution;
+pub(crate) mod facts;
 #[cfg(test)]
 mod tests;
 mod types;

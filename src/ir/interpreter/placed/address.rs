@@ -1,0 +1,142 @@
+//! Which element of a memory a place of a layout is, and which byte of LDS.
+
+use bevy_ecs::prelude::*;
+
+use super::trace::Frame;
+use super::{Group, Machine, Memory, bug};
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::facts::{Base, Bounds, LdsBuffer};
+use crate::ir::layout::{Layout, Place};
+use crate::ir::node::*;
+
+/// Where an element of a global access is.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Element {
+    /// In the tensor, at this index.
+    At(usize),
+    /// Outside, where the access reads zero and writes nothing.
+    Masked,
+    /// Outside, where nobody may look.
+    Undefined,
+}
+
+impl Machine<'_> {
+    /// The element of `memory` that `node` touches at `place`.
+    pub(super) fn element(
+        &self,
+        node: Entity,
+        memory: &Memory,
+        layout: &Layout,
+        place: Place,
+        frame: &Frame,
+        group: &Group,
+    ) -> Result<Element, Diagnostic> {
+        let bounds = self.fact::<Bounds>(node);
+        let iteration = self.iteration_of(node);
+        let mut index = 0usize;
+        let mut found = Element::At(0);
+        for (&dim, &size) in memory.dims.iter().zip(&memory.shape) {
+            let entry = &self.geometry.dims[usize::from(dim.0)];
+            let mut coordinate = i64::from(layout.coordinate(dim, place));
+            if let Some((axis, tile)) = entry.workgroup {
+                coordinate += i64::from(group.id[axis as usize]) * i64::from(tile);
+            }
+            if let Some(tile) = entry.tiling
+                && let Some(number) = frame.existing(dim, iteration)
+            {
+                coordinate += number * i64::from(tile);
+            }
+            let Some(inside) = usize::try_from(coordinate).ok().filter(|&at| at < size) else {
+                let (masks, leaves) = match bounds {
+                    None => (true, true),
+                    Some(bounds) => (bounds.masks.contains(&dim), bounds.leaves.contains(&dim)),
+                };
+                match (masks, leaves) {
+                    (true, _) => return Ok(Element::Masked),
+                    (false, true) => found = Element::Undefined,
+                    (false, false) => {
+                        let text = format!(
+                            "an access reaches {} = {coordinate}, beyond its {size} elements, and is not said to leave them",
+                            entry.symbol
+                        );
+                        return Err(Diagnostic::invalid(text).at(self.location(node)));
+                    }
+                }
+                continue;
+            };
+            index = index * size + inside;
+        }
+        Ok(match found {
+            Element::At(_) => Element::At(index),
+            outside => outside,
+        })
+    }
+
+    /// A fact about an access: of the logical node, if it is a piece of one.
+    pub(super) fn fact<C: Component>(&self, node: Entity) -> Option<&C> {
+        self.world.get::<C>(self.logical(node))
+    }
+
+    /// First byte of the element of an LDS buffer that `node` touches at `place`.
+    pub(super) fn byte(
+        &self,
+        node: Entity,
+        allocation: Entity,
+        layout: &Layout,
+        place: Place,
+        frame: &Frame,
+    ) -> Result<u32, Diagnostic> {
+        let fault = |text: String| Err(Diagnostic::invalid(text).at(self.location(node)));
+        let buffer = self.buffer(allocation)?;
+        let (mut row, mut column) = (0u32, 0u32);
+        for (at, (&dim, &extent)) in buffer.dims.iter().zip(&buffer.extents).enumerate() {
+            let coordinate = layout.coordinate(dim, place);
+            if coordinate >= extent {
+                return fault(format!("an access is at {coordinate} of an LDS buffer's {extent} elements"));
+            }
+            if at + 1 == buffer.dims.len() {
+                column = coordinate * buffer.element_bytes;
+            } else {
+                row = row * extent + coordinate;
+            }
+        }
+        if let Some(swizzle) = buffer.swizzle {
+            let unit = column / swizzle.unit ^ (row / swizzle.group % swizzle.phases);
+            column = unit * swizzle.unit + column % swizzle.unit;
+        }
+        let byte = row * buffer.pitch + column;
+        if byte + buffer.element_bytes > buffer.bytes {
+            return fault(format!("an access is at byte {byte} of an LDS buffer of {} bytes", buffer.bytes));
+        }
+        let iteration = self.iteration_of(node);
+        let copy = match frame.innermost() {
+            Some(dim) if buffer.copies > 1 && iteration.base != Base::Written => {
+                let number =
+                    frame.iteration(dim, iteration).ok_or_else(|| bug("an access of no iteration"))?;
+                number.rem_euclid(i64::from(buffer.copies)) as u32
+            }
+            _ => 0,
+        };
+        Ok(buffer.offset + copy * buffer.copy_stride() + byte)
+    }
+
+    /// How a tile lies in LDS: as passes have arranged it or, before that, dense.
+    pub(super) fn buffer(&self, allocation: Entity) -> Result<LdsBuffer, Diagnostic> {
+        if let Some(buffer) = self.world.get::<LdsBuffer>(allocation) {
+            return Ok(buffer.clone());
+        }
+        let ty = self.get::<ValueType>(allocation)?;
+        let element_bytes = ty.dtype.ok_or_else(|| bug("a buffer without dtype"))?.bytes();
+        let mut extents = smallvec::SmallVec::<[u32; 4]>::new();
+        for &dim in &ty.dims {
+            let extent =
+                self.geometry.dims.get(usize::from(dim.0)).and_then(|entry| entry.workgroup_extent());
+            extents.push(extent.ok_or_else(|| bug("a buffer without extent"))?);
+        }
+        let rows = extents.iter().rev().skip(1).fold(1u32, |all, &extent| all.saturating_mul(extent));
+        let pitch = extents.last().copied().unwrap_or(1).saturating_mul(element_bytes);
+        let bytes = rows.saturating_mul(pitch);
+        let dims = ty.dims.clone();
+        Ok(LdsBuffer { dims, extents, element_bytes, pitch, swizzle: None, offset: 0, bytes, copies: 1 })
+    }
+}

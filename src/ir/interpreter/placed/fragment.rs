@@ -1,0 +1,81 @@
+//! What one wave holds of a value: bits of its elements by replica, lane and register, and whether they are
+//! defined.
+
+use super::super::tensor::Data;
+use super::LANES;
+use crate::float16::{bf16, f16};
+use crate::ir::layout::{Dim, Layout, Place, Source};
+use crate::ir::types::DType;
+
+/// A value in the registers of a wave.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Fragment {
+    pub(super) dtype: DType,
+    /// Elements of a lane in one replica.
+    pub(super) registers: u32,
+    /// The first replica that it holds, and how many: one of an expanded node, all of a logical one.
+    pub(super) first: u32,
+    pub(super) replicas: u32,
+    /// Elements; what is narrower than 32 bits is in the low ones.
+    pub(super) bits: Vec<u32>,
+    pub(super) defined: Vec<bool>,
+}
+
+impl Fragment {
+    pub(super) fn len(&self) -> usize {
+        (self.replicas * LANES * self.registers) as usize
+    }
+
+    /// Index of an element.
+    pub(super) fn at(&self, replica: u32, lane: u32, register: u32) -> Option<usize> {
+        let replica = if self.replicas == 1 { 0 } else { replica.checked_sub(self.first)? };
+        let inside = replica < self.replicas && lane < LANES && register < self.registers;
+        inside.then_some(((replica * LANES + lane) * self.registers + register) as usize)
+    }
+}
+
+/// The index of a source that holds the coordinates.
+pub(super) fn index_of(layout: &Layout, source: Source, coordinate: impl Fn(Dim) -> u32) -> u32 {
+    let (mut index, mut weight) = (0, 1);
+    for mode in layout.of_source(source) {
+        if let Some(dim) = mode.dim
+            && mode.stride > 0
+        {
+            index += coordinate(dim) / mode.stride % mode.extent * weight;
+        }
+        weight *= mode.extent;
+    }
+    index
+}
+
+/// Every place of a wave in the replicas of a fragment, in the order of its elements.
+pub(super) fn places(first: u32, replicas: u32, registers: u32, wave: u32) -> impl Iterator<Item = Place> {
+    (first..first + replicas).flat_map(move |replica| {
+        (0..LANES)
+            .flat_map(move |lane| (0..registers).map(move |register| Place { register, replica, lane, wave }))
+    })
+}
+
+/// The bits of elements.
+pub(super) fn bits_of(data: &Data) -> Vec<u32> {
+    match data {
+        Data::F32(v) => v.iter().map(|x| x.to_bits()).collect(),
+        Data::F16(v) => v.iter().map(|x| u32::from(x.to_bits())).collect(),
+        Data::Bf16(v) => v.iter().map(|x| u32::from(x.to_bits())).collect(),
+        Data::I32(v) => v.iter().map(|&x| x as u32).collect(),
+        Data::I8(v) => v.iter().map(|&x| u32::from(x as u8)).collect(),
+        Data::I1(v) => v.iter().map(|&x| u32::from(x)).collect(),
+    }
+}
+
+/// Elements from their bits.
+pub(super) fn data_of(dtype: DType, bits: &[u32]) -> Data {
+    match dtype {
+        DType::F32 => Data::F32(bits.iter().map(|&x| f32::from_bits(x)).collect()),
+        DType::F16 => Data::F16(bits.iter().map(|&x| f16::from_bits(x as u16)).collect()),
+        DType::Bf16 => Data::Bf16(bits.iter().map(|&x| bf16::from_bits(x as u16)).collect()),
+        DType::I32 => Data::I32(bits.iter().map(|&x| x as i32).collect()),
+        DType::I8 => Data::I8(bits.iter().map(|&x| x as i8).collect()),
+        DType::I1 => Data::I1(bits.iter().map(|&x| x != 0).collect()),
+    }
+}

@@ -1,0 +1,139 @@
+//! The LDS of a workgroup: its bytes, which of them are defined, and which waves touched them since the last
+//! barrier.
+
+use bevy_ecs::prelude::*;
+
+use super::{Machine, bug};
+use crate::ir::diagnostic::{Diagnostic, Kind};
+use crate::ir::facts::{LdsBytes, Synchronised};
+use crate::ir::node::Op;
+use crate::ir::node_map::NodeMap;
+use crate::ir::walk;
+
+/// Most bytes of all buffers together while they have no places.
+const MAX_BYTES: u32 = 1 << 28;
+
+/// Who touched a byte since the last barrier.
+#[derive(Copy, Clone, Default, PartialEq, Eq, Debug)]
+struct Touched {
+    /// The barriers before.
+    epoch: u32,
+    /// A bit for each wave.
+    written: u16,
+    read: u16,
+}
+
+/// See the module.
+pub(super) struct Lds {
+    bytes: Vec<u8>,
+    defined: Vec<bool>,
+    touched: Vec<Touched>,
+    /// Where buffers begin as long as no pass has placed them.
+    first: NodeMap<u32>,
+    epoch: u32,
+    /// Whether waves are told apart.
+    judged: bool,
+}
+
+impl Lds {
+    pub(super) fn new(machine: &Machine<'_>) -> Result<Lds, Diagnostic> {
+        let mut first = NodeMap::default();
+        let mut size = 0u32;
+        match machine.world.get::<LdsBytes>(machine.root) {
+            Some(&LdsBytes(bytes)) => size = bytes,
+            None => {
+                for node in walk::nodes(machine.world, machine.root) {
+                    if machine.world.get::<Op>(node) == Some(&Op::Allocate) {
+                        first.insert(node, size);
+                        size = size.saturating_add(machine.buffer(node)?.all_bytes());
+                    }
+                }
+            }
+        }
+        if size > MAX_BYTES {
+            return Err(Diagnostic::new(Kind::Limit, format!("the tiles take {size} bytes of LDS")));
+        }
+        let judged = machine.world.get::<Synchronised>(machine.root).is_some();
+        let count = size as usize;
+        Ok(Lds {
+            bytes: vec![0; count],
+            defined: vec![false; count],
+            touched: vec![Touched::default(); if judged { count } else { 0 }],
+            first,
+            epoch: 1,
+            judged,
+        })
+    }
+
+    /// Where a buffer's bytes are counted from.
+    pub(super) fn base(&self, allocation: Entity) -> u32 {
+        self.first.get(allocation).copied().unwrap_or(0)
+    }
+
+    /// All waves have met a barrier.
+    pub(super) fn barrier(&mut self) {
+        self.epoch += 1;
+    }
+
+    /// The bits of an element, if they are defined.
+    pub(super) fn read(&mut self, at: u32, count: u32, wave: u32) -> Result<Option<u32>, Diagnostic> {
+        let range = self.range(at, count)?;
+        self.touch(range.clone(), wave, false)?;
+        let mut word = [0; 4];
+        word[..count as usize].copy_from_slice(&self.bytes[range.clone()]);
+        Ok(self.defined[range].iter().all(|&defined| defined).then_some(u32::from_le_bytes(word)))
+    }
+
+    /// Writes an element; `None` is one that is undefined.
+    pub(super) fn write(
+        &mut self,
+        at: u32,
+        count: u32,
+        bits: Option<u32>,
+        wave: u32,
+    ) -> Result<(), Diagnostic> {
+        let range = self.range(at, count)?;
+        self.touch(range.clone(), wave, true)?;
+        self.bytes[range.clone()].copy_from_slice(&bits.unwrap_or(0).to_le_bytes()[..count as usize]);
+        self.defined[range].fill(bits.is_some());
+        Ok(())
+    }
+
+    fn range(&self, at: u32, count: u32) -> Result<std::ops::Range<usize>, Diagnostic> {
+        let range = at as usize..at as usize + count as usize;
+        match range.end <= self.bytes.len() && count <= 4 {
+            true => Ok(range),
+            false => Err(bug(&format!("an access is at byte {at} of {} bytes of LDS", self.bytes.len()))),
+        }
+    }
+
+    fn touch(&mut self, range: std::ops::Range<usize>, wave: u32, writes: bool) -> Result<(), Diagnostic> {
+        if !self.judged {
+            return Ok(());
+        }
+        let (own, epoch) = (1u16 << (wave % 16), self.epoch);
+        for touched in &mut self.touched[range] {
+            if touched.epoch != epoch {
+                *touched = Touched { epoch, ..Touched::default() };
+            }
+            let others = (touched.written | if writes { touched.read } else { 0 }) & !own;
+            if others != 0 {
+                let what = match (writes, touched.written & !own) {
+                    (false, _) => "reads what wave",
+                    (true, 0) => "writes over what wave",
+                    (true, _) => "writes what wave",
+                };
+                let text = format!(
+                    "wave {wave} {what} {} touches, with no barrier between them",
+                    others.trailing_zeros()
+                );
+                return Err(Diagnostic::invalid(text));
+            }
+            match writes {
+                true => touched.written |= own,
+                false => touched.read |= own,
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,269 @@
+//! What a kernel means once its values have places: workgroup by workgroup, wave by wave, lane by lane, from
+//! the layouts, bounds, LDS buffers, trip counts and iterations that passes have found. It shares nothing
+//! with lowering but the algebra of layouts.
+//!
+//! - `fragment`: what a wave holds of a value; an element may be undefined
+//! - `trace`: loops and pipelines as a straight list of steps, for the sizes at hand
+//! - `address`: which element of a memory, and which byte of LDS, a place is
+//! - `lds`: the memory of a workgroup, and who touched it since the last barrier
+//! - `operate`: what one node does in one wave
+//!
+//! As long as no pass has placed barriers, the waves of a workgroup go in step, node by node. From then on
+//! each wave runs up to its next barrier before the next wave runs at all, and two waves that touch one byte
+//! of LDS between the same two barriers, one of them writing, are a fault. What a read brings from outside of
+//! a tensor, where no mask makes it zero, is undefined, as is LDS that nobody has written; to store such an
+//! element is a fault.
+//!
+//! Every operation is complete before the next: loads that go straight into LDS are there at once, and a
+//! barrier without a fence is one with it. What is under way is the business of the machine's verifier and of
+//! check mode.
+
+mod address;
+mod fragment;
+mod lds;
+mod operate;
+mod trace;
+
+use std::rc::Rc;
+
+use bevy_ecs::prelude::*;
+
+use self::fragment::Fragment;
+use self::lds::Lds;
+use self::trace::{Frame, Step};
+use super::tensor::{self, Tensor};
+use crate::ir::diagnostic::{Diagnostic, Kind, Location};
+use crate::ir::expr::{Expr, Symbol};
+use crate::ir::facts::{Expressions, Geometry, Synchronised};
+use crate::ir::kernel::Locations;
+use crate::ir::layout::Dim;
+use crate::ir::node::{Name, *};
+use crate::ir::node_map::NodeMap;
+use crate::ir::types::DType;
+use crate::ir::walk;
+
+/// Lanes of a wave.
+const LANES: u32 = 64;
+
+/// Most operations, of one lane each, that are executed.
+const MAX_WORK: u64 = 1 << 26;
+
+/// The contents of a memory while workgroups run; a scalar is one without dimensions.
+struct Memory {
+    dims: Dims,
+    shape: Vec<usize>,
+    dtype: DType,
+    bits: Vec<u32>,
+}
+
+/// A kernel that is being executed.
+struct Machine<'a> {
+    world: &'a World,
+    root: Entity,
+    geometry: &'a Geometry,
+    sizes: &'a dyn Fn(Symbol) -> Option<i64>,
+    memories: Vec<Memory>,
+    /// Position in `memories`, by node.
+    by_node: NodeMap<usize>,
+    frames: Vec<Frame>,
+}
+
+/// One wave of a workgroup.
+struct Wave {
+    number: u32,
+    /// Values by entity index.
+    values: Vec<Option<Rc<Fragment>>>,
+    /// The next step.
+    at: usize,
+}
+
+/// The workgroup that runs.
+struct Group {
+    /// Its place in the grid.
+    id: [u32; 3],
+    lds: Lds,
+}
+
+/// Executes the kernel `root` of `world`, whose values have places. `sizes` binds its dynamic symbols;
+/// `inputs` are the contents of its memories in the order of its arguments, and the result their contents
+/// afterwards.
+///
+/// # Errors
+/// What the kernel must not do, and what is too large to be executed.
+pub(super) fn run(
+    world: &World,
+    root: Entity,
+    sizes: &dyn Fn(Symbol) -> Option<i64>,
+    inputs: &[Tensor],
+) -> Result<Vec<Tensor>, Diagnostic> {
+    let geometry = world.get::<Geometry>(root).ok_or_else(|| bug("a kernel without geometry"))?;
+    let mut machine = Machine {
+        world,
+        root,
+        geometry,
+        sizes,
+        memories: Vec::new(),
+        by_node: NodeMap::default(),
+        frames: Vec::new(),
+    };
+    machine.bind(inputs)?;
+    let steps = machine.trace()?;
+    let mut grid = [1u32; 3];
+    for (count, &expr) in grid.iter_mut().zip(&geometry.grid) {
+        *count = u32::try_from(machine.evaluate(expr)?).map_err(|_| bug("a grid that is no size"))?;
+    }
+    let waves = geometry.wave_count();
+    let groups = grid.iter().map(|&count| u64::from(count)).product::<u64>();
+    let work = groups.saturating_mul(u64::from(waves * LANES)).saturating_mul(steps.len() as u64);
+    if work > MAX_WORK {
+        let text = format!("{work} operations of lanes are more than are executed one by one");
+        return Err(Diagnostic::new(Kind::Limit, text).help("use smaller sizes"));
+    }
+    for z in 0..grid[2] {
+        for y in 0..grid[1] {
+            for x in 0..grid[0] {
+                machine.workgroup([x, y, z], &steps)?;
+            }
+        }
+    }
+    let after = machine.memories.into_iter();
+    after.map(|memory| Tensor::new(&memory.shape, fragment::data_of(memory.dtype, &memory.bits))).collect()
+}
+
+fn bug(text: &str) -> Diagnostic {
+    Diagnostic::new(Kind::Bug, text)
+}
+
+impl<'a> Machine<'a> {
+    /// Gives the memories their contents.
+    fn bind(&mut self, inputs: &[Tensor]) -> Result<(), Diagnostic> {
+        let is_argument = |node: &Entity| self.world.get::<Op>(*node).is_some_and(|op| op.is_argument());
+        let nodes: Vec<Entity> = walk::body(self.world, self.root).into_iter().filter(is_argument).collect();
+        if nodes.len() != inputs.len() {
+            let text = format!("the kernel has {} arguments, and {} are given", nodes.len(), inputs.len());
+            return Err(Diagnostic::invalid(text));
+        }
+        for (node, input) in nodes.into_iter().zip(inputs) {
+            let ty = self.get::<ValueType>(node)?;
+            let shape = ty.dims.iter().map(|&dim| self.size(dim)).collect::<Result<Vec<_>, _>>()?;
+            tensor::count(&shape)?;
+            if input.shape() != shape || ty.dtype != Some(input.dtype()) {
+                let name = self.world.get::<Name>(node).map_or("?", |name| &name.0);
+                let text = format!("`{name}` is {shape:?}, but its tensor is {:?}", input.shape());
+                return Err(Diagnostic::invalid(text));
+            }
+            self.by_node.insert(node, self.memories.len());
+            self.memories.push(Memory {
+                dims: ty.dims.clone(),
+                shape,
+                dtype: input.dtype(),
+                bits: fragment::bits_of(input.data()),
+            });
+        }
+        Ok(())
+    }
+
+    fn workgroup(&mut self, id: [u32; 3], steps: &[Step]) -> Result<(), Diagnostic> {
+        let entities =
+            walk::nodes(self.world, self.root).iter().map(|node| node.index_u32() as usize + 1).max();
+        let count = entities.unwrap_or(0);
+        let wave = |number| Wave { number, values: vec![None; count], at: 0 };
+        let mut waves: Vec<Wave> = (0..self.geometry.wave_count()).map(wave).collect();
+        let mut group = Group { id, lds: Lds::new(self)? };
+        if self.world.get::<Synchronised>(self.root).is_none() {
+            for step in steps {
+                for wave in &mut waves {
+                    self.step(step, wave, &mut group)?;
+                }
+            }
+            return Ok(());
+        }
+        loop {
+            for wave in &mut waves {
+                while let Some(step) = steps.get(wave.at) {
+                    wave.at += 1;
+                    if self.is_barrier(step, wave.number) {
+                        break;
+                    }
+                    self.step(step, wave, &mut group)?;
+                }
+            }
+            group.lds.barrier();
+            let over = waves.iter().filter(|wave| wave.at >= steps.len() && !self.waits(steps, wave)).count();
+            if over == waves.len() {
+                return Ok(());
+            }
+            if over > 0 {
+                return Err(Diagnostic::invalid("some waves wait at a barrier, and others are at their end")
+                    .help("every wave has to meet as many barriers"));
+            }
+        }
+    }
+
+    /// True if the last step of a wave was a barrier.
+    fn waits(&self, steps: &[Step], wave: &Wave) -> bool {
+        wave.at
+            .checked_sub(1)
+            .and_then(|last| steps.get(last))
+            .is_some_and(|step| wave.at < steps.len() && self.is_barrier(step, wave.number))
+    }
+
+    fn is_barrier(&self, step: &Step, wave: u32) -> bool {
+        let Step::Node { node, .. } = step else { return false };
+        match self.world.get::<Op>(*node) {
+            Some(Op::Barrier | Op::Control(Control::WorkgroupBarrier)) => true,
+            Some(Op::Control(Control::ConditionalBarrier(condition))) => {
+                condition.holds(wave, self.geometry.wave_count())
+            }
+            _ => false,
+        }
+    }
+
+    fn step(&mut self, step: &Step, wave: &mut Wave, group: &mut Group) -> Result<(), Diagnostic> {
+        match step {
+            Step::Node { node, frame } => {
+                self.node(*node, *frame, wave, group).map_err(|fault| self.anchored(*node, fault))
+            }
+            Step::Carry(moves) => {
+                let values: Vec<_> = moves.iter().map(|(_, from)| wave.values[slot(*from)].clone()).collect();
+                for ((to, from), value) in moves.iter().zip(values) {
+                    let value = value.ok_or_else(|| bug("a loop carries what is not there"));
+                    wave.values[slot(*to)] = Some(value.map_err(|fault| self.anchored(*from, fault))?);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn anchored(&self, node: Entity, fault: Diagnostic) -> Diagnostic {
+        if fault.location.is_some() { fault } else { fault.at(self.location(node)) }
+    }
+
+    fn location(&self, node: Entity) -> Option<Location> {
+        self.world.get::<Locations>(self.root)?.get(self.world.get::<Origin>(node)?.0)
+    }
+
+    fn get<C: Component>(&self, node: Entity) -> Result<&'a C, Diagnostic> {
+        let missing = || bug(&format!("a node has no {}", std::any::type_name::<C>()));
+        self.world.get::<C>(node).ok_or_else(missing)
+    }
+
+    /// Elements of a dimension.
+    fn size(&self, dim: Dim) -> Result<usize, Diagnostic> {
+        let entry =
+            self.geometry.dims.get(usize::from(dim.0)).ok_or_else(|| bug("a dimension without size"))?;
+        let size = self.evaluate(entry.size)?;
+        usize::try_from(size).map_err(|_| Diagnostic::invalid(format!("{} is {size}", entry.symbol)))
+    }
+
+    fn evaluate(&self, expr: Expr) -> Result<i64, Diagnostic> {
+        let expressions = self.get::<Expressions>(self.root)?;
+        let value = expressions.0.evaluate(expr, &|symbol| (self.sizes)(symbol));
+        value.map_err(|error| Diagnostic::invalid(format!("a size has no value: {error}")))
+    }
+}
+
+/// Where a node's value stands.
+fn slot(node: Entity) -> usize {
+    node.index_u32() as usize
+}

@@ -1,0 +1,389 @@
+//! What one node does in one wave.
+
+use std::rc::Rc;
+
+use bevy_ecs::prelude::*;
+
+use super::super::arithmetic;
+use super::super::product::{Extents, multiply_add};
+use super::super::tensor::Data;
+use super::address::Element;
+use super::fragment::{Fragment, bits_of, data_of, index_of, places};
+use super::{Group, LANES, Machine, Wave, bug, slot};
+use crate::ir::diagnostic::{Diagnostic, Kind};
+use crate::ir::facts::Expansion;
+use crate::ir::layout::{Dim, Layout, Mma, Mode, Place, Source};
+use crate::ir::node::*;
+
+impl Machine<'_> {
+    /// What a node is a piece of; itself before it was expanded.
+    pub(super) fn logical(&self, node: Entity) -> Entity {
+        self.world.get::<Expansion>(node).map_or(node, |expansion| expansion.logical)
+    }
+
+    /// Which element each place of a node holds.
+    fn layout(&self, node: Entity) -> Layout {
+        match self.fact::<Placement>(node) {
+            Some(placement) => placement.0.clone(),
+            None => self.whole_tile(node).unwrap_or_default(),
+        }
+    }
+
+    /// The layout of what no pass has spread yet, as loads of tiles for LDS: each wave has the workgroup's
+    /// whole tile.
+    fn whole_tile(&self, node: Entity) -> Option<Layout> {
+        let dims = |node: Entity| self.world.get::<ValueType>(node).map(|ty| ty.dims.clone());
+        let memory = self.world.get::<Operands>(node).and_then(|operands| operands.0.last().copied());
+        let is_write = self.world.get::<Op>(node).is_some_and(|op| op.is_write());
+        let dims = if is_write { dims(memory?)? } else { dims(node)? };
+        let extent = |&dim: &Dim| {
+            let entry = self.geometry.dims.get(usize::from(dim.0));
+            Some((dim, entry?.workgroup_extent()?))
+        };
+        let tile = dims.iter().map(extent).collect::<Option<Vec<_>>>()?;
+        let registers = || {
+            let modes = tile.iter().rev().map(|&(dim, extent)| Mode::new(Source::Register, extent, dim, 1));
+            Layout::new(modes).ok()
+        };
+        Layout::distribute(&tile, 1, LANES, 1).ok().or_else(registers)
+    }
+
+    /// The replicas that a node stands for: the first, and how many.
+    fn replicas(&self, node: Entity, layout: &Layout) -> (u32, u32) {
+        match self.world.get::<Expansion>(node) {
+            Some(expansion) => (expansion.replica, 1),
+            None => (0, layout.extent(Source::Replica)),
+        }
+    }
+
+    /// A fragment of a node without elements.
+    fn empty(&self, node: Entity, layout: &Layout) -> Result<Fragment, Diagnostic> {
+        let dtype = self.get::<ValueType>(node)?.dtype.ok_or_else(|| bug("a value without dtype"))?;
+        let (first, replicas) = self.replicas(node, layout);
+        let registers = layout.extent(Source::Register);
+        let count = u64::from(replicas) * u64::from(registers) * u64::from(LANES);
+        if count > 1 << 24 {
+            return Err(Diagnostic::new(Kind::Limit, format!("a wave holds {count} elements of one value")));
+        }
+        Ok(Fragment { dtype, registers, first, replicas, bits: Vec::new(), defined: Vec::new() })
+    }
+
+    pub(super) fn node(
+        &mut self,
+        node: Entity,
+        frame: usize,
+        wave: &mut Wave,
+        group: &mut Group,
+    ) -> Result<(), Diagnostic> {
+        let operands = &*self.get::<Operands>(node)?.0;
+        let value = match (*self.get::<Op>(node)?, operands) {
+            (Op::Memory | Op::Allocate | Op::Barrier | Op::Control(_), []) => return Ok(()),
+            (Op::Register(constant), []) => {
+                let dtype =
+                    self.get::<ValueType>(node)?.dtype.ok_or_else(|| bug("a constant without dtype"))?;
+                self.splat(node, constant.bits(dtype)?)?
+            }
+            (Op::Scalar, []) => {
+                let scalar = self.by_node.get(node).and_then(|&at| self.memories[at].bits.first());
+                self.splat(node, *scalar.ok_or_else(|| bug("a scalar without value"))?)?
+            }
+            (Op::Read, &[memory]) => self.read(node, memory, frame, wave, group)?,
+            (Op::Write, &[value, memory]) => return self.write(node, value, memory, frame, wave, group),
+            (Op::GlobalToShared, &[memory, buffer]) => {
+                let loaded = self.read(node, memory, frame, wave, group)?;
+                return self.put(node, &loaded, buffer, frame, wave, group);
+            }
+            (Op::Mma(choice), &[lhs, rhs, acc]) => self.mma(node, choice, [lhs, rhs, acc], wave)?,
+            (Op::Unary(op), &[x]) => {
+                let x = self.operand(node, x, wave)?;
+                let data = arithmetic::unary(op, &data_of(x.dtype, &x.bits));
+                made(x.clone(), data, x.defined)?
+            }
+            (Op::Convert(op), &[x]) => {
+                let to = self.get::<ValueType>(node)?.dtype.ok_or_else(|| bug("a cast to nothing"))?;
+                let x = self.operand(node, x, wave)?;
+                let data = arithmetic::convert(op, &data_of(x.dtype, &x.bits), to);
+                made(x.clone(), data, x.defined)?
+            }
+            (Op::Binary(op), &[x, y]) => {
+                let [x, y] = self.pair(node, [x, y], wave)?;
+                let data = arithmetic::binary(op, &data_of(x.dtype, &x.bits), &data_of(y.dtype, &y.bits));
+                let defined = both(&x, &y);
+                made(x, data, defined)?
+            }
+            (Op::Compare(predicate), &[x, y]) => {
+                let [x, y] = self.pair(node, [x, y], wave)?;
+                let (left, right) = (data_of(x.dtype, &x.bits), data_of(y.dtype, &y.bits));
+                let defined = both(&x, &y);
+                made(x, arithmetic::comparison(predicate, &left, &right), defined)?
+            }
+            (Op::Select, &[condition, yes, no]) => {
+                let condition = self.operand(node, condition, wave)?;
+                let [yes, no] = self.pair(node, [yes, no], wave)?;
+                let [c, y, n] = [&condition, &yes, &no].map(|f| data_of(f.dtype, &f.bits));
+                let data = arithmetic::select(&c, &y, &n);
+                let chosen =
+                    |at: usize| if condition.bits[at] != 0 { yes.defined[at] } else { no.defined[at] };
+                let defined = (0..yes.len()).map(|at| condition.defined[at] && chosen(at)).collect();
+                made(yes, data, defined)?
+            }
+            _ => return Err(bug("an operation with other operands than it takes")),
+        };
+        wave.values[slot(node)] = Some(Rc::new(value));
+        Ok(())
+    }
+
+    fn splat(&self, node: Entity, bits: u32) -> Result<Fragment, Diagnostic> {
+        let mut fragment = self.empty(node, &self.layout(node))?;
+        fragment.bits = vec![bits; fragment.len()];
+        fragment.defined = vec![true; fragment.len()];
+        Ok(fragment)
+    }
+
+    fn value(&self, node: Entity, wave: &Wave) -> Result<Rc<Fragment>, Diagnostic> {
+        let value = wave.values.get(slot(node)).and_then(Option::as_ref).cloned();
+        value.ok_or_else(|| bug("a value is used before it is made").at(self.location(node)))
+    }
+
+    /// An operand as `node` sees it: its elements at the places of the node's own layout.
+    fn operand(&self, node: Entity, operand: Entity, wave: &Wave) -> Result<Fragment, Diagnostic> {
+        let (own, other) = (self.layout(node), self.layout(operand));
+        let from = self.value(operand, wave)?;
+        let (first, replicas) = self.replicas(node, &own);
+        let registers = own.extent(Source::Register);
+        if own == other && (first, replicas, registers) == (from.first, from.replicas, from.registers) {
+            return Ok(Fragment::clone(&from));
+        }
+        let mut seen =
+            Fragment { dtype: from.dtype, registers, first, replicas, bits: Vec::new(), defined: Vec::new() };
+        let dims = other.dims();
+        for place in places(first, replicas, registers, wave.number) {
+            let coordinate = |dim: Dim| own.coordinate(dim, place);
+            let (register, replica) = match own == other {
+                true => (place.register, place.replica),
+                false => (
+                    index_of(&other, Source::Register, coordinate),
+                    index_of(&other, Source::Replica, coordinate),
+                ),
+            };
+            let at = from.at(replica, place.lane, register);
+            let at = at.ok_or_else(|| bug("an operand does not hold what its user wants"))?;
+            // What the operand's layout says it holds there must be what is asked for.
+            let held =
+                Place { register, replica: if from.replicas == 1 { from.first } else { replica }, ..place };
+            if dims.iter().any(|&dim| other.coordinate(dim, held) != coordinate(dim)) {
+                return Err(bug("an operand holds other elements than its user wants"));
+            }
+            seen.bits.push(from.bits[at]);
+            seen.defined.push(from.defined[at]);
+        }
+        Ok(seen)
+    }
+
+    fn pair(&self, node: Entity, [x, y]: [Entity; 2], wave: &Wave) -> Result<[Fragment; 2], Diagnostic> {
+        Ok([self.operand(node, x, wave)?, self.operand(node, y, wave)?])
+    }
+
+    fn read(
+        &self,
+        node: Entity,
+        memory: Entity,
+        frame: usize,
+        wave: &Wave,
+        group: &mut Group,
+    ) -> Result<Fragment, Diagnostic> {
+        let (layout, frame) = (self.layout(node), &self.frames[frame]);
+        let ty = self.get::<ValueType>(memory)?;
+        let dtype = ty.dtype.ok_or_else(|| bug("a memory without dtype"))?;
+        let (first, replicas) = self.replicas(node, &layout);
+        let registers = layout.extent(Source::Register);
+        let mut fragment =
+            Fragment { dtype, registers, first, replicas, bits: Vec::new(), defined: Vec::new() };
+        let global = self.by_node.get(memory).map(|&at| &self.memories[at]);
+        for place in places(first, replicas, registers, wave.number) {
+            let found = match global {
+                Some(memory) => match self.element(node, memory, &layout, place, frame, group)? {
+                    Element::At(at) => Some(memory.bits[at]),
+                    Element::Masked => Some(0),
+                    Element::Undefined => None,
+                },
+                None => {
+                    let at = group.lds.base(memory) + self.byte(node, memory, &layout, place, frame)?;
+                    group.lds.read(at, dtype.bytes(), wave.number)?
+                }
+            };
+            fragment.bits.push(found.unwrap_or(0));
+            fragment.defined.push(found.is_some());
+        }
+        Ok(fragment)
+    }
+
+    fn write(
+        &mut self,
+        node: Entity,
+        value: Entity,
+        memory: Entity,
+        frame: usize,
+        wave: &Wave,
+        group: &mut Group,
+    ) -> Result<(), Diagnostic> {
+        let value = self.operand(node, value, wave)?;
+        let Some(&number) = self.by_node.get(memory) else {
+            return self.put(node, &value, memory, frame, wave, group);
+        };
+        let layout = self.layout(node);
+        let all = places(value.first, value.replicas, value.registers, wave.number);
+        for (at, place) in all.enumerate() {
+            let memory = &self.memories[number];
+            match self.element(node, memory, &layout, place, &self.frames[frame], group)? {
+                Element::At(to) if value.defined[at] => self.memories[number].bits[to] = value.bits[at],
+                Element::At(_) => {
+                    return Err(Diagnostic::invalid("an element is stored that nothing has defined")
+                        .note("it was read outside of a tensor, or from LDS that nobody had written", None));
+                }
+                Element::Masked => {}
+                Element::Undefined => {
+                    return Err(Diagnostic::invalid("an element is stored outside of its tensor"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes to an LDS buffer.
+    fn put(
+        &self,
+        node: Entity,
+        value: &Fragment,
+        buffer: Entity,
+        frame: usize,
+        wave: &Wave,
+        group: &mut Group,
+    ) -> Result<(), Diagnostic> {
+        let (layout, bytes) = (self.layout(node), value.dtype.bytes());
+        for (at, place) in places(value.first, value.replicas, value.registers, wave.number).enumerate() {
+            let to = group.lds.base(buffer) + self.byte(node, buffer, &layout, place, &self.frames[frame])?;
+            group.lds.write(to, bytes, value.defined[at].then_some(value.bits[at]), wave.number)?;
+        }
+        Ok(())
+    }
+
+    fn mma(
+        &self,
+        node: Entity,
+        choice: MmaChoice,
+        [lhs, rhs, acc]: [Entity; 3],
+        wave: &Wave,
+    ) -> Result<Fragment, Diagnostic> {
+        if let (MmaChoice::Explicit(mma), Some(expansion)) = (choice, self.world.get::<Expansion>(node)) {
+            return self.instruction(node, mma, expansion.slice, [lhs, rhs, acc], wave);
+        }
+        let dims = |node: Entity| self.get::<ValueType>(node).map(|ty| ty.dims.clone());
+        let (left, right, result) = (dims(lhs)?, dims(rhs)?, dims(acc)?);
+        let &[ref batch @ .., m, n] = &result[..] else { return Err(bug("an mma without m and n")) };
+        let k = left.iter().copied().find(|dim| right.contains(dim) && !result.contains(dim));
+        let k = k.ok_or_else(|| bug("an mma that sums over nothing"))?;
+        let (l, r, a) = (self.layout(lhs), self.layout(rhs), self.layout(node));
+        let extent = |dim: Dim| [&l, &r, &a].iter().map(|layout| layout.tile_extent(dim)).max().unwrap_or(1);
+        let order = |own: Dim, last: Dim| batch.iter().copied().chain([own, last]).collect::<Vec<_>>();
+        let dense = |layout: &Layout, fragment: &Fragment, dims: &[Dim]| {
+            let count = dims.iter().map(|&dim| extent(dim) as usize).product();
+            let (mut bits, mut defined) = (vec![0u32; count], vec![false; count]);
+            let all = places(fragment.first, fragment.replicas, fragment.registers, wave.number);
+            for (at, place) in all.enumerate() {
+                let to = dims.iter().fold(0usize, |to, &dim| {
+                    to * extent(dim) as usize + layout.coordinate(dim, place) as usize
+                });
+                (bits[to], defined[to]) = (fragment.bits[at], fragment.defined[at]);
+            }
+            (data_of(fragment.dtype, &bits), defined)
+        };
+        let sum = self.operand(node, acc, wave)?;
+        let left = dense(&l, &*self.value(lhs, wave)?, &order(m, k));
+        let right = dense(&r, &*self.value(rhs, wave)?, &order(n, k));
+        let before = dense(&a, &sum, &order(m, n));
+        let extents = Extents {
+            batch: batch.iter().map(|&dim| extent(dim) as usize).product(),
+            m: extent(m) as usize,
+            n: extent(n) as usize,
+            k: extent(k) as usize,
+        };
+        let (after, defined) = multiply([left, right, before], extents)?;
+        let bits = bits_of(&after);
+        let mut result = Fragment { bits: Vec::new(), defined: Vec::new(), ..sum };
+        for place in places(result.first, result.replicas, result.registers, wave.number) {
+            let at = order(m, n)
+                .iter()
+                .fold(0usize, |at, &dim| at * extent(dim) as usize + a.coordinate(dim, place) as usize);
+            result.bits.push(bits[at]);
+            result.defined.push(defined[at]);
+        }
+        Ok(result)
+    }
+
+    /// One matrix instruction, by the layouts that AMD gives its operands.
+    fn instruction(
+        &self,
+        node: Entity,
+        mma: Mma,
+        slice: u32,
+        [lhs, rhs, acc]: [Entity; 3],
+        wave: &Wave,
+    ) -> Result<Fragment, Diagnostic> {
+        const ROW: Dim = Dim(0);
+        const COLUMN: Dim = Dim(1);
+        let matrix = |fragment: &Fragment, layout: &Layout, first: u32, width: u32, height: u32| {
+            let count = (width * height) as usize;
+            let (mut bits, mut defined) = (vec![0u32; count], vec![false; count]);
+            for place in places(0, 1, layout.extent(Source::Register), 0) {
+                let at = fragment.at(fragment.first, place.lane, first + place.register);
+                let at = at.ok_or_else(|| bug("a matrix operand with too few elements"))?;
+                let to = layout.coordinate(ROW, place) * width + layout.coordinate(COLUMN, place);
+                (bits[to as usize], defined[to as usize]) = (fragment.bits[at], fragment.defined[at]);
+            }
+            Ok::<_, Diagnostic>((data_of(fragment.dtype, &bits), defined))
+        };
+        let (m, n, k) = (mma.m(), mma.n(), mma.k());
+        let sums = mma.c_layout(ROW, COLUMN);
+        let left = matrix(&*self.value(lhs, wave)?, &mma.a_layout(ROW, COLUMN), slice, k, m)?;
+        let right = matrix(&*self.value(rhs, wave)?, &mma.b_layout(ROW, COLUMN), slice, k, n)?;
+        let before = matrix(&*self.value(acc, wave)?, &sums, 0, n, m)?;
+        let extents = Extents { batch: 1, m: m as usize, n: n as usize, k: k as usize };
+        let (after, defined) = multiply([left, right, before], extents)?;
+        let bits = bits_of(&after);
+        let mut result = self.empty(node, &self.layout(node))?;
+        for place in places(0, 1, result.registers, 0) {
+            let at = (sums.coordinate(ROW, place) * n + sums.coordinate(COLUMN, place)) as usize;
+            result.bits.push(bits[at]);
+            result.defined.push(defined[at]);
+        }
+        Ok(result)
+    }
+}
+
+/// A matrix and which of its elements are defined.
+type Matrix = (Data, Vec<bool>);
+
+/// `before + left . right`; an element is defined if all that goes into it is.
+fn multiply([left, right, before]: [Matrix; 3], extents: Extents) -> Result<Matrix, Diagnostic> {
+    let after = multiply_add(&left.0, &right.0, &before.0, extents).map_err(Diagnostic::invalid)?;
+    let Extents { m, n, k, .. } = extents;
+    let whole =
+        |defined: &[bool]| defined.chunks(k.max(1)).map(|row| row.iter().all(|&d| d)).collect::<Vec<_>>();
+    let (rows, columns) = (whole(&left.1), whole(&right.1));
+    let is_defined = |at: usize| {
+        let (batch, row, column) = (at / (m * n), at / n % m, at % n);
+        before.1[at] && rows[batch * m + row] && columns[batch * n + column]
+    };
+    Ok((after, (0..before.1.len()).map(is_defined).collect()))
+}
+
+/// A fragment with other elements.
+fn made(like: Fragment, data: Result<Data, String>, defined: Vec<bool>) -> Result<Fragment, Diagnostic> {
+    let data = data.map_err(Diagnostic::invalid)?;
+    Ok(Fragment { dtype: data.dtype(), bits: bits_of(&data), defined, ..like })
+}
+
+fn both(x: &Fragment, y: &Fragment) -> Vec<bool> {
+    x.defined.iter().zip(&y.defined).map(|(&x, &y)| x && y).collect()
+}

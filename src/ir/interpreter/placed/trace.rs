@@ -1,0 +1,188 @@
+//! The steps of a kernel for the sizes at hand: loops, pipelines and what is unrolled, one iteration after
+//! the other. All waves of all workgroups take the same steps.
+
+use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
+
+use super::{Machine, bug};
+use crate::ir::diagnostic::{Diagnostic, Kind};
+use crate::ir::facts::{Base, Expansion, Iteration};
+use crate::ir::layout::Dim;
+use crate::ir::node::*;
+use crate::ir::walk;
+
+/// Most steps of a kernel.
+const MAX_STEPS: usize = 1 << 22;
+
+/// One thing to do.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Step {
+    /// A node, in the iterations of a frame.
+    Node { node: Entity, frame: usize },
+    /// Values that loops hand on, all at once: to, from.
+    Carry(SmallVec<[(Entity, Entity); 4]>),
+}
+
+/// The loops around a step, outermost first.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(super) struct Frame(SmallVec<[Around; 3]>);
+
+/// A loop, or the region of a pipelined one.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+struct Around {
+    dim: Dim,
+    /// First iteration of the running pass; of a pipeline its first iteration.
+    current: i64,
+    /// Of a pipeline: the first iteration that its steady state does not begin, and the end of what exists if
+    /// the steady state goes on to load beyond it.
+    pipeline: Option<(i64, Option<i64>)>,
+}
+
+impl Frame {
+    /// The iteration of the loop over `dim` that an access belongs to; `None` outside of such a loop.
+    pub(super) fn iteration(&self, dim: Dim, iteration: Iteration) -> Option<i64> {
+        let at = self.0.iter().rposition(|around| around.dim == dim)?;
+        let innermost = self.0.last().is_some_and(|around| around.dim == dim);
+        let around = self.0[at];
+        if !innermost {
+            return Some(around.current);
+        }
+        let pipeline = self.0.iter().rev().find(|around| around.dim == dim && around.pipeline.is_some());
+        let ahead = i64::from(iteration.ahead);
+        Some(match (iteration.base, pipeline) {
+            (Base::Written, _) => around.current,
+            (Base::Pass, _) => around.current + ahead,
+            (Base::Start, Some(pipeline)) => pipeline.current + ahead,
+            (Base::End, Some(pipeline)) => pipeline.pipeline.map_or(0, |p| p.0) + ahead,
+            (Base::Start | Base::End, None) => return None,
+        })
+    }
+
+    /// The iteration whose data a global access takes: what would be loaded for one that does not exist is
+    /// the last one's.
+    pub(super) fn existing(&self, dim: Dim, iteration: Iteration) -> Option<i64> {
+        let number = self.iteration(dim, iteration)?;
+        let last = self.0.iter().rev().find_map(|around| around.pipeline.filter(|_| around.dim == dim)?.1);
+        Some(last.map_or(number, |end| number.min(end - 1)))
+    }
+
+    /// The innermost loop's dimension.
+    pub(super) fn innermost(&self) -> Option<Dim> {
+        self.0.last().map(|around| around.dim)
+    }
+}
+
+impl Machine<'_> {
+    /// All steps of the kernel.
+    pub(super) fn trace(&mut self) -> Result<Vec<Step>, Diagnostic> {
+        let mut steps = Vec::new();
+        self.region(self.root, &Frame::default(), &mut steps)?;
+        Ok(steps)
+    }
+
+    fn region(&mut self, region: Entity, frame: &Frame, steps: &mut Vec<Step>) -> Result<(), Diagnostic> {
+        let number = self.frames.len();
+        self.frames.push(frame.clone());
+        for node in walk::body(self.world, region) {
+            match *self.get::<Op>(node)? {
+                Op::Iterate(dim) => self.iterate(node, dim, frame, steps)?,
+                Op::Pipeline(dim) => self.pipeline(node, dim, frame, steps)?,
+                // Loops carry to them.
+                Op::IterArg(_) => {}
+                Op::LoopResult(result) => {
+                    let of = self
+                        .get::<Operands>(node)?
+                        .0
+                        .first()
+                        .copied()
+                        .ok_or_else(|| bug("a result of nothing"))?;
+                    let from = self.arguments(of).get(result as usize).copied();
+                    let from = from.ok_or_else(|| bug("a result that its loop does not carry"))?;
+                    steps.push(Step::Carry(SmallVec::from_slice(&[(node, from)])));
+                }
+                _ => steps.push(Step::Node { node, frame: number }),
+            }
+            if steps.len() > MAX_STEPS {
+                let text = format!("the kernel takes more than {MAX_STEPS} steps");
+                return Err(Diagnostic::new(Kind::Limit, text).help("use smaller sizes"));
+            }
+        }
+        Ok(())
+    }
+
+    fn arguments(&self, node: Entity) -> SmallVec<[Entity; 4]> {
+        let is_argument = |node: &Entity| matches!(self.world.get::<Op>(*node), Some(Op::IterArg(_)));
+        walk::body(self.world, node).into_iter().take_while(is_argument).collect()
+    }
+
+    /// What a loop hands over: its initial values, or what its body yields.
+    fn carry(&self, node: Entity, values: &[Entity], steps: &mut Vec<Step>) {
+        let moves: SmallVec<[_; 4]> = self.arguments(node).into_iter().zip(values.iter().copied()).collect();
+        if !moves.is_empty() {
+            steps.push(Step::Carry(moves));
+        }
+    }
+
+    /// The iterations of a loop, by its trip count or, as long as it has none, by its tile.
+    fn trip(&self, node: Entity, dim: Dim) -> Result<(i64, i64), Diagnostic> {
+        if let Some(&Trip { start, end }) = self.world.get::<Trip>(node) {
+            return Ok((self.evaluate(start)?, self.evaluate(end)?));
+        }
+        let entry = self.geometry.dims.get(usize::from(dim.0)).ok_or_else(|| bug("a loop over nothing"))?;
+        let tile = entry.tiling.ok_or_else(|| bug("a loop without tile"))? as usize;
+        Ok((0, self.size(dim)?.div_ceil(tile) as i64))
+    }
+
+    fn iterate(
+        &mut self,
+        node: Entity,
+        dim: Dim,
+        frame: &Frame,
+        steps: &mut Vec<Step>,
+    ) -> Result<(), Diagnostic> {
+        let (start, end) = self.trip(node, dim)?;
+        let per_pass = i64::from(Unrolled::of(self.world, node).max(1));
+        let yields = self.get::<Yields>(node)?.0.clone();
+        self.carry(node, &self.get::<Operands>(node)?.0.clone(), steps);
+        let mut current = start;
+        while current < end {
+            let mut inner = frame.clone();
+            inner.0.push(Around { dim, current, pipeline: None });
+            self.region(node, &inner, steps)?;
+            self.carry(node, &yields, steps);
+            current += per_pass;
+        }
+        Ok(())
+    }
+
+    fn pipeline(
+        &mut self,
+        node: Entity,
+        dim: Dim,
+        frame: &Frame,
+        steps: &mut Vec<Step>,
+    ) -> Result<(), Diagnostic> {
+        let (start, end) = self.trip(node, dim)?;
+        let per_pass = i64::from(Unrolled::of(self.world, node).max(1));
+        let &pipelined = self.get::<Pipelined>(node)?;
+        let yields = self.get::<Yields>(node)?.0.clone();
+        self.carry(node, &self.get::<Operands>(node)?.0.clone(), steps);
+        if end - start < i64::from(pipelined.needed()) * per_pass {
+            return Ok(());
+        }
+        let beyond = match pipelined.drain {
+            Drain::Epilogue => (end - i64::from(pipelined.ahead) * per_pass, None),
+            Drain::Loop => (end, Some(end)),
+        };
+        let mut inner = frame.clone();
+        inner.0.push(Around { dim, current: start, pipeline: Some(beyond) });
+        self.region(node, &inner, steps)?;
+        self.carry(node, &yields, steps);
+        Ok(())
+    }
+
+    /// Which iteration a node belongs to.
+    pub(super) fn iteration_of(&self, node: Entity) -> Iteration {
+        self.world.get::<Expansion>(node).map(|expansion| expansion.iteration).unwrap_or_default()
+    }
+}

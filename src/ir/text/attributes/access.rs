@@ -1,0 +1,127 @@
+//! Accesses and LDS: bounds, buffers, conflicts.
+
+use smallvec::SmallVec;
+
+use super::{Attach, Parsed, Parser, Printed, attach, put};
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::facts::{BankConflicts, Bounds, DirectLoads, LdsBuffer, LdsBytes, Swizzle};
+use crate::ir::node::Dims;
+use crate::ir::text::lex::Token;
+
+/// `leaves M K, masks K, granule 8`.
+pub(super) fn print_bounds(place: Printed<'_>, out: &mut String) -> Option<()> {
+    let bounds = place.get::<Bounds>()?;
+    for (what, dims) in [("leaves ", &bounds.leaves), ("masks ", &bounds.masks)] {
+        if !dims.is_empty() {
+            out.push_str(what);
+            place.dims(dims, out);
+            out.push_str(", ");
+        }
+    }
+    put!(out, "granule {}", bounds.granule);
+    Some(())
+}
+
+pub(super) fn read_bounds(parser: &mut Parser<'_>) -> Parsed<Attach> {
+    let mut lists = [SmallVec::new(), SmallVec::new()];
+    for (word, list) in ["leaves", "masks"].into_iter().zip(&mut lists) {
+        if parser.cursor.take_word(word) {
+            *list = parser.dimensions()?;
+            parser.cursor.expect(",")?;
+        }
+    }
+    let [leaves, masks] = lists;
+    let Some(granule) = parser.labelled("granule")?.filter(|&granule| granule > 0) else {
+        return Err(parser.cursor.expected("`granule` and a positive number"));
+    };
+    attach(Bounds { leaves, masks, granule })
+}
+
+/// Dimensions slowest first, then how rows are stored and where.
+pub(super) fn print_buffer(place: Printed<'_>, out: &mut String) -> Option<()> {
+    let buffer = place.get::<LdsBuffer>()?;
+    for (at, (&dim, extent)) in buffer.dims.iter().zip(&buffer.extents).enumerate() {
+        out.push_str(if at == 0 { "" } else { " " });
+        place.dim(dim, out);
+        put!(out, "*{extent}");
+    }
+    put!(out, ", element {}, pitch {}", buffer.element_bytes, buffer.pitch);
+    if let Some(Swizzle { unit, group, phases }) = buffer.swizzle {
+        put!(out, ", swizzle {unit} group {group} phases {phases}");
+    }
+    put!(out, ", bytes {}, copies {}, offset {}", buffer.bytes, buffer.copies, buffer.offset);
+    Some(())
+}
+
+pub(super) fn read_buffer(parser: &mut Parser<'_>) -> Parsed<Attach> {
+    let at = parser.cursor.location();
+    let (mut dims, mut extents) = (Dims::new(), SmallVec::new());
+    while matches!(parser.cursor.peek(), Token::Name(_) | Token::Quoted(_)) {
+        dims.push(parser.dimension()?);
+        parser.cursor.expect("*")?;
+        extents.push(parser.number()?);
+    }
+    let field = |parser: &mut Parser<'_>, word: &str| {
+        parser.cursor.expect(",")?;
+        match parser.labelled(word)? {
+            Some(value) => Ok(value),
+            None => Err(parser.cursor.expected(&format!("`{word}` and a number"))),
+        }
+    };
+    let (element_bytes, pitch) = (field(parser, "element")?, field(parser, "pitch")?);
+    parser.cursor.expect(",")?;
+    let mut swizzle = None;
+    if let Some(unit) = parser.labelled("swizzle")? {
+        let (group, phases) =
+            (parser.labelled("group")?.unwrap_or(0), parser.labelled("phases")?.unwrap_or(0));
+        if ![unit, group, phases].iter().all(|value| value.is_power_of_two()) {
+            let text = "unit, group and phases of a swizzle are powers of two";
+            return Err(Diagnostic::invalid(text).at(Some(at)));
+        }
+        swizzle = Some(Swizzle { unit, group, phases });
+        parser.cursor.expect(",")?;
+    }
+    let Some(bytes) = parser.labelled("bytes")? else {
+        return Err(parser.cursor.expected("`bytes` and a number"));
+    };
+    let (copies, offset) = (field(parser, "copies")?, field(parser, "offset")?);
+    if copies == 0 || element_bytes == 0 || extents.contains(&0) {
+        return Err(Diagnostic::invalid("a buffer of nothing").at(Some(at)));
+    }
+    attach(LdsBuffer { dims, extents, element_bytes, pitch, swizzle, offset, bytes, copies })
+}
+
+pub(super) fn print_conflicts(place: Printed<'_>, out: &mut String) -> Option<()> {
+    put!(out, "{}", place.get::<BankConflicts>()?.0);
+    Some(())
+}
+
+pub(super) fn read_conflicts(parser: &mut Parser<'_>) -> Parsed<Attach> {
+    attach(BankConflicts(parser.number()?))
+}
+
+/// Bytes of a workgroup.
+pub(super) fn print_lds(place: Printed<'_>, out: &mut String) -> Option<()> {
+    put!(out, "{}", place.get::<LdsBytes>()?.0);
+    Some(())
+}
+
+pub(super) fn read_lds(parser: &mut Parser<'_>) -> Parsed<Attach> {
+    attach(LdsBytes(parser.number()?))
+}
+
+/// Tiles, and why there are not more.
+pub(super) fn print_direct(place: Printed<'_>, out: &mut String) -> Option<()> {
+    let direct = place.get::<DirectLoads>()?;
+    put!(out, "{}", direct.tiles);
+    if !direct.why.is_empty() {
+        put!(out, ", \"{}\"", direct.why.escape_default());
+    }
+    Some(())
+}
+
+pub(super) fn read_direct(parser: &mut Parser<'_>) -> Parsed<Attach> {
+    let tiles = parser.number()?;
+    let why = if parser.cursor.take(",") { parser.quoted("the reason")? } else { String::new() };
+    attach(DirectLoads { tiles, why })
+}

@@ -1,0 +1,141 @@
+//! Which logical node an expanded one is a piece of, and what expansion says of the kernel.
+
+use bevy_ecs::prelude::*;
+use bevy_ecs::world::EntityWorldMut;
+
+use super::{Attach, Parsed, Parser, Printed, Renamed, attach, put};
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::facts::{Arguments, Base, ExpandedCount, Expansion, Iteration};
+use crate::ir::node::Name;
+use crate::ir::text::lex::Token;
+use crate::ir::text::scope::{Definition, Meaning};
+
+/// Words for what iterations are counted from.
+const BASES: &[(Base, &str)] =
+    &[(Base::Written, "written"), (Base::Start, "start"), (Base::Pass, "pass"), (Base::End, "end")];
+
+/// The number of a logical node.
+pub(super) fn print_number(place: Printed<'_>, out: &mut String) -> Option<()> {
+    put!(out, "{}", place.logical.get(place.node)?);
+    Some(())
+}
+
+pub(super) fn read_number(parser: &mut Parser<'_>) -> Parsed<Attach> {
+    let number = parser.number()?;
+    parser.numbered = Some(number);
+    Ok(Box::new(|_| {}))
+}
+
+/// `4, replica 1, slice 8, pass 2, copy 1`: the node's number, and what is not zero.
+pub(super) fn print(place: Printed<'_>, out: &mut String) -> Option<()> {
+    let expansion = place.get::<Expansion>()?;
+    match place.logical.get(expansion.logical) {
+        Some(number) => put!(out, "{number}"),
+        None => out.push('?'),
+    }
+    let Expansion { replica, slice, iteration: Iteration { base, ahead }, copy, .. } = *expansion;
+    for (word, value) in [("replica", replica), ("slice", slice)] {
+        if value > 0 {
+            put!(out, ", {word} {value}");
+        }
+    }
+    if base != Base::Written || ahead > 0 {
+        let word = BASES.iter().find(|row| row.0 == base).map_or("?", |row| row.1);
+        put!(out, ", {word} {ahead}");
+    }
+    if copy > 0 {
+        put!(out, ", copy {copy}");
+    }
+    Some(())
+}
+
+pub(super) fn read(parser: &mut Parser<'_>) -> Parsed<Attach> {
+    let at = parser.cursor.location();
+    let number = parser.number()?;
+    let Some(&logical) = parser.logical.get(&number) else {
+        let fault = Diagnostic::invalid(format!("no logical node has the number {number}"));
+        return Err(fault.at(Some(at)).help("the block `logical` holds nodes with `!node(number)`"));
+    };
+    let mut expansion = Expansion::of(logical);
+    while parser.cursor.take(",") {
+        if let Some(replica) = parser.labelled("replica")? {
+            expansion.replica = replica;
+        } else if let Some(slice) = parser.labelled("slice")? {
+            expansion.slice = slice;
+        } else if let Some(copy) = parser.labelled("copy")? {
+            expansion.copy = copy;
+        } else if let Token::Name(word) = *parser.cursor.peek()
+            && let Some(&(base, word)) = BASES.iter().find(|row| row.1 == word)
+        {
+            let ahead = parser.labelled(word)?.unwrap_or(0);
+            expansion.iteration = Iteration { base, ahead };
+        } else {
+            return Err(parser.cursor.expected("`replica`, `slice`, `copy`, or an iteration"));
+        }
+    }
+    attach(expansion)
+}
+
+pub(super) fn copy(from: &World, node: Entity, to: &mut EntityWorldMut<'_>, renamed: Renamed<'_>) {
+    if let Some(expansion) = from.get::<Expansion>(node) {
+        to.insert(Expansion { logical: renamed(expansion.logical), ..*expansion });
+    }
+}
+
+/// Names of memories and scalars in the order of the kernel's arguments.
+pub(super) fn print_arguments(place: Printed<'_>, out: &mut String) -> Option<()> {
+    for (at, &memory) in place.get::<Arguments>()?.0.iter().enumerate() {
+        let name = place.world.get::<Name>(memory).map_or("?", |name| &name.0);
+        put!(out, "{}{name}", if at == 0 { "" } else { ", " });
+    }
+    Some(())
+}
+
+/// They are defined after it, so their names are looked up at the end.
+pub(super) fn read_arguments(parser: &mut Parser<'_>) -> Parsed<Attach> {
+    let mut names = Vec::new();
+    while let Token::Name(name) = *parser.cursor.peek() {
+        names.push((name.to_owned(), parser.cursor.location()));
+        parser.cursor.bump();
+        if !parser.cursor.take(",") {
+            break;
+        }
+    }
+    parser.arguments = Some(names);
+    Ok(Box::new(|_| {}))
+}
+
+pub(super) fn copy_arguments(from: &World, node: Entity, to: &mut EntityWorldMut<'_>, renamed: Renamed<'_>) {
+    if let Some(arguments) = from.get::<Arguments>(node) {
+        to.insert(Arguments(arguments.0.iter().map(|&memory| renamed(memory)).collect()));
+    }
+}
+
+pub(super) fn print_count(place: Printed<'_>, out: &mut String) -> Option<()> {
+    put!(out, "{}", place.get::<ExpandedCount>()?.0);
+    Some(())
+}
+
+pub(super) fn read_count(parser: &mut Parser<'_>) -> Parsed<Attach> {
+    attach(ExpandedCount(parser.number()?))
+}
+
+impl Parser<'_> {
+    /// The kernel's arguments, now that all memories are known.
+    pub(in crate::ir::text) fn find_arguments(&mut self) -> Parsed<Option<Arguments>> {
+        let Some(names) = self.arguments.take() else { return Ok(None) };
+        let mut memories = Vec::with_capacity(names.len());
+        for (name, at) in names {
+            match self.scopes.get(&name) {
+                Some(Definition { meaning: Meaning::Place(memory) | Meaning::Scalar(memory), .. }) => {
+                    memories.push(memory)
+                }
+                _ => {
+                    let fault = Diagnostic::invalid(format!("`{name}` is no argument of the kernel"));
+                    return Err(fault.at(Some(at)));
+                }
+            }
+        }
+        Ok(Some(Arguments(memories)))
+    }
+}

@@ -1,0 +1,147 @@
+//! The kernel's distribution with all symbols bound.
+
+use smallvec::SmallVec;
+
+use super::{Attach, Parsed, Parser, Printed, attach, put};
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::expr::Symbol;
+use crate::ir::facts::{DimGeometry, Geometry};
+use crate::ir::text::Detail;
+use crate::ir::text::lex::Token;
+use crate::ir::text::print::mma_text;
+use crate::ir::text::symbolic::{symbol, write_symbol};
+
+/// One line per dimension: `dim M(64, axis 0, workgroup 32, wave 16)`; then the whole.
+pub(super) fn print(place: Printed<'_>, out: &mut String) -> Option<()> {
+    let geometry = place.get::<Geometry>().filter(|geometry| geometry.waves != [0; 3])?;
+    if !geometry.dynamic.is_empty() {
+        out.push_str("dynamic");
+        for symbol in &geometry.dynamic {
+            out.push(' ');
+            write_symbol(out, symbol.name());
+        }
+        out.push_str(",\n      ");
+    }
+    for dim in &geometry.dims {
+        out.push_str("dim ");
+        write_symbol(out, dim.symbol.name());
+        out.push('(');
+        place.expr(dim.size, out);
+        if let Some((axis, tile)) = dim.workgroup {
+            put!(out, ", axis {axis}, workgroup {tile}");
+        }
+        for (word, value) in [("wave", dim.wave), ("tile", dim.tiling)] {
+            if let Some(value) = value {
+                put!(out, ", {word} {value}");
+            }
+        }
+        if place.detail == Detail::Stage && dim.origin != u32::MAX {
+            put!(out, ", at {}", dim.origin);
+        }
+        out.push_str("),\n      ");
+    }
+    out.push_str("grid");
+    for &count in &geometry.grid {
+        out.push(' ');
+        out.push('(');
+        place.expr(count, out);
+        out.push(')');
+    }
+    let [x, y, z] = geometry.waves;
+    put!(out, ", waves {x} {y} {z}");
+    if let Some(mma) = geometry.mma {
+        put!(out, ", mma {}", mma_text(mma));
+    }
+    Some(())
+}
+
+pub(super) fn read(parser: &mut Parser<'_>) -> Parsed<Attach> {
+    let mut geometry = Geometry::default();
+    if parser.cursor.take_word("dynamic") {
+        while matches!(parser.cursor.peek(), Token::Name(_) | Token::Quoted(_)) {
+            geometry.dynamic.push(symbol(&mut parser.cursor, "a symbol")?);
+        }
+        parser.cursor.expect(",")?;
+    }
+    parser.assume(&geometry.dynamic)?;
+    while parser.cursor.take_word("dim") {
+        let at = parser.cursor.location();
+        let symbol = symbol(&mut parser.cursor, "a dimension")?;
+        let dim = parser.nodes.dim(symbol).map_err(|fault| fault.at(Some(at.clone())))?;
+        if usize::from(dim.0) != geometry.dims.len() {
+            let text = format!("the dimension {symbol} does not stand in its place");
+            return Err(Diagnostic::invalid(text).at(Some(at)));
+        }
+        let entry = parser.dim_geometry(symbol)?;
+        geometry.dims.push(entry);
+        parser.cursor.expect(",")?;
+    }
+    if !parser.cursor.take_word("grid") {
+        return Err(parser.cursor.expected("`grid`"));
+    }
+    let mut grid = SmallVec::new();
+    for _ in 0..3 {
+        parser.cursor.expect("(")?;
+        grid.push(parser.expression()?);
+        parser.cursor.expect(")")?;
+    }
+    geometry.grid = grid;
+    parser.cursor.expect(",")?;
+    let at = parser.cursor.location();
+    if !parser.cursor.take_word("waves") {
+        return Err(parser.cursor.expected("`waves`"));
+    }
+    geometry.waves = [parser.number()?, parser.number()?, parser.number()?];
+    if !(1..=16).contains(&geometry.waves.iter().fold(1u32, |all, &waves| all.saturating_mul(waves))) {
+        return Err(Diagnostic::invalid("a workgroup has 1 to 16 waves").at(Some(at)));
+    }
+    if parser.cursor.take(",") {
+        if !parser.cursor.take_word("mma") {
+            return Err(parser.cursor.expected("`mma`"));
+        }
+        geometry.mma = Some(parser.mma_name()?);
+    }
+    attach(geometry)
+}
+
+impl Parser<'_> {
+    /// `(size, axis A, workgroup N, wave N, tile N, at N)`.
+    fn dim_geometry(&mut self, symbol: Symbol) -> Parsed<DimGeometry> {
+        self.cursor.expect("(")?;
+        let size = self.expression()?;
+        let static_size = self.expressions.as_integer(size).and_then(|size| u32::try_from(size).ok());
+        let mut entry = DimGeometry {
+            symbol,
+            size,
+            static_size,
+            workgroup: None,
+            tiling: None,
+            wave: None,
+            origin: u32::MAX,
+        };
+        while self.cursor.take(",") {
+            let at = self.cursor.location();
+            let positive = |value: u32| {
+                let fault = || Diagnostic::invalid("a tile has 1 to 1048576 elements").at(Some(at.clone()));
+                Some(value).filter(|value| (1..=1 << 20).contains(value)).ok_or_else(fault)
+            };
+            if let Some(axis) = self.labelled("axis")? {
+                self.cursor.expect(",")?;
+                match self.labelled("workgroup")? {
+                    Some(tile) if axis < 3 => entry.workgroup = Some((axis, positive(tile)?)),
+                    _ => return Err(self.cursor.expected("an axis below 3, and `workgroup`")),
+                }
+            } else if let Some(tile) = self.labelled("wave")? {
+                entry.wave = Some(positive(tile)?);
+            } else if let Some(tile) = self.labelled("tile")? {
+                entry.tiling = Some(positive(tile)?);
+            } else if let Some(at) = self.labelled("at")? {
+                entry.origin = at;
+            } else {
+                return Err(self.cursor.expected("`axis`, `wave` or `tile`"));
+            }
+        }
+        self.cursor.expect(")")?;
+        Ok(entry)
+    }
+}

@@ -1,0 +1,296 @@
+//! Attributes: how what passes have found out about a node, or about the whole kernel, stands in the text. An
+//! attribute is `!name` or `!name(...)` after its operation, and there is one row per component: its name,
+//! how it is printed, how it is read, and how it is copied to another world. Texts have attributes only when
+//! they say after which pass they stand.
+//!
+//! ```text
+//! attribute = "!" name ["(" what the row says ")"]
+//! ```
+
+mod access;
+mod expansion;
+mod geometry;
+mod loops;
+mod origins;
+mod placement;
+
+use bevy_ecs::prelude::*;
+use bevy_ecs::world::EntityWorldMut;
+
+use super::Detail;
+use super::cursor::Parsed;
+use super::lex::Token;
+use super::parse::Parser;
+use super::suggest::closest;
+use super::symbolic::write_symbol;
+use crate::ir::diagnostic::Diagnostic;
+use crate::ir::expr::Expr;
+use crate::ir::facts::*;
+use crate::ir::kernel::DimTable;
+use crate::ir::layout::Dim;
+use crate::ir::node::{Pipelined, Placement, Trip, Unrolled};
+use crate::ir::node_map::NodeMap;
+
+pub(super) use origins::Given;
+
+/// Where an attribute stands.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Position {
+    /// At the end of the operation's line: short ones that many nodes have.
+    Behind,
+    /// On a line of its own after it.
+    Below,
+    /// On a line of its own in the kernel's `facts`.
+    Kernel,
+}
+
+/// A node in its kernel, to be printed.
+#[derive(Copy, Clone)]
+pub(super) struct Printed<'w> {
+    pub(super) world: &'w World,
+    /// The kernel entity.
+    pub(super) root: Entity,
+    /// The node, or the kernel entity.
+    pub(super) node: Entity,
+    /// The numbers of logical nodes.
+    pub(super) logical: &'w NodeMap<u32>,
+    pub(super) detail: Detail,
+}
+
+/// What is read: it changes the node, once that exists.
+pub(super) type Attach = Box<dyn FnOnce(&mut EntityWorldMut<'_>)>;
+
+/// What a node is in a world that it is copied to.
+type Renamed<'a> = &'a dyn Fn(Entity) -> Entity;
+
+/// One kind of attribute.
+pub(super) struct Row {
+    name: &'static str,
+    position: Position,
+    /// Appends what stands in the brackets; `None` if the node has no such attribute.
+    print: fn(Printed<'_>, &mut String) -> Option<()>,
+    read: fn(&mut Parser<'_>) -> Parsed<Attach>,
+    /// Copies the component from one world to another.
+    copy: fn(&World, Entity, &mut EntityWorldMut<'_>, Renamed<'_>),
+}
+
+/// All attributes, in the order in which they are printed. A component that passes add has its row here.
+const ROWS: &[Row] = &[
+    row("node", Position::Behind, expansion::print_number, expansion::read_number, nothing),
+    row("of", Position::Behind, expansion::print, expansion::read, expansion::copy),
+    row("type", Position::Behind, placement::print_type, placement::read_type, nothing),
+    row("at", Position::Behind, origins::print_origin, origins::read_origin, nothing),
+    row("trip", Position::Behind, loops::print_trip, loops::read_trip, same::<Trip>),
+    row("unrolled", Position::Behind, loops::print_unrolled, loops::read_unrolled, same::<Unrolled>),
+    row("pipelined", Position::Behind, loops::print_pipelined, loops::read_pipelined, same::<Pipelined>),
+    row("remainder", Position::Behind, flag::<Remainder>, |_| attach(Remainder), same::<Remainder>),
+    row("rest", Position::Behind, flag::<Rest>, |_| attach(Rest), same::<Rest>),
+    row("staggered", Position::Behind, loops::print_staggered, loops::read_staggered, same::<Staggered>),
+    row("placement", Position::Below, placement::print, placement::read, same::<Placement>),
+    row("bounds", Position::Below, access::print_bounds, access::read_bounds, same::<Bounds>),
+    row("buffer", Position::Below, access::print_buffer, access::read_buffer, same::<LdsBuffer>),
+    row(
+        "conflicts",
+        Position::Behind,
+        access::print_conflicts,
+        access::read_conflicts,
+        same::<BankConflicts>,
+    ),
+    row("sources", Position::Kernel, origins::print_sources, origins::read_sources, nothing),
+    row("geometry", Position::Kernel, geometry::print, geometry::read, same::<Geometry>),
+    row("lds", Position::Kernel, access::print_lds, access::read_lds, same::<LdsBytes>),
+    row(
+        "arguments",
+        Position::Kernel,
+        expansion::print_arguments,
+        expansion::read_arguments,
+        expansion::copy_arguments,
+    ),
+    row("expanded", Position::Kernel, expansion::print_count, expansion::read_count, same::<ExpandedCount>),
+    row(
+        "synchronised",
+        Position::Kernel,
+        flag::<Synchronised>,
+        |_| attach(Synchronised),
+        same::<Synchronised>,
+    ),
+    row("direct_loads", Position::Kernel, access::print_direct, access::read_direct, same::<DirectLoads>),
+    row("scheduled", Position::Kernel, loops::print_scheduled, loops::read_scheduled, same::<Scheduled>),
+];
+
+const fn row(
+    name: &'static str,
+    position: Position,
+    print: fn(Printed<'_>, &mut String) -> Option<()>,
+    read: fn(&mut Parser<'_>) -> Parsed<Attach>,
+    copy: fn(&World, Entity, &mut EntityWorldMut<'_>, Renamed<'_>),
+) -> Row {
+    Row { name, position, print, read, copy }
+}
+
+/// Appends to a string, which cannot fail.
+macro_rules! put {
+    ($out:expr, $($argument:tt)*) => {{
+        use std::fmt::Write as _;
+        let _ = write!($out, $($argument)*);
+    }};
+}
+use put;
+
+/// Of components that name no node.
+fn same<C: Component + Clone>(from: &World, node: Entity, to: &mut EntityWorldMut<'_>, _: Renamed<'_>) {
+    if let Some(component) = from.get::<C>(node) {
+        to.insert(component.clone());
+    }
+}
+
+/// Of what every node has, and is copied with it.
+fn nothing(_: &World, _: Entity, _: &mut EntityWorldMut<'_>, _: Renamed<'_>) {}
+
+/// An attribute without brackets.
+fn flag<C: Component>(place: Printed<'_>, _: &mut String) -> Option<()> {
+    place.get::<C>().map(|_| ())
+}
+
+fn attach<B: Bundle>(bundle: B) -> Parsed<Attach> {
+    Ok(Box::new(move |node| {
+        node.insert(bundle);
+    }))
+}
+
+/// Appends all attributes of a node that stand at `position`, each after `before`.
+pub(super) fn print_all(place: Printed<'_>, position: Position, before: &str, out: &mut String) {
+    let mut content = String::new();
+    for row in ROWS.iter().filter(|row| row.position == position) {
+        content.clear();
+        if (row.print)(place, &mut content).is_some() {
+            put!(out, "{before}!{}", row.name);
+            if !content.is_empty() {
+                put!(out, "({content})");
+            }
+        }
+    }
+}
+
+/// Copies what passes have found out about a node.
+pub(crate) fn copy_all(
+    from: &World,
+    node: Entity,
+    to: &mut EntityWorldMut<'_>,
+    renamed: &dyn Fn(Entity) -> Entity,
+) {
+    ROWS.iter().for_each(|row| (row.copy)(from, node, to, renamed));
+}
+
+/// Reads the attributes that come next.
+pub(super) fn read_all(parser: &mut Parser<'_>, of_kernel: Holder) -> Parsed<Vec<Attach>> {
+    let mut all: Vec<Attach> = Vec::new();
+    let mut names: Vec<&'static str> = Vec::new();
+    while parser.cursor.at("!") {
+        if parser.stage.is_none() {
+            let fault = Diagnostic::invalid("an attribute in a kernel that no pass has seen");
+            let help = "a text with attributes says after which pass it stands: `kernel gemm after expand {`";
+            return Err(parser.cursor.fault(fault.help(help)));
+        }
+        parser.cursor.bump();
+        let Token::Name(name) = *parser.cursor.peek() else {
+            return Err(parser.cursor.expected("the attribute's name"));
+        };
+        let rows =
+            || ROWS.iter().filter(|row| (row.position == Position::Kernel) == (of_kernel == Holder::Kernel));
+        let Some(row) = rows().find(|row| row.name == name) else {
+            let fault = Diagnostic::invalid(format!("there is no attribute `{name}` here"));
+            let fault = match closest(name, rows().map(|row| row.name)) {
+                Some(close) => fault.help(format!("did you mean `{close}`?")),
+                None => fault,
+            };
+            return Err(parser.cursor.fault(fault));
+        };
+        if names.contains(&row.name) {
+            return Err(parser
+                .cursor
+                .fault(Diagnostic::invalid(format!("the attribute `{name}` stands twice"))));
+        }
+        names.push(row.name);
+        parser.cursor.bump();
+        let brackets = parser.cursor.take("(");
+        all.push((row.read)(parser)?);
+        if brackets {
+            parser.cursor.expect(")")?;
+        }
+    }
+    Ok(all)
+}
+
+/// Whose attributes are read.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Holder {
+    Node,
+    Kernel,
+}
+
+impl<'w> Printed<'w> {
+    fn get<C: Component>(self) -> Option<&'w C> {
+        self.world.get::<C>(self.node)
+    }
+
+    /// Appends the name of a dimension.
+    fn dim(self, dim: Dim, out: &mut String) {
+        write_symbol(out, self.world.get::<DimTable>(self.root).map_or("?", |dims| dims.name(dim)));
+    }
+
+    /// Appends dimensions with blanks between them.
+    fn dims(self, dims: &[Dim], out: &mut String) {
+        for (at, &dim) in dims.iter().enumerate() {
+            out.push_str(if at == 0 { "" } else { " " });
+            self.dim(dim, out);
+        }
+    }
+
+    fn expr(self, expr: Expr, out: &mut String) {
+        match self.world.get::<Expressions>(self.root) {
+            Some(expressions) => put!(out, "{}", expressions.0.display(expr)),
+            None => out.push('?'),
+        }
+    }
+}
+
+/// What rows are read with.
+impl Parser<'_> {
+    /// A number of 32 bits.
+    pub(super) fn number(&mut self) -> Parsed<u32> {
+        let at = self.cursor.location();
+        let value = self.cursor.integer(1)?;
+        u32::try_from(value)
+            .map_err(|_| Diagnostic::invalid(format!("`{value}` is more than 32 bits hold")).at(Some(at)))
+    }
+
+    /// `word` and a number, if the word comes next; a comma before it is read over.
+    pub(super) fn labelled(&mut self, word: &str) -> Parsed<Option<u32>> {
+        self.cursor.take_word(word).then(|| self.number()).transpose()
+    }
+
+    /// A dimension.
+    pub(super) fn dimension(&mut self) -> Parsed<Dim> {
+        let at = self.cursor.location();
+        let symbol = super::symbolic::symbol(&mut self.cursor, "a dimension")?;
+        self.nodes.dim(symbol).map_err(|fault| fault.at(Some(at)))
+    }
+
+    /// Dimensions with blanks between them.
+    pub(super) fn dimensions(&mut self) -> Parsed<smallvec::SmallVec<[Dim; 4]>> {
+        let mut dims = smallvec::SmallVec::new();
+        while matches!(self.cursor.peek(), Token::Name(_) | Token::Quoted(_)) {
+            dims.push(self.dimension()?);
+        }
+        Ok(dims)
+    }
+
+    /// An expression, as [`crate::ir::expr::ExprArena::display`] writes it.
+    pub(super) fn expression(&mut self) -> Parsed<Expr> {
+        let (at, text) = (self.cursor.location(), self.cursor.expression());
+        self.expressions
+            .parse(text)
+            .map_err(|error| Diagnostic::invalid(format!("`{text}` is no expression: {error}")).at(Some(at)))
+    }
+}

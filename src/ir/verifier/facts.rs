@@ -1,0 +1,160 @@
+//! What must hold of the facts in a kernel that was read as a pass left it: passes rely on what those before
+//! them have found, and a text can say anything.
+
+use bevy_ecs::prelude::*;
+
+use crate::ir::diagnostic::{Diagnostic, Location};
+use crate::ir::facts::{Bounds, Expansion, Geometry, LdsBuffer, LogicalBody};
+use crate::ir::kernel::{DimTable, Locations};
+use crate::ir::layout::{Layout, Source};
+use crate::ir::node::*;
+use crate::ir::walk;
+
+/// Most elements of a tile, and bytes of a buffer: what is computed with them fits into 32 bits.
+const MAX_TILE: u32 = 1 << 24;
+
+/// Every fault of the facts about a kernel.
+pub(crate) fn check(world: &World, root: Entity) -> Vec<Diagnostic> {
+    let dims = world.get::<DimTable>(root).map_or(0, |dims| dims.0.len());
+    let geometry = world.get::<Geometry>(root);
+    if geometry.map_or(0, |geometry| geometry.dims.len()) != dims {
+        let text = "the text says after which pass it stands, and not how each dimension is spread";
+        let help = "the first pass finds it out: write `facts !geometry(...)` as `--emit ir` prints it, or leave `after` out";
+        return vec![Diagnostic::invalid(text).help(help)];
+    }
+    let logical = world.get::<LogicalBody>(root);
+    let mut checker = Checker { world, root, faults: Vec::new() };
+    for node in walk::nodes(world, root) {
+        checker.node(node);
+        if logical.is_some() {
+            checker.piece(node);
+        }
+    }
+    for node in logical.map(|logical| walk::nodes_of_list(world, &logical.0)).unwrap_or_default() {
+        checker.node(node);
+    }
+    checker.faults
+}
+
+struct Checker<'w> {
+    world: &'w World,
+    root: Entity,
+    faults: Vec<Diagnostic>,
+}
+
+impl Checker<'_> {
+    fn location(&self, node: Entity) -> Option<Location> {
+        self.world.get::<Locations>(self.root)?.get(self.world.get::<Origin>(node)?.0)
+    }
+
+    fn fault(&mut self, node: Entity, text: impl Into<String>) {
+        self.faults.push(Diagnostic::invalid(text.into()).at(self.location(node)));
+    }
+
+    /// What holds of nodes with facts, wherever they stand.
+    fn node(&mut self, node: Entity) {
+        let world = self.world;
+        if let Some(Placement(layout)) = world.get::<Placement>(node) {
+            let large = Source::ALL.into_iter().any(|source| layout.extent(source) > MAX_TILE);
+            if large || layout.dims().into_iter().any(|dim| layout.tile_extent(dim) > MAX_TILE) {
+                self.fault(node, "a layout of more elements than a tile has");
+            }
+        }
+        if let Some(buffer) = world.get::<LdsBuffer>(node) {
+            let elements =
+                buffer.extents.iter().fold(buffer.element_bytes, |all, &extent| all.saturating_mul(extent));
+            let rows =
+                buffer.extents.iter().rev().skip(1).fold(1u32, |all, &extent| all.saturating_mul(extent));
+            let all = u64::from(rows) * u64::from(buffer.pitch);
+            let sizes = [elements, buffer.bytes, buffer.copies, buffer.pitch, buffer.offset];
+            if sizes.iter().any(|&size| size > MAX_TILE)
+                || u64::from(buffer.all_bytes()) > MAX_TILE.into()
+                || all > MAX_TILE.into()
+            {
+                self.fault(node, "a buffer of more bytes than LDS has");
+            }
+        }
+        if let Some(Unrolled(per_pass)) = world.get::<Unrolled>(node)
+            && *per_pass > 1 << 16
+        {
+            self.fault(node, "a loop that is unrolled more often than loops are");
+        }
+    }
+
+    /// What holds of a node that is a piece of another.
+    fn piece(&mut self, node: Entity) {
+        let world = self.world;
+        let Some(&op) = world.get::<Op>(node) else { return };
+        let is_whole = matches!(op, Op::Memory | Op::Scalar | Op::Allocate | Op::Barrier | Op::Control(_));
+        if op == Op::Allocate && world.get::<LdsBuffer>(node).is_none() {
+            self.fault(node, "an LDS buffer without its arrangement");
+        }
+        if matches!(op, Op::Iterate(_) | Op::Pipeline(_)) && world.get::<Trip>(node).is_none() {
+            self.fault(node, "a loop without trip count");
+        }
+        if matches!(op, Op::Pipeline(_)) && world.get::<Pipelined>(node).is_none() {
+            self.fault(node, "a pipeline that does not say how far ahead it is");
+        }
+        if is_whole {
+            return;
+        }
+        let Some(expansion) = world.get::<Expansion>(node) else {
+            return self.fault(node, "a node of an expanded kernel that is no piece of another");
+        };
+        let Some(of) = world.get::<Op>(expansion.logical) else {
+            return self.fault(node, "a piece of what is no node");
+        };
+        // What loops carry is of the node that makes it, and a pipeline is of its loop.
+        let acts = op.is_access() || matches!(op, Op::Mma(_) | Op::Iterate(_));
+        if acts && std::mem::discriminant(of) != std::mem::discriminant(&op) {
+            return self.fault(node, "a piece that does something else than the node that it is a piece of");
+        }
+        let layout = world.get::<Placement>(expansion.logical).map(|placement| &placement.0);
+        let replicas = layout.map_or(1, |layout| layout.extent(Source::Replica));
+        if expansion.replica >= replicas {
+            self.fault(node, format!("replica {} of {replicas}", expansion.replica));
+        }
+        if expansion.iteration.ahead > 1 << 16 || expansion.copy > 1 << 16 {
+            self.fault(node, "an iteration further ahead than pipelines are");
+        }
+        if op.is_access() {
+            self.access(node, expansion.logical, layout.is_some());
+        }
+        if let Op::Mma(choice) = op {
+            self.product(node, choice, expansion.slice);
+        }
+    }
+
+    fn access(&mut self, node: Entity, logical: Entity, placed: bool) {
+        let operands = self.world.get::<Operands>(node).map(|operands| &operands.0[..]).unwrap_or_default();
+        let is_memory = |node: &&Entity| self.world.get::<Op>(**node) == Some(&Op::Memory);
+        if !placed {
+            self.fault(node, "an access without layout");
+        } else if operands.iter().any(|operand| is_memory(&operand))
+            && self.world.get::<Bounds>(logical).is_none()
+        {
+            self.fault(node, "an access of global memory without bounds");
+        }
+    }
+
+    /// A matrix instruction takes its part of what its factors hold.
+    fn product(&mut self, node: Entity, choice: MmaChoice, slice: u32) {
+        let MmaChoice::Explicit(mma) = choice else {
+            return self.fault(node, "a piece of a product without matrix instruction");
+        };
+        let operands = self.world.get::<Operands>(node).map(|operands| &operands.0[..]).unwrap_or_default();
+        let held =
+            |operand: Entity| self.layout_of(operand).map_or(1, |layout| layout.extent(Source::Register));
+        let enough = operands.iter().take(2).all(|&factor| {
+            slice.checked_add(mma.input_elements()).is_some_and(|needed| needed <= held(factor))
+        });
+        if !enough {
+            self.fault(node, "a matrix instruction that takes more than its factors hold");
+        }
+    }
+
+    fn layout_of(&self, node: Entity) -> Option<&Layout> {
+        let logical = self.world.get::<Expansion>(node).map_or(node, |expansion| expansion.logical);
+        self.world.get::<Placement>(logical).map(|placement| &placement.0)
+    }
+}

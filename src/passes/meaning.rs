@@ -1,0 +1,104 @@
+//! Whether passes keep what a kernel means: the interpreter runs it on test data as its author wrote it, and
+//! again after each pass.
+
+use bevy_ecs::prelude::*;
+
+use super::PIPELINE;
+use super::options::Options;
+use super::workspace::{Verify, Workspace};
+use crate::ir::diagnostic::{Diagnostic, Kind};
+use crate::ir::expr::Symbol;
+use crate::ir::interpreter::{Interpreter, Tensor};
+use crate::ir::kernel::Kernel;
+use crate::ir::node::{Body, Name, Op, ValueType};
+
+/// How far floats may be apart, relative to what is expected: passes may sum in another order, and a result
+/// is rounded to 16 bits.
+const TOLERANCE: f64 = 1.0 / 128.0;
+
+/// What a kernel makes of some data.
+pub struct Meaning {
+    sizes: Vec<(Symbol, i64)>,
+    names: Vec<String>,
+    inputs: Vec<Tensor>,
+    expected: Vec<Tensor>,
+}
+
+impl Meaning {
+    /// Runs a kernel as it is on test data. `open` gives sizes that the options leave open until launch.
+    ///
+    /// # Errors
+    /// What the interpreter says, also of sizes that are too large for it.
+    pub fn of(
+        kernel: &Kernel,
+        options: &Options,
+        open: &dyn Fn(Symbol) -> Option<i64>,
+        seed: u64,
+    ) -> Result<Meaning, Diagnostic> {
+        let value = |symbol: Symbol| options.value(symbol).or_else(|| open(symbol));
+        let sizes: Vec<(Symbol, i64)> =
+            kernel.symbols().into_iter().filter_map(|symbol| Some((symbol, value(symbol)?))).collect();
+        let (world, root) = (&kernel.world, kernel.root);
+        let (mut names, mut inputs) = (Vec::new(), Vec::new());
+        for &node in world.get::<Body>(root).map(|body| &body.0[..]).unwrap_or_default() {
+            let is_argument = world.get::<Op>(node).is_some_and(|op| op.is_argument());
+            let Some(ty) = world.get::<ValueType>(node).filter(|_| is_argument) else { continue };
+            let shape = kernel.shape(&ty.dims, &value)?;
+            let dtype = ty.dtype.ok_or_else(|| Diagnostic::new(Kind::Bug, "an argument without dtype"))?;
+            inputs.push(Tensor::random(&shape, dtype, seed.wrapping_add(inputs.len() as u64))?);
+            names.push(world.get::<Name>(node).map_or(String::new(), |name| name.0.to_string()));
+        }
+        let expected = Interpreter::run(kernel, &value, &inputs)?;
+        Ok(Meaning { sizes, names, inputs, expected })
+    }
+
+    /// Whether a kernel still means the same.
+    ///
+    /// # Errors
+    /// The first difference, or what the interpreter says of the kernel as it stands.
+    pub fn check(&self, world: &World, root: Entity) -> Result<(), Diagnostic> {
+        let value = |symbol: Symbol| self.sizes.iter().find(|size| size.0 == symbol).map(|size| size.1);
+        let found = Interpreter::run_world(world, root, &value, &self.inputs)?;
+        for ((name, expected), found) in self.names.iter().zip(&self.expected).zip(&found) {
+            let (expected, found) = (expected.to_f64(), found.to_f64());
+            let differs = |at: &usize| {
+                let (expected, found) = (expected[*at], found[*at]);
+                let same = expected == found || (expected.is_nan() && found.is_nan());
+                !same && !((expected - found).abs() <= TOLERANCE * expected.abs().max(1.0))
+            };
+            if let Some(at) = (0..expected.len()).find(differs) {
+                let text = format!("element {at} of `{name}` is {}, not {}", found[at], expected[at]);
+                return Err(Diagnostic::new(Kind::Bug, text));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Runs the passes that the loaded kernel has before it, up to `last` or all of them, and compares after each
+/// what the kernel means with what it meant. `edit` is called after each pass, before anybody looks at the
+/// kernel: tests plant faults with it.
+///
+/// # Errors
+/// What a pass says; or the first difference, with the name of the pass that made it.
+pub fn run_compared(
+    workspace: &mut Workspace,
+    meaning: &Meaning,
+    last: Option<&str>,
+    edit: &mut dyn FnMut(&'static str, &mut World, Entity),
+) -> Result<(), Diagnostic> {
+    let done = workspace.stage().and_then(|stage| PIPELINE.iter().position(|pass| pass.name == stage));
+    for pass in PIPELINE.iter().skip(done.map_or(0, |at| at + 1)) {
+        workspace.run(Some(pass.name), Verify::Off, &mut Vec::new())?;
+        edit(pass.name, &mut workspace.world, workspace.root);
+        let judged = workspace.verified().and_then(|()| meaning.check(&workspace.world, workspace.root));
+        if let Err(mut fault) = judged {
+            fault.message = format!("pass {} changed what the kernel means: {}", pass.name, fault.message);
+            return Err(fault);
+        }
+        if last == Some(pass.name) {
+            break;
+        }
+    }
+    Ok(())
+}
