@@ -80,6 +80,10 @@ mod workers;
 #[doc = include_str!("../docs/how-do-i.md")]
 pub mod how_do_i {}
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
+
 pub mod prelude {
     //! Everything that writing, compiling and running a kernel takes.
     //!

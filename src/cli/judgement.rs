@@ -50,6 +50,9 @@ pub struct SimulatorArguments {
     /// With --time: write a page with the listing, its stalls and the timeline
     #[arg(long, value_name = "FILE", requires = "time")]
     pub page: Option<PathBuf>,
+    /// With --time: write a picture (SVG) of two iterations of the main loop on one SIMD
+    #[arg(long, value_name = "FILE", requires = "time")]
+    pub picture: Option<PathBuf>,
 }
 
 /// A number of seconds, with a fraction if wanted.
@@ -78,7 +81,7 @@ impl SimulatorArguments {
             return Err(Failure::usage(Diagnostic::invalid(message).help(format!("timed are {}", chips()))));
         }
         let mut options = TimeOptions::new(device);
-        if self.trace.is_some() || self.page.is_some() {
+        if self.trace.is_some() || self.page.is_some() || self.picture.is_some() {
             options = options.events(EVENTS);
         }
         Ok(match self.clock {
@@ -90,7 +93,7 @@ impl SimulatorArguments {
     /// Names the pictures that are asked for.
     pub fn name_pictures(&self, files: &mut Files) -> Result<Pictures, Failure> {
         let mut name = |path: &Option<PathBuf>| path.as_deref().map(|path| files.writes(path)).transpose();
-        Ok(Pictures { trace: name(&self.trace)?, page: name(&self.page)? })
+        Ok(Pictures { trace: name(&self.trace)?, page: name(&self.page)?, picture: name(&self.picture)? })
     }
 }
 
@@ -98,19 +101,24 @@ impl SimulatorArguments {
 pub struct Pictures {
     trace: Option<Output>,
     page: Option<Output>,
+    picture: Option<Output>,
 }
 
 impl Pictures {
     /// Writes them; says which.
     pub fn write(&self, report: &TimeReport) -> Result<Vec<String>, Failure> {
+        type Draw = fn(&TimeReport) -> String;
+        let pictures: [(&Option<Output>, Draw); 3] = [
+            (&self.trace, TimeReport::trace),
+            (&self.page, TimeReport::page),
+            (&self.picture, TimeReport::picture),
+        ];
         let mut written = Vec::new();
-        if let Some(output) = &self.trace {
-            output.write(report.trace().as_bytes())?;
-            written.push(output.name().to_owned());
-        }
-        if let Some(output) = &self.page {
-            output.write(report.page().as_bytes())?;
-            written.push(output.name().to_owned());
+        for (output, draw) in pictures {
+            if let Some(output) = output {
+                output.write(draw(report).as_bytes())?;
+                written.push(output.name().to_owned());
+            }
         }
         Ok(written)
     }

@@ -50,6 +50,7 @@ mod lanes;
 #[cfg(feature = "serde")]
 mod page;
 mod paths;
+mod picture;
 mod profile;
 mod record;
 mod report;

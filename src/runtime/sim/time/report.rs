@@ -203,10 +203,6 @@ pub struct Doubt {
 
 /// Events for the pictures.
 #[derive(Clone, Default, Debug)]
-#[cfg_attr(
-    not(feature = "serde"),
-    expect(dead_code, reason = "only the page and the trace look at all of it")
-)]
 pub(super) struct Timeline {
     pub events: Vec<Event>,
     pub waits: Vec<Wait>,
