@@ -315,7 +315,7 @@ fn bits_of_carried_values_are_values_of_their_own() {
     let sizes = |s: Symbol| bindings.iter().find(|b| b.0 == s).map(|b| b.1);
     let expected = Interpreter::run(&kernel, &sizes, &inputs).unwrap_or_else(|e| panic!("{e}"));
     for schedule in [Schedule::None, Schedule::Prefetch, Schedule::Modulo] {
-        let options = Options::new(Target::GFX942).schedule(schedule);
+        let options = Options::new(Target::GFX942).schedule(schedule.clone());
         let options = bindings.iter().fold(options, |o, &(s, v)| o.set(s, v));
         let executable =
             compile_uncached(&kernel, &options, Verify::AfterEachPass).unwrap_or_else(|e| panic!("{e}"));
