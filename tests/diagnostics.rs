@@ -371,7 +371,7 @@ fn conditions_in_places_that_cannot_hold_them() {
         let always = w.register([m, n], DType::I1, 1.0);
         w.select(always, 1.0, 2.0);
     });
-    let error = declared.err().expect("i1 is declared");
+    let error = declared.expect_err("i1 is declared");
     assert_says(&error, Kind::Invalid, line, &["a register is declared i1", "compare something"]);
     let error = kernel(&mut |_, x| {
         line = line!() + 1;

@@ -64,7 +64,8 @@ impl Meaning {
             let differs = |at: &usize| {
                 let (expected, found) = (expected[*at], found[*at]);
                 let same = expected == found || (expected.is_nan() && found.is_nan());
-                !same && !((expected - found).abs() <= TOLERANCE * expected.abs().max(1.0))
+                let close = (expected - found).abs() <= TOLERANCE * expected.abs().max(1.0);
+                !same && !close
             };
             if let Some(at) = (0..expected.len()).find(differs) {
                 let text = format!("element {at} of `{name}` is {}, not {}", found[at], expected[at]);

@@ -474,8 +474,7 @@ impl Lowering<'_> {
         let yields = world.get::<Yields>(node).map(|y| &y.0[..]).unwrap_or_default();
         yields.iter().for_each(|&value| self.finish(value));
         // A yielded value may be another carried one: those are read before any is written.
-        let mut registers: SmallVec<[Operand; 64]> =
-            carried.iter().filter_map(|place| registers_of(place)).collect();
+        let mut registers: SmallVec<[Operand; 64]> = carried.iter().filter_map(registers_of).collect();
         registers.sort_unstable();
         let is_carried =
             |place: &Place| registers_of(place).is_some_and(|r| registers.binary_search(&r).is_ok());

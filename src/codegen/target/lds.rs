@@ -182,7 +182,7 @@ impl Banks {
         let bits = addresses.iter().fold(0, |bits, address| bits | address);
         let whole = width.is_power_of_two() && width > 4 && bits & (width - 1) == 0;
         let piece = if whole { width.ilog2() } else { 2 };
-        let mask = (grouping.banks * 4 >> piece) - 1;
+        let mask = ((grouping.banks * 4) >> piece) - 1;
         Banks { width, piece, mask, last: [0; 64], entries: [(0, 0, 0); 129] }
     }
 

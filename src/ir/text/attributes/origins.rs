@@ -50,7 +50,7 @@ pub(super) fn read_sources(parser: &mut Parser<'_>) -> Parsed<Attach> {
     let mut file: Arc<str> = "".into();
     let mut all = Vec::new();
     let none = parser.cursor.take_word("none");
-    let more = !none || parser.cursor.take(",");
+    let mut more = !none || parser.cursor.take(",");
     while more {
         if let Token::Quoted(name) = parser.cursor.peek().clone() {
             parser.cursor.bump();
@@ -58,9 +58,7 @@ pub(super) fn read_sources(parser: &mut Parser<'_>) -> Parsed<Attach> {
         }
         let (line, column) = (parser.number()?, parser.number()?);
         all.push(Location { file: file.clone(), line, column });
-        if !parser.cursor.take(",") {
-            break;
-        }
+        more = parser.cursor.take(",");
     }
     let declaration = if none { None } else { Some(all.remove(0)) };
     parser.sources = Some((Declaration(declaration), Locations(Arc::new(all))));

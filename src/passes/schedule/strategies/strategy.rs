@@ -72,8 +72,12 @@ pub enum Find {
         otherwise: &'static Strategy,
     },
     /// It brings a schedule for the whole kernel.
-    Kernel(fn(&mut World, Entity, &Candidates, &Schedule) -> Result<Vec<LoopRecord>, Diagnostic>),
+    Kernel(ScheduleKernel),
 }
+
+/// Schedules the loops of the kernel `root` by what the author brought.
+pub type ScheduleKernel =
+    fn(&mut World, root: Entity, &Candidates, &Schedule) -> Result<Vec<LoopRecord>, Diagnostic>;
 
 /// Writes an author's schedule for the loop `node` of the kernel `root`, or says why not.
 pub type WriteOperations = fn(

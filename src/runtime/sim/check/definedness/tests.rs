@@ -166,8 +166,8 @@ fn with_junk(trial: &Trial, rng: &mut StdRng) -> Wave {
         match number {
             FIRST_VECTOR.. => {
                 let row = trial.row(number);
-                for l in 0..LANES {
-                    wave.rows[row][l] ^= undefined[l] & rng.random::<u32>();
+                for (value, undefined) in wave.rows[row].iter_mut().zip(undefined) {
+                    *value ^= undefined & rng.random::<u32>();
                 }
             }
             SCC => wave.scc ^= undefined[0] != 0 && rng.random(),

@@ -131,7 +131,8 @@ impl Flow<'_> {
             return Source { value: cut(values), undefined: cut(undefined) };
         }
         let value = self.w.lanes_wide(self.step.operands[slice.operand]);
-        let is_register = inst.operands[slice.operand].number().is_some_and(|n| n < 128 || n >= FIRST_VECTOR);
+        let is_register =
+            inst.operands[slice.operand].number().is_some_and(|n| !(128..FIRST_VECTOR).contains(&n));
         let high = match is_register {
             true => self.adjusted(inst, slice.operand, slice.register + 1),
             false => ([0; LANES], [0; LANES]),
