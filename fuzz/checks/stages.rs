@@ -1,6 +1,7 @@
 //! Kernels after each of their passes: they mean what they meant, and a text printed in between goes on to
 //! the same code.
 
+use groundswell::ir::diagnostic::Kind;
 use groundswell::ir::text::Detail;
 use groundswell::passes::PIPELINE;
 use groundswell::passes::meaning::{Meaning, run_compared};
