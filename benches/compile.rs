@@ -1,7 +1,7 @@
 //! Compile times: whole, per phase, cached, and how they grow with the number of expanded nodes.
 //!
-//! The names of the GEMM benchmarks hold tile, waves, whether sizes are dynamic, and the number of expanded nodes. `growth` doubles the
-//! nodes from row to row: the time per node must not rise.
+//! The names of the GEMM benchmarks hold tile, waves, whether sizes are dynamic, and the number of expanded
+//! nodes. `growth` doubles the nodes from row to row: the time per node must not rise.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -137,8 +137,8 @@ fn schedules(c: &mut Criterion) {
     group.finish();
 }
 
-/// The pass that schedules, alone, for tiles of 8 waves with about 400, 800, 1,600, 3,200 and 4,000 expanded nodes. Only a chip with more
-/// LDS than 64 KiB holds them.
+/// The pass that schedules, alone, for tiles of 8 waves with about 400, 800, 1,600, 3,200 and 4,000 expanded
+/// nodes. Only a chip with more LDS than 64 KiB holds them.
 fn growth_of_scheduling(c: &mut Criterion) {
     const TILES: [[i64; 3]; 5] =
         [[256, 512, 32], [512, 512, 32], [1024, 512, 32], [1024, 1024, 32], [1152, 1152, 32]];

@@ -1,5 +1,6 @@
-//! What the ECS costs: a permanent guard, so that an upgrade of the engine that moves costs shows here first. Each figure stands
-//! beside the dense alternative; the ratio decides what may be an entity and what must not.
+//! What the ECS costs: a permanent guard, so that an upgrade of the engine that moves costs shows here first.
+//! Each figure stands beside the dense alternative; the ratio decides what may be an entity and what must
+//! not.
 
 use std::hint::black_box;
 

@@ -1,5 +1,5 @@
-//! Instructions per second through the encoder, the decoder and the printer: the instructions of a compiled GEMM, and some
-//! of every row of the table, drawn as the tests against LLVM draw them.
+//! Instructions per second through the encoder, the decoder and the printer: the instructions of a compiled
+//! GEMM, and some of every row of the table, drawn as the tests against LLVM draw them.
 
 #[path = "../tests/common/corpus.rs"]
 mod corpus;

@@ -1,8 +1,8 @@
 //! Speed of the simulator's run mode, and of check mode on the same GEMM.
 //!
-//! What the throughput counts is in the group's name: lane operations (at least 1e9 per second are wanted), matrix instructions
-//! (5e6), and one GEMM of 1024 x 1024 x 1024 in f16, of which the time counts (0.25 s; check mode: at most 8 times as long). The groups of single instructions
-//! count instructions of a wave.
+//! What the throughput counts is in the group's name: lane operations (at least 1e9 per second are wanted),
+//! matrix instructions (5e6), and one GEMM of 1024 x 1024 x 1024 in f16, of which the time counts (0.25 s;
+//! check mode: at most 8 times as long). The groups of single instructions count instructions of a wave.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use groundswell::codegen::isa::{Arch, Inst, Modifiers, Opcode, Operand, encode};
@@ -27,8 +27,8 @@ fn int(value: i32) -> Operand {
     Operand::inline_integer(value).expect("the benchmark uses small constants")
 }
 
-/// A code object whose kernel `bench` runs `body` in a loop of [`ITERATIONS`], with 4 * lane in v1 and a buffer
-/// descriptor for the kernel's only argument in s[4:7].
+/// A code object whose kernel `bench` runs `body` in a loop of [`ITERATIONS`], with 4 * lane in v1 and a
+/// buffer descriptor for the kernel's only argument in s[4:7].
 fn kernel(body: &[Inst]) -> Vec<u8> {
     let mut insts = vec![
         Inst::new(Opcode::SLoadDwordx2, &[s(4), s(0), Operand::NONE]),

@@ -1,8 +1,8 @@
 //! Speed of the simulator's time mode, in simulated wave instructions per second (at least 1e6 are wanted).
 //!
-//! Loops of one kind of instruction on a full compute unit, the mixture that a GEMM's main loop is made of, and two whole
-//! launches, a GEMM and a copy. A launch is as fast as its instructions plus what comes before them: the sampling of other
-//! workgroups, which counts as no instruction.
+//! Loops of one kind of instruction on a full compute unit, the mixture that a GEMM's main loop is made of,
+//! and two whole launches, a GEMM and a copy. A launch is as fast as its instructions plus what comes before
+//! them: the sampling of other workgroups, which counts as no instruction.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use groundswell::runtime::sim::time::{Device, TimeOptions};

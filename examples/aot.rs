@@ -1,4 +1,5 @@
-//! Ahead of time: two kernels in one code object on disk, as a build script would write it, read back and run.
+//! Ahead of time: two kernels in one code object on disk, as a build script would write it, read back and
+//! run.
 
 use groundswell::codegen::object::ObjectFile;
 use groundswell::kernels::{Gemm, Waves, copy};
@@ -30,7 +31,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         );
     }
 
-    // The simulator takes the file as the HIP runtime would: a module, a kernel's name, a grid and argument bytes.
+    // The simulator takes the file as the HIP runtime would: a module, a kernel's name, a grid and argument
+    // bytes.
     let mut simulator = Simulator::new(object.target);
     let module = simulator.load(&bytes)?;
     let data: Vec<u8> = (0..8 * 64).flat_map(|x: i32| (x as f32).to_le_bytes()).collect();

@@ -1,4 +1,5 @@
-//! Prints the tables of docs/time-model.md: what time mode estimates for this crate's GEMM and for a copy, as Markdown.
+//! Prints the tables of docs/time-model.md: what time mode estimates for this crate's GEMM and for a copy, as
+//! Markdown.
 //!
 //! `cargo run --release --example time_model`
 

@@ -1,10 +1,12 @@
-//! The two 16-bit floats as Rust values: IEEE binary16 ([`f16`](struct@f16)) and the upper half of binary32 ([`bf16`]).
+//! The two 16-bit floats as Rust values: IEEE binary16 ([`f16`](struct@f16)) and the upper half of binary32
+//! ([`bf16`]).
 //!
-//! They are storage. To compute, widen them to `f32`, which holds every value of both, and round the result back. Every
-//! conversion to 16 bits rounds once, to nearest even, from the exact value; what is too large becomes an infinity, and
-//! denormals are kept. A NaN becomes quiet and keeps as much of its payload as fits.
+//! They are storage. To compute, widen them to `f32`, which holds every value of both, and round the result
+//! back. Every conversion to 16 bits rounds once, to nearest even, from the exact value; what is too large
+//! becomes an infinity, and denormals are kept. A NaN becomes quiet and keeps as much of its payload as fits.
 //!
-//! With the feature `half` the types of the crate of that name convert from and to these, and buffers hold them as they are.
+//! With the feature `half` the types of the crate of that name convert from and to these, and buffers hold
+//! them as they are.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -42,7 +44,8 @@ impl Format {
             let payload = (fraction >> (52 - self.fraction)) as u16;
             return sign | if fraction == 0 { self.infinity() } else { self.quiet_nan() | payload };
         }
-        // Below this the place of the last bit stays where it is: denormals. A denormal f64 is far below any of them.
+        // Below this the place of the last bit stays where it is: denormals. A denormal f64 is far below any
+        // of them.
         let least = 1 - self.bias as i32;
         let above = if exponent > least { (exponent - least) as u64 } else { 0 };
         let below = if exponent < least { (least - exponent) as u32 } else { 0 };
@@ -65,7 +68,8 @@ impl Format {
         let sign = (bits as u32 & 0x8000) << 16;
         let magnitude = (bits as u32 & 0x7fff) << (23 - self.fraction);
         let widened = if bits & 0x7fff < self.infinity() {
-            // The exponent is off by the difference of the biases; multiplying by a power of two is exact, for denormals too.
+            // The exponent is off by the difference of the biases; multiplying by a power of two is exact,
+            // for denormals too.
             (f32::from_bits(magnitude) * f32::from_bits((254 - self.bias) << 23)).to_bits()
         } else {
             let quiet = if bits & 0x7fff > self.infinity() { 1 << 22 } else { 0 };
@@ -220,12 +224,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The encoding nearest to a finite value, found by looking at all of them: the even one of two that are equally near. The
-    /// infinity counts as the value that would follow the largest finite one.
+    /// The encoding nearest to a finite value, found by looking at all of them: the even one of two that are
+    /// equally near. The infinity counts as the value that would follow the largest finite one.
     fn nearest(value: f64, infinity: u16, widen: impl Fn(u16) -> f64) -> u16 {
         let finite =
             |bits: u16| if bits == infinity { 2.0 * widen(bits - 1) - widen(bits - 2) } else { widen(bits) };
-        // The last of those that are not above; the distances of f64 to values with few bits are exact near them.
+        // The last of those that are not above; the distances of f64 to values with few bits are exact near
+        // them.
         let (mut low, mut high) = (0, infinity);
         while low < high {
             let middle = (low + high).div_ceil(2);

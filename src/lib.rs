@@ -1,7 +1,8 @@
-//! Groundswell compiles tile-level GPU kernels to AMD CDNA machine code inside the calling process, in about a millisecond: no LLVM, no
-//! MLIR, no Python, no ROCm toolchain.
+//! Groundswell compiles tile-level GPU kernels to AMD CDNA machine code inside the calling process, in about
+//! a millisecond: no LLVM, no MLIR, no Python, no ROCm toolchain.
 //!
-//! A kernel is written over whole tensors with symbolic shapes; constraints, kept apart, say how it is spread over the machine.
+//! A kernel is written over whole tensors with symbolic shapes; constraints, kept apart, say how it is spread
+//! over the machine.
 //!
 //! ```
 //! use groundswell::prelude::*;
@@ -46,7 +47,8 @@
 //! | `serde` | findings and reports of the simulator as JSON, the page and the trace of time mode |
 //! | `half` | conversions from and to the types of the crate `half`, and buffers of them |
 //!
-//! A library that compiles kernels wants `default-features = false`: 60 crates instead of 88, build scripts and macros included.
+//! A library that compiles kernels wants `default-features = false`: 60 crates instead of 88, build scripts
+//! and macros included.
 //!
 //! # Limits
 //!
@@ -75,8 +77,8 @@ pub mod passes;
 pub mod runtime;
 mod workers;
 
-/// Short answers with programs that run: row sums, bias, transposed and several outputs, dynamic sizes, the report, schedules, time,
-/// check mode, ahead of time.
+/// Short answers with programs that run: row sums, bias, transposed and several outputs, dynamic sizes, the
+/// report, schedules, time, check mode, ahead of time.
 #[doc = include_str!("../docs/how-do-i.md")]
 pub mod how_do_i {}
 

@@ -9,8 +9,8 @@ fn cores() -> usize {
     *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, NonZero::get))
 }
 
-/// Runs `work` on as many threads as there are cores, but on no more than `most`; the caller's thread is one of them. A panic of
-/// any is passed on.
+/// Runs `work` on as many threads as there are cores, but on no more than `most`; the caller's thread is one
+/// of them. A panic of any is passed on.
 pub(crate) fn run(most: u64, work: impl Fn() + Sync) {
     let threads = most.clamp(1, cores() as u64);
     std::thread::scope(|scope| {

@@ -1,5 +1,5 @@
-//! A warm compile makes few heap allocations, counted by the allocator of this test program: the pools keep the memory of the
-//! world, of the machine passes and of the expressions.
+//! A warm compile makes few heap allocations, counted by the allocator of this test program: the pools keep
+//! the memory of the world, of the machine passes and of the expressions.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::backtrace::Backtrace;
@@ -12,7 +12,8 @@ use groundswell::runtime::compile::compile_uncached;
 
 /// Most allocations of a warm compile without debug sections, the finished executable's own among them.
 const LIMIT: usize = 60;
-/// The same with debug sections, which every object has unless told otherwise: five sections and the table of rows.
+/// The same with debug sections, which every object has unless told otherwise: five sections and the table of
+/// rows.
 const LIMIT_WITH_LINES: usize = 70;
 
 /// What this thread's allocations are good for at the moment.
@@ -44,7 +45,8 @@ fn note() {
     }
 }
 
-// SAFETY: everything is passed on to the system's allocator; counting touches only thread-locals without destructors that allocate.
+// SAFETY: everything is passed on to the system's allocator; counting touches only thread-locals without
+// destructors that allocate.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         note();

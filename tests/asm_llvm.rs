@@ -1,4 +1,5 @@
-//! Whole files through our assembler and through LLVM's with its linker: the same sections, descriptors and symbols.
+//! Whole files through our assembler and through LLVM's with its linker: the same sections, descriptors and
+//! symbols.
 
 mod common;
 

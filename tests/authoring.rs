@@ -1,6 +1,6 @@
-//! What the author's API lets one write: calls inside of calls, numbers on either side of an operator, numbers in `select`, compound
-//! assignment, names and integers of any type; what a `main` that fails prints; ready kernels for a shape. Results are compared with
-//! plain loops or with the interpreter.
+//! What the author's API lets one write: calls inside of calls, numbers on either side of an operator,
+//! numbers in `select`, compound assignment, names and integers of any type; what a `main` that fails prints;
+//! ready kernels for a shape. Results are compared with plain loops or with the interpreter.
 
 use groundswell::ir::diagnostic::Kind;
 use groundswell::kernels::{Form, Gemm, MatrixShape, Waves, copy};
@@ -14,7 +14,8 @@ use groundswell::runtime::sim::{LaunchConfig, Simulator};
 const ROWS: usize = 37;
 const COLUMNS: usize = 75;
 
-/// `c = body(a)` for each element of a 37 x 75 tensor, on the simulator and by the interpreter; both must say what `expected` says.
+/// `c = body(a)` for each element of a 37 x 75 tensor, on the simulator and by the interpreter; both must say
+/// what `expected` says.
 fn elementwise(
     (dtype, values): (DType, &dyn Fn(usize) -> f64),
     body: impl Fn(&Tracer, Value) -> Value,

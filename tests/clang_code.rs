@@ -1,5 +1,5 @@
-//! The reverse direction of the instruction table's test: the code that clang makes of C kernels decodes without an unknown
-//! instruction, prints as llvm-objdump prints it, and encodes to the same bytes.
+//! The reverse direction of the instruction table's test: the code that clang makes of C kernels decodes
+//! without an unknown instruction, prints as llvm-objdump prints it, and encodes to the same bytes.
 
 mod common;
 

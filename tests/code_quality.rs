@@ -1,4 +1,5 @@
-//! Figures that the generated code must keep: registers, LDS conflicts, and what the main loop of a GEMM holds.
+//! Figures that the generated code must keep: registers, LDS conflicts, and what the main loop of a GEMM
+//! holds.
 
 use groundswell::kernels::{Gemm, Waves};
 use groundswell::prelude::*;

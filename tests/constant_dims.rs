@@ -1,4 +1,5 @@
-//! Dimensions that are numbers: what kernels mean, what code they become, how they are written, and what is refused.
+//! Dimensions that are numbers: what kernels mean, what code they become, how they are written, and what is
+//! refused.
 
 use groundswell::passes::workspace::Verify;
 use groundswell::prelude::*;

@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
-/// Crates that a build compiles, this one included: whatever it links, procedural macros, and what build scripts need. Crates of
-/// other platforms and of tests do not count.
+/// Crates that a build compiles, this one included: whatever it links, procedural macros, and what build
+/// scripts need. Crates of other platforms and of tests do not count.
 fn crates(features: &[&str]) -> Vec<String> {
     let output = Command::new(env!("CARGO"))
         .args(["tree", "--offline", "--locked", "--edges", "normal,build", "--prefix", "none", "--no-dedupe"])

@@ -1,5 +1,5 @@
-//! Bad input: whatever cannot work gets a diagnostic with the author's line where there is one, the reason and a way out, and nothing
-//! panics, whatever the sizes and tiles are.
+//! Bad input: whatever cannot work gets a diagnostic with the author's line where there is one, the reason
+//! and a way out, and nothing panics, whatever the sizes and tiles are.
 
 mod common;
 
@@ -93,7 +93,8 @@ fn refused(shape: &Shape) -> (Diagnostic, Lines) {
     (error, lines)
 }
 
-/// That a diagnostic has this kind, this line of this file, these words in its message or notes, and a way out.
+/// That a diagnostic has this kind, this line of this file, these words in its message or notes, and a way
+/// out.
 #[track_caller]
 fn assert_says(error: &Diagnostic, kind: Kind, line: impl Into<Option<u32>>, words: &[&str]) {
     let text = error.to_string();
@@ -542,8 +543,8 @@ fn what_the_options_deny() {
     compile(&kernel, &denied).expect("the good shape has neither conflicts nor spills");
 }
 
-/// Under a limit that the accumulators alone exceed: without a word of the author the kernel spills and says so in its report,
-/// denied it is an error that names the peak.
+/// Under a limit that the accumulators alone exceed: without a word of the author the kernel spills and says
+/// so in its report, denied it is an error that names the peak.
 #[test]
 fn spills_are_reported_and_can_be_denied() {
     let (kernel, _) = gemm(&GOOD);
@@ -572,7 +573,8 @@ fn spills_are_reported_and_can_be_denied() {
     assert!(help.contains("smaller wave tiles") && help.contains("raise max_vgprs"), "{help}");
 }
 
-/// B is read along its rows and laid in LDS along its columns, which no arrangement of 16-bit elements makes free of conflicts.
+/// B is read along its rows and laid in LDS along its columns, which no arrangement of 16-bit elements makes
+/// free of conflicts.
 #[test]
 fn bank_conflicts_that_are_denied_are_named() {
     let transposed = common::kernels::Gemm {

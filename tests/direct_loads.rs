@@ -1,5 +1,6 @@
-//! Loads straight into LDS: GEMM with them under every schedule gives what the interpreter gives, check mode finds nothing, and no access
-//! has bank conflicts; the ping-pong schedule for them; tiles that such loads cannot bring, and why.
+//! Loads straight into LDS: GEMM with them under every schedule gives what the interpreter gives, check mode
+//! finds nothing, and no access has bank conflicts; the ping-pong schedule for them; tiles that such loads
+//! cannot bring, and why.
 
 mod common;
 
@@ -143,8 +144,8 @@ fn outline(executable: &Executable) -> Vec<String> {
     outline
 }
 
-/// Eight waves, one half of them a cluster behind the other: a cluster of reads and loads, one of matrix instructions, reads, matrix
-/// instructions, with a barrier behind each.
+/// Eight waves, one half of them a cluster behind the other: a cluster of reads and loads, one of matrix
+/// instructions, reads, matrix instructions, with a barrier behind each.
 #[test]
 fn clusters_of_asynchronous_ping_pong() {
     let kernel = Gemm::any_shape().waves(Waves::new(2, 4)).kernel().expect("a kernel");

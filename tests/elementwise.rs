@@ -1,6 +1,7 @@
-//! Element-wise operations on the simulator against the interpreter: every operation in every dtype, casts between all dtypes,
-//! broadcasting, selects, on shapes that the tile does not divide. Arithmetic is exact (rounded once); the roots, powers and logarithms
-//! of the hardware are good to a unit in the last place or two.
+//! Element-wise operations on the simulator against the interpreter: every operation in every dtype, casts
+//! between all dtypes, broadcasting, selects, on shapes that the tile does not divide. Arithmetic is exact
+//! (rounded once); the roots, powers and logarithms of the hardware are good to a unit in the last place or
+//! two.
 
 use groundswell::ir::op::{Op, ResultType};
 use groundswell::passes::workspace::Verify;
@@ -17,7 +18,8 @@ enum Tolerance {
     Relative(f64),
 }
 
-/// Runs `c = body(a, b)` with inputs of `input` and results of `output`; b has the dimensions that `b_dims` names.
+/// Runs `c = body(a, b)` with inputs of `input` and results of `output`; b has the dimensions that `b_dims`
+/// names.
 fn check(
     what: &str,
     (input, output): (DType, DType),
@@ -235,7 +237,8 @@ fn values_with_fewer_dimensions_broadcast() {
     }
 }
 
-/// A sum over two tiled dimensions, one loop in the other, with sizes that the tiles do not divide: both loops advance one memory.
+/// A sum over two tiled dimensions, one loop in the other, with sizes that the tiles do not divide: both
+/// loops advance one memory.
 #[test]
 fn nested_loops_advance_together() {
     let [m, n, p, q, bm, bn] = symbols(["M", "N", "P", "Q", "BLOCK_M", "BLOCK_N"]);
@@ -284,8 +287,8 @@ fn nested_loops_advance_together() {
     assert_eq!(wrong, None, "the first wrong element");
 }
 
-/// A value and the same bits as another dtype share registers, and each is used after the other has changed: the loop carries
-/// a sum, and the bits of the sum before.
+/// A value and the same bits as another dtype share registers, and each is used after the other has changed:
+/// the loop carries a sum, and the bits of the sum before.
 #[test]
 fn bits_of_carried_values_are_values_of_their_own() {
     let [m, n, k, bm, bn] = symbols(["M", "N", "K", "BLOCK_M", "BLOCK_N"]);
@@ -330,7 +333,8 @@ fn bits_of_carried_values_are_values_of_their_own() {
     }
 }
 
-/// What a row of the table of operations admits, machine and interpreter can do; what it does not, both refuse.
+/// What a row of the table of operations admits, machine and interpreter can do; what it does not, both
+/// refuse.
 #[test]
 fn every_row_holds_in_every_dtype() {
     let mut words: Vec<&str> = Op::rows().map(|row| row.word).collect();

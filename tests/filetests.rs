@@ -13,17 +13,17 @@
 //! the output of the command
 //! ```
 //!
-//! `; test pass NAME` runs the pipeline up to and including a pass, with the verifier after each, and prints the kernel with what the
-//! passes found; `; test compile` prints the machine code, and `; test compile loop` its largest loop; `; test schedule NAME` prints the
-//! table of a schedule.
+//! `; test pass NAME` runs the pipeline up to and including a pass, with the verifier after each, and prints
+//! the kernel with what the passes found; `; test compile` prints the machine code, and `; test compile loop`
+//! its largest loop; `; test schedule NAME` prints the table of a schedule.
 //! `; test order` prints the order in which operations are emitted, those that are alike as one line.
-//! `; test check NAME VALUE ...` compiles with each value of a symbol, bound and dynamic, runs in check mode, compares with the
-//! interpreter, and prints the schedule that loops got and the bytes of LDS.
+//! `; test check NAME VALUE ...` compiles with each value of a symbol, bound and dynamic, runs in check mode,
+//! compares with the interpreter, and prints the schedule that loops got and the bytes of LDS.
 //!
-//! Faults stand as comments at the end of the line that is blamed: `; error: message`, and `; help: what the help says` where
-//! there is one; `; note: ...` where a note points. What has no place in the text stands at the line `; test`. With `BLESS=1` in the
-//! environment outputs and fault comments are rewritten to what comes out; review them as a diff. A fault of the compiler
-//! itself is never accepted.
+//! Faults stand as comments at the end of the line that is blamed: `; error: message`, and `; help: what the
+//! help says` where there is one; `; note: ...` where a note points. What has no place in the text stands at
+//! the line `; test`. With `BLESS=1` in the environment outputs and fault comments are rewritten to what
+//! comes out; review them as a diff. A fault of the compiler itself is never accepted.
 
 mod common;
 
@@ -244,7 +244,8 @@ struct Case {
     schedule: Schedule,
     /// How tiles of shared memories come into LDS.
     global_to_shared: GlobalToShared,
-    /// The case's lines up to its expected output, without fault comments, moved down to their place in the file.
+    /// The case's lines up to its expected output, without fault comments, moved down to their place in the
+    /// file.
     source: String,
     /// The same lines as they stand in the file.
     lines: Vec<String>,

@@ -1,4 +1,5 @@
-//! The floors of the house: which folder may use which, read from the paths in the sources; and the small rules that every file keeps.
+//! The floors of the house: which folder may use which, read from the paths in the sources; and the small
+//! rules that every file keeps.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +7,8 @@ use std::path::{Path, PathBuf};
 /// Most lines of a source file.
 const MAX_LINES: usize = 800;
 
-/// Each room with the rooms it may use besides itself. A module belongs to the room with the longest matching path.
+/// Each room with the rooms it may use besides itself. A module belongs to the room with the longest matching
+/// path.
 const FLOORS: &[(&str, &[&str])] = &[
     ("float16", &[]),
     ("workers", &[]),
@@ -57,13 +59,15 @@ const FLOORS: &[(&str, &[&str])] = &[
             "runtime::sim",
         ],
     ),
-    // Ready kernels are written as any author writes them; the other crates of the program see only what is public anyway.
+    // Ready kernels are written as any author writes them; the other crates of the program see only what is
+    // public anyway.
     ("kernels", &["prelude"]),
     ("cli", &[]),
     ("prelude", &[]),
 ];
 
-/// Rooms inside of a room: each with the rooms beside it that it may use. What else it uses is the business of [`FLOORS`].
+/// Rooms inside of a room: each with the rooms beside it that it may use. What else it uses is the business
+/// of [`FLOORS`].
 const INNER_FLOORS: &[(&str, &[&str])] = &[
     ("passes::options", &[]),
     ("passes::facts", &["passes::options"]),
@@ -153,7 +157,8 @@ fn room_of(floors: &'static [(&str, &[&str])], path: &[String]) -> Option<&'stat
     floors.iter().map(|floor| floor.0).filter(|room| inside(room)).max_by_key(|room| room.len())
 }
 
-/// Words and signs of Rust source: identifiers, `::`, and single characters. Comments, strings and characters are left out.
+/// Words and signs of Rust source: identifiers, `::`, and single characters. Comments, strings and characters
+/// are left out.
 fn tokens(source: &str) -> Vec<(usize, String)> {
     let chars: Vec<char> = source.chars().collect();
     let mut out = Vec::new();
@@ -221,7 +226,8 @@ fn is_raw_string(chars: &[char]) -> bool {
     chars.get(1 + hashes) == Some(&'"')
 }
 
-/// All paths of a file that begin with `crate`, `self` or `super`, from the root of the crate, each with its line.
+/// All paths of a file that begin with `crate`, `self` or `super`, from the root of the crate, each with its
+/// line.
 fn paths(file: &str, source: &str) -> Vec<(usize, Vec<String>)> {
     let tokens = tokens(source);
     let word = |at: usize| tokens.get(at).map_or("", |token| token.1.as_str());

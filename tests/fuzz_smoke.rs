@@ -1,5 +1,5 @@
-//! Runs the checks of the fuzz targets on a fixed sequence of random inputs; `GROUNDSWELL_FUZZ_CASES` says how many per check where
-//! that is more than usual.
+//! Runs the checks of the fuzz targets on a fixed sequence of random inputs; `GROUNDSWELL_FUZZ_CASES` says
+//! how many per check where that is more than usual.
 //! A failing input is made smaller before it is shown.
 
 #[path = "../fuzz/checks/mod.rs"]

@@ -1,6 +1,7 @@
-//! GEMM on the simulator against the reference interpreter: shapes that tiles divide and do not divide, every tile, wave grid and
-//! matrix instruction, static and dynamic sizes. The full product is long, so a plain run takes a sample that meets every value of
-//! every axis; `GROUNDSWELL_SWEEP=full` takes all of it, `GROUNDSWELL_SWEEP=5` a fifth.
+//! GEMM on the simulator against the reference interpreter: shapes that tiles divide and do not divide, every
+//! tile, wave grid and matrix instruction, static and dynamic sizes. The full product is long, so a plain run
+//! takes a sample that meets every value of every axis; `GROUNDSWELL_SWEEP=full` takes all of it,
+//! `GROUNDSWELL_SWEEP=5` a fifth.
 
 use groundswell::ir::diagnostic::Kind;
 use groundswell::passes::workspace::Verify;
@@ -164,7 +165,8 @@ fn cases() -> Vec<Case> {
         Ok(text) => text.parse().expect("GROUNDSWELL_SWEEP is `full` or a number"),
         Err(_) => 29,
     };
-    // Coprime to the length of every axis: any part of the product mixes the values of all axes, whatever its size.
+    // Coprime to the length of every axis: any part of the product mixes the values of all axes, whatever its
+    // size.
     const STRIDE: usize = 10_691;
     (0..all.len().div_ceil(part)).map(|at| all[at * STRIDE % all.len()]).collect()
 }

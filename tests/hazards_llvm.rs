@@ -1,5 +1,5 @@
-//! Wait states between pairs of instructions, compared with those that LLVM's hazard recognizer inserts (llc 19, which
-//! knows gfx906 to gfx942). Where we ask for more on purpose, [`deliberate`] says why.
+//! Wait states between pairs of instructions, compared with those that LLVM's hazard recognizer inserts (llc
+//! 19, which knows gfx906 to gfx942). Where we ask for more on purpose, [`deliberate`] says why.
 
 mod common;
 
@@ -232,7 +232,8 @@ const PLAIN: &[(Side, Side, Option<Side>, &[Arch])] = &[
     (same("{s2:2} = S_LOAD_DWORDX2_IMM {s0:2}, 0, 0", "s_load_dwordx2 {s2:2}, {s0:2}, 0x0"), same("{s0:2} = S_LOAD_DWORDX2_IMM {s4:2}, 0, 0", "s_load_dwordx2 {s0:2}, {s4:2}, 0x0"), None, ALL),
 ];
 
-/// A matrix instruction: opcodes, registers of D and C and of A and B, passes on gfx908 and gfx90a and on gfx942.
+/// A matrix instruction: opcodes, registers of D and C and of A and B, passes on gfx908 and gfx90a and on
+/// gfx942.
 struct Matrix {
     mir: &'static str,
     opcode: Opcode,

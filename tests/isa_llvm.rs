@@ -1,16 +1,19 @@
-//! The instruction table against LLVM: instructions generated from the rows of every chip are encoded, decoded and printed
-//! by us, assembled by llvm-mc and printed by llvm-objdump, and all have to agree. For gfx950, which LLVM 19 does not know,
-//! the clang of the Zig toolchain assembles.
+//! The instruction table against LLVM: instructions generated from the rows of every chip are encoded,
+//! decoded and printed by us, assembled by llvm-mc and printed by llvm-objdump, and all have to agree. For
+//! gfx950, which LLVM 19 does not know, the clang of the Zig toolchain assembles.
 //!
 //! Where LLVM takes a liberty that we do not, the corpus avoids the case. The whole list:
 //!
-//! - inline floats in 16-bit integer sources print as their bits, which llvm-mc then reads as a literal ([`is_readable`]);
-//! - scope bits of `buffer_wbl2` on gfx90a, which LLVM's compiler sets and its assembler cannot say ([`is_readable`]);
-//! - bits of simm16 without meaning in `s_waitcnt`, and named geometry and system messages (the corpus has neither);
+//! - inline floats in 16-bit integer sources print as their bits, which llvm-mc then reads as a literal
+//!   ([`is_readable`]);
+//! - scope bits of `buffer_wbl2` on gfx90a, which LLVM's compiler sets and its assembler cannot say
+//!   ([`is_readable`]);
+//! - bits of simm16 without meaning in `s_waitcnt`, and named geometry and system messages (the corpus has
+//!   neither);
 //! - `ds_swizzle_b32` masks that are not the first of those that do the same (likewise);
 //! - a 64-bit encoded `v_nop`, which prints as the 32-bit one (the table has the latter only);
-//! - the newer LLVM in the Zig toolchain has ways of its own ([`is_avoided_by_newer`]): no `v_readlane_b32` to M0, no
-//!   returning float atomics on AGPRs (refused, or with a scope bit missing).
+//! - the newer LLVM in the Zig toolchain has ways of its own ([`is_avoided_by_newer`]): no `v_readlane_b32`
+//!   to M0, no returning float atomics on AGPRs (refused, or with a scope bit missing).
 #![expect(clippy::disallowed_types, reason = "counted, never iterated")]
 
 mod common;
@@ -144,7 +147,8 @@ fn decoding_gives_back_what_was_encoded() {
     }
 }
 
-/// Of the records that encode alike the one that the decoder gives: e64 is set only where the short form would do.
+/// Of the records that encode alike the one that the decoder gives: e64 is set only where the short form
+/// would do.
 fn normal(inst: &Inst) -> Inst {
     let without = inst.modifiers(inst.modifiers.without_e64());
     if size_in_bytes(&without) == 8 && !without.operands.contains(&Operand::LITERAL) {

@@ -1,5 +1,5 @@
-//! Kernel arguments: preloaded by firmware, loaded by the prologue where firmware cannot, loaded by the kernel: the results are the
-//! same.
+//! Kernel arguments: preloaded by firmware, loaded by the prologue where firmware cannot, loaded by the
+//! kernel: the results are the same.
 
 mod common;
 
@@ -164,8 +164,8 @@ fn targets_without_preloading_say_who_has_it() {
     assert_eq!(error.message, "gfx906 is not a target of code generation yet");
 }
 
-/// Where a page fault may be retried, a load of several registers is done again from its beginning: it must not have overwritten its
-/// own address.
+/// Where a page fault may be retried, a load of several registers is done again from its beginning: it must
+/// not have overwritten its own address.
 #[test]
 fn scalar_loads_can_be_retried() {
     for case in kernels::all() {

@@ -1,5 +1,6 @@
-//! Compiled kernels against LLVM: our assembly text through its assembler and linker gives the code, the descriptor and the metadata of
-//! our own object; its disassembler knows every instruction of ours; its reader prints our metadata.
+//! Compiled kernels against LLVM: our assembly text through its assembler and linker gives the code, the
+//! descriptor and the metadata of our own object; its disassembler knows every instruction of ours; its
+//! reader prints our metadata.
 
 mod common;
 

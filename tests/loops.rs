@@ -1,6 +1,7 @@
-//! Loops whose carried values are more than a sum: swapped, repeated, unused, constant, from outside, shared by two matrix instructions,
-//! and trip counts under an assumption. The kernels are in `tests/cases/loops`; each is run under every schedule and for several sizes,
-//! known and dynamic, in run and in check mode, and must give what the interpreter gives.
+//! Loops whose carried values are more than a sum: swapped, repeated, unused, constant, from outside, shared
+//! by two matrix instructions, and trip counts under an assumption. The kernels are in `tests/cases/loops`;
+//! each is run under every schedule and for several sizes, known and dynamic, in run and in check mode, and
+//! must give what the interpreter gives.
 
 use std::fs;
 use std::path::Path;
@@ -89,7 +90,8 @@ fn carried_values_are_right_under_every_schedule() {
     assert!(faults.is_empty(), "{} of {} fail:{shown}", faults.len(), cases.len());
 }
 
-/// A loop that is shorter than its pipeline runs as it was written, and not again behind the pipeline: K needs no device to count.
+/// A loop that is shorter than its pipeline runs as it was written, and not again behind the pipeline: K
+/// needs no device to count.
 #[test]
 fn sums_of_ones_count_the_iterations() {
     let (_, text) =

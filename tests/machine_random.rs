@@ -1,5 +1,5 @@
-//! Random machine bodies through all machine passes: what comes out must satisfy the machine verifier, and must not do so
-//! any more when a wait or a nop is weakened.
+//! Random machine bodies through all machine passes: what comes out must satisfy the machine verifier, and
+//! must not do so any more when a wait or a nop is weakened.
 
 use groundswell::codegen::isa::Arch;
 use groundswell::codegen::isa::{
@@ -284,8 +284,8 @@ impl Tight {
     }
 }
 
-/// Fewer registers step by step, until a body cannot be allocated any more: every result must be right up to there, keep
-/// the limits, and go wrong in the verifier's eyes when an inserted instruction is left out.
+/// Fewer registers step by step, until a body cannot be allocated any more: every result must be right up to
+/// there, keep the limits, and go wrong in the verifier's eyes when an inserted instruction is left out.
 #[test]
 fn tight_limits_come_out_right() {
     let mut allocator = Allocator::default();
@@ -350,8 +350,8 @@ fn tight_limits_come_out_right() {
     assert!(left_out.needed * 100 > left_out.all * 95 && left_out.all > 500);
 }
 
-/// The same body with every register written before it and read behind it, and with constants among its sources, so that no
-/// value is without consequence.
+/// The same body with every register written before it and read behind it, and with constants among its
+/// sources, so that no value is without consequence.
 fn observed(rng: &mut StdRng, mut body: Body) -> Body {
     let (v0, s0) = (Operand::vgpr(0), Operand::sgpr(0));
     let (mut first, mut last) = (Vec::new(), Vec::new());

@@ -1,6 +1,6 @@
-//! Random bodies of physical registers, drawn from every row of every chip, through the passes for waits and hazards: the
-//! machine verifier, which has rules of its own, must find nothing, and must find something when a wait or a nop is
-//! weakened.
+//! Random bodies of physical registers, drawn from every row of every chip, through the passes for waits and
+//! hazards: the machine verifier, which has rules of its own, must find nothing, and must find something when
+//! a wait or a nop is weakened.
 
 mod common;
 
@@ -18,7 +18,8 @@ use rand::{Rng, SeedableRng};
 
 const CASES: u64 = 400;
 
-/// Instructions of one chip, those of a kind together, so that rare kinds are drawn as often as plain arithmetic.
+/// Instructions of one chip, those of a kind together, so that rare kinds are drawn as often as plain
+/// arithmetic.
 struct Pool {
     arch: Arch,
     kinds: Vec<Vec<Inst>>,

@@ -1,5 +1,6 @@
-//! Authors' schedules against the compiler's own: the same machine code where they say the same, and code as tight as it has to be. What
-//! each operation does, and what is said about mistakes, stands in `files/schedules` and `files/schedule_loops`.
+//! Authors' schedules against the compiler's own: the same machine code where they say the same, and code as
+//! tight as it has to be. What each operation does, and what is said about mistakes, stands in
+//! `files/schedules` and `files/schedule_loops`.
 
 mod common;
 
@@ -242,7 +243,8 @@ fn ping_pong_says_why_it_does_not_suit() {
     let small = Case { tile: [64, 64, 64], ..LARGE };
     let why = "taking turns would need about 1730 clocks per iteration, and prefetching alone 1165";
     assert_eq!(fallback(&small.kernel(), &small), ("prefetch", why.to_owned()));
-    // Sixteen bytes of a lane are two steps of i8, so a tile of 64 is one read, and half of the matrix instructions.
+    // Sixteen bytes of a lane are two steps of i8, so a tile of 64 is one read, and half of the matrix
+    // instructions.
     let i8 = Gemm::any_shape().inputs(I8).waves(LARGE.waves).kernel().expect("a kernel");
     let why = "taking turns would need about 1730 clocks per iteration, and prefetching alone 1536";
     assert_eq!(fallback(&i8, &LARGE), ("prefetch", why.to_owned()));

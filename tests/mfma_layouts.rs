@@ -1,8 +1,9 @@
 //! The layout rule of matrix instructions against AMD's published tables.
 //!
-//! `tests/data/mfma.csv` lists every matrix instruction of gfx908, gfx90a and gfx942 with formulas for the element that a
-//! (lane, register, bit) holds, as AMD's matrix instruction calculator prints them. Each formula is evaluated for
-//! every lane and element of A, B and D and compared with the layout that the shape alone gives.
+//! `tests/data/mfma.csv` lists every matrix instruction of gfx908, gfx90a and gfx942 with formulas for the
+//! element that a (lane, register, bit) holds, as AMD's matrix instruction calculator prints them. Each
+//! formula is evaluated for every lane and element of A, B and D and compared with the layout that the shape
+//! alone gives.
 #![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
 
 use groundswell::codegen::target::Target;

@@ -1,6 +1,6 @@
-//! The matrix rows of the instruction table against AMD's published tables: `tests/data/mfma.csv` lists every matrix
-//! instruction of gfx908, gfx90a and gfx942 with opcode, shape, passes and registers, as AMD's matrix instruction calculator
-//! prints them.
+//! The matrix rows of the instruction table against AMD's published tables: `tests/data/mfma.csv` lists every
+//! matrix instruction of gfx908, gfx90a and gfx942 with opcode, shape, passes and registers, as AMD's matrix
+//! instruction calculator prints them.
 
 use groundswell::codegen::isa::{Arch, Inst, Meaning, Opcode, Unit};
 

@@ -292,8 +292,8 @@ fn bounds_hold_with_the_worst_instructions() {
 /// Whole numbers: name, and what it is in plain Rust.
 const ROUNDINGS: [(&str, fn(f32) -> f32); 2] = [("floor", f32::floor), ("round_even", f32::round_ties_even)];
 
-/// Every narrow float, and f32 numbers with denormals, halves and what is beside halves among them: the bits are those of plain
-/// Rust, the sign of zeros too; NaN gives NaN.
+/// Every narrow float, and f32 numbers with denormals, halves and what is beside halves among them: the bits
+/// are those of plain Rust, the sign of zeros too; NaN gives NaN.
 #[test]
 fn whole_numbers_are_exact() {
     let narrow: Vec<u32> = (0..1 << 16).collect();

@@ -1,4 +1,5 @@
-//! The cache of compilations: bounded by bytes, and of use to programs that go around through more kernels than fit.
+//! The cache of compilations: bounded by bytes, and of use to programs that go around through more kernels
+//! than fit.
 
 use groundswell::kernels::{Waves, copy};
 use groundswell::prelude::*;

@@ -1,5 +1,5 @@
-//! Line information: every instruction leads back to the author's line, for LLVM's tools and for our own reader, in objects of one
-//! kernel and of several.
+//! Line information: every instruction leads back to the author's line, for LLVM's tools and for our own
+//! reader, in objects of one kernel and of several.
 
 mod common;
 

@@ -1,4 +1,5 @@
-//! Objects of several kernels: symbols, padding, arguments; what linkers do with our objects, and which devices take them.
+//! Objects of several kernels: symbols, padding, arguments; what linkers do with our objects, and which
+//! devices take them.
 
 mod common;
 
@@ -90,7 +91,8 @@ fn hidden_arguments_are_left_out() {
     }
 }
 
-/// A linker makes of a relocatable object with several kernels the object that we write at once: code, descriptors, metadata, target.
+/// A linker makes of a relocatable object with several kernels the object that we write at once: code,
+/// descriptors, metadata, target.
 #[test]
 fn a_linked_relocatable_object_is_our_loadable_one() {
     let Some(space) = Workspace::with_tools(&["ld.lld-19", "llvm-readelf-19"]) else { return };

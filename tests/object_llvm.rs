@@ -1,5 +1,5 @@
-//! Code objects against LLVM: its tools read what we write, its assembler and linker make the same from our text, and our
-//! reader takes what its compilers make.
+//! Code objects against LLVM: its tools read what we write, its assembler and linker make the same from our
+//! text, and our reader takes what its compilers make.
 
 mod common;
 
@@ -131,7 +131,8 @@ fn llvm_makes_the_same_object_of_our_text() {
     }
 }
 
-/// The register fields against LLVM's own arithmetic: exact counts in, not those that our directives round to.
+/// The register fields against LLVM's own arithmetic: exact counts in, not those that our directives round
+/// to.
 #[test]
 fn register_fields_are_those_of_exact_counts() {
     let Some(space) = Workspace::with_tools(&["llvm-mc-19", "ld.lld-19"]) else { return };

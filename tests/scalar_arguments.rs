@@ -1,5 +1,5 @@
-//! Scalar arguments: the interpreter, compiled and simulated code, and loops in plain Rust give the same; what the code object
-//! and the launch say of them.
+//! Scalar arguments: the interpreter, compiled and simulated code, and loops in plain Rust give the same;
+//! what the code object and the launch say of them.
 
 mod common;
 
@@ -483,7 +483,8 @@ fn arguments_lie_in_the_segment_as_they_are_declared() {
     assert_eq!(scalars.collect::<Vec<_>>(), [("alpha", F32, 8), ("shift", I32, 24)]);
 }
 
-/// Kinds, offsets and sizes of arguments, and the segment, as `llvm-readobj --notes` prints them. Clang writes no names.
+/// Kinds, offsets and sizes of arguments, and the segment, as `llvm-readobj --notes` prints them. Clang
+/// writes no names.
 fn notes(text: &str) -> Vec<String> {
     const KEYS: [&str; 5] =
         [".offset:", ".size:", ".value_kind:", ".kernarg_segment_size:", ".kernarg_segment_align:"];

@@ -1,4 +1,5 @@
-//! Schedules in time mode: what an iteration of the large tile takes under each, and how busy ping-pong keeps the matrix cores.
+//! Schedules in time mode: what an iteration of the large tile takes under each, and how busy ping-pong keeps
+//! the matrix cores.
 
 use groundswell::kernels::Waves;
 use groundswell::prelude::Schedule;
@@ -11,10 +12,12 @@ mod timed;
 
 const TILE: [i64; 3] = [128, 256, 64];
 
-/// Clk of an iteration in which the matrix cores do nothing else: 64 instructions of 16 clk by each of the two waves of a SIMD.
+/// Clk of an iteration in which the matrix cores do nothing else: 64 instructions of 16 clk by each of the
+/// two waves of a SIMD.
 const MATRIX_CLK: f64 = 2048.0;
 
-/// Clk of an iteration in the steady state: what a workgroup takes more for K = 4096 than for 1024, by the iterations that it runs more.
+/// Clk of an iteration in the steady state: what a workgroup takes more for K = 4096 than for 1024, by the
+/// iterations that it runs more.
 fn iteration(schedule: Schedule, [m, n]: [i64; 2]) -> f64 {
     let clk = |k: i64| {
         let kernel = shaped_gemm(Device::MI300X, [m, n, k], TILE, Waves::new(2, 4), schedule.clone());
@@ -32,8 +35,9 @@ fn ping_pong_keeps_the_matrix_cores_busy() {
     assert!(MATRIX_CLK / ping_pong >= 0.9, "{ping_pong} clk instead of {MATRIX_CLK}");
 }
 
-/// All compute units load 48 KiB per iteration at once. L2 has 30 bytes per clk for each, so that takes 1638 clk, and the LDS writes of
-/// ping-pong wait for their loads: the order of the schedules stays, and how busy the matrix cores are is L2's matter.
+/// All compute units load 48 KiB per iteration at once. L2 has 30 bytes per clk for each, so that takes 1638
+/// clk, and the LDS writes of ping-pong wait for their loads: the order of the schedules stays, and how busy
+/// the matrix cores are is L2's matter.
 #[test]
 fn ping_pong_is_the_fastest_on_a_full_device() {
     let [none, prefetch, ping_pong] = [Schedule::None, Schedule::Prefetch, Schedule::PingPong]

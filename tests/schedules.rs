@@ -1,4 +1,5 @@
-//! GEMM under every schedule, trip count and shape: the result is the interpreter's, and check mode finds nothing.
+//! GEMM under every schedule, trip count and shape: the result is the interpreter's, and check mode finds
+//! nothing.
 
 mod common;
 
@@ -114,8 +115,9 @@ fn the_largest_tile_stays_within_the_register_file() {
     }
 }
 
-/// Vector registers of a modulo schedule's steady state are written by what computes them: values that overlap themselves have
-/// names of their own, by unrolling where nothing else serves, and every trip count finds its way through rounds and rest.
+/// Vector registers of a modulo schedule's steady state are written by what computes them: values that
+/// overlap themselves have names of their own, by unrolling where nothing else serves, and every trip count
+/// finds its way through rounds and rest.
 #[test]
 fn modulo_loops_move_nothing() {
     // Waves along N, tile, iterations of a round of the steady state.
@@ -145,7 +147,8 @@ fn modulo_loops_move_nothing() {
     }
 }
 
-/// B as [K, N], in tiles of one matrix instruction: a loop that is not the usual order of loads, stores, loads and products.
+/// B as [K, N], in tiles of one matrix instruction: a loop that is not the usual order of loads, stores,
+/// loads and products.
 #[test]
 fn small_transposed_gemm_is_right_under_every_schedule() {
     let text = Gemm::any_shape().waves(Waves::new(1, 1)).kernel().expect("a kernel").to_string();

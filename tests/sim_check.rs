@@ -1,5 +1,5 @@
-//! Check mode: kernels with one planted fault each, which has to be found and named, and their clean twins, in which nothing may
-//! be found whatever the seed.
+//! Check mode: kernels with one planted fault each, which has to be found and named, and their clean twins,
+//! in which nothing may be found whatever the seed.
 
 use std::sync::Arc;
 
@@ -129,7 +129,8 @@ impl Case {
         }
     }
 
-    /// Checks that with every seed a finding at the instruction is as `is` says, and that nothing is found elsewhere.
+    /// Checks that with every seed a finding at the instruction is as `is` says, and that nothing is found
+    /// elsewhere.
     fn finds(&self, instruction: &str, is: impl Fn(&FindingKind) -> bool) -> CheckReport {
         let object = self.object();
         let mut last = None;

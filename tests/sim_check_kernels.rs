@@ -1,5 +1,5 @@
-//! Check mode on kernels of this crate and of clang: nothing is found in them whatever the seed. What is found once a wait, a
-//! barrier or a nop is taken out: `sim_mutation.rs`.
+//! Check mode on kernels of this crate and of clang: nothing is found in them whatever the seed. What is
+//! found once a wait, a barrier or a nop is taken out: `sim_mutation.rs`.
 
 mod common;
 
@@ -29,8 +29,9 @@ fn all_are_clean(level: &str, processor: &str) {
         let Some(object) = clang::compile(file, processor, level) else { return };
         for launch in launches {
             let mut launch = *launch;
-            // Without optimisation the first guess of a compare-and-swap and the swap itself take their address from different
-            // registers, so that the guess of another wave looks like a race.
+            // Without optimisation the first guess of a compare-and-swap and the swap itself take their
+            // address from different registers, so that the guess of another wave looks like a
+            // race.
             if level == "-O0" && launch.kernel == "atomics_of_all_kinds" {
                 launch.block = [64, 1, 1];
             }

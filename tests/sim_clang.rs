@@ -1,4 +1,5 @@
-//! The simulator against clang: kernels of `tests/sim/kernels.c` compiled for gfx942 and run, compared with the host.
+//! The simulator against clang: kernels of `tests/sim/kernels.c` compiled for gfx942 and run, compared with
+//! the host.
 
 mod common;
 

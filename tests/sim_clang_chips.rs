@@ -1,5 +1,6 @@
-//! The simulator against clang on every chip that clang 19 knows: the kernels of `tests/data/clang_kernels.c`, optimised and
-//! not, compute what the host computes. Values are such that no result depends on rounding or on the order of lanes.
+//! The simulator against clang on every chip that clang 19 knows: the kernels of
+//! `tests/data/clang_kernels.c`, optimised and not, compute what the host computes. Values are such that no
+//! result depends on rounding or on the order of lanes.
 
 mod common;
 

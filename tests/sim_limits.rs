@@ -1,5 +1,5 @@
-//! Kernels that never end are stopped in every mode and with every grid: loops that change nothing at once, others by the
-//! budget of instructions or by the time on the host.
+//! Kernels that never end are stopped in every mode and with every grid: loops that change nothing at once,
+//! others by the budget of instructions or by the time on the host.
 
 use std::time::{Duration, Instant};
 

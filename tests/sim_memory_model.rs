@@ -1,6 +1,6 @@
-//! Check mode and memory between waves: a producer leaves data and sets a flag, a consumer waits for the flag and takes them. Every
-//! combination of caches written back and forgotten, scopes and waits has to be judged as LLVM's memory model says, with
-//! every seed.
+//! Check mode and memory between waves: a producer leaves data and sets a flag, a consumer waits for the flag
+//! and takes them. Every combination of caches written back and forgotten, scopes and waits has to be judged
+//! as LLVM's memory model says, with every seed.
 
 use groundswell::codegen::assembler::{AssemblerOptions, assemble};
 use groundswell::prelude::*;
@@ -225,7 +225,8 @@ fn every_combination_between_workgroups_of_gfx90a() {
         for flag_store in flag_stores {
             for flag_load in flag_loads {
                 for invalidate in ["", "buffer_invl2", "buffer_wbinvl1_vol"] {
-                    // Not with glc on the load of the data: as stores have no scope there, that is a flag itself.
+                    // Not with glc on the load of the data: as stores have no scope there, that is a flag
+                    // itself.
                     let pair = Pair {
                         target: "gfx90a",
                         split: false,

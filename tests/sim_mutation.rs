@@ -1,6 +1,7 @@
-//! Mutation of correct kernels: every wait, barrier and nop of kernels of this crate and of clang is taken out or weakened, one at a
-//! time. Check mode reports what the rules call wrong (`common/mutants.rs` says how that is decided); what it misses is listed
-//! here with the reason. That nothing is found in the kernels as they are: `sim_check_kernels.rs`.
+//! Mutation of correct kernels: every wait, barrier and nop of kernels of this crate and of clang is taken
+//! out or weakened, one at a time. Check mode reports what the rules call wrong (`common/mutants.rs` says how
+//! that is decided); what it misses is listed here with the reason. That nothing is found in the kernels as
+//! they are: `sim_check_kernels.rs`.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! Time mode against measurements: micro-benchmarks whose figures are published for MI300X (sources in the table of
-//! parameters), matrix instructions against AMD's pass counts, copies against achievable bandwidth.
+//! Time mode against measurements: micro-benchmarks whose figures are published for MI300X (sources in the
+//! table of parameters), matrix instructions against AMD's pass counts, copies against achievable bandwidth.
 
 mod common;
 
@@ -273,7 +273,8 @@ fn loops_of_matrix_instructions_take_the_published_passes() {
 
 #[test]
 fn results_of_matrix_instructions_are_waited_for() {
-    // gfx942, four passes: usable after 7 wait states, so in the eighth turn; by the same instruction in the fourth.
+    // gfx942, four passes: usable after 7 wait states, so in the eighth turn; by the same instruction in the
+    // fourth.
     let matrix = "v_mfma_f32_16x16x16_bf16 v[4:7], v[0:1], v[2:3], v[4:7]\n";
     let body = repeat(&format!("{matrix}    v_add_f32 v20, v4, v4"), 128);
     let [_, clk, _] = Loop { body, ..Loop::default() }.slope([2, 6]);
@@ -284,8 +285,8 @@ fn copied(device: &'static Device, workgroups: u32) -> TimeReport {
     copy(device, workgroups).run(&TimeOptions::new(device)).expect("the copy runs")
 }
 
-/// Published: MI300X copies at 4.11 TB/s (Azure AI benchmarking guide), MI210 runs STREAM triad at 1.25 to 1.29 and reads at
-/// 1.35 TB/s (gpu-benches).
+/// Published: MI300X copies at 4.11 TB/s (Azure AI benchmarking guide), MI210 runs STREAM triad at 1.25 to
+/// 1.29 and reads at 1.35 TB/s (gpu-benches).
 #[test]
 fn copies_reach_the_achievable_bandwidth() {
     for (device, published) in [(Device::MI300X, 4.11), (Device::MI210, 1.30)] {
@@ -411,8 +412,8 @@ fn assert_nested(track: (u64, u64), slices: &mut [(u64, u64)]) {
     }
 }
 
-/// Asserts that a trace is in Chrome's Trace Event Format, of which it uses complete events and names of processes and
-/// threads. Returns the names of pipes.
+/// Asserts that a trace is in Chrome's Trace Event Format, of which it uses complete events and names of
+/// processes and threads. Returns the names of pipes.
 fn assert_trace(report: &TimeReport) -> Vec<String> {
     let trace: serde_json::Value = serde_json::from_str(&report.trace()).expect("JSON");
     let (mut processes, mut threads) = (BTreeMap::new(), BTreeMap::new());

@@ -1,5 +1,5 @@
-//! Time mode and the size of the grid: a launch is never faster than one of its workgroups alone, and more workgroups never take
-//! less time.
+//! Time mode and the size of the grid: a launch is never faster than one of its workgroups alone, and more
+//! workgroups never take less time.
 
 mod common;
 
@@ -13,7 +13,8 @@ use rand::{Rng, SeedableRng};
 /// Room for the loads of all workgroups.
 const BYTES: u64 = 1 << 24;
 
-/// A kernel `k` of one of these bodies; v1 is the work-item times four, v2 the place of the workgroup, v3 of the work-item.
+/// A kernel `k` of one of these bodies; v1 is the work-item times four, v2 the place of the workgroup, v3 of
+/// the work-item.
 fn kernel(device: &'static Device, body: &str, waves: u32) -> Timed {
     let text = format!(
         ".amdgcn_target \"amdgcn-amd-amdhsa--{target}\"
@@ -57,8 +58,9 @@ fn load(device: &'static Device, object: &[u8], waves: u32) -> Timed {
     Timed { simulator, module, kernel: "k".to_owned(), config, kernarg }
 }
 
-/// Part of the time by which more waves may be sooner: one on a SIMD whose turn comes first asks for a line some clk before
-/// another one would have, and the other one finds it on its way. The most that was seen is 0.020.
+/// Part of the time by which more waves may be sooner: one on a SIMD whose turn comes first asks for a line
+/// some clk before another one would have, and the other one finds it on its way. The most that was seen is
+/// 0.020.
 const SOONER: f64 = 0.025;
 
 /// Checks estimates for rising grids.

@@ -8,7 +8,8 @@ use common::timed::{Loop, gemm, repeat};
 use groundswell::runtime::sim::time::{Device, Stall, TimeOptions, TimeReport};
 use serde_json::Value;
 
-/// A kernel whose waves reach their barriers at different times, and which idles, sleeps, branches and ends with stores under way.
+/// A kernel whose waves reach their barriers at different times, and which idles, sleeps, branches and ends
+/// with stores under way.
 fn uneven() -> TimeReport {
     let prologue = "v_lshlrev_b32 v1, 4, v0\n    v_and_b32 v2, 0xff, v1";
     let body = repeat(

@@ -1,5 +1,5 @@
-//! Kernels that do not fit into their registers: small `max_vgprs` and large accumulators give the same results on the simulator
-//! as the interpreter, and the report says what it took.
+//! Kernels that do not fit into their registers: small `max_vgprs` and large accumulators give the same
+//! results on the simulator as the interpreter, and the report says what it took.
 
 use groundswell::kernels::{Gemm, Waves};
 use groundswell::passes::workspace::Verify;
@@ -145,7 +145,8 @@ fn an_elementwise_kernel_with_ever_fewer_registers() {
     assert!(seen >= 2, "{seen} of the limits spill");
 }
 
-/// 256 accumulators in each of four waves, 128 in each of eight: with the rest that is more than the VGPRs for the former.
+/// 256 accumulators in each of four waves, 128 in each of eight: with the rest that is more than the VGPRs
+/// for the former.
 #[test]
 fn large_accumulators_go_to_agprs() {
     let four = gemm([256, 256, 32], [2, 2], [256, 256, 64], |o| o.deny(Deny::Spills));

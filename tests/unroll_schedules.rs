@@ -1,5 +1,5 @@
-//! Unrolled loops in authors' schedules: the result is the interpreter's for every factor and trip count, check mode finds nothing, and
-//! the machine code has what unrolling is for.
+//! Unrolled loops in authors' schedules: the result is the interpreter's for every factor and trip count,
+//! check mode finds nothing, and the machine code has what unrolling is for.
 
 mod common;
 
@@ -214,7 +214,8 @@ fn remainders_follow_unrolled_loops() {
     }
 }
 
-/// Two LDS copies and three iterations in a pass, three copies and two iterations, and so on: copies follow the iteration.
+/// Two LDS copies and three iterations in a pass, three copies and two iterations, and so on: copies follow
+/// the iteration.
 #[test]
 fn copies_that_a_pass_does_not_bring_around_are_right() {
     for (factor, copies) in [(3, 2), (2, 3), (2, 5), (4, 3)] {
@@ -360,7 +361,8 @@ fn only_innermost_loops_are_unrolled() {
     compile("inner").expect("the inner loop is unrolled");
 }
 
-/// A pipeline with an unrolled kernel whose waves are a barrier apart, with so many barriers between LDS writes and reads.
+/// A pipeline with an unrolled kernel whose waves are a barrier apart, with so many barriers between LDS
+/// writes and reads.
 fn staggered(barriers: u32) -> WaveSchedule {
     let schedule = WaveSchedule::trace("staggered", |s| {
         let all = parts(s, |tag| s.get_node_by_tag(tag));
@@ -398,7 +400,8 @@ fn unrolled_loops_with_too_few_barriers_cannot_be_staggered() {
     assert!(error.message.starts_with("no barrier keeps the LDS write"), "{error}");
 }
 
-/// The nodes of both iterations of a pass in an order: `L`oads, LDS `w`rites and `r`eads, and `m`atrix products, by iteration.
+/// The nodes of both iterations of a pass in an order: `L`oads, LDS `w`rites and `r`eads, and `m`atrix
+/// products, by iteration.
 fn in_order(s: &ScheduleTracer, of: [Parts; 2], order: &[(char, usize)]) -> Vec<Cluster> {
     let list = |&(what, iteration): &(char, usize)| {
         let of = of[iteration];

@@ -7,8 +7,8 @@ use groundswell::codegen::target::Target;
 /// Objects that are disassembled.
 const MOST_BYTES: usize = 1 << 16;
 
-/// Bytes taken for assembler text, the first for the chip. Instructions that are read print as something that reads back as the
-/// same bytes; objects that are made have a text that makes an object of the same text.
+/// Bytes taken for assembler text, the first for the chip. Instructions that are read print as something that
+/// reads back as the same bytes; objects that are made have a text that makes an object of the same text.
 pub fn assembler(data: &[u8]) -> Result<(), String> {
     let Some((&first, text)) = data.split_first() else { return Ok(()) };
     let text = String::from_utf8_lossy(text);
@@ -60,8 +60,8 @@ fn instruction(line: &str, arch: Arch) -> Result<(), String> {
     }
 }
 
-/// Inline floats in 16-bit integer sources print as their bits, which are a literal when read, and bits of `s_waitcnt` that mean
-/// nothing are not printed: both as in LLVM.
+/// Inline floats in 16-bit integer sources print as their bits, which are a literal when read, and bits of
+/// `s_waitcnt` that mean nothing are not printed: both as in LLVM.
 fn is_readable(inst: &Inst) -> bool {
     const MEANT_BY_WAITCNT: u32 = 0xcf7f;
     let operands = inst.op.info().operands.iter().zip(inst.operands);

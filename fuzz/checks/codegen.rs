@@ -10,8 +10,8 @@ use groundswell::codegen::object::ObjectFile;
 use groundswell::codegen::target::Target;
 use groundswell::runtime::sim::Simulator;
 
-/// Bytes taken for instruction words: what decodes prints, and encodes to words that decode to the same instruction.
-/// The first byte says for which chip.
+/// Bytes taken for instruction words: what decodes prints, and encodes to words that decode to the same
+/// instruction. The first byte says for which chip.
 pub fn decoder(data: &[u8]) -> Result<(), String> {
     let Some((&chip, data)) = data.split_first() else { return Ok(()) };
     let arch = Arch::ALL[usize::from(chip) % Arch::ALL.len()];
@@ -29,7 +29,8 @@ pub fn decoder(data: &[u8]) -> Result<(), String> {
         at += length;
         match encode(&inst, arch, &mut encoded) {
             Ok(()) => {}
-            // LLVM does the same: its disassembler shows negative offsets of scalar buffer loads, its assembler refuses them.
+            // LLVM does the same: its disassembler shows negative offsets of scalar buffer loads, its
+            // assembler refuses them.
             Err(EncodeError::Immediate { op, .. }) if op.info().has_buffer_descriptor() => {
                 continue;
             }
@@ -69,7 +70,8 @@ pub fn object(data: &[u8]) -> Result<(), String> {
     }
 }
 
-/// Bytes taken for machine text: what is read prints as something that reads back as the same, and survives the passes.
+/// Bytes taken for machine text: what is read prints as something that reads back as the same, and survives
+/// the passes.
 pub fn machine(data: &[u8]) -> Result<(), String> {
     let Ok(body) = text::parse(&String::from_utf8_lossy(data)) else { return Ok(()) };
     let printed = text::print(&body);

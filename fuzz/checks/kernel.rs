@@ -1,5 +1,5 @@
-//! Whole kernels, valid by construction: GEMMs with epilogues and element-wise kernels of random shapes, tiles and dtypes. They are
-//! compiled, run on the simulator, and compared with the reference interpreter.
+//! Whole kernels, valid by construction: GEMMs with epilogues and element-wise kernels of random shapes,
+//! tiles and dtypes. They are compiled, run on the simulator, and compared with the reference interpreter.
 
 use std::fmt::Write;
 

@@ -1,7 +1,8 @@
-//! Loops of many forms: several in a row, the results of one the initial values of the next; carried values that are swapped, repeated,
-//! unused, constant or from outside; one value in two matrix instructions; a loop in a loop; trip counts that are known, dynamic, or
-//! dynamic with an assumption. Each is compiled with some schedule, run in check mode, and compared with the interpreter. There is
-//! one verdict on a kernel: what the compiler accepts, the verifier accepts and the interpreter runs.
+//! Loops of many forms: several in a row, the results of one the initial values of the next; carried values
+//! that are swapped, repeated, unused, constant or from outside; one value in two matrix instructions; a loop
+//! in a loop; trip counts that are known, dynamic, or dynamic with an assumption. Each is compiled with some
+//! schedule, run in check mode, and compared with the interpreter. There is one verdict on a kernel: what the
+//! compiler accepts, the verifier accepts and the interpreter runs.
 
 use std::fmt::Write;
 

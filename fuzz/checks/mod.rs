@@ -1,5 +1,5 @@
-//! What the fuzz targets check, as plain functions of bytes. The test `fuzz_smoke` runs them too, with bytes of its own, so they depend
-//! on nothing but the crate.
+//! What the fuzz targets check, as plain functions of bytes. The test `fuzz_smoke` runs them too, with bytes
+//! of its own, so they depend on nothing but the crate.
 
 mod assembler;
 mod codegen;
@@ -42,8 +42,8 @@ pub const CHECKS: &[(&str, Check)] = &[
     ("schedules", schedules),
 ];
 
-/// Bytes taken for a text kernel with or without a schedule, and for a schedule alone: it is read or refused; what is read prints as
-/// something that reads back as the same.
+/// Bytes taken for a text kernel with or without a schedule, and for a schedule alone: it is read or refused;
+/// what is read prints as something that reads back as the same.
 pub fn text(data: &[u8]) -> Result<(), String> {
     let text = String::from_utf8_lossy(data);
     match WaveSchedule::parse(&text, "fuzz") {
@@ -82,7 +82,8 @@ fn schedule(schedule: &WaveSchedule) -> Result<(), String> {
     Ok(())
 }
 
-/// Bytes as a sequence of choices. When they are used up every choice is the first, so that fewer and smaller bytes mean a simpler case.
+/// Bytes as a sequence of choices. When they are used up every choice is the first, so that fewer and smaller
+/// bytes mean a simpler case.
 pub struct Choices<'a> {
     bytes: &'a [u8],
 }

@@ -1,9 +1,10 @@
 //! Random schedules of small matrix products, and a model that says which of them are legal.
 //!
-//! The model knows nothing of cycles, intervals or junctions. It takes the loop's nodes with their operands and LDS buffers, runs the passes of
-//! the pipeline for some iterations in the order that the schedule names, and looks whether every node finds what it needs: operands of its
-//! own iteration, carried values of the one before, and in its copy of an LDS buffer what its own iteration has written. For waves out of
-//! step it has no say: there the simulator's check mode tells whether what is accepted is right.
+//! The model knows nothing of cycles, intervals or junctions. It takes the loop's nodes with their operands
+//! and LDS buffers, runs the passes of the pipeline for some iterations in the order that the schedule names,
+//! and looks whether every node finds what it needs: operands of its own iteration, carried values of the one
+//! before, and in its copy of an LDS buffer what its own iteration has written. For waves out of step it has
+//! no say: there the simulator's check mode tells whether what is accepted is right.
 
 use std::collections::BTreeMap;
 
@@ -90,7 +91,8 @@ struct Plan {
     eliminate_epilogue: bool,
     /// Another order of the steady state, by number of the node; empty for none.
     order: Vec<usize>,
-    /// Barriers of the steady state behind nodes of that order, if one half of the waves runs behind the other.
+    /// Barriers of the steady state behind nodes of that order, if one half of the waves runs behind the
+    /// other.
     staggered: Option<Vec<(usize, Directive)>>,
 }
 
@@ -379,7 +381,8 @@ fn simulate(nodes: &[Node], order: &[(usize, usize)], plan: &Plan) -> Result<(),
         for &(node, stage) in order {
             let Some(iteration) = pass.checked_sub(stage) else { continue };
             if iteration >= iterations {
-                // A loop without epilogue runs these too; whatever they make must not be what the loop leaves behind.
+                // A loop without epilogue runs these too; whatever they make must not be what the loop leaves
+                // behind.
                 if plan.eliminate_epilogue && nodes[node].yielded {
                     return Err(format!("node {node} runs for iteration {iteration}, which there is not"));
                 }

@@ -11,9 +11,9 @@ const BUDGET: u64 = 500;
 /// Dwords of code that are looked at.
 const MOST_CODE: usize = 256;
 
-/// Bytes taken for the code of a kernel with a buffer, LDS and scratch: it runs, is checked and is timed, or stops with an error,
-/// in bounded time and memory. The first byte says for which chip, the second is the seed. What does not decode is left
-/// out, so that more than the first few instructions run.
+/// Bytes taken for the code of a kernel with a buffer, LDS and scratch: it runs, is checked and is timed, or
+/// stops with an error, in bounded time and memory. The first byte says for which chip, the second is the
+/// seed. What does not decode is left out, so that more than the first few instructions run.
 pub fn simulator(data: &[u8]) -> Result<(), String> {
     let [chip, seed, words @ ..] = data else { return Ok(()) };
     let target = Target::ALL[usize::from(*chip) % Target::ALL.len()];

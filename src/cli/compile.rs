@@ -1,4 +1,5 @@
-//! `groundswell compile`: a kernel as assembly, object, IR or machine code, and its schedule as text and pictures.
+//! `groundswell compile`: a kernel as assembly, object, IR or machine code, and its schedule as text and
+//! pictures.
 
 use std::io::IsTerminal;
 

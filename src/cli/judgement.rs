@@ -1,4 +1,5 @@
-//! What check mode and time mode say of a launch: options on the command line, text for people, JSON for scripts, pictures.
+//! What check mode and time mode say of a launch: options on the command line, text for people, JSON for
+//! scripts, pictures.
 
 use std::fmt::Write;
 use std::ops::RangeInclusive;

@@ -1,5 +1,5 @@
-//! Arguments of a kernel on the command line: for `sim`, buffers from and to files, and numbers, and where each lies in the
-//! kernel argument segment; for `run`, scalars by name.
+//! Arguments of a kernel on the command line: for `sim`, buffers from and to files, and numbers, and where
+//! each lies in the kernel argument segment; for `run`, scalars by name.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -110,7 +110,8 @@ pub fn scalars(
     given.iter().map(value).collect()
 }
 
-/// Byte offset of each argument: what the kernel's metadata says, or, without any, in order at natural alignment.
+/// Byte offset of each argument: what the kernel's metadata says, or, without any, in order at natural
+/// alignment.
 pub fn offsets(given: &[KernelArgument], metadata: Option<&KernelMetadata>) -> Result<Vec<usize>, String> {
     let Some(metadata) = metadata else {
         let mut end = 0usize;

@@ -4,8 +4,8 @@
 //! How an output is written depends on what its name stands for:
 //!
 //! - `-`, or the file that standard output is: it goes to standard output.
-//! - A regular file, also through symbolic links, or nothing yet: all of it is written beside, then moved
-//!   to its place (`partial`). There is the old content or the new, never a part; mode and owner stay.
+//! - A regular file, also through symbolic links, or nothing yet: all of it is written beside, then moved to
+//!   its place (`partial`). There is the old content or the new, never a part; mode and owner stay.
 //! - A regular file with several names (hard links), or one beside which nothing can be written: it is
 //!   written in place, so that all names keep naming one file.
 //! - A device, a FIFO, a descriptor (`/dev/fd/3`, a process substitution): it is opened and written, and

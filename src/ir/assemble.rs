@@ -1,5 +1,5 @@
-//! Building a kernel's world node by node: what tracing and parsing have in common, so that one kernel gives one world whichever
-//! way it was written.
+//! Building a kernel's world node by node: what tracing and parsing have in common, so that one kernel gives
+//! one world whichever way it was written.
 
 #![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
 
@@ -85,7 +85,8 @@ impl Assembler {
         self.constraints.0.push((constraint, origin.0));
     }
 
-    /// What is wrong with a kernel that has too many operations: those beyond the limit have not become nodes.
+    /// What is wrong with a kernel that has too many operations: those beyond the limit have not become
+    /// nodes.
     pub(crate) fn excess(&self) -> Option<Diagnostic> {
         let at = self.location_of(self.excess?);
         let text = format!("the kernel has more than {MAX_OPERATIONS} operations");
@@ -346,8 +347,8 @@ fn check_argument_name(name: &str) -> Result<(), Diagnostic> {
     Err(Diagnostic::invalid(text).help("use letters, digits and underscores"))
 }
 
-/// True for a name that can stand in text kernels and as a symbol of a code object. A lone `_` cannot: in text it is the
-/// value that nothing uses.
+/// True for a name that can stand in text kernels and as a symbol of a code object. A lone `_` cannot: in
+/// text it is the value that nothing uses.
 pub(crate) fn is_identifier(name: &str) -> bool {
     let mut bytes = name.bytes();
     bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')

@@ -1,9 +1,10 @@
-//! Tracing: a kernel is written as Rust closures over [`Tracer`] and operators on [`Value`], and every call becomes a node.
+//! Tracing: a kernel is written as Rust closures over [`Tracer`] and operators on [`Value`], and every call
+//! becomes a node.
 //!
-//! The kernel being traced lives in a thread-local stack, so that operators (`a * b + c`) need no builder argument, and calls can
-//! stand inside each other (`w.write(w.read(a), b)`): a [`Tracer`] only names a trace, and all of its methods take `&self`. Nothing
-//! here panics: a mistake is remembered with the author's line, the call returns a placeholder, and [`Kernel::trace`] returns
-//! the first mistake.
+//! The kernel being traced lives in a thread-local stack, so that operators (`a * b + c`) need no builder
+//! argument, and calls can stand inside each other (`w.write(w.read(a), b)`): a [`Tracer`] only names a
+//! trace, and all of its methods take `&self`. Nothing here panics: a mistake is remembered with the author's
+//! line, the call returns a placeholder, and [`Kernel::trace`] returns the first mistake.
 
 use std::cell::RefCell;
 use std::ops;
@@ -38,7 +39,8 @@ pub struct MemoryRef {
     trace: u32,
 }
 
-/// The kernel that is being traced. All of its calls record the caller's file and line, and may be arguments of each other.
+/// The kernel that is being traced. All of its calls record the caller's file and line, and may be arguments
+/// of each other.
 pub struct Tracer {
     trace: u32,
 }
@@ -199,9 +201,9 @@ impl Tracer {
         self.distribute([Constraint::MmaType(mma)]);
     }
 
-    /// A tensor argument of the kernel. Dims are outermost first, row-major; a number is a dimension of that size, and equal
-    /// numbers are the same dimension: `[m, 64.into()]`. `Shared` asks for promotion to LDS: reads go through
-    /// a tile that the workgroup loads together.
+    /// A tensor argument of the kernel. Dims are outermost first, row-major; a number is a dimension of that
+    /// size, and equal numbers are the same dimension: `[m, 64.into()]`. `Shared` asks for promotion to
+    /// LDS: reads go through a tile that the workgroup loads together.
     #[track_caller]
     pub fn memory<const N: usize>(
         &self,
@@ -219,8 +221,8 @@ impl Tracer {
         MemoryRef { node: node.flatten().unwrap_or(Entity::PLACEHOLDER), trace: self.trace }
     }
 
-    /// A number that the launch gives, as an argument of the kernel: f32 or i32. It stands in arithmetic, comparisons and `select`
-    /// beside values of its dtype, on either side; cast it for others.
+    /// A number that the launch gives, as an argument of the kernel: f32 or i32. It stands in arithmetic,
+    /// comparisons and `select` beside values of its dtype, on either side; cast it for others.
     ///
     /// # Example
     /// ```
@@ -300,8 +302,9 @@ impl Tracer {
         self.node(Caller::caller(), Op::Mma(MmaChoice::Explicit(mma)), &operands, ValueType::unknown())
     }
 
-    /// A loop over the tiles of `axis`. `body` is traced once; its parameters are the carried values, its results the next ones.
-    /// Returns the values carried out of the last iteration (`init` if there is none).
+    /// A loop over the tiles of `axis`. `body` is traced once; its parameters are the carried values, its
+    /// results the next ones. Returns the values carried out of the last iteration (`init` if there is
+    /// none).
     #[track_caller]
     pub fn iterate<const N: usize>(
         &self,
@@ -399,8 +402,8 @@ impl Tracer {
         }
     }
 
-    /// `yes` where `condition` (an i1 value) holds, `no` elsewhere. Both may be numbers: one that stands beside a value has the
-    /// value's dtype, two are f32, or i32 if they are integers.
+    /// `yes` where `condition` (an i1 value) holds, `no` elsewhere. Both may be numbers: one that stands
+    /// beside a value has the value's dtype, two are f32, or i32 if they are integers.
     ///
     /// # Example
     /// ```
@@ -481,7 +484,8 @@ impl Value {
         self
     }
 
-    /// Names the loop that the value was carried out of, for schedules and listings; names the value's node if it is no loop's result.
+    /// Names the loop that the value was carried out of, for schedules and listings; names the value's node
+    /// if it is no loop's result.
     #[track_caller]
     pub fn tag_loop(self, tag: &str) -> Value {
         let caller = Caller::caller();
@@ -495,7 +499,8 @@ impl Value {
     }
 }
 
-/// The methods of the rows of a table; `operator` is no method, but an implementation of one of Rust's operators below.
+/// The methods of the rows of a table; `operator` is no method, but an implementation of one of Rust's
+/// operators below.
 macro_rules! unary_methods {
     ($($op:ident $word:literal $method:ident $dtypes:ident $doc:literal;)*) => {
         $(unary_methods!(@ $method $op $doc);)*

@@ -28,8 +28,8 @@ impl Constant {
         }
     }
 
-    /// The constant as the text form reads it in `dtype`: an integer where a float is asked for is the float, unless an f64 does not
-    /// hold it.
+    /// The constant as the text form reads it in `dtype`: an integer where a float is asked for is the float,
+    /// unless an f64 does not hold it.
     pub(crate) fn read_as(self, dtype: DType) -> Constant {
         match self {
             Constant::Integer(value) if dtype.is_float() && value as f64 as i128 == value.into() => {
@@ -90,7 +90,8 @@ impl Constant {
     }
 }
 
-/// The nearest f32, to even. A NaN becomes quiet and keeps the highest bits of its payload; what a conversion does to them is not defined.
+/// The nearest f32, to even. A NaN becomes quiet and keeps the highest bits of its payload; what a conversion
+/// does to them is not defined.
 fn single(value: f64) -> u32 {
     if !value.is_nan() {
         return (value as f32).to_bits();
@@ -149,7 +150,8 @@ mod tests {
         }
     }
 
-    /// The bits of the f32 nearest to a number, by comparison with the middle of its neighbours, which an f64 holds exactly.
+    /// The bits of the f32 nearest to a number, by comparison with the middle of its neighbours, which an f64
+    /// holds exactly.
     fn nearest_single(value: f64) -> u32 {
         let wide = |bits: u32| if bits == 0x7f80_0000 { 2f64.powi(128) } else { f32::from_bits(bits).into() };
         let mut below = (value.abs() as f32).to_bits().min(0x7f7f_ffff);

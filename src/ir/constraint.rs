@@ -1,4 +1,5 @@
-//! Constraints: how the dimensions of a kernel are spread over the machine, kept apart from what the kernel computes.
+//! Constraints: how the dimensions of a kernel are spread over the machine, kept apart from what the kernel
+//! computes.
 
 use super::expr::SymExpr;
 use super::layout::Mma;
@@ -47,8 +48,9 @@ pub enum Constraint {
     },
 }
 
-/// A workgroup covers `tile` elements of `dim` along grid axis `axis`. A dimension whose size is a number is named by it, here and in
-/// the other constraints: `workgroup(64, 32, 0)` spreads the 64 of a shape `[M, 64]`.
+/// A workgroup covers `tile` elements of `dim` along grid axis `axis`. A dimension whose size is a number is
+/// named by it, here and in the other constraints: `workgroup(64, 32, 0)` spreads the 64 of a shape `[M,
+/// 64]`.
 ///
 /// A memory without `dim` belongs to all workgroups along it, whatever their number: they may all store the
 /// same value to it, once, but not update it, and no `mma` may sum over `dim`. A kernel that does is refused

@@ -16,7 +16,8 @@ use super::node::{Control, Op, Predicate, WaveBound, WaveCondition};
 /// Highest priority of a wave (`s_setprio`, CDNA3 ISA, SOPP: two bits).
 const MAX_PRIORITY: i64 = 3;
 
-/// Most loads that a wait can leave under way (`s_waitcnt vmcnt`, CDNA3 ISA, SOPP: six bits, and all of them set means no wait).
+/// Most loads that a wait can leave under way (`s_waitcnt vmcnt`, CDNA3 ISA, SOPP: six bits, and all of them
+/// set means no wait).
 const MAX_LOADS: i64 = 62;
 
 /// What may be said about the hardware that a kernel runs on, before it runs.

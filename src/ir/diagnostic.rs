@@ -57,7 +57,8 @@ pub struct SourceText {
 /// One fault, anchored at the author's source where there is such a place.
 ///
 /// Its `Display` is the fault with its places. Its `Debug`, which is what `unwrap` and a `main` that returns
-/// `Result<(), Diagnostic>` print, also shows the lines of a text kernel, and the other faults that were found with it.
+/// `Result<(), Diagnostic>` print, also shows the lines of a text kernel, and the other faults that were
+/// found with it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Diagnostic {
     /// Whose turn it is.
@@ -237,7 +238,8 @@ impl fmt::Debug for Diagnostic {
     }
 }
 
-/// All faults of a text, at least one, in the order of the text. `?` makes one [`Diagnostic`] of them, which shows all.
+/// All faults of a text, at least one, in the order of the text. `?` makes one [`Diagnostic`] of them, which
+/// shows all.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Diagnostics(Vec<Diagnostic>);
 

@@ -1,5 +1,5 @@
-//! Lines of a text as they are shown below a fault: cut to what fits, with a mark below what begins at a column. The program and the
-//! diagnostics that `main` returns draw the same.
+//! Lines of a text as they are shown below a fault: cut to what fits, with a mark below what begins at a
+//! column. The program and the diagnostics that `main` returns draw the same.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,8 @@ impl<'a> Lines<'a> {
         Lines { by_number }
     }
 
-    /// The part of a line around a column, both counted from 1; none if the line is empty or was not asked for.
+    /// The part of a line around a column, both counted from 1; none if the line is empty or was not asked
+    /// for.
     pub fn excerpt(&self, line: u32, column: u32) -> Option<Excerpt> {
         let line = self.by_number.get(&(line as usize)).filter(|line| !line.is_empty())?;
         Some(Excerpt::of(line, column as usize))

@@ -1,4 +1,5 @@
-//! A kernel as its author wrote it: one world of logical nodes, its constraints, and its identity for the cache.
+//! A kernel as its author wrote it: one world of logical nodes, its constraints, and its identity for the
+//! cache.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -13,8 +14,8 @@ use super::layout::Dim;
 #[cfg(test)]
 use super::node::Body;
 
-/// Most operations of a kernel, as it is written and, for one wave, when its tiles are divided into instructions: far more than any
-/// wave has registers for, and few enough to say so soon.
+/// Most operations of a kernel, as it is written and, for one wave, when its tiles are divided into
+/// instructions: far more than any wave has registers for, and few enough to say so soon.
 pub const MAX_OPERATIONS: usize = 1 << 16;
 
 /// Largest size of a dimension: sizes are kernel arguments of 32 bits, and index arithmetic is signed.
@@ -25,7 +26,8 @@ pub const MAX_SIZE: i64 = i32::MAX as i64;
 pub struct DimTable(pub Vec<Symbol>);
 
 impl DimTable {
-    /// The number of a symbol, entering it if it is new; `None` when the kernel has too many dimensions (256).
+    /// The number of a symbol, entering it if it is new; `None` when the kernel has too many dimensions
+    /// (256).
     pub fn enter(&mut self, symbol: Symbol) -> Option<Dim> {
         let known = self.0.iter().position(|&s| s == symbol);
         let dim = u8::try_from(known.unwrap_or(self.0.len())).ok().map(Dim)?;
@@ -56,7 +58,8 @@ impl Locations {
     }
 }
 
-/// Where the author wrote the kernel itself: the call that traces it, the line that names it. On the kernel entity.
+/// Where the author wrote the kernel itself: the call that traces it, the line that names it. On the kernel
+/// entity.
 #[derive(Component, Clone, PartialEq, Eq, Default, Debug)]
 pub struct Declaration(pub Option<Location>);
 
@@ -89,7 +92,8 @@ pub(crate) struct ChosenFor {
     pub(crate) location: Option<Location>,
 }
 
-/// Where all of a kernel (or of a schedule) was written, as a key for caches: objects that hold lines differ when these do.
+/// Where all of a kernel (or of a schedule) was written, as a key for caches: objects that hold lines differ
+/// when these do.
 #[derive(Clone, Debug)]
 pub struct Sources {
     hash: u64,
@@ -137,8 +141,8 @@ impl Hash for Sources {
     }
 }
 
-/// What makes two kernels the same kernel for the compiler: their text without tags and locations. Schedules have one too: their
-/// text with names of values that do not depend on how they were written.
+/// What makes two kernels the same kernel for the compiler: their text without tags and locations. Schedules
+/// have one too: their text with names of values that do not depend on how they were written.
 #[derive(Clone, Debug)]
 pub struct Identity {
     hash: u64,
@@ -184,8 +188,9 @@ impl Kernel {
         self
     }
 
-    /// The same kernel as a ready one, for those who did not write it: faults that lie in the file that traces it are told at
-    /// `location` instead, or at no place if it is `None`. Lines of the machine code stay what they are.
+    /// The same kernel as a ready one, for those who did not write it: faults that lie in the file that
+    /// traces it are told at `location` instead, or at no place if it is `None`. Lines of the machine
+    /// code stay what they are.
     #[must_use]
     pub fn told_at(mut self, location: Option<Location>) -> Kernel {
         let declaration = self.world.get::<Declaration>(self.root).and_then(|d| d.0.as_ref());
@@ -194,8 +199,9 @@ impl Kernel {
         self
     }
 
-    /// The same kernel, whose faults about dimension `dim` say that `text` was chosen for it at `location`, instead of what
-    /// was said of the dimension before: for ready kernels that are made of numbers beside symbols.
+    /// The same kernel, whose faults about dimension `dim` say that `text` was chosen for it at `location`,
+    /// instead of what was said of the dimension before: for ready kernels that are made of numbers
+    /// beside symbols.
     #[must_use]
     pub fn chosen_for(mut self, dim: Symbol, text: String, location: Option<Location>) -> Kernel {
         self.chosen.retain(|chosen| chosen.dim != dim);
@@ -280,7 +286,8 @@ impl Kernel {
         &self.sources
     }
 
-    /// All symbols that the kernel speaks of: its dimensions that are no numbers first, then those of its constraints, each once, in order of mention.
+    /// All symbols that the kernel speaks of: its dimensions that are no numbers first, then those of its
+    /// constraints, each once, in order of mention.
     ///
     /// # Example
     /// ```

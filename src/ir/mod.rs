@@ -1,5 +1,5 @@
-//! What a kernel is: expressions, types and layouts (pure algebra), and above them nodes as entities, the tracing builder, the
-//! text form, the verifier and the reference interpreter.
+//! What a kernel is: expressions, types and layouts (pure algebra), and above them nodes as entities, the
+//! tracing builder, the text form, the verifier and the reference interpreter.
 
 pub(crate) mod assemble;
 pub mod builder;

@@ -1,7 +1,7 @@
 //! The components of a kernel's nodes: what a logical node is.
 //!
-//! A logical node is one operation that the author wrote (or that a pass put beside it). Every node carries [`Op`], [`Operands`],
-//! [`ValueType`] and [`Origin`]; the other components are optional facts. Structure lives in [`Body`]: the kernel entity and
+//! A logical node is one operation that the author wrote (or that a pass put beside it). Every node carries
+//! [`Op`], [`Operands`], [`ValueType`] and [`Origin`]; the other components are optional facts. Structure lives in [`Body`]: the kernel entity and
 //! every loop own an ordered list of nodes, and nothing else decides order.
 
 use std::sync::Arc;
@@ -24,8 +24,9 @@ pub type Dims = SmallVec<[Dim; 4]>;
 #[derive(Component, Clone, PartialEq, Eq, Default, Debug)]
 pub struct Operands(pub SmallVec<[Entity; 4]>);
 
-/// Type of a node's result, or of a memory: dims outermost first, and dtype. Nodes without a result have no dims. Logical
-/// nodes other than memories, registers and casts get theirs from type inference; until then [`ValueType::unknown`].
+/// Type of a node's result, or of a memory: dims outermost first, and dtype. Nodes without a result have no
+/// dims. Logical nodes other than memories, registers and casts get theirs from type inference; until then
+/// [`ValueType::unknown`].
 #[derive(Component, Clone, PartialEq, Eq, Debug)]
 pub struct ValueType {
     /// Dimensions, outermost first.
@@ -77,7 +78,8 @@ pub struct Trip {
 /// On a pipelined loop: how its iterations overlap.
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Pipelined {
-    /// Iterations that are under way in the steady state, apart from the newest: the number of stages less one.
+    /// Iterations that are under way in the steady state, apart from the newest: the number of stages less
+    /// one.
     pub ahead: u32,
     /// How the last iterations end.
     pub drain: Drain,
@@ -93,7 +95,8 @@ impl Pipelined {
     }
 }
 
-/// On a loop, and on the pipelined loop made of it: so many iterations are one pass of it. Its trip count, in iterations, is a multiple.
+/// On a loop, and on the pipelined loop made of it: so many iterations are one pass of it. Its trip count, in
+/// iterations, is a multiple.
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Unrolled(pub u32);
 
@@ -110,12 +113,12 @@ pub enum Drain {
     /// Behind the steady state.
     #[default]
     Epilogue,
-    /// In the steady state, which runs once for every iteration. What it loads for iterations that do not exist is the last one's once
-    /// more, and is not used.
+    /// In the steady state, which runs once for every iteration. What it loads for iterations that do not
+    /// exist is the last one's once more, and is not used.
     Loop,
 }
 
-/// Which element of a node's tile each (replica, wave, lane, register) holds; set by index analysis. For an access it is also
-/// the place in the memory's tile.
+/// Which element of a node's tile each (replica, wave, lane, register) holds; set by index analysis. For an
+/// access it is also the place in the memory's tile.
 #[derive(Component, Clone, PartialEq, Eq, Debug)]
 pub struct Placement(pub Layout);

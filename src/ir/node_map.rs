@@ -5,8 +5,8 @@ use std::ops::{Index, IndexMut};
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
-/// A value for each of many nodes, by entity index: what a pass keeps beside the nodes and nobody needs after it. Where only some
-/// nodes have a value, or their order matters, a [`NodeMap`] is the better table.
+/// A value for each of many nodes, by entity index: what a pass keeps beside the nodes and nobody needs after
+/// it. Where only some nodes have a value, or their order matters, a [`NodeMap`] is the better table.
 #[derive(Clone, Debug)]
 pub struct Side<T>(SmallVec<[T; 64]>);
 
@@ -75,15 +75,17 @@ fn place(node: Entity) -> (usize, u64) {
     (index / 64, 1 << (index % 64))
 }
 
-/// Entries up to which they are looked through: most maps of most kernels stay that small, and then allocate nothing.
+/// Entries up to which they are looked through: most maps of most kernels stay that small, and then allocate
+/// nothing.
 const FEW: usize = 8;
 
-/// Values of nodes in the order in which they were entered. The end of the list can be dropped, as at the end of a scope.
+/// Values of nodes in the order in which they were entered. The end of the list can be dropped, as at the end
+/// of a scope.
 #[derive(Debug)]
 pub struct NodeMap<T> {
     entries: SmallVec<[(Entity, T); FEW]>,
-    /// Positions of the entries by entity index; one is out of date if another node, or none, stands there. Empty until there
-    /// are more than [`FEW`] entries.
+    /// Positions of the entries by entity index; one is out of date if another node, or none, stands there.
+    /// Empty until there are more than [`FEW`] entries.
     slots: Vec<u32>,
 }
 

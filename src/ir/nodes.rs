@@ -1,7 +1,8 @@
 //! Nodes as passes see and make them: one view, one bundle, and what is told when one is not as it has to be.
 //!
-//! A pass takes `Query<Node>` in its parameters and asks it for the nodes that it comes to; a pass that has the whole world asks
-//! [`node`]. Either way a node that lacks what every node has is a fault of the compiler, never a default.
+//! A pass takes `Query<Node>` in its parameters and asks it for the nodes that it comes to; a pass that has
+//! the whole world asks [`node`]. Either way a node that lacks what every node has is a fault of the
+//! compiler, never a default.
 
 use bevy_ecs::component::Mutable;
 use bevy_ecs::prelude::*;

@@ -9,7 +9,8 @@ use super::node::Body;
 /// Nodes in order; the logical nodes of ordinary kernels need no heap.
 pub type NodeList = SmallVec<[Entity; 64]>;
 
-/// Appends all nodes of a region and of the regions inside it to `out` in program order: a loop, then its body, then what follows.
+/// Appends all nodes of a region and of the regions inside it to `out` in program order: a loop, then its
+/// body, then what follows.
 pub fn preorder<'a>(body: &'a Body, body_of: &impl Fn(Entity) -> Option<&'a Body>, out: &mut NodeList) {
     for &node in &body.0 {
         out.push(node);
@@ -71,7 +72,8 @@ fn regions_below(world: &World, region: Entity, body: ComponentId, out: &mut Sma
     }
 }
 
-/// The region that holds a node, at or below `root`: only its neighbours and those of the regions around it are looked at.
+/// The region that holds a node, at or below `root`: only its neighbours and those of the regions around it
+/// are looked at.
 pub fn region_of(world: &World, root: Entity, node: Entity) -> Option<Entity> {
     fn search(world: &World, region: Entity, node: Entity, body: ComponentId) -> Option<Entity> {
         let nodes = nodes_of(world, region);
@@ -88,8 +90,8 @@ fn nodes_of(world: &World, region: Entity) -> &[Entity] {
     world.get::<Body>(region).map(|body| &body.0[..]).unwrap_or_default()
 }
 
-/// True for nodes with a component. Nearly all nodes of a body own none themselves, and to ask for it by its id is the cheap way
-/// to find that out.
+/// True for nodes with a component. Nearly all nodes of a body own none themselves, and to ask for it by its
+/// id is the cheap way to find that out.
 fn owns(world: &World, node: Entity, component: ComponentId) -> bool {
     world.get_entity(node).is_ok_and(|node| node.contains_id(component))
 }

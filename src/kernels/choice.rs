@@ -1,8 +1,9 @@
 //! What a matrix product of a given shape takes if nobody says otherwise: tile, waves and schedule.
 //!
-//! [`CANDIDATES`] are tiles with what time mode says of them on MI300X (f16, in clk). Small tiles spread a small product over more compute
-//! units, deep ones wait for fewer loads, large ones read less. A shape gets the candidate whose workgroups, dealt out to the
-//! compute units, end first. Costs follow bytes rather than elements, so the `k` of a candidate is in bytes.
+//! [`CANDIDATES`] are tiles with what time mode says of them on MI300X (f16, in clk). Small tiles spread a
+//! small product over more compute units, deep ones wait for fewer loads, large ones read less. A shape gets
+//! the candidate whose workgroups, dealt out to the compute units, end first. Costs follow bytes rather than
+//! elements, so the `k` of a candidate is in bytes.
 
 use super::Waves;
 use super::gemm::Tile;
@@ -60,7 +61,8 @@ const CANDIDATES: &[Candidate] = &[
     candidate([256, 256, 128], [2, 4], Schedule::PingPong, 1, [6350, 4384, 4670]),
 ];
 
-/// The choice for `size` (M, N, K) times `batches`, of elements of `bytes` bytes, with matrix instructions of `edge` x `edge`.
+/// The choice for `size` (M, N, K) times `batches`, of elements of `bytes` bytes, with matrix instructions of
+/// `edge` x `edge`.
 pub(super) fn choose(size: [i128; 3], batches: i128, bytes: u32, edge: u32) -> Choice {
     let fits = |c: &&Candidate| {
         let whole = (c.m / c.waves.m).is_multiple_of(edge) && (c.n / c.waves.n).is_multiple_of(edge);
@@ -86,8 +88,8 @@ pub(super) fn choose(size: [i128; 3], batches: i128, bytes: u32, edge: u32) -> C
     }
 }
 
-/// Waves for a tile that the author chose: up to two along each side, as many as cover whole matrix instructions; a large one has up to
-/// four along N.
+/// Waves for a tile that the author chose: up to two along each side, as many as cover whole matrix
+/// instructions; a large one has up to four along N.
 pub(super) fn waves_for(tile: Tile, edge: u32) -> Waves {
     let along = |size: u32, most: u32| if size.is_multiple_of(most * edge) { most } else { 1 };
     match u64::from(tile.m) * u64::from(tile.n) {

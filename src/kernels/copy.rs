@@ -5,7 +5,8 @@ use std::panic::Location as Caller;
 use super::Waves;
 use crate::prelude::*;
 
-/// B = A for two-dimensional tensors `a` and `b` of shape `[M, N]`; a workgroup copies `BLOCK_M` x `BLOCK_N` elements.
+/// B = A for two-dimensional tensors `a` and `b` of shape `[M, N]`; a workgroup copies `BLOCK_M` x `BLOCK_N`
+/// elements.
 ///
 /// # Errors
 /// No wave along a dimension.

@@ -58,10 +58,11 @@ pub struct Tile {
     pub k: u32,
 }
 
-/// Builder of matrix product kernels: C = A Bᵀ (or A B), with `a` as `[M, K]`, `b` as `[N, K]` (or `[K, N]`) and `c` as `[M, N]`.
+/// Builder of matrix product kernels: C = A Bᵀ (or A B), with `a` as `[M, K]`, `b` as `[N, K]` (or `[K, N]`)
+/// and `c` as `[M, N]`.
 ///
-/// A workgroup computes `BLOCK_M` x `BLOCK_N` elements of C and takes `BLOCK_K` of K per iteration. A and B go through LDS. The loop is
-/// tagged `k_loop`, the operations `read_a`, `read_b` and `mma`.
+/// A workgroup computes `BLOCK_M` x `BLOCK_N` elements of C and takes `BLOCK_K` of K per iteration. A and B
+/// go through LDS. The loop is tagged `k_loop`, the operations `read_a`, `read_b` and `mma`.
 ///
 /// # Example
 /// ```
@@ -75,8 +76,8 @@ pub struct Tile {
 /// # Ok::<(), Diagnostic>(())
 /// ```
 ///
-/// A kernel for any shape leaves the symbols to the options. An epilogue is traced like any kernel, and may bring its own memories,
-/// which come after `c`:
+/// A kernel for any shape leaves the symbols to the options. An epilogue is traced like any kernel, and may
+/// bring its own memories, which come after `c`:
 /// ```
 /// use groundswell::kernels::{Gemm, MatrixShape, Waves};
 /// use groundswell::prelude::*;
@@ -118,8 +119,8 @@ impl Default for Gemm {
 }
 
 impl Gemm {
-    /// C = A Bᵀ of f16 into f32, of `m` x `n` elements that are sums of `k`. Tile, waves and schedule are those that time mode finds good
-    /// for the shape, unless they are chosen.
+    /// C = A Bᵀ of f16 into f32, of `m` x `n` elements that are sums of `k`. Tile, waves and schedule are
+    /// those that time mode finds good for the shape, unless they are chosen.
     #[track_caller]
     pub fn new(m: impl TryInto<i128>, n: impl TryInto<i128>, k: impl TryInto<i128>) -> Gemm {
         // Only a u128 can fail to be an i128. What is no size is refused at compilation.
@@ -127,8 +128,9 @@ impl Gemm {
         Gemm { size: Some(size.map(|size| size.unwrap_or(i128::MAX))), ..Gemm::any_shape() }
     }
 
-    /// C = A Bᵀ of f16 into f32 with 16 x 16 matrix instructions and, unless more is said, 2 x 2 waves. `M`, `N`, `K`, `BLOCK_M`, `BLOCK_N`
-    /// and `BLOCK_K` are symbols that the options of its compilation bind or leave open.
+    /// C = A Bᵀ of f16 into f32 with 16 x 16 matrix instructions and, unless more is said, 2 x 2 waves. `M`,
+    /// `N`, `K`, `BLOCK_M`, `BLOCK_N` and `BLOCK_K` are symbols that the options of its compilation bind
+    /// or leave open.
     #[track_caller]
     pub fn any_shape() -> Gemm {
         Gemm {
@@ -198,8 +200,8 @@ impl Gemm {
         self
     }
 
-    /// One product per element of a batch: all tensors get a first dimension `B`, which is grid axis 2. The options of the compilation
-    /// say how many there are.
+    /// One product per element of a batch: all tensors get a first dimension `B`, which is grid axis 2. The
+    /// options of the compilation say how many there are.
     #[must_use]
     pub fn batched(mut self) -> Gemm {
         self.batch = Some(Symbol::new("B"));
@@ -310,7 +312,8 @@ impl Gemm {
         self.kernel()?.compile(&self.options(target))
     }
 
-    /// Traces the kernel. It is the same for all shapes: its sizes and tiles are symbols ([`Gemm::options`] binds them).
+    /// Traces the kernel. It is the same for all shapes: its sizes and tiles are symbols ([`Gemm::options`]
+    /// binds them).
     ///
     /// # Errors
     /// Inputs that no matrix instruction takes, no wave along a dimension, or a fault of an epilogue step.

@@ -1,5 +1,6 @@
-//! Places of the LDS buffers. Buffers that never hold something at the same time may share memory: those of different loops always do,
-//! those of one loop only when there is not enough for all, because every sharing costs a barrier.
+//! Places of the LDS buffers. Buffers that never hold something at the same time may share memory: those of
+//! different loops always do, those of one loop only when there is not enough for all, because every sharing
+//! costs a barrier.
 
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
@@ -176,7 +177,8 @@ fn most_alive(placed: &Query<&mut LdsBuffer>, lifetimes: &Lifetimes, end: u32) -
     Ok(most.unsigned_abs())
 }
 
-/// Gives every buffer the lowest place that is free for its whole life, in order; returns the bytes of all together.
+/// Gives every buffer the lowest place that is free for its whole life, in order; returns the bytes of all
+/// together.
 fn place(
     found: &mut Query<&mut LdsBuffer>,
     buffers: &[Entity],
@@ -209,7 +211,8 @@ fn place(
     Ok(total.into())
 }
 
-/// Buffers that have a place, found by when they live: the life of the kernel in about as many spans as there are buffers.
+/// Buffers that have a place, found by when they live: the life of the kernel in about as many spans as there
+/// are buffers.
 struct Placed {
     /// Positions per span, as a power of two.
     shift: u32,
@@ -248,7 +251,8 @@ impl Placed {
         }
     }
 
-    /// Calls `see` with the places of the buffers that live at the same time, with some of them more than once.
+    /// Calls `see` with the places of the buffers that live at the same time, with some of them more than
+    /// once.
     fn beside(&self, life: &Lifetime, mut see: impl FnMut(u32, u32)) {
         let near = self.spans[self.spans_of(life)].iter().flatten();
         for &(first, last, start, end) in near.chain(&self.long) {

@@ -1,5 +1,5 @@
-//! LDS layout: gives every buffer the arrangement (padding of rows or XOR swizzle) with the fewest bank conflicts, found by computing
-//! the conflicts of all its accesses from their layouts.
+//! LDS layout: gives every buffer the arrangement (padding of rows or XOR swizzle) with the fewest bank
+//! conflicts, found by computing the conflicts of all its accesses from their layouts.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
@@ -17,7 +17,8 @@ use crate::ir::nodes::{Node, NodeItem};
 use crate::ir::op::MemoryEffect;
 use crate::ir::walk;
 
-/// Bytes that all banks together hold side by side (32 banks of 4 bytes on gfx942; CDNA3 ISA guide, "Local data share").
+/// Bytes that all banks together hold side by side (32 banks of 4 bytes on gfx942; CDNA3 ISA guide, "Local
+/// data share").
 const BANK_ROW_BYTES: u32 = 128;
 
 /// Accesses of a buffer that are spread alike: the same arrangement serves all of them alike.
@@ -32,7 +33,8 @@ struct BufferAccess {
 enum AccessKind {
     /// By LDS instructions.
     Instruction(LdsAccess),
-    /// By loads from global memory, which put what the lanes of a wave bring side by side and have no conflicts.
+    /// By loads from global memory, which put what the lanes of a wave bring side by side and have no
+    /// conflicts.
     Load,
 }
 
@@ -120,7 +122,8 @@ impl Accessing {
     }
 }
 
-/// The buffer without padding or swizzle. The dimension along which readers hold consecutive elements lies innermost.
+/// The buffer without padding or swizzle. The dimension along which readers hold consecutive elements lies
+/// innermost.
 fn plain_buffer(geometry: &Geometry, ty: &ValueType, accesses: &[BufferAccess]) -> LdsBuffer {
     let mut dims = ty.dims.clone();
     if let Some(inner) = innermost(&dims, accesses) {
@@ -144,7 +147,8 @@ fn innermost(dims: &[Dim], accesses: &[BufferAccess]) -> Option<Dim> {
     dims.iter().copied().max_by_key(|&dim| run_key(&reader.layout, dims, dim))
 }
 
-/// True if a buffer lies in LDS in the order of the memory that it is filled from, but for swizzles and padding.
+/// True if a buffer lies in LDS in the order of the memory that it is filled from, but for swizzles and
+/// padding.
 pub(super) fn keeps_order(
     nodes: &Query<Node>,
     placements: &Query<&Placement>,
@@ -177,8 +181,8 @@ struct Cost {
     degree: u32,
 }
 
-/// Cost of each access in an arrangement; `None` if lowering could not address one of them in it, or when one takes more than
-/// `most` time.
+/// Cost of each access in an arrangement; `None` if lowering could not address one of them in it, or when one
+/// takes more than `most` time.
 fn costs(
     plain: &LdsBuffer,
     buffer: &LdsBuffer,
@@ -193,7 +197,8 @@ fn costs(
                 return takes_loads(plain, buffer, &access.layout).then_some(Cost { time: 1, degree: 1 });
             }
         };
-        // Padding may misalign rows, so that it takes several instructions where the plain arrangement takes one.
+        // Padding may misalign rows, so that it takes several instructions where the plain arrangement takes
+        // one.
         let run = run_in(plain, &access.layout);
         let width = width_of_run(buffer, run);
         let pieces = width_of_run(plain, run) / width;
@@ -204,8 +209,8 @@ fn costs(
     accesses.iter().map(cost).collect()
 }
 
-/// Picks the first arrangement without conflicts, else the one whose slowest access takes least time, then the one with the fewest
-/// bytes; returns the conflict degree of each access.
+/// Picks the first arrangement without conflicts, else the one whose slowest access takes least time, then
+/// the one with the fewest bytes; returns the conflict degree of each access.
 fn choose_arrangement(
     buffer: &mut LdsBuffer,
     accesses: &[BufferAccess],
@@ -277,8 +282,8 @@ fn width_of_run(buffer: &LdsBuffer, run: u32) -> u32 {
     buffer.swizzle.map_or(width, |swizzle| width.min(swizzle.unit))
 }
 
-/// Worst conflict degree of an access over its replicas, or the first above `most` that is found; `None` when lowering could not
-/// address it in this arrangement.
+/// Worst conflict degree of an access over its replicas, or the first above `most` that is found; `None` when
+/// lowering could not address it in this arrangement.
 fn degree_of(
     buffer: &LdsBuffer,
     access: &BufferAccess,
@@ -293,7 +298,8 @@ fn degree_of(
         return None;
     }
     let mut worst = 1;
-    // The replicas shift all lanes alike; a swizzle permutes whole units, so the first and the last show every pattern.
+    // The replicas shift all lanes alike; a swizzle permutes whole units, so the first and the last show
+    // every pattern.
     let last = match buffer.swizzle {
         Some(_) => layout.extent(Source::Replica).saturating_sub(1),
         None => 0,
@@ -328,8 +334,8 @@ fn lane_addresses(buffer: &LdsBuffer, layout: &Layout, place: Place) -> [u32; LA
     addresses
 }
 
-/// The coordinates of all lanes along one dimension, for lane 0's place. Each digit of the lane number repeats what the lanes below
-/// it have, moved by its stride.
+/// The coordinates of all lanes along one dimension, for lane 0's place. Each digit of the lane number
+/// repeats what the lanes below it have, moved by its stride.
 fn lane_coordinates(layout: &Layout, dim: Dim, place: Place) -> [u32; LANES as usize] {
     let mut all = [layout.coordinate(dim, place); LANES as usize];
     let mut weight = 1;
@@ -344,8 +350,8 @@ fn lane_coordinates(layout: &Layout, dim: Dim, place: Place) -> [u32; LANES as u
     all
 }
 
-/// True if loads from global memory can fill an arrangement: rows without padding, and a swizzle that moves whole loads of a lane and
-/// nothing between the parts of a row that replicas load.
+/// True if loads from global memory can fill an arrangement: rows without padding, and a swizzle that moves
+/// whole loads of a lane and nothing between the parts of a row that replicas load.
 fn takes_loads(plain: &LdsBuffer, buffer: &LdsBuffer, layout: &Layout) -> bool {
     let of_lane = layout.extent(Source::Register) * buffer.element_bytes;
     let apart = |swizzle: Swizzle| {
@@ -363,8 +369,8 @@ fn row_stride(buffer: &LdsBuffer, dim: Dim, stride: u32) -> Option<u32> {
     (dim != inner).then(|| behind.fold(stride, |stride, (_, &extent)| stride * extent))
 }
 
-/// Lowering computes the phase of a row once per lane: rows that waves and replicas add must be whole periods of the swizzle, and the
-/// units that they add must not carry into those of the lanes.
+/// Lowering computes the phase of a row once per lane: rows that waves and replicas add must be whole periods
+/// of the swizzle, and the units that they add must not carry into those of the lanes.
 fn swizzle_is_lane_only(buffer: &LdsBuffer, layout: &Layout, swizzle: Swizzle, width: u32) -> bool {
     let period = swizzle.group * swizzle.phases;
     let mut lane_columns = 0;

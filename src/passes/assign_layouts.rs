@@ -1,8 +1,9 @@
 //! Index analysis: which element of its tile each lane, wave, register and replica of a value holds.
 //!
-//! Sources are `mma` nodes (the matrix instruction dictates the layouts of its operands) and, where no `mma` reaches, writes
-//! (spread so that lanes touch consecutive bytes). From a source the layout spreads to everything that must agree with it: through
-//! element-wise operations, carried values, writes. A value that two sources want differently is reported; nothing is converted.
+//! Sources are `mma` nodes (the matrix instruction dictates the layouts of its operands) and, where no `mma`
+//! reaches, writes (spread so that lanes touch consecutive bytes). From a source the layout spreads to
+//! everything that must agree with it: through element-wise operations, carried values, writes. A value that
+//! two sources want differently is reported; nothing is converted.
 
 use std::collections::VecDeque;
 
@@ -191,8 +192,8 @@ impl Spread<'_, '_, '_> {
     }
 }
 
-/// The layout of a value with fewer dimensions. Lanes and waves still count the digits that they hold copies for; registers and
-/// replicas hold one copy.
+/// The layout of a value with fewer dimensions. Lanes and waves still count the digits that they hold copies
+/// for; registers and replicas hold one copy.
 fn projected(layout: &Layout, dims: &[Dim]) -> Result<Layout, Diagnostic> {
     let layout = layout.project(dims);
     let spread = |mode: &Mode| mode.dim.is_some() || matches!(mode.source, Source::Lane | Source::Wave);
@@ -295,8 +296,9 @@ impl MmaSource<'_> {
         ])
     }
 
-    /// How many steps of k one lane holds next to each other. The sum over k does not care which k a lane holds as long as lhs and
-    /// rhs agree, so a lane takes enough consecutive elements for the widest memory access.
+    /// How many steps of k one lane holds next to each other. The sum over k does not care which k a lane
+    /// holds as long as lhs and rhs agree, so a lane takes enough consecutive elements for the widest
+    /// memory access.
     fn widening(&self) -> Result<u32, Diagnostic> {
         let mma = self.mma;
         let layout = self.mma.a_layout(self.roles.m, self.roles.k);
@@ -325,7 +327,8 @@ impl MmaSource<'_> {
         modes
     }
 
-    /// Adds replicas for the rest of the wave tile (fastest first in `steps`, then dims the instruction does not know) and waves.
+    /// Adds replicas for the rest of the wave tile (fastest first in `steps`, then dims the instruction does
+    /// not know) and waves.
     fn replicated(
         &self,
         mut modes: SmallVec<[Mode; 12]>,
@@ -348,7 +351,8 @@ impl MmaSource<'_> {
     }
 }
 
-/// The layout of values that no matrix instruction reaches: a wave tile spread so that lanes touch consecutive bytes.
+/// The layout of values that no matrix instruction reaches: a wave tile spread so that lanes touch
+/// consecutive bytes.
 fn elementwise_layout(
     geometry: &Geometry,
     dims: &[Dim],

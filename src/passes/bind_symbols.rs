@@ -1,4 +1,5 @@
-//! Binds symbols: constraints and sizes become numbers (or dynamic symbols), giving the kernel's [`Geometry`].
+//! Binds symbols: constraints and sizes become numbers (or dynamic symbols), giving the kernel's
+//! [`Geometry`].
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;

@@ -1,5 +1,6 @@
-//! Global-load widening and redistribution: the workgroup loads each promoted tile together, every lane with the widest access that
-//! keeps all lanes busy, instead of every wave loading the fragments that its matrix instructions want.
+//! Global-load widening and redistribution: the workgroup loads each promoted tile together, every lane with
+//! the widest access that keeps all lanes busy, instead of every wave loading the fragments that its matrix
+//! instructions want.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;

@@ -1,9 +1,11 @@
-//! Expansion: every logical node becomes one node per replica of its layout, each of the size of one machine instruction (or a few).
+//! Expansion: every logical node becomes one node per replica of its layout, each of the size of one machine
+//! instruction (or a few).
 //!
-//! Expanded nodes are entities of one archetype, spawned whole. They keep [`Op`] and [`Operands`] and add [`Expansion`]; everything
-//! that all replicas share stays on the logical node. Order is a [`Body`] as before. `mma` nodes are also replicated along the
-//! contracted dimension, chained through the accumulator: all accumulators of a step before the next step, so that dependent
-//! matrix instructions are as far apart as the tile allows.
+//! Expanded nodes are entities of one archetype, spawned whole. They keep [`Op`] and [`Operands`] and add
+//! [`Expansion`]; everything that all replicas share stays on the logical node. Order is a [`Body`] as
+//! before. `mma` nodes are also replicated along the contracted dimension, chained through the accumulator:
+//! all accumulators of a step before the next step, so that dependent matrix instructions are as far apart as
+//! the tile allows.
 
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};

@@ -1,4 +1,5 @@
-//! What passes find out stands with the representation ([`crate::ir::facts`]); here is what a compilation is asked for.
+//! What passes find out stands with the representation ([`crate::ir::facts`]); here is what a compilation is
+//! asked for.
 
 use bevy_ecs::prelude::*;
 

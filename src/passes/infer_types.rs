@@ -1,4 +1,5 @@
-//! Type inference: one forward walk gives every value its dims and dtype, and reports operands that do not fit together.
+//! Type inference: one forward walk gives every value its dims and dtype, and reports operands that do not
+//! fit together.
 
 use bevy_ecs::prelude::*;
 
@@ -102,8 +103,8 @@ pub fn infer_types(
     Err(context.fail(text, "use it inside of a loop over the dimension, or remove the loop tile"))
 }
 
-/// The first value that has a tiled dimension where no loop walks along it, or the first loop over a dimension that a loop around it
-/// walks along: there is no saying which of the tiles it would be.
+/// The first value that has a tiled dimension where no loop walks along it, or the first loop over a
+/// dimension that a loop around it walks along: there is no saying which of the tiles it would be.
 fn outside_of_loop(
     body: &Body,
     geometry: &Geometry,
@@ -358,8 +359,8 @@ pub struct MmaDims {
 }
 
 impl MmaDims {
-    /// Reads the roles off the operand types: k is in lhs and rhs and not in acc; m and n are the last two dims of acc. The
-    /// factors may have their dims in any order.
+    /// Reads the roles off the operand types: k is in lhs and rhs and not in acc; m and n are the last two
+    /// dims of acc. The factors may have their dims in any order.
     ///
     /// # Errors
     /// Says what does not fit.

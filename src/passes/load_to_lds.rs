@@ -1,9 +1,10 @@
-//! Loads straight into LDS: a global read that only fills an LDS buffer becomes one operation, with no register between.
+//! Loads straight into LDS: a global read that only fills an LDS buffer becomes one operation, with no
+//! register between.
 //!
-//! The hardware puts what the lanes of a wave load side by side into LDS, a dword (or more, by target) per lane, behind an address that all
-//! lanes share (CDNA3 ISA guide, "Memory buffer load to LDS"). So the buffer keeps the order of the memory, its rows have no padding, a
-//! swizzle changes which column a lane loads, and no element of a lane may be masked alone. What such loads cannot bring
-//! goes through registers as before.
+//! The hardware puts what the lanes of a wave load side by side into LDS, a dword (or more, by target) per
+//! lane, behind an address that all lanes share (CDNA3 ISA guide, "Memory buffer load to LDS"). So the buffer
+//! keeps the order of the memory, its rows have no padding, a swizzle changes which column a lane loads, and
+//! no element of a lane may be masked alone. What such loads cannot bring goes through registers as before.
 
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
@@ -158,7 +159,8 @@ fn filled_by(nodes: &Query<Node>, uses: &NodeMap<u32>, write: Entity) -> Result<
     Ok((fits && uses.get(read) == Some(&1)).then_some(read))
 }
 
-/// How the lanes of the workgroup load the tile of an LDS buffer together, each with the widest load that fits.
+/// How the lanes of the workgroup load the tile of an LDS buffer together, each with the widest load that
+/// fits.
 fn spread(
     geometry: &Geometry,
     options: &Options,

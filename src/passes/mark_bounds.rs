@@ -1,4 +1,5 @@
-//! Bounds: which accesses of global memory can leave the tensor, along which dimensions that matters, and how wide an access may be.
+//! Bounds: which accesses of global memory can leave the tensor, along which dimensions that matters, and how
+//! wide an access may be.
 //!
 //! Elements of a read outside along a dimension that no operation contracts only reach results that are
 //! outside as well, and those are never stored; so such reads need no mask (the buffer descriptor keeps them

@@ -1,14 +1,15 @@
 //! What happens to a kernel between its description and machine code: one file per pass, one list of passes.
 //!
-//! A pass is a system: a plain function whose parameters say what it reads and writes. [`PIPELINE`] lists them in the order in which
-//! they run; nothing infers an order. After each pass the verifier looks at the whole kernel when it is asked to.
+//! A pass is a system: a plain function whose parameters say what it reads and writes. [`PIPELINE`] lists
+//! them in the order in which they run; nothing infers an order. After each pass the verifier looks at the
+//! whole kernel when it is asked to.
 //!
 //! - [`options`], [`facts`]: what a compilation is asked for, and what passes find out
 //! - [`meaning`]: whether passes keep what a kernel means
 //! - [`workspace`]: the pooled world that a compilation runs in
 //! - `bind_symbols`, `infer_types`, `assign_layouts`: analysis
-//! - `promote_to_lds`, `distribute_loads`, `simplify`, `peel_remainders`, `mark_bounds`, `load_to_lds`, `arrange_lds`:
-//!   logical nodes
+//! - `promote_to_lds`, `distribute_loads`, `simplify`, `peel_remainders`, `mark_bounds`, `load_to_lds`,
+//!   `arrange_lds`: logical nodes
 //! - `addresses`: a limit that is judged before the work
 //! - `expand`: one node per machine-sized piece
 //! - [`schedule`]: which iteration expanded nodes of a loop belong to, and their order

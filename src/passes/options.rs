@@ -1,4 +1,5 @@
-//! What a compilation is asked for, apart from the kernel: target, symbol values, schedule, and what the author refuses.
+//! What a compilation is asked for, apart from the kernel: target, symbol values, schedule, and what the
+//! author refuses.
 
 use std::hash::{Hash, Hasher};
 use std::panic::Location as Caller;
@@ -27,7 +28,8 @@ pub enum Schedule {
     /// As written: loads, LDS, compute, one iteration after the other.
     #[default]
     None,
-    /// Two stages: global loads and LDS writes of the next iteration beside LDS reads and arithmetic of this one.
+    /// Two stages: global loads and LDS writes of the next iteration beside LDS reads and arithmetic of this
+    /// one.
     Prefetch,
     /// Four stages, one for each step of an iteration's data: global load, LDS write, LDS read, arithmetic.
     FourStage,
@@ -47,7 +49,8 @@ pub enum KernargPreload {
     /// The kernel loads its arguments.
     #[default]
     Off,
-    /// The first arguments, as many as fit into the user SGPRs. Kernels on targets that cannot do this do not compile.
+    /// The first arguments, as many as fit into the user SGPRs. Kernels on targets that cannot do this do not
+    /// compile.
     Fitting,
 }
 
@@ -57,7 +60,8 @@ pub enum GlobalToShared {
     /// Through registers: global loads, then LDS writes.
     #[default]
     Off,
-    /// With loads straight into LDS, for every tile that such loads can bring (`Report::direct_loads_why` says why others are not).
+    /// With loads straight into LDS, for every tile that such loads can bring (`Report::direct_loads_why`
+    /// says why others are not).
     Fitting,
 }
 
@@ -143,8 +147,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// No symbol bound, no schedule, nothing denied. The target is a [`Target`] or, for an object that runs in certain modes of
-    /// the chip only, a [`TargetId`].
+    /// No symbol bound, no schedule, nothing denied. The target is a [`Target`] or, for an object that runs
+    /// in certain modes of the chip only, a [`TargetId`].
     pub fn new(target: impl Into<TargetId>) -> Options {
         Options {
             target: target.into(),
@@ -163,8 +167,8 @@ impl Options {
         }
     }
 
-    /// Gives a symbol, or the one of a name, its value: an integer of any type. A value that is out of range is an error at
-    /// compilation, and so is binding a symbol twice with different values.
+    /// Gives a symbol, or the one of a name, its value: an integer of any type. A value that is out of range
+    /// is an error at compilation, and so is binding a symbol twice with different values.
     #[must_use]
     #[track_caller]
     pub fn set(self, symbol: impl Into<Symbol>, value: impl TryInto<i128>) -> Options {
@@ -187,7 +191,8 @@ impl Options {
         self
     }
 
-    /// Leaves a symbol, or the one of a name, open until launch: it becomes a kernel argument. Tile sizes cannot be dynamic.
+    /// Leaves a symbol, or the one of a name, open until launch: it becomes a kernel argument. Tile sizes
+    /// cannot be dynamic.
     #[must_use]
     pub fn dynamic(mut self, symbol: impl Into<Symbol>) -> Options {
         let symbol = symbol.into();
@@ -228,8 +233,9 @@ impl Options {
         self
     }
 
-    /// Compiles for at most `count` vector registers (AGPRs included): more waves fit, and what does not fit is spilled. What
-    /// no spilling can bring below the limit is an error; with [`Deny::Spills`] spilling is one too.
+    /// Compiles for at most `count` vector registers (AGPRs included): more waves fit, and what does not fit
+    /// is spilled. What no spilling can bring below the limit is an error; with [`Deny::Spills`] spilling
+    /// is one too.
     #[must_use]
     pub fn max_vgprs(mut self, count: u32) -> Options {
         self.max_vgprs = Some(count);

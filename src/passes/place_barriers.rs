@@ -1,9 +1,10 @@
-//! Workgroup barriers, where and only where an LDS hazard between waves needs one: before a read of what another wave may just have
-//! written, and before a write over what another wave may still read. Loop bodies are walked until nothing new comes around the back
-//! edge, and a kernel of one wave needs none: a wave's LDS operations are executed in order.
+//! Workgroup barriers, where and only where an LDS hazard between waves needs one: before a read of what
+//! another wave may just have written, and before a write over what another wave may still read. Loop bodies
+//! are walked until nothing new comes around the back edge, and a kernel of one wave needs none: a wave's LDS
+//! operations are executed in order.
 //!
-//! Accesses of pipelined and unrolled loops use the copy of their buffer that belongs to their iteration, so two of them meet only where their
-//! iterations differ by a multiple of the number of copies.
+//! Accesses of pipelined and unrolled loops use the copy of their buffer that belongs to their iteration, so
+//! two of them meet only where their iterations differ by a multiple of the number of copies.
 
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
@@ -33,8 +34,8 @@ struct Area {
 }
 
 impl Area {
-    /// True if a write of this area may come between another wave's write of the other and its readers: not when one node does
-    /// both, whose parts lie side by side, each always written by the same wave.
+    /// True if a write of this area may come between another wave's write of the other and its readers: not
+    /// when one node does both, whose parts lie side by side, each always written by the same wave.
     fn overwrites(&self, other: &Area) -> bool {
         self.logical != other.logical && self.meets(other)
     }
@@ -71,8 +72,8 @@ struct Touched {
     read: Areas,
 }
 
-/// Parts of LDS and who touches them. What does not belong to one iteration is told apart by its place alone: buffers of different
-/// loops share memory, and there are few places.
+/// Parts of LDS and who touches them. What does not belong to one iteration is told apart by its place alone:
+/// buffers of different loops share memory, and there are few places.
 #[derive(Clone, Default, PartialEq)]
 struct Areas(SmallVec<[Area; 8]>);
 
@@ -83,7 +84,8 @@ impl Areas {
         }
     }
 
-    /// True if nothing can meet or overwrite the area and nothing in the list. What two nodes touch, any node overwrites.
+    /// True if nothing can meet or overwrite the area and nothing in the list. What two nodes touch, any node
+    /// overwrites.
     fn covers(&self, area: &Area) -> bool {
         let mut toucher = None;
         self.0.iter().filter(|known| known.is_same_place(area)).any(|known| {
@@ -279,7 +281,8 @@ impl Placer<'_, '_> {
         Ok(count)
     }
 
-    /// Walks a loop first with what came before, then with what its iterations leave behind, until that is nothing new.
+    /// Walks a loop first with what came before, then with what its iterations leave behind, until that is
+    /// nothing new.
     fn iterate(&mut self, node: Entity, touched: &mut Touched) -> PassResult {
         if let Some((before, behind)) = self.walked.get(node)
             && before == touched

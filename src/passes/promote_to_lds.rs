@@ -1,7 +1,9 @@
-//! Promotion: a read of a shared memory becomes a global read, a write to an LDS buffer and a read of that buffer.
+//! Promotion: a read of a shared memory becomes a global read, a write to an LDS buffer and a read of that
+//! buffer.
 //!
-//! In each region all global reads of promoted tiles come first, then all LDS writes, then the LDS reads where the author's reads
-//! were: the loads overlap, and one barrier separates writes from reads. Two reads of one memory with the same layout share a buffer.
+//! In each region all global reads of promoted tiles come first, then all LDS writes, then the LDS reads
+//! where the author's reads were: the loads overlap, and one barrier separates writes from reads. Two reads
+//! of one memory with the same layout share a buffer.
 
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};

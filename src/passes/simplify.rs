@@ -1,5 +1,5 @@
-//! Cleaning up logical nodes: loop-invariant hoisting, common subexpressions, dead code. Three systems over the same small facts
-//! about operations.
+//! Cleaning up logical nodes: loop-invariant hoisting, common subexpressions, dead code. Three systems over
+//! the same small facts about operations.
 
 use std::hash::{Hash, Hasher};
 
@@ -44,7 +44,8 @@ fn is_repeatable(op: Op, operands: &Operands, written: &NodeSet) -> bool {
 /// Nodes as far as these passes look at most of them.
 type Nodes<'w, 's> = Query<'w, 's, (&'static Op, &'static Operands)>;
 
-/// Moves nodes out of loops whose operands are all outside and whose tile does not change from iteration to iteration.
+/// Moves nodes out of loops whose operands are all outside and whose tile does not change from iteration to
+/// iteration.
 pub fn hoist_invariants(
     kernel: Single<Entity, With<KernelName>>,
     mut bodies: Query<&mut Body>,
@@ -137,7 +138,8 @@ pub struct Values<'w, 's> {
 /// Values that have been seen, and what has been merged with them.
 #[derive(Default)]
 struct Merger {
-    /// Nodes that compute a value for the first time in their region, region by region, and where each is by its hash.
+    /// Nodes that compute a value for the first time in their region, region by region, and where each is by
+    /// its hash.
     values: SmallVec<[Entity; 64]>,
     table: InternTable,
     /// Merged nodes, and which node each of them is now.
@@ -346,7 +348,8 @@ impl Uses {
         Ok(())
     }
 
-    /// Keeps the parts of a list of carried values whose arguments, which a loop's body begins with, are used.
+    /// Keeps the parts of a list of carried values whose arguments, which a loop's body begins with, are
+    /// used.
     fn retain_carried(&self, body: &[Entity], values: &mut SmallVec<[Entity; 4]>) {
         let mut arguments = body.iter();
         values.retain(|_| arguments.next().is_some_and(|&argument| self.is_live(argument)));

@@ -1,8 +1,9 @@
 //! The pooled world of a compilation. This is the only place that knows how worlds are reused.
 //!
-//! A workspace is a world together with the systems of the pipeline, which belong to that world for good. Between compilations all
-//! entities are cleared; archetypes, tables and their memory stay, so a warm compilation allocates almost nothing. A pooled world never
-//! holds resources, and nothing outside may keep an entity of it: after clearing, the same ids name other nodes.
+//! A workspace is a world together with the systems of the pipeline, which belong to that world for good.
+//! Between compilations all entities are cleared; archetypes, tables and their memory stay, so a warm
+//! compilation allocates almost nothing. A pooled world never holds resources, and nothing outside may keep
+//! an entity of it: after clearing, the same ids name other nodes.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -76,7 +77,8 @@ impl Workspace {
         }
     }
 
-    /// Empties the world and copies a kernel into it: with all that passes have found out, if it stands after one.
+    /// Empties the world and copies a kernel into it: with all that passes have found out, if it stands after
+    /// one.
     pub fn load(&mut self, kernel: &Kernel, options: &Options) {
         if let Ok(mut root) = self.world.get_entity_mut(self.root)
             && let Some(expressions) = root.take::<Expressions>()
@@ -197,7 +199,8 @@ impl Workspace {
     /// Runs all passes up to and including `last` (all of them for `None`).
     ///
     /// # Errors
-    /// The first fault that a pass reports; with `verify`, also the first invariant that a pass breaks, with the pass's name.
+    /// The first fault that a pass reports; with `verify`, also the first invariant that a pass breaks, with
+    /// the pass's name.
     pub fn run(
         &mut self,
         last: Option<&str>,

@@ -1,11 +1,12 @@
-//! The in-memory cache of compilations. Its key is everything that can change the bytes (the kernel's structure and constraints, symbol
-//! values, options, target; with line information also where the kernel was written, and with an author's schedule the tags that it speaks of) and
-//! nothing else; the compiler's version is that of the process.
+//! The in-memory cache of compilations. Its key is everything that can change the bytes (the kernel's
+//! structure and constraints, symbol values, options, target; with line information also where the kernel was
+//! written, and with an author's schedule the tags that it speaks of) and nothing else; the compiler's
+//! version is that of the process.
 //!
-//! It is bounded by the bytes that executables and keys take: [`DEFAULT_LIMIT`], or what [`set_limit`] says. When it is full, a policy of
-//! admission (S3-FIFO, of the crate `quick_cache`) decides: what was used again stays, and what comes for the first time leaves
-//! first. So a program that goes around through more kernels than fit still finds many of them: half of them, if one and a half times
-//! as many go around as fit.
+//! It is bounded by the bytes that executables and keys take: [`DEFAULT_LIMIT`], or what [`set_limit`] says.
+//! When it is full, a policy of admission (S3-FIFO, of the crate `quick_cache`) decides: what was used again
+//! stays, and what comes for the first time leaves first. So a program that goes around through more kernels
+//! than fit still finds many of them: half of them, if one and a half times as many go around as fit.
 //!
 //! ```
 //! use groundswell::runtime::cache;
@@ -144,7 +145,8 @@ pub fn usage() -> Usage {
     }
 }
 
-/// Bounds the cache to so many bytes, and forgets what it holds. Executables in use stay valid. With 0 nothing is kept.
+/// Bounds the cache to so many bytes, and forgets what it holds. Executables in use stay valid. With 0
+/// nothing is kept.
 pub fn set_limit(bytes: u64) {
     if let Ok(mut entries) = CACHE.write() {
         *entries = Entries::new(bytes);

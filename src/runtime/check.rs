@@ -39,7 +39,8 @@ impl Comparison {
     }
 }
 
-/// Relative error that results of a dtype may have: sums may be added in another order, which may round to the neighbouring number.
+/// Relative error that results of a dtype may have: sums may be added in another order, which may round to
+/// the neighbouring number.
 fn tolerance(dtype: DType) -> f64 {
     match dtype {
         DType::F32 | DType::F16 => 1e-3,
@@ -105,7 +106,8 @@ pub struct Checked {
     pub comparison: Comparison,
 }
 
-/// What a kernel is run on: random tensors, and scalars that are random as far as they are not given. A seed alone is one.
+/// What a kernel is run on: random tensors, and scalars that are random as far as they are not given. A seed
+/// alone is one.
 #[derive(Copy, Clone, Debug)]
 pub struct Inputs<'a> {
     /// Seed of what is random.
@@ -120,8 +122,9 @@ impl From<u64> for Inputs<'_> {
     }
 }
 
-/// Runs an executable on random data and compares what it wrote with the interpreter's result for `kernel`, from which it was compiled.
-/// `value` gives the symbols that the kernel was compiled for and those left dynamic.
+/// Runs an executable on random data and compares what it wrote with the interpreter's result for `kernel`,
+/// from which it was compiled. `value` gives the symbols that the kernel was compiled for and those left
+/// dynamic.
 ///
 /// # Errors
 /// What the launch or the interpreter reports; a difference is no error but a [`Comparison`].
@@ -141,8 +144,8 @@ pub fn against_interpreter<'a>(
     Ok(Checked { launch, elapsed, scalars, comparison })
 }
 
-/// The same in check mode: what it does that hardware need not forgive, and whether the results are right all the same. The seed
-/// decides the order of execution, too.
+/// The same in check mode: what it does that hardware need not forgive, and whether the results are right all
+/// the same. The seed decides the order of execution, too.
 ///
 /// # Errors
 /// What the launch or the interpreter reports; findings and differences are no errors.
@@ -244,8 +247,9 @@ impl Arguments {
         })
     }
 
-    /// What the device has written against the interpreter's result. Large tensors are never held more often than needed: the
-    /// interpreter takes the inputs, and a result is copied from the device only if it differs.
+    /// What the device has written against the interpreter's result. Large tensors are never held more often
+    /// than needed: the interpreter takes the inputs, and a result is copied from the device only if it
+    /// differs.
     fn compare(
         self,
         kernel: &Kernel,

@@ -156,8 +156,8 @@ impl Executable {
     /// Workgroups along the grid axes for the given values of dynamic symbols.
     ///
     /// # Errors
-    /// A dynamic symbol without a value or with one that is no size, sizes that break an assumption of the kernel, or a
-    /// tensor that is too large for it.
+    /// A dynamic symbol without a value or with one that is no size, sizes that break an assumption of the
+    /// kernel, or a tensor that is too large for it.
     pub fn grid(&self, value: &impl Fn(Symbol) -> Option<i64>) -> Result<[u32; 3], Diagnostic> {
         let launch = &self.inner.launch;
         for parameter in &self.inner.parameters {
@@ -216,7 +216,8 @@ impl Executable {
         Ok(())
     }
 
-    /// Assembler text of the whole object, which LLVM's assembler and linker turn into the same code and descriptor.
+    /// Assembler text of the whole object, which LLVM's assembler and linker turn into the same code and
+    /// descriptor.
     pub fn assembly(&self) -> Result<String, Diagnostic> {
         let bug = |text: String| Diagnostic::new(Kind::Bug, text);
         let body = listing(&self.inner.code, self.target().arch).map_err(bug)?;
@@ -239,7 +240,8 @@ pub fn link(executables: &[&Executable]) -> Result<Vec<u8>, Diagnostic> {
     write_together(executables, ObjectForm::Loadable)
 }
 
-/// Writes one object with several compiled kernels for a linker, which makes a code object of it and of others: `ld.lld -shared`.
+/// Writes one object with several compiled kernels for a linker, which makes a code object of it and of
+/// others: `ld.lld -shared`.
 ///
 /// # Errors
 /// Those of [`link`].

@@ -1,4 +1,5 @@
-//! Faults as their author is to see them: with who set the symbols that they have to do with, and without places inside of ready kernels.
+//! Faults as their author is to see them: with who set the symbols that they have to do with, and without
+//! places inside of ready kernels.
 
 use crate::ir::diagnostic::{Diagnostic, Kind, Location};
 use crate::ir::kernel::Kernel;

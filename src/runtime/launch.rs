@@ -105,7 +105,8 @@ impl<'a> Launch<'a> {
         self
     }
 
-    /// The next scalar argument, in the order in which the kernel declares its scalars; buffers may stand between them or not.
+    /// The next scalar argument, in the order in which the kernel declares its scalars; buffers may stand
+    /// between them or not.
     #[must_use]
     pub fn scalar(mut self, value: impl Into<ScalarValue>) -> Launch<'a> {
         self.scalars.push(value.into());
@@ -139,8 +140,8 @@ impl<'a> Launch<'a> {
         Ok(self.device.check(self.executable, grid, &kernarg, options)?.for_kernels())
     }
 
-    /// Runs in time mode: estimates how long the launch takes on a chip. Only the workgroups that are simulated write their
-    /// results.
+    /// Runs in time mode: estimates how long the launch takes on a chip. Only the workgroups that are
+    /// simulated write their results.
     ///
     /// # Errors
     /// As [`run`](Self::run).

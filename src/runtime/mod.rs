@@ -1,7 +1,7 @@
 //! Running kernels: compilation and its cache, devices, buffers, launches, and the simulator.
 //!
-//! - [`compile`]: one compilation, kernel to code object; [`cache`]: not doing it twice; [`report`]: what it says, [`summary`]: the same
-//!   for people
+//! - [`compile`]: one compilation, kernel to code object; [`cache`]: not doing it twice; [`report`]: what it
+//!   says, [`summary`]: the same for people
 //! - [`executable`]: its result; [`schedule_view`]: what became of its loops
 //! - [`device`], [`buffer`], [`launch`]: running it
 //! - [`check`]: comparing what a device computed with the reference interpreter

@@ -1,4 +1,5 @@
-//! What a compilation says about its result: resources, occupancy, LDS conflicts, the main loop, the schedule, and times.
+//! What a compilation says about its result: resources, occupancy, LDS conflicts, the main loop, the
+//! schedule, and times.
 
 use std::fmt;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! The schedule of a kernel to look at: dependences, table, page. Asked for on purpose, beside a compilation: executables carry none of it.
+//! The schedule of a kernel to look at: dependences, table, page. Asked for on purpose, beside a compilation:
+//! executables carry none of it.
 
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::kernel::Kernel;
@@ -14,7 +15,8 @@ pub enum ScheduleView {
     Graph,
     /// The same as a drawing in the DOT language of Graphviz.
     Dot,
-    /// The cycles of all nodes, as a table that [`ScheduleTable`](crate::ir::schedule::table::ScheduleTable) reads.
+    /// The cycles of all nodes, as a table that [`ScheduleTable`](crate::ir::schedule::table::ScheduleTable)
+    /// reads.
     Table,
     /// A page of HTML that needs nothing from elsewhere.
     Timeline,

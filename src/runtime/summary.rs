@@ -1,4 +1,5 @@
-//! What a report says to people: a line for each fact, as [`Report`]'s `Display` and the program's `run` print them.
+//! What a report says to people: a line for each fact, as [`Report`]'s `Display` and the program's `run`
+//! print them.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,8 +11,8 @@ use crate::passes::options::Schedule;
 pub const NAME_COLUMNS: usize = 10;
 
 impl Report {
-    /// Name and text of each line about the code; where the schedule is as asked for and no tile goes straight into LDS, nothing is said
-    /// of them.
+    /// Name and text of each line about the code; where the schedule is as asked for and no tile goes
+    /// straight into LDS, nothing is said of them.
     pub fn lines(&self) -> Vec<(&'static str, String)> {
         let mut lines = vec![("registers", self.registers()), ("LDS", self.lds())];
         lines.push((

@@ -1,4 +1,5 @@
-//! Kernels of this crate and of clang, launched in check mode with arguments that take them through all of their code.
+//! Kernels of this crate and of clang, launched in check mode with arguments that take them through all of
+//! their code.
 
 use groundswell::codegen::object::ObjectFile;
 use groundswell::prelude::*;

@@ -2,8 +2,8 @@
 
 use super::oracle::Workspace;
 
-/// Clang's object of a file of kernels (its path below `tests/`), with `options` like `-O3` for a processor, or nothing where
-/// clang is missing and not required.
+/// Clang's object of a file of kernels (its path below `tests/`), with `options` like `-O3` for a processor,
+/// or nothing where clang is missing and not required.
 pub fn compile(file: &str, processor: &str, options: &str) -> Option<Vec<u8>> {
     let workspace = Workspace::with_tools(&["clang-19"])?;
     let path = format!("{}/tests/{file}", env!("CARGO_MANIFEST_DIR"));

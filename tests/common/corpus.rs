@@ -1,5 +1,5 @@
-//! Instructions generated from the table: for every row of a chip, every form of it, with operands and modifiers of every
-//! kind in random combinations.
+//! Instructions generated from the table: for every row of a chip, every form of it, with operands and
+//! modifiers of every kind in random combinations.
 
 use groundswell::codegen::isa::{
     Arch, Dpp, Element, Field, Format, Inst, Meaning, Modifiers, Omod, OpInfo, Opcode, Operand, OperandClass,

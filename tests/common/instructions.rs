@@ -16,9 +16,9 @@ pub fn text(inst: &Inst, arch: Arch) -> String {
     out
 }
 
-/// False where the text does not say all of the instruction, here as in LLVM: inline floats in 16-bit integer sources print as
-/// their bits, which are a literal when read; scope bits of cache instructions of gfx90a, which LLVM's compiler sets, have no
-/// words.
+/// False where the text does not say all of the instruction, here as in LLVM: inline floats in 16-bit integer
+/// sources print as their bits, which are a literal when read; scope bits of cache instructions of gfx90a,
+/// which LLVM's compiler sets, have no words.
 pub fn is_readable(inst: &Inst, arch: Arch) -> bool {
     use Element::{B16, I16, U16};
     let info = inst.op.info();

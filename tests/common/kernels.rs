@@ -1,4 +1,5 @@
-//! Kernels of many forms, written with the prelude: GEMMs by a description of what varies, copies, and element-wise kernels.
+//! Kernels of many forms, written with the prelude: GEMMs by a description of what varies, copies, and
+//! element-wise kernels.
 
 use groundswell::prelude::*;
 

@@ -1,10 +1,11 @@
-//! Mutants of a code object: one wait, barrier or nop taken out or weakened, everything else as it was; and a judge that says by
-//! the rules alone which of them are wrong.
+//! Mutants of a code object: one wait, barrier or nop taken out or weakened, everything else as it was; and a
+//! judge that says by the rules alone which of them are wrong.
 //!
-//! A mutant is made in the text of the object, so that code behind a missing instruction moves up and branches still find their
-//! targets. The judge is the verifier of machine code, which follows every path and knows nothing of the simulator. A mutant is
-//! wrong if it has a fault that the original has not, or if it is a barrier less where several waves meet at it: no rule sees
-//! what a barrier is for. What a kernel's code does not say of itself stands in [`Known`].
+//! A mutant is made in the text of the object, so that code behind a missing instruction moves up and
+//! branches still find their targets. The judge is the verifier of machine code, which follows every path and
+//! knows nothing of the simulator. A mutant is wrong if it has a fault that the original has not, or if it is
+//! a barrier less where several waves meet at it: no rule sees what a barrier is for. What a kernel's code
+//! does not say of itself stands in [`Known`].
 //!
 //! A rule that the original itself does not keep is not asked: clang 19 does not count cache write-backs.
 
@@ -178,7 +179,8 @@ fn changes(text: &str) -> Vec<(String, Option<String>)> {
     changes
 }
 
-/// Bytes in front of a kernel's first instruction: of those with preloaded arguments 256, for firmware that does not preload.
+/// Bytes in front of a kernel's first instruction: of those with preloaded arguments 256, for firmware that
+/// does not preload.
 fn entry(object: &[u8], kernel: &str) -> u64 {
     let file = ObjectFile::parse(object).expect("an object");
     let descriptor = file.kernel(kernel).expect("a kernel").descriptor;
@@ -282,8 +284,8 @@ impl Function {
         Function { insts, arch: modes.target.arch, retries: modes.xnack == FeatureSetting::On }
     }
 
-    /// True for a branch that skips what the first active lane does for all: there always is one. It is the lane with no active
-    /// lane in front of it, which `v_mbcnt` counts.
+    /// True for a branch that skips what the first active lane does for all: there always is one. It is the
+    /// lane with no active lane in front of it, which `v_mbcnt` counts.
     fn leaves_one_lane(&self, branch: usize) -> bool {
         let before = self.insts[..branch].iter().rev().take(LONGEST_TEST);
         before.into_iter().any(|(_, inst)| inst.op == Opcode::VMbcntHiU32B32)

@@ -12,7 +12,8 @@ use groundswell::codegen::target::{FeatureSetting, TargetId};
 pub struct Workspace(PathBuf);
 
 impl Workspace {
-    /// None when one of the tools is missing and oracles are not required; that the test is skipped is noted then.
+    /// None when one of the tools is missing and oracles are not required; that the test is skipped is noted
+    /// then.
     pub fn with_tools(tools: &[&str]) -> Option<Workspace> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         skipped::begin();

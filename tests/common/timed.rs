@@ -1,4 +1,5 @@
-//! Kernels for time mode, loaded and ready to be timed: a loop around any instructions, a copy, and this crate's GEMM.
+//! Kernels for time mode, loaded and ready to be timed: a loop around any instructions, a copy, and this
+//! crate's GEMM.
 
 use groundswell::codegen::assembler::{AssemblerOptions, assemble};
 use groundswell::kernels::{Gemm, Waves};
@@ -21,7 +22,8 @@ impl Timed {
     }
 }
 
-/// A kernel `k` that repeats `body` `iterations` times: buffer address in s[4:5], lane in v0, zero in most registers.
+/// A kernel `k` that repeats `body` `iterations` times: buffer address in s[4:5], lane in v0, zero in most
+/// registers.
 pub struct Loop<'a> {
     pub device: &'static Device,
     pub prologue: &'a str,

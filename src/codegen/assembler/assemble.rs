@@ -44,7 +44,8 @@ pub struct Note {
     pub message: String,
 }
 
-/// Bytes that a text may have; its object takes less, its symbols and what depends on them about twenty times as much.
+/// Bytes that a text may have; its object takes less, its symbols and what depends on them about twenty times
+/// as much.
 pub const MAX_TEXT_BYTES: usize = 64 << 20;
 
 /// Faults that are gathered before the rest is left alone.

@@ -32,7 +32,8 @@ pub enum DisassembleError {
     Tables(String),
 }
 
-/// The text of any loadable object, whole. That of a large object is better written piece by piece: see [`Disassembly`].
+/// The text of any loadable object, whole. That of a large object is better written piece by piece: see
+/// [`Disassembly`].
 ///
 /// # Errors
 /// The bytes are no such object.
@@ -41,8 +42,9 @@ pub fn disassemble(bytes: &[u8]) -> Result<Listing, DisassembleError> {
     Ok(Listing { text: disassembly.to_string(), notes: disassembly.notes })
 }
 
-/// An object whose text is made while it is written: `Display` is the text of [`Listing`]. In memory are the tables of the
-/// object and three bits for each byte of code; instructions are decoded once to find labels, and again to be written.
+/// An object whose text is made while it is written: `Display` is the text of [`Listing`]. In memory are the
+/// tables of the object and three bits for each byte of code; instructions are decoded once to find labels,
+/// and again to be written.
 ///
 /// # Example
 /// ```
@@ -209,8 +211,8 @@ impl<'a> Disassembly<'a> {
         })
     }
 
-    /// The descriptors that can be blocks: whole ones among data, one at a place, nothing that needs a label inside, and
-    /// directives that give the bytes back.
+    /// The descriptors that can be blocks: whole ones among data, one at a place, nothing that needs a label
+    /// inside, and directives that give the bytes back.
     fn descriptors(&self) -> BTreeMap<&'a str, usize> {
         let mut functions = BTreeMap::new();
         for symbol in &self.image.symbols {
@@ -468,7 +470,8 @@ impl Writer<'_, '_, '_> {
         self.labels(place, section.data.len())
     }
 
-    /// Puts the text of a line into `line`; says whether it is one word that means the same wherever it stands.
+    /// Puts the text of a line into `line`; says whether it is one word that means the same wherever it
+    /// stands.
     fn line(&mut self, place: usize, section: &Section, line: &Line, distance: Option<&Distance>) -> bool {
         let (of, arch) = (self.of, self.of.target.arch);
         let bytes = &section.data[line.offset..line.offset + line.bytes];

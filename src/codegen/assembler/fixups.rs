@@ -32,7 +32,8 @@ pub(super) enum Kind {
     Entry,
 }
 
-/// Fills in everything, given the address of each section; faults are appended, up to the number that is told.
+/// Fills in everything, given the address of each section; faults are appended, up to the number that is
+/// told.
 pub(super) fn apply(
     fixups: &[Fixup],
     symbols: &Symbols,

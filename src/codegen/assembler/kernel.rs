@@ -1,8 +1,8 @@
 //! `.amdhsa_kernel` blocks: descriptors as directives, read and written.
 //!
-//! Directives, defaults and checks are those of LLVM ("User Guide for AMDGPU Backend", table "AMDHSA Kernel Assembler
-//! Directives"; `AMDGPUAsmParser::ParseDirectiveAMDHSAKernel`). Bit fields with a directive of their own come from the
-//! descriptor's table; what is left are sizes and register counts.
+//! Directives, defaults and checks are those of LLVM ("User Guide for AMDGPU Backend", table "AMDHSA Kernel
+//! Assembler Directives"; `AMDGPUAsmParser::ParseDirectiveAMDHSAKernel`). Bit fields with a directive of
+//! their own come from the descriptor's table; what is left are sizes and register counts.
 
 use std::fmt::Write;
 
@@ -226,7 +226,8 @@ fn reserved(target: TargetId, vcc: bool, flat_scratch: bool) -> u32 {
     if flat_scratch { count.max(reserved.flat_scratch) } else { count }
 }
 
-/// The block that makes this descriptor. Registers are those of the allocation, because exact counts are no part of it.
+/// The block that makes this descriptor. Registers are those of the allocation, because exact counts are no
+/// part of it.
 pub(super) fn write(out: &mut String, name: &str, descriptor: &KernelDescriptor, target: TargetId) {
     let architected = target.flat_scratch == FlatScratch::Architected;
     let reserved = reserved(target, false, architected);
@@ -289,7 +290,8 @@ mod tests {
         block.descriptor()
     }
 
-    /// `store_one` as LLVM 19 assembles it: 3 VGPRs, 3 SGPRs, 8 bytes of arguments, everything else as it is by itself.
+    /// `store_one` as LLVM 19 assembles it: 3 VGPRs, 3 SGPRs, 8 bytes of arguments, everything else as it is
+    /// by itself.
     #[test]
     fn what_is_not_said_is_what_llvm_takes_it_for() {
         let lines = [

@@ -1,5 +1,5 @@
-//! Labels that no symbol of an object is: what its code branches to, and what it measures the distance to. Code can refer to
-//! millions of places, so they are bits; a label's name follows from its place.
+//! Labels that no symbol of an object is: what its code branches to, and what it measures the distance to.
+//! Code can refer to millions of places, so they are bits; a label's name follows from its place.
 
 /// Labels of a section.
 #[derive(Clone, Debug)]

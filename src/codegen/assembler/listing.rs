@@ -1,4 +1,5 @@
-//! The code of a section as text: instructions, labels for what branches go to, data for what is no instruction.
+//! The code of a section as text: instructions, labels for what branches go to, data for what is no
+//! instruction.
 
 use std::fmt::Write;
 

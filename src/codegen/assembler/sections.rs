@@ -100,7 +100,8 @@ impl Sections {
         Value { section: Some(self.index()), offset: self.current().data.len() as i64 }
     }
 
-    /// Goes on in the section of that name, which is made if it is new. What is told of it has to agree with before.
+    /// Goes on in the section of that name, which is made if it is new. What is told of it has to agree with
+    /// before.
     pub fn switch(&mut self, name: &str, told: Option<(u64, u64)>) -> Result<(), Fault> {
         let found = self.all.iter().position(|section| section.name == name);
         let index = match found {

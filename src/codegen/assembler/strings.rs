@@ -3,7 +3,8 @@
 use crate::codegen::isa::ParseError;
 use crate::codegen::isa::parse::cursor::Cursor;
 
-/// Reads a quoted string: `\n`, `\t`, `\r`, `\b`, `\f`, `\"`, `\\`, up to three octal digits, `\x` and hexadecimal digits.
+/// Reads a quoted string: `\n`, `\t`, `\r`, `\b`, `\f`, `\"`, `\\`, up to three octal digits, `\x` and
+/// hexadecimal digits.
 pub(super) fn parse(cursor: &mut Cursor) -> Result<Vec<u8>, ParseError> {
     let start = *cursor;
     let bytes = cursor.rest().as_bytes();

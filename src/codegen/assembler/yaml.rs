@@ -1,8 +1,8 @@
-//! The part of YAML that metadata is written in: block mappings and sequences, flow ones (`flow`), quoted and plain scalars,
-//! the tag `!str`.
+//! The part of YAML that metadata is written in: block mappings and sequences, flow ones (`flow`), quoted and
+//! plain scalars, the tag `!str`.
 //!
-//! A scalar is an integer, a Boolean or a string, by what it looks like, in quotes or not; `!str` makes it a string (LLVM,
-//! MsgPackDocumentYAML.cpp).
+//! A scalar is an integer, a Boolean or a string, by what it looks like, in quotes or not; `!str` makes it a
+//! string (LLVM, MsgPackDocumentYAML.cpp).
 
 use super::error::other;
 use super::flow::{self, Brackets};
@@ -99,7 +99,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What stands in a line after its key or dash. What is in brackets goes on for more lines until all are closed.
+    /// What stands in a line after its key or dash. What is in brackets goes on for more lines until all are
+    /// closed.
     fn value(&mut self, text: &'a str, number: usize, depth: usize) -> Result<Node, YamlError> {
         if !flow::begins(text) {
             return scalar(text, number);

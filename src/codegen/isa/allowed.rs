@@ -1,6 +1,7 @@
 //! Which modifiers a row allows, derived from its other columns.
 //!
-//! The rules are those of LLVM's assembler for gfx942: float sources can be negated, float results scaled, and so on.
+//! The rules are those of LLVM's assembler for gfx942: float sources can be negated, float results scaled,
+//! and so on.
 
 use super::arch::Arch;
 use super::meaning::{Calc, Element, Meaning};
@@ -119,7 +120,8 @@ const fn packed(info: &OpInfo) -> Modifiers {
     }
 }
 
-/// Signs of the first two sources in a form with a second word: floats are negated or made absolute, integers extended.
+/// Signs of the first two sources in a form with a second word: floats are negated or made absolute, integers
+/// extended.
 const fn signs(info: &OpInfo) -> (u32, u32) {
     if matches!(info.meaning, Meaning::SelectLane) {
         return (0b11, 0);
@@ -137,7 +139,8 @@ pub(super) const fn dpp(info: &OpInfo) -> Modifiers {
     Modifiers::new().dpp().neg(floats).abs(floats)
 }
 
-/// Every modifier bit that may be set in the SDWA form, which VOP1, VOP2 and VOPC on 32 bits have, tied results excepted.
+/// Every modifier bit that may be set in the SDWA form, which VOP1, VOP2 and VOPC on 32 bits have, tied
+/// results excepted.
 pub(super) const fn sdwa(info: &OpInfo) -> Modifiers {
     let from_fp8 = info.converts_from_fp8();
     let wide = info.is_wide() && !from_fp8;

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// What chips have in common: hazards, encodings and meanings are those of a generation, and its guide describes them.
+/// What chips have in common: hazards, encodings and meanings are those of a generation, and its guide
+/// describes them.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Generation {
     /// GCN 5.1: Vega 20. No matrix instructions.
@@ -66,8 +67,8 @@ impl Arch {
         Self::ALL.into_iter().find(|arch| arch.name() == name)
     }
 
-    /// VGPRs and AGPRs are one file: AGPRs may be data of memory instructions and results of matrix instructions may be
-    /// VGPRs, and tuples of either start at even numbers (LLVM, FeatureGFX90AInsts).
+    /// VGPRs and AGPRs are one file: AGPRs may be data of memory instructions and results of matrix
+    /// instructions may be VGPRs, and tuples of either start at even numbers (LLVM, FeatureGFX90AInsts).
     pub fn has_unified_registers(self) -> bool {
         self.generation() >= Generation::Cdna2
     }
@@ -77,12 +78,14 @@ impl Arch {
         self.generation() >= Generation::Cdna3
     }
 
-    /// Cache policy bits are called sc0, sc1 and nt; before they are glc, scc and slc (LLVM, FeatureGFX940Insts).
+    /// Cache policy bits are called sc0, sc1 and nt; before they are glc, scc and slc (LLVM,
+    /// FeatureGFX940Insts).
     pub fn has_scope_bits(self) -> bool {
         self.generation() >= Generation::Cdna3
     }
 
-    /// Matrix instructions on f32 run on the vector ALU, beside those on f64 (CDNA3 ISA guide, "Dependency resolution").
+    /// Matrix instructions on f32 run on the vector ALU, beside those on f64 (CDNA3 ISA guide, "Dependency
+    /// resolution").
     pub fn multiplies_f32_on_valu(self) -> bool {
         self.generation() >= Generation::Cdna3
     }

@@ -1,6 +1,7 @@
 //! DPP: the first source of a short vector instruction taken from another lane (CDNA3 ISA guide, "DPP").
 //!
-//! An instruction in this form has the flag [`Modifiers::dpp`](super::Modifiers::dpp), and its immediate is a [`Dpp`].
+//! An instruction in this form has the flag [`Modifiers::dpp`](super::Modifiers::dpp), and its immediate is a
+//! [`Dpp`].
 
 use std::fmt::{self, Write};
 
@@ -16,7 +17,8 @@ pub struct Dpp {
     pub row_mask: u32,
     /// Banks of 4 lanes in each row that are written, a bit each.
     pub bank_mask: u32,
-    /// A source lane that does not exist or is off counts as 0; without it the destination lane stays as it is.
+    /// A source lane that does not exist or is off counts as 0; without it the destination lane stays as it
+    /// is.
     pub bound_control: bool,
 }
 

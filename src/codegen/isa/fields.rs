@@ -4,7 +4,8 @@ use std::fmt::{self, Write};
 
 use super::arch::{Arch, Arches};
 
-/// simm16 of `s_waitcnt`: vmcnt in bits 3:0 and 15:14, expcnt in 6:4, lgkmcnt in 11:8 (CDNA3 ISA guide, "S_WAITCNT").
+/// simm16 of `s_waitcnt`: vmcnt in bits 3:0 and 15:14, expcnt in 6:4, lgkmcnt in 11:8 (CDNA3 ISA guide,
+/// "S_WAITCNT").
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub struct WaitCounts {
     /// Vector memory operations that may be outstanding, up to 63.
@@ -88,8 +89,8 @@ pub(super) fn write_hwreg(f: &mut dyn Write, imm: u32, arch: Arch) -> fmt::Resul
     f.write_char(')')
 }
 
-/// Messages of gfx942 without operation; geometry and system messages do not occur in compute kernels and print as
-/// numbers.
+/// Messages of gfx942 without operation; geometry and system messages do not occur in compute kernels and
+/// print as numbers.
 pub(super) const MESSAGES: [(u32, &str); 8] = [
     (1, "MSG_INTERRUPT"),
     (4, "MSG_SAVEWAVE"),
@@ -111,8 +112,8 @@ pub(super) fn write_message(f: &mut dyn Write, imm: u32) -> fmt::Result {
     }
 }
 
-/// Offset of `ds_swizzle_b32`: four lane numbers if bit 15 is set, else and-, or- and xor-mask of five bits each
-/// (LLVM, AMDGPUOperandSyntax, "swizzle").
+/// Offset of `ds_swizzle_b32`: four lane numbers if bit 15 is set, else and-, or- and xor-mask of five bits
+/// each (LLVM, AMDGPUOperandSyntax, "swizzle").
 pub(super) fn write_swizzle(f: &mut dyn Write, imm: u32) -> fmt::Result {
     if imm >> 8 == 0x80 {
         let lane = |index: u32| imm >> (2 * index) & 3;

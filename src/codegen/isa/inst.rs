@@ -5,13 +5,14 @@ use super::{Arch, Dpp, Field, Meaning, Modifiers, Opcode, Operand, OperandClass,
 /// Most operands that an instruction of the table has.
 pub const MAX_OPERANDS: usize = 6;
 
-/// One machine instruction: an opcode, its operands in the order of its row in the table (assembler order: results
-/// first), one 32-bit immediate and the modifiers.
+/// One machine instruction: an opcode, its operands in the order of its row in the table (assembler order:
+/// results first), one 32-bit immediate and the modifiers.
 ///
-/// What [`imm`](Inst::imm) holds depends on the format: the literal of an operand that is [`Operand::LITERAL`]; the byte
-/// offset of a memory instruction (for `read2`/`write2` forms offset0 in bits 7:0 and offset1 in bits 15:8); simm16 of
-/// SOPK and SOPP (for a branch before layout: the target block; for `s_setreg_imm32_b32` simm16 is in the modifiers, and
-/// this is its literal); a [`Dpp`] or [`Sdwa`] in those forms.
+/// What [`imm`](Inst::imm) holds depends on the format: the literal of an operand that is
+/// [`Operand::LITERAL`]; the byte offset of a memory instruction (for `read2`/`write2` forms offset0 in bits
+/// 7:0 and offset1 in bits 15:8); simm16 of SOPK and SOPP (for a branch before layout: the target block; for
+/// `s_setreg_imm32_b32` simm16 is in the modifiers, and this is its literal); a [`Dpp`] or [`Sdwa`] in those
+/// forms.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Inst {
     /// Which instruction.
@@ -47,8 +48,8 @@ impl Inst {
         self
     }
 
-    /// Passes of four cycles of a matrix instruction on `arch`; 0 for others. Mixed formats without an 8-bit one take half
-    /// the passes (CDNA4 ISA guide, table "MFMA pass counts").
+    /// Passes of four cycles of a matrix instruction on `arch`; 0 for others. Mixed formats without an 8-bit
+    /// one take half the passes (CDNA4 ISA guide, table "MFMA pass counts").
     pub fn passes(&self, arch: Arch) -> u8 {
         let info = self.op.info();
         let eight_bit = self.modifiers.get_cbsz() < 2 || self.modifiers.get_blgp() < 2;
@@ -58,8 +59,8 @@ impl Inst {
         }
     }
 
-    /// Number of 32-bit registers that operand `index` covers: what the row says, except for the addresses of buffer and
-    /// global instructions, which depend on modifiers and on the scalar base.
+    /// Number of 32-bit registers that operand `index` covers: what the row says, except for the addresses of
+    /// buffer and global instructions, which depend on modifiers and on the scalar base.
     pub fn width(&self, index: usize) -> u8 {
         let spec = &self.op.info().operands[index];
         match spec.class {
@@ -73,8 +74,9 @@ impl Inst {
         }
     }
 
-    /// Whether operand `index` is read, written or both: what the row says, except for results of which part stays as it
-    /// was: lanes that DPP does not write, parts of a register that SDWA and op_sel leave alone.
+    /// Whether operand `index` is read, written or both: what the row says, except for results of which part
+    /// stays as it was: lanes that DPP does not write, parts of a register that SDWA and op_sel leave
+    /// alone.
     #[inline]
     pub fn role(&self, index: usize) -> Role {
         let info = self.op.info();
@@ -109,8 +111,8 @@ impl Inst {
     }
 }
 
-/// Registers of 32 elements of a format: 8 bits (fp8, bf8), 6 bits (fp6, bf6) or 4 bits (fp4) each (CDNA4 ISA guide,
-/// "V_MFMA_F32_16X16X128_F8F6F4").
+/// Registers of 32 elements of a format: 8 bits (fp8, bf8), 6 bits (fp6, bf6) or 4 bits (fp4) each (CDNA4 ISA
+/// guide, "V_MFMA_F32_16X16X128_F8F6F4").
 const fn formatted_width(format: u32) -> u8 {
     match format {
         0 | 1 => 8,

@@ -257,8 +257,8 @@ pub(super) mod vop {
     pub const ACC_B: BitRange = range(60, 1);
     pub const BLGP: BitRange = range(61, 3);
 
-    /// Fixed bits and opcode (0x2c) of the half that loads the scales of a matrix instruction (CDNA4 ISA guide,
-    /// "V_MFMA_LD_SCALE_B32").
+    /// Fixed bits and opcode (0x2c) of the half that loads the scales of a matrix instruction (CDNA4 ISA
+    /// guide, "V_MFMA_LD_SCALE_B32").
     pub const LOAD_SCALES: u64 = 0x1a7 << 23 | LOAD_SCALES_OPCODE << 16;
     pub const LOAD_SCALES_OPCODE: u64 = 0x2c;
     pub const SCALE_A: BitRange = range(32, 9);

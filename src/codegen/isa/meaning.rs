@@ -1,5 +1,6 @@
-//! What instructions mean, as plain values: each row of the table carries one [`Meaning`], and the simulator gives it a
-//! kernel. Rows that compute the same share one meaning; the address space of a memory access is its row's format.
+//! What instructions mean, as plain values: each row of the table carries one [`Meaning`], and the simulator
+//! gives it a kernel. Rows that compute the same share one meaning; the address space of a memory access is
+//! its row's format.
 
 /// Kind of data in an operand or of an operation.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
@@ -88,7 +89,8 @@ impl Element {
     }
 }
 
-/// An operation on one element (or one lane). The type beside it in [`Meaning`] fixes width, signedness and flags.
+/// An operation on one element (or one lane). The type beside it in [`Meaning`] fixes width, signedness and
+/// flags.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs)] // Plain arithmetic needs no words; what does has them.
 pub enum Calc {
@@ -124,7 +126,8 @@ pub enum Calc {
     FirstOneFromLow,
     /// Index of the lowest zero, -1 if none.
     FirstZeroFromLow,
-    /// Number of leading zeros (for signed types: leading bits equal to the sign), -1 if all bits are the same.
+    /// Number of leading zeros (for signed types: leading bits equal to the sign), -1 if all bits are the
+    /// same.
     FirstOneFromHigh,
     /// Each group of four bits becomes all ones if any was one.
     WholeQuad,
@@ -239,7 +242,8 @@ pub enum Calc {
     DecrementWrap,
     /// `(a & !b) | c`
     MaskedOr,
-    /// Compares with the first data (of two, in memory order: the new value first), stores the new one if equal.
+    /// Compares with the first data (of two, in memory order: the new value first), stores the new one if
+    /// equal.
     CompareSwap,
     /// Compares with the first operand of data, stores the second if equal (DS).
     CompareStore,
@@ -367,8 +371,8 @@ pub(super) const fn shape(m: u8, n: u8, k: u8, blocks: u8) -> Shape {
 /// What an instruction does. Sources are called a, b, c in the order of the row.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Meaning {
-    /// Scalar operation; SCC is written where the row says so: carry or overflow for sums and differences (of U32 and
-    /// I32), "a was chosen" for minimum and maximum, "not zero" for the rest.
+    /// Scalar operation; SCC is written where the row says so: carry or overflow for sums and differences (of
+    /// U32 and I32), "a was chosen" for minimum and maximum, "not zero" for the rest.
     Scalar(Calc, Element),
     /// Moves if SCC.
     ScalarMoveIf(Element),

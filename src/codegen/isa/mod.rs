@@ -1,7 +1,8 @@
-//! The instruction table and everything that is read off it: encoder, decoder, assembly printer, operand rules.
+//! The instruction table and everything that is read off it: encoder, decoder, assembly printer, operand
+//! rules.
 //!
-//! The rows are in `rows/`, their columns in `spec.rs` and `meaning.rs`, the bits of the formats in `layout.rs`. To add
-//! an instruction, add a row; the tests in `tests/isa_llvm.rs` then compare it with LLVM.
+//! The rows are in `rows/`, their columns in `spec.rs` and `meaning.rs`, the bits of the formats in
+//! `layout.rs`. To add an instruction, add a row; the tests in `tests/isa_llvm.rs` then compare it with LLVM.
 mod allowed;
 mod arch;
 mod decode;

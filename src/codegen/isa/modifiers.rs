@@ -1,7 +1,7 @@
 //! Modifiers: what assembler text has behind the operands, packed into 32 bits.
 //!
-//! Which bits mean what depends on the format of the instruction; all-zero is always what assembler text without
-//! modifiers means. Constructors are chained: `Modifiers::new().neg(0b01).clamp()`.
+//! Which bits mean what depends on the format of the instruction; all-zero is always what assembler text
+//! without modifiers means. Constructors are chained: `Modifiers::new().neg(0b01).clamp()`.
 
 /// The modifiers of one [`Inst`](super::Inst).
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]

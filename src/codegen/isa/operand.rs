@@ -1,16 +1,17 @@
 //! Operands of machine instructions: one number space for registers, constants and markers.
 //!
-//! The hardware numbers every source operand in nine bits: SGPRs, special registers, inline constants and VGPRs
-//! (CDNA3 ISA guide, section "Scalar operands" and "Vector operands"). We keep that numbering and append the
-//! accumulation VGPRs behind it, so that a physical operand is simply a number. Virtual registers, which exist before
-//! register allocation, carry the top bit.
+//! The hardware numbers every source operand in nine bits: SGPRs, special registers, inline constants and
+//! VGPRs (CDNA3 ISA guide, section "Scalar operands" and "Vector operands"). We keep that numbering and
+//! append the accumulation VGPRs behind it, so that a physical operand is simply a number. Virtual registers,
+//! which exist before register allocation, carry the top bit.
 
 use std::fmt;
 
 use super::print::write_name;
 
-/// One operand of an [`Inst`](super::Inst): nothing, a physical location or constant in the hardware's number space, or
-/// a (part of a) virtual register. How many 32-bit registers it covers is not part of it: the instruction's row says so.
+/// One operand of an [`Inst`](super::Inst): nothing, a physical location or constant in the hardware's number
+/// space, or a (part of a) virtual register. How many 32-bit registers it covers is not part of it: the
+/// instruction's row says so.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Operand(u32);
 
@@ -98,7 +99,8 @@ impl Operand {
         Self::inline_float(single.to_bits()).filter(|_| value != 0.0)
     }
 
-    /// The operand that stands for the 32 bits `bits` in a 32-bit source: inline if possible, else [`Self::LITERAL`].
+    /// The operand that stands for the 32 bits `bits` in a 32-bit source: inline if possible, else
+    /// [`Self::LITERAL`].
     pub fn constant(bits: u32) -> Operand {
         Self::inline_integer(bits as i32).or_else(|| Self::inline_float(bits)).unwrap_or(Self::LITERAL)
     }
@@ -142,7 +144,8 @@ impl Operand {
         if self.0 >= Self::FIRST_AGPR && self.0 < Self::END { Some(self.0 - Self::FIRST_AGPR) } else { None }
     }
 
-    /// True for inline constants, literals and the SCC/VCCZ/EXECZ markers: nothing a register allocator cares for.
+    /// True for inline constants, literals and the SCC/VCCZ/EXECZ markers: nothing a register allocator cares
+    /// for.
     pub const fn is_constant(self) -> bool {
         self.0 >= 128 && self.0 < 256
     }

@@ -168,8 +168,9 @@ fn write_value(f: &mut dyn Write, inst: &Inst, index: usize) -> fmt::Result {
         return f.write_str("off");
     }
     if operand == Operand::LITERAL {
-        // Linkers write literals that an inline constant could express, so these are printed like one. Of 64 bits a literal
-        // is the low half, which is no negative number and no float; of a double it is the high half, which is no integer.
+        // Linkers write literals that an inline constant could express, so these are printed like one. Of 64
+        // bits a literal is the low half, which is no negative number and no float; of a double it is
+        // the high half, which is no integer.
         return match spec.element {
             Element::B64 | Element::U64 | Element::I64 if inst.imm > 64 => write!(f, "{:#x}", inst.imm),
             Element::F64 if inst.imm != 0 => {

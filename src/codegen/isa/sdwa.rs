@@ -1,6 +1,7 @@
 //! SDWA: parts of registers as sources and result of a short vector instruction (CDNA3 ISA guide, "SDWA").
 //!
-//! An instruction in this form has the flag [`Modifiers::sdwa`](super::Modifiers::sdwa), and its immediate is an [`Sdwa`].
+//! An instruction in this form has the flag [`Modifiers::sdwa`](super::Modifiers::sdwa), and its immediate is
+//! an [`Sdwa`].
 
 use std::fmt::{self, Write};
 

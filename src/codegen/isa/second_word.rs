@@ -1,5 +1,5 @@
-//! The 64-bit encodings of the DPP and SDWA forms: a short encoding whose first source is a marker, and a second word
-//! with the source itself (CDNA3 ISA guide, "VOP_SDWA", "VOP_DPP").
+//! The 64-bit encodings of the DPP and SDWA forms: a short encoding whose first source is a marker, and a
+//! second word with the source itself (CDNA3 ISA guide, "VOP_SDWA", "VOP_DPP").
 
 use super::arch::Arch;
 use super::decode::DecodeError;

@@ -6,7 +6,8 @@ use super::modifiers::Modifiers;
 use super::operand::Operand;
 use super::{Generation, allowed};
 
-/// Encoding of an instruction, and how its assembler text is put together (CDNA3 ISA guide, "Microcode formats").
+/// Encoding of an instruction, and how its assembler text is put together (CDNA3 ISA guide, "Microcode
+/// formats").
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Format {
     /// Scalar, one source.
@@ -43,7 +44,8 @@ pub enum Format {
     Vop3b,
     /// Packed: op_sel_hi is all ones unless told otherwise.
     Vop3p,
-    /// Mixed width: VOP3P whose op_sel_hi is zero unless told otherwise, and whose neg_hi is an absolute value.
+    /// Mixed width: VOP3P whose op_sel_hi is zero unless told otherwise, and whose neg_hi is an absolute
+    /// value.
     Vop3pMix,
     /// Matrix.
     Mai,
@@ -65,7 +67,8 @@ pub enum Format {
     Global,
     /// Global atomic that returns the old value.
     GlobalRtn,
-    /// Global load to LDS with a bit of the encoding that says so (up to gfx90a; later ones are opcodes of their own).
+    /// Global load to LDS with a bit of the encoding that says so (up to gfx90a; later ones are opcodes of
+    /// their own).
     GlobalLds,
     /// Scratch address.
     Scratch,
@@ -232,10 +235,11 @@ pub enum OperandClass {
     Agpr,
     /// VGPRs or accumulation VGPRs (data of memory instructions, A and B of matrix instructions).
     VgprOrAgpr,
-    /// VGPRs or accumulation VGPRs, the same file as the first operand, or an inline constant (C of matrix instructions).
+    /// VGPRs or accumulation VGPRs, the same file as the first operand, or an inline constant (C of matrix
+    /// instructions).
     MatrixC,
-    /// The same for A and B whose number of registers follows from their formats, which are modifiers: cbsz for A, blgp
-    /// for B.
+    /// The same for A and B whose number of registers follows from their formats, which are modifiers: cbsz
+    /// for A, blgp for B.
     MatrixFormatted,
     /// VGPRs, scalar registers, inline constants, and in the 32-bit encodings a literal.
     VectorSource,
@@ -267,7 +271,8 @@ impl Kinds {
     const VGPR: u8 = 16;
     const AGPR: u8 = 32;
 
-    /// The kind of a physical operand as a set; empty for a virtual register and for numbers that mean nothing.
+    /// The kind of a physical operand as a set; empty for a virtual register and for numbers that mean
+    /// nothing.
     #[inline]
     pub const fn of(operand: Operand) -> Kinds {
         // A table, because this is asked for every operand of every instruction that is encoded.
@@ -527,8 +532,8 @@ impl OpInfo {
         }
     }
 
-    /// True if the SDWA form says which part of the result is written: comparisons and conversions of 8-bit floats write it
-    /// whole.
+    /// True if the SDWA form says which part of the result is written: comparisons and conversions of 8-bit
+    /// floats write it whole.
     pub fn selects_result(&self) -> bool {
         !self.format.is_comparison() && !self.converts_from_fp8()
     }
@@ -553,7 +558,8 @@ impl OpInfo {
         false
     }
 
-    /// How many bits op_sel has in assembler text; the last is the result's unless it selects a byte, with two bits.
+    /// How many bits op_sel has in assembler text; the last is the result's unless it selects a byte, with
+    /// two bits.
     pub(super) const fn op_sel_bits(&self) -> u32 {
         use Element::{Bf8, Fp4, Fp8};
         match self.meaning {

@@ -81,7 +81,8 @@ impl Opcode {
         self.info().arches.contains(arch)
     }
 
-    /// The chip whose spelling stands for the instruction where no chip is given: the usual one, or the first that has it.
+    /// The chip whose spelling stands for the instruction where no chip is given: the usual one, or the first
+    /// that has it.
     pub fn spelling(self) -> Arch {
         let arches = self.info().arches;
         let first = if arches.contains(Arch::USUAL) { None } else { arches.iter().next() };

@@ -165,8 +165,8 @@ fn check_operand(inst: &Inst, info: &OpInfo, arch: Arch, index: usize) -> Result
         OperandClass::VectorSource if inst.modifiers.has_sdwa() && operand == Operand::LITERAL => {
             return Err(class);
         }
-        // Until the register files were one, C had to be AGPRs (LLVM, FeatureMFMAInlineLiteralBug), and an AGPR was written
-        // from a VGPR or a constant.
+        // Until the register files were one, C had to be AGPRs (LLVM, FeatureMFMAInlineLiteralBug), and an
+        // AGPR was written from a VGPR or a constant.
         OperandClass::MatrixC if !arch.has_unified_registers() && operand.as_agpr().is_none() => {
             return Err(class);
         }
@@ -203,7 +203,8 @@ fn check_tuple(inst: &Inst, arch: Arch, index: usize) -> Result<(), OperandError
         256..512 => (256, 512),
         _ => (512, 768),
     };
-    // SGPR pairs are even, larger SGPR tuples by four; VGPR tuples are even from gfx90a on (LLVM SIRegisterInfo.td).
+    // SGPR pairs are even, larger SGPR tuples by four; VGPR tuples are even from gfx90a on (LLVM
+    // SIRegisterInfo.td).
     let alignment = match number {
         0..128 if width > 2 => 4,
         256.. if !arch.has_unified_registers() => 1,
@@ -263,7 +264,8 @@ fn check_literal(inst: &Inst, info: &OpInfo) -> Result<(), OperandError> {
     Ok(())
 }
 
-/// On gfx9 a vector instruction reads one scalar register (or pair) or one literal (CDNA3 ISA guide, "Scalar operands").
+/// On gfx9 a vector instruction reads one scalar register (or pair) or one literal (CDNA3 ISA guide, "Scalar
+/// operands").
 fn check_constant_bus(inst: &Inst, info: &OpInfo) -> Result<(), OperandError> {
     // Reads count as one only if they are of the same registers: `vcc` and `vcc_lo` are two.
     let mut read = info.reads.contains(Implicit::VCC).then_some((Operand::VCC, 2));

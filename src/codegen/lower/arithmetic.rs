@@ -70,7 +70,8 @@ impl Matching<'_> {
 }
 
 impl<'a> Lowering<'a> {
-    /// Registers for pieces of `part` bytes of a value of `total` bytes in `value`, and how they become the value.
+    /// Registers for pieces of `part` bytes of a value of `total` bytes in `value`, and how they become the
+    /// value.
     pub(super) fn parts(&mut self, value: Operand, total: u32, part: u32) -> Parts {
         let count = total / part;
         if part >= 4 {
@@ -108,8 +109,8 @@ impl<'a> Lowering<'a> {
         parts
     }
 
-    /// Notes instructions that finish the value of `node` before its first use. When too many registers wait for that, the values
-    /// loaded first are finished now.
+    /// Notes instructions that finish the value of `node` before its first use. When too many registers wait
+    /// for that, the values loaded first are finished now.
     pub(super) fn finish_later(&mut self, node: Entity, joins: Vec<Inst>) {
         if joins.is_empty() {
             return;
@@ -272,15 +273,16 @@ impl<'a> Lowering<'a> {
         value
     }
 
-    /// One element in the low bits, zeros above. A 16-bit result leaves zeros in the upper half on gfx9 (LLVM SIISelLowering,
-    /// `zeroesHigh16BitsOfDest`).
+    /// One element in the low bits, zeros above. A 16-bit result leaves zeros in the upper half on gfx9 (LLVM
+    /// SIISelLowering, `zeroesHigh16BitsOfDest`).
     fn narrow(&mut self, element: Operand, dtype: DType) -> Operand {
         let out = self.emitter.vgpr(1);
         match dtype {
             DType::F32 | DType::I32 | DType::I1 => return element,
             DType::F16 => self.emitter.op(Opcode::VCvtF16F32, &[out, element]),
             DType::Bf16 => {
-                // Round to nearest even: add 0x7fff and the bit that will be the last; NaNs keep their top bits and stay quiet.
+                // Round to nearest even: add 0x7fff and the bit that will be the last; NaNs keep their top
+                // bits and stay quiet.
                 let (last, bias, sum) =
                     (self.emitter.vgpr(1), self.constant_sgpr(0x7fff), self.emitter.vgpr(1));
                 let field = [Scalar::Reg(element), Scalar::Const(16), Scalar::Const(1)];
@@ -482,9 +484,9 @@ impl<'a> Lowering<'a> {
         out
     }
 
-    /// IEEE division: scale both operands so that nothing overflows or is denormal, a reciprocal estimate refined by two
-    /// fused multiply-adds, the quotient refined likewise, and the scaling undone (CDNA3 ISA guide, `v_div_scale_f32`,
-    /// `v_div_fmas_f32`, `v_div_fixup_f32`).
+    /// IEEE division: scale both operands so that nothing overflows or is denormal, a reciprocal estimate
+    /// refined by two fused multiply-adds, the quotient refined likewise, and the scaling undone (CDNA3
+    /// ISA guide, `v_div_scale_f32`, `v_div_fmas_f32`, `v_div_fixup_f32`).
     pub(super) fn divide_floats(&mut self, a: Scalar, b: Scalar) -> Operand {
         let (a, b) = (self.in_vector(a), self.in_vector(b));
         let (scaled_b, scaled_a, unused) = (self.emitter.vgpr(1), self.emitter.vgpr(1), self.emitter.sgpr(2));
@@ -505,8 +507,8 @@ impl<'a> Lowering<'a> {
         out
     }
 
-    /// Truncating division in f64, whose 53 bits hold every quotient of 32-bit integers closely enough that truncation is right;
-    /// by zero it gives zero.
+    /// Truncating division in f64, whose 53 bits hold every quotient of 32-bit integers closely enough that
+    /// truncation is right; by zero it gives zero.
     pub(super) fn divide_integers(&mut self, a: Scalar, b: Scalar) -> Operand {
         let (a, b) = (self.in_vector(a), self.in_vector(b));
         let magnitude = |lowering: &mut Self, x: Operand| {

@@ -1,5 +1,5 @@
-//! How often the contents of registers are used: several nodes can be the same contents, as the results of a loop that runs once
-//! and what it yields.
+//! How often the contents of registers are used: several nodes can be the same contents, as the results of a
+//! loop that runs once and what it yields.
 
 use bevy_ecs::prelude::*;
 

@@ -206,7 +206,8 @@ impl Lowering<'_> {
         let a = self.operand_registers(lhs, slice + elements, bytes)?.offset(slice * bytes / 4);
         let b = self.operand_registers(rhs, slice + elements, bytes)?.offset(slice * bytes / 4);
         let width = mma.accumulator_registers();
-        // The sum has registers of its own. Where nothing reads the accumulator afterwards, the allocator makes them one.
+        // The sum has registers of its own. Where nothing reads the accumulator afterwards, the allocator
+        // makes them one.
         let c = self.operand_registers(acc, width, 4)?;
         let sum = self.emitter.vgpr(width);
         let instruction = self.target.matrix_instruction(mma).ok_or_else(|| {
@@ -308,8 +309,9 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Registers of the carried values, holding the initial ones. An initial value gives its registers if this is the only use of what
-    /// is in them, and if they are written anew whenever the loop is entered.
+    /// Registers of the carried values, holding the initial ones. An initial value gives its registers if
+    /// this is the only use of what is in them, and if they are written anew whenever the loop is
+    /// entered.
     fn carried_registers(&mut self, inits: &[Entity]) -> Result<SmallVec<[Place; 4]>, Diagnostic> {
         let mut carried = SmallVec::with_capacity(inits.len());
         for &init in inits {
@@ -436,7 +438,8 @@ impl Lowering<'_> {
         Ok(counter)
     }
 
-    /// Advances what follows the iteration and goes back while iterations are left: subtracting from zero borrows, which sets SCC.
+    /// Advances what follows the iteration and goes back while iterations are left: subtracting from zero
+    /// borrows, which sets SCC.
     fn close_loop(&mut self, counter: Operand, per_pass: u32, block: u32) {
         self.advance();
         self.emitter.with(

@@ -73,8 +73,9 @@ impl<'a> Emitter<'a> {
         Mark { insts: self.body.insts.len(), registers: self.body.registers.len() as u32 }
     }
 
-    /// Brings a 32-bit vector result to `to`, which nothing since `mark` names: what has been made since is computed there at once, and
-    /// nobody may name it any more; anything older is copied. Half of the instructions of a long element-wise kernel would be copies.
+    /// Brings a 32-bit vector result to `to`, which nothing since `mark` names: what has been made since is
+    /// computed there at once, and nobody may name it any more; anything older is copied. Half of the
+    /// instructions of a long element-wise kernel would be copies.
     pub fn deliver(&mut self, mark: Mark, result: Operand, to: Operand) {
         let made = |(id, _): (u32, u32)| {
             id >= mark.registers && self.body.registers.get(id as usize) == Some(&VECTOR)
@@ -135,7 +136,8 @@ impl<'a> Emitter<'a> {
         self.body.blocks.len() as u32 - 1
     }
 
-    /// Closes the open block, with the given way on beside falling through, and opens the next one. Returns the new block's index.
+    /// Closes the open block, with the given way on beside falling through, and opens the next one. Returns
+    /// the new block's index.
     pub fn next_block(&mut self, target: Option<u32>) -> u32 {
         let at = self.body.insts.len() as u32;
         let next = self.body.blocks.len() as u32;
@@ -225,8 +227,9 @@ impl<'a> Emitter<'a> {
 
     /// `a / d` for `0 <= a < 2^31` and a constant `d > 0`.
     ///
-    /// By multiplication: with `l = ceil(log2 d)` and `m = floor(2^(31+l) / d) + 1`, which fits in 32 bits, `(a * m) >> (31 + l)` is
-    /// the quotient for every `a` below 2^31, because `m * d` exceeds `2^(31+l)` by at most `d <= 2^l`.
+    /// By multiplication: with `l = ceil(log2 d)` and `m = floor(2^(31+l) / d) + 1`, which fits in 32 bits,
+    /// `(a * m) >> (31 + l)` is the quotient for every `a` below 2^31, because `m * d` exceeds `2^(31+l)`
+    /// by at most `d <= 2^l`.
     pub fn divide(&mut self, a: Scalar, d: u32) -> Scalar {
         if let Scalar::Const(x) = a {
             return Scalar::Const(x.div_euclid(i64::from(d)));
@@ -244,7 +247,8 @@ impl<'a> Emitter<'a> {
 
     /// `a / d` rounded down for any `a` of 32 bits with a sign and a constant `d > 0`.
     ///
-    /// The complement of a negative number is `-1 - a`, which is not negative, and the complement of its quotient is that of `a`.
+    /// The complement of a negative number is `-1 - a`, which is not negative, and the complement of its
+    /// quotient is that of `a`.
     pub fn floor_divide(&mut self, a: Scalar, d: u32) -> Scalar {
         if let Scalar::Const(x) = a {
             return Scalar::Const(x.div_euclid(i64::from(d)));
@@ -262,7 +266,8 @@ impl<'a> Emitter<'a> {
     }
 }
 
-/// Multiplier and shift with which `mul_hi(a, multiplier) >> shift` is `a / d` for `a` below 2^31; `d` is no power of two.
+/// Multiplier and shift with which `mul_hi(a, multiplier) >> shift` is `a / d` for `a` below 2^31; `d` is no
+/// power of two.
 pub fn magic_divisor(d: u32) -> (u32, u32) {
     let l = d.ilog2() + 1;
     let magic = (1u64 << (31 + l)) / u64::from(d) + 1;

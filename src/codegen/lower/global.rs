@@ -1,10 +1,12 @@
 //! Global memory: buffer descriptors, offsets, masks; loads and stores.
 //!
-//! Every access goes through a raw buffer descriptor (CDNA3 ISA guide, "Memory buffer instructions") whose base is the workgroup's own
-//! tile, so offsets stay small for tensors of any size. The descriptor's size ends the tensor (or the batch slice): what lies beyond
-//! along the first dimension that lanes spread over reads zero and is not stored. Other dimensions select an offset that is always
-//! outside. The scalar offset, which may or may not take part in the hardware's range check (the ISA guide includes it, LLVM's
-//! intrinsics document it as excluded), only ever advances inside the tensor; everything that can leave it is in the vector offset.
+//! Every access goes through a raw buffer descriptor (CDNA3 ISA guide, "Memory buffer instructions") whose
+//! base is the workgroup's own tile, so offsets stay small for tensors of any size. The descriptor's size
+//! ends the tensor (or the batch slice): what lies beyond along the first dimension that lanes spread over
+//! reads zero and is not stored. Other dimensions select an offset that is always outside. The scalar offset,
+//! which may or may not take part in the hardware's range check (the ISA guide includes it, LLVM's intrinsics
+//! document it as excluded), only ever advances inside the tensor; everything that can leave it is in the
+//! vector offset.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
@@ -51,7 +53,8 @@ pub(super) struct Piece {
     immediate: u32,
 }
 
-/// What of an address a piece adds to that of the lane: known bytes and multiples of strides that are known at launch.
+/// What of an address a piece adds to that of the lane: known bytes and multiples of strides that are known
+/// at launch.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct Extra {
     bytes: u32,
@@ -109,7 +112,8 @@ impl Lowering<'_> {
         dims.iter().copied().find(|d| !uniform(d))
     }
 
-    /// The descriptor of a memory: from the first element of the workgroup's tile to the end of the tensor or batch slice.
+    /// The descriptor of a memory: from the first element of the workgroup's tile to the end of the tensor or
+    /// batch slice.
     fn descriptor(&mut self, memory: Entity) -> Result<Operand, Diagnostic> {
         if let Some(&descriptor) = self.descriptors.get(memory) {
             return Ok(descriptor);
@@ -242,7 +246,8 @@ impl Lowering<'_> {
         Ok(Scalar::Reg(records))
     }
 
-    /// Makes the plan of a logical access at this point of the code; of one that fills an LDS buffer without registers if there is one.
+    /// Makes the plan of a logical access at this point of the code; of one that fills an LDS buffer without
+    /// registers if there is one.
     pub(super) fn plan_global(
         &mut self,
         node: Entity,
@@ -316,8 +321,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// Vector offset of the lane's first element, and the coordinates that masks compare. Of what fills an LDS buffer, for rows of that
-    /// buffer that are so many behind the first.
+    /// Vector offset of the lane's first element, and the coordinates that masks compare. Of what fills an
+    /// LDS buffer, for rows of that buffer that are so many behind the first.
     fn lane_offset(&mut self, access: &Access, rows: u32) -> Result<(Operand, Coordinates), Diagnostic> {
         let mut offset = None;
         let mut coordinates: Coordinates =
@@ -402,7 +407,8 @@ impl Lowering<'_> {
                         (c, None) => extra.dynamic.push((dim, c)),
                     }
                 }
-                // Of a load to LDS it would move the place there as well (CDNA3 ISA guide, "Memory buffer load to LDS").
+                // Of a load to LDS it would move the place there as well (CDNA3 ISA guide, "Memory buffer
+                // load to LDS").
                 let immediate = if access.fills.is_some() { 0 } else { extra.bytes % IMMEDIATE_BYTES };
                 extra.bytes -= immediate;
                 let none = extra == Extra::default();

@@ -1,8 +1,10 @@
-//! Which iteration an access belongs to: scalar offsets of global accesses, and the copy of an LDS buffer in use.
+//! Which iteration an access belongs to: scalar offsets of global accesses, and the copy of an LDS buffer in
+//! use.
 //!
-//! In a loop both are scalar registers that it advances, one for every distance from the first iteration of the running pass; in front of
-//! and behind the steady state of a pipelined loop they follow from the number of the iteration. If a pass brings every LDS copy around to
-//! where it was, as in unrolled loops, the copies stay the same and are part of the addresses.
+//! In a loop both are scalar registers that it advances, one for every distance from the first iteration of
+//! the running pass; in front of and behind the steady state of a pipelined loop they follow from the number
+//! of the iteration. If a pass brings every LDS copy around to where it was, as in unrolled loops, the copies
+//! stay the same and are part of the addresses.
 
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
@@ -110,8 +112,8 @@ impl Lowering<'_> {
         Ok(self.loops.iter().any(|open| !open.single && dims.contains(&open.axis)))
     }
 
-    /// Calls `see` with the accesses below `node`: what they access, and how many iterations of the loop `node` they are ahead of the
-    /// first of its running pass.
+    /// Calls `see` with the accesses below `node`: what they access, and how many iterations of the loop
+    /// `node` they are ahead of the first of its running pass.
     fn visit_accesses(&self, node: Entity, see: &mut dyn FnMut(Entity, u32)) {
         let world = self.world;
         for &inner in world.get::<Body>(node).map(|b| &b.0[..]).unwrap_or_default() {

@@ -11,8 +11,8 @@ use crate::ir::layout::{Dim, Layout, Source};
 const LANES: u32 = 64;
 
 impl Lowering<'_> {
-    /// Lane and wave number from the work-item id. Workgroups are one-dimensional, so the id is in bits 9:0 of v0 (AMDGPUUsage,
-    /// "Initial kernel execution state": packed work-item ids on gfx90a and later).
+    /// Lane and wave number from the work-item id. Workgroups are one-dimensional, so the id is in bits 9:0
+    /// of v0 (AMDGPUUsage, "Initial kernel execution state": packed work-item ids on gfx90a and later).
     pub(super) fn thread_position(&mut self, packed: Operand) {
         let thread = self.emitter.vgpr(1);
         self.emitter.with(Opcode::VAndB32, thread, &[Scalar::Const(0x3ff), Scalar::Reg(packed)]);

@@ -1,8 +1,8 @@
 //! LDS: addresses of a buffer's accesses, their reads and writes.
 //!
-//! What lane and wave contribute to an address is in one VGPR, prepared in front of the loop; what replicas and pieces add is in the
-//! 16-bit immediate. With a swizzle, units that a replica adds are XORed instead of added, so replicas in different units of a row
-//! need an address register each.
+//! What lane and wave contribute to an address is in one VGPR, prepared in front of the loop; what replicas
+//! and pieces add is in the 16-bit immediate. With a swizzle, units that a replica adds are XORed instead of
+//! added, so replicas in different units of a row need an address register each.
 
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
@@ -120,7 +120,8 @@ impl Lowering<'_> {
         self.add_uniform(address, wave)
     }
 
-    /// Elements per instruction and pieces of one expanded access, in the copy of the buffer that its iteration uses.
+    /// Elements per instruction and pieces of one expanded access, in the copy of the buffer that its
+    /// iteration uses.
     fn lds_pieces(&mut self, node: Entity, allocation: Entity) -> Result<(u32, Pieces), Diagnostic> {
         let expansion = *self.get::<Expansion>(node)?;
         let plan = self.lds_plans.get(expansion.logical);
@@ -227,7 +228,8 @@ pub(super) fn row_of(buffer: &LdsBuffer, coordinate: impl Fn(Dim) -> u32) -> u32
     outer.iter().zip(&buffer.extents).fold(0, |row, (&dim, &extent)| row * extent + coordinate(dim))
 }
 
-/// Rows of the swizzle's period that a replica is after the first; replicas with the same number load the same columns.
+/// Rows of the swizzle's period that a replica is after the first; replicas with the same number load the
+/// same columns.
 pub(super) fn swizzled_rows(buffer: &LdsBuffer, coordinate: impl Fn(Dim) -> u32) -> u32 {
     buffer.swizzle.map_or(0, |swizzle| row_of(buffer, coordinate) % (swizzle.group * swizzle.phases))
 }

@@ -1,7 +1,9 @@
-//! Loads from global memory straight into LDS: where in LDS each of them puts its data, and which lane loads what.
+//! Loads from global memory straight into LDS: where in LDS each of them puts its data, and which lane loads
+//! what.
 //!
-//! The lanes of a wave fill LDS side by side from the address in M0 on, so a swizzled buffer is filled by lanes that load other
-//! columns of their rows. M0 is set by the scalar unit in front of each load: what the wave and the copy of the buffer give is in one SGPR.
+//! The lanes of a wave fill LDS side by side from the address in M0 on, so a swizzled buffer is filled by
+//! lanes that load other columns of their rows. M0 is set by the scalar unit in front of each load: what the
+//! wave and the copy of the buffer give is in one SGPR.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
@@ -57,7 +59,8 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Gives the lanes the columns that a swizzled buffer has where they write, so many rows behind their own.
+    /// Gives the lanes the columns that a swizzled buffer has where they write, so many rows behind their
+    /// own.
     pub(super) fn swizzle(&mut self, coordinates: &mut Coordinates, buffer: &LdsBuffer, rows: u32) {
         let (Some(swizzle), Some((&inner, outer))) = (buffer.swizzle, buffer.dims.split_last()) else {
             return;

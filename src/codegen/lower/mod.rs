@@ -1,5 +1,5 @@
-//! Lowering: expanded nodes become machine code with virtual registers. This is the border between the ECS and the dense world;
-//! nothing flows back but summaries.
+//! Lowering: expanded nodes become machine code with virtual registers. This is the border between the ECS
+//! and the dense world; nothing flows back but summaries.
 //!
 //! - `emitter`: instructions, registers, blocks
 //! - `scalar`: symbolic expressions on the scalar unit
@@ -14,8 +14,8 @@
 //! - `control`: regions, loops, carried values, matrix instructions
 //! - `iterations`: which iteration an access belongs to
 //!
-//! Whatever does not change in a loop (descriptors, offsets, masks, addresses) is prepared in front of it; inside, a global access
-//! only needs its scalar offset advanced, and an LDS access nothing.
+//! Whatever does not change in a loop (descriptors, offsets, masks, addresses) is prepared in front of it;
+//! inside, a global access only needs its scalar offset advanced, and an LDS access nothing.
 // A new operation has to be looked at wherever operations are told apart.
 #![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 
@@ -109,7 +109,8 @@ pub struct Lowered {
     pub workgroup_ids: [bool; 3],
     /// Machine blocks that are loop bodies, outermost first.
     pub loops: Vec<u32>,
-    /// Largest byte offsets inside one descriptor that must stay below 2^31, as expressions to check at launch.
+    /// Largest byte offsets inside one descriptor that must stay below 2^31, as expressions to check at
+    /// launch.
     pub reaches: Vec<(Entity, Expr)>,
 }
 
@@ -279,12 +280,13 @@ impl Lowering<'_> {
             .help("offsets are computed with 64 bits: use smaller sizes")
     }
 
-    /// Loads the arguments and names the registers that the hardware sets. Arguments at the beginning that fit into
-    /// `user_sgprs` behind the pointer to the segment are in registers already.
+    /// Loads the arguments and names the registers that the hardware sets. Arguments at the beginning that
+    /// fit into `user_sgprs` behind the pointer to the segment are in registers already.
     fn prologue(&mut self, arguments: &[Entity], user_sgprs: u32) {
         let geometry = self.geometry;
         let mut offset: u32 = 0;
-        // In the order of declaration, each aligned to its size, as C compilers lay out the parameters of a kernel.
+        // In the order of declaration, each aligned to its size, as C compilers lay out the parameters of a
+        // kernel.
         for &argument in arguments {
             let slot = match self.world.get::<Op>(argument) {
                 Some(Op::Scalar) => ArgumentSlot::Scalar { scalar: argument, offset },

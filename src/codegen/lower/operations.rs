@@ -1,5 +1,5 @@
-//! Instructions of element-wise operations, on elements that are 32 bits wide: one row per operation, for floats and for integers.
-//! What takes more than an instruction is a sequence of `arithmetic` or `functions`.
+//! Instructions of element-wise operations, on elements that are 32 bits wide: one row per operation, for
+//! floats and for integers. What takes more than an instruction is a sequence of `arithmetic` or `functions`.
 
 use super::Lowering;
 use super::emitter::Scalar;

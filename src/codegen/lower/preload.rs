@@ -1,8 +1,8 @@
 //! Kernel arguments that firmware loads into SGPRs, and the prologue for firmware which cannot.
 //!
-//! Firmware that preloads enters a kernel 256 bytes behind its entry; older firmware enters at the entry, where the prologue does
-//! the same loads and goes on to the same place. Source: LLVM's "User Guide for AMDGPU Backend", section "Preloaded Kernel
-//! Arguments".
+//! Firmware that preloads enters a kernel 256 bytes behind its entry; older firmware enters at the entry,
+//! where the prologue does the same loads and goes on to the same place. Source: LLVM's "User Guide for
+//! AMDGPU Backend", section "Preloaded Kernel Arguments".
 
 use crate::codegen::isa::{Arch, EncodeError, Inst, Opcode, Operand, WaitCounts, encode};
 

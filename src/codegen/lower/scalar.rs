@@ -1,4 +1,5 @@
-//! Symbolic expressions as scalar code: what is uniform is computed on the scalar unit, once per expression and scope.
+//! Symbolic expressions as scalar code: what is uniform is computed on the scalar unit, once per expression
+//! and scope.
 
 use super::Lowering;
 use super::emitter::Scalar;
@@ -122,7 +123,8 @@ impl Lowering<'_> {
             let sum = if sign == Sign::Plus { a.wrapping_add(b) } else { a.wrapping_sub(b) };
             return [Scalar::Const(i64::from(sum as u32)), Scalar::Const(sum >> 32)];
         }
-        // The halves must follow each other: the carry travels in SCC, and nothing may be computed in between.
+        // The halves must follow each other: the carry travels in SCC, and nothing may be computed in
+        // between.
         let prepare = |lowering: &mut Self, x: Scalar, y: Scalar| {
             let wide = |s: Scalar| s.source().0 == Operand::LITERAL;
             if wide(x) && wide(y) { Scalar::Reg(lowering.emitter.in_sgpr(x)) } else { x }

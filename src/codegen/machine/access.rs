@@ -102,7 +102,8 @@ impl Range {
         self.start < Range::EXEC.start
     }
 
-    /// Where an operand of the vector ALU may lead while VGPRs are indexed: the index, which is added, is not known.
+    /// Where an operand of the vector ALU may lead while VGPRs are indexed: the index, which is added, is not
+    /// known.
     pub fn indexed(self) -> Range {
         let end = Operand::FIRST_AGPR as u16;
         if self.is_vector() && self.start < end { Range { len: end - self.start, ..self } } else { self }
@@ -188,8 +189,8 @@ impl Ranges {
     }
 }
 
-/// Registers that an instruction reads without naming them beside what its row says: FLAT_SCRATCH under flat and scratch
-/// addresses, M0 where only part of it is written.
+/// Registers that an instruction reads without naming them beside what its row says: FLAT_SCRATCH under flat
+/// and scratch addresses, M0 where only part of it is written.
 #[inline]
 pub(super) fn hidden_read(info: &OpInfo) -> Option<Range> {
     use Format::{Flat, FlatRtn, Scratch, ScratchLds};
@@ -269,7 +270,8 @@ impl Touched {
     }
 }
 
-/// True for instructions that the vector memory counters and hazards call VMEM: buffer, global, scratch and flat.
+/// True for instructions that the vector memory counters and hazards call VMEM: buffer, global, scratch and
+/// flat.
 pub(super) fn is_vmem(info: &OpInfo) -> bool {
     matches!(info.unit, Unit::Vmem | Unit::Flat)
 }
@@ -345,9 +347,9 @@ pub(super) fn changes_indexing(inst: &Inst) -> Option<bool> {
     }
 }
 
-/// True if the results may not share a register with any source: matrix instructions must not overwrite A or B, and
-/// a scalar load of several registers may be replayed after it has written some of them (LLVM: `NoDstOverlap` in
-/// VOP3PInstructions.td, the `_ec` forms of SMInstructions.td).
+/// True if the results may not share a register with any source: matrix instructions must not overwrite A or
+/// B, and a scalar load of several registers may be replayed after it has written some of them (LLVM:
+/// `NoDstOverlap` in VOP3PInstructions.td, the `_ec` forms of SMInstructions.td).
 pub(super) fn is_early_clobber(inst: &Inst) -> bool {
     match inst.op.info().unit {
         Unit::Mfma(_) => true,

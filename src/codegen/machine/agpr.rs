@@ -1,8 +1,9 @@
-//! Which operands may be accumulation registers. On gfx90a and later AGPRs are the second half of one register file: matrix
-//! instructions take A, B, C and D from there, loads and stores their data; the other vector instructions do not.
+//! Which operands may be accumulation registers. On gfx90a and later AGPRs are the second half of one
+//! register file: matrix instructions take A, B, C and D from there, loads and stores their data; the other
+//! vector instructions do not.
 //!
-//! Data operands of one memory instruction share a file, and so do C and D of a matrix instruction (CDNA3 ISA guide, the
-//! ACC bit of the memory formats, ACC_CD of MFMA).
+//! Data operands of one memory instruction share a file, and so do C and D of a matrix instruction (CDNA3 ISA
+//! guide, the ACC bit of the memory formats, ACC_CD of MFMA).
 
 use crate::codegen::isa::{Inst, Operand, OperandClass, Role, Unit};
 

@@ -1,4 +1,5 @@
-//! Register allocation: gives every virtual register of a body its physical place, or says where the registers run out.
+//! Register allocation: gives every virtual register of a body its physical place, or says where the
+//! registers run out.
 //!
 //! ```text
 //! tie accumulators
@@ -7,11 +8,12 @@
 //!    +----------------------+------------------------------------+
 //! ```
 //!
-//! Copies are removed first, by joining what they connect. Then each file is filled. If it is too small, the registers that
-//! are used least in loops leave it: constants are made again where they are read, what matrix instructions and
-//! memory accesses use goes to the AGPRs as far as the unified file has room, the rest to scratch, SGPRs to lanes of
-//! a VGPR. The code for that is inserted with virtual registers, and the body is allocated again. Every round takes
-//! registers out of their file that cannot leave it twice, so there is an end.
+//! Copies are removed first, by joining what they connect. Then each file is filled. If it is too small, the
+//! registers that are used least in loops leave it: constants are made again where they are read, what matrix
+//! instructions and memory accesses use goes to the AGPRs as far as the unified file has room, the rest to
+//! scratch, SGPRs to lanes of a VGPR. The code for that is inserted with virtual registers, and the body is
+//! allocated again. Every round takes registers out of their file that cannot leave it twice, so there is an
+//! end.
 
 use super::body::{Body, RegisterFile};
 use super::coalesce::{Coalescer, Joining};
@@ -46,8 +48,9 @@ pub struct Limits {
 pub const ACCUM_OFFSET_GRANULE: u32 = 4;
 
 impl Limits {
-    /// What one wave can name at most on gfx90a and later, and all scratch that a work-item can have: the size of a wave's is a
-    /// field of 13 bits in units of 1024 bytes (LLVM `GCNSubtarget::getMaxWaveScratchSize`), for 64 lanes.
+    /// What one wave can name at most on gfx90a and later, and all scratch that a work-item can have: the
+    /// size of a wave's is a field of 13 bits in units of 1024 bytes (LLVM
+    /// `GCNSubtarget::getMaxWaveScratchSize`), for 64 lanes.
     pub const MAX: Limits = Limits {
         sgprs: 102,
         vgprs: 256,
@@ -92,15 +95,17 @@ pub struct Allocation {
 /// Why a body cannot be allocated.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum AllocationError {
-    /// More registers are alive at once than there are, or the free ones are scattered, and nothing more can leave.
+    /// More registers are alive at once than there are, or the free ones are scattered, and nothing more can
+    /// leave.
     #[error("out of {file}: {} are needed at once, {available} are available", .peak.registers)]
     Exhausted {
         /// Register file.
         file: RegisterFile,
         /// The limit.
         available: u32,
-        /// Where most registers are alive that cannot leave, and how many; if there would be enough of them, how many the
-        /// register would need that found no place among the scattered free ones, and where it starts.
+        /// Where most registers are alive that cannot leave, and how many; if there would be enough of them,
+        /// how many the register would need that found no place among the scattered free ones, and
+        /// where it starts.
         peak: Peak,
         /// Where most registers of the file are alive in the body as it came, and how many.
         all: Peak,
@@ -164,10 +169,12 @@ pub struct Allocator {
 }
 
 impl Allocator {
-    /// Replaces all virtual registers of `body` by physical ones. `fixed` says where some of them (kernel inputs) are.
+    /// Replaces all virtual registers of `body` by physical ones. `fixed` says where some of them (kernel
+    /// inputs) are.
     ///
     /// # Errors
-    /// An operand outside its register, a given place that is not free, or too few registers for what one instruction needs.
+    /// An operand outside its register, a given place that is not free, or too few registers for what one
+    /// instruction needs.
     pub fn allocate(
         &mut self,
         body: &mut Body,

@@ -1,4 +1,5 @@
-//! The body of one kernel as machine code: a dense list of instructions cut into blocks, and the virtual registers.
+//! The body of one kernel as machine code: a dense list of instructions cut into blocks, and the virtual
+//! registers.
 
 use std::fmt;
 
@@ -27,7 +28,8 @@ impl fmt::Display for RegisterFile {
 }
 
 /// What the allocator knows of a virtual register: its file and how many consecutive 32-bit registers it is.
-/// Alignment follows from both: SGPR pairs even, larger SGPR tuples by four; VGPR and AGPR tuples even (gfx90a on).
+/// Alignment follows from both: SGPR pairs even, larger SGPR tuples by four; VGPR and AGPR tuples even
+/// (gfx90a on).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct VirtualRegister {
     /// Register file.
@@ -43,7 +45,8 @@ pub struct Block {
     pub start: u32,
     /// Behind the last instruction.
     pub end: u32,
-    /// Blocks that control may go to: fall-through and branch target, by index. A block that ends the kernel has none.
+    /// Blocks that control may go to: fall-through and branch target, by index. A block that ends the kernel
+    /// has none.
     pub successors: [Option<u32>; 2],
 }
 
@@ -79,8 +82,9 @@ impl Body {
         self.spare.clear();
     }
 
-    /// Gives virtual registers other names: `name` takes a register and a part of it. Copies of a register to itself go, from `origins` as
-    /// well. Tells `moved` what the number of each instruction was and is, for one that goes that of the next.
+    /// Gives virtual registers other names: `name` takes a register and a part of it. Copies of a register to
+    /// itself go, from `origins` as well. Tells `moved` what the number of each instruction was and is,
+    /// for one that goes that of the next.
     pub(super) fn rename(
         &mut self,
         origins: &mut Vec<u32>,

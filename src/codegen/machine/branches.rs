@@ -1,10 +1,11 @@
-//! Branches to the next block go as soon as registers are allocated; from a finished body to code: turns block indexes
-//! into offsets, encodes.
+//! Branches to the next block go as soon as registers are allocated; from a finished body to code: turns
+//! block indexes into offsets, encodes.
 
 use super::body::Body;
 use crate::codegen::isa::{Arch, EncodeError, Meaning, encode, size_in_bytes};
 
-/// Words of 32 bits that a branch goes at most, counted from behind it (CDNA3 ISA guide, S_BRANCH: a signed 16-bit immediate).
+/// Words of 32 bits that a branch goes at most, counted from behind it (CDNA3 ISA guide, S_BRANCH: a signed
+/// 16-bit immediate).
 pub const BRANCH_REACH: i64 = i16::MAX as i64;
 
 /// Why a body has no code.
@@ -56,8 +57,8 @@ impl Code {
     }
 }
 
-/// Removes branches at the end of a block that only lead to the place behind them. To be done before waits and hazards:
-/// a branch is a wait state, and ends a run of memory instructions.
+/// Removes branches at the end of a block that only lead to the place behind them. To be done before waits
+/// and hazards: a branch is a wait state, and ends a run of memory instructions.
 pub fn drop_branches_to_next(body: &mut Body) {
     // From the end, so that a block that has become empty is seen as such by the blocks before it.
     let mut dropped = 0;

@@ -1,13 +1,14 @@
-//! Removes copies: registers that a copy connects and that never hold different values at once become one register,
-//! or one a part of the other.
+//! Removes copies: registers that a copy connects and that never hold different values at once become one
+//! register, or one a part of the other.
 //!
-//! A tuple that is put together by moves, or taken apart by them, so takes its parts from where they are made and leaves
-//! them where they are used. A matrix instruction ties its accumulator in the same way: if C ends where D begins, both
-//! are one. Copies in inner loops come first. What cannot be joined (because a place is given, or the values overlap on
-//! one path) is left as a hint: the placer takes the same place if it happens to be free.
+//! A tuple that is put together by moves, or taken apart by them, so takes its parts from where they are made
+//! and leaves them where they are used. A matrix instruction ties its accumulator in the same way: if C ends
+//! where D begins, both are one. Copies in inner loops come first. What cannot be joined (because a place is
+//! given, or the values overlap on one path) is left as a hint: the placer takes the same place if it happens
+//! to be free.
 //!
-//! Two registers can be joined if no part holds a value of both at any position. A copy reads before it writes, so a
-//! source that ends in it does not stand in the way.
+//! Two registers can be joined if no part holds a value of both at any position. A copy reads before it
+//! writes, so a source that ends in it does not stand in the way.
 
 use super::access::as_copy;
 use super::body::Body;
@@ -27,7 +28,8 @@ struct Affinity {
     offset: i32,
     /// First parts of the two operands.
     firsts: [u32; 2],
-    /// A matrix instruction's C and D: where and in which parts (of an operand at zero) both may hold a value.
+    /// A matrix instruction's C and D: where and in which parts (of an operand at zero) both may hold a
+    /// value.
     shared: Option<Shared>,
 }
 
@@ -52,7 +54,8 @@ pub(super) struct Hint {
 #[derive(Default)]
 pub(super) struct Coalescer {
     affinities: Vec<Affinity>,
-    /// The register that each register was joined to, and which part of that it starts at; itself if to none.
+    /// The register that each register was joined to, and which part of that it starts at; itself if to
+    /// none.
     parents: Vec<(u32, u32)>,
     /// Registers that were joined to another, in this order.
     joined: Vec<u32>,
@@ -79,7 +82,8 @@ pub(super) enum Joining {
 }
 
 impl Coalescer {
-    /// Joins registers of `body`: the segments in `liveness` of a joined register move to the one it is part of.
+    /// Joins registers of `body`: the segments in `liveness` of a joined register move to the one it is part
+    /// of.
     pub fn join(
         &mut self,
         body: &Body,
@@ -117,8 +121,9 @@ impl Coalescer {
         }
     }
 
-    /// Joins C and D of matrix instructions, and what copies connect with them, as far as no other value is in the way: the body keeps
-    /// its accumulators in place. Registers of one width are joined as a whole, to the one of the smallest number. True if there are any.
+    /// Joins C and D of matrix instructions, and what copies connect with them, as far as no other value is
+    /// in the way: the body keeps its accumulators in place. Registers of one width are joined as a
+    /// whole, to the one of the smallest number. True if there are any.
     pub fn tie(
         &mut self,
         body: &Body,
@@ -137,7 +142,8 @@ impl Coalescer {
             self.accumulates[affinity.b as usize] = true;
         }
         self.start(body);
-        // From the last result back to what a loop carries: that is in more pieces than the rest, and best joined once.
+        // From the last result back to what a loop carries: that is in more pieces than the rest, and best
+        // joined once.
         let order =
             |a: &Affinity| (std::cmp::Reverse(a.weight), a.shared.is_none(), std::cmp::Reverse(a.inst));
         self.affinities.sort_unstable_by_key(order);
@@ -174,7 +180,8 @@ impl Coalescer {
         self.most_steps = self.steps + 32 * (body.insts.len() + body.registers.len());
     }
 
-    /// What a register was joined to may have been joined later: from the last on each finds its root one step away.
+    /// What a register was joined to may have been joined later: from the last on each finds its root one
+    /// step away.
     fn shorten_paths(&mut self) {
         for index in (0..self.joined.len()).rev() {
             let id = self.joined[index];
@@ -266,7 +273,8 @@ impl Coalescer {
         }
     }
 
-    /// True if C of a matrix instruction holds a value beyond it. A result that nobody reads does not meet that value anywhere else.
+    /// True if C of a matrix instruction holds a value beyond it. A result that nobody reads does not meet
+    /// that value anywhere else.
     fn outlives_result(&self, liveness: &Liveness, affinity: &Affinity) -> bool {
         let Some(Shared { position, parts }) = affinity.shared else { return false };
         let (accumulator, part) = self.root(affinity.b);
@@ -323,7 +331,8 @@ impl Coalescer {
         *last
     }
 
-    /// Which of two registers holds no value any more when the other gets its first, with its last segment: the first of them first.
+    /// Which of two registers holds no value any more when the other gets its first, with its last segment:
+    /// the first of them first.
     fn in_turn(&mut self, liveness: &Liveness, a: u32, b: u32) -> Option<(u32, u32)> {
         let ends = |this: &mut Self, register: u32| {
             let last = this.last(liveness, register);

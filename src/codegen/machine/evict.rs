@@ -1,15 +1,17 @@
-//! Decides which registers leave their file when there are too few: a sweep over the program that, wherever more registers
-//! are alive than fit, gives up the one that costs least for the room it makes.
+//! Decides which registers leave their file when there are too few: a sweep over the program that, wherever
+//! more registers are alive than fit, gives up the one that costs least for the room it makes.
 //!
-//! What a register costs is what its reads and writes will cost, weighted by how often they run (eight times more per loop
-//! level): a constant is made again; a register whose operands can be AGPRs moves there for nothing, others for a copy
-//! per access; scratch memory costs a memory access, lanes of a VGPR (for SGPRs) an instruction per 32 bits. The cost is
-//! divided by the room: how many registers for how long. So what is used least in loops leaves first.
+//! What a register costs is what its reads and writes will cost, weighted by how often they run (eight times
+//! more per loop level): a constant is made again; a register whose operands can be AGPRs moves there for
+//! nothing, others for a copy per access; scratch memory costs a memory access, lanes of a VGPR (for SGPRs)
+//! an instruction per 32 bits. The cost is divided by the room: how many registers for how long. So what is
+//! used least in loops leaves first.
 //!
-//! Scratch accesses and constant moves obey EXEC, as most instructions do: a store behind a write stores the lanes that were
-//! written, a load before a read loads the lanes that are read. An instruction that looks at all lanes (matrix
-//! instructions, `v_readlane`, `v_writelane`, and `v_readfirstlane` because EXEC may be empty) would see lanes that such a
-//! load has left out, so registers that one of them touches while lanes may be off stay where they are.
+//! Scratch accesses and constant moves obey EXEC, as most instructions do: a store behind a write stores the
+//! lanes that were written, a load before a read loads the lanes that are read. An instruction that looks at
+//! all lanes (matrix instructions, `v_readlane`, `v_writelane`, and `v_readfirstlane` because EXEC may be
+//! empty) would see lanes that such a load has left out, so registers that one of them touches while lanes
+//! may be off stay where they are.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -85,8 +87,8 @@ impl Evictor {
         self.constants.of(register)
     }
 
-    /// Chooses what leaves so that no more than `shortage.limit` registers are alive anywhere, as far as that is possible.
-    /// `stays` is true for registers that may not leave.
+    /// Chooses what leaves so that no more than `shortage.limit` registers are alive anywhere, as far as that
+    /// is possible. `stays` is true for registers that may not leave.
     pub fn choose(
         &mut self,
         body: &Body,

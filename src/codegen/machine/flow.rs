@@ -1,12 +1,14 @@
-//! Which registers hold values where control passes from block to block: live-in = reads | (live-out & !kills), solved for one register
-//! after the other, from the blocks that read what they have not written back to those that write it. The work grows with the places
-//! where registers are live, not with blocks times registers.
+//! Which registers hold values where control passes from block to block: live-in = reads | (live-out &
+//! !kills), solved for one register after the other, from the blocks that read what they have not written
+//! back to those that write it. The work grows with the places where registers are live, not with blocks
+//! times registers.
 
 use std::ops::Range;
 
 use super::body::Body;
 
-/// A register that is read or written in a block: its number among those that cross borders, the block, and which of its parts.
+/// A register that is read or written in a block: its number among those that cross borders, the block, and
+/// which of its parts.
 pub(super) type Crossing = (u32, u32, u32);
 
 /// Crossings that are grouped by their first field.
@@ -57,8 +59,8 @@ pub(super) struct Flow {
     /// Ways from block to block: grouped by where they go to, and where they come from.
     edges: Vec<Crossing>,
     ways_in: Groups,
-    /// Of the register at hand: its live parts at the start of each block, its parts written there, blocks where it is live, and
-    /// blocks whose predecessors have not heard of it.
+    /// Of the register at hand: its live parts at the start of each block, its parts written there, blocks
+    /// where it is live, and blocks whose predecessors have not heard of it.
     live: Vec<u32>,
     killed: Vec<u32>,
     found: Vec<u32>,
@@ -77,7 +79,8 @@ impl Flow {
         self.kills.clear();
     }
 
-    /// Finds what is live at the start of each block. `registers` are those that cross borders, by their numbers.
+    /// Finds what is live at the start of each block. `registers` are those that cross borders, by their
+    /// numbers.
     pub fn solve(&mut self, body: &Body, registers: &[u32]) {
         let [mut reads, mut kills] = std::mem::take(&mut self.by_register);
         reads.fill(&self.reads, registers.len());

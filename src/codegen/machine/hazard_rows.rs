@@ -1,10 +1,10 @@
-//! The hazards that software covers with wait states, as data: which instruction writes (or reads) what, which one must
-//! not come too soon behind it, and how many wait states there must be between the two in each generation of chips. Results of matrix
-//! instructions have a table of their own, `matrix_rows`.
+//! The hazards that software covers with wait states, as data: which instruction writes (or reads) what,
+//! which one must not come too soon behind it, and how many wait states there must be between the two in each
+//! generation of chips. Results of matrix instructions have a table of their own, `matrix_rows`.
 //!
-//! Sources: AMD's instruction set guides (Vega 7nm section 4.5, MI100 and MI200 4.5 and 7.2, CDNA3 4.5 and 7.5, CDNA4 4.5
-//! and 7.6) and LLVM's GCNHazardRecognizer.cpp; where they differ, the larger number. The comment at the end of a row says
-//! who has it if not both.
+//! Sources: AMD's instruction set guides (Vega 7nm section 4.5, MI100 and MI200 4.5 and 7.2, CDNA3 4.5 and
+//! 7.5, CDNA4 4.5 and 7.6) and LLVM's GCNHazardRecognizer.cpp; where they differ, the larger number. The
+//! comment at the end of a row says who has it if not both.
 
 use super::access::{
     MODE, MODE_VSKIP, Range, Ranges, TRAPSTS, accesses, hardware_register, hidden_read, implicit_ranges,
@@ -26,7 +26,8 @@ pub(super) enum Who {
     ValuOrMatrix,
     ValuButTrans,
     Trans,
-    /// A result that is shifted into its place: SDWA with a part of the destination, op_sel with the high half or a byte.
+    /// A result that is shifted into its place: SDWA with a part of the destination, op_sel with the high
+    /// half or a byte.
     Shifted,
     /// A conversion to 16 bits or less that leaves the rest of the register alone.
     PartConversion,

@@ -1,16 +1,16 @@
-//! Keeps dependent instructions as far apart as the hardware asks for: moves an independent instruction into the gap if
-//! there is one near by, and fills the rest with `s_nop`.
+//! Keeps dependent instructions as far apart as the hardware asks for: moves an independent instruction into
+//! the gap if there is one near by, and fills the rest with `s_nop`.
 //!
-//! Every emitted instruction is one wait state. The pass goes over the blocks in layout order with a short list of the
-//! producers that may still matter and how far back they are; at a join every producer counts with its shortest
-//! distance, and a loop header is done again when the end of the loop brings something new. What is a hazard stands in
-//! the tables of `hazard_rows` and `matrix_rows`.
+//! Every emitted instruction is one wait state. The pass goes over the blocks in layout order with a short
+//! list of the producers that may still matter and how far back they are; at a join every producer counts
+//! with its shortest distance, and a loop header is done again when the end of the loop brings something new.
+//! What is a hazard stands in the tables of `hazard_rows` and `matrix_rows`.
 //!
-//! Where control leaves the body for code that is not known (calls, returns, traps) nothing may be pending: whoever crosses
-//! the border clears what he has begun, and so does the code on the other side.
+//! Where control leaves the body for code that is not known (calls, returns, traps) nothing may be pending:
+//! whoever crosses the border clears what he has begun, and so does the code on the other side.
 //!
-//! Apart from wait states the pass breaks runs of memory instructions that a replay would get wrong (`replay`), unless
-//! XNACK is known to be off, and repairs what no wait states solve (`repairs`).
+//! Apart from wait states the pass breaks runs of memory instructions that a replay would get wrong
+//! (`replay`), unless XNACK is known to be off, and repairs what no wait states solve (`repairs`).
 
 use std::cell::Cell;
 
@@ -84,7 +84,8 @@ enum Touch {
     Both,
 }
 
-/// A producer that is still near at a block start, and wait states since. Equal instructions are one and the same here.
+/// A producer that is still near at a block start, and wait states since. Equal instructions are one and the
+/// same here.
 #[derive(Copy, Clone, PartialEq, Eq)]
 struct Pending {
     inst: Inst,
@@ -253,7 +254,8 @@ impl HazardResolver {
         self.entries[block] = entry;
     }
 
-    /// Hands the state on to the successors; the next block to do, which is an earlier one if a loop brought news.
+    /// Hands the state on to the successors; the next block to do, which is an earlier one if a loop brought
+    /// news.
     fn leave(&mut self, body: &Body, block: usize) -> usize {
         let mut next = block + 1;
         for &successor in body.blocks[block].successors.iter().flatten() {
@@ -494,7 +496,8 @@ impl HazardResolver {
             };
             count += 1;
         }
-        // Most registers were not D or C of a matrix instruction for long, and what came after the last one that had them is not asked.
+        // Most registers were not D or C of a matrix instruction for long, and what came after the last one
+        // that had them is not asked.
         let oldest = self.clock - LONGEST_MATRIX_ROW as i32;
         let (mut touched, mut last) = (0, i32::MIN);
         for index in 0..count {
@@ -547,7 +550,8 @@ impl HazardResolver {
         need
     }
 
-    /// An instruction behind `index` that can go before it without anybody noticing, and that is no hazard there.
+    /// An instruction behind `index` that can go before it without anybody noticing, and that is no hazard
+    /// there.
     fn find_filler(
         &mut self,
         insts: &[MachineInst],

@@ -1,15 +1,15 @@
-//! Where virtual registers are live: live segments per register, exact to the instruction and to every 32-bit part of
-//! a tuple, with holes between a last read and the next write. A tuple that is built or consumed in parts holds only the
-//! parts that carry a value.
+//! Where virtual registers are live: live segments per register, exact to the instruction and to every 32-bit
+//! part of a tuple, with holes between a last read and the next write. A tuple that is built or consumed in
+//! parts holds only the parts that carry a value.
 //!
-//! Positions: instruction `i` reads at `2 i + 1` and writes at `2 i + 2`, so a result may take the register of a source
-//! that ends there; a result that must not (see [`is_early_clobber`]) is written at `2 i + 1`. A block of instructions
-//! `s..e` covers the positions `2 s + 1 ..= 2 e`.
+//! Positions: instruction `i` reads at `2 i + 1` and writes at `2 i + 2`, so a result may take the register
+//! of a source that ends there; a result that must not (see [`is_early_clobber`]) is written at `2 i + 1`. A
+//! block of instructions `s..e` covers the positions `2 s + 1 ..= 2 e`.
 //!
-//! Virtual registers may be written many times and in parts. A vector write while lanes are switched off leaves the
-//! other lanes as they were, so it ends no lifetime, unless it is the only instruction that writes that part at all
-//! and nothing is there from the start (then there is nothing older to keep: lanes that an earlier iteration has written
-//! alone are not read).
+//! Virtual registers may be written many times and in parts. A vector write while lanes are switched off
+//! leaves the other lanes as they were, so it ends no lifetime, unless it is the only instruction that writes
+//! that part at all and nothing is there from the start (then there is nothing older to keep: lanes that an
+//! earlier iteration has written alone are not read).
 
 use super::access::{ExecWrite, exec_write, is_early_clobber};
 use super::allocate::AllocationError;
@@ -21,7 +21,8 @@ use crate::codegen::isa::{Implicit, Operand};
 /// No segment, no register, no index.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// A closed range of positions where the same parts of a register hold values, and the next such range of the register.
+/// A closed range of positions where the same parts of a register hold values, and the next such range of the
+/// register.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Segment {
     /// First position: that of a write, of the block start, or behind the last read of a part.
@@ -43,7 +44,8 @@ pub(super) struct Liveness {
     pub segments: Vec<Segment>,
     /// Registers that instructions name.
     pub operands: Operands,
-    /// For every block start, then for every instruction, whether some lanes may be off; empty if EXEC is never written.
+    /// For every block start, then for every instruction, whether some lanes may be off; empty if EXEC is
+    /// never written.
     masked_blocks: Vec<bool>,
     masked: Vec<bool>,
     /// Parts that two instructions write, or one of an input; filled if EXEC is ever written.
@@ -256,7 +258,8 @@ impl Liveness {
         for &(id, parts) in reads {
             let id = id as usize;
             self.live[id] |= parts;
-            // An early result of the same register has this position already, with everything that is read in it.
+            // An early result of the same register has this position already, with everything that is read in
+            // it.
             let taken = early && writes.iter().any(|other| other.0 as usize == id);
             self.change(id, read - u32::from(taken), self.live[id]);
         }
@@ -275,7 +278,8 @@ impl Liveness {
         self.open_end[id] = at;
     }
 
-    /// Ends the open segment of a register at its start, and joins it to the following one if they are alike and touch.
+    /// Ends the open segment of a register at its start, and joins it to the following one if they are alike
+    /// and touch.
     fn close(&mut self, id: usize, start: u32) {
         let (parts, end) = (self.open_parts[id], self.open_end[id]);
         let next = self.first[id];
@@ -290,8 +294,9 @@ impl Liveness {
         self.segments.push(Segment { start, end, parts, next });
     }
 
-    /// Instructions have gone that did not change which parts of which register hold values: instruction `i` is now number
-    /// `numbers[i]`, which is that of the next one if it has gone. The last number is how many there are.
+    /// Instructions have gone that did not change which parts of which register hold values: instruction `i`
+    /// is now number `numbers[i]`, which is that of the next one if it has gone. The last number is how
+    /// many there are.
     pub fn renumber(&mut self, numbers: &[u32]) {
         self.operands.renumber(numbers);
         if !self.masked.is_empty() {

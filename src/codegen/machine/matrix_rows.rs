@@ -1,10 +1,12 @@
 //! Results of matrix instructions, as data: wait states until another instruction may touch their registers.
 //!
-//! Sources as in `hazard_rows`: MI100, MI200, CDNA3 and CDNA4 instruction set guides, "Dependency resolution: required
-//! independent instructions", and LLVM's GCNHazardRecognizer.cpp; where they differ, the larger number.
+//! Sources as in `hazard_rows`: MI100, MI200, CDNA3 and CDNA4 instruction set guides, "Dependency resolution:
+//! required independent instructions", and LLVM's GCNHazardRecognizer.cpp; where they differ, the larger
+//! number.
 //!
-//! From gfx942 on the accumulator is forwarded within a chain of one opcode alone: another opcode on the same registers
-//! needs the wait states of an overlap (llvm-project issue 218363; LLVM up to 22 compares registers only).
+//! From gfx942 on the accumulator is forwarded within a chain of one opcode alone: another opcode on the same
+//! registers needs the wait states of an overlap (llvm-project issue 218363; LLVM up to 22 compares registers
+//! only).
 
 use super::hazard_rows::{COLUMNS, longest_of};
 use crate::codegen::isa::{Arch, Element, Generation, Meaning, OpInfo, Opcode, Unit};
@@ -51,8 +53,8 @@ pub(super) enum MatrixUse {
     WritesC,
 }
 
-/// Whether the result of one matrix instruction reaches another of as many passes on the same registers without a detour
-/// through them: the guides ask for equal passes, chips from gfx942 on for one opcode too.
+/// Whether the result of one matrix instruction reaches another of as many passes on the same registers
+/// without a detour through them: the guides ask for equal passes, chips from gfx942 on for one opcode too.
 pub(super) fn forwards(arch: Arch, first: Opcode, then: Opcode) -> bool {
     arch.generation() < Generation::Cdna3 || first == then
 }
@@ -86,8 +88,9 @@ pub(super) const fn passes_column(passes: u8) -> usize {
     }
 }
 
-/// One hazard of a matrix result: wait states by [`Generation`](crate::codegen::isa::Generation) and by passes 2, 4, 8, 16. DGEMM has two shapes: 4x4x4 stands
-/// under 4 passes, 16x16x4 under 8, in CDNA 4 under 16.
+/// One hazard of a matrix result: wait states by [`Generation`](crate::codegen::isa::Generation) and by
+/// passes 2, 4, 8, 16. DGEMM has two shapes: 4x4x4 stands under 4 passes, 16x16x4 under 8, in CDNA 4 under
+/// 16.
 pub(super) struct MatrixRow {
     pub first: MatrixClass,
     pub then: MatrixUse,

@@ -4,9 +4,10 @@
 //! lowering -> allocate -> branches to the next block -> waits -> hazards -> code
 //! ```
 //!
-//! Allocation is several files: `operands`, `liveness` (on `flow`), `loops` and `pressure` say what there is, `tie` keeps accumulators in
-//! place, `coalesce` removes copies, `place` (on `occupancy`) finds places, and when there are too few `evict` chooses what leaves,
-//! by the rules of `agpr` and `rematerialise`, and `spill` rewrites the body.
+//! Allocation is several files: `operands`, `liveness` (on `flow`), `loops` and `pressure` say what there is,
+//! `tie` keeps accumulators in place, `coalesce` removes copies, `place` (on `occupancy`) finds places, and
+//! when there are too few `evict` chooses what leaves, by the rules of `agpr` and `rematerialise`, and
+//! `spill` rewrites the body.
 mod access;
 mod agpr;
 pub mod allocate;

@@ -1,5 +1,5 @@
-//! Which registers of one file are taken at which points of the program: bit sets over points, summed up in chunks so
-//! that long intervals cost little.
+//! Which registers of one file are taken at which points of the program: bit sets over points, summed up in
+//! chunks so that long intervals cost little.
 
 /// A set of registers of one file.
 pub(super) type Set = [u64; 4];
@@ -10,8 +10,8 @@ pub(super) const EMPTY: Set = [0; 4];
 /// Points per chunk.
 const CHUNK: usize = 32;
 
-/// Taken registers by point. A point lies in `rows`; a chunk that is covered from end to end is noted in `all` only,
-/// and `any` holds everything that is taken somewhere in the chunk.
+/// Taken registers by point. A point lies in `rows`; a chunk that is covered from end to end is noted in
+/// `all` only, and `any` holds everything that is taken somewhere in the chunk.
 #[derive(Default)]
 pub(super) struct Occupancy {
     rows: Vec<Set>,
@@ -139,8 +139,8 @@ pub(super) fn free_runs(taken: &Set, width: u32, limit: u32) -> Set {
     runs
 }
 
-/// Lowest of the places `runs` at a multiple of `alignment` (1, 2 or 4). A single register goes beside a taken one of
-/// its pair if such a place is free below `used`, so that pairs stay whole.
+/// Lowest of the places `runs` at a multiple of `alignment` (1, 2 or 4). A single register goes beside a
+/// taken one of its pair if such a place is free below `used`, so that pairs stay whole.
 pub(super) fn find_free(runs: &Set, taken: &Set, alignment: u32, used: u32) -> Option<u32> {
     const EVEN: u64 = 0x5555_5555_5555_5555;
     if alignment == 1 {

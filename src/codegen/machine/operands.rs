@@ -106,8 +106,8 @@ impl Operands {
         self.list[start as usize..end as usize].split_at((reads_end - start) as usize)
     }
 
-    /// Instructions have gone that connect registers: instruction `i` is now number `numbers[i]`, which is that of the next one if it has
-    /// gone. What single instructions name is not known any more.
+    /// Instructions have gone that connect registers: instruction `i` is now number `numbers[i]`, which is
+    /// that of the next one if it has gone. What single instructions name is not known any more.
     pub fn renumber(&mut self, numbers: &[u32]) {
         self.list.clear();
         self.ends.clear();

@@ -1,8 +1,9 @@
 //! Places the registers of one file: each one at the lowest free place of its whole live range, holes used.
 //!
-//! Long-lived registers come first, widest first: they stack up without gaps at the bottom; the short-lived rest follows
-//! in program order, which for intervals of one width is optimal. The lowest place wins because the number of registers
-//! decides how many waves fit. A part of a tuple takes its register only while it holds a value.
+//! Long-lived registers come first, widest first: they stack up without gaps at the bottom; the short-lived
+//! rest follows in program order, which for intervals of one width is optimal. The lowest place wins because
+//! the number of registers decides how many waves fit. A part of a tuple takes its register only while it
+//! holds a value.
 
 use super::allocate::AllocationError;
 use super::body::{Body, RegisterFile};
@@ -45,7 +46,8 @@ pub(super) struct Placer {
     pub places: Vec<u32>,
     /// Sort keys; the low bits are the register.
     queue: Vec<u64>,
-    /// A bit per position where a segment of the current file starts, and the number of such bits before each word.
+    /// A bit per position where a segment of the current file starts, and the number of such bits before
+    /// each word.
     starts: Vec<u64>,
     ranks: Vec<u32>,
     /// Taken registers for each part of the tuple being placed.
@@ -55,7 +57,8 @@ pub(super) struct Placer {
 }
 
 impl Placer {
-    /// Places everything of one file below `limit`: how many registers it took, or the register that found no place.
+    /// Places everything of one file below `limit`: how many registers it took, or the register that found no
+    /// place.
     pub fn place_file(
         &mut self,
         input: Input,
@@ -150,7 +153,8 @@ impl Placer {
         Ok(Ok(used))
     }
 
-    /// Orders the registers of a file. Keys: class, then start and width in the order's sense, then the register.
+    /// Orders the registers of a file. Keys: class, then start and width in the order's sense, then the
+    /// register.
     fn fill_queue(&mut self, input: Input, file: RegisterFile, order: Order) {
         self.queue.clear();
         let long = input.body.insts.len() as u32 / 4;
@@ -226,8 +230,8 @@ impl Placer {
     }
 }
 
-/// SGPR pairs are even and larger SGPR tuples at multiples of four; vector tuples are even (CDNA3 ISA guide, "SGPR
-/// alignment"; LLVM `FeatureGFX90AInsts`, "RequiresAlignedVGPRs").
+/// SGPR pairs are even and larger SGPR tuples at multiples of four; vector tuples are even (CDNA3 ISA guide,
+/// "SGPR alignment"; LLVM `FeatureGFX90AInsts`, "RequiresAlignedVGPRs").
 pub(super) fn alignment(file: RegisterFile, width: u32) -> u32 {
     match (file, width) {
         (_, 1) => 1,

@@ -1,7 +1,9 @@
-//! Registers that are cheaper to make again than to keep: those that one instruction writes, which moves a constant.
+//! Registers that are cheaper to make again than to keep: those that one instruction writes, which moves a
+//! constant.
 //!
-//! Such a register is not stored anywhere when it has to leave: its only write goes, and the move is repeated before each
-//! instruction that reads it. The move obeys EXEC like the reader does, so it fills the lanes that are read.
+//! Such a register is not stored anywhere when it has to leave: its only write goes, and the move is repeated
+//! before each instruction that reads it. The move obeys EXEC like the reader does, so it fills the lanes
+//! that are read.
 
 use super::access::{Access, accesses};
 use super::body::Body;
@@ -10,7 +12,8 @@ use crate::codegen::isa::{Implicit, Inst, Meaning, Operand};
 /// The register numbers and constants of moves, by register.
 #[derive(Default)]
 pub(super) struct Constants {
-    /// Index of the move that makes each register; [`NEVER`] if nothing has written it, [`VARIES`] if it is no constant.
+    /// Index of the move that makes each register; [`NEVER`] if nothing has written it, [`VARIES`] if it is
+    /// no constant.
     moves: Vec<u32>,
 }
 

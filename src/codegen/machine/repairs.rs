@@ -1,9 +1,10 @@
 //! Two errata that no wait states solve, and the instructions that do.
 //!
-//! - A write of one half of VCC leaves VCCZ as it was (up to gfx950; LLVM, `partialVCCWritesUpdateVCCZ`): who looks at VCCZ
-//!   next is preceded by a copy of VCC onto itself.
-//! - gfx90a reads the amount of a 64-bit shift wrongly from a VGPR 8 n + 7 behind which the kernel has no more (LLVM,
-//!   `hasShift64HighRegBug`): the last pair of registers changes places with another one around the shift.
+//! - A write of one half of VCC leaves VCCZ as it was (up to gfx950; LLVM, `partialVCCWritesUpdateVCCZ`): who
+//!   looks at VCCZ next is preceded by a copy of VCC onto itself.
+//! - gfx90a reads the amount of a 64-bit shift wrongly from a VGPR 8 n + 7 behind which the kernel has no
+//!   more (LLVM, `hasShift64HighRegBug`): the last pair of registers changes places with another one around
+//!   the shift.
 
 use super::access::{Range, accesses};
 use super::body::Body;
@@ -60,8 +61,8 @@ fn is_vgpr(range: Range) -> bool {
     (Operand::FIRST_VGPR..Operand::FIRST_AGPR).contains(&u32::from(range.start))
 }
 
-/// The instructions that do the same as the shift `inst` without the bug; nothing if it is not concerned. `end` is the
-/// first VGPR that the kernel does not touch.
+/// The instructions that do the same as the shift `inst` without the bug; nothing if it is not concerned.
+/// `end` is the first VGPR that the kernel does not touch.
 pub(super) fn replaced_shift(inst: &Inst, end: u16) -> Option<[Inst; 6]> {
     use Calc::{ShiftLeftRev, ShiftRightRev};
     use Element::{B64, I64, U64};

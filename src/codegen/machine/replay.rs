@@ -1,6 +1,7 @@
-//! Runs of memory instructions that must survive a replay: with XNACK on, a run of consecutive scalar or of consecutive
-//! vector memory instructions is issued again after a page fault, so none may read what the run has overwritten, and loads
-//! and stores may not mix (LLVM GCNHazardRecognizer, `checkSoftClauseHazards`). One instruction in between breaks a run.
+//! Runs of memory instructions that must survive a replay: with XNACK on, a run of consecutive scalar or of
+//! consecutive vector memory instructions is issued again after a page fault, so none may read what the run
+//! has overwritten, and loads and stores may not mix (LLVM GCNHazardRecognizer, `checkSoftClauseHazards`).
+//! One instruction in between breaks a run.
 
 use super::access::{Ranges, Touched, writes_memory};
 use crate::codegen::isa::{Inst, OpInfo, Operand, Unit};
@@ -76,7 +77,8 @@ impl Run {
     pub fn join(&mut self, other: &Run) -> bool {
         let before = *self;
         if other.kind != RunKind::None {
-            // One path at most falls through, and the branch of any other has ended its run: no two kinds meet.
+            // One path at most falls through, and the branch of any other has ended its run: no two kinds
+            // meet.
             self.kind = other.kind;
             for (set, more) in [(&mut self.defs, &other.defs), (&mut self.uses, &other.uses)] {
                 set.iter_mut().zip(more).for_each(|(word, more)| *word |= more);

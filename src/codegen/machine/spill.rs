@@ -1,5 +1,5 @@
-//! Takes registers out of their file: rewrites a body so that what has left is fetched into a short-lived register before
-//! each instruction that reads it, and put away behind each instruction that writes it.
+//! Takes registers out of their file: rewrites a body so that what has left is fetched into a short-lived
+//! register before each instruction that reads it, and put away behind each instruction that writes it.
 //!
 //! | register | new home | fetched and put away by |
 //! | --- | --- | --- |
@@ -8,15 +8,17 @@
 //! | SGPR | lanes of VGPRs that hold nothing else | `v_readlane_b32`, `v_writelane_b32` |
 //! | any | nowhere | its move of a constant, repeated |
 //!
-//! Why this is right while lanes are off: scratch accesses and moves obey EXEC exactly like the instruction that they stand
-//! beside. A write of some lanes stores these lanes and leaves the others in memory as they were, like it would leave
-//! them in a register; a read sees the lanes that it looks at. No EXEC write stands between an instruction and what is
-//! inserted for it. Instructions that look at all lanes are kept away by the choice of registers (see `evict`).
-//! `v_readlane` and `v_writelane` ignore EXEC. Whether the AGPR moves do is not documented, so while lanes may be off
-//! a write to a register in AGPRs fetches it first and puts all of it away: right in either case.
+//! Why this is right while lanes are off: scratch accesses and moves obey EXEC exactly like the instruction
+//! that they stand beside. A write of some lanes stores these lanes and leaves the others in memory as they
+//! were, like it would leave them in a register; a read sees the lanes that it looks at. No EXEC write stands
+//! between an instruction and what is inserted for it. Instructions that look at all lanes are kept away by
+//! the choice of registers (see `evict`). `v_readlane` and `v_writelane` ignore EXEC. Whether the AGPR moves
+//! do is not documented, so while lanes may be off a write to a register in AGPRs fetches it first and puts
+//! all of it away: right in either case.
 //!
-//! None of the inserted instructions touches SCC, VCC or M0. A load behind a store of the same slot needs no wait: vector memory
-//! instructions of one wave reach their memory in order (LLVM inserts none for its spills either).
+//! None of the inserted instructions touches SCC, VCC or M0. A load behind a store of the same slot needs no
+//! wait: vector memory instructions of one wave reach their memory in order (LLVM inserts none for its spills
+//! either).
 
 use smallvec::SmallVec;
 
@@ -138,8 +140,8 @@ impl Spiller {
         self.temporary.get(id).copied().unwrap_or(false)
     }
 
-    /// Moves what was given in `fixed` places to registers of their own at the start, so that it can be spilled later; not
-    /// possible if control comes back to the start.
+    /// Moves what was given in `fixed` places to registers of their own at the start, so that it can be
+    /// spilled later; not possible if control comes back to the start.
     pub fn release_inputs(&mut self, body: &mut Body, fixed: &[(u32, Operand)]) {
         self.begun = true;
         let counted = self.spills.inserted;
@@ -227,7 +229,8 @@ impl Spiller {
         self.homes[id as usize] = Home::Constant(index);
     }
 
-    /// Rewrites the body for the homes chosen. What one instruction has fetched or made the next one finds where it is.
+    /// Rewrites the body for the homes chosen. What one instruction has fetched or made the next one finds
+    /// where it is.
     pub fn rewrite(&mut self, body: &mut Body, liveness: &Liveness) -> Rewritten {
         let before = (self.spills.inserted, body.registers.len());
         let dropped = self.homes.iter().any(|home| matches!(home, Home::Constant(_)));
@@ -415,7 +418,8 @@ impl Spiller {
                 self.put_away(body, stand, i.source);
             }
         }
-        // What overlaps something written holds an old value now; so does everything once other lanes become active.
+        // What overlaps something written holds an old value now; so does everything once other lanes become
+        // active.
         let exec = exec_write(&i.inst) != ExecWrite::None;
         let stale = |stand: &Stand| {
             let meets = |other: &Stand| {

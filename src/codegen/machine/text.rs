@@ -1,4 +1,5 @@
-//! Text form of machine bodies, for tests and for looking at what a pass did: assembler text with virtual registers.
+//! Text form of machine bodies, for tests and for looking at what a pass did: assembler text with virtual
+//! registers.
 //!
 //! ```text
 //! bb0:
@@ -8,9 +9,9 @@
 //!     s_cbranch_scc1 bb0                        blocks are bb0, bb1, ... in layout order
 //! ```
 //!
-//! Instructions are read by the assembler's parser, which knows no rules between operands here: a body may break them, and
-//! whoever checks it says so. `_e32` and `_e64` are left out unless the long encoding is asked for. `s_barrier nowait` is a barrier that hands over
-//! no LDS data ([`BARRIER_WITHOUT_WAITS`]).
+//! Instructions are read by the assembler's parser, which knows no rules between operands here: a body may
+//! break them, and whoever checks it says so. `_e32` and `_e64` are left out unless the long encoding is
+//! asked for. `s_barrier nowait` is a barrier that hands over no LDS data ([`BARRIER_WITHOUT_WAITS`]).
 
 use std::fmt::Write;
 

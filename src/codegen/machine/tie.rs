@@ -1,9 +1,10 @@
-//! Accumulators stay in place: the result of a matrix instruction takes the register of its accumulator if nothing reads the
-//! accumulator afterwards, and a loop carries it where it is.
+//! Accumulators stay in place: the result of a matrix instruction takes the register of its accumulator if
+//! nothing reads the accumulator afterwards, and a loop carries it where it is.
 //!
-//! A body comes with a register of its own for every value, and with copies where a loop hands one on; that is what the
-//! verifier of the allocation compares with. What liveness allows to be one register becomes one before anything is placed or
-//! spilled, and whatever room there is: a loop that copies its accumulators is worth nothing.
+//! A body comes with a register of its own for every value, and with copies where a loop hands one on; that
+//! is what the verifier of the allocation compares with. What liveness allows to be one register becomes one
+//! before anything is placed or spilled, and whatever room there is: a loop that copies its accumulators is
+//! worth nothing.
 
 use super::body::Body;
 use super::coalesce::Coalescer;
@@ -19,7 +20,8 @@ pub(super) struct Ties {
 }
 
 impl Ties {
-    /// Ties the accumulators of `body` and removes the copies that became empty, from `origins` and `liveness` as well.
+    /// Ties the accumulators of `body` and removes the copies that became empty, from `origins` and
+    /// `liveness` as well.
     pub fn tie(
         &mut self,
         body: &mut Body,

@@ -1,24 +1,26 @@
-//! Inserts `s_waitcnt`: each wait as late as the first instruction that needs it, and for no more than it needs.
+//! Inserts `s_waitcnt`: each wait as late as the first instruction that needs it, and for no more than it
+//! needs.
 //!
-//! Loads and stores count up vmcnt or lgkmcnt when they issue and down when they are done. What completes in issue
-//! order (vector memory among itself, LDS among itself) can be waited for by number: `vmcnt(3)` is "all but the last
-//! three". Scalar loads, messages and flat accesses complete in any order, so while one of them is in flight only zero
-//! says anything. The pass keeps, for every register, how many counted instructions were issued since the one that
-//! will write it, goes over the blocks in layout order, joins states where control flow joins, and goes back to a loop
-//! header when the end of the loop brings something new, so that every path is covered and nothing is waited for twice.
+//! Loads and stores count up vmcnt or lgkmcnt when they issue and down when they are done. What completes in
+//! issue order (vector memory among itself, LDS among itself) can be waited for by number: `vmcnt(3)` is "all
+//! but the last three". Scalar loads, messages and flat accesses complete in any order, so while one of them
+//! is in flight only zero says anything. The pass keeps, for every register, how many counted instructions
+//! were issued since the one that will write it, goes over the blocks in layout order, joins states where
+//! control flow joins, and goes back to a loop header when the end of the loop brings something new, so that
+//! every path is covered and nothing is waited for twice.
 //!
-//! Barriers: LDS instructions in flight are waited for, so that other waves find what was written, and nobody overwrites
-//! what is still being read; the same for loads to LDS. A barrier that does not hand over LDS data
-//! ([`BARRIER_WITHOUT_WAITS`] as its immediate) gets no wait. Up to gfx908 every barrier waits for everything: a wave that
-//! has a memory exception cannot back off from a barrier there.
+//! Barriers: LDS instructions in flight are waited for, so that other waves find what was written, and nobody
+//! overwrites what is still being read; the same for loads to LDS. A barrier that does not hand over LDS data
+//! ([`BARRIER_WITHOUT_WAITS`] as its immediate) gets no wait. Up to gfx908 every barrier waits for
+//! everything: a wave that has a memory exception cannot back off from a barrier there.
 //!
-//! Loads to LDS count in vmcnt, LDS instructions in lgkmcnt, and nothing says which of the latter touches what the former
-//! bring. So each waits for the other, unless the kernel promises with [`LdsLoads::BehindBarriers`] that whatever a wave
-//! loads to LDS is read behind a barrier.
+//! Loads to LDS count in vmcnt, LDS instructions in lgkmcnt, and nothing says which of the latter touches
+//! what the former bring. So each waits for the other, unless the kernel promises with
+//! [`LdsLoads::BehindBarriers`] that whatever a wave loads to LDS is read behind a barrier.
 //!
-//! Also here: the global data share (expcnt until its registers have been read; GWS has a full wait behind it), cache
-//! writebacks (over before the next store or barrier), cache invalidations (behind all loads), and `s_dcache_wb` at the end
-//! of a wave that has stored through the scalar cache.
+//! Also here: the global data share (expcnt until its registers have been read; GWS has a full wait behind
+//! it), cache writebacks (over before the next store or barrier), cache invalidations (behind all loads), and
+//! `s_dcache_wb` at the end of a wave that has stored through the scalar cache.
 //!
 //! Sources: CDNA3 ISA guide, section 4.4; LLVM SIInsertWaitcnts.cpp, SIMemoryLegalizer.cpp.
 
@@ -30,11 +32,12 @@ use crate::codegen::isa::{
     Arch, Counter, Generation, Inst, Meaning, OpInfo, Opcode, Operand, Unit, WaitCounts,
 };
 
-/// Immediate of an `s_barrier` behind which nobody looks at LDS data of other waves; cleared when the waits are in.
+/// Immediate of an `s_barrier` behind which nobody looks at LDS data of other waves; cleared when the waits
+/// are in.
 pub const BARRIER_WITHOUT_WAITS: u32 = 1;
 
-/// Most that is ever waited for by number: with more in flight the counters say less than they should (LLVM caps at the
-/// same values).
+/// Most that is ever waited for by number: with more in flight the counters say less than they should (LLVM
+/// caps at the same values).
 const CAP: WaitCounts = WaitCounts { vm: 62, lgkm: 14, ..WaitCounts::NONE };
 
 const REGISTERS: usize = Operand::END as usize;
@@ -171,8 +174,8 @@ impl Entry {
     }
 }
 
-/// One counter inside a block: every counted instruction gets the next number, and a register remembers the number of
-/// the last instruction that will write it. Numbers up to `done` are over.
+/// One counter inside a block: every counted instruction gets the next number, and a register remembers the
+/// number of the last instruction that will write it. Numbers up to `done` are over.
 struct Scoreboard {
     issued: u32,
     done: u32,
@@ -331,7 +334,8 @@ impl WaitInserter {
         self.flags = entry.flags;
     }
 
-    /// Hands the state on to the successors; the next block to look at, which is an earlier one if a loop brought news.
+    /// Hands the state on to the successors; the next block to look at, which is an earlier one if a loop
+    /// brought news.
     fn leave(&mut self, body: &Body, block: usize) -> usize {
         self.vm.leave(&mut self.exit.vm);
         self.lgkm.leave(&mut self.exit.lgkm);
@@ -403,7 +407,8 @@ impl WaitInserter {
         let (mut vm, mut lgkm) = self.needed_by_order(inst, info);
         if info.unit != Unit::Barrier {
             let touched = if self.flags.indexing { Touched::with_index(inst) } else { Touched::of(inst) };
-            // Vector memory returns in order among itself, so a load may follow a load into the same register.
+            // Vector memory returns in order among itself, so a load may follow a load into the same
+            // register.
             let in_order = info.unit == Unit::Vmem && self.vm.kinds.are_ordered();
             for &range in touched.uses.as_slice() {
                 vm = vm.max(self.vm.blocking(range));
@@ -496,8 +501,8 @@ impl WaitInserter {
     }
 }
 
-/// True for instructions that read or write LDS memory through its own path: not lane permutations, which use the hardware
-/// alone, nor the global data share.
+/// True for instructions that read or write LDS memory through its own path: not lane permutations, which use
+/// the hardware alone, nor the global data share.
 fn touches_lds(inst: &Inst) -> bool {
     let info = inst.op.info();
     let only_lanes = matches!(info.meaning, Meaning::LaneSwizzle | Meaning::LanePermute(_) | Meaning::LdsNop);

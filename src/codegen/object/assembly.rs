@@ -1,5 +1,5 @@
-//! Assembler text of whole objects: what surrounds an instruction listing so that an assembler and a linker make the
-//! same code and the same descriptors of it as [`write`](super::write()) does.
+//! Assembler text of whole objects: what surrounds an instruction listing so that an assembler and a linker
+//! make the same code and the same descriptors of it as [`write`](super::write()) does.
 
 use super::KernelInfo;
 use super::elf::{FETCH_PADDING, WriteError, check_names, describe};
@@ -16,8 +16,8 @@ pub struct KernelText<'a> {
     pub body: &'a str,
 }
 
-/// The text of an object with these kernels, for `llvm-mc -triple=amdgcn-amd-amdhsa -mcpu=`*target* and `ld.lld -shared`; modes of a
-/// target id are `-mattr=-xnack` and so on for `llvm-mc`.
+/// The text of an object with these kernels, for `llvm-mc -triple=amdgcn-amd-amdhsa -mcpu=`*target* and
+/// `ld.lld -shared`; modes of a target id are `-mattr=-xnack` and so on for `llvm-mc`.
 pub fn print(
     target: impl Into<TargetId>,
     version: ObjectVersion,

@@ -1,8 +1,8 @@
 //! From addresses back to the author's lines: a reader of the line tables of any object.
 //!
-//! It walks `.debug_line` from front to back and needs no other section but those of the file names, so its work and memory are
-//! in proportion to the object whatever the object's units refer to. What cannot be read has no lines. Source: the DWARF 5 standard,
-//! section 6.2.
+//! It walks `.debug_line` from front to back and needs no other section but those of the file names, so its
+//! work and memory are in proportion to the object whatever the object's units refer to. What cannot be read
+//! has no lines. Source: the DWARF 5 standard, section 6.2.
 
 use std::borrow::Cow;
 

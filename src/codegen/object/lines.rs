@@ -1,9 +1,10 @@
-//! Where instructions come from: the author's file and line of each, as DWARF 5 in the object. Written straight into the
-//! sections, because every compilation does it.
+//! Where instructions come from: the author's file and line of each, as DWARF 5 in the object. Written
+//! straight into the sections, because every compilation does it.
 //!
-//! One compile unit, a subprogram per kernel, and a line table with a sequence per kernel are what debuggers and profilers map
-//! addresses with. File names are those of the author's locations and nothing else: there is no compilation directory, so
-//! objects hold nothing of the host. Source: the DWARF 5 standard, sections 3.1, 3.3 and 6.2.
+//! One compile unit, a subprogram per kernel, and a line table with a sequence per kernel are what debuggers
+//! and profilers map addresses with. File names are those of the author's locations and nothing else: there
+//! is no compilation directory, so objects hold nothing of the host. Source: the DWARF 5 standard, sections
+//! 3.1, 3.3 and 6.2.
 
 use std::sync::Arc;
 
@@ -168,8 +169,8 @@ impl Writer for DebugSection {
     }
 }
 
-/// The debug sections of an object whose kernels begin at `offsets` of the text section; `address` turns offsets in it into what
-/// is written for them.
+/// The debug sections of an object whose kernels begin at `offsets` of the text section; `address` turns
+/// offsets in it into what is written for them.
 pub(super) fn write<W: Writer + Clone>(
     kernels: &[KernelCode<'_>],
     offsets: &[u64],

@@ -1,8 +1,8 @@
 //! The metadata note: what HIP and profilers know of a kernel (name, arguments, sizes).
 //!
 //! One walk says what is written; it feeds the MessagePack of the object and the YAML of assembler text. Keys
-//! come sorted, as LLVM writes them. Reading takes what it knows and ignores other keys. Source: LLVM's "User Guide for
-//! AMDGPU Backend", sections "Code Object V3 Metadata" to "Code Object V5 Metadata".
+//! come sorted, as LLVM writes them. Reading takes what it knows and ignores other keys. Source: LLVM's "User
+//! Guide for AMDGPU Backend", sections "Code Object V3 Metadata" to "Code Object V5 Metadata".
 
 use super::KernelInfo;
 use super::msgpack::{self, Malformed, Value};
@@ -32,8 +32,8 @@ pub enum ArgumentKind {
     ByValue,
     /// A pointer to global memory.
     GlobalBuffer,
-    /// Anything else, by its name in the metadata: `hidden_block_count_x` and other values that the runtime fills in,
-    /// images, LDS pointers.
+    /// Anything else, by its name in the metadata: `hidden_block_count_x` and other values that the runtime
+    /// fills in, images, LDS pointers.
     Other(String),
 }
 
@@ -147,7 +147,8 @@ impl KernelMetadata {
     }
 }
 
-/// Alignment of the segment: the strictest of its arguments, each aligned as its size is, and at least that of a dword.
+/// Alignment of the segment: the strictest of its arguments, each aligned as its size is, and at least that
+/// of a dword.
 fn kernarg_align(arguments: &[ArgumentInfo]) -> u32 {
     let align = |argument: &ArgumentInfo| 1 << argument.size.max(1).trailing_zeros().min(4);
     arguments.iter().map(align).fold(4, u32::max)
@@ -169,8 +170,8 @@ pub fn to_yaml(target: impl Into<TargetId>, kernels: &[KernelMetadata]) -> Strin
     sink.text
 }
 
-/// Where metadata is written to. A value is a number, a text, or an array or map with as many elements as it says,
-/// followed by `end`; in a map each element is a key and a value.
+/// Where metadata is written to. A value is a number, a text, or an array or map with as many elements as it
+/// says, followed by `end`; in a map each element is a key and a value.
 trait Sink {
     fn number(&mut self, value: u32);
     fn text(&mut self, value: &str);
@@ -300,8 +301,8 @@ struct Yaml {
     levels: Vec<Level>,
 }
 
-/// An open array or map of the YAML text: its indentation, and whether the next key still belongs on the line of the
-/// dash that opened it.
+/// An open array or map of the YAML text: its indentation, and whether the next key still belongs on the line
+/// of the dash that opened it.
 struct Level {
     is_array: bool,
     indent: usize,

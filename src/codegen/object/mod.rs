@@ -1,9 +1,10 @@
-//! Code objects: what the runtime loads. A writer for our own, a reader for anybody's, and the assembler text of both.
+//! Code objects: what the runtime loads. A writer for our own, a reader for anybody's, and the assembler text
+//! of both.
 //!
-//! [`KernelInfo`] is all that an object says about a kernel beside its code. From it come the kernel descriptor
-//! ([`descriptor`]), the metadata ([`metadata`]), the object ([`write()`]) and the text around an assembly listing
-//! ([`assembly`]); [`ObjectFile`] reads objects back. Code object version 5 is the default, because older runtimes load it and
-//! version 6 adds nothing for these targets.
+//! [`KernelInfo`] is all that an object says about a kernel beside its code. From it come the kernel
+//! descriptor ([`descriptor`]), the metadata ([`metadata`]), the object ([`write()`]) and the text around an
+//! assembly listing ([`assembly`]); [`ObjectFile`] reads objects back. Code object version 5 is the default,
+//! because older runtimes load it and version 6 adds nothing for these targets.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
-//! MessagePack, the encoding of the metadata note: writing values in their shortest form, as LLVM does, and a reader for whatever
-//! bytes are found in an object. Source: the MessagePack specification, "Formats".
+//! MessagePack, the encoding of the metadata note: writing values in their shortest form, as LLVM does, and a
+//! reader for whatever bytes are found in an object. Source: the MessagePack specification, "Formats".
 //!
-//! The reader borrows from its input, allocates in proportion to it (every element costs at least one byte) and gives up
-//! on nesting deeper than any metadata has, so that no input can exhaust memory or stack.
+//! The reader borrows from its input, allocates in proportion to it (every element costs at least one byte)
+//! and gives up on nesting deeper than any metadata has, so that no input can exhaust memory or stack.
 
 /// Metadata nests root map, kernel array, kernel map, argument array, argument map.
 const MAX_DEPTH: u32 = 16;

@@ -1,8 +1,8 @@
 //! The reader of code objects, ours and other compilers': target, kernels, loadable segments, relocations.
 //!
-//! It takes what a loader takes: segments from the program headers, kernels from the `.kd` symbols of `.symtab` (or of
-//! `.dynsym` where the object was stripped), what the runtime may know of them from the metadata note. Any bytes give an
-//! object or an error.
+//! It takes what a loader takes: segments from the program headers, kernels from the `.kd` symbols of
+//! `.symtab` (or of `.dynsym` where the object was stripped), what the runtime may know of them from the
+//! metadata note. Any bytes give an object or an error.
 
 use super::descriptor::{DESCRIPTOR_SIZE, KernelDescriptor};
 use super::line_map::{LineMap, LineSections, SourceLine};
@@ -18,7 +18,8 @@ use thiserror::Error;
 type Header = FileHeader64<LittleEndian>;
 const LE: LittleEndian = LittleEndian;
 
-/// Bytes that the program takes as an object. Nothing here depends on it: reading takes little more than the bytes.
+/// Bytes that the program takes as an object. Nothing here depends on it: reading takes little more than the
+/// bytes.
 pub const MAX_OBJECT_BYTES: usize = 256 << 20;
 
 /// A parsed code object; it borrows from the bytes that it was parsed from.
@@ -52,7 +53,8 @@ pub struct Kernel<'a> {
     pub descriptor_address: u64,
     /// Address of its first instruction.
     pub entry: u64,
-    /// Its code from the entry to the end of its function, or of the segment if no symbol says where it ends.
+    /// Its code from the entry to the end of its function, or of the segment if no symbol says where it
+    /// ends.
     pub code: &'a [u8],
     /// What the metadata says of it, if there is any.
     pub metadata: Option<KernelMetadata>,
@@ -207,8 +209,8 @@ fn check_header(header: &Header) -> Result<Target, ObjectError> {
     Target::from_elf_machine(machine).ok_or(ObjectError::Target { machine })
 }
 
-/// How much of the file is told of. Several entries of a table may name the same bytes; all that is made of them stays in proportion
-/// to the file only if together they name no more than it has.
+/// How much of the file is told of. Several entries of a table may name the same bytes; all that is made of
+/// them stays in proportion to the file only if together they name no more than it has.
 struct Told {
     what: &'static str,
     bytes: usize,
@@ -263,7 +265,8 @@ fn bytes_at<'a>(segments: &[Segment<'a>], address: u64) -> Option<&'a [u8]> {
     })
 }
 
-/// Debug sections that are there and not compressed; they are no part of what is loaded, so a faulty one is not an error.
+/// Debug sections that are there and not compressed; they are no part of what is loaded, so a faulty one is
+/// not an error.
 fn line_sections<'a>(sections: &SectionTable<'a, Header>, data: &'a [u8]) -> LineSections<'a> {
     let bytes = |name: &str| {
         let (_, section) = sections.section_by_name(LE, name.as_bytes())?;
@@ -342,8 +345,9 @@ fn kernels<'a>(
     Ok(kernels)
 }
 
-/// The kernels of the metadata notes, which are looked for in note segments first, then in note sections. A linker puts the notes of
-/// its inputs behind each other; together they are the metadata, as HIP reads it (comgr, `mergeNoteRecords`).
+/// The kernels of the metadata notes, which are looked for in note segments first, then in note sections. A
+/// linker puts the notes of its inputs behind each other; together they are the metadata, as HIP reads it
+/// (comgr, `mergeNoteRecords`).
 fn metadata<'a>(
     header: &Header,
     sections: &SectionTable<'a, Header>,

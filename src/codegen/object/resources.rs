@@ -20,8 +20,8 @@ pub struct KernelResources {
     pub scratch_bytes: u32,
     /// Size of the kernarg segment; the kernel gets a pointer to it unless it is empty.
     pub kernarg_bytes: u32,
-    /// Leading dwords of the kernarg segment that firmware loads into SGPRs. The kernel then starts with a 256 byte
-    /// prologue that does the same for firmware which cannot.
+    /// Leading dwords of the kernarg segment that firmware loads into SGPRs. The kernel then starts with a
+    /// 256 byte prologue that does the same for firmware which cannot.
     pub kernarg_preload_dwords: u32,
     /// Which of the workgroup's coordinates the kernel wants in SGPRs (x, y, z).
     pub workgroup_ids: [bool; 3],
@@ -59,7 +59,8 @@ impl Default for KernelResources {
     }
 }
 
-/// Work-item coordinates: packed into `v0` (x in bits 9:0, y in 19:10, z in 29:20), on older targets in `v0`, `v1`, `v2`.
+/// Work-item coordinates: packed into `v0` (x in bits 9:0, y in 19:10, z in 29:20), on older targets in `v0`,
+/// `v1`, `v2`.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 #[allow(missing_docs)]
 pub enum WorkitemIds {
@@ -100,7 +101,8 @@ pub enum Fp16Overflow {
     LargestFinite = 1,
 }
 
-/// The float part of the MODE register at the start of a wave. The default rounds to nearest even and keeps denormals.
+/// The float part of the MODE register at the start of a wave. The default rounds to nearest even and keeps
+/// denormals.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 #[allow(missing_docs)]
 pub struct FloatMode {
@@ -144,7 +146,8 @@ pub enum ResourceError {
 }
 
 impl KernelResources {
-    /// VGPRs that a wave takes, those included that it is started with: of the unified file with AGPRs, or of the larger file.
+    /// VGPRs that a wave takes, those included that it is started with: of the unified file with AGPRs, or of
+    /// the larger file.
     pub fn total_vgprs(&self, target: impl Into<TargetId>) -> u32 {
         let target = target.into();
         target.total_vgprs(self.arch_vgprs(target), self.agprs)

@@ -1,7 +1,7 @@
 //! The hazard rules once more, as conditions instead of tables.
 //!
-//! Numbers in comments are those of the sections of the CDNA3 guide where it has them; MI100 and MI200 guides and LLVM's
-//! GCNHazardRecognizer.cpp say the rest.
+//! Numbers in comments are those of the sections of the CDNA3 guide where it has them; MI100 and MI200 guides
+//! and LLVM's GCNHazardRecognizer.cpp say the rest.
 
 use super::matrix::{Class, behind_matrix, class};
 use super::view::{EXEC, M0, Registers, VCC, View};
@@ -163,8 +163,8 @@ fn converts_part(view: &View) -> bool {
     narrow && view.info.tied() == Some(0)
 }
 
-/// What the ISA guides ask for between a store of much data and a load over that data. LLVM never keeps it, and no result comes
-/// that early: code that is ours does, code of others is not blamed.
+/// What the ISA guides ask for between a store of much data and a load over that data. LLVM never keeps it,
+/// and no result comes that early: code that is ours does, code of others is not blamed.
 pub(crate) fn required_before_load(first: &View, then: &View, arch: Arch) -> u32 {
     let overwritten = |data: Registers| then.is_memory() && then.writes().any(|r| r.meets(&data));
     let waits =
@@ -178,8 +178,9 @@ fn wide_store_data(view: &View) -> Option<Registers> {
     (view.is_vmem() && data.is_read && data.end - data.first > 2).then_some(*data)
 }
 
-/// Wait states until such data may be overwritten. MUBUF with a scalar offset takes one longer to start, which before gfx942
-/// is all that is needed (MI350X, llvm-project issue 197267: from there on one more is, which LLVM up to 22 does not know).
+/// Wait states until such data may be overwritten. MUBUF with a scalar offset takes one longer to start,
+/// which before gfx942 is all that is needed (MI350X, llvm-project issue 197267: from there on one more is,
+/// which LLVM up to 22 does not know).
 fn after_wide_store(view: &View, arch: Arch) -> u32 {
     let by_register = |r: &Registers| r.field == Some(Field::Offset) && r.first < 128;
     let scalar_offset = view.info.format.is_mubuf() && view.registers.iter().any(by_register);

@@ -1,8 +1,9 @@
 //! What an object promises about where it runs: processor, modes of its selectable features, object version.
 //!
-//! A *target id* is LLVM's and HIP's name for a processor with the modes of XNACK and SRAM-ECC: `gfx942:sramecc+:xnack-`.
-//! A feature that is not named may be in any mode. Source: LLVM's "User Guide for AMDGPU Backend", sections "Target ID"
-//! and "AMDGPU ELF Header" (`EF_AMDGPU_FEATURE_XNACK_V4`, `EF_AMDGPU_FEATURE_SRAMECC_V4`).
+//! A *target id* is LLVM's and HIP's name for a processor with the modes of XNACK and SRAM-ECC:
+//! `gfx942:sramecc+:xnack-`. A feature that is not named may be in any mode. Source: LLVM's "User Guide for
+//! AMDGPU Backend", sections "Target ID" and "AMDGPU ELF Header" (`EF_AMDGPU_FEATURE_XNACK_V4`,
+//! `EF_AMDGPU_FEATURE_SRAMECC_V4`).
 
 use std::fmt;
 use std::ops::Deref;
@@ -63,7 +64,8 @@ impl ObjectVersion {
     }
 }
 
-/// A processor and the modes of its selectable features that an object is for. It dereferences to the processor.
+/// A processor and the modes of its selectable features that an object is for. It dereferences to the
+/// processor.
 ///
 /// # Example
 /// ```
@@ -131,8 +133,9 @@ impl TargetId {
         matches!(self.xnack, FeatureSetting::Any | FeatureSetting::On)
     }
 
-    /// True if an object for this target loads on a device that is set up as `device` says: where the object is for one mode, the
-    /// device must be in it (ROCr, `Isa::IsCompatible`). A feature that `device` leaves open may be in any mode.
+    /// True if an object for this target loads on a device that is set up as `device` says: where the object
+    /// is for one mode, the device must be in it (ROCr, `Isa::IsCompatible`). A feature that `device`
+    /// leaves open may be in any mode.
     pub fn runs_on(self, device: TargetId) -> bool {
         use FeatureSetting::{Off, On};
         let fits = |wanted, is| !matches!((wanted, is), (On, Off) | (Off, On));

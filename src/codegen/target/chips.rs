@@ -1,5 +1,6 @@
-//! The data sheets, oldest chip first; each says what it has otherwise than its predecessor. What is measured of the products with these
-//! chips stands in [`parameters`](super::parameters). Sources are named in the folder's documentation.
+//! The data sheets, oldest chip first; each says what it has otherwise than its predecessor. What is measured
+//! of the products with these chips stands in [`parameters`](super::parameters). Sources are named in the
+//! folder's documentation.
 
 use super::lds::{BANKS_32, BANKS_64};
 use super::{AccumulationFile, Feature, FlatScratch, ReservedSgprs, TargetInfo};
@@ -86,7 +87,8 @@ pub(super) const GFX950: TargetInfo = TargetInfo {
     lds_bytes: 163_840,
     lds_granule: 1280,
     max_lds_per_workgroup: 163_840,
-    // Three dwords per lane (`buffer_load_dwordx3 ... lds`) exist, too; no tile of a power of two is made of them.
+    // Three dwords per lane (`buffer_load_dwordx3 ... lds`) exist, too; no tile of a power of two is made of
+    // them.
     lds_load_widths: &[16, 4],
     lds_rules: &BANKS_64,
     ..GFX942

@@ -1,16 +1,19 @@
-//! What the compute units of all chips here have in common, as constants: code that counts millions of lines divides by them.
+//! What the compute units of all chips here have in common, as constants: code that counts millions of lines
+//! divides by them.
 
-/// Clk between two issue turns of a SIMD: what [`Parameter::Turn`](super::Parameter::Turn) says of every device. H, rocprofiler-compute
-/// documentation, "Scheduler".
+/// Clk between two issue turns of a SIMD: what [`Parameter::Turn`](super::Parameter::Turn) says of every
+/// device. H, rocprofiler-compute documentation, "Scheduler".
 pub const TURN: u64 = 4;
 
-/// SIMDs: what [`TargetInfo::simds_per_compute_unit`](super::TargetInfo::simds_per_compute_unit) says of every target. H, CDNA white papers.
+/// SIMDs: what [`TargetInfo::simds_per_compute_unit`](super::TargetInfo::simds_per_compute_unit) says of
+/// every target. H, CDNA white papers.
 pub const SIMDS: usize = 4;
 
 /// SIMDs in the order in which they get waves. M, published thread traces of gfx950.
 pub const WAVE_ORDER: [usize; SIMDS] = [0, 2, 1, 3];
 
-/// Pairs of SIMDs, each with a port of its own to LDS. H, rocprofiler-compute documentation; measured by PYHIP.
+/// Pairs of SIMDs, each with a port of its own to LDS. H, rocprofiler-compute documentation; measured by
+/// PYHIP.
 pub const LDS_PORTS: u32 = 2;
 
 /// Bytes of a line of the instruction cache. H, CDNA white papers.
@@ -22,7 +25,8 @@ pub const SCALAR_LINE: u64 = 64;
 /// Bytes of a line of L2 and of the Infinity Cache. H, CDNA white papers.
 pub const SHARED_LINE: u64 = 128;
 
-/// Ways of L2 and of the Infinity Cache. H, CDNA 3 white paper; assumed of the other chips, and of the scalar cache.
+/// Ways of L2 and of the Infinity Cache. H, CDNA 3 white paper; assumed of the other chips, and of the scalar
+/// cache.
 pub const SHARED_WAYS: u64 = 16;
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! LDS bank conflicts, computed from the addresses a wave presents.
 //!
-//! LDS serves the lanes of an access in groups; inside a group each bank serves one dword per cycle, and lanes
-//! that touch the same dword are served together. Which lanes form a group depends on target, width and direction; the tables
-//! here are read by the passes that arrange LDS and by time mode.
+//! LDS serves the lanes of an access in groups; inside a group each bank serves one dword per cycle, and
+//! lanes that touch the same dword are served together. Which lanes form a group depends on target, width and
+//! direction; the tables here are read by the passes that arrange LDS and by time mode.
 
 use super::Confidence;
 
@@ -89,8 +89,8 @@ static FOUR_OF_QUADS: [u64; 4] = twice([[(0, 3), (12, 15), (20, 27)], [(4, 11), 
 use Confidence::{High as H, Low as L, Medium as M, Unknown as U};
 use LdsAccess::{Read, Write};
 
-/// 32 banks. The groups were measured on gfx942, older chips have them by analogy. CK: AMD's article on bank conflicts in Composable
-/// Kernel.
+/// 32 banks. The groups were measured on gfx942, older chips have them by analogy. CK: AMD's article on bank
+/// conflicts in Composable Kernel.
 pub(super) static BANKS_32: LdsRules = LdsRules {
     rows: &[
         rule(Read, 4, 32, &TWO, M, "PYHIP"),
@@ -104,7 +104,8 @@ pub(super) static BANKS_32: LdsRules = LdsRules {
     ],
 };
 
-/// 64 banks for reads of 8 and 16 bytes, 32 otherwise. Wave: documentation of the Wave compiler; HK: HipKittens.
+/// 64 banks for reads of 8 and 16 bytes, 32 otherwise. Wave: documentation of the Wave compiler; HK:
+/// HipKittens.
 pub(super) static BANKS_64: LdsRules = LdsRules {
     rows: &[
         rule(Read, 4, 32, &TWO, M, "ROCR"),
@@ -123,14 +124,15 @@ impl LdsRules {
         self.rows.iter().find(|row| row.access == access && width <= row.width)
     }
 
-    /// How lanes are served in an access of so many bytes per lane; wider ones than there are count as the widest.
+    /// How lanes are served in an access of so many bytes per lane; wider ones than there are count as the
+    /// widest.
     pub fn grouping(&self, access: LdsAccess, width: u32) -> LdsGrouping {
         let row = self.row(access, width.min(16));
         row.map_or(LdsGrouping { groups: &EIGHT, banks: 32 }, |row| row.grouping)
     }
 
-    /// What an access of `width` bytes (1, 2, 4, 8, 12 or 16) by a wave costs, from the byte address of each lane. `None` if there is
-    /// no access of that width.
+    /// What an access of `width` bytes (1, 2, 4, 8, 12 or 16) by a wave costs, from the byte address of each
+    /// lane. `None` if there is no access of that width.
     pub fn conflicts(&self, access: LdsAccess, width: u32, addresses: &[u32; 64]) -> Option<Conflicts> {
         let grouping = self.known(access, width)?;
         let mut banks = Banks::new(grouping, width, addresses);
@@ -166,14 +168,15 @@ impl LdsRules {
 /// The distinct pieces of LDS that one group of lanes wants of each bank, as chains.
 struct Banks {
     width: u32,
-    /// Bytes of a piece, as a power of two: a dword, or the whole access where all of them are aligned. Their dwords meet in the same
-    /// banks then, so that one stands for all.
+    /// Bytes of a piece, as a power of two: a dword, or the whole access where all of them are aligned.
+    /// Their dwords meet in the same banks then, so that one stands for all.
     piece: u32,
     /// Banks that a piece can begin in, less one.
     mask: u32,
     /// Last entry of each bank, by number from one on.
     last: [u8; 64],
-    /// Entries: piece, depth in its chain, the one before. A lane has four pieces at most, and no group more than 32 lanes.
+    /// Entries: piece, depth in its chain, the one before. A lane has four pieces at most, and no group more
+    /// than 32 lanes.
     entries: [(u32, u8, u8); 129],
 }
 
@@ -186,7 +189,8 @@ impl Banks {
         Banks { width, piece, mask, last: [0; 64], entries: [(0, 0, 0); 129] }
     }
 
-    /// The most pieces that a group of lanes wants of one bank, or the first number above `most` that is reached.
+    /// The most pieces that a group of lanes wants of one bank, or the first number above `most` that is
+    /// reached.
     fn serve(&mut self, group: u64, addresses: &[u32; 64], most: u32) -> u32 {
         self.last = [0; 64];
         let (mut used, mut busiest, mut left) = (0u8, 0, group);
@@ -328,7 +332,8 @@ mod tests {
 
     #[test]
     fn a_swizzle_makes_fragment_reads_free_where_plain_rows_conflict() {
-        // Each lane of a 32x32x8 operand of f16 reads 8 bytes: rows go with the lane, the upper half of the lanes is one unit on.
+        // Each lane of a 32x32x8 operand of f16 reads 8 bytes: rows go with the lane, the upper half of the
+        // lanes is one unit on.
         let cost = |pitch: u32, phases: u32| {
             degree(LdsAccess::Read, 8, |lane| {
                 let (row, column) = (lane % 32, lane / 32 * 8);

@@ -20,8 +20,8 @@ impl TargetInfo {
         INSTRUCTIONS[self.arch as usize][mma as usize]
     }
 
-    /// Passes of four clk that a matrix instruction occupies the matrix core for; 0 for others. The numbers are in the
-    /// rows of the instruction table, those of chips that deviate beside the usual one.
+    /// Passes of four clk that a matrix instruction occupies the matrix core for; 0 for others. The numbers
+    /// are in the rows of the instruction table, those of chips that deviate beside the usual one.
     pub fn mfma_passes(&self, inst: &Inst) -> u32 {
         inst.passes(self.arch).into()
     }

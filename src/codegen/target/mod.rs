@@ -1,10 +1,12 @@
-//! Every fact about the machines, in one place: what a chip has (`chips`), how fast the products with it are (`parameters`), which lanes
-//! LDS serves together (`lds`), which matrix instructions there are (`matrix`, read off the instruction table).
+//! Every fact about the machines, in one place: what a chip has (`chips`), how fast the products with it are
+//! (`parameters`), which lanes LDS serves together (`lds`), which matrix instructions there are (`matrix`,
+//! read off the instruction table).
 //!
-//! A target is data: code asks the record for a size, a limit or a [`Feature`] and never compares names. Sources of the
-//! numbers: LLVM's "User Guide for AMDGPU Backend" (sections "Processors", "Code Object V3 and Above Kernel
-//! Descriptor", "VGPR/SGPR allocation"), `AMDGPUBaseInfo.cpp` and `AMDGPU.td` of LLVM (register file limits, LDS sizes,
-//! features), and AMD's Vega 7nm, CDNA, CDNA2, CDNA3 and CDNA4 instruction set guides.
+//! A target is data: code asks the record for a size, a limit or a [`Feature`] and never compares names.
+//! Sources of the numbers: LLVM's "User Guide for AMDGPU Backend" (sections "Processors", "Code Object V3 and
+//! Above Kernel Descriptor", "VGPR/SGPR allocation"), `AMDGPUBaseInfo.cpp` and `AMDGPU.td` of LLVM (register
+//! file limits, LDS sizes, features), and AMD's Vega 7nm, CDNA, CDNA2, CDNA3 and CDNA4 instruction set
+//! guides.
 
 mod abi;
 mod chips;
@@ -29,7 +31,8 @@ use std::ops::Deref;
 
 use super::isa::Arch;
 
-/// Data sheet of one chip. Sizes are in bytes, registers are 32-bit registers per lane (VGPR) or per wave (SGPR).
+/// Data sheet of one chip. Sizes are in bytes, registers are 32-bit registers per lane (VGPR) or per wave
+/// (SGPR).
 #[derive(Debug)]
 pub struct TargetInfo {
     /// Processor name as LLVM and HIP spell it.
@@ -127,7 +130,8 @@ impl Feature {
 pub enum AccumulationFile {
     /// There are none.
     None,
-    /// In a file of their own, of the same size as that of the architectural VGPRs; a wave gets as many of each.
+    /// In a file of their own, of the same size as that of the architectural VGPRs; a wave gets as many of
+    /// each.
     Separate,
     /// In the same file, behind the architectural VGPRs, from a multiple of `granule` on.
     Unified {
@@ -136,7 +140,8 @@ pub enum AccumulationFile {
     },
 }
 
-/// SGPRs above the named ones that a kernel pays for: each number counts those below, too (LLVM, `getNumExtraSGPRs`).
+/// SGPRs above the named ones that a kernel pays for: each number counts those below, too (LLVM,
+/// `getNumExtraSGPRs`).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct ReservedSgprs {
     /// With VCC.
@@ -156,8 +161,8 @@ pub enum FlatScratch {
     Absolute,
 }
 
-/// A chip to compile for: a handle to its [`TargetInfo`], which it dereferences to. Equality, order and hash are
-/// those of the name. In which modes of the chip an object runs is part of a [`TargetId`].
+/// A chip to compile for: a handle to its [`TargetInfo`], which it dereferences to. Equality, order and hash
+/// are those of the name. In which modes of the chip an object runs is part of a [`TargetId`].
 #[derive(Copy, Clone)]
 pub struct Target(&'static TargetInfo);
 
@@ -257,7 +262,8 @@ impl TargetInfo {
         }
     }
 
-    /// Index of the first AGPR in the file that it shares with the architectural VGPRs; none if there is no such file.
+    /// Index of the first AGPR in the file that it shares with the architectural VGPRs; none if there is no
+    /// such file.
     pub const fn accum_offset(&self, vgprs: u32) -> Option<u32> {
         match self.agprs {
             AccumulationFile::Unified { granule } => {

@@ -1,7 +1,7 @@
 //! Occupancy: how much of a kernel a compute unit holds at a time, and what keeps it from holding more.
 //!
-//! Source of the limits: LLVM's "User Guide for AMDGPU Backend" and `AMDGPUSubtarget.cpp`, `getOccupancyWithNumSGPRs` and
-//! `getOccupancyWithNumVGPRs`.
+//! Source of the limits: LLVM's "User Guide for AMDGPU Backend" and `AMDGPUSubtarget.cpp`,
+//! `getOccupancyWithNumSGPRs` and `getOccupancyWithNumVGPRs`.
 
 use std::fmt;
 
@@ -46,8 +46,9 @@ pub struct Occupancy {
 }
 
 impl TargetInfo {
-    /// How many workgroups and waves are resident when a wave needs `vgprs` (as [`total_vgprs`](Self::total_vgprs) counts them) and
-    /// `sgprs` (reserved ones included), a workgroup `lds_bytes` and `waves_per_workgroup`.
+    /// How many workgroups and waves are resident when a wave needs `vgprs` (as
+    /// [`total_vgprs`](Self::total_vgprs) counts them) and `sgprs` (reserved ones included), a workgroup
+    /// `lds_bytes` and `waves_per_workgroup`.
     pub fn occupancy(&self, vgprs: u32, sgprs: u32, lds_bytes: u32, waves_per_workgroup: u32) -> Occupancy {
         let waves_per_workgroup = at_least_one(waves_per_workgroup);
         let workgroups =

@@ -1,12 +1,14 @@
-//! How fast the chips are: one table, a column per device. Every number carries how far it can be trusted and where it is
-//! from. Time mode and schedulers read the same rows, and a report of time mode lists the doubtful ones that it rests on.
+//! How fast the chips are: one table, a column per device. Every number carries how far it can be trusted and
+//! where it is from. Time mode and schedulers read the same rows, and a report of time mode lists the
+//! doubtful ones that it rests on.
 //!
-//! Sources: SPEC: ROCm documentation, "Accelerator and GPU hardware specifications"; WP: AMD CDNA 2, 3 and 4 white papers;
-//! ISA: AMD's ISA guides; PROF: rocprofiler-compute documentation; SC25: raw measurements of MI300X and MI325X published as
-//! hibagus/SC25_AMD_CDNA3_Artifact; PYHIP: test notes of tingqli/pyhip (MI308X, MI350X); GB: te42kyfo/gpu-benches (MI210);
-//! MT4G: caps-tum/mt4g reports; ROCR: AMD rocRoller's LDS bank model; ORI: AMD hipBLASLt and origami; SQTT: published
-//! thread traces of gfx950; FBT: facebookexperimental/triton pull requests; LLVM: its scheduling model. `assumed` marks
-//! numbers that nobody has published.
+//! Sources: SPEC: ROCm documentation, "Accelerator and GPU hardware specifications"; WP: AMD CDNA 2, 3 and 4
+//! white papers; ISA: AMD's ISA guides; PROF: rocprofiler-compute documentation; SC25: raw measurements of
+//! MI300X and MI325X published as hibagus/SC25_AMD_CDNA3_Artifact; PYHIP: test notes of tingqli/pyhip
+//! (MI308X, MI350X); GB: te42kyfo/gpu-benches (MI210); MT4G: caps-tum/mt4g reports; ROCR: AMD rocRoller's LDS
+//! bank model; ORI: AMD hipBLASLt and origami; SQTT: published thread traces of gfx950; FBT:
+//! facebookexperimental/triton pull requests; LLVM: its scheduling model. `assumed` marks numbers that nobody
+//! has published.
 
 use std::fmt;
 
@@ -202,7 +204,8 @@ impl Device {
         Device::ALL.into_iter().find(|device| device.target == target)
     }
 
-    /// The device whose numbers stand for a target that nobody has measured: the oldest one that is not older, else the newest.
+    /// The device whose numbers stand for a target that nobody has measured: the oldest one that is not
+    /// older, else the newest.
     pub fn nearest(target: Target) -> &'static Device {
         let mut devices = Device::ALL.into_iter();
         devices.find(|device| device.target.arch >= target.arch).unwrap_or(Device::ALL[Device::ALL.len() - 1])

@@ -1,8 +1,8 @@
 //! Floor division and modulo.
 //!
 //! Both reduce the same way. A quotient `a / b` is taken apart into
-//! `a = b*whole + rest + scale*dividend` and `b = scale*divisor`, where `whole` is an integer and `rest` never
-//! decides the quotient, so that
+//! `a = b*whole + rest + scale*dividend` and `b = scale*divisor`, where `whole` is an integer and `rest`
+//! never decides the quotient, so that
 //!
 //! * `floor(a / b) = whole + floor(dividend / divisor)`
 //! * `a mod b = rest + scale * (dividend mod divisor)`
@@ -174,8 +174,9 @@ impl ExprArena {
         quotient.take_whole(rational::floor(quotient.dividend.constant).div_euclid(d))
     }
 
-    /// If part of the dividend is a multiple of some g that divides the divisor, and the other part stays between two
-    /// neighbouring multiples of g, then the other part cannot decide the quotient and is a remainder.
+    /// If part of the dividend is a multiple of some g that divides the divisor, and the other part stays
+    /// between two neighbouring multiples of g, then the other part cannot decide the quotient and is a
+    /// remainder.
     fn split_low_part(&self, quotient: &mut Quotient, d: i64) -> Result<bool, ExprError> {
         let terms = &quotient.dividend.terms;
         let part = |term: &Term| common_part(term.coefficient, self.monomial_facts(term.monomial).content, d);
@@ -373,8 +374,8 @@ impl ExprArena {
         self.operation(Atom::FloorDiv(a, b))
     }
 
-    /// Replaces terms `c * (x mod m)` by `c * x` where the divisor divides `c * m`: what the inner modulo took away
-    /// is a multiple of the divisor.
+    /// Replaces terms `c * (x mod m)` by `c * x` where the divisor divides `c * m`: what the inner modulo
+    /// took away is a multiple of the divisor.
     fn unwrap_remainders(&self, mut dividend: Poly, divisor: &Poly) -> Result<Poly, ExprError> {
         for term in dividend.terms.clone() {
             let Some(Atom::Mod(x, m)) = self.single_atom(term.monomial) else { continue };

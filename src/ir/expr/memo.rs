@@ -1,5 +1,5 @@
-//! Results of the costly operations, so that asking again is one lookup. A new assumption forgets them all, since it
-//! may simplify what did not simplify before.
+//! Results of the costly operations, so that asking again is one lookup. A new assumption forgets them all,
+//! since it may simplify what did not simplify before.
 use super::table::InternTable;
 use super::{Expr, ExprArena, ExprError};
 use rustc_hash::FxHasher;

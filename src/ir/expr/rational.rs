@@ -1,10 +1,11 @@
-//! Checked rational arithmetic: every result is exact and reduced, or an overflow. Products are made in `i128` and narrowed at the
-//! end, so that nothing overflows on the way.
+//! Checked rational arithmetic: every result is exact and reduced, or an overflow. Products are made in
+//! `i128` and narrowed at the end, so that nothing overflows on the way.
 use std::cmp::Ordering;
 
 use super::ExprError;
 
-/// A coefficient: a reduced fraction whose denominator is positive, so that equal numbers are equal in every part.
+/// A coefficient: a reduced fraction whose denominator is positive, so that equal numbers are equal in every
+/// part.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Rational {
     numerator: i64,

@@ -151,7 +151,8 @@ macro_rules! from_integers {
 from_integers!(i64, i32, u32, usize);
 
 /// The left side is one of few types, the right side anything that becomes an expression. Among literals only
-/// `i64` stands on the left: with a choice of integer types the compiler could not tell which one `2 * m` means.
+/// `i64` stands on the left: with a choice of integer types the compiler could not tell which one `2 * m`
+/// means.
 macro_rules! operators {
     ($($trait:ident $method:ident $op:expr;)*) => {$(
         impl<R: Into<SymExpr>> $trait<R> for SymExpr {

@@ -8,8 +8,8 @@ use std::sync::{PoisonError, RwLock};
 
 /// A named integer. Two symbols with one name are the same symbol.
 ///
-/// A symbol whose name is a decimal number, as `Symbol::from(64)` makes it, is that number: a dimension of this size, which
-/// nothing binds.
+/// A symbol whose name is a decimal number, as `Symbol::from(64)` makes it, is that number: a dimension of
+/// this size, which nothing binds.
 ///
 /// The handle depends on which name was met first in this process, so it never decides an order:
 /// symbols compare by name.
@@ -22,7 +22,8 @@ struct Names {
     names: Vec<&'static str>,
 }
 
-/// Names live as long as the process: a symbol is `Copy` and travels everywhere, and a program uses few names.
+/// Names live as long as the process: a symbol is `Copy` and travels everywhere, and a program uses few
+/// names.
 static NAMES: RwLock<Option<Names>> = RwLock::new(None);
 
 impl Symbol {

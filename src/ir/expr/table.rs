@@ -1,4 +1,5 @@
-//! An open-addressing index from content hash to position: the arenas and lists hold the content, this holds 8 bytes each.
+//! An open-addressing index from content hash to position: the arenas and lists hold the content, this holds
+//! 8 bytes each.
 
 use smallvec::{SmallVec, smallvec};
 

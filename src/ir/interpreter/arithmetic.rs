@@ -1,4 +1,5 @@
-//! What one element-wise operation does to one dtype. f16 and bf16 compute in f32 and round once; integers wrap.
+//! What one element-wise operation does to one dtype. f16 and bf16 compute in f32 and round once; integers
+//! wrap.
 
 use super::tensor::Data;
 use crate::float16::{bf16, f16};
@@ -189,8 +190,8 @@ fn bitcast(x: &Data, to: DType) -> Result<Data, Refusal> {
     })
 }
 
-/// Numeric conversion. Floats to integers truncate and saturate, NaN gives 0; integers to narrower ones wrap; everything
-/// else is exact or rounds to nearest even, and f16 and bf16 are reached through f32.
+/// Numeric conversion. Floats to integers truncate and saturate, NaN gives 0; integers to narrower ones wrap;
+/// everything else is exact or rounds to nearest even, and f16 and bf16 are reached through f32.
 fn cast(x: &Data, to: DType) -> Result<Data, Refusal> {
     if to == DType::I1 {
         return Err(format!("{} cannot be cast to i1", x.dtype()));

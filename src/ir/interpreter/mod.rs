@@ -1,22 +1,23 @@
 //! The reference interpreter: what a kernel means, computed on whole tensors straight from the logical nodes.
 //!
-//! It knows nothing of tiles per workgroup, waves, layouts or schedules and shares no code with any pass, so it is the oracle for
-//! all of them, and users check their kernels against it. In short:
+//! It knows nothing of tiles per workgroup, waves, layouts or schedules and shares no code with any pass, so
+//! it is the oracle for all of them, and users check their kernels against it. In short:
 //!
 //! - `read` gives the whole memory, `write` replaces it, in program order. `register` and broadcasts fill all
 //!   dims. `barrier` does nothing. An LDS allocation is a memory whose contents are undefined until they are
 //!   written; reading them is a fault.
-//! - Operands of element-wise arithmetic are matched by dims, in any order; one operand has all the dims of the others and gives
-//!   the result its dims. A constant without a dtype takes that of the other operand.
-//! - A loop over K runs once per tile of K, as its `tile` constraint says. Inside, everything with dim K is the iteration's
-//!   slice: reads beyond the end of K give zero, writes there are dropped, and registers are full. So a body that turns the
-//!   padding into something else than zero and then sums over it gets that sum, here as on the device. A value with dim K from
-//!   outside the loop cannot be used inside, and carried values cannot have dim K. A loop over no tile gives back its
-//!   initial values.
-//! - `mma` adds its products to the accumulator one by one, in the order of K: in f32 for f16, bf16 and f32, in wrapping i32 for i8.
+//! - Operands of element-wise arithmetic are matched by dims, in any order; one operand has all the dims of
+//!   the others and gives the result its dims. A constant without a dtype takes that of the other operand.
+//! - A loop over K runs once per tile of K, as its `tile` constraint says. Inside, everything with dim K is
+//!   the iteration's slice: reads beyond the end of K give zero, writes there are dropped, and registers are
+//!   full. So a body that turns the padding into something else than zero and then sums over it gets that
+//!   sum, here as on the device. A value with dim K from outside the loop cannot be used inside, and carried
+//!   values cannot have dim K. A loop over no tile gives back its initial values.
+//! - `mma` adds its products to the accumulator one by one, in the order of K: in f32 for f16, bf16 and f32,
+//!   in wrapping i32 for i8.
 //! - Arithmetic on f16 and bf16 computes in f32 and rounds once; nothing is fused and denormals are kept.
-//!   What integers, NaNs and casts do stands with [`BinaryOp`], [`Predicate`] and [`Conversion`]. Constants are
-//!   what [`Constant::bits`] says.
+//!   What integers, NaNs and casts do stands with [`BinaryOp`], [`Predicate`] and [`Conversion`]. Constants
+//!   are what [`Constant::bits`] says.
 //! - A scalar argument is a value without dimensions.
 //! - Sizes may be zero. Constraints other than `tile` have no say.
 //!
@@ -94,13 +95,14 @@ struct Loop {
 }
 
 impl<'a> Interpreter<'a> {
-    /// Runs `kernel`. `sizes` binds its symbols: its dimensions that are no numbers, and those in the tile sizes of the dimensions that it loops over.
-    /// `inputs` are its arguments in the order of their declaration: what memories hold before the run, and scalars as tensors
-    /// without dimensions ([`Tensor::scalar`]). The result is what they are after it.
+    /// Runs `kernel`. `sizes` binds its symbols: its dimensions that are no numbers, and those in the tile
+    /// sizes of the dimensions that it loops over. `inputs` are its arguments in the order of their
+    /// declaration: what memories hold before the run, and scalars as tensors without dimensions
+    /// ([`Tensor::scalar`]). The result is what they are after it.
     ///
     /// # Errors
-    /// When a symbol has no value, a size is negative, a tensor is too large, an input does not have its memory's shape or
-    /// dtype, or the kernel itself is wrong: each with the author's line of the node.
+    /// When a symbol has no value, a size is negative, a tensor is too large, an input does not have its
+    /// memory's shape or dtype, or the kernel itself is wrong: each with the author's line of the node.
     ///
     /// # Example
     /// ```
@@ -132,7 +134,8 @@ impl<'a> Interpreter<'a> {
         Ok(after.into_iter().map(Rc::unwrap_or_clone).collect())
     }
 
-    /// The same with inputs that are not needed any more; memories with the same contents share them. For large tensors.
+    /// The same with inputs that are not needed any more; memories with the same contents share them. For
+    /// large tensors.
     ///
     /// # Errors
     /// As [`run`](Self::run).
@@ -145,11 +148,12 @@ impl<'a> Interpreter<'a> {
         after.map_err(|fault| kernel.told(fault))
     }
 
-    /// Runs the kernel `root` of `world` as it stands, after whatever passes: on whole tensors as long as its values have no places,
-    /// then wave by wave and lane by lane.
+    /// Runs the kernel `root` of `world` as it stands, after whatever passes: on whole tensors as long as its
+    /// values have no places, then wave by wave and lane by lane.
     ///
     /// # Errors
-    /// As [`run`](Self::run); and what a kernel with places must not do, like storing what it read outside of a tensor.
+    /// As [`run`](Self::run); and what a kernel with places must not do, like storing what it read outside of
+    /// a tensor.
     pub fn run_world(
         world: &'a World,
         root: Entity,
@@ -378,7 +382,8 @@ impl<'a> Interpreter<'a> {
                 .help("mma takes m and k, n and k into [.., m, n], and all of them the same other dimensions")
         };
         let &[ref batch @ .., m, n] = &*acc.dims else { return Err(shapes()) };
-        // The contracted dimension is the one that both factors have and the sum lacks; their dims may be in any order.
+        // The contracted dimension is the one that both factors have and the sum lacks; their dims may be in
+        // any order.
         let mut shared = lhs.dims.iter().filter(|d| rhs.dims.contains(d) && !acc.dims.contains(d));
         let (Some(&k), None) = (shared.next(), shared.next()) else { return Err(shapes()) };
         let [left, right]: [Dims; 2] = [m, n].map(|own| batch.iter().copied().chain([own, k]).collect());
@@ -452,8 +457,8 @@ impl<'a> Interpreter<'a> {
         Ok(())
     }
 
-    /// The operands with the dims of the one that has most, which are returned, too. Untyped constants take the dtype of the
-    /// typed operand, of those from number `typed` on.
+    /// The operands with the dims of the one that has most, which are returned, too. Untyped constants take
+    /// the dtype of the typed operand, of those from number `typed` on.
     fn broadcast<const N: usize>(
         &self,
         operands: [Entity; N],

@@ -1,4 +1,5 @@
-//! The matrix product of the reference interpreter: plain loops, rows in parallel, every sum in the order of k.
+//! The matrix product of the reference interpreter: plain loops, rows in parallel, every sum in the order of
+//! k.
 
 use std::borrow::Cow;
 
@@ -17,8 +18,8 @@ pub(super) struct Extents {
     pub k: usize,
 }
 
-/// `acc + lhs . rhs`. Floats multiply and add in f32 (products of f16 and bf16 are exact there), i8 in wrapping i32; the
-/// products are added to the accumulator one by one in the order of k.
+/// `acc + lhs . rhs`. Floats multiply and add in f32 (products of f16 and bf16 are exact there), i8 in
+/// wrapping i32; the products are added to the accumulator one by one in the order of k.
 pub(super) fn multiply_add(lhs: &Data, rhs: &Data, acc: &Data, extents: Extents) -> Result<Data, Refusal> {
     let refusal = || {
         let [l, r, a] = [lhs, rhs, acc].map(Data::dtype);
@@ -63,7 +64,8 @@ fn rows<T: Copy + Send + Sync>(
     if out.is_empty() || k == 0 {
         return out;
     }
-    // rhs as [batch, k, n]: the inner loop then runs along the row of the result, and every element still sees k in order.
+    // rhs as [batch, k, n]: the inner loop then runs along the row of the result, and every element still
+    // sees k in order.
     let mut columns = Vec::with_capacity(rhs.len());
     for b in 0..batch {
         for x in 0..k {

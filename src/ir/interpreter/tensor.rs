@@ -180,8 +180,9 @@ impl Tensor {
         Ok(Tensor { shape: shape.to_vec(), data })
     }
 
-    /// A tensor of reproducible test data. Integers range over the whole dtype. Floats are sixteenths from -1 to 1, so that
-    /// every dtype holds them, and sums of up to 65536 products of two of them are exact in f32 in whatever order they are added.
+    /// A tensor of reproducible test data. Integers range over the whole dtype. Floats are sixteenths from -1
+    /// to 1, so that every dtype holds them, and sums of up to 65536 products of two of them are exact in
+    /// f32 in whatever order they are added.
     ///
     /// # Errors
     /// When the tensor would be too large.

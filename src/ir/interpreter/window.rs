@@ -1,8 +1,10 @@
-//! Windows into row-major tensors: the one copy loop behind slices of a loop's iteration, broadcasts and transpositions.
+//! Windows into row-major tensors: the one copy loop behind slices of a loop's iteration, broadcasts and
+//! transpositions.
 
 use smallvec::SmallVec;
 
-/// One dimension of a window, outermost first. The window's element `i` along it is the tensor's element `start + i`.
+/// One dimension of a window, outermost first. The window's element `i` along it is the tensor's element
+/// `start + i`.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Axis {
     /// Elements of the window.

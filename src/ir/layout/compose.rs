@@ -23,9 +23,9 @@ impl Layout {
         Layout::row_major(Source::Replica, tile)
     }
 
-    /// `self` outside, `inner` inside: each element of `self` becomes a tile of `inner`. Inner digits are the less
-    /// significant ones, and outer strides count whole inner tiles. Associative, not commutative; the layout
-    /// without modes is neutral.
+    /// `self` outside, `inner` inside: each element of `self` becomes a tile of `inner`. Inner digits are the
+    /// less significant ones, and outer strides count whole inner tiles. Associative, not commutative;
+    /// the layout without modes is neutral.
     pub fn compose(&self, inner: &Layout) -> Result<Layout, LayoutError> {
         let mut modes: SmallVec<[Mode; 12]> = inner.modes.clone();
         for mode in &self.modes {

@@ -15,8 +15,8 @@ impl Layout {
     /// in row-major order. Every element is held exactly once.
     ///
     /// Where a count of workers and an extent are not multiples of each other, their greatest common divisor
-    /// is taken and the rest moves on to the next dimension outwards. That succeeds exactly when the number of vectors
-    /// is a multiple of `lanes * waves`.
+    /// is taken and the rest moves on to the next dimension outwards. That succeeds exactly when the number
+    /// of vectors is a multiple of `lanes * waves`.
     pub fn distribute(
         tile: &[(Dim, u32)],
         elements_per_thread: u32,

@@ -15,12 +15,13 @@ const LANES: u32 = 64;
 pub enum Sparsity {
     /// Every element of A is in a register.
     Dense,
-    /// SMFMAC: of each four elements along k two are in registers. The layout of A then gives the first of the four;
-    /// which two they are is in the index register, chosen by the modifiers CBSZ and ABID.
+    /// SMFMAC: of each four elements along k two are in registers. The layout of A then gives the first of
+    /// the four; which two they are is in the index register, chosen by the modifiers CBSZ and ABID.
     TwoOfFour,
 }
 
-/// The shape of one matrix instruction: `D[block] = A[block] * B[block] + C[block]`, A of m x k and B of k x n.
+/// The shape of one matrix instruction: `D[block] = A[block] * B[block] + C[block]`, A of m x k and B of k x
+/// n.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub struct MmaShape {
     m: u32,
@@ -32,8 +33,8 @@ pub struct MmaShape {
 }
 
 impl MmaShape {
-    /// A shape, if one wave can hold its operands by the rule: powers of two, rows and columns of all blocks fit
-    /// the lanes, and A, B and D come out even.
+    /// A shape, if one wave can hold its operands by the rule: powers of two, rows and columns of all blocks
+    /// fit the lanes, and A, B and D come out even.
     pub fn new(
         [m, n, k, blocks]: [u32; 4],
         accumulator_bits: u32,
@@ -70,7 +71,8 @@ impl MmaShape {
         self.input_layout(n, self.n, k, block, Sparsity::Dense)
     }
 
-    /// Lanes count rows first, then blocks, then groups of k; each lane holds one group in consecutive elements.
+    /// Lanes count rows first, then blocks, then groups of k; each lane holds one group in consecutive
+    /// elements.
     fn input_layout(&self, row: Dim, rows: u32, k: Dim, block: Option<Dim>, sparsity: Sparsity) -> Layout {
         let groups = LANES / (rows * self.blocks);
         let held = self.k / groups;

@@ -13,7 +13,8 @@ impl Layout {
             && self.dims().into_iter().all(|dim| is_injective_in(&self.sorted(dim)))
     }
 
-    /// Whether every element of the dense tile is held at some place. Dimensions that are not listed do not matter.
+    /// Whether every element of the dense tile is held at some place. Dimensions that are not listed do not
+    /// matter.
     pub fn covers(&self, tile: &[(Dim, u32)]) -> bool {
         tile.iter().all(|(dim, extent)| {
             // By ascending stride the coordinates grow as one gapless run, until a stride jumps over the

@@ -1,11 +1,12 @@
-//! Rows of element-wise operations. Each table is a macro that hands its rows to another one: here they become an enum and the
-//! table behind it, in `ir/builder.rs` the author's methods. A row without one of its parts does not compile, and neither does
-//! one without a meaning (`ir/interpreter/arithmetic.rs`) and instructions (`codegen/lower/operations.rs`).
+//! Rows of element-wise operations. Each table is a macro that hands its rows to another one: here they
+//! become an enum and the table behind it, in `ir/builder.rs` the author's methods. A row without one of its
+//! parts does not compile, and neither does one without a meaning (`ir/interpreter/arithmetic.rs`) and
+//! instructions (`codegen/lower/operations.rs`).
 
 use super::row::{DTypes, MemoryEffect, OpClass, OpRow, OpUnit, Purity, ResultType, Role, Sizes};
 
-/// Operations on one value: variant, word, method of `Value` (`operator` for one that Rust has an operator for), dtypes of the
-/// operand, doc line.
+/// Operations on one value: variant, word, method of `Value` (`operator` for one that Rust has an operator
+/// for), dtypes of the operand, doc line.
 macro_rules! unary_operations {
     ($then:ident) => {
         $then! {
@@ -54,8 +55,8 @@ macro_rules! predicates {
 }
 pub(in crate::ir) use predicates;
 
-/// Changes of the dtype to the one that the node states: variant, word, method of `Value`, dtypes of the operand, sizes that the
-/// result may have, doc line.
+/// Changes of the dtype to the one that the node states: variant, word, method of `Value`, dtypes of the
+/// operand, sizes that the result may have, doc line.
 macro_rules! conversions {
     ($then:ident) => {
         $then! {

@@ -1,6 +1,7 @@
-//! The operations. One row of a table says everything about an operation but its meaning (`ir/interpreter`) and its instructions
-//! (`codegen/lower`): its word, what it takes and gives, the rule of its type, whether it can be moved, what it does to memory, what
-//! it keeps busy. The builder, the printer, the parser, the verifier, passes and schedules read the row.
+//! The operations. One row of a table says everything about an operation but its meaning (`ir/interpreter`)
+//! and its instructions (`codegen/lower`): its word, what it takes and gives, the rule of its type, whether
+//! it can be moved, what it does to memory, what it keeps busy. The builder, the printer, the parser, the
+//! verifier, passes and schedules read the row.
 
 mod arithmetic;
 mod control;
@@ -21,8 +22,8 @@ pub use row::{DTypes, MemoryEffect, OpClass, OpRow, OpUnit, Purity, ResultType, 
 pub enum Op {
     /// A kernel argument: a tensor. No operands. Its space is in [`Space`].
     Memory,
-    /// A kernel argument: one number, the same for all workgroups, passed by value. No operands, no dims; its dtype is
-    /// one of [`Op::SCALAR_DTYPES`].
+    /// A kernel argument: one number, the same for all workgroups, passed by value. No operands, no dims; its
+    /// dtype is one of [`Op::SCALAR_DTYPES`].
     Scalar,
     /// An LDS buffer of the workgroup; what it holds is undefined until it is written. No operands.
     Allocate,
@@ -32,17 +33,18 @@ pub enum Op {
     Read,
     /// Stores a value to a memory. Operands: value, memory. No result.
     Write,
-    /// Copies the tile of a memory to an LDS buffer through no register. Operands: memory, buffer. No result. Made by passes.
+    /// Copies the tile of a memory to an LDS buffer through no register. Operands: memory, buffer. No result.
+    /// Made by passes.
     GlobalToShared,
     /// `acc + lhs . rhs` over the dimension that lhs and rhs share and acc lacks. Operands: lhs with
     /// m and k, rhs with n and k (dims in any order), acc `[.., m, n]`.
     Mma(MmaChoice),
-    /// A loop over the tiles of a dimension. Operands: initial values. Its body is in [`Body`], its trip count in [`Trip`],
-    /// what one iteration hands to the next in [`Yields`].
+    /// A loop over the tiles of a dimension. Operands: initial values. Its body is in [`Body`], its trip
+    /// count in [`Trip`], what one iteration hands to the next in [`Yields`].
     Iterate(Dim),
-    /// A pipelined loop: the operations in front of the steady state, its loop, and those behind it. Operands: initial values. Runs
-    /// once, if the loop that it was made of has at least as many iterations as its [`Pipelined`] needs, else not at all. Made
-    /// by scheduling, of expanded nodes.
+    /// A pipelined loop: the operations in front of the steady state, its loop, and those behind it.
+    /// Operands: initial values. Runs once, if the loop that it was made of has at least as many
+    /// iterations as its [`Pipelined`] needs, else not at all. Made by scheduling, of expanded nodes.
     Pipeline(Dim),
     /// A loop-carried value as the body sees it: number `0` of the loop's carried values. No operands.
     IterArg(u32),
@@ -56,8 +58,9 @@ pub enum Op {
     Compare(Predicate),
     /// Operands: condition (i1), value if true, value if false.
     Select,
-    /// The dtype becomes that of the node's type, which is not i1. Casts of floats to integers truncate and saturate, NaN gives
-    /// zero; integers to narrower ones wrap; to floats rounds to nearest even, for f16 and bf16 by way of f32.
+    /// The dtype becomes that of the node's type, which is not i1. Casts of floats to integers truncate and
+    /// saturate, NaN gives zero; integers to narrower ones wrap; to floats rounds to nearest even, for
+    /// f16 and bf16 by way of f32.
     Convert(Conversion),
     /// LDS fence and workgroup barrier. No operands, no result.
     Barrier,

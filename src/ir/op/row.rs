@@ -2,7 +2,8 @@
 
 use crate::ir::types::DType;
 
-/// One operation: everything about it but its meaning (`ir/interpreter`) and its instructions (`codegen/lower`).
+/// One operation: everything about it but its meaning (`ir/interpreter`) and its instructions
+/// (`codegen/lower`).
 #[derive(Debug)]
 pub struct OpRow {
     /// Its word in the text form and in messages.
@@ -27,7 +28,8 @@ pub struct OpRow {
     pub doc: &'static str,
 }
 
-/// Operations that passes treat alike. A new class is a new case in every pass; an operation of a class that exists is none.
+/// Operations that passes treat alike. A new class is a new case in every pass; an operation of a class that
+/// exists is none.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum OpClass {
     /// An argument of the kernel or an LDS buffer: it stands once, for all pieces of what uses it.
@@ -36,7 +38,8 @@ pub enum OpClass {
     Constant,
     /// Reads or writes the place that is its last operand.
     Access,
-    /// An element of the result follows from the elements of the operands that have its coordinates: all have one layout.
+    /// An element of the result follows from the elements of the operands that have its coordinates: all have
+    /// one layout.
     ElementWise,
     /// Sums over the dimensions that its result lacks. Its layouts are those of matrix instructions.
     Contraction,

@@ -1,8 +1,8 @@
-//! Tracing: a schedule is written as a Rust closure over [`ScheduleTracer`], and every call becomes an operation with the author's file
-//! and line.
+//! Tracing: a schedule is written as a Rust closure over [`ScheduleTracer`], and every call becomes an
+//! operation with the author's file and line.
 //!
-//! Nothing here panics: a mistake is remembered with its place, the call returns a placeholder, and [`WaveSchedule::trace`] returns
-//! the first mistake.
+//! Nothing here panics: a mistake is remembered with its place, the call returns a placeholder, and
+//! [`WaveSchedule::trace`] returns the first mistake.
 
 use std::array;
 use std::cell::RefCell;
@@ -148,8 +148,9 @@ impl ScheduleTracer {
         result.map_err(|fault| self.fail(fault, &location)).ok()
     }
 
-    /// All nodes that have the tag, in program order. Tags are put on operations where the kernel is traced; what the compiler makes
-    /// of an operation has its tag too: a read of shared memory is a global read, an LDS write and an LDS read.
+    /// All nodes that have the tag, in program order. Tags are put on operations where the kernel is traced;
+    /// what the compiler makes of an operation has its tag too: a read of shared memory is a global read,
+    /// an LDS write and an LDS read.
     #[track_caller]
     pub fn get_node_by_tag(&self, tag: &str) -> Nodes {
         Nodes(self.record(Caller::caller(), &[], |_| Operation::GetNodeByTag { tag: tag.into() }))
@@ -237,9 +238,10 @@ impl ScheduleTracer {
         Nodes(self.record(Caller::caller(), &[list.0], |v| Operation::GetItem { list: v[0], index }))
     }
 
-    /// Pipelines a loop; `stages` sets the stages, first to last. Each stage is a list of as many tuples, which run one after the
-    /// other: their number is the initiation interval. The tuples that stand at one place of the stages run together, each for an
-    /// iteration of its own. Afterwards every list of nodes stands for the copies in all parts of the pipeline.
+    /// Pipelines a loop; `stages` sets the stages, first to last. Each stage is a list of as many tuples,
+    /// which run one after the other: their number is the initiation interval. The tuples that stand at
+    /// one place of the stages run together, each for an iteration of its own. Afterwards every list of
+    /// nodes stands for the copies in all parts of the pipeline.
     ///
     /// # Example
     /// ```
@@ -278,8 +280,8 @@ impl ScheduleTracer {
         PipelinedLoop { parts: array::from_fn(|at| PipelineStage(self.result(first, at))) }
     }
 
-    /// Nodes and directives that belong together, in the order given. A directive is inserted behind the node before it, or in
-    /// front of the first node.
+    /// Nodes and directives that belong together, in the order given. A directive is inserted behind the node
+    /// before it, or in front of the first node.
     ///
     /// # Example
     /// ```
@@ -309,8 +311,8 @@ impl ScheduleTracer {
         Cluster(self.record(Caller::caller(), &handles, operation))
     }
 
-    /// Puts the nodes of a loop, or of a part of a pipeline, into the order of the clusters, as far as dependences allow. A list of
-    /// nodes counts as a cluster.
+    /// Puts the nodes of a loop, or of a part of a pipeline, into the order of the clusters, as far as
+    /// dependences allow. A list of nodes counts as a cluster.
     #[track_caller]
     pub fn reorder_graph(&self, region: impl Into<Target>, clusters: impl Listed<Cluster>) {
         let clusters = collect(clusters);
@@ -368,7 +370,8 @@ impl ScheduleTracer {
         self.insert(Caller::caller(), Place::After, target, Control::ConditionalBarrier(condition));
     }
 
-    /// Holds the second half of a workgroup's waves one barrier behind the first half, for the time of a loop.
+    /// Holds the second half of a workgroup's waves one barrier behind the first half, for the time of a
+    /// loop.
     #[track_caller]
     pub fn stagger(&self, region: impl Into<Target>) {
         self.record(Caller::caller(), &[region.into().0], |v| Operation::Stagger { region: v[0] });
@@ -429,7 +432,8 @@ impl ScheduleTracer {
 }
 
 impl PipelineTracer<'_> {
-    /// Sets the next stage: the lists of each slot, as tuples. An array takes tuples of one size, a tuple takes any: `((a, b), (c,), ())`.
+    /// Sets the next stage: the lists of each slot, as tuples. An array takes tuples of one size, a tuple
+    /// takes any: `((a, b), (c,), ())`.
     #[track_caller]
     pub fn set_stage(&mut self, slots: impl Slots) {
         let caller = Caller::caller();

@@ -1,4 +1,5 @@
-//! What an author holds while a schedule is traced, and the shapes in which lists of it are written: tuples, arrays, vectors.
+//! What an author holds while a schedule is traced, and the shapes in which lists of it are written: tuples,
+//! arrays, vectors.
 
 use super::operations::{Directive, ValueId};
 use crate::ir::node::Control;
@@ -106,13 +107,15 @@ impl Interleave {
     }
 }
 
-/// A list of `T` as authors write it: one by itself, or a tuple, an array, a vector of such lists. `()` is the empty one.
+/// A list of `T` as authors write it: one by itself, or a tuple, an array, a vector of such lists. `()` is
+/// the empty one.
 pub trait Listed<T> {
     /// Appends what it holds.
     fn list(self, out: &mut Vec<T>);
 }
 
-/// Slots of a stage as authors write them: an array, a vector, or a tuple of lists, which may then be of different sizes.
+/// Slots of a stage as authors write them: an array, a vector, or a tuple of lists, which may then be of
+/// different sizes.
 pub trait Slots {
     /// Appends the lists of each slot.
     fn slots(self, out: &mut Vec<Vec<Nodes>>);

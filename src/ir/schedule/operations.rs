@@ -1,5 +1,5 @@
-//! The data of a schedule. Values are numbered in the order in which operations define them, so walking the operations and
-//! appending each one's results to a list gives every value its place in that list.
+//! The data of a schedule. Values are numbered in the order in which operations define them, so walking the
+//! operations and appending each one's results to a list gives every value its place in that list.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -194,7 +194,8 @@ pub enum Operation {
         /// Its place, from 0.
         index: u32,
     },
-    /// Pipelines a loop (prologue, kernel, epilogue). Every list stands for the copies of its nodes afterwards.
+    /// Pipelines a loop (prologue, kernel, epilogue). Every list stands for the copies of its nodes
+    /// afterwards.
     Pipeline(Pipeline),
     /// Nodes and directives that belong together (cluster).
     Cluster {
@@ -222,9 +223,10 @@ pub enum Operation {
         /// The loop (nodes, or a pipeline's kernel).
         region: ValueId,
     },
-    /// The nodes of the base with those of the groups spread between them (nodes). Behind node `i` of the base every group, in
-    /// order, gives its next node if all groups that it starts after are used up, `i >= start_offset` and `i - start_offset`
-    /// is a multiple of its interval. What is left over comes last.
+    /// The nodes of the base with those of the groups spread between them (nodes). Behind node `i` of the
+    /// base every group, in order, gives its next node if all groups that it starts after are used up, `i
+    /// >= start_offset` and `i - start_offset` is a multiple of its interval. What is left over comes
+    /// last.
     InterleaveOps {
         /// Lists, taken as one.
         base: Vec<ValueId>,
@@ -285,8 +287,8 @@ pub struct Scheduled {
     pub(in crate::ir) names: Vec<Option<Arc<str>>>,
 }
 
-/// An author's schedule. Cheap to clone. Two schedules are equal if they do the same under the same name, wherever they were written
-/// and whatever their values are called.
+/// An author's schedule. Cheap to clone. Two schedules are equal if they do the same under the same name,
+/// wherever they were written and whatever their values are called.
 #[derive(Clone)]
 pub struct WaveSchedule {
     data: Arc<Data>,

@@ -1,5 +1,5 @@
-//! Recording a schedule operation by operation: what tracing and parsing have in common, so that one schedule gives one list and one
-//! set of messages whichever way it was written.
+//! Recording a schedule operation by operation: what tracing and parsing have in common, so that one schedule
+//! gives one list and one set of messages whichever way it was written.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

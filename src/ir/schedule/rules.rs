@@ -1,5 +1,5 @@
-//! Rules that an operation keeps whatever kernel it is for. A fault without a place is about the operation as a whole; whoever
-//! records the operation knows where that stands.
+//! Rules that an operation keeps whatever kernel it is for. A fault without a place is about the operation as
+//! a whole; whoever records the operation knows where that stands.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,8 @@ use super::recorder::Recorder;
 use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::types::AddressSpace;
 
-/// Most parts of a list, iterations of an unrolled loop, copies of a buffer: beyond it a number is a slip of the pen.
+/// Most parts of a list, iterations of an unrolled loop, copies of a buffer: beyond it a number is a slip of
+/// the pen.
 pub(in crate::ir) const MOST: u32 = 1 << 16;
 
 type Checked = Result<(), Diagnostic>;

@@ -1,5 +1,5 @@
-//! Tracing: what is recorded, and which mistakes are found without a kernel. Rules are shared with the text form, whose tests show every
-//! message.
+//! Tracing: what is recorded, and which mistakes are found without a kernel. Rules are shared with the text
+//! form, whose tests show every message.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 

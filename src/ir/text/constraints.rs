@@ -1,4 +1,5 @@
-//! Constraints: the statements of a kernel that say how its dimensions are spread, and what is assumed of them.
+//! Constraints: the statements of a kernel that say how its dimensions are spread, and what is assumed of
+//! them.
 
 use super::cursor::Parsed;
 use super::lex::Token;

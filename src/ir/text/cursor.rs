@@ -1,4 +1,5 @@
-//! The parser's place in its tokens: looking, stepping, and saying what was expected instead of what is there.
+//! The parser's place in its tokens: looking, stepping, and saying what was expected instead of what is
+//! there.
 
 use std::sync::Arc;
 
@@ -209,7 +210,8 @@ impl<'a> Cursor<'a> {
         Ok(&self.text[start..end])
     }
 
-    /// Steps over the text of an expression of the arena's own form: up to a comma, a bracket or two points that are not its own.
+    /// Steps over the text of an expression of the arena's own form: up to a comma, a bracket or two points
+    /// that are not its own.
     pub(super) fn expression(&mut self) -> &'a str {
         let (start, mut end, mut depth) = (self.next.start, self.next.start, 0u32);
         loop {

@@ -1,5 +1,5 @@
-//! The lexer: text to tokens with their places. It accepts every input; what it cannot read becomes a token that the parser
-//! reports.
+//! The lexer: text to tokens with their places. It accepts every input; what it cannot read becomes a token
+//! that the parser reports.
 
 /// What a token is.
 #[derive(Clone, PartialEq, Debug)]

@@ -1,5 +1,6 @@
-//! The text form of kernels: what tests are written in, what listings show, what people mail each other, and what names a kernel
-//! in caches. Printing and parsing give the same kernel back; kernels can be written in it by hand.
+//! The text form of kernels: what tests are written in, what listings show, what people mail each other, and
+//! what names a kernel in caches. Printing and parsing give the same kernel back; kernels can be written in
+//! it by hand.
 //!
 //! ```text
 //! kernel gemm {
@@ -26,7 +27,8 @@
 //! ```
 //!
 //! # Grammar
-//! A statement ends with its line, except that a line goes on after `,`, `=`, `(` and `[`. `;` starts a comment. Braces `{x}` mean any number of `x`, brackets `[x]` one or none, quotes literal text.
+//! A statement ends with its line, except that a line goes on after `,`, `=`, `(` and `[`. `;` starts a
+//! comment. Braces `{x}` mean any number of `x`, brackets `[x]` one or none, quotes literal text.
 //!
 //! ```text
 //! kernel     = "kernel" name ["after" pass] "{" {constraint | facts | node | logical} "}"
@@ -62,13 +64,14 @@
 //!
 //! The names of operations are the words of their rows ([`Op::rows`](super::node::Op::rows)), and of
 //! [`Predicate::word`](super::node::Predicate::word). A value is visible
-//! from its definition to the end of the region around it; memories have a name space of their own. The names of values are not
-//! kept: they print as numbers.
+//! from its definition to the end of the region around it; memories have a name space of their own. The names
+//! of values are not kept: they print as numbers.
 //!
 //! # Stages
-//! A text that says `after PASS` is a kernel as that pass left it. Everything that passes have found out stands in it as attributes,
-//! after the tag of a node and before the brace of a loop, so a compilation goes on from there with the passes that are left. Options that
-//! later passes look at (target, schedule, ...) are given anew; sizes are in the text.
+//! A text that says `after PASS` is a kernel as that pass left it. Everything that passes have found out
+//! stands in it as attributes, after the tag of a node and before the brace of a loop, so a compilation goes
+//! on from there with the passes that are left. Options that later passes look at (target, schedule, ...) are
+//! given anew; sizes are in the text.
 //!
 //! Behind the kernel a text may hold a [`schedule`] for it ([`parse_file`]).
 
@@ -104,11 +107,13 @@ pub enum Detail {
     Source,
     /// The same. What passes have added stands in every text that says after which pass it is.
     Full,
-    /// And where the author wrote what, so that a compilation which goes on from the text makes the same object.
+    /// And where the author wrote what, so that a compilation which goes on from the text makes the same
+    /// object.
     Stage,
 }
 
-/// Reads a kernel, and the schedule behind it if there is one. `file` is the name that diagnostics give the text.
+/// Reads a kernel, and the schedule behind it if there is one. `file` is the name that diagnostics give the
+/// text.
 ///
 /// # Errors
 /// All mistakes found, in the order of the text, each with its line (at most twenty).
@@ -131,15 +136,17 @@ pub fn parse_file(text: &str, file: &str) -> Result<(Kernel, Option<WaveSchedule
     parse::parse(text, file)
 }
 
-/// Bytes that the text of a kernel and its schedule may have. A kernel of as many operations as can be compiled has fewer.
+/// Bytes that the text of a kernel and its schedule may have. A kernel of as many operations as can be
+/// compiled has fewer.
 pub const MAX_KERNEL_BYTES: usize = 4 << 20;
 
 impl Kernel {
-    /// Reads the text form. A schedule behind the kernel is read too, and left out. `file` is the name that diagnostics give the text.
+    /// Reads the text form. A schedule behind the kernel is read too, and left out. `file` is the name that
+    /// diagnostics give the text.
     ///
     /// # Errors
-    /// All mistakes found, in the order of the text, each with its line (at most twenty). With `?` they become one [`Diagnostic`],
-    /// which a `main` that returns it prints with the lines of the text.
+    /// All mistakes found, in the order of the text, each with its line (at most twenty). With `?` they
+    /// become one [`Diagnostic`], which a `main` that returns it prints with the lines of the text.
     ///
     /// [`Diagnostic`]: super::diagnostic::Diagnostic
     ///

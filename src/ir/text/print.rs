@@ -20,7 +20,8 @@ use crate::ir::node_map::NodeMap;
 use crate::ir::op::{OpClass, Role};
 use crate::ir::types::DType;
 
-/// The text of the kernel whose root is `root`. It prints broken kernels too: a value that is defined nowhere prints as `%?`.
+/// The text of the kernel whose root is `root`. It prints broken kernels too: a value that is defined nowhere
+/// prints as `%?`.
 pub fn print(world: &World, root: Entity, detail: Detail) -> String {
     print_after(world, root, world.get::<Stage>(root).map(|stage| &*stage.0), detail)
 }
@@ -42,7 +43,8 @@ pub fn print_after(world: &World, root: Entity, stage: Option<&str>, detail: Det
     printer.out
 }
 
-/// What a loop defines: carried values as the body sees them and as they leave the loop; `None` for one that has no node.
+/// What a loop defines: carried values as the body sees them and as they leave the loop; `None` for one that
+/// has no node.
 #[derive(Default)]
 struct Carried {
     args: SmallVec<[Option<Entity>; 4]>,
@@ -82,7 +84,8 @@ impl<'w> Printer<'w> {
         self.world.get::<Operands>(node).map_or(&[], |operands| &operands.0)
     }
 
-    /// Numbers the values of a region in the order of the text: a loop's results, what its body sees, its body.
+    /// Numbers the values of a region in the order of the text: a loop's results, what its body sees, its
+    /// body.
     fn number(&mut self, region: &[Entity]) {
         for &node in region {
             if let Some(Op::LoopResult(at)) = self.op(node)
@@ -395,7 +398,8 @@ pub(in crate::ir) fn write_control(out: &mut String, control: Control) {
     };
 }
 
-/// Puts a node at its place in a list that grows as needed; a place far off is a broken kernel's and is dropped.
+/// Puts a node at its place in a list that grows as needed; a place far off is a broken kernel's and is
+/// dropped.
 fn enter(list: &mut SmallVec<[Option<Entity>; 4]>, at: u32, node: Entity) {
     const MOST: usize = 1 << 16;
     let at = at as usize;

@@ -1,4 +1,5 @@
-//! Expressions over symbols, in constraints: printing with as few brackets as the tree needs, and parsing back to the same tree.
+//! Expressions over symbols, in constraints: printing with as few brackets as the tree needs, and parsing
+//! back to the same tree.
 
 use std::fmt::{self, Write};
 

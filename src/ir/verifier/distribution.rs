@@ -31,8 +31,8 @@ use crate::ir::node::{Name, *};
 use crate::ir::op::{MemoryEffect, OpClass};
 
 /// Every fault of the author's kernel `root` of `world` under its distribution, in program order; none for a
-/// good one. What passes have made of a kernel is not judged again: they divide one write of the author's among
-/// several loops, which have elements of their own.
+/// good one. What passes have made of a kernel is not judged again: they divide one write of the author's
+/// among several loops, which have elements of their own.
 pub(crate) fn check(world: &World, root: Entity) -> Vec<Diagnostic> {
     if world.get::<Geometry>(root).is_some() {
         return Vec::new();

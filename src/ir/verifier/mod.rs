@@ -1,23 +1,27 @@
-//! The verifier: whether a world of logical nodes is a kernel. It runs after every pass in tests and on request, collects all
-//! faults, and anchors each at the line of the node's author. Numbers in its messages count the nodes in program order.
+//! The verifier: whether a world of logical nodes is a kernel. It runs after every pass in tests and on
+//! request, collects all faults, and anchors each at the line of the node's author. Numbers in its messages
+//! count the nodes in program order.
 //!
 //! # Invariants
 //! Of every node in a region:
-//! 1. It has [`Op`], [`Operands`], [`ValueType`] and [`Origin`], and stands in one place of one region. (A node in no region is
-//!    dead; nothing may use it.)
-//! 2. It has as many operands as its op takes, and of the right kind: values, memories (arguments or allocations) or a loop.
+//! 1. It has [`Op`], [`Operands`], [`ValueType`] and [`Origin`], and stands in one place of one region. (A
+//!    node in no region is dead; nothing may use it.)
+//! 2. It has as many operands as its op takes, and of the right kind: values, memories (arguments or
+//!    allocations) or a loop.
 //! 3. Its operands stand before it, in its region or in one around it.
-//! 4. The dims of its type are different ones, and in the kernel's [`DimTable`]. Without a result it has no type.
+//! 4. The dims of its type are different ones, and in the kernel's [`DimTable`]. Without a result it has no
+//!    type.
 //! 5. Its tag, if any, is not empty, and its layout, if any, has dims of the [`DimTable`] only.
 //!
 //! Of special nodes:
 //!
-//! 6. Memories stand in the kernel's body and have [`Name`], [`Space`] and a dtype; allocations have a dtype. Scalars stand in
-//!    the kernel's body and have [`Name`], no dims, and the dtype f32 or i32.
-//! 7. Loops have [`Body`] and [`Yields`]; the body starts with its arguments, numbered from 0, one for each initial value, and
-//!    there are no others; it yields as many values, defined in the body or before the loop. Loop results stand behind their
-//!    loop and are numbered within its carried values.
-//! 8. A loop is not inside another one over the same dim, and nothing that has its dim goes into it or is carried round it.
+//! 6. Memories stand in the kernel's body and have [`Name`], [`Space`] and a dtype; allocations have a dtype.
+//!    Scalars stand in the kernel's body and have [`Name`], no dims, and the dtype f32 or i32.
+//! 7. Loops have [`Body`] and [`Yields`]; the body starts with its arguments, numbered from 0, one for each
+//!    initial value, and there are no others; it yields as many values, defined in the body or before the
+//!    loop. Loop results stand behind their loop and are numbered within its carried values.
+//! 8. A loop is not inside another one over the same dim, and nothing that has its dim goes into it or is
+//!    carried round it.
 //!
 //! Once every result has a dtype, the types agree, too: see the `types` part of this module.
 // A new operation has to be looked at wherever operations are told apart.

@@ -1,9 +1,13 @@
-//! The part of the verifier that runs once every result has a dtype: the types of a node and of its operands agree.
+//! The part of the verifier that runs once every result has a dtype: the types of a node and of its operands
+//! agree.
 //!
-//! - A read has the type of its memory. A written value has the memory's dtype and all of its dims, in any order.
-//! - Element-wise: one operand has all dims of the others, and the result has these; operands have the dtypes that the row of the
-//!   operation admits ([`DTypes`](crate::ir::op::DTypes)), and the result has the one that follows from its [`ResultType`].
-//! - `mma` takes factors with m and k, and with n and k, in any order, into `[.., m, n]`, of the dtypes that [`ACCUMULATORS`] lists.
+//! - A read has the type of its memory. A written value has the memory's dtype and all of its dims, in any
+//!   order.
+//! - Element-wise: one operand has all dims of the others, and the result has these; operands have the dtypes
+//!   that the row of the operation admits ([`DTypes`](crate::ir::op::DTypes)), and the result has the one
+//!   that follows from its [`ResultType`].
+//! - `mma` takes factors with m and k, and with n and k, in any order, into `[.., m, n]`, of the dtypes that
+//!   [`ACCUMULATORS`] lists.
 //! - A constant is a number that its dtype holds.
 //! - A loop's argument, its yield and its result have the type of its initial value.
 
@@ -147,7 +151,8 @@ fn broadcasts(operands: &[&Dims], result: &Dims) -> bool {
         && operands.iter().any(|dims| dims.len() == result.len())
 }
 
-/// lhs has m and k, rhs has n and k, acc is `[.., m, n]`, and all have the same other dims; factors in any order.
+/// lhs has m and k, rhs has n and k, acc is `[.., m, n]`, and all have the same other dims; factors in any
+/// order.
 fn is_product(lhs: &Dims, rhs: &Dims, acc: &Dims) -> bool {
     let [batch @ .., m, n] = acc.as_slice() else { return false };
     let Some(k) = lhs.iter().find(|d| rhs.contains(d) && !acc.contains(d)) else { return false };

@@ -1,4 +1,5 @@
-//! Schedules: which iteration an operation of a loop belongs to in the steady state, and in which order operations are emitted.
+//! Schedules: which iteration an operation of a loop belongs to in the steady state, and in which order
+//! operations are emitted.
 //!
 //! Rooms, lowest first; each uses only those above it in this list:
 //!
@@ -10,8 +11,8 @@
 //! - [`show`]: listings, drawings, tables and pages
 //!
 //! The pass looks at every innermost loop: it makes the graph, asks the strategy that the options name for an
-//! [`Assignment`](graph::assignment::Assignment), and rebuilds the loop. A loop that a strategy refuses stays as it was
-//! written, and the record says why.
+//! [`Assignment`](graph::assignment::Assignment), and rebuilds the loop. A loop that a strategy refuses stays
+//! as it was written, and the record says why.
 
 pub mod apply;
 mod author;

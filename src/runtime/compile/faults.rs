@@ -1,5 +1,5 @@
-//! Faults that a compilation finds after the passes, told to the author: too few registers, branches that reach too far, and what the
-//! options deny.
+//! Faults that a compilation finds after the passes, told to the author: too few registers, branches that
+//! reach too far, and what the options deny.
 
 use super::Compilation;
 use crate::codegen::machine::RegisterFile;

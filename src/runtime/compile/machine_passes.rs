@@ -1,5 +1,5 @@
-//! The passes over machine code, in the order in which they run. Each row says what the pass does and what the machine verifier holds
-//! against its result.
+//! The passes over machine code, in the order in which they run. Each row says what the pass does and what
+//! the machine verifier holds against its result.
 
 use super::Compilation;
 use crate::codegen::lower;
@@ -104,8 +104,8 @@ impl Compilation<'_> {
         if self.options.target_id().may_retry() { Xnack::MayBeOn } else { Xnack::Off }
     }
 
-    /// Registers that a wave may have: what the target gives when all waves of a workgroup are to be resident, and what the author
-    /// allows.
+    /// Registers that a wave may have: what the target gives when all waves of a workgroup are to be
+    /// resident, and what the author allows.
     fn limits(&self) -> Result<Limits, Diagnostic> {
         let target = self.options.target();
         let waves = self.fact::<Geometry>()?.wave_count();

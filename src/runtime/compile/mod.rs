@@ -50,7 +50,8 @@ pub fn compile_uncached(
     with_compilation(kernel, options, verify, |compilation| compilation.walk())
 }
 
-/// Machine code after one of [`MACHINE_PASSES`], as text: with virtual registers after `lower`, with physical ones after `allocate`.
+/// Machine code after one of [`MACHINE_PASSES`], as text: with virtual registers after `lower`, with physical
+/// ones after `allocate`.
 ///
 /// # Errors
 /// As for [`compile_uncached`], as far as the walk goes; and a name that is none of the list.
@@ -162,8 +163,8 @@ impl Compilation<'_> {
         self.workspace.run(None, self.verify, &mut self.phases)
     }
 
-    /// Runs the machine passes up to and including `last` (all of them for `None`). When asked to, the machine verifier compares what
-    /// each of them made with what it began with.
+    /// Runs the machine passes up to and including `last` (all of them for `None`). When asked to, the
+    /// machine verifier compares what each of them made with what it began with.
     fn run_machine_passes(&mut self, last: Option<&str>) -> Result<(), Diagnostic> {
         for pass in MACHINE_PASSES {
             let before = (self.verify == Verify::AfterEachPass).then(|| self.machine.body.clone());

@@ -1,4 +1,5 @@
-//! The code object, and what it says of a kernel beside its code: the descriptor, the arguments, the author's lines.
+//! The code object, and what it says of a kernel beside its code: the descriptor, the arguments, the author's
+//! lines.
 
 use super::Compilation;
 use crate::codegen::lower::{ArgumentSlot, preload};
@@ -42,7 +43,8 @@ impl Compilation<'_> {
         Ok(CodeObject { info, lines, format, bytes })
     }
 
-    /// Where each instruction was written; what belongs to no place in particular belongs to the kernel's own.
+    /// Where each instruction was written; what belongs to no place in particular belongs to the kernel's
+    /// own.
     fn source_lines(&self) -> SourceLines {
         let (workspace, machine) = (&self.workspace, &self.machine);
         let world = &workspace.world;

@@ -1,7 +1,7 @@
 //! Run mode: all workgroups of a launch, in parallel.
 //!
-//! The waves of a workgroup take turns on one host thread: each runs until a barrier or its end. A barrier opens when all
-//! waves that have not ended wait at it, as on hardware (CDNA3 ISA guide, S_BARRIER).
+//! The waves of a workgroup take turns on one host thread: each runs until a barrier or its end. A barrier
+//! opens when all waves that have not ended wait at it, as on hardware (CDNA3 ISA guide, S_BARRIER).
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};

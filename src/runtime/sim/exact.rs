@@ -1,7 +1,7 @@
 //! Exact sums and products of floats, and rounding them once: in any direction, to any of the chips' formats.
 //!
-//! This is the slow path beside [`numerics`](super::numerics): integers in place of the host's floats. It serves round modes
-//! other than to nearest even and the small formats.
+//! This is the slow path beside [`numerics`](super::numerics): integers in place of the host's floats. It
+//! serves round modes other than to nearest even and the small formats.
 
 use super::formats::{Format, Top};
 
@@ -16,8 +16,9 @@ pub(super) enum Rounding {
     Down,
     /// Towards zero.
     Zero,
-    /// Away from zero as often as the rest is large: if the rest and the topmost of these random bits carry together. As
-    /// many bits take part as the mantissa of an f32 has more than the format (CDNA3 ISA guide, V_CVT_SR_FP8_F32).
+    /// Away from zero as often as the rest is large: if the rest and the topmost of these random bits carry
+    /// together. As many bits take part as the mantissa of an f32 has more than the format (CDNA3 ISA
+    /// guide, V_CVT_SR_FP8_F32).
     Stochastic(u32),
 }
 
@@ -77,8 +78,8 @@ impl Exact {
         127 - self.mantissa.leading_zeros() as i32 + self.exponent
     }
 
-    /// Sum. It is exact, but for a part that is too far below the rest to do more than break ties. `rounding` decides the
-    /// sign of an exact zero.
+    /// Sum. It is exact, but for a part that is too far below the rest to do more than break ties. `rounding`
+    /// decides the sign of an exact zero.
     pub fn plus(self, other: Exact, rounding: Rounding) -> Exact {
         if self.mantissa == 0 || other.mantissa == 0 {
             let mut sum = if self.mantissa == 0 { other } else { self };

@@ -8,8 +8,8 @@ use super::module::LoadedKernel;
 /// Largest kernel argument segment.
 const LARGEST: u32 = 1 << 20;
 
-/// The kernel argument segment: what the caller gives, then zeros, with the values that the metadata asks the runtime for
-/// (LLVM, "User Guide for AMDGPU Backend", "Code Object V5 Metadata", hidden kernel arguments).
+/// The kernel argument segment: what the caller gives, then zeros, with the values that the metadata asks the
+/// runtime for (LLVM, "User Guide for AMDGPU Backend", "Code Object V5 Metadata", hidden kernel arguments).
 pub(super) fn fill(
     kernel: &LoadedKernel,
     config: &LaunchConfig,

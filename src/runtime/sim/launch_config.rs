@@ -21,7 +21,8 @@ pub struct LaunchConfig {
     pub time_limit: Option<Duration>,
 }
 
-/// What a launch may take before it is stopped. Loops that touch no memory and change no register are found before that.
+/// What a launch may take before it is stopped. Loops that touch no memory and change no register are found
+/// before that.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Instructions of one wave.
@@ -32,7 +33,8 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        // Some hundred times as many as a wave of the longest kernels that one waits for, and seconds on the host.
+        // Some hundred times as many as a wave of the longest kernels that one waits for, and seconds on the
+        // host.
         Limits { instructions: 100_000_000, time: None }
     }
 }

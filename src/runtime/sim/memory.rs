@@ -1,10 +1,10 @@
 //! Global memory of the simulated device.
 //!
-//! Every allocation has a stable 64-bit device address; between two allocations lies a gap that belongs to nobody, so an
-//! access that runs over an end is noticed. Contents are 32-bit atomic words that are accessed with relaxed ordering:
-//! workgroups run on several host threads, and a program that races gets some value, as on hardware, instead of
-//! undefined behaviour. On x86 and AArch64 a relaxed load or store of a word costs what a plain one does. Stores of
-//! less than a word are a compare-and-swap of the word that holds them.
+//! Every allocation has a stable 64-bit device address; between two allocations lies a gap that belongs to
+//! nobody, so an access that runs over an end is noticed. Contents are 32-bit atomic words that are accessed
+//! with relaxed ordering: workgroups run on several host threads, and a program that races gets some value,
+//! as on hardware, instead of undefined behaviour. On x86 and AArch64 a relaxed load or store of a word costs
+//! what a plain one does. Stores of less than a word are a compare-and-swap of the word that holds them.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard};
@@ -257,7 +257,8 @@ impl Memory {
             .ok_or(SimError::BadAddress { address, bytes })
     }
 
-    /// What a launch sees: this memory and `extra` allocations of its own, which lie below all others in address order.
+    /// What a launch sees: this memory and `extra` allocations of its own, which lie below all others in
+    /// address order.
     pub fn view<'a>(&'a self, extra: &'a [Allocation]) -> View<'a> {
         let mut allocations: Vec<&Allocation> = extra.iter().chain(&self.allocations).collect();
         allocations.sort_by_key(|a| a.base);
@@ -273,8 +274,8 @@ pub(super) struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// The allocation that holds all of `bytes` bytes from `address` on, and the offset inside it. `hint` is where the
-    /// last access of the caller went: almost always the right place.
+    /// The allocation that holds all of `bytes` bytes from `address` on, and the offset inside it. `hint` is
+    /// where the last access of the caller went: almost always the right place.
     #[inline]
     pub fn find(&self, hint: &mut usize, address: u64, bytes: u64) -> Option<(&'a Allocation, u64)> {
         if let Some(allocation) = self.allocations.get(*hint)
@@ -315,7 +316,8 @@ impl<'a> View<'a> {
         self.allocations.get(index).map_or((0, 0), |a| (a.base, a.bytes))
     }
 
-    /// Atomically (as far as other 64-bit atomics are concerned) replaces two words and returns what they were.
+    /// Atomically (as far as other 64-bit atomics are concerned) replaces two words and returns what they
+    /// were.
     pub fn update_wide(&self, allocation: &Allocation, index: usize, f: impl Fn(u64) -> u64) -> u64 {
         // A poisoned lock guards no data that could be inconsistent.
         let _guard = self.wide_atomics.lock().unwrap_or_else(|poisoned| poisoned.into_inner());

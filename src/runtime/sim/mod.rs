@@ -1,9 +1,9 @@
 //! The simulator: runs any AMDHSA code object, knows nothing of the IR.
 //!
-//! Two modes: *run* executes the bytes of a code object, fast, and every instruction is complete before the next one
-//! starts; *check* (`check`) executes the same in an adversarial order and reports what is wrong. Code is decoded once
-//! (`program`), workgroups run in parallel (`dispatch`), lanes are loops over arrays of 64 that the compiler vectorises
-//! (`execute`).
+//! Two modes: *run* executes the bytes of a code object, fast, and every instruction is complete before the
+//! next one starts; *check* (`check`) executes the same in an adversarial order and reports what is wrong.
+//! Code is decoded once (`program`), workgroups run in parallel (`dispatch`), lanes are loops over arrays of
+//! 64 that the compiler vectorises (`execute`).
 //!
 //! ```
 //! use groundswell::codegen::target::Target;
@@ -53,8 +53,8 @@ pub struct Simulator {
 }
 
 impl Simulator {
-    /// A device with empty memory: of a [`Target`], which runs objects for any mode of it, or of a [`TargetId`], which runs those
-    /// that a chip in these modes does.
+    /// A device with empty memory: of a [`Target`], which runs objects for any mode of it, or of a
+    /// [`TargetId`], which runs those that a chip in these modes does.
     pub fn new(target: impl Into<TargetId>) -> Simulator {
         Simulator { target: target.into(), memory: memory::Memory::new() }
     }
@@ -103,8 +103,8 @@ impl Simulator {
         self.memory.free(module.address)
     }
 
-    /// Runs a kernel to its end. `kernarg` are the bytes of its explicit arguments as the kernel argument segment holds
-    /// them; arguments that the metadata asks the runtime for are filled in.
+    /// Runs a kernel to its end. `kernarg` are the bytes of its explicit arguments as the kernel argument
+    /// segment holds them; arguments that the metadata asks the runtime for are filled in.
     pub fn launch(
         &self,
         module: &Module,
@@ -115,8 +115,8 @@ impl Simulator {
         dispatch::launch(&self.memory, self.target(), module, kernel, config, kernarg)
     }
 
-    /// Runs a kernel to its end like [`launch`](Self::launch), in an order that the seed decides, and reports what it does
-    /// that hardware need not forgive.
+    /// Runs a kernel to its end like [`launch`](Self::launch), in an order that the seed decides, and reports
+    /// what it does that hardware need not forgive.
     pub fn check(
         &self,
         module: &Module,

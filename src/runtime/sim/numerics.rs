@@ -1,7 +1,7 @@
 //! Number formats and the rounding of single operations, as the vector unit does them.
 //!
-//! Everything is written as arithmetic and selects on plain integers and floats, so that loops over lanes vectorise.
-//! Rounding is to nearest even throughout; [`exact`](super::exact) has the other modes.
+//! Everything is written as arithmetic and selects on plain integers and floats, so that loops over lanes
+//! vectorise. Rounding is to nearest even throughout; [`exact`](super::exact) has the other modes.
 
 use crate::float16::f16;
 
@@ -41,7 +41,8 @@ pub(super) fn f64_to_f16(value: f64) -> u32 {
 pub(super) fn to_f16_toward_zero(value: f32) -> u32 {
     let nearest = to_f16(value);
     let back = from_f16(nearest);
-    // One step down in magnitude if rounding went up; infinity from a finite value becomes the largest number.
+    // One step down in magnitude if rounding went up; infinity from a finite value becomes the largest
+    // number.
     if back.abs() > value.abs() { nearest - 1 } else { nearest }
 }
 
@@ -51,8 +52,8 @@ pub(super) fn from_bf16(bits: u32) -> f32 {
     f32::from_bits(bits << 16)
 }
 
-/// The 8-bit floats of gfx942 (FNUZ: one zero, 0x80 is NaN, no infinities) to f32: `exponent` bits of exponent, bias
-/// `2^(exponent - 1)`.
+/// The 8-bit floats of gfx942 (FNUZ: one zero, 0x80 is NaN, no infinities) to f32: `exponent` bits of
+/// exponent, bias `2^(exponent - 1)`.
 #[inline(always)]
 pub(super) fn from_fnuz8(bits: u32, exponent: u32) -> f32 {
     let mantissa = 7 - exponent;
@@ -215,7 +216,8 @@ pub(super) fn load_exponent(value: f64, exponent: i32) -> f64 {
         result *= power(1023);
         left -= 1023;
     }
-    // Steps of 53 less than the range of normal numbers: where such a step rounds, the rest of the way ends at zero.
+    // Steps of 53 less than the range of normal numbers: where such a step rounds, the rest of the way ends
+    // at zero.
     while left < -1022 {
         result *= power(-969);
         left += 969;

@@ -97,7 +97,8 @@ pub(super) struct Step {
     pub fast: Fast,
 }
 
-/// Rows behind a wave's registers that hold adjusted sources and results: two each for two sources and a result.
+/// Rows behind a wave's registers that hold adjusted sources and results: two each for two sources and a
+/// result.
 pub(super) const SCRATCH: usize = 6;
 
 /// No step.
@@ -116,13 +117,15 @@ pub(super) struct Program {
     starts: Vec<u32>,
     vgprs: u16,
     agprs: u16,
-    /// Bits of MODE beyond arithmetic that some instruction may set: VGPR indexing and skipping of vector instructions.
+    /// Bits of MODE beyond arithmetic that some instruction may set: VGPR indexing and skipping of vector
+    /// instructions.
     modes: u32,
 }
 
 impl Program {
-    /// Decodes `code` of `arch`, which lies at device address `address`. Decoding starts afresh at each of the byte offsets
-    /// `entries` (in rising order), so that data between two kernels does not spoil the second.
+    /// Decodes `code` of `arch`, which lies at device address `address`. Decoding starts afresh at each of
+    /// the byte offsets `entries` (in rising order), so that data between two kernels does not spoil the
+    /// second.
     pub fn new(code: &[u8], arch: Arch, address: u64, entries: &[u64]) -> Program {
         let words: Vec<u32> =
             code.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
@@ -281,7 +284,8 @@ impl Program {
     }
 }
 
-/// Bit of the second word of MUBUF up to gfx908 that asks for a status of the access behind the data (Vega ISA guide, "MUBUF").
+/// Bit of the second word of MUBUF up to gfx908 that asks for a status of the access behind the data (Vega
+/// ISA guide, "MUBUF").
 const TFE: u32 = 1 << 23;
 
 /// Forms of an instruction that mean more than the meaning of its row.
@@ -333,8 +337,9 @@ fn width(inst: &Inst, spec: &OperandSpec) -> u8 {
     }
 }
 
-/// What a source number from 128 on stands for in an operand of the given type (CDNA3 ISA guide, "Scalar source operands";
-/// how 16-bit and packed operands see constants: LLVM, AMDGPUBaseInfo.cpp, getInlineEncodingV216).
+/// What a source number from 128 on stands for in an operand of the given type (CDNA3 ISA guide, "Scalar
+/// source operands"; how 16-bit and packed operands see constants: LLVM, AMDGPUBaseInfo.cpp,
+/// getInlineEncodingV216).
 fn constant(number: u32, element: Element, literal: u32) -> Result<Place, &'static str> {
     use Element::*;
     const VALUES: [f32; 8] = [0.5, -0.5, 1.0, -1.0, 2.0, -2.0, 4.0, -4.0];

@@ -1,9 +1,9 @@
-//! Loops that never end: a wave that comes back to the same instruction with the same registers, and has touched no memory on
-//! the way, goes round for ever.
+//! Loops that never end: a wave that comes back to the same instruction with the same registers, and has
+//! touched no memory on the way, goes round for ever.
 //!
-//! States are compared at branches that go back (Brent's algorithm): the state after so many rounds as a power of two is
-//! remembered, and every later one is compared with it. Most loops touch memory or change a scalar register in every round, so
-//! that next to nothing is compared.
+//! States are compared at branches that go back (Brent's algorithm): the state after so many rounds as a
+//! power of two is remembered, and every later one is compared with it. Most loops touch memory or change a
+//! scalar register in every round, so that next to nothing is compared.
 
 use super::stats::Class;
 use super::wave::{Row, Wave};

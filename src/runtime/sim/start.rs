@@ -1,5 +1,5 @@
-//! What a launch consists of before its first instruction: its checks, its kernel arguments, and the state that each wave
-//! starts with.
+//! What a launch consists of before its first instruction: its checks, its kernel arguments, and the state
+//! that each wave starts with.
 //!
 //! Initial registers follow LLVM's "User Guide for AMDGPU Backend", section "Initial Kernel Execution State".
 
@@ -65,8 +65,8 @@ impl Segments {
     }
 }
 
-/// The queue of a launch: zero, but for the upper halves of the apertures (LLVM, "User Guide for AMDGPU Backend", "Flat
-/// Scratch" and "Queue Ptr").
+/// The queue of a launch: zero, but for the upper halves of the apertures (LLVM, "User Guide for AMDGPU
+/// Backend", "Flat Scratch" and "Queue Ptr").
 fn queue() -> [u8; 256] {
     let mut queue = [0; 256];
     queue[0x40..0x44].copy_from_slice(&SHARED_APERTURE.to_le_bytes());
@@ -87,7 +87,8 @@ pub(super) struct Launch<'a> {
     pub lds_bytes: u32,
     /// Bytes of scratch of a work-item.
     pub private_bytes: u32,
-    /// Waves of a workgroup. The last ones of a partial workgroup have no work-items and end before they begin.
+    /// Waves of a workgroup. The last ones of a partial workgroup have no work-items and end before they
+    /// begin.
     pub waves: usize,
     /// When it has to be over.
     deadline: Option<(Instant, Duration)>,

@@ -15,8 +15,8 @@ pub(super) const VCC: usize = 106;
 pub(super) const M0: usize = 124;
 pub(super) const EXEC: usize = 126;
 
-/// Upper half of the flat addresses that mean LDS. Which aperture the hardware uses is up to the driver; kernels read it
-/// from `src_shared_base`.
+/// Upper half of the flat addresses that mean LDS. Which aperture the hardware uses is up to the driver;
+/// kernels read it from `src_shared_base`.
 pub(super) const SHARED_APERTURE: u32 = 0x0001_0000;
 /// Upper half of the flat addresses that mean private memory.
 pub(super) const PRIVATE_APERTURE: u32 = 0x0002_0000;
@@ -106,7 +106,8 @@ impl Wave {
         self.pair(EXEC)
     }
 
-    /// Two consecutive scalar registers. A 32-bit operand may be asked for its neighbour, so the last one wraps.
+    /// Two consecutive scalar registers. A 32-bit operand may be asked for its neighbour, so the last one
+    /// wraps.
     #[inline(always)]
     pub fn pair(&self, first: usize) -> u64 {
         u64::from(self.s[first]) | u64::from(self.s[(first + 1) % 128]) << 32
@@ -242,7 +243,8 @@ impl Wave {
         self.mode & 0x80 == 0
     }
 
-    /// IEEE: signalling NaNs are quieted and returned by minimum and maximum, and output modifiers are ignored.
+    /// IEEE: signalling NaNs are quieted and returned by minimum and maximum, and output modifiers are
+    /// ignored.
     #[inline(always)]
     pub fn is_ieee(&self) -> bool {
         self.mode & 0x200 != 0

@@ -1,4 +1,5 @@
-//! Expressions of assembler text: numbers, symbols, and the operators of LLVM's assembler with its precedence.
+//! Expressions of assembler text: numbers, symbols, and the operators of LLVM's assembler with its
+//! precedence.
 //!
 //! Precedence, lowest first: `||`; `&&`; comparisons, which give -1 for true; `+ -`; `| ^ &`; `* / % << >>`
 //! (LLVM, AsmParser's `getGNUBinOpPrecedence`).
@@ -129,7 +130,8 @@ impl Expression {
     /// Its value.
     ///
     /// # Errors
-    /// An unknown symbol, a division by zero, or an operation on addresses that gives neither a number nor an address.
+    /// An unknown symbol, a division by zero, or an operation on addresses that gives neither a number nor an
+    /// address.
     pub fn value(&self, symbols: &dyn Symbols) -> Result<Value, Fault> {
         match self {
             Expression::Number(number) => Ok(Value::number(*number)),
@@ -400,8 +402,8 @@ pub(in crate::codegen) fn integer(digits: &str) -> Option<i64> {
     u64::from_str_radix(digits, base).ok().map(|number| number as i64)
 }
 
-/// Length of the float that comes next: digits with a point or an exponent, hexadecimal ones always with an exponent.
-/// Integers are none.
+/// Length of the float that comes next: digits with a point or an exponent, hexadecimal ones always with an
+/// exponent. Integers are none.
 pub(in crate::codegen) fn float_length(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     if text.starts_with("0x") || text.starts_with("0X") {

@@ -1,7 +1,7 @@
 //! Numbers as operands: inline constants where the operand's kind of data has one, literals where not.
 //!
-//! The rules are those of LLVM's assembler (`AMDGPUOperand::isInlinableImm`, `isLiteralImm`, `addLiteralImmOperand`). A
-//! float becomes one of the operand's kind; an integer is the operand's bits.
+//! The rules are those of LLVM's assembler (`AMDGPUOperand::isInlinableImm`, `isLiteralImm`,
+//! `addLiteralImmOperand`). A float becomes one of the operand's kind; an integer is the operand's bits.
 
 use crate::float16::{bf16, f16};
 
@@ -85,7 +85,8 @@ impl Kind {
     }
 }
 
-/// Values of the inline floats in the order of their numbers, the last one apart: 1/(2 pi) has bits of its own.
+/// Values of the inline floats in the order of their numbers, the last one apart: 1/(2 pi) has bits of its
+/// own.
 const FLOATS: [f64; 8] = [0.5, -0.5, 1.0, -1.0, 2.0, -2.0, 4.0, -4.0];
 /// Number of the first.
 const FIRST: u32 = 240;

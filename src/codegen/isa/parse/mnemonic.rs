@@ -66,8 +66,8 @@ impl Hints {
     }
 }
 
-/// The row that a mnemonic means on `arch`, or on any chip where none is given. Several rows share one where the result
-/// depends on modifiers.
+/// The row that a mnemonic means on `arch`, or on any chip where none is given. Several rows share one where
+/// the result depends on modifiers.
 pub(super) fn find(
     name: &str,
     arch: Option<Arch>,

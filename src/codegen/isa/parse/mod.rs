@@ -1,9 +1,9 @@
 //! Assembler text to instructions: the reverse of the printer, in LLVM's syntax with all its variants.
 //!
-//! Everything is read off the instruction's row: which operands in which order (`operand`, `register`), how numbers become
-//! constants (`immediate`), which modifiers (`modifier`), and the immediates with an inner structure (`fields`). A mnemonic
-//! finds its row in `mnemonic`. What was read is checked by the same rules as any other instruction, so whatever is returned
-//! has an encoding.
+//! Everything is read off the instruction's row: which operands in which order (`operand`, `register`), how
+//! numbers become constants (`immediate`), which modifiers (`modifier`), and the immediates with an inner
+//! structure (`fields`). A mnemonic finds its row in `mnemonic`. What was read is checked by the same rules
+//! as any other instruction, so whatever is returned has an encoding.
 
 pub(in crate::codegen) mod cursor;
 mod error;
@@ -71,7 +71,8 @@ pub enum Slot {
     Literal(Option<Variant>),
 }
 
-/// Reads a register that is none of the hardware's, behind a `%`: the operand, how many registers, the length of its text.
+/// Reads a register that is none of the hardware's, behind a `%`: the operand, how many registers, the length
+/// of its text.
 pub(in crate::codegen) type ReadRegister<'a> = dyn FnMut(&str) -> Result<(Operand, u32, usize), String> + 'a;
 
 /// Where an instruction stands.
@@ -400,7 +401,8 @@ impl Statement<'_> {
         Ok(())
     }
 
-    /// The short encoding has no signs, but a number in it can have its own. True if that made the instruction fit.
+    /// The short encoding has no signs, but a number in it can have its own. True if that made the
+    /// instruction fit.
     fn absorb_signs(&mut self, m: &mut Modifiers) -> Result<bool, ParseError> {
         let info = self.op.info();
         if !info.format.has_e64() {
@@ -410,7 +412,8 @@ impl Statement<'_> {
             Some((at, source @ Source { value: operand::Value::Number(number), .. }))
                 if info.operands[index].field == Field::Src0 && !source.is_plain() =>
             {
-                // The sign of an integer of 64 bits is not in the half that a literal is (LLVM, `isLiteralImm`).
+                // The sign of an integer of 64 bits is not in the half that a literal is (LLVM,
+                // `isLiteralImm`).
                 let is_half = matches!(number, Number::Integer(_)) && self.element(index) == Element::F64;
                 (!is_half).then_some((*at, *number, source.negate, source.absolute))
             }

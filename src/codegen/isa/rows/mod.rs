@@ -1,17 +1,18 @@
 //! The rows of the instruction table, one file per family of formats.
 //!
-//! Each file is a macro that appends its rows to those it is given and hands all on, so that one enum can be made of
-//! many files. A row reads
+//! Each file is a macro that appends its rows to those it is given and hands all on, so that one enum can be
+//! made of many files. A row reads
 //!
 //! ```text
 //! Name "mnemonic" Format(opcode) [operands in assembler order] Unit Meaning, reads(implicit), writes(implicit),
 //!     on(chips that have it), alias(chips, "what they call it");
 //! ```
 //!
-//! A name is the mnemonic with every part between underscores capitalised and joined; an underscore stays where two
-//! digits would meet: `v_mfma_f32_32x32x8_f16` is `VMfmaF32_32x32x8F16`. Forms of one mnemonic with different results
-//! have rows of their own: `...Rtn` for atomics that return the old value, `...Lds` for loads to LDS, `...Short` for a
-//! short encoding that later chips dropped. A row without `on` is on every chip.
+//! A name is the mnemonic with every part between underscores capitalised and joined; an underscore stays
+//! where two digits would meet: `v_mfma_f32_32x32x8_f16` is `VMfmaF32_32x32x8F16`. Forms of one mnemonic with
+//! different results have rows of their own: `...Rtn` for atomics that return the old value, `...Lds` for
+//! loads to LDS, `...Short` for a short encoding that later chips dropped. A row without `on` is on every
+//! chip.
 #[macro_use]
 mod scalar;
 #[macro_use]

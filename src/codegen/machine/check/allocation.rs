@@ -1,14 +1,16 @@
-//! Follows every value through the allocated body: whenever a virtual register was read, the place that is read now must
-//! hold what was last written to the register, on every path and in every lane that the instruction looks at.
+//! Follows every value through the allocated body: whenever a virtual register was read, the place that is
+//! read now must hold what was last written to the register, on every path and in every lane that the
+//! instruction looks at.
 //!
-//! The body before and the body after are executed side by side on symbols. An instruction before that has a counterpart
-//! after says which registers its operands have become; one without must be a move, whose target from then on is the
-//! same value as its source. An instruction after without counterpart must move values: between registers, to or
-//! from scratch or a lane of a VGPR, or a constant into a register. Nothing is believed about where the allocator keeps a value; it is
-//! in every place that the moves have brought it to and that nothing has written since.
+//! The body before and the body after are executed side by side on symbols. An instruction before that has a
+//! counterpart after says which registers its operands have become; one without must be a move, whose target
+//! from then on is the same value as its source. An instruction after without counterpart must move values:
+//! between registers, to or from scratch or a lane of a VGPR, or a constant into a register. Nothing is
+//! believed about where the allocator keeps a value; it is in every place that the moves have brought it to
+//! and that nothing has written since.
 //!
-//! What a place holds is known for active and inactive lanes apart: a masked write changes the active lanes of a place only, and
-//! what is known of active lanes alone is forgotten when EXEC changes.
+//! What a place holds is known for active and inactive lanes apart: a masked write changes the active lanes
+//! of a place only, and what is known of active lanes alone is forgotten when EXEC changes.
 
 use std::collections::BTreeMap;
 
@@ -91,7 +93,8 @@ fn lane_of(vgpr: u32, lane: u32) -> Location {
 /// A constant that moves bring into registers: source, literal, whether it is 64 bits wide, which half.
 type Constant = (Operand, u32, bool, u32);
 
-/// Dense numbers of values: parts of virtual registers, then physical registers named in the body, then constants.
+/// Dense numbers of values: parts of virtual registers, then physical registers named in the body, then
+/// constants.
 type Value = usize;
 
 #[derive(Clone)]
@@ -122,8 +125,9 @@ impl State {
         self.lanes(value, location) | self.free[value] | constant
     }
 
-    /// Places that hold a value in some lanes, or a constant that it is known to be. Constants have larger numbers than what they
-    /// are constants of, so going through all values in order sees what was known of constants before.
+    /// Places that hold a value in some lanes, or a constant that it is known to be. Constants have larger
+    /// numbers than what they are constants of, so going through all values in order sees what was known
+    /// of constants before.
     fn locations(&self, value: Value) -> SmallVec<[Location; 4]> {
         let constant = self.known[value].map(|(constant, _)| constant as usize);
         let all = [Some(value), constant].into_iter().flatten().flat_map(|value| &self.at[value]);

@@ -1,6 +1,6 @@
-//! Walks back from every instruction along every path and compares the wait states it passes with what the hazard rules
-//! ask for between the two; looks for errata that must have been repaired, and for runs of memory instructions that a
-//! replay would get wrong.
+//! Walks back from every instruction along every path and compares the wait states it passes with what the
+//! hazard rules ask for between the two; looks for errata that must have been repaired, and for runs of
+//! memory instructions that a replay would get wrong.
 
 use super::Fault;
 use crate::codegen::isa::{
@@ -51,7 +51,8 @@ fn predecessors(body: &Body) -> Vec<Vec<usize>> {
     predecessors
 }
 
-/// Finds what goes wrong when memory instructions are issued again after a page fault, as they may be with XNACK on.
+/// Finds what goes wrong when memory instructions are issued again after a page fault, as they may be with
+/// XNACK on.
 pub fn check_replay(body: &Body) -> Vec<Fault> {
     let views: Vec<View> = body.insts.iter().map(|i| View::new(&i.inst, false)).collect();
     let predecessors = predecessors(body);
@@ -176,7 +177,8 @@ impl Walk<'_> {
             return;
         }
         for &predecessor in &self.predecessors[block] {
-            // A shorter way to the end of a block shows everything that a longer one does with the same in between.
+            // A shorter way to the end of a block shows everything that a longer one does with the same in
+            // between.
             let best_here = &mut best[predecessor][usize::from(between.dgemm) + 2 * usize::from(between.acc)];
             if states < *best_here {
                 *best_here = states;
@@ -187,8 +189,8 @@ impl Walk<'_> {
     }
 }
 
-/// Compares an instruction with all of the run of memory instructions before it, which may have begun in a block that
-/// falls through to its own.
+/// Compares an instruction with all of the run of memory instructions before it, which may have begun in a
+/// block that falls through to its own.
 fn check_run(
     body: &Body,
     views: &[View],

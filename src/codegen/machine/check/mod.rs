@@ -1,8 +1,8 @@
 //! The machine verifier: looks at what the passes left and says what is wrong, with rules of its own.
 //!
-//! Allocation is checked by following values through the registers, waits by following what is in flight along every
-//! path, hazards by walking back from every instruction. Nothing here is shared with the passes but the instruction
-//! table; it is slow and for tests and `--verify`.
+//! Allocation is checked by following values through the registers, waits by following what is in flight
+//! along every path, hazards by walking back from every instruction. Nothing here is shared with the passes
+//! but the instruction table; it is slow and for tests and `--verify`.
 mod allocation;
 mod hazards;
 mod waits;
@@ -30,7 +30,8 @@ impl Fault {
     }
 }
 
-/// Checks every instruction against its row, which knows the errata of the chips, and that blocks cover the body without gaps.
+/// Checks every instruction against its row, which knows the errata of the chips, and that blocks cover the
+/// body without gaps.
 pub fn check_operands(body: &Body, arch: Arch) -> Vec<Fault> {
     let mut faults = Vec::new();
     let mut at = 0;
@@ -83,7 +84,8 @@ mod tests {
         assert_eq!(faults(" s_nop 0\n"), 0);
     }
 
-    /// A matrix instruction that overwrites its accumulator although that is read later, and one that does not.
+    /// A matrix instruction that overwrites its accumulator although that is read later, and one that does
+    /// not.
     #[test]
     fn an_accumulator_that_is_overwritten_too_early_is_a_fault() {
         let body = |made: [&str; 3]| {

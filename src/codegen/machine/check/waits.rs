@@ -1,6 +1,6 @@
-//! Follows what is in flight along every path: queues of memory instructions, shortened by `s_waitcnt` and by nothing
-//! else. No register that an instruction in flight will write may be touched, and nothing may run ahead of memory that it
-//! depends on.
+//! Follows what is in flight along every path: queues of memory instructions, shortened by `s_waitcnt` and by
+//! nothing else. No register that an instruction in flight will write may be touched, and nothing may run
+//! ahead of memory that it depends on.
 
 use std::collections::BTreeSet;
 

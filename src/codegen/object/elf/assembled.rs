@@ -1,8 +1,8 @@
 //! The object that an assembler makes: any sections and symbols, laid out as those of our own kernels are.
 //!
-//! What is read lies before the code, what is written behind it, what is not loaded behind that. Addresses are known as soon
-//! as the sizes are ([`Layout`]), the contents follow ([`Layout::write`]). There are no relocations: whoever brings the
-//! contents has resolved everything.
+//! What is read lies before the code, what is written behind it, what is not loaded behind that. Addresses
+//! are known as soon as the sizes are ([`Layout`]), the contents follow ([`Layout::write`]). There are no
+//! relocations: whoever brings the contents has resolved everything.
 
 use std::borrow::Cow;
 

@@ -100,8 +100,8 @@ impl Image {
         Image { out, sections: SmallVec::new(), segments }
     }
 
-    /// Appends a section of `size` bytes, which [`Image::fill`] brings. A file that is loaded has addresses: those of its
-    /// offsets, for code one page further on, for what is written two.
+    /// Appends a section of `size` bytes, which [`Image::fill`] brings. A file that is loaded has addresses:
+    /// those of its offsets, for code one page further on, for what is written two.
     pub fn reserve(&mut self, section: Section, size: u64) -> Index {
         let offset = (self.out.0.len() as u64).next_multiple_of(section.align);
         let address = match section.flags {

@@ -1,7 +1,8 @@
 //! The object that runtimes load.
 //!
-//! Two segments are loaded: everything that is read (headers, note, symbols, descriptors), and the code on a page of its own.
-//! Kernels are in both symbol tables because the HSA loader walks `.symtab` and HIP walks `.dynsym`.
+//! Two segments are loaded: everything that is read (headers, note, symbols, descriptors), and the code on a
+//! page of its own. Kernels are in both symbol tables because the HSA loader walks `.symtab` and HIP walks
+//! `.dynsym`.
 
 use std::borrow::Cow;
 

@@ -1,9 +1,9 @@
 //! The ELF writer: kernels in, the bytes of a code object out.
 //!
-//! A *loadable* object (`loadable`) is what runtimes take: everything is resolved, so there are no relocations. A *relocatable* one
-//! (`relocatable`) is what a linker takes to make a loadable one of several. Both consist of the same parts, which are made here; the
-//! file around them is an `image`. Numbers: the generic ELF specification, and LLVM's "User Guide for AMDGPU Backend", section "ELF
-//! Code Object".
+//! A *loadable* object (`loadable`) is what runtimes take: everything is resolved, so there are no
+//! relocations. A *relocatable* one (`relocatable`) is what a linker takes to make a loadable one of several.
+//! Both consist of the same parts, which are made here; the file around them is an `image`. Numbers: the
+//! generic ELF specification, and LLVM's "User Guide for AMDGPU Backend", section "ELF Code Object".
 
 mod assembled;
 mod image;
@@ -143,8 +143,8 @@ pub(super) fn check_names<'a>(infos: impl Iterator<Item = &'a KernelInfo>) -> Re
 /// Kernels begin at multiples of this.
 const KERNEL_ALIGN: u64 = 256;
 
-/// Instruction fetch runs ahead of the program counter: LLVM ends the code of CDNA targets with 16 cache lines of
-/// `s_nop 0` behind the current one (`AMDGPUTargetELFStreamer::EmitCodeEnd`).
+/// Instruction fetch runs ahead of the program counter: LLVM ends the code of CDNA targets with 16 cache
+/// lines of `s_nop 0` behind the current one (`AMDGPUTargetELFStreamer::EmitCodeEnd`).
 const FETCH_LINE: u64 = 64;
 pub(super) const FETCH_PADDING: u64 = 16 * FETCH_LINE;
 const S_NOP: [u8; 4] = 0xbf80_0000u32.to_le_bytes();
@@ -275,7 +275,8 @@ fn complete_note(mut note: Vec<u8>) -> Vec<u8> {
     note
 }
 
-/// The code of all kernels, each at its alignment, with `s_nop` between them and behind the last; and where each begins.
+/// The code of all kernels, each at its alignment, with `s_nop` between them and behind the last; and where
+/// each begins.
 fn text(kernels: &[KernelCode<'_>]) -> (Vec<u8>, SmallVec<[u64; 1]>) {
     let size: usize = kernels.iter().map(|k| k.code.len() + KERNEL_ALIGN as usize).sum();
     let mut text = Vec::with_capacity(size + (FETCH_LINE + FETCH_PADDING) as usize);

@@ -1,7 +1,8 @@
 //! The object that a linker takes.
 //!
-//! Nothing has an address yet. The descriptors' entry offsets and what the debug sections say of addresses and of each other are
-//! relocations, numbered as in LLVM's "User Guide for AMDGPU Backend", table "AMDGPU ELF Relocation Records".
+//! Nothing has an address yet. The descriptors' entry offsets and what the debug sections say of addresses
+//! and of each other are relocations, numbered as in LLVM's "User Guide for AMDGPU Backend", table "AMDGPU
+//! ELF Relocation Records".
 
 use std::borrow::Cow;
 

@@ -33,8 +33,8 @@ struct Around {
     dim: Dim,
     /// First iteration of the running pass; of a pipeline its first iteration.
     current: i64,
-    /// Of a pipeline: the first iteration that its steady state does not begin, and the end of what exists if
-    /// the steady state goes on to load beyond it.
+    /// Of a pipeline: the first iteration that its steady state does not begin, and the end of what exists
+    /// if the steady state goes on to load beyond it.
     pipeline: Option<(i64, Option<i64>)>,
 }
 

@@ -20,12 +20,13 @@
 //!   read_global.0.0.0 | 0     | 0    | 0     | @read_a |                     | write_shared.1.0.0 +0
 //! ```
 //!
-//! A line holds one thing; `;` begins a comment. Rows have cells between `|`, and a table begins with the row that names its columns.
-//! Nodes, their cycles and the lines `interval`, `model`, `checks`, `buffers` and `drain` decide; everything else is there to be read, and may
-//! be left out. Nodes are named by keys such as `read_shared.3.5.0`. `+1` is the distance of a dependence in iterations.
+//! A line holds one thing; `;` begins a comment. Rows have cells between `|`, and a table begins with the row
+//! that names its columns. Nodes, their cycles and the lines `interval`, `model`, `checks`, `buffers` and
+//! `drain` decide; everything else is there to be read, and may be left out. Nodes are named by keys such as
+//! `read_shared.3.5.0`. `+1` is the distance of a dependence in iterations.
 //!
-//! A table that is read back is judged like every schedule: all nodes once, dependences, LDS, trip counts, and delays and units if it
-//! claims to keep them.
+//! A table that is read back is judged like every schedule: all nodes once, dependences, LDS, trip counts,
+//! and delays and units if it claims to keep them.
 
 mod read;
 
@@ -36,8 +37,8 @@ use std::sync::Arc;
 use crate::ir::diagnostic::{Diagnostics, Location};
 use crate::ir::node::Drain;
 
-/// Longest interval that schedulers consider. It bounds the size of reservation tables; a loop body of that many cycles gains nothing
-/// from overlapping iterations.
+/// Longest interval that schedulers consider. It bounds the size of reservation tables; a loop body of that
+/// many cycles gains nothing from overlapping iterations.
 pub const MOST_CYCLES: u32 = 1 << 16;
 
 /// Last cycle that an assignment may have, so that sums of a few cycles do not wrap.
@@ -55,14 +56,16 @@ pub struct Request {
 /// What an assignment keeps.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Default, Debug)]
 pub enum Checks {
-    /// The order of what depends on each other. Cycles are phases, and what runs in one of them runs in any time.
+    /// The order of what depends on each other. Cycles are phases, and what runs in one of them runs in any
+    /// time.
     #[default]
     Order,
     /// The delays and units of the chip's resource model.
     Machine,
 }
 
-/// A table of cycles that replaces the scheduler of loops. Cheap to clone; two tables are equal if their texts are.
+/// A table of cycles that replaces the scheduler of loops. Cheap to clone; two tables are equal if their
+/// texts are.
 ///
 /// # Example
 /// ```

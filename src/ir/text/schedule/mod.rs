@@ -55,10 +55,11 @@
 //! result     = name | "_"                                         "_": nothing uses it
 //! ```
 //!
-//! All operations define lists of nodes, but `cluster`, which defines a cluster, and `pipeline`, whose one name is that of its three
-//! parts and may be left out; those from `reorder_graph` on define nothing, but `interleave_ops`. A name is defined once, above its
-//! uses. What each operation does is said at [`Operation`](crate::ir::schedule::Operation). The names of values are kept; they make
-//! no difference between schedules.
+//! All operations define lists of nodes, but `cluster`, which defines a cluster, and `pipeline`, whose one
+//! name is that of its three parts and may be left out; those from `reorder_graph` on define nothing, but
+//! `interleave_ops`. A name is defined once, above its uses. What each operation does is said at
+//! [`Operation`](crate::ir::schedule::Operation). The names of values are kept; they make no difference
+//! between schedules.
 
 mod lists;
 mod names;

@@ -1,4 +1,5 @@
-//! Names of a schedule's values: the author's, or made of what the operations are about, so that a traced schedule reads well.
+//! Names of a schedule's values: the author's, or made of what the operations are about, so that a traced
+//! schedule reads well.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! The parser of schedules: recursive descent over statements. A fault costs its statement; parsing goes on behind it.
+//! The parser of schedules: recursive descent over statements. A fault costs its statement; parsing goes on
+//! behind it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

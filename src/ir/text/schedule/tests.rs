@@ -1,4 +1,5 @@
-//! Printing and parsing of schedules against tracing: one schedule, whichever way it is written; and the text of every message.
+//! Printing and parsing of schedules against tracing: one schedule, whichever way it is written; and the text
+//! of every message.
 
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::symbols;

@@ -1,8 +1,8 @@
-//! How many copies of LDS buffers a schedule takes: as many as iterations lie between filling one and reading it for the last time.
-//! Iteration `i` uses copy `i mod copies`, in unrolled loops too.
+//! How many copies of LDS buffers a schedule takes: as many as iterations lie between filling one and reading
+//! it for the last time. Iteration `i` uses copy `i mod copies`, in unrolled loops too.
 //!
-//! With one copy more than the order of a pass needs, the next iteration's writes and this one's reads need no barrier between them. Where LDS is
-//! too small for that, the copies that the order needs have to do.
+//! With one copy more than the order of a pass needs, the next iteration's writes and this one's reads need
+//! no barrier between them. Where LDS is too small for that, the copies that the order needs have to do.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;

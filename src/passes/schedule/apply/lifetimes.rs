@@ -1,9 +1,10 @@
 //! How long values of a steady state live, and what that asks of its loop.
 //!
-//! A value that is still used in a later round of the loop needs a register while its successors are made already. Where the last use
-//! comes before the successor, one register serves them all. Where it does not, the loop would have to move values from register to
-//! register at the end of each round, and even wait for those that are still on their way from memory. There are two ways out: a read comes
-//! later in the round, or the loop is unrolled until every value that lives at once has a name of its own (modulo variable
+//! A value that is still used in a later round of the loop needs a register while its successors are made
+//! already. Where the last use comes before the successor, one register serves them all. Where it does not,
+//! the loop would have to move values from register to register at the end of each round, and even wait for
+//! those that are still on their way from memory. There are two ways out: a read comes later in the round, or
+//! the loop is unrolled until every value that lives at once has a name of its own (modulo variable
 //! expansion; Lam, "Software Pipelining", PLDI 1988, section 2.3).
 
 use bevy_ecs::prelude::*;
@@ -15,12 +16,13 @@ use crate::passes::schedule::graph::dependence_graph::{Dependence, Edge};
 use crate::passes::schedule::graph::dependences::LoopGraph;
 use crate::passes::schedule::graph::resources::Class;
 
-/// Most nodes of an unrolled steady state: about as many instructions of eight bytes as half of the 64 KB of instruction cache
-/// that two compute units share (CDNA3 white paper), so that other waves' code has room, too.
+/// Most nodes of an unrolled steady state: about as many instructions of eight bytes as half of the 64 KB of
+/// instruction cache that two compute units share (CDNA3 white paper), so that other waves' code has room,
+/// too.
 const MOST_NODES: usize = 4096;
 
-/// Moves reads after the last use of what they brought a round before, where the cycles of their users leave time for it: the
-/// old value and the new one then take turns in the same registers.
+/// Moves reads after the last use of what they brought a round before, where the cycles of their users leave
+/// time for it: the old value and the new one then take turns in the same registers.
 pub fn take_turns(world: &World, found: &LoopGraph, assignment: &Assignment, order: &mut [u32]) {
     let (at, nodes) = (places(found, order), found.graph.nodes());
     let interval = u64::from(assignment.interval);
@@ -29,7 +31,8 @@ pub fn take_turns(world: &World, found: &LoopGraph, assignment: &Assignment, ord
     for node in (0..found.body).filter(|&node| reads(found, node)) {
         let rounds = |e: &Edge| (assignment.stage(e.to) + e.distance).saturating_sub(assignment.stage(node));
         let users = found.graph.leaving(node);
-        // What overwrites a memory that is not filled anew keeps its order by a junction, and carried values have users of their own.
+        // What overwrites a memory that is not filled anew keeps its order by a junction, and carried values
+        // have users of their own.
         if users.iter().any(|e| nodes[e.to as usize].class == Class::Free || rounds(e) > 1) {
             continue;
         }
@@ -61,8 +64,8 @@ pub fn take_turns(world: &World, found: &LoopGraph, assignment: &Assignment, ord
     }
 }
 
-/// Rounds that the steady state is to be unrolled to, so that no value has to be moved for the sake of its successor: as many as
-/// values of one node live at once. One where that would make the loop too long.
+/// Rounds that the steady state is to be unrolled to, so that no value has to be moved for the sake of its
+/// successor: as many as values of one node live at once. One where that would make the loop too long.
 pub fn rounds(world: &World, found: &LoopGraph, assignment: &Assignment, order: &[u32]) -> u32 {
     let at = places(found, order);
     let is_carried = |node: u32| {

@@ -1,10 +1,12 @@
 //! Software pipelining: a loop body whose nodes have stages becomes prologue, steady state and epilogue.
 //!
-//! Pass `p` of the pipelined loop runs stage `g` of iteration `p + ahead - g`, where `ahead` is the number of stages less one. Passes
-//! below zero are the prologue, those behind the last are the epilogue; both leave out what belongs to no iteration. A value that
-//! is used in a later pass than it is made in is carried by the loop, once for each pass between: the newest first.
+//! Pass `p` of the pipelined loop runs stage `g` of iteration `p + ahead - g`, where `ahead` is the number of
+//! stages less one. Passes below zero are the prologue, those behind the last are the epilogue; both leave
+//! out what belongs to no iteration. A value that is used in a later pass than it is made in is carried by
+//! the loop, once for each pass between: the newest first.
 //!
-//! What the pipeline overlaps are passes of the loop as it is: of an unrolled loop, several iterations at a time.
+//! What the pipeline overlaps are passes of the loop as it is: of an unrolled loop, several iterations at a
+//! time.
 
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
@@ -35,7 +37,8 @@ pub struct Rebuilt {
     pub whole: Entity,
     /// The loop of the steady state.
     pub steady: Entity,
-    /// For every node of the order, what stands for it now: in the prologue, the steady state and the epilogue.
+    /// For every node of the order, what stands for it now: in the prologue, the steady state and the
+    /// epilogue.
     pub copies: Vec<NodeCopies>,
 }
 
@@ -61,7 +64,8 @@ enum Source {
     Carried(u32, u32),
 }
 
-/// Values that the steady state carries for one source: the one made `k` passes ago is number `first + k - 1`.
+/// Values that the steady state carries for one source: the one made `k` passes ago is number `first + k -
+/// 1`.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 struct Chain {
     source: Source,
@@ -98,9 +102,10 @@ struct Pipeliner<'w> {
     results: Vec<Entity>,
 }
 
-/// Replaces the loop `node` in `region` by a pipeline of `stages` stages. It may be unrolled, but not pipelined yet. `order` holds all
-/// nodes of its body but the carried values; the order and the stages respect all dependences. To drain in the loop, everything that is
-/// carried must be made in the last stage, and nothing in an earlier one may write to global memory.
+/// Replaces the loop `node` in `region` by a pipeline of `stages` stages. It may be unrolled, but not
+/// pipelined yet. `order` holds all nodes of its body but the carried values; the order and the stages
+/// respect all dependences. To drain in the loop, everything that is carried must be made in the last stage,
+/// and nothing in an earlier one may write to global memory.
 ///
 /// # Errors
 /// A kernel that is broken.
@@ -212,8 +217,9 @@ fn install(
     }
     nodes.insert_many(at, front);
     walk::set_body(world, region, &nodes);
-    // `min(n, max(0, (needed - n) * (ahead - 1)))` is n below `needed` and nothing from there on: `needed` and n are multiples of
-    // the iterations of a pass. Where the product may leave the 32 bits of scalar code, what is multiplied is not negative.
+    // `min(n, max(0, (needed - n) * (ahead - 1)))` is n below `needed` and nothing from there on: `needed`
+    // and n are multiples of the iterations of a pass. Where the product may leave the 32 bits of scalar
+    // code, what is multiplied is not negative.
     let ahead = world.get::<Pipelined>(whole).map_or(0, |p| i64::from(p.ahead));
     let needed = ahead * i64::from(Unrolled::of(world, node));
     let Some(mut trip) = world.get::<Trip>(node).copied() else {
@@ -317,8 +323,9 @@ impl<'w> Pipeliner<'w> {
 
     /// Which values the steady state carries, and how long.
     fn find_chains(&mut self) -> Result<(), Diagnostic> {
-        // The loop's own carried values come first. What the steady state neither uses in a later pass nor leaves behind is not carried:
-        // an accumulator that the last stage finishes and an earlier stage of the next iteration takes up in the same pass.
+        // The loop's own carried values come first. What the steady state neither uses in a later pass nor
+        // leaves behind is not carried: an accumulator that the last stage finishes and an earlier
+        // stage of the next iteration takes up in the same pass.
         for carried in 0..self.yields.len() as u32 {
             let made = self.number_of(self.yields[carried as usize]);
             let made = made.ok_or_else(|| bug("a pipelined loop hands a carried value on unchanged"))?;

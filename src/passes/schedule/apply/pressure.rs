@@ -1,7 +1,8 @@
 //! Vector registers of a steady state, and an order that takes fewer.
 //!
-//! A schedule says in which slot a node runs; inside that, reads may come as early as the slot begins, or only when they are needed. Early is
-//! better, because results take long to come, unless the registers that wait for them do not exist.
+//! A schedule says in which slot a node runs; inside that, reads may come as early as the slot begins, or
+//! only when they are needed. Early is better, because results take long to come, unless the registers that
+//! wait for them do not exist.
 
 use bevy_ecs::prelude::*;
 
@@ -79,8 +80,8 @@ impl Values<'_> {
     }
 }
 
-/// Moves reads closer to their users, as far as it takes to stay within `limit` registers: first those from LDS, then those
-/// from global memory, too. `order` holds numbers of the graph's nodes.
+/// Moves reads closer to their users, as far as it takes to stay within `limit` registers: first those from
+/// LDS, then those from global memory, too. `order` holds numbers of the graph's nodes.
 pub fn relieve(world: &World, found: &LoopGraph, assignment: &Assignment, order: &mut Vec<u32>, limit: u32) {
     let nodes = found.graph.nodes();
     let is = |node: u32, class: Class| nodes[node as usize].class == class;
@@ -133,7 +134,8 @@ pub(super) fn places(found: &LoopGraph, order: &[u32]) -> Vec<u32> {
     at
 }
 
-/// The last place at which each read may stand: that of its first user in the same pass, or of what overwrites what it reads.
+/// The last place at which each read may stand: that of its first user in the same pass, or of what
+/// overwrites what it reads.
 fn latest(world: &World, found: &LoopGraph, assignment: &Assignment, at: &[u32]) -> Vec<u32> {
     let mut latest = at.to_vec();
     for node in (0..found.body).filter(|&node| reads(found, node)) {

@@ -1,4 +1,5 @@
-//! A loop rebuilt by an assignment: copies of LDS buffers, the order of nodes, and a pipeline where there is more than one stage.
+//! A loop rebuilt by an assignment: copies of LDS buffers, the order of nodes, and a pipeline where there is
+//! more than one stage.
 
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
@@ -55,7 +56,8 @@ impl From<Diagnostic> for NotRebuilt {
     }
 }
 
-/// Rebuilds a loop by an assignment that respects its dependences; gives the order of its nodes, and what became of them.
+/// Rebuilds a loop by an assignment that respects its dependences; gives the order of its nodes, and what
+/// became of them.
 pub fn rebuild(
     world: &mut World,
     root: Entity,
@@ -120,8 +122,8 @@ fn short(
     }
 }
 
-/// The nodes of the body in the order of the steady state: slot by slot, oldest iteration first, then as written. Reads move closer to
-/// their users where registers are too few.
+/// The nodes of the body in the order of the steady state: slot by slot, oldest iteration first, then as
+/// written. Reads move closer to their users where registers are too few.
 fn order_of(
     world: &World,
     root: Entity,

@@ -14,7 +14,8 @@ pub struct ScheduleRecord {
     pub requested: &'static str,
     /// What it speaks of.
     pub subject: Subject,
-    /// The loops that could have been scheduled, as they were written; tables and pictures number them in this order.
+    /// The loops that could have been scheduled, as they were written; tables and pictures number them in
+    /// this order.
     pub candidates: Candidates,
     /// What became of those that a scheduler looked at, in its order.
     pub loops: Vec<LoopRecord>,

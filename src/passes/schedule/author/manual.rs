@@ -1,8 +1,10 @@
-//! An author's schedule on a kernel: its operations are evaluated one after the other, each verified before it changes anything.
+//! An author's schedule on a kernel: its operations are evaluated one after the other, each verified before
+//! it changes anything.
 //!
-//! Selections give lists of expanded nodes. `pipeline` turns the lists of its stages into an assignment, has it judged, and rebuilds the loop;
-//! from then on every list stands for the copies of its nodes. Editing orders nodes anew and inserts barriers and the like. What that does
-//! to waves is judged when all is done: nobody may wait for somebody who does not come.
+//! Selections give lists of expanded nodes. `pipeline` turns the lists of its stages into an assignment, has
+//! it judged, and rebuilds the loop; from then on every list stands for the copies of its nodes. Editing
+//! orders nodes anew and inserts barriers and the like. What that does to waves is judged when all is done:
+//! nobody may wait for somebody who does not come.
 
 use bevy_ecs::prelude::*;
 
@@ -100,7 +102,8 @@ pub fn schedule(
     apply(world, root, written, None)
 }
 
-/// Evaluates a schedule; what became of the loops that it pipelines. The dependences of one loop may be known already.
+/// Evaluates a schedule; what became of the loops that it pipelines. The dependences of one loop may be known
+/// already.
 pub fn apply(
     world: &mut World,
     root: Entity,
@@ -124,7 +127,8 @@ pub fn apply(
     Ok(evaluation.records)
 }
 
-/// A fault of waves out of step, at the operation of the schedule that parts them, unless it has a place already.
+/// A fault of waves out of step, at the operation of the schedule that parts them, unless it has a place
+/// already.
 pub fn blamed(fault: Diagnostic, schedule: &WaveSchedule) -> Diagnostic {
     let parting = schedule.operations().iter().rev().find(|s| parts_waves(&s.operation));
     let at = parting.map_or(schedule.location(), |scheduled| &scheduled.location);
@@ -473,8 +477,8 @@ impl Evaluation<'_> {
         Ok(Assignment { interval, cycles: cycles.into_iter().map(Option::unwrap_or_default).collect() })
     }
 
-    /// Places of nodes that take no time, and of conversions: as late as their first user allows. Barriers of the author and
-    /// junctions follow what they wait for.
+    /// Places of nodes that take no time, and of conversions: as late as their first user allows. Barriers of
+    /// the author and junctions follow what they wait for.
     fn infer(&self, found: &LoopGraph, cycles: &mut [Option<u32>]) {
         let graph = &found.graph;
         let is_cast = |n: u32| {

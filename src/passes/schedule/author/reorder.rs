@@ -1,4 +1,5 @@
-//! Gives nodes another order: clusters name it, dependences are kept, and what no cluster names goes where it is needed.
+//! Gives nodes another order: clusters name it, dependences are kept, and what no cluster names goes where it
+//! is needed.
 
 use bevy_ecs::prelude::*;
 
@@ -38,8 +39,8 @@ struct Order<'a> {
     steps: u64,
 }
 
-/// The nodes of `found` in the order that `clusters` name. Nodes in front of all named ones stay in front; others come before their first
-/// user, or last. Inserted nodes are made in `world`.
+/// The nodes of `found` in the order that `clusters` name. Nodes in front of all named ones stay in front;
+/// others come before their first user, or last. Inserted nodes are made in `world`.
 ///
 /// # Errors
 /// What is wrong with the clusters; then nothing is made.

@@ -95,7 +95,8 @@ impl TagIndex {
         }))
     }
 
-    /// All nodes with a tag, but for those of loops' remainders and of what unrolling leaves, which no schedule touches.
+    /// All nodes with a tag, but for those of loops' remainders and of what unrolling leaves, which no
+    /// schedule touches.
     pub(super) fn get(&self, wanted: &str) -> Tagged {
         match self.rows.iter().find(|row| *row.tag == *wanted) {
             Some(row) if !row.nodes.is_empty() => Tagged::Nodes(row.nodes.clone()),
@@ -114,7 +115,8 @@ pub(super) fn of_type(world: &World, nodes: &[Entity], wanted: NodeType) -> Vec<
     nodes.iter().copied().filter(is).collect()
 }
 
-/// Copies that unrolling made for one iteration of a pass; if there are none, how many iterations of the nodes there are.
+/// Copies that unrolling made for one iteration of a pass; if there are none, how many iterations of the
+/// nodes there are.
 pub(super) fn of_iteration(world: &World, nodes: &[Entity], iteration: u32) -> Result<Vec<Entity>, u32> {
     let copy = |node: &Entity| world.get::<Expansion>(*node).map_or(0, |e| e.copy);
     let found: Vec<Entity> = nodes.iter().copied().filter(|node| copy(node) == iteration).collect();

@@ -27,7 +27,8 @@ impl Assignment {
         self.cycles.iter().max().map_or(1, |&last| last / self.interval + 1)
     }
 
-    /// True if every dependence of the graph holds: `cycle(to) + distance * interval >= cycle(from) + latency`.
+    /// True if every dependence of the graph holds: `cycle(to) + distance * interval >= cycle(from) +
+    /// latency`.
     pub fn respects(&self, graph: &DependenceGraph) -> bool {
         let cycle = |node: u32| u64::from(self.cycles[node as usize]);
         graph.edges().iter().all(|edge| {

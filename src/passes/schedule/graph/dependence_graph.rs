@@ -1,8 +1,10 @@
-//! The dependence graph of a loop body: what has to come before what, how many cycles before, and how many iterations apart.
+//! The dependence graph of a loop body: what has to come before what, how many cycles before, and how many
+//! iterations apart.
 //!
-//! Nodes are dense numbers in program order; edges are one list, sorted by the node they leave, with the same edges by the node they
-//! enter beside it. Dependences through a memory go through a *junction*, a node that stands for "everything before is written" (or
-//! read), so that their number grows with the number of accesses and not with its square.
+//! Nodes are dense numbers in program order; edges are one list, sorted by the node they leave, with the same
+//! edges by the node they enter beside it. Dependences through a memory go through a *junction*, a node that
+//! stands for "everything before is written" (or read), so that their number grows with the number of
+//! accesses and not with its square.
 
 use bevy_ecs::prelude::Entity;
 
@@ -32,7 +34,8 @@ pub enum Dependence {
     Order,
 }
 
-/// One dependence: node `to` of iteration `i + distance` starts at least `latency` cycles after node `from` of iteration `i`.
+/// One dependence: node `to` of iteration `i + distance` starts at least `latency` cycles after node `from`
+/// of iteration `i`.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Edge {
     /// The earlier node.
@@ -97,7 +100,8 @@ impl DependenceGraph {
     }
 }
 
-/// Items by their keys, which are below `count`, else in their order: where each key's run begins and one more, and the items' numbers.
+/// Items by their keys, which are below `count`, else in their order: where each key's run begins and one
+/// more, and the items' numbers.
 fn grouped(count: usize, keys: impl ExactSizeIterator<Item = u32> + Clone) -> (Vec<u32>, Vec<u32>) {
     let mut starts = vec![0; count + 1];
     keys.clone().for_each(|key| starts[key as usize + 1] += 1);

@@ -1,9 +1,11 @@
 //! The dependence graph of a loop, found in its expanded body.
 //!
-//! Values give the obvious edges; a carried value one from what the body yields to what the next iteration sees. Accesses of one memory
-//! (a buffer in LDS, a tensor that the loop writes) form groups in program order, reads together, writes of one logical node together,
-//! and a junction between neighbouring groups keeps their order. From the last group back to the first there is an edge to the next
-//! iteration, unless the memory is an LDS buffer that every iteration fills anew: then copies of it decide how far apart iterations may be.
+//! Values give the obvious edges; a carried value one from what the body yields to what the next iteration
+//! sees. Accesses of one memory (a buffer in LDS, a tensor that the loop writes) form groups in program
+//! order, reads together, writes of one logical node together, and a junction between neighbouring groups
+//! keeps their order. From the last group back to the first there is an edge to the next iteration, unless
+//! the memory is an LDS buffer that every iteration fills anew: then copies of it decide how far apart
+//! iterations may be.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
@@ -27,7 +29,8 @@ pub struct LoopGraph {
     pub buffers: SmallVec<[LoopBuffer; 4]>,
 }
 
-/// What one iteration of a pass does to an LDS buffer that it fills anew. Accesses are numbers of the graph's nodes.
+/// What one iteration of a pass does to an LDS buffer that it fills anew. Accesses are numbers of the graph's
+/// nodes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LoopBuffer {
     /// Its node.
@@ -138,8 +141,8 @@ fn loop_dependences(
     Ok(finder.finish(&body, buffers))
 }
 
-/// Passes of a loop between two accesses: the first is `from` iterations ahead of its pass, the second `to`, and belongs to the
-/// iteration `later` behind that of the first. `None` if there is no such pass.
+/// Passes of a loop between two accesses: the first is `from` iterations ahead of its pass, the second `to`,
+/// and belongs to the iteration `later` behind that of the first. `None` if there is no such pass.
 pub fn passes_between(from: u32, to: u32, later: u32, per_pass: u32) -> Option<u32> {
     let iterations = (from + later).checked_sub(to)?;
     (iterations % per_pass == 0).then(|| iterations / per_pass)
@@ -305,8 +308,8 @@ impl<'a> Finder<'a> {
                 }
             }
         }
-        // Around the back edge: what is in front of the first waits for the last of the iteration before, and what is behind the last
-        // is over before the first of the next.
+        // Around the back edge: what is in front of the first waits for the last of the iteration before, and
+        // what is behind the last is over before the first of the next.
         if let (Some(&first), Some(&last)) = (fences.first(), fences.last()) {
             for node in 0..body {
                 if node <= first && self.is_held(node) {
@@ -335,8 +338,8 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// The same in the steady state of a pipelined loop, where accesses meet if they belong to one iteration, or to two that use the
-    /// same copy of the buffer.
+    /// The same in the steady state of a pipelined loop, where accesses meet if they belong to one iteration,
+    /// or to two that use the same copy of the buffer.
     fn steady(&mut self, memory: Entity, groups: &[Group]) {
         let copies = self.world.get::<LdsBuffer>(memory).map_or(1, |lds| lds.copies);
         for writes in groups.iter().filter(|group| group.write) {

@@ -1,7 +1,8 @@
 //! Names of a loop's nodes that are the same in every compilation of a kernel with the same options.
 //!
-//! `read_shared.3.5.0` is what the node is, the number of its logical node in the order of the body, its replica, and which part of its operands
-//! it takes. Tags have no part in it: they are the author's, and compile to nothing. `join.2` is a junction.
+//! `read_shared.3.5.0` is what the node is, the number of its logical node in the order of the body, its
+//! replica, and which part of its operands it takes. Tags have no part in it: they are the author's, and
+//! compile to nothing. `join.2` is a junction.
 #![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
 
 use bevy_ecs::prelude::*;

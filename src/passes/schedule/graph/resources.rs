@@ -1,4 +1,5 @@
-//! What operations occupy while a loop runs, and how long their results take: the machine as schedulers see it.
+//! What operations occupy while a loop runs, and how long their results take: the machine as schedulers see
+//! it.
 
 /// Kinds of units that operations compete for.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -87,7 +88,8 @@ impl Class {
 pub struct Cost {
     /// Cycles until a result can be used.
     pub delay: u16,
-    /// Cycles for which it occupies its units of each kind, from its start on; zero for units that it does not need.
+    /// Cycles for which it occupies its units of each kind, from its start on; zero for units that it does
+    /// not need.
     pub busy: [u16; RESOURCES],
 }
 
@@ -108,7 +110,8 @@ impl ResourceModel {
         &self.costs[class as usize]
     }
 
-    /// The small abstract machine of the Wave language's default scheduling parameters: everything takes one cycle, global memory two.
+    /// The small abstract machine of the Wave language's default scheduling parameters: everything takes one
+    /// cycle, global memory two.
     pub const ABSTRACT: ResourceModel = {
         const fn row(delay: u16, busy: [u16; RESOURCES]) -> Cost {
             Cost { delay, busy }

@@ -1,12 +1,14 @@
 //! The resource models of the chips.
 //!
-//! A cycle is a turn of four clocks, in which a SIMD issues for a wave; the model is one wave on its SIMD while all four SIMDs of the
-//! compute unit run the same loop. What they share is modelled by its share: an access occupies LDS or the path to global memory for
-//! its bytes over a quarter of the compute unit's bytes per clock. Several waves on a SIMD stretch all busy times alike and
-//! leave the delays, so that the model asks for more overlap than they need.
+//! A cycle is a turn of four clocks, in which a SIMD issues for a wave; the model is one wave on its SIMD
+//! while all four SIMDs of the compute unit run the same loop. What they share is modelled by its share: an
+//! access occupies LDS or the path to global memory for its bytes over a quarter of the compute unit's bytes
+//! per clock. Several waves on a SIMD stretch all busy times alike and leave the delays, so that the model
+//! asks for more overlap than they need.
 //!
-//! A class has one cost, so accesses count as the widest ones, 16 bytes per lane, which is what tiles are made of. Transcendental
-//! functions (four turns), and matrix instructions of f32 and f64, which run on the vector units, cost more than the table says.
+//! A class has one cost, so accesses count as the widest ones, 16 bytes per lane, which is what tiles are
+//! made of. Transcendental functions (four turns), and matrix instructions of f32 and f64, which run on the
+//! vector units, cost more than the table says.
 //!
 //! The numbers are those of the device that stands for the chip ([`Parameter`]), in clk and bytes.
 
@@ -35,7 +37,8 @@ impl ResourceModel {
         let read_rate = LDS_PORTS * of(Parameter::LdsPortRead);
         let write_rate = LDS_PORTS * of(Parameter::LdsPortWrite);
         let global_rate = of(Parameter::VectorBytes);
-        // Between loads that wait and registers that wait: not what an idle memory takes, and not what an idle L2 takes.
+        // Between loads that wait and registers that wait: not what an idle memory takes, and not what an
+        // idle L2 takes.
         let global_delay = of(Parameter::LoadedLatency);
         let write_delay = of(Parameter::LdsWriteLatency);
         let passes = mfma_passes.max(1);
@@ -49,19 +52,22 @@ impl ResourceModel {
                     (turns(of(Parameter::LdsLatencyWide)), [0, share(ACCESS, read_rate), 0, 0, 0])
                 }
                 Class::WriteShared => (turns(write_delay), [0, share(ACCESS, write_rate), 0, 0, 0]),
-                // A load of one register per lane takes more than its bytes at the L1's rate, which wider loads are assumed to have.
+                // A load of one register per lane takes more than its bytes at the L1's rate, which wider
+                // loads are assumed to have.
                 Class::GlobalToShared => {
                     let least = turns(of(Parameter::DirectLds) * SIMDS as u32);
                     let loading = share(direct, global_rate).max(least);
                     (turns(global_delay + write_delay), [loading, share(direct, write_rate), 0, 0, 0])
                 }
-                // A pass is a turn, and so is the way to the next instruction with the same accumulator (AMD matrix instruction
-                // calculator; 16.0 clk measured for four passes). Others wait some turns more (`MatrixResult`), which is the business of
+                // A pass is a turn, and so is the way to the next instruction with the same accumulator (AMD
+                // matrix instruction calculator; 16.0 clk measured for four passes). Others
+                // wait some turns more (`MatrixResult`), which is the business of
                 // the machine's waits. It takes the vector unit's issue for one turn (`MatrixWindowLoss`).
                 Class::Mma => (passes, [0, 0, passes, 1, 0]),
                 // Results are forwarded: dependent instructions follow turn by turn.
                 Class::Valu => (turns(of(Parameter::Valu)), [0, 0, 0, turns(of(Parameter::Valu)), 0]),
-                // Moves between lanes use the path of LDS without its banks: assumed to be reads of one register, at the rate of any width.
+                // Moves between lanes use the path of LDS without its banks: assumed to be reads of one
+                // register, at the rate of any width.
                 Class::Shuffle => (turns(of(Parameter::LdsLatency)), [0, share(DWORDS, write_rate), 0, 0, 1]),
                 Class::Free => (0, [0; RESOURCES]),
             }

@@ -4,7 +4,8 @@ use crate::passes::schedule::graph::assignment::Assignment;
 use crate::passes::schedule::graph::dependence_graph::DependenceGraph;
 use crate::passes::schedule::graph::resources::{RESOURCES, Resource, ResourceModel};
 
-/// Uses of every kind of unit in each cycle of the interval: an operation that is busy for several cycles counts in all of them.
+/// Uses of every kind of unit in each cycle of the interval: an operation that is busy for several cycles
+/// counts in all of them.
 pub fn uses(
     graph: &DependenceGraph,
     model: &ResourceModel,

@@ -1,5 +1,6 @@
-//! The judge of assignments: every node in its place once, every dependence in order, every LDS buffer with copies enough. A fault names both
-//! nodes, how many iterations lie between them, and the first cycle that would be legal.
+//! The judge of assignments: every node in its place once, every dependence in order, every LDS buffer with
+//! copies enough. A fault names both nodes, how many iterations lie between them, and the first cycle that
+//! would be legal.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
@@ -23,8 +24,9 @@ pub struct Broken {
     pub legal: u32,
 }
 
-/// The first dependence that an assignment breaks. Nodes of one slot run oldest iteration first, then as written, so its order keeps a
-/// dependence if `cycle(to) + distance * interval >= cycle(from)`; for the machine, the second node comes `latency` cycles later still.
+/// The first dependence that an assignment breaks. Nodes of one slot run oldest iteration first, then as
+/// written, so its order keeps a dependence if `cycle(to) + distance * interval >= cycle(from)`; for the
+/// machine, the second node comes `latency` cycles later still.
 pub fn broken(found: &LoopGraph, assignment: &Assignment, checks: Checks) -> Option<Broken> {
     let cycle = |node: u32| u64::from(assignment.cycles[node as usize]);
     let over = |edge: &Edge| match checks {
@@ -133,7 +135,8 @@ fn too_few_copies(found: &LoopGraph, assignment: &Assignment, copies: u32) -> Op
     })
 }
 
-/// The fault of LDS buffers with fewer copies than the order of an assignment takes; none if `copies` are enough.
+/// The fault of LDS buffers with fewer copies than the order of an assignment takes; none if `copies` are
+/// enough.
 pub fn too_few_fault(
     world: &World,
     root: Entity,
@@ -165,7 +168,8 @@ pub fn too_few_fault(
     )))
 }
 
-/// What speaks against a pipeline without epilogue: something that lasts, made before the last stage. None if nothing does.
+/// What speaks against a pipeline without epilogue: something that lasts, made before the last stage. None if
+/// nothing does.
 pub fn early_fault(
     world: &World,
     root: Entity,

@@ -1,12 +1,14 @@
-//! Barriers of waves that do not run in step: when some waves meet a barrier more before a loop than others, they run the loop a piece
-//! behind them, and the barriers of its body pair up differently.
+//! Barriers of waves that do not run in step: when some waves meet a barrier more before a loop than others,
+//! they run the loop a piece behind them, and the barriers of its body pair up differently.
 //!
-//! A pass of the loop has `barriers` of them, so barriers cut time into epochs: what stands behind `e` barriers of the body is in epoch
-//! `pass * barriers + e + offset` of a wave that has met `offset` barriers more. An access is over for all waves to see in the epoch
-//! in which its wave waits for it: at the first barrier with an LDS fence, or at the first use of what a read brings. Two accesses of
-//! one place by waves of any two groups are in order if the earlier is over in an epoch before that of the later.
+//! A pass of the loop has `barriers` of them, so barriers cut time into epochs: what stands behind `e`
+//! barriers of the body is in epoch `pass * barriers + e + offset` of a wave that has met `offset` barriers
+//! more. An access is over for all waves to see in the epoch in which its wave waits for it: at the first
+//! barrier with an LDS fence, or at the first use of what a read brings. Two accesses of one place by waves
+//! of any two groups are in order if the earlier is over in an epoch before that of the later.
 //!
-//! Only loops are proved in this way. In straight code between conditional barriers no LDS may be accessed and no barrier may stand.
+//! Only loops are proved in this way. In straight code between conditional barriers no LDS may be accessed
+//! and no barrier may stand.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
@@ -36,8 +38,8 @@ pub struct Unordered {
     pub later_offset: u32,
 }
 
-/// Counts the barriers that each wave meets, marks loops whose waves do not run in step, and looks for accesses of LDS that are
-/// unordered there. The first fault, if there is one.
+/// Counts the barriers that each wave meets, marks loops whose waves do not run in step, and looks for
+/// accesses of LDS that are unordered there. The first fault, if there is one.
 pub fn check(world: &mut World, root: Entity) -> Option<Diagnostic> {
     let regions = walk::regions(world, root);
     regions.into_iter().find_map(|region| check_region(world, root, region))
@@ -48,7 +50,8 @@ pub fn out_of_step(world: &World, root: Entity, region: Entity, node: Entity) ->
     Met::before(world, root, region, node).offsets().len() > 1
 }
 
-/// The waves of a workgroup in groups that run a loop in step: how many barriers each has met more than the others, and its waves.
+/// The waves of a workgroup in groups that run a loop in step: how many barriers each has met more than the
+/// others, and its waves.
 pub fn groups_of(world: &World, root: Entity, node: Entity) -> Vec<(u32, Vec<u32>)> {
     match walk::region_of(world, root, node) {
         Some(region) => Met::before(world, root, region, node).groups(),
@@ -245,7 +248,8 @@ struct Access {
     over: u32,
 }
 
-/// Looks for accesses of LDS in the steady state `node` that its barriers leave unordered, for waves with these offsets.
+/// Looks for accesses of LDS in the steady state `node` that its barriers leave unordered, for waves with
+/// these offsets.
 pub fn unordered(world: &World, node: Entity, offsets: &[u32]) -> Option<Unordered> {
     let body = world.get::<Body>(node).map(|b| &b.0[..]).unwrap_or_default();
     let (accesses, barriers) = accesses_of(world, body);
@@ -259,7 +263,8 @@ pub fn unordered(world: &World, node: Entity, offsets: &[u32]) -> Option<Unorder
     }
     for writes in extremes.iter().filter(|e| e.write) {
         for reads in extremes.iter().filter(|e| !e.write && e.buffer == writes.buffer) {
-            // What an iteration has written it reads some passes later; what it reads is overwritten when the copy comes around.
+            // What an iteration has written it reads some passes later; what it reads is overwritten when the
+            // copy comes around.
             let read = passes_between(writes.ahead, reads.ahead, 0, per_pass);
             let overwritten = passes_between(reads.ahead, writes.ahead, writes.copies, per_pass);
             let pairs = [read.map(|p| (writes, reads, p)), overwritten.map(|p| (reads, writes, p))];
@@ -358,8 +363,8 @@ fn accesses_of(world: &World, body: &[Entity]) -> (Vec<Access>, u32) {
             number[node.index_u32() as usize] = accesses.len() as u32;
         }
     }
-    // What is open at the end is over in the next pass: at its first fence, if there is one. Without any fence nothing is ever over; half
-    // of the range leaves room for sums.
+    // What is open at the end is over in the next pass: at its first fence, if there is one. Without any
+    // fence nothing is ever over; half of the range leaves room for sums.
     close(&mut accesses[first_open..], first_fence.map_or(u32::MAX / 2, |fence| epoch + fence));
     (accesses, epoch)
 }

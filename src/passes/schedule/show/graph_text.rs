@@ -1,4 +1,5 @@
-//! Dependence graphs as text: a listing of nodes with the dependences that leave them, and a drawing in the DOT language of Graphviz.
+//! Dependence graphs as text: a listing of nodes with the dependences that leave them, and a drawing in the
+//! DOT language of Graphviz.
 
 use std::fmt::Write;
 

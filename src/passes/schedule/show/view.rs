@@ -1,5 +1,6 @@
-//! What scheduling did to a kernel, gathered for people: one view per loop, with everything that listings, tables and pages tell. Made on
-//! demand from the workspace of a compilation; nothing of it is kept for compilations that nobody asks about.
+//! What scheduling did to a kernel, gathered for people: one view per loop, with everything that listings,
+//! tables and pages tell. Made on demand from the workspace of a compilation; nothing of it is kept for
+//! compilations that nobody asks about.
 
 use bevy_ecs::prelude::*;
 

@@ -1,5 +1,5 @@
-//! The shape of a dependence graph: an order that respects the dependences within an iteration, and the strongly connected components,
-//! which are its recurrences.
+//! The shape of a dependence graph: an order that respects the dependences within an iteration, and the
+//! strongly connected components, which are its recurrences.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,7 +10,8 @@ use crate::passes::schedule::graph::dependence_graph::DependenceGraph;
 /// Order and components of a graph.
 #[derive(Clone, Debug)]
 pub struct Shape {
-    /// Nodes in an order that respects all dependences of distance zero; program order where these leave the choice.
+    /// Nodes in an order that respects all dependences of distance zero; program order where these leave the
+    /// choice.
     pub order: Vec<u32>,
     /// Place of each node in `order`.
     pub rank: Vec<u32>,
@@ -134,8 +135,8 @@ impl Components {
     }
 }
 
-/// Nodes in an order that respects all dependences of distance zero, the first in program order first (Kahn's algorithm); refused
-/// if a node depends on itself within an iteration.
+/// Nodes in an order that respects all dependences of distance zero, the first in program order first (Kahn's
+/// algorithm); refused if a node depends on itself within an iteration.
 pub(super) fn order(graph: &DependenceGraph) -> Result<Vec<u32>, Refusal> {
     let count = graph.nodes().len();
     let mut waits = vec![0u32; count];

@@ -1,7 +1,7 @@
 //! Up to four stages of one phase each: load from global memory, store to LDS, read from LDS, compute.
 //!
-//! Each is a stage of its own, so four iterations are under way at once. Phases in which nothing runs are left out: a loop that computes
-//! straight from its loads has two stages.
+//! Each is a stage of its own, so four iterations are under way at once. Phases in which nothing runs are
+//! left out: a loop that computes straight from its loads has two stages.
 
 use super::phases;
 use super::phases::COMPUTE;
@@ -10,7 +10,8 @@ use crate::passes::schedule::graph::assignment::Assignment;
 use crate::passes::schedule::graph::dependence_graph::DependenceGraph;
 use crate::passes::schedule::graph::resources::Class;
 
-/// A schedule with an interval of one phase. Its cycles are phases: dependences hold by order, not by latency (see [`phases`]).
+/// A schedule with an interval of one phase. Its cycles are phases: dependences hold by order, not by latency
+/// (see [`phases`]).
 pub fn schedule(graph: &DependenceGraph) -> Result<Assignment, Refusal> {
     let mut cycles = phases::place(graph, 1)?;
     let mut used = [false; COMPUTE as usize + 1];

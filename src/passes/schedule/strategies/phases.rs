@@ -1,13 +1,16 @@
-//! Placement by kinds of operations: loads from global memory first, then stores to LDS, reads from LDS, and computation last.
+//! Placement by kinds of operations: loads from global memory first, then stores to LDS, reads from LDS, and
+//! computation last.
 //!
-//! A cycle here is a phase and takes as long as it takes: waits and barriers hold the order, so latencies do not matter. Nodes of one
-//! slot run the oldest iteration first, and those of one iteration in program order. A dependence therefore holds as soon as its second
-//! node is in the same cycle or a later one, counted over iterations.
+//! A cycle here is a phase and takes as long as it takes: waits and barriers hold the order, so latencies do
+//! not matter. Nodes of one slot run the oldest iteration first, and those of one iteration in program order.
+//! A dependence therefore holds as soon as its second node is in the same cycle or a later one, counted over
+//! iterations.
 //!
-//! Kinds say where a node would like to be, dependences where it can be. Arithmetic that leads to an address or to a store into LDS goes with
-//! that access, if what it needs is there by then; so an address that a pointer carries from iteration to iteration is computed ahead
-//! with the loads. What waits for a later phase goes there itself: a second trip through LDS, of what was computed from the first, is
-//! part of the computation.
+//! Kinds say where a node would like to be, dependences where it can be. Arithmetic that leads to an address
+//! or to a store into LDS goes with that access, if what it needs is there by then; so an address that a
+//! pointer carries from iteration to iteration is computed ahead with the loads. What waits for a later phase
+//! goes there itself: a second trip through LDS, of what was computed from the first, is part of the
+//! computation.
 
 use std::collections::VecDeque;
 
@@ -53,14 +56,15 @@ pub fn keeps_order(graph: &DependenceGraph, assignment: &Assignment) -> bool {
     })
 }
 
-/// Cycles that the second node of a dependence lies behind the first: one if program order would run it first. Nodes that nobody sees run,
-/// such as junctions, have no place in program order.
+/// Cycles that the second node of a dependence lies behind the first: one if program order would run it
+/// first. Nodes that nobody sees run, such as junctions, have no place in program order.
 fn after(graph: &DependenceGraph, edge: &Edge) -> u32 {
     let runs = |node: u32| graph.nodes()[node as usize].class != Class::Free;
     u32::from(edge.distance == 0 && edge.to <= edge.from && runs(edge.from) && runs(edge.to))
 }
 
-/// A phase for every node, with iterations that start every `interval` phases. Refused if no load runs ahead in the first phase.
+/// A phase for every node, with iterations that start every `interval` phases. Refused if no load runs ahead
+/// in the first phase.
 pub(super) fn place(graph: &DependenceGraph, interval: u32) -> Result<Vec<u32>, Refusal> {
     place_counted(graph, interval).map(|(phases, _)| phases)
 }
@@ -178,8 +182,8 @@ impl Phases<'_> {
         }
     }
 
-    /// Moves nodes that take no time to the first of their users. Dependences hold before and behind: users only come later, and
-    /// the next iteration later still.
+    /// Moves nodes that take no time to the first of their users. Dependences hold before and behind: users
+    /// only come later, and the next iteration later still.
     fn free_to_users(&mut self, order: &[u32]) {
         for &node in
             order.iter().rev().filter(|&&node| self.graph.nodes()[node as usize].class == Class::Free)

@@ -64,7 +64,8 @@ pub enum Find {
     AsWritten,
     /// It finds a cycle for every node of a loop.
     Cycles(fn(&DependenceGraph, &ResourceModel) -> Result<Assignment, Refusal>),
-    /// It writes down a schedule for a loop as an author would. Where that does not suit the loop, it gets the other strategy.
+    /// It writes down a schedule for a loop as an author would. Where that does not suit the loop, it gets
+    /// the other strategy.
     Operations {
         /// Writes it.
         write: WriteOperations,

@@ -1,5 +1,5 @@
-//! How the work of scheduling grows with the loop, counted and not timed: GEMM tiles of up to 4,000 nodes for eight waves, on the chip
-//! that has the LDS for them.
+//! How the work of scheduling grows with the loop, counted and not timed: GEMM tiles of up to 4,000 nodes for
+//! eight waves, on the chip that has the LDS for them.
 
 use bevy_ecs::prelude::*;
 
@@ -41,7 +41,8 @@ const GEMM: &str = "kernel gemm {
 const TILES: [[i64; 3]; 5] =
     [[256, 512, 32], [512, 512, 32], [1024, 512, 32], [1024, 1024, 32], [1152, 1152, 32]];
 
-/// Dependences per node, at most: a product has two factors and an accumulator, an access of LDS two junctions.
+/// Dependences per node, at most: a product has two factors and an accumulator, an access of LDS two
+/// junctions.
 const EDGES_PER_NODE: usize = 4;
 
 /// Schedules a tile; what `see` makes of it, and how many nodes it has.

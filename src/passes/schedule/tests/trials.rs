@@ -1,4 +1,5 @@
-//! Trials of the schedulers: known loops, random graphs against brute force, and large graphs for the amount of work.
+//! Trials of the schedulers: known loops, random graphs against brute force, and large graphs for the amount
+//! of work.
 
 use bevy_ecs::prelude::Entity;
 use rand::rngs::StdRng;
@@ -195,7 +196,8 @@ fn chips_have_the_numbers_of_their_documents() {
     assert_eq!(model.name, "gfx942");
     assert_eq!(model.cost(Class::Mma).delay, 4);
     assert_eq!(model.cost(Class::Mma).busy, [0, 0, 4, 1, 0]);
-    // 1024 bytes over a quarter of 128 bytes per clock are 32 clocks, over a quarter of 64 bytes per clock 64.
+    // 1024 bytes over a quarter of 128 bytes per clock are 32 clocks, over a quarter of 64 bytes per clock
+    // 64.
     assert_eq!(model.cost(Class::ReadShared).busy[Resource::Shared as usize], 8);
     assert_eq!(model.cost(Class::ReadGlobal).busy[Resource::Global as usize], 16);
     assert_eq!(model.cost(Class::ReadShared).delay, 16);
@@ -632,7 +634,8 @@ fn work_grows_with_the_graph() {
 
 #[test]
 fn one_buffer_costs_little() {
-    // Stores wait for reads and reads for stores, with delays on one of the ways; the bounds do not know that LDS idles in between.
+    // Stores wait for reads and reads for stores, with delays on one of the ways; the bounds do not know that
+    // LDS idles in between.
     let model = ResourceModel::of_target(Target::GFX942, 4);
     for (tiles, depth) in [(16, 4), (64, 4), (256, 4)] {
         let graph = large_gemm(model, tiles, depth, 1);

@@ -1,4 +1,5 @@
-//! Memory instructions under check: what they address, what they move, which shadows they meet, and when they take effect.
+//! Memory instructions under check: what they address, what they move, which shadows they meet, and when they
+//! take effect.
 
 use crate::codegen::isa::{Effect, Field, Meaning, Memory as Kind, Unit};
 use crate::codegen::rules::EXEC;
@@ -107,7 +108,8 @@ impl Checker<'_> {
                 }
             };
             outcome.note(&loaded, dword);
-            // What comes from several places goes to registers one behind the other; flat accesses share them.
+            // What comes from several places goes to registers one behind the other; flat accesses share
+            // them.
             if facts.order != Order::Flat && footprint.access != Access::Store {
                 dword += usize::from(footprint.bytes.into_iter().max().unwrap_or(0)).div_ceil(4);
             }

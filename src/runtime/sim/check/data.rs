@@ -18,7 +18,8 @@ impl<'a> Data<'a> {
     /// Of access number `index` of an instruction; none for what is converted or copied on the way.
     pub fn of(facts: &Facts, index: usize, w: &'a Wave, vgprs: usize) -> Option<Data<'a>> {
         let (field, kind, skipped) = match facts.inst.as_ref()?.op.info().meaning {
-            // The accesses of a flat store are the same one to several memories, those of others are one per component.
+            // The accesses of a flat store are the same one to several memories, those of others are one per
+            // component.
             Meaning::Store(kind) if facts.order == Order::Flat => (Field::Data0, kind, 0),
             Meaning::Store(kind) => (Field::Data0, kind, index),
             Meaning::StoreTwo(dwords, _) if index == 0 => (Field::Data0, Memory::Dwords(dwords), 0),

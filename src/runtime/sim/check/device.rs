@@ -1,7 +1,7 @@
 //! Shadow of device memory: who wrote each piece last and who read it, page by page, as far as it is touched.
 //!
-//! Workgroups that cannot hand anything over to each other run in parallel, each with a shadow of its own, which is merged
-//! into one for all (`merged`) when the workgroup ends. Where they can, all share one shadow.
+//! Workgroups that cannot hand anything over to each other run in parallel, each with a shadow of its own,
+//! which is merged into one for all (`merged`) when the workgroup ends. Where they can, all share one shadow.
 
 use super::super::error::Access;
 use super::super::execute::Footprint;
@@ -169,7 +169,8 @@ impl Shadow {
         &mut self.pages[table[page] as usize - 1]
     }
 
-    /// Judges and notes the access of lanes `lanes` to an allocation that starts at `base` and holds all of them.
+    /// Judges and notes the access of lanes `lanes` to an allocation that starts at `base` and holds all of
+    /// them.
     pub fn access(
         &mut self,
         allocation: usize,
@@ -383,8 +384,8 @@ impl Accessor<'_> {
         }
     }
 
-    /// True if two accesses that nothing orders are meant to meet: atomics, and loads and stores with scope bits that are wide
-    /// enough for both.
+    /// True if two accesses that nothing orders are meant to meet: atomics, and loads and stores with scope
+    /// bits that are wide enough for both.
     fn allows(&self, mark: Mark, access: Access, write: Mark) -> bool {
         let model = self.known.model;
         let both = write.is_coherent() && mark.is_coherent();

@@ -1,5 +1,5 @@
-//! What check mode has to know of every instruction, computed once per launch: the registers that it touches as bits, how
-//! it is counted, how far its hazards reach.
+//! What check mode has to know of every instruction, computed once per launch: the registers that it touches
+//! as bits, how it is counted, how far its hazards reach.
 
 use crate::codegen::isa::{
     Arch, Calc, Counter, Effect, Field, Format, Implicit, Inst, Meaning, Memory, Opcode, Operand, Unit,
@@ -91,7 +91,8 @@ pub(super) struct Facts {
     pub reach: u32,
     /// It is an f64 matrix instruction, it moves between register files.
     pub passes_by: [bool; 2],
-    /// Of a memory instruction whose access counts as atomic, because it is an atomic or has scope bits: with whom.
+    /// Of a memory instruction whose access counts as atomic, because it is an atomic or has scope bits:
+    /// with whom.
     pub scope: Scope,
     /// An access to device memory that hands over what lies before it.
     pub releases: bool,
@@ -133,7 +134,8 @@ impl Facts {
     /// Of one instruction.
     pub fn of(inst: Inst, arch: Arch) -> Facts {
         let mut view = View::new(&inst, false);
-        // A tuple that does not fit behind its first register is a fault when it executes; here it ends with the registers.
+        // A tuple that does not fit behind its first register is a fault when it executes; here it ends with
+        // the registers.
         view.registers.iter_mut().for_each(|r| r.end = r.end.min(Operand::END));
         let info = view.info;
         let (mut touched, mut written, mut ends) = ([0; 12], [0; 12], [0; 3]);
@@ -264,8 +266,9 @@ impl Table {
 /// Steps between a guess and the instruction that verifies it.
 const FARTHEST_GUESS: usize = 64;
 
-/// A load from where a compare-and-swap follows is a guess: if another wave comes between, the swap fails and brings the value.
-/// So its access counts as atomic (LLVM makes such plain loads of atomic operations without an instruction, AtomicExpandPass.cpp).
+/// A load from where a compare-and-swap follows is a guess: if another wave comes between, the swap fails and
+/// brings the value. So its access counts as atomic (LLVM makes such plain loads of atomic operations without
+/// an instruction, AtomicExpandPass.cpp).
 fn guesses(facts: &mut [Facts]) {
     for swap in 0..facts.len() {
         let Some(address) = facts[swap].inst.as_ref().filter(|inst| is_swap(inst)).map(address) else {

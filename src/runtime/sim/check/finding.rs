@@ -173,9 +173,11 @@ pub enum Unordered {
     OtherWorkgroup,
     /// The first one was handed over, but its stores were not written back from the L2 of their die.
     NotWrittenBack,
-    /// The first one was handed over, but this wave has not forgotten the caches that may hold what was there before.
+    /// The first one was handed over, but this wave has not forgotten the caches that may hold what was there
+    /// before.
     NotInvalidated,
-    /// Both are atomic or have scope bits, but not for the whole device, and the waves are in different workgroups.
+    /// Both are atomic or have scope bits, but not for the whole device, and the waves are in different
+    /// workgroups.
     NarrowScope,
 }
 
@@ -195,7 +197,8 @@ pub enum FindingKind {
         /// The largest count that would do.
         at_most: u8,
     },
-    /// A register that nobody has written makes a difference (in the other instruction, if that is not where it is read).
+    /// A register that nobody has written makes a difference (in the other instruction, if that is not where
+    /// it is read).
     UninitialisedRegister {
         /// The register.
         register: String,
@@ -270,8 +273,8 @@ pub enum FindingKind {
         /// Its size.
         size: u64,
     },
-    /// A buffer descriptor, used for this access, that reaches beyond the allocation that its base lies in: a note, as the
-    /// access itself stays inside.
+    /// A buffer descriptor, used for this access, that reaches beyond the allocation that its base lies in: a
+    /// note, as the access itself stays inside.
     WideDescriptor {
         /// Base address in the descriptor.
         descriptor: u64,
@@ -339,7 +342,8 @@ pub enum FindingKind {
         /// Its number.
         number: u32,
     },
-    /// The simulator does not execute this instruction, or this form of it: the wave was not followed any further.
+    /// The simulator does not execute this instruction, or this form of it: the wave was not followed any
+    /// further.
     Unsupported {
         /// Why.
         what: &'static str,

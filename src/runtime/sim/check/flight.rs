@@ -1,9 +1,10 @@
-//! Memory operations of one wave between issue and the wait that covers them, and what they need to take effect late.
+//! Memory operations of one wave between issue and the wait that covers them, and what they need to take
+//! effect late.
 //!
-//! An operation keeps the registers that it was issued with (the hardware reads them at issue), so that it can be performed
-//! at any time until the wait, in the order of its class. Which waits cover what: `s_waitcnt` leaves the youngest so many
-//! operations of a counter, if those in flight come back in order; otherwise only zero says anything (LLVM,
-//! SIInsertWaitcnts.cpp).
+//! An operation keeps the registers that it was issued with (the hardware reads them at issue), so that it
+//! can be performed at any time until the wait, in the order of its class. Which waits cover what:
+//! `s_waitcnt` leaves the youngest so many operations of a counter, if those in flight come back in order;
+//! otherwise only zero says anything (LLVM, SIInsertWaitcnts.cpp).
 
 use std::collections::VecDeque;
 
@@ -296,8 +297,8 @@ impl Flight {
         Ok(())
     }
 
-    /// Performs what other waves of the workgroup see behind a barrier without a wait: accesses to device memory, which go
-    /// through one cache in order.
+    /// Performs what other waves of the workgroup see behind a barrier without a wait: accesses to device
+    /// memory, which go through one cache in order.
     pub fn perform_device(
         &mut self,
         table: &Table,
@@ -310,8 +311,8 @@ impl Flight {
         }
     }
 
-    /// The youngest operation in flight that will write a register of `bits`, the counter to wait for and the count that
-    /// would do.
+    /// The youngest operation in flight that will write a register of `bits`, the counter to wait for and the
+    /// count that would do.
     pub fn blocking(&self, bits: &Bits, table: &Table, in_queue_with: Option<Order>) -> Option<Blocking> {
         let index = self.operations.iter().rposition(|o| {
             let ordered = in_queue_with == Some(Order::Vector) && o.order == Order::Vector;

@@ -1,4 +1,5 @@
-//! One workgroup under check: its waves go on in the order of its plan, and every instruction is judged before it executes.
+//! One workgroup under check: its waves go on in the order of its plan, and every instruction is judged
+//! before it executes.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 
@@ -267,8 +268,8 @@ impl<'a> Checker<'a> {
         self.stop(who, runner, &mut group.lds, worker, &mut group.known)
     }
 
-    /// Lets all go on that wait at the barrier; false if nobody does. Waves that have ended are not waited for (CDNA3 ISA guide,
-    /// `S_BARRIER`).
+    /// Lets all go on that wait at the barrier; false if nobody does. Waves that have ended are not waited
+    /// for (CDNA3 ISA guide, `S_BARRIER`).
     fn open_barrier(&self, group: &mut Group, worker: &mut Worker) -> Result<bool, Failure> {
         let waits = |r: &Runner| r.w.progress == Progress::AtBarrier;
         if !group.runners.iter().any(waits) {
@@ -503,7 +504,8 @@ impl<'a> Checker<'a> {
                 if !meet(&bits, &runner.flight.busy) {
                     continue;
                 }
-                // Of what is written, results of vector memory may follow each other; of what is read, nothing may.
+                // Of what is written, results of vector memory may follow each other; of what is read,
+                // nothing may.
                 let order = if register.is_read { None } else { Some(facts.order) };
                 let Some(blocking) = runner.flight.blocking(&bits, &self.table, order) else { continue };
                 let touch = if register.is_read { Touch::Read } else { Touch::Overwrite };

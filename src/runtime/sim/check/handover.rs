@@ -1,9 +1,10 @@
-//! Handing data over through device memory without a barrier: an access to a flag makes visible what its wave has waited for
-//! (release), and a wave that sees it may rely on that once it has forgotten its caches (acquire).
+//! Handing data over through device memory without a barrier: an access to a flag makes visible what its wave
+//! has waited for (release), and a wave that sees it may rely on that once it has forgotten its caches
+//! (acquire).
 //!
-//! What an access hands over is settled when it is issued, as the wave's earlier operations are over then or not; to whom
-//! is settled when it is performed, as that is when a load finds what a store has left; and a load tells its wave only
-//! when a wait has covered it.
+//! What an access hands over is settled when it is issued, as the wave's earlier operations are over then or
+//! not; to whom is settled when it is performed, as that is when a load finds what a store has left; and a
+//! load tells its wave only when a wait has covered it.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -77,7 +78,8 @@ impl Released {
             if other == wave {
                 clock = Clock::of(flight, clock.back);
             }
-            // What another wave has issued before a barrier is passed on as it is (LLVM asks for no more than that).
+            // What another wave has issued before a barrier is passed on as it is (LLVM asks for no more than
+            // that).
             let over = if other == wave || model.is_split { clock.over[VM] } else { clock.issued };
             let back = if model.has_several_l2 { clock.back } else { over };
             all.insert(first_wave + other as u32, Share { clock, reach: Reach { over, back } });
@@ -97,7 +99,8 @@ impl Released {
 }
 
 impl Pass {
-    /// Of an access to device memory, atomic or with scope bits, that is to be issued next; `returns`: to its wave.
+    /// Of an access to device memory, atomic or with scope bits, that is to be issued next; `returns`: to its
+    /// wave.
     pub fn flag(
         footprint: &Footprint,
         lanes: u64,

@@ -1,7 +1,9 @@
-//! Wait states along the executed path: of every wave the instructions that it executed last, with the wait states between.
+//! Wait states along the executed path: of every wave the instructions that it executed last, with the wait
+//! states between.
 //!
-//! Most code runs straight ahead, and what precedes an instruction there is always the same; that is judged once per
-//! instruction. Only close behind a taken branch the path is walked back, with remembered answers of the rules.
+//! Most code runs straight ahead, and what precedes an instruction there is always the same; that is judged
+//! once per instruction. Only close behind a taken branch the path is walked back, with remembered answers of
+//! the rules.
 
 use crate::codegen::rules::{Between, FARTHEST, View, required};
 

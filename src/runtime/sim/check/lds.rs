@@ -1,4 +1,5 @@
-//! Shadow of a workgroup's LDS: who wrote each piece last and who has read it since, and what nobody has written.
+//! Shadow of a workgroup's LDS: who wrote each piece last and who has read it since, and what nobody has
+//! written.
 
 use std::ops::Range;
 
@@ -246,8 +247,8 @@ impl Shadow {
                 let (wave, dma, atomic) = (usize::from(who & 0xf), who & BY_DMA != 0, who & BY_ATOMIC != 0);
                 let clock = if wave == by.wave { by.clock } else { by.known.of(by.wave, wave) };
                 let counter = if dma { VM } else { LGKM };
-                // LDS instructions of one wave are in order, and so are its loads to LDS; a load to LDS takes longer than
-                // LDS instructions before it (LLVM, SIInsertWaitcnts.cpp).
+                // LDS instructions of one wave are in order, and so are its loads to LDS; a load to LDS takes
+                // longer than LDS instructions before it (LLVM, SIInsertWaitcnts.cpp).
                 let own = wave == by.wave && (!dma || by.by_dma);
                 let both_atomic = atomic && access == Access::Atomic;
                 let number = self.written[cell];

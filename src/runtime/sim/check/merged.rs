@@ -1,6 +1,6 @@
-//! Device memory as all workgroups of a launch have touched it, whatever the order in which they did: of every piece the
-//! first and the last workgroup that wrote, that read, that changed it atomically. Two that differ are a race, as nothing
-//! orders workgroups that cannot hand anything over.
+//! Device memory as all workgroups of a launch have touched it, whatever the order in which they did: of
+//! every piece the first and the last workgroup that wrote, that read, that changed it atomically. Two that
+//! differ are a race, as nothing orders workgroups that cannot hand anything over.
 
 use std::sync::{Mutex, OnceLock};
 

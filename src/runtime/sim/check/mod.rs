@@ -1,16 +1,17 @@
-//! *Check* mode: the instructions of run mode in an adversarial order, every step judged by what the machine promises.
+//! *Check* mode: the instructions of run mode in an adversarial order, every step judged by what the machine
+//! promises.
 //!
-//! A seed decides in which order workgroups and waves go on and when memory operations take effect between their issue
-//! and the wait that covers them (`schedule`, `flight`), so that what is missing can also be seen in the results. What is
-//! reported does not depend on that luck: shadows know of every register whether it is written and not in flight
-//! (`registers`, `flight`), which bits of it are defined
-//! (`registers`, `definedness`), of every piece of LDS, device memory and scratch who touched it last and what has
-//! ordered that since (`lds`, `device`, `merged`, `scratch`, `order`, `handover`), and of every wave the wait states behind
-//! it (`hazards`). `group` is the loop over instructions, `access` the judge of memory instructions, `finding` what comes
-//! out.
+//! A seed decides in which order workgroups and waves go on and when memory operations take effect between
+//! their issue and the wait that covers them (`schedule`, `flight`), so that what is missing can also be seen
+//! in the results. What is reported does not depend on that luck: shadows know of every register whether it
+//! is written and not in flight (`registers`, `flight`), which bits of it are defined
+//! (`registers`, `definedness`), of every piece of LDS, device memory and scratch who touched it last and
+//! what has ordered that since (`lds`, `device`, `merged`, `scratch`, `order`, `handover`), and of every wave
+//! the wait states behind it (`hazards`). `group` is the loop over instructions, `access` the judge of memory
+//! instructions, `finding` what comes out.
 //!
-//! Workgroups run in parallel where they cannot hand data over to each other; a launch that could is run on one thread, all
-//! its workgroups at once, so that the same seed gives the same report.
+//! Workgroups run in parallel where they cannot hand data over to each other; a launch that could is run on
+//! one thread, all its workgroups at once, so that the same seed gives the same report.
 
 mod access;
 mod advice;

@@ -1,14 +1,16 @@
-//! The caches between a compute unit and memory, as far as waves have to say something to see each other's accesses (LLVM, "User
-//! Guide for AMDGPU Backend", sections "Memory Model GFX90A" and "Memory Model GFX942", which holds for gfx950, too).
+//! The caches between a compute unit and memory, as far as waves have to say something to see each other's
+//! accesses (LLVM, "User Guide for AMDGPU Backend", sections "Memory Model GFX90A" and "Memory Model GFX942",
+//! which holds for gfx950, too).
 //!
-//! Every compute unit has a first-level cache that stores go through; it keeps the order of its waves. Every die has an L2.
-//! Up to gfx90a a device is one die, so what has reached L2 is visible to all that do not look into their own first-level
-//! cache. From gfx942 on a device has several dies, and workgroups may be on any of them.
+//! Every compute unit has a first-level cache that stores go through; it keeps the order of its waves. Every
+//! die has an L2. Up to gfx90a a device is one die, so what has reached L2 is visible to all that do not look
+//! into their own first-level cache. From gfx942 on a device has several dies, and workgroups may be on any
+//! of them.
 
 use crate::codegen::isa::{Arch, Effect, Generation, Inst, Meaning, Opcode};
 
-/// Who takes part in what an instruction makes visible or looks at. The simulated device is the only agent, so system scope is no
-/// wider than agent scope.
+/// Who takes part in what an instruction makes visible or looks at. The simulated device is the only agent,
+/// so system scope is no wider than agent scope.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Scope {
     /// The wave: no access of a memory model's.
@@ -22,7 +24,8 @@ pub(super) enum Scope {
 /// What caches a launch runs with.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Model {
-    /// Workgroups may be on dies with an L2 each: stores have to be written back, and instructions that store say how far.
+    /// Workgroups may be on dies with an L2 each: stores have to be written back, and instructions that
+    /// store say how far.
     pub has_several_l2: bool,
     /// Waves of a workgroup may be on different compute units (`tg_split`).
     pub is_split: bool,
@@ -35,9 +38,9 @@ impl Model {
     }
 }
 
-/// The scope of an access to device memory. From gfx942 on loads and stores say it in sc1 and sc0 (none: wave, sc0: workgroup,
-/// sc1: agent, both: system), before that glc lets an access pass the first-level cache. Atomics always do; there sc0
-/// asks for the former value.
+/// The scope of an access to device memory. From gfx942 on loads and stores say it in sc1 and sc0 (none:
+/// wave, sc0: workgroup, sc1: agent, both: system), before that glc lets an access pass the first-level
+/// cache. Atomics always do; there sc0 asks for the former value.
 pub(super) fn scope(inst: &Inst, arch: Arch) -> Scope {
     if inst.op.info().meaning.effect() == Effect::Atomic {
         return Scope::Agent;
@@ -49,7 +52,8 @@ pub(super) fn scope(inst: &Inst, arch: Arch) -> Scope {
     }
 }
 
-/// How much an instruction makes its wave forget. `buffer_inv` says it as loads do; `buffer_invl2` leaves the first level alone.
+/// How much an instruction makes its wave forget. `buffer_inv` says it as loads do; `buffer_invl2` leaves the
+/// first level alone.
 pub(super) fn invalidates(inst: &Inst, arch: Arch) -> Scope {
     match inst.op.info().meaning {
         Meaning::CacheInvalidate if arch.has_scope_bits() => scope(inst, arch),
@@ -58,8 +62,8 @@ pub(super) fn invalidates(inst: &Inst, arch: Arch) -> Scope {
     }
 }
 
-/// True if an instruction writes the L2 of its die back to where other dies look: `buffer_wbl2` does nothing without sc1
-/// (CDNA3 ISA guide, section 9.1.10).
+/// True if an instruction writes the L2 of its die back to where other dies look: `buffer_wbl2` does nothing
+/// without sc1 (CDNA3 ISA guide, section 9.1.10).
 pub(super) fn writes_back(inst: &Inst) -> bool {
     inst.op.info().meaning == Meaning::CacheWriteBack && inst.modifiers.has_sc1()
 }

@@ -1,11 +1,13 @@
-//! What is known to have happened before what: how much of each wave's memory operations the others may rely on.
+//! What is known to have happened before what: how much of each wave's memory operations the others may rely
+//! on.
 //!
-//! A wave's operations are numbered by issue. At a barrier every wave brings along how far its operations were over, and
-//! leaves with what all others brought. LDS accesses count from the wait that covered them on (hazards of LDS buffers that
-//! are used again as well as of data handed over); accesses to device memory count from their issue on, as the waves of a
-//! workgroup share a first-level cache that keeps order. In tg_split mode they do not share one: there accesses count from
-//! the wait on, and for loads only once the cache has been forgotten. What other workgroups did counts from the wait on, too;
-//! stores also have to be written back where there are several L2 (`model`).
+//! A wave's operations are numbered by issue. At a barrier every wave brings along how far its operations
+//! were over, and leaves with what all others brought. LDS accesses count from the wait that covered them on
+//! (hazards of LDS buffers that are used again as well as of data handed over); accesses to device memory
+//! count from their issue on, as the waves of a workgroup share a first-level cache that keeps order. In
+//! tg_split mode they do not share one: there accesses count from the wait on, and for loads only once the
+//! cache has been forgotten. What other workgroups did counts from the wait on, too; stores also have to be
+//! written back where there are several L2 (`model`).
 
 use std::collections::BTreeMap;
 

@@ -1,10 +1,10 @@
 //! Which bits of the registers of a wave hold something.
 //!
-//! What nobody has written may be moved and computed with; it is reported where it makes a difference. Until then it
-//! remembers where it came from.
+//! What nobody has written may be moved and computed with; it is reported where it makes a difference. Until
+//! then it remembers where it came from.
 //!
-//! Of vector registers most lanes are defined or undefined as a whole, which is a bit per lane. Only lanes of which some
-//! bits are defined look into a row with all bits.
+//! Of vector registers most lanes are defined or undefined as a whole, which is a bit per lane. Only lanes of
+//! which some bits are defined look into a row with all bits.
 
 use super::super::wave::{LANES, Row};
 use super::facts::{Bits, FIRST_VECTOR, SCC, insert};

@@ -28,8 +28,8 @@ impl Scratch {
         self.bytes.resize(bytes, 0);
     }
 
-    /// Notes an access whose lanes `lanes` lie inside, `undefined` being the undefined bits of what it stores, by
-    /// lane (of `partial`) and byte;
+    /// Notes an access whose lanes `lanes` lie inside, `undefined` being the undefined bits of what it
+    /// stores, by lane (of `partial`) and byte;
     /// of a load what is undefined, and the first such byte.
     pub fn access(
         &mut self,

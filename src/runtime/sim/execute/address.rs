@@ -1,11 +1,12 @@
 //! Addresses of vector memory instructions: buffer descriptors, global, flat and scratch forms.
 //!
-//! Range checking of buffers (CDNA3 ISA guide, section 9.1.5 "Buffer addressing", "Range checking"): a raw buffer is checked
-//! per dword: the access of a component is out of range if its offset (instruction offset plus the offset from the VGPR,
-//! without the scalar offset) plus its size exceeds `num_records - scalar offset`. A structured buffer is out of range if
-//! the index is not below `num_records`. From gfx9 on a buffer is structured if it has a stride and the instruction an
-//! index; without an index `num_records` counts bytes (LLVM, IntrinsicsAMDGPU.td, raw and struct buffer intrinsics).
-//! Loads from out of range are zero, stores are dropped.
+//! Range checking of buffers (CDNA3 ISA guide, section 9.1.5 "Buffer addressing", "Range checking"): a raw
+//! buffer is checked per dword: the access of a component is out of range if its offset (instruction offset
+//! plus the offset from the VGPR, without the scalar offset) plus its size exceeds `num_records - scalar
+//! offset`. A structured buffer is out of range if the index is not below `num_records`. From gfx9 on a
+//! buffer is structured if it has a stride and the instruction an index; without an index `num_records`
+//! counts bytes (LLVM, IntrinsicsAMDGPU.td, raw and struct buffer intrinsics). Loads from out of range are
+//! zero, stores are dropped.
 
 use crate::codegen::isa::{Format, MAX_OPERANDS};
 
@@ -130,8 +131,8 @@ pub(super) fn targets(
     Ok(Targets { space, address, valid: [components; LANES], step: CONTIGUOUS })
 }
 
-/// Elements of this many bytes stay together in a swizzled buffer; gfx9 has no other (LLVM, SIISelLowering.cpp,
-/// getScratchRsrcWords23).
+/// Elements of this many bytes stay together in a swizzled buffer; gfx9 has no other (LLVM,
+/// SIISelLowering.cpp, getScratchRsrcWords23).
 const ELEMENT: u64 = 4;
 
 fn buffer(w: &Wave, s: &Step, roles: &Roles, components: u8, bytes: u32) -> Result<Targets, Stopped> {
@@ -151,7 +152,8 @@ fn buffer(w: &Wave, s: &Step, roles: &Roles, components: u8, bytes: u32) -> Resu
     };
     let mut index = index.map(u64::from);
     if adds_lane {
-        // The data format holds more bits of the stride (CDNA3 ISA guide, table "Buffer resource descriptor").
+        // The data format holds more bits of the stride (CDNA3 ISA guide, table "Buffer resource
+        // descriptor").
         stride |= u64::from(word(3) >> 15 & 0xf) << 14;
         (0..LANES).for_each(|l| index[l] += l as u64);
     }
@@ -185,8 +187,8 @@ struct Swizzle {
     lanes: u64,
 }
 
-/// Addresses in a swizzled buffer (CDNA3 ISA guide, "Swizzled buffer addressing"); those in the window of private memory
-/// become private ones.
+/// Addresses in a swizzled buffer (CDNA3 ISA guide, "Swizzled buffer addressing"); those in the window of
+/// private memory become private ones.
 fn swizzle(
     w: &Wave,
     buffer: Swizzle,

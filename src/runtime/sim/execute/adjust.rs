@@ -1,5 +1,5 @@
-//! Steps whose operands are not simply those of the encoding: DPP, SDWA, and VGPR indexing. Each executes a copy of the step
-//! with other operands, so that the instructions themselves know nothing of it.
+//! Steps whose operands are not simply those of the encoding: DPP, SDWA, and VGPR indexing. Each executes a
+//! copy of the step with other operands, so that the instructions themselves know nothing of it.
 
 use crate::codegen::isa::{Field, Meaning, OpInfo};
 
@@ -42,8 +42,9 @@ pub(super) fn run(
     }
 }
 
-/// Adds M0's index to the VGPRs that M0 selects; false if the result would lie behind the last one, which makes the
-/// instruction do nothing. A source behind the last one is v0 (CDNA4 ISA guide, "VGPR Indexing" and "Out-of-Range behavior").
+/// Adds M0's index to the VGPRs that M0 selects; false if the result would lie behind the last one, which
+/// makes the instruction do nothing. A source behind the last one is v0 (CDNA4 ISA guide, "VGPR Indexing" and
+/// "Out-of-Range behavior").
 fn index(m0: u32, vgprs: usize, info: &OpInfo, step: &mut Step) -> bool {
     let by = (m0 & 0xff) as u16;
     let literal_first = matches!(info.operands.get(2), Some(spec) if spec.field == Field::Literal);

@@ -34,7 +34,8 @@ pub(super) fn sum_of_differences(w: &mut Wave, s: &Step, calc: Calc, element: El
     });
 }
 
-/// Executes V_QSAD_PK_U16_U8, V_MQSAD_PK_U16_U8 and V_MQSAD_U32_U8: four sums at rising byte offsets of the first source.
+/// Executes V_QSAD_PK_U16_U8, V_MQSAD_PK_U16_U8 and V_MQSAD_U32_U8: four sums at rising byte offsets of the
+/// first source.
 pub(super) fn quad_sums(w: &mut Wave, s: &Step, calc: Calc, element: Element) {
     let part = if calc == Calc::QuadSumAbsDiff { Part::All } else { Part::Masked };
     let clamps = s.modifiers.has_clamp();

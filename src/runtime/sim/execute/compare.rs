@@ -90,7 +90,8 @@ pub(super) fn class(w: &mut Wave, s: &Step, element: Element, writes: Writes) ->
         let bit = if magnitude > infinity {
             u32::from(magnitude & quiet != 0)
         } else {
-            // From the outside in: infinity, normal, denormal, zero; negative from bit 2 up, positive from bit 9 down.
+            // From the outside in: infinity, normal, denormal, zero; negative from bit 2 up, positive from
+            // bit 9 down.
             let step = match magnitude {
                 m if m == infinity => 0,
                 m if m >> format.mantissa_bits != 0 => 1,

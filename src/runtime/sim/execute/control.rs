@@ -1,4 +1,5 @@
-//! Scalar instructions that decide which instruction or register comes next: calls, forks, relative registers, indexing.
+//! Scalar instructions that decide which instruction or register comes next: calls, forks, relative
+//! registers, indexing.
 
 use crate::codegen::isa::{Element, Meaning};
 
@@ -11,8 +12,8 @@ use super::jump;
 /// SGPRs: what relative addressing may reach.
 const SGPRS: usize = 102;
 
-/// The SGPR that M0 counts from `place`; out of range s0 to read, nothing to write (CDNA4 ISA guide, "Out-of-Range
-/// behavior").
+/// The SGPR that M0 counts from `place`; out of range s0 to read, nothing to write (CDNA4 ISA guide,
+/// "Out-of-Range behavior").
 fn relative(w: &Wave, place: Place, width: usize) -> Option<Place> {
     let Place::Scalar(n) = place else { return Some(place) };
     let index = (usize::from(n)).saturating_add(w.s[M0] as usize);
@@ -66,8 +67,8 @@ pub(super) fn execute(w: &mut Wave, s: &Step, meaning: Meaning) {
 /// Entries of the branch stack that MODE can count.
 const STACK: u32 = 8;
 
-/// Executes a fork: the lanes of the smaller part wait on the stack in SGPRs, which has an entry of an address and a mask of
-/// lanes (Vega ISA guide, S_CBRANCH_G_FORK).
+/// Executes a fork: the lanes of the smaller part wait on the stack in SGPRs, which has an entry of an
+/// address and a mask of lanes (Vega ISA guide, S_CBRANCH_G_FORK).
 pub(super) fn fork(
     w: &mut Wave,
     program: &Program,
@@ -99,7 +100,8 @@ pub(super) fn fork(
     if stays == fail { Ok(None) } else { jump(program, target) }
 }
 
-/// Executes a join: the lanes on top of the stack go on, unless the stack is back where it was before the fork.
+/// Executes a join: the lanes on top of the stack go on, unless the stack is back where it was before the
+/// fork.
 pub(super) fn join(w: &mut Wave, program: &Program, before: u32) -> Result<Option<usize>, Stopped> {
     let depth = w.mode >> BRANCH_STACK;
     if depth == before & 7 || depth == 0 {

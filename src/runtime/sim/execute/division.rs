@@ -25,8 +25,8 @@ struct Rule {
 const RULE_32: Rule = Rule { far: 96, scale: 64, small: 23, least: f32::MIN_POSITIVE as f64 };
 const RULE_64: Rule = Rule { far: 768, scale: 128, small: 53, least: f64::MIN_POSITIVE };
 
-/// The scaled value and whether the quotient must be scaled back, for `value` which is the `denominator` or the `numerator`.
-/// `exponents` are the exponent fields of denominator and numerator.
+/// The scaled value and whether the quotient must be scaled back, for `value` which is the `denominator` or
+/// the `numerator`. `exponents` are the exponent fields of denominator and numerator.
 fn scaled(rule: &Rule, value: f64, denominator: f64, numerator: f64, exponents: (i32, i32)) -> (f64, bool) {
     let denormal = |v: f64| v != 0.0 && v.abs() < rule.least;
     let times = |power: i32| load_exponent(value, power);
@@ -39,8 +39,8 @@ fn scaled(rule: &Rule, value: f64, denominator: f64, numerator: f64, exponents: 
     } else if denormal(denominator) {
         (times(rule.scale), false)
     } else if denormal(1.0 / denominator) && denormal(numerator / denominator) {
-        // The guide prints the scaling of the case before, which makes the denominator infinite; downwards is what
-        // gives the quotient.
+        // The guide prints the scaling of the case before, which makes the denominator infinite; downwards is
+        // what gives the quotient.
         (if is_denominator { times(-rule.scale) } else { value }, true)
     } else if denormal(1.0 / denominator) {
         (times(-rule.scale), false)

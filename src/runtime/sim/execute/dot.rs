@@ -10,7 +10,8 @@ use super::lanes::{clamp, flush_f16};
 use super::packed::half;
 use super::valu::unsupported;
 
-/// Executes a dot product. Integer sums are exact; clamp makes them stop at the ends of 32 bits, else they wrap.
+/// Executes a dot product. Integer sums are exact; clamp makes them stop at the ends of 32 bits, else they
+/// wrap.
 pub(super) fn dot(w: &mut Wave, s: &Step, element: Element) -> Result<(), Stopped> {
     let addend = w.lanes(s.operands[if s.accumulates { 0 } else { 3 }]);
     let (bits, signed) = match element {
@@ -46,9 +47,10 @@ pub(super) fn dot(w: &mut Wave, s: &Step, element: Element) -> Result<(), Stoppe
     Ok(())
 }
 
-/// Float sums go from the low to the high element, each product and sum rounded to f32 (products of f16 and bf16 are
-/// exact); f16 start with the addend, bf16 end with it (CDNA4 ISA guide, V_DOT2_F32_F16 and V_DOT2_F32_BF16). MODE does not
-/// matter: denormals are flushed on the way in and out (section "Denormalized and Rounding Modes").
+/// Float sums go from the low to the high element, each product and sum rounded to f32 (products of f16 and
+/// bf16 are exact); f16 start with the addend, bf16 end with it (CDNA4 ISA guide, V_DOT2_F32_F16 and
+/// V_DOT2_F32_BF16). MODE does not matter: denormals are flushed on the way in and out (section "Denormalized
+/// and Rounding Modes").
 fn float(w: &Wave, s: &Step, element: Element, addend: &Row) -> Row {
     let value = |bits: u32| match element {
         Element::F16 => from_f16(flush_f16(bits)),

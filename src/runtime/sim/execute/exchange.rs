@@ -6,8 +6,8 @@ use super::super::program::Step;
 use super::super::wave::{LANES, Row, Wave};
 use super::lds::addresses;
 
-/// ds_permute_b32 and ds_bpermute_b32: nothing comes from inactive lanes, and what nobody sends is zero. Of two lanes that
-/// send to one the higher wins.
+/// ds_permute_b32 and ds_bpermute_b32: nothing comes from inactive lanes, and what nobody sends is zero. Of
+/// two lanes that send to one the higher wins.
 pub(super) fn permute(w: &mut Wave, s: &Step, direction: Permutation) {
     let values = permuted(w, s, direction, &w.lanes(s.operands[2]));
     w.set_lanes(s.operands[0], &values);
@@ -35,8 +35,8 @@ const ROTATE: u32 = 0xc000;
 /// Offsets from here on permute four lanes; below are bit masks.
 const QUAD: u32 = 0x8000;
 
-/// The lane that lane `lane` of ds_swizzle_b32 gets its value from; all stay inside their 32 lanes (CDNA3 ISA guide,
-/// "DS_SWIZZLE_B32").
+/// The lane that lane `lane` of ds_swizzle_b32 gets its value from; all stay inside their 32 lanes (CDNA3 ISA
+/// guide, "DS_SWIZZLE_B32").
 fn source(pattern: u32, lane: u32) -> u32 {
     let (half, lane) = (lane & 32, lane & 31);
     let inside = if pattern >= FFT {

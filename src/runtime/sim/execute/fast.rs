@@ -1,17 +1,18 @@
 //! The short way through frequent lane-wise operations of 32 bits.
 //!
-//! Which operation a step is follows from the step alone, so it is found when code is decoded: a row of the table below, no
-//! modifiers, a vector register as the result. Sources are read where they are, one result row is on the stack, and
-//! all operations share one function of small frame. [`valu`](super::valu) computes the same for everything else (a test
-//! compares the two); there the frame alone, which is touched page by page, costs more than 64 additions.
+//! Which operation a step is follows from the step alone, so it is found when code is decoded: a row of the
+//! table below, no modifiers, a vector register as the result. Sources are read where they are, one result
+//! row is on the stack, and all operations share one function of small frame. [`valu`](super::valu) computes
+//! the same for everything else (a test compares the two); there the frame alone, which is touched page by
+//! page, costs more than 64 additions.
 
 use crate::codegen::isa::{Calc, Element, Meaning, Modifiers};
 
 use super::super::program::{Place, Step};
 use super::super::wave::{LANES, Row, Wave};
 
-/// Bits of the MODE register that must have the value [`USUAL`]: the round mode and the denormals of f32, relative addressing
-/// of VGPRs, skipping of vector instructions.
+/// Bits of the MODE register that must have the value [`USUAL`]: the round mode and the denormals of f32,
+/// relative addressing of VGPRs, skipping of vector instructions.
 const MODE: u32 = 0x1800_0033;
 /// To nearest even, denormals kept, neither of the others.
 const USUAL: u32 = 0x30;

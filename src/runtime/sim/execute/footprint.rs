@@ -1,5 +1,5 @@
-//! Which bytes a memory instruction is about to touch, lane by lane, computed before it executes and without side effects:
-//! what check mode judges and what time mode counts banks and cache lines from.
+//! Which bytes a memory instruction is about to touch, lane by lane, computed before it executes and without
+//! side effects: what check mode judges and what time mode counts banks and cache lines from.
 
 use crate::codegen::isa::{Format, Meaning};
 
@@ -22,7 +22,8 @@ pub(in super::super) enum Space {
     Private,
 }
 
-/// One access of an instruction: at most one run of bytes per lane. Instructions that touch two places make two.
+/// One access of an instruction: at most one run of bytes per lane. Instructions that touch two places make
+/// two.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(in super::super) struct Footprint {
     /// Which memory.
@@ -37,8 +38,8 @@ pub(in super::super) struct Footprint {
     pub bytes: [u16; LANES],
 }
 
-/// Collects what `s` would touch if `w` executed it now; nothing for instructions that touch no memory. Loads come before the
-/// stores of the same instruction.
+/// Collects what `s` would touch if `w` executed it now; nothing for instructions that touch no memory. Loads
+/// come before the stores of the same instruction.
 pub(in super::super) fn footprints(w: &Wave, s: &Step, found: &mut Vec<Footprint>) -> Result<(), Stopped> {
     use Access::{Load as Loads, Store as Stores};
     use Meaning::*;
@@ -192,7 +193,8 @@ fn vector(
     Ok(())
 }
 
-/// Accesses to targets whose components have `bytes` bytes each; flat addresses are told apart by their apertures.
+/// Accesses to targets whose components have `bytes` bytes each; flat addresses are told apart by their
+/// apertures.
 fn collect(w: &Wave, found: &mut Vec<Footprint>, access: Access, targets: &Targets, bytes: u32) {
     let Targets { space, ref address, valid, step } = *targets;
     let all = valid.iter().fold(1, |all, &n| all & u8::from(n != 0)) != 0;

@@ -1,7 +1,8 @@
 //! Data and number formats of buffer descriptors: bits in memory to components and back.
 //!
-//! Names and numbers are those of the descriptor's fields (Vega ISA guide, tables "Buffer resource descriptor" and "Buffer
-//! data formats"). Widths are listed from the lowest bit on, which is the reverse of the formats' names.
+//! Names and numbers are those of the descriptor's fields (Vega ISA guide, tables "Buffer resource
+//! descriptor" and "Buffer data formats"). Widths are listed from the lowest bit on, which is the reverse of
+//! the formats' names.
 
 use super::super::numerics::{from_f16, to_f16};
 

@@ -1,5 +1,5 @@
-//! Hardware registers that `s_getreg` and `s_setreg` name (CDNA4 ISA guide, "Access instructions", and the tables of the
-//! registers' fields in "Kernel State").
+//! Hardware registers that `s_getreg` and `s_setreg` name (CDNA4 ISA guide, "Access instructions", and the
+//! tables of the registers' fields in "Kernel State").
 
 use super::super::program::{Place, Program, Step};
 use super::super::wave::{PRIVATE_APERTURE, SHARED_APERTURE, VCC, Wave};
@@ -40,7 +40,8 @@ pub(in super::super) fn writes_mode(imm: u32, bits: u32) -> bool {
     field.register == MODE && field.mask << field.offset & bits != 0
 }
 
-/// HW_ID of a wave of a workgroup: slot and SIMD as if waves were dealt to the four SIMDs of one compute unit in turn.
+/// HW_ID of a wave of a workgroup: slot and SIMD as if waves were dealt to the four SIMDs of one compute unit
+/// in turn.
 pub(in super::super) fn hardware_id(wave: usize) -> u32 {
     (wave / 4 % 16) as u32 | ((wave % 4) as u32) << 4
 }
@@ -64,8 +65,8 @@ fn registers(program: &Program) -> u32 {
     }
 }
 
-/// Executes `s_getreg`. Registers that tell of what is not simulated (trap handlers, counters in flight, other dies) are
-/// zero.
+/// Executes `s_getreg`. Registers that tell of what is not simulated (trap handlers, counters in flight,
+/// other dies) are zero.
 pub(super) fn get(w: &mut Wave, s: &Step, program: &Program, lds_bytes: u32) {
     let field = Field::of(s.imm);
     let value = match field.register {

@@ -1,10 +1,11 @@
-//! The hot loops over lanes, compiled twice: for the baseline of the host's architecture and, on x86-64, for AVX2 with FMA.
+//! The hot loops over lanes, compiled twice: for the baseline of the host's architecture and, on x86-64, for
+//! AVX2 with FMA.
 //!
-//! Both give the same bits. Measured: the loop of a 16x16x16 f16 matrix instruction takes 600 ns with SSE2 and 200 ns with
-//! AVX2 and FMA; an f32 fused multiply-add of 64 lanes is three times as fast (without FMA it is a library call per lane).
-//! That is what pays for
-//! the `unsafe` in this file, the only one of the simulator: calling a function that needs CPU features, right behind the
-//! test that the CPU has them.
+//! Both give the same bits. Measured: the loop of a 16x16x16 f16 matrix instruction takes 600 ns with SSE2
+//! and 200 ns with AVX2 and FMA; an f32 fused multiply-add of 64 lanes is three times as fast (without FMA it
+//! is a library call per lane). That is what pays for
+//! the `unsafe` in this file, the only one of the simulator: calling a function that needs CPU features,
+//! right behind the test that the CPU has them.
 
 use crate::codegen::isa::{Calc, Element};
 

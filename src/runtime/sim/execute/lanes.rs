@@ -1,4 +1,5 @@
-//! Typed access to the lanes of sources and results, with the VOP3 modifiers applied, and the loops over lanes.
+//! Typed access to the lanes of sources and results, with the VOP3 modifiers applied, and the loops over
+//! lanes.
 
 use crate::codegen::isa::{Modifiers, Omod};
 
@@ -121,8 +122,8 @@ fn finish_f32(w: &Wave, step: &Step, values: &mut [f32; LANES]) {
     }
 }
 
-/// Factor of the output modifier. It works only where denormal results are flushed and IEEE mode is off (CDNA3 ISA guide,
-/// "Output modifiers").
+/// Factor of the output modifier. It works only where denormal results are flushed and IEEE mode is off
+/// (CDNA3 ISA guide, "Output modifiers").
 #[inline(always)]
 fn output_factor(w: &Wave, step: &Step, flushes: bool) -> Option<f64> {
     let factor = match step.modifiers.get_omod() {
@@ -198,8 +199,8 @@ fn finish_f64(w: &Wave, step: &Step, values: &mut [f64; LANES]) {
     }
 }
 
-/// An f16, held as the f32 of the same value. Results are rounded when they are written; for sums, products, quotients and
-/// square roots that is the same as rounding once.
+/// An f16, held as the f32 of the same value. Results are rounded when they are written; for sums, products,
+/// quotients and square roots that is the same as rounding once.
 #[derive(Copy, Clone)]
 pub(super) struct F16(pub f32);
 
@@ -225,8 +226,8 @@ impl Lane for F16 {
     }
 }
 
-/// MODE's FP16_OVFL: finite f16 results that overflow become the largest number, and so do those of conversions to 8-bit
-/// floats (CDNA3 ISA guide, "Mode register").
+/// MODE's FP16_OVFL: finite f16 results that overflow become the largest number, and so do those of
+/// conversions to 8-bit floats (CDNA3 ISA guide, "Mode register").
 pub(super) const FP16_OVERFLOW: u32 = 1 << 23;
 
 /// Bits of an f16, denormals as zeros of the same sign.
@@ -264,8 +265,8 @@ impl Halves for u16 {
     }
 }
 
-/// Writes 16-bit results to the half that op_sel names. On GFX9 the other half becomes zero, except for the instructions
-/// with op_sel in VOP3 (CDNA4 ISA guide, V_MAD_F16 against V_MAD_LEGACY_F16).
+/// Writes 16-bit results to the half that op_sel names. On GFX9 the other half becomes zero, except for the
+/// instructions with op_sel in VOP3 (CDNA4 ISA guide, V_MAD_F16 against V_MAD_LEGACY_F16).
 pub(super) fn write_half(w: &mut Wave, step: &Step, values: [u32; LANES]) {
     let keeps = step.keeps_other_half;
     let shift = if has(step.modifiers.get_op_sel(), 3) { 16 } else { 0 };

@@ -1,7 +1,7 @@
 //! LDS instructions: loads, stores, atomics.
 //!
-//! Accesses may have any alignment, as the amdhsa runtime configures the hardware. An access beyond the workgroup's LDS is
-//! a fault here; hardware would read zero and drop writes, and nothing relies on that.
+//! Accesses may have any alignment, as the amdhsa runtime configures the hardware. An access beyond the
+//! workgroup's LDS is a fault here; hardware would read zero and drop writes, and nothing relies on that.
 
 use crate::codegen::isa::Memory;
 

@@ -1,4 +1,5 @@
-//! Rare forms of LDS instructions: operands from LDS, places that follow from M0 and the lane, transposing loads.
+//! Rare forms of LDS instructions: operands from LDS, places that follow from M0 and the lane, transposing
+//! loads.
 
 use crate::codegen::isa::Calc;
 
@@ -58,9 +59,9 @@ pub(super) fn count_lanes(w: &mut Wave, lds: &mut Lds, s: &Step, calc: Calc) -> 
     Ok(())
 }
 
-/// Where the forms with a source in LDS have their destination and their source: the distance in dwords is a signed number
-/// of 15 bits in the offset, or, if the offset's top bit is set, in the upper bits of the address (Vega ISA guide,
-/// "DS_ADD_SRC2_U32").
+/// Where the forms with a source in LDS have their destination and their source: the distance in dwords is a
+/// signed number of 15 bits in the offset, or, if the offset's top bit is set, in the upper bits of the
+/// address (Vega ISA guide, "DS_ADD_SRC2_U32").
 pub(super) fn two_places(w: &Wave, s: &Step) -> [Row; 2] {
     const SIGN: u32 = 32 - 15;
     let signed = |distance: u32| (distance << SIGN) as i32 >> SIGN;
@@ -107,8 +108,8 @@ fn load(lds: &Lds, l: usize, address: u32, dwords: u32) -> Result<u64, Stopped> 
     Ok(u64::from(lds.load(address, 4)) | high)
 }
 
-/// ds_condxchg32_rtn_b64: of the two dwords those are stored, without their top bit, that have it set (Vega ISA guide,
-/// "DS_CONDXCHG32_RTN_B64").
+/// ds_condxchg32_rtn_b64: of the two dwords those are stored, without their top bit, that have it set (Vega
+/// ISA guide, "DS_CONDXCHG32_RTN_B64").
 pub(super) fn conditional_exchange(w: &mut Wave, lds: &mut Lds, s: &Step) -> Result<(), Stopped> {
     const TOP: u32 = 1 << 31;
     let (Some(result), Some(data)) = (s.operands[0].row(), s.operands[2].row()) else { return Ok(()) };
@@ -130,14 +131,15 @@ pub(super) fn conditional_exchange(w: &mut Wave, lds: &mut Lds, s: &Step) -> Res
 /// Lanes that transpose among themselves.
 const GROUP: usize = 16;
 
-/// Lane of the group and number of the element there that lane `lane` gets as its element `k`, lanes holding `elements`
-/// elements each. Sixteen elements are a row, which `16 / elements` lanes load; a lane gets a column.
+/// Lane of the group and number of the element there that lane `lane` gets as its element `k`, lanes holding
+/// `elements` elements each. Sixteen elements are a row, which `16 / elements` lanes load; a lane gets a
+/// column.
 fn transposed(lane: usize, k: usize, elements: usize) -> (usize, usize) {
     (k * (GROUP / elements) + lane / elements, lane % elements)
 }
 
-/// ds_read_b64_tr_* and ds_read_b96_tr_b6: each lane loads a part of a row, and gets a column of what its sixteen lanes
-/// load (CDNA4 ISA guide, "LDS transpose loads").
+/// ds_read_b64_tr_* and ds_read_b96_tr_b6: each lane loads a part of a row, and gets a column of what its
+/// sixteen lanes load (CDNA4 ISA guide, "LDS transpose loads").
 pub(super) fn load_transposed(
     w: &mut Wave,
     lds: &Lds,

@@ -1,35 +1,39 @@
 //! Matrix instructions.
 //!
-//! **Layout.** One rule covers the dense instructions with 32-bit results. Lanes fall into `64 / m` groups of m. Source A
-//! holds column i of lane group g in lane `g * m + i`: block `g mod blocks`, and the k of its elements start at
-//! `(g / blocks) * e`, e being the number of elements in the lane's registers, low bits first. B is the same with j for i.
-//! Results go by rows of four: counted through all blocks, row number `4 q + r` (q: four rows, r: which of them) is in
-//! register `4 * (q / groups) + r` of the lanes of group `q mod groups`, column j in lane j of the group. For f64 rows
-//! go one by one instead of by four. (AMD matrix instruction calculator; CDNA4 ISA guide, "General input and output layout";
-//! tests compare with both.) Two kinds of sources lie in two parts, the second behind the first parts of all groups: the B
-//! of the wide sparse instructions, and f8 of the `_f8f6f4` instructions ("Sparse Matrix Index Layout", "Dense Matrix Layouts:
-//! 8-bit and Smaller").
+//! **Layout.** One rule covers the dense instructions with 32-bit results. Lanes fall into `64 / m` groups of
+//! m. Source A holds column i of lane group g in lane `g * m + i`: block `g mod blocks`, and the k of its
+//! elements start at `(g / blocks) * e`, e being the number of elements in the lane's registers, low bits
+//! first. B is the same with j for i. Results go by rows of four: counted through all blocks, row number `4 q
+//! + r` (q: four rows, r: which of them) is in register `4 * (q / groups) + r` of the lanes of group `q mod
+//! groups`, column j in lane j of the group. For f64 rows go one by one instead of by four. (AMD matrix
+//! instruction calculator; CDNA4 ISA guide, "General input and output layout"; tests compare with both.) Two
+//! kinds of sources lie in two parts, the second behind the first parts of all groups: the B of the wide
+//! sparse instructions, and f8 of the `_f8f6f4` instructions ("Sparse Matrix Index Layout", "Dense Matrix
+//! Layouts: 8-bit and Smaller").
 //!
-//! **Sparse.** The A of `v_smfmac_*` holds two of every four elements of k. Two bits of the lane's index tell for each of its
-//! elements which of the lane's four elements of B it meets. An index has as many bits as the lane has elements of B; if CBSZ is
-//! zero, ABID tells which of those that fit into the register (CDNA3 ISA guide, "Sparse Matrices"; the CDNA4 guide
-//! gives 16 bits to the wide 16-bit forms in its table and 8 in its text, of which only the table can be).
+//! **Sparse.** The A of `v_smfmac_*` holds two of every four elements of k. Two bits of the lane's index tell
+//! for each of its elements which of the lane's four elements of B it meets. An index has as many bits as the
+//! lane has elements of B; if CBSZ is zero, ABID tells which of those that fit into the register (CDNA3 ISA
+//! guide, "Sparse Matrices"; the CDNA4 guide gives 16 bits to the wide 16-bit forms in its table and 8 in its
+//! text, of which only the table can be).
 //!
-//! **Broadcast.** CBSZ lets every 2^CBSZ neighbouring blocks take A of the ABID-th of them (AMD matrix instruction
-//! calculator; a formula of the CDNA4 guide has the 2^CBSZ parts of the lanes take A of the ABID-th part, which is the same
-//! wherever 2^CBSZ is the number of blocks).
+//! **Broadcast.** CBSZ lets every 2^CBSZ neighbouring blocks take A of the ABID-th of them (AMD matrix
+//! instruction calculator; a formula of the CDNA4 guide has the 2^CBSZ parts of the lanes take A of the
+//! ABID-th part, which is the same wherever 2^CBSZ is the number of blocks).
 //!
-//! **Numerics.** Products of f16, f8, f6 and f4 are exact in f32. Results accumulate in f32 in rising k, starting with C, one
-//! rounding (to nearest even) per product: `d = fma(a_k, b_k, d)`, and `d = fma(a_k * b_k, 2^(scale_a + scale_b), d)` if
-//! scaled. Hardware adds groups of products before it rounds, in an order that is not published; results may differ from it in
-//! the last bits. Denormals are kept on the way in and out, except for f16 and bf16 sources on gfx90a, where A, B, C
-//! and D lose them (MIOpen, "MI200 MFMA behavior specifics"). The xf32 forms round their sources to 10 bits of
-//! mantissa. Integers wrap. With FP16_OVFL set they stop at the ends of their range, and infinite results of finite A,
-//! B and C are the largest number (CDNA3 ISA guide, MFMA, "Clamp"). EXEC and the round mode are ignored, as on hardware.
+//! **Numerics.** Products of f16, f8, f6 and f4 are exact in f32. Results accumulate in f32 in rising k,
+//! starting with C, one rounding (to nearest even) per product: `d = fma(a_k, b_k, d)`, and `d = fma(a_k *
+//! b_k, 2^(scale_a + scale_b), d)` if scaled. Hardware adds groups of products before it rounds, in an order
+//! that is not published; results may differ from it in the last bits. Denormals are kept on the way in and
+//! out, except for f16 and bf16 sources on gfx90a, where A, B, C and D lose them (MIOpen, "MI200 MFMA
+//! behavior specifics"). The xf32 forms round their sources to 10 bits of mantissa. Integers wrap. With
+//! FP16_OVFL set they stop at the ends of their range, and infinite results of finite A, B and C are the
+//! largest number (CDNA3 ISA guide, MFMA, "Clamp"). EXEC and the round mode are ignored, as on hardware.
 //!
-//! **Speed.** Rows of A and B are widened to f32 lane by lane, which leaves them contiguous in i and j, and results are
-//! updated in place: an outer product per k over contiguous lanes. Widened sources are kept per register and reused while
-//! the register's bits are the same: a wave's tile reads each A and B several times.
+//! **Speed.** Rows of A and B are widened to f32 lane by lane, which leaves them contiguous in i and j, and
+//! results are updated in place: an outer product per k over contiguous lanes. Widened sources are kept per
+//! register and reused while the register's bits are the same: a wave's tile reads each A and B several
+//! times.
 
 use crate::codegen::isa::{Arch, Element, Shape};
 
@@ -159,8 +163,8 @@ fn place_c(w: &mut Wave, c: Place, d_row: usize, count: usize) {
     }
 }
 
-/// Runs `accumulate` on the result registers of f32, which hold C, with flushed denormals and clamped results where the chip or the
-/// mode ask for that.
+/// Runs `accumulate` on the result registers of f32, which hold C, with flushed denormals and clamped results
+/// where the chip or the mode ask for that.
 #[inline]
 fn finished(
     w: &mut Wave,
@@ -274,8 +278,8 @@ pub(super) fn sparse(
     Ok(())
 }
 
-/// Executes a `_f8f6f4` matrix instruction: D := A * B + C, with a power of two for every 32 elements of A and B if it has
-/// operands for them.
+/// Executes a `_f8f6f4` matrix instruction: D := A * B + C, with a power of two for every 32 elements of A
+/// and B if it has operands for them.
 pub(super) fn formatted(
     w: &mut Wave,
     caches: &mut [Cache; 2],

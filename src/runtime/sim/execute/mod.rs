@@ -80,7 +80,8 @@ pub(super) struct Context<'a> {
     pub budget: u64,
 }
 
-/// Runs the wave until it waits at a barrier or ends. After a fault the wave's `pc` is that of the faulting step.
+/// Runs the wave until it waits at a barrier or ends. After a fault the wave's `pc` is that of the faulting
+/// step.
 pub(super) fn run(w: &mut Wave, context: &mut Context<'_>) -> Result<(), Stopped> {
     while w.progress == Progress::Running {
         step(w, context)?;
@@ -88,7 +89,8 @@ pub(super) fn run(w: &mut Wave, context: &mut Context<'_>) -> Result<(), Stopped
     Ok(())
 }
 
-/// Executes the instruction that a running wave stands at, and moves on to the next. After a fault `pc` has not moved.
+/// Executes the instruction that a running wave stands at, and moves on to the next. After a fault `pc` has
+/// not moved.
 #[inline(always)]
 pub(super) fn step(w: &mut Wave, context: &mut Context<'_>) -> Result<(), Stopped> {
     let program = context.program;
@@ -106,7 +108,8 @@ pub(super) fn step(w: &mut Wave, context: &mut Context<'_>) -> Result<(), Stoppe
     Ok(())
 }
 
-/// Executes one step, whether or not it is the wave's next; returns where to go on if that is not the step behind it.
+/// Executes one step, whether or not it is the wave's next; returns where to go on if that is not the step
+/// behind it.
 #[inline(always)]
 pub(super) fn one(w: &mut Wave, context: &mut Context<'_>, step: &Step) -> Result<Option<usize>, Stopped> {
     match step.action {
@@ -223,7 +226,8 @@ fn execute(
         }
         Trap => return Err(Stopped::wave(FaultKind::Trap(s.imm & 0xff))),
         SetHalt if s.imm & 1 != 0 => return Err(Stopped::wave(FaultKind::Unsupported("halting a wave"))),
-        // Nothing is in flight when an instruction executes, caches are coherent, and there is nobody to be polite to.
+        // Nothing is in flight when an instruction executes, caches are coherent, and there is nobody to be
+        // polite to.
         Wait
         | Nop
         | Sleep

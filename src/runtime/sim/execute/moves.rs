@@ -1,4 +1,5 @@
-//! Vector instructions beyond arithmetic on one value per lane: carries, selects, and moves between lanes and registers.
+//! Vector instructions beyond arithmetic on one value per lane: carries, selects, and moves between lanes and
+//! registers.
 
 use crate::codegen::isa::{Calc, Element, Half, Meaning};
 
@@ -82,9 +83,9 @@ pub(super) fn execute(w: &mut Wave, s: &Step, meaning: Meaning) -> Result<(), St
     Ok(())
 }
 
-/// V_PERMLANE16_SWAP and V_PERMLANE32_SWAP: odd rows of the destination and even rows of the source change places. Lanes
-/// that are off are not written; what they would have given is their value if the modifier `fi` is set, else 0 if
-/// `bound_ctrl` is set, else the lane that wants it stays as it is.
+/// V_PERMLANE16_SWAP and V_PERMLANE32_SWAP: odd rows of the destination and even rows of the source change
+/// places. Lanes that are off are not written; what they would have given is their value if the modifier `fi`
+/// is set, else 0 if `bound_ctrl` is set, else the lane that wants it stays as it is.
 fn swap_rows(w: &mut Wave, s: &Step, row: usize) {
     let [d, a, ..] = s.operands;
     let (to_first, to_second) = swapped_rows(s, w.exec(), row, &w.lanes(d), &w.lanes(a));
@@ -114,7 +115,8 @@ pub(in super::super) fn swapped_rows(
     (to_first, to_second)
 }
 
-/// V_MAD_U32_U16 and V_MAD_I32_I16: 16-bit factors, 32-bit sum, which stops at the ends of its range with clamp.
+/// V_MAD_U32_U16 and V_MAD_I32_I16: 16-bit factors, 32-bit sum, which stops at the ends of its range with
+/// clamp.
 fn multiply_add_mixed(w: &mut Wave, s: &Step, element: Element) {
     let clamps = s.modifiers.has_clamp();
     if element == Element::I16 {

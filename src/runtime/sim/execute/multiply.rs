@@ -1,4 +1,5 @@
-//! The inner loops of matrix instructions with 32-bit results. Layout and numerics: see [`mfma`](super::mfma).
+//! The inner loops of matrix instructions with 32-bit results. Layout and numerics: see
+//! [`mfma`](super::mfma).
 
 use super::super::wave::{LANES, Row};
 
@@ -22,8 +23,8 @@ pub(super) enum Overflow {
     Clamped,
 }
 
-/// Blocks of an instruction and which block of A they take: `block_mask` clears the low bits of the block's number, which
-/// become `block`.
+/// Blocks of an instruction and which block of A they take: `block_mask` clears the low bits of the block's
+/// number, which become `block`.
 pub(super) struct Tile {
     pub blocks: usize,
     pub block_mask: usize,
@@ -38,8 +39,8 @@ fn add_product<const FUSED: bool>(d: f32, a: f32, b: f32) -> f32 {
     if FUSED { a.mul_add(b, d) } else { d + a * b }
 }
 
-/// Adds the product to `d`; `R` rows of the result at a time stay in registers. References to arrays, not slices, let the
-/// compiler see that.
+/// Adds the product to `d`; `R` rows of the result at a time stay in registers. References to arrays, not
+/// slices, let the compiler see that.
 #[inline(always)]
 fn tiles<const FUSED: bool, const M: usize, const R: usize>(
     tile: &Tile,
@@ -86,7 +87,8 @@ fn tiles<const FUSED: bool, const M: usize, const R: usize>(
     }
 }
 
-/// `R16` and `R32`: how many rows of the result of these shapes fit into the vector registers (eight accumulators).
+/// `R16` and `R32`: how many rows of the result of these shapes fit into the vector registers (eight
+/// accumulators).
 #[inline(always)]
 fn shapes<const FUSED: bool, const R16: usize, const R32: usize>(
     m: usize,
@@ -108,8 +110,8 @@ fn accumulate_exact<const WIDE: bool>(m: usize, tile: &Tile, a: &[Row], b: &[Row
     if WIDE { shapes::<true, 4, 2>(m, tile, a, b, d) } else { shapes::<false, 2, 1>(m, tile, a, b, d) }
 }
 
-/// Adds A * B to D: `a` and `b` hold element e of every lane in row e, `d` the result registers. `WIDE` says that the code
-/// is compiled for vectors of eight with fused multiply-add.
+/// Adds A * B to D: `a` and `b` hold element e of every lane in row e, `d` the result registers. `WIDE` says
+/// that the code is compiled for vectors of eight with fused multiply-add.
 #[inline(always)]
 pub(super) fn accumulate<const WIDE: bool>(
     m: usize,
@@ -132,8 +134,9 @@ pub(super) fn accumulate<const WIDE: bool>(
 /// Result registers that an instruction has at most.
 const RESULTS: usize = 32;
 
-/// Adds to the integers in `d` what `accumulate` adds to zeros as f32: the sums of one instruction are at most 2^21, so f32
-/// holds them exactly. Called at one place only, so that `accumulate` becomes part of the caller and has its CPU features.
+/// Adds to the integers in `d` what `accumulate` adds to zeros as f32: the sums of one instruction are at
+/// most 2^21, so f32 holds them exactly. Called at one place only, so that `accumulate` becomes part of the
+/// caller and has its CPU features.
 #[inline(always)]
 fn integers(overflow: Overflow, d: &mut [Row], accumulate: impl FnOnce(&mut [Row])) {
     let mut sums = [[0; LANES]; RESULTS];
@@ -221,8 +224,9 @@ fn sparse_rows<const FUSED: bool, const M: usize>(sparse: &Sparse<'_>, b: &[Row]
     }
 }
 
-/// Adds A * B to D with a power of two for each lane of A and of B. Products are exact in f32 and as scaled in f64; the sum in
-/// f64 is exact wherever its place against a rounding boundary of f32 matters, as a product has 8 bits.
+/// Adds A * B to D with a power of two for each lane of A and of B. Products are exact in f32 and as scaled
+/// in f64; the sum in f64 is exact wherever its place against a rounding boundary of f32 matters, as a
+/// product has 8 bits.
 #[inline(always)]
 pub(super) fn accumulate_scaled(m: usize, scales: &[[f64; LANES]; 2], a: &[Row], b: &[Row], d: &mut [Row]) {
     match m {

@@ -113,8 +113,8 @@ fn saturating(calc: Calc) -> Option<fn(i64, i64, i64) -> i64> {
     })
 }
 
-/// One register of a packed f32 source: op_sel chooses which one the low result takes, op_sel_hi which one the high result
-/// takes. A constant is the same for both.
+/// One register of a packed f32 source: op_sel chooses which one the low result takes, op_sel_hi which one
+/// the high result takes. A constant is the same for both.
 fn word(w: &Wave, s: &Step, index: usize, source: u32, side: Half) -> Row {
     let high = match side {
         Half::Low => s.modifiers.get_op_sel() >> source & 1 != 0,
@@ -180,8 +180,8 @@ pub(super) enum Mixed {
     Half(Half),
 }
 
-/// Executes V_FMA_MIX*: each source is an f32, or (op_sel_hi) the f16 in the half that op_sel names. An f16 result is the
-/// f32 one rounded once more.
+/// Executes V_FMA_MIX*: each source is an f32, or (op_sel_hi) the f16 in the half that op_sel names. An f16
+/// result is the f32 one rounded once more.
 pub(super) fn fma_mix(w: &mut Wave, s: &Step, result: Mixed) {
     let m = s.modifiers;
     let source = |index: usize| -> [f32; LANES] {

@@ -1,8 +1,9 @@
-//! Private memory of lanes, and the window of device addresses behind which buffer descriptors and scalar memory find it.
+//! Private memory of lanes, and the window of device addresses behind which buffer descriptors and scalar
+//! memory find it.
 //!
-//! A wave has its private memory to itself, so all waves see theirs behind the same window. Inside, dword `n` of lane `l`
-//! is dword `64 n + l`: what the swizzle of the private segment's buffer descriptor makes of an offset (LLVM, "User Guide
-//! for AMDGPU Backend", "Private Segment Buffer").
+//! A wave has its private memory to itself, so all waves see theirs behind the same window. Inside, dword `n`
+//! of lane `l` is dword `64 n + l`: what the swizzle of the private segment's buffer descriptor makes of an
+//! offset (LLVM, "User Guide for AMDGPU Backend", "Private Segment Buffer").
 
 use super::super::error::{Access, FaultKind, Stopped};
 use super::super::wave::{LANES, Wave};

@@ -1,4 +1,5 @@
-//! The operations that obey MODE's round modes, where those are not "to nearest even": computed exactly and rounded once.
+//! The operations that obey MODE's round modes, where those are not "to nearest even": computed exactly and
+//! rounded once.
 
 use crate::codegen::isa::{Calc, Element};
 
@@ -196,8 +197,8 @@ pub(super) fn convert(w: &mut Wave, s: &Step, to: Element, from: Element) -> boo
     true
 }
 
-/// The multiply-add instructions that are not fused: f32 and f16 denormals count as zero wherever they appear, whatever
-/// MODE says (LLVM, SIISelLowering.cpp, isFMADLegal; CDNA4 ISA guide, V_MAD_F16).
+/// The multiply-add instructions that are not fused: f32 and f16 denormals count as zero wherever they
+/// appear, whatever MODE says (LLVM, SIISelLowering.cpp, isFMADLegal; CDNA4 ISA guide, V_MAD_F16).
 pub(super) fn multiply_add(w: &mut Wave, s: &Step, calc: Calc, element: Element) {
     let rounder = Rounder::new(w, element);
     let least = if element == Element::F16 { 2.0f32.powi(-14) } else { f32::MIN_POSITIVE };

@@ -36,8 +36,8 @@ fn clamped<T: Integer>(value: i128) -> T {
     T::narrow(value.clamp(T::LEAST, T::LARGEST))
 }
 
-/// Executes an operation whose result saturates (CDNA4 ISA guide, "Supports saturation"); false for all others, on which the
-/// clamp bit has no effect.
+/// Executes an operation whose result saturates (CDNA4 ISA guide, "Supports saturation"); false for all
+/// others, on which the clamp bit has no effect.
 pub(super) fn calculate(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> bool {
     match element {
         Element::U16 => typed::<u16>(w, s, calc),

@@ -1,8 +1,10 @@
-//! Conversions of gfx950 between small floats and wider ones with a common scale (CDNA4 ISA guide, V_CVT_SCALEF32_*).
+//! Conversions of gfx950 between small floats and wider ones with a common scale (CDNA4 ISA guide,
+//! V_CVT_SCALEF32_*).
 //!
-//! The scale is the exponent field of an f32: wide values are divided by that power of two before they are narrowed, narrow
-//! ones multiplied by it after they were widened; 255 means NaN. All forms are one loop over elements that lie at bit
-//! positions of the source's and the result's registers; op_sel names positions inside one register.
+//! The scale is the exponent field of an f32: wide values are divided by that power of two before they are
+//! narrowed, narrow ones multiplied by it after they were widened; 255 means NaN. All forms are one loop over
+//! elements that lie at bit positions of the source's and the result's registers; op_sel names positions
+//! inside one register.
 
 use crate::codegen::isa::{Arch, Element, Format as Encoding, Meaning};
 

@@ -28,7 +28,8 @@ pub(in super::super) fn extract(value: u32, select: Select, signed: bool) -> u32
     if signed { (top as i32 >> (32 - bits)) as u32 } else { top >> (32 - bits) }
 }
 
-/// The low bits of a result at the place of the part, in a register that held `old`. A sign goes upwards only.
+/// The low bits of a result at the place of the part, in a register that held `old`. A sign goes upwards
+/// only.
 pub(in super::super) fn insert(old: u32, result: u32, sdwa: Sdwa) -> u32 {
     let (first, bits) = range(sdwa.dst);
     let mask = u32::MAX >> (32 - bits);

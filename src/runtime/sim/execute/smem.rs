@@ -1,7 +1,7 @@
 //! Scalar memory.
 //!
-//! Addresses are multiples of four: the two low bits of what makes them up are ignored. What lies behind a buffer's end is
-//! not touched (CDNA3 ISA guide, "Scalar memory instructions").
+//! Addresses are multiples of four: the two low bits of what makes them up are ignored. What lies behind a
+//! buffer's end is not touched (CDNA3 ISA guide, "Scalar memory instructions").
 
 use crate::codegen::isa::Meaning;
 

@@ -19,7 +19,8 @@ pub(super) fn unsupported() -> Stopped {
     Stopped::wave(FaultKind::Unsupported("this vector operation"))
 }
 
-/// Executes one `Vector` instruction. Each type has a function of its own, as the frame of one for all would be large.
+/// Executes one `Vector` instruction. Each type has a function of its own, as the frame of one for all would
+/// be large.
 pub(super) fn calculate(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stopped> {
     use Element::*;
     let is_float = matches!(element, F16 | F32 | F64);
@@ -134,8 +135,8 @@ fn rare(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stop
     Ok(())
 }
 
-/// Every bit of the result is the bit of the truth table that the three source bits number, a's the highest (CDNA4 ISA
-/// guide, V_BITOP3_B32).
+/// Every bit of the result is the bit of the truth table that the three source bits number, a's the highest
+/// (CDNA4 ISA guide, V_BITOP3_B32).
 fn any_of_three(table: u32, a: u32, b: u32, c: u32) -> u32 {
     let side = |bits: u32, one: u32| if one != 0 { bits } else { !bits };
     (0..8)
@@ -221,8 +222,8 @@ pub(super) fn wide(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Resu
     Ok(())
 }
 
-/// Sources and results of the approximating f32 instructions are never denormal (LLVM, SIISelLowering.cpp, lowers `exp2`,
-/// `log2`, `sqrt` and division around that).
+/// Sources and results of the approximating f32 instructions are never denormal (LLVM, SIISelLowering.cpp,
+/// lowers `exp2`, `log2`, `sqrt` and division around that).
 #[inline(always)]
 fn without_denormals(f: impl Fn(f32) -> f32) -> impl Fn(f32) -> f32 {
     move |a| flush(f(flush(a)))
@@ -349,8 +350,8 @@ fn rare_f16(w: &mut Wave, s: &Step, calc: Calc, nans: Nans) -> Result<(), Stoppe
     Ok(())
 }
 
-/// f16 fused multiply-add as an f32 that still rounds to the right f16. The f64 sum is exact wherever its place against a
-/// rounding boundary matters: product and addend span less than 53 bits there.
+/// f16 fused multiply-add as an f32 that still rounds to the right f16. The f64 sum is exact wherever its
+/// place against a rounding boundary matters: product and addend span less than 53 bits there.
 pub(super) fn fma_f16(a: f32, b: f32, c: f32) -> f32 {
     from_f16(f64_to_f16(f64::from(a) * f64::from(b) + f64::from(c)))
 }

@@ -26,8 +26,8 @@ pub(super) fn components(kind: Memory) -> (u8, u32) {
     }
 }
 
-/// The words of all lanes' accesses of `count` dwords, and where each lane's begin, if all lanes are active, in range,
-/// aligned and in one allocation: the fast path.
+/// The words of all lanes' accesses of `count` dwords, and where each lane's begin, if all lanes are active,
+/// in range, aligned and in one allocation: the fast path.
 #[inline(always)]
 fn together<'a>(
     w: &mut Wave,
@@ -50,7 +50,8 @@ fn together<'a>(
     (bits % 4 == 0).then(|| (words, targets.address.map(|a| ((a - low) / 4) as usize), count.into()))
 }
 
-/// Calls `f` for each space that a flat access touches, with EXEC reduced to its lanes and addresses made relative.
+/// Calls `f` for each space that a flat access touches, with EXEC reduced to its lanes and addresses made
+/// relative.
 fn by_space(
     w: &mut Wave,
     mut all: Targets,

@@ -1,9 +1,10 @@
-//! Sources of matrix instructions as f32: number formats, their packing in registers, and widened registers kept for
-//! reuse.
+//! Sources of matrix instructions as f32: number formats, their packing in registers, and widened registers
+//! kept for reuse.
 //!
-//! Elements lie in a lane's registers one after the other, low bits first; those of 6 bits cross the borders of registers
-//! (CDNA4 ISA guide, "General input and output layout"). The formats of 4, 6 and 8 bits are those of the guide's table
-//! "Small Float Data Formats"; gfx942 has other 8-bit formats (FNUZ: one zero, 0x80 is NaN, no infinities).
+//! Elements lie in a lane's registers one after the other, low bits first; those of 6 bits cross the borders
+//! of registers (CDNA4 ISA guide, "General input and output layout"). The formats of 4, 6 and 8 bits are
+//! those of the guide's table "Small Float Data Formats"; gfx942 has other 8-bit formats (FNUZ: one zero,
+//! 0x80 is NaN, no infinities).
 
 use crate::codegen::isa::{Arch, Element};
 
@@ -55,7 +56,8 @@ impl Format {
         })
     }
 
-    /// Format that CBSZ or BLGP of a `_f8f6f4` instruction selects (CDNA4 ISA guide, "8-bit and Smaller Matrix Operations").
+    /// Format that CBSZ or BLGP of a `_f8f6f4` instruction selects (CDNA4 ISA guide, "8-bit and Smaller
+    /// Matrix Operations").
     pub fn selected(selector: u32) -> Option<Format> {
         [Format::Fp8, Format::Bf8, Format::Fp6, Format::Bf6, Format::Fp4].get(selector as usize).copied()
     }
@@ -77,8 +79,8 @@ impl Format {
 pub(super) enum Order {
     /// As they lie in the registers.
     Kept,
-    /// The lane's registers hold 16 elements of the lower half of k and 16 of the upper half; wanted are 32 in a row. So many
-    /// lanes are a group.
+    /// The lane's registers hold 16 elements of the lower half of k and 16 of the upper half; wanted are 32
+    /// in a row. So many lanes are a group.
     HalvesJoined(usize),
 }
 
@@ -95,8 +97,8 @@ struct Entry {
 }
 
 impl Cache {
-    /// Widened source in the `registers` rows from `row` on: element e of every lane in row e, as bits. The first call for a
-    /// row and every call after its bits changed widen.
+    /// Widened source in the `registers` rows from `row` on: element e of every lane in row e, as bits. The
+    /// first call for a row and every call after its bits changed widen.
     pub(super) fn get(
         &mut self,
         rows: &[Row],
@@ -198,7 +200,8 @@ fn unpack<const BITS: usize>(source: &[Row], wide: &mut [Row], decode: impl Fn(u
     }
 }
 
-/// Value of a small float without regard to infinities and NaN: a sign, `E` bits of exponent, `M` of mantissa. Exact.
+/// Value of a small float without regard to infinities and NaN: a sign, `E` bits of exponent, `M` of
+/// mantissa. Exact.
 #[inline(always)]
 fn small<const E: u32, const M: u32>(bits: u32, bias: u32) -> f32 {
     // With the exponent field in place the value is 2^(127 - bias) too small, which holds for denormals too.
@@ -236,8 +239,8 @@ mod tests {
     fn small_floats_are_those_of_the_guide() {
         let largest = |format| values(format).into_iter().filter(|v| v.is_finite()).fold(0.0, f32::max);
         let smallest = |format| values(format).into_iter().filter(|&v| v > 0.0).fold(f32::INFINITY, f32::min);
-        // Largest and smallest positive number: CDNA4 ISA guide, "Small Float Data Formats"; FNUZ: OCP's ranges at half the
-        // value and with one more exponent.
+        // Largest and smallest positive number: CDNA4 ISA guide, "Small Float Data Formats"; FNUZ: OCP's
+        // ranges at half the value and with one more exponent.
         for (format, high, low) in [
             (Format::Fp8, 448.0, 2.0f32.powi(-9)),
             (Format::Bf8, 57344.0, 2.0f32.powi(-16)),

@@ -1,7 +1,7 @@
 //! Banks of LDS: which lanes of an access are served together, and how long the banks are busy with it.
 //!
-//! Lanes fall into groups that are served together ([`LdsRules`](crate::codegen::target::LdsRules)); inside a group a bank gives one
-//! dword per clk, and lanes that want the same dword share it.
+//! Lanes fall into groups that are served together ([`LdsRules`](crate::codegen::target::LdsRules)); inside a
+//! group a bank gives one dword per clk, and lanes that want the same dword share it.
 
 use crate::codegen::target::{LdsAccess, LdsGrouping, Target};
 
@@ -22,7 +22,8 @@ impl Grouping {
         Grouping(target.lds_rules.grouping(access, 4 * dwords))
     }
 
-    /// Clk that the banks are busy, and how many it would be if no two lanes of a group were in each other's way.
+    /// Clk that the banks are busy, and how many it would be if no two lanes of a group were in each other's
+    /// way.
     pub fn busy(&self, active: u64, address: &[u64; LANES], dwords: u32) -> (u32, u32) {
         let (mut busy, mut ideal) = (0, 0);
         for &group in self.0.groups {

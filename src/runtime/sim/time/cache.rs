@@ -2,9 +2,9 @@
 
 /// A set-associative cache that forgets the line which was used longest ago.
 ///
-/// A line lies in one slot. Slots are numbered way by way, so that lines side by side have slots side by side. The slots
-/// of a set form a list in the order of use. Lines fall into buckets too, which know how many of theirs are there and
-/// where one was seen last; so most questions are answered without a search.
+/// A line lies in one slot. Slots are numbered way by way, so that lines side by side have slots side by
+/// side. The slots of a set form a list in the order of use. Lines fall into buckets too, which know how many
+/// of theirs are there and where one was seen last; so most questions are answered without a search.
 ///
 /// Everything starts as zeros: what is never used of a large cache costs nothing.
 #[derive(Debug)]
@@ -12,7 +12,8 @@ pub(super) struct Tags {
     ways: u32,
     /// Number of the line in each slot.
     lines: Vec<u64>,
-    /// Of each slot, the one that was used before it and the one that was used after it: itself at the ends of the list.
+    /// Of each slot, the one that was used before it and the one that was used after it: itself at the ends
+    /// of the list.
     links: Vec<[u32; 2]>,
     /// Of each set, how many slots are in use, and the first and the last of its list.
     sets: Vec<[u32; 3]>,
@@ -54,8 +55,8 @@ impl Tags {
         self.search(line, bucket)
     }
 
-    /// Bucket of a line: those side by side have buckets side by side, those far apart do not meet for being a power of two
-    /// apart.
+    /// Bucket of a line: those side by side have buckets side by side, those far apart do not meet for being
+    /// a power of two apart.
     #[inline]
     fn bucket(&self, line: u64) -> usize {
         let page = line >> self.buckets.len().trailing_zeros();

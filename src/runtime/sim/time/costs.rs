@@ -1,4 +1,5 @@
-//! What an instruction costs before anything is known about addresses: read off its row once, for every step of the program.
+//! What an instruction costs before anything is known about addresses: read off its row once, for every step
+//! of the program.
 
 use smallvec::SmallVec;
 
@@ -11,7 +12,8 @@ use crate::codegen::target::{CODE_LINE, Device, Parameter};
 use super::super::program::{Place, Program, Step};
 use super::used::Used;
 
-/// Classes of which a SIMD issues one instruction each per turn (rocprofiler-compute documentation, "Scheduler").
+/// Classes of which a SIMD issues one instruction each per turn (rocprofiler-compute documentation,
+/// "Scheduler").
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Class {
     /// Vector and matrix instructions.
@@ -288,7 +290,8 @@ fn vector(device: &Device, step: &Step, inst: &Inst, cost: &mut Cost) -> Kind {
         _ => false,
     };
     let pairs = device.get(Parameter::SecondValu) != 0.0 && plain && only_vectors && simple;
-    // LLVM's list of what never co-issues with a matrix instruction, but for transcendentals, which were measured to.
+    // LLVM's list of what never co-issues with a matrix instruction, but for transcendentals, which were
+    // measured to.
     let never = matches!(info.meaning, Packed(..) | PackedMove | Dot(_) | PackConvertNearest(..))
         || matches!(info.meaning, Vector(Calc::QuadSumAbsDiff | Calc::MaskedQuadSumAbsDiff, _));
     if never {
@@ -355,7 +358,8 @@ fn matrix(device: &Device, arch: Arch, step: &Step, inst: &Inst, cost: &mut Cost
         blocks: if on_valu { occupancy } else { device.count(loss).min(occupancy) },
         // Wait states lie between the two instructions.
         result: turn * (passes + device.count(result) + 1),
-        // Two passes are too short for a result to be forwarded without two wait states (LLVM, GCNHazardRecognizer).
+        // Two passes are too short for a result to be forwarded without two wait states (LLVM,
+        // GCNHazardRecognizer).
         accumulate: occupancy.max(3 * turn),
     }
 }

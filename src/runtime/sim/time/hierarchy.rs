@@ -1,11 +1,13 @@
-//! Caches and memory behind a compute unit: where a line comes from, when, and what of the shared bandwidth it takes.
+//! Caches and memory behind a compute unit: where a line comes from, when, and what of the shared bandwidth
+//! it takes.
 //!
-//! A level is a latency and a server that passes so many bytes per clk. L1, the scalar cache and what the compute unit
-//! itself brought into the shared levels are tags over real addresses. The shared levels belong to everybody: the compute
-//! unit has its share of their size and bandwidth, and of the lines that it misses a part ([`Sharing`]) is brought by others.
-//! That costs it no bandwidth, but the line is not there any sooner: whoever else brings it asks for it at the same time, and
-//! who does not finds those that did still waiting, and is soon in step with them. So the first touch of a line always takes
-//! as long as it takes from memory, and company never makes a workgroup faster than it is alone.
+//! A level is a latency and a server that passes so many bytes per clk. L1, the scalar cache and what the
+//! compute unit itself brought into the shared levels are tags over real addresses. The shared levels belong
+//! to everybody: the compute unit has its share of their size and bandwidth, and of the lines that it misses
+//! a part ([`Sharing`]) is brought by others. That costs it no bandwidth, but the line is not there any
+//! sooner: whoever else brings it asks for it at the same time, and who does not finds those that did still
+//! waiting, and is soon in step with them. So the first touch of a line always takes as long as it takes from
+//! memory, and company never makes a workgroup faster than it is alone.
 
 use super::cache::Tags;
 use super::used::Used;
@@ -76,7 +78,8 @@ impl Server {
     }
 }
 
-/// Lines that a cache has and that are still on their way to it. Where two lines share a slot the older one counts as there.
+/// Lines that a cache has and that are still on their way to it. Where two lines share a slot the older one
+/// counts as there.
 #[derive(Debug)]
 struct OnTheWay {
     /// Number of a line, and when it is there.
@@ -197,7 +200,8 @@ impl Hierarchy {
         self.l1_line
     }
 
-    /// Loads vector cache line number `line`, which the address path passes at `at`; returns when the data is there.
+    /// Loads vector cache line number `line`, which the address path passes at `at`; returns when the data is
+    /// there.
     #[inline]
     pub fn load(&mut self, at: f64, line: u64, bypasses_l1: bool) -> f64 {
         self.traffic.l1_lines += 1;

@@ -1,8 +1,9 @@
-//! Vector memory: which cache lines the lanes of an access touch, and for how long they keep the address path busy.
+//! Vector memory: which cache lines the lanes of an access touch, and for how long they keep the address path
+//! busy.
 //!
-//! Measured on MI210 (GB); later chips are assumed similar. Lanes are taken in order, 64 bytes worth of them at a time. Such
-//! a group costs a clk per line if its quads of lanes are runs of dwords; scattered dwords fall into four classes by their
-//! address modulo four dwords, and each class gives one per clk.
+//! Measured on MI210 (GB); later chips are assumed similar. Lanes are taken in order, 64 bytes worth of them
+//! at a time. Such a group costs a clk per line if its quads of lanes are runs of dwords; scattered dwords
+//! fall into four classes by their address modulo four dwords, and each class gives one per clk.
 
 use super::super::wave::LANES;
 

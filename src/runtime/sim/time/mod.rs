@@ -1,13 +1,13 @@
 //! Time mode: how long a launch takes, and why.
 //!
-//! One compute unit is simulated in turns of four clk (`unit`), with the workgroups that it would get, as many at a time as fit.
-//! Waves execute when they issue, through the same executor as in run mode; costs come from rows of the instruction table
-//! (`costs`), from lanes' addresses (`banks`, `lanes`) and from caches over real addresses (`hierarchy`). What compute units
-//! share is divided among them; how much of what they load is the same is sampled beforehand (`share`). The result is
-//! scaled to the device (`report`).
+//! One compute unit is simulated in turns of four clk (`unit`), with the workgroups that it would get, as
+//! many at a time as fit. Waves execute when they issue, through the same executor as in run mode; costs come
+//! from rows of the instruction table (`costs`), from lanes' addresses (`banks`, `lanes`) and from caches
+//! over real addresses (`hierarchy`). What compute units share is divided among them; how much of what they
+//! load is the same is sampled beforehand (`share`). The result is scaled to the device (`report`).
 //!
-//! Every number of the model is in `parameters`, with its confidence and its source. What the model leaves out: address
-//! translation, clocks that fall under load, and queues between L2 and memory.
+//! Every number of the model is in `parameters`, with its confidence and its source. What the model leaves
+//! out: address translation, clocks that fall under load, and queues between L2 and memory.
 //!
 //! Memory afterwards: the simulated workgroups have run and written their results, the others have not.
 //!
@@ -87,7 +87,8 @@ pub use unit::WaveTime;
 pub struct TimeOptions {
     /// Whose numbers to use.
     pub device: &'static Device,
-    /// Clock in MHz for microseconds and rates, instead of the device's greatest. Matrix-heavy kernels do not hold that.
+    /// Clock in MHz for microseconds and rates, instead of the device's greatest. Matrix-heavy kernels do
+    /// not hold that.
     pub clock: Option<f64>,
     /// Workgroups to simulate per place on the compute unit; what is left is extrapolated.
     pub rounds: u64,
@@ -126,7 +127,8 @@ impl TimeOptions {
 /// Issued instructions that are kept at most, whatever was asked for: some 500 MB of a trace.
 pub const MOST_EVENTS: usize = 1_000_000;
 
-/// How the workgroups of a launch are spread over the device: dies take turns, and inside a die compute units do.
+/// How the workgroups of a launch are spread over the device: dies take turns, and inside a die compute units
+/// do.
 #[derive(Copy, Clone, Debug)]
 struct Spread {
     dies: u64,
@@ -227,7 +229,8 @@ fn occupancy(target: Target, kernel: &LoadedKernel, launch: &Launch<'_>) -> Occu
     let descriptor = &kernel.descriptor;
     target.occupancy(
         descriptor.allocated_vgprs(target),
-        // From gfx90a on every wave has room for all of its SGPRs (LLVM, AMDGPUBaseInfo.cpp, getTotalNumSGPRs).
+        // From gfx90a on every wave has room for all of its SGPRs (LLVM, AMDGPUBaseInfo.cpp,
+        // getTotalNumSGPRs).
         descriptor.allocated_sgprs(target).min(target.sgpr_file / target.max_waves_per_simd),
         launch.lds_bytes,
         launch.waves as u32,

@@ -1,5 +1,5 @@
-//! The simulated compute unit as one HTML page that needs nothing else: the listing with its stalls beside the timeline of
-//! waves and pipes.
+//! The simulated compute unit as one HTML page that needs nothing else: the listing with its stalls beside
+//! the timeline of waves and pipes.
 
 use serde_json::json;
 

@@ -184,7 +184,8 @@ impl LdsPath {
         let accesses = footprints.len().max(1) as f64;
         let factor = if kind == LdsKind::Atomic { self.atomic_factor } else { 1.0 };
         let unhindered = issue.max(data * accesses);
-        // Banks and the rate of instructions are shared in the order of issue, whatever port an instruction waits for.
+        // Banks and the rate of instructions are shared in the order of issue, whatever port an instruction
+        // waits for.
         let now = clk as f64;
         let pair = simd / 2;
         let turn = now.max(self.next);
@@ -262,8 +263,8 @@ impl VectorPath {
         self.waiting.full_until(clk, self.queue)
     }
 
-    /// Serves an instruction of step `step` issued at `clk`. `footprints` are those in device or private memory, the latter
-    /// with addresses of their own.
+    /// Serves an instruction of step `step` issued at `clk`. `footprints` are those in device or private
+    /// memory, the latter with addresses of their own.
     pub fn access(
         &mut self,
         clk: u64,

@@ -1,5 +1,5 @@
-//! The steady state of a kernel as a picture (SVG): what the waves of one SIMD do while its matrix core works, over two
-//! iterations of the main loop.
+//! The steady state of a kernel as a picture (SVG): what the waves of one SIMD do while its matrix core
+//! works, over two iterations of the main loop.
 
 use std::fmt::Write;
 
@@ -14,10 +14,12 @@ const TRACK: f64 = 34.0;
 const BLOCK: f64 = 24.0;
 /// Height of the heading, with the legend.
 const HEADING: f64 = 58.0;
-/// Blocks of one colour closer than this many clk are drawn as one: instructions of a cluster follow each other.
+/// Blocks of one colour closer than this many clk are drawn as one: instructions of a cluster follow each
+/// other.
 const JOIN: u64 = 16;
 
-/// What a block shows: a name for the legend and a colour that is told apart by colour-blind people too (Okabe and Ito).
+/// What a block shows: a name for the legend and a colour that is told apart by colour-blind people too
+/// (Okabe and Ito).
 struct Shade {
     name: &'static str,
     colour: &'static str,
@@ -73,8 +75,9 @@ impl Track {
 }
 
 impl TimeReport {
-    /// The picture: the waves of the first SIMD, its matrix core and the vector memory of the compute unit, from the second
-    /// to the fourth time that its first wave enters the main loop; without a loop, from the beginning.
+    /// The picture: the waves of the first SIMD, its matrix core and the vector memory of the compute unit,
+    /// from the second to the fourth time that its first wave enters the main loop; without a loop, from
+    /// the beginning.
     ///
     /// It shows the kept events (see [`events`](super::TimeOptions::events)), and nothing if none were kept.
     pub fn picture(&self) -> String {

@@ -1,4 +1,5 @@
-//! What the model writes down while it runs: issues and stalls per instruction, how busy pipes are, loops, events.
+//! What the model writes down while it runs: issues and stalls per instruction, how busy pipes are, loops,
+//! events.
 
 use super::used::Used;
 
@@ -84,8 +85,8 @@ pub(super) struct Event {
     pub end: u64,
 }
 
-/// A wave does not issue, before an instruction or because of it. Without gaps: the waits and the issues of a wave are all of its
-/// life.
+/// A wave does not issue, before an instruction or because of it. Without gaps: the waits and the issues of a
+/// wave are all of its life.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Wait {
     /// Wave in the order of launches.

@@ -41,8 +41,8 @@ pub struct TimeReport {
     pub pipes: Vec<PipeReport>,
     /// Stalls of all waves by reason, in the order of [`Stall::ALL`].
     pub stalls: Vec<StallReport>,
-    /// Every instruction from the first to the last that was executed; of very long kernels JSON and page have only the first
-    /// [`MOST_LISTED`].
+    /// Every instruction from the first to the last that was executed; of very long kernels JSON and page
+    /// have only the first [`MOST_LISTED`].
     #[cfg_attr(feature = "serde", serde(serialize_with = "listed"))]
     pub instructions: Vec<InstructionReport>,
     /// Instructions that JSON and page leave out.
@@ -111,8 +111,8 @@ pub struct PipeReport {
     pub pipe: Pipe,
     /// Its name.
     pub name: &'static str,
-    /// Part of the time that it was busy, all its units together. The VALU can be above one where a SIMD issues two
-    /// instructions per turn.
+    /// Part of the time that it was busy, all its units together. The VALU can be above one where a SIMD
+    /// issues two instructions per turn.
     pub utilisation: f64,
 }
 
@@ -141,7 +141,8 @@ pub struct InstructionReport {
     pub source: Option<Source>,
     /// Times that it was issued.
     pub issued: u64,
-    /// Clk that waves stood at it before they issued it, or because of it, by reason in the order of [`Stall::ALL`].
+    /// Clk that waves stood at it before they issued it, or because of it, by reason in the order of
+    /// [`Stall::ALL`].
     pub stalls: [u64; Stall::ALL.len()],
     /// Clk of LDS banks that conflicts cost.
     pub bank_conflicts: u64,
@@ -236,7 +237,8 @@ impl TimeReport {
         instruction.issued * TURN + instruction.stalled()
     }
 
-    /// The instructions that cost most, the most expensive one first, those of the same cost in the order of addresses.
+    /// The instructions that cost most, the most expensive one first, those of the same cost in the order of
+    /// addresses.
     pub fn most_expensive(&self, count: usize) -> Vec<&InstructionReport> {
         let mut all: Vec<&InstructionReport> =
             self.instructions.iter().filter(|i| self.cost(i) > 0).collect();

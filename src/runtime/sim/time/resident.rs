@@ -97,7 +97,8 @@ pub(super) struct Group {
 pub(super) struct Simd {
     /// Slots in the order of their priority.
     pub order: SmallVec<[usize; 10]>,
-    /// When the vector ALU takes an instruction, one beside a matrix instruction, and when the matrix core does.
+    /// When the vector ALU takes an instruction, one beside a matrix instruction, and when the matrix core
+    /// does.
     pub valu: u64,
     pub beside: u64,
     pub matrix: u64,

@@ -1,6 +1,6 @@
-//! How much of what compute units load is the same: the beginnings of workgroups that run at the same time, one of each compute
-//! unit, are executed without their stores, and the lines that they load are compared. What the workgroups of one compute
-//! unit share, its own caches tell.
+//! How much of what compute units load is the same: the beginnings of workgroups that run at the same time,
+//! one of each compute unit, are executed without their stores, and the lines that they load are compared.
+//! What the workgroups of one compute unit share, its own caches tell.
 
 use crate::workers;
 
@@ -55,7 +55,8 @@ fn distinct(lines: &mut Vec<u64>) {
     lines.dedup();
 }
 
-/// Distinct lines that the beginning of a workgroup loads. Whatever goes wrong ends it: the timed run will tell.
+/// Distinct lines that the beginning of a workgroup loads. Whatever goes wrong ends it: the timed run will
+/// tell.
 fn look(launch: &Launch<'_>, costs: &[Cost], workgroup: u64) -> Vec<u64> {
     let ids = launch.coordinates(workgroup);
     let mut lds = Lds::default();

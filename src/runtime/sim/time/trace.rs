@@ -1,5 +1,5 @@
-//! The simulated compute unit as a trace in Chrome's JSON format, for Perfetto and `chrome://tracing`: a track per wave,
-//! grouped by SIMD, and a track per pipe. A microsecond of the trace is a clk.
+//! The simulated compute unit as a trace in Chrome's JSON format, for Perfetto and `chrome://tracing`: a
+//! track per wave, grouped by SIMD, and a track per pipe. A microsecond of the trace is a clk.
 
 use serde::Serialize;
 use serde_json::{Value, json};

@@ -1,10 +1,11 @@
 //! One compute unit in turns of four clk.
 //!
-//! A SIMD has an issue turn every four clk, SIMD `i` at clk `i` mod 4. In a turn it issues at most one instruction per class,
-//! of different waves, those of higher priority first, then the oldest (SC25: the oldest wave always wins). An instruction
-//! executes when it issues, and everything that it takes from then on is computed at once: units and queues know when they
-//! are free again, results when they are there. So the time at which a wave may try its next instruction is known unless
-//! it waits at a barrier, and the model jumps from one such time to the next.
+//! A SIMD has an issue turn every four clk, SIMD `i` at clk `i` mod 4. In a turn it issues at most one
+//! instruction per class, of different waves, those of higher priority first, then the oldest (SC25: the
+//! oldest wave always wins). An instruction executes when it issues, and everything that it takes from then
+//! on is computed at once: units and queues know when they are free again, results when they are there. So
+//! the time at which a wave may try its next instruction is known unless it waits at a barrier, and the model
+//! jumps from one such time to the next.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -160,7 +161,8 @@ impl<'a> Unit<'a> {
         self.costs.get(step).map_or(step, |cost| (cost.target as usize).min(step))
     }
 
-    /// Runs `workgroups` to their ends, at most `resident` at a time, the first ones starting `interval` clk apart.
+    /// Runs `workgroups` to their ends, at most `resident` at a time, the first ones starting `interval` clk
+    /// apart.
     pub fn run(
         &mut self,
         mut workgroups: impl Iterator<Item = u64>,
@@ -643,8 +645,8 @@ impl<'a> Unit<'a> {
         }
     }
 
-    /// A wave has issued its last instruction. The hardware waits for all memory before it executes that (CDNA3 ISA guide,
-    /// S_ENDPGM).
+    /// A wave has issued its last instruction. The hardware waits for all memory before it executes that
+    /// (CDNA3 ISA guide, S_ENDPGM).
     fn end(&mut self, slot: usize, pc: usize, issued: u64) {
         let it = &mut self.slots[slot];
         let clk = it.vm.drained(it.lgkm.drained(issued));

@@ -1,4 +1,5 @@
-//! Operations as the page shows them: those of one logical node and iteration together, with their number and their replicas.
+//! Operations as the page shows them: those of one logical node and iteration together, with their number and
+//! their replicas.
 
 use std::fmt::Write;
 

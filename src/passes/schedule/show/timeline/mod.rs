@@ -1,7 +1,7 @@
 //! Schedules as a page: one HTML file without scripts, fonts or pictures from elsewhere.
 //!
-//! For every loop there is a strip of prologue, steady state and epilogue, what each stage does in each slot with the units in use,
-//! and what waves do between barriers: side by side where they do not run in step.
+//! For every loop there is a strip of prologue, steady state and epilogue, what each stage does in each slot
+//! with the units in use, and what waves do between barriers: side by side where they do not run in step.
 
 mod groups;
 mod labels;

@@ -76,7 +76,8 @@ struct Usage {
 }
 
 impl Usage {
-    /// Units where cycles are the chip's; where they are phases, the time that their operations keep units busy.
+    /// Units where cycles are the chip's; where they are phases, the time that their operations keep units
+    /// busy.
     fn of(one: ScheduledLoop) -> Usage {
         let (graph, chip, checks) = (&one.found.graph, &one.view.chip, one.schedule.checks);
         let (uses, full) = match checks {

@@ -42,7 +42,8 @@ impl Bounds {
         self.resource.max(self.recurrence)
     }
 
-    /// Newton's method: while some cycle takes longer than the interval allows, the interval grows to what that cycle takes.
+    /// Newton's method: while some cycle takes longer than the interval allows, the interval grows to what
+    /// that cycle takes.
     fn raise(
         &mut self,
         graph: &DependenceGraph,
@@ -112,8 +113,8 @@ struct Paths {
 }
 
 impl Paths {
-    /// A cycle whose latencies exceed what `interval` gives for its distances; none if there is none. Bellman and Ford, in an order in
-    /// which a round follows all dependences of one iteration.
+    /// A cycle whose latencies exceed what `interval` gives for its distances; none if there is none. Bellman
+    /// and Ford, in an order in which a round follows all dependences of one iteration.
     fn find_cycle(
         &mut self,
         graph: &DependenceGraph,
@@ -152,7 +153,8 @@ impl Paths {
         }
     }
 
-    /// A cycle among the edges over which nodes were reached; such a cycle is always too long, and one that is too long ends up there.
+    /// A cycle among the edges over which nodes were reached; such a cycle is always too long, and one that
+    /// is too long ends up there.
     fn cycle(&mut self, nodes: &[u32]) -> Option<Cycle> {
         let before = self.walks;
         for &start in nodes {

@@ -1,8 +1,9 @@
 //! Exact modulo scheduling of small graphs.
 //!
-//! Whether an interval is possible is decided over slots alone: once every busy node has its slot, dependences ask for differences of
-//! stages, and these can be met unless they sum up to something positive around a circle. For the least interval a second search, over
-//! cycles, looks for the fewest stages and, with these, the least sum of lifetimes. Both count the places that they try and give up in time.
+//! Whether an interval is possible is decided over slots alone: once every busy node has its slot,
+//! dependences ask for differences of stages, and these can be met unless they sum up to something positive
+//! around a circle. For the least interval a second search, over cycles, looks for the fewest stages and,
+//! with these, the least sum of lifetimes. Both count the places that they try and give up in time.
 
 use super::iterative::Problem;
 use super::longest::Longest;
@@ -94,7 +95,8 @@ impl<'a> Exact<'a> {
         }
     }
 
-    /// Gives the next busy node a slot, and all behind it; `stages` is by how many stages a node has to lie behind another.
+    /// Gives the next busy node a slot, and all behind it; `stages` is by how many stages a node has to lie
+    /// behind another.
     fn fill_slots(&mut self, slots: &mut Slots, stages: &[Option<i64>]) -> Option<Vec<Option<i64>>> {
         let (at, count) = (slots.slots.len(), self.busy.len());
         if at == count {
@@ -124,8 +126,8 @@ impl<'a> Exact<'a> {
         None
     }
 
-    /// Places the nodes that occupy nothing between the others: as early as placed nodes before them allow, else as late as those
-    /// behind them do. All paths are known, so there is always a place.
+    /// Places the nodes that occupy nothing between the others: as early as placed nodes before them allow,
+    /// else as late as those behind them do. All paths are known, so there is always a place.
     fn complete(&self, mut cycles: Vec<Option<i64>>, interval: u32) -> Vec<i64> {
         for &node in &self.problem.shape.order {
             if cycles[node as usize].is_some() {
@@ -143,8 +145,8 @@ impl<'a> Exact<'a> {
         cycles.into_iter().flatten().collect()
     }
 
-    /// The schedule of the fewest stages and, with these, the shortest lifetimes, as far as the search comes; `known` if it finds
-    /// nothing better.
+    /// The schedule of the fewest stages and, with these, the shortest lifetimes, as far as the search comes;
+    /// `known` if it finds nothing better.
     pub fn improve(&mut self, known: Assignment) -> Result<Assignment, Refusal> {
         let interval = known.interval;
         let count = self.problem.count() as u32;
@@ -248,7 +250,8 @@ impl<'a> Exact<'a> {
         self.lifetime_of(assignment.interval, |node| Some(i64::from(assignment.cycles[node as usize])))
     }
 
-    /// Cycles from each node to the last one that uses its value, summed up; no more than that where nodes are not placed yet.
+    /// Cycles from each node to the last one that uses its value, summed up; no more than that where nodes
+    /// are not placed yet.
     fn lifetime_of(&self, interval: u32, cycle: impl Fn(u32) -> Option<i64>) -> i64 {
         let life = |node: u32| {
             let values =
@@ -276,8 +279,9 @@ struct Slots {
 }
 
 impl Slots {
-    /// Stages between the first nodes when the one at `at` has got its slot; none if they exclude one another. Rounding up to stages is not
-    /// the same along a path as at its ends, so the closure over paths is kept.
+    /// Stages between the first nodes when the one at `at` has got its slot; none if they exclude one
+    /// another. Rounding up to stages is not the same along a path as at its ends, so the closure over
+    /// paths is kept.
     fn close(&self, stages: &[Option<i64>], at: usize, count: usize) -> Option<Vec<Option<i64>>> {
         let direct = |from: usize, to: usize| {
             let length = self.between[from * count + to]?;

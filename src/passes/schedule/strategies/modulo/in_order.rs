@@ -1,8 +1,10 @@
-//! Modulo scheduling without second thoughts, for one interval: component after component, each in the order of its dependences.
+//! Modulo scheduling without second thoughts, for one interval: component after component, each in the order
+//! of its dependences.
 //!
-//! The way of the Wave language's scheduler. The first node of a component tries the cycles of one interval from its earliest on; the
-//! others follow in the first cycle between what placed neighbours allow, values that the loop carries last, as they have no time of
-//! their own. If they do not fit, the first node tries its next cycle; components that are placed stay where they are.
+//! The way of the Wave language's scheduler. The first node of a component tries the cycles of one interval
+//! from its earliest on; the others follow in the first cycle between what placed neighbours allow, values
+//! that the loop carries last, as they have no time of their own. If they do not fit, the first node tries
+//! its next cycle; components that are placed stay where they are.
 
 use super::iterative::{Placement, Problem};
 

@@ -1,8 +1,9 @@
 //! Iterative modulo scheduling (Rau, "Iterative Modulo Scheduling", 1994) for one interval.
 //!
-//! Nodes are placed one at a time, those with the longest way to the end first, in the first cycle that dependences on placed nodes and the
-//! reservation table allow. A node that fits nowhere is placed all the same, and those in its way are taken out and come back into the
-//! queue. Placements are counted; when there have been too many, the interval counts as impossible.
+//! Nodes are placed one at a time, those with the longest way to the end first, in the first cycle that
+//! dependences on placed nodes and the reservation table allow. A node that fits nowhere is placed all the
+//! same, and those in its way are taken out and come back into the queue. Placements are counted; when there
+//! have been too many, the interval counts as impossible.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -40,8 +41,8 @@ impl<'a> Problem<'a> {
         self.cost(node).busy == [0; RESOURCES]
     }
 
-    /// An empty table. Where a resource has little to spare, starts are kept on a grid that all its users share, so that no gaps arise that
-    /// are too short for anything.
+    /// An empty table. Where a resource has little to spare, starts are kept on a grid that all its users
+    /// share, so that no gaps arise that are too short for anything.
     pub fn table(&self, interval: u32) -> Reservations {
         let mut busy = [0u64; RESOURCES];
         let mut grain = [0usize; RESOURCES];
@@ -65,8 +66,8 @@ fn greatest_common_divisor(a: usize, b: usize) -> usize {
     if b == 0 { a } else { greatest_common_divisor(b, a % b) }
 }
 
-/// Longest paths inside the small recurrences of a graph. For the others only the dependences of neighbours are known, and placing goes
-/// wrong more often.
+/// Longest paths inside the small recurrences of a graph. For the others only the dependences of neighbours
+/// are known, and placing goes wrong more often.
 pub(super) struct Recurrences {
     /// By component.
     longest: Vec<Option<Longest>>,
@@ -215,8 +216,9 @@ pub(super) fn place(placement: &mut Placement) -> bool {
     true
 }
 
-/// The longest way from each node to the end of its iteration. Recurrences are followed until nothing changes, which is soon the case: a
-/// round follows all dependences of an iteration, and from the recurrence bound on no cycle is positive.
+/// The longest way from each node to the end of its iteration. Recurrences are followed until nothing
+/// changes, which is soon the case: a round follows all dependences of an iteration, and from the recurrence
+/// bound on no cycle is positive.
 fn heights(problem: &Problem, interval: u32, steps: &mut u64) -> Vec<i64> {
     let components = &problem.shape.components;
     let mut heights = vec![0i64; problem.count()];

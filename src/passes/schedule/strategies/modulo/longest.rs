@@ -1,8 +1,9 @@
 //! Longest paths between all nodes of a small set, as functions of the interval.
 //!
-//! A path of a loop body forces its last node to start `latency - T * distance` cycles after its first, where `T` is the interval. Seen
-//! over `T`, each pair of sums is a line, and all paths between two nodes together are the upper envelope of their lines. From the
-//! recurrence bound on no cycle is positive, so paths need not visit a node twice and the envelopes are few lines each.
+//! A path of a loop body forces its last node to start `latency - T * distance` cycles after its first, where
+//! `T` is the interval. Seen over `T`, each pair of sums is a line, and all paths between two nodes together
+//! are the upper envelope of their lines. From the recurrence bound on no cycle is positive, so paths need
+//! not visit a node twice and the envelopes are few lines each.
 
 use smallvec::SmallVec;
 
@@ -24,7 +25,8 @@ impl Line {
     }
 }
 
-/// An upper envelope: distances rise, and so do the values at the least interval; each line is the highest at some interval from there on.
+/// An upper envelope: distances rise, and so do the values at the least interval; each line is the highest at
+/// some interval from there on.
 type Envelope = SmallVec<[Line; 2]>;
 
 /// Longest paths between all pairs of some nodes, through these nodes.
@@ -40,7 +42,8 @@ impl Longest {
     /// Most nodes for which it is worth while; the work grows with their cube.
     pub const MOST: usize = 32;
 
-    /// Longest paths between `nodes`, for intervals from `least` on, which is no less than the recurrence bound.
+    /// Longest paths between `nodes`, for intervals from `least` on, which is no less than the recurrence
+    /// bound.
     pub fn of(graph: &DependenceGraph, nodes: &[u32], least: u32) -> Longest {
         let count = nodes.len();
         let mut places: Vec<(u32, usize)> = nodes.iter().zip(0..).map(|(&node, at)| (node, at)).collect();
@@ -108,8 +111,8 @@ impl Longest {
     }
 }
 
-/// True if the middle one of three lines, sorted by distance, is nowhere above both others: the last gives way to it no sooner than it
-/// gives way to the first.
+/// True if the middle one of three lines, sorted by distance, is nowhere above both others: the last gives
+/// way to it no sooner than it gives way to the first.
 fn is_covered(first: Line, middle: Line, last: Line) -> bool {
     let rise = |from: Line, to: Line| u128::from(to.latency - from.latency);
     let run = |from: Line, to: Line| u128::from(to.distance - from.distance);

@@ -1,7 +1,7 @@
 //! Modulo scheduling: the least interval at which iterations can start, and a cycle for every node.
 //!
-//! From the bound of resources and recurrences on, each interval is tried by `iterative` and, should that not work out, by
-//! `in_order` scheduling. Small graphs are then decided exactly.
+//! From the bound of resources and recurrences on, each interval is tried by `iterative` and, should that not
+//! work out, by `in_order` scheduling. Small graphs are then decided exactly.
 //!
 //! - [`bounds`]: intervals below which there is no schedule; [`longest`]: the longest paths around
 //! - [`reservations`]: units in use, cycle by cycle of the interval
@@ -78,8 +78,8 @@ pub fn search(graph: &DependenceGraph, model: &ResourceModel) -> Result<Found, R
     Ok(Found { assignment: heuristic?, bounds, interval: quality, steps })
 }
 
-/// The schedule of the Wave language's rule, one node after the other in program order without taking any back. It is what its documents
-/// show, and seldom better than [`schedule`].
+/// The schedule of the Wave language's rule, one node after the other in program order without taking any
+/// back. It is what its documents show, and seldom better than [`schedule`].
 pub fn in_program_order(graph: &DependenceGraph, model: &ResourceModel) -> Result<Assignment, Refusal> {
     let shape = Shape::of(graph)?;
     let problem = Problem { graph, model, shape: &shape };

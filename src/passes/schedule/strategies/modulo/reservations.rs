@@ -1,8 +1,9 @@
 //! The modulo reservation table: which units are busy in which cycle of the steady state.
 //!
-//! An operation that is busy for `b` cycles occupies a unit in the slots of its cycle and the next `b - 1`, counted modulo the interval;
-//! if `b` exceeds the interval, several iterations are under way at once and each has its own unit. Units of a kind are alike and may
-//! change from one iteration to the next, so a table of counts decides exactly.
+//! An operation that is busy for `b` cycles occupies a unit in the slots of its cycle and the next `b - 1`,
+//! counted modulo the interval; if `b` exceeds the interval, several iterations are under way at once and
+//! each has its own unit. Units of a kind are alike and may change from one iteration to the next, so a table
+//! of counts decides exactly.
 
 use crate::passes::schedule::graph::resources::{Cost, RESOURCES, ResourceModel};
 
@@ -65,7 +66,8 @@ impl Reservations {
         self.change(cost, cycle, |used| *used -= 1);
     }
 
-    /// The first cycle in `from..=to` at which an operation fits; on a multiple of the grain if one is free there.
+    /// The first cycle in `from..=to` at which an operation fits; on a multiple of the grain if one is free
+    /// there.
     pub fn first_fit(&mut self, cost: &Cost, from: i64, to: i64) -> Option<i64> {
         let to = to.min(from.saturating_add(self.interval as i64 - 1));
         let grain = needs(cost).map(|(resource, _)| self.grain[resource]).max().unwrap_or(1);
@@ -102,7 +104,8 @@ impl Reservations {
         cycle.rem_euclid(self.interval as i64) as usize
     }
 
-    /// True if an operation that starts in `cycle` makes a place in which one that starts in `other` is too many.
+    /// True if an operation that starts in `cycle` makes a place in which one that starts in `other` is too
+    /// many.
     pub fn overlap(&self, cost: &Cost, cycle: i64, with: &Cost, other: i64) -> bool {
         let distance = self.slot(other - cycle);
         (0..RESOURCES).any(|resource| {

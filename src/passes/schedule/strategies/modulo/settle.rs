@@ -6,9 +6,9 @@ use crate::passes::schedule::graph::assignment::Assignment;
 use crate::passes::schedule::graph::resources::Class;
 use crate::passes::schedule::strategies::refusal::Refusal;
 
-/// Turns a complete placement into an assignment. Values wait in registers, so reads from LDS move to the last cycle in which they fit, and
-/// nodes that take no time (carried values, constants) to their earliest user. Loads from global memory stay where they are: how long
-/// they take is not known well enough.
+/// Turns a complete placement into an assignment. Values wait in registers, so reads from LDS move to the
+/// last cycle in which they fit, and nodes that take no time (carried values, constants) to their earliest
+/// user. Loads from global memory stay where they are: how long they take is not known well enough.
 pub(super) fn settle(placement: &mut Placement) -> Result<Assignment, Refusal> {
     let problem = placement.problem;
     for &node in problem.shape.order.iter().rev() {

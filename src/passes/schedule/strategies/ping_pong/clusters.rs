@@ -9,7 +9,8 @@ use crate::ir::schedule::{
 };
 use crate::ir::types::AddressSpace::Global;
 
-/// The ping-pong schedule of two clusters of memory operations and two of matrix instructions, for a kernel with these tags.
+/// The ping-pong schedule of two clusters of memory operations and two of matrix instructions, for a kernel
+/// with these tags.
 ///
 /// # Errors
 /// None for tags and symbols that exist; the schedule itself is judged when a kernel is compiled with it.
@@ -74,8 +75,8 @@ pub fn schedule(roles: &Roles<'_>, cut: &Cut) -> Result<WaveSchedule, Diagnostic
     })
 }
 
-/// The ping-pong schedule of a kernel whose factors are loaded straight into LDS: no cluster writes, and loads have until the end of the second
-/// memory cluster.
+/// The ping-pong schedule of a kernel whose factors are loaded straight into LDS: no cluster writes, and
+/// loads have until the end of the second memory cluster.
 ///
 /// # Errors
 /// As [`schedule`].
@@ -106,7 +107,8 @@ pub fn schedule_of_direct_loads(roles: &Roles<'_>, cut: &Cut) -> Result<WaveSche
         let loads = (of_kernel(load_lhs), of_kernel(load_rhs));
         let read = s.cluster((lhs_0, rhs_0, fixed, loads, fixed, barrier, fixed));
         let first = s.cluster((priority(1), mma_0, priority(0), fixed, wait, barrier, fixed));
-        // Where no reads are left for the second memory cluster, its barrier stands in front of the matrix instructions.
+        // Where no reads are left for the second memory cluster, its barrier stands in front of the matrix
+        // instructions.
         let second = match cut.read_parts {
             [1, 1] => s.cluster((fence, fixed, priority(1), mma_1, priority(0), fixed)),
             _ => s.cluster((lhs_1, rhs_1, fixed, fence, fixed, priority(1), mma_1, priority(0), fixed)),

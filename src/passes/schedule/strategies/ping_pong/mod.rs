@@ -1,9 +1,11 @@
 //! Ping-pong: the two waves of a SIMD take turns, one computing while the other moves data.
 //!
-//! A loop that multiplies what it has loaded through LDS is cut into four clusters with a barrier behind each; a barrier more before the loop holds
-//! one half of the waves one cluster behind the other half, so that one half's matrix instructions meet the other's memory operations. All
-//! of it is written down as an author's schedule ([`schedule`]), which authors can print, copy and change. Where factors are loaded straight
-//! into LDS, there is nothing to write, and the second cluster of memory operations reads the second half ([`schedule_of_direct_loads`]).
+//! A loop that multiplies what it has loaded through LDS is cut into four clusters with a barrier behind
+//! each; a barrier more before the loop holds one half of the waves one cluster behind the other half, so
+//! that one half's matrix instructions meet the other's memory operations. All of it is written down as an
+//! author's schedule ([`schedule`]), which authors can print, copy and change. Where factors are loaded
+//! straight into LDS, there is nothing to write, and the second cluster of memory operations reads the second
+//! half ([`schedule_of_direct_loads`]).
 //!
 //! - `operations`: what the nodes of a loop are to its product
 //! - `cost`: what taking turns gains, and which loads find a register
@@ -35,7 +37,8 @@ use crate::passes::schedule::graph::dependences::LoopGraph;
 pub use self::clusters::{schedule, schedule_of_direct_loads};
 pub use self::tags::{Tags, tag};
 
-/// Writes down the schedule of a loop in which the two waves of a SIMD take turns, or says why that does not suit it.
+/// Writes down the schedule of a loop in which the two waves of a SIMD take turns, or says why that does not
+/// suit it.
 ///
 /// # Errors
 /// A schedule that cannot be written, which is a fault of this compiler.
@@ -85,14 +88,16 @@ pub enum Way {
 pub struct Cut {
     /// Global loads of both factors, per wave and iteration; they matter where some are late.
     pub loads: [u32; 2],
-    /// How many of each, the last ones, wait until half of the first compute cluster has given its registers back.
+    /// How many of each, the last ones, wait until half of the first compute cluster has given its registers
+    /// back.
     pub late_loads: [u32; 2],
     /// Matrix instructions of the first compute cluster.
     pub products: u32,
     /// Parts into which the LDS reads of each factor fall along `k`: 1 or 2.
     pub read_parts: [u32; 2],
-    /// The dimension along which the first compute cluster goes part by part, and how many parts, where late loads wait for the registers
-    /// of the right factor; otherwise it runs as expanded, and gives back those of the left one.
+    /// The dimension along which the first compute cluster goes part by part, and how many parts, where late
+    /// loads wait for the registers of the right factor; otherwise it runs as expanded, and gives back
+    /// those of the left one.
     pub columns: Option<(Symbol, u32)>,
 }
 
@@ -188,7 +193,8 @@ pub fn classify(world: &World, root: Entity, node: Entity, found: &LoopGraph) ->
         return Err(Unsuitable::Steps(steps));
     }
     let read_parts = factors.map(|[read, ..]| operations.places_along(read, axis).min(2));
-    // The vector ALU runs nothing beside matrix instructions on f32 (AMD matrix instruction calculator, "VALU co-execution").
+    // The vector ALU runs nothing beside matrix instructions on f32 (AMD matrix instruction calculator, "VALU
+    // co-execution").
     let input = world.get::<ValueType>(factors[0][0]).and_then(|ty| ty.dtype);
     if let (Way::Direct, Some(input @ DType::F32)) = (way, input) {
         return Err(Unsuitable::VectorAlu(input));

@@ -1,4 +1,5 @@
-//! Names for the operations of a product: a schedule speaks of tags, and operations may have none, or one that says too little.
+//! Names for the operations of a product: a schedule speaks of tags, and operations may have none, or one
+//! that says too little.
 
 use bevy_ecs::prelude::*;
 
@@ -57,7 +58,8 @@ fn tagged(world: &World, root: Entity) -> Vec<Entity> {
     found
 }
 
-/// The tag that all of `nodes` and none of the other `tagged` ones have; if there is none, `fresh` is given to them.
+/// The tag that all of `nodes` and none of the other `tagged` ones have; if there is none, `fresh` is given
+/// to them.
 fn tag_as(world: &mut World, tagged: &[Entity], nodes: &[Entity], fresh: &str) -> Box<str> {
     let tag_of = |node: Entity| world.get::<Tag>(node).map(|tag| &tag.0);
     if let Some(own) = nodes.first().and_then(|&n| tag_of(n)) {

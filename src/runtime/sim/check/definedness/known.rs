@@ -1,8 +1,8 @@
 //! A value of which some bits are undefined, and what arithmetic makes of it.
 //!
-//! Every function is sound: whatever the undefined bits of its operands are, the bits that it calls defined are those of
-//! the result's `value`. Sums are also exact (Valgrind computes them in the same way: carries rise with the operands, so a
-//! carry is known if it is the same for the least and for the largest operands).
+//! Every function is sound: whatever the undefined bits of its operands are, the bits that it calls defined
+//! are those of the result's `value`. Sums are also exact (Valgrind computes them in the same way: carries
+//! rise with the operands, so a carry is known if it is the same for the least and for the largest operands).
 
 use crate::codegen::isa::Condition;
 
@@ -89,8 +89,8 @@ impl Known {
         }
     }
 
-    /// The low 64 bits of a product: an undefined bit of one factor counts from its place on, moved up by the zeros at the
-    /// end of the other.
+    /// The low 64 bits of a product: an undefined bit of one factor counts from its place on, moved up by the
+    /// zeros at the end of the other.
     pub fn times(self, other: Known) -> Known {
         let first = |moved: Known, by: Known| {
             moved.undefined.trailing_zeros() + (by.value | by.undefined).trailing_zeros()
@@ -117,8 +117,8 @@ impl Known {
         }
     }
 
-    /// A function of the bits in the same place of three values: bit `4a + 2b + c` of `table` is its result. Sources with the
-    /// same number in `names` are the same value.
+    /// A function of the bits in the same place of three values: bit `4a + 2b + c` of `table` is its result.
+    /// Sources with the same number in `names` are the same value.
     pub fn bit_by_bit(table: u8, sources: [Known; 3], names: [usize; 3]) -> Known {
         let (mut one, mut zero, mut value) = (0, 0, 0);
         for row in 0..8u32 {

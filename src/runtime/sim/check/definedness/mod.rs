@@ -1,10 +1,11 @@
-//! How undefined bits travel through instructions that execute at once, and where they decide something there: EXEC,
-//! branches, lanes, modes. Memory instructions are judged in `access`.
+//! How undefined bits travel through instructions that execute at once, and where they decide something
+//! there: EXEC, branches, lanes, modes. Memory instructions are judged in `access`.
 //!
-//! As in Valgrind's memcheck, what is undefined may be copied and computed with. `rules` says as data what each instruction
-//! makes of it, `slices` which bits an operation on values reads and writes, `known` what arithmetic makes of values of which
-//! some bits are undefined; `vector` and `scalar` go through registers and lanes. A test executes random instructions
-//! several times with other junk in the undefined bits: a bit that is called defined never changes.
+//! As in Valgrind's memcheck, what is undefined may be copied and computed with. `rules` says as data what
+//! each instruction makes of it, `slices` which bits an operation on values reads and writes, `known` what
+//! arithmetic makes of values of which some bits are undefined; `vector` and `scalar` go through registers
+//! and lanes. A test executes random instructions several times with other junk in the undefined bits: a bit
+//! that is called defined never changes.
 //!
 //! Only called for instructions that touch something undefined; operands still have their values from before.
 
@@ -101,8 +102,8 @@ impl Flow<'_> {
         reads.flat_map(|r| r.first..r.end).find(|&n| !self.r.is_defined(n, u64::MAX))
     }
 
-    /// Every element of the result adds up products of A and B and one element of C. Which rows and columns an undefined
-    /// element of A or B reaches is not followed: it makes all of the result undefined.
+    /// Every element of the result adds up products of A and B and one element of C. Which rows and columns
+    /// an undefined element of A or B reaches is not followed: it makes all of the result undefined.
     fn matrix(&mut self, meaning: Meaning) {
         let Some(inst) = self.facts.inst else { return };
         let undefined = |number: u32| self.r.vector(number) != u64::MAX;

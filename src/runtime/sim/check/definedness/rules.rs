@@ -1,7 +1,7 @@
 //! The rules of definedness, as data: what undefined bits of the sources make of a result.
 //!
-//! Every operation has its rule in [`CALCULATIONS`] or is [`Rule::Whole`], every meaning its [`Way`]. Rules speak of one
-//! value per source; which bits of which registers that is follows from the operands (`slices`).
+//! Every operation has its rule in [`CALCULATIONS`] or is [`Rule::Whole`], every meaning its [`Way`]. Rules
+//! speak of one value per source; which bits of which registers that is follows from the operands (`slices`).
 
 use crate::codegen::isa::{Calc, Element, Half, Meaning};
 

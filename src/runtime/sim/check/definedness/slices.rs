@@ -1,4 +1,5 @@
-//! Which bits of which registers an operation on values reads and writes: halves that op_sel names, bytes, pairs.
+//! Which bits of which registers an operation on values reads and writes: halves that op_sel names, bytes,
+//! pairs.
 
 use smallvec::{SmallVec, smallvec};
 

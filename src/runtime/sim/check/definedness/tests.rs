@@ -1,5 +1,6 @@
-//! The independent oracle: instructions are executed several times with other junk in the undefined bits, and what is called
-//! defined may not change. And cases in which values that are undefined in part must not count.
+//! The independent oracle: instructions are executed several times with other junk in the undefined bits, and
+//! what is called defined may not change. And cases in which values that are undefined in part must not
+//! count.
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -244,7 +245,8 @@ fn v(n: u32) -> Operand {
     Operand::vgpr(n)
 }
 
-/// Undefined bits of v0 and v1 after an instruction on registers of which `undefined` says the undefined bits.
+/// Undefined bits of v0 and v1 after an instruction on registers of which `undefined` says the undefined
+/// bits.
 fn result(inst: Inst, values: &[(u32, u32)], undefined: &[(u32, u32)]) -> [u32; 2] {
     let mut trial = Trial::new(inst, Arch::Gfx942);
     trial.wave.rows.resize(32, [0; LANES]);

@@ -255,7 +255,8 @@ impl Flow<'_> {
         }
     }
 
-    /// Lanes in which any bit that the instruction reads is undefined, for instructions without a rule of their own.
+    /// Lanes in which any bit that the instruction reads is undefined, for instructions without a rule of
+    /// their own.
     fn undefined_lanes(&self, inst: &Inst, kept: bool) -> u64 {
         let mut undefined = self.implicit_mask();
         for (operand, spec) in inst.op.info().operands.iter().enumerate() {

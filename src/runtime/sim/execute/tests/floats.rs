@@ -1,4 +1,5 @@
-//! Float instructions apart from plain arithmetic: parts of numbers, cube maps, trigonometry, NaN rules, legacy products.
+//! Float instructions apart from plain arithmetic: parts of numbers, cube maps, trigonometry, NaN rules,
+//! legacy products.
 
 use crate::codegen::isa::{Arch, Inst, Modifiers, Opcode, Opcode::*};
 

@@ -1,6 +1,6 @@
-//! Footprints and execution agree: an instruction changes no byte outside its stores, and its results follow from the bytes
-//! of its loads alone. And what the instruction table says of an instruction's effect is what its footprints do. Every
-//! memory instruction of every chip, with random addresses.
+//! Footprints and execution agree: an instruction changes no byte outside its stores, and its results follow
+//! from the bytes of its loads alone. And what the instruction table says of an instruction's effect is what
+//! its footprints do. Every memory instruction of every chip, with random addresses.
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};

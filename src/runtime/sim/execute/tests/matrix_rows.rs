@@ -1,9 +1,9 @@
-//! Every matrix row of the table on every chip that has it, with random data and modifiers, against element by element
-//! multiplication.
+//! Every matrix row of the table on every chip that has it, with random data and modifiers, against element
+//! by element multiplication.
 //!
-//! Where an element lies is written down as the CDNA4 ISA guide has it ("General input and output layout", "Dense Matrix
-//! Layouts: 8-bit and Smaller", "Details of Sparsity Structure"); the published table of the other chips is compared in
-//! [`matrix`](super::matrix).
+//! Where an element lies is written down as the CDNA4 ISA guide has it ("General input and output layout",
+//! "Dense Matrix Layouts: 8-bit and Smaller", "Details of Sparsity Structure"); the published table of the
+//! other chips is compared in [`matrix`](super::matrix).
 
 use crate::codegen::isa::{Arch, Element, Inst, Meaning, Modifiers, Opcode, Operand, Shape, encode};
 
@@ -155,7 +155,8 @@ impl Layout {
     fn result(&self, block: usize, i: usize, j: usize) -> (usize, usize) {
         let n = self.m;
         if self.double {
-            // As AMD's matrix instruction calculator has it; the guide's formula for H = 1 exchanges rows and blocks of 4x4x4.
+            // As AMD's matrix instruction calculator has it; the guide's formula for H = 1 exchanges rows and
+            // blocks of 4x4x4.
             let row = i * self.blocks + block;
             return (row % (64 / n) * n + j, row / (64 / n));
         }

@@ -15,8 +15,8 @@ fn on() -> Alu {
     Alu::on(Arch::Gfx942)
 }
 
-/// Neighbour of an f32 in the direction of a round mode, given the nearest f32 and the exact value in f64 (or the sign of
-/// what lies between).
+/// Neighbour of an f32 in the direction of a round mode, given the nearest f32 and the exact value in f64 (or
+/// the sign of what lies between).
 fn directed(nearest: f32, error: f64, mode: u32) -> f32 {
     let too_low = error > 0.0;
     let too_high = error < 0.0;

@@ -163,7 +163,8 @@ fn calls_keep_the_address_behind() {
 
 #[test]
 fn a_fork_runs_both_paths() {
-    // Lanes of the mask s[20:21] take the jump and add 2, the others fall through and add 1; both meet at the join.
+    // Lanes of the mask s[20:21] take the jump and add 2, the others fall through and add 1; both meet at the
+    // join.
     for (mask, exec) in [(0xf, u64::MAX), (!0xf, u64::MAX), (0, u64::MAX), (u64::MAX, u64::MAX), (0xf0, 0xff)]
     {
         let mut m = Machine::new();

@@ -1,4 +1,5 @@
-//! Every row of the ALU's part of the instruction table executes, on every chip that has it and in every form.
+//! Every row of the ALU's part of the instruction table executes, on every chip that has it and in every
+//! form.
 
 use crate::codegen::isa::{
     Arch, Dpp, Format, Inst, Modifiers, OpInfo, Opcode, Operand, OperandClass, Sdwa, Unit,
@@ -13,7 +14,8 @@ const LEFT_OUT: [(Opcode, &str); 2] = [
     (Opcode::SRfeRestoreB64, "there is no trap handler to return from"),
 ];
 
-/// MODE with everything that is not the default: rounding towards zero, denormals flushed, f16 overflow saturating.
+/// MODE with everything that is not the default: rounding towards zero, denormals flushed, f16 overflow
+/// saturating.
 const OTHER_MODE: u32 = 0xf | 1 << 23;
 
 fn is_alu(info: &OpInfo) -> bool {
