@@ -168,7 +168,8 @@ impl Registers {
         let lanes = self.vectors[at] & !exec | exec & defined;
         self.vectors[at] = lanes;
         self.mixed[at] &= !exec;
-        self.mark(number, lanes == u64::MAX);
+        // A tuple that starts at the last register reaches past the file, where register numbers wrap.
+        self.mark(FIRST_VECTOR + at as u32, lanes == u64::MAX);
     }
 
     /// Sets the defined bits of a scalar register.
