@@ -58,15 +58,12 @@ pub fn compile_uncached(
 ///
 /// # Example
 /// ```
-/// use groundswell::kernels::Copy;
+/// use groundswell::kernels::{Waves, copy};
 /// use groundswell::prelude::*;
 /// use groundswell::runtime::compile::machine_code_after;
 ///
-/// let copy = Copy::any_shape().kernel()?;
-/// let mut options = Options::new(Target::GFX942);
-/// for (name, size) in [("M", 64), ("N", 64), ("BLOCK_M", 16), ("BLOCK_N", 64)] {
-///     options = options.set(Symbol::new(name), size);
-/// }
+/// let options = Options::new(Target::GFX942).set("M", 64).set("N", 64).set("BLOCK_M", 16).set("BLOCK_N", 64);
+/// let copy = copy(F32, Waves::new(4, 1))?;
 /// assert!(machine_code_after(&copy, &options, "lower")?.contains("%0"));
 /// assert!(!machine_code_after(&copy, &options, "allocate")?.contains("%0"));
 /// assert!(machine_code_after(&copy, &options, "waits")?.contains("s_waitcnt"));
