@@ -190,12 +190,25 @@ impl<'w> Printer<'w> {
         }
     }
 
+    /// Numbers logical nodes in the order of the text, where what a loop carries and gives stands beside it:
+    /// a pass may have left those in another order.
     fn number_logical(&mut self, region: &[Entity]) {
         for &node in region {
-            let next = self.logical.len() as u32;
-            self.logical.insert(node, next);
+            if self.op(node).is_some_and(|op| op.row().class == OpClass::Carried) {
+                continue;
+            }
+            self.number_node(node);
+            let carried = self.carried.get(&node);
+            let (args, results) = carried.map(|it| (it.args.clone(), it.results.clone())).unwrap_or_default();
+            args.into_iter().flatten().for_each(|arg| self.number_node(arg));
             self.number_logical(self.body(node));
+            results.into_iter().flatten().for_each(|result| self.number_node(result));
         }
+    }
+
+    fn number_node(&mut self, node: Entity) {
+        let next = self.logical.len() as u32;
+        self.logical.insert(node, next);
     }
 
     fn region(&mut self, region: &[Entity]) {
