@@ -1,5 +1,5 @@
 //! What is said of bad assembler text: line, column and message. In the files of `tests/asm` each bad line
-//! has its faults behind it, as `//! COLUMN: MESSAGE`; `BLESS=1` writes them.
+//! has its faults after it, as `//! COLUMN: MESSAGE`; `BLESS=1` writes them.
 
 use std::path::Path;
 

@@ -35,7 +35,7 @@ fn our_objects_come_back_byte_for_byte() {
     assert!(count > 50, "only {count} kernels");
 }
 
-/// What needs a label behind a descriptor, inside it, or beside it.
+/// What needs a label after a descriptor, inside it, or beside it.
 #[test]
 fn places_at_and_in_descriptors_come_back() {
     const HEAD: &str = ".amdgcn_target \"amdgcn-amd-amdhsa--gfx942\"\n.globl k\n.p2align 8\n.type k,@function\nk:\n\

@@ -145,7 +145,7 @@ fn outline(executable: &Executable) -> Vec<String> {
 }
 
 /// Eight waves, one half of them a cluster behind the other: a cluster of reads and loads, one of matrix
-/// instructions, reads, matrix instructions, with a barrier behind each.
+/// instructions, reads, matrix instructions, with a barrier after each.
 #[test]
 fn clusters_of_asynchronous_ping_pong() {
     let kernel = Gemm::any_shape().waves(Waves::new(2, 4)).kernel().expect("a kernel");

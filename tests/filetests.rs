@@ -7,7 +7,7 @@
 //! ; set NAME=INTEGER    values of symbols, for commands that bind symbols
 //! ; dynamic NAME        symbols that are left open until launch
 //! ; global_to_shared    loads tiles of shared memories straight into LDS where it can
-//! ; schedule NAME       how loops are scheduled; a schedule behind the kernel is an author's own
+//! ; schedule NAME       how loops are scheduled; a schedule after the kernel is an author's own
 //! kernel ... { ... }
 //! ; ---
 //! the output of the command
@@ -51,7 +51,7 @@ use groundswell::runtime::schedule_view::{ScheduleView, schedule_of};
 
 /// What a command makes of a case.
 enum Output {
-    /// Text, to stand behind `; ---`.
+    /// Text, to stand after `; ---`.
     Text(String),
     /// Faults, to stand at their lines.
     Faults(Vec<Diagnostic>),

@@ -90,7 +90,7 @@ fn carried_values_are_right_under_every_schedule() {
     assert!(faults.is_empty(), "{} of {} fail:{shown}", faults.len(), cases.len());
 }
 
-/// A loop that is shorter than its pipeline runs as it was written, and not again behind the pipeline: K
+/// A loop that is shorter than its pipeline runs as it was written, and not again after the pipeline: K
 /// needs no device to count.
 #[test]
 fn sums_of_ones_count_the_iterations() {

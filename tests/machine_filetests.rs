@@ -137,7 +137,7 @@ fn run_on(case: &Case, target: &str) -> String {
     let name = case.header[0];
     let target = Arch::from_name(target).unwrap_or_else(|| panic!("no target is called {target}"));
     let has = |name| option(case, "promise").any(|promise| promise == name);
-    let lds_loads = if has("lds-behind-barriers") { LdsLoads::BehindBarriers } else { LdsLoads::Anywhere };
+    let lds_loads = if has("lds-behind-barriers") { LdsLoads::AfterBarriers } else { LdsLoads::Anywhere };
     let xnack = if has("no-xnack") { Xnack::Off } else { Xnack::MayBeOn };
     let mut out = String::new();
     for pass in option(case, "run") {

@@ -350,7 +350,7 @@ fn tight_limits_come_out_right() {
     assert!(left_out.needed * 100 > left_out.all * 95 && left_out.all > 500);
 }
 
-/// The same body with every register written before it and read behind it, and with constants among its
+/// The same body with every register written before it and read after it, and with constants among its
 /// sources, so that no value is without consequence.
 fn observed(rng: &mut StdRng, mut body: Body) -> Body {
     let (v0, s0) = (Operand::vgpr(0), Operand::sgpr(0));

@@ -185,7 +185,7 @@ fn every_chip_comes_out_right() {
             let before = body(rng, &pool);
             rows.extend(before.insts.iter().map(|i| i.inst.op));
             assert_no(seed, arch, check_operands(&before, arch), &before);
-            let loads = [LdsLoads::Anywhere, LdsLoads::BehindBarriers][seed as usize % 2];
+            let loads = [LdsLoads::Anywhere, LdsLoads::AfterBarriers][seed as usize % 2];
             inserter.set_lds_loads(loads);
             let mut waited = before.clone();
             inserter.insert(&mut waited);

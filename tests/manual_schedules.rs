@@ -86,7 +86,7 @@ fn the_documented_example_is_prefetch() {
         let manual = case.by(&schedule);
         assert_eq!(manual.report().schedule_applied, "manual", "{case:?}");
         assert_eq!(manual.code(), expected.code(), "{case:?}");
-        // The same, written down behind the kernel and read back.
+        // The same, written down after the kernel and read back.
         let text = format!("{}\n{schedule}", case.kernel());
         let (kernel, read) = parse_file(&text, "gemm.gsw").unwrap_or_else(|faults| panic!("{faults:?}"));
         let read = read.expect("a schedule behind the kernel");

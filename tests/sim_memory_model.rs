@@ -8,7 +8,7 @@ use groundswell::runtime::sim::{
     CheckOptions, CheckReport, FindingKind, LaunchConfig, Memory, Simulator, Unordered,
 };
 
-/// Room for data, results behind them, and the flag.
+/// Room for data, results after them, and the flag.
 const BYTES: usize = 40_000;
 const FLAG: usize = 0x8000;
 
@@ -343,7 +343,7 @@ global_store_dword v1, v3, s[6:7] offset:1024"
 
 #[test]
 fn what_other_waves_stored_is_passed_on() {
-    // Every wave stores, the first one writes back and sets the flag behind a barrier.
+    // Every wave stores, the first one writes back and sets the flag after a barrier.
     let text = "s_cmp_eq_u32 s2, 0
 s_cbranch_scc0 consumer
 global_store_dword v1, v0, s[6:7]

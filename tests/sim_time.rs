@@ -190,7 +190,7 @@ fn chain(lines: u32) -> Vec<u8> {
 fn benchmark_17_pointer_chases_in_memory() {
     const UNROLLED: usize = 128;
     let levels = [
-        // Device, lines of the chain, loads before and behind, latency.
+        // Device, lines of the chain, loads before and after, latency.
         (Device::MI300X, "L1", 64, [128, 1024], 116.0),
         (Device::MI300X, "L2", 8192, [8192, 16384], 208.0),
         (Device::MI300X, "Infinity Cache", 65536, [65536, 73728], 447.0),

@@ -91,7 +91,7 @@ struct Plan {
     eliminate_epilogue: bool,
     /// Another order of the steady state, by number of the node; empty for none.
     order: Vec<usize>,
-    /// Barriers of the steady state behind nodes of that order, if one half of the waves runs behind the
+    /// Barriers of the steady state after nodes of that order, if one half of the waves runs behind the
     /// other.
     staggered: Option<Vec<(usize, Directive)>>,
 }
@@ -350,7 +350,7 @@ fn steady_order(units: &[Unit], plan: &Plan) -> Vec<(usize, usize)> {
 struct Legal {
     /// Of the stages and slots.
     pipeline: Result<(), String>,
-    /// Of the order of the steady state that is asked for behind that.
+    /// Of the order of the steady state that is asked for after that.
     order: Result<(), String>,
 }
 

@@ -208,7 +208,7 @@ fn told_waves(kernel: Kernel, arguments: &KernelArguments) -> Kernel {
     })
 }
 
-/// A text kernel, with the schedule behind it.
+/// A text kernel, with the schedule after it.
 type Parts = (Kernel, Option<WaveSchedule>);
 
 fn read(arguments: &KernelArguments) -> Result<(Parts, Source), Failure> {

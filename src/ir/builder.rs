@@ -88,7 +88,7 @@ impl Frame {
 
     fn fail(&mut self, caller: &'static Caller<'static>, diagnostic: Diagnostic) {
         let at = self.location(caller);
-        // Behind the limit of operations values are missing, which is no mistake of its own.
+        // Past the limit of operations values are missing, which is no mistake of its own.
         if self.error.is_none() && self.nodes.excess().is_none() {
             self.error = Some(diagnostic.at(self.nodes.location_of(at)));
         }

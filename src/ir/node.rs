@@ -71,7 +71,7 @@ pub struct Yields(pub SmallVec<[Entity; 4]>);
 pub struct Trip {
     /// First iteration.
     pub start: Expr,
-    /// Behind the last iteration.
+    /// After the last iteration.
     pub end: Expr,
 }
 
@@ -110,7 +110,7 @@ impl Unrolled {
 /// How the last iterations of a pipelined loop end.
 #[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
 pub enum Drain {
-    /// Behind the steady state.
+    /// After the steady state.
     #[default]
     Epilogue,
     /// In the steady state, which runs once for every iteration. What it loads for iterations that do not

@@ -196,7 +196,7 @@ fn place(
         let mut offset = 0u32;
         busy.clear();
         placed.beside(&life, |start, end| busy.push((start, end)));
-        // Lowest ends first: a place behind one neighbour may collide with the next.
+        // Lowest ends first: a place after one neighbour may collide with the next.
         busy.sort_unstable();
         for &(start, end) in &busy {
             if start < offset.saturating_add(bytes) {

@@ -1,5 +1,5 @@
 //! Remainders: a loop over a dimension that its tile does not divide becomes a loop over the whole tiles and,
-//! behind it, a copy that runs at most once for the rest. Only the copy has to mask; the steady state stays
+//! after it, a copy that runs at most once for the rest. Only the copy has to mask; the steady state stays
 //! as clean as for a dividing shape.
 
 use bevy_ecs::prelude::*;

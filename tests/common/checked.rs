@@ -119,7 +119,7 @@ pub struct Launched {
     pub dynamic_lds: u32,
     /// Bytes and contents; they come first among the arguments.
     pub buffers: &'static [(usize, Contents)],
-    /// Arguments behind the buffers.
+    /// Arguments after the buffers.
     pub numbers: &'static [u32],
 }
 

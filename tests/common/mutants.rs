@@ -1,7 +1,7 @@
 //! Mutants of a code object: one wait, barrier or nop taken out or weakened, everything else as it was; and a
 //! judge that says by the rules alone which of them are wrong.
 //!
-//! A mutant is made in the text of the object, so that code behind a missing instruction moves up and
+//! A mutant is made in the text of the object, so that code after a missing instruction moves up and
 //! branches still find their targets. The judge is the verifier of machine code, which follows every path and
 //! knows nothing of the simulator. A mutant is wrong if it has a fault that the original has not, or if it is
 //! a barrier less where several waves meet at it: no rule sees what a barrier is for. What a kernel's code
@@ -25,7 +25,7 @@ use groundswell::codegen::target::FeatureSetting;
 pub struct Known {
     /// Waves of a workgroup.
     pub waves: u32,
-    /// Barriers, by number in the order of the code, behind which waves need nothing of each other.
+    /// Barriers, by number in the order of the code, after which waves need nothing of each other.
     pub idle_barriers: Range<usize>,
 }
 
@@ -55,7 +55,7 @@ struct Text<'a> {
 struct Site<'a> {
     line: usize,
     function: &'a str,
-    /// The line behind the function.
+    /// The line after the function.
     end: usize,
     /// Bytes from the start of the function.
     offset: u64,
@@ -80,7 +80,7 @@ impl<'a> Text<'a> {
         Text { lines, sizes }
     }
 
-    /// Waits, barriers and nops of some functions, from `from` bytes behind the start of each on.
+    /// Waits, barriers and nops of some functions, from `from` bytes after the start of each on.
     fn sites(&self, functions: &[&'a str], from: u64) -> Vec<Site<'a>> {
         functions.iter().flat_map(|function| self.sites_of(function, from)).collect()
     }
@@ -117,7 +117,7 @@ impl<'a> Text<'a> {
         let shorter = format!(".size {}, {}", site.function, self.size(site.function) - 4);
         lines[site.line] = instead.unwrap_or("");
         if instead.is_none() {
-            // What comes behind the function stays where it is.
+            // What comes after the function stays where it is.
             lines[self.sizes[site.function]] = &shorter;
             lines.insert(site.end, "s_nop 0");
         }
@@ -127,7 +127,7 @@ impl<'a> Text<'a> {
     }
 }
 
-/// The number behind the last space.
+/// The number after the last space.
 fn immediate(text: &str) -> u32 {
     text.rsplit(' ').next().and_then(|n| n.parse().ok()).expect("a number")
 }

@@ -519,7 +519,7 @@ fn no_target() -> Fault {
     other("no target: neither `.amdgcn_target` before this nor the caller says which chip it is for")
 }
 
-/// A label and what is behind its colon.
+/// A label and what is after its colon.
 fn label<'a>(cursor: &Cursor<'a>) -> Option<(String, Cursor<'a>)> {
     let mut behind = *cursor;
     let digits = cursor.rest().bytes().take_while(u8::is_ascii_digit).count();

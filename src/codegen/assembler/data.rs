@@ -159,7 +159,7 @@ impl Assembler {
     }
 }
 
-/// A comma with something behind it, or nothing.
+/// A comma with something after it, or nothing.
 fn comma_or_end(cursor: &mut Cursor) -> Result<(), ParseError> {
     if cursor.is_at_end() {
         return Ok(());

@@ -21,7 +21,7 @@ pub(super) enum Directive {
     Data(usize),
     /// Floats of so many bytes.
     Float(usize),
-    /// Strings; with a zero byte behind each.
+    /// Strings; with a zero byte after each.
     Ascii,
     Asciz,
     /// So many bytes.

@@ -161,7 +161,7 @@ pub(super) fn distances(lines: [&Line; 3]) -> Option<[Distance; 2]> {
 pub(super) fn with_symbol(inst: &Inst, arch: Arch, label: &str, is_high: bool) -> String {
     let plain = text(inst, arch, None);
     let head = plain.rsplit_once(", ").map_or(plain.as_str(), |(head, _)| head);
-    // The literal lies four bytes behind the first addition, and twelve behind the place that was got.
+    // The literal lies four bytes after the first addition, and twelve after the place that was got.
     let mut out = String::new();
     let _ = match is_high {
         false => write!(out, "{head}, {label}@rel32@lo+4"),

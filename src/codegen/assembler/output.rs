@@ -113,7 +113,7 @@ fn complete_descriptors(assembler: &mut Assembler) {
     }
 }
 
-/// The symbols of the object: local ones first, descriptors behind their kernels.
+/// The symbols of the object: local ones first, descriptors after their kernels.
 fn symbol_list(symbols: &Symbols, kernels: &[String]) -> Result<Vec<AssemblySymbol>, Vec<AssemblerError>> {
     let mut faults = Vec::new();
     let (mut locals, mut globals) = (Vec::new(), Vec::new());

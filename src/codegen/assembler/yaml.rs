@@ -54,7 +54,7 @@ pub(super) fn parse(lines: &[String]) -> Result<Node, YamlError> {
     }
 }
 
-/// A `#` behind a space begins a comment, outside quotes.
+/// A `#` after a space begins a comment, outside quotes.
 fn without_comment(line: &str) -> &str {
     let mut quote = None;
     let mut before = ' ';
@@ -143,7 +143,7 @@ impl<'a> Reader<'a> {
         Ok(Node::Sequence(all))
     }
 
-    /// A mapping; its first entry may stand behind a dash.
+    /// A mapping; its first entry may stand after a dash.
     fn mapping(
         &mut self,
         indent: usize,
@@ -196,7 +196,7 @@ fn is_dash(text: &str) -> bool {
     text == "-" || text.starts_with("- ")
 }
 
-/// `key: value` at the colon behind the key.
+/// `key: value` at the colon after the key.
 fn split_key(text: &str) -> Option<(&str, &str)> {
     let mut quote = None;
     let mut before = ' ';

@@ -106,7 +106,7 @@ fn finish(inst: Inst, arch: Arch, length: usize) -> Result<(Inst, usize), Decode
 /// Opcode of the half that loads the scales of a matrix instruction.
 const LOADS_SCALES: u32 = vop::LOAD_SCALES_OPCODE as u32;
 
-/// A matrix instruction with scales: 16 bytes, the matrix half behind the half with the scales.
+/// A matrix instruction with scales: 16 bytes, the matrix half after the half with the scales.
 fn decode_scaled(words: &[u32], scales: u64, arch: Arch) -> Result<(Inst, usize), DecodeError> {
     let [first, _, third, fourth, ..] = *words else { return Err(DecodeError::Truncated) };
     let word = u64::from(fourth) << 32 | u64::from(third);

@@ -94,7 +94,7 @@ impl Dpp {
         fixed.map(|(_, control)| *control)
     }
 
-    /// True for names that [`control`](Self::control) takes with an argument behind a colon.
+    /// True for names that [`control`](Self::control) takes with an argument after a colon.
     pub fn takes_argument(name: &str) -> bool {
         name == "row_bcast" || FAMILIES.iter().any(|family| family.name == name)
     }

@@ -59,7 +59,7 @@ pub enum EncodeError {
 }
 
 /// The encoding that an instruction takes: the 32-bit one where the row has one that can express it, as
-/// llvm-mc does. DPP and SDWA put a second word behind the 32-bit one.
+/// llvm-mc does. DPP and SDWA put a second word after the 32-bit one.
 #[inline]
 pub(super) fn encoding(inst: &Inst, info: &OpInfo) -> Encoding {
     let short = Encoding::of(info.format);

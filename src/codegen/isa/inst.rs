@@ -19,7 +19,7 @@ pub struct Inst {
     pub op: Opcode,
     /// Literal, offset or simm16.
     pub imm: u32,
-    /// Everything that is written behind the operands in assembler text.
+    /// Everything that is written after the operands in assembler text.
     pub modifiers: Modifiers,
     /// Operands in the order of the row; unused places are [`Operand::NONE`].
     pub operands: [Operand; MAX_OPERANDS],

@@ -392,9 +392,9 @@ pub enum Meaning {
     WriteExec(Calc),
     /// Destination's bit a := this.
     ScalarBitSet(u8, Element),
-    /// Moves from the register M0 behind a.
+    /// Moves from the register M0 places after a.
     MoveFromRelative(Element),
-    /// Moves to the register M0 behind the destination.
+    /// Moves to the register M0 places after the destination.
     MoveToRelative(Element),
     /// Relative addressing of VGPRs: sets the index in M0.
     SetGprIndex,
@@ -412,7 +412,7 @@ pub enum Meaning {
     ForkIf,
     /// Ends a path of a fork.
     JoinFork,
-    /// Jumps and keeps the address behind.
+    /// Jumps and keeps the address of the next instruction.
     Call,
     /// Leaves a trap handler.
     ReturnFromException,

@@ -1,4 +1,4 @@
-//! Modifiers: what assembler text has behind the operands, packed into 32 bits.
+//! Modifiers: what assembler text has after the operands, packed into 32 bits.
 //!
 //! Which bits mean what depends on the format of the instruction; all-zero is always what assembler text
 //! without modifiers means. Constructors are chained: `Modifiers::new().neg(0b01).clamp()`.
@@ -119,7 +119,7 @@ impl Modifiers {
         Modifiers(self.0 & !(mask << bits.low) | (value & mask) << bits.low)
     }
 
-    /// True for the forms that have a second word behind the short encoding: DPP and SDWA.
+    /// True for the forms that have a second word after the short encoding: DPP and SDWA.
     #[inline]
     pub const fn has_second_word(self) -> bool {
         self.0 & (1 << DPP.low | 1 << SDWA.low) != 0

@@ -2,7 +2,7 @@
 //!
 //! The hardware numbers every source operand in nine bits: SGPRs, special registers, inline constants and
 //! VGPRs (CDNA3 ISA guide, section "Scalar operands" and "Vector operands"). We keep that numbering and
-//! append the accumulation VGPRs behind it, so that a physical operand is simply a number. Virtual registers,
+//! append the accumulation VGPRs after it, so that a physical operand is simply a number. Virtual registers,
 //! which exist before register allocation, carry the top bit.
 
 use std::fmt;
@@ -40,7 +40,7 @@ impl Operand {
     pub const FIRST_VGPR: u32 = 256;
     /// Number of the first accumulation VGPR.
     pub const FIRST_AGPR: u32 = 512;
-    /// First number behind the last accumulation VGPR.
+    /// First number after the last accumulation VGPR.
     pub const END: u32 = 768;
 
     /// The physical operand of the given number (0 to 767).

@@ -19,7 +19,7 @@ pub enum OperandError {
         /// What stands there.
         operand: Operand,
     },
-    /// An operand behind the last one of the row.
+    /// An operand after the last one of the row.
     #[error("`{}` has only {index} operands", .op.mnemonic())]
     TooMany {
         /// Instruction.

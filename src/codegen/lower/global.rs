@@ -322,7 +322,7 @@ impl Lowering<'_> {
     }
 
     /// Vector offset of the lane's first element, and the coordinates that masks compare. Of what fills an
-    /// LDS buffer, for rows of that buffer that are so many behind the first.
+    /// LDS buffer, for rows of that buffer that are so many after the first.
     fn lane_offset(&mut self, access: &Access, rows: u32) -> Result<(Operand, Coordinates), Diagnostic> {
         let mut offset = None;
         let mut coordinates: Coordinates =
@@ -589,7 +589,7 @@ impl Lowering<'_> {
         self.emitter.push(inst);
     }
 
-    /// A load that brings its data to LDS, behind the address in M0.
+    /// A load that brings its data to LDS, at the address in M0.
     pub(super) fn buffer_load_to_lds(&mut self, op: Opcode, piece: Piece, descriptor: Operand) {
         let operands = [piece.offset, descriptor, piece.scalar_offset];
         self.emitter.push(Inst::new(op, &operands).modifiers(Modifiers::new().offen()));

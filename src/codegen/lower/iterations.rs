@@ -2,7 +2,7 @@
 //! use.
 //!
 //! In a loop both are scalar registers that it advances, one for every distance from the first iteration of
-//! the running pass; in front of and behind the steady state of a pipelined loop they follow from the number
+//! the running pass; in front of and after the steady state of a pipelined loop they follow from the number
 //! of the iteration. If a pass brings every LDS copy around to where it was, as in unrolled loops, the copies
 //! stay the same and are part of the addresses.
 

@@ -59,7 +59,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Gives the lanes the columns that a swizzled buffer has where they write, so many rows behind their
+    /// Gives the lanes the columns that a swizzled buffer has where they write, so many rows after their
     /// own.
     pub(super) fn swizzle(&mut self, coordinates: &mut Coordinates, buffer: &LdsBuffer, rows: u32) {
         let (Some(swizzle), Some((&inner, outer))) = (buffer.swizzle, buffer.dims.split_last()) else {

@@ -80,7 +80,7 @@ pub enum ArgumentSlot {
 }
 
 impl ArgumentSlot {
-    /// Byte offset behind it.
+    /// Byte offset after it.
     fn end(&self) -> u32 {
         match *self {
             ArgumentSlot::Pointer { offset, .. } => offset + 8,
@@ -281,7 +281,7 @@ impl Lowering<'_> {
     }
 
     /// Loads the arguments and names the registers that the hardware sets. Arguments at the beginning that
-    /// fit into `user_sgprs` behind the pointer to the segment are in registers already.
+    /// fit into `user_sgprs` after the pointer to the segment are in registers already.
     fn prologue(&mut self, arguments: &[Entity], user_sgprs: u32) {
         let geometry = self.geometry;
         let mut offset: u32 = 0;

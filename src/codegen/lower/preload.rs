@@ -1,6 +1,6 @@
 //! Kernel arguments that firmware loads into SGPRs, and the prologue for firmware which cannot.
 //!
-//! Firmware that preloads enters a kernel 256 bytes behind its entry; older firmware enters at the entry,
+//! Firmware that preloads enters a kernel 256 bytes after its entry; older firmware enters at the entry,
 //! where the prologue does the same loads and goes on to the same place. Source: LLVM's "User Guide for
 //! AMDGPU Backend", section "Preloaded Kernel Arguments".
 
@@ -39,7 +39,7 @@ pub fn prologue(arch: Arch, dwords: u32) -> Result<Vec<u32>, EncodeError> {
     }
     let loaded = WaitCounts { lgkm: 0, ..WaitCounts::NONE };
     encode(&Inst::new(Opcode::SWaitcnt, &[]).imm(loaded.to_imm()), arch, &mut words)?;
-    // Counted from behind the branch.
+    // Counted from after the branch.
     let over = PROLOGUE_WORDS - words.len() - 1;
     encode(&Inst::new(Opcode::SBranch, &[]).imm(over as u32), arch, &mut words)?;
     while words.len() < PROLOGUE_WORDS {

@@ -330,7 +330,7 @@ const MODE_GPR_INDEX: u32 = 27;
 /// Bit of MODE that skips vector instructions.
 pub(super) const MODE_VSKIP: u32 = 28;
 
-/// Whether VGPRs may be indexed behind `inst`, if it changes that.
+/// Whether VGPRs may be indexed after `inst`, if it changes that.
 #[inline]
 pub(super) fn changes_indexing(inst: &Inst) -> Option<bool> {
     if inst.op.info().unit != Unit::Salu {

@@ -44,7 +44,7 @@ pub struct Limits {
     pub scratch_bytes: u32,
 }
 
-/// Where AGPRs may start behind the VGPRs (LLVM AMDGPU usage, `ACCUM_OFFSET`).
+/// Where AGPRs may start after the VGPRs (LLVM AMDGPU usage, `ACCUM_OFFSET`).
 pub const ACCUM_OFFSET_GRANULE: u32 = 4;
 
 impl Limits {

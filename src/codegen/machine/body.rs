@@ -43,7 +43,7 @@ pub struct VirtualRegister {
 pub struct Block {
     /// First instruction.
     pub start: u32,
-    /// Behind the last instruction.
+    /// After the last instruction.
     pub end: u32,
     /// Blocks that control may go to: fall-through and branch target, by index. A block that ends the kernel
     /// has none.

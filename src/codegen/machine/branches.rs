@@ -4,7 +4,7 @@
 use super::body::Body;
 use crate::codegen::isa::{Arch, EncodeError, Meaning, encode, size_in_bytes};
 
-/// Words of 32 bits that a branch goes at most, counted from behind it (CDNA3 ISA guide, S_BRANCH: a signed
+/// Words of 32 bits that a branch goes at most, counted from after it (CDNA3 ISA guide, S_BRANCH: a signed
 /// 16-bit immediate).
 pub const BRANCH_REACH: i64 = i16::MAX as i64;
 
@@ -57,7 +57,7 @@ impl Code {
     }
 }
 
-/// Removes branches at the end of a block that only lead to the place behind them. To be done before waits
+/// Removes branches at the end of a block that only lead to the place after them. To be done before waits
 /// and hazards: a branch is a wait state, and ends a run of memory instructions.
 pub fn drop_branches_to_next(body: &mut Body) {
     // From the end, so that a block that has become empty is seen as such by the blocks before it.

@@ -7,7 +7,7 @@
 //! an instruction per 32 bits. The cost is divided by the room: how many registers for how long. So what is
 //! used least in loops leaves first.
 //!
-//! Scratch accesses and constant moves obey EXEC, as most instructions do: a store behind a write stores the
+//! Scratch accesses and constant moves obey EXEC, as most instructions do: a store after a write stores the
 //! lanes that were written, a load before a read loads the lanes that are read. An instruction that looks at
 //! all lanes (matrix instructions, `v_readlane`, `v_writelane`, and `v_readfirstlane` because EXEC may be
 //! empty) would see lanes that such a load has left out, so registers that one of them touches while lanes

@@ -1,5 +1,5 @@
 //! The hazards that software covers with wait states, as data: which instruction writes (or reads) what,
-//! which one must not come too soon behind it, and how many wait states there must be between the two in each
+//! which one must not come too soon after it, and how many wait states there must be between the two in each
 //! generation of chips. Results of matrix instructions have a table of their own, `matrix_rows`.
 //!
 //! Sources: AMD's instruction set guides (Vega 7nm section 4.5, MI100 and MI200 4.5 and 7.2, CDNA3 4.5 and
@@ -344,7 +344,7 @@ pub(super) enum When {
     AccBetween,
 }
 
-/// One hazard: `then` must stay `waits` wait states behind `first`, if the registers of both meet.
+/// One hazard: `then` must stay `waits` wait states after `first`, if the registers of both meet.
 #[derive(Debug)]
 pub(super) struct Row {
     pub first: (Who, What),

@@ -550,7 +550,7 @@ impl HazardResolver {
         need
     }
 
-    /// An instruction behind `index` that can go before it without anybody noticing, and that is no hazard
+    /// An instruction after `index` that can go before it without anybody noticing, and that is no hazard
     /// there.
     fn find_filler(
         &mut self,

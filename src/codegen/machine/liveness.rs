@@ -25,7 +25,7 @@ pub(super) const NONE: u32 = u32::MAX;
 /// register.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Segment {
-    /// First position: that of a write, of the block start, or behind the last read of a part.
+    /// First position: that of a write, of the block start, or after the last read of a part.
     pub start: u32,
     /// Last position.
     pub end: u32,

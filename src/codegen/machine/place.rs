@@ -249,7 +249,7 @@ pub(super) fn physical(file: RegisterFile, number: u32) -> Operand {
     }
 }
 
-/// File of a physical register and its number there; special scalar registers count behind the SGPRs.
+/// File of a physical register and its number there; special scalar registers count after the SGPRs.
 pub(super) fn file_and_number(operand: Operand) -> Option<(RegisterFile, u32)> {
     let sgpr = || operand.number().filter(|_| operand.is_scalar_register()).map(|n| (RegisterFile::Sgpr, n));
     let agpr = || operand.as_agpr().map(|n| (RegisterFile::Agpr, n));

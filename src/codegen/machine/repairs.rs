@@ -2,7 +2,7 @@
 //!
 //! - A write of one half of VCC leaves VCCZ as it was (up to gfx950; LLVM, `partialVCCWritesUpdateVCCZ`): who
 //!   looks at VCCZ next is preceded by a copy of VCC onto itself.
-//! - gfx90a reads the amount of a 64-bit shift wrongly from a VGPR 8 n + 7 behind which the kernel has no
+//! - gfx90a reads the amount of a 64-bit shift wrongly from a VGPR 8 n + 7 after which the kernel has no
 //!   more (LLVM, `hasShift64HighRegBug`): the last pair of registers changes places with another one around
 //!   the shift.
 
@@ -17,7 +17,7 @@ pub(super) fn copy_vcc() -> Inst {
     Inst::new(Opcode::SMovB64, &[Operand::VCC, Operand::VCC])
 }
 
-/// Whether VCCZ is stale behind `inst`, if that changes.
+/// Whether VCCZ is stale after `inst`, if that changes.
 #[inline]
 pub(super) fn changes_vccz(inst: &Inst) -> Option<bool> {
     let info = inst.op.info();
@@ -27,7 +27,7 @@ pub(super) fn changes_vccz(inst: &Inst) -> Option<bool> {
     if info.writes.contains(Implicit::VCC) {
         return Some(false);
     }
-    // It may write any register behind the named one.
+    // It may write any register after the named one.
     if matches!(info.meaning, Meaning::MoveToRelative(_)) {
         return Some(true);
     }
@@ -48,7 +48,7 @@ pub(super) fn reads_vccz(inst: &Inst) -> bool {
         || inst.operands.contains(&Operand::VCCZ)
 }
 
-/// First VGPR behind all that `body` touches, if the chip has the bug of 64-bit shifts.
+/// First VGPR after all that `body` touches, if the chip has the bug of 64-bit shifts.
 pub(super) fn end_of_vgprs(body: &Body, arch: Arch) -> Option<u16> {
     (arch.generation() == Generation::Cdna2).then(|| {
         let ranges = body.insts.iter().flat_map(|i| accesses(&i.inst).filter_map(|access| access.range()));

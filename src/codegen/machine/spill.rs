@@ -1,5 +1,5 @@
 //! Takes registers out of their file: rewrites a body so that what has left is fetched into a short-lived
-//! register before each instruction that reads it, and put away behind each instruction that writes it.
+//! register before each instruction that reads it, and put away after each instruction that writes it.
 //!
 //! | register | new home | fetched and put away by |
 //! | --- | --- | --- |
@@ -16,7 +16,7 @@
 //! do is not documented, so while lanes may be off a write to a register in AGPRs fetches it first and puts
 //! all of it away: right in either case.
 //!
-//! None of the inserted instructions touches SCC, VCC or M0. A load behind a store of the same slot needs no
+//! None of the inserted instructions touches SCC, VCC or M0. A load after a store of the same slot needs no
 //! wait: vector memory instructions of one wave reach their memory in order (LLVM inserts none for its spills
 //! either).
 

@@ -16,10 +16,10 @@
 //!
 //! Loads to LDS count in vmcnt, LDS instructions in lgkmcnt, and nothing says which of the latter touches
 //! what the former bring. So each waits for the other, unless the kernel promises with
-//! [`LdsLoads::BehindBarriers`] that whatever a wave loads to LDS is read behind a barrier.
+//! [`LdsLoads::AfterBarriers`] that whatever a wave loads to LDS is read after a barrier.
 //!
-//! Also here: the global data share (expcnt until its registers have been read; GWS has a full wait behind
-//! it), cache writebacks (over before the next store or barrier), cache invalidations (behind all loads), and
+//! Also here: the global data share (expcnt until its registers have been read; GWS has a full wait after
+//! it), cache writebacks (over before the next store or barrier), cache invalidations (after all loads), and
 //! `s_dcache_wb` at the end of a wave that has stored through the scalar cache.
 //!
 //! Sources: CDNA3 ISA guide, section 4.4; LLVM SIInsertWaitcnts.cpp, SIMemoryLegalizer.cpp.
@@ -32,7 +32,7 @@ use crate::codegen::isa::{
     Arch, Counter, Generation, Inst, Meaning, OpInfo, Opcode, Operand, Unit, WaitCounts,
 };
 
-/// Immediate of an `s_barrier` behind which nobody looks at LDS data of other waves; cleared when the waits
+/// Immediate of an `s_barrier` after which nobody looks at LDS data of other waves; cleared when the waits
 /// are in.
 pub const BARRIER_WITHOUT_WAITS: u32 = 1;
 
@@ -52,8 +52,8 @@ pub enum LdsLoads {
     /// Anywhere: an LDS instruction waits for the loads to LDS before it, and the other way round.
     #[default]
     Anywhere,
-    /// Only behind a barrier that comes after the load, which waits for it.
-    BehindBarriers,
+    /// Only after a barrier that comes after the load, which waits for it.
+    AfterBarriers,
 }
 
 /// Kinds of instructions that share a counter, one bit each; those of one ordered kind are done in order.

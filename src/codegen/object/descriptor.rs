@@ -182,7 +182,7 @@ pub struct InitialSgprs {
     pub workgroup_ids: [Option<u32>; 3],
     pub workgroup_info: Option<u32>,
     pub scratch_wave_offset: Option<u32>,
-    /// First SGPR behind all of them.
+    /// First SGPR after all of them.
     pub end: u32,
 }
 
@@ -279,7 +279,7 @@ impl KernelDescriptor {
         (self.get(Field::SgprGranules) + 1) * target.sgpr_encoding_granule
     }
 
-    /// Which SGPRs hold what when a wave starts: user SGPRs in the order of their property bits, then, behind
+    /// Which SGPRs hold what when a wave starts: user SGPRs in the order of their property bits, then, after
     /// the user SGPR count, system SGPRs.
     pub fn initial_sgprs(&self, target: Target) -> InitialSgprs {
         let mut next = 0;

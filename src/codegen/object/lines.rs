@@ -74,7 +74,7 @@ const INSTRUCTION_BYTES: u64 = 4;
 /// Special opcodes change the line by this to [`LINE_BASE`] + [`LINE_RANGE`] - 1.
 const LINE_BASE: i64 = -5;
 const LINE_RANGE: i64 = 14;
-/// Number of operands of the standard opcodes; special ones begin behind them.
+/// Number of operands of the standard opcodes; special ones begin after them.
 const STANDARD_OPERANDS: [u8; 12] = [0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1];
 const SPECIAL_BASE: i64 = STANDARD_OPERANDS.len() as i64 + 1;
 
@@ -234,7 +234,7 @@ fn write_string<W: Writer>(w: &mut W, text: &str) -> Result<usize> {
     Ok(at)
 }
 
-/// Puts the number of bytes from behind the word at `at` to the end into that word.
+/// Puts the number of bytes from after the word at `at` to the end into that word.
 fn patch_length<W: Writer>(w: &mut W, at: usize) -> Result<()> {
     let length = w.len() - at - usize::from(WORD);
     w.write_udata_at(at, length as u64, WORD)
@@ -321,7 +321,7 @@ fn write_line_table<W: Writer>(
         let mut sequence = Sequence { address: 0, file: 1, line: 1, column: 0 };
         let size = kernel.code.len() as u64;
         for row in &lines.rows {
-            // What is behind the code or goes back cannot be said in a sequence.
+            // What is after the code or goes back cannot be said in a sequence.
             let at = u64::from(row.offset & !3).clamp(sequence.address, size);
             let place = row.place.and_then(|place| Some((files.number(lines, place)?, place)));
             let (file, line, column) = match place {

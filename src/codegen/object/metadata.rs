@@ -154,7 +154,7 @@ fn kernarg_align(arguments: &[ArgumentInfo]) -> u32 {
     arguments.iter().map(align).fold(4, u32::max)
 }
 
-/// The MessagePack description of the note, behind `prefix`.
+/// The MessagePack description of the note, after `prefix`.
 pub(super) fn to_message_pack(prefix: &[u8], target: TargetId, kernels: &[KernelMetadata]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(prefix.len() + 512 * (kernels.len() + 1));
     bytes.extend_from_slice(prefix);
@@ -310,7 +310,7 @@ struct Level {
 }
 
 impl Yaml {
-    /// Starts a scalar: behind its key, or behind a dash of its own.
+    /// Starts a scalar: after its key, or after a dash of its own.
     fn lead(&mut self) {
         match self.levels.last() {
             Some(level) if level.is_array => {

@@ -346,7 +346,7 @@ fn kernels<'a>(
 }
 
 /// The kernels of the metadata notes, which are looked for in note segments first, then in note sections. A
-/// linker puts the notes of its inputs behind each other; together they are the metadata, as HIP reads it
+/// linker puts the notes of its inputs after each other; together they are the metadata, as HIP reads it
 /// (comgr, `mergeNoteRecords`).
 fn metadata<'a>(
     header: &Header,

@@ -27,7 +27,7 @@ fn addend(view: &View) -> Option<Registers> {
 }
 
 /// Wait states that must lie between the matrix instruction `first` and `then`.
-pub(crate) fn behind_matrix(first: &View, then: &View, arch: Arch) -> u32 {
+pub(crate) fn after_matrix(first: &View, then: &View, arch: Arch) -> u32 {
     let Some(from) = class(first, arch) else { return 0 };
     let Some(d) = first.writes().find(|r| r.field == Some(Field::Dst)) else { return 0 };
     let p = u32::from(first.inst.passes(arch));

@@ -3,7 +3,7 @@
 //! Numbers in comments are those of the sections of the CDNA3 guide where it has them; MI100 and MI200 guides
 //! and LLVM's GCNHazardRecognizer.cpp say the rest.
 
-use super::matrix::{Class, behind_matrix, class};
+use super::matrix::{Class, after_matrix, class};
 use super::view::{EXEC, M0, Registers, VCC, View};
 use crate::codegen::isa::{
     Arch, Calc, Element, Field, Format, Generation, Meaning, Opcode, Operand, Role, Sdwa, Select, Unit,
@@ -21,7 +21,7 @@ pub(crate) struct Between {
 
 /// Wait states that must lie between `first` and `then`.
 pub(crate) fn required(first: &View, then: &View, between: Between, arch: Arch) -> u32 {
-    let mut need = behind_matrix(first, then, arch);
+    let mut need = after_matrix(first, then, arch);
     let mut at_least = |states: u32, condition: bool| {
         if condition {
             need = need.max(states);
@@ -188,7 +188,7 @@ fn after_wide_store(view: &View, arch: Arch) -> u32 {
     states - u32::from(scalar_offset)
 }
 
-/// Wait states until nothing behind `first` can come too soon, whatever it is.
+/// Wait states until nothing after `first` can come too soon, whatever it is.
 pub(crate) fn pending(first: &View, arch: Arch) -> u32 {
     let generation = arch.generation();
     if let Some(class) = class(first, arch) {

@@ -90,7 +90,7 @@ pub enum TargetIdError {
     /// No target has that name.
     #[error("{name} is not a known target")]
     Target { name: String },
-    /// Something behind a colon that is no selectable feature with `+` or `-`.
+    /// Something after a colon that is no selectable feature with `+` or `-`.
     #[error("{text:?} is not a feature of a target id; sramecc+, sramecc-, xnack+ and xnack- are")]
     Feature { text: String },
     /// A feature twice.

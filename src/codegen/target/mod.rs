@@ -133,7 +133,7 @@ pub enum AccumulationFile {
     /// In a file of their own, of the same size as that of the architectural VGPRs; a wave gets as many of
     /// each.
     Separate,
-    /// In the same file, behind the architectural VGPRs, from a multiple of `granule` on.
+    /// In the same file, after the architectural VGPRs, from a multiple of `granule` on.
     Unified {
         /// The first one's index is a multiple of this.
         granule: u32,
@@ -251,7 +251,7 @@ impl TargetInfo {
         self.features.contains(&feature)
     }
 
-    /// VGPRs that a wave takes of a file: where the files are one, architectural ones and behind them, at
+    /// VGPRs that a wave takes of a file: where the files are one, architectural ones and after them, at
     /// [`accum_offset`](Self::accum_offset), the AGPRs.
     pub const fn total_vgprs(&self, vgprs: u32, agprs: u32) -> u32 {
         let vgprs = at_least_one(vgprs);

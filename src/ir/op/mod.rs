@@ -42,7 +42,7 @@ pub enum Op {
     /// A loop over the tiles of a dimension. Operands: initial values. Its body is in [`Body`], its trip
     /// count in [`Trip`], what one iteration hands to the next in [`Yields`].
     Iterate(Dim),
-    /// A pipelined loop: the operations in front of the steady state, its loop, and those behind it.
+    /// A pipelined loop: the operations in front of the steady state, its loop, and those after it.
     /// Operands: initial values. Runs once, if the loop that it was made of has at least as many
     /// iterations as its [`Pipelined`] needs, else not at all. Made by scheduling, of expanded nodes.
     Pipeline(Dim),

@@ -139,7 +139,7 @@ impl ScheduleTracer {
 
     fn push(&self, operation: Operation, location: Location) -> Option<ValueId> {
         let mut state = self.state.borrow_mut();
-        // Behind a mistake values may be placeholders, and one mistake is all that is returned.
+        // After a mistake values may be placeholders, and one mistake is all that is returned.
         if state.error.is_some() {
             return None;
         }
@@ -280,7 +280,7 @@ impl ScheduleTracer {
         PipelinedLoop { parts: array::from_fn(|at| PipelineStage(self.result(first, at))) }
     }
 
-    /// Nodes and directives that belong together, in the order given. A directive is inserted behind the node
+    /// Nodes and directives that belong together, in the order given. A directive is inserted after the node
     /// before it, or in front of the first node.
     ///
     /// # Example
@@ -340,7 +340,7 @@ impl ScheduleTracer {
         self.insert(Caller::caller(), Place::Before, target, directive);
     }
 
-    /// Inserts an operation behind the last of the target's nodes.
+    /// Inserts an operation after the last of the target's nodes.
     #[track_caller]
     pub fn insert_after(&self, target: impl Into<Target>, directive: impl Into<Directive>) {
         self.insert(Caller::caller(), Place::After, target, directive);
@@ -352,7 +352,7 @@ impl ScheduleTracer {
         self.insert(Caller::caller(), Place::AtStart, target, directive);
     }
 
-    /// Inserts an operation behind everything in a loop or in a part of a pipeline.
+    /// Inserts an operation after everything in a loop or in a part of a pipeline.
     #[track_caller]
     pub fn insert_at_end(&self, target: impl Into<Target>, directive: impl Into<Directive>) {
         self.insert(Caller::caller(), Place::AtEnd, target, directive);
@@ -442,7 +442,7 @@ impl PipelineTracer<'_> {
         self.stages.push((lists, self.schedule.location(caller)));
     }
 
-    /// Makes the last iterations run in the loop too, with nothing more to load, instead of behind it.
+    /// Makes the last iterations run in the loop too, with nothing more to load, instead of after it.
     pub fn eliminate_epilogue(&mut self) {
         self.eliminate_epilogue = true;
     }

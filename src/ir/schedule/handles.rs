@@ -23,7 +23,7 @@ pub struct Cluster(pub(super) Handle);
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct PipelineStage(pub(super) Handle);
 
-/// What a pipeline became: straight code before the loop, the loop, straight code behind it.
+/// What a pipeline became: straight code before the loop, the loop, straight code after it.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct PipelinedLoop {
     pub(super) parts: [PipelineStage; 3],
@@ -83,18 +83,18 @@ pub struct Interleave {
 }
 
 impl Interleave {
-    /// The nodes of these lists, one behind each node of the base, from the first on.
+    /// The nodes of these lists, one after each node of the base, from the first on.
     pub fn of(lists: impl Listed<Nodes>) -> Interleave {
         Interleave { lists: collect(lists), interval: 1, start_offset: 0, start_after_groups: Vec::new() }
     }
 
-    /// One of them behind every so many nodes of the base.
+    /// One of them after every so many nodes of the base.
     #[must_use]
     pub fn interval(self, interval: u32) -> Interleave {
         Interleave { interval, ..self }
     }
 
-    /// The first behind this node of the base, counted from 0.
+    /// The first after this node of the base, counted from 0.
     #[must_use]
     pub fn start_offset(self, start_offset: u32) -> Interleave {
         Interleave { start_offset, ..self }

@@ -37,7 +37,7 @@ pub enum ValueKind {
     Prologue,
     /// The loop of a pipeline.
     Kernel,
-    /// What a pipeline runs behind its loop.
+    /// What a pipeline runs after its loop.
     Epilogue,
 }
 
@@ -71,7 +71,7 @@ impl From<Control> for Directive {
 pub enum Item {
     /// The nodes of a list, or what a cluster holds.
     Value(ValueId),
-    /// An operation, inserted behind the node before it (in front of the next one if it is the first).
+    /// An operation, inserted after the node before it (in front of the next one if it is the first).
     Directive(Directive),
 }
 
@@ -80,11 +80,11 @@ pub enum Item {
 pub enum Place {
     /// In front of the first of the target's nodes.
     Before,
-    /// Behind the last of the target's nodes.
+    /// After the last of the target's nodes.
     After,
     /// In front of everything in the target, a loop or a part of a pipeline.
     AtStart,
-    /// Behind everything in the target, a loop or a part of a pipeline.
+    /// After everything in the target, a loop or a part of a pipeline.
     AtEnd,
 }
 
@@ -132,9 +132,9 @@ impl Pipeline {
 pub struct Group {
     /// Lists, taken as one.
     pub lists: Vec<ValueId>,
-    /// One of its nodes goes behind every so many of the base; at least 1.
+    /// One of its nodes goes after every so many of the base; at least 1.
     pub interval: u32,
-    /// Number of the base's node behind which the first goes.
+    /// Number of the base's node after which the first goes.
     pub start_offset: u32,
     /// Numbers of groups that are used up before this one begins; no group waits for itself.
     pub start_after_groups: Vec<u32>,
@@ -223,7 +223,7 @@ pub enum Operation {
         /// The loop (nodes, or a pipeline's kernel).
         region: ValueId,
     },
-    /// The nodes of the base with those of the groups spread between them (nodes). Behind node `i` of the
+    /// The nodes of the base with those of the groups spread between them (nodes). After node `i` of the
     /// base every group, in order, gives its next node if all groups that it starts after are used up, `i
     /// >= start_offset` and `i - start_offset` is a multiple of its interval. What is left over comes
     /// last.
@@ -281,7 +281,7 @@ pub struct Scheduled {
     pub operation: Operation,
     /// Where the author wrote it.
     pub location: Location,
-    /// The values that it defines: consecutive numbers, behind those of all operations before.
+    /// The values that it defines: consecutive numbers, after those of all operations before.
     pub results: Range<u32>,
     /// Names that the author gave them: one per result, or one for the whole pipeline.
     pub(in crate::ir) names: Vec<Option<Arc<str>>>,

@@ -84,7 +84,7 @@ fn exists(value: ValueId, recorder: &Recorder) -> Checked {
     }
 }
 
-/// Not the straight code before or behind a loop.
+/// Not the straight code before or after a loop.
 fn is_loop_or_nodes(value: ValueId, recorder: &Recorder) -> Checked {
     exists(value, recorder)?;
     match recorder.kind(value) {

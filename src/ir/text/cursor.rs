@@ -52,7 +52,7 @@ impl Faults {
     }
 }
 
-/// A place in the tokens of a text. It never moves behind [`Token::End`].
+/// A place in the tokens of a text. It never moves past [`Token::End`].
 pub(super) struct Cursor<'a> {
     text: &'a str,
     lexer: Lexer<'a>,
@@ -150,7 +150,7 @@ impl<'a> Cursor<'a> {
         if self.take(sign) { Ok(()) } else { Err(self.expected(&format!("`{sign}`"))) }
     }
 
-    /// Steps over the end of a statement; the brackets behind it stay.
+    /// Steps over the end of a statement; the brackets after it stay.
     pub(super) fn end_of_statement(&mut self) -> Parsed<()> {
         match self.peek() {
             Token::Newline => self.bump(),

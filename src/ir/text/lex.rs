@@ -34,7 +34,7 @@ pub(super) struct Lexeme<'a> {
     pub(super) column: u32,
     /// Byte offsets of its text.
     pub(super) start: usize,
-    /// Behind its last byte.
+    /// After its last byte.
     pub(super) end: usize,
 }
 
@@ -110,7 +110,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Skips spaces and a comment; the newline behind it stays.
+    /// Skips spaces and a comment; the newline after it stays.
     fn skip_blanks(&mut self) {
         self.skip_while(|c| matches!(c, ' ' | '\t' | '\r'));
         if self.peek() == Some(';') {

@@ -73,7 +73,7 @@
 //! on from there with the passes that are left. Options that later passes look at (target, schedule, ...) are
 //! given anew; sizes are in the text.
 //!
-//! Behind the kernel a text may hold a [`schedule`] for it ([`parse_file`]).
+//! After the kernel a text may hold a [`schedule`] for it ([`parse_file`]).
 
 pub(in crate::ir) mod attributes;
 mod constraints;
@@ -112,7 +112,7 @@ pub enum Detail {
     Stage,
 }
 
-/// Reads a kernel, and the schedule behind it if there is one. `file` is the name that diagnostics give the
+/// Reads a kernel, and the schedule after it if there is one. `file` is the name that diagnostics give the
 /// text.
 ///
 /// # Errors
@@ -141,7 +141,7 @@ pub fn parse_file(text: &str, file: &str) -> Result<(Kernel, Option<WaveSchedule
 pub const MAX_KERNEL_BYTES: usize = 4 << 20;
 
 impl Kernel {
-    /// Reads the text form. A schedule behind the kernel is read too, and left out. `file` is the name that
+    /// Reads the text form. A schedule after the kernel is read too, and left out. `file` is the name that
     /// diagnostics give the text.
     ///
     /// # Errors

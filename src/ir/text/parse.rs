@@ -1,4 +1,4 @@
-//! The parser: recursive descent over statements. A fault costs its statement; parsing goes on behind it.
+//! The parser: recursive descent over statements. A fault costs its statement; parsing goes on after it.
 #![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
 
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::ir::types::{AddressSpace, DType};
 /// Deepest nesting of loops that is read.
 const MAX_LOOPS: u32 = 100;
 
-/// A kernel, and the schedule behind it if there is one.
+/// A kernel, and the schedule after it if there is one.
 pub(super) fn parse(text: &str, file: &str) -> Result<(Kernel, Option<WaveSchedule>), Diagnostics> {
     let mut parser = Parser {
         cursor: Cursor::new(text, file),

@@ -24,7 +24,7 @@ pub(super) enum Meaning {
 pub(super) struct Definition {
     pub(super) meaning: Meaning,
     pub(super) origin: Origin,
-    /// False behind the end of the region around the definition.
+    /// False after the end of the region around the definition.
     pub(super) visible: bool,
 }
 

@@ -19,7 +19,7 @@
 //!    Scalars stand in the kernel's body and have [`Name`], no dims, and the dtype f32 or i32.
 //! 7. Loops have [`Body`] and [`Yields`]; the body starts with its arguments, numbered from 0, one for each
 //!    initial value, and there are no others; it yields as many values, defined in the body or before the
-//!    loop. Loop results stand behind their loop and are numbered within its carried values.
+//!    loop. Loop results stand after their loop and are numbered within its carried values.
 //! 8. A loop is not inside another one over the same dim, and nothing that has its dim goes into it or is
 //!    carried round it.
 //!
@@ -491,7 +491,7 @@ impl<'w> Verifier<'w> {
     }
 }
 
-/// Numbers the nodes of a region in program order, those of loop bodies behind their loop.
+/// Numbers the nodes of a region in program order, those of loop bodies after their loop.
 fn number(world: &World, region: Entity, numbers: &mut FxHashMap<Entity, usize>) {
     for &node in world.get::<Body>(region).iter().flat_map(|b| &b.0) {
         let next = numbers.len();

@@ -104,7 +104,7 @@ impl Sample {
         &mut self.world.get_mut::<Body>(region).expect("the sample's regions have bodies").into_inner().0
     }
 
-    /// A new node behind all others of a region.
+    /// A new node after all others of a region.
     fn append(&mut self, region: Entity, op: Op, operands: &[Entity], ty: ValueType) -> Entity {
         let node = self.node(op, operands, ty);
         self.body(region).push(node);

@@ -128,6 +128,6 @@ impl Compilation<'_> {
 fn lds_loads(geometry: &Geometry) -> LdsLoads {
     match geometry.wave_count() {
         1 => LdsLoads::Anywhere,
-        _ => LdsLoads::BehindBarriers,
+        _ => LdsLoads::AfterBarriers,
     }
 }

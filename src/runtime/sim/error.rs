@@ -75,7 +75,7 @@ pub enum FaultKind {
         /// Number of bytes of the access of this lane.
         bytes: u32,
     },
-    /// An LDS access behind the workgroup's LDS.
+    /// An LDS access past the workgroup's LDS.
     Lds {
         /// Load, store or atomic.
         access: Access,

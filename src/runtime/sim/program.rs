@@ -36,7 +36,7 @@ pub(super) enum Place {
 }
 
 impl Place {
-    /// The register `by` behind this one; constants have no neighbours.
+    /// The register `by` after this one; constants have no neighbours.
     #[inline(always)]
     pub fn offset(self, by: usize) -> Place {
         match self {
@@ -97,7 +97,7 @@ pub(super) struct Step {
     pub fast: Fast,
 }
 
-/// Rows behind a wave's registers that hold adjusted sources and results: two each for two sources and a
+/// Rows after a wave's registers that hold adjusted sources and results: two each for two sources and a
 /// result.
 pub(super) const SCRATCH: usize = 6;
 
@@ -188,7 +188,7 @@ impl Program {
         (self.vgprs.into(), self.agprs.into())
     }
 
-    /// VGPRs of a wave; its accumulation VGPRs are the rows behind them.
+    /// VGPRs of a wave; its accumulation VGPRs are the rows after them.
     pub fn vgprs(&self) -> usize {
         self.vgprs.into()
     }
@@ -284,7 +284,7 @@ impl Program {
     }
 }
 
-/// Bit of the second word of MUBUF up to gfx908 that asks for a status of the access behind the data (Vega
+/// Bit of the second word of MUBUF up to gfx908 that asks for a status of the access after the data (Vega
 /// ISA guide, "MUBUF").
 const TFE: u32 = 1 << 23;
 

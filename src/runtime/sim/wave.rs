@@ -35,7 +35,7 @@ pub(super) enum Progress {
     Ended,
 }
 
-/// State of one wave. VGPRs and, behind them, accumulation VGPRs are rows of 64 lanes.
+/// State of one wave. VGPRs and, after them, accumulation VGPRs are rows of 64 lanes.
 #[derive(Clone, Debug)]
 pub(super) struct Wave {
     /// SGPRs, VCC, M0, EXEC at their operand numbers.

@@ -41,7 +41,7 @@ impl<'a> Cursor<'a> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    /// True behind the last character.
+    /// True after the last character.
     pub fn is_at_end(&self) -> bool {
         self.at == self.text.len()
     }
@@ -52,7 +52,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Goes on by so many bytes, and over the space behind them.
+    /// Goes on by so many bytes, and over the space after them.
     pub fn advance(&mut self, bytes: usize) {
         self.at += bytes;
         self.skip_space();
@@ -96,7 +96,7 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    /// True if this name comes next with `then` right behind it.
+    /// True if this name comes next with `then` right after it.
     pub fn is_call(&self, name: &str, then: u8) -> bool {
         self.name() == Some(name) && {
             let mut behind = *self;

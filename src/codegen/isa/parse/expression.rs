@@ -46,7 +46,7 @@ impl Symbols for NoSymbols {
     }
 }
 
-/// How the address of a symbol is put into an instruction: what stands behind its `@`.
+/// How the address of a symbol is put into an instruction: what stands after its `@`.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Variant {
     /// Low half of the distance from the literal to the symbol.
@@ -64,7 +64,7 @@ pub enum Expression {
     Symbol(String),
     /// `.`: where the statement is.
     Here,
-    /// An operator and what is behind it.
+    /// An operator and what is after it.
     Unary(Unary, Box<Expression>),
     /// An operator between two.
     Binary(Binary, Box<Expression>, Box<Expression>),

@@ -213,7 +213,7 @@ pub(super) fn gpr_index(cursor: &mut Cursor, symbols: &dyn Symbols) -> Result<u3
     Ok(mode)
 }
 
-/// `swizzle(QUAD_PERM,0,1,2,3)` and its like, behind `offset:`.
+/// `swizzle(QUAD_PERM,0,1,2,3)` and its like, after `offset:`.
 pub(super) fn swizzle(cursor: &mut Cursor, symbols: &dyn Symbols) -> Result<u32, ParseError> {
     cursor.take_name();
     cursor.expect("(")?;

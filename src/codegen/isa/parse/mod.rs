@@ -71,7 +71,7 @@ pub enum Slot {
     Literal(Option<Variant>),
 }
 
-/// Reads a register that is none of the hardware's, behind a `%`: the operand, how many registers, the length
+/// Reads a register that is none of the hardware's, after a `%`: the operand, how many registers, the length
 /// of its text.
 pub(in crate::codegen) type ReadRegister<'a> = dyn FnMut(&str) -> Result<(Operand, u32, usize), String> + 'a;
 

@@ -1,4 +1,4 @@
-//! What stands behind the operands.
+//! What stands after the operands.
 
 use super::super::dpp::Dpp;
 use super::super::encode::default_op_sel_hi;

@@ -12,7 +12,7 @@ use crate::codegen::rules::{
     required, required_before_load,
 };
 
-/// Finds instructions that come too soon behind another, and errata that nobody has repaired.
+/// Finds instructions that come too soon after another, and errata that nobody has repaired.
 pub fn check_hazards(body: &Body, arch: Arch) -> Vec<Fault> {
     let indexed = flow(body, indexing_after);
     let stale_vccz = flow(body, stale_vccz_after);

@@ -1,6 +1,6 @@
 //! The object that an assembler makes: any sections and symbols, laid out as those of our own kernels are.
 //!
-//! What is read lies before the code, what is written behind it, what is not loaded behind that. Addresses
+//! What is read lies before the code, what is written after it, what is not loaded after that. Addresses
 //! are known as soon as the sizes are ([`Layout`]), the contents follow ([`Layout::write`]). There are no
 //! relocations: whoever brings the contents has resolved everything.
 

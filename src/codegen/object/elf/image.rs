@@ -145,7 +145,7 @@ impl Image {
         Index(self.sections.len() as u16 + 1)
     }
 
-    /// The bytes of the file, section names and header table behind everything else.
+    /// The bytes of the file, section names and header table after everything else.
     pub fn finish(mut self, header: &Header, segments: &[Segment]) -> Vec<u8> {
         debug_assert_eq!(self.segments, segments.len());
         let own = ".shstrtab";

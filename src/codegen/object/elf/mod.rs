@@ -144,7 +144,7 @@ pub(super) fn check_names<'a>(infos: impl Iterator<Item = &'a KernelInfo>) -> Re
 const KERNEL_ALIGN: u64 = 256;
 
 /// Instruction fetch runs ahead of the program counter: LLVM ends the code of CDNA targets with 16 cache
-/// lines of `s_nop 0` behind the current one (`AMDGPUTargetELFStreamer::EmitCodeEnd`).
+/// lines of `s_nop 0` after the current one (`AMDGPUTargetELFStreamer::EmitCodeEnd`).
 const FETCH_LINE: u64 = 64;
 pub(super) const FETCH_PADDING: u64 = 16 * FETCH_LINE;
 const S_NOP: [u8; 4] = 0xbf80_0000u32.to_le_bytes();
@@ -275,7 +275,7 @@ fn complete_note(mut note: Vec<u8>) -> Vec<u8> {
     note
 }
 
-/// The code of all kernels, each at its alignment, with `s_nop` between them and behind the last; and where
+/// The code of all kernels, each at its alignment, with `s_nop` between them and after the last; and where
 /// each begins.
 fn text(kernels: &[KernelCode<'_>]) -> (Vec<u8>, SmallVec<[u64; 1]>) {
     let size: usize = kernels.iter().map(|k| k.code.len() + KERNEL_ALIGN as usize).sum();

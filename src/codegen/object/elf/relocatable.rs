@@ -83,7 +83,7 @@ pub(super) fn write(parts: Parts<'_>) -> gimli::write::Result<Vec<u8>> {
         let function = symbols.push(Symbol::Function, function_name, text, offset, size);
         let descriptor = (number * DESCRIPTOR_SIZE) as u64;
         symbols.push(Symbol::Object, descriptor_name, rodata, descriptor, DESCRIPTOR_SIZE as u64);
-        // Relative to the field, which lies behind the descriptor's beginning by its own offset.
+        // Relative to the field, which lies after the descriptor's beginning by its own offset.
         let place = descriptor + ENTRY_OFFSET;
         relocation(&mut entries, place, R_AMDGPU_REL64, function, ENTRY_OFFSET as i64);
     }

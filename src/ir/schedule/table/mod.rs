@@ -10,7 +10,7 @@
 //!   model: gfx942          ; machine that cycles belong to: `abstract`, or the name of the target
 //!   checks: machine        ; `order`: dependences; `machine`: delays and units of the model too
 //!   buffers: fitting       ; copies of LDS buffers: as many as it takes, or a number
-//!   drain: epilogue        ; the last iterations end behind the loop, or in the `loop`
+//!   drain: epilogue        ; the last iterations end after the loop, or in the `loop`
 //!
 //!   slot  | global | shared | mma | valu | shuffle
 //!   units | 1      | 1      | 1   | 1    | 1

@@ -1,4 +1,4 @@
-//! The text form of schedules: a `schedule` block, in a file of its own or behind the kernel that it is for
+//! The text form of schedules: a `schedule` block, in a file of its own or after the kernel that it is for
 //! ([`parse_file`](super::parse_file)).
 //!
 //! ```text

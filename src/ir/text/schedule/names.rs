@@ -54,13 +54,13 @@ pub(in crate::ir) fn value_names(operations: &[Scheduled], names: Names) -> Vec<
 
 struct Made {
     taken: BTreeSet<String>,
-    /// The last number behind each name that was wanted twice.
+    /// The last number after each name that was wanted twice.
     next: BTreeMap<String, u32>,
     names: Vec<String>,
 }
 
 impl Made {
-    /// `wanted`, or with a number behind it if that is taken.
+    /// `wanted`, or with a number after it if that is taken.
     fn new_name(&mut self, wanted: &str) -> String {
         let mut name = wanted.to_owned();
         while !self.taken.insert(name.clone()) {

@@ -1,5 +1,5 @@
 //! The parser of schedules: recursive descent over statements. A fault costs its statement; parsing goes on
-//! behind it.
+//! after it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -326,7 +326,7 @@ impl<'a> ScheduleParser<'_, 'a> {
         Ok(space)
     }
 
-    /// What stands behind `pipeline`.
+    /// What stands after `pipeline`.
     fn pipeline(&mut self) -> Parsed<Pipeline> {
         let target = self.value(Wanted::Nodes)?;
         let opened = self.cursor.location();

@@ -37,7 +37,7 @@ impl Printer {
         self.out.push_str(self.names.get(value.index()).map_or("?", String::as_str));
     }
 
-    /// A word and the value behind it.
+    /// A word and the value after it.
     fn of(&mut self, word: &str, value: ValueId) {
         self.out.push_str(word);
         self.out.push(' ');

@@ -19,7 +19,7 @@ fn listing(faults: &[Diagnostic]) -> String {
     faults.iter().map(|fault| format!("{fault}\n")).collect()
 }
 
-/// The faults of statements behind a few definitions, which take lines 2 to 5.
+/// The faults of statements after a few definitions, which take lines 2 to 5.
 fn faults(statements: &str) -> String {
     let text = format!(
         "schedule s {{\n  k_loop = get_node_by_tag \"k_loop\"\n  mma = get_node_by_tag \"mma\"\n  \

@@ -1,7 +1,7 @@
 //! Software pipelining: a loop body whose nodes have stages becomes prologue, steady state and epilogue.
 //!
 //! Pass `p` of the pipelined loop runs stage `g` of iteration `p + ahead - g`, where `ahead` is the number of
-//! stages less one. Passes below zero are the prologue, those behind the last are the epilogue; both leave
+//! stages less one. Passes below zero are the prologue, those after the last are the epilogue; both leave
 //! out what belongs to no iteration. A value that is used in a later pass than it is made in is carried by
 //! the loop, once for each pass between: the newest first.
 //!
@@ -182,7 +182,7 @@ fn shortened(world: &mut World, root: Entity, trip: Trip, ahead: u32) -> Result<
     Ok(Trip { start: trip.start, end })
 }
 
-/// Puts the pipeline in the loop's place; for trip counts that may be too short, the loop stays behind it.
+/// Puts the pipeline in the loop's place; for trip counts that may be too short, the loop stays after it.
 fn install(
     world: &mut World,
     root: Entity,

@@ -1,10 +1,10 @@
-//! Unrolling: one pass of a loop becomes several iterations, and a loop behind it runs the iterations that
+//! Unrolling: one pass of a loop becomes several iterations, and a loop after it runs the iterations that
 //! are left.
 //!
 //! The body is repeated, and what one copy yields is what the next begins with. Every node knows its
 //! iteration, counted from the first of the pass, so that addresses and copies of LDS buffers follow from it;
 //! where the number of copies divides that of the iterations, a node uses the same copy in every pass. The
-//! number of passes is rounded down. The loop behind is the loop as it was, for the rest: it takes over the
+//! number of passes is rounded down. The loop after it is the loop as it was, for the rest: it takes over the
 //! carried values, and in a pipeline it is the same steady state, so that the epilogue notices nothing.
 #![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
 
@@ -131,7 +131,7 @@ fn copy_loop(world: &mut World, node: Entity, trip: Trip) -> Result<Entity, Diag
     Ok(copy)
 }
 
-/// Puts the loop `rest` behind the loop `node`: it goes on with its values, and everybody else takes those of
+/// Puts the loop `rest` after the loop `node`: it goes on with its values, and everybody else takes those of
 /// `rest`.
 fn install_rest(world: &mut World, region: Entity, node: Entity, rest: Entity) -> Result<(), Diagnostic> {
     let body = walk::body(world, region);

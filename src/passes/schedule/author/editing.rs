@@ -13,7 +13,7 @@ use crate::passes::schedule::graph::dependences::{dependences_in_place, straight
 use crate::passes::schedule::graph::resources::ResourceModel;
 use crate::passes::schedule::graph::words::{describe, place};
 
-/// Nodes of a region that an edit may touch: from the first place to the one behind the last.
+/// Nodes of a region that an edit may touch: from the first place to the one after the last.
 #[derive(Copy, Clone, Debug)]
 struct Stretch {
     region: Entity,
@@ -45,7 +45,7 @@ impl Evaluation<'_> {
         if which == Which::Kernel {
             return Ok(all);
         }
-        // If the kernel is unrolled, the loop over the rest of its iterations stands behind it.
+        // If the kernel is unrolled, the loop over the rest of its iterations stands after it.
         let mut loops = (0..body.len()).filter(|at| matches!(op(at), Some(Op::Iterate(_))));
         let steady = loops.next().map(|first| [first, loops.next_back().unwrap_or(first)]);
         Ok(match (which, steady) {

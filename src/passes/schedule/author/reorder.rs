@@ -110,7 +110,7 @@ pub fn reorder_counted(
 }
 
 impl Order<'_> {
-    /// Emits a node behind everything that has to come before it.
+    /// Emits a node after everything that has to come before it.
     fn emit(&mut self, node: u32) -> Result<(), Disorder> {
         if self.emitted[node as usize] {
             return Ok(());

@@ -78,7 +78,7 @@ impl DependenceGraph {
         DependenceGraph { nodes, edges, leaving, by_target, entering }
     }
 
-    /// All nodes, in program order; junctions behind them.
+    /// All nodes, in program order; junctions after them.
     pub fn nodes(&self) -> &[GraphNode] {
         &self.nodes
     }

@@ -142,7 +142,7 @@ fn loop_dependences(
 }
 
 /// Passes of a loop between two accesses: the first is `from` iterations ahead of its pass, the second `to`,
-/// and belongs to the iteration `later` behind that of the first. `None` if there is no such pass.
+/// and belongs to the iteration `later` after that of the first. `None` if there is no such pass.
 pub fn passes_between(from: u32, to: u32, later: u32, per_pass: u32) -> Option<u32> {
     let iterations = (from + later).checked_sub(to)?;
     (iterations % per_pass == 0).then(|| iterations / per_pass)
@@ -309,7 +309,7 @@ impl<'a> Finder<'a> {
             }
         }
         // Around the back edge: what is in front of the first waits for the last of the iteration before, and
-        // what is behind the last is over before the first of the next.
+        // what is after the last is over before the first of the next.
         if let (Some(&first), Some(&last)) = (fences.first(), fences.last()) {
             for node in 0..body {
                 if node <= first && self.is_held(node) {

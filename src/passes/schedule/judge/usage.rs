@@ -17,7 +17,7 @@ pub fn uses(
         let slot = assignment.slot(number as u32);
         for (column, &busy) in model.cost(node.class).busy.iter().enumerate() {
             let busy = u32::from(busy);
-            // Whole intervals count in every cycle, the rest in the cycles behind the start.
+            // Whole intervals count in every cycle, the rest in the cycles after the start.
             if busy >= interval {
                 uses.iter_mut().for_each(|used| used[column] += busy / interval);
             }

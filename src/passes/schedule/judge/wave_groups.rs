@@ -1,7 +1,7 @@
 //! Barriers of waves that do not run in step: when some waves meet a barrier more before a loop than others,
 //! they run the loop a piece behind them, and the barriers of its body pair up differently.
 //!
-//! A pass of the loop has `barriers` of them, so barriers cut time into epochs: what stands behind `e`
+//! A pass of the loop has `barriers` of them, so barriers cut time into epochs: what stands after `e`
 //! barriers of the body is in epoch `pass * barriers + e + offset` of a wave that has met `offset` barriers
 //! more. An access is over for all waves to see in the epoch in which its wave waits for it: at the first
 //! barrier with an LDS fence, or at the first use of what a read brings. Two accesses of one place by waves
@@ -315,7 +315,7 @@ impl Extreme {
     }
 }
 
-/// An access that no fence has come behind yet, and whose value nobody has used.
+/// An access that no fence has followed yet, and whose value nobody has used.
 const OPEN: u32 = u32::MAX;
 
 /// The LDS accesses of a body, and how many barriers it has.

@@ -56,7 +56,7 @@ pub fn keeps_order(graph: &DependenceGraph, assignment: &Assignment) -> bool {
     })
 }
 
-/// Cycles that the second node of a dependence lies behind the first: one if program order would run it
+/// Cycles that the second node of a dependence lies after the first: one if program order would run it
 /// first. Nodes that nobody sees run, such as junctions, have no place in program order.
 fn after(graph: &DependenceGraph, edge: &Edge) -> u32 {
     let runs = |node: u32| graph.nodes()[node as usize].class != Class::Free;
@@ -182,7 +182,7 @@ impl Phases<'_> {
         }
     }
 
-    /// Moves nodes that take no time to the first of their users. Dependences hold before and behind: users
+    /// Moves nodes that take no time to the first of their users. Dependences hold before and after: users
     /// only come later, and the next iteration later still.
     fn free_to_users(&mut self, order: &[u32]) {
         for &node in

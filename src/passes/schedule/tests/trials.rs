@@ -342,7 +342,7 @@ fn loads_that_need_the_iteration_before_are_refused() {
     let refusal = prefetch::schedule(&body.graph()).unwrap_err();
     assert_eq!(refusal, Refusal::Recurrence { from: mma, to: load });
     assert_eq!(four_stage::schedule(&body.graph()), Err(refusal));
-    // Beside another load it may stay, behind the computation that it waits for.
+    // Beside another load it may stay, after the computation that it waits for.
     let other = body.node(Class::ReadGlobal);
     let last = body.node(Class::Mma);
     body.value(other, last);

@@ -108,7 +108,7 @@ impl Checker<'_> {
                 }
             };
             outcome.note(&loaded, dword);
-            // What comes from several places goes to registers one behind the other; flat accesses share
+            // What comes from several places goes to registers one after the other; flat accesses share
             // them.
             if facts.order != Order::Flat && footprint.access != Access::Store {
                 dword += usize::from(footprint.bytes.into_iter().max().unwrap_or(0)).div_ceil(4);

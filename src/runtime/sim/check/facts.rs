@@ -87,7 +87,7 @@ pub(super) struct Facts {
     pub order: Order,
     /// Wait states that it supplies.
     pub states: u32,
-    /// No hazard rule asks for more wait states behind it.
+    /// No hazard rule asks for more wait states after it.
     pub reach: u32,
     /// It is an f64 matrix instruction, it moves between register files.
     pub passes_by: [bool; 2],
@@ -134,7 +134,7 @@ impl Facts {
     /// Of one instruction.
     pub fn of(inst: Inst, arch: Arch) -> Facts {
         let mut view = View::new(&inst, false);
-        // A tuple that does not fit behind its first register is a fault when it executes; here it ends with
+        // A tuple that does not fit after its first register is a fault when it executes; here it ends with
         // the registers.
         view.registers.iter_mut().for_each(|r| r.end = r.end.min(Operand::END));
         let info = view.info;
@@ -204,7 +204,7 @@ impl Facts {
     }
 }
 
-/// An upper bound of the wait states that any rule asks for behind an instruction.
+/// An upper bound of the wait states that any rule asks for after an instruction.
 fn reach(view: &View, arch: Arch) -> u32 {
     if view.is_matrix() {
         return u32::from(view.inst.passes(arch)).max(16) + 4;

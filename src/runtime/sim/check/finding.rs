@@ -296,7 +296,7 @@ pub enum FindingKind {
         /// What it has to be a multiple of.
         alignment: u32,
     },
-    /// Too few wait states behind the other instruction.
+    /// Too few wait states after the other instruction.
     Hazard {
         /// Wait states that have to lie between.
         needed: u32,

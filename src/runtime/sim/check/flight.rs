@@ -297,7 +297,7 @@ impl Flight {
         Ok(())
     }
 
-    /// Performs what other waves of the workgroup see behind a barrier without a wait: accesses to device
+    /// Performs what other waves of the workgroup see after a barrier without a wait: accesses to device
     /// memory, which go through one cache in order.
     pub fn perform_device(
         &mut self,

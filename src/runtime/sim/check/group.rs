@@ -36,7 +36,7 @@ pub(super) struct Checker<'a> {
     pub seed: u64,
     /// Of each step whether it was executed, and what was found in what stands in front of it.
     visits: Vec<AtomicU8>,
-    /// Step behind the kernel's last one.
+    /// Step after the kernel's last one.
     end: usize,
     /// VGPRs, AGPRs and SGPRs of the descriptor.
     limits: [u32; 3],
@@ -148,7 +148,7 @@ impl Who {
 }
 
 impl<'a> Checker<'a> {
-    /// Of a launch; `end` is the step behind the kernel's function.
+    /// Of a launch; `end` is the step after the kernel's function.
     pub fn new(
         launch: &'a Launch<'a>,
         table: Table,
@@ -532,7 +532,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Lanes that went around a barrier do something behind it.
+    /// Lanes that went around a barrier do something after it.
     #[cold]
     fn returned(&self, runner: &mut Runner, worker: &mut Worker, who: Who) {
         let missing = Lanes(runner.w.exec() & runner.missing);

@@ -2,7 +2,7 @@
 //! states between.
 //!
 //! Most code runs straight ahead, and what precedes an instruction there is always the same; that is judged
-//! once per instruction. Only close behind a taken branch the path is walked back, with remembered answers of
+//! once per instruction. Only close after a taken branch the path is walked back, with remembered answers of
 //! the rules.
 
 use crate::codegen::rules::{Between, FARTHEST, View, required};
@@ -96,7 +96,7 @@ impl Window {
         self.clock - self.jumped >= FARTHEST
     }
 
-    /// The first instruction on the way back that `then` comes too soon behind.
+    /// The first instruction on the way back that `then` comes too soon after.
     pub fn too_soon(&self, table: &Table, answers: &mut Answers, then: u32) -> Option<TooSoon> {
         let mut between = Between::default();
         for back in 1..=self.count.min(RECENT) {

@@ -117,7 +117,7 @@ impl Shadow {
         if lanes == 0 {
             return judged;
         }
-        // Whether anybody could conflict at all: mostly everything lies behind a barrier.
+        // Whether anybody could conflict at all: mostly everything lies after a barrier.
         let others = || (0..self.last.len()).filter(|&w| w != by.wave);
         let open_writes = others().any(|w| {
             let clock = by.known.of(by.wave, w);

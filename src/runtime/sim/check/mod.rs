@@ -7,7 +7,7 @@
 //! is written and not in flight (`registers`, `flight`), which bits of it are defined
 //! (`registers`, `definedness`), of every piece of LDS, device memory and scratch who touched it last and
 //! what has ordered that since (`lds`, `device`, `merged`, `scratch`, `order`, `handover`), and of every wave
-//! the wait states behind it (`hazards`). `group` is the loop over instructions, `access` the judge of memory
+//! the wait states after it (`hazards`). `group` is the loop over instructions, `access` the judge of memory
 //! instructions, `finding` what comes out.
 //!
 //! Workgroups run in parallel where they cannot hand data over to each other; a launch that could is run on

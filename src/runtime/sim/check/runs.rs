@@ -4,7 +4,7 @@
 use super::super::execute::Footprint;
 use super::super::wave::LANES;
 
-/// Lanes that access bytes one behind the other.
+/// Lanes that access bytes one after the other.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Run {
     /// First lane.
@@ -18,7 +18,7 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// Byte behind the last one.
+    /// Byte after the last one.
     pub fn end(&self) -> u64 {
         self.address + self.bytes * self.lanes as u64
     }
@@ -54,7 +54,7 @@ pub(super) fn runs(footprint: &Footprint, lanes: u64, mut f: impl FnMut(Run)) {
     }
 }
 
-/// Lowest byte of the lanes `lanes`, and the one behind the highest.
+/// Lowest byte of the lanes `lanes`, and the one after the highest.
 pub(super) fn extent(footprint: &Footprint, lanes: u64) -> (u64, u64) {
     let (mut low, mut high) = (u64::MAX, 0);
     for l in 0..LANES {

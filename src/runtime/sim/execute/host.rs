@@ -5,7 +5,7 @@
 //! and 200 ns with AVX2 and FMA; an f32 fused multiply-add of 64 lanes is three times as fast (without FMA it
 //! is a library call per lane). That is what pays for
 //! the `unsafe` in this file, the only one of the simulator: calling a function that needs CPU features,
-//! right behind the test that the CPU has them.
+//! right after the test that the CPU has them.
 
 use crate::codegen::isa::{Calc, Element};
 

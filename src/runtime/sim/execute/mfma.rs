@@ -7,7 +7,7 @@
 //! + r` (q: four rows, r: which of them) is in register `4 * (q / groups) + r` of the lanes of group `q mod
 //! groups`, column j in lane j of the group. For f64 rows go one by one instead of by four. (AMD matrix
 //! instruction calculator; CDNA4 ISA guide, "General input and output layout"; tests compare with both.) Two
-//! kinds of sources lie in two parts, the second behind the first parts of all groups: the B of the wide
+//! kinds of sources lie in two parts, the second after the first parts of all groups: the B of the wide
 //! sparse instructions, and f8 of the `_f8f6f4` instructions ("Sparse Matrix Index Layout", "Dense Matrix
 //! Layouts: 8-bit and Smaller").
 //!

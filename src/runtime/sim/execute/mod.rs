@@ -109,7 +109,7 @@ pub(super) fn step(w: &mut Wave, context: &mut Context<'_>) -> Result<(), Stoppe
 }
 
 /// Executes one step, whether or not it is the wave's next; returns where to go on if that is not the step
-/// behind it.
+/// after it.
 #[inline(always)]
 pub(super) fn one(w: &mut Wave, context: &mut Context<'_>, step: &Step) -> Result<Option<usize>, Stopped> {
     match step.action {

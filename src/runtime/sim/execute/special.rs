@@ -20,7 +20,7 @@ pub(super) fn frexp(value: f64) -> (f64, i32) {
 /// What sine and cosine make of infinities and NaN (CDNA4 ISA guide, V_SIN_F32).
 const NOT_A_NUMBER: f32 = f32::from_bits(0xffc0_0000);
 
-/// What is left of a number of revolutions behind the nearest quarter, in radians, and the quarter.
+/// What is left of a number of revolutions after the nearest quarter, in radians, and the quarter.
 fn quarters(revolutions: f32) -> (f64, i32) {
     let turn = f64::from(revolutions - revolutions.trunc());
     let quarter = (turn * 4.0).round();
@@ -86,7 +86,7 @@ pub(super) fn cube(calc: Calc, x: f32, y: f32, z: f32) -> f32 {
     }
 }
 
-/// 1201 bits behind the point of 2 / pi, the first on top.
+/// 1201 bits after the point of 2 / pi, the first on top.
 const TWO_OVER_PI: [u64; 19] = [
     0xa2f9_836e_4e44_1529,
     0xfc27_57d1_f534_ddc0,
@@ -112,7 +112,7 @@ const TWO_OVER_PI: [u64; 19] = [
 /// Bits of 2 / pi that the instruction knows.
 const KNOWN: u32 = 1201;
 
-/// V_TRIG_PREOP_F64 (CDNA4 ISA guide): 53 bits of 2 / pi from segment `segment` behind the place that the
+/// V_TRIG_PREOP_F64 (CDNA4 ISA guide): 53 bits of 2 / pi from segment `segment` after the place that the
 /// exponent of `a` asks for, at their own place; less 2^-128 where that would be too small.
 pub(super) fn trig_preop(a: f64, segment: u32) -> f64 {
     let field = exponent_f64(a);

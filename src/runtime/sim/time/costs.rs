@@ -87,7 +87,7 @@ pub(super) enum Kind {
         bypasses_l1: bool,
     },
     Branch,
-    /// Clk behind the turn during which the wave idles.
+    /// Clk after the turn during which the wave idles.
     Nop {
         clk: u64,
     },

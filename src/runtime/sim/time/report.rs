@@ -374,7 +374,7 @@ fn clk_per_workgroup(ends: &[u64], resident: usize) -> f64 {
     let mut ends = ends.to_vec();
     ends.sort_unstable();
     let last = ends.last().copied().unwrap_or(0);
-    // With a full round before it, and whole rounds behind: all places end at about the same time.
+    // With a full round before it, and whole rounds after: all places end at about the same time.
     let rounds = (ends.len() / resident.max(1)).saturating_sub(1);
     match rounds {
         0 => last as f64 / ends.len().max(1) as f64,

@@ -30,7 +30,7 @@ struct Cluster {
 const SHOWN: [(Resource, &str); 3] =
     [(Resource::Mma, "mm"), (Resource::Shared, "rs"), (Resource::Global, "rg")];
 
-/// The clusters of a loop's body. What stands behind the last barrier goes on in the first cluster of the
+/// The clusters of a loop's body. What stands after the last barrier goes on in the first cluster of the
 /// next pass, and is part of it.
 fn clusters(kernel: &KernelView, view: &LoopView) -> Vec<Cluster> {
     let body = kernel.world.get::<Body>(view.running).map(|b| &b.0[..]).unwrap_or_default();

@@ -95,8 +95,8 @@ impl<'a> Exact<'a> {
         }
     }
 
-    /// Gives the next busy node a slot, and all behind it; `stages` is by how many stages a node has to lie
-    /// behind another.
+    /// Gives the next busy node a slot, and all after it; `stages` is by how many stages a node has to lie
+    /// after another.
     fn fill_slots(&mut self, slots: &mut Slots, stages: &[Option<i64>]) -> Option<Vec<Option<i64>>> {
         let (at, count) = (slots.slots.len(), self.busy.len());
         if at == count {
@@ -127,7 +127,7 @@ impl<'a> Exact<'a> {
     }
 
     /// Places the nodes that occupy nothing between the others: as early as placed nodes before them allow,
-    /// else as late as those behind them do. All paths are known, so there is always a place.
+    /// else as late as those after them do. All paths are known, so there is always a place.
     fn complete(&self, mut cycles: Vec<Option<i64>>, interval: u32) -> Vec<i64> {
         for &node in &self.problem.shape.order {
             if cycles[node as usize].is_some() {
@@ -186,7 +186,7 @@ impl<'a> Exact<'a> {
         }
     }
 
-    /// Gives the most restricted busy node each cycle of its window in turn, and all behind it.
+    /// Gives the most restricted busy node each cycle of its window in turn, and all after it.
     fn fill_cycles(&mut self, cycles: &mut Cycles, windows: Vec<(i64, i64)>, best: &mut Best) {
         let open = self.busy.iter().copied().filter(|&node| cycles.cycles[node as usize].is_none());
         let Some(node) = open.min_by_key(|&node| windows[node as usize].1 - windows[node as usize].0) else {

@@ -141,7 +141,7 @@ impl Reservations {
         if slot >= self.interval { slot - self.interval } else { slot }
     }
 
-    /// How far behind `slot` the last slot lies that has too few units for `busy` cycles from `slot` on.
+    /// How far after `slot` the last slot lies that has too few units for `busy` cycles from `slot` on.
     fn last_blocked(&self, resource: usize, busy: usize, slot: usize) -> Option<usize> {
         match self.full_from(resource, busy, slot) {
             Some(full) => full.checked_ilog2().map(|offset| offset as usize),
@@ -149,7 +149,7 @@ impl Reservations {
         }
     }
 
-    /// How far behind `slot` the first such slot lies.
+    /// How far after `slot` the first such slot lies.
     fn first_blocked(&self, resource: usize, busy: usize, slot: usize) -> Option<usize> {
         match self.full_from(resource, busy, slot) {
             Some(full) => (full != 0).then(|| full.trailing_zeros() as usize),

@@ -1,6 +1,6 @@
 //! Ping-pong: the two waves of a SIMD take turns, one computing while the other moves data.
 //!
-//! A loop that multiplies what it has loaded through LDS is cut into four clusters with a barrier behind
+//! A loop that multiplies what it has loaded through LDS is cut into four clusters with a barrier after
 //! each; a barrier more before the loop holds one half of the waves one cluster behind the other half, so
 //! that one half's matrix instructions meet the other's memory operations. All of it is written down as an
 //! author's schedule ([`schedule`]), which authors can print, copy and change. Where factors are loaded

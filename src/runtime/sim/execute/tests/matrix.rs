@@ -178,7 +178,7 @@ fn check_layout(op: Opcode, arch: Arch, row: &Published<'_>) {
         let [j, kk, block] = row.at(["b_j", "b_k", "b_block"], at);
         b(block, kk, j)
     });
-    // On gfx908 results are AGPRs, which lie behind the VGPRs of B.
+    // On gfx908 results are AGPRs, which lie after the VGPRs of B.
     let (third, d, d_row) = match (sparse, arch) {
         (true, _) => (v(1), v(16), 16),
         (_, Arch::Gfx908) => (Operand::agpr(16), Operand::agpr(16), 4 + registers[1] + 16),

@@ -84,7 +84,7 @@ impl Machine {
     fn program(&mut self, words: &[u32]) -> Program {
         let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
         let program = Program::new(&bytes, self.arch, 0x1000, &[0]);
-        // Tests use few registers; accumulation VGPRs lie behind the program's last VGPR.
+        // Tests use few registers; accumulation VGPRs lie after the program's last VGPR.
         self.wave.rows.resize(self.wave.rows.len().max(program.rows()), [0; LANES]);
         program
     }
