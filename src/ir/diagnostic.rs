@@ -30,7 +30,7 @@ impl From<&Caller<'_>> for Location {
     }
 }
 
-/// Whose turn it is.
+/// What kind of fault it is, which says who has to act.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// The kernel or the options are wrong or contradict each other.
@@ -61,7 +61,7 @@ pub struct SourceText {
 /// found with it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// Whose turn it is.
+    /// What kind of fault it is.
     pub kind: Kind,
     /// What is wrong, in one sentence.
     pub message: String,
@@ -69,7 +69,7 @@ pub struct Diagnostic {
     pub location: Option<Location>,
     /// Why: further places and facts, one sentence each.
     pub notes: Vec<(String, Option<Location>)>,
-    /// A way out.
+    /// What the author can do about it.
     pub help: Option<String>,
     /// What few diagnostics have, so that the others stay small.
     context: Option<Box<Context>>,

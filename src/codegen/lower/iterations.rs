@@ -2,9 +2,9 @@
 //! use.
 //!
 //! In a loop both are scalar registers that it advances, one for every distance from the first iteration of
-//! the running pass; in front of and after the steady state of a pipelined loop they follow from the number
-//! of the iteration. If a pass brings every LDS copy around to where it was, as in unrolled loops, the copies
-//! stay the same and are part of the addresses.
+//! the running round; in front of and after the steady state of a pipelined loop they follow from the number
+//! of the iteration. If a round brings every LDS copy around to where it was, as in unrolled loops, the
+//! copies stay the same and are part of the addresses.
 
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
@@ -34,7 +34,7 @@ pub(in crate::codegen) struct OpenLoop {
     pub(super) start: Scalar,
     /// Its tiles; of a pipeline, those of its steady state.
     trip: Trip,
-    /// Iterations of one pass.
+    /// Iterations of one round.
     pub(super) per_pass: u32,
     /// Scalar offsets that advance with it.
     offsets: SmallVec<[LoopOffset; 4]>,
@@ -49,10 +49,10 @@ pub(in crate::codegen) struct OpenLoop {
 struct LoopOffset {
     /// Memories that it serves.
     memories: SmallVec<[Entity; 2]>,
-    /// Iterations ahead of the first of the running pass.
+    /// Iterations ahead of the first of the running round.
     ahead: u32,
     register: Operand,
-    /// Bytes per iteration, and per pass.
+    /// Bytes per iteration, and per round.
     step: Scalar,
     pass: Scalar,
     /// The offset of the last iteration, which it does not pass.
@@ -67,9 +67,9 @@ struct LoopCopy {
     /// Number of copies, and bytes from one to the next.
     copies: u32,
     stride: u32,
-    /// Iterations ahead of the first of the running pass, modulo the number of copies.
+    /// Iterations ahead of the first of the running round, modulo the number of copies.
     ahead: u32,
-    /// How many copies further the next pass is; where that is none, the place is fixed.
+    /// How many copies further the next round is; where that is none, the place is fixed.
     turn: u32,
     place: Scalar,
 }
@@ -113,7 +113,7 @@ impl Lowering<'_> {
     }
 
     /// Calls `see` with the accesses below `node`: what they access, and how many iterations of the loop
-    /// `node` they are ahead of the first of its running pass.
+    /// `node` they are ahead of the first of its running round.
     fn visit_accesses(&self, node: Entity, see: &mut dyn FnMut(Entity, u32)) {
         let world = self.world;
         for &inner in world.get::<Body>(node).map(|b| &b.0[..]).unwrap_or_default() {
@@ -244,7 +244,7 @@ impl Lowering<'_> {
         self.scalar(number)
     }
 
-    /// Brings everything that follows the iteration of the innermost loop to its next pass.
+    /// Brings everything that follows the iteration of the innermost loop to its next round.
     pub(super) fn advance(&mut self) {
         let Some(open) = self.loops.last().cloned() else { return };
         for LoopOffset { register, pass, last, .. } in open.offsets {
@@ -277,7 +277,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The number of an iteration that is known without a loop register: none for the running pass of a loop.
+    /// The number of an iteration that is known without a loop register: none for a loop's running round.
     fn fixed_number(&self, iteration: Iteration) -> Option<Expr> {
         let around = self.loops.iter().rev().find(|open| open.pipeline);
         match iteration.base {
@@ -310,7 +310,7 @@ impl Lowering<'_> {
         if let Some(step) = self.loop_step(memory, self.loops[at].axis)? {
             let ahead = self.arena.int(i64::from(iteration.ahead));
             let mut number = self.arena.add(base, ahead).map_err(Self::trip_error)?;
-            // Around a loop of one pass too the pipeline says where the iterations end.
+            // Around a loop of one round too the pipeline says where the iterations end.
             let around = self.loops.iter().rev().find(|open| open.pipeline);
             if let Some(around) = around.filter(|around| around.drain == Drain::Loop) {
                 let (end, one) = (around.trip.end, self.arena.int(1));

@@ -188,7 +188,7 @@ fn after_wide_store(view: &View, arch: Arch) -> u32 {
     states - u32::from(scalar_offset)
 }
 
-/// Wait states until nothing after `first` can come too soon, whatever it is.
+/// Wait states until nothing after `first` can come too soon, whichever instruction it is.
 pub(crate) fn pending(first: &View, arch: Arch) -> u32 {
     let generation = arch.generation();
     if let Some(class) = class(first, arch) {

@@ -25,7 +25,7 @@ fn operations() -> impl Iterator<Item = &'static str> {
     ["constant"].into_iter().chain(Op::rows().filter(written).map(|row| row.word))
 }
 
-/// The fault of an operation that there is not.
+/// The fault of a word that names no operation.
 pub(super) fn unknown_operation(word: &str) -> Diagnostic {
     if ACTIONS.contains(&word) || Control::WORDS.contains(&word) {
         return Diagnostic::invalid(format!("`{word}` has no result"))

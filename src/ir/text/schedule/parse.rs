@@ -391,7 +391,7 @@ impl<'a> ScheduleParser<'_, 'a> {
     }
 }
 
-/// The fault of an operation that there is not.
+/// The fault of a word that names no operation.
 fn unknown_operation(word: &str) -> Diagnostic {
     if PIPELINE.contains(&word) {
         return Diagnostic::invalid(format!("`{word}` outside of a pipeline"))

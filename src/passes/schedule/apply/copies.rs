@@ -1,7 +1,7 @@
 //! How many copies of LDS buffers a schedule takes: as many as iterations lie between filling one and reading
 //! it for the last time. Iteration `i` uses copy `i mod copies`, in unrolled loops too.
 //!
-//! With one copy more than the order of a pass needs, the next iteration's writes and this one's reads need
+//! With one copy more than the order of a round needs, the next iteration's writes and this one's reads need
 //! no barrier between them. Where LDS is too small for that, the copies that the order needs have to do.
 
 use bevy_ecs::prelude::*;
@@ -27,9 +27,9 @@ pub struct TooLarge {
 /// How many copies a buffer gets.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum Need {
-    /// No write of a pass meets a read of the same pass.
+    /// No write of a round meets a read of the same round.
     Apart,
-    /// Reads of a pass come before the writes that overwrite what they read.
+    /// Reads of a round come before the writes that overwrite what they read.
     InOrder,
 }
 
@@ -50,7 +50,7 @@ fn needed(found: &LoopGraph, buffer: Entity, assignment: &Assignment, need: Need
             spans[next][0] + pass as u32 * interval >= last + u32::from(need == Need::Apart)
         })
     };
-    // So many passes later every cycle of an assignment is over.
+    // So many rounds later every cycle of an assignment is over.
     let most = spans.iter().map(|[_, last]| last / interval + 2).max().unwrap_or(1) as usize * count;
     (1..most).find(|&copies| fits(copies)).unwrap_or(most) as u32
 }

@@ -1,11 +1,11 @@
 //! Software pipelining: a loop body whose nodes have stages becomes prologue, steady state and epilogue.
 //!
-//! Pass `p` of the pipelined loop runs stage `g` of iteration `p + ahead - g`, where `ahead` is the number of
-//! stages less one. Passes below zero are the prologue, those after the last are the epilogue; both leave
-//! out what belongs to no iteration. A value that is used in a later pass than it is made in is carried by
-//! the loop, once for each pass between: the newest first.
+//! Round `p` of a pipelined loop runs stage `g` of iteration `p + ahead - g`, where `ahead` is the number of
+//! stages less one. Rounds below zero are the prologue, those after the last are the epilogue; both leave
+//! out what belongs to no iteration. A value that is used in a later round than it is made in is carried by
+//! the loop, once for each round between: the newest first.
 //!
-//! What the pipeline overlaps are passes of the loop as it is: of an unrolled loop, several iterations at a
+//! What the pipeline overlaps are rounds of the loop as it is: of an unrolled loop, several iterations at a
 //! time.
 
 use bevy_ecs::prelude::*;
@@ -64,7 +64,7 @@ enum Source {
     Carried(u32, u32),
 }
 
-/// Values that the steady state carries for one source: the one made `k` passes ago is number `first + k -
+/// Values that the steady state carries for one source: the one made `k` rounds ago is number `first + k -
 /// 1`.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 struct Chain {
@@ -73,14 +73,14 @@ struct Chain {
     first: u32,
 }
 
-/// Copies of the body's nodes for one pass; `None` where the pass leaves a node out.
+/// Copies of the body's nodes for one round; `None` where the round leaves a node out.
 type Pass = Vec<Option<Entity>>;
 
 struct Pipeliner<'w> {
     world: &'w mut World,
     ahead: u32,
     drain: Drain,
-    /// Iterations of one pass.
+    /// Iterations of one round.
     per_pass: u32,
     order: &'w [Placed],
     /// Position in `order` by entity index, plus one.
@@ -218,7 +218,7 @@ fn install(
     nodes.insert_many(at, front);
     walk::set_body(world, region, &nodes);
     // `min(n, max(0, (needed - n) * (ahead - 1)))` is n below `needed` and nothing from there on: `needed`
-    // and n are multiples of the iterations of a pass. Where the product may leave the 32 bits of scalar
+    // and n are multiples of the iterations of a round. Where the product may leave the 32 bits of scalar
     // code, what is multiplied is not negative.
     let ahead = world.get::<Pipelined>(whole).map_or(0, |p| i64::from(p.ahead));
     let needed = ahead * i64::from(Unrolled::of(world, node));
@@ -306,7 +306,7 @@ impl<'w> Pipeliner<'w> {
         Ok(Source::Carried(carried, made))
     }
 
-    /// Passes between the making of a source and its use in stage `stage`.
+    /// Rounds between the making of a source and its use in stage `stage`.
     fn lag(&self, source: Source, stage: u32) -> Result<u32, Diagnostic> {
         let lag = match source {
             Source::Outside(_) => Some(0),
@@ -323,9 +323,9 @@ impl<'w> Pipeliner<'w> {
 
     /// Which values the steady state carries, and how long.
     fn find_chains(&mut self) -> Result<(), Diagnostic> {
-        // The loop's own carried values come first. What the steady state neither uses in a later pass nor
+        // The loop's own carried values come first. What the steady state neither uses in a later round nor
         // leaves behind is not carried: an accumulator that the last stage finishes and an earlier
-        // stage of the next iteration takes up in the same pass.
+        // stage of the next iteration takes up in the same round.
         for carried in 0..self.yields.len() as u32 {
             let made = self.number_of(self.yields[carried as usize]);
             let made = made.ok_or_else(|| bug("a pipelined loop hands a carried value on unchanged"))?;
@@ -391,7 +391,7 @@ impl<'w> Pipeliner<'w> {
         chain.ok_or_else(|| bug("a value that a pipelined loop does not carry"))
     }
 
-    /// The copy of a node for the pass that is so many passes ahead of the base.
+    /// The copy of a node for the round that is so many rounds ahead of the base.
     fn copy(&mut self, number: u32, operands: SmallVec<[Entity; 4]>, base: Base, ahead: u32) -> Entity {
         let node = self.order[number as usize].node;
         let op = self.world.get::<Op>(node).copied().unwrap_or(Op::Barrier);
@@ -406,7 +406,7 @@ impl<'w> Pipeliner<'w> {
     fn prologue_pass(&mut self, pass: u32, body: &mut Vec<Entity>) -> Result<(), Diagnostic> {
         self.prologue.push(vec![None; self.order.len()]);
         for number in 0..self.order.len() as u32 {
-            // Pass `pass` of the prologue is pass `pass - ahead` of the loop.
+            // Round `pass` of the prologue is round `pass - ahead` of the loop.
             let Some(ahead) = pass.checked_sub(self.stage(number)) else { continue };
             let mut operands = self.operands(number);
             for operand in &mut operands {

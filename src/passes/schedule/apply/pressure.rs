@@ -64,7 +64,7 @@ impl Values<'_> {
             if passes == 0 {
                 change[last as usize + 1] -= width;
             } else {
-                // Over the end of the pass, through all between, and from the beginning to the last use.
+                // Over the end of the round, through all between, and from the beginning to the last use.
                 always += width * i64::from(passes - 1);
                 change[0] += width;
                 change[last as usize + 1] -= width;
@@ -134,7 +134,7 @@ pub(super) fn places(found: &LoopGraph, order: &[u32]) -> Vec<u32> {
     at
 }
 
-/// The last place at which each read may stand: that of its first user in the same pass, or of what
+/// The last place at which each read may stand: that of its first user in the same round, or of what
 /// overwrites what it reads.
 fn latest(world: &World, found: &LoopGraph, assignment: &Assignment, at: &[u32]) -> Vec<u32> {
     let mut latest = at.to_vec();

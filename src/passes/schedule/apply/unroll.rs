@@ -1,10 +1,10 @@
-//! Unrolling: one pass of a loop becomes several iterations, and a loop after it runs the iterations that
+//! Unrolling: one round of a loop becomes several iterations, and a loop after it runs the iterations that
 //! are left.
 //!
 //! The body is repeated, and what one copy yields is what the next begins with. Every node knows its
-//! iteration, counted from the first of the pass, so that addresses and copies of LDS buffers follow from it;
-//! where the number of copies divides that of the iterations, a node uses the same copy in every pass. The
-//! number of passes is rounded down. The loop after it is the loop as it was, for the rest: it takes over the
+//! iteration, counted from the first of the round, so that addresses and LDS copies follow from it;
+//! where the number of copies divides that of the iterations, a node uses the same copy in every round. The
+//! number of rounds is rounded down. The loop after it is the loop as it was, for the rest: it takes over the
 //! carried values, and in a pipeline it is the same steady state, so that the epilogue notices nothing.
 #![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
 
@@ -43,7 +43,7 @@ impl From<Diagnostic> for NotUnrolled {
 /// The copies of every node of a body, the first of which is the node itself.
 pub type NodeCopies = FxHashMap<Entity, Vec<Entity>>;
 
-/// Makes `factor` passes of the loop `node` in `region` one. No other loop may be in it.
+/// Makes `factor` rounds of the loop `node` in `region` one. No other loop may be in it.
 ///
 /// # Errors
 /// Why it is not; then nothing has changed, unless the kernel is broken.
@@ -157,7 +157,7 @@ fn install_rest(world: &mut World, region: Entity, node: Entity, rest: Entity) -
     Ok(())
 }
 
-/// Repeats the body of a loop, of which `before` iterations are a pass.
+/// Repeats the body of a loop, of which `before` iterations are a round.
 fn repeat_body(world: &mut World, node: Entity, before: u32, factor: u32) -> Result<NodeCopies, Diagnostic> {
     let old = walk::body(world, node);
     let mut body = old.to_vec();
@@ -190,7 +190,8 @@ fn repeat_body(world: &mut World, node: Entity, before: u32, factor: u32) -> Res
     Ok(copies)
 }
 
-/// Lets a node belong to the iteration that is `copy` passes, of `before` iterations each, later in its pass.
+/// Lets a node belong to the iteration that is `copy` old rounds, of `before` iterations each, later in the
+/// new round.
 fn move_on(world: &mut World, node: Entity, before: u32, copy: u32) {
     let Some(mut expansion) = world.get_mut::<Expansion>(node) else { return };
     let Iteration { base, ahead } = expansion.iteration;

@@ -4,7 +4,7 @@
 //! Selections give lists of expanded nodes. `pipeline` turns the lists of its stages into an assignment, has
 //! it judged, and rebuilds the loop; from then on every list stands for the copies of its nodes. Editing
 //! orders nodes anew and inserts barriers and the like. What that does to waves is judged when all is done:
-//! nobody may wait for somebody who does not come.
+//! no wave may wait at a barrier that another wave never reaches.
 
 use bevy_ecs::prelude::*;
 

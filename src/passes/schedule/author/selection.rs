@@ -115,7 +115,7 @@ pub(super) fn of_type(world: &World, nodes: &[Entity], wanted: NodeType) -> Vec<
     nodes.iter().copied().filter(is).collect()
 }
 
-/// Copies that unrolling made for one iteration of a pass; if there are none, how many iterations of the
+/// Copies that unrolling made for one iteration of a round; if there are none, how many iterations of the
 /// nodes there are.
 pub(super) fn of_iteration(world: &World, nodes: &[Entity], iteration: u32) -> Result<Vec<Entity>, u32> {
     let copy = |node: &Entity| world.get::<Expansion>(*node).map_or(0, |e| e.copy);

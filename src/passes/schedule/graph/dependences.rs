@@ -25,12 +25,12 @@ pub struct LoopGraph {
     pub graph: DependenceGraph,
     /// How many of the graph's nodes are nodes of the body.
     pub body: u32,
-    /// LDS buffers that every iteration fills anew; for each, the iterations of a pass in order.
+    /// LDS buffers that every iteration fills anew; for each, the iterations of a round in order.
     pub buffers: SmallVec<[LoopBuffer; 4]>,
 }
 
-/// What one iteration of a pass does to an LDS buffer that it fills anew. Accesses are numbers of the graph's
-/// nodes.
+/// What one iteration of a round does to an LDS buffer that it fills anew. Accesses are numbers of the
+/// graph's nodes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LoopBuffer {
     /// Its node.
@@ -109,7 +109,7 @@ fn loop_dependences(
     finder.per_pass = Unrolled::of(world, node);
     finder.pipelined = body.iter().any(|&inner| is_ahead(world, inner));
     let memories = finder.straight(&body)?;
-    // What passes hand to each other keeps no order within one.
+    // What rounds hand to each other keeps no order within one.
     if copies == Copies::Open {
         finder.carried(node, &body)?;
     }
@@ -141,8 +141,8 @@ fn loop_dependences(
     Ok(finder.finish(&body, buffers))
 }
 
-/// Passes of a loop between two accesses: the first is `from` iterations ahead of its pass, the second `to`,
-/// and belongs to the iteration `later` after that of the first. `None` if there is no such pass.
+/// Rounds of a loop between two accesses: the first is `from` iterations ahead of its round, the second `to`,
+/// and belongs to the iteration `later` after that of the first. `None` if there is no such round.
 pub fn passes_between(from: u32, to: u32, later: u32, per_pass: u32) -> Option<u32> {
     let iterations = (from + later).checked_sub(to)?;
     (iterations % per_pass == 0).then(|| iterations / per_pass)
@@ -198,7 +198,7 @@ struct Finder<'a> {
     edges: Vec<Edge>,
     /// Number of each node by entity index; `u32::MAX` for all others.
     number: Vec<u32>,
-    /// Iterations of one pass of the loop.
+    /// Iterations of one round of the loop.
     per_pass: u32,
     /// True in the steady state of a pipelined loop.
     pipelined: bool,
@@ -355,7 +355,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// What each iteration of a pass writes into a buffer and then reads, if nothing else happens to it.
+    /// What each iteration of a round writes into a buffer and then reads, if nothing else happens to it.
     fn fills(&self, groups: &[Group]) -> Option<Vec<[Group; 2]>> {
         let logical = groups.first()?.logical;
         let new = |write| Group { write, logical, ahead: None, nodes: Vec::new() };

@@ -1,7 +1,7 @@
 //! Barriers of waves that do not run in step: when some waves meet a barrier more before a loop than others,
 //! they run the loop a piece behind them, and the barriers of its body pair up differently.
 //!
-//! A pass of the loop has `barriers` of them, so barriers cut time into epochs: what stands after `e`
+//! A round of the loop has `barriers` of them, so barriers cut time into epochs: what stands after `e`
 //! barriers of the body is in epoch `pass * barriers + e + offset` of a wave that has met `offset` barriers
 //! more. An access is over for all waves to see in the epoch in which its wave waits for it: at the first
 //! barrier with an LDS fence, or at the first use of what a read brings. Two accesses of one place by waves
@@ -30,7 +30,7 @@ pub struct Unordered {
     pub earlier: Entity,
     /// before this begins,
     pub later: Entity,
-    /// so many passes of the loop after it.
+    /// so many rounds of the loop after it.
     pub passes: u32,
     /// Barriers that the waves of the first have met more than the others.
     pub earlier_offset: u32,
@@ -263,7 +263,7 @@ pub fn unordered(world: &World, node: Entity, offsets: &[u32]) -> Option<Unorder
     }
     for writes in extremes.iter().filter(|e| e.write) {
         for reads in extremes.iter().filter(|e| !e.write && e.buffer == writes.buffer) {
-            // What an iteration has written it reads some passes later; what it reads is overwritten when the
+            // What an iteration has written it reads some rounds later; what it reads is overwritten when the
             // copy comes around.
             let read = passes_between(writes.ahead, reads.ahead, 0, per_pass);
             let overwritten = passes_between(reads.ahead, writes.ahead, writes.copies, per_pass);
@@ -363,7 +363,7 @@ fn accesses_of(world: &World, body: &[Entity]) -> (Vec<Access>, u32) {
             number[node.index_u32() as usize] = accesses.len() as u32;
         }
     }
-    // What is open at the end is over in the next pass: at its first fence, if there is one. Without any
+    // What is open at the end is over in the next round: at its first fence, if there is one. Without any
     // fence nothing is ever over; half of the range leaves room for sums.
     close(&mut accesses[first_open..], first_fence.map_or(u32::MAX / 2, |fence| epoch + fence));
     (accesses, epoch)

@@ -15,7 +15,7 @@ pub enum Reader {
 
 const REPORT: &str = "this is a mistake of the compiler, not of the kernel: report it with the kernel, the options and the seed";
 
-/// What the author of a kernel can do; `None` if that is what anybody can.
+/// Advice for the author of a kernel; `None` if the general advice holds for authors too.
 pub(super) fn for_kernels(kind: &FindingKind) -> Option<&'static str> {
     use FindingKind::*;
     match kind {

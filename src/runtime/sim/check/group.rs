@@ -46,7 +46,7 @@ pub(super) struct Checker<'a> {
     pub extents: Vec<(u64, u64)>,
     /// Memory instructions may be replayed.
     pub retries: bool,
-    /// A wave goes on for ever, or time is up: nobody goes on.
+    /// A wave goes on for ever, or time is up: no wave goes on.
     pub halted: AtomicBool,
     /// Caches of the chip in the mode of the kernel.
     pub model: Model,

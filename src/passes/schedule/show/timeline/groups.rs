@@ -1,7 +1,7 @@
 //! What waves do between the barriers of a loop: a column for waves that run in step, one for each group of
 //! waves that do not.
 //!
-//! Barriers cut a pass of the loop into clusters. Waves that have met `o` barriers more before the loop are
+//! Barriers cut a round of the loop into clusters. Waves that have met `o` barriers more before the loop are
 //! `o` clusters behind the others, so that what stands in one row here happens at the same time.
 
 use std::fmt::Write;
@@ -31,7 +31,7 @@ const SHOWN: [(Resource, &str); 3] =
     [(Resource::Mma, "mm"), (Resource::Shared, "rs"), (Resource::Global, "rg")];
 
 /// The clusters of a loop's body. What stands after the last barrier goes on in the first cluster of the
-/// next pass, and is part of it.
+/// next round, and is part of it.
 fn clusters(kernel: &KernelView, view: &LoopView) -> Vec<Cluster> {
     let body = kernel.world.get::<Body>(view.running).map(|b| &b.0[..]).unwrap_or_default();
     let mut found: Vec<Cluster> = vec![Cluster::default()];

@@ -37,7 +37,7 @@ pub(super) fn legend(out: &mut String) {
 struct Group {
     logical: Entity,
     class: Class,
-    /// How many iterations ahead of the pass, where that is known.
+    /// How many iterations ahead of the round, where that is known.
     ahead: Option<u32>,
     replicas: Vec<u32>,
     count: u32,

@@ -15,7 +15,7 @@ use crate::passes::schedule::show::view::ScheduledLoop;
 /// Colour of each kind of unit.
 const COLOURS: [&str; RESOURCES] = ["rg", "rs", "mm", "va", "sh"];
 
-/// Passes of the steady state that the strip draws.
+/// Rounds of the steady state that the strip draws.
 const STEADY: u32 = 3;
 
 /// Most stages that the strip draws: it grows with their square.
@@ -24,7 +24,7 @@ const MOST_DRAWN: u32 = 24;
 /// Slots from which on a table scrolls by itself.
 const LONG: u32 = 48;
 
-/// Which stage of which iteration each pass runs.
+/// Which stage of which iteration each round runs.
 pub(super) fn strip(stages: u32, drain: Drain, out: &mut String) {
     let ahead = stages - 1;
     if stages > MOST_DRAWN {
