@@ -461,7 +461,9 @@ impl<'a> Lowering<'a> {
 
     /// A two-operand VOP2 instruction; only its first source may be a constant.
     pub(super) fn vop2(&mut self, op: Opcode, a: Scalar, b: Scalar) -> Operand {
-        let b = self.in_vgpr(b);
+        // An SGPR as the second source takes the VOP3 encoding, which has no room for a literal.
+        let is_literal = a.source().0 == Operand::LITERAL;
+        let b = if is_literal && self.is_uniform(b) { self.in_vector(b) } else { self.in_vgpr(b) };
         let out = self.emitter.vgpr(1);
         self.emitter.with(op, out, &[a, Scalar::Reg(b)]);
         out

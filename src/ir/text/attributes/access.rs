@@ -56,7 +56,7 @@ pub(super) fn print_buffer(place: Printed<'_>, out: &mut String) -> Option<()> {
 pub(super) fn read_buffer(parser: &mut Parser<'_>) -> Parsed<Attach> {
     let at = parser.cursor.location();
     let (mut dims, mut extents) = (Dims::new(), SmallVec::new());
-    while matches!(parser.cursor.peek(), Token::Name(_) | Token::Quoted(_)) {
+    while matches!(parser.cursor.peek(), Token::Name(_) | Token::Quoted(_) | Token::Integer(_)) {
         dims.push(parser.dimension()?);
         parser.cursor.expect("*")?;
         extents.push(parser.number()?);

@@ -9,7 +9,7 @@ use crate::ir::facts::{DimGeometry, Geometry};
 use crate::ir::text::Detail;
 use crate::ir::text::lex::Token;
 use crate::ir::text::print::mma_text;
-use crate::ir::text::symbolic::{symbol, write_symbol};
+use crate::ir::text::symbolic::{dimension, symbol, write_symbol};
 
 /// One line per dimension: `dim M(64, axis 0, workgroup 32, wave 16)`; then the whole.
 pub(super) fn print(place: Printed<'_>, out: &mut String) -> Option<()> {
@@ -66,7 +66,7 @@ pub(super) fn read(parser: &mut Parser<'_>) -> Parsed<Attach> {
     parser.assume(&geometry.dynamic)?;
     while parser.cursor.take_word("dim") {
         let at = parser.cursor.location();
-        let symbol = symbol(&mut parser.cursor, "a dimension")?;
+        let symbol = dimension(&mut parser.cursor, "a dimension")?;
         let dim = parser.nodes.dim(symbol).map_err(|fault| fault.at(Some(at.clone())))?;
         if usize::from(dim.0) != geometry.dims.len() {
             let text = format!("the dimension {symbol} does not stand in its place");

@@ -273,14 +273,14 @@ impl Parser<'_> {
     /// A dimension.
     pub(super) fn dimension(&mut self) -> Parsed<Dim> {
         let at = self.cursor.location();
-        let symbol = super::symbolic::symbol(&mut self.cursor, "a dimension")?;
+        let symbol = super::symbolic::dimension(&mut self.cursor, "a dimension")?;
         self.nodes.dim(symbol).map_err(|fault| fault.at(Some(at)))
     }
 
     /// Dimensions with blanks between them.
     pub(super) fn dimensions(&mut self) -> Parsed<smallvec::SmallVec<[Dim; 4]>> {
         let mut dims = smallvec::SmallVec::new();
-        while matches!(self.cursor.peek(), Token::Name(_) | Token::Quoted(_)) {
+        while matches!(self.cursor.peek(), Token::Name(_) | Token::Quoted(_) | Token::Integer(_)) {
             dims.push(self.dimension()?);
         }
         Ok(dims)

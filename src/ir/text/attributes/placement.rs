@@ -57,7 +57,7 @@ pub(super) fn read(parser: &mut Parser<'_>) -> Parsed<Attach> {
             return Err(parser.cursor.expected("`register`, `replica`, `lane` or `wave`"));
         };
         parser.cursor.bump();
-        while matches!(parser.cursor.peek(), Token::Name(_) | Token::Quoted(_)) {
+        while matches!(parser.cursor.peek(), Token::Name(_) | Token::Quoted(_) | Token::Integer(_)) {
             let dim = if parser.cursor.take_word("_") { None } else { Some(parser.dimension()?) };
             parser.cursor.expect("*")?;
             let extent = parser.number()?;

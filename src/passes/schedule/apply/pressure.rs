@@ -142,7 +142,15 @@ fn latest(world: &World, found: &LoopGraph, assignment: &Assignment, at: &[u32])
         let (own, here) = (assignment.stage(node), at[node as usize]);
         let users = found.graph.leaving(node).iter().filter(|e| e.to < found.body && e.distance == 0);
         let users = users.map(|e| if assignment.stage(e.to) == own { at[e.to as usize] } else { here });
-        latest[node as usize] = users.min().unwrap_or(here);
+        // What writes the memory in the same round is ordered by way of a junction.
+        let junctions = found.graph.leaving(node).iter().filter(|e| e.to >= found.body);
+        let writes = junctions
+            .flat_map(|e| {
+                found.graph.leaving(e.to).iter().map(move |next| (next.to, e.distance + next.distance))
+            })
+            .filter(|&(to, distance)| to < found.body && assignment.stage(to) + distance == own)
+            .map(|(to, _)| at[to as usize]);
+        latest[node as usize] = users.chain(writes).min().unwrap_or(here);
     }
     before_overwritten(world, found, assignment, at, &mut latest);
     latest

@@ -133,7 +133,18 @@ fn loop_dependences(
         }
         finder.memory(memory, &groups);
         match &groups[..] {
-            [first, .., last] if first.ahead.is_none() => finder.between(memory, last, first, 1),
+            [first, .., last] if first.ahead.is_none() => {
+                finder.between(memory, last, first, 1);
+                // Of two reads neither waits for the other: what is written between them does.
+                if !first.write && !last.write {
+                    let (mut writes, mut from_end) =
+                        (groups.iter().filter(|it| it.write), groups.iter().rev().filter(|it| it.write));
+                    if let (Some(first_write), Some(last_write)) = (writes.next(), from_end.next()) {
+                        finder.between(memory, last_write, first, 1);
+                        finder.between(memory, last, first_write, 1);
+                    }
+                }
+            }
             [only] if only.write => finder.between(memory, only, only, 1),
             _ => {}
         }
