@@ -475,12 +475,19 @@ impl Checker<'_> {
                 let undefined = outcome.undefined[index % 16];
                 match (number, meaning) {
                     (SCC, _) => {}
+                    // Mostly all is defined; some loads keep a part of what was there before.
+                    (FIRST_VECTOR.., Meaning::Load(_))
+                        if undefined & exec == 0
+                            && (!register.is_read || runner.registers.is_defined(number, exec)) =>
+                    {
+                        runner.registers.write_vector(number, exec, u64::MAX);
+                    }
                     (FIRST_VECTOR.., Meaning::Load(kind)) => {
                         let old = runner.registers.undefined_bits(number);
-                        let bits = |l: usize| match &outcome.bits {
-                            Some(rows) => rows.get(index).map_or(0, |row| row[l]),
-                            None if undefined >> l & 1 != 0 => u32::MAX >> (32 - 8 * kind.bytes().min(4)),
-                            None => 0,
+                        let private = outcome.bits.as_ref().and_then(|rows| rows.get(index));
+                        let bits = |l: usize| match private.map_or(0, |row| row[l]) {
+                            0 if undefined >> l & 1 != 0 => u32::MAX >> (32 - 8 * kind.bytes().min(4)),
+                            bits => bits,
                         };
                         let row = std::array::from_fn(|l| merge_loaded(kind, old[l], bits(l)));
                         runner.registers.write_bits(number, exec, &row);

@@ -165,6 +165,9 @@ impl Registers {
     /// The same among the lanes `exec`.
     pub fn write_vector(&mut self, number: u32, exec: u64, defined: u64) {
         let at = index(number);
+        if exec & !(self.vectors[at] & defined) == 0 {
+            return;
+        }
         let lanes = self.vectors[at] & !exec | exec & defined;
         self.vectors[at] = lanes;
         self.mixed[at] &= !exec;
