@@ -1,7 +1,9 @@
 //! Dimensions that are numbers: what kernels mean, what code they become, how they are written, and what is
 //! refused.
 
-use groundswell::passes::workspace::Verify;
+use groundswell::ir::text::Detail;
+use groundswell::passes::PIPELINE;
+use groundswell::passes::workspace::{Verify, with_workspace};
 use groundswell::prelude::*;
 use groundswell::runtime::check::with_findings;
 use groundswell::runtime::compile::compile_uncached;
@@ -125,4 +127,24 @@ fn numbers_that_are_no_dimensions_are_refused() {
     let options = Options::new(Target::GFX942).set("M", 64).set("N", 64);
     assert_eq!(fault(options.clone().set("64", 32)), "64 is a number, and no symbol to be set");
     assert_eq!(fault(options.clone().dynamic("64")), "64 is a number, and no symbol to be set");
+}
+
+/// The text of every stage names such a dimension by its number, and goes on to the same code.
+#[test]
+fn stages_of_kernels_with_numbers_read_back() {
+    let kernel = product(40);
+    let options = Options::new(Target::GFX942).set("M", 70).dynamic("N").schedule(Schedule::Prefetch);
+    let whole = compile(&kernel, &options);
+    for pass in PIPELINE {
+        let text = with_workspace(|workspace| {
+            workspace.load(&kernel, &options);
+            workspace.run(Some(pass.name), Verify::Off, &mut Vec::new())?;
+            Ok::<String, Diagnostic>(workspace.text(Detail::Stage))
+        });
+        let text = text.unwrap();
+        let again = Kernel::parse(&text, "stage.gsw");
+        let again = again.unwrap_or_else(|faults| panic!("after {}:\n{text}\n{faults:?}", pass.name));
+        assert_eq!(again.text(Detail::Stage), text, "after {}", pass.name);
+        assert!(compile(&again, &options).code() == whole.code(), "after {}", pass.name);
+    }
 }

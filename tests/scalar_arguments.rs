@@ -632,3 +632,37 @@ fn sim_and_disasm_take_objects_with_scalars() {
     };
     assert_eq!(metadata(&again), metadata(&object));
 }
+
+/// A literal and a scalar argument do not fit into one vector instruction.
+#[test]
+fn literals_meet_scalars_on_either_side() {
+    let m = Symbol::new("M");
+    for word in ["add", "sub", "mul", "min", "max", "div"] {
+        for (dtype, literal) in [("f32", "3.25"), ("i32", "1000")] {
+            for operands in [format!("s, {literal}"), format!("{literal}, s")] {
+                let text = format!(
+                    "kernel literal {{\n  workgroup M, 64, 0\n  s = scalar {dtype}\n  \
+                     a = memory [M] global {dtype}\n  b = memory [M] global {dtype}\n  %x = read a\n  \
+                     %y = {word} {operands}\n  %z = compare lt {operands}\n  \
+                     %v = select %z, %x, %y\n  %w = max %x, %v\n  write %w, b\n}}\n"
+                );
+                let kernel = Kernel::parse(&text, "literal.gsw").unwrap_or_else(|f| panic!("{text}\n{f:?}"));
+                let executable = compile(&kernel, Options::new(Target::GFX942).set(m, SIZE));
+                let data: Vec<i32> = (0..SIZE as i32).map(|x| x * 37 - 1800).collect();
+                let floats: Vec<f32> = data.iter().map(|&x| x as f32 / 8.0).collect();
+                let (scalar, input, output) = match dtype {
+                    "f32" => ((-1.75f32).into(), Tensor::from_slice(&[SIZE], &floats), F32),
+                    _ => ((-77i32).into(), Tensor::from_slice(&[SIZE], &data), I32),
+                };
+                let arguments = [
+                    Argument::Scalar(scalar),
+                    Argument::Tensor(input.unwrap()),
+                    Argument::Tensor(Tensor::zeros(&[SIZE], output).unwrap()),
+                ];
+                let ran = simulated(&executable, &arguments);
+                let meant = Interpreter::run(&kernel, &|_| Some(SIZE as i64), &tensors(&arguments)).unwrap();
+                assert_eq!(ran[2].to_f64(), meant[2].to_f64(), "{text}");
+            }
+        }
+    }
+}
