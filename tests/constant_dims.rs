@@ -99,7 +99,7 @@ fn constraints_name_a_number_by_itself() {
         w.write(w.read(b) + 1.0, b);
         w.write(w.read(a), a);
     });
-    let fault = spread.err().expect("`b` is updated by all workgroups along 48").to_string();
+    let fault = spread.expect_err("`b` is updated by all workgroups along 48").to_string();
     assert!(fault.contains("`b` is updated by every workgroup along 48"), "{fault}");
 }
 
@@ -110,7 +110,7 @@ fn numbers_that_are_no_dimensions_are_refused() {
         let kernel = Kernel::trace("shape", |w| {
             w.memory("a", shape, Global, F32);
         });
-        kernel.err().expect("the shape is wrong").to_string()
+        kernel.expect_err("the shape is wrong").to_string()
     };
     let fault = shape([64.into(), 64.into()]);
     assert!(

@@ -290,7 +290,9 @@ fn bounds_hold_with_the_worst_instructions() {
 }
 
 /// Whole numbers: name, and what it is in plain Rust.
-const ROUNDINGS: [(&str, fn(f32) -> f32); 2] = [("floor", f32::floor), ("round_even", f32::round_ties_even)];
+type Rounding = (&'static str, fn(f32) -> f32);
+
+const ROUNDINGS: [Rounding; 2] = [("floor", f32::floor), ("round_even", f32::round_ties_even)];
 
 /// Every narrow float, and f32 numbers with denormals, halves and what is beside halves among them: the bits
 /// are those of plain Rust, the sign of zeros too; NaN gives NaN.
@@ -299,7 +301,7 @@ fn whole_numbers_are_exact() {
     let narrow: Vec<u32> = (0..1 << 16).collect();
     let halves = (0..1u32 << 13).flat_map(|at| {
         let half = (at as f32 / 2.0).to_bits();
-        [half, half.wrapping_add(1), half.wrapping_sub(1) & 0x7fff_ffff].map(|bits| bits | at % 2 << 31)
+        [half, half.wrapping_add(1), half.wrapping_sub(1) & 0x7fff_ffff].map(|bits| bits | ((at % 2) << 31))
     });
     let mut singles = singles(1 << 16, 5);
     singles.extend(halves.chain(edges(&FORMATS[0])));

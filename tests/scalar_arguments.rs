@@ -129,6 +129,7 @@ impl Tree {
         }
     }
 
+    #[expect(clippy::erasing_op, reason = "the product is one of the kernel")]
     fn trace(&self, w: &Tracer, [x, alpha, beta]: [Value; 3]) -> Value {
         let trace = |tree: &Tree| tree.trace(w, [x, alpha, beta]);
         match self {

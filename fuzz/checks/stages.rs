@@ -20,7 +20,7 @@ pub fn check(
     number: usize,
 ) -> Result<(), String> {
     let pass = PIPELINE[number % PIPELINE.len()].name;
-    let compared = number % 8 == 0;
+    let compared = number.is_multiple_of(8);
     let meaning = compared.then(|| Meaning::of(kernel, options, value, number as u64));
     let text = with_workspace(|workspace| {
         workspace.load(kernel, options);

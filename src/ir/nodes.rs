@@ -110,7 +110,8 @@ impl From<QueryEntityError> for Diagnostic {
     }
 }
 
-/// What a node is made of. Every node is made by [`NodeBundle::spawn`], or by commands from such a bundle.
+/// What a node is made of. Passes before scheduling make every node by [`NodeBundle::spawn`], or by commands
+/// from such a bundle; schedules still spawn theirs with their own components.
 #[derive(Bundle, Clone)]
 pub struct NodeBundle {
     /// What it does.

@@ -2,9 +2,9 @@
 //!
 //! - A write of one half of VCC leaves VCCZ as it was (up to gfx950; LLVM, `partialVCCWritesUpdateVCCZ`): who
 //!   looks at VCCZ next is preceded by a copy of VCC onto itself.
-//! - gfx90a reads the amount of a 64-bit shift wrongly from a VGPR 8 n + 7 after which the kernel has no
-//!   more (LLVM, `hasShift64HighRegBug`): the last pair of registers changes places with another one around
-//!   the shift.
+//! - gfx90a reads the amount of a 64-bit shift wrongly from a VGPR 8 n + 7 after which the kernel has no more
+//!   (LLVM, `hasShift64HighRegBug`): the last pair of registers changes places with another one around the
+//!   shift.
 
 use super::access::{Range, accesses};
 use super::body::Body;

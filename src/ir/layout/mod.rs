@@ -4,8 +4,8 @@
 //! [`Mode`]s; each mode takes one digit of its source's index (least significant digit first) and adds
 //! digit times stride to the coordinate of one dimension, or to none when the value is the same for every
 //! digit. MMA operands ([`mma`]), cooperative loads ([`Layout::distribute`]) and task mappings
-//! ([`Layout::spatial`], [`Layout::repeat`], [`Layout::compose`]) are all values of this one type. [`banks`]
-//! computes what such a layout costs in LDS.
+//! ([`Layout::spatial`], [`Layout::repeat`], [`Layout::compose`]) are all values of this one type. What
+//! such a layout costs in LDS is computed by `codegen::target`.
 mod compose;
 mod distribute;
 pub mod mma;

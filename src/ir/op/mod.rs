@@ -17,10 +17,10 @@ pub(in crate::ir) use arithmetic::{binary_operations, conversions, predicates, u
 pub use control::{Control, WaveBound, WaveCondition};
 pub use row::{DTypes, MemoryEffect, OpClass, OpRow, OpUnit, Purity, ResultType, Role};
 
-/// What a node does. Operands are in [`Operands`], in the order given here.
+/// What a node does. Operands are in [`Operands`](super::node::Operands), in the order given here.
 #[derive(Component, Copy, Clone, PartialEq, Debug)]
 pub enum Op {
-    /// A kernel argument: a tensor. No operands. Its space is in [`Space`].
+    /// A kernel argument: a tensor. No operands. Its space is in [`Space`](super::node::Space).
     Memory,
     /// A kernel argument: one number, the same for all workgroups, passed by value. No operands, no dims; its
     /// dtype is one of [`Op::SCALAR_DTYPES`].
@@ -39,12 +39,14 @@ pub enum Op {
     /// `acc + lhs . rhs` over the dimension that lhs and rhs share and acc lacks. Operands: lhs with
     /// m and k, rhs with n and k (dims in any order), acc `[.., m, n]`.
     Mma(MmaChoice),
-    /// A loop over the tiles of a dimension. Operands: initial values. Its body is in [`Body`], its trip
-    /// count in [`Trip`], what one iteration hands to the next in [`Yields`].
+    /// A loop over the tiles of a dimension. Operands: initial values. Its body is in
+    /// [`Body`](super::node::Body), its trip count in [`Trip`](super::node::Trip), what one iteration
+    /// hands to the next in [`Yields`](super::node::Yields).
     Iterate(Dim),
     /// A pipelined loop: the operations in front of the steady state, its loop, and those after it.
     /// Operands: initial values. Runs once, if the loop that it was made of has at least as many
-    /// iterations as its [`Pipelined`] needs, else not at all. Made by scheduling, of expanded nodes.
+    /// iterations as its [`Pipelined`](super::node::Pipelined) needs, else not at all. Made by scheduling, of
+    /// expanded nodes.
     Pipeline(Dim),
     /// A loop-carried value as the body sees it: number `0` of the loop's carried values. No operands.
     IterArg(u32),

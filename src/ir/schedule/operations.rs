@@ -224,8 +224,8 @@ pub enum Operation {
         region: ValueId,
     },
     /// The nodes of the base with those of the groups spread between them (nodes). After node `i` of the
-    /// base every group, in order, gives its next node if all groups that it starts after are used up, `i
-    /// >= start_offset` and `i - start_offset` is a multiple of its interval. What is left over comes
+    /// base every group, in order, gives its next node if all groups that it starts after are used up,
+    /// `i >= start_offset` and `i - start_offset` is a multiple of its interval. What is left over comes
     /// last.
     InterleaveOps {
         /// Lists, taken as one.

@@ -6,7 +6,7 @@
 //! - [`graph`]: a loop as schedulers see it, the machine it runs on, and a cycle for every node
 //! - [`apply`]: loops rebuilt by cycles, and the record of it
 //! - [`judge`]: what must hold of cycles and of waves that do not run in step
-//! - [`author`]: schedules and tables that somebody wrote
+//! - `author`: schedules and tables that somebody wrote
 //! - [`strategies`]: schedules that the compiler finds
 //! - [`show`]: listings, drawings, tables and pages
 //!

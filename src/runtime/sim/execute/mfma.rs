@@ -3,13 +3,13 @@
 //! **Layout.** One rule covers the dense instructions with 32-bit results. Lanes fall into `64 / m` groups of
 //! m. Source A holds column i of lane group g in lane `g * m + i`: block `g mod blocks`, and the k of its
 //! elements start at `(g / blocks) * e`, e being the number of elements in the lane's registers, low bits
-//! first. B is the same with j for i. Results go by rows of four: counted through all blocks, row number `4 q
-//! + r` (q: four rows, r: which of them) is in register `4 * (q / groups) + r` of the lanes of group `q mod
-//! groups`, column j in lane j of the group. For f64 rows go one by one instead of by four. (AMD matrix
-//! instruction calculator; CDNA4 ISA guide, "General input and output layout"; tests compare with both.) Two
-//! kinds of sources lie in two parts, the second after the first parts of all groups: the B of the wide
-//! sparse instructions, and f8 of the `_f8f6f4` instructions ("Sparse Matrix Index Layout", "Dense Matrix
-//! Layouts: 8-bit and Smaller").
+//! first. B is the same with j for i. Results go by rows of four: counted through all blocks, row number
+//! `4 q + r` (q: four rows, r: which of them) is in register `4 * (q / groups) + r` of the lanes of group
+//! `q mod groups`, column j in lane j of the group. For f64 rows go one by one instead of by four. (AMD
+//! matrix instruction calculator; CDNA4 ISA guide, "General input and output layout"; tests compare with
+//! both.) Two kinds of sources lie in two parts, the second after the first parts of all groups: the B of the
+//! wide sparse instructions, and f8 of the `_f8f6f4` instructions ("Sparse Matrix Index Layout", "Dense
+//! Matrix Layouts: 8-bit and Smaller").
 //!
 //! **Sparse.** The A of `v_smfmac_*` holds two of every four elements of k. Two bits of the lane's index tell
 //! for each of its elements which of the lane's four elements of B it meets. An index has as many bits as the
