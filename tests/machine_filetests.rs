@@ -6,7 +6,7 @@
 //! ; limits vgprs=8                 optional; also sgprs, agprs, vectors, scratch (bytes)
 //! ; fixed %0=s[0:1]                optional
 //! ; target gfx90a                  optional, gfx942 otherwise; several must all give the same
-//! ; promise no-xnack               optional; also lds-behind-barriers
+//! ; promise no-xnack               optional; also lds-after-barriers
 //! bb0:
 //!     ...
 //! ; ---
@@ -137,7 +137,7 @@ fn run_on(case: &Case, target: &str) -> String {
     let name = case.header[0];
     let target = Arch::from_name(target).unwrap_or_else(|| panic!("no target is called {target}"));
     let has = |name| option(case, "promise").any(|promise| promise == name);
-    let lds_loads = if has("lds-behind-barriers") { LdsLoads::AfterBarriers } else { LdsLoads::Anywhere };
+    let lds_loads = if has("lds-after-barriers") { LdsLoads::AfterBarriers } else { LdsLoads::Anywhere };
     let xnack = if has("no-xnack") { Xnack::Off } else { Xnack::MayBeOn };
     let mut out = String::new();
     for pass in option(case, "run") {
@@ -251,8 +251,8 @@ fn texts_that_are_no_bodies_are_refused() {
         ("v_mov_b32 v0, %0", 1, "%0 is not declared"),
         ("v_mov_b32 %0:v1, 0\nv_mov_b32 %0:v1, 0", 2, "%0 is declared twice"),
         ("v_mov_b32 %0[1]:v1, 0", 1, "%0 has 1 registers"),
-        ("v_mov_b32 %0:v33, 0", 1, "`%0:v33` is no register"),
-        ("v_mov_b32 %99999999:v1, 0", 1, "`%99999999:v1` is no register"),
+        ("v_mov_b32 %0:v33, 0", 1, "`%0:v33` is not a register"),
+        ("v_mov_b32 %99999999:v1, 0", 1, "`%99999999:v1` is not a register"),
     ] {
         let error = text::parse(text).expect_err(text).to_string();
         let place = format!("line {line}: ");

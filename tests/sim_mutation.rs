@@ -19,7 +19,7 @@ const SEEDS_OF_HARMLESS: u64 = 1;
 
 /// Mutants that are wrong by the rules and pass, with their fault and the reason. A `*` stands for anything.
 const EXPLAINED: &[(&str, &str)] = &[(
-    "spilling gemm: *`s_nop 0` removed: *load*needs 1 wait states behind `scratch_store_dwordx4*",
+    "spilling gemm: *`s_nop 0` removed: *load*needs 1 wait states after `scratch_store_dwordx4*",
     "the guides want a wait state between a wide store and a load over its data; LLVM never keeps it, so check mode says nothing",
 )];
 

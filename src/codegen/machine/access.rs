@@ -1,4 +1,5 @@
-//! What an instruction does to registers, read off its row: the one view that every pass of this room shares.
+//! What an instruction does to registers, read off its row: the one view that all passes of this module
+//! share.
 
 use crate::codegen::isa::{
     Calc, Element, Field, Format, Implicit, Inst, Meaning, OpInfo, Operand, OperandClass, OperandSpec, Role,
@@ -102,7 +103,7 @@ impl Range {
         self.start < Range::EXEC.start
     }
 
-    /// Where an operand of the vector ALU may lead while VGPRs are indexed: the index, which is added, is not
+    /// Where an operand of the vector ALU may lead while VGPRs are indexed: the index that is added is not
     /// known.
     pub fn indexed(self) -> Range {
         let end = Operand::FIRST_AGPR as u16;
@@ -139,7 +140,7 @@ pub(super) struct Ranges {
 }
 
 impl Ranges {
-    /// None.
+    /// No ranges.
     pub const EMPTY: Ranges = Ranges { ranges: [Range { start: 0, len: 0 }; 10], len: 0 };
 
     /// Appends.
@@ -148,7 +149,7 @@ impl Ranges {
         self.len += 1;
     }
 
-    /// Appends what a constant stands for that is no constant: VCCZ, EXECZ, SCC.
+    /// Appends the register that a special constant stands for: VCCZ, EXECZ, SCC.
     #[inline]
     fn push_flag(&mut self, operand: Operand) {
         match operand {
@@ -169,7 +170,7 @@ impl Ranges {
         self.ranges[..usize::from(self.len)].iter_mut().for_each(|range| *range = by(*range));
     }
 
-    /// Makes SGPRs stand for all that follow too.
+    /// Makes SGPRs stand for all that follow them, too.
     fn reach_following_scalars(&mut self) {
         self.widen(
             |range| if range.start < Range::VCC.start { range.and_following_scalars() } else { range },
@@ -189,8 +190,8 @@ impl Ranges {
     }
 }
 
-/// Registers that an instruction reads without naming them beside what its row says: FLAT_SCRATCH under flat
-/// and scratch addresses, M0 where only part of it is written.
+/// Registers that an instruction reads without naming them, in addition to what its row says: FLAT_SCRATCH
+/// for flat and scratch addresses, M0 where only part of it is written.
 #[inline]
 pub(super) fn hidden_read(info: &OpInfo) -> Option<Range> {
     use Format::{Flat, FlatRtn, Scratch, ScratchLds};
@@ -215,7 +216,7 @@ pub(super) struct Touched {
 }
 
 impl Touched {
-    /// Of one instruction.
+    /// The registers of one instruction.
     pub fn of(inst: &Inst) -> Touched {
         let info = inst.op.info();
         let mut touched = Touched { uses: Ranges::EMPTY, defs: Ranges::EMPTY };
@@ -254,7 +255,7 @@ impl Touched {
         touched
     }
 
-    /// The same while VGPRs may be indexed, which concerns the vector ALU alone.
+    /// The same while VGPRs may be indexed, which affects only the vector ALU.
     pub fn with_index(inst: &Inst) -> Touched {
         let mut touched = Touched::of(inst);
         if is_valu(inst.op.info()) {
@@ -270,8 +271,8 @@ impl Touched {
     }
 }
 
-/// True for instructions that the vector memory counters and hazards call VMEM: buffer, global, scratch and
-/// flat.
+/// True for the instructions that the vector memory counters and hazards call VMEM: buffer, global, scratch
+/// and flat.
 pub(super) fn is_vmem(info: &OpInfo) -> bool {
     matches!(info.unit, Unit::Vmem | Unit::Flat)
 }
@@ -301,7 +302,7 @@ pub(super) fn is_gds(inst: &Inst) -> bool {
     }
 }
 
-/// True where control leaves the body for code that is not known, or comes back from it.
+/// True where control leaves the body for unknown code, or comes back from it.
 #[inline]
 pub(super) fn leaves_body(info: &OpInfo) -> bool {
     use Meaning::*;

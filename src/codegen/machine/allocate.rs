@@ -9,11 +9,11 @@
 //! ```
 //!
 //! Copies are removed first, by joining what they connect. Then each file is filled. If it is too small, the
-//! registers that are used least in loops leave it: constants are made again where they are read, what matrix
+//! registers that are used least in loops leave it: constants are made again where they are read; what matrix
 //! instructions and memory accesses use goes to the AGPRs as far as the unified file has room, the rest to
-//! scratch, SGPRs to lanes of a VGPR. The code for that is inserted with virtual registers, and the body is
-//! allocated again. Every round takes registers out of their file that cannot leave it twice, so there is an
-//! end.
+//! scratch; SGPRs go to lanes of a VGPR. The code for that is inserted with virtual registers, and the body
+//! is allocated again. Every round evicts registers that cannot leave their file twice, so the rounds come to
+//! an end.
 
 use super::body::{Body, RegisterFile};
 use super::coalesce::{Coalescer, Joining};
@@ -40,7 +40,7 @@ pub struct Limits {
     pub agprs: u32,
     /// Both vector files together, the first one rounded up to a multiple of [`ACCUM_OFFSET_GRANULE`].
     pub vectors: u32,
-    /// Bytes of scratch per work-item; 0 where there is none to spill to.
+    /// Bytes of scratch per work-item; 0 where there is no scratch to spill to.
     pub scratch_bytes: u32,
 }
 
@@ -48,8 +48,8 @@ pub struct Limits {
 pub const ACCUM_OFFSET_GRANULE: u32 = 4;
 
 impl Limits {
-    /// What one wave can name at most on gfx90a and later, and all scratch that a work-item can have: the
-    /// size of a wave's is a field of 13 bits in units of 1024 bytes (LLVM
+    /// The most that one wave can name on gfx90a and later, and the most scratch that a work-item can have:
+    /// the size of a wave's scratch is a field of 13 bits in units of 1024 bytes (LLVM
     /// `GCNSubtarget::getMaxWaveScratchSize`), for 64 lanes.
     pub const MAX: Limits = Limits {
         sgprs: 102,
@@ -59,7 +59,7 @@ impl Limits {
         scratch_bytes: ((1 << 13) - 1) * 1024 / 64,
     };
 
-    /// Architectural VGPRs that can be had beside `agprs` AGPRs.
+    /// Architectural VGPRs that remain beside `agprs` AGPRs.
     fn vgprs_beside(&self, agprs: u32) -> u32 {
         let left = match agprs {
             0 => self.vectors,
@@ -68,7 +68,7 @@ impl Limits {
         left.min(self.vgprs).min(256)
     }
 
-    /// AGPRs that can be had beside `vgprs` architectural VGPRs.
+    /// AGPRs that remain beside `vgprs` architectural VGPRs.
     fn agprs_beside(&self, vgprs: u32) -> u32 {
         let taken = vgprs.max(1).next_multiple_of(ACCUM_OFFSET_GRANULE);
         self.vectors.saturating_sub(taken).min(self.agprs).min(256)
@@ -86,7 +86,7 @@ pub struct Allocation {
     pub agprs: u32,
     /// VCC is read or written.
     pub vcc: bool,
-    /// Pressure peaks of SGPRs, VGPRs and AGPRs in the body as it came.
+    /// Pressure peaks of SGPRs, VGPRs and AGPRs in the body before allocation.
     pub peaks: [Peak; 3],
     /// What did not stay in its file.
     pub spills: Spills,
@@ -95,21 +95,21 @@ pub struct Allocation {
 /// Why a body cannot be allocated.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum AllocationError {
-    /// More registers are alive at once than there are, or the free ones are scattered, and nothing more can
-    /// leave.
+    /// More registers are alive at once than the file has, or the free ones are scattered, and no other
+    /// register can leave.
     #[error("out of {file}: {} are needed at once, {available} are available", .peak.registers)]
     Exhausted {
         /// Register file.
         file: RegisterFile,
         /// The limit.
         available: u32,
-        /// Where most registers are alive that cannot leave, and how many; if there would be enough of them,
-        /// how many the register would need that found no place among the scattered free ones, and
-        /// where it starts.
+        /// Where most registers are alive that cannot leave, and how many. If the file has enough for those,
+        /// this is the register that found no place among the scattered free ones: how many it would need,
+        /// and where it starts.
         peak: Peak,
-        /// Where most registers of the file are alive in the body as it came, and how many.
+        /// Where most registers of the file are alive in the body before allocation, and how many.
         all: Peak,
-        /// What has left its file all the same.
+        /// What has left its file before allocation failed.
         spills: Spills,
     },
     /// A register with a given place cannot have it.
@@ -130,7 +130,7 @@ pub enum AllocationError {
     },
 }
 
-/// Registers of a file that there are beside `taken` AGPRs.
+/// Registers of a file that remain beside `taken` AGPRs.
 fn limit(limits: &Limits, file: RegisterFile, taken: u32) -> u32 {
     match file {
         RegisterFile::Sgpr => limits.sgprs.min(102),
@@ -144,10 +144,10 @@ fn limit(limits: &Limits, file: RegisterFile, taken: u32) -> u32 {
 struct Failure {
     file: RegisterFile,
     register: u32,
-    /// Registers of the file that there are, and that are not named directly.
+    /// Registers of the file, without those that are named directly.
     limit: u32,
     available: u32,
-    /// AGPRs that could be had besides.
+    /// AGPRs that are still available.
     agprs: u32,
 }
 
@@ -162,15 +162,15 @@ pub struct Allocator {
     placer: Placer,
     evictor: Evictor,
     spiller: Spiller,
-    /// Registers named directly in the body, by file: nobody else gets them.
+    /// Registers named directly in the body, by file: no virtual register gets them.
     reserved: [Set; 3],
-    /// Where each virtual register is in the end.
+    /// The final place of each virtual register.
     placed: Vec<Operand>,
 }
 
 impl Allocator {
     /// Replaces all virtual registers of `body` by physical ones. `fixed` says where some of them (kernel
-    /// inputs) are.
+    /// inputs) have to be.
     ///
     /// # Errors
     /// An operand outside its register, a given place that is not free, or too few registers for what one
@@ -199,7 +199,7 @@ impl Allocator {
                 None => match self.place(body, limits, fixed, joining)? {
                     Ok(used) => break used,
                     Err(failure) => {
-                        // Without what was joined.
+                        // Registers that were joined to others are left out.
                         self.liveness.compute(body, fixed)?;
                         failure
                     }
@@ -231,7 +231,7 @@ impl Allocator {
         self.spiller.spills
     }
 
-    /// A file in which more registers are alive at once than there are: no use to try.
+    /// A file in which more registers are alive at once than it has: placing them is not worth trying.
     fn foresee(&self, limits: &Limits, peaks: &[Peak; 3]) -> Option<Failure> {
         let agprs = peaks[RegisterFile::Agpr as usize].registers;
         let files = [RegisterFile::Sgpr, RegisterFile::Agpr, RegisterFile::Vgpr];
@@ -239,7 +239,7 @@ impl Allocator {
         failures.find(|failure| peaks[failure.file as usize].registers > failure.available)
     }
 
-    /// What there is of a file beside `taken` AGPRs, for a register that finds no place there.
+    /// The registers of a file that remain beside `taken` AGPRs, for a register that finds no place there.
     fn failure(&self, limits: &Limits, file: RegisterFile, taken: u32, register: u32) -> Failure {
         let limit = limit(limits, file, taken);
         let named = self.reserved[file as usize];
@@ -251,7 +251,7 @@ impl Allocator {
         Failure { file, register, limit, available, agprs }
     }
 
-    /// Places everything: registers used of each file, or what found no place.
+    /// Places everything: returns the registers used of each file, or what found no place.
     fn place(
         &mut self,
         body: &Body,
@@ -282,10 +282,11 @@ impl Allocator {
         Ok(Ok(used))
     }
 
-    /// Takes registers out of a file that is too small, `slack` more than that if they are scattered.
+    /// Takes registers out of a file that is too small, and `slack` more than needed if free ones are
+    /// scattered.
     ///
     /// # Errors
-    /// Inside, where most registers are alive when none of them can leave.
+    /// `Err` with the place where most registers are alive, if none of them can leave.
     fn make_room(
         &mut self,
         body: &mut Body,
@@ -315,7 +316,7 @@ impl Allocator {
             self.evictor.choose(body, &self.liveness, &self.loops, shortage, stays);
             let to_memory = self.evictor.evicted.iter().any(|(_, choice)| *choice == Choice::Memory);
             if !self.spiller.has_begun() && (to_memory || self.evictor.evicted.is_empty()) {
-                // Inputs may leave too.
+                // Inputs may leave, too.
                 self.spiller.release_inputs(body, fixed);
                 self.liveness.compute(body, fixed)?;
                 peak = self.pressure.peaks(body, &self.liveness)[file as usize];
@@ -355,13 +356,14 @@ impl Allocator {
             peak = Peak::at(body, start, available + u32::from(body.registers[register as usize].width));
         }
         peak.registers += limit - available;
-        // As an instruction of the body as it came: of what is inserted, the one it is for.
+        // As an instruction of the body before allocation: for an inserted one, the instruction that it
+        // serves.
         let later = self.spiller.origins.iter().skip(peak.inst as usize).find(|origin| **origin != INSERTED);
         peak.inst = later.copied().unwrap_or(peak.inst);
         AllocationError::Exhausted { file, available: limit, peak, all, spills: self.spiller.spills }
     }
 
-    /// Puts the places in and drops copies that have become empty.
+    /// Replaces virtual registers by their places and drops copies that have become empty.
     fn rewrite(&mut self, body: &mut Body) {
         self.placed.clear();
         self.placed.extend((0..).zip(&body.registers).map(|(id, register)| {

@@ -43,7 +43,7 @@ pub struct VirtualRegister {
 pub struct Block {
     /// First instruction.
     pub start: u32,
-    /// After the last instruction.
+    /// One past the last instruction.
     pub end: u32,
     /// Blocks that control may go to: fall-through and branch target, by index. A block that ends the kernel
     /// has none.
@@ -82,9 +82,9 @@ impl Body {
         self.spare.clear();
     }
 
-    /// Gives virtual registers other names: `name` takes a register and a part of it. Copies of a register to
-    /// itself go, from `origins` as well. Tells `moved` what the number of each instruction was and is,
-    /// for one that goes that of the next.
+    /// Renames virtual registers: `name` takes a register and a part of it. Copies of a register to itself
+    /// are removed, from `origins` as well. `moved` is called with the old and the new number of each
+    /// instruction; for one that is removed, with that of the next.
     pub(super) fn rename(
         &mut self,
         origins: &mut Vec<u32>,

@@ -1,14 +1,14 @@
-//! Branches to the next block go as soon as registers are allocated; from a finished body to code: turns
-//! block indexes into offsets, encodes.
+//! Removes branches to the next block as soon as registers are allocated, and encodes a finished body: block
+//! indexes become offsets.
 
 use super::body::Body;
 use crate::codegen::isa::{Arch, EncodeError, Meaning, encode, size_in_bytes};
 
-/// Words of 32 bits that a branch goes at most, counted from after it (CDNA3 ISA guide, S_BRANCH: a signed
-/// 16-bit immediate).
+/// The most 32-bit words that a branch can skip, counted from the end of the branch (CDNA3 ISA guide,
+/// S_BRANCH: a signed 16-bit immediate).
 pub const BRANCH_REACH: i64 = i16::MAX as i64;
 
-/// Why a body has no code.
+/// Why a body cannot be encoded.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum CodeError {
     /// A branch target is further away than the immediate reaches.
@@ -21,7 +21,7 @@ pub enum CodeError {
         /// Distance in 32-bit words.
         distance: i64,
     },
-    /// A branch names a block that is not there.
+    /// A branch names a block that does not exist.
     #[error("the branch at instruction {inst} goes to block {target}, which does not exist")]
     BranchTarget {
         /// Instruction.
@@ -57,10 +57,10 @@ impl Code {
     }
 }
 
-/// Removes branches at the end of a block that only lead to the place after them. To be done before waits
-/// and hazards: a branch is a wait state, and ends a run of memory instructions.
+/// Removes branches at the end of a block that only lead to the place after them. This has to be done before
+/// waits and hazards: a branch is a wait state, and it ends a run of memory instructions.
 pub fn drop_branches_to_next(body: &mut Body) {
-    // From the end, so that a block that has become empty is seen as such by the blocks before it.
+    // From the end, so that the blocks before an emptied block see that it is empty.
     let mut dropped = 0;
     for index in (0..body.blocks.len()).rev() {
         let Some(last) = body.block(index).last() else { continue };
@@ -88,7 +88,7 @@ pub fn drop_branches_to_next(body: &mut Body) {
     body.insts.truncate(kept as usize);
 }
 
-/// Encodes `body` for `arch`; its branches hold block indexes; `code` is emptied first.
+/// Encodes `body` for `arch`. Its branches hold block indexes; `code` is emptied first.
 pub fn encode_body(body: &Body, arch: Arch, code: &mut Code) -> Result<(), CodeError> {
     code.words.clear();
     code.offsets.clear();

@@ -1,14 +1,14 @@
 //! Removes copies: registers that a copy connects and that never hold different values at once become one
 //! register, or one a part of the other.
 //!
-//! A tuple that is put together by moves, or taken apart by them, so takes its parts from where they are made
-//! and leaves them where they are used. A matrix instruction ties its accumulator in the same way: if C ends
+//! A tuple that is put together or taken apart by moves thus takes its parts from where they are made and
+//! leaves them where they are used. A matrix instruction ties its accumulator in the same way: if C ends
 //! where D begins, both are one. Copies in inner loops come first. What cannot be joined (because a place is
 //! given, or the values overlap on one path) is left as a hint: the placer takes the same place if it happens
 //! to be free.
 //!
 //! Two registers can be joined if no part holds a value of both at any position. A copy reads before it
-//! writes, so a source that ends in it does not stand in the way.
+//! writes, so a source that ends in the copy is no obstacle.
 
 use super::access::as_copy;
 use super::body::Body;
@@ -22,18 +22,18 @@ use crate::codegen::isa::{Inst, Meaning, Operand};
 struct Affinity {
     weight: u64,
     inst: u32,
-    /// Registers, and how much further up the place of the second one is.
+    /// The registers, and how much higher the place of the second one is.
     a: u32,
     b: u32,
     offset: i32,
     /// First parts of the two operands.
     firsts: [u32; 2],
-    /// A matrix instruction's C and D: where and in which parts (of an operand at zero) both may hold a
-    /// value.
+    /// For C and D of a matrix instruction: where, and in which parts (counted from the start of the
+    /// operand), both may hold a value.
     shared: Option<Shared>,
 }
 
-/// A position where two registers may hold values in the same parts, which are one operand of each.
+/// A position at which two registers may hold values in the same parts, which are one operand of each.
 #[derive(Copy, Clone)]
 struct Shared {
     position: u32,
@@ -54,8 +54,8 @@ pub(super) struct Hint {
 #[derive(Default)]
 pub(super) struct Coalescer {
     affinities: Vec<Affinity>,
-    /// The register that each register was joined to, and which part of that it starts at; itself if to
-    /// none.
+    /// The register that each register was joined to, and the part of it at which it starts; the register
+    /// itself if it was not joined.
     parents: Vec<(u32, u32)>,
     /// Registers that were joined to another, in this order.
     joined: Vec<u32>,
@@ -63,21 +63,21 @@ pub(super) struct Coalescer {
     first_hint: Vec<u32>,
     hints: Vec<Hint>,
     merged: Vec<Segment>,
-    /// The last segment of each register, or [`NONE`] if it has not been looked for.
+    /// The last segment of each register, or [`NONE`] if it has not been looked up.
     lasts: Vec<u32>,
     /// Registers that are C or D of a matrix instruction.
     accumulates: Vec<bool>,
-    /// Steps that joining has taken, and may have taken: long histories are not walked again and again.
+    /// Steps that joining has taken, and may take: long histories are not walked again and again.
     steps: usize,
     most_steps: usize,
 }
 
-/// Whether registers are joined or only hinted at.
+/// Whether registers are joined or only get hints.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Joining {
     /// Joined where possible.
     Join,
-    /// Left apart, which is easier to place when there is little room.
+    /// Left apart, which makes placing easier when there is little room.
     HintOnly,
 }
 
@@ -109,7 +109,7 @@ impl Coalescer {
             }
         }
         self.shorten_paths();
-        // From the least important on: each goes before the ones already there.
+        // From the least important on, since each one goes before those already there.
         for index in (0..self.affinities.len()).rev() {
             let Affinity { a, b, offset, shared, .. } = self.affinities[index];
             let ((a, a_part), (b, b_part)) = (self.root(a), self.root(b));
@@ -121,9 +121,9 @@ impl Coalescer {
         }
     }
 
-    /// Joins C and D of matrix instructions, and what copies connect with them, as far as no other value is
-    /// in the way: the body keeps its accumulators in place. Registers of one width are joined as a
-    /// whole, to the one of the smallest number. True if there are any.
+    /// Joins C and D of matrix instructions, and the registers that copies connect with them, as long as no
+    /// other value is in the way: the body keeps its accumulators in place. Registers of the same width are
+    /// joined as a whole, to the one with the smallest number. True if any were joined.
     pub fn tie(
         &mut self,
         body: &Body,
@@ -142,7 +142,7 @@ impl Coalescer {
             self.accumulates[affinity.b as usize] = true;
         }
         self.start(body);
-        // From the last result back to what a loop carries: that is in more pieces than the rest, and best
+        // From the last result back to what a loop carries: that has more pieces than the rest, so it is best
         // joined once.
         let order =
             |a: &Affinity| (std::cmp::Reverse(a.weight), a.shared.is_none(), std::cmp::Reverse(a.inst));
@@ -170,7 +170,7 @@ impl Coalescer {
         !self.joined.is_empty()
     }
 
-    /// Every register is its own, and steps may be taken.
+    /// Makes every register its own root, and resets the count of steps.
     fn start(&mut self, body: &Body) {
         self.parents.clear();
         self.parents.extend((0..body.registers.len() as u32).map(|id| (id, 0)));
@@ -180,8 +180,8 @@ impl Coalescer {
         self.most_steps = self.steps + 32 * (body.insts.len() + body.registers.len());
     }
 
-    /// What a register was joined to may have been joined later: from the last on each finds its root one
-    /// step away.
+    /// The root of a register may have been joined to another one later: going from the last to the first,
+    /// each register finds its root one step away.
     fn shorten_paths(&mut self) {
         for index in (0..self.joined.len()).rev() {
             let id = self.joined[index];
@@ -247,7 +247,7 @@ impl Coalescer {
 
     fn try_join(&mut self, body: &Body, liveness: &mut Liveness, affinity: &Affinity) {
         let ((a, a_part), (b, b_part)) = (self.root(affinity.a), self.root(affinity.b));
-        // How much further up b starts.
+        // How much higher b starts.
         let offset = affinity.offset + a_part as i32 - b_part as i32;
         if a == b {
             return;
@@ -273,8 +273,8 @@ impl Coalescer {
         }
     }
 
-    /// True if C of a matrix instruction holds a value beyond it. A result that nobody reads does not meet
-    /// that value anywhere else.
+    /// True if C of a matrix instruction holds a value after the instruction. A result without readers does
+    /// not meet that value anywhere else.
     fn outlives_result(&self, liveness: &Liveness, affinity: &Affinity) -> bool {
         let Some(Shared { position, parts }) = affinity.shared else { return false };
         let (accumulator, part) = self.root(affinity.b);
@@ -283,7 +283,7 @@ impl Coalescer {
         segments.next().is_some_and(|segment| segment.start <= position + 1 && segment.parts & parts != 0)
     }
 
-    /// True if a part holds a value of both registers somewhere else than at `shared`.
+    /// True if a part holds a value of both registers anywhere but at `shared`.
     fn interfere(
         &mut self,
         liveness: &Liveness,
@@ -331,8 +331,8 @@ impl Coalescer {
         *last
     }
 
-    /// Which of two registers holds no value any more when the other gets its first, with its last segment:
-    /// the first of them first.
+    /// Which of two registers no longer holds a value when the other gets its first one, with its last
+    /// segment: the earlier one comes first.
     fn in_turn(&mut self, liveness: &Liveness, a: u32, b: u32) -> Option<(u32, u32)> {
         let ends = |this: &mut Self, register: u32| {
             let last = this.last(liveness, register);

@@ -1,11 +1,11 @@
 //! Decides which registers leave their file when there are too few: a sweep over the program that, wherever
 //! more registers are alive than fit, gives up the one that costs least for the room it makes.
 //!
-//! What a register costs is what its reads and writes will cost, weighted by how often they run (eight times
-//! more per loop level): a constant is made again; a register whose operands can be AGPRs moves there for
-//! nothing, others for a copy per access; scratch memory costs a memory access, lanes of a VGPR (for SGPRs)
-//! an instruction per 32 bits. The cost is divided by the room: how many registers for how long. So what is
-//! used least in loops leaves first.
+//! The cost of giving up a register is what its reads and writes will cost, weighted by how often they run
+//! (eight times more per loop level): a constant is made again; a register whose operands can be AGPRs moves
+//! there for nothing, others for a copy per access; scratch memory costs a memory access, lanes of a VGPR
+//! (for SGPRs) an instruction per 32 bits. The cost is divided by the room: how many registers for how long.
+//! So the registers that are used least in loops leave first.
 //!
 //! Scratch accesses and constant moves obey EXEC, as most instructions do: a store after a write stores the
 //! lanes that were written, a load before a read loads the lanes that are read. An instruction that looks at
@@ -47,7 +47,7 @@ struct Cost {
     pinned: bool,
 }
 
-/// Cost of a scratch access beside that of its registers, in vector instructions.
+/// Cost of a scratch access, in addition to that of its registers, in vector instructions.
 const ACCESS: u64 = 12;
 /// Cost of each register of a scratch access.
 const ACCESS_REGISTER: u64 = 4;
@@ -57,7 +57,7 @@ const ACCESS_REGISTER: u64 = 4;
 pub(super) struct Shortage {
     /// The file.
     pub file: RegisterFile,
-    /// Most registers that may be alive.
+    /// The most registers that may be alive.
     pub limit: u32,
     /// Registers that may move to AGPRs.
     pub agprs: u32,
@@ -68,7 +68,7 @@ pub(super) struct Shortage {
 /// The decision and its working memory.
 #[derive(Default)]
 pub(super) struct Evictor {
-    /// What leaves, and where to.
+    /// The registers that leave, and where they go.
     pub evicted: Vec<(u32, Choice)>,
     constants: Constants,
     costs: Vec<Cost>,
@@ -82,12 +82,12 @@ pub(super) struct Evictor {
 }
 
 impl Evictor {
-    /// Index of the move of a constant that makes `register` (as of the last choice).
+    /// The move of a constant that makes `register`, by its index (as of the last choice).
     pub fn constant(&self, register: usize) -> Option<usize> {
         self.constants.of(register)
     }
 
-    /// Chooses what leaves so that no more than `shortage.limit` registers are alive anywhere, as far as that
+    /// Chooses which registers leave so that no more than `shortage.limit` are alive anywhere, as far as that
     /// is possible. `stays` is true for registers that may not leave.
     pub fn choose(
         &mut self,
@@ -165,7 +165,7 @@ impl Evictor {
         }
     }
 
-    /// The cheapest way out for a register, and how its cost compares with the room it makes.
+    /// The cheapest way out for a register, and its cost relative to the room it makes.
     fn cheapest(&self, id: usize, registers: u32, shortage: Shortage) -> Option<(u64, Choice)> {
         let cost = &self.costs[id];
         let agpr = shortage.file == RegisterFile::Vgpr && registers <= shortage.agprs;
@@ -215,10 +215,10 @@ impl Evictor {
         }
     }
 
-    /// Evicts at one position until no more than the limit are alive; how many then are.
+    /// Evicts at one position until no more than the limit are alive; returns how many then are.
     fn make_room(&mut self, body: &Body, position: u32, mut now: u32, shortage: &mut Shortage) -> u32 {
         let inst = body.insts.get((position.max(1) as usize - 1) / 2).map(|i| &i.inst);
-        // Registers of what has left that this instruction needs all the same.
+        // Registers that have left, but that this instruction still needs in the file.
         let mut needed = 0;
         while now + needed > shortage.limit {
             let Some(Reverse((key, id))) = self.candidates.pop() else { break };
@@ -253,7 +253,7 @@ impl Evictor {
     }
 }
 
-/// Registers of `id` that an instruction reads or writes, at most.
+/// The most registers of `id` that an instruction reads or writes.
 fn accessed(inst: Option<&Inst>, id: u32) -> u32 {
     let Some(inst) = inst else { return 0 };
     let operands = inst.op.info().operands.iter().enumerate();

@@ -11,7 +11,7 @@ use super::body::Body;
 /// which of its parts.
 pub(super) type Crossing = (u32, u32, u32);
 
-/// Crossings that are grouped by their first field.
+/// Crossings grouped by their first field.
 #[derive(Default)]
 struct Groups {
     entries: Vec<Crossing>,
@@ -19,7 +19,7 @@ struct Groups {
 }
 
 impl Groups {
-    /// Takes over a list, each entry to those with the same first field, which is less than `count`.
+    /// Takes over a list, with each entry in the group of its first field, which is less than `count`.
     fn fill(&mut self, list: &[Crossing], count: usize) {
         let Groups { entries, ends } = self;
         ends.clear();
@@ -56,11 +56,11 @@ pub(super) struct Flow {
     /// Parts that a block writes. Registers that no block reads from before do not matter.
     pub kills: Vec<Crossing>,
     by_register: [Groups; 2],
-    /// Ways from block to block: grouped by where they go to, and where they come from.
+    /// Edges between blocks, grouped by where they go to, and where they come from.
     edges: Vec<Crossing>,
     ways_in: Groups,
-    /// Of the register at hand: its live parts at the start of each block, its parts written there, blocks
-    /// where it is live, and blocks whose predecessors have not heard of it.
+    /// Of the current register: its live parts at the start of each block, its parts written there, blocks
+    /// where it is live, and blocks whose predecessors have not been told yet.
     live: Vec<u32>,
     killed: Vec<u32>,
     found: Vec<u32>,
@@ -68,7 +68,7 @@ pub(super) struct Flow {
     /// Block, register, parts.
     all: Vec<Crossing>,
     live_in: Groups,
-    /// Times that a block was looked at.
+    /// How often blocks were looked at.
     pub steps: usize,
 }
 
@@ -123,7 +123,7 @@ impl Flow {
         self.by_register = [reads, kills];
     }
 
-    /// Notes that parts of the register at hand are live at the start of a block.
+    /// Notes that parts of the current register are live at the start of a block.
     fn enter(&mut self, block: u32, parts: u32) {
         self.steps += 1;
         let live = &mut self.live[block as usize];

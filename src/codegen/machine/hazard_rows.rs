@@ -1,10 +1,10 @@
 //! The hazards that software covers with wait states, as data: which instruction writes (or reads) what,
 //! which one must not come too soon after it, and how many wait states there must be between the two in each
-//! generation of chips. Results of matrix instructions have a table of their own, `matrix_rows`.
+//! generation of chips. Results of matrix instructions have their own table, `matrix_rows`.
 //!
 //! Sources: AMD's instruction set guides (Vega 7nm section 4.5, MI100 and MI200 4.5 and 7.2, CDNA3 4.5 and
-//! 7.5, CDNA4 4.5 and 7.6) and LLVM's GCNHazardRecognizer.cpp; where they differ, the larger number. The
-//! comment at the end of a row says who has it if not both.
+//! 7.5, CDNA4 4.5 and 7.6) and LLVM's GCNHazardRecognizer.cpp; where they differ, the larger number counts.
+//! The comment at the end of a row names the source if it is not both.
 
 use super::access::{
     MODE, MODE_VSKIP, Range, Ranges, TRAPSTS, accesses, hardware_register, hidden_read, implicit_ranges,
@@ -19,7 +19,7 @@ use crate::codegen::isa::{
 /// Columns of the tables: one for each generation.
 pub(super) const COLUMNS: usize = Generation::COUNT;
 
-/// Kind of instruction, as the guides sort them.
+/// Kind of instruction, as the guides classify them.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Who {
     Valu,
@@ -40,7 +40,7 @@ pub(super) enum Who {
     Matrix,
     AccRead,
     AccWrite,
-    /// What puts AGPRs to use where they are a file of their own.
+    /// Instructions that use AGPRs, where these are a file of their own.
     MatrixOrAccWrite,
     Salu,
     Vmem,
@@ -131,7 +131,7 @@ impl Who {
         }
     }
 
-    /// True if the opcode does not decide it.
+    /// True if the opcode alone does not decide it.
     pub fn depends_on_form(self) -> bool {
         matches!(
             self,
@@ -166,7 +166,7 @@ fn may_be_sdwa(info: &OpInfo) -> bool {
     info.sdwa_modifiers.has_sdwa() && !info.format.is_comparison()
 }
 
-/// Conversions whose destination is partly kept, which says the row.
+/// Conversions that keep part of their destination, as the row says.
 fn is_part_conversion(info: &OpInfo) -> bool {
     use Meaning::{ConvertScaled, ConvertScaledStochastic, ConvertStochastic, PackConvert};
     let converts = matches!(
@@ -178,7 +178,7 @@ fn is_part_conversion(info: &OpInfo) -> bool {
 
 fn is_shifted(inst: &Inst) -> bool {
     let info = inst.op.info();
-    // LLVM: of the stochastic conversions to FP4 every form.
+    // LLVM: the stochastic conversions to FP4 count in every form.
     if matches!(info.meaning, Meaning::FmaMixHigh | Meaning::ConvertScaledStochastic(Element::Fp4, _)) {
         return true;
     }
@@ -238,7 +238,7 @@ pub(super) enum What {
     ZeroFlag,
     /// M0, read without being named.
     ImplicitM0,
-    /// Data of a store whose scalar offset, if it has one, is no register.
+    /// Data of a store whose scalar offset, if it has one, is not a register.
     StoreData,
     /// Data of a store whose scalar offset is a register.
     StoreDataAtScalarOffset,
@@ -247,7 +247,7 @@ pub(super) enum What {
 }
 
 impl What {
-    /// False if no instruction of this row has such registers; a cheap way to rule rows out.
+    /// False if no instruction of this row has such registers; a cheap way to rule out rows.
     pub fn possible(self, info: &OpInfo) -> bool {
         let writes = |classes: &[OperandClass]| {
             info.operands.iter().any(|o| o.role != Role::Use && classes.contains(&o.class))
@@ -336,7 +336,7 @@ pub(super) enum When {
     Always,
     /// Both are the same instruction in the same form.
     SameOpcode,
-    /// They are not.
+    /// They are not the same.
     OtherOpcode,
     /// A DGEMM stands between them.
     DgemmBetween,
@@ -344,7 +344,7 @@ pub(super) enum When {
     AccBetween,
 }
 
-/// One hazard: `then` must stay `waits` wait states after `first`, if the registers of both meet.
+/// One hazard: `then` must stay `waits` wait states away from `first`, if the registers of both overlap.
 #[derive(Debug)]
 pub(super) struct Row {
     pub first: (Who, What),
@@ -358,7 +358,7 @@ const fn row(first: (Who, What), then: (Who, What), when: When, waits: [u8; COLU
     Row { first, then, when, waits }
 }
 
-/// Longest number of wait states in [`ROWS`].
+/// The largest number of wait states in [`ROWS`].
 pub(super) const LONGEST_ROW: u32 = {
     let (mut longest, mut row) = (0, 0);
     while row < ROWS.len() {

@@ -1,16 +1,17 @@
-//! Keeps dependent instructions as far apart as the hardware asks for: moves an independent instruction into
+//! Keeps dependent instructions as far apart as the hardware requires: moves an independent instruction into
 //! the gap if there is one near by, and fills the rest with `s_nop`.
 //!
 //! Every emitted instruction is one wait state. The pass goes over the blocks in layout order with a short
-//! list of the producers that may still matter and how far back they are; at a join every producer counts
+//! list of the producers that may still matter and of how far back they are; at a join every producer counts
 //! with its shortest distance, and a loop header is done again when the end of the loop brings something new.
-//! What is a hazard stands in the tables of `hazard_rows` and `matrix_rows`.
+//! The tables of `hazard_rows` and `matrix_rows` say what is a hazard.
 //!
-//! Where control leaves the body for code that is not known (calls, returns, traps) nothing may be pending:
-//! whoever crosses the border clears what he has begun, and so does the code on the other side.
+//! Where control leaves the body for unknown code (calls, returns, traps) nothing may be pending: each side
+//! clears what it has begun before it hands over control.
 //!
-//! Apart from wait states the pass breaks runs of memory instructions that a replay would get wrong
-//! (`replay`), unless XNACK is known to be off, and repairs what no wait states solve (`repairs`).
+//! In addition to wait states, the pass breaks runs of memory instructions that a replay would execute
+//! wrongly (`replay`), unless XNACK is known to be off, and repairs errata that wait states do not solve
+//! (`repairs`).
 
 use std::cell::Cell;
 
@@ -25,16 +26,16 @@ use super::repairs::{changes_vccz, copy_vcc, end_of_vgprs, reads_vccz, replaced_
 use super::replay::Run;
 use crate::codegen::isa::{Arch, Field, Inst, MAX_OPERANDS, Meaning, Opcode, Operand, Role, Unit};
 
-/// How many instructions ahead an instruction for a gap is looked for.
+/// How many instructions ahead the pass looks for one to move into a gap.
 const WINDOW: usize = 12;
 
-/// So many instructions are remembered before those too far back are forgotten.
+/// Once so many instructions are remembered, those too far back are forgotten.
 const MANY: usize = 128;
 
 /// Number of VGPRs and AGPRs.
 const VECTORS: usize = (Operand::END - Operand::FIRST_VGPR) as usize;
 
-/// Places of vector registers among themselves.
+/// Indexes of vector registers, counted from v0.
 fn vectors(range: Range) -> std::ops::Range<usize> {
     let first = usize::from(range.start).saturating_sub(Operand::FIRST_VGPR as usize);
     first..first + usize::from(range.len)
@@ -56,7 +57,7 @@ struct Recent {
     inst: Inst,
     /// Clock when it was emitted.
     at: i32,
-    /// Rows of the table that it begins.
+    /// Rows of the table whose first instruction it is.
     rows: u64,
     /// Its VGPRs may have been indexed.
     indexed: bool,
@@ -74,7 +75,7 @@ struct RecentMatrix {
     c: Range,
 }
 
-/// What a later instruction does with vector registers, as matrix hazards tell apart.
+/// What a later instruction does with vector registers, as matrix hazards distinguish it.
 #[derive(Copy, Clone, PartialEq, Eq)]
 enum Touch {
     AOrB,
@@ -84,8 +85,8 @@ enum Touch {
     Both,
 }
 
-/// A producer that is still near at a block start, and wait states since. Equal instructions are one and the
-/// same here.
+/// A producer that is still near at a block start, and the wait states since then. Equal instructions count
+/// as one here.
 #[derive(Copy, Clone, PartialEq, Eq)]
 struct Pending {
     inst: Inst,
@@ -106,9 +107,10 @@ struct Entry {
 pub struct HazardResolver {
     target: Arch,
     xnack: Xnack,
-    /// By opcode, from its first use on: most never occur, and all of them take longer than a compilation.
+    /// By opcode, filled on first use: most opcodes never occur, and filling in all of them takes longer than
+    /// a compilation.
     sides: Vec<Cell<Option<Sides>>>,
-    /// Rows whose first or second instruction is not known by its opcode.
+    /// Rows whose first or second instruction depends on more than its opcode.
     begins_by_form: u64,
     ends_by_form: u64,
     /// Wait states by class, use and passes.
@@ -126,7 +128,7 @@ pub struct HazardResolver {
     stale_vccz: bool,
     /// First VGPR that the body does not touch, where that matters.
     end_of_vgprs: Option<u16>,
-    /// Instructions of the current block that have gone into a gap before them.
+    /// Instructions of the current block that have been moved into a gap before them.
     moved: Vec<bool>,
     passed: Vec<Touched>,
     /// New block ranges.
@@ -135,12 +137,12 @@ pub struct HazardResolver {
 
 const _: () = assert!(ROWS.len() <= 64);
 
-/// Rows, one bit each, whose kind of instruction is of this sort.
+/// Rows, one bit each, whose kind of instruction satisfies `holds`.
 fn rows_where(holds: impl Fn(usize) -> bool) -> u64 {
     (0..ROWS.len()).filter(|&n| holds(n)).fold(0, |bits, n| bits | 1 << n)
 }
 
-/// The rows of `rows` that are left when the form of the instruction has been looked at too.
+/// The rows of `rows` that are left when the form of the instruction is taken into account.
 #[inline]
 fn by_form(rows: u64, by_form: u64, who: impl Fn(usize) -> Who, inst: &Inst) -> u64 {
     let mut open = rows & by_form;
@@ -155,7 +157,7 @@ fn by_form(rows: u64, by_form: u64, who: impl Fn(usize) -> Who, inst: &Inst) -> 
     left
 }
 
-/// Rows, one bit each, that an opcode can begin and end.
+/// Rows, one bit each, whose first or second instruction an opcode can be.
 #[derive(Copy, Clone)]
 struct Sides {
     begins: u64,
@@ -204,7 +206,7 @@ impl HazardResolver {
         }
     }
 
-    /// From now on for code that runs with XNACK as `xnack` says.
+    /// Sets how the following code runs with XNACK.
     pub fn set_xnack(&mut self, xnack: Xnack) {
         self.xnack = xnack;
     }
@@ -254,8 +256,8 @@ impl HazardResolver {
         self.entries[block] = entry;
     }
 
-    /// Hands the state on to the successors; the next block to do, which is an earlier one if a loop brought
-    /// news.
+    /// Hands the state on to the successors; returns the next block to do, which is an earlier one if a loop
+    /// brought news.
     fn leave(&mut self, body: &Body, block: usize) -> usize {
         let mut next = block + 1;
         for &successor in body.blocks[block].successors.iter().flatten() {
@@ -320,7 +322,7 @@ impl HazardResolver {
         }
     }
 
-    /// True if more than `inst` itself has to be emitted for it.
+    /// True if `inst` is emitted as more than itself.
     fn is_repaired(&self, inst: &Inst) -> bool {
         reads_vccz(inst) || self.end_of_vgprs.is_some_and(|end| replaced_shift(inst, end).is_some())
     }
@@ -374,7 +376,7 @@ impl HazardResolver {
         }
     }
 
-    /// The rows that an opcode can begin and end.
+    /// The rows whose first or second instruction an opcode can be.
     #[inline]
     fn sides(&self, op: Opcode) -> Sides {
         let known = &self.sides[op as usize];
@@ -415,7 +417,7 @@ impl HazardResolver {
         need
     }
 
-    /// Wait states until nothing is pending any more.
+    /// Wait states until nothing is pending.
     fn needed_by_anything(&self) -> u32 {
         let left = |waits: u8, at: i32| u32::from(waits).saturating_sub((self.clock - at - 1) as u32);
         let rows = self.recent.iter().map(|r| {
@@ -435,7 +437,8 @@ impl HazardResolver {
     fn applies(&self, row: usize, first: &Recent, then: &Inst) -> bool {
         let row = &ROWS[row];
         let same = || first.inst.op == then.op && first.inst.modifiers.has_dpp() == then.modifiers.has_dpp();
-        // At a join what stands between may be as far away as the first, but on another path.
+        // At a join, an instruction that stands between two may be as far away as the first, but on another
+        // path.
         let when = match row.when {
             When::Always => true,
             When::SameOpcode => same(),
@@ -496,8 +499,8 @@ impl HazardResolver {
             };
             count += 1;
         }
-        // Most registers were not D or C of a matrix instruction for long, and what came after the last one
-        // that had them is not asked.
+        // Most registers have not been D or C of a matrix instruction for long, and instructions after the
+        // last one that had them are not looked at.
         let oldest = self.clock - LONGEST_MATRIX_ROW as i32;
         let (mut touched, mut last) = (0, i32::MIN);
         for index in 0..count {
@@ -550,7 +553,7 @@ impl HazardResolver {
         need
     }
 
-    /// An instruction after `index` that can go before it without anybody noticing, and that is no hazard
+    /// An instruction after `index` that can go before it without changing any result, and that is no hazard
     /// there.
     fn find_filler(
         &mut self,

@@ -8,8 +8,8 @@
 //!
 //! Virtual registers may be written many times and in parts. A vector write while lanes are switched off
 //! leaves the other lanes as they were, so it ends no lifetime, unless it is the only instruction that writes
-//! that part at all and nothing is there from the start (then there is nothing older to keep: lanes that an
-//! earlier iteration has written alone are not read).
+//! that part at all and nothing is there from the start (then there is no older value to keep: lanes that
+//! only an earlier iteration has written are not read).
 
 use super::access::{ExecWrite, exec_write, is_early_clobber};
 use super::allocate::AllocationError;
@@ -48,7 +48,7 @@ pub(super) struct Liveness {
     /// never written.
     masked_blocks: Vec<bool>,
     masked: Vec<bool>,
-    /// Parts that two instructions write, or one of an input; filled if EXEC is ever written.
+    /// Parts that two instructions write, or one in the case of an input; filled if EXEC is ever written.
     rewritten: Vec<u32>,
     written: Vec<u32>,
     /// Parts written so far in the block named by `written_in`.
@@ -237,7 +237,7 @@ impl Liveness {
         let written = if early { read } else { read + 1 };
         let (reads, writes) = operands.of(index);
         for (n, &(id, mut parts)) in writes.iter().enumerate() {
-            // Several results in one register are one write.
+            // Several results in one register count as one write.
             if writes[..n].iter().any(|other| other.0 == id) {
                 continue;
             }
@@ -258,14 +258,14 @@ impl Liveness {
         for &(id, parts) in reads {
             let id = id as usize;
             self.live[id] |= parts;
-            // An early result of the same register has this position already, with everything that is read in
-            // it.
+            // An early result of the same register already has this position, together with everything that
+            // is read in it.
             let taken = early && writes.iter().any(|other| other.0 as usize == id);
             self.change(id, read - u32::from(taken), self.live[id]);
         }
     }
 
-    /// From position `at` downwards `parts` of the register hold values.
+    /// From position `at` downwards, `parts` of the register hold values.
     fn change(&mut self, id: usize, at: u32, parts: u32) {
         let (open, end) = (self.open_parts[id], self.open_end[id]);
         if open == parts && parts != 0 && end >= at {
@@ -278,8 +278,8 @@ impl Liveness {
         self.open_end[id] = at;
     }
 
-    /// Ends the open segment of a register at its start, and joins it to the following one if they are alike
-    /// and touch.
+    /// Ends the open segment of a register at its start, and joins it with the following one if they touch
+    /// and hold the same parts.
     fn close(&mut self, id: usize, start: u32) {
         let (parts, end) = (self.open_parts[id], self.open_end[id]);
         let next = self.first[id];
@@ -294,9 +294,9 @@ impl Liveness {
         self.segments.push(Segment { start, end, parts, next });
     }
 
-    /// Instructions have gone that did not change which parts of which register hold values: instruction `i`
-    /// is now number `numbers[i]`, which is that of the next one if it has gone. The last number is how
-    /// many there are.
+    /// Renumbers the positions after instructions were removed that did not change which parts of which
+    /// register hold values: instruction `i` is now number `numbers[i]`, which is that of the next one if it
+    /// was removed. The last number is the new count.
     pub fn renumber(&mut self, numbers: &[u32]) {
         self.operands.renumber(numbers);
         if !self.masked.is_empty() {
@@ -306,7 +306,8 @@ impl Liveness {
                 numbers[index - 1] != numbers[index]
             });
         }
-        // Whether an instruction has gone, and the position before the first one of what stands in its place.
+        // Whether an instruction was removed, and the position before the first one of what stands in its
+        // place.
         let place = |position: u32| {
             let (index, write) = ((position as usize - 1) / 2, (position - 1) % 2);
             let gone = numbers[index] == numbers[index + 1];
@@ -341,7 +342,7 @@ impl Liveness {
         }
     }
 
-    /// Steps that the registers live from block to block took.
+    /// Steps that it took to find the registers that are live from block to block.
     #[cfg(test)]
     pub fn steps(&self) -> usize {
         self.flow.steps

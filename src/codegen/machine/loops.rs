@@ -1,4 +1,4 @@
-//! How deep in loops each block lies: the weight of what stands there.
+//! How deep in loops each block lies, which is the weight of its instructions.
 
 use super::body::Body;
 
@@ -29,7 +29,7 @@ impl Loops {
         }
     }
 
-    /// How often a block is taken to run, relative to the rest.
+    /// How often a block is assumed to run, relative to the rest.
     pub fn weight(&self, block: usize) -> u64 {
         8u64.pow(u32::from(self.depths.get(block).copied().unwrap_or(0).min(6)))
     }

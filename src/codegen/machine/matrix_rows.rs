@@ -2,7 +2,7 @@
 //!
 //! Sources as in `hazard_rows`: MI100, MI200, CDNA3 and CDNA4 instruction set guides, "Dependency resolution:
 //! required independent instructions", and LLVM's GCNHazardRecognizer.cpp; where they differ, the larger
-//! number.
+//! number counts.
 //!
 //! From gfx942 on the accumulator is forwarded within a chain of one opcode alone: another opcode on the same
 //! registers needs the wait states of an overlap (llvm-project issue 218363; LLVM up to 22 compares registers
@@ -35,7 +35,7 @@ pub(super) fn matrix_class(info: &OpInfo, arch: Arch) -> Option<MatrixClass> {
 /// What a later instruction does with the registers of a matrix instruction.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum MatrixUse {
-    /// Its D is the later one's C exactly and can be forwarded ([`forwards`]); class of the later one.
+    /// Its D is exactly the later one's C and can be forwarded ([`forwards`]); class of the later one.
     CSame(MatrixClass),
     /// The same registers without forwarding.
     CSameRegisters(MatrixClass),
@@ -53,8 +53,8 @@ pub(super) enum MatrixUse {
     WritesC,
 }
 
-/// Whether the result of one matrix instruction reaches another of as many passes on the same registers
-/// without a detour through them: the guides ask for equal passes, chips from gfx942 on for one opcode too.
+/// Whether the result of one matrix instruction is forwarded to another of as many passes on the same
+/// registers: the guides ask for equal passes, chips from gfx942 on for the same opcode, too.
 pub(super) fn forwards(arch: Arch, first: Opcode, then: Opcode) -> bool {
     arch.generation() < Generation::Cdna3 || first == then
 }
@@ -78,7 +78,7 @@ impl MatrixUse {
     }
 }
 
-/// Column of a number of passes.
+/// The column for a number of passes.
 pub(super) const fn passes_column(passes: u8) -> usize {
     match passes {
         2 => 0,
@@ -89,8 +89,8 @@ pub(super) const fn passes_column(passes: u8) -> usize {
 }
 
 /// One hazard of a matrix result: wait states by [`Generation`](crate::codegen::isa::Generation) and by
-/// passes 2, 4, 8, 16. DGEMM has two shapes: 4x4x4 stands under 4 passes, 16x16x4 under 8, in CDNA 4 under
-/// 16.
+/// passes 2, 4, 8, 16. DGEMM has two shapes: 4x4x4 is in the column of 4 passes, 16x16x4 in that of 8, in
+/// CDNA 4 of 16.
 pub(super) struct MatrixRow {
     pub first: MatrixClass,
     pub then: MatrixUse,
@@ -101,7 +101,7 @@ const fn matrix(first: MatrixClass, then: MatrixUse, waits: [[u8; 4]; COLUMNS]) 
     MatrixRow { first, then, waits }
 }
 
-/// Longest number of wait states in [`MATRIX_ROWS`].
+/// The largest number of wait states in [`MATRIX_ROWS`].
 pub(super) const LONGEST_MATRIX_ROW: u32 = {
     let (mut longest, mut row) = (0, 0);
     while row < MATRIX_ROWS.len() {
@@ -111,7 +111,8 @@ pub(super) const LONGEST_MATRIX_ROW: u32 = {
     longest as u32
 };
 
-/// Results of matrix instructions, by GCN 5 and CDNA 1 to 4. What is not there needs no wait states.
+/// Results of matrix instructions, by GCN 5 and CDNA 1 to 4. Combinations that are missing need no wait
+/// states.
 #[rustfmt::skip]
 pub(super) static MATRIX_ROWS: &[MatrixRow] = &{
     use MatrixClass::*;

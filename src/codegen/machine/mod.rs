@@ -4,10 +4,10 @@
 //! lowering -> allocate -> branches to the next block -> waits -> hazards -> code
 //! ```
 //!
-//! Allocation is several files: `operands`, `liveness` (on `flow`), `loops` and `pressure` say what there is,
-//! `tie` keeps accumulators in place, `coalesce` removes copies, `place` (on `occupancy`) finds places, and
-//! when there are too few `evict` chooses what leaves, by the rules of `agpr` and `rematerialise`, and
-//! `spill` rewrites the body.
+//! Allocation is several files: `operands`, `liveness` (on `flow`), `loops` and `pressure` describe the body,
+//! `tie` keeps accumulators in place, `coalesce` removes copies, and `place` (on `occupancy`) finds places.
+//! When there are too few, `evict` chooses which registers leave, by the rules of `agpr` and `rematerialise`,
+//! and `spill` rewrites the body.
 mod access;
 mod agpr;
 pub mod allocate;
@@ -40,7 +40,7 @@ pub use body::{Block, Body, MachineInst, RegisterFile, VirtualRegister};
 #[cfg(test)]
 pub(crate) fn live_steps(body: &Body, inputs: &[(u32, crate::codegen::isa::Operand)]) -> usize {
     let mut liveness = liveness::Liveness::default();
-    // A body of which an operand is wrong takes no steps.
+    // A body with an invalid operand takes no steps.
     let _ = liveness.compute(body, inputs);
     liveness.steps()
 }

@@ -26,7 +26,7 @@ pub(super) fn unite(into: &mut Set, other: &Set) {
 }
 
 impl Occupancy {
-    /// Nothing taken at `points` points.
+    /// Resets to nothing taken at `points` points.
     pub fn reset(&mut self, points: usize) {
         for (sets, len) in [
             (&mut self.rows, points),
@@ -120,7 +120,7 @@ fn lowest(set: &Set) -> Option<u32> {
         .map(|(i, word)| 64 * i as u32 + word.trailing_zeros())
 }
 
-/// Where `width` registers in a row begin of which none is in `taken` and all are below `limit`.
+/// Where `width` consecutive registers begin that are not in `taken` and are all below `limit`.
 pub(super) fn free_runs(taken: &Set, width: u32, limit: u32) -> Set {
     let mut runs = EMPTY;
     for i in 0..4 {
@@ -139,7 +139,7 @@ pub(super) fn free_runs(taken: &Set, width: u32, limit: u32) -> Set {
     runs
 }
 
-/// Lowest of the places `runs` at a multiple of `alignment` (1, 2 or 4). A single register goes beside a
+/// The lowest of the places `runs` at a multiple of `alignment` (1, 2 or 4). A single register goes beside a
 /// taken one of its pair if such a place is free below `used`, so that pairs stay whole.
 pub(super) fn find_free(runs: &Set, taken: &Set, alignment: u32, used: u32) -> Option<u32> {
     const EVEN: u64 = 0x5555_5555_5555_5555;

@@ -13,7 +13,8 @@ pub(super) type Parts = (u32, u32);
 /// Virtual operands by instruction, and what else the walk found.
 #[derive(Default)]
 pub(super) struct Operands {
-    /// Of all instructions, reads before writes, and where the reads and the writes of each end.
+    /// Operands of all instructions, reads before writes, and where the reads and the writes of each
+    /// instruction end.
     list: Vec<Parts>,
     ends: Vec<(u32, u32)>,
     /// Instructions that connect two registers which may become one: copies and matrix instructions.
@@ -85,7 +86,7 @@ impl Operands {
         Ok(())
     }
 
-    /// Notes that a physical register is named, if its whole width is there.
+    /// Notes that a physical register is named, if it exists in its whole width.
     fn name(&mut self, o: Operand, width: u32) -> Option<()> {
         let Some((file, number)) = file_and_number(o) else { return Some(()) };
         self.vcc |= o == Operand::VCC || o == Operand::VCC.offset(1);
@@ -106,8 +107,9 @@ impl Operands {
         self.list[start as usize..end as usize].split_at((reads_end - start) as usize)
     }
 
-    /// Instructions have gone that connect registers: instruction `i` is now number `numbers[i]`, which is
-    /// that of the next one if it has gone. What single instructions name is not known any more.
+    /// Renumbers after instructions were removed that connect registers: instruction `i` is now number
+    /// `numbers[i]`, which is that of the next one if it was removed. What single instructions name is
+    /// unknown from then on.
     pub fn renumber(&mut self, numbers: &[u32]) {
         self.list.clear();
         self.ends.clear();

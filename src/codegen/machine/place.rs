@@ -1,7 +1,7 @@
 //! Places the registers of one file: each one at the lowest free place of its whole live range, holes used.
 //!
 //! Long-lived registers come first, widest first: they stack up without gaps at the bottom; the short-lived
-//! rest follows in program order, which for intervals of one width is optimal. The lowest place wins because
+//! ones follow in program order, which for intervals of one width is optimal. The lowest place wins because
 //! the number of registers decides how many waves fit. A part of a tuple takes its register only while it
 //! holds a value.
 
@@ -17,9 +17,9 @@ use crate::codegen::isa::Operand;
 /// Which registers are placed first.
 #[derive(Copy, Clone, PartialEq, Eq)]
 enum Order {
-    /// Long-lived ones by width, then the rest as the program goes.
+    /// Long-lived ones by width, then the rest in program order.
     LongFirst,
-    /// All by width: worse in count, better against scattering.
+    /// All by width: more registers in total, but less scattering.
     WideFirst,
 }
 
@@ -28,13 +28,13 @@ enum Order {
 pub(super) struct Input<'a> {
     /// The body.
     pub body: &'a Body,
-    /// Live ranges, those of joined registers with the register that they are part of.
+    /// Live ranges; those of joined registers belong to the register that they are part of.
     pub liveness: &'a Liveness,
     /// Joined registers and hints.
     pub coalescer: &'a Coalescer,
     /// Registers that have a given place.
     pub fixed: &'a [(u32, Operand)],
-    /// Registers that nobody may get, by file.
+    /// Registers that no virtual register may get, by file.
     pub reserved: &'a [Set; 3],
 }
 
@@ -46,8 +46,8 @@ pub(super) struct Placer {
     pub places: Vec<u32>,
     /// Sort keys; the low bits are the register.
     queue: Vec<u64>,
-    /// A bit per position where a segment of the current file starts, and the number of such bits before
-    /// each word.
+    /// A bit per position where a segment of the current file starts, and the number of such bits before each
+    /// word.
     starts: Vec<u64>,
     ranks: Vec<u32>,
     /// Taken registers for each part of the tuple being placed.
@@ -57,8 +57,8 @@ pub(super) struct Placer {
 }
 
 impl Placer {
-    /// Places everything of one file below `limit`: how many registers it took, or the register that found no
-    /// place.
+    /// Places everything of one file below `limit`: returns how many registers it took, or the register that
+    /// found no place.
     pub fn place_file(
         &mut self,
         input: Input,
@@ -73,7 +73,8 @@ impl Placer {
         }
     }
 
-    /// Two live ranges meet exactly if one starts inside the other, so only starts need to be told apart.
+    /// Two live ranges overlap exactly if one starts inside the other, so only starts need numbers of their
+    /// own.
     fn number_points(&mut self, input: Input, file: RegisterFile) {
         self.starts.clear();
         self.starts.resize((2 * input.body.insts.len() + 2) / 64 + 1, 0);
@@ -211,7 +212,7 @@ impl Placer {
         (runs, taken)
     }
 
-    /// Puts the register that was asked about last at a place.
+    /// Puts the register that was last looked at into a place.
     fn take(&mut self, id: usize, place: u32) {
         self.places[id] = place;
         for &(first, last, parts) in &self.segments {

@@ -1,9 +1,8 @@
-//! Registers that are cheaper to make again than to keep: those that one instruction writes, which moves a
-//! constant.
+//! Registers that are cheaper to make again than to keep: those with a single write, which moves a constant.
 //!
-//! Such a register is not stored anywhere when it has to leave: its only write goes, and the move is repeated
-//! before each instruction that reads it. The move obeys EXEC like the reader does, so it fills the lanes
-//! that are read.
+//! Such a register is not stored anywhere when it has to leave: its only write is removed, and the move is
+//! repeated before each instruction that reads it. The move obeys EXEC like the reader does, so it fills the
+//! lanes that are read.
 
 use super::access::{Access, accesses};
 use super::body::Body;
@@ -12,8 +11,8 @@ use crate::codegen::isa::{Implicit, Inst, Meaning, Operand};
 /// The register numbers and constants of moves, by register.
 #[derive(Default)]
 pub(super) struct Constants {
-    /// Index of the move that makes each register; [`NEVER`] if nothing has written it, [`VARIES`] if it is
-    /// no constant.
+    /// The move that makes each register, by its index; [`NEVER`] if nothing has written it, [`VARIES`] if it
+    /// is not a constant.
     moves: Vec<u32>,
 }
 
@@ -48,7 +47,7 @@ impl Constants {
 pub(super) fn moves_constant(inst: &Inst) -> bool {
     let info = inst.op.info();
     let source = inst.operands[1];
-    // VCCZ, EXECZ and SCC have numbers among the constants and are none.
+    // VCCZ, EXECZ and SCC have numbers among the constants, but are not constants.
     let constant = source.is_constant() && !matches!(source, Operand::VCCZ | Operand::EXECZ | Operand::SCC);
     match info.meaning {
         Meaning::Scalar(crate::codegen::isa::Calc::Mov, _)

@@ -1,4 +1,4 @@
-//! Two errata that no wait states solve, and the instructions that do.
+//! Two errata that wait states do not solve, and the instructions that do.
 //!
 //! - A write of one half of VCC leaves VCCZ as it was (up to gfx950; LLVM, `partialVCCWritesUpdateVCCZ`): who
 //!   looks at VCCZ next is preceded by a copy of VCC onto itself.
@@ -17,7 +17,7 @@ pub(super) fn copy_vcc() -> Inst {
     Inst::new(Opcode::SMovB64, &[Operand::VCC, Operand::VCC])
 }
 
-/// Whether VCCZ is stale after `inst`, if that changes.
+/// Whether VCCZ is stale after `inst`, if `inst` changes that.
 #[inline]
 pub(super) fn changes_vccz(inst: &Inst) -> Option<bool> {
     let info = inst.op.info();
@@ -27,11 +27,12 @@ pub(super) fn changes_vccz(inst: &Inst) -> Option<bool> {
     if info.writes.contains(Implicit::VCC) {
         return Some(false);
     }
-    // It may write any register after the named one.
+    // It may write any register after the one that it names.
     if matches!(info.meaning, Meaning::MoveToRelative(_)) {
         return Some(true);
     }
-    // No tuple reaches into VCC from below, so a write begins there; results are the first two operands.
+    // No tuple extends into VCC from below, so a write to VCC begins there; results are the first two
+    // operands.
     let written = |index: usize| {
         let is_vcc = matches!(inst.operands[index], Operand::VCC | VCC_HIGH);
         is_vcc && index < info.operands.len() && inst.role(index) != Role::Use
@@ -61,7 +62,7 @@ fn is_vgpr(range: Range) -> bool {
     (Operand::FIRST_VGPR..Operand::FIRST_AGPR).contains(&u32::from(range.start))
 }
 
-/// The instructions that do the same as the shift `inst` without the bug; nothing if it is not concerned.
+/// The instructions that do the same as the shift `inst` without the bug; none if the bug does not affect it.
 /// `end` is the first VGPR that the kernel does not touch.
 pub(super) fn replaced_shift(inst: &Inst, end: u16) -> Option<[Inst; 6]> {
     use Calc::{ShiftLeftRev, ShiftRightRev};
@@ -77,7 +78,7 @@ pub(super) fn replaced_shift(inst: &Inst, end: u16) -> Option<[Inst; 6]> {
         let pair = Range { start: (Operand::FIRST_VGPR + pair) as u16, len: 2 };
         accesses(inst).filter_map(|access| access.range()).all(|range| !range.overlaps(pair))
     };
-    // Source and result leave one of the three pairs that there are below the last one at least.
+    // Source and result leave at least one of the three pairs below the last one free.
     let free = (0..6).step_by(2).find(|&pair| is_free(pair)).map(Operand::vgpr)?;
     let swap = |part: u32| Inst::new(Opcode::VSwapB32, &[free.offset(part), last.offset(part)]);
     let mut shift = *inst;

@@ -73,12 +73,12 @@ impl Run {
         }
     }
 
-    /// Joins runs that reach a block on several paths; true if that made more of it.
+    /// Merges runs that reach a block on several paths; true if that added something.
     pub fn join(&mut self, other: &Run) -> bool {
         let before = *self;
         if other.kind != RunKind::None {
-            // One path at most falls through, and the branch of any other has ended its run: no two kinds
-            // meet.
+            // At most one path falls through, and the branch of any other has ended its run, so two kinds
+            // never meet.
             self.kind = other.kind;
             for (set, more) in [(&mut self.defs, &other.defs), (&mut self.uses, &other.uses)] {
                 set.iter_mut().zip(more).for_each(|(word, more)| *word |= more);

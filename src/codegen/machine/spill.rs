@@ -1,7 +1,8 @@
-//! Takes registers out of their file: rewrites a body so that what has left is fetched into a short-lived
-//! register before each instruction that reads it, and put away after each instruction that writes it.
+//! Takes registers out of their file: rewrites a body so that a register that has left is loaded into a
+//! short-lived register before each instruction that reads it, and stored after each instruction that writes
+//! it.
 //!
-//! | register | new home | fetched and put away by |
+//! | register | new home | loaded and stored by |
 //! | --- | --- | --- |
 //! | VGPR, AGPR | scratch memory | `scratch_load_dword*`, `scratch_store_dword*` at a fixed offset |
 //! | VGPR | AGPRs | the operand itself where it can be an AGPR, else `v_accvgpr_read_b32`, `v_accvgpr_write_b32` |
@@ -9,15 +10,15 @@
 //! | any | nowhere | its move of a constant, repeated |
 //!
 //! Why this is right while lanes are off: scratch accesses and moves obey EXEC exactly like the instruction
-//! that they stand beside. A write of some lanes stores these lanes and leaves the others in memory as they
-//! were, like it would leave them in a register; a read sees the lanes that it looks at. No EXEC write stands
-//! between an instruction and what is inserted for it. Instructions that look at all lanes are kept away by
-//! the choice of registers (see `evict`). `v_readlane` and `v_writelane` ignore EXEC. Whether the AGPR moves
-//! do is not documented, so while lanes may be off a write to a register in AGPRs fetches it first and puts
-//! all of it away: right in either case.
+//! that they serve. A write of some lanes stores these lanes and leaves the others in memory as they were, as
+//! it would in a register; a read sees the lanes that it looks at. There is no write to EXEC between an
+//! instruction and the code inserted for it. Registers of instructions that look at all lanes are not chosen
+//! (see `evict`). `v_readlane` and `v_writelane` ignore EXEC. Whether the AGPR moves do is not documented, so
+//! while lanes may be off a write to a register in AGPRs loads it first and then stores all of it, which is
+//! right in either case.
 //!
 //! None of the inserted instructions touches SCC, VCC or M0. A load after a store of the same slot needs no
-//! wait: vector memory instructions of one wave reach their memory in order (LLVM inserts none for its spills
+//! wait: vector memory instructions of one wave reach memory in order (LLVM inserts no wait for its spills
 //! either).
 
 use smallvec::SmallVec;
@@ -38,7 +39,7 @@ const LANES: u32 = 64;
 /// Scratch offsets below this fit into the instruction (13 bits, signed; CDNA3 ISA guide, "Flat Scratch").
 const OFFSET_REACH: u32 = 4096;
 
-/// Where a register is.
+/// Where a register is kept.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub(super) enum Home {
     /// In its file.
@@ -46,20 +47,20 @@ pub(super) enum Home {
     Register,
     /// Moved to the AGPRs.
     Agpr,
-    /// Scratch, at this byte.
+    /// In scratch, from this byte on.
     Scratch(u32),
-    /// Lanes of VGPRs from this one on, counted through all carriers.
+    /// In lanes of VGPRs, from this lane on, counted over all VGPRs that hold SGPRs.
     Lanes(u32),
-    /// Made again by the instruction of this index.
+    /// Nowhere: the instruction of this index is repeated.
     Constant(u32),
 }
 
 /// What a round has changed.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Rewritten {
-    /// Files of operands; every instruction is where it was.
+    /// Files of operands; instructions kept their numbers.
     OperandsOnly,
-    /// Instructions came or went.
+    /// Instructions were inserted or removed.
     Instructions,
 }
 
@@ -101,9 +102,9 @@ pub(super) struct Spiller {
     carriers: Vec<u32>,
     /// Homes of this round.
     homes: Vec<Home>,
-    /// Where each register's live segments have been followed to.
+    /// How far each register's live segments have been followed.
     cursors: Vec<u32>,
-    /// Registers that stood for operands of the instruction before, and still hold what they stood for.
+    /// Registers that stood for operands of the previous instruction, and still hold their values.
     standing: SmallVec<[Stand; 4]>,
     spare_origins: Vec<u32>,
 }
@@ -130,7 +131,7 @@ impl Spiller {
         self.carriers.clear();
     }
 
-    /// True once something has been chosen to leave its file, or inputs have been released.
+    /// True once a register has been chosen to leave its file, or inputs have been released.
     pub fn has_begun(&self) -> bool {
         self.begun
     }
@@ -140,8 +141,8 @@ impl Spiller {
         self.temporary.get(id).copied().unwrap_or(false)
     }
 
-    /// Moves what was given in `fixed` places to registers of their own at the start, so that it can be
-    /// spilled later; not possible if control comes back to the start.
+    /// Moves inputs in `fixed` places to registers of their own at the start, so that they can be spilled
+    /// later; not possible if control comes back to the start.
     pub fn release_inputs(&mut self, body: &mut Body, fixed: &[(u32, Operand)]) {
         self.begun = true;
         let counted = self.spills.inserted;
@@ -223,14 +224,14 @@ impl Spiller {
         self.homes[id as usize] = Home::Agpr;
     }
 
-    /// Makes a register again wherever it is read, as instruction `index` does.
+    /// Makes a register again wherever it is read, as instruction `index` makes it.
     pub fn rematerialise(&mut self, body: &Body, id: u32, index: u32) {
         self.spills.rematerialised += u32::from(body.registers[id as usize].width);
         self.homes[id as usize] = Home::Constant(index);
     }
 
-    /// Rewrites the body for the homes chosen. What one instruction has fetched or made the next one finds
-    /// where it is.
+    /// Rewrites the body for the homes chosen. The next instruction uses what one instruction has loaded or
+    /// made.
     pub fn rewrite(&mut self, body: &mut Body, liveness: &Liveness) -> Rewritten {
         let before = (self.spills.inserted, body.registers.len());
         let dropped = self.homes.iter().any(|home| matches!(home, Home::Constant(_)));
@@ -351,7 +352,7 @@ impl Spiller {
         body.insts[index as usize] == *i
     }
 
-    /// True if no part of what an operand names holds a value at a position; positions must not go back.
+    /// True if no part of an operand holds a value at a position; positions must not decrease.
     fn is_dead(&mut self, liveness: &Liveness, stand: &Stand, position: u32) -> bool {
         let cursor = &mut self.cursors[stand.id as usize];
         while let Some(segment) = liveness.segments.get(*cursor as usize).filter(|s| s.end < position) {
@@ -418,8 +419,8 @@ impl Spiller {
                 self.put_away(body, stand, i.source);
             }
         }
-        // What overlaps something written holds an old value now; so does everything once other lanes become
-        // active.
+        // What overlaps a written register holds an old value now, and so does everything once other lanes
+        // become active.
         let exec = exec_write(&i.inst) != ExecWrite::None;
         let stale = |stand: &Stand| {
             let meets = |other: &Stand| {

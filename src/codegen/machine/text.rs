@@ -1,5 +1,5 @@
-//! Text form of machine bodies, for tests and for looking at what a pass did: assembler text with virtual
-//! registers.
+//! Text form of machine bodies, for tests and for looking at the result of a pass: assembler text with
+//! virtual registers.
 //!
 //! ```text
 //! bb0:
@@ -9,9 +9,10 @@
 //!     s_cbranch_scc1 bb0                        blocks are bb0, bb1, ... in layout order
 //! ```
 //!
-//! Instructions are read by the assembler's parser, which knows no rules between operands here: a body may
-//! break them, and whoever checks it says so. `_e32` and `_e64` are left out unless the long encoding is
-//! asked for. `s_barrier nowait` is a barrier that hands over no LDS data ([`BARRIER_WITHOUT_WAITS`]).
+//! Instructions are read by the assembler's parser, which does not apply rules between operands here: a body
+//! may break them, and the machine verifier reports it. `_e32` and `_e64` are left out unless the long
+//! encoding is asked for. `s_barrier nowait` is a barrier that hands over no LDS data
+//! ([`BARRIER_WITHOUT_WAITS`]).
 
 use std::fmt::Write;
 
@@ -61,7 +62,7 @@ pub fn parse(text: &str) -> Result<Body, TextError> {
             block.end += 1;
         }
     }
-    // A register that nobody mentions may be anything.
+    // A register that is not mentioned may be anything.
     body.registers.iter_mut().for_each(|register| register.width = register.width.max(1));
     let count = body.blocks.len() as u32;
     for index in 0..body.blocks.len() {
@@ -88,7 +89,7 @@ fn start_block(body: &mut Body) {
 }
 
 fn block_index(label: &str) -> Result<u32, String> {
-    label.strip_prefix("bb").and_then(|n| n.parse().ok()).ok_or_else(|| format!("`{label}` is no block"))
+    label.strip_prefix("bb").and_then(|n| n.parse().ok()).ok_or_else(|| format!("`{label}` is not a block"))
 }
 
 /// One instruction in the assembler's syntax, with virtual registers and blocks.
@@ -130,7 +131,7 @@ fn virtual_length(text: &str) -> usize {
 }
 
 fn parse_integer(text: &str) -> Result<u32, String> {
-    text.trim().parse().map_err(|_| format!("`{text}` is no number"))
+    text.trim().parse().map_err(|_| format!("`{text}` is not a number"))
 }
 
 /// `7` or `[4:7]` to first and count.
@@ -151,12 +152,12 @@ fn parse_range(text: &str) -> Result<(u32, u32), String> {
 
 /// Stands for ids that are not mentioned.
 const UNDECLARED: VirtualRegister = VirtualRegister { file: RegisterFile::Vgpr, width: 0 };
-/// Texts are written by people: no need for more.
+/// Texts are written by people, who do not need more.
 const MOST_REGISTERS: u32 = 1 << 16;
 
 /// `3`, `3:v4`, `3[0:1]`, `3[0:1]:v4`.
 fn parse_virtual(text: &str, registers: &mut Vec<VirtualRegister>) -> Result<(Operand, u32), String> {
-    let bad = || format!("`%{text}` is no register");
+    let bad = || format!("`%{text}` is not a register");
     let id_end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let id: u32 = text[..id_end].parse().map_err(|_| bad())?;
     let (part, declared) = match text[id_end..].rsplit_once(':') {

@@ -1,10 +1,10 @@
 //! Accumulators stay in place: the result of a matrix instruction takes the register of its accumulator if
-//! nothing reads the accumulator afterwards, and a loop carries it where it is.
+//! nothing reads the accumulator afterwards, and a loop carries it in the same register.
 //!
-//! A body comes with a register of its own for every value, and with copies where a loop hands one on; that
-//! is what the verifier of the allocation compares with. What liveness allows to be one register becomes one
-//! before anything is placed or spilled, and whatever room there is: a loop that copies its accumulators is
-//! worth nothing.
+//! A body comes with a register of its own for every value, and with copies where a loop hands one on; the
+//! verifier of the allocation compares with that. Registers that liveness allows to be one become one before
+//! anything is placed or spilled, however much room there is: a loop that copies its accumulators would be
+//! far too slow.
 
 use super::body::Body;
 use super::coalesce::Coalescer;
@@ -15,7 +15,7 @@ use crate::codegen::isa::Operand;
 /// The pass's memory.
 #[derive(Default)]
 pub(super) struct Ties {
-    /// The number of each instruction afterwards; of one that goes, that of the next.
+    /// The number of each instruction afterwards; for one that is removed, that of the next.
     numbers: Vec<u32>,
 }
 

@@ -4,18 +4,18 @@
 //! Loads and stores count up vmcnt or lgkmcnt when they issue and down when they are done. What completes in
 //! issue order (vector memory among itself, LDS among itself) can be waited for by number: `vmcnt(3)` is "all
 //! but the last three". Scalar loads, messages and flat accesses complete in any order, so while one of them
-//! is in flight only zero says anything. The pass keeps, for every register, how many counted instructions
-//! were issued since the one that will write it, goes over the blocks in layout order, joins states where
-//! control flow joins, and goes back to a loop header when the end of the loop brings something new, so that
-//! every path is covered and nothing is waited for twice.
+//! is in flight only a wait for zero is meaningful. The pass keeps, for every register, how many counted
+//! instructions were issued since the one that will write it, goes over the blocks in layout order, joins
+//! states where control flow joins, and goes back to a loop header when the end of the loop brings something
+//! new, so that every path is covered and nothing is waited for twice.
 //!
-//! Barriers: LDS instructions in flight are waited for, so that other waves find what was written, and nobody
-//! overwrites what is still being read; the same for loads to LDS. A barrier that does not hand over LDS data
-//! ([`BARRIER_WITHOUT_WAITS`] as its immediate) gets no wait. Up to gfx908 every barrier waits for
+//! Barriers: LDS instructions in flight are waited for, so that other waves see what was written, and no wave
+//! overwrites what is still being read; the same goes for loads to LDS. A barrier that does not hand over LDS
+//! data ([`BARRIER_WITHOUT_WAITS`] as its immediate) gets no wait. Up to gfx908 every barrier waits for
 //! everything: a wave that has a memory exception cannot back off from a barrier there.
 //!
-//! Loads to LDS count in vmcnt, LDS instructions in lgkmcnt, and nothing says which of the latter touches
-//! what the former bring. So each waits for the other, unless the kernel promises with
+//! Loads to LDS count in vmcnt, LDS instructions in lgkmcnt, and nothing says which LDS instruction touches
+//! the data of which load. So each waits for the other, unless the kernel promises with
 //! [`LdsLoads::AfterBarriers`] that whatever a wave loads to LDS is read after a barrier.
 //!
 //! Also here: the global data share (expcnt until its registers have been read; GWS has a full wait after
@@ -32,18 +32,18 @@ use crate::codegen::isa::{
     Arch, Counter, Generation, Inst, Meaning, OpInfo, Opcode, Operand, Unit, WaitCounts,
 };
 
-/// Immediate of an `s_barrier` after which nobody looks at LDS data of other waves; cleared when the waits
-/// are in.
+/// Immediate of an `s_barrier` after which no wave looks at LDS data of other waves; cleared when the waits
+/// are inserted.
 pub const BARRIER_WITHOUT_WAITS: u32 = 1;
 
-/// Most that is ever waited for by number: with more in flight the counters say less than they should (LLVM
-/// caps at the same values).
+/// The largest count that is ever waited for: with more in flight the counters say less than they should
+/// (LLVM caps at the same values).
 const CAP: WaitCounts = WaitCounts { vm: 62, lgkm: 14, ..WaitCounts::NONE };
 
 const REGISTERS: usize = Operand::END as usize;
-/// Age of a register that nothing is in flight for.
+/// Age of a register without an instruction in flight that writes it.
 const IDLE: u8 = u8::MAX;
-/// Ages from here on make no difference: no counter says more.
+/// Ages from here on make no difference: no counter goes higher.
 const OLDEST: u8 = 62;
 
 /// Where a kernel reads what its waves load to LDS.
@@ -104,12 +104,12 @@ struct Entry {
     flags: Flags,
 }
 
-/// What is true on some path.
+/// What is true on at least one path.
 #[derive(Copy, Clone, PartialEq, Eq, Default)]
 struct Flags {
     /// VGPRs may be indexed.
     indexing: bool,
-    /// The scalar cache may hold what memory does not.
+    /// The scalar cache may hold data that memory does not have yet.
     scalar_stores: bool,
 }
 
@@ -294,12 +294,13 @@ impl WaitInserter {
         }
     }
 
-    /// From now on for kernels that keep the promise of `lds_loads`.
+    /// Sets where the following kernels read what they load to LDS.
     pub fn set_lds_loads(&mut self, lds_loads: LdsLoads) {
         self.lds_loads = lds_loads;
     }
 
-    /// Inserts all waits that `body`, which has physical registers, needs beside those that it already has.
+    /// Inserts all waits that `body`, which has physical registers, needs in addition to those that it
+    /// already has.
     pub fn insert(&mut self, body: &mut Body) {
         self.entries.clear();
         self.entries.resize(body.blocks.len(), Entry::EMPTY);
@@ -334,8 +335,8 @@ impl WaitInserter {
         self.flags = entry.flags;
     }
 
-    /// Hands the state on to the successors; the next block to look at, which is an earlier one if a loop
-    /// brought news.
+    /// Hands the state on to the successors; returns the next block to look at, which is an earlier one if a
+    /// loop brought news.
     fn leave(&mut self, body: &Body, block: usize) -> usize {
         self.vm.leave(&mut self.exit.vm);
         self.lgkm.leave(&mut self.exit.lgkm);
@@ -501,8 +502,8 @@ impl WaitInserter {
     }
 }
 
-/// True for instructions that read or write LDS memory through its own path: not lane permutations, which use
-/// the hardware alone, nor the global data share.
+/// True for instructions that read or write LDS memory through its own path: not lane permutations, which
+/// only use the hardware, nor the global data share.
 fn touches_lds(inst: &Inst) -> bool {
     let info = inst.op.info();
     let only_lanes = matches!(info.meaning, Meaning::LaneSwizzle | Meaning::LanePermute(_) | Meaning::LdsNop);

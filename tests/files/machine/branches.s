@@ -23,7 +23,7 @@ bb3:
 bb4:
     s_endpgm
 
-; case forward and backward offsets count from behind the branch
+; case forward and backward offsets count from the end of the branch
 ; run branches
 bb0:
     s_cbranch_scc0 bb2

@@ -404,9 +404,9 @@ bb0:
     ds_read_b32 v3, v0
     ds_bpermute_b32 v4, v0, v2
 
-; case the same promised to be behind barriers
+; case the same, promised to come after barriers
 ; run waits
-; promise lds-behind-barriers
+; promise lds-after-barriers
 bb0:
     buffer_load_dword v0, s[4:7], 0 offen lds
     ds_read_b32 v3, v0
@@ -538,7 +538,7 @@ bb0:
     s_waitcnt lgkmcnt(0)
     v_mov_b32 v3, v4
 
-; case behind GWS everything is waited for
+; case after GWS everything is waited for
 ; run waits
 ; target gfx908 gfx90a gfx942
 bb0:
@@ -653,7 +653,7 @@ bb0:
     s_waitcnt lgkmcnt(0)
     s_movreld_b32 s16, s8
 
-; case caches are written back before the next store, and forgotten behind the loads
+; case caches are written back before the next store, and forgotten after the loads
 ; run waits
 ; target gfx942 gfx950
 bb0:

@@ -2,15 +2,15 @@
 //! read now must hold what was last written to the register, on every path and in every lane that the
 //! instruction looks at.
 //!
-//! The body before and the body after are executed side by side on symbols. An instruction before that has a
-//! counterpart after says which registers its operands have become; one without must be a move, whose target
-//! from then on is the same value as its source. An instruction after without counterpart must move values:
-//! between registers, to or from scratch or a lane of a VGPR, or a constant into a register. Nothing is
-//! believed about where the allocator keeps a value; it is in every place that the moves have brought it to
-//! and that nothing has written since.
+//! The bodies before and after allocation are executed side by side on symbols. An instruction before that
+//! has a counterpart after says which registers its operands have become; one without must be a move, whose
+//! target from then on is the same value as its source. An instruction after without a counterpart before
+//! must move values: between registers, to or from scratch or a lane of a VGPR, or a constant into a
+//! register. Nothing the allocator claims about places is trusted; a value is in every place that moves have
+//! brought it to and that has not been written since.
 //!
-//! What a place holds is known for active and inactive lanes apart: a masked write changes the active lanes
-//! of a place only, and what is known of active lanes alone is forgotten when EXEC changes.
+//! Contents of places are known for active and inactive lanes separately: a masked write changes only the
+//! active lanes of a place, and what is known of active lanes alone is forgotten when EXEC changes.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ use crate::codegen::machine::allocate::INSERTED;
 use crate::codegen::machine::body::Body;
 use crate::codegen::rules::{EXEC, Registers, View};
 
-/// What is checked of an allocation.
+/// What is needed to check an allocation.
 #[derive(Copy, Clone, Debug)]
 pub struct Allocated<'a> {
     /// The body with virtual registers.
@@ -67,7 +67,7 @@ pub fn check_allocation(allocated: &Allocated) -> Vec<Fault> {
         }
     }
     for (block, entry) in entries.into_iter().enumerate() {
-        // Blocks that nothing leads to are executed from nothing.
+        // Blocks without predecessors start with nothing known.
         checker.follow_block(block, entry.unwrap_or_else(|| checker.start()), &mut faults);
     }
     faults.sort();
@@ -101,9 +101,9 @@ type Value = usize;
 struct State {
     /// Where each value is.
     at: Vec<SmallVec<[(Location, Lanes); 2]>>,
-    /// Values that have been at each place, and may be still.
+    /// Values that have been at each place, and may still be there.
     values: BTreeMap<Location, SmallVec<[u32; 4]>>,
-    /// Lanes in which a value is anything: it has not been written there.
+    /// Lanes in which a value may be anything, because it has not been written there.
     free: Vec<Lanes>,
     /// Lanes in which a value is known to be a constant.
     known: Vec<Option<(u32, Lanes)>>,
@@ -126,8 +126,8 @@ impl State {
     }
 
     /// Places that hold a value in some lanes, or a constant that it is known to be. Constants have larger
-    /// numbers than what they are constants of, so going through all values in order sees what was known
-    /// of constants before.
+    /// numbers than the values that they are constants of, so going through all values in order sees what was
+    /// known of constants before.
     fn locations(&self, value: Value) -> SmallVec<[Location; 4]> {
         let constant = self.known[value].map(|(constant, _)| constant as usize);
         let all = [Some(value), constant].into_iter().flatten().flat_map(|value| &self.at[value]);
@@ -158,7 +158,7 @@ impl State {
         }
     }
 
-    /// Whatever was in `lanes` of a place is gone.
+    /// The contents of a place are lost in `lanes`.
     fn clobber(&mut self, location: Location, lanes: Lanes) {
         let mut values = self.values.remove(&location).unwrap_or_default();
         values.retain(|value| {
@@ -199,7 +199,7 @@ impl State {
         }
     }
 
-    /// A value changes in `lanes`: no place holds the new one.
+    /// A value changes in `lanes`: no place holds the new one yet.
     fn renew(&mut self, value: Value, lanes: Lanes, rewritten: bool) {
         for (_, held) in &mut self.at[value] {
             *held &= !lanes;
@@ -213,7 +213,7 @@ impl State {
             self.known[value].map(|(c, held)| (c, held & !lanes)).filter(|known| known.1 != 0);
     }
 
-    /// A value becomes another one in `lanes`: wherever that is, so is this.
+    /// A value becomes another one in `lanes`: it is now wherever the other one is.
     fn rename(&mut self, to: Value, from: Value, lanes: Lanes, rewritten: bool) {
         if to == from {
             return;
@@ -234,7 +234,7 @@ impl State {
         self.known[value] = Some((constant, kept | lanes));
     }
 
-    /// EXEC becomes something else: only what holds in all lanes is still known.
+    /// EXEC changes: only what holds in all lanes is still known.
     fn change_exec(&mut self, masked: bool) {
         for value in 0..self.at.len() {
             let free = self.free[value];
@@ -249,7 +249,7 @@ impl State {
         self.masked = masked;
     }
 
-    /// Keeps what both know; true if that is less than before.
+    /// Keeps what both states know; true if that is less than before.
     fn join(&mut self, other: &State) -> bool {
         let mut changed = other.masked && !self.masked;
         self.masked |= other.masked;
@@ -281,13 +281,13 @@ impl State {
 
 struct Checker<'a> {
     allocated: Allocated<'a>,
-    /// First part of each virtual register among all values.
+    /// The first part of each virtual register, among all values.
     first_part: Vec<Value>,
     first_physical: Value,
     first_constant: Value,
     constants: BTreeMap<Constant, Value>,
     count: usize,
-    /// Values that more than one instruction writes, or one if they are inputs.
+    /// Values that more than one instruction writes; inputs that at least one writes.
     rewritten: Vec<bool>,
 }
 
@@ -329,12 +329,12 @@ impl<'a> Checker<'a> {
                 }
             }
         }
-        // A physical register holds something from the start on.
+        // A physical register holds something from the start.
         checker.rewritten[checker.first_physical..].fill(true);
         checker
     }
 
-    /// Inputs and physical registers are where they are; everything else may be anything.
+    /// Inputs and physical registers are in their places; everything else may be anything.
     fn start(&self) -> State {
         let mut state = State {
             at: vec![SmallVec::new(); self.count],
@@ -402,7 +402,7 @@ impl<'a> Checker<'a> {
         if state.masked && vector && inst.op.info().reads.contains(Implicit::EXEC) { ACTIVE } else { ALL }
     }
 
-    /// Instructions that are not there any more: moves change which value is where by name only.
+    /// Instructions that are gone after allocation: moves only change which value has which name.
     fn skip(&self, range: std::ops::Range<u32>, state: &mut State, faults: &mut Vec<Fault>) {
         for index in range {
             let inst = &self.allocated.before.insts[index as usize].inst;
@@ -412,7 +412,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Executes a move of the body before; false if it is none.
+    /// Executes a move of the body before; false if the instruction is not a move.
     fn move_by_name(&self, inst: &Inst, state: &mut State) -> bool {
         let to = self.values(inst, 0);
         let vector = match inst.operands[0].as_virtual() {
@@ -435,7 +435,7 @@ impl<'a> Checker<'a> {
         !constants.is_empty()
     }
 
-    /// An instruction that was there before.
+    /// An instruction that was there before allocation.
     fn image(&self, origin: usize, after: &Inst, state: &mut State, faults: &mut Vec<Fault>) {
         let before = &self.allocated.before.insts[origin].inst;
         let mut fault = |message: String| faults.push(Fault::new(origin, message));
@@ -615,7 +615,7 @@ fn moved_registers(inst: &Inst) -> Option<(Operand, Operand)> {
     (moves && registers && !from.is_constant() && inst.modifiers.is_empty()).then_some((to, from))
 }
 
-/// The constant that an instruction moves to a register, by its 32-bit parts; empty if it is no such move.
+/// The constant that an instruction moves to a register, by its 32-bit parts; empty if it does not do that.
 fn moved_constant(inst: &Inst) -> SmallVec<[Constant; 2]> {
     let source = inst.operands[1];
     let literal = if source == Operand::LITERAL { inst.imm } else { 0 };
@@ -641,7 +641,7 @@ fn looks_at_all_lanes(inst: &Inst) -> bool {
     !info.reads.contains(Implicit::EXEC) || info.meaning == Meaning::ReadFirstLane
 }
 
-/// Results that must not share registers with sources or with each other but do.
+/// Results that must not share registers with sources or with each other, but do.
 fn overlaps(inst: &Inst) -> Option<String> {
     let info = inst.op.info();
     let matrix = matches!(info.unit, Unit::Mfma(_));

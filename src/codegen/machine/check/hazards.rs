@@ -1,6 +1,6 @@
-//! Walks back from every instruction along every path and compares the wait states it passes with what the
-//! hazard rules ask for between the two; looks for errata that must have been repaired, and for runs of
-//! memory instructions that a replay would get wrong.
+//! Walks back from every instruction along every path and compares the wait states along the way with what
+//! the hazard rules ask for between the two; also looks for errata that should have been repaired, and for
+//! runs of memory instructions that a replay would execute wrongly.
 
 use super::Fault;
 use crate::codegen::isa::{
@@ -12,7 +12,7 @@ use crate::codegen::rules::{
     required, required_before_load,
 };
 
-/// Finds instructions that come too soon after another, and errata that nobody has repaired.
+/// Finds instructions that come too soon after another, and errata that are not repaired.
 pub fn check_hazards(body: &Body, arch: Arch) -> Vec<Fault> {
     let indexed = flow(body, indexing_after);
     let stale_vccz = flow(body, stale_vccz_after);
@@ -40,7 +40,7 @@ pub fn check_hazards(body: &Body, arch: Arch) -> Vec<Fault> {
     faults
 }
 
-/// For each block those that control may come from.
+/// For each block, the blocks that control may come from.
 fn predecessors(body: &Body) -> Vec<Vec<usize>> {
     let mut predecessors = vec![Vec::new(); body.blocks.len()];
     for (block, data) in body.blocks.iter().enumerate() {
@@ -165,7 +165,7 @@ impl Walk<'_> {
             };
             if need > states {
                 let (first, then) = (first.inst, then.inst);
-                let message = format!("`{then}` needs {need} wait states behind `{first}`, has {states}");
+                let message = format!("`{then}` needs {need} wait states after `{first}`, has {states}");
                 self.faults.push(Fault::new(self.index, message));
             }
             let is_nop = first.inst.op == Opcode::SNop;
@@ -177,8 +177,8 @@ impl Walk<'_> {
             return;
         }
         for &predecessor in &self.predecessors[block] {
-            // A shorter way to the end of a block shows everything that a longer one does with the same in
-            // between.
+            // A shorter way to the end of a block shows everything that a longer one shows with the same
+            // instructions in between.
             let best_here = &mut best[predecessor][usize::from(between.dgemm) + 2 * usize::from(between.acc)];
             if states < *best_here {
                 *best_here = states;

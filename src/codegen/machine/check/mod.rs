@@ -1,8 +1,8 @@
-//! The machine verifier: looks at what the passes left and says what is wrong, with rules of its own.
+//! The machine verifier: looks at what the passes left and says what is wrong, by rules of its own.
 //!
 //! Allocation is checked by following values through the registers, waits by following what is in flight
-//! along every path, hazards by walking back from every instruction. Nothing here is shared with the passes
-//! but the instruction table; it is slow and for tests and `--verify`.
+//! along every path, hazards by walking back from every instruction. The passes share nothing with this but
+//! the instruction table; it is slow, and meant for tests and `--verify`.
 mod allocation;
 mod hazards;
 mod waits;
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn an_accumulator_that_is_overwritten_too_early_is_a_fault() {
         let body = |made: [&str; 3]| {
-            // A virtual register has its width where it is made, and none where it is read.
+            // A virtual register is given its width where it is defined, and not where it is read.
             let [x, acc, sum] = made.map(|name| name.split_once(":v").map_or(name, |(name, _)| name));
             let [make_x, make_acc, make_sum] = made;
             let text = format!(

@@ -1,6 +1,6 @@
-//! Follows what is in flight along every path: queues of memory instructions, shortened by `s_waitcnt` and by
-//! nothing else. No register that an instruction in flight will write may be touched, and nothing may run
-//! ahead of memory that it depends on.
+//! Follows what is in flight along every path: queues of memory instructions, shortened by `s_waitcnt` alone.
+//! No register that an instruction in flight will write may be touched, and no access to memory may run ahead
+//! of one that it depends on.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ struct InFlight {
     scalar_stores: bool,
 }
 
-/// More states than this at one block are not followed.
+/// Beyond this many states, the paths through a block are not followed.
 const MOST_STATES: usize = 500;
 
 struct Checker<'a> {
@@ -71,7 +71,8 @@ pub fn check_waits(before: &Body, after: &Body, arch: Arch, lds_loads: LdsLoads)
     checker.faults.into_iter().collect()
 }
 
-/// Kinds that do not come back in order among each other; of an ordered one all do among themselves.
+/// Kinds of instructions that do not complete in order with each other; those of one ordered kind do among
+/// themselves.
 #[derive(PartialEq, Eq)]
 enum Kind {
     Lds,
@@ -170,7 +171,7 @@ impl Checker<'_> {
             if state.vm.len() > 63 && ordered {
                 state.vm.remove(0);
             }
-            // More of the unordered ones say nothing new.
+            // More of the unordered ones add no information.
             if !ordered {
                 state.vm.sort_unstable();
                 state.vm.dedup();
