@@ -185,8 +185,8 @@ pub enum Base {
     Written,
     /// The first iteration of a pipelined loop.
     Start,
-    /// The first iteration of the running pass of its steady state, or of an unrolled loop.
-    Pass,
+    /// The first iteration of the running trip of its steady state, or of an unrolled loop.
+    Trip,
     /// The first iteration that its steady state does not begin.
     End,
 }

@@ -95,13 +95,13 @@ impl Pipelined {
     }
 }
 
-/// On a loop, and on the pipelined loop made of it: so many iterations are one round of it. Its trip count,
+/// On a loop, and on the pipelined loop made of it: so many iterations are one trip of it. Its trip count,
 /// in iterations, is a multiple.
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Unrolled(pub u32);
 
 impl Unrolled {
-    /// Iterations of one round of a loop.
+    /// Iterations of one trip of a loop.
     pub fn of(world: &World, node: Entity) -> u32 {
         world.get::<Unrolled>(node).map_or(1, |unrolled| unrolled.0)
     }

@@ -168,7 +168,7 @@ impl Found<'_, '_> {
         let copies = place.copies as i32;
         let ahead = match iteration.base {
             Base::Written => None,
-            Base::Start | Base::Pass | Base::End => Some(iteration.ahead as i32 % copies),
+            Base::Start | Base::Trip | Base::End => Some(iteration.ahead as i32 % copies),
         };
         let (start, end) = (place.offset, place.offset + place.all_bytes());
         Ok(Some(Area { buffer, logical, start, end, copies, ahead }))
@@ -292,11 +292,11 @@ impl Placer<'_, '_> {
         }
         let (before, placed) = (touched.clone(), self.placed);
         let mut entry = touched.clone();
-        let per_pass = self.found.unrolled.get(node).map_or(1, |unrolled| unrolled.0);
+        let per_trip = self.found.unrolled.get(node).map_or(1, |unrolled| unrolled.0);
         loop {
             *touched = entry.clone();
             self.region(node, touched)?;
-            touched.map(|area| area.next_pass(per_pass));
+            touched.map(|area| area.next_pass(per_trip));
             if touched.is_subset(&entry) {
                 break;
             }

@@ -253,10 +253,10 @@ impl Lowering<'_> {
         let runs = self.arena.range(count);
         let scope = self.scope();
         let start = self.scalar(trip.start)?;
-        let per_pass = Unrolled::of(self.world, node);
-        let once = known == Some(i64::from(per_pass));
+        let per_trip = Unrolled::of(self.world, node);
+        let once = known == Some(i64::from(per_trip));
         // The copies that unrolling made need the offsets of their iterations, even if they run once.
-        let single = (once && per_pass == 1) || remainder;
+        let single = (once && per_trip == 1) || remainder;
         let carried = self.carried_registers(inits)?;
         if known == Some(0) {
             self.renew_contents(&carried);
@@ -265,7 +265,7 @@ impl Lowering<'_> {
         }
         let mut open = OpenLoop::new(axis, start, trip);
         open.single = single;
-        open.per_pass = per_pass;
+        open.per_trip = per_trip;
         if !single {
             self.open_offsets(node, &mut open)?;
             self.open_copies(node, &mut open)?;
@@ -274,7 +274,7 @@ impl Lowering<'_> {
         self.plan_body(node)?;
         self.place_arguments(node, &carried);
         // Whatever the loop needs is ready before the guard, which opens the block that a loop goes back to.
-        let counter = if once || single { None } else { Some(self.counter(count, per_pass)?) };
+        let counter = if once || single { None } else { Some(self.counter(count, per_trip)?) };
         let guard = if runs.at_least(1) { None } else { Some(self.guard(trip)?) };
         let results = if once {
             self.region(node)?;
@@ -292,7 +292,7 @@ impl Lowering<'_> {
             self.region(node)?;
             self.carry(node, &carried)?;
             if let Some(counter) = counter {
-                self.close_loop(counter, per_pass, block);
+                self.close_loop(counter, per_trip, block);
             }
             carried
         };
@@ -357,15 +357,13 @@ impl Lowering<'_> {
     fn pipeline(&mut self, node: Entity, axis: Dim, inits: &[Entity]) -> Result<(), Diagnostic> {
         let trip = *self.get::<Trip>(node)?;
         let pipelined = *self.get::<Pipelined>(node)?;
-        let per_pass = i64::from(Unrolled::of(self.world, node));
-        let needed = i64::from(pipelined.needed()) * per_pass;
+        let per_trip = i64::from(Unrolled::of(self.world, node));
+        let needed = i64::from(pipelined.needed()) * per_trip;
         let bad = |e| Diagnostic::new(Kind::Bug, format!("a trip count: {e}"));
         let count = self.arena.sub(trip.end, trip.start).map_err(bad)?;
-        let passes = self.arena.int(i64::from(pipelined.ahead) * per_pass);
+        let trips = self.arena.int(i64::from(pipelined.ahead) * per_trip);
         let steady = match pipelined.drain {
-            Drain::Epilogue => {
-                Trip { start: trip.start, end: self.arena.sub(trip.end, passes).map_err(bad)? }
-            }
+            Drain::Epilogue => Trip { start: trip.start, end: self.arena.sub(trip.end, trips).map_err(bad)? },
             Drain::Loop => trip,
         };
         let scope = self.scope();
@@ -429,10 +427,10 @@ impl Lowering<'_> {
         Ok((branch, block))
     }
 
-    /// Iterations still to come after the current pass.
-    fn counter(&mut self, count: crate::ir::expr::Expr, per_pass: u32) -> Result<Operand, Diagnostic> {
+    /// Iterations still to come after the current trip.
+    fn counter(&mut self, count: crate::ir::expr::Expr, per_trip: u32) -> Result<Operand, Diagnostic> {
         let count = self.scalar(count)?;
-        let rest = self.emitter.sub(count, Scalar::Const(i64::from(per_pass)));
+        let rest = self.emitter.sub(count, Scalar::Const(i64::from(per_trip)));
         let counter = self.emitter.sgpr(1);
         self.emitter.with(Opcode::SMovB32, counter, &[rest]);
         Ok(counter)
@@ -440,12 +438,12 @@ impl Lowering<'_> {
 
     /// Advances what follows the iteration and goes back while iterations are left: subtracting from zero
     /// borrows, which sets SCC.
-    fn close_loop(&mut self, counter: Operand, per_pass: u32, block: u32) {
+    fn close_loop(&mut self, counter: Operand, per_trip: u32, block: u32) {
         self.advance();
         self.emitter.with(
             Opcode::SSubU32,
             counter,
-            &[Scalar::Reg(counter), Scalar::Const(i64::from(per_pass))],
+            &[Scalar::Reg(counter), Scalar::Const(i64::from(per_trip))],
         );
         self.emitter.push(Inst::new(Opcode::SCbranchScc0, &[]).imm(block));
         self.emitter.next_block(Some(block));

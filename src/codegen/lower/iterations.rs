@@ -2,8 +2,8 @@
 //! use.
 //!
 //! In a loop both are scalar registers that it advances, one for every distance from the first iteration of
-//! the running round; in front of and after the steady state of a pipelined loop they follow from the number
-//! of the iteration. If a round brings every LDS copy around to where it was, as in unrolled loops, the
+//! the running trip; in front of and after the steady state of a pipelined loop they follow from the number
+//! of the iteration. If a trip brings every LDS copy around to where it was, as in unrolled loops, the
 //! copies stay the same and are part of the addresses.
 
 use bevy_ecs::prelude::*;
@@ -34,8 +34,8 @@ pub(in crate::codegen) struct OpenLoop {
     pub(super) start: Scalar,
     /// Its tiles; of a pipeline, those of its steady state.
     trip: Trip,
-    /// Iterations of one round.
-    pub(super) per_pass: u32,
+    /// Iterations of one trip.
+    pub(super) per_trip: u32,
     /// Scalar offsets that advance with it.
     offsets: SmallVec<[LoopOffset; 4]>,
     /// Places of LDS copies that advance with it.
@@ -49,12 +49,12 @@ pub(in crate::codegen) struct OpenLoop {
 struct LoopOffset {
     /// Memories that it serves.
     memories: SmallVec<[Entity; 2]>,
-    /// Iterations ahead of the first of the running round.
+    /// Iterations ahead of the first of the running trip.
     ahead: u32,
     register: Operand,
-    /// Bytes per iteration, and per round.
+    /// Bytes per iteration, and per trip.
     step: Scalar,
-    pass: Scalar,
+    per_trip: Scalar,
     /// The offset of the last iteration, which it does not pass.
     last: Option<Scalar>,
     /// True if it starts at the loop's own start, so that memories with the same step may share it.
@@ -67,9 +67,9 @@ struct LoopCopy {
     /// Number of copies, and bytes from one to the next.
     copies: u32,
     stride: u32,
-    /// Iterations ahead of the first of the running round, modulo the number of copies.
+    /// Iterations ahead of the first of the running trip, modulo the number of copies.
     ahead: u32,
-    /// How many copies further the next round is; where that is none, the place is fixed.
+    /// How many copies further the next trip is; where that is none, the place is fixed.
     turn: u32,
     place: Scalar,
 }
@@ -83,7 +83,7 @@ impl OpenLoop {
             drain: Drain::Epilogue,
             start,
             trip,
-            per_pass: 1,
+            per_trip: 1,
             offsets: SmallVec::new(),
             copies: SmallVec::new(),
             fixed: SmallVec::new(),
@@ -113,7 +113,7 @@ impl Lowering<'_> {
     }
 
     /// Calls `see` with the accesses below `node`: what they access, and how many iterations of the loop
-    /// `node` they are ahead of the first of its running round.
+    /// `node` they are ahead of the first of its running trip.
     fn visit_accesses(&self, node: Entity, see: &mut dyn FnMut(Entity, u32)) {
         let world = self.world;
         for &inner in world.get::<Body>(node).map(|b| &b.0[..]).unwrap_or_default() {
@@ -160,7 +160,7 @@ impl Lowering<'_> {
             let mut first = bytes(self, first);
             let mut last = None;
             let around = self.loops.last().filter(|around| around.drain == Drain::Loop);
-            if let Some(end) = around.filter(|_| ahead >= open.per_pass).map(|around| around.trip.end) {
+            if let Some(end) = around.filter(|_| ahead >= open.per_trip).map(|around| around.trip.end) {
                 let end = self.scalar(end)?;
                 let tile = self.emitter.sub(end, Scalar::Const(1));
                 let offset = bytes(self, tile);
@@ -170,13 +170,13 @@ impl Lowering<'_> {
             let register = self.emitter.sgpr(1);
             self.emitter.with(Opcode::SMovB32, register, &[first]);
             let shared = outer.is_none();
-            let pass = self.emitter.mul(step, Scalar::Const(i64::from(open.per_pass)));
+            let per_trip = self.emitter.mul(step, Scalar::Const(i64::from(open.per_trip)));
             open.offsets.push(LoopOffset {
                 memories: smallvec![memory],
                 ahead,
                 register,
                 step,
-                pass,
+                per_trip,
                 last,
                 shared,
             });
@@ -202,7 +202,7 @@ impl Lowering<'_> {
         let world = self.world;
         let mut used: SmallVec<[(u32, u32, u32); 4]> = SmallVec::new();
         for &inner in world.get::<Body>(node).map(|b| &b.0[..]).unwrap_or_default() {
-            let Some(expansion) = world.get::<Expansion>(inner).filter(|e| e.iteration.base == Base::Pass)
+            let Some(expansion) = world.get::<Expansion>(inner).filter(|e| e.iteration.base == Base::Trip)
             else {
                 continue;
             };
@@ -221,7 +221,7 @@ impl Lowering<'_> {
         for (copies, stride, ahead) in used {
             let first = self.copy_number(open.trip.start, ahead, copies)?;
             let first = self.emitter.mul(first, Scalar::Const(i64::from(stride)));
-            let turn = open.per_pass % copies;
+            let turn = open.per_trip % copies;
             let place = match turn {
                 0 => first,
                 _ => {
@@ -244,11 +244,11 @@ impl Lowering<'_> {
         self.scalar(number)
     }
 
-    /// Brings everything that follows the iteration of the innermost loop to its next round.
+    /// Brings everything that follows the iteration of the innermost loop to its next trip.
     pub(super) fn advance(&mut self) {
         let Some(open) = self.loops.last().cloned() else { return };
-        for LoopOffset { register, pass, last, .. } in open.offsets {
-            self.emitter.with(Opcode::SAddU32, register, &[Scalar::Reg(register), pass]);
+        for LoopOffset { register, per_trip, last, .. } in open.offsets {
+            self.emitter.with(Opcode::SAddU32, register, &[Scalar::Reg(register), per_trip]);
             if let Some(last) = last {
                 self.emitter.with(Opcode::SMinU32, register, &[Scalar::Reg(register), last]);
             }
@@ -277,12 +277,12 @@ impl Lowering<'_> {
         }
     }
 
-    /// The number of an iteration that is known without a loop register: none for a loop's running round.
+    /// The number of an iteration that is known without a loop register: none for a loop's running trip.
     fn fixed_number(&self, iteration: Iteration) -> Option<Expr> {
         let around = self.loops.iter().rev().find(|open| open.pipeline);
         match iteration.base {
             Base::Written => None,
-            Base::Pass => self.loops.last().filter(|open| open.single).map(|open| open.trip.start),
+            Base::Trip => self.loops.last().filter(|open| open.single).map(|open| open.trip.start),
             Base::Start => around.map(|open| open.trip.start),
             Base::End => around.map(|open| open.trip.end),
         }
@@ -310,7 +310,7 @@ impl Lowering<'_> {
         if let Some(step) = self.loop_step(memory, self.loops[at].axis)? {
             let ahead = self.arena.int(i64::from(iteration.ahead));
             let mut number = self.arena.add(base, ahead).map_err(Self::trip_error)?;
-            // Around a loop of one round too the pipeline says where the iterations end.
+            // Around a loop of one trip too the pipeline says where the iterations end.
             let around = self.loops.iter().rev().find(|open| open.pipeline);
             if let Some(around) = around.filter(|around| around.drain == Drain::Loop) {
                 let (end, one) = (around.trip.end, self.arena.int(1));

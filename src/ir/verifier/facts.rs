@@ -74,8 +74,8 @@ impl Checker<'_> {
                 self.fault(node, "a buffer of more bytes than LDS has");
             }
         }
-        if let Some(Unrolled(per_pass)) = world.get::<Unrolled>(node)
-            && *per_pass > 1 << 16
+        if let Some(Unrolled(per_trip)) = world.get::<Unrolled>(node)
+            && *per_trip > 1 << 16
         {
             self.fault(node, "a loop that is unrolled more often than loops are");
         }

@@ -3,10 +3,10 @@
 //!
 //! Rooms, lowest first; each uses only those above it in this list:
 //!
-//! - [`graph`]: a loop as schedulers see it, the machine it runs on, and a cycle for every node
+//! Modules, lowest first; each uses only those above it in this list:
 //! - [`apply`]: loops rebuilt by cycles, and the record of it
 //! - [`judge`]: what must hold of cycles and of waves that do not run in step
-//! - `author`: schedules and tables that somebody wrote
+//! - `author`: schedules and tables that an author wrote
 //! - [`strategies`]: schedules that the compiler finds
 //! - [`show`]: listings, drawings, tables and pages
 //!
@@ -33,7 +33,7 @@ use super::facts::{Scheduled, Settings};
 use super::options::Schedule;
 use super::{PassResult, kernel_entity};
 
-/// The pass; see the module. It rebuilds loops and their bodies, so it takes the whole world.
+/// The pass itself; see the module. It rebuilds loops and their bodies, so it takes the whole world.
 pub fn schedule_loops(world: &mut World) -> PassResult {
     let root = kernel_entity(world)?;
     let asked = world.get::<Settings>(root).map_or(Schedule::None, |s| s.0.requested_schedule().clone());
@@ -45,7 +45,7 @@ pub fn schedule_loops(world: &mut World) -> PassResult {
         let scheduled = Scheduled { applied: record.applied(), why: record.why() };
         world.entity_mut(root).insert((record, scheduled));
     }
-    // Kernels have conditional barriers of their own, too, with or without a schedule.
+    // Kernels may hold conditional barriers of their own, with or without a schedule.
     match (wave_groups::check(world, root), &asked) {
         (None, _) => Ok(()),
         (Some(fault), Schedule::Manual(written)) => Err(manual::blamed(fault, written)),

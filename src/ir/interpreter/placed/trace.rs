@@ -31,7 +31,7 @@ pub(super) struct Frame(SmallVec<[Around; 3]>);
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 struct Around {
     dim: Dim,
-    /// First iteration of the running pass; of a pipeline its first iteration.
+    /// First iteration of the running trip; of a pipeline its first iteration.
     current: i64,
     /// Of a pipeline: the first iteration that its steady state does not begin, and the end of what exists
     /// if the steady state goes on to load beyond it.
@@ -51,7 +51,7 @@ impl Frame {
         let ahead = i64::from(iteration.ahead);
         Some(match (iteration.base, pipeline) {
             (Base::Written, _) => around.current,
-            (Base::Pass, _) => around.current + ahead,
+            (Base::Trip, _) => around.current + ahead,
             (Base::Start, Some(pipeline)) => pipeline.current + ahead,
             (Base::End, Some(pipeline)) => pipeline.pipeline.map_or(0, |p| p.0) + ahead,
             (Base::Start | Base::End, None) => return None,
@@ -141,7 +141,7 @@ impl Machine<'_> {
         steps: &mut Vec<Step>,
     ) -> Result<(), Diagnostic> {
         let (start, end) = self.trip(node, dim)?;
-        let per_pass = i64::from(Unrolled::of(self.world, node).max(1));
+        let per_trip = i64::from(Unrolled::of(self.world, node).max(1));
         let yields = self.get::<Yields>(node)?.0.clone();
         self.carry(node, &self.get::<Operands>(node)?.0.clone(), steps);
         let mut current = start;
@@ -150,7 +150,7 @@ impl Machine<'_> {
             inner.0.push(Around { dim, current, pipeline: None });
             self.region(node, &inner, steps)?;
             self.carry(node, &yields, steps);
-            current += per_pass;
+            current += per_trip;
         }
         Ok(())
     }
@@ -163,15 +163,15 @@ impl Machine<'_> {
         steps: &mut Vec<Step>,
     ) -> Result<(), Diagnostic> {
         let (start, end) = self.trip(node, dim)?;
-        let per_pass = i64::from(Unrolled::of(self.world, node).max(1));
+        let per_trip = i64::from(Unrolled::of(self.world, node).max(1));
         let &pipelined = self.get::<Pipelined>(node)?;
         let yields = self.get::<Yields>(node)?.0.clone();
         self.carry(node, &self.get::<Operands>(node)?.0.clone(), steps);
-        if end - start < i64::from(pipelined.needed()) * per_pass {
+        if end - start < i64::from(pipelined.needed()) * per_trip {
             return Ok(());
         }
         let beyond = match pipelined.drain {
-            Drain::Epilogue => (end - i64::from(pipelined.ahead) * per_pass, None),
+            Drain::Epilogue => (end - i64::from(pipelined.ahead) * per_trip, None),
             Drain::Loop => (end, Some(end)),
         };
         let mut inner = frame.clone();

@@ -12,7 +12,7 @@ use crate::ir::text::scope::{Definition, Meaning};
 
 /// Words for what iterations are counted from.
 const BASES: &[(Base, &str)] =
-    &[(Base::Written, "written"), (Base::Start, "start"), (Base::Pass, "pass"), (Base::End, "end")];
+    &[(Base::Written, "written"), (Base::Start, "start"), (Base::Trip, "trip"), (Base::End, "end")];
 
 /// The number of a logical node.
 pub(super) fn print_number(place: Printed<'_>, out: &mut String) -> Option<()> {
@@ -26,7 +26,7 @@ pub(super) fn read_number(parser: &mut Parser<'_>) -> Parsed<Attach> {
     Ok(Box::new(|_| {}))
 }
 
-/// `4, replica 1, slice 8, pass 2, copy 1`: the node's number, and what is not zero.
+/// `4, replica 1, slice 8, trip 2, copy 1`: the node's number, and what is not zero.
 pub(super) fn print(place: Printed<'_>, out: &mut String) -> Option<()> {
     let expansion = place.get::<Expansion>()?;
     match place.logical.get(expansion.logical) {

@@ -1,7 +1,7 @@
 //! How many copies of LDS buffers a schedule takes: as many as iterations lie between filling one and reading
 //! it for the last time. Iteration `i` uses copy `i mod copies`, in unrolled loops too.
 //!
-//! With one copy more than the order of a round needs, the next iteration's writes and this one's reads need
+//! With one copy more than the order of a trip needs, the next iteration's writes and this one's reads need
 //! no barrier between them. Where LDS is too small for that, the copies that the order needs have to do.
 
 use bevy_ecs::prelude::*;
@@ -27,9 +27,9 @@ pub struct TooLarge {
 /// How many copies a buffer gets.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum Need {
-    /// No write of a round meets a read of the same round.
+    /// A write comes in a later slot than the reads of what it overwrites.
     Apart,
-    /// Reads of a round come before the writes that overwrite what they read.
+    /// It may come in the same slot, in which the older iteration reads first.
     InOrder,
 }
 
@@ -46,21 +46,21 @@ fn needed(found: &LoopGraph, buffer: Entity, assignment: &Assignment, need: Need
     let (count, interval) = (spans.len().max(1), assignment.interval.max(1));
     let fits = |copies: usize| {
         spans.iter().enumerate().all(|(at, [_, last])| {
-            let (pass, next) = ((at + copies) / count, (at + copies) % count);
-            spans[next][0] + pass as u32 * interval >= last + u32::from(need == Need::Apart)
+            let (trip, next) = ((at + copies) / count, (at + copies) % count);
+            spans[next][0] + trip as u32 * interval >= last + u32::from(need == Need::Apart)
         })
     };
-    // So many rounds later every cycle of an assignment is over.
+    // All cycles of an assignment are over after this many trips.
     let most = spans.iter().map(|[_, last]| last / interval + 2).max().unwrap_or(1) as usize * count;
     (1..most).find(|&copies| fits(copies)).unwrap_or(most) as u32
 }
 
-/// The copies that the order of an assignment takes at least.
+/// The fewest copies with which the order of an assignment is right.
 pub fn least(found: &LoopGraph, buffer: &LoopBuffer, assignment: &Assignment) -> u32 {
     needed(found, buffer.buffer, assignment, Need::InOrder)
 }
 
-/// Gives every buffer of a loop its copies: `forced`, or as many as the assignment takes.
+/// Gives every buffer of a loop its copies: `forced`, or as many as the assignment needs.
 ///
 /// # Errors
 /// If LDS is too small.

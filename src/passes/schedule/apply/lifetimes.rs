@@ -1,11 +1,11 @@
 //! How long values of a steady state live, and what that asks of its loop.
 //!
-//! A value that is still used in a later round of the loop needs a register while its successors are made
-//! already. Where the last use comes before the successor, one register serves them all. Where it does not,
-//! the loop would have to move values from register to register at the end of each round, and even wait for
-//! those that are still on their way from memory. There are two ways out: a read comes later in the round, or
-//! the loop is unrolled until every value that lives at once has a name of its own (modulo variable
-//! expansion; Lam, "Software Pipelining", PLDI 1988, section 2.3).
+//! A value that is still used in a later trip of the loop needs a register while its successors are already
+//! being made. Where the last use comes before the successor, one register serves them all. Where it does
+//! not, the loop would have to move values from register to register at the end of each trip, and even wait
+//! for those that are still on their way from memory. There are two ways out: the read moves to a later place
+//! in the trip, or the loop is unrolled until every value that is alive at once has a name of its own (modulo
+//! variable expansion; Lam, "Software Pipelining", PLDI 1988, section 2.3).
 
 use bevy_ecs::prelude::*;
 
@@ -16,27 +16,27 @@ use crate::passes::schedule::graph::dependence_graph::{Dependence, Edge};
 use crate::passes::schedule::graph::dependences::LoopGraph;
 use crate::passes::schedule::graph::resources::Class;
 
-/// Most nodes of an unrolled steady state: about as many instructions of eight bytes as half of the 64 KB of
-/// instruction cache that two compute units share (CDNA3 white paper), so that other waves' code has room,
-/// too.
+/// The most nodes of an unrolled steady state: about as many instructions of eight bytes as fill half of the
+/// 64 KB of instruction cache that two compute units share (CDNA3 white paper), so that the code of other
+/// waves has room, too.
 const MOST_NODES: usize = 4096;
 
-/// Moves reads after the last use of what they brought a round before, where the cycles of their users leave
-/// time for it: the old value and the new one then take turns in the same registers.
+/// Moves reads after the last use of what they brought in the previous trip, where the cycles of their users
+/// leave time for it: the old value and the new one then take turns in the same registers.
 pub fn take_turns(world: &World, found: &LoopGraph, assignment: &Assignment, order: &mut [u32]) {
     let (at, nodes) = (places(found, order), found.graph.nodes());
     let interval = u64::from(assignment.interval);
     let mut overwritten = None;
     let mut moved: Vec<u32> = at.clone();
     for node in (0..found.body).filter(|&node| reads(found, node)) {
-        let rounds = |e: &Edge| (assignment.stage(e.to) + e.distance).saturating_sub(assignment.stage(node));
+        let trips = |e: &Edge| (assignment.stage(e.to) + e.distance).saturating_sub(assignment.stage(node));
         let users = found.graph.leaving(node);
-        // What overwrites a memory that is not filled anew keeps its order by a junction, and carried values
-        // have users of their own.
-        if users.iter().any(|e| nodes[e.to as usize].class == Class::Free || rounds(e) > 1) {
+        // An access that overwrites a memory that is not filled anew is kept in order by a junction, and
+        // carried values have users of their own.
+        if users.iter().any(|e| nodes[e.to as usize].class == Class::Free || trips(e) > 1) {
             continue;
         }
-        let next_round = users.iter().filter(|e| rounds(e) == 1);
+        let next_round = users.iter().filter(|e| trips(e) == 1);
         let Some(last) = next_round.max_by_key(|e| at[e.to as usize]) else { continue };
         let place = at[last.to as usize];
         if place < at[node as usize] {
@@ -47,7 +47,7 @@ pub fn take_turns(world: &World, found: &LoopGraph, assignment: &Assignment, ord
             let used = u64::from(assignment.cycles[e.to as usize]) + u64::from(e.distance) * interval;
             used >= cycle + u64::from(e.latency)
         };
-        let before_users = users.iter().all(|e| rounds(e) == 1 || at[e.to as usize] > place);
+        let before_users = users.iter().all(|e| trips(e) == 1 || at[e.to as usize] > place);
         let overwritten = overwritten.get_or_insert_with(|| {
             let mut latest = vec![u32::MAX; at.len()];
             before_overwritten(world, found, assignment, &at, &mut latest);
@@ -64,9 +64,10 @@ pub fn take_turns(world: &World, found: &LoopGraph, assignment: &Assignment, ord
     }
 }
 
-/// Rounds that the steady state is to be unrolled to, so that no value has to be moved for the sake of its
-/// successor: as many as values of one node live at once. One where that would make the loop too long.
-pub fn rounds(world: &World, found: &LoopGraph, assignment: &Assignment, order: &[u32]) -> u32 {
+/// How many trips of the steady state are to become one, so that no value has to be moved to make room for
+/// its successor: as many as values of one node are alive at once. One where that would make the loop too
+/// long.
+pub fn trips(world: &World, found: &LoopGraph, assignment: &Assignment, order: &[u32]) -> u32 {
     let at = places(found, order);
     let is_carried = |node: u32| {
         matches!(world.get::<Op>(found.graph.nodes()[node as usize].entity), Some(Op::IterArg(_)))

@@ -5,7 +5,7 @@
 //! - [`pressure`]: registers of the steady state, and an order that takes fewer
 //! - [`lifetimes`]: how long values of the steady state live, and what that asks of its loop
 //! - [`mod@pipeline`]: prologue, steady state and epilogue
-//! - [`unroll`]: several iterations in one round of a loop
+//! - [`unroll`]: several iterations in one trip of a loop
 //! - [`record`]: what was done, and why not
 
 pub mod copies;

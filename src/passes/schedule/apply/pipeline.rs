@@ -1,12 +1,11 @@
 //! Software pipelining: a loop body whose nodes have stages becomes prologue, steady state and epilogue.
 //!
-//! Round `p` of a pipelined loop runs stage `g` of iteration `p + ahead - g`, where `ahead` is the number of
-//! stages less one. Rounds below zero are the prologue, those after the last are the epilogue; both leave
-//! out what belongs to no iteration. A value that is used in a later round than it is made in is carried by
-//! the loop, once for each round between: the newest first.
+//! Trip `p` of a pipelined loop runs stage `g` of iteration `p + ahead - g`, where `ahead` is the number of
+//! stages less one. Trips below zero are the prologue, those after the last are the epilogue; both leave out
+//! what belongs to no iteration. A value that is used in a later trip than the one that makes it is carried
+//! by the loop, once for each trip between: the newest first.
 //!
-//! What the pipeline overlaps are rounds of the loop as it is: of an unrolled loop, several iterations at a
-//! time.
+//! The pipeline overlaps trips of the loop as it is: for an unrolled loop, several iterations at a time.
 
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
@@ -27,7 +26,7 @@ pub struct Placed {
     pub stage: u32,
 }
 
-/// What stands for one node: two nodes in a pipeline of two stages.
+/// The nodes that stand for one node: two in a pipeline of two stages.
 pub type NodeCopies = SmallVec<[Entity; 2]>;
 
 /// What became of a loop.
@@ -37,19 +36,19 @@ pub struct Rebuilt {
     pub whole: Entity,
     /// The loop of the steady state.
     pub steady: Entity,
-    /// For every node of the order, what stands for it now: in the prologue, the steady state and the
-    /// epilogue.
+    /// For every node of the order, the nodes that stand for it now, in the prologue, the steady state and
+    /// the epilogue.
     pub copies: Vec<NodeCopies>,
 }
 
 /// What to do with a loop whose trip count may be shorter than the pipeline.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Short {
-    /// It cannot be.
+    /// The trip count is known to be large enough.
     Never,
-    /// It may have no iteration at all: then nothing runs.
+    /// The loop may have no iteration at all: then nothing runs.
     Empty,
-    /// It may have fewer iterations than the pipeline needs: then the loop runs as it was written.
+    /// The loop may have fewer iterations than the pipeline needs: then it runs as it was written.
     AsWritten,
 }
 
@@ -60,12 +59,12 @@ enum Source {
     Outside(Entity),
     /// From the node with this number.
     Node(u32),
-    /// It is the carried value with this number, which the node yields.
+    /// The carried value with this number, which the node yields.
     Carried(u32, u32),
 }
 
-/// Values that the steady state carries for one source: the one made `k` rounds ago is number `first + k -
-/// 1`.
+/// Values that the steady state carries for one source: the one made `k` trips ago has the number `first + k
+/// - 1`.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 struct Chain {
     source: Source,
@@ -73,15 +72,15 @@ struct Chain {
     first: u32,
 }
 
-/// Copies of the body's nodes for one round; `None` where the round leaves a node out.
-type Pass = Vec<Option<Entity>>;
+/// Copies of the body's nodes for one trip; `None` where the trip leaves a node out.
+type TripCopies = Vec<Option<Entity>>;
 
 struct Pipeliner<'w> {
     world: &'w mut World,
     ahead: u32,
     drain: Drain,
-    /// Iterations of one round.
-    per_pass: u32,
+    /// Iterations of one trip.
+    per_trip: u32,
     order: &'w [Placed],
     /// Position in `order` by entity index, plus one.
     number: Vec<u32>,
@@ -91,21 +90,21 @@ struct Pipeliner<'w> {
     chains: Vec<Chain>,
     /// The chain of each node's value, by number, plus one.
     chain_of: Vec<u32>,
-    /// Everything that stands for each node, by number.
+    /// All nodes that stand for each node, by number.
     copies: Vec<NodeCopies>,
-    prologue: Vec<Pass>,
-    epilogue: Vec<Pass>,
-    /// What the pipeline's region sees of its initial values.
+    prologue: Vec<TripCopies>,
+    epilogue: Vec<TripCopies>,
+    /// The initial values as the pipeline's region sees them.
     inits: Vec<Entity>,
-    /// What the steady state sees of its carried values, and what it leaves behind.
+    /// The carried values as the steady state sees them, and as it leaves them.
     arguments: Vec<Entity>,
     results: Vec<Entity>,
 }
 
-/// Replaces the loop `node` in `region` by a pipeline of `stages` stages. It may be unrolled, but not
+/// Replaces the loop `node` in `region` by a pipeline of `stages` stages. The loop may be unrolled, but not
 /// pipelined yet. `order` holds all nodes of its body but the carried values; the order and the stages
-/// respect all dependences. To drain in the loop, everything that is carried must be made in the last stage,
-/// and nothing in an earlier one may write to global memory.
+/// respect all dependences. With [`Drain::Loop`], everything that is carried must be made in the last stage,
+/// and no earlier stage may write to global memory.
 ///
 /// # Errors
 /// A kernel that is broken.
@@ -122,13 +121,13 @@ pub fn pipeline(
         return Err(bug("no loop"));
     };
     let ahead = stages.saturating_sub(1);
-    let per_pass = Unrolled::of(world, node);
+    let per_trip = Unrolled::of(world, node);
     let parts = (world.get::<Trip>(node).copied(), world.get::<Expansion>(node).copied());
     let (Some(trip), Some(expansion)) = parts else { return Err(bug("a loop without trip count")) };
     let origin = world.get::<Origin>(node).copied().unwrap_or(Origin(u32::MAX));
     let init = world.get::<Operands>(node).cloned().unwrap_or_default();
     let loop_trip = match drain {
-        Drain::Epilogue => shortened(world, root, trip, ahead.saturating_mul(per_pass))?,
+        Drain::Epilogue => shortened(world, root, trip, ahead.saturating_mul(per_trip))?,
         Drain::Loop => trip,
     };
 
@@ -141,16 +140,16 @@ pub fn pipeline(
         pipeliner.inits.push(argument);
     }
     let mut body = pipeliner.inits.clone();
-    for pass in 0..ahead {
-        pipeliner.prologue_pass(pass, &mut body)?;
+    for trip in 0..ahead {
+        pipeliner.prologue_trip(trip, &mut body)?;
     }
     let steady = pipeliner.steady_state(axis, loop_trip, expansion, origin)?;
     body.push(steady);
     body.extend_from_slice(&pipeliner.results);
     let yields = match drain {
         Drain::Epilogue => {
-            for pass in 0..ahead {
-                pipeliner.epilogue_pass(pass, &mut body)?;
+            for trip in 0..ahead {
+                pipeliner.epilogue_trip(trip, &mut body)?;
             }
             pipeliner.final_values()?
         }
@@ -218,7 +217,7 @@ fn install(
     nodes.insert_many(at, front);
     walk::set_body(world, region, &nodes);
     // `min(n, max(0, (needed - n) * (ahead - 1)))` is n below `needed` and nothing from there on: `needed`
-    // and n are multiples of the iterations of a round. Where the product may leave the 32 bits of scalar
+    // and n are multiples of the iterations of a trip. Where the product may leave the 32 bits of scalar
     // code, what is multiplied is not negative.
     let ahead = world.get::<Pipelined>(whole).map_or(0, |p| i64::from(p.ahead));
     let needed = ahead * i64::from(Unrolled::of(world, node));
@@ -266,12 +265,12 @@ impl<'w> Pipeliner<'w> {
             }
         }
         let yields = world.get::<Yields>(node).map(|y| y.0.clone()).unwrap_or_default();
-        let per_pass = Unrolled::of(world, node);
+        let per_trip = Unrolled::of(world, node);
         Pipeliner {
             world,
             ahead,
             drain,
-            per_pass,
+            per_trip,
             order,
             number,
             argument,
@@ -306,14 +305,14 @@ impl<'w> Pipeliner<'w> {
         Ok(Source::Carried(carried, made))
     }
 
-    /// Rounds between the making of a source and its use in stage `stage`.
+    /// Trips between the making of a source and its use in stage `stage`.
     fn lag(&self, source: Source, stage: u32) -> Result<u32, Diagnostic> {
         let lag = match source {
             Source::Outside(_) => Some(0),
             Source::Node(made) => stage.checked_sub(self.stage(made)),
             Source::Carried(_, made) => (stage + 1).checked_sub(self.stage(made)),
         };
-        lag.ok_or_else(|| bug("a pipelined loop uses a value of a pass to come"))
+        lag.ok_or_else(|| bug("a pipelined loop uses a value of a later trip"))
     }
 
     fn operands(&self, number: u32) -> SmallVec<[Entity; 4]> {
@@ -323,9 +322,9 @@ impl<'w> Pipeliner<'w> {
 
     /// Which values the steady state carries, and how long.
     fn find_chains(&mut self) -> Result<(), Diagnostic> {
-        // The loop's own carried values come first. What the steady state neither uses in a later round nor
-        // leaves behind is not carried: an accumulator that the last stage finishes and an earlier
-        // stage of the next iteration takes up in the same round.
+        // The loop's own carried values come first. A value that the steady state neither uses in a later
+        // trip nor hands to the code after it is not carried: an accumulator that the last stage finishes and
+        // that an earlier stage of the next iteration takes up in the same trip.
         for carried in 0..self.yields.len() as u32 {
             let made = self.number_of(self.yields[carried as usize]);
             let made = made.ok_or_else(|| bug("a pipelined loop hands a carried value on unchanged"))?;
@@ -391,23 +390,23 @@ impl<'w> Pipeliner<'w> {
         chain.ok_or_else(|| bug("a value that a pipelined loop does not carry"))
     }
 
-    /// The copy of a node for the round that is so many rounds ahead of the base.
+    /// The copy of a node for the trip that is `base` trips ahead.
     fn copy(&mut self, number: u32, operands: SmallVec<[Entity; 4]>, base: Base, ahead: u32) -> Entity {
         let node = self.order[number as usize].node;
         let op = self.world.get::<Op>(node).copied().unwrap_or(Op::Barrier);
         let (ty, expansion, origin) = self.shape_of(node);
-        let ahead = ahead * self.per_pass + expansion.iteration.ahead;
+        let ahead = ahead * self.per_trip + expansion.iteration.ahead;
         let expansion = Expansion { iteration: Iteration { base, ahead }, ..expansion };
         let copy = self.world.spawn((op, Operands(operands), ty, expansion, origin)).id();
         self.copies[number as usize].push(copy);
         copy
     }
 
-    fn prologue_pass(&mut self, pass: u32, body: &mut Vec<Entity>) -> Result<(), Diagnostic> {
+    fn prologue_trip(&mut self, trip: u32, body: &mut Vec<Entity>) -> Result<(), Diagnostic> {
         self.prologue.push(vec![None; self.order.len()]);
         for number in 0..self.order.len() as u32 {
-            // Round `pass` of the prologue is round `pass - ahead` of the loop.
-            let Some(ahead) = pass.checked_sub(self.stage(number)) else { continue };
+            // Trip `trip` of the prologue is trip `trip - ahead` of the loop.
+            let Some(ahead) = trip.checked_sub(self.stage(number)) else { continue };
             let mut operands = self.operands(number);
             for operand in &mut operands {
                 let source = self.source(*operand)?;
@@ -417,13 +416,13 @@ impl<'w> Pipeliner<'w> {
                     Source::Carried(carried, _) if ahead == 0 => self.inits[carried as usize],
                     Source::Node(made) | Source::Carried(_, made) => {
                         let from =
-                            pass.checked_sub(lag).and_then(|p| self.prologue[p as usize][made as usize]);
+                            trip.checked_sub(lag).and_then(|p| self.prologue[p as usize][made as usize]);
                         from.ok_or_else(|| bug("a prologue uses what it does not make"))?
                     }
                 };
             }
             let copy = self.copy(number, operands, Base::Start, ahead);
-            self.prologue[pass as usize][number as usize] = Some(copy);
+            self.prologue[trip as usize][number as usize] = Some(copy);
             body.push(copy);
         }
         Ok(())
@@ -453,7 +452,7 @@ impl<'w> Pipeliner<'w> {
                 self.arguments.push(self.world.spawn(argument).id());
             }
         }
-        let mut copies: Pass = vec![None; self.order.len()];
+        let mut copies: TripCopies = vec![None; self.order.len()];
         let mut body = self.arguments.clone();
         for number in 0..self.order.len() as u32 {
             let mut operands = self.operands(number);
@@ -470,7 +469,7 @@ impl<'w> Pipeliner<'w> {
                 };
             }
             let ahead = self.ahead - self.stage(number);
-            let copy = self.copy(number, operands, Base::Pass, ahead);
+            let copy = self.copy(number, operands, Base::Trip, ahead);
             copies[number as usize] = Some(copy);
             body.push(copy);
         }
@@ -495,28 +494,28 @@ impl<'w> Pipeliner<'w> {
         Ok(steady)
     }
 
-    fn epilogue_pass(&mut self, pass: u32, body: &mut Vec<Entity>) -> Result<(), Diagnostic> {
+    fn epilogue_trip(&mut self, trip: u32, body: &mut Vec<Entity>) -> Result<(), Diagnostic> {
         self.epilogue.push(vec![None; self.order.len()]);
         for number in 0..self.order.len() as u32 {
-            // What is as far ahead as this belongs to no iteration.
-            if pass >= self.stage(number) {
+            // A node that is this far ahead belongs to no iteration.
+            if trip >= self.stage(number) {
                 continue;
             }
             let mut operands = self.operands(number);
             for operand in &mut operands {
                 let source = self.source(*operand)?;
                 let lag = self.lag(source, self.stage(number))?;
-                *operand = match (source, pass.checked_sub(lag)) {
+                *operand = match (source, trip.checked_sub(lag)) {
                     (Source::Outside(entity), _) => entity,
                     (Source::Node(made) | Source::Carried(_, made), Some(from)) => self.epilogue
                         [from as usize][made as usize]
                         .ok_or_else(|| bug("an epilogue uses what it does not make"))?,
-                    (_, None) => self.results[(self.chain(source)?.first + lag - pass - 1) as usize],
+                    (_, None) => self.results[(self.chain(source)?.first + lag - trip - 1) as usize],
                 };
             }
-            let ahead = pass + self.ahead - self.stage(number);
+            let ahead = trip + self.ahead - self.stage(number);
             let copy = self.copy(number, operands, Base::End, ahead);
-            self.epilogue[pass as usize][number as usize] = Some(copy);
+            self.epilogue[trip as usize][number as usize] = Some(copy);
             body.push(copy);
         }
         Ok(())
@@ -535,7 +534,7 @@ impl<'w> Pipeliner<'w> {
         let last = carried.map(|chain| {
             let made = Self::made_by(chain.source)?;
             match self.stage(made).checked_sub(1) {
-                Some(pass) => self.epilogue[pass as usize][made as usize],
+                Some(trip) => self.epilogue[trip as usize][made as usize],
                 None => self.results.get(chain.first as usize).copied(),
             }
         });

@@ -1,8 +1,8 @@
 //! Vector registers of a steady state, and an order that takes fewer.
 //!
-//! A schedule says in which slot a node runs; inside that, reads may come as early as the slot begins, or
-//! only when they are needed. Early is better, because results take long to come, unless the registers that
-//! wait for them do not exist.
+//! A schedule says in which slot a node runs. Within the slot, reads may come as early as the slot begins, or
+//! only when they are needed. Early is better, because results take long to come, unless there are too few
+//! registers to hold them in the meantime.
 
 use bevy_ecs::prelude::*;
 
@@ -15,7 +15,7 @@ use crate::passes::schedule::graph::assignment::Assignment;
 use crate::passes::schedule::graph::dependences::LoopGraph;
 use crate::passes::schedule::graph::resources::Class;
 
-/// Registers that addresses, masks and the like take beside values.
+/// Registers that addresses, masks and the like take in addition to values.
 const BESIDE_VALUES: u32 = 20;
 
 /// Vector registers that values may take so that all waves of a workgroup are resident.
@@ -53,19 +53,20 @@ impl Values<'_> {
         let mut always = i64::from(self.carried);
         for (node, &width) in self.width.iter().enumerate().filter(|(_, width)| **width > 0) {
             let mut last = at[node];
-            let mut passes = 0;
+            let mut trips = 0;
             for edge in self.found.graph.leaving(node as u32).iter().filter(|e| e.to < self.found.body) {
                 let later = self.assignment.stage(edge.to) + edge.distance;
                 let lag = later.saturating_sub(self.assignment.stage(node as u32));
-                (passes, last) = (passes, last).max((lag, at[edge.to as usize]));
+                (trips, last) = (trips, last).max((lag, at[edge.to as usize]));
             }
             let width = i64::from(width);
             change[at[node] as usize] += width;
-            if passes == 0 {
+            if trips == 0 {
                 change[last as usize + 1] -= width;
             } else {
-                // Over the end of the round, through all between, and from the beginning to the last use.
-                always += width * i64::from(passes - 1);
+                // From here to the end of the trip, through all trips between, and from the beginning to the
+                // last use.
+                always += width * i64::from(trips - 1);
                 change[0] += width;
                 change[last as usize + 1] -= width;
             }
@@ -80,8 +81,8 @@ impl Values<'_> {
     }
 }
 
-/// Moves reads closer to their users, as far as it takes to stay within `limit` registers: first those from
-/// LDS, then those from global memory, too. `order` holds numbers of the graph's nodes.
+/// Moves reads closer to their users, as far as it takes to stay within `limit` registers: first reads from
+/// LDS, then reads from global memory, too. `order` holds numbers of the graph's nodes.
 pub fn relieve(world: &World, found: &LoopGraph, assignment: &Assignment, order: &mut Vec<u32>, limit: u32) {
     let nodes = found.graph.nodes();
     let is = |node: u32, class: Class| nodes[node as usize].class == class;
@@ -111,7 +112,7 @@ pub fn relieve(world: &World, found: &LoopGraph, assignment: &Assignment, order:
                 let own = written[node as usize];
                 let moves = classes.iter().any(|&class| is(node, class));
                 let latest = if moves { latest[node as usize] } else { own };
-                // In front of what stands there now.
+                // In front of the node that stands there now.
                 (own.max(latest.saturating_sub(reach)), if moves { 0 } else { 1 }, own)
             };
             order.clone_from(&original);
@@ -134,15 +135,15 @@ pub(super) fn places(found: &LoopGraph, order: &[u32]) -> Vec<u32> {
     at
 }
 
-/// The last place at which each read may stand: that of its first user in the same round, or of what
-/// overwrites what it reads.
+/// The last place at which each read may stand: that of its first user in the same trip, or of the first node
+/// that overwrites what it reads.
 fn latest(world: &World, found: &LoopGraph, assignment: &Assignment, at: &[u32]) -> Vec<u32> {
     let mut latest = at.to_vec();
     for node in (0..found.body).filter(|&node| reads(found, node)) {
         let (own, here) = (assignment.stage(node), at[node as usize]);
         let users = found.graph.leaving(node).iter().filter(|e| e.to < found.body && e.distance == 0);
         let users = users.map(|e| if assignment.stage(e.to) == own { at[e.to as usize] } else { here });
-        // What writes the memory in the same round is ordered by way of a junction.
+        // Nodes that write the memory in the same trip are kept in order by a junction.
         let junctions = found.graph.leaving(node).iter().filter(|e| e.to >= found.body);
         let writes = junctions
             .flat_map(|e| {
@@ -156,7 +157,7 @@ fn latest(world: &World, found: &LoopGraph, assignment: &Assignment, at: &[u32])
     latest
 }
 
-/// Limits the places of reads from LDS to those before what they read is overwritten.
+/// Limits the places of reads from LDS to those before anything overwrites what they read.
 pub(super) fn before_overwritten(
     world: &World,
     found: &LoopGraph,
@@ -166,7 +167,7 @@ pub(super) fn before_overwritten(
 ) {
     for buffer in &found.buffers {
         let copies = world.get::<LdsBuffer>(buffer.buffer).map_or(1, |lds| lds.copies).max(1);
-        // Iterations whose stages differ by whole rounds of the copies meet in one of them.
+        // Iterations whose stages differ by a multiple of the copies meet in the same copy.
         let copy = |node: u32| assignment.stage(node) % copies;
         let mut writes: Vec<_> = buffer.writes.iter().map(|&w| (copy(w), at[w as usize])).collect();
         writes.sort_unstable();
@@ -184,7 +185,7 @@ pub(super) fn reads(found: &LoopGraph, node: u32) -> bool {
     matches!(found.graph.nodes()[node as usize].class, Class::ReadShared | Class::ReadGlobal)
 }
 
-/// The order as what pipelining takes.
+/// The order in the form that pipelining takes.
 pub fn placed(found: &LoopGraph, assignment: &Assignment, order: &[u32]) -> Vec<Placed> {
     let placed =
         |&n: &u32| Placed { node: found.graph.nodes()[n as usize].entity, stage: assignment.stage(n) };

@@ -56,7 +56,7 @@ impl From<Diagnostic> for NotRebuilt {
     }
 }
 
-/// Rebuilds a loop by an assignment that respects its dependences; gives the order of its nodes, and what
+/// Rebuilds a loop by an assignment that respects its dependences; returns the order of its nodes, and what
 /// became of them.
 pub fn rebuild(
     world: &mut World,
@@ -78,25 +78,25 @@ pub fn rebuild(
         return Ok((order, Rebuilt { whole: node, steady: node, copies }));
     }
     let rebuilt = pipeline(world, root, [region, node], &order, stages, short, request.drain)?;
-    // Other schedules keep the one round that they say.
+    // Other schedules say how many iterations a trip has, so they are not unrolled further.
     if checks == Checks::Machine {
-        let rounds = lifetimes::rounds(world, found, assignment, &numbers);
-        if rounds > 1 {
-            unroll_steady(world, root, &rebuilt, rounds)?;
+        let trips = lifetimes::trips(world, found, assignment, &numbers);
+        if trips > 1 {
+            unroll_steady(world, root, &rebuilt, trips)?;
         }
     }
     Ok((order, rebuilt))
 }
 
-/// Makes several rounds of a steady state one; where it has fewer, it stays as it is.
-fn unroll_steady(world: &mut World, root: Entity, rebuilt: &Rebuilt, rounds: u32) -> Result<(), Diagnostic> {
-    match unroll(world, root, [rebuilt.whole, rebuilt.steady], rounds) {
+/// Merges several trips of a steady state into one; a steady state with fewer trips stays as it is.
+fn unroll_steady(world: &mut World, root: Entity, rebuilt: &Rebuilt, trips: u32) -> Result<(), Diagnostic> {
+    match unroll(world, root, [rebuilt.whole, rebuilt.steady], trips) {
         Ok(_) | Err(NotUnrolled::TooShort { .. }) => Ok(()),
         Err(NotUnrolled::Fault(fault)) => Err(fault),
     }
 }
 
-/// What a pipeline has to do about short trip counts; refused if the count is known to be too small.
+/// What a pipeline has to do about short trip counts; an error if the count is known to be too small.
 fn short(
     world: &mut World,
     root: Entity,
@@ -106,14 +106,14 @@ fn short(
 ) -> Result<Short, NotRebuilt> {
     let needed = Pipelined { ahead: stages - 1, drain }.needed();
     let trip = *world.get::<Trip>(node).ok_or_else(|| bug("a loop without trip count"))?;
-    let per_pass = i64::from(Unrolled::of(world, node));
+    let per_trip = i64::from(Unrolled::of(world, node));
     let mut expressions = world.get_mut::<Expressions>(root).ok_or_else(|| bug("no expressions"))?;
     let arena = &mut expressions.0;
     let count = arena.sub(trip.end, trip.start).map_err(|e| bug(&format!("a trip count: {e}")))?;
-    let iterations = i64::from(needed) * per_pass;
+    let iterations = i64::from(needed) * per_trip;
     match arena.as_integer(count) {
         Some(known) if known < iterations => {
-            Err(Unfit::Short { stages, needed, count: known / per_pass }.into())
+            Err(Unfit::Short { stages, needed, count: known / per_trip }.into())
         }
         Some(_) => Ok(Short::Never),
         None if arena.range(count).at_least(iterations) => Ok(Short::Never),
@@ -122,7 +122,7 @@ fn short(
     }
 }
 
-/// The nodes of the body in the order of the steady state: slot by slot, oldest iteration first, then as
+/// The nodes of the body in the order of the steady state: slot by slot, the oldest iteration first, then as
 /// written. Reads move closer to their users where registers are too few.
 fn order_of(
     world: &World,
@@ -136,7 +136,7 @@ fn order_of(
         .collect();
     order.sort_by_key(|&n| (assignment.slot(n), std::cmp::Reverse(assignment.stage(n)), n));
     pressure::relieve(world, found, assignment, &mut order, pressure::available(world, root));
-    // Phases say nothing of time, so nothing is put off there.
+    // Phases say nothing about time, so no read is delayed there.
     if checks == Checks::Machine {
         lifetimes::take_turns(world, found, assignment, &mut order);
     }

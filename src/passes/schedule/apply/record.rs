@@ -12,12 +12,12 @@ use crate::passes::schedule::graph::loops::Candidates;
 pub struct ScheduleRecord {
     /// Name of the strategy that the options asked for.
     pub requested: &'static str,
-    /// What it speaks of.
+    /// Whether it speaks of loops or of any operations.
     pub subject: Subject,
     /// The loops that could have been scheduled, as they were written; tables and pictures number them in
     /// this order.
     pub candidates: Candidates,
-    /// What became of those that a scheduler looked at, in its order.
+    /// What became of the loops that a scheduler looked at, in the order in which it did.
     pub loops: Vec<LoopRecord>,
 }
 
@@ -90,7 +90,8 @@ pub enum Outcome {
 /// A schedule that a loop got.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Applied {
-    /// Name of the strategy that it got, if not the one asked for, and why.
+    /// Name of the strategy that was used instead of the one asked for, and why; none if it is the one asked
+    /// for.
     pub instead: Option<(&'static str, String)>,
     /// The loop of the steady state.
     pub steady: Entity,
@@ -100,7 +101,7 @@ pub struct Applied {
     pub assignment: Assignment,
     /// How the loop was rebuilt.
     pub request: Request,
-    /// What its cycles keep.
+    /// What its cycles respect.
     pub checks: Checks,
 }
 
@@ -110,7 +111,7 @@ impl LoopRecord {
         LoopRecord { written, outcome: Outcome::Applied(Box::new(applied)) }
     }
 
-    /// The same, with another schedule than the one asked for.
+    /// The same, with a schedule other than the one asked for.
     pub fn instead(mut self, strategy: &'static str, why: String) -> LoopRecord {
         match &mut self.outcome {
             Outcome::Applied(applied) => applied.instead = Some((strategy, why)),

@@ -1,11 +1,12 @@
-//! Unrolling: one round of a loop becomes several iterations, and a loop after it runs the iterations that
-//! are left.
+//! Unrolling: one trip of a loop becomes several iterations, and a loop after it runs the iterations that are
+//! left.
 //!
-//! The body is repeated, and what one copy yields is what the next begins with. Every node knows its
-//! iteration, counted from the first of the round, so that addresses and LDS copies follow from it;
-//! where the number of copies divides that of the iterations, a node uses the same copy in every round. The
-//! number of rounds is rounded down. The loop after it is the loop as it was, for the rest: it takes over the
-//! carried values, and in a pipeline it is the same steady state, so that the epilogue notices nothing.
+//! The body is repeated, and each copy begins with what the copy before it yields. Every node knows its
+//! iteration, counted from the first of the trip, so that addresses and LDS copies follow from it; where the
+//! number of LDS copies divides the number of iterations, a node uses the same copy in every trip. The number
+//! of trips is rounded down. The loop after it is a copy of the original loop for the remaining iterations:
+//! it takes over the carried values. In a pipeline it is a copy of the steady state, so the epilogue is not
+//! affected.
 #![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
 
 use bevy_ecs::prelude::*;
@@ -25,7 +26,7 @@ use crate::passes::schedule::graph::words::bug;
 /// Why a loop is not unrolled.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum NotUnrolled {
-    /// It has fewer iterations than are to become one, and stays as it is.
+    /// It has fewer iterations than one trip would have, and stays as it is.
     TooShort {
         /// Its trip count.
         count: i64,
@@ -43,10 +44,10 @@ impl From<Diagnostic> for NotUnrolled {
 /// The copies of every node of a body, the first of which is the node itself.
 pub type NodeCopies = FxHashMap<Entity, Vec<Entity>>;
 
-/// Makes `factor` rounds of the loop `node` in `region` one. No other loop may be in it.
+/// Merges `factor` trips of the loop `node` in `region` into one. There must be no other loop in it.
 ///
 /// # Errors
-/// Why it is not; then nothing has changed, unless the kernel is broken.
+/// Why it is not unrolled; then nothing has changed, unless the kernel is broken.
 pub fn unroll(
     world: &mut World,
     root: Entity,
@@ -60,22 +61,22 @@ pub fn unroll(
     }
     let trip = *world.get::<Trip>(node).ok_or_else(|| bug("a loop without trip count"))?;
     let before = Unrolled::of(world, node);
-    let per_pass = before.saturating_mul(factor);
+    let per_trip = before.saturating_mul(factor);
     let mut expressions = world.get_mut::<Expressions>(root).ok_or_else(|| bug("no expressions"))?;
     let arena = &mut expressions.0;
     let whole = (|| {
         let count = arena.sub(trip.end, trip.start)?;
-        let (zero, divisor) = (arena.int(0), arena.int(i64::from(per_pass)));
-        // What is left of a short loop for the steady state of its pipeline may be less than nothing.
+        let (zero, divisor) = (arena.int(0), arena.int(i64::from(per_trip)));
+        // The trip count of a short loop, less what its pipeline takes, may be negative.
         let count = if arena.range(count).at_least(0) { count } else { arena.max(count, zero)? };
-        let passes = arena.floor_div(count, divisor)?;
-        let whole = arena.mul(passes, divisor)?;
+        let trips = arena.floor_div(count, divisor)?;
+        let whole = arena.mul(trips, divisor)?;
         let rest = arena.sub(count, whole)?;
         Ok((arena.as_integer(count), arena.add(trip.start, whole)?, rest != zero))
     })();
     let (count, middle, left) =
         whole.map_err(|e: ExprError| bug(&format!("the trip count of an unrolled loop: {e}")))?;
-    if let Some(count) = count.filter(|&count| count < i64::from(per_pass)) {
+    if let Some(count) = count.filter(|&count| count < i64::from(per_trip)) {
         return Err(NotUnrolled::TooShort { count });
     }
     if left {
@@ -83,7 +84,7 @@ pub fn unroll(
         install_rest(world, region, node, rest)?;
     }
     let copies = repeat_body(world, node, before, factor)?;
-    world.entity_mut(node).insert((Trip { start: trip.start, end: middle }, Unrolled(per_pass)));
+    world.entity_mut(node).insert((Trip { start: trip.start, end: middle }, Unrolled(per_trip)));
     Ok(copies)
 }
 
@@ -100,7 +101,7 @@ fn copy_node(world: &mut World, node: Entity, operands: Operands) -> Result<Enti
     Ok(copy.id())
 }
 
-/// What the values of a body are in a copy of it; others are what they are.
+/// The values that stand for those of a body in a copy of it; values from outside stay the same.
 fn renamed(values: &[Entity], names: &FxHashMap<Entity, Entity>) -> SmallVec<[Entity; 4]> {
     values.iter().map(|value| names.get(value).copied().unwrap_or(*value)).collect()
 }
@@ -131,8 +132,8 @@ fn copy_loop(world: &mut World, node: Entity, trip: Trip) -> Result<Entity, Diag
     Ok(copy)
 }
 
-/// Puts the loop `rest` after the loop `node`: it goes on with its values, and everybody else takes those of
-/// `rest`.
+/// Puts the loop `rest` after the loop `node`: it goes on with the values of `node`, and users of these now
+/// use those of `rest`.
 fn install_rest(world: &mut World, region: Entity, node: Entity, rest: Entity) -> Result<(), Diagnostic> {
     let body = walk::body(world, region);
     for &other in &body {
@@ -157,13 +158,13 @@ fn install_rest(world: &mut World, region: Entity, node: Entity, rest: Entity) -
     Ok(())
 }
 
-/// Repeats the body of a loop, of which `before` iterations are a round.
+/// Repeats the body of a loop whose trips have `before` iterations each.
 fn repeat_body(world: &mut World, node: Entity, before: u32, factor: u32) -> Result<NodeCopies, Diagnostic> {
     let old = walk::body(world, node);
     let mut body = old.to_vec();
     let mut copies: NodeCopies = old.iter().map(|&inner| (inner, vec![inner])).collect();
     let made = yields(world, node);
-    // What a value of the first copy is in the last one so far.
+    // The value in the latest copy that stands for a value of the first one.
     let mut names: FxHashMap<Entity, Entity> = FxHashMap::default();
     for copy in 1..factor {
         let carried = renamed(&made, &names);
@@ -190,12 +191,12 @@ fn repeat_body(world: &mut World, node: Entity, before: u32, factor: u32) -> Res
     Ok(copies)
 }
 
-/// Lets a node belong to the iteration that is `copy` old rounds, of `before` iterations each, later in the
-/// new round.
+/// Moves a node to the iteration that is `copy` old trips, of `before` iterations each, later in the new
+/// trip.
 fn move_on(world: &mut World, node: Entity, before: u32, copy: u32) {
     let Some(mut expansion) = world.get_mut::<Expansion>(node) else { return };
     let Iteration { base, ahead } = expansion.iteration;
-    let base = if base == Base::Written { Base::Pass } else { base };
+    let base = if base == Base::Written { Base::Trip } else { base };
     expansion.iteration = Iteration { base, ahead: ahead + copy * before };
     expansion.copy += copy * before;
 }

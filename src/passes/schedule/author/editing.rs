@@ -78,7 +78,7 @@ impl Evaluation<'_> {
         for &cluster in clusters {
             pieces.push(self.pieces(cluster)?);
         }
-        // A loop's carried values are nodes of its graph that keep their place at the head.
+        // A loop's carried values are nodes of its graph that keep their place at its start.
         let order = reorder(self.world, &found, &pieces).map_err(|why| self.disorder(why))?;
         let order = order.into_iter().filter(|n| !matches!(self.world.get::<Op>(*n), Some(Op::IterArg(_))));
         let mut new = body[..stretch.first].to_vec();
@@ -161,7 +161,7 @@ impl Evaluation<'_> {
         Ok(())
     }
 
-    /// Holds the second half of the waves one barrier behind the first, for the time of a loop.
+    /// Holds back the second half of the waves by one barrier for the duration of a loop.
     pub(super) fn stagger(&mut self, region: ValueId) -> Result<(), Diagnostic> {
         let node = match self.part(region)? {
             Some(part) if part.which == Which::Kernel => part.steady,

@@ -3,8 +3,8 @@
 //!
 //! Selections give lists of expanded nodes. `pipeline` turns the lists of its stages into an assignment, has
 //! it judged, and rebuilds the loop; from then on every list stands for the copies of its nodes. Editing
-//! orders nodes anew and inserts barriers and the like. What that does to waves is judged when all is done:
-//! no wave may wait at a barrier that another wave never reaches.
+//! reorders nodes and inserts barriers and the like. What that does to waves is judged at the end: no wave
+//! may wait at a barrier that another wave never reaches.
 
 use bevy_ecs::prelude::*;
 
@@ -61,7 +61,7 @@ pub(super) enum Which {
 /// Why a schedule is not applied.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Stop {
-    /// The author has to mend something.
+    /// The author has to correct something.
     Fault(Diagnostic),
     /// The sizes do not suit it; the kernel stays as it was written.
     Unfit(LoopRecord),
@@ -81,9 +81,9 @@ pub(super) struct Evaluation<'w> {
     pub(super) records: Vec<LoopRecord>,
     /// Tagged nodes, until the kernel changes.
     tags: Option<selection::TagIndex>,
-    /// The dependences of a loop, if they are known already.
+    /// The dependences of a loop, if they are already known.
     known: Option<(Entity, LoopGraph)>,
-    /// Location of the operation at work, and its index among the kernel's locations.
+    /// Location of the operation being evaluated, and its index among the kernel's locations.
     pub(super) at: Location,
     pub(super) origin: Origin,
 }
@@ -91,7 +91,7 @@ pub(super) struct Evaluation<'w> {
 /// Evaluates the schedule that the options bring.
 ///
 /// # Errors
-/// What the author has to mend; a kernel that is broken.
+/// What the author has to correct; a kernel that is broken.
 pub fn schedule(
     world: &mut World,
     root: Entity,
@@ -102,8 +102,8 @@ pub fn schedule(
     apply(world, root, written, None)
 }
 
-/// Evaluates a schedule; what became of the loops that it pipelines. The dependences of one loop may be known
-/// already.
+/// Evaluates a schedule; returns what became of the loops that it pipelines. `known` may hold the dependences
+/// of one loop.
 pub fn apply(
     world: &mut World,
     root: Entity,
@@ -127,8 +127,8 @@ pub fn apply(
     Ok(evaluation.records)
 }
 
-/// A fault of waves out of step, at the operation of the schedule that parts them, unless it has a place
-/// already.
+/// A fault of waves that are out of step, placed at the operation of the schedule that parts them unless it
+/// has a place already.
 pub fn blamed(fault: Diagnostic, schedule: &WaveSchedule) -> Diagnostic {
     let parting = schedule.operations().iter().rev().find(|s| parts_waves(&s.operation));
     let at = parting.map_or(schedule.location(), |scheduled| &scheduled.location);
@@ -163,7 +163,7 @@ fn number_of(numbers: &[u32], node: Entity) -> Option<u32> {
 }
 
 impl Evaluation<'_> {
-    /// A fault of the operation at work.
+    /// A fault at the operation being evaluated.
     pub(super) fn fault(&self, text: impl Into<String>) -> Diagnostic {
         Diagnostic::invalid(text).at(Some(self.at.clone()))
     }
@@ -266,7 +266,7 @@ impl Evaluation<'_> {
         }
     }
 
-    /// The fault of a loop whose body no schedule can change.
+    /// The fault for a loop whose body no schedule can change.
     pub(super) fn not_schedulable(&self, node: Entity, text: &str) -> Diagnostic {
         let fault = self.fault(text).note("the loop is here", place(self.world, self.root, node));
         fault.help("schedule innermost loops whose carried values are made anew in each iteration")
@@ -294,20 +294,20 @@ impl Evaluation<'_> {
         let list = self.by_tag(tag)?;
         selection::of_iteration(self.world, &list, iteration).map_err(|count| {
             let text = format!("no copy of \"{tag}\" is of iteration {iteration}");
-            // A loop that was too short to be unrolled has but one.
+            // A loop that was too short to be unrolled has only one.
             let refused = self.records.iter().find(|r| matches!(r.outcome, Outcome::Refused { .. }));
             match refused {
                 Some(record) => Stop::Unfit(LoopRecord::refused(record.written, text)),
                 None if count == 1 => self.fault(text).help("unroll its loop first").into(),
                 None => {
-                    let help = format!("its loop runs {count} iterations in a pass, counted from 0");
+                    let help = format!("its loop runs {count} iterations in a trip, counted from 0");
                     self.fault(text).help(help).into()
                 }
             }
         })
     }
 
-    /// Unrolls a loop; lists stand for all copies of their nodes then, one iteration after the other.
+    /// Unrolls a loop; lists then stand for all copies of their nodes, one iteration after the other.
     fn unroll(&mut self, region: ValueId, factor: u32) -> Result<(), Diagnostic> {
         let node = match self.part(region)? {
             Some(part) if part.which == Which::Kernel => part.steady,
@@ -428,7 +428,7 @@ impl Evaluation<'_> {
         Ok([Which::Prologue, Which::Kernel, Which::Epilogue].map(part).to_vec())
     }
 
-    /// Cycles from stages and slots; nodes that take no time go where they are needed.
+    /// Cycles from stages and slots; nodes that take no time are placed where they are needed.
     fn assignment(&self, pipeline: &Pipeline, found: &LoopGraph) -> Result<Assignment, Diagnostic> {
         let interval = pipeline.initiation_interval() as u32;
         let nodes = found.graph.nodes();
@@ -477,8 +477,8 @@ impl Evaluation<'_> {
         Ok(Assignment { interval, cycles: cycles.into_iter().map(Option::unwrap_or_default).collect() })
     }
 
-    /// Places of nodes that take no time, and of conversions: as late as their first user allows. Barriers of
-    /// the author and junctions follow what they wait for.
+    /// Infers the places of conversions and of nodes that take no time: as late as their first user allows.
+    /// Barriers of the author and junctions come after the nodes that they wait for.
     fn infer(&self, found: &LoopGraph, cycles: &mut [Option<u32>]) {
         let graph = &found.graph;
         let is_cast = |n: u32| {
@@ -509,7 +509,7 @@ impl Evaluation<'_> {
                 let users = graph.leaving(n).iter().filter(|e| e.distance == 0);
                 cycles[n as usize] = users.filter_map(|e| cycles[e.to as usize]).min();
             }
-            // A carried value that nobody uses may be anywhere.
+            // A carried value without users may be anywhere.
             if cycles[n as usize].is_none() && class == Class::Free {
                 cycles[n as usize] = Some(0);
             }

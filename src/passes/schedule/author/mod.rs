@@ -1,4 +1,4 @@
-//! Schedules that somebody wrote, on a kernel.
+//! Schedules that an author wrote, applied to a kernel.
 //!
 //! - [`manual`]: the author's operations, one after the other
 //! - `selection`: lists of nodes

@@ -1,5 +1,5 @@
-//! Gives nodes another order: clusters name it, dependences are kept, and what no cluster names goes where it
-//! is needed.
+//! Gives nodes another order: the clusters' order, with dependences kept and nodes that no cluster names
+//! placed where they are needed.
 
 use bevy_ecs::prelude::*;
 
@@ -9,7 +9,7 @@ use crate::passes::schedule::graph::dependences::LoopGraph;
 /// A part of a cluster.
 #[derive(Copy, Clone, PartialEq, Debug)]
 pub enum Piece {
-    /// A node that is there.
+    /// A node of the kernel.
     Node(Entity),
     /// A new node without operands, written at the origin.
     Insert(Op, Origin),
@@ -39,11 +39,11 @@ struct Order<'a> {
     steps: u64,
 }
 
-/// The nodes of `found` in the order that `clusters` name. Nodes in front of all named ones stay in front;
-/// others come before their first user, or last. Inserted nodes are made in `world`.
+/// Puts the nodes of `found` in the order that `clusters` name. Nodes in front of all named ones stay in
+/// front; others come before their first user, or last. Inserted nodes are spawned in `world`.
 ///
 /// # Errors
-/// What is wrong with the clusters; then nothing is made.
+/// What is wrong with the clusters; then no node is spawned.
 pub fn reorder(
     world: &mut World,
     found: &LoopGraph,
@@ -52,7 +52,7 @@ pub fn reorder(
     reorder_counted(world, found, clusters).map(|(order, _)| order)
 }
 
-/// The same with how many dependences were looked at.
+/// The same, with the number of dependences looked at.
 pub fn reorder_counted(
     world: &mut World,
     found: &LoopGraph,
@@ -89,7 +89,7 @@ pub fn reorder_counted(
     let (open, out) = (Vec::new(), Vec::with_capacity(body + 16));
     let mut walk = Order { found, named, emitted, open, out, steps: 0 };
     (0..first).try_for_each(|node| walk.emit(node))?;
-    // Room is left for what is inserted: nothing is made before the clusters are known to be right.
+    // Room is left for insertions: nothing is spawned before the clusters are known to be right.
     let mut inserted = Vec::new();
     let mut named = order.into_iter();
     for piece in clusters.iter().flatten() {
@@ -115,7 +115,7 @@ impl Order<'_> {
         if self.emitted[node as usize] {
             return Ok(());
         }
-        // No recursion, since chains are as long as the body.
+        // Not recursive, because chains are as long as the body.
         self.open.clear();
         self.open.push(node);
         while let Some(&top) = self.open.last() {

@@ -22,7 +22,7 @@ use crate::passes::schedule::graph::words::describe;
 pub(super) enum Tagged {
     /// These nodes, in program order.
     Nodes(Vec<Entity>),
-    /// Nodes of a loop's remainder alone, such as this one: the loop itself has no iteration.
+    /// Only nodes of a loop's remainder, such as this one: the loop itself has no iteration.
     Remainder(Entity),
     /// Nothing; perhaps this tag was meant.
     Nothing(Option<String>),
@@ -49,7 +49,7 @@ impl TagIndex {
         index
     }
 
-    /// `last` remembers the row of the logical node before, which most often is that of the next node, too.
+    /// `last` remembers the row of the previous logical node, which is usually that of the next node as well.
     fn walk(
         &mut self,
         world: &World,
@@ -64,7 +64,7 @@ impl TagIndex {
             let own = Expansion::at(world, node).logical;
             let is_region = world.get::<Body>(node).is_some();
             let in_remainder = in_remainder || (is_region && world.get::<Remainder>(own).is_some());
-            // Results and carried values are their loop's.
+            // The results and carried values of a loop belong to it.
             let op = world.get::<Op>(node);
             if !matches!(
                 op,
@@ -95,8 +95,8 @@ impl TagIndex {
         }))
     }
 
-    /// All nodes with a tag, but for those of loops' remainders and of what unrolling leaves, which no
-    /// schedule touches.
+    /// All nodes with a tag, except those in loops' remainders and in the loops that unrolling leaves, which
+    /// no schedule touches.
     pub(super) fn get(&self, wanted: &str) -> Tagged {
         match self.rows.iter().find(|row| *row.tag == *wanted) {
             Some(row) if !row.nodes.is_empty() => Tagged::Nodes(row.nodes.clone()),
@@ -115,8 +115,8 @@ pub(super) fn of_type(world: &World, nodes: &[Entity], wanted: NodeType) -> Vec<
     nodes.iter().copied().filter(is).collect()
 }
 
-/// Copies that unrolling made for one iteration of a round; if there are none, how many iterations of the
-/// nodes there are.
+/// Copies that unrolling made for one iteration of a trip; if there are none, the number of iterations that
+/// the nodes have.
 pub(super) fn of_iteration(world: &World, nodes: &[Entity], iteration: u32) -> Result<Vec<Entity>, u32> {
     let copy = |node: &Entity| world.get::<Expansion>(*node).map_or(0, |e| e.copy);
     let found: Vec<Entity> = nodes.iter().copied().filter(|node| copy(node) == iteration).collect();
@@ -193,7 +193,7 @@ impl Evaluation<'_> {
             let part = self.part(stage)?.ok_or_else(|| self.fault("this is not a part of a pipeline"))?;
             let base = match part.which {
                 Which::Prologue => Base::Start,
-                Which::Kernel => Base::Pass,
+                Which::Kernel => Base::Trip,
                 Which::Epilogue => Base::End,
             };
             let inside = |&n: &Entity| {
@@ -211,7 +211,7 @@ impl Evaluation<'_> {
         })
     }
 
-    /// The nodes of `base` with those of `groups` between them; the rule is `interleave_ops`'s.
+    /// The nodes of `base` with those of `groups` between them; `interleave_ops` documents the rule.
     pub(super) fn interleave(&self, base: &[ValueId], groups: &[Group]) -> Result<Vec<Entity>, Diagnostic> {
         let flat = |lists: &[ValueId]| -> Result<Vec<Entity>, Diagnostic> {
             let mut all = Vec::new();

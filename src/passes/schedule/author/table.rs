@@ -25,10 +25,10 @@ use crate::passes::schedule::judge::usage;
 use crate::passes::schedule::judge::usage::Overused;
 use crate::passes::schedule::judge::verify::{Broken, broken, broken_fault, early_fault, too_few_fault};
 
-/// Most nodes that prologue, steady state and epilogue may have together: as many as a kernel may have.
+/// The most nodes that prologue, steady state and epilogue may have together: as many as a kernel may have.
 const MOST_NODES: u64 = 1 << 16;
 
-/// Users of a unit that a fault names.
+/// The most users of a unit that a fault names.
 const NAMED_USERS: usize = 4;
 
 /// Gives loops the schedules of the table that the options bring.
@@ -45,7 +45,7 @@ pub fn schedule(
     apply(world, root, loops, table)
 }
 
-/// Gives loops the schedules of a table; loops that it leaves out stay as they were written.
+/// Gives loops the schedules of a table; loops that the table leaves out stay as they were written.
 fn apply(
     world: &mut World,
     root: Entity,
@@ -182,7 +182,7 @@ impl Judge<'_> {
         })
     }
 
-    /// Cycles of all nodes; the row of each node of the body.
+    /// Cycles of all nodes, and the row of each node of the body.
     fn assignment(&self, found: &LoopGraph) -> Result<(Assignment, Vec<&Row>), Diagnostic> {
         let keys = keys(self.world, found);
         let (body, junctions) = keys.split_at(found.body as usize);
@@ -220,7 +220,7 @@ impl Judge<'_> {
         Ok((Assignment { interval: self.table.interval, cycles }, complete))
     }
 
-    /// Whether every result is there when it is used.
+    /// Checks that every result is available when it is used.
     fn delays(&self, found: &LoopGraph, assignment: &Assignment, rows: &[&Row]) -> Result<(), Diagnostic> {
         let Some(Broken { edge, legal }) = broken(found, assignment, Checks::Machine) else {
             return Ok(());

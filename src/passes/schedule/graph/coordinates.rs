@@ -21,7 +21,7 @@ pub fn coordinate(world: &World, node: Entity, dim: Dim) -> (u32, u32) {
     match (of(expansion), world.get::<Op>(node)) {
         (Some(own), Some(Op::Mma(_))) => (own, 0),
         (Some(own), _) => (own, slice),
-        // The contracted dimension of a product is its operands'.
+        // A product takes its place along the contracted dimension from its operands.
         (None, _) => {
             let operands = world.get::<Operands>(node).map(|o| &o.0[..]).unwrap_or_default();
             (operands.iter().find_map(|&o| of(world.get::<Expansion>(o))).unwrap_or(0), slice)

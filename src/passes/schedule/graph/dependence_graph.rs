@@ -1,9 +1,9 @@
 //! The dependence graph of a loop body: what has to come before what, how many cycles before, and how many
 //! iterations apart.
 //!
-//! Nodes are dense numbers in program order; edges are one list, sorted by the node they leave, with the same
-//! edges by the node they enter beside it. Dependences through a memory go through a *junction*, a node that
-//! stands for "everything before is written" (or read), so that their number grows with the number of
+//! Nodes are dense numbers in program order; edges are one list, sorted by the node they leave, together with
+//! an index sorted by the node they enter. Dependences through a memory go through a *junction*, a node that
+//! stands for "everything before is written" (or read), so that the number of edges grows with the number of
 //! accesses and not with its square.
 
 use bevy_ecs::prelude::Entity;
@@ -15,11 +15,11 @@ use super::resources::Class;
 pub struct GraphNode {
     /// The expanded node; for a junction the memory (or LDS buffer) that it stands for.
     pub entity: Entity,
-    /// What it occupies and how long its result takes.
+    /// The units that it occupies and how long its result takes.
     pub class: Class,
 }
 
-/// Through what one node depends on another.
+/// What makes one node depend on another.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Dependence {
     /// A value that the first computes and the second uses.
@@ -46,7 +46,7 @@ pub struct Edge {
     pub latency: u32,
     /// Iterations between them.
     pub distance: u32,
-    /// Why.
+    /// Why the second depends on the first.
     pub kind: Dependence,
 }
 
@@ -56,16 +56,16 @@ pub struct DependenceGraph {
     nodes: Vec<GraphNode>,
     /// Sorted by `from`, then by `to`.
     edges: Vec<Edge>,
-    /// Where the edges of each node begin in `edges`, and one more.
+    /// Where the edges of each node begin in `edges`, plus the end of the last.
     leaving: Vec<u32>,
     /// Numbers of edges, sorted by the node they enter.
     by_target: Vec<u32>,
-    /// Where those of each node begin in `by_target`, and one more.
+    /// Where those of each node begin in `by_target`, plus the end of the last.
     entering: Vec<u32>,
 }
 
 impl DependenceGraph {
-    /// A graph of these nodes and edges. Edges that name no node are left out.
+    /// A graph of these nodes and edges. Edges that refer to nodes out of range are left out.
     pub fn new(nodes: Vec<GraphNode>, mut edges: Vec<Edge>) -> DependenceGraph {
         let count = nodes.len();
         edges.retain(|edge| (edge.from as usize) < count && (edge.to as usize) < count);
@@ -100,8 +100,8 @@ impl DependenceGraph {
     }
 }
 
-/// Items by their keys, which are below `count`, else in their order: where each key's run begins and one
-/// more, and the items' numbers.
+/// Sorts items by their keys, which are below `count`, keeping their order otherwise: where each key's run
+/// begins (with one more entry for the end), and the items' numbers.
 fn grouped(count: usize, keys: impl ExactSizeIterator<Item = u32> + Clone) -> (Vec<u32>, Vec<u32>) {
     let mut starts = vec![0; count + 1];
     keys.clone().for_each(|key| starts[key as usize + 1] += 1);

@@ -1,11 +1,11 @@
 //! The dependence graph of a loop, found in its expanded body.
 //!
-//! Values give the obvious edges; a carried value one from what the body yields to what the next iteration
-//! sees. Accesses of one memory (a buffer in LDS, a tensor that the loop writes) form groups in program
-//! order, reads together, writes of one logical node together, and a junction between neighbouring groups
-//! keeps their order. From the last group back to the first there is an edge to the next iteration, unless
-//! the memory is an LDS buffer that every iteration fills anew: then copies of it decide how far apart
-//! iterations may be.
+//! Values give the obvious edges; a carried value gives one from the value that the body yields to the value
+//! that the next iteration sees. Accesses of one memory (a buffer in LDS, a tensor that the loop writes) form
+//! groups in program order, reads together, writes of one logical node together, and a junction between
+//! neighbouring groups keeps their order. From the last group back to the first there is an edge to the next
+//! iteration, unless the memory is an LDS buffer that every iteration fills anew: then the number of its
+//! copies decides how far apart iterations may be.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
@@ -25,19 +25,19 @@ pub struct LoopGraph {
     pub graph: DependenceGraph,
     /// How many of the graph's nodes are nodes of the body.
     pub body: u32,
-    /// LDS buffers that every iteration fills anew; for each, the iterations of a round in order.
+    /// LDS buffers that every iteration fills anew; for each, the iterations of a trip in order.
     pub buffers: SmallVec<[LoopBuffer; 4]>,
 }
 
-/// What one iteration of a round does to an LDS buffer that it fills anew. Accesses are numbers of the
-/// graph's nodes.
+/// What one iteration of a trip does to an LDS buffer that it fills anew. Accesses are numbers of nodes of
+/// the graph.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LoopBuffer {
     /// Its node.
     pub buffer: Entity,
-    /// What fills it.
+    /// The writes that fill it.
     pub writes: Vec<u32>,
-    /// What reads it.
+    /// The reads.
     pub reads: Vec<u32>,
 }
 
@@ -47,10 +47,10 @@ pub enum Unsuitable {
     /// There is a loop in it.
     #[error("it holds another loop")]
     Nested,
-    /// An iteration hands a value on that it has not made.
+    /// An iteration hands on a value that it has not made.
     #[error("it hands a carried value on unchanged")]
     Unchanged,
-    /// Broken.
+    /// The kernel is broken.
     #[error("its body is broken")]
     Broken,
 }
@@ -66,7 +66,7 @@ enum Access {
 struct Group {
     write: bool,
     logical: Entity,
-    /// Which iteration they belong to, in the steady state of a pipelined loop.
+    /// The iteration that they belong to, in the steady state of a pipelined loop.
     ahead: Option<u32>,
     nodes: Vec<u32>,
 }
@@ -74,12 +74,12 @@ struct Group {
 /// Finds all dependences of the loop `node`.
 ///
 /// # Errors
-/// If it holds another loop, or hands values on unchanged.
+/// If it holds another loop, or hands on values unchanged.
 pub fn dependences(world: &World, node: Entity, model: &ResourceModel) -> Result<LoopGraph, Unsuitable> {
     loop_dependences(world, node, model, Copies::Open)
 }
 
-/// The same for nodes that stay in their iterations: the LDS buffers have as many copies as they have.
+/// The same for nodes that stay in their iterations: LDS buffers keep the numbers of copies that they have.
 ///
 /// # Errors
 /// If it holds another loop.
@@ -106,17 +106,17 @@ fn loop_dependences(
 ) -> Result<LoopGraph, Unsuitable> {
     let body = walk::body(world, node);
     let mut finder = Finder::new(world, model, &body);
-    finder.per_pass = Unrolled::of(world, node);
+    finder.per_trip = Unrolled::of(world, node);
     finder.pipelined = body.iter().any(|&inner| is_ahead(world, inner));
     let memories = finder.straight(&body)?;
-    // What rounds hand to each other keeps no order within one.
+    // Values that one trip hands to the next impose no order within a trip.
     if copies == Copies::Open {
         finder.carried(node, &body)?;
     }
     let mut buffers = SmallVec::new();
     for (memory, groups) in memories {
         let shared = world.get::<Op>(memory) == Some(&Op::Allocate);
-        // Filled, then read: copies of the buffer decide how far apart iterations may be.
+        // Filled, then read: the number of copies of the buffer decides how far apart iterations may be.
         if shared && let Some(fills) = finder.fills(&groups) {
             for [writes, reads] in &fills {
                 finder.between(memory, writes, reads, 0);
@@ -135,7 +135,7 @@ fn loop_dependences(
         match &groups[..] {
             [first, .., last] if first.ahead.is_none() => {
                 finder.between(memory, last, first, 1);
-                // Of two reads neither waits for the other: what is written between them does.
+                // Two reads do not wait for each other; the write between them keeps the order.
                 if !first.write && !last.write {
                     let (mut writes, mut from_end) =
                         (groups.iter().filter(|it| it.write), groups.iter().rev().filter(|it| it.write));
@@ -152,17 +152,18 @@ fn loop_dependences(
     Ok(finder.finish(&body, buffers))
 }
 
-/// Rounds of a loop between two accesses: the first is `from` iterations ahead of its round, the second `to`,
-/// and belongs to the iteration `later` after that of the first. `None` if there is no such round.
-pub fn passes_between(from: u32, to: u32, later: u32, per_pass: u32) -> Option<u32> {
+/// Trips of a loop between two accesses: the first is `from` iterations ahead of its trip, the second is `to`
+/// iterations ahead, and the second belongs to the iteration that is `later` iterations after that of the
+/// first. `None` if there is no such trip.
+pub fn trips_between(from: u32, to: u32, later: u32, per_trip: u32) -> Option<u32> {
     let iterations = (from + later).checked_sub(to)?;
-    (iterations % per_pass == 0).then(|| iterations / per_pass)
+    (iterations % per_trip == 0).then(|| iterations / per_trip)
 }
 
 /// True for nodes that a pipeline runs ahead of the iteration in which they were written.
 fn is_ahead(world: &World, node: Entity) -> bool {
     let expansion = world.get::<Expansion>(node);
-    expansion.is_some_and(|e| e.iteration.base == Base::Pass && e.iteration.ahead != e.copy)
+    expansion.is_some_and(|e| e.iteration.base == Base::Trip && e.iteration.ahead != e.copy)
 }
 
 /// Finds the dependences among nodes that run once, one after the other.
@@ -183,7 +184,7 @@ pub fn straight_dependences(
     Ok(finder.finish(nodes, SmallVec::new()))
 }
 
-/// What a node is to a scheduler.
+/// The class of a node, as schedulers see it.
 pub fn class_of(world: &World, node: Entity, op: Op) -> Class {
     let shared = || {
         let memory = world.get::<Operands>(node).and_then(|o| o.0.last().copied());
@@ -197,7 +198,7 @@ pub fn class_of(world: &World, node: Entity, op: Op) -> Class {
         (OpUnit::Memory, MemoryEffect::Copies) => Class::GlobalToShared,
         (OpUnit::Matrix, _) => Class::Mma,
         (OpUnit::Vector, _) => Class::Valu,
-        // No row has the memory unit and no effect.
+        // No operation occupies the memory unit without an effect on memory.
         (OpUnit::None, _) | (OpUnit::Memory, MemoryEffect::None | MemoryEffect::Fence) => Class::Free,
     }
 }
@@ -209,8 +210,8 @@ struct Finder<'a> {
     edges: Vec<Edge>,
     /// Number of each node by entity index; `u32::MAX` for all others.
     number: Vec<u32>,
-    /// Iterations of one round of the loop.
-    per_pass: u32,
+    /// Iterations of one trip of the loop.
+    per_trip: u32,
     /// True in the steady state of a pipelined loop.
     pipelined: bool,
 }
@@ -219,7 +220,7 @@ impl<'a> Finder<'a> {
     fn new(world: &'a World, model: &'a ResourceModel, body: &[Entity]) -> Finder<'a> {
         let size = body.iter().map(|n| n.index_u32() as usize + 1).max().unwrap_or(0);
         let (nodes, edges) = (Vec::with_capacity(body.len() + 8), Vec::with_capacity(4 * body.len()));
-        Finder { world, model, nodes, edges, number: vec![u32::MAX; size], per_pass: 1, pipelined: false }
+        Finder { world, model, nodes, edges, number: vec![u32::MAX; size], per_trip: 1, pipelined: false }
     }
 
     fn finish(self, body: &[Entity], buffers: SmallVec<[LoopBuffer; 4]>) -> LoopGraph {
@@ -231,7 +232,7 @@ impl<'a> Finder<'a> {
         self.number.get(node.index_u32() as usize).copied().filter(|&n| n != u32::MAX)
     }
 
-    /// Enters the nodes, with what their values and barriers order; returns the accesses of each memory.
+    /// Adds the nodes, with the order that values and barriers impose; returns the accesses of each memory.
     fn straight(&mut self, body: &[Entity]) -> Result<Vec<(Entity, Vec<Group>)>, Unsuitable> {
         let world = self.world;
         let mut memories: Vec<(Entity, Vec<Group>)> = Vec::new();
@@ -302,7 +303,7 @@ impl<'a> Finder<'a> {
         self.nodes.len() as u32 - 1
     }
 
-    /// Barriers and the like: nothing that the author wrote on one side of them comes to the other.
+    /// Barriers and the like: nothing that the author wrote on one side of them may move to the other.
     fn fences(&mut self, fences: &[u32], body: u32) {
         for (at, &fence) in fences.iter().enumerate() {
             let from = at.checked_sub(1).map_or(0, |before| fences[before]);
@@ -319,8 +320,8 @@ impl<'a> Finder<'a> {
                 }
             }
         }
-        // Around the back edge: what is in front of the first waits for the last of the iteration before, and
-        // what is after the last is over before the first of the next.
+        // Around the back edge: nodes in front of the first fence wait for the last fence of the previous
+        // iteration, and nodes after the last fence are over before the first fence of the next.
         if let (Some(&first), Some(&last)) = (fences.first(), fences.last()) {
             for node in 0..body {
                 if node <= first && self.is_held(node) {
@@ -333,7 +334,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// True for nodes that barriers hold: all but what takes no time.
+    /// True for nodes that barriers hold: all but those that take no time.
     fn is_held(&self, node: u32) -> bool {
         let GraphNode { entity, class } = self.nodes[node as usize];
         class != Class::Free || matches!(self.world.get::<Op>(entity), Some(Op::Barrier | Op::Control(_)))
@@ -349,28 +350,28 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// The same in the steady state of a pipelined loop, where accesses meet if they belong to one iteration,
-    /// or to two that use the same copy of the buffer.
+    /// The same in the steady state of a pipelined loop, where two accesses can touch the same data only if
+    /// they belong to one iteration, or to two iterations that use the same copy of the buffer.
     fn steady(&mut self, memory: Entity, groups: &[Group]) {
         let copies = self.world.get::<LdsBuffer>(memory).map_or(1, |lds| lds.copies);
         for writes in groups.iter().filter(|group| group.write) {
             for reads in groups.iter().filter(|group| !group.write) {
                 let (written, read) = (writes.ahead.unwrap_or(0), reads.ahead.unwrap_or(0));
-                if let Some(passes) = passes_between(written, read, 0, self.per_pass) {
-                    self.between(memory, writes, reads, passes);
+                if let Some(trips) = trips_between(written, read, 0, self.per_trip) {
+                    self.between(memory, writes, reads, trips);
                 }
-                if let Some(passes) = passes_between(read, written, copies, self.per_pass) {
-                    self.between(memory, reads, writes, passes);
+                if let Some(trips) = trips_between(read, written, copies, self.per_trip) {
+                    self.between(memory, reads, writes, trips);
                 }
             }
         }
     }
 
-    /// What each iteration of a round writes into a buffer and then reads, if nothing else happens to it.
+    /// What each iteration of a trip writes into a buffer and then reads; `None` if there are other accesses.
     fn fills(&self, groups: &[Group]) -> Option<Vec<[Group; 2]>> {
         let logical = groups.first()?.logical;
         let new = |write| Group { write, logical, ahead: None, nodes: Vec::new() };
-        let mut fills: Vec<[Group; 2]> = (0..self.per_pass).map(|_| [new(true), new(false)]).collect();
+        let mut fills: Vec<[Group; 2]> = (0..self.per_trip).map(|_| [new(true), new(false)]).collect();
         for group in groups {
             if group.ahead.is_some() || (group.write && group.logical != logical) {
                 return None;
@@ -388,7 +389,7 @@ impl<'a> Finder<'a> {
         fills.iter().flatten().all(|group| !group.nodes.is_empty()).then_some(fills)
     }
 
-    /// An iteration writes what another one has read from the same copy of the buffer.
+    /// An iteration may overwrite a copy of the buffer only after an earlier one has read it.
     fn turns(&mut self, memory: Entity, fills: &[[Group; 2]]) {
         let copies = self.world.get::<LdsBuffer>(memory).map_or(1, |lds| lds.copies) as usize;
         for (at, [_, reads]) in fills.iter().enumerate() {
@@ -424,7 +425,7 @@ impl<'a> Finder<'a> {
         let Expansion { logical, iteration, .. } =
             world.get::<Expansion>(node).copied().unwrap_or(Expansion::of(node));
         let shared = world.get::<Op>(memory) == Some(&Op::Allocate);
-        let ahead = (self.pipelined && iteration.base == Base::Pass && shared).then_some(iteration.ahead);
+        let ahead = (self.pipelined && iteration.base == Base::Trip && shared).then_some(iteration.ahead);
         let index = memories.iter().position(|m| m.0 == memory).unwrap_or_else(|| {
             memories.push((memory, Vec::new()));
             memories.len() - 1
@@ -433,7 +434,7 @@ impl<'a> Finder<'a> {
         let alike = |group: &Group| {
             group.write == write && group.ahead == ahead && (!write || group.logical == logical)
         };
-        // In the steady state iterations tell accesses apart, and their order does not matter.
+        // In the steady state accesses are told apart by their iterations, and program order does not matter.
         let known = match ahead {
             Some(_) => groups.iter_mut().find(|group| alike(group)),
             None => groups.last_mut().filter(|group| alike(group)),

@@ -1,8 +1,8 @@
 //! Names of a loop's nodes that are the same in every compilation of a kernel with the same options.
 //!
-//! `read_shared.3.5.0` is what the node is, the number of its logical node in the order of the body, its
-//! replica, and which part of its operands it takes. Tags have no part in it: they are the author's, and
-//! compile to nothing. `join.2` is a junction.
+//! In `read_shared.3.5.0` the parts are the kind of node, the number of its logical node in the order of the
+//! body, its replica, and the part of its operands that it takes. Tags play no role: they are the author's,
+//! and have no effect on the code. `join.2` is a junction.
 #![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
 
 use bevy_ecs::prelude::*;
@@ -38,7 +38,7 @@ pub fn keys(world: &World, found: &LoopGraph) -> Vec<String> {
     keys
 }
 
-/// What a node is, in one word.
+/// The kind of a node, in one word.
 fn word(world: &World, node: Entity, class: Class) -> &'static str {
     match (class, world.get::<Op>(node)) {
         (Class::Free, Some(Op::IterArg(_))) => "carried",

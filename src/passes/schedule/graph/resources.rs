@@ -1,5 +1,5 @@
-//! What operations occupy while a loop runs, and how long their results take: the machine as schedulers see
-//! it.
+//! The units that operations occupy while a loop runs, and how long their results take: the machine as
+//! schedulers see it.
 
 /// Kinds of units that operations compete for.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -36,7 +36,7 @@ impl Resource {
     }
 }
 
-/// What an operation is to a scheduler.
+/// The kind of an operation, as far as a scheduler is concerned.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub enum Class {
@@ -88,8 +88,8 @@ impl Class {
 pub struct Cost {
     /// Cycles until a result can be used.
     pub delay: u16,
-    /// Cycles for which it occupies its units of each kind, from its start on; zero for units that it does
-    /// not need.
+    /// Cycles for which it occupies its units of each kind, counted from its start; zero for units that it
+    /// does not need.
     pub busy: [u16; RESOURCES],
 }
 
@@ -110,8 +110,8 @@ impl ResourceModel {
         &self.costs[class as usize]
     }
 
-    /// The small abstract machine of the Wave language's default scheduling parameters: everything takes one
-    /// cycle, global memory two.
+    /// The small abstract machine of the Wave language's default scheduling parameters: global memory takes
+    /// two cycles, everything else one.
     pub const ABSTRACT: ResourceModel = {
         const fn row(delay: u16, busy: [u16; RESOURCES]) -> Cost {
             Cost { delay, busy }

@@ -1,26 +1,26 @@
 //! The resource models of the chips.
 //!
 //! A cycle is a turn of four clocks, in which a SIMD issues for a wave; the model is one wave on its SIMD
-//! while all four SIMDs of the compute unit run the same loop. What they share is modelled by its share: an
-//! access occupies LDS or the path to global memory for its bytes over a quarter of the compute unit's bytes
-//! per clock. Several waves on a SIMD stretch all busy times alike and leave the delays, so that the model
-//! asks for more overlap than they need.
+//! while all four SIMDs of the compute unit run the same loop. What they share is modelled by a share for
+//! each: an access occupies LDS or the path to global memory for its bytes divided by a quarter of the bytes
+//! per clock that the compute unit moves. Several waves on a SIMD stretch all busy times alike and leave the
+//! delays as they are, so the model asks for more overlap than they need.
 //!
-//! A class has one cost, so accesses count as the widest ones, 16 bytes per lane, which is what tiles are
-//! made of. Transcendental functions (four turns), and matrix instructions of f32 and f64, which run on the
-//! vector units, cost more than the table says.
+//! A class has one cost, so all accesses count as the widest ones, 16 bytes per lane, which tiles are made
+//! of. Transcendental functions (four turns), and matrix instructions of f32 and f64, which run on the vector
+//! units, cost more than the table says.
 //!
 //! The numbers are those of the device that stands for the chip ([`Parameter`]), in clk and bytes.
 
 use super::resources::{CLASSES, Class, Cost, RESOURCES, ResourceModel};
 use crate::codegen::target::{Device, LDS_PORTS, Parameter, SIMDS, TURN, Target};
 
-/// Bytes of one access: 64 lanes with 16 bytes each.
+/// Bytes of one access: 64 lanes of 16 bytes each.
 const ACCESS: u32 = 64 * 16;
 /// Bytes of an access with one register per lane.
 const DWORDS: u32 = 64 * 4;
 
-/// Turns that an access of so many bytes occupies a path that the SIMDs share.
+/// Turns for which an access of so many bytes occupies a path that the SIMDs share.
 fn share(bytes: u32, rate: u32) -> u16 {
     (bytes * SIMDS as u32).div_ceil(rate * TURN as u32) as u16
 }
@@ -37,8 +37,8 @@ impl ResourceModel {
         let read_rate = LDS_PORTS * of(Parameter::LdsPortRead);
         let write_rate = LDS_PORTS * of(Parameter::LdsPortWrite);
         let global_rate = of(Parameter::VectorBytes);
-        // Between loads that wait and registers that wait: not what an idle memory takes, and not what an
-        // idle L2 takes.
+        // A compromise between loads that wait and registers that wait: the latency of an idle memory would
+        // be too long, that of an idle L2 too short.
         let global_delay = of(Parameter::LoadedLatency);
         let write_delay = of(Parameter::LdsWriteLatency);
         let passes = mfma_passes.max(1);
@@ -46,7 +46,7 @@ impl ResourceModel {
         let cost = |class: Class| -> (u16, [u16; RESOURCES]) {
             match class {
                 Class::ReadGlobal => (turns(global_delay), [share(ACCESS, global_rate), 0, 0, 0, 0]),
-                // Nothing waits for the data; the next access to the same place comes later anyway.
+                // Nothing waits for the data, and the next access to the same place comes much later.
                 Class::WriteGlobal => (1, [share(ACCESS, global_rate), 0, 0, 0, 0]),
                 Class::ReadShared => {
                     (turns(of(Parameter::LdsLatencyWide)), [0, share(ACCESS, read_rate), 0, 0, 0])
@@ -59,10 +59,10 @@ impl ResourceModel {
                     let loading = share(direct, global_rate).max(least);
                     (turns(global_delay + write_delay), [loading, share(direct, write_rate), 0, 0, 0])
                 }
-                // A pass is a turn, and so is the way to the next instruction with the same accumulator (AMD
-                // matrix instruction calculator; 16.0 clk measured for four passes). Others
-                // wait some turns more (`MatrixResult`), which is the business of
-                // the machine's waits. It takes the vector unit's issue for one turn (`MatrixWindowLoss`).
+                // A pass is a turn, and the next instruction with the same accumulator follows one turn later
+                // (AMD matrix instruction calculator; 16.0 clk measured for four passes). Other instructions
+                // wait some turns more (`MatrixResult`), which the machine's waits take care of. The
+                // instruction takes the vector unit's issue for one turn (`MatrixWindowLoss`).
                 Class::Mma => (passes, [0, 0, passes, 1, 0]),
                 // Results are forwarded: dependent instructions follow turn by turn.
                 Class::Valu => (turns(of(Parameter::Valu)), [0, 0, 0, turns(of(Parameter::Valu)), 0]),

@@ -1,4 +1,4 @@
-//! Nodes in words, for faults and listings.
+//! Descriptions of nodes in words, for faults and listings.
 
 use bevy_ecs::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Which units a schedule uses when: the modulo reservation table of a finished assignment.
+//! Which units a schedule uses and when: the modulo reservation table of a finished assignment.
 
 use crate::passes::schedule::graph::assignment::Assignment;
 use crate::passes::schedule::graph::dependence_graph::DependenceGraph;
@@ -17,12 +17,12 @@ pub fn uses(
         let slot = assignment.slot(number as u32);
         for (column, &busy) in model.cost(node.class).busy.iter().enumerate() {
             let busy = u32::from(busy);
-            // Whole intervals count in every cycle, the rest in the cycles after the start.
+            // Whole intervals count in every cycle, and what remains counts in the cycles after the start.
             if busy >= interval {
                 uses.iter_mut().for_each(|used| used[column] += busy / interval);
             }
-            for behind in 0..busy % interval {
-                uses[((slot + behind) % interval) as usize][column] += 1;
+            for after in 0..busy % interval {
+                uses[((slot + after) % interval) as usize][column] += 1;
             }
         }
     }
@@ -75,8 +75,8 @@ pub fn users(
     let interval = assignment.interval.max(1);
     let nodes = graph.nodes().iter().zip(0..);
     let here = nodes.filter(|&(node, number)| {
-        let behind = (overused.slot + interval - assignment.slot(number)) % interval;
-        behind < u32::from(model.cost(node.class).busy[overused.resource as usize])
+        let since = (overused.slot + interval - assignment.slot(number)) % interval;
+        since < u32::from(model.cost(node.class).busy[overused.resource as usize])
     });
     here.map(|(_, number)| number).collect()
 }
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!((over.slot, over.used, over.resource), (1, 2, Resource::Mma));
         let assignment = Assignment { interval: 4, cycles: vec![1, 7] };
         assert_eq!(users(&graph, &model, &assignment, over), [0, 1]);
-        // Longer than the interval: in every cycle, and once more where it overlaps itself.
+        // Longer than the interval: it counts in every cycle, and once more where it overlaps itself.
         assert_eq!(of(2, [0, 1]).0, [3, 3]);
     }
 }

@@ -1,6 +1,6 @@
-//! The judge of assignments: every node in its place once, every dependence in order, every LDS buffer with
-//! copies enough. A fault names both nodes, how many iterations lie between them, and the first cycle that
-//! would be legal.
+//! The judge of assignments: every node is placed exactly once, every dependence holds, and every LDS buffer
+//! has enough copies. A fault names both nodes, how many iterations lie between them, and the first cycle
+//! that would be legal.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
@@ -18,26 +18,26 @@ use crate::passes::schedule::graph::words::{describe, place};
 /// A dependence that an assignment breaks; [`broken`] finds it.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Broken {
-    /// The dependence, between nodes of the body: junctions are resolved to the accesses that break it.
+    /// The dependence, between nodes of the body: for a junction, the accesses that break it.
     pub edge: Edge,
-    /// First cycle of the later node that would be legal.
+    /// The first legal cycle of the later node.
     pub legal: u32,
 }
 
-/// The first dependence that an assignment breaks. Nodes of one slot run oldest iteration first, then as
-/// written, so its order keeps a dependence if `cycle(to) + distance * interval >= cycle(from)`; for the
-/// machine, the second node comes `latency` cycles later still.
+/// The first dependence that an assignment breaks. In one slot the oldest iteration runs first, and then
+/// nodes run as written, so their order keeps a dependence if `cycle(to) + distance * interval >=
+/// cycle(from)`; the machine needs another `latency` cycles before the second node.
 pub fn broken(found: &LoopGraph, assignment: &Assignment, checks: Checks) -> Option<Broken> {
     let cycle = |node: u32| u64::from(assignment.cycles[node as usize]);
     let over = |edge: &Edge| match checks {
         Checks::Order => cycle(edge.from),
         Checks::Machine => cycle(edge.from) + u64::from(edge.latency),
     };
-    // The last that enters a junction; edges come sorted by what they leave.
+    // The last node that enters a junction; edges are sorted by the nodes that they leave.
     let mut junction: Option<(u32, Option<&Edge>)> = None;
     for edge in found.graph.edges().iter().filter(|edge| edge.to < found.body) {
         let mut edge = *edge;
-        // What goes through a junction depends on all that enters it.
+        // What leaves a junction depends on everything that enters it.
         if edge.from >= found.body {
             let (_, last) = match junction.filter(|known| known.0 == edge.from) {
                 Some(known) => known,
@@ -98,24 +98,24 @@ fn reason(kind: Dependence) -> &'static str {
         Dependence::Flow => "reads what is written by",
         Dependence::Anti => "overwrites what is read by",
         Dependence::Output => "overwrites what is written by",
-        Dependence::Order => "is kept in order behind",
+        Dependence::Order => "has to come after",
     }
 }
 
-/// An LDS buffer with fewer copies than the order of an assignment takes.
+/// An LDS buffer with fewer copies than the order of an assignment needs.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 struct TooFewCopies {
     /// The last read of an iteration.
     read: u32,
     /// The first write of the iteration that gets the same copy.
     write: u32,
-    /// First cycle of the write that would be legal.
+    /// The first legal cycle of the write.
     legal: u32,
-    /// Copies that this order takes.
+    /// Copies that this order needs.
     needed: u32,
 }
 
-/// The first LDS buffer with fewer copies than the order of an assignment takes.
+/// The first LDS buffer with fewer copies than the order of an assignment needs.
 fn too_few_copies(found: &LoopGraph, assignment: &Assignment, copies: u32) -> Option<TooFewCopies> {
     let cycle = |node: u32| u64::from(assignment.cycles[node as usize]);
     found.buffers.iter().find_map(|one| {
@@ -124,10 +124,10 @@ fn too_few_copies(found: &LoopGraph, assignment: &Assignment, copies: u32) -> Op
             found.buffers.iter().filter(|fill| fill.buffer == one.buffer).collect();
         fills.iter().enumerate().find_map(|(at, fill)| {
             let later = at + copies as usize;
-            let passes = (later / fills.len()) as u64;
+            let trips = (later / fills.len()) as u64;
             let read = fill.reads.iter().copied().max_by_key(|&n| cycle(n))?;
             let write = fills[later % fills.len()].writes.iter().copied().min_by_key(|&n| cycle(n))?;
-            let legal = cycle(read).saturating_sub(passes * u64::from(assignment.interval));
+            let legal = cycle(read).saturating_sub(trips * u64::from(assignment.interval));
             let needed = || copies::least(found, one, assignment);
             let legal = u32::try_from(legal).unwrap_or(u32::MAX);
             (cycle(write) < u64::from(legal)).then(|| TooFewCopies { read, write, legal, needed: needed() })
@@ -135,7 +135,7 @@ fn too_few_copies(found: &LoopGraph, assignment: &Assignment, copies: u32) -> Op
     })
 }
 
-/// The fault of LDS buffers with fewer copies than the order of an assignment takes; none if `copies` are
+/// The fault of LDS buffers with fewer copies than the order of an assignment needs; none if `copies` are
 /// enough.
 pub fn too_few_fault(
     world: &World,
@@ -168,8 +168,8 @@ pub fn too_few_fault(
     )))
 }
 
-/// What speaks against a pipeline without epilogue: something that lasts, made before the last stage. None if
-/// nothing does.
+/// The fault of a pipeline without epilogue that makes a lasting value before the last stage. None if it
+/// makes none.
 pub fn early_fault(
     world: &World,
     root: Entity,

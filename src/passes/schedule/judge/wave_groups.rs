@@ -1,14 +1,15 @@
-//! Barriers of waves that do not run in step: when some waves meet a barrier more before a loop than others,
-//! they run the loop a piece behind them, and the barriers of its body pair up differently.
+//! Barriers of waves that do not run in step: when some waves meet more barriers before a loop than others,
+//! they run the loop that much later, and the barriers of its body pair up differently.
 //!
-//! A round of the loop has `barriers` of them, so barriers cut time into epochs: what stands after `e`
-//! barriers of the body is in epoch `pass * barriers + e + offset` of a wave that has met `offset` barriers
-//! more. An access is over for all waves to see in the epoch in which its wave waits for it: at the first
-//! barrier with an LDS fence, or at the first use of what a read brings. Two accesses of one place by waves
-//! of any two groups are in order if the earlier is over in an epoch before that of the later.
+//! A trip of the loop has `barriers` barriers, and these cut time into epochs: for a wave that has met
+//! `offset` barriers more than others, a node after `e` barriers of the body is in epoch `trip * barriers + e
+//! + offset`. An access is over, as far as other waves can see, in the epoch in which its wave waits for it:
+//! at the first barrier with an LDS fence, or at the first use of the value that it reads. Two accesses of
+//! one place by waves of any two groups are in order if the earlier one is over in an epoch before that of
+//! the later one.
 //!
-//! Only loops are proved in this way. In straight code between conditional barriers no LDS may be accessed
-//! and no barrier may stand.
+//! Only loops are proved in this way. In straight-line code between conditional barriers there may be no
+//! access to LDS and no barrier.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
@@ -20,26 +21,26 @@ use crate::passes::allocate_lds::buffer_of;
 use crate::passes::expand::{Base, Expansion, Iteration};
 pub use crate::passes::facts::Staggered;
 use crate::passes::facts::{Geometry, LdsBuffer};
-use crate::passes::schedule::graph::dependences::passes_between;
+use crate::passes::schedule::graph::dependences::trips_between;
 use crate::passes::schedule::graph::words::{describe, place};
 
 /// Two accesses of LDS that no barrier keeps in order.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Unordered {
-    /// What has to be over first,
+    /// The access that has to be over first.
     pub earlier: Entity,
-    /// before this begins,
+    /// The access that has to wait.
     pub later: Entity,
-    /// so many rounds of the loop after it.
-    pub passes: u32,
-    /// Barriers that the waves of the first have met more than the others.
+    /// Trips of the loop between the two.
+    pub trips: u32,
+    /// How many barriers more than the others the waves of the first access have met.
     pub earlier_offset: u32,
-    /// The same of the second's.
+    /// The same for the waves of the second.
     pub later_offset: u32,
 }
 
 /// Counts the barriers that each wave meets, marks loops whose waves do not run in step, and looks for
-/// accesses of LDS that are unordered there. The first fault, if there is one.
+/// accesses of LDS that are unordered there. Returns the first fault, if there is one.
 pub fn check(world: &mut World, root: Entity) -> Option<Diagnostic> {
     let regions = walk::regions(world, root);
     regions.into_iter().find_map(|region| check_region(world, root, region))
@@ -50,8 +51,8 @@ pub fn out_of_step(world: &World, root: Entity, region: Entity, node: Entity) ->
     Met::before(world, root, region, node).offsets().len() > 1
 }
 
-/// The waves of a workgroup in groups that run a loop in step: how many barriers each has met more than the
-/// others, and its waves.
+/// The waves of a workgroup in groups that run a loop in step: how many barriers more than the others each
+/// group has met, and its waves.
 pub fn groups_of(world: &World, root: Entity, node: Entity) -> Vec<(u32, Vec<u32>)> {
     match walk::region_of(world, root, node) {
         Some(region) => Met::before(world, root, region, node).groups(),
@@ -67,17 +68,17 @@ fn check_region(world: &mut World, root: Entity, region: Entity) -> Option<Diagn
     let body = walk::body(world, region);
     let mut met = Met::new(world, root);
     for &node in &body {
-        met.pass(world, node);
+        met.count(world, node);
     }
     if let Some(fault) = met.unbalanced(world, root) {
         return Some(fault);
     }
     let mut met = Met::new(world, root);
-    // Since waves parted nothing but controls has come.
+    // Since the waves parted there have been only control operations.
     let mut at_once = true;
     let mut offsets = met.offsets();
     for node in body {
-        if met.pass(world, node) {
+        if met.count(world, node) {
             offsets = met.offsets();
         }
         if offsets.len() == 1 {
@@ -122,7 +123,7 @@ fn holds_loop(world: &World, node: Entity) -> bool {
     body.iter().any(|&inner| world.get::<Body>(inner).is_some())
 }
 
-/// The fault of a node that runs while waves are not in step, and is not the loop that may.
+/// The fault of a node that runs while waves are out of step, and is not the loop that may.
 fn apart_fault(world: &World, root: Entity, node: Entity, parted: Option<Entity>, why: &str) -> Diagnostic {
     let what = match world.get::<Op>(node) {
         Some(Op::Barrier | Op::Control(_)) => "a barrier".to_owned(),
@@ -134,7 +135,7 @@ fn apart_fault(world: &World, root: Entity, node: Entity, parted: Option<Entity>
         None => fault,
     };
     let fault = fault.at(parted.and_then(|node| place(world, root, node)));
-    fault.help("let waves part right before a loop without loops in it, and meet right behind it")
+    fault.help("let waves part right before a loop without loops in it, and meet right after it")
 }
 
 /// Conditional barriers that each wave has met.
@@ -150,17 +151,17 @@ impl Met {
         Met { counts: SmallVec::from_elem(0, waves as usize), last: None }
     }
 
-    /// What waves have met in a region when they come to a node of it.
+    /// The barriers that waves have met in a region when they come to a node of it.
     fn before(world: &World, root: Entity, region: Entity, node: Entity) -> Met {
         let mut met = Met::new(world, root);
         for other in walk::body(world, region).into_iter().take_while(|&other| other != node) {
-            met.pass(world, other);
+            met.count(world, other);
         }
         met
     }
 
     /// Counts a conditional barrier for the waves that meet it; true if `node` is one.
-    fn pass(&mut self, world: &World, node: Entity) -> bool {
+    fn count(&mut self, world: &World, node: Entity) -> bool {
         let condition = conditional_barrier(world, node);
         if let Some(condition) = condition {
             let waves = self.counts.len() as u32;
@@ -172,15 +173,15 @@ impl Met {
         condition.is_some()
     }
 
-    /// Barriers that a wave has met more than those that have met the fewest, for every wave.
-    fn behind(&self) -> impl Iterator<Item = u32> {
+    /// For every wave, how many barriers more it has met than the waves that have met the fewest.
+    fn surplus(&self) -> impl Iterator<Item = u32> {
         let fewest = self.counts.iter().copied().min().unwrap_or(0);
         self.counts.iter().map(move |met| met - fewest)
     }
 
-    /// What [`Met::behind`] gives for groups of waves; one group if all waves are in step.
+    /// The distinct values of [`Met::surplus`]; one value if all waves are in step.
     fn offsets(&self) -> SmallVec<[u32; 4]> {
-        let mut offsets: SmallVec<[u32; 4]> = self.behind().collect();
+        let mut offsets: SmallVec<[u32; 4]> = self.surplus().collect();
         offsets.sort_unstable();
         offsets.dedup();
         offsets
@@ -188,7 +189,7 @@ impl Met {
 
     /// The groups, with the waves of each.
     fn groups(&self) -> Vec<(u32, Vec<u32>)> {
-        let waves = |offset| self.behind().zip(0..).filter(|one| one.0 == offset).map(|one| one.1).collect();
+        let waves = |offset| self.surplus().zip(0..).filter(|one| one.0 == offset).map(|one| one.1).collect();
         self.offsets().into_iter().map(|offset| (offset, waves(offset))).collect()
     }
 
@@ -205,23 +206,23 @@ impl Met {
             );
             let at = self.last.and_then(|node| place(world, root, node));
             let fault = Diagnostic::invalid(text).at(at);
-            fault.help("let every wave meet as many: before the loop some, behind it the others")
+            fault.help("let every wave meet as many: some before the loop, the others after it")
         })
     }
 }
 
 fn unordered_fault(world: &World, root: Entity, pair: Unordered) -> Diagnostic {
-    let Unordered { earlier, later, passes, earlier_offset, later_offset } = pair;
+    let Unordered { earlier, later, trips, earlier_offset, later_offset } = pair;
     let [first, second] = [earlier, later].map(|node| describe(world, root, node));
     let group = |offset| match offset {
         0 => "waves that run ahead".to_owned(),
-        1 => "waves that are one barrier behind".to_owned(),
-        more => format!("waves that are {more} barriers behind"),
+        1 => "waves that are one barrier late".to_owned(),
+        more => format!("waves that are {more} barriers late"),
     };
-    let when = match passes {
-        0 => "the same pass of the loop".to_owned(),
-        1 => "the next pass of the loop".to_owned(),
-        more => format!("{more} passes of the loop later"),
+    let when = match trips {
+        0 => "the same trip of the loop".to_owned(),
+        1 => "the next trip of the loop".to_owned(),
+        more => format!("{more} trips of the loop later"),
     };
     let text = format!(
         "no barrier keeps {first} of {} in front of {second} of {} in {when}",
@@ -238,7 +239,7 @@ fn unordered_fault(world: &World, root: Entity, pair: Unordered) -> Diagnostic {
 struct Access {
     node: Entity,
     buffer: Entity,
-    /// Copies of the buffer that iterations take in turns.
+    /// Copies of the buffer that iterations use in turn.
     copies: u32,
     write: bool,
     ahead: u32,
@@ -253,7 +254,7 @@ struct Access {
 pub fn unordered(world: &World, node: Entity, offsets: &[u32]) -> Option<Unordered> {
     let body = world.get::<Body>(node).map(|b| &b.0[..]).unwrap_or_default();
     let (accesses, barriers) = accesses_of(world, body);
-    let per_pass = Unrolled::of(world, node);
+    let per_trip = Unrolled::of(world, node);
     let mut extremes: Vec<Extreme> = Vec::new();
     for access in &accesses {
         match extremes.iter_mut().find(|e| e.is_of(access)) {
@@ -263,19 +264,19 @@ pub fn unordered(world: &World, node: Entity, offsets: &[u32]) -> Option<Unorder
     }
     for writes in extremes.iter().filter(|e| e.write) {
         for reads in extremes.iter().filter(|e| !e.write && e.buffer == writes.buffer) {
-            // What an iteration has written it reads some rounds later; what it reads is overwritten when the
-            // copy comes around.
-            let read = passes_between(writes.ahead, reads.ahead, 0, per_pass);
-            let overwritten = passes_between(reads.ahead, writes.ahead, writes.copies, per_pass);
+            // An iteration reads what it has written some trips later; what it reads is overwritten when the
+            // same copy is used again.
+            let read = trips_between(writes.ahead, reads.ahead, 0, per_trip);
+            let overwritten = trips_between(reads.ahead, writes.ahead, writes.copies, per_trip);
             let pairs = [read.map(|p| (writes, reads, p)), overwritten.map(|p| (reads, writes, p))];
-            for (earlier, later, passes) in pairs.into_iter().flatten() {
+            for (earlier, later, trips) in pairs.into_iter().flatten() {
                 for &earlier_offset in offsets {
                     for &later_offset in offsets {
                         let over = earlier.last_over.0 + earlier_offset;
-                        let begins = passes * barriers + later.first.0 + later_offset;
+                        let begins = trips * barriers + later.first.0 + later_offset;
                         if begins <= over {
                             let (earlier, later) = (earlier.last_over.1, later.first.1);
-                            return Some(Unordered { earlier, later, passes, earlier_offset, later_offset });
+                            return Some(Unordered { earlier, later, trips, earlier_offset, later_offset });
                         }
                     }
                 }
@@ -315,7 +316,7 @@ impl Extreme {
     }
 }
 
-/// An access that no fence has followed yet, and whose value nobody has used.
+/// An access that no fence has followed yet, and whose value has not been used yet.
 const OPEN: u32 = u32::MAX;
 
 /// The LDS accesses of a body, and how many barriers it has.
@@ -353,7 +354,7 @@ fn accesses_of(world: &World, body: &[Entity]) -> (Vec<Access>, u32) {
             let write = op.is_some_and(|op| op.is_write());
             let Iteration { base, ahead } =
                 world.get::<Expansion>(node).map(|e| e.iteration).unwrap_or_default();
-            // As it is written, all iterations use the first.
+            // In a loop as written, all iterations use the first copy.
             let copies = if base == Base::Written {
                 1
             } else {
@@ -363,13 +364,13 @@ fn accesses_of(world: &World, body: &[Entity]) -> (Vec<Access>, u32) {
             number[node.index_u32() as usize] = accesses.len() as u32;
         }
     }
-    // What is open at the end is over in the next round: at its first fence, if there is one. Without any
+    // What is open at the end is over in the next trip: at its first fence, if there is one. Without any
     // fence nothing is ever over; half of the range leaves room for sums.
     close(&mut accesses[first_open..], first_fence.map_or(u32::MAX / 2, |fence| epoch + fence));
     (accesses, epoch)
 }
 
-/// What is still open is over in this epoch.
+/// Accesses that are still open are over in this epoch.
 fn close(accesses: &mut [Access], epoch: u32) {
     accesses.iter_mut().filter(|access| access.over == OPEN).for_each(|access| access.over = epoch);
 }

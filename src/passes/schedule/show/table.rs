@@ -39,7 +39,7 @@ fn one_line(text: &str) -> String {
     text.replace('\n', " ")
 }
 
-/// What holds for the whole loop.
+/// Decisions that hold for the whole loop.
 fn decisions(one: ScheduledLoop, out: &mut String) {
     let ScheduledLoop { view, schedule, .. } = one;
     if !view.why.is_empty() {
@@ -110,7 +110,7 @@ fn junctions(one: ScheduledLoop, out: &mut String) {
     let ScheduledLoop { view, found, .. } = one;
     let graph = &found.graph;
     if graph.nodes().len() > found.body as usize {
-        out.push_str("\n  ; junctions stand between all accesses in front of them and all behind them\n");
+        out.push_str("\n  ; junctions stand between all accesses before them and all after them\n");
     }
     for n in found.body..graph.nodes().len() as u32 {
         let before = graph.entering(n).next().map_or("", |edge| &view.keys[edge.from as usize]);
@@ -136,7 +136,7 @@ fn aligned(rows: &[Vec<String>], out: &mut String) {
     let width = |column: usize| {
         rows.iter().filter_map(|row| row.get(column)).map(|c| c.chars().count()).max().unwrap_or(0)
     };
-    // Lists of neighbours are as long as they are.
+    // Lists of neighbours in the last column are not padded.
     let widths: Vec<usize> = (0..columns).map(|column| width(column).min(40)).collect();
     for row in rows {
         let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));

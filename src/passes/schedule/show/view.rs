@@ -1,6 +1,6 @@
-//! What scheduling did to a kernel, gathered for people: one view per loop, with everything that listings,
-//! tables and pages tell. Made on demand from the workspace of a compilation; nothing of it is kept for
-//! compilations that nobody asks about.
+//! What scheduling did to a kernel, gathered for display: one view per loop, with everything that listings,
+//! tables and pages tell. It is made on demand from the workspace of a compilation, so other compilations pay
+//! nothing for it.
 
 use bevy_ecs::prelude::*;
 
@@ -28,9 +28,9 @@ pub struct KernelView<'w> {
     pub target: &'static str,
     /// Name of the schedule that was asked for.
     pub requested: &'static str,
-    /// Name of the one that at least one loop got.
+    /// Name of the schedule that at least one loop got.
     pub applied: &'static str,
-    /// Its loops but for remainders.
+    /// Its loops, except for remainders.
     pub loops: Vec<LoopView>,
 }
 
@@ -44,7 +44,7 @@ pub struct LoopView {
     pub tag: Option<Box<str>>,
     /// The loop that runs: the steady state where it is pipelined.
     pub running: Entity,
-    /// Its dependences; why there are none.
+    /// Its dependences, or why there are none.
     pub found: Result<LoopGraph, String>,
     /// Names of the graph's nodes.
     pub keys: Vec<String>,
@@ -52,7 +52,7 @@ pub struct LoopView {
     pub chip: ResourceModel,
     /// The schedule that it got.
     pub schedule: Option<LoopSchedule>,
-    /// Why it did not get the one asked for; empty if it did.
+    /// Why it did not get the schedule asked for; empty if it did.
     pub why: String,
 }
 
@@ -62,7 +62,7 @@ pub struct LoopSchedule {
     pub assignment: Assignment,
     /// How the loop was rebuilt.
     pub request: Request,
-    /// What the cycles keep.
+    /// What the cycles respect.
     pub checks: Checks,
 }
 
@@ -71,7 +71,7 @@ pub struct LoopSchedule {
 pub struct ScheduledLoop<'v> {
     /// The kernel that it stands in.
     pub kernel: &'v KernelView<'v>,
-    /// What there is to tell of it.
+    /// Its view.
     pub view: &'v LoopView,
     /// Its dependences.
     pub found: &'v LoopGraph,
@@ -86,7 +86,8 @@ impl LoopView {
         Some(ScheduledLoop { kernel, view: self, found, schedule })
     }
 
-    /// The model that cycles are counted in: the chip's where they keep its delays, else the abstract one.
+    /// The machine that cycles are counted for: the chip where they respect its delays, else the abstract
+    /// one.
     pub fn model(&self) -> ResourceModel {
         match &self.schedule {
             Some(LoopSchedule { checks: Checks::Machine, .. }) => self.chip,

@@ -10,8 +10,8 @@ use crate::passes::schedule::graph::dependence_graph::DependenceGraph;
 /// Order and components of a graph.
 #[derive(Clone, Debug)]
 pub struct Shape {
-    /// Nodes in an order that respects all dependences of distance zero; program order where these leave the
-    /// choice.
+    /// Nodes in an order that respects all dependences of distance zero, and program order wherever these
+    /// allow it.
     pub order: Vec<u32>,
     /// Place of each node in `order`.
     pub rank: Vec<u32>,
@@ -20,7 +20,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// The shape of a graph; refused if a node depends on itself within an iteration.
+    /// The shape of a graph; an error if a node depends on itself within an iteration.
     pub fn of(graph: &DependenceGraph) -> Result<Shape, Refusal> {
         let order = order(graph)?;
         let mut rank = vec![0; order.len()];
@@ -37,13 +37,13 @@ impl Shape {
 pub struct Components {
     /// All nodes, component by component.
     nodes: Vec<u32>,
-    /// Where each component begins in `nodes`, and one more.
+    /// Where each component begins in `nodes`, plus the end of the last.
     starts: Vec<u32>,
     /// Component of each node.
     of: Vec<u32>,
 }
 
-/// No number yet.
+/// Not numbered yet.
 const NONE: u32 = u32::MAX;
 
 impl Components {
@@ -57,7 +57,7 @@ impl Components {
         let mut found = 0;
         let mut pending: Vec<u32> = Vec::new();
         let mut path: Vec<(u32, u32)> = Vec::new();
-        // Components come out last first.
+        // Components come out in reverse order.
         let mut nodes = Vec::with_capacity(count);
         let mut ends: Vec<u32> = Vec::new();
         for root in 0..count as u32 {
@@ -126,7 +126,7 @@ impl Components {
         self.of[node as usize] as usize
     }
 
-    /// True if something in the component depends on itself, iterations apart.
+    /// True if a node of the component depends on itself across iterations.
     pub fn is_recurrence(&self, graph: &DependenceGraph, component: usize) -> bool {
         match self.nodes(component) {
             [node] => graph.leaving(*node).iter().any(|edge| edge.to == *node),
@@ -135,8 +135,8 @@ impl Components {
     }
 }
 
-/// Nodes in an order that respects all dependences of distance zero, the first in program order first (Kahn's
-/// algorithm); refused if a node depends on itself within an iteration.
+/// Nodes in an order that respects all dependences of distance zero, otherwise in program order (Kahn's
+/// algorithm); an error if a node depends on itself within an iteration.
 pub(super) fn order(graph: &DependenceGraph) -> Result<Vec<u32>, Refusal> {
     let count = graph.nodes().len();
     let mut waits = vec![0u32; count];
@@ -158,7 +158,7 @@ pub(super) fn order(graph: &DependenceGraph) -> Result<Vec<u32>, Refusal> {
     let Some(mut node) = (0..count as u32).find(|&node| waits[node as usize] > 0) else {
         return Ok(order);
     };
-    // Every node that waits has a predecessor that waits, so going back this far ends in a circle.
+    // Every node that waits has a predecessor that waits, so going back far enough leads into a circle.
     for _ in 0..count {
         let before = graph.entering(node).find(|edge| edge.distance == 0 && waits[edge.from as usize] > 0);
         node = before.map_or(node, |edge| edge.from);

@@ -1,7 +1,7 @@
 //! Up to four stages of one phase each: load from global memory, store to LDS, read from LDS, compute.
 //!
-//! Each is a stage of its own, so four iterations are under way at once. Phases in which nothing runs are
-//! left out: a loop that computes straight from its loads has two stages.
+//! Each phase is a stage of its own, so four iterations are under way at once. Phases in which nothing runs
+//! are left out: a loop that computes straight from its loads has two stages.
 
 use super::phases;
 use super::phases::COMPUTE;
@@ -21,7 +21,7 @@ pub fn schedule(graph: &DependenceGraph) -> Result<Assignment, Refusal> {
     if used.iter().filter(|&&used| used).count() < 2 {
         return Err(Refusal::OneStage);
     }
-    // Leaving phases out brings nodes closer together but changes no order, so what held still holds.
+    // Leaving out phases brings nodes closer together but changes no order, so all dependences still hold.
     for phase in &mut cycles {
         *phase = used[..*phase as usize].iter().filter(|&&used| used).count() as u32;
     }

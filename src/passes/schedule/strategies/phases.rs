@@ -1,16 +1,16 @@
 //! Placement by kinds of operations: loads from global memory first, then stores to LDS, reads from LDS, and
 //! computation last.
 //!
-//! A cycle here is a phase and takes as long as it takes: waits and barriers hold the order, so latencies do
-//! not matter. Nodes of one slot run the oldest iteration first, and those of one iteration in program order.
+//! A cycle here is a phase and lasts as long as it has to: waits and barriers keep the order, so latencies do
+//! not matter. In one slot the oldest iteration runs first, and nodes of one iteration run in program order.
 //! A dependence therefore holds as soon as its second node is in the same cycle or a later one, counted over
 //! iterations.
 //!
-//! Kinds say where a node would like to be, dependences where it can be. Arithmetic that leads to an address
-//! or to a store into LDS goes with that access, if what it needs is there by then; so an address that a
-//! pointer carries from iteration to iteration is computed ahead with the loads. What waits for a later phase
-//! goes there itself: a second trip through LDS, of what was computed from the first, is part of the
-//! computation.
+//! The kind of a node says where it would like to be, dependences say where it can be. Arithmetic that leads
+//! to an address or to a store into LDS goes with that access, if its operands are available by then; so an
+//! address that a pointer carries from iteration to iteration is computed ahead with the loads. A node that
+//! waits for a later phase moves to that phase: a second trip through LDS, of values computed from the first,
+//! is part of the computation.
 
 use std::collections::VecDeque;
 
@@ -29,7 +29,7 @@ pub const READ_SHARED: u32 = 2;
 /// Computation, and stores to global memory.
 pub const COMPUTE: u32 = 3;
 
-/// What the kind of a node says of its phase.
+/// Which phase the kind of a node asks for.
 enum Wish {
     /// This one.
     Phase(u32),
@@ -47,7 +47,7 @@ fn wish(class: Class) -> Wish {
     }
 }
 
-/// True if every dependence of the graph holds by order alone; see the head of this file.
+/// True if every dependence of the graph holds by order alone; see the module.
 pub fn keeps_order(graph: &DependenceGraph, assignment: &Assignment) -> bool {
     let cycle = |node: u32| u64::from(assignment.cycles[node as usize]);
     graph.edges().iter().all(|edge| {
@@ -56,20 +56,20 @@ pub fn keeps_order(graph: &DependenceGraph, assignment: &Assignment) -> bool {
     })
 }
 
-/// Cycles that the second node of a dependence lies after the first: one if program order would run it
-/// first. Nodes that nobody sees run, such as junctions, have no place in program order.
+/// Cycles by which the second node of a dependence lies after the first: one if program order would run it
+/// first. Nodes that emit nothing, such as junctions, have no place in program order.
 fn after(graph: &DependenceGraph, edge: &Edge) -> u32 {
     let runs = |node: u32| graph.nodes()[node as usize].class != Class::Free;
     u32::from(edge.distance == 0 && edge.to <= edge.from && runs(edge.from) && runs(edge.to))
 }
 
-/// A phase for every node, with iterations that start every `interval` phases. Refused if no load runs ahead
+/// A phase for every node, with iterations that start every `interval` phases. An error if no load runs ahead
 /// in the first phase.
 pub(super) fn place(graph: &DependenceGraph, interval: u32) -> Result<Vec<u32>, Refusal> {
     place_counted(graph, interval).map(|(phases, _)| phases)
 }
 
-/// The same with how many dependences were looked at.
+/// The same, with the number of dependences looked at.
 pub fn place_counted(graph: &DependenceGraph, interval: u32) -> Result<(Vec<u32>, u64), Refusal> {
     let order = components::order(graph)?;
     let is_load =
@@ -86,7 +86,7 @@ pub fn place_counted(graph: &DependenceGraph, interval: u32) -> Result<(Vec<u32>
     Ok((phases.cycles, phases.steps))
 }
 
-/// Phases that nodes would like to be in, and how many dependences were looked at.
+/// Phases that nodes would like to be in, and the number of dependences looked at.
 fn wishes(graph: &DependenceGraph, order: &[u32]) -> (Vec<u32>, u64) {
     let class = |node: u32| graph.nodes()[node as usize].class;
     let fixed = |node: u32| match wish(class(node)) {
@@ -94,7 +94,7 @@ fn wishes(graph: &DependenceGraph, order: &[u32]) -> (Vec<u32>, u64) {
         Wish::WithUsers => COMPUTE,
     };
     let mut wishes: Vec<u32> = (0..order.len() as u32).map(fixed).collect();
-    // Wishes only fall, and there are four, so a node comes by a few times at most.
+    // Wishes only fall, and there are four, so a node is visited a few times at most.
     let mut open: VecDeque<u32> = order.iter().rev().copied().collect();
     let mut steps = 0;
     while let Some(node) = open.pop_front() {
@@ -111,7 +111,8 @@ fn wishes(graph: &DependenceGraph, order: &[u32]) -> (Vec<u32>, u64) {
             }
         }
     }
-    // What takes no time has no wish of its own: it starts at the beginning and goes to its users in the end.
+    // A node that takes no time has no wish of its own: it starts at the beginning and moves to its users in
+    // the end.
     for (node, wish) in wishes.iter_mut().enumerate() {
         if class(node as u32) == Class::Free {
             *wish = 0;
@@ -164,7 +165,7 @@ impl Phases<'_> {
         Ok(())
     }
 
-    /// What keeps a load from running ahead: the nearest node before it that takes time.
+    /// Why a load does not run ahead: the nearest node before it that takes time.
     fn why_late(&self, load: u32) -> Refusal {
         let mut from = load;
         let mut distance = 0;
@@ -183,7 +184,7 @@ impl Phases<'_> {
     }
 
     /// Moves nodes that take no time to the first of their users. Dependences hold before and after: users
-    /// only come later, and the next iteration later still.
+    /// can only come later, and the next iteration later still.
     fn free_to_users(&mut self, order: &[u32]) {
         for &node in
             order.iter().rev().filter(|&&node| self.graph.nodes()[node as usize].class == Class::Free)

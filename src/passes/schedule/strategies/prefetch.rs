@@ -1,7 +1,7 @@
 //! Two stages: while one iteration computes, the next one loads.
 //!
-//! Stage 0 loads from global memory and stores to LDS, stage 1 reads from LDS and computes. A round reads
-//! what is in LDS, loads the next iteration's data, computes, and stores that data: one LDS buffer is enough.
+//! Stage 0 loads from global memory and stores to LDS, stage 1 reads from LDS and computes. A trip reads what
+//! is in LDS, loads the next iteration's data, computes, and stores that data, so one LDS buffer is enough.
 
 use super::phases;
 use super::refusal::Refusal;

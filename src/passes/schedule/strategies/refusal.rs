@@ -12,11 +12,11 @@ pub enum Refusal {
         /// A node of the circle.
         node: u32,
     },
-    /// A dependence within an iteration leads against program order, to a phase that does not exist.
+    /// A dependence within an iteration leads, against program order, to a phase that does not exist.
     OutOfOrder {
-        /// What has to run first.
+        /// The node that has to run first.
         from: u32,
-        /// What comes first.
+        /// The node that comes first.
         to: u32,
     },
     /// The machine lacks what a node needs.
@@ -40,18 +40,18 @@ pub enum Refusal {
         /// The longest one that was tried.
         last: u32,
     },
-    /// Nothing could be loaded ahead.
+    /// No load can run ahead.
     NoLoads,
-    /// Every load waits for something of the iteration before.
+    /// Every load waits for a node of the previous iteration.
     Recurrence {
         /// The node of the earlier iteration.
         from: u32,
         /// The load that waits for it.
         to: u32,
     },
-    /// Every load waits for something that belongs to a later phase of its own iteration.
+    /// Every load waits for a node that belongs to a later phase of its own iteration.
     LateLoad {
-        /// What it waits for.
+        /// The node that it waits for.
         from: u32,
         /// The load.
         to: u32,
@@ -66,7 +66,7 @@ impl Refusal {
         match *self {
             Refusal::Circular { node } => format!("{} depends on itself within one iteration", name(node)),
             Refusal::OutOfOrder { from, to } => {
-                format!("{} comes before {} in the program but has to run behind it", name(to), name(from))
+                format!("{} comes before {} in the program but has to run after it", name(to), name(from))
             }
             Refusal::NoUnit { node, class, resource } => {
                 let (class, unit) = (class.name(), resource.name());

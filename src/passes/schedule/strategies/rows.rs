@@ -66,7 +66,7 @@ pub static MANUAL: Strategy = Strategy {
     find: Find::Kernel(manual::schedule),
 };
 
-/// A table of cycles; each loop's part of it says which machine it reckons with and what it keeps.
+/// A table of cycles; each loop's part of it says which machine it is made for and what it respects.
 pub static TABLE: Strategy = Strategy {
     name: "table",
     about: "The cycles of a table that was written before",

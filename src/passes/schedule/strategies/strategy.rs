@@ -29,26 +29,26 @@ pub struct Strategy {
     pub about: &'static str,
     /// What asking for it takes.
     pub asked: Asked,
-    /// The machine that it reckons with.
+    /// The machine that it counts cycles for.
     pub model: Model,
-    /// What its cycles keep.
+    /// What its cycles respect.
     pub checks: Checks,
     /// How it schedules.
     pub find: Find,
 }
 
-/// What asking for a strategy takes.
+/// How an author asks for a strategy.
 #[derive(Copy, Clone)]
 pub enum Asked {
-    /// Its name, which stands for this option.
+    /// By its name, which stands for this option.
     ByName(fn() -> Schedule),
-    /// A `schedule` block after a text kernel, beside its name.
+    /// By its name and a `schedule` block after a text kernel.
     ByBlock,
-    /// A file, which says everything.
+    /// By a file, which says everything.
     ByFile,
 }
 
-/// The machine that a strategy reckons with.
+/// The machine that a strategy counts cycles for.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Model {
     /// The small one of the Wave language.
@@ -64,8 +64,8 @@ pub enum Find {
     AsWritten,
     /// It finds a cycle for every node of a loop.
     Cycles(fn(&DependenceGraph, &ResourceModel) -> Result<Assignment, Refusal>),
-    /// It writes down a schedule for a loop as an author would. Where that does not suit the loop, it gets
-    /// the other strategy.
+    /// It writes down a schedule for a loop as an author would. A loop that this does not suit gets the other
+    /// strategy.
     Operations {
         /// Writes it.
         write: WriteOperations,
@@ -109,7 +109,7 @@ impl Strategy {
         }
     }
 
-    /// What it speaks of.
+    /// Whether it speaks of loops or of any operations.
     pub fn subject(&self) -> Subject {
         match self.asked {
             Asked::ByName(_) | Asked::ByFile => Subject::Loops,
@@ -120,7 +120,7 @@ impl Strategy {
     /// Schedules the loops of a kernel.
     ///
     /// # Errors
-    /// What an author has to mend; a kernel that is broken.
+    /// What an author has to correct; a kernel that is broken.
     pub fn schedule(
         &self,
         world: &mut World,

@@ -41,11 +41,11 @@ const GEMM: &str = "kernel gemm {
 const TILES: [[i64; 3]; 5] =
     [[256, 512, 32], [512, 512, 32], [1024, 512, 32], [1024, 1024, 32], [1152, 1152, 32]];
 
-/// Dependences per node, at most: a product has two factors and an accumulator, an access of LDS two
+/// The most dependences per node: a product has two factors and an accumulator, an access of LDS has two
 /// junctions.
 const EDGES_PER_NODE: usize = 4;
 
-/// Schedules a tile; what `see` makes of it, and how many nodes it has.
+/// Schedules a tile; returns what `see` makes of it, and how many nodes it has.
 fn scheduled<R>(
     tile: [i64; 3],
     schedule: Schedule,

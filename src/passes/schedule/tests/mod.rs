@@ -1,4 +1,4 @@
-//! Tests of the schedulers that look inside.
+//! Tests that look inside the schedulers.
 //!
 //! - `growth`: work grows with the loop and not with its square
 //! - `table`: tables written, edited and read back

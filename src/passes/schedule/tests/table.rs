@@ -172,7 +172,7 @@ fn tables_that_claim_a_machine_keep_its_delays_and_units() {
     assert!(message.contains("2 units `global` are used in cycle"), "{message}");
     assert!(message.contains("of the interval, and gfx942 has 1") && message.contains(&last), "{message}");
     assert!(message.contains("cycle") && message.contains("has a free one"), "{message}");
-    // By order alone it is legal to start a read's user in the read's cycle, by delays not.
+    // By order alone a read's user may start in the same cycle as the read; with delays it may not.
     let read = table.lines().find(|line| line.trim_start().starts_with("read_global.1.0.0")).unwrap();
     let cycle = read.split('|').nth(1).unwrap().trim().to_owned();
     let hasty = moved(&table, "write_shared.3.0.0", &cycle);
@@ -240,7 +240,7 @@ fn mistakes_are_told_with_line_and_column() {
 #[test]
 fn pipelines_that_are_too_long_are_refused() {
     let table = text(Schedule::Prefetch);
-    // Every iteration of a dynamic loop would be unrolled.
+    // Unrolling a dynamic loop could mean unrolling all of its iterations.
     let table = moved(&table, "read_global.1.0.0", "0").replace("interval: 2", "interval: 1");
     let far: String = table
         .lines()
@@ -254,7 +254,7 @@ fn pipelines_that_are_too_long_are_refused() {
     let fault = compiled(&options(None).schedule_table(&parsed(&far))).unwrap_err();
     assert_eq!(fault.kind, Kind::Limit, "{fault}");
     assert!(fault.message.contains("stages of"), "{fault}");
-    // LDS for all the iterations between writing and reading.
+    // This takes LDS for all the iterations between writing and reading.
     let apart = far
         .lines()
         .map(|line| match line.trim_start().starts_with("read_shared.") {
@@ -338,6 +338,6 @@ fn the_page_of_ping_pong_shows_the_wave_groups_side_by_side() {
     }
     let page = schedule_of(&kernel, &options, ScheduleView::Timeline).unwrap();
     assert!(page.contains("waves 0-3<small>ahead</small>"), "{page}");
-    assert!(page.contains("waves 4-7<small>one barrier behind</small>"), "{page}");
-    assert!(page.contains("cluster 3, of the pass before"), "{page}");
+    assert!(page.contains("waves 4-7<small>one barrier late</small>"), "{page}");
+    assert!(page.contains("cluster 3, of the previous trip"), "{page}");
 }

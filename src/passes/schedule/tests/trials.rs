@@ -1,5 +1,5 @@
-//! Trials of the schedulers: known loops, random graphs against brute force, and large graphs for the amount
-//! of work.
+//! Trials of the schedulers: known loops, random graphs against brute force, and large graphs to see how much
+//! work they take.
 
 use bevy_ecs::prelude::Entity;
 use rand::rngs::StdRng;
@@ -98,7 +98,7 @@ fn gemm(model: ResourceModel) -> Gemm {
     Gemm { body, loads, stores, reads: reads.to_vec(), mmas, carried: carried.to_vec() }
 }
 
-/// True if no resource is used beyond its units, counted operation by operation and slot by slot.
+/// True if no resource has more uses than units, counted operation by operation and slot by slot.
 fn within_units(graph: &DependenceGraph, model: &ResourceModel, assignment: &Assignment) -> bool {
     let interval = assignment.interval as usize;
     let mut used = vec![[0u32; RESOURCES]; interval];
@@ -244,7 +244,7 @@ fn sums_of_latencies_do_not_wrap() {
     circle.push(edge(nodes[3], nodes[0], 1));
     let circle = DependenceGraph::new(body.nodes.clone(), circle);
     assert!(matches!(modulo::schedule(&circle, &ONE_UNIT), Err(Refusal::TooLong { .. })));
-    // As far apart as iterations can be, the same circle asks for almost nothing.
+    // With as many iterations between them as possible, the same circle asks for almost nothing.
     let apart = vec![edge(nodes[0], nodes[1], u32::MAX), edge(nodes[1], nodes[0], u32::MAX)];
     let apart = DependenceGraph::new(body.nodes.clone(), apart);
     let found = modulo::search(&apart, &ONE_UNIT).unwrap();
@@ -342,7 +342,7 @@ fn loads_that_need_the_iteration_before_are_refused() {
     let refusal = prefetch::schedule(&body.graph()).unwrap_err();
     assert_eq!(refusal, Refusal::Recurrence { from: mma, to: load });
     assert_eq!(four_stage::schedule(&body.graph()), Err(refusal));
-    // Beside another load it may stay, after the computation that it waits for.
+    // With another load it may stay, after the computation that it waits for.
     let other = body.node(Class::ReadGlobal);
     let last = body.node(Class::Mma);
     body.value(other, last);
@@ -425,7 +425,7 @@ fn small_graphs_get_the_least_interval_and_the_fewest_stages() {
         let found = modulo::search(&graph, model).unwrap();
         assert_valid(&graph, model, &found.assignment);
         assert_eq!(found.interval, Quality::Least);
-        // Any schedule can be drawn together until no two neighbours are further apart than this.
+        // Any schedule can be compressed until no two neighbours are further apart than this.
         let last = |interval: u32| (graph.nodes().len() as u32 - 1) * (2 * interval + 3) + interval;
         let least = (1..).find(|&interval| exists(&graph, model, interval, last(interval)));
         assert_eq!(Some(found.assignment.interval), least, "{graph:?}");

@@ -1,8 +1,8 @@
-//! What waves do between the barriers of a loop: a column for waves that run in step, one for each group of
-//! waves that do not.
+//! What waves do between the barriers of a loop: one column for waves that run in step, otherwise one for
+//! each group.
 //!
-//! Barriers cut a round of the loop into clusters. Waves that have met `o` barriers more before the loop are
-//! `o` clusters behind the others, so that what stands in one row here happens at the same time.
+//! Barriers cut a trip of the loop into clusters. Waves that have met `o` barriers more before the loop are
+//! `o` clusters late, so one row here shows what happens at the same time.
 
 use std::fmt::Write;
 
@@ -16,11 +16,11 @@ use crate::passes::schedule::graph::resources::{RESOURCES, Resource};
 use crate::passes::schedule::judge::wave_groups::groups_of;
 use crate::passes::schedule::show::view::{KernelView, LoopView};
 
-/// What one barrier ends.
+/// The operations that one barrier ends.
 #[derive(Default)]
 struct Cluster {
     nodes: Vec<Entity>,
-    /// What ends it.
+    /// The barrier or control operation that ends it.
     end: &'static str,
     /// Cycles for which it keeps units of each kind busy.
     busy: [u32; RESOURCES],
@@ -30,8 +30,8 @@ struct Cluster {
 const SHOWN: [(Resource, &str); 3] =
     [(Resource::Mma, "mm"), (Resource::Shared, "rs"), (Resource::Global, "rg")];
 
-/// The clusters of a loop's body. What stands after the last barrier goes on in the first cluster of the
-/// next round, and is part of it.
+/// The clusters of a loop's body. The operations after the last barrier are part of the first cluster of the
+/// next trip.
 fn clusters(kernel: &KernelView, view: &LoopView) -> Vec<Cluster> {
     let body = kernel.world.get::<Body>(view.running).map(|b| &b.0[..]).unwrap_or_default();
     let mut found: Vec<Cluster> = vec![Cluster::default()];
@@ -75,18 +75,18 @@ pub(super) fn between_barriers(kernel: &KernelView, view: &LoopView, out: &mut S
         return;
     }
     let step = match groups.len() {
-        0 | 1 => "One pass between its barriers",
-        _ => "One pass between its barriers: what stands side by side runs at the same time",
+        0 | 1 => "One trip between its barriers",
+        _ => "One trip between its barriers: what stands side by side runs at the same time",
     };
     put!(out, "<h3>{step}</h3>\n<div class=\"scroll\"><table class=\"groups\">\n<thead><tr><th></th>");
     for (offset, waves) in &groups {
-        let behind = match offset {
+        let late = match offset {
             0 if groups.len() == 1 => String::new(),
             0 => "<small>ahead</small>".to_owned(),
-            1 => "<small>one barrier behind</small>".to_owned(),
-            more => format!("<small>{more} barriers behind</small>"),
+            1 => "<small>one barrier late</small>".to_owned(),
+            more => format!("<small>{more} barriers late</small>"),
         };
-        put!(out, "<th>waves {}{behind}</th>", ranges(waves));
+        put!(out, "<th>waves {}{late}</th>", ranges(waves));
     }
     out.push_str("</tr></thead>\n<tbody>\n");
     let most = clusters.iter().flat_map(|cluster| cluster.busy).max().unwrap_or(0);
@@ -94,10 +94,10 @@ pub(super) fn between_barriers(kernel: &KernelView, view: &LoopView, out: &mut S
         put!(out, "<tr><th>{time}</th>");
         let mut ends: Vec<&str> = Vec::new();
         for &(offset, _) in &groups {
-            let behind = offset as usize % count;
-            let number = (time + count - behind) % count;
+            let late = offset as usize % count;
+            let number = (time + count - late) % count;
             let cluster = &clusters[number];
-            let before = if time < behind { ", of the pass before" } else { "" };
+            let before = if time < late { ", of the previous trip" } else { "" };
             put!(out, "<td><div class=\"cluster\">cluster {number}{before}</div><div>");
             operations(kernel.world, &cluster.nodes, Iterations::Shown, out);
             out.push_str("</div><div class=\"bars\">");

@@ -12,7 +12,7 @@ use crate::passes::expand::{Base, Expansion};
 use crate::passes::schedule::graph::dependences::class_of;
 use crate::passes::schedule::graph::resources::Class;
 
-/// Classes that are shown: names for people and of their colours.
+/// Classes that are shown: a readable name and a colour for each.
 const CLASSES: &[(Class, &str, &str)] = &[
     (Class::ReadGlobal, "global read", "rg"),
     (Class::WriteGlobal, "global write", "wg"),
@@ -37,7 +37,7 @@ pub(super) fn legend(out: &mut String) {
 struct Group {
     logical: Entity,
     class: Class,
-    /// How many iterations ahead of the round, where that is known.
+    /// How many iterations ahead of the trip, where that is known.
     ahead: Option<u32>,
     replicas: Vec<u32>,
     count: u32,
@@ -47,13 +47,14 @@ struct Group {
 /// Whether operations say which iteration they belong to.
 #[derive(Copy, Clone, PartialEq, Eq)]
 pub(super) enum Iterations {
-    /// It is clear from where they stand.
+    /// Their position on the page makes it clear.
     Hidden,
-    /// They do.
+    /// Each operation says it.
     Shown,
 }
 
-/// Operations as one entry per group, in order; what takes no time is left out, but for control operations.
+/// Operations as one entry per group, in order; operations that take no time are left out, except for control
+/// operations.
 pub(super) fn operations(world: &World, nodes: &[Entity], iterations: Iterations, out: &mut String) {
     let mut groups: Vec<Group> = Vec::new();
     let flush = |groups: &mut Vec<Group>, out: &mut String| {
@@ -71,8 +72,8 @@ pub(super) fn operations(world: &World, nodes: &[Entity], iterations: Iterations
             continue;
         }
         let Expansion { logical, replica, iteration, .. } = Expansion::at(world, node);
-        let pass = iteration.base == Base::Pass && iterations == Iterations::Shown;
-        let ahead = pass.then_some(iteration.ahead);
+        let in_trip = iteration.base == Base::Trip && iterations == Iterations::Shown;
+        let ahead = in_trip.then_some(iteration.ahead);
         let same = |group: &&mut Group| group.logical == logical && group.ahead == ahead;
         match groups.iter_mut().find(same) {
             Some(group) => {
@@ -140,7 +141,7 @@ pub(super) fn ranges(numbers: &[u32]) -> String {
     let mut out = String::new();
     let mut rest = numbers;
     while let [first, ..] = rest {
-        let length = rest.iter().zip(0..).take_while(|(number, behind)| **number - first == *behind).count();
+        let length = rest.iter().zip(0..).take_while(|(number, offset)| **number - first == *offset).count();
         let comma = if out.is_empty() { "" } else { ", " };
         match length {
             1 => put!(out, "{comma}{first}"),

@@ -1,7 +1,7 @@
 //! Schedules as a page: one HTML file without scripts, fonts or pictures from elsewhere.
 //!
 //! For every loop there is a strip of prologue, steady state and epilogue, what each stage does in each slot
-//! with the units in use, and what waves do between barriers: side by side where they do not run in step.
+//! with the units in use, and what waves do between barriers, side by side where they do not run in step.
 
 mod groups;
 mod labels;
@@ -77,7 +77,7 @@ fn loop_section(kernel: &KernelView, view: &LoopView, out: &mut String) {
                 }
             }
             if schedule.request.drain == Drain::Loop {
-                out.push_str("<span>no epilogue: the last passes run in the loop</span>");
+                out.push_str("<span>no epilogue: the last trips run in the loop</span>");
             }
             out.push_str("</p>\n");
             if assignment.stages() > 1 {

@@ -15,53 +15,53 @@ use crate::passes::schedule::show::view::ScheduledLoop;
 /// Colour of each kind of unit.
 const COLOURS: [&str; RESOURCES] = ["rg", "rs", "mm", "va", "sh"];
 
-/// Rounds of the steady state that the strip draws.
+/// Trips of the steady state that the strip draws.
 const STEADY: u32 = 3;
 
-/// Most stages that the strip draws: it grows with their square.
+/// The most stages that the strip draws: it grows with their square.
 const MOST_DRAWN: u32 = 24;
 
-/// Slots from which on a table scrolls by itself.
+/// From this many slots on a table scrolls by itself.
 const LONG: u32 = 48;
 
-/// Which stage of which iteration each round runs.
+/// Which stage of which iteration each trip runs.
 pub(super) fn strip(stages: u32, drain: Drain, out: &mut String) {
     let ahead = stages - 1;
     if stages > MOST_DRAWN {
-        put!(out, "<p class=\"note\">{ahead} passes of prologue are too many to draw</p>\n");
+        put!(out, "<p class=\"note\">{ahead} trips of prologue are too many to draw</p>\n");
         return;
     }
-    let (behind, steady) = match drain {
+    let (after, steady) = match drain {
         Drain::Epilogue => (ahead, STEADY),
         Drain::Loop => (0, STEADY + ahead),
     };
     let iterations = STEADY + ahead;
-    let part = |pass: u32| match pass {
-        _ if pass < ahead => "prologue",
-        _ if pass < ahead + steady => "steady",
+    let part = |trip: u32| match trip {
+        _ if trip < ahead => "prologue",
+        _ if trip < ahead + steady => "steady",
         _ => "epilogue",
     };
     out.push_str("<div class=\"scroll\"><table class=\"strip\">\n<tr><th></th>");
-    for (title, passes) in [("prologue", ahead), ("steady state", steady), ("epilogue", behind)] {
-        if passes > 0 {
+    for (title, trips) in [("prologue", ahead), ("steady state", steady), ("epilogue", after)] {
+        if trips > 0 {
             let class = title.split(' ').next().unwrap_or_default();
-            put!(out, "<th colspan=\"{passes}\" class=\"{class}\">{title}</th>");
+            put!(out, "<th colspan=\"{trips}\" class=\"{class}\">{title}</th>");
         }
     }
     out.push_str("</tr>\n");
     for iteration in 0..iterations {
         put!(out, "<tr><th>iteration {iteration}</th>");
-        for pass in 0..ahead + steady + behind {
-            match pass.checked_sub(iteration).filter(|stage| *stage < stages) {
-                Some(stage) => put!(out, "<td class=\"{} on\">stage {stage}</td>", part(pass)),
-                None => put!(out, "<td class=\"{}\"></td>", part(pass)),
+        for trip in 0..ahead + steady + after {
+            match trip.checked_sub(iteration).filter(|stage| *stage < stages) {
+                Some(stage) => put!(out, "<td class=\"{} on\">stage {stage}</td>", part(trip)),
+                None => put!(out, "<td class=\"{}\"></td>", part(trip)),
             };
         }
         out.push_str("</tr>\n");
     }
     put!(
         out,
-        "</table></div>\n<p class=\"note\">drawn for {iterations} iterations; each column is one pass</p>\n"
+        "</table></div>\n<p class=\"note\">drawn for {iterations} iterations; each column is one trip</p>\n"
     );
 }
 
@@ -69,15 +69,15 @@ pub(super) fn strip(stages: u32, drain: Drain, out: &mut String) {
 struct Usage {
     checks: Checks,
     uses: Vec<[u32; RESOURCES]>,
-    /// What a full bar stands for.
+    /// The height of a full bar.
     full: [u32; RESOURCES],
     /// Kinds that are used at all.
     columns: Vec<usize>,
 }
 
 impl Usage {
-    /// Units where cycles are the chip's; where they are phases, the time that their operations keep units
-    /// busy.
+    /// Units in use where cycles are the chip's; where they are phases, the time for which operations keep
+    /// units busy.
     fn of(one: ScheduledLoop) -> Usage {
         let (graph, chip, checks) = (&one.found.graph, &one.view.chip, one.schedule.checks);
         let (uses, full) = match checks {
@@ -117,7 +117,7 @@ impl Usage {
     }
 }
 
-/// Rows of slots and columns of stages; empty rows in a row are one.
+/// A row per slot and a column per stage; consecutive empty rows are merged.
 pub(super) fn table(one: ScheduledLoop, out: &mut String) {
     let ScheduledLoop { kernel, found, schedule, .. } = one;
     let assignment = &schedule.assignment;

@@ -15,9 +15,9 @@ pub struct Bounds {
     pub scarce: Option<Resource>,
     /// Cycles that the slowest recurrence takes per iteration.
     pub recurrence: u32,
-    /// A node of that recurrence; none if there is no recurrence or none that takes time.
+    /// A node of that recurrence; none if there is no recurrence, or none takes time.
     pub critical: Option<u32>,
-    /// Edges looked at on the way, the measure of the work.
+    /// Edges looked at along the way, as the measure of the work.
     pub steps: u64,
 }
 
@@ -52,7 +52,7 @@ impl Bounds {
         paths: &mut Paths,
     ) -> Result<(), Refusal> {
         while let Some(cycle) = paths.find_cycle(graph, shape, component, self.recurrence, &mut self.steps) {
-            // A cycle without distance has been refused with the order, so there is something to divide by.
+            // A cycle without distance has been rejected together with the order, so the divisor is not zero.
             let needed = cycle.latency.div_ceil(cycle.distance.max(1));
             if needed > u64::from(MOST_CYCLES) {
                 return Err(Refusal::TooLong { node: cycle.node });
@@ -107,14 +107,14 @@ struct Cycle {
 struct Paths {
     length: Vec<i64>,
     reached_by: Vec<Option<Edge>>,
-    /// Number of the walk back over `reached_by` that last came by.
+    /// The number of the last walk back over `reached_by` that came by each node.
     seen: Vec<u64>,
     walks: u64,
 }
 
 impl Paths {
-    /// A cycle whose latencies exceed what `interval` gives for its distances; none if there is none. Bellman
-    /// and Ford, in an order in which a round follows all dependences of one iteration.
+    /// A cycle whose latencies exceed what `interval` allows for its distances, if there is one. This is the
+    /// Bellman-Ford algorithm, in an order in which one round follows all dependences of one iteration.
     fn find_cycle(
         &mut self,
         graph: &DependenceGraph,
@@ -153,8 +153,8 @@ impl Paths {
         }
     }
 
-    /// A cycle among the edges over which nodes were reached; such a cycle is always too long, and one that
-    /// is too long ends up there.
+    /// A cycle among the edges over which nodes were reached; any such cycle is too long, and any cycle that
+    /// is too long shows up here.
     fn cycle(&mut self, nodes: &[u32]) -> Option<Cycle> {
         let before = self.walks;
         for &start in nodes {

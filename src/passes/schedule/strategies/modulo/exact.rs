@@ -1,9 +1,9 @@
 //! Exact modulo scheduling of small graphs.
 //!
-//! Whether an interval is possible is decided over slots alone: once every busy node has its slot,
-//! dependences ask for differences of stages, and these can be met unless they sum up to something positive
-//! around a circle. For the least interval a second search, over cycles, looks for the fewest stages and,
-//! with these, the least sum of lifetimes. Both count the places that they try and give up in time.
+//! Whether an interval is possible is decided on slots alone: once every busy node has its slot, dependences
+//! ask for differences of stages, and these can be met unless their sum around some circle is positive. For
+//! the least interval a second search, over cycles, looks for the fewest stages and, among those, the least
+//! sum of lifetimes. Both count the placements that they try and give up in time.
 
 use super::iterative::Problem;
 use super::longest::Longest;
@@ -13,13 +13,14 @@ use crate::passes::schedule::graph::assignment::Assignment;
 use crate::passes::schedule::graph::dependence_graph::Dependence;
 use crate::passes::schedule::strategies::refusal::Refusal;
 
-/// Most nodes that occupy something.
+/// The most nodes that occupy a unit.
 const MOST_BUSY: usize = 12;
 
-/// Places that the search for an interval tries before it gives up.
+/// Placements that the search for an interval tries before it gives up.
 const MOST_PROOF: u64 = 10_000;
 
-/// Places that the search for the best schedule of an interval tries before it takes what it has.
+/// Placements that the search for the best schedule of an interval tries before it takes the best found so
+/// far.
 const MOST_IMPROVEMENT: u64 = 3_000;
 
 /// What is known of an interval.
@@ -37,9 +38,9 @@ pub(super) enum Verdict {
 pub(super) struct Exact<'a> {
     problem: Problem<'a>,
     longest: Longest,
-    /// Nodes that occupy something, those in recurrences first.
+    /// Nodes that occupy a unit, those in recurrences first.
     busy: Vec<u32>,
-    /// Places tried so far.
+    /// Placements tried so far.
     pub places: u64,
 }
 
@@ -83,7 +84,7 @@ impl<'a> Exact<'a> {
             Some(stages) => {
                 let mut cycles = vec![None; self.problem.count()];
                 for (at, &node) in self.busy.iter().enumerate() {
-                    // Stages count from the earliest that a node can have if none lies before 0.
+                    // Stages count from the earliest one that a node can have if none lies before 0.
                     let stage = (0..count).filter_map(|other| stages[other * count + at]).max();
                     cycles[node as usize] =
                         Some(stage.unwrap_or(0).max(0) * slots.interval + slots.slots[at]);
@@ -95,15 +96,15 @@ impl<'a> Exact<'a> {
         }
     }
 
-    /// Gives the next busy node a slot, and all after it; `stages` is by how many stages a node has to lie
-    /// after another.
+    /// Gives the next busy node each slot in turn, and all nodes after it; `stages` says by how many stages a
+    /// node has to lie after another.
     fn fill_slots(&mut self, slots: &mut Slots, stages: &[Option<i64>]) -> Option<Vec<Option<i64>>> {
         let (at, count) = (slots.slots.len(), self.busy.len());
         if at == count {
             return Some(stages.to_vec());
         }
         let cost = self.problem.cost(self.busy[at]);
-        // Turning all slots by the same amount changes nothing, so the first node need not try more than one.
+        // Rotating all slots by the same amount changes nothing, so the first node only needs to try one.
         let choices = if at == 0 { 1 } else { slots.interval };
         for slot in 0..choices {
             if self.places >= slots.ends {
@@ -126,8 +127,8 @@ impl<'a> Exact<'a> {
         None
     }
 
-    /// Places the nodes that occupy nothing between the others: as early as placed nodes before them allow,
-    /// else as late as those after them do. All paths are known, so there is always a place.
+    /// Places the nodes that occupy nothing between the others: as early as the placed nodes before them
+    /// allow, or else as late as those after them do. All paths are known, so there is always a place.
     fn complete(&self, mut cycles: Vec<Option<i64>>, interval: u32) -> Vec<i64> {
         for &node in &self.problem.shape.order {
             if cycles[node as usize].is_some() {
@@ -145,7 +146,7 @@ impl<'a> Exact<'a> {
         cycles.into_iter().flatten().collect()
     }
 
-    /// The schedule of the fewest stages and, with these, the shortest lifetimes, as far as the search comes;
+    /// The schedule of the fewest stages and, among those, the shortest lifetimes, as far as the search gets;
     /// `known` if it finds nothing better.
     pub fn improve(&mut self, known: Assignment) -> Result<Assignment, Refusal> {
         let interval = known.interval;
@@ -155,10 +156,10 @@ impl<'a> Exact<'a> {
         let before: Vec<i64> = (0..count)
             .map(|node| reach(&mut (0..count).map(|other| self.between(other, node, interval))))
             .collect();
-        let behind: Vec<i64> = (0..count)
+        let after: Vec<i64> = (0..count)
             .map(|node| reach(&mut (0..count).map(|other| self.between(node, other, interval))))
             .collect();
-        let path = before.iter().zip(&behind).map(|(before, behind)| before + behind).max().unwrap_or(0);
+        let path = before.iter().zip(&after).map(|(before, after)| before + after).max().unwrap_or(0);
         let mut best = Best { lifetime: self.lifetime(&known), cycles: None };
         let ends = self.places + MOST_IMPROVEMENT;
         for stages in path / i64::from(interval) + 1..=i64::from(known.stages()) {
@@ -166,8 +167,7 @@ impl<'a> Exact<'a> {
                 best.lifetime = i64::MAX;
             }
             let last = stages * i64::from(interval) - 1;
-            let windows =
-                before.iter().zip(&behind).map(|(&before, &behind)| (before, last - behind)).collect();
+            let windows = before.iter().zip(&after).map(|(&before, &after)| (before, last - after)).collect();
             let mut cycles = Cycles {
                 interval,
                 ends,
@@ -186,7 +186,7 @@ impl<'a> Exact<'a> {
         }
     }
 
-    /// Gives the most restricted busy node each cycle of its window in turn, and all after it.
+    /// Gives the most restricted busy node each cycle of its window in turn, and all nodes after it.
     fn fill_cycles(&mut self, cycles: &mut Cycles, windows: Vec<(i64, i64)>, best: &mut Best) {
         let open = self.busy.iter().copied().filter(|&node| cycles.cycles[node as usize].is_none());
         let Some(node) = open.min_by_key(|&node| windows[node as usize].1 - windows[node as usize].0) else {
@@ -220,7 +220,7 @@ impl<'a> Exact<'a> {
         }
     }
 
-    /// The windows that a placed node leaves.
+    /// The windows that a placed node leaves to the others.
     fn narrow(&self, windows: &[(i64, i64)], node: u32, cycle: i64, interval: u32) -> Vec<(i64, i64)> {
         let narrow = |(other, &(early, late)): (u32, &(i64, i64))| {
             if other == node {
@@ -250,8 +250,8 @@ impl<'a> Exact<'a> {
         self.lifetime_of(assignment.interval, |node| Some(i64::from(assignment.cycles[node as usize])))
     }
 
-    /// Cycles from each node to the last one that uses its value, summed up; no more than that where nodes
-    /// are not placed yet.
+    /// Sum over all nodes of the cycles from each node to the last one that uses its value; a lower bound
+    /// while some nodes are not placed yet.
     fn lifetime_of(&self, interval: u32, cycle: impl Fn(u32) -> Option<i64>) -> i64 {
         let life = |node: u32| {
             let values =
@@ -269,7 +269,7 @@ impl<'a> Exact<'a> {
 /// State of the search over slots.
 struct Slots {
     interval: i64,
-    /// Count of places at which the search gives up.
+    /// Count of placements at which the search gives up.
     ends: u64,
     table: Reservations,
     /// Slots of the first busy nodes.
@@ -279,9 +279,8 @@ struct Slots {
 }
 
 impl Slots {
-    /// Stages between the first nodes when the one at `at` has got its slot; none if they exclude one
-    /// another. Rounding up to stages is not the same along a path as at its ends, so the closure over
-    /// paths is kept.
+    /// Stages between the first nodes once the one at `at` has its slot; none if they exclude one another.
+    /// Rounding up to stages along a path is not the same as at its ends, so the closure over paths is kept.
     fn close(&self, stages: &[Option<i64>], at: usize, count: usize) -> Option<Vec<Option<i64>>> {
         let direct = |from: usize, to: usize| {
             let length = self.between[from * count + to]?;
@@ -298,8 +297,8 @@ impl Slots {
             for via in 0..at {
                 let before = stages[other * count + via].zip(direct(via, at)).map(|(a, b)| a + b);
                 into[other] = into[other].max(before);
-                let behind = stages[via * count + other].zip(direct(at, via)).map(|(a, b)| a + b);
-                out[other] = out[other].max(behind);
+                let through = stages[via * count + other].zip(direct(at, via)).map(|(a, b)| a + b);
+                out[other] = out[other].max(through);
             }
         }
         for from in 0..at {
@@ -327,7 +326,7 @@ fn divide_up(cycles: i64, by: i64) -> i64 {
 /// State of the search over cycles.
 struct Cycles {
     interval: u32,
-    /// Count of places at which the search gives up.
+    /// Count of placements at which the search gives up.
     ends: u64,
     table: Reservations,
     /// Cycles of the busy nodes that have one.

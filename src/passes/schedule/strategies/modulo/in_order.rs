@@ -1,14 +1,14 @@
-//! Modulo scheduling without second thoughts, for one interval: component after component, each in the order
-//! of its dependences.
+//! Modulo scheduling without backtracking, for one interval: component after component, each in the order of
+//! its dependences.
 //!
-//! The way of the Wave language's scheduler. The first node of a component tries the cycles of one interval
-//! from its earliest on; the others follow in the first cycle between what placed neighbours allow, values
-//! that the loop carries last, as they have no time of their own. If they do not fit, the first node tries
-//! its next cycle; components that are placed stay where they are.
+//! This is how the Wave language's scheduler works. The first node of a component tries the cycles of one
+//! interval from its earliest one on; the others follow in the first cycle that the placed neighbours allow.
+//! Values that the loop carries come last, because they take no time themselves. If the nodes do not fit, the
+//! first one tries its next cycle; components that are already placed stay where they are.
 
 use super::iterative::{Placement, Problem};
 
-/// Schedules with the interval of `placement`, which is empty. False if it did not work out.
+/// Schedules with the interval of `placement`, which is empty. False if that failed.
 pub(super) fn place(placement: &mut Placement) -> bool {
     let shape = placement.problem.shape;
     (0..shape.components.count()).all(|component| place_component(placement, component))
@@ -27,7 +27,7 @@ fn place_component(placement: &mut Placement, component: usize) -> bool {
     let earliest = placement.window(first).0.unwrap_or(0).max(0);
     let last = earliest.saturating_add(length - 1);
     let mut from = earliest;
-    // Each try is a walk over the component, so a large one gets few.
+    // Each attempt is a walk over the component, so a large one gets few.
     for _ in 0..(4096 / nodes.len()).max(4) {
         let cost = placement.problem.cost(first);
         let Some(start) = placement.table.first_fit(cost, from, last) else { return false };

@@ -2,8 +2,8 @@
 //!
 //! Nodes are placed one at a time, those with the longest way to the end first, in the first cycle that
 //! dependences on placed nodes and the reservation table allow. A node that fits nowhere is placed all the
-//! same, and those in its way are taken out and come back into the queue. Placements are counted; when there
-//! have been too many, the interval counts as impossible.
+//! same, and the nodes in its way are taken out and go back into the queue. Placements are counted; after too
+//! many the interval is considered impossible.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -42,7 +42,7 @@ impl<'a> Problem<'a> {
     }
 
     /// An empty table. Where a resource has little to spare, starts are kept on a grid that all its users
-    /// share, so that no gaps arise that are too short for anything.
+    /// share, so that there are no gaps that are too short for any of them.
     pub fn table(&self, interval: u32) -> Reservations {
         let mut busy = [0u64; RESOURCES];
         let mut grain = [0usize; RESOURCES];
@@ -66,8 +66,8 @@ fn greatest_common_divisor(a: usize, b: usize) -> usize {
     if b == 0 { a } else { greatest_common_divisor(b, a % b) }
 }
 
-/// Longest paths inside the small recurrences of a graph. For the others only the dependences of neighbours
-/// are known, and placing goes wrong more often.
+/// Longest paths inside the small recurrences of a graph. In others only the dependences of neighbours are
+/// known, and placements fail more often.
 pub(super) struct Recurrences {
     /// By component.
     longest: Vec<Option<Longest>>,
@@ -75,7 +75,7 @@ pub(super) struct Recurrences {
     place: Vec<u32>,
 }
 
-/// Most work, in cubes of nodes, that goes into longest paths.
+/// The most work, in cubes of nodes, that goes into longest paths.
 const MOST_WORK: usize = 1 << 16;
 
 impl Recurrences {
@@ -117,7 +117,7 @@ impl<'a> Placement<'a> {
         Placement { problem, interval, table, cycles: vec![None; problem.count()], recurrences }
     }
 
-    /// The first and the last cycle that dependences on placed nodes allow, if they restrict it.
+    /// The first and the last cycle that dependences on placed nodes allow, where they set limits.
     pub fn window(&mut self, node: u32) -> (Option<i64>, Option<i64>) {
         let Problem { graph, shape, .. } = self.problem;
         let (mut early, mut late) = (None, None);
@@ -164,7 +164,7 @@ impl<'a> Placement<'a> {
 /// Nodes to place, the most urgent on top: height, then rank.
 type Queue = BinaryHeap<(i64, Reverse<u32>)>;
 
-/// Schedules with the interval of `placement`, which is empty. False if it did not work out.
+/// Schedules with the interval of `placement`, which is empty. False if that failed.
 pub(super) fn place(placement: &mut Placement) -> bool {
     let problem = placement.problem;
     let interval = placement.interval;
@@ -217,8 +217,8 @@ pub(super) fn place(placement: &mut Placement) -> bool {
 }
 
 /// The longest way from each node to the end of its iteration. Recurrences are followed until nothing
-/// changes, which is soon the case: a round follows all dependences of an iteration, and from the recurrence
-/// bound on no cycle is positive.
+/// changes, which takes few rounds: a round follows all dependences of an iteration, and no cycle is positive
+/// from the recurrence bound on.
 fn heights(problem: &Problem, interval: u32, steps: &mut u64) -> Vec<i64> {
     let components = &problem.shape.components;
     let mut heights = vec![0i64; problem.count()];
@@ -262,22 +262,22 @@ impl Crowd {
     fn remove(&mut self, placement: &mut Placement, node: u32) {
         let Some(cycle) = placement.take_out(node) else { return };
         let slot = placement.table.slot(cycle);
-        let behind = self.next[node as usize].take();
+        let after = self.next[node as usize].take();
         if self.first[slot] == Some(node) {
-            self.first[slot] = behind;
+            self.first[slot] = after;
             return;
         }
         let mut at = self.first[slot];
         while let Some(other) = at {
             if self.next[other as usize] == Some(node) {
-                self.next[other as usize] = behind;
+                self.next[other as usize] = after;
                 return;
             }
             at = self.next[other as usize];
         }
     }
 
-    /// Of the nodes that are in the way of an operation, the one with the shortest way to the end.
+    /// Of the nodes in the way of an operation, the one with the shortest way to the end.
     fn least_urgent(
         &self,
         placement: &mut Placement,

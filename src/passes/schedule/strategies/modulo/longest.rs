@@ -1,9 +1,9 @@
 //! Longest paths between all nodes of a small set, as functions of the interval.
 //!
 //! A path of a loop body forces its last node to start `latency - T * distance` cycles after its first, where
-//! `T` is the interval. Seen over `T`, each pair of sums is a line, and all paths between two nodes together
-//! are the upper envelope of their lines. From the recurrence bound on no cycle is positive, so paths need
-//! not visit a node twice and the envelopes are few lines each.
+//! `T` is the interval. As functions of `T`, the paths between two nodes are lines, and together they are the
+//! upper envelope of these lines. No cycle is positive from the recurrence bound on, so paths need not visit
+//! a node twice and each envelope has few lines.
 
 use smallvec::SmallVec;
 
@@ -25,8 +25,8 @@ impl Line {
     }
 }
 
-/// An upper envelope: distances rise, and so do the values at the least interval; each line is the highest at
-/// some interval from there on.
+/// An upper envelope: distances rise, and so do the values at the least interval; each line is the highest
+/// for some interval from there on.
 type Envelope = SmallVec<[Line; 2]>;
 
 /// Longest paths between all pairs of some nodes, through these nodes.
@@ -39,7 +39,7 @@ pub struct Longest {
 }
 
 impl Longest {
-    /// Most nodes for which it is worth while; the work grows with their cube.
+    /// The most nodes for which this pays; the work grows with their cube.
     pub const MOST: usize = 32;
 
     /// Longest paths between `nodes`, for intervals from `least` on, which is no less than the recurrence
@@ -111,8 +111,8 @@ impl Longest {
     }
 }
 
-/// True if the middle one of three lines, sorted by distance, is nowhere above both others: the last gives
-/// way to it no sooner than it gives way to the first.
+/// True if the middle one of three lines, sorted by distance, is nowhere above both others: the last one
+/// overtakes it no later than it overtakes the first.
 fn is_covered(first: Line, middle: Line, last: Line) -> bool {
     let rise = |from: Line, to: Line| u128::from(to.latency - from.latency);
     let run = |from: Line, to: Line| u128::from(to.distance - from.distance);

@@ -1,13 +1,13 @@
 //! Modulo scheduling: the least interval at which iterations can start, and a cycle for every node.
 //!
-//! From the bound of resources and recurrences on, each interval is tried by `iterative` and, should that not
-//! work out, by `in_order` scheduling. Small graphs are then decided exactly.
+//! Starting from the bound of resources and recurrences, each interval is tried by `iterative` and, if that
+//! fails, by `in_order` scheduling. Small graphs are then decided exactly.
 //!
 //! - [`bounds`]: intervals below which there is no schedule; [`longest`]: the longest paths around
 //! - [`reservations`]: units in use, cycle by cycle of the interval
 //! - `iterative`: nodes placed by urgency, and taken back; `in_order`: in program order
 //! - [`exact`]: a schedule or the proof that there is none
-//! - `settle`: what need not be early becomes late
+//! - `settle`: operations that need not be early become late
 
 pub mod bounds;
 pub mod exact;
@@ -37,7 +37,7 @@ pub struct Found {
     pub bounds: Bounds,
     /// What is known of the interval.
     pub interval: Quality,
-    /// Edges, nodes and places looked at, the measure of the work.
+    /// Edges, nodes and placements looked at, as the measure of the work.
     pub steps: u64,
 }
 
@@ -46,7 +46,7 @@ pub struct Found {
 pub enum Quality {
     /// No schedule has a shorter one.
     Least,
-    /// Perhaps there is a shorter one.
+    /// There may be a shorter one.
     Open,
 }
 
@@ -78,8 +78,8 @@ pub fn search(graph: &DependenceGraph, model: &ResourceModel) -> Result<Found, R
     Ok(Found { assignment: heuristic?, bounds, interval: quality, steps })
 }
 
-/// The schedule of the Wave language's rule, one node after the other in program order without taking any
-/// back. It is what its documents show, and seldom better than [`schedule`].
+/// The schedule of the Wave language's rule: one node after the other in program order, without backtracking.
+/// It is what Wave's documentation shows, and rarely better than [`schedule`].
 pub fn in_program_order(graph: &DependenceGraph, model: &ResourceModel) -> Result<Assignment, Refusal> {
     let shape = Shape::of(graph)?;
     let problem = Problem { graph, model, shape: &shape };
@@ -113,7 +113,7 @@ fn by_heuristics(problem: Problem, bounds: &Bounds, steps: &mut u64) -> Result<A
     let unknown = Recurrences::none();
     let mut known = None;
     for interval in intervals(bounds) {
-        // Paths through recurrences cost more than a try, so the first try goes without.
+        // Paths through recurrences cost more than an attempt, so the first attempt goes without them.
         let mut placement = Placement::new(problem, interval, &unknown);
         let mut placed = iterative::place(&mut placement);
         *steps += placement.table.steps;

@@ -3,7 +3,7 @@
 //! An operation that is busy for `b` cycles occupies a unit in the slots of its cycle and the next `b - 1`,
 //! counted modulo the interval; if `b` exceeds the interval, several iterations are under way at once and
 //! each has its own unit. Units of a kind are alike and may change from one iteration to the next, so a table
-//! of counts decides exactly.
+//! of counts is exact.
 
 use crate::passes::schedule::graph::resources::{Cost, RESOURCES, ResourceModel};
 
@@ -17,9 +17,9 @@ pub struct Reservations {
     /// One bit per slot, set where all units are busy; `words` of them for each resource.
     full: Vec<u64>,
     words: usize,
-    /// Starts are tried on multiples of this first, so that gaps stay usable; 1 where nothing is gained.
+    /// Starts are tried on multiples of this first, so that gaps remain usable; 1 where that gains nothing.
     grain: [usize; RESOURCES],
-    /// Number of places looked at, the measure of the work.
+    /// Number of slots looked at, as the measure of the work.
     pub steps: u64,
 }
 
@@ -39,7 +39,7 @@ impl Reservations {
         }
     }
 
-    /// The same table with starts on multiples of these numbers where that is possible.
+    /// The same table with starts on multiples of these numbers where possible.
     pub fn with_grain(mut self, grain: [usize; RESOURCES]) -> Reservations {
         self.grain = grain.map(|grain| grain.clamp(1, self.interval));
         self
@@ -66,8 +66,7 @@ impl Reservations {
         self.change(cost, cycle, |used| *used -= 1);
     }
 
-    /// The first cycle in `from..=to` at which an operation fits; on a multiple of the grain if one is free
-    /// there.
+    /// The first cycle in `from..=to` at which an operation fits; on a multiple of the grain if one is free.
     pub fn first_fit(&mut self, cost: &Cost, from: i64, to: i64) -> Option<i64> {
         let to = to.min(from.saturating_add(self.interval as i64 - 1));
         let grain = needs(cost).map(|(resource, _)| self.grain[resource]).max().unwrap_or(1);
@@ -104,8 +103,8 @@ impl Reservations {
         cycle.rem_euclid(self.interval as i64) as usize
     }
 
-    /// True if an operation that starts in `cycle` makes a place in which one that starts in `other` is too
-    /// many.
+    /// True if an operation that starts in `cycle` takes up a slot in which another one, which starts in
+    /// `other`, needs the same unit.
     pub fn overlap(&self, cost: &Cost, cycle: i64, with: &Cost, other: i64) -> bool {
         let distance = self.slot(other - cycle);
         (0..RESOURCES).any(|resource| {
@@ -136,7 +135,7 @@ impl Reservations {
         }
     }
 
-    /// A slot that may be one interval too far.
+    /// A slot number that may exceed the interval by less than one interval, brought back into it.
     fn wrap(&self, slot: usize) -> usize {
         if slot >= self.interval { slot - self.interval } else { slot }
     }
@@ -149,7 +148,7 @@ impl Reservations {
         }
     }
 
-    /// How far after `slot` the first such slot lies.
+    /// The same for the first such slot.
     fn first_blocked(&self, resource: usize, busy: usize, slot: usize) -> Option<usize> {
         match self.full_from(resource, busy, slot) {
             Some(full) => (full != 0).then(|| full.trailing_zeros() as usize),
@@ -157,15 +156,15 @@ impl Reservations {
         }
     }
 
-    /// Which of the next `busy` slots are full, a bit for each; none if the table cannot say so at a glance.
+    /// Which of the next `busy` slots are full, a bit for each; none if they do not lie in one word.
     fn full_from(&self, resource: usize, busy: usize, slot: usize) -> Option<u64> {
         if busy > 63 || slot + busy > self.interval || busy == self.interval {
             return None;
         }
         let word = resource * self.words + slot / 64;
         let bit = slot % 64;
-        let behind = if bit + busy > 64 { self.full[word + 1] << (64 - bit) } else { 0 };
-        Some((self.full[word] >> bit | behind) & ((1 << busy) - 1))
+        let next = if bit + busy > 64 { self.full[word + 1] << (64 - bit) } else { 0 };
+        Some((self.full[word] >> bit | next) & ((1 << busy) - 1))
     }
 
     fn is_blocked(&self, resource: usize, busy: usize, slot: usize, offset: usize) -> bool {
@@ -195,7 +194,7 @@ impl Reservations {
         self.interval
     }
 
-    /// Number of full slots that end with this one, as far as a glance tells.
+    /// Number of full slots that end with this one, within one word.
     fn run_of_full_before(&self, resource: usize, slot: usize) -> usize {
         let full = self.full[resource * self.words + slot / 64] << (63 - slot % 64);
         full.leading_ones() as usize

@@ -1,4 +1,5 @@
-//! The last touches to a modulo schedule: what need not be early becomes late, and the first cycle becomes 0.
+//! The last step of a modulo schedule: operations that need not be early become late, and the first cycle
+//! becomes 0.
 
 use super::iterative::Placement;
 use crate::ir::schedule::table::LAST_CYCLE;
@@ -33,7 +34,7 @@ pub(super) fn settle(placement: &mut Placement) -> Result<Assignment, Refusal> {
     from_zero(placement.interval, &placement.cycles)
 }
 
-/// Moves the first cycle to 0. Cycles that an assignment cannot hold are refused.
+/// Moves the first cycle to 0. Cycles that an assignment cannot hold are an error.
 pub(super) fn from_zero(interval: u32, cycles: &[Option<i64>]) -> Result<Assignment, Refusal> {
     let first = cycles.iter().flatten().min().copied().unwrap_or(0);
     let cycles = cycles.iter().zip(0..).map(|(cycle, node)| {

@@ -75,8 +75,8 @@ pub fn schedule(roles: &Roles<'_>, cut: &Cut) -> Result<WaveSchedule, Diagnostic
     })
 }
 
-/// The ping-pong schedule of a kernel whose factors are loaded straight into LDS: no cluster writes, and
-/// loads have until the end of the second memory cluster.
+/// The ping-pong schedule of a kernel whose factors are loaded straight into LDS: no cluster writes to LDS,
+/// and loads have time until the end of the second memory cluster.
 ///
 /// # Errors
 /// As [`schedule`].
@@ -107,7 +107,7 @@ pub fn schedule_of_direct_loads(roles: &Roles<'_>, cut: &Cut) -> Result<WaveSche
         let loads = (of_kernel(load_lhs), of_kernel(load_rhs));
         let read = s.cluster((lhs_0, rhs_0, fixed, loads, fixed, barrier, fixed));
         let first = s.cluster((priority(1), mma_0, priority(0), fixed, wait, barrier, fixed));
-        // Where no reads are left for the second memory cluster, its barrier stands in front of the matrix
+        // Where no reads are left for the second memory cluster, its barrier comes before the matrix
         // instructions.
         let second = match cut.read_parts {
             [1, 1] => s.cluster((fence, fixed, priority(1), mma_1, priority(0), fixed)),
@@ -129,7 +129,7 @@ fn read_parts(s: &ScheduleTracer, reads: Nodes, k: Symbol, parts: u32) -> (Nodes
     }
 }
 
-/// Barriers that hold one half of the waves one cluster behind the other.
+/// Barriers that hold back one half of the waves by one cluster.
 fn take_turns(s: &ScheduleTracer, kernel: PipelineStage) {
     s.insert_at_end(kernel, Directive::SharedMemoryBarrier);
     s.insert_before(kernel, Directive::SharedMemoryBarrier);

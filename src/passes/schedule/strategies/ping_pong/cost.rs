@@ -1,4 +1,4 @@
-//! What taking turns gains, and which loads find a register.
+//! What taking turns gains, and for which loads there is no register.
 
 use bevy_ecs::prelude::*;
 
@@ -18,9 +18,9 @@ pub(super) struct Halves {
     pub(super) per_simd: u32,
 }
 
-/// Estimates what taking turns gains: four epochs, each as long as its memory cluster or half of the matrix
-/// instructions, but two of them no shorter than a global load, against LDS reads and matrix instructions of
-/// both halves one after the other.
+/// Estimates what taking turns gains. It compares four epochs, each as long as its memory cluster or half of
+/// the matrix instructions, two of them at least as long as a global load, with the LDS reads and matrix
+/// instructions of both halves one after the other.
 ///
 /// A global load counts as one from idle memory, an LDS access as one in the queue that a whole cluster
 /// makes.
@@ -68,8 +68,8 @@ pub(super) fn gain(
     if turns < together { Ok(()) } else { Err(Unsuitable::NoGain { turns, together }) }
 }
 
-/// How many global loads of each factor find no register while all factors of a tile are in registers: first
-/// those of the right one. `loads` are the logical nodes of the two factors' loads.
+/// How many global loads of each factor have no register while all factors of a tile are in registers: first
+/// those of the right factor. `loads` are the logical nodes of the two factors' loads.
 pub(super) fn late_loads(operations: &Operations, root: Entity, loads: [Entity; 2]) -> [u32; 2] {
     let world = operations.world;
     let mut all = 0;

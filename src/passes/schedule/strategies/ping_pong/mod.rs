@@ -1,14 +1,14 @@
 //! Ping-pong: the two waves of a SIMD take turns, one computing while the other moves data.
 //!
-//! A loop that multiplies what it has loaded through LDS is cut into four clusters with a barrier after
-//! each; a barrier more before the loop holds one half of the waves one cluster behind the other half, so
-//! that one half's matrix instructions meet the other's memory operations. All of it is written down as an
-//! author's schedule ([`schedule`]), which authors can print, copy and change. Where factors are loaded
-//! straight into LDS, there is nothing to write, and the second cluster of memory operations reads the second
-//! half ([`schedule_of_direct_loads`]).
+//! A loop that multiplies what it has loaded through LDS is cut into four clusters with a barrier after each;
+//! one more barrier before the loop holds back one half of the waves by one cluster, so that one half's
+//! matrix instructions meet the other's memory operations. All of it is written down as an author's schedule
+//! ([`schedule`]), which authors can print, copy and change. Where factors are loaded straight into LDS,
+//! there is nothing to write, and the second cluster of memory operations reads the second half
+//! ([`schedule_of_direct_loads`]).
 //!
-//! - `operations`: what the nodes of a loop are to its product
-//! - `cost`: what taking turns gains, and which loads find a register
+//! - `operations`: what role each node of a loop plays for its product
+//! - `cost`: what taking turns gains, and for which loads there is no register
 //! - `tags`: names for the operations of a product
 //! - `clusters`: the schedules
 
@@ -37,11 +37,11 @@ use crate::passes::schedule::graph::dependences::LoopGraph;
 pub use self::clusters::{schedule, schedule_of_direct_loads};
 pub use self::tags::{Tags, tag};
 
-/// Writes down the schedule of a loop in which the two waves of a SIMD take turns, or says why that does not
-/// suit it.
+/// Writes down the schedule of a loop in which the two waves of a SIMD take turns, or says why the loop is
+/// not suited to that.
 ///
 /// # Errors
-/// A schedule that cannot be written, which is a fault of this compiler.
+/// A schedule that cannot be written, which is a bug of this compiler.
 pub fn write(
     world: &mut World,
     root: Entity,
@@ -88,21 +88,21 @@ pub enum Way {
 pub struct Cut {
     /// Global loads of both factors, per wave and iteration; they matter where some are late.
     pub loads: [u32; 2],
-    /// How many of each, the last ones, wait until half of the first compute cluster has given its registers
-    /// back.
+    /// How many loads of each factor, the last ones, wait until half of the first compute cluster has
+    /// released its registers.
     pub late_loads: [u32; 2],
     /// Matrix instructions of the first compute cluster.
     pub products: u32,
     /// Parts into which the LDS reads of each factor fall along `k`: 1 or 2.
     pub read_parts: [u32; 2],
-    /// The dimension along which the first compute cluster goes part by part, and how many parts, where late
-    /// loads wait for the registers of the right factor; otherwise it runs as expanded, and gives back
-    /// those of the left one.
+    /// The dimension along which the first compute cluster runs part by part, and the number of parts, where
+    /// late loads wait for the registers of the right factor; otherwise the cluster runs as expanded, and
+    /// releases those of the left one.
     pub columns: Option<(Symbol, u32)>,
 }
 
 impl Cut {
-    /// All loads beside the LDS reads, and reads that fall into two parts.
+    /// All loads together with the LDS reads, and reads that fall into two parts.
     pub const EVEN: Cut =
         Cut { loads: [0; 2], late_loads: [0; 2], products: 0, read_parts: [2; 2], columns: None };
 }
@@ -128,7 +128,7 @@ pub enum Unsuitable {
     /// Both factors are the same.
     #[error("both factors of the product are one")]
     OneFactor,
-    /// Loads straight into LDS bring two copies of it, whose addresses the vector ALU adds.
+    /// Loads straight into LDS need two copies of a buffer, whose addresses the vector ALU adds.
     #[error(
         "products of {0} run on the vector ALU, which addresses of loads straight into LDS would wait for"
     )]
@@ -215,7 +215,7 @@ pub fn classify(world: &World, root: Entity, node: Entity, found: &LoopGraph) ->
     Ok(Product { k_loop: node, factors, mma, axis, way, cut })
 }
 
-/// The tiles have room in LDS: twice where loads fill one copy while the other is read.
+/// Checks that the tiles have room in LDS: twice where loads fill one copy while the other is read.
 fn fits(world: &World, root: Entity, way: Way) -> Result<(), TooLarge> {
     let copies = match way {
         Way::ThroughRegisters => 1,
@@ -226,7 +226,7 @@ fn fits(world: &World, root: Entity, way: Way) -> Result<(), TooLarge> {
     if needed > limit { Err(TooLarge { needed, limit }) } else { Ok(()) }
 }
 
-/// The right factor's own dimension and its parts, if they are more than those of the left one's.
+/// The right factor's own dimension and its parts, if there are more of them than of the left factor's.
 fn columns(
     operations: &Operations,
     root: Entity,

@@ -1,4 +1,4 @@
-//! What the nodes of a loop are to the product in it.
+//! What role the nodes of a loop play for its product.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
@@ -55,7 +55,8 @@ impl<'a> Operations<'a> {
         if factors[0] == factors[1] { Err(Unsuitable::OneFactor) } else { Ok(factors) }
     }
 
-    /// The read `operand`, what has written what it reads, and what has loaded that, which may be one.
+    /// The read `operand`, the node that has written what it reads, and the node that has loaded that; the
+    /// last two may be one.
     fn through_lds(&self, operand: Entity) -> Option<[Entity; 3]> {
         let world = self.world;
         self.found.buffers.iter().find_map(|buffer| {
@@ -71,7 +72,7 @@ impl<'a> Operations<'a> {
         })
     }
 
-    /// Nothing that takes time is in the loop besides.
+    /// Checks that nothing else in the loop takes time.
     pub(super) fn are_only(&self, factors: &[[Entity; 3]; 2], mma: Entity) -> Result<(), Unsuitable> {
         let known: SmallVec<[Entity; 8]> = factors.iter().flatten().copied().chain([mma]).collect();
         let other = self.pairs().find(|(n, own)| n.class != Class::Free && !known.contains(own));

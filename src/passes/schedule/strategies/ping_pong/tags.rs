@@ -1,5 +1,5 @@
 //! Names for the operations of a product: a schedule speaks of tags, and operations may have none, or one
-//! that says too little.
+//! that they share with others.
 
 use bevy_ecs::prelude::*;
 
@@ -9,7 +9,7 @@ use crate::ir::expr::Symbol;
 use crate::ir::kernel::DimTable;
 use crate::ir::node::*;
 
-/// Tags of a product's operations: the author's where they name one operation alone, else new ones.
+/// Tags of a product's operations: the author's where they name one operation alone, otherwise new ones.
 pub fn tag(world: &mut World, root: Entity, product: &Product) -> Tags {
     let loop_node = logical(world, product.k_loop);
     let [lhs, rhs] = product.factors;
@@ -41,7 +41,7 @@ impl Tags {
     }
 }
 
-/// All tagged logical nodes but carried values, which share the tag of what they carry.
+/// All tagged logical nodes except carried values, which share the tag of what they carry.
 fn tagged(world: &World, root: Entity) -> Vec<Entity> {
     let mut found: Vec<Entity> = Vec::new();
     let mut last = root;
@@ -58,8 +58,7 @@ fn tagged(world: &World, root: Entity) -> Vec<Entity> {
     found
 }
 
-/// The tag that all of `nodes` and none of the other `tagged` ones have; if there is none, `fresh` is given
-/// to them.
+/// The tag that all of `nodes` have and no other node of `tagged`; if there is none, they are given `fresh`.
 fn tag_as(world: &mut World, tagged: &[Entity], nodes: &[Entity], fresh: &str) -> Box<str> {
     let tag_of = |node: Entity| world.get::<Tag>(node).map(|tag| &tag.0);
     if let Some(own) = nodes.first().and_then(|&n| tag_of(n)) {
@@ -70,7 +69,7 @@ fn tag_as(world: &mut World, tagged: &[Entity], nodes: &[Entity], fresh: &str) -
             return own.clone();
         }
     }
-    // Other loops that take turns have tags like these already.
+    // Other loops that take turns may already have tags like these.
     let used = |name: &str| tagged.iter().any(|&n| tag_of(n).is_some_and(|tag| **tag == *name));
     let mut name = fresh.to_owned();
     for number in 2.. {
@@ -85,7 +84,7 @@ fn tag_as(world: &mut World, tagged: &[Entity], nodes: &[Entity], fresh: &str) -
     name.into()
 }
 
-/// True for a copy of one of the nodes: what the author wrote at the same place.
+/// True for a copy of one of the nodes: an operation that the author wrote at the same place.
 fn is_copy(world: &World, node: Entity, nodes: &[Entity]) -> bool {
     let origin = world.get::<Origin>(node);
     nodes.iter().any(|&n| world.get::<Origin>(n) == origin && world.get::<Op>(n) == world.get::<Op>(node))
