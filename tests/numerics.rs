@@ -525,7 +525,7 @@ fn what_nothing_wrote_is_not_read() {
         Interpreter::run(kernel, &|_| Some(256), &[a, Tensor::zeros(&[256], F32).expect("small")])
     };
     let fault = run(&kernel("")).expect_err("nothing was written");
-    assert_eq!(fault.message, "an LDS buffer is read where nothing was written to it");
+    assert_eq!(fault.message, "an LDS buffer is read where it was not written");
     assert_eq!(fault.location.map(|l| l.line), Some(6));
     assert_eq!(fault.notes[0].1.as_ref().map(|l| l.line), Some(5));
     let written = run(&kernel("  %x = read a\n  write %x, %lds\n")).expect("all of it is written");

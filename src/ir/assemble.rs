@@ -1,5 +1,5 @@
-//! Building a kernel's world node by node: what tracing and parsing have in common, so that one kernel gives
-//! one world whichever way it was written.
+//! Building a kernel's world node by node: what tracing and parsing have in common, so that a kernel gives
+//! the same world whichever way it was written.
 
 #![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
 
@@ -37,7 +37,7 @@ pub(crate) struct Assembler {
     arguments: FxHashSet<Arc<str>>,
     /// Nodes so far.
     count: usize,
-    /// The first node that was one too many.
+    /// The first node beyond the limit.
     excess: Option<Origin>,
 }
 
@@ -70,7 +70,7 @@ impl Assembler {
         self.locations.last()
     }
 
-    /// The location behind an origin.
+    /// The location of an origin.
     pub(crate) fn location_of(&self, origin: Origin) -> Option<Location> {
         self.locations.get(origin.0 as usize).cloned()
     }
@@ -85,13 +85,12 @@ impl Assembler {
         self.constraints.0.push((constraint, origin.0));
     }
 
-    /// What is wrong with a kernel that has too many operations: those beyond the limit have not become
-    /// nodes.
+    /// The fault of a kernel that has too many operations: those beyond the limit have not become nodes.
     pub(crate) fn excess(&self) -> Option<Diagnostic> {
         let at = self.location_of(self.excess?);
         let text = format!("the kernel has more than {MAX_OPERATIONS} operations");
         let fault = Diagnostic::new(Kind::Limit, text).at(at);
-        Some(fault.help("compute in loops what repeats itself, or write several kernels"))
+        Some(fault.help("put what repeats itself into loops, or write several kernels"))
     }
 
     /// Appends a node to the innermost open region.
@@ -116,7 +115,7 @@ impl Assembler {
         }
     }
 
-    /// The loop that a node is a result of; the node itself if it is no such thing.
+    /// The loop that a node is a result of; otherwise the node itself.
     pub(crate) fn loop_of(&self, node: Entity) -> Entity {
         match (self.world.get::<Op>(node), self.world.get::<Operands>(node)) {
             (Some(Op::LoopResult(_)), Some(operands)) => operands.0.first().copied().unwrap_or(node),
@@ -133,7 +132,7 @@ impl Assembler {
         self.dims.enter(symbol).ok_or_else(|| Diagnostic::invalid("a kernel has at most 256 dimensions"))
     }
 
-    /// The dims of a shape, which names no dimension twice.
+    /// The dims of a shape; an error if it names a dimension twice.
     pub(crate) fn dims(&mut self, shape: &[Symbol]) -> Result<Dims, Diagnostic> {
         let mut dims = Dims::new();
         for &symbol in shape {
@@ -181,7 +180,7 @@ impl Assembler {
     pub(crate) fn scalar(&mut self, origin: Origin, name: &str, dtype: DType) -> Result<Entity, Diagnostic> {
         check_argument_name(name)?;
         if matches!(name, "inf" | "nan") {
-            let text = format!("`{name}` is a number, and no name of a scalar");
+            let text = format!("`{name}` is a number, and not a name for a scalar");
             return Err(Diagnostic::invalid(text).help("choose another name"));
         }
         if !Op::SCALAR_DTYPES.contains(&dtype) {
@@ -231,7 +230,7 @@ impl Assembler {
         self.regions.push(Vec::new());
     }
 
-    /// Closes the innermost region; gives its nodes.
+    /// Closes the innermost region; returns its nodes.
     pub(crate) fn close(&mut self) -> Vec<Entity> {
         self.regions.pop().unwrap_or_default()
     }
@@ -280,7 +279,7 @@ impl Assembler {
 
 /// Kernels as a pass left them.
 impl Assembler {
-    /// The complete kernel. With `sources`, nodes stand where their component `G` says, or nowhere.
+    /// The complete kernel. With `sources`, the location of a node is what its component `G` says, or none.
     ///
     /// # Errors
     /// Too many operations, or what the verifier finds.
@@ -330,7 +329,7 @@ impl Kernel {
     }
 }
 
-/// That a value of `dtype` whose elements are all `constant` can be declared.
+/// Checks that a value of `dtype` whose elements are all `constant` can be declared.
 pub(crate) fn check_register(constant: Constant, dtype: DType) -> Result<(), Diagnostic> {
     if dtype == DType::I1 {
         return Err(Diagnostic::invalid("a register is declared i1")
@@ -348,7 +347,7 @@ fn check_argument_name(name: &str) -> Result<(), Diagnostic> {
 }
 
 /// True for a name that can stand in text kernels and as a symbol of a code object. A lone `_` cannot: in
-/// text it is the value that nothing uses.
+/// text it stands for a value without uses.
 pub(crate) fn is_identifier(name: &str) -> bool {
     let mut bytes = name.bytes();
     bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')

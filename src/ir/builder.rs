@@ -2,9 +2,9 @@
 //! becomes a node.
 //!
 //! The kernel being traced lives in a thread-local stack, so that operators (`a * b + c`) need no builder
-//! argument, and calls can stand inside each other (`w.write(w.read(a), b)`): a [`Tracer`] only names a
-//! trace, and all of its methods take `&self`. Nothing here panics: a mistake is remembered with the author's
-//! line, the call returns a placeholder, and [`Kernel::trace`] returns the first mistake.
+//! argument, and calls can be nested (`w.write(w.read(a), b)`): a [`Tracer`] only names a trace, and all of
+//! its methods take `&self`. Nothing here panics: a mistake is remembered with the author's line, the call
+//! returns a placeholder, and [`Kernel::trace`] returns the first mistake.
 
 use std::cell::RefCell;
 use std::ops;
@@ -88,18 +88,18 @@ impl Frame {
 
     fn fail(&mut self, caller: &'static Caller<'static>, diagnostic: Diagnostic) {
         let at = self.location(caller);
-        // Past the limit of operations values are missing, which is no mistake of its own.
+        // Beyond the limit of operations values are missing, which is not a mistake in itself.
         if self.error.is_none() && self.nodes.excess().is_none() {
             self.error = Some(diagnostic.at(self.nodes.location_of(at)));
         }
     }
 
-    /// The value of a result, or remembers its error.
+    /// The value of a result; an error is remembered.
     fn check<T>(&mut self, caller: &'static Caller<'static>, result: Result<T, Diagnostic>) -> Option<T> {
         result.map_err(|diagnostic| self.fail(caller, diagnostic)).ok()
     }
 
-    /// Values of another trace cannot be used; this checks and substitutes nothing.
+    /// Checks that values belong to this trace.
     fn own(&mut self, caller: &'static Caller<'static>, values: &[(Entity, u32)]) -> bool {
         let own = values.iter().all(|&(node, trace)| trace == self.id && self.nodes.contains(node));
         if !own {
@@ -185,7 +185,7 @@ impl Tracer {
     #[track_caller]
     pub fn distribute(&self, constraints: impl IntoIterator<Item = Constraint>) {
         let caller = Caller::caller();
-        // Collected first: the iterator is the author's code and may trace.
+        // Collected first, because the iterator is the author's code and may trace.
         let constraints: Vec<_> = constraints.into_iter().collect();
         with(self.trace, |f| {
             let at = f.location(caller);
@@ -253,7 +253,7 @@ impl Tracer {
     }
 
     /// A value of the given shape whose elements are all `value`, rounded once to `dtype`; integer dtypes
-    /// take what they hold only.
+    /// only take values that they hold.
     #[track_caller]
     pub fn register<const N: usize>(&self, shape: [Symbol; N], dtype: DType, value: f64) -> Value {
         let caller = Caller::caller();
@@ -348,7 +348,7 @@ impl Tracer {
         self.node(Caller::caller(), Op::Barrier, &[], ValueType::unknown());
     }
 
-    /// A barrier for the waves of the workgroup, which waits for no memory.
+    /// A barrier for the waves of the workgroup, without waiting for memory.
     #[track_caller]
     pub fn workgroup_barrier(&self) {
         self.control(Caller::caller(), Control::WorkgroupBarrier);
@@ -378,7 +378,7 @@ impl Tracer {
         self.control(Caller::caller(), Control::SetWavePriority(priority));
     }
 
-    /// Nothing is moved across this place when instructions are scheduled.
+    /// Keeps the scheduler from moving any instruction across this place.
     #[track_caller]
     pub fn scheduling_barrier(&self) {
         self.control(Caller::caller(), Control::SchedulingBarrier);
@@ -390,7 +390,7 @@ impl Tracer {
         self.control(Caller::caller(), Control::WaitForLoads(left));
     }
 
-    /// What conditions on waves are made of.
+    /// The values that conditions on waves are made of.
     pub fn get_hardware_constraint(&self) -> HardwareConstraint {
         HardwareConstraint::default()
     }
@@ -402,8 +402,8 @@ impl Tracer {
         }
     }
 
-    /// `yes` where `condition` (an i1 value) holds, `no` elsewhere. Both may be numbers: one that stands
-    /// beside a value has the value's dtype, two are f32, or i32 if they are integers.
+    /// `yes` where `condition` (an i1 value) holds, `no` elsewhere. Both may be numbers: a number next to a
+    /// value has the value's dtype, two numbers are f32, or i32 if they are integers.
     ///
     /// # Example
     /// ```
@@ -426,7 +426,8 @@ impl Tracer {
     }
 }
 
-/// What arithmetic on values accepts: a value, or a number, which takes the dtype of the value that it meets.
+/// What arithmetic on values accepts: a value, or a number, which takes the dtype of the value that it is
+/// combined with.
 pub trait Operand {
     /// The operand as a value of trace `trace`.
     #[doc(hidden)]
@@ -484,8 +485,8 @@ impl Value {
         self
     }
 
-    /// Names the loop that the value was carried out of, for schedules and listings; names the value's node
-    /// if it is no loop's result.
+    /// Names the loop that carries the value, for schedules and listings; names the value's node if the value
+    /// is not a loop's result.
     #[track_caller]
     pub fn tag_loop(self, tag: &str) -> Value {
         let caller = Caller::caller();
@@ -499,8 +500,8 @@ impl Value {
     }
 }
 
-/// The methods of the rows of a table; `operator` is no method, but an implementation of one of Rust's
-/// operators below.
+/// The methods of the rows of a table; a row with `operator` has no method, but an implementation of one of
+/// Rust's operators below.
 macro_rules! unary_methods {
     ($($op:ident $word:literal $method:ident $dtypes:ident $doc:literal;)*) => {
         $(unary_methods!(@ $method $op $doc);)*

@@ -39,8 +39,8 @@ impl Constant {
         }
     }
 
-    /// The bits of the constant as an element of `dtype`; what is narrower than 32 bits is in the low ones,
-    /// above them are zeros.
+    /// The bits of the constant as an element of `dtype`; those of narrower types are the low bits, with
+    /// zeros above them.
     ///
     /// # Errors
     /// When an integer dtype does not hold the number.
@@ -100,8 +100,8 @@ fn single(value: f64) -> u32 {
     (bits >> 32) as u32 & 1 << 31 | f32::NAN.to_bits() | (bits >> 29) as u32 & 0x7f_ffff
 }
 
-/// An integer as an f64, rounded to odd where it has more than 53 bits: the last bit stands for all that are
-/// lost, so that rounding the result to a format of fewer bits is as good as rounding the integer.
+/// An integer as an f64, rounded to odd where it has more than 53 bits: the last bit stands for all lost
+/// ones, so that rounding the result to a format of fewer bits is as good as rounding the integer.
 fn odd(value: i64) -> f64 {
     let magnitude = value.unsigned_abs();
     let lost = (u64::BITS - magnitude.leading_zeros()).saturating_sub(f64::MANTISSA_DIGITS);
@@ -117,9 +117,9 @@ mod tests {
 
     use super::*;
 
-    /// The nearest of all finite values of a format with ties to the even one, by comparison with midpoints,
-    /// which an f64 holds exactly. `values` are the non-negative ones in order, and one step beyond for what
-    /// is infinity.
+    /// The nearest of all finite values of a format, with ties to the even one, found by comparison with
+    /// midpoints, which an f64 holds exactly. `values` are the non-negative ones in order, and one more step
+    /// in place of infinity.
     fn nearest(values: &[f64], value: f64) -> usize {
         let at = values.partition_point(|&v| v <= value.abs()).max(1) - 1;
         let Some(&next) = values.get(at + 1) else { return at };
@@ -127,8 +127,8 @@ mod tests {
         at + usize::from(value.abs() > middle || value.abs() == middle && at % 2 == 1)
     }
 
-    /// Numbers around every value of a format: itself, the middle to the next, and both moved by the least
-    /// and by little steps.
+    /// Numbers around every value of a format: the value, the midpoint to the next one, and both moved by the
+    /// least and by small steps.
     fn around(values: &[f64]) -> impl Iterator<Item = f64> + '_ {
         values.windows(2).flat_map(|pair| [pair[0], (pair[0] + pair[1]) / 2.0]).flat_map(|v| {
             let steps = [-(1i64 << 33), -(1 << 31), -1000, -1, 0, 1, 1000, 1 << 31, 1 << 33];
@@ -150,8 +150,8 @@ mod tests {
         }
     }
 
-    /// The bits of the f32 nearest to a number, by comparison with the middle of its neighbours, which an f64
-    /// holds exactly.
+    /// The bits of the f32 nearest to a number, found by comparison with the midpoint of its neighbours,
+    /// which an f64 holds exactly.
     fn nearest_single(value: f64) -> u32 {
         let wide = |bits: u32| if bits == 0x7f80_0000 { 2f64.powi(128) } else { f32::from_bits(bits).into() };
         let mut below = (value.abs() as f32).to_bits().min(0x7f7f_ffff);
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn integers_are_rounded_from_all_their_bits() {
-        // By way of the nearest f64 this would be a tie.
+        // If it went through the nearest f64, this would be a tie.
         let above_a_tie = (1i64 << 60) + (1 << 52) + 1;
         assert_eq!(Constant::Integer(above_a_tie).bits(DType::Bf16), Ok(0x5d81));
         assert_eq!(Constant::Integer(above_a_tie - 1).bits(DType::Bf16), Ok(0x5d80));

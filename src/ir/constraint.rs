@@ -9,7 +9,7 @@ use super::layout::Mma;
 pub enum Constraint {
     /// A workgroup covers `tile` elements of `dim`; tiles go along grid axis `axis` (0 to 2).
     Workgroup {
-        /// The dimension: a plain symbol, or the number that a dimension is.
+        /// The dimension: a plain symbol, or the number that is the dimension.
         dim: SymExpr,
         /// Elements per workgroup.
         tile: SymExpr,
@@ -18,14 +18,14 @@ pub enum Constraint {
     },
     /// Loops over `dim` take `tile` elements per iteration.
     Tiling {
-        /// The dimension: a plain symbol, or the number that a dimension is.
+        /// The dimension: a plain symbol, or the number that is the dimension.
         dim: SymExpr,
         /// Elements per iteration.
         tile: SymExpr,
     },
     /// A wave covers `tile` elements of `dim` inside its workgroup's tile.
     Wave {
-        /// The dimension: a plain symbol, or the number that a dimension is.
+        /// The dimension: a plain symbol, or the number that is the dimension.
         dim: SymExpr,
         /// Elements per wave.
         tile: SymExpr,
@@ -53,8 +53,8 @@ pub enum Constraint {
 /// 64]`.
 ///
 /// A memory without `dim` belongs to all workgroups along it, whatever their number: they may all store the
-/// same value to it, once, but not update it, and no `mma` may sum over `dim`. A kernel that does is refused
-/// when it is made.
+/// same value to it, once, but not update it, and no `mma` may sum over `dim`. Making a kernel that does is
+/// an error.
 pub fn workgroup(dim: impl Into<SymExpr>, tile: impl Into<SymExpr>, axis: u32) -> Constraint {
     Constraint::Workgroup { dim: dim.into(), tile: tile.into(), axis }
 }

@@ -16,11 +16,11 @@ use super::node::{Control, Op, Predicate, WaveBound, WaveCondition};
 /// Highest priority of a wave (`s_setprio`, CDNA3 ISA, SOPP: two bits).
 const MAX_PRIORITY: i64 = 3;
 
-/// Most loads that a wait can leave under way (`s_waitcnt vmcnt`, CDNA3 ISA, SOPP: six bits, and all of them
-/// set means no wait).
+/// The most loads that a wait can leave under way (`s_waitcnt vmcnt`, CDNA3 ISA, SOPP: six bits, and all of
+/// them set means no wait).
 const MAX_LOADS: i64 = 62;
 
-/// What may be said about the hardware that a kernel runs on, before it runs.
+/// What a kernel may say about its hardware before it runs.
 #[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
 #[non_exhaustive]
 pub struct HardwareConstraint {
@@ -43,7 +43,7 @@ pub struct WavesPerBlock;
 impl Div<u32> for WavesPerBlock {
     type Output = WaveBound;
 
-    /// Rounded down. By zero it gives a bound that no control operation takes.
+    /// Rounded down. Division by zero gives a bound that control operations reject.
     fn div(self, divisor: u32) -> WaveBound {
         WaveBound::WavesOver(divisor)
     }
@@ -62,7 +62,7 @@ impl From<u32> for WaveBound {
 }
 
 impl From<i32> for WaveBound {
-    /// No wave's number is negative: such a bound is one that no control operation takes.
+    /// Waves have no negative numbers: such a bound is one that control operations reject.
     fn from(wave: i32) -> WaveBound {
         u32::try_from(wave).map_or(WaveBound::WavesOver(0), WaveBound::Wave)
     }
@@ -121,7 +121,7 @@ impl Control {
     pub(in crate::ir) fn priority(priority: i64) -> Result<Control, Diagnostic> {
         match u8::try_from(priority) {
             Ok(fits) if priority <= MAX_PRIORITY => Ok(Control::SetWavePriority(fits)),
-            _ => Err(Diagnostic::invalid(format!("{priority} is no priority of a wave"))
+            _ => Err(Diagnostic::invalid(format!("{priority} is not a priority of a wave"))
                 .help(format!("priorities are 0 (as waves start) to {MAX_PRIORITY}"))),
         }
     }

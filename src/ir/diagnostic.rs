@@ -1,4 +1,5 @@
-//! What the user is told when a kernel cannot be compiled or run: what is wrong, where, why, and a way out.
+//! What the user is told when a kernel cannot be compiled or run: what is wrong, where, why, and what to do
+//! about it.
 
 use std::fmt;
 use std::panic::Location as Caller;
@@ -30,16 +31,16 @@ impl From<&Caller<'_>> for Location {
     }
 }
 
-/// What kind of fault it is, which says who has to act.
+/// The kind of a fault, which says who has to act.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// The kernel or the options are wrong or contradict each other.
     Invalid,
-    /// Right, but more than the target has.
+    /// Valid, but more than the target has.
     Limit,
-    /// Right, but not supported.
+    /// Valid, but not supported.
     Unsupported,
-    /// The author's options refuse what the compiler would do.
+    /// The author's options forbid what the compiler would do.
     Denied,
     /// A broken promise of the compiler itself.
     Bug,
@@ -48,9 +49,9 @@ pub enum Kind {
 /// A text that diagnostics can show lines of.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SourceText {
-    /// Name that locations give it.
+    /// The name that locations give it.
     pub file: Arc<str>,
-    /// What is in it.
+    /// Its content.
     pub text: Arc<str>,
 }
 
@@ -71,7 +72,7 @@ pub struct Diagnostic {
     pub notes: Vec<(String, Option<Location>)>,
     /// What the author can do about it.
     pub help: Option<String>,
-    /// What few diagnostics have, so that the others stay small.
+    /// What few diagnostics have, kept apart so that the others stay small.
     context: Option<Box<Context>>,
 }
 
@@ -118,27 +119,27 @@ impl Diagnostic {
         self
     }
 
-    /// The same, with a way out.
+    /// The same, with something that the author can do about it.
     pub fn help(mut self, text: impl Into<String>) -> Diagnostic {
         self.help = Some(text.into());
         self
     }
 
-    /// The same, about a text whose lines it may show.
+    /// The same, with the text whose lines it may show.
     #[must_use]
     pub fn in_text(mut self, source: &SourceText) -> Diagnostic {
         self.context.get_or_insert_default().source.get_or_insert_with(|| source.clone());
         self
     }
 
-    /// The same, caused by what has to do with the dimension (or other symbol) `symbol`: its size, its tiles.
+    /// The same, caused by the dimension (or other symbol) `symbol`: its size, its tiles.
     #[must_use]
     pub(crate) fn about(mut self, symbol: Symbol) -> Diagnostic {
         self.context.get_or_insert_default().about.push(symbol);
         self
     }
 
-    /// Dimensions that it has to do with.
+    /// Dimensions that have caused it.
     pub(crate) fn subjects(&self) -> &[Symbol] {
         self.context.as_ref().map_or(&[], |context| &context.about)
     }
@@ -158,7 +159,7 @@ impl Diagnostic {
         self.location.iter().chain(self.notes.iter().filter_map(|(_, place)| place.as_ref()))
     }
 
-    /// One fault. `lead` stands in front of it, and those of `lines` below its places that lie in its text.
+    /// One fault. `lead` comes before it, and `lines` are shown below its places if they lie in its text.
     fn write(&self, f: &mut fmt::Formatter<'_>, lead: &str, lines: Option<&Lines>) -> fmt::Result {
         let file = self.source_text().map(|source| &source.file);
         let draw = |f: &mut fmt::Formatter<'_>, at: &Location| match lines.filter(|_| file == Some(&at.file))
@@ -185,7 +186,7 @@ impl Diagnostic {
     }
 }
 
-/// The line of a location, if it is there, and a mark below what begins there.
+/// The line of a location, if the text has it, with a mark below the column.
 fn excerpt(f: &mut fmt::Formatter<'_>, lines: &Lines, at: &Location) -> fmt::Result {
     let Some(Excerpt { text, before, marked }) = lines.excerpt(at.line, at.column) else { return Ok(()) };
     let width = at.line.to_string().len();
@@ -223,7 +224,7 @@ impl fmt::Debug for Diagnostic {
             Kind::Denied => "denied by options: ",
             Kind::Bug => "internal error: ",
         };
-        // Faults that come together are about one text, whose lines are looked for once.
+        // Faults that are reported together are about one text, whose lines are looked up once.
         let places = self.places().chain(self.more().iter().flat_map(Diagnostic::places));
         let lines = self.source_text().map(|source| {
             let inside = places.filter(|place| place.file == source.file);
@@ -238,8 +239,8 @@ impl fmt::Debug for Diagnostic {
     }
 }
 
-/// All faults of a text, at least one, in the order of the text. `?` makes one [`Diagnostic`] of them, which
-/// shows all.
+/// All faults of a text, at least one, in the order of the text. `?` turns them into one [`Diagnostic`],
+/// which shows them all.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Diagnostics(Vec<Diagnostic>);
 

@@ -1,15 +1,15 @@
-//! Lines of a text as they are shown below a fault: cut to what fits, with a mark below what begins at a
-//! column. The program and the diagnostics that `main` returns draw the same.
+//! Lines of a text as they are shown below a fault: cut to what fits, with a mark below the column at fault.
+//! The program and the diagnostics that `main` returns use the same form.
 
 use std::collections::BTreeMap;
 
-/// Columns of a line that are shown, the marks of what is left out included.
+/// Columns of a line that are shown, including the marks for what is left out.
 const MOST_COLUMNS: usize = 200;
 
-/// Columns before the one that is at fault, if the line is longer than what is shown.
+/// Columns before the one at fault, if the line is too long to be shown whole.
 const COLUMNS_BEFORE: usize = 80;
 
-/// Characters that are underlined at most.
+/// The most characters that are underlined.
 const LONGEST_MARK: usize = 40;
 
 /// Stands for what is left out.
@@ -45,9 +45,9 @@ impl<'a> Lines<'a> {
 /// The part of a line that is shown.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Excerpt {
-    /// What is shown, on one line of a terminal.
+    /// The text that is shown, on one line of a terminal.
     pub text: String,
-    /// Characters before what is marked.
+    /// Characters before the mark.
     pub before: usize,
     /// Characters that are marked, at least one.
     pub marked: usize,

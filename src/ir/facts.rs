@@ -11,8 +11,8 @@ use super::expr::{Expr, ExprArena, Symbol};
 use super::layout::{Dim, Mma};
 use super::node::Dims;
 
-/// The pass after which a kernel stands as it does: what has to be done with it yet are the passes after that
-/// one. On the kernel entity of a kernel that was read from such a text.
+/// The pass that left the kernel as it is: the passes after that one still have to run. On the kernel entity
+/// of a kernel that was read from such a text.
 #[derive(Component, Clone, PartialEq, Eq, Debug)]
 pub struct Stage(pub Arc<str>);
 
@@ -98,7 +98,7 @@ pub struct Bounds {
 /// XOR swizzle of an LDS buffer: unit number `u` of row `r` is stored at unit `u ^ (r / group % phases)`.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Swizzle {
-    /// Bytes that move as one: a power of two, and no access is wider.
+    /// Bytes that move as one unit: a power of two, and no access is wider.
     pub unit: u32,
     /// Rows that share a phase: rows that together fill all banks once.
     pub group: u32,
@@ -111,7 +111,7 @@ pub struct Swizzle {
 pub struct LdsBuffer {
     /// Dimensions, slowest first.
     pub dims: Dims,
-    /// Elements per dimension, as `dims`.
+    /// Elements per dimension, in the order of `dims`.
     pub extents: SmallVec<[u32; 4]>,
     /// Bytes of an element.
     pub element_bytes: u32,
@@ -128,7 +128,7 @@ pub struct LdsBuffer {
 }
 
 impl LdsBuffer {
-    /// Alignment of every copy; LDS accesses of 16 bytes need it.
+    /// Alignment of every copy, which LDS accesses of 16 bytes need.
     pub const ALIGN: u32 = 16;
 
     /// Bytes from one copy to the next.
@@ -142,7 +142,8 @@ impl LdsBuffer {
     }
 }
 
-/// On an LDS access: how many times longer than conflict-free its slowest instruction takes (1: no conflict).
+/// On an LDS access: how many times longer its slowest instruction takes than without conflicts (1: no
+/// conflict).
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
 pub struct BankConflicts(pub u32);
 
@@ -159,7 +160,7 @@ pub struct Expansion {
     pub replica: u32,
     /// For `mma`: first register elements of lhs and rhs that this step multiplies.
     pub slice: u32,
-    /// Which iteration of the loop around it the node belongs to.
+    /// Which iteration of the surrounding loop the node belongs to.
     pub iteration: Iteration,
     /// Which of the copies that unrolling made it is.
     pub copy: u32,
@@ -171,7 +172,7 @@ impl Expansion {
         Expansion { logical, replica: 0, slice: 0, iteration: Iteration::default(), copy: 0 }
     }
 
-    /// What a node is a replica of; one that was not expanded is the first of itself.
+    /// What a node is a replica of; a node that was not expanded is its own first replica.
     pub fn at(world: &World, node: Entity) -> Expansion {
         world.get::<Expansion>(node).copied().unwrap_or(Expansion::of(node))
     }
@@ -194,9 +195,9 @@ pub enum Base {
 /// The iteration that a node belongs to.
 #[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
 pub struct Iteration {
-    /// Counted from here,
+    /// Where counting starts.
     pub base: Base,
-    /// so many iterations ahead.
+    /// How many iterations ahead of that.
     pub ahead: u32,
 }
 
@@ -208,21 +209,21 @@ pub struct Arguments(pub Vec<Entity>);
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
 pub struct ExpandedCount(pub u32);
 
-/// The nodes of the kernel's body before it was expanded: what [`Expansion::logical`] refers to is in it, or
-/// in its loops. On the kernel entity.
+/// The nodes of the kernel's body before it was expanded: the nodes that [`Expansion::logical`] refers to are
+/// in it, or in its loops. On the kernel entity.
 #[derive(Component, Clone, PartialEq, Eq, Default, Debug)]
 pub struct LogicalBody(pub Vec<Entity>);
 
-/// On a loop: it runs what an unrolled loop leaves, and schedules do not name its nodes.
+/// On a loop: it runs the iterations that an unrolled loop leaves, and schedules do not name its nodes.
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Rest;
 
-/// On a loop: its waves do not run in step, and each group has met so many barriers more than the others
-/// before it.
+/// On a loop: its waves do not run in step. For each group, how many barriers more than the others it has met
+/// before the loop.
 #[derive(Component, Clone, PartialEq, Eq, Debug)]
 pub struct Staggered(pub SmallVec<[u32; 4]>);
 
-/// Barriers stand wherever waves have to wait for each other. On the kernel entity.
+/// Barriers have been placed wherever waves have to wait for each other. On the kernel entity.
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Synchronised;
 
@@ -231,7 +232,7 @@ pub struct Synchronised;
 pub struct DirectLoads {
     /// Tiles that are loaded straight into LDS.
     pub tiles: u32,
-    /// Why the first one that is not goes through registers; empty if there is none.
+    /// Why the first tile that is not loaded in this way goes through registers; empty if there is none.
     pub why: String,
 }
 

@@ -14,8 +14,8 @@ use super::layout::Dim;
 #[cfg(test)]
 use super::node::Body;
 
-/// Most operations of a kernel, as it is written and, for one wave, when its tiles are divided into
-/// instructions: far more than any wave has registers for, and few enough to say so soon.
+/// The most operations of a kernel, as it is written and, for one wave, when its tiles are divided into
+/// instructions: far more than any wave has registers for, and few enough to be found out early.
 pub const MAX_OPERATIONS: usize = 1 << 16;
 
 /// Largest size of a dimension: sizes are kernel arguments of 32 bits, and index arithmetic is signed.
@@ -58,8 +58,8 @@ impl Locations {
     }
 }
 
-/// Where the author wrote the kernel itself: the call that traces it, the line that names it. On the kernel
-/// entity.
+/// Where the author wrote the kernel itself: the call that traces it, or the line that names it. On the
+/// kernel entity.
 #[derive(Component, Clone, PartialEq, Eq, Default, Debug)]
 pub struct Declaration(pub Option<Location>);
 
@@ -76,13 +76,13 @@ pub struct Kernel {
     sources: Sources,
     /// The text that it was read from.
     text: Option<SourceText>,
-    /// The file that ready kernels are written in, and where this one was asked for.
+    /// The file that a ready kernel is written in, and where this one was asked for.
     ready: Option<(Arc<str>, Option<Location>)>,
-    /// What the user of a ready kernel chose about its dimensions, beside symbols.
+    /// What the user of a ready kernel chose about its dimensions, apart from symbols.
     chosen: Vec<ChosenFor>,
 }
 
-/// A choice that faults about a dimension tell of.
+/// A choice that faults about a dimension mention.
 #[derive(Clone, Debug)]
 pub(crate) struct ChosenFor {
     pub(crate) dim: Symbol,
@@ -99,7 +99,7 @@ pub struct Sources {
     hash: u64,
     declaration: Declaration,
     locations: Locations,
-    /// Where a ready kernel was asked for: its report says so.
+    /// Where a ready kernel was asked for, which its report says.
     asked: Option<Location>,
 }
 
@@ -117,7 +117,7 @@ impl Sources {
     pub(in crate::ir) fn new(declaration: Declaration, locations: Locations) -> Sources {
         let mut hasher = rustc_hash::FxHasher::default();
         for location in declaration.0.iter().chain(locations.0.iter()) {
-            // Files are compared, but seldom differ where lines and columns do not.
+            // Files are compared last: they rarely differ where lines and columns do not.
             hasher.write_u64(u64::from(location.line) << 32 | u64::from(location.column));
         }
         Sources { hash: hasher.finish(), declaration, locations, asked: None }
@@ -188,9 +188,9 @@ impl Kernel {
         self
     }
 
-    /// The same kernel as a ready one, for those who did not write it: faults that lie in the file that
-    /// traces it are told at `location` instead, or at no place if it is `None`. Lines of the machine
-    /// code stay what they are.
+    /// The same kernel as a ready one, for users who did not write it: faults that lie in the file that
+    /// traces it are reported at `location` instead, or without a place if it is `None`. Lines of the machine
+    /// code do not change.
     #[must_use]
     pub fn told_at(mut self, location: Option<Location>) -> Kernel {
         let declaration = self.world.get::<Declaration>(self.root).and_then(|d| d.0.as_ref());
@@ -200,8 +200,8 @@ impl Kernel {
     }
 
     /// The same kernel, whose faults about dimension `dim` say that `text` was chosen for it at `location`,
-    /// instead of what was said of the dimension before: for ready kernels that are made of numbers
-    /// beside symbols.
+    /// instead of what was said of the dimension before: for ready kernels that are made of numbers as well
+    /// as symbols.
     #[must_use]
     pub fn chosen_for(mut self, dim: Symbol, text: String, location: Option<Location>) -> Kernel {
         self.chosen.retain(|chosen| chosen.dim != dim);
@@ -214,7 +214,7 @@ impl Kernel {
         self.chosen.iter().find(|chosen| chosen.dim == dim)
     }
 
-    /// Where the user of a kernel is told that something inside of it stands.
+    /// The place that the user of a kernel is given for something inside of it.
     pub(crate) fn told_place(&self, location: Option<Location>) -> Option<Location> {
         match &self.ready {
             Some((_, asked)) if self.is_inside(location.as_ref()) => asked.clone(),
@@ -286,7 +286,7 @@ impl Kernel {
         &self.sources
     }
 
-    /// All symbols that the kernel speaks of: its dimensions that are no numbers first, then those of its
+    /// All symbols that the kernel mentions: first its dimensions that are not numbers, then those of its
     /// constraints, each once, in order of mention.
     ///
     /// # Example

@@ -1,7 +1,9 @@
 //! The components of a kernel's nodes: what a logical node is.
 //!
-//! A logical node is one operation that the author wrote (or that a pass put beside it). Every node carries
-//! [`Op`], [`Operands`], [`ValueType`] and [`Origin`]; the other components are optional facts. Structure lives in [`Body`]: the kernel entity and
+//! A logical node is one operation that the author wrote (or that a pass added). Every node carries [`Op`],
+//! [`Operands`], [`ValueType`] and [`Origin`]; the other components are optional facts. Structure lives in
+//! [`Body`]: the kernel entity and every loop own an ordered list of nodes, and nothing else decides their
+//! order.
 //! every loop own an ordered list of nodes, and nothing else decides order.
 
 use std::sync::Arc;
@@ -25,8 +27,8 @@ pub type Dims = SmallVec<[Dim; 4]>;
 pub struct Operands(pub SmallVec<[Entity; 4]>);
 
 /// Type of a node's result, or of a memory: dims outermost first, and dtype. Nodes without a result have no
-/// dims. Logical nodes other than memories, registers and casts get theirs from type inference; until then
-/// [`ValueType::unknown`].
+/// dims. Logical nodes other than memories, registers and casts get theirs from type inference; until then it
+/// is [`ValueType::unknown`].
 #[derive(Component, Clone, PartialEq, Eq, Debug)]
 pub struct ValueType {
     /// Dimensions, outermost first.
@@ -71,14 +73,14 @@ pub struct Yields(pub SmallVec<[Entity; 4]>);
 pub struct Trip {
     /// First iteration.
     pub start: Expr,
-    /// After the last iteration.
+    /// One past the last iteration.
     pub end: Expr,
 }
 
 /// On a pipelined loop: how its iterations overlap.
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Pipelined {
-    /// Iterations that are under way in the steady state, apart from the newest: the number of stages less
+    /// Iterations that are under way in the steady state, not counting the newest: the number of stages less
     /// one.
     pub ahead: u32,
     /// How the last iterations end.
@@ -95,8 +97,8 @@ impl Pipelined {
     }
 }
 
-/// On a loop, and on the pipelined loop made of it: so many iterations are one trip of it. Its trip count,
-/// in iterations, is a multiple.
+/// On a loop, and on the pipelined loop made of it: so many iterations are one trip. Its trip count, in
+/// iterations, is a multiple of that.
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Unrolled(pub u32);
 
@@ -113,8 +115,8 @@ pub enum Drain {
     /// After the steady state.
     #[default]
     Epilogue,
-    /// In the steady state, which runs once for every iteration. What it loads for iterations that do not
-    /// exist is the last one's once more, and is not used.
+    /// In the steady state, which runs once for every iteration. For iterations that do not exist it loads
+    /// the data of the last one again, and does not use it.
     Loop,
 }
 

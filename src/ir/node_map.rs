@@ -1,17 +1,17 @@
-//! Sets of nodes and what belongs to nodes, found by entity index in constant time.
+//! Sets of nodes, and values for nodes, found by entity index in constant time.
 
 use std::ops::{Index, IndexMut};
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
-/// A value for each of many nodes, by entity index: what a pass keeps beside the nodes and nobody needs after
-/// it. Where only some nodes have a value, or their order matters, a [`NodeMap`] is the better table.
+/// A value for each of many nodes, by entity index: what a pass keeps beside the nodes and does not need
+/// afterwards. Where only some nodes have a value, or their order matters, a [`NodeMap`] is the better table.
 #[derive(Clone, Debug)]
 pub struct Side<T>(SmallVec<[T; 64]>);
 
 impl<T: Clone> Side<T> {
-    /// The same value for all of these nodes.
+    /// A table with the same value for all of these nodes.
     pub fn of(nodes: &[Entity], value: T) -> Side<T> {
         let size = nodes.iter().map(|node| node.index_u32() as usize + 1).max().unwrap_or(0);
         Side(SmallVec::from_elem(value, size))
@@ -75,8 +75,8 @@ fn place(node: Entity) -> (usize, u64) {
     (index / 64, 1 << (index % 64))
 }
 
-/// Entries up to which they are looked through: most maps of most kernels stay that small, and then allocate
-/// nothing.
+/// The number of entries up to which they are searched in order: most maps of most kernels stay that small,
+/// and then allocate nothing.
 const FEW: usize = 8;
 
 /// Values of nodes in the order in which they were entered. The end of the list can be dropped, as at the end
@@ -84,7 +84,7 @@ const FEW: usize = 8;
 #[derive(Debug)]
 pub struct NodeMap<T> {
     entries: SmallVec<[(Entity, T); FEW]>,
-    /// Positions of the entries by entity index; one is out of date if another node, or none, stands there.
+    /// Positions of the entries by entity index. A position is out of date if it holds another node or none.
     /// Empty until there are more than [`FEW`] entries.
     slots: Vec<u32>,
 }

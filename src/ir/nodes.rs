@@ -1,8 +1,8 @@
-//! Nodes as passes see and make them: one view, one bundle, and what is told when one is not as it has to be.
+//! Nodes as passes see and make them: one view, one bundle, and the faults of nodes that lack something.
 //!
-//! A pass takes `Query<Node>` in its parameters and asks it for the nodes that it comes to; a pass that has
-//! the whole world asks [`node`]. Either way a node that lacks what every node has is a fault of the
-//! compiler, never a default.
+//! A pass takes `Query<Node>` in its parameters and asks it for the nodes that it visits; a pass that has the
+//! whole world calls [`node`]. Either way a node that lacks what every node has is a fault of the compiler,
+//! never a default.
 
 use bevy_ecs::component::Mutable;
 use bevy_ecs::prelude::*;
@@ -11,7 +11,7 @@ use bevy_ecs::query::{QueryData, QueryEntityError};
 use super::diagnostic::Diagnostic;
 use super::node::{Body, Op, Operands, Origin, ValueType, Yields};
 
-/// What every node has.
+/// The components of every node.
 #[derive(QueryData)]
 pub struct Node {
     /// What it does.
@@ -86,13 +86,13 @@ impl Body {
     }
 }
 
-/// A broken promise of the compiler itself. Small, because everything that looks at a node may return it.
+/// A broken promise of the compiler itself. Small, because every function that looks at a node may return it.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Bug(&'static str);
 
 impl Bug {
-    /// What does not hold.
+    /// A promise that does not hold.
     pub const fn new(what: &'static str) -> Bug {
         Bug(what)
     }
@@ -110,8 +110,8 @@ impl From<QueryEntityError> for Diagnostic {
     }
 }
 
-/// What a node is made of. Passes before scheduling make every node by [`NodeBundle::spawn`], or by commands
-/// from such a bundle; schedules still spawn theirs with their own components.
+/// The components of a new node. Passes before scheduling make every node by [`NodeBundle::spawn`], or by
+/// commands from such a bundle; schedules still spawn theirs with their own components.
 #[derive(Bundle, Clone)]
 pub struct NodeBundle {
     /// What it does.
@@ -120,7 +120,7 @@ pub struct NodeBundle {
     pub operands: Operands,
     /// Type of its result.
     pub ty: ValueType,
-    /// Where the author wrote it, or what it was made for.
+    /// Where the author wrote it, or the operation that it was made for.
     pub origin: Origin,
 }
 
@@ -130,7 +130,7 @@ impl NodeBundle {
         NodeBundle { op, operands: Operands::default(), ty: ValueType::unknown(), origin }
     }
 
-    /// Makes the node, with further facts; it stands nowhere yet.
+    /// Spawns the node, with further facts; it is in no body yet.
     pub fn spawn(self, world: &mut World, facts: impl Bundle) -> Entity {
         world.spawn((self, facts)).id()
     }
@@ -151,7 +151,7 @@ impl NodeItem<'_, '_> {
 /// A node of a world.
 ///
 /// # Errors
-/// If it is no node.
+/// If it is not a node.
 pub fn node(world: &World, node: Entity) -> Result<NodeItem<'_, 'static>, Bug> {
     let node = world.get_entity(node).map_err(|_| Bug::new("a pass lost a node"))?;
     node.get_components::<Node>().map_err(|_| Bug::new("a node lacks what every node has"))
@@ -160,15 +160,15 @@ pub fn node(world: &World, node: Entity) -> Result<NodeItem<'_, 'static>, Bug> {
 /// What a node does.
 ///
 /// # Errors
-/// If it is no node.
+/// If it is not a node.
 pub fn op(world: &World, node: Entity) -> Result<Op, Bug> {
     world.get::<Op>(node).copied().ok_or(Bug::new("a node without operation"))
 }
 
-/// What a node, or the kernel entity, has to have at this point.
+/// A component that a node, or the kernel entity, must have at this point.
 ///
 /// # Errors
-/// If it is not there: `what` says so.
+/// If it is missing: `what` says so.
 pub fn fact<'w, C: Component>(world: &'w World, node: Entity, what: &'static str) -> Result<&'w C, Bug> {
     world.get::<C>(node).ok_or(Bug::new(what))
 }
@@ -176,7 +176,7 @@ pub fn fact<'w, C: Component>(world: &'w World, node: Entity, what: &'static str
 /// The same, to be changed.
 ///
 /// # Errors
-/// If it is not there: `what` says so.
+/// If it is missing: `what` says so.
 pub fn fact_mut<'w, C: Component<Mutability = Mutable>>(
     world: &'w mut World,
     node: Entity,
@@ -188,7 +188,7 @@ pub fn fact_mut<'w, C: Component<Mutability = Mutable>>(
 /// The nodes of a region.
 ///
 /// # Errors
-/// If it is none.
+/// If it is not a region.
 pub fn body<'w>(bodies: &'w Query<&Body>, region: Entity) -> Result<&'w [Entity], Bug> {
     bodies.get(region).map(|body| &body.0[..]).map_err(|_| Bug::new("a region without body"))
 }

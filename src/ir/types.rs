@@ -1,4 +1,4 @@
-//! Element types and address spaces: the two small facts every tensor and every register carries.
+//! Element types and address spaces: the two small facts that every tensor and every register carries.
 use std::fmt;
 
 /// What one element is, named as the text form names it.
@@ -66,14 +66,14 @@ impl fmt::Display for DType {
     }
 }
 
-/// Where a value lives.
+/// Where a value is kept.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum AddressSpace {
-    /// Device memory, seen by every workgroup.
+    /// Device memory, visible to every workgroup.
     Global,
-    /// LDS, seen by one workgroup.
+    /// LDS, visible to one workgroup.
     Shared,
-    /// Registers, seen by one lane.
+    /// Registers, visible to one lane.
     Register,
 }
 

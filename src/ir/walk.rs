@@ -6,7 +6,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::node::Body;
 
-/// Nodes in order; the logical nodes of ordinary kernels need no heap.
+/// Nodes in order; the logical nodes of ordinary kernels fit without the heap.
 pub type NodeList = SmallVec<[Entity; 64]>;
 
 /// Appends all nodes of a region and of the regions inside it to `out` in program order: a loop, then its
@@ -72,7 +72,7 @@ fn regions_below(world: &World, region: Entity, body: ComponentId, out: &mut Sma
     }
 }
 
-/// The region that holds a node, at or below `root`: only its neighbours and those of the regions around it
+/// The region that holds a node, at or below `root`: only its neighbours and those of the surrounding regions
 /// are looked at.
 pub fn region_of(world: &World, root: Entity, node: Entity) -> Option<Entity> {
     fn search(world: &World, region: Entity, node: Entity, body: ComponentId) -> Option<Entity> {
@@ -90,8 +90,8 @@ fn nodes_of(world: &World, region: Entity) -> &[Entity] {
     world.get::<Body>(region).map(|body| &body.0[..]).unwrap_or_default()
 }
 
-/// True for nodes with a component. Nearly all nodes of a body own none themselves, and to ask for it by its
-/// id is the cheap way to find that out.
+/// True for nodes with a component. Nearly all nodes of a body own none themselves, and asking by the
+/// component's id is a cheap way to find that out.
 fn owns(world: &World, node: Entity, component: ComponentId) -> bool {
     world.get_entity(node).is_ok_and(|node| node.contains_id(component))
 }
@@ -112,12 +112,12 @@ fn visit_below(world: &World, region: Entity, body: ComponentId, see: &mut impl 
     }
 }
 
-/// The nodes of one region, apart from the world, so that both can change.
+/// The nodes of one region, detached from the world, so that both can change.
 pub fn body(world: &World, region: Entity) -> NodeList {
     world.get::<Body>(region).map(|body| NodeList::from_slice(&body.0)).unwrap_or_default()
 }
 
-/// Gives a region other nodes.
+/// Replaces the nodes of a region.
 pub fn set_body(world: &mut World, region: Entity, nodes: &[Entity]) {
     if let Some(mut body) = world.get_mut::<Body>(region) {
         body.0.clear();

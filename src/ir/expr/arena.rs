@@ -158,7 +158,7 @@ impl ExprArena {
         arena
     }
 
-    /// Forgets every expression and every assumption; handles made before are void. Memory is kept.
+    /// Forgets every expression and every assumption; older handles become invalid. Memory is kept.
     pub fn clear(&mut self) {
         self.nodes.clear();
         self.terms.clear();
@@ -184,7 +184,7 @@ impl ExprArena {
         self.nodes.len()
     }
 
-    /// Whether nothing but the two constants every arena holds has been built.
+    /// Whether nothing has been built but the two constants that every arena holds.
     pub fn is_empty(&self) -> bool {
         self.nodes.len() <= 2
     }
@@ -333,7 +333,7 @@ impl ExprArena {
         Expr(at)
     }
 
-    /// Interns an operation on two expressions as an atom, as it stands.
+    /// Interns an operation on two expressions as an atom, without simplifying it.
     pub(super) fn operation(&mut self, atom: Atom) -> Result<Expr, ExprError> {
         let (a, b) = atom.operands().unwrap_or((Expr::ZERO, Expr::ZERO));
         let depth = 1 + self.nodes[a.0 as usize].depth.max(self.nodes[b.0 as usize].depth);
@@ -394,9 +394,9 @@ impl ExprArena {
         Monomial(at)
     }
 
-    /// Recomputes what is known of everything, after a new assumption.
+    /// Recomputes all facts after a new assumption.
     ///
-    /// An atom's operands hold only atoms that were there before it, so one walk in order is enough.
+    /// An atom's operands hold only older atoms, so one walk in order is enough.
     pub(super) fn refresh_facts(&mut self) -> Result<(), ExprError> {
         for at in 0..self.atoms.len() {
             let atom = self.atoms[at].atom;

@@ -49,7 +49,7 @@ impl ExprArena {
         let left = if (dividend, divisor) == (a, b) {
             self.left_over_quotient(a, b)?
         } else {
-            // What is left may reduce further; when nothing changes any more it has its only form.
+            // The rest may reduce further; once nothing changes, it is in its only form.
             self.floor_div(dividend, divisor)?
         };
         self.add(whole, left)
@@ -151,7 +151,7 @@ impl ExprArena {
         }
     }
 
-    /// Moves what is certainly a multiple of `d` out of the dividend.
+    /// Moves the parts that are certainly multiples of `d` out of the dividend.
     fn take_multiples(&self, quotient: &mut Quotient, d: i64) -> Result<(), ExprError> {
         let mut left: SmallVec<[Term; 8]> = SmallVec::new();
         let mut out: SmallVec<[Term; 8]> = SmallVec::new();
@@ -285,7 +285,7 @@ impl ExprArena {
         if !divisor_facts.is_integer() {
             return Ok(false);
         }
-        // An integer that is not negative and may be divided by is at least one.
+        // A non-negative integer that is a valid divisor is at least one.
         let least = divisor_facts.range.lo.filter(|lo| *lo >= 0).map(|lo| lo.max(1));
         let Some(least) = least else { return Ok(false) };
         if dividend_range.at_least(0) {
@@ -306,8 +306,8 @@ impl ExprArena {
         Ok(quotient.settled)
     }
 
-    /// Atoms that stand in every term of both, when neither has a constant, move to the scale.
-    /// Tells whether there were any.
+    /// Moves atoms that occur in every term of both to the scale, when neither has a constant. Returns
+    /// whether there were any.
     fn cancel_common_atoms(&mut self, quotient: &mut Quotient) -> Result<bool, ExprError> {
         let Quotient { dividend, divisor, .. } = &*quotient;
         if dividend.constant != integer(0) || divisor.constant != integer(0) || dividend.terms.is_empty() {
@@ -344,7 +344,7 @@ impl ExprArena {
         Ok(Poly { constant, terms })
     }
 
-    /// `floor(a / b)` of what reduction left, as an expression.
+    /// `floor(a / b)` of what the reduction left, as an expression.
     fn left_over_quotient(&mut self, a: Expr, b: Expr) -> Result<Expr, ExprError> {
         let dividend = self.poly(a);
         let all_negative = dividend.terms.iter().all(|term| *term.coefficient.numer() < 0);
@@ -489,7 +489,7 @@ fn is_multiple(coefficient: Rational, content: Rational, d: i64) -> bool {
         && i128::from(*coefficient.numer()) * i128::from(*content.numer()) % i128::from(d) == 0
 }
 
-/// The greatest divisor of `d` that surely divides the term; 1 if the term may be a fraction.
+/// The greatest divisor of `d` that certainly divides the term; 1 if the term may be a fraction.
 fn common_part(coefficient: Rational, content: Rational, d: i64) -> i64 {
     if *content.denom() != 1 {
         return 1;
@@ -499,7 +499,7 @@ fn common_part(coefficient: Rational, content: Rational, d: i64) -> i64 {
     gcd(multiple, d.into()) as i64
 }
 
-/// A sorted list without the members of another (with multiplicity), if it holds them all.
+/// A sorted list without the elements of another (with multiplicity), if it holds them all.
 fn without(all: &[AtomId], taken: &[AtomId]) -> Option<SmallVec<[AtomId; 8]>> {
     let mut left: SmallVec<[AtomId; 8]> = SmallVec::from_slice(all);
     for atom in taken {

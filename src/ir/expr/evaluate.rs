@@ -6,7 +6,7 @@ use super::{Expr, ExprArena, ExprError, Symbol};
 /// Why an expression has no value.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, thiserror::Error)]
 pub enum EvalError {
-    /// A symbol was given no value.
+    /// A symbol has no value.
     #[error("{0} has no value")]
     MissingSymbol(Symbol),
     /// A divisor is zero.
@@ -18,9 +18,9 @@ pub enum EvalError {
     /// The value is a fraction where an integer is needed.
     #[error("the value {numerator}/{denominator} is not an integer")]
     NotAnInteger {
-        /// Above the line.
+        /// Numerator.
         numerator: i64,
-        /// Below it.
+        /// Denominator.
         denominator: i64,
     },
 }

@@ -39,8 +39,8 @@ impl ExprArena {
         self.remembered(Operation::Max, a, b, |arena| arena.extremum(Extremum::Max, a, b))
     }
 
-    /// Flattens nests of one kind, drops what another operand beats, and rebuilds in handle order, so that
-    /// order and grouping of the arguments do not matter.
+    /// Flattens nests of the same kind, drops operands that another one dominates, and rebuilds in handle
+    /// order, so that order and grouping of the arguments do not matter.
     fn extremum(&mut self, kind: Extremum, a: Expr, b: Expr) -> Result<Expr, ExprError> {
         let mut operands: SmallVec<[Expr; 8]> = SmallVec::new();
         self.flatten(kind, a, &mut operands);

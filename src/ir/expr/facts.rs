@@ -4,7 +4,7 @@ use super::rational::{self, Rational, gcd_rational, integer};
 use super::{Expr, ExprArena, ExprError, Symbol};
 use std::ops::{Bound, RangeBounds};
 
-/// Bounds of an integer, both included; `None` is no bound.
+/// Bounds of an integer, both included; `None` means no bound.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Range {
     /// Least value.
@@ -67,8 +67,8 @@ pub(super) struct SymbolFacts {
 const DEFAULT_FACTS: SymbolFacts = SymbolFacts { lo: Some(0), hi: None, lo_stated: false, divisor: 1 };
 
 impl ExprArena {
-    /// Assumes bounds of a symbol. An end that is left open keeps what was known of it (at first: not
-    /// negative, no upper bound); `i64::MIN..` lifts the lower bound. Several assumptions all hold.
+    /// Assumes bounds of a symbol. An open end keeps what is known of it (at first: not negative, no upper
+    /// bound); `i64::MIN..` lifts the lower bound. If there are several assumptions, all of them hold.
     pub fn assume_range(&mut self, symbol: Symbol, range: impl RangeBounds<i64>) -> Result<(), ExprError> {
         let mut facts = self.symbol_facts.get(&symbol).copied().unwrap_or(DEFAULT_FACTS);
         let lo = match range.start_bound() {
@@ -133,8 +133,8 @@ impl ExprArena {
         Ok(())
     }
 
-    /// The largest integer known to divide the expression; 0 for the expression 0, which everything
-    /// divides, and 1 when nothing is known.
+    /// The largest integer known to divide the expression; 0 for the expression 0, which everything divides,
+    /// and 1 when nothing is known.
     pub fn divisor(&self, e: Expr) -> i64 {
         let facts = self.facts(e);
         if facts.is_integer() { *facts.content.numer() } else { 1 }
@@ -215,7 +215,7 @@ impl ExprArena {
             lo = scaled_sum(lo, factor, low);
             hi = scaled_sum(hi, factor, high);
         }
-        // An integer lies inside the rounded bounds; anything else only between the next integers.
+        // An integer lies inside the rounded bounds; any other value only between the next integers.
         let denominator = i128::from(denominator);
         let floor = |value: i128| value.div_euclid(denominator);
         let ceil = |value: i128| -(-value).div_euclid(denominator);
@@ -242,7 +242,7 @@ fn narrow_hi(value: i128) -> Option<i64> {
     (value <= i64::MAX.into()).then(|| value.max(i64::MIN.into()) as i64)
 }
 
-/// The product of two contents, or something it is a multiple of when that does not fit.
+/// The product of two contents, or a divisor of it when that does not fit.
 fn multiply_contents(a: Rational, b: Rational) -> Result<Rational, ExprError> {
     let product = match rational::mul(a, b) {
         Ok(product) => product,
@@ -267,7 +267,7 @@ fn multiply_ranges(a: Range, b: Range) -> Range {
     Range { lo, hi }
 }
 
-/// Bounds of `floor(a / b)`. An integer divisor that is not negative is at least one, or there is no value.
+/// Bounds of `floor(a / b)`. A non-negative integer divisor is at least one, or there is no value.
 fn quotient_range(a: Range, b: Facts) -> Range {
     let Some(least) = b.range.lo.filter(|lo| *lo >= 0 && b.is_integer()).map(|lo| lo.max(1)) else {
         return Range::ALL;

@@ -1,4 +1,4 @@
-//! Results of the costly operations, so that asking again is one lookup. A new assumption forgets them all,
+//! Results of the costly operations, so that asking again is one lookup. A new assumption clears them all,
 //! since it may simplify what did not simplify before.
 use super::table::InternTable;
 use super::{Expr, ExprArena, ExprError};

@@ -1,12 +1,14 @@
 //! Integer expressions over symbols, hash-consed in an arena and kept in one canonical form.
 //!
 //! An expression is a polynomial: a constant plus terms, each a rational coefficient times a product of
+//! An expression is a polynomial: a constant plus terms, each a rational coefficient times a product of
 //! *atoms*. An atom is a symbol, or a floor division, modulo, minimum or maximum of two expressions.
-//! Simplification happens on construction and uses what is known of the symbols (range, divisibility), so
-//! two expressions that came out equal have equal handles. Symbols are non-negative unless told otherwise.
+//! Simplification happens on construction and uses what is known of the symbols (range, divisibility), so two
+//! expressions that simplify to the same form have equal handles. Symbols are non-negative unless an
+//! assumption says otherwise.
 //!
 //! * [`ExprArena`] owns expressions; [`Expr`] is a handle into one. Facts should be stated before expressions
-//!   are built: later facts sharpen ranges but do not rewrite what is already there.
+//! are built: later facts sharpen ranges but do not rewrite existing expressions.
 //! * [`SymExpr`] is what authors write before any arena exists, with the usual operators.
 //! * The printed form (`M*BLOCK_K + 3*floordiv(x, 4)`) depends on the value only, and parses back to it.
 //!
@@ -55,7 +57,8 @@ pub enum ExprError {
     /// An assumption leaves no value for the symbol.
     #[error("no value of {0} satisfies the assumptions made about it")]
     NoValue(Symbol),
-    /// A symbol was allowed to be negative after expressions had been simplified without that.
+    /// A symbol was allowed to be negative after expressions had been simplified on the assumption that it is
+    /// not.
     #[error("{0} was used as a non-negative integer before it was assumed to reach below zero")]
     LateAssumption(Symbol),
     /// A divisor in an assumption has to be positive.

@@ -1,4 +1,5 @@
-//! Reads the printed form, and the operators people write: `+ - * /` (exact, by a constant), `//` and `%`.
+//! Reads the printed form, and the operators that people write: `+ - * /` (exact, by a constant), `//` and
+//! `%`.
 use super::{Expr, ExprArena, ExprError, Symbol};
 
 /// Text that is not an expression.
@@ -14,10 +15,10 @@ pub struct ParseError {
 /// What is wrong with the text.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ParseErrorKind {
-    /// Something else has to stand here.
+    /// Something else is expected here.
     #[error("expected {0}")]
     Expected(&'static str),
-    /// A function that is called is none of those there are.
+    /// A function that does not exist.
     #[error("no function `{0}`: there are floordiv, ceildiv, mod, min, max")]
     UnknownFunction(String),
     /// A number beyond 64 bits.
@@ -26,7 +27,7 @@ pub enum ParseErrorKind {
     /// `/` by something that is not an integer constant.
     #[error("`/` is exact division and takes an integer constant; `//` rounds down")]
     DivisorNotConstant,
-    /// Brackets nested beyond any use.
+    /// Brackets are nested too deeply.
     #[error("nested too deeply")]
     TooDeep,
     /// The text is well formed but its value cannot be built.
@@ -39,7 +40,7 @@ type Function = fn(&mut ExprArena, Expr, Expr) -> Result<Expr, ExprError>;
 const MAX_NESTING: u32 = 256;
 
 impl ExprArena {
-    /// The expression a text stands for; names are symbols.
+    /// The expression that a text stands for; names are symbols.
     pub fn parse(&mut self, text: &str) -> Result<Expr, ParseError> {
         let mut parser = Parser { arena: self, text, at: 0, nesting: 0 };
         let e = parser.sum()?;

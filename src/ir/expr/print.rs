@@ -14,7 +14,8 @@ pub struct DisplayExpr<'a> {
     expr: Expr,
 }
 
-/// Where an atom stands: only the sum around a whole term can take up the difference of the two roundings.
+/// Where an atom stands: only the sum around a whole term can make up for the difference between the two
+/// roundings.
 #[derive(Copy, Clone)]
 enum Position {
     Term,
@@ -109,12 +110,12 @@ impl ExprArena {
         operands
     }
 
-    /// If the quotient reads better rounded up, with the constant of the dividend left out: how much less the
-    /// quotient that is rounded down is than the one in the text.
+    /// If the quotient reads better when rounded up, with the constant of the dividend left out: by how much
+    /// the quotient that is rounded down is less than the one in the text.
     ///
     /// `floordiv(x + d - 1, d)` is `ceildiv(x, d)`, where the 1 is a larger step if x and d are known to be
-    /// multiples of one; for a divisor `b` that is not a constant the canonical form
-    /// of `ceildiv(x, b)` is `floordiv(x - 1, b) + 1`.
+    /// multiples of one; for a divisor `b` that is not a constant the canonical form of `ceildiv(x, b)` is
+    /// `floordiv(x - 1, b) + 1`.
     fn rounded_up(&self, a: Expr, b: Expr) -> Option<i64> {
         match self.as_integer(b) {
             Some(d) => {
@@ -211,7 +212,7 @@ impl ExprArena {
     }
 }
 
-/// True for names that expressions have without quotes.
+/// True for names that are written without quotes in expressions.
 fn is_plain(name: &str) -> bool {
     name.starts_with(|c: char| c.is_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_alphanumeric() || c == '_')

@@ -1,4 +1,4 @@
-//! Checked rational arithmetic: every result is exact and reduced, or an overflow. Products are made in
+//! Checked rational arithmetic: every result is exact and reduced, or an overflow. Products are computed in
 //! `i128` and narrowed at the end, so that nothing overflows on the way.
 use std::cmp::Ordering;
 
@@ -13,7 +13,7 @@ pub struct Rational {
 }
 
 impl Rational {
-    /// Of parts that are reduced.
+    /// A fraction whose parts are already reduced.
     const fn new_raw(numerator: i64, denominator: i64) -> Rational {
         Rational { numerator, denominator }
     }

@@ -1,4 +1,4 @@
-//! Which symbols an expression holds, and putting expressions in their place.
+//! The symbols that an expression holds, and substitution for them.
 #![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
 
 use super::arena::{Atom, AtomId};
@@ -26,8 +26,8 @@ impl ExprArena {
         found
     }
 
-    /// The expression with symbols replaced; a symbol for which `replace` has nothing stays.
-    /// `replace` is asked once for each occurring symbol.
+    /// The expression with symbols replaced; a symbol for which `replace` returns `None` stays. `replace` is
+    /// called once for each symbol that occurs.
     pub fn substitute(
         &mut self,
         e: Expr,
@@ -74,7 +74,7 @@ impl ExprArena {
         Ok(sum)
     }
 
-    /// What an atom becomes, or nothing if it stays.
+    /// What an atom becomes, or `None` if it stays.
     fn substitute_atom(
         &mut self,
         atom: AtomId,

@@ -4,8 +4,8 @@ use std::ops::{Add, Div, Mul, Neg, Rem, Sub};
 use std::sync::Arc;
 
 /// A symbolic integer expression. `/` is floor division and `%` the modulo that goes with it.
-///
-/// Trees deeper than 512 operations turn into an error when they are interned, so that no walk over one can
+/// Trees deeper than 512 operations become an error when they are interned, so that no walk over a tree can
+/// exhaust the stack.
 /// exhaust the stack.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct SymExpr {
@@ -13,7 +13,7 @@ pub struct SymExpr {
     depth: u16,
 }
 
-/// What an expression is at its top.
+/// The operation at the top of an expression.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum SymNode {
     Int(i128),
@@ -51,7 +51,7 @@ impl SymExpr {
         SymExpr { node: Arc::new(SymNode::Operation(op, a, b)), depth }
     }
 
-    /// What the expression is at its top.
+    /// The operation at the top.
     pub(crate) fn node(&self) -> &SymNode {
         &self.node
     }
@@ -150,9 +150,9 @@ macro_rules! from_integers {
 }
 from_integers!(i64, i32, u32, usize);
 
-/// The left side is one of few types, the right side anything that becomes an expression. Among literals only
-/// `i64` stands on the left: with a choice of integer types the compiler could not tell which one `2 * m`
-/// means.
+/// The left side is one of few types, the right side anything that becomes an expression. Of the literals
+/// only `i64` can be on the left: with a choice of integer types the compiler could not tell which one `2 *
+/// m` means.
 macro_rules! operators {
     ($($trait:ident $method:ident $op:expr;)*) => {$(
         impl<R: Into<SymExpr>> $trait<R> for SymExpr {

@@ -9,10 +9,10 @@ use std::sync::{PoisonError, RwLock};
 /// A named integer. Two symbols with one name are the same symbol.
 ///
 /// A symbol whose name is a decimal number, as `Symbol::from(64)` makes it, is that number: a dimension of
-/// this size, which nothing binds.
+/// this size, which is never bound.
 ///
-/// The handle depends on which name was met first in this process, so it never decides an order:
-/// symbols compare by name.
+/// The handle depends on which name came first in this process, so it never decides an order: symbols compare
+/// by name.
 #[derive(Copy, Clone, PartialEq, Eq, Hash)]
 pub struct Symbol(u32);
 
@@ -53,7 +53,7 @@ impl Symbol {
         names.as_ref().expect("a symbol exists, so the table does").names[self.0 as usize]
     }
 
-    /// The number that it is, if it is no name.
+    /// The number that it stands for, if its name is one.
     ///
     /// # Example
     /// ```
@@ -85,7 +85,7 @@ impl From<u32> for Symbol {
     }
 }
 
-/// The number that a name is: of decimal digits, the first of which is 0 in zero alone.
+/// The number that a name stands for: decimal digits, without leading zeros.
 fn number(name: &str) -> Option<i64> {
     let digits = name.bytes().all(|byte| byte.is_ascii_digit()) && (name == "0" || !name.starts_with('0'));
     if digits { name.parse::<u32>().ok().map(i64::from) } else { None }

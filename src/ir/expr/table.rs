@@ -1,5 +1,5 @@
-//! An open-addressing index from content hash to position: the arenas and lists hold the content, this holds
-//! 8 bytes each.
+//! An open-addressing index from content hash to position: the arenas and lists hold the content, and this
+//! table 8 bytes for each entry.
 
 use smallvec::{SmallVec, smallvec};
 

@@ -200,7 +200,7 @@ fn build(arena: &mut ExprArena, tree: &Tree) -> Result<Expr, ExprError> {
     }
 }
 
-/// The value by definition, or nothing where a divisor is zero or a value grows too large to follow.
+/// The value by definition, or `None` where a divisor is zero or a value grows too large to follow.
 fn value(tree: &Tree, values: &[i64; 4]) -> Option<i128> {
     let result = match tree {
         Tree::Int(value) => (*value).into(),
@@ -301,7 +301,7 @@ proptest! {
     ) {
         let mut arena = arena();
         let (Ok(e), Ok(new)) = (build(&mut arena, &tree), build(&mut arena, &replacement)) else { return Ok(()) };
-        // A symbol that may be negative must not take the place of one that is not.
+        // A symbol that may be negative must not take the place of one that may not.
         if !arena.range(new).at_least(0) { return Ok(()) }
         let Ok(substituted) = arena.substitute(e, &mut |symbol| (symbol.name() == "p").then_some(new)) else { return Ok(()) };
         for sample in picks {

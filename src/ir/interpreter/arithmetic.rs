@@ -16,12 +16,12 @@ struct UnaryMeaning {
     i8: Option<fn(i8) -> i8>,
 }
 
-/// Of an operation that integers lack.
+/// The meaning of an operation that integers lack.
 const fn of_floats(float: fn(f32) -> f32) -> UnaryMeaning {
     UnaryMeaning { float: Some(float), i32: None, i8: None }
 }
 
-/// Functions go through f64, so that the f32 result is the nearest one but for the rarest ties.
+/// Functions go through f64, so that the f32 result is the nearest one except for very rare ties.
 fn unary_meaning(op: UnaryOp) -> UnaryMeaning {
     match op {
         UnaryOp::Neg => {
@@ -48,7 +48,7 @@ struct BinaryMeaning {
     i8: Option<fn(i8, i8) -> i8>,
 }
 
-/// Of an operation whose integers differ in their width only.
+/// The meaning of an operation whose integer versions differ only in width.
 macro_rules! of_numbers {
     ($float:expr, |$x:ident, $y:ident| $integer:expr) => {
         BinaryMeaning { float: Some($float), i32: Some(|$x, $y| $integer), i8: Some(|$x, $y| $integer) }
@@ -61,7 +61,7 @@ fn binary_meaning(op: BinaryOp) -> BinaryMeaning {
         BinaryOp::Sub => of_numbers!(|x, y| x - y, |x, y| x.wrapping_sub(y)),
         BinaryOp::Mul => of_numbers!(|x, y| x * y, |x, y| x.wrapping_mul(y)),
         BinaryOp::Div => of_numbers!(|x, y| x / y, |x, y| if y == 0 { 0 } else { x.wrapping_div(y) }),
-        // The total order of numbers puts -0 below +0.
+        // In the total order of numbers -0 is below +0.
         BinaryOp::Min => {
             of_numbers!(|x, y| number_of(x, y, |x, y| std::cmp::min_by(x, y, f32::total_cmp)), |x, y| x
                 .min(y))
@@ -73,7 +73,7 @@ fn binary_meaning(op: BinaryOp) -> BinaryMeaning {
     }
 }
 
-/// The other one where one of the two is NaN.
+/// The other operand where one of the two is NaN.
 fn number_of(x: f32, y: f32, choose: fn(f32, f32) -> f32) -> f32 {
     match (x.is_nan(), y.is_nan()) {
         (true, _) => y,
@@ -97,7 +97,7 @@ fn zip<T: Copy, U>(x: &[T], y: &[T], f: impl Fn(T, T) -> U) -> Vec<U> {
     x.iter().zip(y).map(|(&x, &y)| f(x, y)).collect()
 }
 
-/// One operand, per element.
+/// One operand, element by element.
 pub(super) fn unary(op: UnaryOp, x: &Data) -> Result<Data, Refusal> {
     let refusal = || format!("{} is not defined for {}", op.row().word, x.dtype());
     let UnaryMeaning { float, i32, i8 } = unary_meaning(op);
@@ -117,7 +117,7 @@ pub(super) fn unary(op: UnaryOp, x: &Data) -> Result<Data, Refusal> {
     })
 }
 
-/// Two operands of one length, per pair.
+/// Two operands of the same length, element by element.
 pub(super) fn binary(op: BinaryOp, x: &Data, y: &Data) -> Result<Data, Refusal> {
     let refusal = || mismatch(op.row().word, x, y);
     let BinaryMeaning { float, i32, i8 } = binary_meaning(op);
@@ -137,7 +137,7 @@ pub(super) fn binary(op: BinaryOp, x: &Data, y: &Data) -> Result<Data, Refusal> 
     })
 }
 
-/// Comparison of two operands of one length, per pair.
+/// Comparison of two operands of the same length, element by element.
 pub(super) fn comparison(predicate: Predicate, x: &Data, y: &Data) -> Result<Data, Refusal> {
     Ok(Data::I1(match (x, y) {
         (Data::F32(x), Data::F32(y)) => zip(x, y, |x, y| compare(predicate, x, y)),
@@ -149,7 +149,7 @@ pub(super) fn comparison(predicate: Predicate, x: &Data, y: &Data) -> Result<Dat
     }))
 }
 
-/// `yes` where the condition holds, `no` elsewhere; three operands of one length.
+/// `yes` where the condition holds, `no` elsewhere; three operands of the same length.
 pub(super) fn select(condition: &Data, yes: &Data, no: &Data) -> Result<Data, Refusal> {
     fn pick<T: Copy>(condition: &[bool], yes: &[T], no: &[T]) -> Vec<T> {
         condition.iter().zip(yes.iter().zip(no)).map(|(&c, (&y, &n))| if c { y } else { n }).collect()
@@ -164,7 +164,7 @@ pub(super) fn select(condition: &Data, yes: &Data, no: &Data) -> Result<Data, Re
         (Data::I32(y), Data::I32(n)) => Data::I32(pick(c, y, n)),
         (Data::I8(y), Data::I8(n)) => Data::I8(pick(c, y, n)),
         (Data::I1(_), Data::I1(_)) => {
-            return Err("select chooses between conditions, which is for numbers only".to_owned());
+            return Err("select takes numbers, and these are conditions".to_owned());
         }
         (y, n) => return Err(mismatch("select", y, n)),
     })

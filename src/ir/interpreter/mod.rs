@@ -5,21 +5,21 @@
 //!
 //! - `read` gives the whole memory, `write` replaces it, in program order. `register` and broadcasts fill all
 //!   dims. `barrier` does nothing. An LDS allocation is a memory whose contents are undefined until they are
-//!   written; reading them is a fault.
+//!   written; reading them before is a fault.
 //! - Operands of element-wise arithmetic are matched by dims, in any order; one operand has all the dims of
 //!   the others and gives the result its dims. A constant without a dtype takes that of the other operand.
 //! - A loop over K runs once per tile of K, as its `tile` constraint says. Inside, everything with dim K is
 //!   the iteration's slice: reads beyond the end of K give zero, writes there are dropped, and registers are
-//!   full. So a body that turns the padding into something else than zero and then sums over it gets that
+//!   full. So a body that turns the padding into something other than zero and then sums over it gets that
 //!   sum, here as on the device. A value with dim K from outside the loop cannot be used inside, and carried
-//!   values cannot have dim K. A loop over no tile gives back its initial values.
+//!   values cannot have dim K. A loop without tiles returns its initial values.
 //! - `mma` adds its products to the accumulator one by one, in the order of K: in f32 for f16, bf16 and f32,
 //!   in wrapping i32 for i8.
-//! - Arithmetic on f16 and bf16 computes in f32 and rounds once; nothing is fused and denormals are kept.
-//!   What integers, NaNs and casts do stands with [`BinaryOp`], [`Predicate`] and [`Conversion`]. Constants
-//!   are what [`Constant::bits`] says.
+//! - Arithmetic on f16 and bf16 computes in f32 and rounds once; nothing is fused and denormals are kept. The
+//!   behaviour of integers, NaNs and casts is documented at [`BinaryOp`], [`Predicate`] and [`Conversion`],
+//!   that of constants at [`Constant::bits`].
 //! - A scalar argument is a value without dimensions.
-//! - Sizes may be zero. Constraints other than `tile` have no say.
+//! - Sizes may be zero. Constraints other than `tile` have no influence.
 //!
 //! The order of operations is fixed, so results are the same bits on every run.
 #![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
@@ -60,10 +60,10 @@ pub struct Interpreter<'a> {
     root: Entity,
     sizes: &'a dyn Fn(Symbol) -> Option<i64>,
     values: FxHashMap<Entity, Value>,
-    /// What each finished loop carried out.
+    /// The values that each finished loop carried out.
     results: FxHashMap<Entity, Vec<Value>>,
     memories: FxHashMap<Entity, Value>,
-    /// Which elements of an LDS allocation nothing has written yet.
+    /// Which elements of an LDS allocation have not been written yet.
     undefined: FxHashMap<Entity, Vec<bool>>,
     /// Loops around the current node, innermost last.
     loops: Vec<Loop>,
@@ -95,10 +95,10 @@ struct Loop {
 }
 
 impl<'a> Interpreter<'a> {
-    /// Runs `kernel`. `sizes` binds its symbols: its dimensions that are no numbers, and those in the tile
+    /// Runs `kernel`. `sizes` binds its symbols: its dimensions that are not numbers, and those in the tile
     /// sizes of the dimensions that it loops over. `inputs` are its arguments in the order of their
-    /// declaration: what memories hold before the run, and scalars as tensors without dimensions
-    /// ([`Tensor::scalar`]). The result is what they are after it.
+    /// declaration: the contents of memories before the run, and scalars as tensors without dimensions
+    /// ([`Tensor::scalar`]). The result is the contents after it.
     ///
     /// # Errors
     /// When a symbol has no value, a size is negative, a tensor is too large, an input does not have its
@@ -134,8 +134,8 @@ impl<'a> Interpreter<'a> {
         Ok(after.into_iter().map(Rc::unwrap_or_clone).collect())
     }
 
-    /// The same with inputs that are not needed any more; memories with the same contents share them. For
-    /// large tensors.
+    /// The same with inputs that are no longer needed; memories with the same contents share them. For large
+    /// tensors.
     ///
     /// # Errors
     /// As [`run`](Self::run).
@@ -148,12 +148,12 @@ impl<'a> Interpreter<'a> {
         after.map_err(|fault| kernel.told(fault))
     }
 
-    /// Runs the kernel `root` of `world` as it stands, after whatever passes: on whole tensors as long as its
-    /// values have no places, then wave by wave and lane by lane.
+    /// Runs the kernel `root` of `world` as it stands, after any pass: on whole tensors as long as its values
+    /// have no places, then wave by wave and lane by lane.
     ///
     /// # Errors
-    /// As [`run`](Self::run); and what a kernel with places must not do, like storing what it read outside of
-    /// a tensor.
+    /// As [`run`](Self::run); and what a kernel with places must not do, such as storing what it read outside
+    /// of a tensor.
     pub fn run_world(
         world: &'a World,
         root: Entity,
@@ -297,7 +297,7 @@ impl<'a> Interpreter<'a> {
                 (dims, x.map(|x| arithmetic::comparison(predicate, x, y.data()))?)
             }
             (Op::Select, &[condition, yes, no]) => {
-                // The condition has a dtype of its own; the literals among the others do not take it.
+                // The condition has a dtype of its own, which literals among the others do not take.
                 let (dims, [condition, yes, no]) = self.broadcast([condition, yes, no], 1)?;
                 (dims, condition.map(|c| arithmetic::select(c, yes.data(), no.data()))?)
             }
@@ -327,7 +327,7 @@ impl<'a> Interpreter<'a> {
         if let Some(undefined) = self.undefined.get(&from)
             && window::gather(undefined, &axes).contains(&true)
         {
-            let fault = Diagnostic::invalid("an LDS buffer is read where nothing was written to it");
+            let fault = Diagnostic::invalid("an LDS buffer is read where it was not written");
             return Err(fault
                 .note("the buffer is allocated here, with undefined contents", self.location(from))
                 .help("write the buffer before it is read: all that the read covers"));
@@ -370,7 +370,7 @@ impl<'a> Interpreter<'a> {
             *into = tensor;
             return Ok(());
         }
-        // Copied only if a value still has the former content.
+        // Copied only if a value still refers to the former content.
         scatter(Rc::make_mut(into), &axes, &tensor)
     }
 
@@ -457,8 +457,8 @@ impl<'a> Interpreter<'a> {
         Ok(())
     }
 
-    /// The operands with the dims of the one that has most, which are returned, too. Untyped constants take
-    /// the dtype of the typed operand, of those from number `typed` on.
+    /// The operands with the dims of the one that has the most, which are returned as well. Untyped constants
+    /// take the dtype of the typed operand, starting with operand number `typed`.
     fn broadcast<const N: usize>(
         &self,
         operands: [Entity; N],
@@ -468,7 +468,7 @@ impl<'a> Interpreter<'a> {
         for &operand in &operands {
             values.push(self.value(operand)?);
         }
-        // The first of several with all dims gives their order.
+        // The first of those with all dims determines the order.
         let widest = values.iter().min_by_key(|v| Reverse(v.dims.len())).ok_or_else(malformed)?;
         let dtype = values[typed..].iter().find_map(|v| match &v.content {
             Content::Tensor(tensor) => Some(tensor.dtype()),
@@ -511,7 +511,7 @@ impl<'a> Interpreter<'a> {
         Ok(Rc::new(gather(tensor, &axes)?))
     }
 
-    /// The part of a memory that the current iterations name.
+    /// The part of a memory that the current iterations access.
     fn slice(&self, dims: &Dims, shape: &[usize]) -> Axes {
         let strides = window::strides(shape);
         let axis = |at: usize| {
@@ -554,7 +554,7 @@ impl<'a> Interpreter<'a> {
         self.world.get::<Geometry>(self.root)?.dims.get(dim.0 as usize)
     }
 
-    /// That the workgroups of the grid, and the waves of each, have all elements between them.
+    /// Checks that the workgroups of the grid, and the waves of each, cover all elements.
     fn check_cover(&self) -> Result<(), Diagnostic> {
         let (Some(geometry), Some(expressions)) =
             (self.world.get::<Geometry>(self.root), self.world.get::<Expressions>(self.root))
@@ -595,7 +595,7 @@ impl<'a> Interpreter<'a> {
         }
     }
 
-    /// Elements of a dimension that a value made here has.
+    /// Elements along a dimension of a value that is made here.
     fn extent(&self, dim: Dim) -> Result<usize, Diagnostic> {
         match self.loops.iter().find(|l| l.dim == dim) {
             Some(within) => Ok(within.tile),
@@ -659,7 +659,7 @@ impl<'a> Interpreter<'a> {
         self.world.get::<Origin>(node).and_then(|origin| self.locations()?.get(origin.0))
     }
 
-    /// The fault at the node, unless it already has a place.
+    /// Anchors the fault at the node, unless it already has a place.
     fn anchor(&self, node: Entity, fault: Diagnostic) -> Diagnostic {
         if fault.location.is_some() { fault } else { fault.at(self.location(node)) }
     }
@@ -673,7 +673,7 @@ impl Operand {
         self.0.data()
     }
 
-    /// A tensor of the same shape, with what `f` makes of the elements.
+    /// A tensor of the same shape, with the result of `f` for the elements.
     fn map(&self, f: impl FnOnce(&Data) -> Result<Data, arithmetic::Refusal>) -> Result<Tensor, Diagnostic> {
         let data = f(self.data()).map_err(Diagnostic::invalid)?;
         Ok(Tensor::filled(self.0.shape().to_vec(), data))

@@ -72,7 +72,7 @@ fn rows<T: Copy + Send + Sync>(
             columns.extend((0..n).map(|column| rhs[(b * n + column) * k + x]));
         }
     }
-    // A thread costs as much as some ten thousand elements of the sum.
+    // Starting a thread costs as much as some ten thousand elements of the sum.
     let most = (batch * m * n * k) as u64 / 50_000;
     workers::for_each(out.chunks_mut(n).enumerate(), most, |(row, out)| {
         let columns = &columns[row / m * n * k..][..n * k];

@@ -9,7 +9,7 @@ use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::node::Constant;
 use crate::ir::types::DType;
 
-/// Elements that one tensor may have: a fault beyond this, instead of an exhausted machine.
+/// The most elements that one tensor may have: a fault beyond this, instead of an exhausted machine.
 pub const MAX_ELEMENTS: usize = 1 << 28;
 
 /// A whole tensor, row-major. It always holds as many elements as its shape says.
@@ -111,7 +111,7 @@ macro_rules! for_each_dtype {
 }
 pub(super) use for_each_dtype;
 
-/// Number of elements of a shape, if a tensor may have so many.
+/// Number of elements of a shape, if a tensor may have that many.
 pub(super) fn count(shape: &[usize]) -> Result<usize, Diagnostic> {
     let count = shape.iter().try_fold(1usize, |n, &extent| n.checked_mul(extent));
     count.filter(|&n| n <= MAX_ELEMENTS).ok_or_else(|| {
@@ -235,7 +235,7 @@ impl Tensor {
         bytes
     }
 
-    /// The bytes of some elements, likewise, in place of what `bytes` holds.
+    /// The bytes of some elements, in the same form, in place of what `bytes` holds.
     pub(crate) fn bytes_of(&self, elements: Range<usize>, bytes: &mut Vec<u8>) {
         match &self.data {
             Data::F32(v) => put(&v[elements], bytes, |x| x.to_le_bytes()),
@@ -272,7 +272,7 @@ impl Tensor {
         self.f64_of(0..self.data.len())
     }
 
-    /// Some elements, likewise.
+    /// Some elements, in the same form.
     pub(crate) fn f64_of(&self, elements: Range<usize>) -> Vec<f64> {
         match &self.data {
             Data::F32(v) => v[elements].iter().map(|&x| f64::from(x)).collect(),
@@ -312,7 +312,7 @@ fn put<T: Copy, const N: usize>(elements: &[T], bytes: &mut Vec<u8>, of: impl Fn
 /// Elements that one thread makes at a time.
 const PART: usize = 1 << 16;
 
-/// So many numbers of a seed, on all threads: each follows from its index.
+/// `n` numbers of a seed, on all threads: each follows from its index.
 fn numbers<T: Copy + Default + Send>(n: usize, seed: u64, of: impl Fn(u64) -> T + Sync) -> Vec<T> {
     let mut all = vec![T::default(); n];
     let fill = |(part, elements): (usize, &mut [T])| {
@@ -329,7 +329,7 @@ struct SplitMix64(u64);
 impl SplitMix64 {
     const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-    /// What follows the first `count` numbers of a seed.
+    /// The state after the first `count` numbers of a seed.
     fn after(seed: u64, count: u64) -> SplitMix64 {
         SplitMix64(seed.wrapping_add(count.wrapping_mul(SplitMix64::STEP)))
     }

@@ -1,5 +1,5 @@
-//! Windows into row-major tensors: the one copy loop behind slices of a loop's iteration, broadcasts and
-//! transpositions.
+//! Windows into row-major tensors: the one copy loop that slices of a loop's iteration, broadcasts and
+//! transpositions share.
 
 use smallvec::SmallVec;
 
@@ -11,7 +11,7 @@ pub(super) struct Axis {
     pub extent: usize,
     /// First element in the tensor.
     pub start: usize,
-    /// Elements of the tensor: the window may reach beyond.
+    /// Elements of the tensor: the window may extend beyond them.
     pub limit: usize,
     /// Distance of neighbours in the tensor; 0 repeats one element.
     pub stride: usize,
@@ -28,12 +28,12 @@ pub(super) fn strides(shape: &[usize]) -> SmallVec<[usize; 4]> {
     strides
 }
 
-/// True if a window is its tensor as it is.
+/// True if a window is the whole tensor.
 pub(super) fn is_whole(axes: &[Axis]) -> bool {
     axes.iter().all(|axis| axis.start == 0 && axis.extent == axis.limit)
 }
 
-/// Copies a window out; what lies beyond the tensor is the default value (zero).
+/// Copies a window out; elements beyond the tensor have the default value (zero).
 pub(super) fn gather<T: Copy + Default>(tensor: &[T], axes: &[Axis]) -> Vec<T> {
     let mut out = Vec::with_capacity(axes.iter().map(|a| a.extent).product());
     gather_from(tensor, 0, axes, &mut out);
@@ -58,7 +58,7 @@ fn gather_from<T: Copy + Default>(tensor: &[T], base: usize, axes: &[Axis], out:
     out.resize(out.len() + outside, T::default());
 }
 
-/// Copies a window, whose elements are `window` in order, into the tensor; what lies beyond is dropped.
+/// Copies a window, whose elements are `window` in order, into the tensor; elements beyond it are dropped.
 pub(super) fn scatter<T: Copy>(tensor: &mut [T], axes: &[Axis], window: &[T]) {
     scatter_to(tensor, 0, axes, window);
 }

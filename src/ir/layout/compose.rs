@@ -41,7 +41,7 @@ impl Layout {
         Layout::new(self.modes.iter().chain(&more.modes).copied())
     }
 
-    /// Only `dims` are kept: what moved another dimension is consumed without effect.
+    /// The layout of `dims` alone: digits that moved another dimension are consumed without effect.
     pub fn project(&self, dims: &[Dim]) -> Layout {
         let kept = |mode: &Mode| mode.dim.is_some_and(|dim| dims.contains(&dim));
         let project =
@@ -73,7 +73,7 @@ impl Layout {
         Layout { modes }
     }
 
-    /// Whether both put the same element in every place (and have the same places).
+    /// Whether both hold the same element in every place (and have the same places).
     pub fn equivalent(&self, other: &Layout) -> bool {
         self.canonical() == other.canonical()
     }

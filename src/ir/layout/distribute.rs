@@ -2,7 +2,7 @@
 use super::{Dim, Layout, LayoutError, Mode, Source};
 use smallvec::SmallVec;
 
-/// What is left of one dimension, counted in steps of `stride` elements.
+/// The part of one dimension that is left, counted in steps of `stride` elements.
 struct Rest {
     dim: Dim,
     extent: u32,
@@ -27,7 +27,7 @@ impl Layout {
         {
             return Err(LayoutError::ZeroExtent);
         }
-        // Checks for duplicates and for size.
+        // This checks for duplicates and for size.
         Layout::row_major(Source::Replica, tile)?;
         let mut rest: SmallVec<[Rest; 4]> =
             tile.iter().rev().map(|(dim, extent)| Rest { dim: *dim, extent: *extent, stride: 1 }).collect();
@@ -72,7 +72,7 @@ impl Layout {
 }
 
 impl Rest {
-    /// Gives `extent` steps, which divides what is left, to a digit.
+    /// Gives `extent` steps, which divide what is left, to a digit.
     fn take(&mut self, source: Source, extent: u32) -> Mode {
         let mode = Mode::new(source, extent, self.dim, self.stride);
         self.extent /= extent;

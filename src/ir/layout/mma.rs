@@ -10,13 +10,13 @@ use std::fmt;
 /// Lanes of a wave.
 const LANES: u32 = 64;
 
-/// Whether A is stored whole.
+/// Whether A is stored in full.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Sparsity {
     /// Every element of A is in a register.
     Dense,
     /// SMFMAC: of each four elements along k two are in registers. The layout of A then gives the first of
-    /// the four; which two they are is in the index register, chosen by the modifiers CBSZ and ABID.
+    /// the four; which two are stored is in the index register, chosen by the modifiers CBSZ and ABID.
     TwoOfFour,
 }
 
@@ -34,7 +34,7 @@ pub struct MmaShape {
 
 impl MmaShape {
     /// A shape, if one wave can hold its operands by the rule: powers of two, rows and columns of all blocks
-    /// fit the lanes, and A, B and D come out even.
+    /// fit the lanes, and A, B and D divide evenly.
     pub fn new(
         [m, n, k, blocks]: [u32; 4],
         accumulator_bits: u32,
@@ -160,7 +160,7 @@ macro_rules! rows {
     };
 }
 
-/// What each computes. Which instruction of a chip that is, and how long it takes, the chip knows
+/// What each computes. Which instruction of a chip that is, and how long it takes, is a fact of the chip
 /// ([`TargetInfo::matrix_instruction`](crate::codegen::target::TargetInfo::matrix_instruction)).
 #[rustfmt::skip]
 const ROWS: [Row; 8] = rows! {

@@ -94,7 +94,7 @@ pub struct Place {
     pub wave: u32,
 }
 
-/// Why there is no such layout.
+/// Why a layout does not exist.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, thiserror::Error)]
 pub enum LayoutError {
     /// A digit or a tile without elements.
@@ -116,7 +116,7 @@ pub enum LayoutError {
         /// Elements per thread asked for.
         elements: u32,
     },
-    /// More threads than pieces of work.
+    /// More threads than vectors.
     #[error("the tile has {chunks} vectors for {threads} threads; use fewer elements per thread")]
     TooFewChunks {
         /// Vectors in the tile.
@@ -124,7 +124,7 @@ pub enum LayoutError {
         /// Lanes times waves.
         threads: u64,
     },
-    /// No matrix instruction looks like that.
+    /// No matrix instruction has this shape.
     #[error("not the shape of a matrix instruction: a wave of 64 lanes cannot hold its operands")]
     NotAnMmaShape,
     /// The workers of a source cannot be spread evenly.

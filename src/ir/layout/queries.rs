@@ -53,7 +53,7 @@ impl Layout {
     }
 }
 
-/// Whether the digits of one dimension, by ascending stride, never add up to the same coordinate.
+/// Whether the digits of one dimension, by ascending stride, never add up to the same coordinate twice.
 fn is_injective_in(modes: &[Mode]) -> bool {
     let (mut places, mut run) = (1u64, 1u64);
     let mut nested = true;
@@ -65,7 +65,7 @@ fn is_injective_in(modes: &[Mode]) -> bool {
             return false;
         }
     }
-    // Digits that do not nest may still miss each other, like strides 2 and 3; only listing the sums tells.
+    // Digits that do not nest may still avoid each other, like strides 2 and 3; only listing the sums tells.
     nested || {
         let mut sums: Vec<u32> = vec![0];
         for mode in modes {

@@ -1,7 +1,7 @@
 //! Rows of element-wise operations. Each table is a macro that hands its rows to another one: here they
-//! become an enum and the table behind it, in `ir/builder.rs` the author's methods. A row without one of its
-//! parts does not compile, and neither does one without a meaning (`ir/interpreter/arithmetic.rs`) and
-//! instructions (`codegen/lower/operations.rs`).
+//! become an enum and its table, in `ir/builder.rs` the author's methods. A row with a missing part does not
+//! compile, and neither does one without a meaning (`ir/interpreter/arithmetic.rs`) or without instructions
+//! (`codegen/lower/operations.rs`).
 
 use super::row::{DTypes, MemoryEffect, OpClass, OpRow, OpUnit, Purity, ResultType, Role, Sizes};
 
@@ -25,7 +25,7 @@ macro_rules! unary_operations {
 }
 pub(in crate::ir) use unary_operations;
 
-/// Operations on two values of one dtype, likewise.
+/// Operations on two values of the same dtype, in the same form.
 macro_rules! binary_operations {
     ($then:ident) => {
         $then! {
@@ -83,7 +83,7 @@ pub(super) const ELEMENT_WISE: OpRow = OpRow {
 
 macro_rules! unary_family {
     ($($op:ident $word:literal $method:ident $dtypes:ident $doc:literal;)*) => {
-        /// Arithmetic on one value. How exact it is stands in docs/numerics.md.
+        /// Arithmetic on one value. docs/numerics.md says how exact it is.
         #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
         pub enum UnaryOp {
             $(#[doc = $doc] $op,)*
@@ -173,7 +173,8 @@ conversions!(conversion_family);
 
 macro_rules! predicate_family {
     ($($op:ident $word:literal $method:ident $doc:literal;)*) => {
-        /// Comparison predicates: signed for integers, ordered for floats (false when an operand is NaN, except `Ne`, which is true).
+        /// Comparison predicates: signed for integers, ordered for floats (false when an operand is NaN,
+        /// except `Ne`, which is true).
         #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
         pub enum Predicate {
             $(#[doc = $doc] $op,)*
@@ -194,7 +195,7 @@ macro_rules! predicate_family {
 }
 predicates!(predicate_family);
 
-/// Rows that do not fit together do not compile.
+/// Rows whose parts contradict each other do not compile.
 const _: () = {
     let tables = [UnaryOp::ROWS, BinaryOp::ROWS, Conversion::ROWS];
     let mut table = 0;

@@ -2,7 +2,7 @@
 
 use super::Predicate;
 
-/// Operations that hold waves, memory and the scheduler of the hardware to an order.
+/// Operations that impose an order on waves, memory and the hardware's scheduler.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Control {
     /// Waits for all waves of the workgroup, and for no memory.
@@ -11,7 +11,7 @@ pub enum Control {
     ConditionalBarrier(WaveCondition),
     /// Priority of the wave from here on, 0 to 3.
     SetWavePriority(u8),
-    /// Nothing moves across. No instruction.
+    /// Nothing moves across it. It is not an instruction.
     SchedulingBarrier,
     /// Waits until at most so many loads from global memory are under way.
     WaitForLoads(u8),

@@ -1,7 +1,7 @@
-//! The operations. One row of a table says everything about an operation but its meaning (`ir/interpreter`)
-//! and its instructions (`codegen/lower`): its word, what it takes and gives, the rule of its type, whether
-//! it can be moved, what it does to memory, what it keeps busy. The builder, the printer, the parser, the
-//! verifier, passes and schedules read the row.
+//! The operations. One row of a table says everything about an operation except its meaning
+//! (`ir/interpreter`) and its instructions (`codegen/lower`): its word, operands and result, the rule of its
+//! type, whether it can be moved, what it does to memory, and which unit it occupies. The builder, the
+//! printer, the parser, the verifier, passes and schedules read the row.
 
 mod arithmetic;
 mod control;
@@ -33,8 +33,8 @@ pub enum Op {
     Read,
     /// Stores a value to a memory. Operands: value, memory. No result.
     Write,
-    /// Copies the tile of a memory to an LDS buffer through no register. Operands: memory, buffer. No result.
-    /// Made by passes.
+    /// Copies the tile of a memory to an LDS buffer without going through registers. Operands: memory,
+    /// buffer. No result. Made by passes.
     GlobalToShared,
     /// `acc + lhs . rhs` over the dimension that lhs and rhs share and acc lacks. Operands: lhs with
     /// m and k, rhs with n and k (dims in any order), acc `[.., m, n]`.
@@ -43,10 +43,10 @@ pub enum Op {
     /// [`Body`](super::node::Body), its trip count in [`Trip`](super::node::Trip), what one iteration
     /// hands to the next in [`Yields`](super::node::Yields).
     Iterate(Dim),
-    /// A pipelined loop: the operations in front of the steady state, its loop, and those after it.
-    /// Operands: initial values. Runs once, if the loop that it was made of has at least as many
-    /// iterations as its [`Pipelined`](super::node::Pipelined) needs, else not at all. Made by scheduling, of
-    /// expanded nodes.
+    /// A pipelined loop: the operations in front of the steady state, its loop, and those after it. Operands:
+    /// initial values. It runs once if the loop that it was made of has at least as many iterations as its
+    /// [`Pipelined`](super::node::Pipelined) needs, and otherwise not at all. Made by scheduling, of expanded
+    /// nodes.
     Pipeline(Dim),
     /// A loop-carried value as the body sees it: number `0` of the loop's carried values. No operands.
     IterArg(u32),
@@ -66,7 +66,7 @@ pub enum Op {
     Convert(Conversion),
     /// LDS fence and workgroup barrier. No operands, no result.
     Barrier,
-    /// What says something about order and time, and computes nothing. No operands, no result.
+    /// Affects order and time, and computes nothing. No operands, no result.
     Control(Control),
 }
 
@@ -77,7 +77,7 @@ macro_rules! rows {
         const OTHERS: &[OpRow] = &[$($row),*];
 
         impl Op {
-            /// What there is to know about the operation.
+            /// What is known of the operation.
             pub const fn row(&self) -> &'static OpRow {
                 match self {
                     $($pattern => const { &$row },)*
@@ -205,7 +205,7 @@ rows! {
     };
     Op::Iterate(_) => OpRow { word: "iterate", doc: "A loop over the tiles of a dimension.", ..REGION };
     Op::Memory => OpRow { word: "memory", purity: Purity::Effect, doc: "A kernel argument: a tensor.", ..DECLARATION };
-    // Two scalars are two arguments, whatever else they have in common.
+    // Two scalars are two arguments, even if everything else about them is the same.
     Op::Scalar => OpRow {
         word: "scalar",
         gives: Role::Value,
@@ -262,7 +262,7 @@ rows! {
     };
 }
 
-/// Rows that do not fit together do not compile.
+/// Rows whose parts contradict each other do not compile.
 const _: () = {
     let mut at = 0;
     while at < OTHERS.len() {
@@ -272,7 +272,7 @@ const _: () = {
 };
 
 impl Op {
-    /// What arguments by value can be: what arithmetic computes in. Others are cast from these.
+    /// The dtypes of arguments by value: those that arithmetic computes in. Others are cast from these.
     pub const SCALAR_DTYPES: [DType; 2] = [DType::F32, DType::I32];
 
     /// True for the arguments of a kernel.
@@ -280,17 +280,17 @@ impl Op {
         self.row().class == OpClass::Declaration && self.row().purity == Purity::Effect
     }
 
-    /// True for what reads or writes a memory: its last operand.
+    /// True for operations that read or write a memory: their last operand.
     pub fn is_access(self) -> bool {
         self.row().class == OpClass::Access
     }
 
-    /// True for what writes a memory: its last operand.
+    /// True for operations that write a memory: their last operand.
     pub fn is_write(self) -> bool {
         self.row().memory.writes()
     }
 
-    /// Element-wise operations that a word says all of: arithmetic, conversions and `select`.
+    /// Element-wise operations that one word fully names: arithmetic, conversions and `select`.
     pub fn element_wise() -> impl Iterator<Item = Op> {
         let unary = UnaryOp::ALL.iter().copied().map(Op::Unary);
         let binary = BinaryOp::ALL.iter().copied().map(Op::Binary);

@@ -1,8 +1,8 @@
-//! What a row of the table of operations says.
+//! A row of the table of operations.
 
 use crate::ir::types::DType;
 
-/// One operation: everything about it but its meaning (`ir/interpreter`) and its instructions
+/// One operation: everything about it except its meaning (`ir/interpreter`) and its instructions
 /// (`codegen/lower`).
 #[derive(Debug)]
 pub struct OpRow {
@@ -10,9 +10,9 @@ pub struct OpRow {
     pub word: &'static str,
     /// How passes treat it.
     pub class: OpClass,
-    /// What its operands are, in their order; `None` for any number of values.
+    /// Its operands in order; `None` for any number of values.
     pub takes: Option<&'static [Role]>,
-    /// What it is to the nodes that use it.
+    /// What the nodes that use it see.
     pub gives: Role,
     /// The dtypes that its operands may have.
     pub operands: DTypes,
@@ -22,24 +22,24 @@ pub struct OpRow {
     pub purity: Purity,
     /// What it does to memory.
     pub memory: MemoryEffect,
-    /// What it keeps busy, as schedules see it.
+    /// The unit that it occupies, as schedules see it.
     pub unit: OpUnit,
     /// What it does, in a line or two.
     pub doc: &'static str,
 }
 
-/// Operations that passes treat alike. A new class is a new case in every pass; an operation of a class that
-/// exists is none.
+/// Operations that passes treat alike. A new class is a new case in every pass; a new operation of an
+/// existing class is not.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum OpClass {
-    /// An argument of the kernel or an LDS buffer: it stands once, for all pieces of what uses it.
+    /// An argument of the kernel or an LDS buffer: it is not divided when its users are.
     Declaration,
     /// A value without operands.
     Constant,
-    /// Reads or writes the place that is its last operand.
+    /// Reads or writes the memory that is its last operand.
     Access,
-    /// An element of the result follows from the elements of the operands that have its coordinates: all have
-    /// one layout.
+    /// An element of the result depends on the elements of the operands at the same coordinates: all have one
+    /// layout.
     ElementWise,
     /// Sums over the dimensions that its result lacks. Its layouts are those of matrix instructions.
     Contraction,
@@ -47,11 +47,11 @@ pub enum OpClass {
     Region,
     /// A value that a region carries, inside of it or after it.
     Carried,
-    /// Says something about order and time, and computes nothing.
+    /// Affects order and time, and computes nothing.
     Order,
 }
 
-/// What a node is to the nodes that use it.
+/// What the nodes that use a node see.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Role {
     /// A value.
@@ -60,7 +60,7 @@ pub enum Role {
     Memory,
     /// A region that carries values.
     Loop,
-    /// Nothing: no node uses it.
+    /// Nothing: it has no uses.
     Nothing,
 }
 
@@ -79,7 +79,7 @@ impl Role {
 /// Dtypes of the operands of element-wise operations.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum DTypes {
-    /// Every dtype, or a rule of the operation's own.
+    /// Every dtype, or the operation has its own rule.
     Any,
     /// Every dtype but i1.
     Numbers,
@@ -97,7 +97,7 @@ impl DTypes {
         }
     }
 
-    /// What the author of an operand with another dtype can do.
+    /// What an author whose operand has another dtype can do.
     pub const fn help(self) -> &'static str {
         match self {
             DTypes::Any | DTypes::Numbers | DTypes::Floats => "cast to a floating dtype first",
@@ -110,17 +110,18 @@ impl DTypes {
 pub enum ResultType {
     /// There is no result.
     None,
-    /// It is written at the node.
+    /// It is written on the node.
     Declared,
     /// It is the type of the operand with this number.
     OfOperand(usize),
-    /// The operands have one dtype, and so has the result; one operand has all of the result's dimensions.
+    /// The operands have one dtype, which is also the result's; one operand has all of the result's
+    /// dimensions.
     Joined,
     /// As [`ResultType::Joined`], but the result is i1.
     Condition,
     /// As [`ResultType::Joined`] for all operands but the first, which is i1.
     Chosen,
-    /// Dimensions of the operand, and the dtype that is written at the node, which is not i1.
+    /// Dimensions of the operand, and the dtype that is written on the node, which is not i1.
     Converted(Sizes),
     /// The type of a value that the region starts with.
     Carried,
@@ -153,13 +154,13 @@ pub enum Purity {
     Pure,
     /// A read: as good as pure where nothing writes the memory.
     OfMemory,
-    /// Neither, and nothing that a use would keep: it goes if nothing uses it.
+    /// Neither, but it may be removed if it has no uses.
     Unmoved,
     /// It stays where it is.
     Effect,
 }
 
-/// What an operation does to the memories among its operands, of which the last is the one that it writes.
+/// What an operation does to the memories among its operands, the last of which is the one that it writes.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum MemoryEffect {
     /// Nothing.
@@ -170,11 +171,11 @@ pub enum MemoryEffect {
     Writes,
     /// Reads the first and writes the last.
     Copies,
-    /// Nothing that touches memory moves across it.
+    /// No access to memory moves across it.
     Fence,
 }
 
-/// What an operation keeps busy.
+/// The unit that an operation occupies.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum OpUnit {
     /// Nothing.
@@ -198,7 +199,7 @@ impl MemoryEffect {
 }
 
 impl OpRow {
-    /// Whether the parts of the row fit together.
+    /// Whether the parts of the row agree with each other.
     pub(super) const fn is_consistent(&self) -> bool {
         let gives_value = matches!(self.gives, Role::Value);
         let memory = !matches!(self.memory, MemoryEffect::None);

@@ -23,10 +23,10 @@ use crate::ir::expr::Symbol;
 use crate::ir::node::{Control, WaveCondition};
 use crate::ir::types::AddressSpace;
 
-/// Tells traces apart, so that no value of one gets into another.
+/// Distinguishes traces, so that a value of one is not used in another.
 static NEXT_TRACE: AtomicU64 = AtomicU64::new(0);
 
-/// What stands for a value of an operation that was not recorded.
+/// Stands for a value of an operation that was not recorded.
 const NOTHING: ValueId = ValueId(u32::MAX);
 
 /// The schedule that is being traced. All of its calls record the caller's file and line.
@@ -104,7 +104,7 @@ impl ScheduleTracer {
         self.state.borrow_mut().location(caller)
     }
 
-    /// Remembers the first mistake; one that has no place yet is made at `location`.
+    /// Remembers the first mistake; one without a place is placed at `location`.
     fn fail(&self, fault: Diagnostic, location: &Location) {
         let mut state = self.state.borrow_mut();
         if state.error.is_none() {
@@ -113,7 +113,7 @@ impl ScheduleTracer {
         }
     }
 
-    /// The numbers of values, if they are this schedule's.
+    /// The numbers of values, if they belong to this schedule.
     fn own(&self, handles: impl IntoIterator<Item = Handle>, location: &Location) -> Option<Vec<ValueId>> {
         let values: Option<Vec<_>> =
             handles.into_iter().map(|h| (h.trace == self.trace).then_some(h.value)).collect();
@@ -124,7 +124,7 @@ impl ScheduleTracer {
         values
     }
 
-    /// Records an operation on `handles`; its first value.
+    /// Records an operation on `handles`; returns its first value.
     fn record(
         &self,
         caller: &'static Caller<'static>,
@@ -139,7 +139,7 @@ impl ScheduleTracer {
 
     fn push(&self, operation: Operation, location: Location) -> Option<ValueId> {
         let mut state = self.state.borrow_mut();
-        // After a mistake values may be placeholders, and one mistake is all that is returned.
+        // After a mistake values may be placeholders, and only the first mistake is returned.
         if state.error.is_some() {
             return None;
         }
@@ -149,8 +149,8 @@ impl ScheduleTracer {
     }
 
     /// All nodes that have the tag, in program order. Tags are put on operations where the kernel is traced;
-    /// what the compiler makes of an operation has its tag too: a read of shared memory is a global read,
-    /// an LDS write and an LDS read.
+    /// nodes that the compiler makes of an operation have its tag, too: a read of shared memory is a global
+    /// read, an LDS write and an LDS read.
     #[track_caller]
     pub fn get_node_by_tag(&self, tag: &str) -> Nodes {
         Nodes(self.record(Caller::caller(), &[], |_| Operation::GetNodeByTag { tag: tag.into() }))
@@ -178,7 +178,7 @@ impl ScheduleTracer {
         (Nodes(self.result(first, 0)), Nodes(self.result(first, 1)))
     }
 
-    /// Equal parts of a list by the nodes' place along a dimension; as many as names take them.
+    /// Equal parts of a list by the nodes' place along a dimension; as many as there are names for them.
     ///
     /// # Example
     /// ```
@@ -198,11 +198,11 @@ impl ScheduleTracer {
         array::from_fn(|at| Nodes(self.result(first, at)))
     }
 
-    /// [`ScheduleTracer::partition_by_dim`] into a number of parts that is no constant.
+    /// [`ScheduleTracer::partition_by_dim`] into a number of parts that is not a constant.
     #[track_caller]
     pub fn partition_by_dim_into(&self, list: Nodes, dim: Symbol, parts: usize) -> Vec<Nodes> {
         let first = self.parts(Caller::caller(), list, dim, parts);
-        // More than any list has is a mistake, and is remembered.
+        // More parts than any list has are a mistake, which is remembered.
         (0..parts.min(MOST_PARTS as usize)).map(|at| Nodes(self.result(first, at))).collect()
     }
 
@@ -217,7 +217,7 @@ impl ScheduleTracer {
         Handle { value, trace: self.trace }
     }
 
-    /// Nodes of a list that are in a part of a pipeline, or of a type, or both: `None` asks for nothing.
+    /// Nodes of a list that are in a part of a pipeline, or of a type, or both: `None` means no restriction.
     #[track_caller]
     pub fn filter_nodes(
         &self,
@@ -239,9 +239,9 @@ impl ScheduleTracer {
     }
 
     /// Pipelines a loop; `stages` sets the stages, first to last. Each stage is a list of as many tuples,
-    /// which run one after the other: their number is the initiation interval. The tuples that stand at
-    /// one place of the stages run together, each for an iteration of its own. Afterwards every list of
-    /// nodes stands for the copies in all parts of the pipeline.
+    /// which run one after the other: their number is the initiation interval. The tuples at the same
+    /// position of all stages run together, each for its own iteration. Afterwards every list of nodes stands
+    /// for the copies in all parts of the pipeline.
     ///
     /// # Example
     /// ```
@@ -370,8 +370,7 @@ impl ScheduleTracer {
         self.insert(Caller::caller(), Place::After, target, Control::ConditionalBarrier(condition));
     }
 
-    /// Holds the second half of a workgroup's waves one barrier behind the first half, for the time of a
-    /// loop.
+    /// Holds back the second half of a workgroup's waves by one barrier for the duration of a loop.
     #[track_caller]
     pub fn stagger(&self, region: impl Into<Target>) {
         self.record(Caller::caller(), &[region.into().0], |v| Operation::Stagger { region: v[0] });
@@ -419,13 +418,13 @@ impl ScheduleTracer {
         Nodes(self.record(caller, &handles, operation))
     }
 
-    /// Makes `factor` iterations of a loop, or of a pipeline's kernel, one.
+    /// Turns `factor` iterations of a loop, or of a pipeline's kernel, into one.
     #[track_caller]
     pub fn unroll(&self, region: impl Into<Target>, factor: u32) {
         self.record(Caller::caller(), &[region.into().0], |v| Operation::Unroll { region: v[0], factor });
     }
 
-    /// What conditions on waves are made of.
+    /// The values that conditions on waves are made of.
     pub fn get_hardware_constraint(&self) -> HardwareConstraint {
         HardwareConstraint::default()
     }
@@ -442,12 +441,12 @@ impl PipelineTracer<'_> {
         self.stages.push((lists, self.schedule.location(caller)));
     }
 
-    /// Makes the last iterations run in the loop too, with nothing more to load, instead of after it.
+    /// Runs the last iterations in the loop as well, with nothing more to load, instead of after it.
     pub fn eliminate_epilogue(&mut self) {
         self.eliminate_epilogue = true;
     }
 
-    /// Gives every LDS buffer so many copies, instead of as many as the stages need.
+    /// Gives every LDS buffer this many copies, instead of as many as the stages need.
     pub fn multi_buffer_count(&mut self, copies: u32) {
         self.multi_buffer_count = Some(copies);
     }

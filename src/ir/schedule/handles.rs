@@ -1,5 +1,5 @@
-//! What an author holds while a schedule is traced, and the shapes in which lists of it are written: tuples,
-//! arrays, vectors.
+//! The values that an author holds while a schedule is traced, and the shapes in which lists of them are
+//! written: tuples, arrays, vectors.
 
 use super::operations::{Directive, ValueId};
 use crate::ir::node::Control;
@@ -46,7 +46,7 @@ impl PipelinedLoop {
     }
 }
 
-/// Where something is done: at nodes (a loop, an operation), or in a part of a pipeline.
+/// The target of an operation: nodes (a loop, an operation), or a part of a pipeline.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Target(pub(super) Handle);
 
@@ -88,7 +88,7 @@ impl Interleave {
         Interleave { lists: collect(lists), interval: 1, start_offset: 0, start_after_groups: Vec::new() }
     }
 
-    /// One of them after every so many nodes of the base.
+    /// One of them after every `interval` nodes of the base.
     #[must_use]
     pub fn interval(self, interval: u32) -> Interleave {
         Interleave { interval, ..self }
@@ -107,10 +107,10 @@ impl Interleave {
     }
 }
 
-/// A list of `T` as authors write it: one by itself, or a tuple, an array, a vector of such lists. `()` is
+/// A list of `T` as authors write it: a single one, or a tuple, an array or a vector of such lists. `()` is
 /// the empty one.
 pub trait Listed<T> {
-    /// Appends what it holds.
+    /// Appends its elements.
     fn list(self, out: &mut Vec<T>);
 }
 
@@ -121,7 +121,7 @@ pub trait Slots {
     fn slots(self, out: &mut Vec<Vec<Nodes>>);
 }
 
-/// What a list holds.
+/// The elements of a list.
 pub(super) fn collect<T>(listed: impl Listed<T>) -> Vec<T> {
     let mut list = Vec::new();
     listed.list(&mut list);

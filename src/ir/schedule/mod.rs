@@ -1,10 +1,10 @@
-//! An author's schedule as data: a straight list of operations over tags and numbered values, which knows no
-//! kernel.
+//! An author's schedule as data: a straight list of operations over tags and numbered values, which does not
+//! refer to any kernel.
 //!
 //! It is traced from a closure ([`WaveSchedule::trace`]) or read from a `schedule` block
 //! ([`WaveSchedule::parse`]; the grammar is in [`text::schedule`](super::text::schedule)). Nothing is looked
-//! up when it is written, so one schedule fits every kernel that has its tags; mistakes that need no kernel
-//! are found all the same. Compiling a kernel walks [`WaveSchedule::operations`].
+//! up when it is written, so one schedule fits every kernel that has its tags; mistakes that do not depend on
+//! a kernel are found all the same. Compiling a kernel walks [`WaveSchedule::operations`].
 #![doc = include_str!("../../../docs/schedules.md")]
 
 mod builder;

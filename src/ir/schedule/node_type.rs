@@ -32,7 +32,7 @@ pub enum NodeType {
     Convert(Conversion),
 }
 
-/// Those that are no family of operations, each with an operation of its kind, whose word is its name.
+/// Types that are not families of operations, each with an operation of its kind, whose word is its name.
 const SINGLE: &[(NodeType, Op)] = &[
     (NodeType::Read, Op::Read),
     (NodeType::Write, Op::Write),
@@ -59,7 +59,7 @@ impl NodeType {
         NodeType::all().find(|row| row.0 == self).map_or("?", |row| row.1)
     }
 
-    /// The kind of a node that does `op`, if schedules speak of such nodes.
+    /// The kind of a node that does `op`, if schedules can name such nodes.
     pub fn of(op: Op) -> Option<NodeType> {
         Some(match op {
             Op::Read => NodeType::Read,

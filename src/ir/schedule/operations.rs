@@ -112,7 +112,7 @@ pub struct Stage {
 pub struct Pipeline {
     /// A list that holds the loop alone.
     pub target: ValueId,
-    /// True if the last iterations run in the loop too, with nothing more to load: there is no epilogue.
+    /// True if the last iterations run in the loop as well, with nothing more to load: there is no epilogue.
     pub eliminate_epilogue: bool,
     /// Copies of every LDS buffer, instead of as many as the stages need.
     pub multi_buffer_count: Option<u32>,
@@ -132,15 +132,15 @@ impl Pipeline {
 pub struct Group {
     /// Lists, taken as one.
     pub lists: Vec<ValueId>,
-    /// One of its nodes goes after every so many of the base; at least 1.
+    /// One of its nodes goes after every `interval` nodes of the base; at least 1.
     pub interval: u32,
-    /// Number of the base's node after which the first goes.
+    /// Number of the base's node that the first one goes after.
     pub start_offset: u32,
-    /// Numbers of groups that are used up before this one begins; no group waits for itself.
+    /// Numbers of groups that must be used up before this one begins; no group waits for itself.
     pub start_after_groups: Vec<u32>,
 }
 
-/// What an operation does. The values that it defines are named in brackets.
+/// What an operation does. The values that it defines are in brackets.
 #[derive(Clone, Debug)]
 pub enum Operation {
     /// All nodes that have the tag, in program order (nodes).
@@ -155,7 +155,7 @@ pub enum Operation {
         /// The type.
         node_type: NodeType,
     },
-    /// Those that unrolling made for one iteration of what was one (nodes).
+    /// The nodes that unrolling made for one iteration (nodes).
     GetNodeByTagAndIteration {
         /// The tag.
         tag: Arc<str>,
@@ -164,21 +164,21 @@ pub enum Operation {
     },
     /// Accesses of one address space, and the others (nodes, nodes).
     PartitionByAddressSpace {
-        /// What is parted: reads and writes.
+        /// The reads and writes to divide.
         list: ValueId,
         /// Global or shared.
         space: AddressSpace,
     },
     /// Equal parts by the nodes' place along a dimension, larger ones first (nodes, `parts` times).
     PartitionByDim {
-        /// What is parted.
+        /// The nodes to divide.
         list: ValueId,
         /// The dimension.
         dim: Symbol,
         /// How many parts; at least 1.
         parts: u32,
     },
-    /// Nodes of a list that are what is asked for (nodes).
+    /// Nodes of a list that satisfy the conditions (nodes).
     FilterNodes {
         /// The list.
         list: ValueId,
@@ -218,19 +218,19 @@ pub enum Operation {
         /// What.
         directive: Directive,
     },
-    /// Holds the second half of a workgroup's waves one barrier behind the first, for the time of a loop.
+    /// Holds back the second half of a workgroup's waves by one barrier for the duration of a loop.
     Stagger {
         /// The loop (nodes, or a pipeline's kernel).
         region: ValueId,
     },
-    /// The nodes of the base with those of the groups spread between them (nodes). After node `i` of the
-    /// base every group, in order, gives its next node if all groups that it starts after are used up,
-    /// `i >= start_offset` and `i - start_offset` is a multiple of its interval. What is left over comes
+    /// The nodes of the base with those of the groups spread between them (nodes). After node `i` of the base
+    /// every group, in order, gives its next node if all groups that it starts after are used up, `i >=
+    /// start_offset` and `i - start_offset` is a multiple of its interval. Nodes that are left over come
     /// last.
     InterleaveOps {
         /// Lists, taken as one.
         base: Vec<ValueId>,
-        /// What goes between.
+        /// The groups that go between.
         groups: Vec<Group>,
     },
     /// Repeats the body of a loop.
@@ -298,14 +298,14 @@ struct Data {
     name: Arc<str>,
     operations: Vec<Scheduled>,
     kinds: Vec<ValueKind>,
-    /// Made when it is asked for: schedules that the compiler makes for itself are never compared.
+    /// Computed on demand: schedules that the compiler makes for itself are never compared.
     identity: OnceLock<Identity>,
     sources: Sources,
     location: Location,
 }
 
 impl WaveSchedule {
-    /// The complete schedule of what was recorded; written at `location`.
+    /// The complete schedule of the recorded operations; written at `location`.
     pub(in crate::ir) fn finish(name: &str, recorder: Recorder, location: Location) -> WaveSchedule {
         let (operations, kinds) = recorder.into_parts();
         let mut locations = Vec::new();
@@ -360,7 +360,7 @@ impl WaveSchedule {
         })
     }
 
-    /// Where its operations were written, for caches: what they insert has their places.
+    /// Where its operations were written, for caches: inserted operations have these places.
     pub fn sources(&self) -> &Sources {
         &self.data.sources
     }

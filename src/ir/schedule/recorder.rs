@@ -1,5 +1,5 @@
-//! Recording a schedule operation by operation: what tracing and parsing have in common, so that one schedule
-//! gives one list and one set of messages whichever way it was written.
+//! Recording a schedule operation by operation: what tracing and parsing have in common, so that a schedule
+//! gives the same list and the same messages whichever way it was written.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,10 +18,11 @@ pub(in crate::ir) struct Recorder {
 }
 
 impl Recorder {
-    /// Appends an operation; the number of the first value that it defines, or would.
+    /// Appends an operation; returns the number of the first value that it defines, or would define.
     ///
     /// # Errors
-    /// The rule that it breaks, without a place where that is the operation's. Nothing is recorded then.
+    /// The rule that it breaks; the fault has no place where that is the operation's. Nothing is recorded
+    /// then.
     pub(in crate::ir) fn push(
         &mut self,
         operation: Operation,

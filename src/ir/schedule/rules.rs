@@ -1,5 +1,5 @@
-//! Rules that an operation keeps whatever kernel it is for. A fault without a place is about the operation as
-//! a whole; whoever records the operation knows where that stands.
+//! Rules that an operation obeys whatever kernel it is for. A fault without a place is about the operation as
+//! a whole; the caller that records the operation knows where it is written.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,13 @@ use super::recorder::Recorder;
 use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::types::AddressSpace;
 
-/// Most parts of a list, iterations of an unrolled loop, copies of a buffer: beyond it a number is a slip of
-/// the pen.
+/// The most parts of a list, iterations of an unrolled loop, or copies of a buffer: a larger number must be a
+/// typing error.
 pub(in crate::ir) const MOST: u32 = 1 << 16;
 
 type Checked = Result<(), Diagnostic>;
 
-/// Whether an operation on values of `recorder` keeps the rules.
+/// Whether an operation on values of `recorder` obeys the rules.
 pub(super) fn check(operation: &Operation, recorder: &Recorder) -> Checked {
     match operation {
         Operation::GetNodeByTag { .. }
@@ -22,13 +22,13 @@ pub(super) fn check(operation: &Operation, recorder: &Recorder) -> Checked {
         | Operation::GetNodeByTagAndIteration { .. }
         | Operation::GetItem { .. } => Ok(()),
         Operation::PartitionByAddressSpace { space: AddressSpace::Register, .. } => {
-            Err(Diagnostic::invalid("no read or write is of register space")
-                .help("part by global or by shared"))
+            Err(Diagnostic::invalid("no read or write is in register space")
+                .help("divide by global or by shared"))
         }
         Operation::PartitionByAddressSpace { .. } => Ok(()),
         Operation::PartitionByDim { parts, .. } => match *parts {
             1..=MOST => Ok(()),
-            parts => Err(Diagnostic::invalid(format!("a list cannot be parted into {parts}"))
+            parts => Err(Diagnostic::invalid(format!("a list cannot be divided into {parts}"))
                 .help(format!("ask for 1 to {MOST} parts"))),
         },
         Operation::FilterNodes { stage, .. } => stage.map_or(Ok(()), |stage| exists(stage, recorder)),
@@ -69,7 +69,7 @@ fn known(directive: Directive) -> Checked {
     }
 }
 
-/// A part of a pipeline that there is.
+/// Checks that a part of a pipeline exists.
 fn exists(value: ValueId, recorder: &Recorder) -> Checked {
     let Some(scheduled) = recorder.definition(value) else { return Ok(()) };
     match &scheduled.operation {
@@ -84,13 +84,13 @@ fn exists(value: ValueId, recorder: &Recorder) -> Checked {
     }
 }
 
-/// Not the straight code before or after a loop.
+/// Checks that a value is not the straight code before or after a loop.
 fn is_loop_or_nodes(value: ValueId, recorder: &Recorder) -> Checked {
     exists(value, recorder)?;
     match recorder.kind(value) {
         Some(part @ (ValueKind::Prologue | ValueKind::Epilogue)) => {
             let name = if part == ValueKind::Prologue { "prologue" } else { "epilogue" };
-            Err(Diagnostic::invalid(format!("the {name} of a pipeline is no loop and no node")))
+            Err(Diagnostic::invalid(format!("the {name} of a pipeline is neither a loop nor a node")))
         }
         _ => Ok(()),
     }
@@ -152,14 +152,14 @@ fn cluster(items: &[Item]) -> Checked {
     if nodes {
         return Ok(());
     }
-    let help = "what it inserts needs a node to stand at: put a list of nodes in";
+    let help = "put a list of nodes into it: an inserted operation needs a node as its place";
     Err(Diagnostic::invalid("a cluster without nodes").help(help))
 }
 
 fn reorder(clusters: &[ValueId], recorder: &Recorder) -> Checked {
     if clusters.is_empty() {
         let help = "name all clusters in the order that they should have";
-        return Err(Diagnostic::invalid("an order of no clusters").help(help));
+        return Err(Diagnostic::invalid("an order without clusters").help(help));
     }
     let mut sorted = clusters.to_vec();
     sorted.sort_unstable();
@@ -182,14 +182,14 @@ fn interleave(base: &[ValueId], groups: &[Group]) -> Checked {
     }
     if let Some(at) = groups.iter().position(|group| group.interval == 0) {
         return Err(Diagnostic::invalid(format!("group {at} has the interval 0"))
-            .help("an interval is at least 1: a node of the group behind every node of the base"));
+            .help("an interval is at least 1: a node of the group after every node of the base"));
     }
     let count = groups.len();
     for (at, group) in groups.iter().enumerate() {
         if let Some(other) = group.start_after_groups.iter().find(|&&other| other as usize >= count) {
             let plural = if count == 1 { "is 1 group" } else { "are groups" };
             return Err(Diagnostic::invalid(format!(
-                "group {at} starts after group {other}, which there is not"
+                "group {at} starts after group {other}, which does not exist"
             ))
             .help(format!("groups are numbered from 0, and there {plural} 0 to {}", count - 1)));
         }
@@ -201,7 +201,7 @@ fn interleave(base: &[ValueId], groups: &[Group]) -> Checked {
     }
 }
 
-/// The first group that waits, directly or not, for itself or for others that do.
+/// The first group that waits, directly or not, for itself or for a group that does.
 fn never_started(groups: &[Group]) -> Option<usize> {
     let mut waiting: Vec<usize> = groups.iter().map(|group| group.start_after_groups.len()).collect();
     let mut followers = vec![Vec::new(); groups.len()];

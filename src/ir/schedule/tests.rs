@@ -183,17 +183,17 @@ fn values_of_another_trace_are_refused() {
 fn mistakes_are_found_without_a_kernel() {
     type Mistake = fn(&ScheduleTracer);
     let cases: &[(&str, Mistake)] = &[
-        ("the prologue of a pipeline is no loop and no node", |s| s.stagger(pipelined(s).prologue())),
+        ("the prologue of a pipeline is neither a loop nor a node", |s| s.stagger(pipelined(s).prologue())),
         ("this pipeline has no epilogue", |s| {
             s.insert_at_end(pipelined(s).epilogue(), Control::WorkgroupBarrier);
         }),
-        ("no read or write is of register space", |s| {
+        ("no read or write is in register space", |s| {
             s.partition_by_address_space(nodes(s), Register);
         }),
-        ("a list cannot be parted into 0", |s| {
+        ("a list cannot be divided into 0", |s| {
             let [] = s.partition_by_dim(nodes(s), Symbol::new("K"));
         }),
-        ("a list cannot be parted into 4294967295", |s| {
+        ("a list cannot be divided into 4294967295", |s| {
             s.partition_by_dim_into(nodes(s), Symbol::new("K"), usize::MAX);
         }),
         ("a pipeline without stages", |s| {
@@ -221,7 +221,7 @@ fn mistakes_are_found_without_a_kernel() {
         ("a cluster without nodes", |s| {
             s.cluster((SharedMemoryBarrier, SetWavePriority(1)));
         }),
-        ("an order of no clusters", |s| s.reorder_graph(nodes(s), ())),
+        ("an order without clusters", |s| s.reorder_graph(nodes(s), ())),
         ("a cluster has two places in one order", |s| {
             let a = nodes(s);
             s.reorder_graph(nodes(s), (a, s.cluster(a), a));
@@ -232,13 +232,13 @@ fn mistakes_are_found_without_a_kernel() {
         ("group 0 has the interval 0", |s| {
             s.interleave_ops(nodes(s), [Interleave::of(nodes(s)).interval(0)]);
         }),
-        ("group 0 starts after group 1, which there is not", |s| {
+        ("group 0 starts after group 1, which does not exist", |s| {
             s.interleave_ops(nodes(s), [Interleave::of(nodes(s)).start_after_groups([1])]);
         }),
         ("group 0 never starts", |s| {
             s.interleave_ops(nodes(s), [Interleave::of(nodes(s)).start_after_groups([0])]);
         }),
-        ("4 is no priority of a wave", |s| s.insert_before(nodes(s), SetWavePriority(4))),
+        ("4 is not a priority of a wave", |s| s.insert_before(nodes(s), SetWavePriority(4))),
         ("a wait cannot leave 63 loads under way", |s| {
             s.cluster([Entry::from(WaitForLoads(63)), nodes(s).into()]);
         }),

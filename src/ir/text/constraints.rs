@@ -13,7 +13,7 @@ use crate::ir::expr::{SymExpr, SymNode, SymOp};
 use crate::ir::layout::Mma;
 
 impl Parser<'_> {
-    /// A constraint; `word`, its first, was read.
+    /// A constraint; `word`, its first word, was already read.
     pub(super) fn constraint(&mut self, word: &str) -> Parsed<Constraint> {
         match word {
             "mma" => Ok(Constraint::MmaType(self.mma_name()?)),

@@ -1,5 +1,5 @@
-//! The parser's place in its tokens: looking, stepping, and saying what was expected instead of what is
-//! there.
+//! The parser's place in its tokens: looking, stepping, and saying what was expected instead of the token
+//! that is there.
 
 use std::sync::Arc;
 
@@ -8,17 +8,17 @@ use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::node::Constant;
 use crate::ir::types::DType;
 
-/// What was read, or why not.
+/// What was read, or a fault.
 pub(super) type Parsed<T> = Result<T, Diagnostic>;
 
-/// Faults after which the rest of the text is not looked at.
+/// The number of faults after which the rest of the text is not looked at.
 const MAX_FAULTS: usize = 20;
 
 /// The faults of a text, in the order in which they were found.
 #[derive(Default)]
 pub(super) struct Faults(pub(super) Vec<Diagnostic>, Further);
 
-/// Whether further faults are taken.
+/// Whether further faults are accepted.
 #[derive(Copy, Clone, PartialEq, Eq, Default)]
 enum Further {
     #[default]
@@ -27,7 +27,7 @@ enum Further {
 }
 
 impl Faults {
-    /// Adds one; the last that is taken ends the text for `cursor`.
+    /// Adds one; the last one that is accepted ends the text for `cursor`.
     pub(super) fn add(&mut self, fault: Diagnostic, cursor: &mut Cursor<'_>) {
         if self.1 == Further::Taken {
             self.0.push(fault);
@@ -38,7 +38,7 @@ impl Faults {
         }
     }
 
-    /// As many of the faults as are told.
+    /// As many of the faults as are reported.
     pub(super) fn first(mut faults: Vec<Diagnostic>) -> Vec<Diagnostic> {
         faults.truncate(MAX_FAULTS);
         faults
@@ -121,7 +121,7 @@ impl<'a> Cursor<'a> {
         diagnostic.at(Some(self.location()))
     }
 
-    /// The fault that something else should stand here.
+    /// The fault that something else is expected here.
     pub(super) fn expected(&self, what: &str) -> Diagnostic {
         let lexeme = &self.next;
         let fault = match &lexeme.token {
@@ -166,7 +166,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Skips what is left of a statement after a fault, with a block that it opens.
+    /// Skips the rest of a statement after a fault, including a block that it opens.
     pub(super) fn recover(&mut self) {
         let mut depth = 0u32;
         loop {
@@ -210,8 +210,8 @@ impl<'a> Cursor<'a> {
         Ok(&self.text[start..end])
     }
 
-    /// Steps over the text of an expression of the arena's own form: up to a comma, a bracket or two points
-    /// that are not its own.
+    /// Steps over the text of an expression in the arena's own form: up to a comma, bracket or `..` that is
+    /// not part of it.
     pub(super) fn expression(&mut self) -> &'a str {
         let (start, mut end, mut depth) = (self.next.start, self.next.start, 0u32);
         loop {
@@ -255,7 +255,7 @@ impl<'a> Cursor<'a> {
         Ok(dtype)
     }
 
-    /// A decimal integer literal times `sign`, which is 1 or -1 and was read already.
+    /// A decimal integer literal times `sign`, which is 1 or -1 and was already read.
     pub(super) fn integer(&mut self, sign: i128) -> Parsed<i64> {
         let Token::Integer(digits) = *self.peek() else { return Err(self.expected("an integer")) };
         let value = digits.parse::<i128>().ok().and_then(|value| i64::try_from(sign * value).ok());

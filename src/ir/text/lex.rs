@@ -1,5 +1,5 @@
-//! The lexer: text to tokens with their places. It accepts every input; what it cannot read becomes a token
-//! that the parser reports.
+//! The lexer: text to tokens with their places. It accepts every input; characters that it cannot read become
+//! a token that the parser reports.
 
 /// What a token is.
 #[derive(Clone, PartialEq, Debug)]
@@ -34,11 +34,11 @@ pub(super) struct Lexeme<'a> {
     pub(super) column: u32,
     /// Byte offsets of its text.
     pub(super) start: usize,
-    /// After its last byte.
+    /// One past its last byte.
     pub(super) end: usize,
 }
 
-/// Longest first where one begins another.
+/// Longest first where one is a prefix of another.
 const SIGNS: &[&str] =
     &["//", "==", ">=", "{", "}", "[", "]", "(", ")", ",", "=", "@", "%", "+", "-", "*", "/", ".", "!", ":"];
 
@@ -51,7 +51,7 @@ pub(super) struct Lexer<'a> {
     at: usize,
     line: u32,
     column: u32,
-    /// A statement cannot be complete after the last token.
+    /// True if the last token cannot end a statement.
     continues: bool,
 }
 
@@ -194,7 +194,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// One escape: those that [`char::escape_default`] writes.
+    /// One escape, of those that [`char::escape_default`] writes.
     fn escape(&mut self) -> Option<char> {
         self.bump();
         let c = self.peek().filter(|c| *c != '\n')?;

@@ -1,5 +1,5 @@
-//! The text form of kernels: what tests are written in, what listings show, what people mail each other, and
-//! what names a kernel in caches. Printing and parsing give the same kernel back; kernels can be written in
+//! The text form of kernels: tests are written in it, listings show it, people mail it to each other, and
+//! caches identify kernels by it. Printing and parsing give back the same kernel; kernels can be written in
 //! it by hand.
 //!
 //! ```text
@@ -63,15 +63,15 @@
 //! ```
 //!
 //! The names of operations are the words of their rows ([`Op::rows`](super::node::Op::rows)), and of
-//! [`Predicate::word`](super::node::Predicate::word). A value is visible
-//! from its definition to the end of the region around it; memories have a name space of their own. The names
-//! of values are not kept: they print as numbers.
+//! [`Predicate::word`](super::node::Predicate::word). A value is visible from its definition to the end of
+//! the surrounding region; memories have a name space of their own. The names of values are not kept: they
+//! print as numbers.
 //!
 //! # Stages
-//! A text that says `after PASS` is a kernel as that pass left it. Everything that passes have found out
-//! stands in it as attributes, after the tag of a node and before the brace of a loop, so a compilation goes
-//! on from there with the passes that are left. Options that later passes look at (target, schedule, ...) are
-//! given anew; sizes are in the text.
+//! A text that says `after PASS` is a kernel as that pass left it. All facts that passes have found out are
+//! in it as attributes, after the tag of a node and before the brace of a loop, so a compilation goes on from
+//! there with the remaining passes. Options that later passes look at (target, schedule, ...) are given anew;
+//! sizes are in the text.
 //!
 //! After the kernel a text may hold a [`schedule`] for it ([`parse_file`]).
 
@@ -105,9 +105,9 @@ pub enum Detail {
     Identity,
     /// What the author wrote.
     Source,
-    /// The same. What passes have added stands in every text that says after which pass it is.
+    /// The same. Facts that passes have added are in every text that says after which pass it stands.
     Full,
-    /// And where the author wrote what, so that a compilation which goes on from the text makes the same
+    /// And where the author wrote each part, so that a compilation which goes on from the text makes the same
     /// object.
     Stage,
 }
@@ -118,7 +118,7 @@ pub enum Detail {
 /// # Errors
 /// All mistakes found, in the order of the text, each with its line (at most twenty).
 ///
-/// A text of more than [`MAX_KERNEL_BYTES`] is refused.
+/// A text of more than [`MAX_KERNEL_BYTES`] is an error.
 ///
 /// # Example
 /// ```
@@ -136,12 +136,12 @@ pub fn parse_file(text: &str, file: &str) -> Result<(Kernel, Option<WaveSchedule
     parse::parse(text, file)
 }
 
-/// Bytes that the text of a kernel and its schedule may have. A kernel of as many operations as can be
+/// The most bytes of the text of a kernel and its schedule. A kernel with as many operations as can be
 /// compiled has fewer.
 pub const MAX_KERNEL_BYTES: usize = 4 << 20;
 
 impl Kernel {
-    /// Reads the text form. A schedule after the kernel is read too, and left out. `file` is the name that
+    /// Reads the text form. A schedule after the kernel is read as well, and ignored. `file` is the name that
     /// diagnostics give the text.
     ///
     /// # Errors

@@ -22,7 +22,7 @@ use crate::ir::node::*;
 use crate::ir::schedule::WaveSchedule;
 use crate::ir::types::{AddressSpace, DType};
 
-/// Deepest nesting of loops that is read.
+/// The deepest nesting of loops that is read.
 const MAX_LOOPS: u32 = 100;
 
 /// A kernel, and the schedule after it if there is one.
@@ -66,19 +66,19 @@ pub(super) struct Parser<'a> {
     loops: u32,
     /// The pass after which the kernel stands.
     pub(super) stage: Option<Arc<str>>,
-    /// Constraints may still come.
+    /// True while constraints may still come.
     pub(super) constrained: bool,
     /// The expressions of attributes.
     pub(super) expressions: ExprArena,
-    /// Logical nodes by their numbers.
+    /// Logical nodes by number.
     pub(super) logical: FxHashMap<u32, Entity>,
-    /// The number that the attributes read last give their node.
+    /// The number that the attributes read last give to their node.
     pub(super) numbered: Option<u32>,
     /// Where the author wrote the kernel and its nodes.
     pub(super) sources: Option<(Declaration, Locations)>,
     /// Names of the kernel's arguments, and where they stand.
     pub(super) arguments: Option<Vec<(String, Location)>>,
-    /// What the kernel was before it was expanded.
+    /// The kernel's nodes before it was expanded.
     pub(super) logical_body: Option<Vec<Entity>>,
 }
 
@@ -91,7 +91,7 @@ struct Target<'a> {
     at: Location,
 }
 
-/// The attributes of a node that is yet to be made.
+/// The attributes of a node that does not exist yet.
 #[derive(Default)]
 pub(super) struct Attributes {
     pub(super) attach: Vec<Attach>,
@@ -99,16 +99,16 @@ pub(super) struct Attributes {
     pub(super) number: Option<u32>,
 }
 
-/// What stands for a carried value that has no name.
+/// What stands for a carried value without a name.
 #[derive(Copy, Clone, PartialEq, Eq)]
 enum Unnamed {
-    /// A node that nothing uses: a loop's body has an argument for each of its carried values.
+    /// A node without uses: a loop's body has an argument for each of its carried values.
     Node,
     /// Nothing.
     Nothing,
 }
 
-/// What is being read; it decides which statements there are.
+/// What is being read; it decides which statements are allowed.
 #[derive(Copy, Clone, PartialEq, Eq)]
 pub(super) enum Region {
     Kernel,
@@ -121,7 +121,7 @@ impl<'a> Parser<'a> {
     fn fault(&mut self, fault: Diagnostic) {
         match self.nodes.excess() {
             None => self.faults.add(fault, &mut self.cursor),
-            // What comes after the limit of operations is not looked at.
+            // Statements beyond the limit of operations are not looked at.
             Some(excess) => self.faults.add_last(excess, &mut self.cursor),
         }
     }
@@ -141,7 +141,7 @@ impl<'a> Parser<'a> {
         }
         if self.faults.0.is_empty() && *self.cursor.peek() != Token::End {
             let fault = self.cursor.expected("the end of the text");
-            return Err(fault.help("a text holds one kernel, and behind it one schedule"));
+            return Err(fault.help("a text holds one kernel, and after it one schedule"));
         }
         Ok((kernel, schedule))
     }
@@ -172,7 +172,7 @@ impl<'a> Parser<'a> {
         Ok((name, declared))
     }
 
-    /// The statements of a region and its closing brace; what a loop hands to its next iteration.
+    /// The statements of a region and its closing brace; returns what a loop hands to its next iteration.
     pub(super) fn region(&mut self, region: Region, opened: &Location) -> Option<(Vec<Entity>, Location)> {
         let mut yields = None;
         loop {
@@ -187,7 +187,7 @@ impl<'a> Parser<'a> {
                     Region::Loop => "the loop",
                 };
                 let fault = self.cursor.expected(&format!("the `}}` of {what}"));
-                // The regions around this one are not closed either; once is enough.
+                // The regions around this one are not closed either; one report is enough.
                 if self.faults.0.last().is_none_or(|last| last.location != fault.location) {
                     self.fault(fault.note("it was opened here", Some(opened.clone())));
                 }
@@ -264,7 +264,7 @@ impl<'a> Parser<'a> {
                 self.tag(node)
             }
             Token::Name(word) if Control::WORDS.contains(&word) => {
-                // The word is there, so the operation is.
+                // The word exists, so the operation does.
                 let Some(control) = control(&mut self.cursor)? else { return Ok(()) };
                 let node = self.nodes.push(origin, Op::Control(control), &[], ValueType::unknown());
                 self.tag(node)
@@ -381,7 +381,7 @@ impl<'a> Parser<'a> {
         Ok(Target { name, tag: self.cursor.tag()?, attributes: self.attributes()?, at })
     }
 
-    /// Defines names of a statement that has a fault, so that their uses are not faults too.
+    /// Defines the names of a statement that has a fault, so that their uses are not faults as well.
     fn define_unknown(&mut self, targets: &[Target<'a>]) {
         for target in targets {
             let origin = self.nodes.location(target.at.clone());
@@ -398,7 +398,7 @@ impl<'a> Parser<'a> {
                 .iter()
                 .find(|target| target.name.is_none() || target.tag.is_some())
                 .or(targets.get(1));
-            let text = "an operation other than `iterate` has one result, with its tag behind the operation";
+            let text = "an operation other than `iterate` has one result, with its tag after the operation";
             let fault = Diagnostic::invalid(text).help("write `%x = read a @tag`");
             return Err(fault.at(at.map(|target| target.at.clone())));
         };
@@ -457,7 +457,7 @@ impl<'a> Parser<'a> {
             "read" => (Op::Read, vec![self.place()?], unknown),
             "mma" => {
                 let choice = match self.cursor.peek() {
-                    // A scalar is no factor, but reads like a value everywhere.
+                    // A scalar is not a factor, but everywhere it reads like a value.
                     Token::Name(_) if self.cursor.at_second(",") => MmaChoice::Kernel,
                     Token::Name(_) => MmaChoice::Explicit(self.mma_name()?),
                     _ => MmaChoice::Kernel,
@@ -507,7 +507,7 @@ impl<'a> Parser<'a> {
         Ok(self.nodes.push(origin, Op::Register(constant), &[], ValueType::unknown()))
     }
 
-    /// The use of a value. One that is unknown is reported here and read over.
+    /// The use of a value. An unknown one is reported here, and parsing goes on.
     fn value(&mut self) -> Parsed<Entity> {
         let at = self.cursor.location();
         if let Token::Name(name) = *self.cursor.peek() {
@@ -559,7 +559,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// What a name stands for here; reports one that stands for nothing.
+    /// What a name stands for here; a name that stands for nothing is reported.
     fn visible(&mut self, name: &str, at: &Location) -> Option<Meaning> {
         let text = format!("`{name}` is not defined");
         match self.scopes.get(name) {
@@ -646,7 +646,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Nodes for the loop-carried values on one side of a loop's border.
+    /// Makes nodes for the loop-carried values on one side of a loop's border.
     fn define_carried(
         &mut self,
         targets: Vec<Target<'a>>,

@@ -20,7 +20,7 @@ use crate::ir::node_map::NodeMap;
 use crate::ir::op::{OpClass, Role};
 use crate::ir::types::DType;
 
-/// The text of the kernel whose root is `root`. It prints broken kernels too: a value that is defined nowhere
+/// The text of the kernel whose root is `root`. It prints broken kernels, too: a value without a definition
 /// prints as `%?`.
 pub fn print(world: &World, root: Entity, detail: Detail) -> String {
     print_after(world, root, world.get::<Stage>(root).map(|stage| &*stage.0), detail)
@@ -43,8 +43,8 @@ pub fn print_after(world: &World, root: Entity, stage: Option<&str>, detail: Det
     printer.out
 }
 
-/// What a loop defines: carried values as the body sees them and as they leave the loop; `None` for one that
-/// has no node.
+/// The definitions of a loop: carried values as the body sees them and as they leave the loop; `None` for one
+/// that has no node.
 #[derive(Default)]
 struct Carried {
     args: SmallVec<[Option<Entity>; 4]>,
@@ -58,7 +58,7 @@ struct Printer<'w> {
     /// The pass after which the kernel stands.
     stage: Option<&'w str>,
     names: FxHashMap<Entity, u32>,
-    /// By loop; looked up only.
+    /// By loop; only looked up.
     carried: FxHashMap<Entity, Carried>,
     /// Numbers of the logical nodes of an expanded kernel.
     logical: NodeMap<u32>,
@@ -66,7 +66,7 @@ struct Printer<'w> {
     depth: usize,
 }
 
-/// A matrix instruction's name: in small letters, like everything of the text form's own.
+/// A matrix instruction's name: in lower case, like everything that belongs to the text form.
 pub(super) fn mma_text(mma: Mma) -> String {
     mma.name().to_ascii_lowercase()
 }
@@ -84,8 +84,7 @@ impl<'w> Printer<'w> {
         self.world.get::<Operands>(node).map_or(&[], |operands| &operands.0)
     }
 
-    /// Numbers the values of a region in the order of the text: a loop's results, what its body sees, its
-    /// body.
+    /// Numbers the values of a region in the order of the text: a loop's results, its arguments, its body.
     fn number(&mut self, region: &[Entity]) {
         for &node in region {
             if let Some(Op::LoopResult(at)) = self.op(node)
@@ -140,7 +139,7 @@ impl<'w> Printer<'w> {
     fn kernel(&mut self) {
         let body = self.body(self.root);
         let logical = self.world.get::<LogicalBody>(self.root).map(|logical| &logical.0[..]);
-        // Arguments and buffers are the same before and after expansion: they come first, and once.
+        // Arguments and buffers are the same before and after expansion: they come first, and only once.
         let is_place = |node: &Entity| matches!(self.op(*node), Some(Op::Memory | Op::Scalar | Op::Allocate));
         let (places, body): (Vec<Entity>, Vec<Entity>) = match logical {
             Some(_) => body.iter().copied().partition(is_place),
@@ -181,7 +180,7 @@ impl<'w> Printer<'w> {
         self.out.push_str("}\n");
     }
 
-    /// What is known of the whole kernel.
+    /// The facts about the whole kernel.
     fn facts(&mut self) {
         let mut facts = String::new();
         self.attributes(self.root, Position::Kernel, "\n    ", &mut facts);
@@ -190,8 +189,8 @@ impl<'w> Printer<'w> {
         }
     }
 
-    /// Numbers logical nodes in the order of the text, where what a loop carries and gives stands beside it:
-    /// a pass may have left those in another order.
+    /// Numbers logical nodes in the order of the text, in which a loop's arguments and results are next to
+    /// it: a pass may have left them in another order.
     fn number_logical(&mut self, region: &[Entity]) {
         for &node in region {
             if self.op(node).is_some_and(|op| op.row().class == OpClass::Carried) {
@@ -214,7 +213,7 @@ impl<'w> Printer<'w> {
     fn region(&mut self, region: &[Entity]) {
         for &node in region {
             match self.op(node) {
-                // They stand in the first line of their loop.
+                // They are in the first line of their loop.
                 Some(Op::IterArg(_) | Op::LoopResult(_)) => {}
                 Some(op) => self.node(node, op),
                 None => {}
@@ -275,7 +274,7 @@ impl<'w> Printer<'w> {
             }
         }
         self.tag(node);
-        self.append(node, Position::Behind, " ");
+        self.append(node, Position::After, " ");
         let before = format!("\n{:1$}", "", 2 * self.depth + 2);
         self.append(node, Position::Below, &before);
         self.out.push('\n');
@@ -306,7 +305,7 @@ impl<'w> Printer<'w> {
         }
         self.out.push(')');
         self.tag(node);
-        self.append(node, Position::Behind, " ");
+        self.append(node, Position::After, " ");
         self.append(node, Position::Below, " ");
         self.out.push_str(" {\n");
         self.depth += 1;
@@ -328,7 +327,7 @@ impl<'w> Printer<'w> {
             Some(node) => {
                 self.value(node);
                 self.tag(node);
-                self.append(node, Position::Behind, " ");
+                self.append(node, Position::After, " ");
                 self.append(node, Position::Below, " ");
             }
             None => self.out.push('_'),
@@ -389,7 +388,7 @@ impl<'w> Printer<'w> {
         }
     }
 
-    /// A constant of a dtype: in a text with attributes as the parser makes it.
+    /// A constant of a dtype; in a text with attributes, as the parser makes it.
     fn constant(&mut self, constant: Constant, dtype: Option<DType>) {
         let constant = match constant {
             Constant::Integer(value) if self.stage.is_some() => {
@@ -401,7 +400,7 @@ impl<'w> Printer<'w> {
     }
 }
 
-/// What stands behind the word of a control operation.
+/// The operands after the word of a control operation.
 pub(in crate::ir) fn write_control(out: &mut String, control: Control) {
     let _ = match control {
         Control::WorkgroupBarrier | Control::SchedulingBarrier => Ok(()),
@@ -411,8 +410,8 @@ pub(in crate::ir) fn write_control(out: &mut String, control: Control) {
     };
 }
 
-/// Puts a node at its place in a list that grows as needed; a place far off is a broken kernel's and is
-/// dropped.
+/// Puts a node into its place in a list that grows as needed; a place far beyond the end belongs to a broken
+/// kernel and is dropped.
 fn enter(list: &mut SmallVec<[Option<Entity>; 4]>, at: u32, node: Entity) {
     const MOST: usize = 1 << 16;
     let at = at as usize;

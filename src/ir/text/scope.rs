@@ -1,4 +1,4 @@
-//! Names of a kernel being parsed: what each stands for and from where to where it is visible.
+//! Names of a kernel being parsed: what each stands for, and where it is visible.
 #![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
 
 use bevy_ecs::prelude::Entity;
@@ -15,7 +15,7 @@ pub(super) enum Meaning {
     Scalar(Entity),
     /// A memory, or an LDS buffer.
     Place(Entity),
-    /// Something whose definition is wrong: its uses are not reported again.
+    /// Something whose definition has a fault: its uses are not reported again.
     Unknown,
 }
 
@@ -51,7 +51,7 @@ impl<'a> Scopes<'a> {
         }
     }
 
-    /// What was defined under this name, visible or not.
+    /// The definition of this name, visible or not.
     pub(super) fn get(&self, name: &str) -> Option<Definition> {
         self.names.get(name).copied()
     }
@@ -59,7 +59,7 @@ impl<'a> Scopes<'a> {
     /// Defines a name in the innermost region.
     ///
     /// # Errors
-    /// The visible definition that has the name already.
+    /// The visible definition that already has the name.
     pub(super) fn define(
         &mut self,
         name: &'a str,
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_free_again_behind_its_region() {
+    fn a_name_is_free_again_after_its_region() {
         let mut scopes = Scopes::default();
         let at = Origin(0);
         scopes.open();

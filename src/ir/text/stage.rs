@@ -1,4 +1,4 @@
-//! What only texts have that stand after a pass: facts about the kernel, logical nodes beside their pieces,
+//! The parts that only texts after a pass have: facts about the kernel, logical nodes beside their pieces,
 //! attributes of nodes.
 
 use std::sync::Arc;
@@ -28,7 +28,8 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// The nodes of the kernel before it was expanded. They are named by numbers, and no region holds them.
+    /// The nodes of the kernel before it was expanded. They are identified by numbers, and no region holds
+    /// them.
     pub(super) fn logical_block(&mut self) -> Parsed<()> {
         if self.logical_body.is_some() {
             return Err(self.cursor.fault(Diagnostic::invalid("`logical` stands twice")));
@@ -75,8 +76,8 @@ impl Parser<'_> {
         Ok(at)
     }
 
-    /// What expressions may rest on: sizes that are open until launch are positive, and as the constraints
-    /// say.
+    /// Tells the arena what expressions may rely on: sizes that are open until launch are positive, and
+    /// satisfy the constraints.
     pub(super) fn assume(&mut self, dynamic: &[Symbol]) -> Parsed<()> {
         let at = self.cursor.location();
         let fault =

@@ -2,7 +2,7 @@
 
 /// The candidate that differs from `name` in the fewest letters, if those are few.
 pub(crate) fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // Names longer than any we know are not misspelt ones, and cost time.
+    // Names longer than any known one are not misspelt ones, and would cost time.
     if name.len() > 40 {
         return None;
     }

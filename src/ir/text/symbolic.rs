@@ -42,10 +42,10 @@ const INFIX: &[Infix] = &[
 
 const FUNCTIONS: &[(SymOp, &str)] = &[(SymOp::Min, "min"), (SymOp::Max, "max"), (SymOp::CeilDiv, "ceildiv")];
 
-/// Longest expression that is read, in operations. It is below the depth that expressions allow.
+/// The longest expression that is read, in operations. It is below the depth that expressions allow.
 const MAX_OPERATIONS: u32 = 400;
 
-/// Deepest nesting of brackets, calls and signs that is read.
+/// The deepest nesting of brackets, calls and signs that is read.
 const MAX_NESTING: u32 = 100;
 
 /// Appends a symbol, quoted if its name is neither an identifier nor a number.
@@ -102,7 +102,7 @@ impl fmt::Display for SymExpr {
     }
 }
 
-/// `0 - x` is what `-x` stands for; of a literal it would read as a negative literal.
+/// `-x` stands for `0 - x`; with a literal it would read as a negative literal.
 fn is_negation(e: &SymExpr) -> bool {
     match e.node() {
         SymNode::Operation(SymOp::Sub, a, b) => {
@@ -160,7 +160,7 @@ struct Reader<'c, 'a> {
 }
 
 impl Reader<'_, '_> {
-    /// Reads something one level deeper.
+    /// Reads an expression one level deeper.
     fn nested(&mut self, read: impl FnOnce(&mut Self) -> Parsed<SymExpr>) -> Parsed<SymExpr> {
         if self.nesting == MAX_NESTING {
             let text = format!("the expression is nested more than {MAX_NESTING} deep");
@@ -191,7 +191,7 @@ impl Reader<'_, '_> {
         let mut left = self.level(inner)?;
         loop {
             if self.cursor.at("/") {
-                let fault = Diagnostic::invalid("`/` is no operator");
+                let fault = Diagnostic::invalid("`/` is not an operator");
                 return Err(self
                     .cursor
                     .fault(fault.help("`//` divides and rounds down, `ceildiv` rounds up")));

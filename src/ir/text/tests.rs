@@ -289,7 +289,7 @@ fn control_operations_are_traced_as_they_are_written() {
     ];
     let messages = wrong.map(|kernel| kernel.expect_err("the kernel has a mistake").message);
     let expected = [
-        "4 is no priority of a wave",
+        "4 is not a priority of a wave",
         "a wait cannot leave 63 loads under way",
         "no wave's number is compared with this",
     ];
@@ -311,8 +311,8 @@ kernel k {
 }
 ";
     let expected = [
-        (2, 21, "4 is no priority of a wave"),
-        (3, 21, "-1 is no priority of a wave"),
+        (2, 21, "4 is not a priority of a wave"),
+        (3, 21, "-1 is not a priority of a wave"),
         (4, 18, "a wait cannot leave 300 loads under way"),
         (5, 26, "no wave's number is compared with this"),
         (6, 26, "no wave's number is compared with this"),
@@ -376,7 +376,7 @@ fn too_many_dimensions_are_a_fault() {
     assert_eq!(faults[0].location.as_ref().unwrap().line, 258);
 }
 
-/// One step of a random kernel. Numbers pick among what is there.
+/// One step of a random kernel. Numbers choose among the existing values.
 #[derive(Clone, Debug)]
 enum Step {
     Constant(u64),
@@ -431,7 +431,7 @@ fn dtypes(at: u8) -> DType {
 
 const DIMS: [&str; 5] = ["M", "N", "K", "a dim", "48"];
 
-/// Traces steps over the values so far; there is always one.
+/// Traces steps over the values so far, of which there is always one.
 fn trace_steps(
     w: &Tracer,
     memories: &[crate::ir::builder::MemoryRef],
@@ -545,7 +545,7 @@ fn constraints() -> impl Strategy<Value = Constraint> {
 }
 
 fn kernels() -> impl Strategy<Value = Kernel> {
-    // Workgroups along a dimension of the memories would update in common what the steps write.
+    // The steps would write to memories that the workgroups along such a dimension share.
     let spreads = |constraint: &Constraint| match constraint {
         Constraint::Workgroup { dim, .. } => dim.as_dimension().is_some_and(|s| DIMS.contains(&s.name())),
         _ => false,

@@ -1,4 +1,4 @@
-//! The words that statements are made of, and what is said about words that are not, or not in their place.
+//! The words that statements are made of, and the faults of words that are unknown or out of place.
 
 use super::suggest::closest;
 use crate::ir::diagnostic::Diagnostic;
@@ -8,7 +8,7 @@ use crate::ir::op::{OpClass, OpRow, Role};
 /// Words that start a constraint.
 pub(super) const CONSTRAINTS: &[&str] = &["workgroup", "tile", "wave", "mma", "assume"];
 
-/// What declares an argument of the kernel.
+/// Words that declare an argument of the kernel.
 const ARGUMENTS: &[&str] = &["memory", "scalar"];
 
 /// Statements without a result.
@@ -25,7 +25,7 @@ fn operations() -> impl Iterator<Item = &'static str> {
     ["constant"].into_iter().chain(Op::rows().filter(written).map(|row| row.word))
 }
 
-/// The fault of a word that names no operation.
+/// The fault of a word that is not the name of an operation.
 pub(super) fn unknown_operation(word: &str) -> Diagnostic {
     if ACTIONS.contains(&word) || Control::WORDS.contains(&word) {
         return Diagnostic::invalid(format!("`{word}` has no result"))
@@ -42,7 +42,7 @@ pub(super) fn unknown_operation(word: &str) -> Diagnostic {
     }
 }
 
-/// The fault of a word that starts no statement here.
+/// The fault of a word that cannot start a statement here.
 pub(super) fn stray_word(word: &str) -> Diagnostic {
     if word == "yield" {
         return Diagnostic::invalid("`yield` outside of a loop").help("results leave a kernel by `write`");

@@ -1,21 +1,21 @@
 //! What the distribution of a kernel demands of it. A memory or a value that lacks a dimension which is
 //! spread over workgroups (or over their waves) belongs to all workgroups along that dimension, and nothing
-//! orders these. So what such a memory is given must be the same for all of them, and none may see what
-//! another one makes of it:
+//! orders these. So all of them must write the same to such a memory, and none may see what another one
+//! writes:
 //!
 //! - It is written once: by one `write`, in no loop over a dimension that it lacks. All workgroups store the
 //!   same value.
-//! - It is not read before that: before the `write`, or after it in a loop that comes back to it.
-//! - No `mma` sums over a dimension that is spread over workgroups: each of them has a part of the products
-//!   alone.
+//! - It is not read before that: neither ahead of the `write`, nor after it in a loop that comes back to it.
+//! - No `mma` sums over a dimension that is spread over workgroups: each of them has only a part of the
+//!   products.
 //!
 //! A memory that has all of these dimensions is divided between the workgroups and their waves, and can be
 //! read and written without restriction; so can LDS, of which every workgroup has its own.
 //!
 //! This is judged when a kernel is made, before any symbol has a value, so that one verdict holds for the
 //! interpreter, for all compilations and for all sizes, static or dynamic. A dimension that is given to
-//! workgroups counts as spread, even if a launch happens to have one workgroup along it: whoever means that
-//! leaves the constraint out.
+//! workgroups counts as spread, even if a launch happens to have one workgroup along it; an author who wants
+//! only one leaves the constraint out.
 #![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
 
 use bevy_ecs::prelude::*;
@@ -31,8 +31,8 @@ use crate::ir::node::{Name, *};
 use crate::ir::op::{MemoryEffect, OpClass};
 
 /// Every fault of the author's kernel `root` of `world` under its distribution, in program order; none for a
-/// good one. What passes have made of a kernel is not judged again: they divide one write of the author's
-/// among several loops, which have elements of their own.
+/// valid kernel. What passes have made of a kernel is not judged again: they divide one write of the author's
+/// among several loops, each with its own elements.
 pub(crate) fn check(world: &World, root: Entity) -> Vec<Diagnostic> {
     if world.get::<Geometry>(root).is_some() {
         return Vec::new();
@@ -40,7 +40,8 @@ pub(crate) fn check(world: &World, root: Entity) -> Vec<Diagnostic> {
     let Some(dims) = world.get::<DimTable>(root) else { return Vec::new() };
     let mut spread: SmallVec<[(Dim, u32); 4]> = SmallVec::new();
     for (constraint, origin) in world.get::<Constraints>(root).iter().flat_map(|c| &c.0) {
-        // A dimension that is spread over waves is spread over workgroups as well, or the kernel is refused.
+        // A dimension that is spread over waves is spread over workgroups as well; otherwise the kernel is
+        // invalid.
         if let Constraint::Workgroup { dim, .. } = constraint
             && let Some(symbol) = dim.as_dimension()
             && let Some(at) = dims.0.iter().position(|&s| s == symbol)
@@ -65,7 +66,7 @@ pub(crate) fn check(world: &World, root: Entity) -> Vec<Diagnostic> {
     judge.faults
 }
 
-/// What happened so far to a memory that lacks a spread dimension.
+/// The accesses so far to a memory that lacks a spread dimension.
 #[derive(Default)]
 struct Shared {
     /// The first read.
@@ -105,7 +106,7 @@ impl<'w> Judge<'w> {
                     self.read(node, from);
                     self.write(node, to);
                 }
-                // Nothing, or the number of operands is wrong.
+                // No operands, or a wrong number of them.
                 (MemoryEffect::None | MemoryEffect::Fence, _)
                 | (MemoryEffect::Reads | MemoryEffect::Writes | MemoryEffect::Copies, _) => {}
             }
@@ -123,8 +124,8 @@ impl<'w> Judge<'w> {
         }
     }
 
-    /// Dimensions of the result of a node; `None` if it has none or its operands are wrong, which others
-    /// report.
+    /// Dimensions of the result of a node; `None` if it has none or its operands are wrong, which is reported
+    /// elsewhere.
     fn dims_of(&self, node: Entity, op: Op, operands: &[Entity]) -> Option<Dims> {
         let value = |at: usize| self.values.get(operands.get(at)?).cloned();
         match op {
@@ -167,8 +168,8 @@ impl<'w> Judge<'w> {
     fn write(&mut self, node: Entity, memory: Entity) {
         let Some(lacking) = self.lacks(memory) else { return };
         let dims = self.world.get::<ValueType>(memory).map(|ty| &ty.dims);
-        // Iterations over a dimension of the memory have elements of their own. What is read after the write
-        // in a loop comes in front of it in the next iteration: the loop is then one that repeats the write.
+        // Iterations over a dimension of the memory have their own elements. A read after the write in a loop
+        // precedes the write of the next iteration, so the fault is that the loop repeats the write.
         let repeats = |around: &&(Entity, Dim)| dims.is_some_and(|dims| !dims.contains(&around.1));
         let repeats = self.loops.iter().find(repeats).map(|around| around.0);
         let shared = self.shared.entry(memory).or_default();

@@ -10,7 +10,7 @@ use crate::ir::layout::{Layout, Source};
 use crate::ir::node::*;
 use crate::ir::walk;
 
-/// Most elements of a tile, and bytes of a buffer: what is computed with them fits into 32 bits.
+/// The most elements of a tile, and bytes of a buffer: computations with them fit into 32 bits.
 const MAX_TILE: u32 = 1 << 24;
 
 /// Every fault of the facts about a kernel.
@@ -18,7 +18,7 @@ pub(crate) fn check(world: &World, root: Entity) -> Vec<Diagnostic> {
     let dims = world.get::<DimTable>(root).map_or(0, |dims| dims.0.len());
     let geometry = world.get::<Geometry>(root);
     if geometry.map_or(0, |geometry| geometry.dims.len()) != dims {
-        let text = "the text says after which pass it stands, and not how each dimension is spread";
+        let text = "the text says after which pass it stands, but not how each dimension is spread";
         let help = "the first pass finds it out: write `facts !geometry(...)` as `--emit ir` prints it, or leave `after` out";
         return vec![Diagnostic::invalid(text).help(help)];
     }
@@ -51,7 +51,7 @@ impl Checker<'_> {
         self.faults.push(Diagnostic::invalid(text.into()).at(self.location(node)));
     }
 
-    /// What holds of nodes with facts, wherever they stand.
+    /// Checks nodes with facts, wherever they are.
     fn node(&mut self, node: Entity) {
         let world = self.world;
         if let Some(Placement(layout)) = world.get::<Placement>(node) {
@@ -77,11 +77,11 @@ impl Checker<'_> {
         if let Some(Unrolled(per_trip)) = world.get::<Unrolled>(node)
             && *per_trip > 1 << 16
         {
-            self.fault(node, "a loop that is unrolled more often than loops are");
+            self.fault(node, "a loop that is unrolled too often");
         }
     }
 
-    /// What holds of a node that is a piece of another.
+    /// Checks a node that is a piece of another.
     fn piece(&mut self, node: Entity) {
         let world = self.world;
         let Some(&op) = world.get::<Op>(node) else { return };
@@ -99,15 +99,15 @@ impl Checker<'_> {
             return;
         }
         let Some(expansion) = world.get::<Expansion>(node) else {
-            return self.fault(node, "a node of an expanded kernel that is no piece of another");
+            return self.fault(node, "a node of an expanded kernel that is not a piece of another");
         };
         let Some(of) = world.get::<Op>(expansion.logical) else {
-            return self.fault(node, "a piece of what is no node");
+            return self.fault(node, "a piece of something that is not a node");
         };
-        // What loops carry is of the node that makes it, and a pipeline is of its loop.
+        // Carried values are pieces of the node that makes them, and a pipeline is one of its loop.
         let acts = op.is_access() || matches!(op, Op::Mma(_) | Op::Iterate(_));
         if acts && std::mem::discriminant(of) != std::mem::discriminant(&op) {
-            return self.fault(node, "a piece that does something else than the node that it is a piece of");
+            return self.fault(node, "a piece whose operation differs from that of its node");
         }
         let layout = world.get::<Placement>(expansion.logical).map(|placement| &placement.0);
         let replicas = layout.map_or(1, |layout| layout.extent(Source::Replica));
@@ -115,7 +115,7 @@ impl Checker<'_> {
             self.fault(node, format!("replica {} of {replicas}", expansion.replica));
         }
         if expansion.iteration.ahead > 1 << 16 || expansion.copy > 1 << 16 {
-            self.fault(node, "an iteration further ahead than pipelines are");
+            self.fault(node, "an iteration further ahead than any pipeline");
         }
         if op.is_access() {
             self.access(node, expansion.logical, layout.is_some());
@@ -137,7 +137,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A matrix instruction takes its part of what its factors hold.
+    /// Checks that a matrix instruction stays within its factors.
     fn product(&mut self, node: Entity, choice: MmaChoice, slice: u32) {
         let MmaChoice::Explicit(mma) = choice else {
             return self.fault(node, "a piece of a product without matrix instruction");

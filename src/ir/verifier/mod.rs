@@ -23,8 +23,8 @@
 //! 8. A loop is not inside another one over the same dim, and nothing that has its dim goes into it or is
 //!    carried round it.
 //!
-//! Once every result has a dtype, the types agree, too: see the `types` part of this module.
-// A new operation has to be looked at wherever operations are told apart.
+//! Once every result has a dtype, the types agree as well: see the `types` part of this module.
+// A new operation has to be considered wherever operations are distinguished.
 #![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 #![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
 
@@ -47,7 +47,7 @@ use super::layout::Dim;
 use super::node::{Name, *};
 use super::op::Role;
 
-/// Every fault of the kernel `root` of `world`; none for a good one. Faults that an author can cause are
+/// Every fault of the kernel `root` of `world`; none for a valid one. Faults that an author can cause are
 /// [`Kind::Invalid`], the others [`Kind::Bug`].
 pub fn verify(world: &World, root: Entity) -> Vec<Diagnostic> {
     let mut verifier = Verifier {
@@ -77,7 +77,7 @@ pub fn verify(world: &World, root: Entity) -> Vec<Diagnostic> {
 #[derive(Copy, Clone)]
 struct Slot<'w> {
     node: Entity,
-    /// What the node has, if it is complete.
+    /// The components of the node, if it is complete.
     parts: Option<Node<'w>>,
     role: Role,
     state: State,
@@ -104,7 +104,7 @@ impl Slot<'_> {
 /// What every node has, besides its [`Origin`].
 type Node<'w> = (&'w Op, &'w Operands, &'w ValueType);
 
-/// Slots of all complete nodes, from one run over the tables: much faster than a lookup for each.
+/// Slots of all complete nodes, from one run over the tables: much faster than looking up each one.
 fn slots(world: &World) -> Vec<Slot<'_>> {
     let mut slots = Vec::with_capacity(world.entities().len() as usize);
     let Some(nodes) = world.try_query_filtered::<(Entity, Node), With<Origin>>() else { return slots };
@@ -114,7 +114,7 @@ fn slots(world: &World) -> Vec<Slot<'_>> {
     slots
 }
 
-/// The slot for a node that exists, so that no more slots are made than the world has entities.
+/// The slot for a node that exists, so that there are never more slots than entities.
 fn place<'s, 'w>(slots: &'s mut Vec<Slot<'w>>, node: Entity) -> &'s mut Slot<'w> {
     let at = node.index_u32() as usize;
     if at >= slots.len() {
@@ -137,13 +137,13 @@ struct Verifier<'w> {
     pipelines: u32,
     /// Every result has a dtype.
     typed: bool,
-    /// Number of each node, once a message needs it.
+    /// Number of each node, computed once a message needs it.
     numbers: Option<FxHashMap<Entity, usize>>,
     faults: Vec<Diagnostic>,
 }
 
 impl<'w> Verifier<'w> {
-    /// What a node has, if it is complete.
+    /// The components of a node, if it is complete.
     fn node(&self, node: Entity) -> Option<Node<'w>> {
         self.slot(node)?.parts
     }
@@ -156,7 +156,7 @@ impl<'w> Verifier<'w> {
         self.slot(node).is_some_and(|slot| slot.state != State::Unseen)
     }
 
-    /// What the walk knows of a node that it has met.
+    /// Notes what the walk knows of a node that it has met.
     fn mark(&mut self, node: Entity, role: Role, state: State) {
         let depth = self.loops.len() as u16;
         let slot = place(&mut self.slots, node);
@@ -199,7 +199,7 @@ impl<'w> Verifier<'w> {
         for (_, missing) in has.iter().filter(|(has, _)| !has) {
             self.bug(node, format!("has no {missing}"));
         }
-        // What can be known of it stands, so that its users are not faulty, too.
+        // Its known parts are kept, so that its users are not reported as well.
         let role = self.world.get::<Op>(node).map_or(Role::Value, |op| op.row().gives);
         self.mark(node, role, State::Defined);
         self.typed = false;
@@ -217,7 +217,7 @@ impl<'w> Verifier<'w> {
             Op::IterArg(number) => self.argument(node, number, place, carried),
             Op::LoopResult(number) => self.loop_result(node, number, operands),
             Op::Iterate(dim) | Op::Pipeline(dim) => return self.iterate(node, dim, parts),
-            // What their rows say of them is all.
+            // Their rows say all there is to check.
             Op::Allocate | Op::Register(_) | Op::Read | Op::Write | Op::GlobalToShared => {}
             Op::Unary(_) | Op::Binary(_) | Op::Compare(_) | Op::Select | Op::Convert(_) | Op::Mma(_) => {}
             Op::Barrier | Op::Control(_) => {}
@@ -370,7 +370,8 @@ impl<'w> Verifier<'w> {
             let fault = self.fault(Kind::Invalid, node, text);
             self.faults.push(fault);
         }
-        // Inside a pipelined loop, values belong to one iteration each, and those of several are carried.
+        // Inside a pipelined loop each value belongs to one iteration, and those of several iterations are
+        // carried.
         let pipeline = matches!(parts.0, Op::Pipeline(_));
         for (number, &value) in init.0.iter().enumerate() {
             if self.pipelines == 0 && self.node(value).is_some_and(|(_, _, ty)| ty.dims.contains(&dim)) {

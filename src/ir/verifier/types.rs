@@ -1,5 +1,5 @@
 //! The part of the verifier that runs once every result has a dtype: the types of a node and of its operands
-//! agree.
+//! must agree.
 //!
 //! - A read has the type of its memory. A written value has the memory's dtype and all of its dims, in any
 //!   order.
@@ -19,7 +19,7 @@ use crate::ir::node::*;
 use crate::ir::op::{OpRow, ResultType};
 use crate::ir::types::DType;
 
-/// What `mma` multiplies, and what it accumulates in.
+/// The dtypes that `mma` multiplies, and those that it accumulates in.
 const ACCUMULATORS: &[(DType, DType)] =
     &[(DType::F16, DType::F32), (DType::Bf16, DType::F32), (DType::F32, DType::F32), (DType::I8, DType::I32)];
 
@@ -32,7 +32,8 @@ pub(super) fn check(verifier: &mut Verifier) {
     }
 }
 
-/// What is wrong with the types at a node. Operands that are missing or of the wrong kind are faults already.
+/// What is wrong with the types of a node. Operands that are missing or of the wrong kind have been reported
+/// already.
 fn disagreement(verifier: &Verifier, node: Entity) -> Option<String> {
     let (op, Operands(operands), ty) = verifier.node(node)?;
     let of = |node: Entity| verifier.node(node).map(|parts| parts.2);
@@ -80,7 +81,7 @@ fn disagreement(verifier: &Verifier, node: Entity) -> Option<String> {
             let init = of(*init.get(*number as usize)?)?;
             (ty != init).then(|| format!("is {}, but the carried value is {}", show(ty), show(init)))
         }
-        // What their rows say of their operands and results is all, or the number of operands is wrong.
+        // Their rows have been checked, or the number of operands is wrong.
         (Op::Memory | Op::Scalar | Op::Allocate | Op::IterArg(_), _) => None,
         (Op::Barrier | Op::Control(_), _) => None,
         (Op::Register(_) | Op::Read | Op::Write | Op::Mma(_) | Op::LoopResult(_), _) => None,
@@ -88,7 +89,7 @@ fn disagreement(verifier: &Verifier, node: Entity) -> Option<String> {
     }
 }
 
-/// What is wrong with the types at an element-wise node, as its row has them.
+/// What is wrong with the types of an element-wise node, by its row.
 fn element_wise(
     row: &OpRow,
     operands: SmallVec<[&ValueType; 3]>,
@@ -118,7 +119,7 @@ fn element_wise(
         }
         (ResultType::Condition, numbers) => (numbers, Some(DType::I1)),
         (ResultType::Joined | ResultType::OfOperand(_), numbers) => (numbers, numbers.first()?.dtype),
-        // No element-wise row has these.
+        // These rules do not occur in element-wise rows.
         (ResultType::None | ResultType::Declared | ResultType::Carried, _) | (ResultType::Chosen, []) => {
             return None;
         }

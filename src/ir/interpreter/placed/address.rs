@@ -1,4 +1,4 @@
-//! Which element of a memory a place of a layout is, and which byte of LDS.
+//! The element of a memory, or the byte of LDS, that a place of a layout refers to.
 
 use bevy_ecs::prelude::*;
 
@@ -16,7 +16,7 @@ pub(super) enum Element {
     At(usize),
     /// Outside, where the access reads zero and writes nothing.
     Masked,
-    /// Outside, where nobody may look.
+    /// Outside, where the access must not be used.
     Undefined,
 }
 
@@ -56,7 +56,7 @@ impl Machine<'_> {
                     (false, true) => found = Element::Undefined,
                     (false, false) => {
                         let text = format!(
-                            "an access reaches {} = {coordinate}, beyond its {size} elements, and is not said to leave them",
+                            "an access reaches {} = {coordinate}, beyond its {size} elements, although it is not marked as leaving them",
                             entry.symbol
                         );
                         return Err(Diagnostic::invalid(text).at(self.location(node)));
@@ -72,7 +72,7 @@ impl Machine<'_> {
         })
     }
 
-    /// A fact about an access: of the logical node, if it is a piece of one.
+    /// A fact about an access: about the logical node, if it is a piece of one.
     pub(super) fn fact<C: Component>(&self, node: Entity) -> Option<&C> {
         self.world.get::<C>(self.logical(node))
     }
@@ -112,7 +112,7 @@ impl Machine<'_> {
         let copy = match frame.innermost() {
             Some(dim) if buffer.copies > 1 && iteration.base != Base::Written => {
                 let number =
-                    frame.iteration(dim, iteration).ok_or_else(|| bug("an access of no iteration"))?;
+                    frame.iteration(dim, iteration).ok_or_else(|| bug("an access outside of its loop"))?;
                 number.rem_euclid(i64::from(buffer.copies)) as u32
             }
             _ => 0,

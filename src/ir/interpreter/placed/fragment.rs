@@ -1,5 +1,5 @@
-//! What one wave holds of a value: bits of its elements by replica, lane and register, and whether they are
-//! defined.
+//! The elements of a value that one wave holds: their bits by replica, lane and register, and whether they
+//! are defined.
 
 use super::super::tensor::Data;
 use super::LANES;
@@ -16,7 +16,7 @@ pub(super) struct Fragment {
     /// The first replica that it holds, and how many: one of an expanded node, all of a logical one.
     pub(super) first: u32,
     pub(super) replicas: u32,
-    /// Elements; what is narrower than 32 bits is in the low ones.
+    /// Elements; those narrower than 32 bits are in the low bits.
     pub(super) bits: Vec<u32>,
     pub(super) defined: Vec<bool>,
 }
@@ -34,7 +34,7 @@ impl Fragment {
     }
 }
 
-/// The index of a source that holds the coordinates.
+/// The index of a source at which the coordinates are held.
 pub(super) fn index_of(layout: &Layout, source: Source, coordinate: impl Fn(Dim) -> u32) -> u32 {
     let (mut index, mut weight) = (0, 1);
     for mode in layout.of_source(source) {

@@ -13,17 +13,17 @@ use crate::ir::walk;
 /// Most bytes of all buffers together while they have no places.
 const MAX_BYTES: u32 = 1 << 28;
 
-/// Who touched a byte since the last barrier.
+/// The waves that touched a byte since the last barrier.
 #[derive(Copy, Clone, Default, PartialEq, Eq, Debug)]
 struct Touched {
-    /// The barriers before.
+    /// The number of barriers before.
     epoch: u32,
     /// A bit for each wave.
     written: u16,
     read: u16,
 }
 
-/// See the module.
+/// The LDS of a workgroup; see the module.
 pub(super) struct Lds {
     bytes: Vec<u8>,
     defined: Vec<bool>,
@@ -31,7 +31,7 @@ pub(super) struct Lds {
     /// Where buffers begin as long as no pass has placed them.
     first: NodeMap<u32>,
     epoch: u32,
-    /// Whether waves are told apart.
+    /// Whether accesses of different waves are checked against each other.
     judged: bool,
 }
 
@@ -84,7 +84,7 @@ impl Lds {
         Ok(self.defined[range].iter().all(|&defined| defined).then_some(u32::from_le_bytes(word)))
     }
 
-    /// Writes an element; `None` is one that is undefined.
+    /// Writes an element; `None` stands for an undefined one.
     pub(super) fn write(
         &mut self,
         at: u32,

@@ -11,11 +11,11 @@
 //! As long as no pass has placed barriers, the waves of a workgroup go in step, node by node. From then on
 //! each wave runs up to its next barrier before the next wave runs at all, and two waves that touch one byte
 //! of LDS between the same two barriers, one of them writing, are a fault. What a read brings from outside of
-//! a tensor, where no mask makes it zero, is undefined, as is LDS that nobody has written; to store such an
-//! element is a fault.
+//! a tensor, where no mask makes it zero, is undefined, and so is LDS that has not been written; storing such
+//! an element is a fault.
 //!
 //! Every operation is complete before the next: loads that go straight into LDS are there at once, and a
-//! barrier without a fence is one with it. What is under way is the business of the machine's verifier and of
+//! barrier without a fence is one with it. Operations under way are left to the machine's verifier and to
 //! check mode.
 
 mod address;
@@ -45,7 +45,7 @@ use crate::ir::walk;
 /// Lanes of a wave.
 const LANES: u32 = 64;
 
-/// Most operations, of one lane each, that are executed.
+/// The most operations, of one lane each, that are executed.
 const MAX_WORK: u64 = 1 << 26;
 
 /// The contents of a memory while workgroups run; a scalar is one without dimensions.
@@ -116,7 +116,7 @@ pub(super) fn run(
     let groups = grid.iter().map(|&count| u64::from(count)).product::<u64>();
     let work = groups.saturating_mul(u64::from(waves * LANES)).saturating_mul(steps.len() as u64);
     if work > MAX_WORK {
-        let text = format!("{work} operations of lanes are more than are executed one by one");
+        let text = format!("{work} operations of lanes are too many to execute one by one");
         return Err(Diagnostic::new(Kind::Limit, text).help("use smaller sizes"));
     }
     for z in 0..grid[2] {
@@ -227,7 +227,7 @@ impl<'a> Machine<'a> {
             Step::Carry(moves) => {
                 let values: Vec<_> = moves.iter().map(|(_, from)| wave.values[slot(*from)].clone()).collect();
                 for ((to, from), value) in moves.iter().zip(values) {
-                    let value = value.ok_or_else(|| bug("a loop carries what is not there"));
+                    let value = value.ok_or_else(|| bug("a loop carries a value that does not exist"));
                     wave.values[slot(*to)] = Some(value.map_err(|fault| self.anchored(*from, fault))?);
                 }
                 Ok(())
@@ -263,7 +263,7 @@ impl<'a> Machine<'a> {
     }
 }
 
-/// Where a node's value stands.
+/// The index at which a node's value is kept.
 fn slot(node: Entity) -> usize {
     node.index_u32() as usize
 }

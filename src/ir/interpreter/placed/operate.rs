@@ -16,7 +16,7 @@ use crate::ir::layout::{Dim, Layout, Mma, Mode, Place, Source};
 use crate::ir::node::*;
 
 impl Machine<'_> {
-    /// What a node is a piece of; itself before it was expanded.
+    /// The logical node that a node is a piece of; the node itself before expansion.
     pub(super) fn logical(&self, node: Entity) -> Entity {
         self.world.get::<Expansion>(node).map_or(node, |expansion| expansion.logical)
     }
@@ -29,8 +29,8 @@ impl Machine<'_> {
         }
     }
 
-    /// The layout of what no pass has spread yet, as loads of tiles for LDS: each wave has the workgroup's
-    /// whole tile.
+    /// The layout of a value that no pass has distributed yet, such as loads of tiles for LDS: each wave has
+    /// the workgroup's whole tile.
     fn whole_tile(&self, node: Entity) -> Option<Layout> {
         let dims = |node: Entity| self.world.get::<ValueType>(node).map(|ty| ty.dims.clone());
         let memory = self.world.get::<Operands>(node).and_then(|operands| operands.0.last().copied());
@@ -56,7 +56,7 @@ impl Machine<'_> {
         }
     }
 
-    /// A fragment of a node without elements.
+    /// A fragment of a node whose elements are all undefined.
     fn empty(&self, node: Entity, layout: &Layout) -> Result<Fragment, Diagnostic> {
         let dtype = self.get::<ValueType>(node)?.dtype.ok_or_else(|| bug("a value without dtype"))?;
         let (first, replicas) = self.replicas(node, layout);
@@ -127,7 +127,7 @@ impl Machine<'_> {
                 let defined = (0..yes.len()).map(|at| condition.defined[at] && chosen(at)).collect();
                 made(yes, data, defined)?
             }
-            _ => return Err(bug("an operation with other operands than it takes")),
+            _ => return Err(bug("an operation with operands that it does not take")),
         };
         wave.values[slot(node)] = Some(Rc::new(value));
         Ok(())
@@ -167,12 +167,12 @@ impl Machine<'_> {
                 ),
             };
             let at = from.at(replica, place.lane, register);
-            let at = at.ok_or_else(|| bug("an operand does not hold what its user wants"))?;
-            // What the operand's layout says it holds there must be what is asked for.
+            let at = at.ok_or_else(|| bug("an operand does not hold what its user needs"))?;
+            // The operand's layout must say that it holds exactly the element asked for.
             let held =
                 Place { register, replica: if from.replicas == 1 { from.first } else { replica }, ..place };
             if dims.iter().any(|&dim| other.coordinate(dim, held) != coordinate(dim)) {
-                return Err(bug("an operand holds other elements than its user wants"));
+                return Err(bug("an operand holds other elements than its user needs"));
             }
             seen.bits.push(from.bits[at]);
             seen.defined.push(from.defined[at]);
@@ -238,8 +238,10 @@ impl Machine<'_> {
             match self.element(node, memory, &layout, place, &self.frames[frame], group)? {
                 Element::At(to) if value.defined[at] => self.memories[number].bits[to] = value.bits[at],
                 Element::At(_) => {
-                    return Err(Diagnostic::invalid("an element is stored that nothing has defined")
-                        .note("it was read outside of a tensor, or from LDS that nobody had written", None));
+                    return Err(Diagnostic::invalid("an undefined element is stored").note(
+                        "it was read outside of a tensor, or from LDS that had not been written",
+                        None,
+                    ));
                 }
                 Element::Masked => {}
                 Element::Undefined => {
@@ -364,7 +366,7 @@ impl Machine<'_> {
 /// A matrix and which of its elements are defined.
 type Matrix = (Data, Vec<bool>);
 
-/// `before + left . right`; an element is defined if all that goes into it is.
+/// `before + left . right`; an element is defined if everything that it is computed from is.
 fn multiply([left, right, before]: [Matrix; 3], extents: Extents) -> Result<Matrix, Diagnostic> {
     let after = multiply_add(&left.0, &right.0, &before.0, extents).map_err(Diagnostic::invalid)?;
     let Extents { m, n, k, .. } = extents;

@@ -1,5 +1,5 @@
-//! The steps of a kernel for the sizes at hand: loops, pipelines and what is unrolled, one iteration after
-//! the other. All waves of all workgroups take the same steps.
+//! The steps of a kernel for the given sizes: loops, pipelines and unrolled code, one iteration after the
+//! other. All waves of all workgroups take the same steps.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
@@ -11,10 +11,10 @@ use crate::ir::layout::Dim;
 use crate::ir::node::*;
 use crate::ir::walk;
 
-/// Most steps of a kernel.
+/// The most steps of a kernel.
 const MAX_STEPS: usize = 1 << 22;
 
-/// One thing to do.
+/// One step.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Step {
     /// A node, in the iterations of a frame.
@@ -33,8 +33,8 @@ struct Around {
     dim: Dim,
     /// First iteration of the running trip; of a pipeline its first iteration.
     current: i64,
-    /// Of a pipeline: the first iteration that its steady state does not begin, and the end of what exists
-    /// if the steady state goes on to load beyond it.
+    /// For a pipeline: the first iteration that its steady state does not begin, and the end of those that
+    /// exist if the steady state goes on to load beyond it.
     pipeline: Option<(i64, Option<i64>)>,
 }
 
@@ -58,8 +58,7 @@ impl Frame {
         })
     }
 
-    /// The iteration whose data a global access takes: what would be loaded for one that does not exist is
-    /// the last one's.
+    /// The iteration whose data a global access takes: for an iteration that does not exist, the last one.
     pub(super) fn existing(&self, dim: Dim, iteration: Iteration) -> Option<i64> {
         let number = self.iteration(dim, iteration)?;
         let last = self.0.iter().rev().find_map(|around| around.pipeline.filter(|_| around.dim == dim)?.1);
@@ -87,7 +86,7 @@ impl Machine<'_> {
             match *self.get::<Op>(node)? {
                 Op::Iterate(dim) => self.iterate(node, dim, frame, steps)?,
                 Op::Pipeline(dim) => self.pipeline(node, dim, frame, steps)?,
-                // Loops carry to them.
+                // A loop carries values to these.
                 Op::IterArg(_) => {}
                 Op::LoopResult(result) => {
                     let of = self
@@ -95,7 +94,7 @@ impl Machine<'_> {
                         .0
                         .first()
                         .copied()
-                        .ok_or_else(|| bug("a result of nothing"))?;
+                        .ok_or_else(|| bug("a result without its loop"))?;
                     let from = self.arguments(of).get(result as usize).copied();
                     let from = from.ok_or_else(|| bug("a result that its loop does not carry"))?;
                     steps.push(Step::Carry(SmallVec::from_slice(&[(node, from)])));
@@ -115,7 +114,7 @@ impl Machine<'_> {
         walk::body(self.world, node).into_iter().take_while(is_argument).collect()
     }
 
-    /// What a loop hands over: its initial values, or what its body yields.
+    /// What a loop hands on: its initial values, or what its body yields.
     fn carry(&self, node: Entity, values: &[Entity], steps: &mut Vec<Step>) {
         let moves: SmallVec<[_; 4]> = self.arguments(node).into_iter().zip(values.iter().copied()).collect();
         if !moves.is_empty() {
@@ -128,7 +127,11 @@ impl Machine<'_> {
         if let Some(&Trip { start, end }) = self.world.get::<Trip>(node) {
             return Ok((self.evaluate(start)?, self.evaluate(end)?));
         }
-        let entry = self.geometry.dims.get(usize::from(dim.0)).ok_or_else(|| bug("a loop over nothing"))?;
+        let entry = self
+            .geometry
+            .dims
+            .get(usize::from(dim.0))
+            .ok_or_else(|| bug("a loop over an unknown dimension"))?;
         let tile = entry.tiling.ok_or_else(|| bug("a loop without tile"))? as usize;
         Ok((0, self.size(dim)?.div_ceil(tile) as i64))
     }

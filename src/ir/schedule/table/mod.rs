@@ -20,13 +20,13 @@
 //!   read_global.0.0.0 | 0     | 0    | 0     | @read_a |                     | write_shared.1.0.0 +0
 //! ```
 //!
-//! A line holds one thing; `;` begins a comment. Rows have cells between `|`, and a table begins with the row
-//! that names its columns. Nodes, their cycles and the lines `interval`, `model`, `checks`, `buffers` and
-//! `drain` decide; everything else is there to be read, and may be left out. Nodes are named by keys such as
+//! Each line holds one thing; `;` begins a comment. Rows have cells between `|`, and a table begins with the
+//! row that names its columns. Nodes, their cycles and the lines `interval`, `model`, `checks`, `buffers` and
+//! `drain` decide; everything else is for the reader, and may be left out. Nodes are named by keys such as
 //! `read_shared.3.5.0`. `+1` is the distance of a dependence in iterations.
 //!
 //! A table that is read back is judged like every schedule: all nodes once, dependences, LDS, trip counts,
-//! and delays and units if it claims to keep them.
+//! and delays and units if it claims to respect them.
 
 mod read;
 
@@ -44,20 +44,20 @@ pub const MOST_CYCLES: u32 = 1 << 16;
 /// Last cycle that an assignment may have, so that sums of a few cycles do not wrap.
 pub const LAST_CYCLE: i64 = 1 << 30;
 
-/// How a loop is to be rebuilt, beside its assignment.
+/// How a loop is to be rebuilt, in addition to its assignment.
 #[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
 pub struct Request {
-    /// Copies of every LDS buffer, instead of as many as the assignment takes.
+    /// Copies of every LDS buffer, instead of as many as the assignment needs.
     pub copies: Option<u32>,
-    /// What runs the last iterations' later stages.
+    /// Where the later stages of the last iterations run.
     pub drain: Drain,
 }
 
-/// What an assignment keeps.
+/// What an assignment respects.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Default, Debug)]
 pub enum Checks {
-    /// The order of what depends on each other. Cycles are phases, and what runs in one of them runs in any
-    /// time.
+    /// The order of nodes that depend on each other. Cycles are phases, and a phase takes as long as its
+    /// nodes do.
     #[default]
     Order,
     /// The delays and units of the chip's resource model.
@@ -96,9 +96,9 @@ pub struct LoopTable {
     pub dim: Box<str>,
     /// Cycles from the start of one iteration to that of the next.
     pub interval: u32,
-    /// Name of the model that cycles belong to; none where the table does not say.
+    /// Name of the model that cycles belong to; none where the table does not say it.
     pub model: Option<(Box<str>, Location)>,
-    /// What the cycles keep.
+    /// What the cycles respect.
     pub checks: Checks,
     /// How the loop is to be rebuilt.
     pub request: Request,

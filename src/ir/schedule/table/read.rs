@@ -10,10 +10,10 @@ use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::node::Drain;
 use crate::ir::text::suggest::closest;
 
-/// Mistakes that are told at once.
+/// The most mistakes that are reported at once.
 const MOST_FAULTS: usize = 20;
 
-/// Names in front of a colon: those that decide something, and those that are read over.
+/// Names in front of a colon: those that decide something, and those that are skipped.
 const NAMES: [&str; 7] = ["interval", "model", "checks", "buffers", "drain", "stages", "requested"];
 
 /// Most copies of an LDS buffer: LDS has room for fewer of the smallest ones.
@@ -51,7 +51,7 @@ impl<'t> Piece<'t> {
     }
 }
 
-/// The table whose rows come.
+/// The table whose rows come next.
 #[derive(Copy, Clone)]
 enum Columns {
     /// None has begun.
@@ -126,7 +126,7 @@ impl<'t> Reader<'t> {
                 Some("loop") => self.begin_loop(piece),
                 Some("schedule") => Ok(()),
                 _ => {
-                    let fault = self.fault(format!("`{}` is no line of a table", piece.text), piece);
+                    let fault = self.fault(format!("`{}` is not a line of a table", piece.text), piece);
                     Err(fault
                         .help("lines are `loop N over DIM`, `name: value` and rows of cells between `|`"))
                 }
@@ -170,7 +170,7 @@ impl<'t> Reader<'t> {
             && self.faults.is_empty()
         {
             let fault = Diagnostic::invalid(format!("loop {} has no interval", table.number));
-            let fault = fault.at(Some(table.location.clone())).help("write `interval: N` behind it");
+            let fault = fault.at(Some(table.location.clone())).help("write `interval: N` after it");
             self.faults.push(fault);
         }
         self.interval = false;
@@ -211,7 +211,11 @@ impl<'t> Reader<'t> {
             "checks" => match word {
                 "order" => table.checks = Checks::Order,
                 "machine" => table.checks = Checks::Machine,
-                _ => return Err(fault(format!("`{word}` is nothing to check")).help("`order` or `machine`")),
+                _ => {
+                    return Err(
+                        fault(format!("`{word}` is not something to check")).help("`order` or `machine`")
+                    );
+                }
             },
             "buffers" => match word.parse::<u32>() {
                 _ if word == "fitting" => table.request.copies = None,

@@ -100,7 +100,7 @@ pub(super) fn read_conflicts(parser: &mut Parser<'_>) -> Parsed<Attach> {
     attach(BankConflicts(parser.number()?))
 }
 
-/// Bytes of a workgroup.
+/// Bytes of LDS per workgroup.
 pub(super) fn print_lds(place: Printed<'_>, out: &mut String) -> Option<()> {
     put!(out, "{}", place.get::<LdsBytes>()?.0);
     Some(())
@@ -110,7 +110,7 @@ pub(super) fn read_lds(parser: &mut Parser<'_>) -> Parsed<Attach> {
     attach(LdsBytes(parser.number()?))
 }
 
-/// Tiles, and why there are not more.
+/// Tiles that are loaded directly, and why there are not more.
 pub(super) fn print_direct(place: Printed<'_>, out: &mut String) -> Option<()> {
     let direct = place.get::<DirectLoads>()?;
     put!(out, "{}", direct.tiles);

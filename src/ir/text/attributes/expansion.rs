@@ -1,4 +1,4 @@
-//! Which logical node an expanded one is a piece of, and what expansion says of the kernel.
+//! Which logical node an expanded one is a piece of, and what expansion says about the kernel.
 
 use bevy_ecs::prelude::*;
 use bevy_ecs::world::EntityWorldMut;
@@ -91,7 +91,7 @@ pub(super) fn print_arguments(place: Printed<'_>, out: &mut String) -> Option<()
     Some(())
 }
 
-/// They are defined after it, so their names are looked up at the end.
+/// The arguments are defined later, so their names are looked up at the end.
 pub(super) fn read_arguments(parser: &mut Parser<'_>) -> Parsed<Attach> {
     let mut names = Vec::new();
     while let Token::Name(name) = *parser.cursor.peek() {
@@ -131,7 +131,7 @@ impl Parser<'_> {
                     memories.push(memory)
                 }
                 _ => {
-                    let fault = Diagnostic::invalid(format!("`{name}` is no argument of the kernel"));
+                    let fault = Diagnostic::invalid(format!("`{name}` is not an argument of the kernel"));
                     return Err(fault.at(Some(at)));
                 }
             }

@@ -11,7 +11,7 @@ use crate::ir::text::lex::Token;
 use crate::ir::text::print::mma_text;
 use crate::ir::text::symbolic::{dimension, symbol, write_symbol};
 
-/// One line per dimension: `dim M(64, axis 0, workgroup 32, wave 16)`; then the whole.
+/// One line per dimension: `dim M(64, axis 0, workgroup 32, wave 16)`; then the kernel as a whole.
 pub(super) fn print(place: Printed<'_>, out: &mut String) -> Option<()> {
     let geometry = place.get::<Geometry>().filter(|geometry| geometry.waves != [0; 3])?;
     if !geometry.dynamic.is_empty() {

@@ -57,7 +57,7 @@ pub(super) fn read_pipelined(parser: &mut Parser<'_>) -> Parsed<Attach> {
     attach(Pipelined { ahead, drain })
 }
 
-/// Barriers that each group of waves has met more than the others.
+/// For each group of waves, how many barriers more than the others it has met.
 pub(super) fn print_staggered(place: Printed<'_>, out: &mut String) -> Option<()> {
     for (at, offset) in place.get::<Staggered>()?.0.iter().enumerate() {
         put!(out, "{}{offset}", if at == 0 { "" } else { ", " });
@@ -76,7 +76,7 @@ pub(super) fn read_staggered(parser: &mut Parser<'_>) -> Parsed<Attach> {
     attach(Staggered(offsets))
 }
 
-/// The schedule that was applied, and why not the one asked for.
+/// The schedule that was applied, and why it is not the one asked for.
 pub(super) fn print_scheduled(place: Printed<'_>, out: &mut String) -> Option<()> {
     let scheduled = place.get::<Scheduled>()?;
     out.push_str(scheduled.applied);
@@ -91,7 +91,7 @@ pub(super) fn read_scheduled(parser: &mut Parser<'_>) -> Parsed<Attach> {
         return Err(parser.cursor.expected("the name of a schedule"));
     };
     parser.cursor.bump();
-    // Names of symbols live as long as the process, as this one has to.
+    // Names of symbols live as long as the process, and this one has to as well.
     let applied = Symbol::new(name).name();
     let why = if parser.cursor.take(",") { parser.quoted("the reason")? } else { String::new() };
     attach(Scheduled { applied, why })

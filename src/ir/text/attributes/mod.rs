@@ -1,7 +1,7 @@
-//! Attributes: how what passes have found out about a node, or about the whole kernel, stands in the text. An
-//! attribute is `!name` or `!name(...)` after its operation, and there is one row per component: its name,
-//! how it is printed, how it is read, and how it is copied to another world. Texts have attributes only when
-//! they say after which pass they stand.
+//! Attributes: how facts that passes have found out about a node, or about the whole kernel, are written in
+//! the text. An attribute is `!name` or `!name(...)` after its operation, and there is one row per component:
+//! its name, how it is printed, how it is read, and how it is copied to another world. Texts have attributes
+//! only when they say after which pass they stand.
 //!
 //! ```text
 //! attribute = "!" name ["(" what the row says ")"]
@@ -37,8 +37,8 @@ pub(super) use origins::Given;
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Position {
     /// At the end of the operation's line: short ones that many nodes have.
-    Behind,
-    /// On a line of its own after it.
+    After,
+    /// On a line of its own after the operation.
     Below,
     /// On a line of its own in the kernel's `facts`.
     Kernel,
@@ -57,17 +57,17 @@ pub(super) struct Printed<'w> {
     pub(super) detail: Detail,
 }
 
-/// What is read: it changes the node, once that exists.
+/// An attribute that was read: it changes the node, once that exists.
 pub(super) type Attach = Box<dyn FnOnce(&mut EntityWorldMut<'_>)>;
 
-/// What a node is in a world that it is copied to.
+/// The node that stands for a node in a world that it is copied to.
 type Renamed<'a> = &'a dyn Fn(Entity) -> Entity;
 
 /// One kind of attribute.
 pub(super) struct Row {
     name: &'static str,
     position: Position,
-    /// Appends what stands in the brackets; `None` if the node has no such attribute.
+    /// Appends the text in the brackets; `None` if the node has no such attribute.
     print: fn(Printed<'_>, &mut String) -> Option<()>,
     read: fn(&mut Parser<'_>) -> Parsed<Attach>,
     /// Copies the component from one world to another.
@@ -76,26 +76,20 @@ pub(super) struct Row {
 
 /// All attributes, in the order in which they are printed. A component that passes add has its row here.
 const ROWS: &[Row] = &[
-    row("node", Position::Behind, expansion::print_number, expansion::read_number, nothing),
-    row("of", Position::Behind, expansion::print, expansion::read, expansion::copy),
-    row("type", Position::Behind, placement::print_type, placement::read_type, nothing),
-    row("at", Position::Behind, origins::print_origin, origins::read_origin, nothing),
-    row("trip", Position::Behind, loops::print_trip, loops::read_trip, same::<Trip>),
-    row("unrolled", Position::Behind, loops::print_unrolled, loops::read_unrolled, same::<Unrolled>),
-    row("pipelined", Position::Behind, loops::print_pipelined, loops::read_pipelined, same::<Pipelined>),
-    row("remainder", Position::Behind, flag::<Remainder>, |_| attach(Remainder), same::<Remainder>),
-    row("rest", Position::Behind, flag::<Rest>, |_| attach(Rest), same::<Rest>),
-    row("staggered", Position::Behind, loops::print_staggered, loops::read_staggered, same::<Staggered>),
+    row("node", Position::After, expansion::print_number, expansion::read_number, nothing),
+    row("of", Position::After, expansion::print, expansion::read, expansion::copy),
+    row("type", Position::After, placement::print_type, placement::read_type, nothing),
+    row("at", Position::After, origins::print_origin, origins::read_origin, nothing),
+    row("trip", Position::After, loops::print_trip, loops::read_trip, same::<Trip>),
+    row("unrolled", Position::After, loops::print_unrolled, loops::read_unrolled, same::<Unrolled>),
+    row("pipelined", Position::After, loops::print_pipelined, loops::read_pipelined, same::<Pipelined>),
+    row("remainder", Position::After, flag::<Remainder>, |_| attach(Remainder), same::<Remainder>),
+    row("rest", Position::After, flag::<Rest>, |_| attach(Rest), same::<Rest>),
+    row("staggered", Position::After, loops::print_staggered, loops::read_staggered, same::<Staggered>),
     row("placement", Position::Below, placement::print, placement::read, same::<Placement>),
     row("bounds", Position::Below, access::print_bounds, access::read_bounds, same::<Bounds>),
     row("buffer", Position::Below, access::print_buffer, access::read_buffer, same::<LdsBuffer>),
-    row(
-        "conflicts",
-        Position::Behind,
-        access::print_conflicts,
-        access::read_conflicts,
-        same::<BankConflicts>,
-    ),
+    row("conflicts", Position::After, access::print_conflicts, access::read_conflicts, same::<BankConflicts>),
     row("sources", Position::Kernel, origins::print_sources, origins::read_sources, nothing),
     row("geometry", Position::Kernel, geometry::print, geometry::read, same::<Geometry>),
     row("lds", Position::Kernel, access::print_lds, access::read_lds, same::<LdsBytes>),
@@ -137,14 +131,14 @@ macro_rules! put {
 }
 use put;
 
-/// Of components that name no node.
+/// Copies a component that names no node.
 fn same<C: Component + Clone>(from: &World, node: Entity, to: &mut EntityWorldMut<'_>, _: Renamed<'_>) {
     if let Some(component) = from.get::<C>(node) {
         to.insert(component.clone());
     }
 }
 
-/// Of what every node has, and is copied with it.
+/// For components that every node has, which are copied with the node.
 fn nothing(_: &World, _: Entity, _: &mut EntityWorldMut<'_>, _: Renamed<'_>) {}
 
 /// An attribute without brackets.
@@ -172,7 +166,7 @@ pub(super) fn print_all(place: Printed<'_>, position: Position, before: &str, ou
     }
 }
 
-/// Copies what passes have found out about a node.
+/// Copies the facts that passes have found out about a node.
 pub(crate) fn copy_all(
     from: &World,
     node: Entity,
@@ -222,7 +216,7 @@ pub(super) fn read_all(parser: &mut Parser<'_>, of_kernel: Holder) -> Parsed<Vec
     Ok(all)
 }
 
-/// Whose attributes are read.
+/// What the attributes belong to.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Holder {
     Node,
@@ -239,7 +233,7 @@ impl<'w> Printed<'w> {
         write_symbol(out, self.world.get::<DimTable>(self.root).map_or("?", |dims| dims.name(dim)));
     }
 
-    /// Appends dimensions with blanks between them.
+    /// Appends dimensions separated by spaces.
     fn dims(self, dims: &[Dim], out: &mut String) {
         for (at, &dim) in dims.iter().enumerate() {
             out.push_str(if at == 0 { "" } else { " " });
@@ -255,17 +249,17 @@ impl<'w> Printed<'w> {
     }
 }
 
-/// What rows are read with.
+/// What rows use for reading.
 impl Parser<'_> {
     /// A number of 32 bits.
     pub(super) fn number(&mut self) -> Parsed<u32> {
         let at = self.cursor.location();
         let value = self.cursor.integer(1)?;
         u32::try_from(value)
-            .map_err(|_| Diagnostic::invalid(format!("`{value}` is more than 32 bits hold")).at(Some(at)))
+            .map_err(|_| Diagnostic::invalid(format!("`{value}` does not fit in 32 bits")).at(Some(at)))
     }
 
-    /// `word` and a number, if the word comes next; a comma before it is read over.
+    /// `word` and a number, if the word comes next; a comma before it is skipped.
     pub(super) fn labelled(&mut self, word: &str) -> Parsed<Option<u32>> {
         self.cursor.take_word(word).then(|| self.number()).transpose()
     }
@@ -277,7 +271,7 @@ impl Parser<'_> {
         self.nodes.dim(symbol).map_err(|fault| fault.at(Some(at)))
     }
 
-    /// Dimensions with blanks between them.
+    /// Dimensions separated by spaces.
     pub(super) fn dimensions(&mut self) -> Parsed<smallvec::SmallVec<[Dim; 4]>> {
         let mut dims = smallvec::SmallVec::new();
         while matches!(self.cursor.peek(), Token::Name(_) | Token::Quoted(_) | Token::Integer(_)) {

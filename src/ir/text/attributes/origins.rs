@@ -1,4 +1,4 @@
-//! Where the author wrote what: lines of the first text or program, which machine code refers to.
+//! Where the author wrote each part: lines of the first text or program, which machine code refers to.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::ir::node::Origin;
 use crate::ir::text::Detail;
 use crate::ir::text::lex::Token;
 
-/// The place of a node among the kernel's sources, where its text gives one.
+/// The place of a node among the kernel's sources, where the text of a node gives one.
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
 pub(in crate::ir::text) struct Given(pub(in crate::ir::text) u32);
 
@@ -24,8 +24,8 @@ pub(super) fn read_origin(parser: &mut Parser<'_>) -> Parsed<Attach> {
     attach(Given(parser.number()?))
 }
 
-/// The place of the kernel itself first, or `none`, then all others: a file, once for all of its lines that
-/// follow, line and column.
+/// First the place of the kernel itself, or `none`, then all others: a file, named once for all of its lines
+/// that follow, then line and column.
 pub(super) fn print_sources(place: Printed<'_>, out: &mut String) -> Option<()> {
     let locations = place.get::<Locations>().filter(|_| place.detail == Detail::Stage)?;
     let mut file: Option<&str> = None;

@@ -1,4 +1,4 @@
-//! What a value is and where its elements are: types that an operation's own text does not show, and layouts.
+//! Types of values that an operation's own text does not show, and layouts.
 
 use smallvec::SmallVec;
 
@@ -28,7 +28,7 @@ pub(super) fn read_type(parser: &mut Parser<'_>) -> Parsed<Attach> {
 }
 
 /// `lane M*16:1 K*4:4, register K*4:1`: by source, extents and strides of the dimensions; `_*2` holds the
-/// same twice.
+/// same element twice.
 pub(super) fn print(place: Printed<'_>, out: &mut String) -> Option<()> {
     let mut last = None;
     for mode in place.get::<Placement>()?.0.modes() {

@@ -10,14 +10,14 @@ use crate::ir::text::cursor::Parsed;
 use crate::ir::text::lex::Token;
 use crate::ir::text::suggest::closest;
 
-/// What a value is wanted for.
+/// What a value is to be used as.
 #[derive(Copy, Clone, PartialEq, Eq)]
 pub(super) enum Wanted {
     /// A list of nodes.
     Nodes,
     /// A list of nodes or a cluster.
     Cluster,
-    /// The same, where a directive may stand too.
+    /// The same, where a directive is allowed, too.
     Item,
     /// A list of nodes or a part of a pipeline.
     Place,
@@ -47,11 +47,11 @@ impl Wanted {
     }
 }
 
-/// What stands for a value that is not known.
+/// Stands for an unknown value.
 const NOTHING: ValueId = ValueId(u32::MAX);
 
 impl ScheduleParser<'_, '_> {
-    /// The use of a value. What is wrong with it is reported here and read over.
+    /// The use of a value. A fault of it is reported here, and parsing goes on.
     pub(super) fn value(&mut self, wanted: Wanted) -> Parsed<ValueId> {
         let at = self.cursor.location();
         let name = match *self.cursor.peek() {
@@ -107,9 +107,9 @@ impl ScheduleParser<'_, '_> {
                 (ValueId(first.0 + part), format!("`{name}.{}`", PARTS[part as usize]))
             }
             (Meaning::Value(_), Some(_)) => {
-                let fault = Diagnostic::invalid(format!("`{name}` is no pipeline and has no parts"));
+                let fault = Diagnostic::invalid(format!("`{name}` is not a pipeline and has no parts"));
                 let fault = fault.note("it is defined here", Some(named.at.clone()));
-                return Err(fault.help("a part is named `loop.kernel` behind `loop = pipeline ...`"));
+                return Err(fault.help("a part is named `loop.kernel` after `loop = pipeline ...`"));
             }
             (Meaning::Pipeline(_), None) => {
                 let parts = PARTS.map(|part| format!("`{name}.{part}`"));
@@ -128,8 +128,7 @@ impl ScheduleParser<'_, '_> {
             ValueKind::Cluster => ("a cluster", "name the lists that it was made of"),
             _ => ("a part of a pipeline", "`filter_nodes` with `stage` gives the nodes of a part"),
         };
-        let fault =
-            Diagnostic::invalid(format!("{shown} is {is}, and what is expected is {}", wanted.text()));
+        let fault = Diagnostic::invalid(format!("{shown} is {is}, and {} is expected", wanted.text()));
         Err(fault.help(help))
     }
 
@@ -221,7 +220,7 @@ impl ScheduleParser<'_, '_> {
     }
 }
 
-/// True for a word that names no value.
+/// True for a word that cannot name a value.
 pub(super) fn is_word(name: &str) -> bool {
     RESERVED.contains(&name) || Control::WORDS.contains(&name)
 }

@@ -55,9 +55,9 @@
 //! result     = name | "_"                                         "_": nothing uses it
 //! ```
 //!
-//! All operations define lists of nodes, but `cluster`, which defines a cluster, and `pipeline`, whose one
-//! name is that of its three parts and may be left out; those from `reorder_graph` on define nothing, but
-//! `interleave_ops`. A name is defined once, above its uses. What each operation does is said at
+//! All operations define lists of nodes, except `cluster`, which defines a cluster, and `pipeline`, whose one
+//! name is that of its three parts and may be left out; those from `reorder_graph` on define nothing, except
+//! `interleave_ops`. A name is defined once, above its uses. What each operation does is documented at
 //! [`Operation`](crate::ir::schedule::Operation). The names of values are kept; they make no difference
 //! between schedules.
 
@@ -77,7 +77,7 @@ use super::lex::Token;
 use crate::ir::diagnostic::Diagnostics;
 use crate::ir::schedule::WaveSchedule;
 
-/// Words of the text form that name no value.
+/// Words of the text form that cannot name a value.
 const RESERVED: &[&str] = &["_", "barrier"];
 
 /// Operations and how many results they have.
@@ -112,7 +112,7 @@ const PARTS: [&str; 3] = ["prologue", "kernel", "epilogue"];
 /// How many names stand before an operation.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum Arity {
-    /// So many.
+    /// This many.
     Exactly(usize),
     /// As many as its operand says.
     Parts,

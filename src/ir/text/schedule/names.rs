@@ -1,5 +1,5 @@
-//! Names of a schedule's values: the author's, or made of what the operations are about, so that a traced
-//! schedule reads well.
+//! Names of a schedule's values: the author's, or names made from what the operations are about, so that a
+//! traced schedule reads well.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,16 +8,16 @@ use super::{PARTS, RESERVED};
 use crate::ir::node::Control;
 use crate::ir::schedule::{Operation, Scheduled, ValueId};
 
-/// Whose names.
+/// Whose names are printed.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(in crate::ir) enum Names {
-    /// The author's where there are any.
+    /// The author's where they exist.
     Kept,
-    /// Made-up ones, which depend on the operations only.
+    /// Made-up ones, which only depend on the operations.
     Generated,
 }
 
-/// Longest name that is made of other names.
+/// The longest name that is made from other names.
 const LONGEST: usize = 40;
 
 /// Names of all values, by number; those of a pipeline's parts are written `name.part`.
@@ -27,7 +27,7 @@ pub(in crate::ir) fn value_names(operations: &[Scheduled], names: Names) -> Vec<
     let kept = |scheduled: &Scheduled, at: usize| -> Option<Arc<str>> {
         scheduled.names.get(at).cloned().flatten().filter(|_| names == Names::Kept)
     };
-    // What the author chose is never given to anything else.
+    // A name that the author chose is never given to anything else.
     for scheduled in operations {
         made.taken
             .extend((0..scheduled.names.len()).filter_map(|at| kept(scheduled, at)).map(|n| n.to_string()));
@@ -60,7 +60,7 @@ struct Made {
 }
 
 impl Made {
-    /// `wanted`, or with a number after it if that is taken.
+    /// `wanted`, followed by a number if it is taken.
     fn new_name(&mut self, wanted: &str) -> String {
         let mut name = wanted.to_owned();
         while !self.taken.insert(name.clone()) {
@@ -71,7 +71,7 @@ impl Made {
         name
     }
 
-    /// The name of what is made of another value.
+    /// The name of a value that is made from another one.
     fn of(&self, value: ValueId, what: &str) -> String {
         match self.names.get(value.index()) {
             Some(name) if name.len() + what.len() < LONGEST => format!("{}_{what}", name.replace('.', "_")),
@@ -110,7 +110,7 @@ impl Made {
     }
 }
 
-/// A tag with what no name has replaced.
+/// A tag with the characters replaced that names cannot have.
 fn of_tag(tag: &str) -> String {
     let letter = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     let name: String = tag.chars().take(LONGEST / 2).map(letter).collect();

@@ -45,7 +45,8 @@ pub(super) struct ScheduleParser<'p, 'a> {
     faults: &'p mut Faults,
     pub(super) recorder: Recorder,
     pub(super) names: BTreeMap<&'a str, Named>,
-    /// True if the statement uses something that is wrong, which was reported: it is read, and not recorded.
+    /// True if the statement uses something that has a fault, which was reported: it is read, and not
+    /// recorded.
     pub(super) unknown: bool,
 }
 
@@ -61,7 +62,7 @@ pub(super) enum Meaning {
     Value(ValueId),
     /// A pipeline, whose parts begin with this value.
     Pipeline(ValueId),
-    /// Something whose definition is wrong: its uses are not reported again.
+    /// A value whose definition has a fault: its uses are not reported again.
     Unknown,
 }
 
@@ -170,7 +171,7 @@ impl<'a> ScheduleParser<'_, 'a> {
         self.names.insert(name, Named { meaning, at: target.at.clone() });
     }
 
-    /// An operation: reads and records it. Its first value, if nothing that it uses is wrong.
+    /// Reads an operation and records it. Returns its first value, if nothing that it uses has a fault.
     fn operation(&mut self, targets: &[Target<'a>], start: &Location) -> Parsed<Option<(ValueId, Arity)>> {
         let word_at = self.cursor.location();
         let Token::Name(word) = *self.cursor.peek() else {
@@ -190,7 +191,7 @@ impl<'a> ScheduleParser<'_, 'a> {
             (Arity::Parts, Operation::PartitionByDim { parts, .. }) => *parts as usize,
             _ => named.min(1),
         };
-        // A number of parts that cannot be is a fault of its own.
+        // An impossible number of parts is a fault of its own.
         if named != wanted && (arity != Arity::Parts || (1..=MOST_PARTS as usize).contains(&wanted)) {
             return Err(wrong_count(word, wanted, targets, word_at));
         }
@@ -205,7 +206,7 @@ impl<'a> ScheduleParser<'_, 'a> {
         }
     }
 
-    /// The operands of an operation, and the place of what may be wrong with it.
+    /// The operands of an operation, and the place that a fault of it gets.
     fn operands(&mut self, word: &str, word_at: &Location) -> Parsed<(Operation, Location)> {
         let at = self.cursor.location();
         Ok(match word {
@@ -224,7 +225,7 @@ impl<'a> ScheduleParser<'_, 'a> {
             }
             "partition_by_dim" => {
                 let list = self.value(Wanted::Nodes)?;
-                let dim = dimension(self.cursor, "the dimension to part by")?;
+                let dim = dimension(self.cursor, "the dimension to divide by")?;
                 let (parts, at) = self.number()?;
                 (Operation::PartitionByDim { list, dim, parts }, at)
             }
@@ -326,7 +327,7 @@ impl<'a> ScheduleParser<'_, 'a> {
         Ok(space)
     }
 
-    /// What stands after `pipeline`.
+    /// The part of the statement after `pipeline`.
     fn pipeline(&mut self) -> Parsed<Pipeline> {
         let target = self.value(Wanted::Nodes)?;
         let opened = self.cursor.location();
@@ -346,7 +347,7 @@ impl<'a> ScheduleParser<'_, 'a> {
             if let Err(fault) = read {
                 self.fault(fault);
                 self.cursor.recover();
-                // Without this statement the pipeline is not what its author wrote.
+                // Without this statement the pipeline is not the one that its author wrote.
                 self.unknown = true;
             }
         }
@@ -382,7 +383,7 @@ impl<'a> ScheduleParser<'_, 'a> {
                     || self.cursor.at_second(",");
                 return Err(self.cursor.fault(match closest(word, PIPELINE.iter().copied()) {
                     Some(close) => fault.help(format!("did you mean `{close}`?")),
-                    None if operation => fault.help("put it in front of the pipeline or behind it"),
+                    None if operation => fault.help("put it before the pipeline or after it"),
                     None => fault.help(format!("they are {}", PIPELINE.join(", "))),
                 }));
             }

@@ -145,7 +145,7 @@ impl Printer {
         self.out.push(')');
     }
 
-    /// Several lists taken as one; one stands by itself.
+    /// Several lists taken as one; a single one has no brackets.
     fn lists(&mut self, lists: &[ValueId]) {
         match *lists {
             [list] => self.value(list),

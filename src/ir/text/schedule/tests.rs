@@ -27,7 +27,7 @@ fn faults(statements: &str) -> String {
     );
     let faults = WaveSchedule::parse(&text, "s").expect_err("the schedule has a fault");
     let text = listing(&faults);
-    // Every fault says what to do, but those of the grammar itself, which say what is expected.
+    // Every fault says what to do, except those of the grammar itself, which say what is expected.
     for fault in &faults {
         assert!(fault.help.is_some() || fault.message.starts_with("expected"), "{text}");
         assert!(fault.location.is_some(), "{text}");
@@ -228,7 +228,7 @@ fn a_file_may_hold_a_kernel_and_its_schedule() {
     );
     assert_eq!(
         wrong(&format!("{kernel}schedule s {{\n}}\nschedule t {{\n}}\n")),
-        "error: expected the end of the text, found `schedule`\n  --> f:6:1\n  help: a text holds one kernel, and behind it one schedule\n"
+        "error: expected the end of the text, found `schedule`\n  --> f:6:1\n  help: a text holds one kernel, and after it one schedule\n"
     );
 }
 
@@ -254,7 +254,7 @@ fn blocks_that_do_not_end_are_faults() {
     assert_eq!(WaveSchedule::parse(&many, "s").expect_err("the text has faults").len(), 20);
 }
 
-/// Statements and what is said about them.
+/// Statements and their faults.
 const FAULTS: &[(&str, &str)] = &[
     // Words.
     ("unrol k_loop 2", "there is no operation `unrol`\n  --> s:6:1\n  help: did you mean `unroll`?"),
@@ -290,15 +290,15 @@ const FAULTS: &[(&str, &str)] = &[
     ),
     (
         "x = getitem c0 1",
-        "`c0` is a cluster, and what is expected is a list of nodes\n  --> s:6:13\n  help: name the lists that it was made of",
+        "`c0` is a cluster, and a list of nodes is expected\n  --> s:6:13\n  help: name the lists that it was made of",
     ),
     (
         "x = filter_nodes mma stage load",
-        "`load` is a list of nodes, and what is expected is a part of a pipeline like `loop.kernel`\n  --> s:6:28\n  help: `loop = pipeline ...` gives `loop.kernel` and the other parts",
+        "`load` is a list of nodes, and a part of a pipeline like `loop.kernel` is expected\n  --> s:6:28\n  help: `loop = pipeline ...` gives `loop.kernel` and the other parts",
     ),
     (
         "stagger mma.kernel",
-        "`mma` is no pipeline and has no parts\n  --> s:6:9\n  note: it is defined here\n    --> s:3:3\n  help: a part is named `loop.kernel` behind `loop = pipeline ...`",
+        "`mma` is not a pipeline and has no parts\n  --> s:6:9\n  note: it is defined here\n    --> s:3:3\n  help: a part is named `loop.kernel` after `loop = pipeline ...`",
     ),
     (
         "p = pipeline k_loop {\nset_stage (mma)\n}\nstagger p",
@@ -310,7 +310,7 @@ const FAULTS: &[(&str, &str)] = &[
     ),
     (
         "p = pipeline k_loop {\nset_stage (mma)\n}\nx = getitem p.kernel 0",
-        "`p.kernel` is a part of a pipeline, and what is expected is a list of nodes\n  --> s:9:13\n  help: `filter_nodes` with `stage` gives the nodes of a part",
+        "`p.kernel` is a part of a pipeline, and a list of nodes is expected\n  --> s:9:13\n  help: `filter_nodes` with `stage` gives the nodes of a part",
     ),
     // Results.
     ("x = stagger k_loop", "`stagger` has no result\n  --> s:6:1\n  help: write `stagger` without `name =`"),
@@ -347,11 +347,11 @@ const FAULTS: &[(&str, &str)] = &[
     ("x, y = partition_by_address_space mma lds", "expected `global` or `shared`, found `lds`\n  --> s:6:39"),
     (
         "x, y = partition_by_address_space mma register",
-        "no read or write is of register space\n  --> s:6:39\n  help: part by global or by shared",
+        "no read or write is in register space\n  --> s:6:39\n  help: divide by global or by shared",
     ),
     (
         "x = partition_by_dim mma K 0",
-        "a list cannot be parted into 0\n  --> s:6:28\n  help: ask for 1 to 65536 parts",
+        "a list cannot be divided into 0\n  --> s:6:28\n  help: ask for 1 to 65536 parts",
     ),
     ("unroll k_loop 1", "a loop cannot be unrolled 1 times\n  --> s:6:15\n  help: the factor is 2 to 65536"),
     (
@@ -368,7 +368,7 @@ const FAULTS: &[(&str, &str)] = &[
     ),
     (
         "insert_before mma set_wave_priority 4",
-        "4 is no priority of a wave\n  --> s:6:37\n  help: priorities are 0 (as waves start) to 3",
+        "4 is not a priority of a wave\n  --> s:6:37\n  help: priorities are 0 (as waves start) to 3",
     ),
     (
         "insert_before mma wait_for_loads 63",
@@ -421,7 +421,7 @@ const FAULTS: &[(&str, &str)] = &[
     ),
     (
         "pipeline k_loop {\nx = cluster [mma]\n}",
-        "no statement of a pipeline starts with `x`\n  --> s:7:1\n  help: put it in front of the pipeline or behind it",
+        "no statement of a pipeline starts with `x`\n  --> s:7:1\n  help: put it before the pipeline or after it",
     ),
     (
         "p = pipeline k_loop {\neliminate_epilogue\nset_stage (mma)\n}\ninsert_at_end p.epilogue barrier",
@@ -429,24 +429,24 @@ const FAULTS: &[(&str, &str)] = &[
     ),
     (
         "p = pipeline k_loop {\nset_stage (mma)\n}\nunroll p.epilogue 2",
-        "the epilogue of a pipeline is no loop and no node\n  --> s:9:8\n  help: loops are unrolled: take the pipeline's kernel",
+        "the epilogue of a pipeline is neither a loop nor a node\n  --> s:9:8\n  help: loops are unrolled: take the pipeline's kernel",
     ),
     (
         "p = pipeline k_loop {\nset_stage (mma)\n}\nstagger p.prologue",
-        "the prologue of a pipeline is no loop and no node\n  --> s:9:9\n  help: waves are staggered for a loop: take the pipeline's kernel",
+        "the prologue of a pipeline is neither a loop nor a node\n  --> s:9:9\n  help: waves are staggered for a loop: take the pipeline's kernel",
     ),
     (
         "p = pipeline k_loop {\nset_stage (mma)\n}\ninsert_after p.prologue barrier",
-        "the prologue of a pipeline is no loop and no node\n  --> s:9:14\n  help: insert at its start or at its end",
+        "the prologue of a pipeline is neither a loop nor a node\n  --> s:9:14\n  help: insert at its start or at its end",
     ),
     // Orders.
     (
         "x = cluster [barrier]",
-        "a cluster without nodes\n  --> s:6:13\n  help: what it inserts needs a node to stand at: put a list of nodes in",
+        "a cluster without nodes\n  --> s:6:13\n  help: put a list of nodes into it: an inserted operation needs a node as its place",
     ),
     (
         "reorder_graph k_loop []",
-        "an order of no clusters\n  --> s:6:22\n  help: name all clusters in the order that they should have",
+        "an order without clusters\n  --> s:6:22\n  help: name all clusters in the order that they should have",
     ),
     (
         "reorder_graph k_loop [c0, load, c0]",
@@ -458,11 +458,11 @@ const FAULTS: &[(&str, &str)] = &[
     ),
     (
         "x = interleave_ops mma [load interval 0]",
-        "group 0 has the interval 0\n  --> s:6:24\n  help: an interval is at least 1: a node of the group behind every node of the base",
+        "group 0 has the interval 0\n  --> s:6:24\n  help: an interval is at least 1: a node of the group after every node of the base",
     ),
     (
         "x = interleave_ops mma [load start_after_groups [2], k_loop]",
-        "group 0 starts after group 2, which there is not\n  --> s:6:24\n  help: groups are numbered from 0, and there are groups 0 to 1",
+        "group 0 starts after group 2, which does not exist\n  --> s:6:24\n  help: groups are numbered from 0, and there are groups 0 to 1",
     ),
     (
         "x = interleave_ops mma [load start_after_groups [1], k_loop start_after_groups [0]]",

@@ -219,7 +219,7 @@ fn mistakes_are_told_with_line_and_column() {
         ("loop 0 over K\ninterval: 2\nloop 0 over K\n", "loop 0 has two tables"),
         ("interval: 2\n", "`interval` belongs to a loop"),
         ("loop 0 over K\nintervall: 2\n", "did you mean `interval`?"),
-        ("loop 0 over K\ninterval: 2\nchecks: all\n", "`all` is nothing to check"),
+        ("loop 0 over K\ninterval: 2\nchecks: all\n", "`all` is not something to check"),
         ("loop 0 over K\ninterval: 2\nbuffers: 0\n", "`0` is not a number of LDS buffers"),
         ("loop 0 over K\ninterval: 2\ndrain: off\n", "`off` is not where a loop ends"),
         ("loop 0 over K\ninterval: 2\na | 1\n", "a row without a table"),
@@ -228,7 +228,7 @@ fn mistakes_are_told_with_line_and_column() {
         ("loop 0 over K\ninterval: 2\nnode | slot | cycle\nx | 1\n", "the node x has no cycle"),
         ("loop 0 over K\ninterval: 2\nnode | cycle\nä | -1\n", "`-1` is not a cycle\n  --> gemm.table:4:5"),
         ("loop 0 over K\ninterval: 2\nnode | cycle\nx | 4294967295\n", "`4294967295` is not a cycle"),
-        ("what is this\n", "`what is this` is no line of a table"),
+        ("what is this\n", "`what is this` is not a line of a table"),
     ] {
         let message = unread(text);
         assert!(message.contains(said), "{text:?} says\n{message}");
