@@ -43,6 +43,7 @@ pub fn assign_layouts(
         nodes: &nodes,
         locations,
         links: links(&order, &nodes, &yields)?,
+        layouts: SmallVec::new(),
         found: Side::of(&order, None),
         queue: VecDeque::new(),
     };
@@ -62,10 +63,14 @@ pub fn assign_layouts(
         source.check(&nodes, operands, ty).map_err(|d| d.at(locations.get(origin.0)))?;
         let layouts = source.layouts(&nodes, operands, ty).map_err(|d| d.at(locations.get(origin.0)))?;
         for (at, layout) in layouts.into_iter().enumerate() {
-            spread.assign(operands.0[at], layout, node)?;
+            let wanted = spread.wanted(layout, node);
+            spread.assign(operands.0[at], wanted)?;
         }
-        let accumulator = spread.found_layout(operands.0[2]);
-        spread.assign(node, accumulator, node)?;
+        // That of the accumulator, which may be another's by now.
+        let accumulator =
+            spread.found[operands.0[2]].map_or_else(Layout::default, |at| spread.layout(at).clone());
+        let wanted = spread.wanted(accumulator, node);
+        spread.assign(node, wanted)?;
         spread.run()?;
     }
     for &node in &order {
@@ -76,12 +81,13 @@ pub fn assign_layouts(
         let memory = nodes.get(operands.0[1])?.2;
         let layout = elementwise_layout(geometry, &memory.dims, memory.dtype, dims)
             .map_err(|d| d.at(locations.get(origin.0)))?;
-        spread.assign(node, layout, node)?;
+        let wanted = spread.wanted(layout, node);
+        spread.assign(node, wanted)?;
         spread.run()?;
     }
     for &node in &order {
-        if let Some((layout, _)) = spread.found[node].take() {
-            commands.entity(node).insert(Placement(layout));
+        if let Some(found) = spread.found[node] {
+            commands.entity(node).insert(Placement(spread.layout(found).clone()));
         }
     }
     Ok(())
@@ -128,12 +134,17 @@ fn links(
     Ok(links)
 }
 
-/// The wave front: layouts found so far, each with the source that wanted it.
+/// A layout that a source wants, by its number in [`Spread::layouts`].
+type Wanted = u32;
+
+/// The wave front: layouts found so far.
 struct Spread<'a, 'w, 's> {
     nodes: &'a Nodes<'w, 's>,
     locations: &'a Locations,
     links: Side<SmallVec<[Entity; 4]>>,
-    found: Side<Option<(Layout, Entity)>>,
+    /// Each with the source that wanted it. Layouts are large, and most nodes share theirs with others.
+    layouts: SmallVec<[(Layout, Entity); 4]>,
+    found: Side<Option<Wanted>>,
     queue: VecDeque<Entity>,
 }
 
@@ -143,29 +154,37 @@ impl Spread<'_, '_, '_> {
         MmaDims::of(ty(0)?, ty(1)?, ty(2)?).map_err(|text| Diagnostic::new(Kind::Bug, text))
     }
 
-    fn found_layout(&self, node: Entity) -> Layout {
-        self.found[node].as_ref().map_or_else(Layout::default, |f| f.0.clone())
+    /// Notes a layout that a source wants.
+    fn wanted(&mut self, layout: Layout, source: Entity) -> Wanted {
+        self.layouts.push((layout, source));
+        self.layouts.len() as Wanted - 1
     }
 
-    fn assign(&mut self, node: Entity, layout: Layout, source: Entity) -> Result<(), Diagnostic> {
+    fn layout(&self, wanted: Wanted) -> &Layout {
+        &self.layouts[wanted as usize].0
+    }
+
+    fn assign(&mut self, node: Entity, wanted: Wanted) -> Result<(), Diagnostic> {
         let ty = self.nodes.get(node)?.2;
         let writes = *self.nodes.get(node)?.0 == Op::Write;
         if ty.dims.is_empty() && !writes {
             return Ok(());
         }
-        match &self.found[node] {
-            None => {
-                self.found[node] = Some((layout, source));
-                self.queue.push_back(node);
-                Ok(())
-            }
-            Some((first, _)) if *first == layout || first.equivalent(&layout) => Ok(()),
-            Some((_, first)) => {
+        let Some(found) = self.found[node] else {
+            self.found[node] = Some(wanted);
+            self.queue.push_back(node);
+            return Ok(());
+        };
+        let ((found_layout, first), (layout, source)) =
+            (&self.layouts[found as usize], &self.layouts[wanted as usize]);
+        match found == wanted || found_layout == layout || found_layout.equivalent(layout) {
+            true => Ok(()),
+            false => {
                 let at = |node: Entity| self.nodes.get(node).ok().and_then(|n| self.locations.get(n.3.0));
                 Err(Diagnostic::invalid("two operations want this value spread over the lanes differently")
                     .at(at(node))
                     .note("one of them is here", at(*first))
-                    .note("the other is here", at(source))
+                    .note("the other is here", at(*source))
                     .help("read the value twice, or use matrix instructions whose layouts agree"))
             }
         }
@@ -173,10 +192,11 @@ impl Spread<'_, '_, '_> {
 
     fn run(&mut self) -> PassResult {
         while let Some(node) = self.queue.pop_front() {
-            let Some((layout, source)) = self.found[node].clone() else { continue };
+            let Some(found) = self.found[node] else { continue };
             let own = self.nodes.get(node)?;
             let own_dims = if *own.0 == Op::Write { None } else { Some(&own.2.dims) };
-            for other in self.links[node].clone() {
+            for at in 0..self.links[node].len() {
+                let other = self.links[node][at];
                 let (op, _, ty, _) = self.nodes.get(other)?;
                 let smaller = *op != Op::Write && own_dims.is_none_or(|own| ty.dims.len() < own.len());
                 let larger = own_dims.is_some_and(|own| ty.dims.len() > own.len());
@@ -184,8 +204,15 @@ impl Spread<'_, '_, '_> {
                     // A value with fewer dims says nothing of the others.
                     continue;
                 }
-                let layout = if smaller { projected(&layout, &ty.dims)? } else { layout.clone() };
-                self.assign(other, layout, source)?;
+                let wanted = match smaller {
+                    true => {
+                        let (layout, source) = &self.layouts[found as usize];
+                        let (projected, source) = (projected(layout, &ty.dims)?, *source);
+                        self.wanted(projected, source)
+                    }
+                    false => found,
+                };
+                self.assign(other, wanted)?;
             }
         }
         Ok(())

@@ -40,16 +40,13 @@ pub fn expand(world: &mut World) -> PassResult {
     let root = kernel_entity(world)?;
     let order = walk::nodes(world, root);
     let mut expander = Expander {
-        layouts: Side::of(&order, None),
+        layouts: Layouts::of(world, &order),
         copies: Copies { first: Side::of(&order, 0), nodes: Vec::with_capacity(512) },
         count: 0,
         carried: NodeMap::default(),
         locations: nodes::fact::<Locations>(world, root, "a kernel without locations")?.clone(),
         mma: nodes::fact::<Geometry>(world, root, "a kernel without geometry")?.mma,
     };
-    for &node in &order {
-        expander.layouts[node] = world.get::<Placement>(node).map(|p| p.0.clone());
-    }
     expander.judge(world, &order)?;
     let mut arguments = Vec::new();
     for &node in &order {
@@ -65,8 +62,38 @@ pub fn expand(world: &mut World) -> PassResult {
     Ok(())
 }
 
+/// The layouts of logical nodes. Nodes of one layout share it, so that numbers are compared in their stead.
+struct Layouts {
+    /// Number of each node's layout; `u32::MAX` for nodes that have none.
+    number: Side<u32>,
+    distinct: SmallVec<[Layout; 8]>,
+}
+
+impl Layouts {
+    fn of(world: &World, order: &[Entity]) -> Layouts {
+        let mut layouts = Layouts { number: Side::of(order, u32::MAX), distinct: SmallVec::new() };
+        for &node in order {
+            let Some(Placement(layout)) = world.get::<Placement>(node) else { continue };
+            let known = layouts.distinct.iter().position(|other| other == layout);
+            layouts.number[node] = known.unwrap_or(layouts.distinct.len()) as u32;
+            if known.is_none() {
+                layouts.distinct.push(layout.clone());
+            }
+        }
+        layouts
+    }
+
+    fn get(&self, node: Entity) -> Option<&Layout> {
+        self.distinct.get(self.number[node] as usize)
+    }
+
+    fn are_equal(&self, one: Entity, other: Entity) -> bool {
+        self.number[one] == self.number[other]
+    }
+}
+
 struct Expander {
-    layouts: Side<Option<Layout>>,
+    layouts: Layouts,
     copies: Copies,
     count: u32,
     /// Replicas of the carried values in front of each carried value of a loop.
@@ -96,7 +123,7 @@ fn replica_at(layout: &Layout, coordinate: impl Fn(Dim) -> u32) -> u32 {
 
 impl Expander {
     fn layout(&self, node: Entity) -> Option<&Layout> {
-        self.layouts[node].as_ref()
+        self.layouts.get(node)
     }
 
     fn replicas(&self, node: Entity) -> u32 {
@@ -106,7 +133,7 @@ impl Expander {
     /// The copy of operand `operand` that replica `replica` of `node` uses.
     fn operand(&self, node: Entity, replica: u32, operand: Entity) -> Entity {
         let at = match (self.layout(node), self.layout(operand)) {
-            (Some(own), Some(other)) if own != other => {
+            (Some(own), Some(other)) if !self.layouts.are_equal(node, operand) => {
                 replica_at(other, |dim| replica_coordinate(own, replica, dim))
             }
             (Some(_), Some(_)) => replica,
@@ -122,6 +149,12 @@ impl Expander {
     fn spawn(&mut self, world: &mut World, node: NodeBundle, expansion: Expansion) -> Entity {
         self.count += 1;
         node.spawn(world, expansion)
+    }
+
+    /// The nodes from place `first` of a body on have been made, and are the copies of a logical node.
+    fn note_copies(&mut self, out: &[Entity], first: usize) {
+        self.count += (out.len() - first) as u32;
+        self.copies.nodes.extend_from_slice(&out[first..]);
     }
 
     /// Counts what expansion will make, before it makes anything.
@@ -173,36 +206,34 @@ impl Expander {
                 OpClass::Contraction => self.mma(world, node, op, &operands, origin, &mut out)?,
                 // The copies of carried values are made with their loop.
                 OpClass::Carried => {
-                    let mut first = 0;
                     let before = self.carried_before(world, region, node, op)?;
-                    for replica in 0..self.replicas(node) {
-                        let position = before + replica;
-                        let (op, operands) = if let Op::LoopResult(_) = op {
-                            let owner = self.copies.of(operands.0[0], 0);
-                            (Op::LoopResult(position), Operands(smallvec![owner]))
-                        } else {
-                            (Op::IterArg(position), Operands::default())
+                    self.begin(node);
+                    let owner = if let Op::LoopResult(_) = op {
+                        Some(self.copies.of(operands.at(0)?, 0))
+                    } else {
+                        None
+                    };
+                    let copies = (0..self.replicas(node)).map(|replica| {
+                        let (op, operands) = match owner {
+                            Some(owner) => (Op::LoopResult(before + replica), Operands(smallvec![owner])),
+                            None => (Op::IterArg(before + replica), Operands::default()),
                         };
                         let expansion = Expansion { replica, ..Expansion::of(node) };
-                        let copy = NodeBundle { op, operands, ty: ty.clone(), origin };
-                        let copy = self.spawn(world, copy, expansion);
-                        if replica == 0 {
-                            first = self.copies.nodes.len() as u32;
-                        }
-                        self.copies.nodes.push(copy);
-                        out.push(copy);
-                    }
-                    self.copies.first[node] = first;
+                        (NodeBundle { op, operands, ty: ty.clone(), origin }, expansion)
+                    });
+                    let first = out.len();
+                    out.extend(NodeBundle::spawn_all(world, copies));
+                    self.note_copies(&out, first);
                 }
                 OpClass::Constant | OpClass::Access | OpClass::ElementWise | OpClass::Order => {
-                    for replica in 0..self.replicas(node) {
+                    let copies = (0..self.replicas(node)).map(|replica| {
                         let mapped = operands.0.iter().map(|&o| self.operand(node, replica, o)).collect();
                         let expansion = Expansion { replica, ..Expansion::of(node) };
-                        let copy = NodeBundle { op, operands: Operands(mapped), ty: ty.clone(), origin };
-                        let copy = self.spawn(world, copy, expansion);
-                        self.copies.nodes.push(copy);
-                        out.push(copy);
-                    }
+                        (NodeBundle { op, operands: Operands(mapped), ty: ty.clone(), origin }, expansion)
+                    });
+                    let first = out.len();
+                    out.extend(NodeBundle::spawn_all(world, copies));
+                    self.note_copies(&out, first);
                 }
             }
         }
@@ -288,29 +319,37 @@ impl Expander {
         let replicas = self.replicas(node);
         let mut current: SmallVec<[Entity; 64]> =
             (0..replicas).map(|replica| self.operand(node, replica, acc)).collect();
+        // Replicas of the factors: what the place in the tile says, and what the step along k adds.
+        let of_replica = |factor: &Layout, replica: u32| {
+            let coordinate = |dim: Dim| if dim == k { 0 } else { replica_coordinate(result, replica, dim) };
+            replica_at(factor, coordinate)
+        };
+        let factors: SmallVec<[[u32; 2]; 64]> =
+            (0..replicas).map(|r| [of_replica(left, r), of_replica(right, r)]).collect();
         for step in 0..k_replicas * side_by_side {
             let along_k = step / side_by_side * k_step;
             let slice = step % side_by_side * step_elements;
-            for replica in 0..replicas {
-                let coordinate =
-                    |dim: Dim| if dim == k { along_k } else { replica_coordinate(&result, replica, dim) };
-                let a = self.copies.of(lhs, replica_at(&left, coordinate));
-                let b = self.copies.of(rhs, replica_at(&right, coordinate));
+            let [left, right] =
+                [left, right].map(|factor| replica_at(factor, |dim| if dim == k { along_k } else { 0 }));
+            let products = (0..replicas).map(|replica| {
+                let [a, b] = factors[replica as usize];
+                let (a, b) = (self.copies.of(lhs, a + left), self.copies.of(rhs, b + right));
                 let expansion = Expansion { replica, slice, ..Expansion::of(node) };
                 let chained = Operands(smallvec![a, b, current[replica as usize]]);
-                let copy = NodeBundle { op, operands: chained, ty: ty.clone(), origin };
-                let copy = self.spawn(world, copy, expansion);
-                current[replica as usize] = copy;
-                out.push(copy);
-            }
+                (NodeBundle { op, operands: chained, ty: ty.clone(), origin }, expansion)
+            });
+            let first = out.len();
+            out.extend(NodeBundle::spawn_all(world, products));
+            current.copy_from_slice(&out[first..]);
         }
+        self.count += replicas * k_replicas * side_by_side;
         self.begin(node);
         self.copies.nodes.extend(current);
         Ok(())
     }
 
-    fn layout_of(&self, node: Entity) -> Result<Layout, Diagnostic> {
-        Ok(self.layout(node).cloned().ok_or(Bug::new("an operand without layout"))?)
+    fn layout_of(&self, node: Entity) -> Result<&Layout, Diagnostic> {
+        Ok(self.layout(node).ok_or(Bug::new("an operand without layout"))?)
     }
 
     /// Which matrix instructions a product takes along the dimension that it sums over.
