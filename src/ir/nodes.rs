@@ -9,6 +9,7 @@ use bevy_ecs::prelude::*;
 use bevy_ecs::query::{QueryData, QueryEntityError};
 
 use super::diagnostic::Diagnostic;
+use super::facts::Expansion;
 use super::node::{Body, Op, Operands, Origin, ValueType, Yields};
 
 /// The components of every node.
@@ -83,6 +84,45 @@ impl Body {
     pub fn set(&mut self, nodes: &[Entity]) {
         self.0.clear();
         self.0.extend_from_slice(nodes);
+    }
+}
+
+/// What an expanded node is: everything that schedules and lowering ask of each node of a kernel, found in one
+/// step where component by component would take six.
+#[derive(QueryData)]
+pub struct ExpandedNode {
+    /// What it does.
+    pub op: &'static Op,
+    /// Nodes that it uses.
+    pub operands: &'static Operands,
+    /// Type of its result.
+    pub ty: &'static ValueType,
+    /// Where the author wrote it.
+    pub origin: &'static Origin,
+    /// What it is a piece of; memories and the like, which are not taken to pieces, have none.
+    pub expansion: Option<&'static Expansion>,
+    /// Its nodes, if it is a region.
+    pub body: Option<&'static Body>,
+}
+
+/// All nodes of a kernel that was expanded.
+pub type ExpandedNodes<'w, 's> = Query<'w, 's, ExpandedNode>;
+
+impl ExpandedNodeItem<'_, '_> {
+    /// What the node is a piece of.
+    ///
+    /// # Errors
+    /// If it is not expanded.
+    pub fn expansion(&self) -> Result<Expansion, Bug> {
+        self.expansion.copied().ok_or(Bug::new("a node that was not expanded"))
+    }
+
+    /// The memory that an access touches: its last operand.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn memory(&self) -> Result<Entity, Bug> {
+        self.operands.last()
     }
 }
 

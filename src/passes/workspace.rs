@@ -18,8 +18,9 @@ use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::ExprArena;
 use crate::ir::kernel::{Constraints, Declaration, DimTable, Kernel, KernelName, Locations};
 use crate::ir::node::{Name, *};
+use crate::ir::nodes::{self, ExpandedNode};
 use crate::ir::text::{Detail, copy_attributes, print_after};
-use crate::ir::{nodes, verifier, walk};
+use crate::ir::{verifier, walk};
 
 /// A world that compiles one kernel after the other.
 pub struct Workspace {
@@ -27,6 +28,8 @@ pub struct Workspace {
     pub world: World,
     /// The kernel entity.
     pub root: Entity,
+    /// Where its expanded nodes are, for what comes after the pipeline.
+    pub expanded: QueryState<ExpandedNode>,
     systems: Vec<BoxedSystem<(), PassResult>>,
     map: Vec<Entity>,
     arena: ExprArena,
@@ -67,6 +70,7 @@ impl Workspace {
             })
             .collect();
         Workspace {
+            expanded: QueryState::new(&mut world),
             world,
             root: Entity::PLACEHOLDER,
             systems,

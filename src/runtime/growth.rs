@@ -210,8 +210,8 @@ fn what_is_live_between_loops_is_found_in_steps_that_grow_with_the_code() {
         with_workspace(|workspace| {
             workspace.load(&kernel, &options(k));
             workspace.run(None, Verify::Off, &mut Vec::new()).unwrap();
-            let (root, mut body) = (workspace.root, Body::default());
-            let lowered = lower(&mut workspace.world, root, &mut body).unwrap();
+            let mut body = Body::default();
+            let lowered = lower(workspace, &mut body).unwrap();
             let steps = live_steps(&body, &lowered.fixed);
             assert!(steps <= 4 * body.insts.len(), "{steps} steps for {} instructions", body.insts.len());
         });
@@ -224,8 +224,8 @@ fn lowered(text: &str, k: i64) -> Body {
     with_workspace(|workspace| {
         workspace.load(&kernel, &options(k));
         workspace.run(None, Verify::Off, &mut Vec::new()).unwrap();
-        let (root, mut body) = (workspace.root, Body::default());
-        lower(&mut workspace.world, root, &mut body).unwrap();
+        let mut body = Body::default();
+        lower(workspace, &mut body).unwrap();
         body
     })
 }

@@ -307,10 +307,10 @@ impl<'a> Lowering<'a> {
     pub(super) fn elementwise(
         &mut self,
         node: Entity,
+        expansion: Expansion,
         op: Op,
         operands: &[Entity],
     ) -> Result<(), Diagnostic> {
-        let expansion = *self.get::<Expansion>(node)?;
         let ty = self.get::<ValueType>(expansion.logical)?;
         let dtype = ty.dtype.ok_or_else(|| self.bug("a value without dtype"))?;
         if let Op::Register(constant) = op {

@@ -12,7 +12,7 @@ use crate::codegen::machine::waits::BARRIER_WITHOUT_WAITS;
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::layout::{Dim, Mma, Source};
 use crate::ir::node::*;
-use crate::ir::walk;
+use crate::ir::nodes::ExpandedNodeItem;
 use crate::passes::expand::Expansion;
 use crate::passes::facts::Remainder;
 
@@ -60,35 +60,47 @@ impl Lowering<'_> {
     }
 
     /// Counts how often each expanded value is used, and sizes the tables by entity index.
-    pub(super) fn count_uses(&mut self, root: Entity) {
-        let world = self.world;
-        let mut size = self.uses.len();
-        walk::visit(world, root, &mut |node| {
-            size = size.max(node.index_u32() as usize + 1);
-            let operands = world.get::<Operands>(node).map(|o| &o.0[..]).unwrap_or_default();
-            let yields = world.get::<Yields>(node).map(|y| &y.0[..]).unwrap_or_default();
-            for used in operands.iter().chain(yields) {
-                let index = used.index_u32() as usize;
-                if index >= self.uses.len() {
-                    self.uses.resize(index + 1, 0);
-                }
-                self.uses[index] += 1;
-            }
-        });
-        size = size.max(self.uses.len());
+    pub(super) fn count_uses(&mut self, root: Entity) -> Result<(), Diagnostic> {
+        let size = self.count_uses_below(root)?.max(self.uses.len());
         self.uses.resize(size, 0);
         self.places.resize(size, None);
         self.unfinished.resize(size, Vec::new());
+        Ok(())
+    }
+
+    /// The same for a region; one more than the largest entity index in it.
+    fn count_uses_below(&mut self, region: Entity) -> Result<usize, Diagnostic> {
+        let mut size = 0;
+        for &node in &self.get::<Body>(region)?.0 {
+            size = size.max(node.index_u32() as usize + 1);
+            let expanded = self.expanded(node)?;
+            self.count_all(&expanded.operands.0);
+            if expanded.body.is_some() {
+                self.count_all(&self.get::<Yields>(node)?.0);
+                size = size.max(self.count_uses_below(node)?);
+            }
+        }
+        Ok(size)
+    }
+
+    fn count_all(&mut self, values: &[Entity]) {
+        for value in values {
+            let index = value.index_u32() as usize;
+            if index >= self.uses.len() {
+                self.uses.resize(index + 1, 0);
+            }
+            self.uses[index] += 1;
+        }
     }
 
     /// Writes the nodes of a region.
     pub(super) fn region(&mut self, region: Entity) -> Result<(), Diagnostic> {
-        let world = self.world;
         // What follows the region belongs to what it is a region of.
         let around = self.emitter.source;
-        for &node in world.get::<Body>(region).map(|b| &b.0[..]).unwrap_or_default() {
-            self.emitter.source = world.get::<Origin>(node).map_or(u32::MAX, |o| o.0);
-            self.node(node)?;
+        for &node in &self.get::<Body>(region)?.0 {
+            let expanded = self.expanded(node)?;
+            self.emitter.source = expanded.origin.0;
+            self.node(node, &expanded)?;
             if self.emitter.body.registers.len() > MAX_REGISTERS {
                 let text = format!("the tiles of one wave take more than {MAX_REGISTERS} virtual registers");
                 return Err(Diagnostic::new(Kind::Limit, text)
@@ -100,26 +112,27 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    fn node(&mut self, node: Entity) -> Result<(), Diagnostic> {
-        let op = *self.get::<Op>(node)?;
-        let world = self.world;
-        let operands = world.get::<Operands>(node).map(|o| &o.0[..]).unwrap_or_default();
+    fn node(&mut self, node: Entity, expanded: &ExpandedNodeItem) -> Result<(), Diagnostic> {
+        let (op, operands) = (*expanded.op, &expanded.operands.0[..]);
         match op {
             Op::Read | Op::Write => {
-                let memory = *operands.last().ok_or_else(|| self.bug("an access without memory"))?;
-                self.plan(node)?;
-                match (op, self.get::<Op>(memory)?) {
-                    (Op::Read, Op::Allocate) => self.read_lds(node, memory),
-                    (Op::Read, _) => self.load_global(node, memory),
-                    (_, Op::Allocate) => self.write_lds(node, operands[0], memory),
-                    _ => self.store_global(node, operands[0], memory),
+                let (memory, expansion) = (expanded.memory()?, expanded.expansion()?);
+                let memory_op = self.plan(expanded)?;
+                match (op, memory_op) {
+                    (Op::Read, Op::Allocate) => self.read_lds(node, expansion, memory),
+                    (Op::Read, _) => self.load_global(node, expansion, memory),
+                    (_, Op::Allocate) => self.write_lds(expansion, operands[0], memory),
+                    _ => self.store_global(expansion, operands[0], memory),
                 }
             }
             Op::GlobalToShared => {
-                self.plan(node)?;
-                self.load_to_lds(node, operands[0], operands[1])
+                self.plan(expanded)?;
+                self.load_to_lds(expanded.expansion()?, operands[0], operands[1])
             }
-            Op::Mma(MmaChoice::Explicit(mma)) => self.mma(node, mma, [operands[0], operands[1], operands[2]]),
+            Op::Mma(MmaChoice::Explicit(mma)) => {
+                let slice = expanded.expansion()?.slice;
+                self.mma(node, mma, slice, [operands[0], operands[1], operands[2]])
+            }
             Op::Iterate(axis) => self.iterate(node, axis, operands),
             // Their places are set with their loop.
             Op::IterArg(_) | Op::LoopResult(_) => self.carried(node, op, operands),
@@ -135,7 +148,7 @@ impl Lowering<'_> {
             Op::Memory | Op::Scalar | Op::Allocate => Ok(()),
             Op::Mma(MmaChoice::Kernel) => Err(self.bug("an mma without instruction")),
             Op::Register(_) | Op::Unary(_) | Op::Binary(_) | Op::Compare(_) | Op::Select | Op::Convert(_) => {
-                self.elementwise(node, op, operands)
+                self.elementwise(node, expanded.expansion()?, op, operands)
             }
         }
     }
@@ -187,20 +200,25 @@ impl Lowering<'_> {
         self.emitter.patch(branch, block, behind);
     }
 
-    /// Prepares the addresses of an access, if they are not prepared yet.
-    fn plan(&mut self, node: Entity) -> Result<(), Diagnostic> {
-        let logical = self.get::<Expansion>(node)?.logical;
-        let operands = &self.get::<Operands>(node)?.0;
-        let memory = *operands.last().ok_or_else(|| self.bug("an access without memory"))?;
-        match (self.get::<Op>(node)?, self.get::<Op>(memory)?) {
-            (Op::GlobalToShared, _) => self.plan_load_to_lds(logical, operands[0], memory),
+    /// Prepares the addresses of an access, if they are not prepared yet; what its memory is.
+    fn plan(&mut self, access: &ExpandedNodeItem) -> Result<Op, Diagnostic> {
+        let (logical, memory) = (access.expansion()?.logical, access.memory()?);
+        let memory_op = *self.get::<Op>(memory)?;
+        match (access.op, memory_op) {
+            (Op::GlobalToShared, _) => self.plan_load_to_lds(logical, access.operands.at(0)?, memory),
             (_, Op::Allocate) => self.plan_lds(logical, memory),
             _ => self.plan_global(logical, memory, None),
-        }
+        }?;
+        Ok(memory_op)
     }
 
-    fn mma(&mut self, node: Entity, mma: Mma, [lhs, rhs, acc]: [Entity; 3]) -> Result<(), Diagnostic> {
-        let slice = self.get::<Expansion>(node)?.slice;
+    fn mma(
+        &mut self,
+        node: Entity,
+        mma: Mma,
+        slice: u32,
+        [lhs, rhs, acc]: [Entity; 3],
+    ) -> Result<(), Diagnostic> {
         let bytes = mma.input().bytes();
         let elements = mma.input_elements();
         let a = self.operand_registers(lhs, slice + elements, bytes)?.offset(slice * bytes / 4);
@@ -272,7 +290,7 @@ impl Lowering<'_> {
         }
         self.loops.push(open);
         self.plan_body(node)?;
-        self.place_arguments(node, &carried);
+        self.place_arguments(node, &carried)?;
         // Whatever the loop needs is ready before the guard, which opens the block that a loop goes back to.
         let counter = if once || single { None } else { Some(self.counter(count, per_trip)?) };
         let guard = if runs.at_least(1) { None } else { Some(self.guard(trip)?) };
@@ -341,16 +359,16 @@ impl Lowering<'_> {
     }
 
     /// Gives the arguments of a loop's body the registers that carry them.
-    fn place_arguments(&mut self, node: Entity, carried: &[Place]) {
+    fn place_arguments(&mut self, node: Entity, carried: &[Place]) -> Result<(), Diagnostic> {
         self.renew_contents(carried);
-        let body = self.world.get::<Body>(node).map(|b| &b.0[..]).unwrap_or_default();
-        for &argument in body {
-            if let Some(&Op::IterArg(number)) = self.world.get::<Op>(argument)
-                && let Some(place) = carried.get(number as usize)
-            {
+        for &argument in &self.get::<Body>(node)?.0 {
+            // They come first.
+            let Op::IterArg(number) = *self.expanded(argument)?.op else { break };
+            if let Some(place) = carried.get(number as usize) {
                 self.set_place(argument, *place);
             }
         }
+        Ok(())
     }
 
     /// Writes a pipelined loop: once, or not at all when the loop is shorter than the pipeline.
@@ -371,7 +389,7 @@ impl Lowering<'_> {
         let carried = self.carried_registers(inits)?;
         self.loops.push(OpenLoop::around_steady_state(axis, start, steady, pipelined.drain));
         self.plan_body(node)?;
-        self.place_arguments(node, &carried);
+        self.place_arguments(node, &carried)?;
         let results = if self.arena.range(count).at_least(needed) {
             self.region(node)?;
             self.yielded(node)?
@@ -397,18 +415,19 @@ impl Lowering<'_> {
 
     /// Prepares the addresses of all accesses of the body in front of it.
     fn plan_body(&mut self, node: Entity) -> Result<(), Diagnostic> {
-        let world = self.world;
         let mut last = None;
-        for &inner in world.get::<Body>(node).map(|b| &b.0[..]).unwrap_or_default() {
+        let in_pipeline = self.loops.last().is_some_and(|open| open.pipeline);
+        for &inner in &self.get::<Body>(node)?.0 {
+            let expanded = self.expanded(inner)?;
             // What runs in the steady state of a pipeline alone is prepared in front of all of it.
-            if self.loops.last().is_some_and(|open| open.pipeline) && world.get::<Body>(inner).is_some() {
+            if in_pipeline && expanded.body.is_some() {
                 self.plan_body(inner)?;
                 continue;
             }
-            if self.get::<Op>(inner)?.is_access() {
-                let logical = self.get::<Expansion>(inner)?.logical;
+            if expanded.op.is_access() {
+                let logical = expanded.expansion()?.logical;
                 if last != Some(logical) {
-                    self.plan(inner)?;
+                    self.plan(&expanded)?;
                     last = Some(logical);
                 }
             }

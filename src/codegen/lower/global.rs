@@ -523,8 +523,12 @@ impl Lowering<'_> {
     }
 
     /// Emits the loads of one expanded read and notes where its value is.
-    pub(super) fn load_global(&mut self, node: Entity, memory: Entity) -> Result<(), Diagnostic> {
-        let expansion = *self.get::<Expansion>(node)?;
+    pub(super) fn load_global(
+        &mut self,
+        node: Entity,
+        expansion: Expansion,
+        memory: Entity,
+    ) -> Result<(), Diagnostic> {
         let bytes = self.element_bytes(memory)?;
         let registers = self.get::<Placement>(expansion.logical)?.0.extent(Source::Register);
         let (descriptor, granule, pieces) = self.pieces_of(expansion, registers, memory)?;
@@ -549,12 +553,11 @@ impl Lowering<'_> {
     /// Emits the stores of one expanded write.
     pub(super) fn store_global(
         &mut self,
-        node: Entity,
+        expansion: Expansion,
         value: Entity,
         memory: Entity,
     ) -> Result<(), Diagnostic> {
         self.out.written.insert(memory);
-        let expansion = *self.get::<Expansion>(node)?;
         let bytes = self.element_bytes(memory)?;
         let registers = self.get::<Placement>(expansion.logical)?.0.extent(Source::Register);
         let value = self.in_registers(value, registers, bytes)?;

@@ -16,7 +16,7 @@ use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::{Expr, ExprError};
 use crate::ir::layout::Dim;
 use crate::ir::node::*;
-use crate::passes::expand::{Base, Expansion, Iteration};
+use crate::passes::expand::{Base, Iteration};
 use crate::passes::facts::LdsBuffer;
 
 /// A loop that is being written.
@@ -114,33 +114,35 @@ impl Lowering<'_> {
 
     /// Calls `see` with the accesses below `node`: what they access, and how many iterations of the loop
     /// `node` they are ahead of the first of its running trip.
-    fn visit_accesses(&self, node: Entity, see: &mut dyn FnMut(Entity, u32)) {
-        let world = self.world;
-        for &inner in world.get::<Body>(node).map(|b| &b.0[..]).unwrap_or_default() {
-            let operands = world.get::<Operands>(inner).map(|o| &o.0[..]).unwrap_or_default();
-            let ahead = world.get::<Expansion>(inner).map_or(0, |e| e.iteration.ahead);
-            match (world.get::<Op>(inner), operands) {
-                (Some(Op::Read | Op::Write), [.., memory]) => see(*memory, ahead),
-                (Some(Op::GlobalToShared), memories) => {
-                    memories.iter().for_each(|&memory| see(memory, ahead))
-                }
+    fn visit_accesses(&self, node: Entity, see: &mut dyn FnMut(Entity, u32)) -> Result<(), Diagnostic> {
+        for &inner in &self.get::<Body>(node)?.0 {
+            let expanded = self.expanded(inner)?;
+            let ahead = expanded.expansion.map_or(0, |e| e.iteration.ahead);
+            match (expanded.op, &expanded.operands.0[..]) {
+                (Op::Read | Op::Write, [.., memory]) => see(*memory, ahead),
+                (Op::GlobalToShared, memories) => memories.iter().for_each(|&memory| see(memory, ahead)),
                 _ => {}
             }
             // Iterations of a loop inside are its own.
-            self.visit_accesses(inner, &mut |memory, _| see(memory, 0));
+            if expanded.body.is_some() {
+                self.visit_accesses(inner, &mut |memory, _| see(memory, 0))?;
+            }
         }
+        Ok(())
     }
 
     /// Scalar offsets of the global accesses in a loop, one register for each different step and distance.
     pub(super) fn open_offsets(&mut self, node: Entity, open: &mut OpenLoop) -> Result<(), Diagnostic> {
-        let world = self.world;
         let mut accesses: SmallVec<[(Entity, u32); 8]> = SmallVec::new();
         self.visit_accesses(node, &mut |memory, ahead| {
-            if world.get::<Op>(memory) == Some(&Op::Memory) && !accesses.contains(&(memory, ahead)) {
+            if !accesses.contains(&(memory, ahead)) {
                 accesses.push((memory, ahead));
             }
-        });
+        })?;
         for (memory, ahead) in accesses {
+            if *self.get::<Op>(memory)? != Op::Memory {
+                continue;
+            }
             let Some(step) = self.loop_step(memory, open.axis)? else { continue };
             let step = self.scalar(step)?;
             // A loop around this one has brought the memory to an offset of its own already.
@@ -201,14 +203,13 @@ impl Lowering<'_> {
     pub(super) fn open_copies(&mut self, node: Entity, open: &mut OpenLoop) -> Result<(), Diagnostic> {
         let world = self.world;
         let mut used: SmallVec<[(u32, u32, u32); 4]> = SmallVec::new();
-        for &inner in world.get::<Body>(node).map(|b| &b.0[..]).unwrap_or_default() {
-            let Some(expansion) = world.get::<Expansion>(inner).filter(|e| e.iteration.base == Base::Trip)
-            else {
+        for &inner in &self.get::<Body>(node)?.0 {
+            let expanded = self.expanded(inner)?;
+            let Some(expansion) = expanded.expansion.filter(|e| e.iteration.base == Base::Trip) else {
                 continue;
             };
-            let memory = world.get::<Operands>(inner).and_then(|o| o.0.last());
-            if world.get::<Op>(inner).is_some_and(|op| op.is_access())
-                && let Some(buffer) = memory.and_then(|&m| world.get::<LdsBuffer>(m))
+            if expanded.op.is_access()
+                && let Some(buffer) = world.get::<LdsBuffer>(expanded.memory()?)
                 && buffer.copies > 1
             {
                 let ahead = expansion.iteration.ahead % buffer.copies;

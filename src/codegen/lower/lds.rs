@@ -122,8 +122,7 @@ impl Lowering<'_> {
 
     /// Elements per instruction and pieces of one expanded access, in the copy of the buffer that its
     /// iteration uses.
-    fn lds_pieces(&mut self, node: Entity, allocation: Entity) -> Result<(u32, Pieces), Diagnostic> {
-        let expansion = *self.get::<Expansion>(node)?;
+    fn lds_pieces(&mut self, expansion: Expansion, allocation: Entity) -> Result<(u32, Pieces), Diagnostic> {
         let plan = self.lds_plans.get(expansion.logical);
         let plan = plan.ok_or_else(|| self.bug("an LDS access without a plan"))?;
         let registers = self.get::<Placement>(expansion.logical)?.0.extent(Source::Register);
@@ -166,9 +165,14 @@ impl Lowering<'_> {
     }
 
     /// Emits the LDS reads of one expanded read and notes where its value is.
-    pub(super) fn read_lds(&mut self, node: Entity, allocation: Entity) -> Result<(), Diagnostic> {
+    pub(super) fn read_lds(
+        &mut self,
+        node: Entity,
+        expansion: Expansion,
+        allocation: Entity,
+    ) -> Result<(), Diagnostic> {
         let bytes = self.element_bytes(allocation)?;
-        let (elements, pieces) = self.lds_pieces(node, allocation)?;
+        let (elements, pieces) = self.lds_pieces(expansion, allocation)?;
         let op = match elements * bytes {
             1 => Opcode::DsReadU8,
             2 => Opcode::DsReadU16,
@@ -191,12 +195,12 @@ impl Lowering<'_> {
     /// Emits the LDS writes of one expanded write.
     pub(super) fn write_lds(
         &mut self,
-        node: Entity,
+        expansion: Expansion,
         value: Entity,
         allocation: Entity,
     ) -> Result<(), Diagnostic> {
         let bytes = self.element_bytes(allocation)?;
-        let (elements, pieces) = self.lds_pieces(node, allocation)?;
+        let (elements, pieces) = self.lds_pieces(expansion, allocation)?;
         let value = self.in_registers(value, pieces.len() as u32 * elements, bytes)?;
         for (at, (address, immediate)) in pieces.into_iter().enumerate() {
             let byte = at as u32 * elements * bytes;

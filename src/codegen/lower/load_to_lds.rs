@@ -88,11 +88,10 @@ impl Lowering<'_> {
     /// Emits the load of one expanded node.
     pub(super) fn load_to_lds(
         &mut self,
-        node: Entity,
+        expansion: Expansion,
         memory: Entity,
         allocation: Entity,
     ) -> Result<(), Diagnostic> {
-        let expansion = *self.get::<Expansion>(node)?;
         let bytes = self.element_bytes(memory)?;
         let registers = self.get::<Placement>(expansion.logical)?.0.extent(Source::Register);
         if registers * bytes != 4 {

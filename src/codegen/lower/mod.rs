@@ -49,9 +49,11 @@ use crate::ir::kernel::Locations;
 use crate::ir::layout::Dim;
 use crate::ir::node::*;
 use crate::ir::node_map::{NodeMap, NodeSet};
+use crate::ir::nodes::{ExpandedNodeItem, ExpandedNodes};
 use crate::passes::expand::Arguments;
 use crate::passes::facts::{Expressions, Geometry, Settings};
 use crate::passes::options::{FloatFunctions, KernargPreload};
+use crate::passes::workspace::Workspace;
 
 /// One kernel argument in the kernarg segment.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -129,6 +131,7 @@ enum Place {
 
 struct Lowering<'a> {
     pub(super) world: &'a World,
+    pub(super) nodes: ExpandedNodes<'a, 'a>,
     pub(super) geometry: &'a Geometry,
     pub(super) locations: &'a Locations,
     pub(super) target: Target,
@@ -178,21 +181,24 @@ struct Lowering<'a> {
     pub(super) loops: SmallVec<[iterations::OpenLoop; 2]>,
 }
 
-/// Lowers the expanded kernel in `world` into `body`.
+/// Lowers the expanded kernel in a workspace into `body`.
 ///
 /// # Errors
 /// What the target or this back end cannot do.
-pub fn lower(world: &mut World, root: Entity, body: &mut MachineBody) -> Result<Lowered, Diagnostic> {
+pub fn lower(workspace: &mut Workspace, body: &mut MachineBody) -> Result<Lowered, Diagnostic> {
+    let Workspace { world, root, expanded, .. } = workspace;
+    let root = *root;
     let Some(mut expressions) = world.entity_mut(root).take::<Expressions>() else {
         return Err(Diagnostic::new(Kind::Bug, "the kernel has no expressions"));
     };
-    let result = lower_with(world, root, body, &mut expressions.0);
+    let result = lower_with(world, expanded.query(world), root, body, &mut expressions.0);
     world.entity_mut(root).insert(expressions);
     result
 }
 
 fn lower_with(
     world: &World,
+    nodes: ExpandedNodes,
     root: Entity,
     body: &mut MachineBody,
     arena: &mut ExprArena,
@@ -202,6 +208,7 @@ fn lower_with(
     let options = &world.get::<Settings>(root).ok_or_else(|| missing("settings"))?.0;
     let mut lowering = Lowering {
         world,
+        nodes,
         target: options.target(),
         functions: options.requested_functions(),
         geometry: world.get::<Geometry>(root).ok_or_else(|| missing("geometry"))?,
@@ -232,7 +239,7 @@ fn lower_with(
         loops: SmallVec::new(),
     };
     let arguments = world.get::<Arguments>(root).ok_or_else(|| missing("arguments"))?;
-    lowering.count_uses(root);
+    lowering.count_uses(root)?;
     let user_sgprs = match options.requested_kernarg_preload() {
         KernargPreload::Off => 0,
         KernargPreload::Fitting => options.target().max_user_sgprs,
@@ -243,12 +250,17 @@ fn lower_with(
     Ok(lowering.out)
 }
 
-impl Lowering<'_> {
+impl<'a> Lowering<'a> {
     pub(super) fn bug(&self, text: &str) -> Diagnostic {
         Diagnostic::new(Kind::Bug, text)
     }
 
-    pub(super) fn get<C: Component>(&self, node: Entity) -> Result<&C, Diagnostic> {
+    /// What a walk over the kernel asks of each node.
+    pub(super) fn expanded(&self, node: Entity) -> Result<ExpandedNodeItem<'a, 'a>, Diagnostic> {
+        Ok(self.nodes.get_inner(node)?)
+    }
+
+    pub(super) fn get<C: Component>(&self, node: Entity) -> Result<&'a C, Diagnostic> {
         self.world
             .get::<C>(node)
             .ok_or_else(|| self.bug(&format!("a node has no {}", std::any::type_name::<C>())))
@@ -288,8 +300,8 @@ impl Lowering<'_> {
         // In the order of declaration, each aligned to its size, as C compilers lay out the parameters of a
         // kernel.
         for &argument in arguments {
-            let slot = match self.world.get::<Op>(argument) {
-                Some(Op::Scalar) => ArgumentSlot::Scalar { scalar: argument, offset },
+            let slot = match self.nodes.get(argument).map(|node| *node.op) {
+                Ok(Op::Scalar) => ArgumentSlot::Scalar { scalar: argument, offset },
                 _ => ArgumentSlot::Pointer { memory: argument, offset: offset.next_multiple_of(8) },
             };
             self.out.arguments.push(slot);

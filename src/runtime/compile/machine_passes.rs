@@ -37,8 +37,7 @@ pub const MACHINE_PASSES: &[MachinePass] = &[
 
 impl Compilation<'_> {
     fn lower(&mut self) -> PassResult {
-        let root = self.workspace.root;
-        self.lowered = lower::lower(&mut self.workspace.world, root, &mut self.machine.body)?;
+        self.lowered = lower::lower(self.workspace, &mut self.machine.body)?;
         Ok(())
     }
 
