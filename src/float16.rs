@@ -44,7 +44,7 @@ impl Format {
             let payload = (fraction >> (52 - self.fraction)) as u16;
             return sign | if fraction == 0 { self.infinity() } else { self.quiet_nan() | payload };
         }
-        // Below this the place of the last bit stays where it is: denormals. A denormal f64 is far below any
+        // Below this the position of the last bit does not change: denormals. A denormal f64 is far below any
         // of them.
         let least = 1 - self.bias as i32;
         let above = if exponent > least { (exponent - least) as u64 } else { 0 };
@@ -69,7 +69,7 @@ impl Format {
         let magnitude = (bits as u32 & 0x7fff) << (23 - self.fraction);
         let widened = if bits & 0x7fff < self.infinity() {
             // The exponent is off by the difference of the biases; multiplying by a power of two is exact,
-            // for denormals too.
+            // also for denormals.
             (f32::from_bits(magnitude) * f32::from_bits((254 - self.bias) << 23)).to_bits()
         } else {
             let quiet = if bits & 0x7fff > self.infinity() { 1 << 22 } else { 0 };
@@ -127,7 +127,7 @@ macro_rules! float16 {
             pub const fn from_f32(value: f32) -> $name {
                 let bits = value.to_bits();
                 if bits & 0x7fff_ffff > 0x7f80_0000 {
-                    // What a conversion to f64 does to the bits of a NaN is not defined.
+                    // The effect of a conversion to f64 on the bits of a NaN is not defined.
                     let payload = (bits & 0x7f_ffff) >> (23 - $format.fraction);
                     return $name((bits >> 16 & 0x8000 | payload) as u16 | $format.quiet_nan());
                 }
@@ -224,13 +224,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The encoding nearest to a finite value, found by looking at all of them: the even one of two that are
-    /// equally near. The infinity counts as the value that would follow the largest finite one.
+    /// The encoding nearest to a finite value, found by looking at all of them; of two that are equally near,
+    /// the even one. Infinity counts as the value that would follow the largest finite one.
     fn nearest(value: f64, infinity: u16, widen: impl Fn(u16) -> f64) -> u16 {
         let finite =
             |bits: u16| if bits == infinity { 2.0 * widen(bits - 1) - widen(bits - 2) } else { widen(bits) };
-        // The last of those that are not above; the distances of f64 to values with few bits are exact near
-        // them.
+        // The last one that is not above the value; the distances of an f64 to values with few bits are exact
+        // near them.
         let (mut low, mut high) = (0, infinity);
         while low < high {
             let middle = (low + high).div_ceil(2);
@@ -277,7 +277,7 @@ mod tests {
             assert_eq!(f16::from_f64(tie.next_down()).to_bits(), bits);
             assert_eq!(f16::from_f64(-tie.next_up()).to_bits(), 0x8000 | (bits + 1));
         }
-        // Through f32 this would be a tie, and then infinity.
+        // If it went through f32, this would be a tie, and then infinity.
         assert_eq!(f16::from_f64(65_519.999_999_999), f16::MAX);
         assert_eq!(f16::from_f64(65_520.0), f16::INFINITY);
         assert_eq!(bf16::from_f64(f64::MIN_POSITIVE / 2.0), bf16::ZERO);

@@ -65,7 +65,7 @@
 #![warn(missing_docs)]
 #![deny(unsafe_code)]
 
-// Unit tests share the random instructions of the tests outside, which name the crate.
+// Unit tests share the random instructions of the integration tests, which refer to the crate by name.
 #[cfg(test)]
 extern crate self as groundswell;
 

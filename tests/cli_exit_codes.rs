@@ -73,7 +73,7 @@ fn errors_are_one_json_object_and_their_exit_code_says_whose_turn_it_is() {
         assert!(!shown.contains("panicked") && output.stdout.is_empty(), "{arguments:?}: {shown}");
     }
     let (report, code) = json(&["compile", "gemm", "--emit", "object", "--json"]);
-    assert_eq!((code, &report["error"]["message"]), (Some(2), &"a code object is no text".into()));
+    assert_eq!((code, &report["error"]["message"]), (Some(2), &"a code object is not text".into()));
 }
 
 #[test]

@@ -125,8 +125,8 @@ fn numbers_that_are_no_dimensions_are_refused() {
         Err(fault) => fault.message,
     };
     let options = Options::new(Target::GFX942).set("M", 64).set("N", 64);
-    assert_eq!(fault(options.clone().set("64", 32)), "64 is a number, and no symbol to be set");
-    assert_eq!(fault(options.clone().dynamic("64")), "64 is a number, and no symbol to be set");
+    assert_eq!(fault(options.clone().set("64", 32)), "64 is a number, and not a symbol");
+    assert_eq!(fault(options.clone().dynamic("64")), "64 is a number, and not a symbol");
 }
 
 /// The text of every stage names such a dimension by its number, and goes on to the same code.

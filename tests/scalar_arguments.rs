@@ -595,8 +595,8 @@ fn the_program_takes_and_tells_scalars() {
     assert_eq!(first.0["scalars"]["shift"], second.0["scalars"]["shift"]);
     for (more, message) in [
         (["--arg", "beta=1"], "the kernel has no scalar beta"),
-        (["--arg", "shift=0.5"], "--arg shift=0.5: `0.5` is no i32"),
-        (["--arg", "alpha=x"], "--arg alpha=x: `x` is no f32"),
+        (["--arg", "shift=0.5"], "--arg shift=0.5: `0.5` is not i32"),
+        (["--arg", "alpha=x"], "--arg alpha=x: `x` is not f32"),
         (["--arg", "alpha"], "expected NAME=NUMBER"),
         (["-s", "4=2"], "the kernel has no symbol 4"),
     ] {

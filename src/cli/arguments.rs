@@ -24,7 +24,7 @@ pub enum Verb {
     List(List),
     /// Compile a kernel, execute it on random data, compare with the interpreter
     Run(Run),
-    /// Compile a kernel and write what comes out
+    /// Compile a kernel and write the result
     Compile(Compile),
     /// Run any AMDHSA code object on the simulator
     Sim(Sim),
@@ -118,7 +118,7 @@ pub struct Compile {
     /// What to write
     #[arg(long, value_enum, default_value_t = Emit::Asm)]
     pub emit: Emit,
-    /// With --emit ir or --emit machine: what is there after this pass
+    /// With --emit ir or --emit machine: show the result of this pass
     #[arg(long, value_name = "PASS")]
     pub after: Option<String>,
     /// Check the kernel after every pass, and compare what it computes on small data: choose small sizes
@@ -172,7 +172,7 @@ pub struct Sim {
     /// Work-items of a workgroup
     #[arg(long, value_name = "X,Y,Z", value_parser = extent, default_value = "64,1,1")]
     pub block: [u32; 3],
-    /// Bytes of LDS beside what the kernel declares
+    /// Bytes of LDS in addition to those that the kernel declares
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     pub lds: u32,
     /// The next argument of the kernel: in:FILE, out:FILE:BYTES, io:FILE, i32:V, i64:V or f32:V

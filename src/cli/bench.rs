@@ -15,7 +15,7 @@ use super::json;
 use super::outcome::Outcome;
 use super::terminal::{Style, paint, progress};
 
-/// What is measured when nothing is named: kernel, tile of M, N, K, and waves.
+/// What is measured when no kernel is named: kernel, tile of M, N, K, and waves.
 const DEFAULTS: &[(&str, [i64; 3], [i64; 2])] = &[
     ("copy", [0; 3], [0; 2]),
     ("gemm", [64, 64, 32], [2, 2]),
@@ -27,7 +27,7 @@ const DEFAULTS: &[(&str, [i64; 3], [i64; 2])] = &[
 /// Least number of cold compilations.
 const COMPILES: usize = 25;
 
-/// Lookups in the cache, in groups: one alone is shorter than what a clock tells.
+/// Lookups in the cache, in groups: a single one is shorter than a clock can measure.
 const LOOKUPS: (usize, u32) = (25, 100);
 
 struct Row {

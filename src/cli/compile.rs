@@ -25,7 +25,7 @@ pub fn compile(arguments: &Compile, files: &mut Files) -> Result<Outcome, Failur
     let to_pipe = !arguments.json && !std::io::stdout().is_terminal();
     if emit == Emit::Object && arguments.output.is_none() && !to_pipe {
         return Err(Failure::usage(
-            Diagnostic::invalid("a code object is no text").help("say where to write it with -o FILE"),
+            Diagnostic::invalid("a code object is not text").help("say where to write it with -o FILE"),
         ));
     }
     if let Some(pass) = &arguments.after {
@@ -52,7 +52,7 @@ pub fn compile(arguments: &Compile, files: &mut Files) -> Result<Outcome, Failur
         },
     };
     let mut report = json::compilation(&job, &executable, &times);
-    // Sizes that are open until launch may have no value here.
+    // Sizes that are left open until launch may have no value here.
     let grid = executable.grid(&|symbol| job.value(symbol)).ok();
     report.insert("launch".to_string(), json::launch(&executable, grid));
     report.insert("emit".to_string(), Value::from(emit.name()));
@@ -80,7 +80,7 @@ fn verify(job: &Job) -> Result<(), Failure> {
     compared().map(|_| ()).map_err(|fault| Failure::from(fault).with_source(job.source.as_ref()))
 }
 
-/// Whether there is such a pass, and what it leaves can be shown.
+/// Checks that the pass exists, and that its result can be shown.
 fn check_pass(emit: Emit, pass: &str) -> Result<(), Failure> {
     let names: Vec<&str> = match emit {
         Emit::Ir => PIPELINE.iter().map(|known| known.name).collect(),
@@ -98,7 +98,7 @@ fn check_pass(emit: Emit, pass: &str) -> Result<(), Failure> {
     Err(Failure::usage(fault.help(format!("the passes are {}", names.join(", ")))))
 }
 
-/// The kernel after a pass, or after all of them, with what they found out.
+/// The kernel after a pass, or after all of them, with the facts that they found.
 fn ir(job: &Job, after: Option<&str>) -> Result<String, Failure> {
     with_workspace(|workspace| {
         workspace.load(&job.kernel, &job.options);

@@ -62,7 +62,7 @@ impl Serialize for Listed<'_> {
     }
 }
 
-/// Something as its text, which is never whole in memory.
+/// An object as its text, which is never in memory as a whole.
 struct Shown<'a>(&'a Disassembly<'a>);
 
 impl Serialize for Shown<'_> {
@@ -99,7 +99,7 @@ impl Serialize for OneKernel<'_> {
         map.serialize_entry("code_bytes", &kernel.code.len())?;
         map.serialize_entry("metadata", &metadata.unwrap_or(Value::Null))?;
         map.serialize_entry("instructions", &Instructions { code: &code, arch, unknown: &unknown })?;
-        // Known when all of them were seen.
+        // Known once all of them were seen.
         map.serialize_entry("unknown", &unknown.get())?;
         map.end()
     }

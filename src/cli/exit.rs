@@ -9,15 +9,15 @@ use groundswell::ir::diagnostic::Kind;
 pub enum Exit {
     /// The work is done, and what was checked holds.
     Worked = 0,
-    /// A check failed, or what was read is at fault.
+    /// A check failed, or the input is at fault.
     Failed = 1,
     /// The arguments are at fault.
     Usage = 2,
-    /// The request is sound, but here it cannot be done.
+    /// The request is valid, but cannot be fulfilled here.
     Cannot = 3,
 }
 
-/// What `--help` says of them.
+/// The text of `--help` about them.
 pub const EXIT_CODES: &str = "\
 Exit codes:
   0  it worked, and what was checked holds

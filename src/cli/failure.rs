@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 use super::exit::Exit;
 use super::snippet::{self, Lines, shortened};
 
-/// A text that diagnostics can show lines of.
+/// A text whose lines diagnostics can show.
 #[derive(Clone, Debug)]
 pub struct Source {
     /// Name of the file.
     pub file: Arc<str>,
-    /// What is in it.
+    /// Its content.
     pub text: Arc<str>,
 }
 
@@ -40,7 +40,7 @@ impl Failure {
         Failure { diagnostics, source: Some(source), exit }
     }
 
-    /// Arguments that make no sense, as clap says it.
+    /// Arguments that make no sense, in clap's words.
     pub fn arguments(text: &str) -> Failure {
         let text = text.trim();
         Failure::usage(Diagnostic::invalid(text.strip_prefix("error: ").unwrap_or(text)))
@@ -73,7 +73,7 @@ impl Failure {
         self
     }
 
-    /// The same, with a way out.
+    /// The same, with something that the user can do about it.
     pub fn help(mut self, text: &str) -> Failure {
         if let Some(first) = self.diagnostics.first_mut() {
             first.help = Some(text.to_owned());
@@ -81,7 +81,7 @@ impl Failure {
         self
     }
 
-    /// What the program ends with.
+    /// The exit code of the program.
     pub fn exit(&self) -> Exit {
         self.exit
     }

@@ -1,4 +1,4 @@
-//! Reading files: what is too large is refused by its size, before it is read.
+//! Reading files: a file that is too large is rejected by its size, before it is read.
 
 use std::fs::File;
 use std::io::Read;
@@ -34,7 +34,7 @@ pub const OBJECT: Expected = Expected { what: "a code object", most: MAX_OBJECT_
 /// The bytes of a file.
 ///
 /// # Errors
-/// It cannot be read, or is larger than what is expected may be.
+/// It cannot be read, or is larger than expected.
 pub fn read(path: &Path, expected: Expected) -> Result<Vec<u8>, Failure> {
     let fail = |error: std::io::Error| Failure::file("read", path, &error);
     let file = File::open(path).map_err(fail)?;
@@ -55,12 +55,12 @@ pub fn read(path: &Path, expected: Expected) -> Result<Vec<u8>, Failure> {
 /// The text of a file.
 ///
 /// # Errors
-/// It cannot be read, is larger than what is expected may be, or is no text.
+/// It cannot be read, is larger than expected, or is not text.
 pub fn read_text(path: &Path, expected: Expected) -> Result<String, Failure> {
     let bytes = read(path, expected)?;
     String::from_utf8(bytes).map_err(|error| {
         let place = error.utf8_error().valid_up_to();
-        Failure::file("read", path, &format!("it is no text: byte {place} is not UTF-8"))
+        Failure::file("read", path, &format!("it is not text: byte {place} is not UTF-8"))
     })
 }
 

@@ -17,7 +17,7 @@ use super::failure::{Failure, Source};
 use super::inputs;
 use super::outputs::Files;
 
-/// A kernel that can be compiled, and all that was said about it.
+/// A kernel that can be compiled, and everything that the arguments say about it.
 pub struct Job {
     /// Its name, or the file that it was read from.
     pub title: String,
@@ -112,7 +112,7 @@ impl Job {
                 .map_err(|fault| Failure::from(fault).with_source(self.source.as_ref()))?;
             Ok::<_, Failure>((start.elapsed(), executable))
         };
-        // The first one fills the pools and is no measure for what follows.
+        // The first one fills the pools and is not representative.
         let (_, executable) = once()?;
         let begin = Instant::now();
         let mut totals = Vec::new();
@@ -140,7 +140,7 @@ pub fn median(mut times: Vec<Duration>) -> Duration {
     times.get(times.len() / 2).copied().unwrap_or_default()
 }
 
-/// Bindings in the order given, each with who gave it. One symbol may be there twice: the compiler says so.
+/// Bindings in the order given, each with its origin. A symbol may be there twice: the compiler reports it.
 #[derive(Default)]
 struct Bound(Vec<(Symbol, i64, SetBy)>);
 
@@ -192,7 +192,7 @@ fn check_known(known: &[Symbol], symbol: Symbol) -> Result<(), Diagnostic> {
         .help(format!("its symbols are {}", names.join(", "))))
 }
 
-/// A fault of making a ready kernel, with the options that chose what it is made of.
+/// A fault of making a ready kernel, with the options that it was made from.
 fn named(fault: Diagnostic, arguments: &KernelArguments) -> Diagnostic {
     let chosen = [("--dtype", &arguments.dtype), ("--mma", &arguments.mma)];
     let given = chosen.into_iter().filter_map(|(option, value)| Some((option, value.as_ref()?)));
@@ -234,7 +234,7 @@ fn read(arguments: &KernelArguments) -> Result<(Parts, Source), Failure> {
     }
 }
 
-/// How the arguments want tiles to come into LDS.
+/// How tiles come into LDS according to the arguments.
 fn global_to_shared(arguments: &KernelArguments) -> GlobalToShared {
     match arguments.global_to_shared {
         true => GlobalToShared::Fitting,
@@ -275,13 +275,13 @@ fn scheduled(
         None => match (written, source) {
             (Some(written), _) => Ok(options.wave_schedule(written)),
             (None, Some(source)) => Err(Diagnostic::invalid(format!("{} holds no schedule", source.file))
-                .help("write a `schedule` block behind the kernel")
+                .help("write a `schedule` block after the kernel")
                 .into()),
             (None, None) => {
                 let name = &arguments.kernel;
                 Err(Failure::usage(
                     Diagnostic::invalid(format!("{name} is a ready kernel without a schedule"))
-                        .help("manual schedules stand behind text kernels; ready ones take the others"),
+                        .help("manual schedules come after text kernels; ready kernels take the others"),
                 ))
             }
         },
@@ -322,7 +322,7 @@ fn matrix(name: &str, dtype: &mut Option<DType>) -> Result<MatrixShape, Diagnost
     match *dtype {
         Some(given) if given != mma.input() => {
             Err(Diagnostic::invalid(format!("--mma {} multiplies {}, not {given}", mma.name(), mma.input()))
-                .help("leave --dtype away or choose a fitting instruction"))
+                .help("leave out --dtype or choose a fitting instruction"))
         }
         _ => {
             *dtype = Some(mma.input());

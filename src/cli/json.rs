@@ -26,7 +26,7 @@ pub fn phases(phases: &[(&'static str, Duration)]) -> Value {
     Value::Object(phases.iter().map(|&(name, time)| (name.to_string(), microseconds(time).into())).collect())
 }
 
-/// What every compilation says.
+/// The keys of every compilation.
 pub fn compilation(job: &Job, executable: &Executable, times: &Times) -> Map<String, Value> {
     let report = executable.report();
     let value = json!({
@@ -75,7 +75,7 @@ fn main_loop(report: &Report) -> Value {
     })
 }
 
-/// What did not stay in the registers of its kind; null if everything did.
+/// The values that did not stay in the registers of their kind; null if all did.
 fn spills(report: &Report) -> Value {
     report.spills.as_ref().map_or(Value::Null, |spills| {
         json!({
@@ -96,7 +96,7 @@ fn lds_accesses(report: &Report) -> Value {
     report.lds_accesses.iter().map(access).collect()
 }
 
-/// What a launch takes; its grid is null where sizes are not known yet.
+/// The resources of a launch; its grid is null where sizes are not known yet.
 pub fn launch(executable: &Executable, grid: Option<[u32; 3]>) -> Value {
     let arguments: Vec<Value> = executable.parameters().iter().map(argument).collect();
     json!({
@@ -135,14 +135,14 @@ fn argument(parameter: &Parameter) -> Value {
 /// Scalar arguments by name.
 pub fn scalars(scalars: &[(String, ScalarValue)]) -> Value {
     let value = |value: ScalarValue| match value {
-        // As it is written, and not as the nearest f64 is.
+        // As it is written, and not as the nearest f64.
         ScalarValue::F32(value) => value.to_string().parse().map_or(Value::Null, number),
         ScalarValue::I32(value) => value.into(),
     };
     Value::Object(scalars.iter().map(|(name, scalar)| (name.clone(), value(*scalar))).collect())
 }
 
-/// A number, or null for what JSON cannot write.
+/// A number, or null where JSON cannot represent it.
 pub fn number(value: f64) -> Value {
     serde_json::Number::from_f64(value).map_or(Value::Null, Value::Number)
 }

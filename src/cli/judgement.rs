@@ -1,5 +1,5 @@
-//! What check mode and time mode say of a launch: options on the command line, text for people, JSON for
-//! scripts, pictures.
+//! What check mode and time mode report about a launch: options on the command line, text for people, JSON
+//! for scripts, pictures.
 
 use std::fmt::Write;
 use std::ops::RangeInclusive;
@@ -18,7 +18,7 @@ use super::failure::Failure;
 use super::outputs::{Files, Output};
 use super::terminal::{Style, paint};
 
-/// Issued instructions that the pictures show.
+/// The number of issued instructions that the pictures show.
 const EVENTS: usize = 20_000;
 
 /// How the simulator is asked.
@@ -59,7 +59,7 @@ pub struct SimulatorArguments {
 /// A number of seconds, with a fraction if wanted.
 fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    seconds.filter(|seconds| !seconds.is_zero()).ok_or_else(|| format!("{text} is no number of seconds"))
+    seconds.filter(|seconds| !seconds.is_zero()).ok_or_else(|| format!("{text} is not a number of seconds"))
 }
 
 impl SimulatorArguments {
@@ -106,7 +106,7 @@ pub struct Pictures {
 }
 
 impl Pictures {
-    /// Writes them; says which.
+    /// Writes them; returns their names.
     pub fn write(&self, report: &TimeReport) -> Result<Vec<String>, Failure> {
         type Draw = fn(&TimeReport) -> String;
         let pictures: [(&Option<Output>, Draw); 3] = [
@@ -133,7 +133,7 @@ fn chip(name: &str) -> Result<&'static Device, String> {
     Device::from_name(name).ok_or_else(|| format!("timed are {}", chips()))
 }
 
-/// Clocks in MHz that make sense: what no chip comes near is a mistake.
+/// Plausible clocks in MHz: a value that no chip comes near is a mistake.
 const CLOCKS: RangeInclusive<f64> = 1.0..=10_000.0;
 
 fn clock(text: &str) -> Result<f64, String> {

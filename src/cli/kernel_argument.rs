@@ -1,5 +1,5 @@
-//! Arguments of a kernel on the command line: for `sim`, buffers from and to files, and numbers, and where
-//! each lies in the kernel argument segment; for `run`, scalars by name.
+//! Arguments of a kernel on the command line: for `sim`, buffers from and to files, and numbers, and the
+//! place of each in the kernel argument segment; for `run`, scalars by name.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -69,7 +69,7 @@ impl FromStr for KernelArgument {
     }
 }
 
-/// An integer of 32 bits. Unsigned numbers are welcome too: the bits count.
+/// An integer of 32 bits. Unsigned numbers are accepted as well: the bits count.
 pub fn integer(text: &str) -> Option<i32> {
     let value: i64 = text.parse().ok()?;
     i32::try_from(value).or_else(|_| u32::try_from(value).map(|bits| bits as i32)).ok()
@@ -78,7 +78,7 @@ pub fn integer(text: &str) -> Option<i32> {
 /// Values of the scalars of a kernel, of the types that it declares.
 ///
 /// # Errors
-/// A scalar that the kernel does not have, or no number of its type.
+/// A scalar that the kernel does not have, or a value that is not a number of its type.
 pub fn scalars(
     given: &[(String, String)],
     executable: &Executable,
@@ -92,7 +92,7 @@ pub fn scalars(
         let Some((_, dtype)) = known.iter().find(|row| row.0 == name) else {
             let names: Vec<&str> = known.iter().map(|row| row.0).collect();
             let help = match names.is_empty() {
-                true => "leave --arg away".to_owned(),
+                true => "leave out --arg".to_owned(),
                 false => format!("its scalars are {}", names.join(", ")),
             };
             return Err(Diagnostic::invalid(format!("the kernel has no scalar {name}")).help(help));
@@ -103,15 +103,14 @@ pub fn scalars(
         };
         match value {
             Some(value) => Ok((name.clone(), value)),
-            None => Err(Diagnostic::invalid(format!("--arg {name}={text}: `{text}` is no {dtype}"))
+            None => Err(Diagnostic::invalid(format!("--arg {name}={text}: `{text}` is not {dtype}"))
                 .help(format!("the scalar {name} is {dtype}"))),
         }
     };
     given.iter().map(value).collect()
 }
 
-/// Byte offset of each argument: what the kernel's metadata says, or, without any, in order at natural
-/// alignment.
+/// Byte offset of each argument: from the kernel's metadata or, without any, in order at natural alignment.
 pub fn offsets(given: &[KernelArgument], metadata: Option<&KernelMetadata>) -> Result<Vec<usize>, String> {
     let Some(metadata) = metadata else {
         let mut end = 0usize;

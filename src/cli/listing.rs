@@ -10,13 +10,13 @@ pub struct Line<'a> {
     pub offset: usize,
     /// The encoding.
     pub words: &'a [u32],
-    /// The instruction, or a directive for words that are none.
+    /// The instruction, or a directive for words that are not an instruction.
     pub text: String,
     /// Whether it is an instruction.
     pub known: bool,
 }
 
-/// Decodes all words. Those that no instruction begins with become data, one at a time.
+/// Decodes all words. Those that cannot start an instruction become data, one at a time.
 pub fn lines(code: &[u32], arch: Arch) -> impl Iterator<Item = Line<'_>> {
     let mut at = 0;
     std::iter::from_fn(move || {

@@ -61,7 +61,7 @@ fn main() -> ExitCode {
         Verb::Bench(bench) => bench::bench(bench),
     };
     match (&outcome, audience, files.text_stream()) {
-        // An output has standard output for itself.
+        // An output sent to standard output has it to itself.
         (Ok(done), Audience::People, TextStream::Error) => {
             let _ = std::io::stderr().write_all(&done.text);
             done.exit.into()
@@ -70,7 +70,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The arguments; the help of every verb says what exit codes mean.
+/// The arguments; the help of every verb explains the exit codes.
 fn read_arguments() -> Result<Arguments, clap::Error> {
     let command = Arguments::command().after_help(EXIT_CODES);
     let command = command.mut_subcommands(|verb| verb.after_help(EXIT_CODES));
@@ -87,7 +87,7 @@ fn finish(outcome: Result<Outcome, Failure>, audience: Audience) -> Exit {
         (Err(failure), Audience::People) => (failure.exit(), Vec::new(), failure.render().into_bytes()),
         (Err(failure), Audience::Scripts) => (failure.exit(), json::line(&failure.json()), Vec::new()),
     };
-    // There is nobody left to tell if this fails.
+    // If this fails, there is no stream left for reporting it.
     let _ = std::io::stderr().write_all(&diagnostic);
     match to_standard_output(|out| out.write_all(&standard)) {
         Ok(()) => exit,

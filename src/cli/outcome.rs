@@ -1,4 +1,4 @@
-//! What a verb hands back: the same facts for people and for scripts.
+//! The result of a verb: the same facts for people and for scripts.
 
 use serde_json::Value;
 
@@ -10,17 +10,17 @@ pub struct Outcome {
     pub text: Vec<u8>,
     /// For scripts; none where the verb has written it.
     pub json: Option<Value>,
-    /// Whether what was checked holds.
+    /// Whether the check holds.
     pub exit: Exit,
 }
 
 impl Outcome {
-    /// Work done, nothing left to hold.
+    /// Work done, without a check.
     pub fn done(text: impl Into<Vec<u8>>, json: Value) -> Outcome {
         Outcome { text: text.into(), json: Some(json), exit: Exit::Worked }
     }
 
-    /// Work done, and all written that is to be said of it.
+    /// Work done, and everything about it already written.
     pub fn written() -> Outcome {
         Outcome { text: Vec::new(), json: None, exit: Exit::Worked }
     }

@@ -1,16 +1,17 @@
-//! The files that a verb reads and writes: named before it works, so that what cannot be written, or is named
-//! twice, is refused before anything is computed.
+//! The files that a verb reads and writes: named before it works, so that a file that cannot be written, or
+//! is named twice, is rejected before anything is computed.
 //!
 //! How an output is written depends on what its name stands for:
 //!
 //! - `-`, or the file that standard output is: it goes to standard output.
-//! - A regular file, also through symbolic links, or nothing yet: all of it is written beside, then moved to
-//!   its place (`partial`). There is the old content or the new, never a part; mode and owner stay.
-//! - A regular file with several names (hard links), or one beside which nothing can be written: it is
+//! - A regular file, also through symbolic links, or a name without a file: the whole output is written next
+//!   to it, then moved to its place (`partial`). The file has either the old content or the new, never a
+//!   part; mode and owner are kept.
+//! - A regular file with several names (hard links), or one next to which no file can be written: it is
 //!   written in place, so that all names keep naming one file.
 //! - A device, a FIFO, a descriptor (`/dev/fd/3`, a process substitution): it is opened and written, and
-//!   stays what it is. Nothing that is there is cut off.
-//! - A file without write permission, a directory: it is refused, for root too.
+//!   remains what it is. Nothing that is already there is truncated.
+//! - A file without write permission, or a directory: an error, for root as well.
 
 use std::fs::{File, FileType, Metadata, OpenOptions};
 use std::io::{self, IsTerminal, Write};
@@ -32,7 +33,7 @@ pub enum TextStream {
     Error,
 }
 
-/// Whom the program talks to.
+/// The reader of the program's output.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Audience {
     People,
@@ -52,7 +53,7 @@ enum Identity {
     Standard,
     /// Device and number of an existing file.
     Existing(u64, u64),
-    /// A file that is not there yet: its directory, and its name there.
+    /// A file that does not exist yet: its directory, and its name there.
     New((u64, u64), PathBuf),
 }
 
@@ -67,11 +68,11 @@ pub struct Output {
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Way {
     Standard,
-    /// Beside the file or its place, then moved there.
+    /// Next to the file or its place, then moved there.
     Replace(PathBuf),
-    /// Over what is in the file.
+    /// Over the content of the file.
     InPlace(PathBuf),
-    /// What is there stays.
+    /// After the content that is already there.
     Append(PathBuf),
 }
 
@@ -85,7 +86,7 @@ impl Files {
         Files { inputs: Vec::new(), outputs }
     }
 
-    /// Names a file that is read. Whether it can be, reading it will tell.
+    /// Names a file that is read. Whether it can be read shows only then.
     ///
     /// # Errors
     /// It is written, too.
@@ -146,8 +147,8 @@ fn read_and_written(input: &str, output: &str) -> Failure {
     Failure::usage(Diagnostic::invalid(text).help(OWN_FILE))
 }
 
-/// How a name is to be written, and what must not be named again; devices of characters such as `/dev/null`
-/// may be.
+/// How a name is to be written, and the identity that must not be named again; character devices such as
+/// `/dev/null` may be.
 fn judge(path: &Path, name: &str) -> Result<(Way, Option<Identity>), Failure> {
     let fail = |error: io::Error| Failure::unwritable(&name, &error);
     if path.as_os_str() == "-" {
@@ -174,7 +175,7 @@ fn judge(path: &Path, name: &str) -> Result<(Way, Option<Identity>), Failure> {
         let identity = identity.filter(|_| !kind.is_char_device());
         return Ok((Way::Append(path.to_owned()), identity));
     }
-    // Root may write to any file, but permissions say what is meant.
+    // Root may write to any file, but permissions show what is intended.
     if metadata.permissions().readonly() {
         let failure = Failure::unwritable(&name, &"the file is read-only");
         return Err(failure.help("make it writable with chmod u+w, or name another file"));
@@ -188,14 +189,14 @@ fn judge(path: &Path, name: &str) -> Result<(Way, Option<Identity>), Failure> {
     Ok((way, identity))
 }
 
-/// The identity of what is there.
+/// The identity of an existing file.
 fn existing(metadata: &Metadata) -> Option<Identity> {
     (!metadata.is_dir()).then(|| Identity::Existing(metadata.dev(), metadata.ino()))
 }
 
-/// The identity of what will be there.
+/// The identity of a file that does not exist yet.
 fn new(place: &Path) -> io::Result<Identity> {
-    let file_name = place.file_name().ok_or_else(|| io::Error::other("this is no file name"))?;
+    let file_name = place.file_name().ok_or_else(|| io::Error::other("this is not a file name"))?;
     let directory = std::fs::metadata(directory_of(place))?;
     Ok(Identity::New((directory.dev(), directory.ino()), file_name.into()))
 }
@@ -208,8 +209,8 @@ pub fn directory_of(path: &Path) -> &Path {
     }
 }
 
-/// True if it is what standard output is: a name for it such as `/dev/stdout`, or the file that it was sent
-/// to. What goes to a device needs no order among its writers, unless somebody looks at it.
+/// True if it is the same as standard output: a name for it such as `/dev/stdout`, or the file that it was
+/// redirected to. Outputs to a device need no order among each other, unless it is a terminal.
 fn is_standard_output(metadata: &Metadata, kind: FileType) -> bool {
     let duplicate = io::stdout().as_fd().try_clone_to_owned().map(File::from);
     let Ok(standard) = duplicate.and_then(|file| file.metadata()) else { return false };
@@ -217,10 +218,10 @@ fn is_standard_output(metadata: &Metadata, kind: FileType) -> bool {
         && (!kind.is_char_device() || io::stdout().is_terminal())
 }
 
-/// Links that lead to one another, at most.
+/// The most links that may lead to one another.
 const MOST_LINKS: usize = 40;
 
-/// The place that a name with no file behind it stands for: its own, or where its symbolic links end.
+/// The place that a name without a file stands for: its own, or the end of its symbolic links.
 fn end_of_links(path: &Path) -> io::Result<PathBuf> {
     let mut place = path.to_owned();
     for _ in 0..MOST_LINKS {
@@ -232,8 +233,8 @@ fn end_of_links(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("too many symbolic links"))
 }
 
-/// Where a regular file really is. None if the name is one of an open file: then others write there, too, and
-/// go on to do so.
+/// The real path of a regular file. None if the name is one of an open file: then others are writing there as
+/// well, and will go on.
 fn real_place(path: &Path, metadata: &Metadata) -> Option<PathBuf> {
     let mut link = path.to_owned();
     for _ in 0..MOST_LINKS {
@@ -252,7 +253,7 @@ fn real_place(path: &Path, metadata: &Metadata) -> Option<PathBuf> {
 }
 
 impl Output {
-    /// Its name, as people know it.
+    /// Its name, for messages.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -283,7 +284,7 @@ impl Output {
     }
 }
 
-/// Writes to standard output. Whoever closed the pipe does not want the rest.
+/// Writes to standard output. If the reader has closed the pipe, the rest is dropped.
 pub fn to_standard_output(content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     let mut out = io::stdout().lock();
     match content(&mut out).and_then(|()| out.flush()) {

@@ -1,5 +1,5 @@
-//! Files that are written beside their place and moved there when they are whole. Nothing of them stays after
-//! a failure, or after a signal that ends the program (but for SIGKILL, which nobody can answer).
+//! Files that are written next to their place and moved there when they are complete. Nothing of them remains
+//! after a failure, or after a signal that ends the program (except SIGKILL, which cannot be handled).
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Write};
@@ -13,12 +13,11 @@ use signal_hook::low_level::emulate_default_handler;
 
 use super::outputs::directory_of;
 
-/// Replaces a file, or makes a new one. Mode and owner stay those of the file before; extended attributes are
-/// not kept. If nothing can be written beside the file, or not in its owner's name, the file is written in
-/// place.
+/// Replaces a file, or makes a new one. Mode and owner of the file are kept; extended attributes are not. If
+/// no file can be written next to it, or not under its owner, the file is written in place.
 ///
 /// # Errors
-/// It cannot be written; unless it was in place, there is what was there before.
+/// It cannot be written; unless it was written in place, the old content is still there.
 pub fn replace(place: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     let before = match std::fs::symlink_metadata(place) {
         Ok(metadata) => Some(metadata),
@@ -37,23 +36,24 @@ pub fn replace(place: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<
     }
 }
 
-/// What is written now and has to go if a signal ends the program. Locked while files appear and disappear.
+/// The file that is being written and has to be removed if a signal ends the program. Locked while files
+/// appear and disappear.
 static CURRENT: Mutex<Option<PathBuf>> = Mutex::new(None);
 
 fn current() -> MutexGuard<'static, Option<PathBuf>> {
     CURRENT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A file that goes when it is dropped.
+/// A file that is removed when it is dropped.
 struct Partial {
     file: File,
 }
 
 impl Partial {
-    /// An empty one in the same directory, of the owner that the file had before.
+    /// An empty one in the same directory, with the owner of the existing file.
     fn beside(place: &Path, before: Option<&Metadata>) -> io::Result<Partial> {
         const MOST_TRIES: u32 = 100;
-        /// Nobody else reads a part of what may be secret.
+        /// No other user can read a part of something that may be secret.
         const PRIVATE: u32 = 0o600;
         const USUAL: u32 = 0o666;
         remove_on_signals();
@@ -68,7 +68,7 @@ impl Partial {
                     *current = Some(path);
                     break file;
                 }
-                // Somebody else's, or left by a program that was killed.
+                // It belongs to another process, or was left by a program that was killed.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists && tries < MOST_TRIES => {
                     tries += 1
                 }
@@ -107,25 +107,25 @@ impl Drop for Partial {
 
 fn remove(current: &mut Option<PathBuf>) {
     if let Some(path) = current.take() {
-        // There is nobody left to tell.
+        // There is no way left to report this.
         let _ = std::fs::remove_file(path);
     }
 }
 
-/// From now on, signals that end the program take the file with them that is being written. Those that were
-/// ignored when the program began, as `nohup` has it, stay ignored.
+/// From now on, signals that end the program also remove the file that is being written. Those that were
+/// ignored when the program began, as with `nohup`, remain ignored.
 fn remove_on_signals() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let ignored = ignored_signals();
         let wanted = [SIGHUP, SIGINT, SIGQUIT, SIGTERM].into_iter();
         let Ok(mut signals) = Signals::new(wanted.filter(|signal| ignored >> (signal - 1) & 1 == 0)) else {
-            // Then they end the program as before, and files may stay.
+            // Then signals end the program as before, and files may remain.
             return;
         };
         std::thread::spawn(move || {
             for signal in signals.forever() {
-                // Stays locked, so that no other file appears before the end.
+                // It stays locked, so that no other file appears before the end.
                 let mut current = current();
                 remove(&mut current);
                 let _ = emulate_default_handler(signal);

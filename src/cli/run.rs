@@ -20,10 +20,10 @@ use super::outcome::Outcome;
 use super::outputs::Files;
 use super::terminal::{Style, paint, progress};
 
-/// Cold compilations of which the median is told.
+/// The number of cold compilations, whose median is reported.
 const COMPILES: usize = 11;
 
-/// What the simulator said beside the result.
+/// The findings of the simulator in addition to the result.
 struct Judged {
     findings: Option<CheckReport>,
     time: Option<TimeReport>,

@@ -23,7 +23,7 @@ use super::outputs::{Files, Output};
 use super::terminal::{Style, paint, progress};
 use super::{inputs, json, judgement};
 
-/// What lies behind a pointer argument.
+/// The buffer that a pointer argument points to.
 struct Buffer<'a> {
     address: u64,
     bytes: usize,
@@ -38,7 +38,7 @@ struct Ready<'a> {
     buffers: Vec<Buffer<'a>>,
 }
 
-/// What came out.
+/// The results.
 #[derive(Default)]
 struct Results {
     run: Option<(LaunchStats, Duration)>,
@@ -131,7 +131,7 @@ impl<'a> Ready<'a> {
         Ok(Ready { simulator, module, kernarg, buffers })
     }
 
-    /// Writes the buffers that go to files; says which.
+    /// Writes the buffers that go to files; returns their names.
     fn write_outputs(&self) -> Result<Vec<String>, Failure> {
         let mut written = Vec::new();
         for buffer in &self.buffers {
@@ -143,7 +143,7 @@ impl<'a> Ready<'a> {
         Ok(written)
     }
 
-    /// Writes a buffer piece by piece: it may be as large as the memory that is left.
+    /// Writes a buffer piece by piece: it may be as large as the remaining memory.
     fn copy(&self, buffer: &Buffer, out: &mut dyn io::Write) -> io::Result<()> {
         let mut pieces = vec![0; PIECE.min(buffer.bytes)];
         for start in (0..buffer.bytes).step_by(PIECE) {
@@ -155,7 +155,7 @@ impl<'a> Ready<'a> {
     }
 }
 
-/// Bytes that are on their way from a buffer to its file at a time.
+/// Bytes of a buffer that are in flight to its file at a time.
 const PIECE: usize = 1 << 20;
 
 fn to_json(arguments: &Sim, object: &ObjectFile, kernel: &str, results: &Results) -> Value {
@@ -235,7 +235,7 @@ fn choose<'a>(object: &ObjectFile<'a>, name: Option<&str>) -> Result<&'a str, Fa
     }
 }
 
-/// Names the files of arguments; where there is something to write at the end, how.
+/// Names the files of arguments, and how those that are written at the end are written.
 fn name_buffers(arguments: &[KernelArgument], files: &mut Files) -> Result<Vec<Option<Output>>, Failure> {
     let name = |argument: &KernelArgument| match argument {
         KernelArgument::In(path) => files.reads(path).map(|()| None),

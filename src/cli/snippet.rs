@@ -37,7 +37,7 @@ fn places(diagnostic: &Diagnostic) -> impl Iterator<Item = &Location> {
     diagnostic.location.iter().chain(diagnostic.notes.iter().filter_map(|(_, place)| place.as_ref()))
 }
 
-/// A diagnostic, each of its places with its line where there is one.
+/// A diagnostic, with the line of each of its places that has one.
 pub fn render(diagnostic: &Diagnostic, lines: Option<&Lines>) -> String {
     let kind = match diagnostic.kind {
         Kind::Invalid => "error",
@@ -77,7 +77,7 @@ fn show(out: &mut String, place: &Location, lines: Option<&Lines>, indent: usize
     let _ = writeln!(out, "{:pad$}{:width$} {bar} {:before$}{mark}", "", "", "");
 }
 
-/// A message without the middle of what is far too long: messages quote what was read.
+/// A message without the middle of parts that are far too long: messages quote their input.
 pub fn shortened(message: &str) -> String {
     const HEAD: usize = 500;
     const TAIL: usize = 300;

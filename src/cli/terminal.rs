@@ -1,4 +1,4 @@
-//! Terminals: colours and progress on them, neither in a pipe.
+//! Terminals: colours and progress, neither of them in a pipe.
 
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -47,7 +47,7 @@ fn painted(style: Style, text: &str) -> String {
     format!("\x1b[{code}m{text}\x1b[0m")
 }
 
-/// A sign of life on standard error while something takes long; invisible in a pipe.
+/// A progress indicator on standard error while something takes long; invisible in a pipe.
 pub fn progress(what: &str) -> ProgressBar {
     if !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();

@@ -1,15 +1,15 @@
-//! What a matrix product of a given shape takes if nobody says otherwise: tile, waves and schedule.
+//! The default choices for a matrix product of a given shape: tile, waves and schedule.
 //!
-//! [`CANDIDATES`] are tiles with what time mode says of them on MI300X (f16, in clk). Small tiles spread a
-//! small product over more compute units, deep ones wait for fewer loads, large ones read less. A shape gets
-//! the candidate whose workgroups, dealt out to the compute units, end first. Costs follow bytes rather than
-//! elements, so the `k` of a candidate is in bytes.
+//! [`CANDIDATES`] are tiles with the results of time mode for them on MI300X (f16, in clk). Small tiles
+//! spread a small product over more compute units, deep ones wait for fewer loads, large ones read less. A
+//! shape gets the candidate whose workgroups, distributed over the compute units, end first. Costs follow
+//! bytes rather than elements, so the `k` of a candidate is in bytes.
 
 use super::Waves;
 use super::gemm::Tile;
 use crate::prelude::{Schedule, Target};
 
-/// What is chosen for a shape.
+/// The choices for a shape.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Choice {
     pub(super) tile: Tile,
@@ -17,7 +17,7 @@ pub(super) struct Choice {
     pub(super) schedule: Schedule,
 }
 
-/// A way to compute a tile, and what it costs.
+/// A way to compute a tile, and its costs.
 struct Candidate {
     m: u32,
     n: u32,
@@ -25,13 +25,13 @@ struct Candidate {
     k_bytes: u32,
     waves: Waves,
     schedule: Schedule,
-    /// Workgroups that a compute unit holds at once.
+    /// Workgroups that fit on a compute unit at once.
     resident: u32,
     /// clk before the first step and after the last one.
     ends: u32,
-    /// clk of a step of a workgroup that has the compute unit for itself: from its loads to their use.
+    /// clk of a step of a workgroup that has the compute unit to itself: from its loads to their use.
     alone: u32,
-    /// clk of a step of each of many: what the units take.
+    /// clk of a step of each of several workgroups: the time that the units take.
     full: u32,
 }
 
@@ -66,7 +66,7 @@ const CANDIDATES: &[Candidate] = &[
 pub(super) fn choose(size: [i128; 3], batches: i128, bytes: u32, edge: u32) -> Choice {
     let fits = |c: &&Candidate| {
         let whole = (c.m / c.waves.m).is_multiple_of(edge) && (c.n / c.waves.n).is_multiple_of(edge);
-        // With factors of 32 bits the registers do not suffice for the largest tile.
+        // With factors of 32 bits there are too few registers for the largest tile.
         whole && (bytes < 4 || c.m * c.n < 256 * 256)
     };
     let [m, n, k] = size.map(|size| size.clamp(1, 1 << 31));
@@ -79,7 +79,7 @@ pub(super) fn choose(size: [i128; 3], batches: i128, bytes: u32, edge: u32) -> C
         let steps = div_ceil(k * i128::from(bytes), c.k_bytes.into());
         rounds * ends + steps * (rounds * alone).max(per_unit * full)
     };
-    // The first of equals: they stand in order of size. Instructions of 16 x 16 and of 32 x 32 fit some.
+    // The first of equals: they are ordered by size. Instructions of 16 x 16 and of 32 x 32 fit some.
     let best = CANDIDATES.iter().filter(fits).min_by_key(|c| cost(c)).unwrap_or(&CANDIDATES[0]);
     Choice {
         tile: Tile { m: best.m, n: best.n, k: best.k_bytes / bytes },

@@ -44,7 +44,7 @@ impl MatrixShape {
     }
 }
 
-/// What is done to the sums before they are written.
+/// The operation on the sums before they are written.
 type Epilogue = Arc<dyn Fn(&Tracer, Value) -> Value + Send + Sync>;
 
 /// Elements of C that a workgroup computes, and of K that it takes per iteration.
@@ -69,7 +69,7 @@ pub struct Tile {
 /// use groundswell::kernels::Gemm;
 /// use groundswell::prelude::*;
 ///
-/// // Tile, waves and schedule are chosen for the shape; what is said is taken.
+/// // Tile, waves and schedule are chosen for the shape, unless they are given.
 /// let executable = Gemm::new(4096, 4096, 1000).inputs(Bf16).bias().relu().compile(Target::GFX942)?;
 /// let small = Gemm::new(100, 60, 500).tile(32, 32, 64).compile(Target::GFX942)?;
 /// assert_eq!(small.parameters().len(), 3); // a, b, c
@@ -106,7 +106,7 @@ pub struct Gemm {
     batch: Option<Symbol>,
     batches: Option<i128>,
     epilogue: Vec<Epilogue>,
-    /// Where it was asked for.
+    /// Where the kernel was asked for.
     caller: &'static Caller<'static>,
 }
 
@@ -123,13 +123,13 @@ impl Gemm {
     /// those that time mode finds good for the shape, unless they are chosen.
     #[track_caller]
     pub fn new(m: impl TryInto<i128>, n: impl TryInto<i128>, k: impl TryInto<i128>) -> Gemm {
-        // Only a u128 can fail to be an i128. What is no size is refused at compilation.
+        // Only a u128 can fail to be an i128. An invalid size is rejected at compilation.
         let size = [m.try_into().ok(), n.try_into().ok(), k.try_into().ok()];
         Gemm { size: Some(size.map(|size| size.unwrap_or(i128::MAX))), ..Gemm::any_shape() }
     }
 
-    /// C = A Bᵀ of f16 into f32 with 16 x 16 matrix instructions and, unless more is said, 2 x 2 waves. `M`,
-    /// `N`, `K`, `BLOCK_M`, `BLOCK_N` and `BLOCK_K` are symbols that the options of its compilation bind
+    /// C = A Bᵀ of f16 into f32 with 16 x 16 matrix instructions and, unless chosen otherwise, 2 x 2 waves.
+    /// `M`, `N`, `K`, `BLOCK_M`, `BLOCK_N` and `BLOCK_K` are symbols that the options of its compilation bind
     /// or leave open.
     #[track_caller]
     pub fn any_shape() -> Gemm {
@@ -265,7 +265,7 @@ impl Gemm {
         if self.batch.is_some() { "batched_gemm" } else { "gemm" }
     }
 
-    /// Tile, waves and schedule: what was said, and what goes with it.
+    /// Tile, waves and schedule: those that were given, and suitable ones for the rest.
     fn choice(&self) -> Choice {
         let edge = self.shape.edge();
         let chosen = match (self.size, self.tile) {
@@ -286,7 +286,7 @@ impl Gemm {
         }
     }
 
-    /// Options that bind what is known of the shape and the tile, with the schedule.
+    /// Options that bind the known parts of the shape and the tile, with the schedule.
     pub fn options(&self, target: impl Into<TargetId>) -> Options {
         let choice = self.choice();
         let mut options = Options::new(target).schedule(choice.schedule);

@@ -1,4 +1,4 @@
-//! Ready kernels, written with the public API only: what is here, an author could have written.
+//! Ready kernels, written with the public API only: any author could have written them.
 //!
 //! - [`copy`](copy()): B = A
 //! - [`Gemm`]: C = A Bᵀ or A B, alone or over a batch, with an epilogue
@@ -42,7 +42,7 @@ impl Waves {
         Waves { m, n }
     }
 
-    /// The kernel that has so many waves, for its faults to say it: `by` ends `2 waves along M ..`.
+    /// The kernel that has these waves; its faults mention them: `by` ends `2 waves along M ..`.
     fn told_in(self, kernel: Kernel, by: &str, location: Option<&Location>) -> Kernel {
         let told = |kernel: Kernel, name: &str, count: u32| {
             let waves = if count == 1 { "wave" } else { "waves" };

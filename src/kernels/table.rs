@@ -5,7 +5,7 @@ use std::panic::Location as Caller;
 use super::{Form, Gemm, MatrixShape, Waves, copy};
 use crate::prelude::*;
 
-/// What can be chosen about a ready kernel beside its symbols; what is left open takes the kernel's default.
+/// The choices about a ready kernel in addition to its symbols; open ones take the kernel's default.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Choices {
     /// Element type of the inputs.
@@ -16,7 +16,7 @@ pub struct Choices {
     pub waves: Option<Waves>,
 }
 
-/// A symbol of a ready kernel and its value when nothing else is asked for.
+/// A symbol of a ready kernel and its default value.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct SymbolDefault {
     /// Name of the symbol.

@@ -1,5 +1,5 @@
-//! How many memories one wave can reach, judged as soon as it is known which of them are used: the allocator
-//! would find out too, after almost all of the work.
+//! The number of memories that one wave can reach, judged as soon as it is known which of them are used: the
+//! allocator would find out as well, but after almost all of the work.
 
 use bevy_ecs::prelude::*;
 
@@ -13,15 +13,15 @@ const LANES: u32 = 64;
 /// Registers of an address.
 const POINTER: u32 = 2;
 
-/// Memories whose addresses fit into the registers of a wave. It starts with all of them, in SGPRs and, where
-/// those do not suffice, in lanes of VGPRs.
+/// Memories whose addresses fit into the registers of a wave. It starts with all of them, in SGPRs and, if
+/// these are too few, in lanes of VGPRs.
 pub(super) fn most_memories(options: &Options) -> usize {
     let target = options.target();
     let vgprs = options.vgpr_limit().unwrap_or(u32::MAX).min(target.addressable_vgprs);
     ((target.addressable_sgprs + LANES * vgprs) / POINTER) as usize
 }
 
-/// Refuses a kernel whose operations use more than `most` different memories.
+/// Rejects a kernel whose operations use more than `most` different memories.
 pub(super) fn judge_memories(
     uses: impl Iterator<Item = Entity>,
     most: usize,

@@ -1,4 +1,4 @@
-//! Places of the LDS buffers. Buffers that never hold something at the same time may share memory: those of
+//! Places of the LDS buffers. Buffers that never hold data at the same time may share memory: those of
 //! different loops always do, those of one loop only when there is not enough for all, because every sharing
 //! costs a barrier.
 
@@ -13,7 +13,7 @@ use crate::ir::node::*;
 use crate::ir::node_map::NodeMap;
 use crate::ir::nodes;
 
-/// How finely lifetimes are told apart.
+/// How finely lifetimes are distinguished.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum Grain {
     /// A buffer that a loop uses lives as long as the loop.
@@ -22,7 +22,7 @@ enum Grain {
     Accesses,
 }
 
-/// From the first to the last position at which a buffer holds something.
+/// From the first to the last position at which a buffer holds data.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 struct Lifetime {
     buffer: Entity,
@@ -38,7 +38,7 @@ type Lifetimes = NodeMap<Lifetime>;
 /// Nodes as far as accesses of LDS are concerned: few components, because there are many expanded nodes.
 pub(super) type Accesses<'w, 's> = Query<'w, 's, (&'static Op, &'static Operands)>;
 
-/// The pass; see the module.
+/// The pass itself; see the module.
 pub fn allocate_lds(
     kernel: Single<(Entity, &Settings, &Locations), With<KernelName>>,
     bodies: Query<&'static Body>,
@@ -61,7 +61,7 @@ pub fn allocate_lds(
         let mut lifetimes = Lifetimes::default();
         walk.region(root, &mut lifetimes)?;
         let clock = walk.clock;
-        // However they are placed, those that are alive together lie side by side.
+        // Wherever they are placed, those that are alive together lie side by side.
         total = 0;
         for (buffer, _) in lifetimes.iter() {
             total += u64::from(placed.get(buffer)?.all_bytes());
@@ -140,7 +140,7 @@ impl Walk<'_, '_, '_> {
                 let repeats = matches!(op, Op::Iterate(_));
                 for (_, &lifetime) in inner.iter() {
                     let mut lifetime = lifetime;
-                    // What an iteration reads first, another one has left there.
+                    // Data that an iteration reads first was left by another one.
                     if self.grain == Grain::Loops || (repeats && !lifetime.filled) {
                         (lifetime.first, lifetime.last) = (begin, self.clock);
                     }
@@ -161,7 +161,7 @@ fn extend(lifetimes: &mut Lifetimes, lifetime: Lifetime) {
     }
 }
 
-/// Most bytes that hold something at one of the positions up to `end`.
+/// The most bytes that hold data at one of the positions up to `end`.
 fn most_alive(placed: &Query<&mut LdsBuffer>, lifetimes: &Lifetimes, end: u32) -> Result<u64, Diagnostic> {
     let mut changes = vec![0i64; end as usize + 2];
     for (buffer, life) in lifetimes.iter() {
@@ -177,8 +177,8 @@ fn most_alive(placed: &Query<&mut LdsBuffer>, lifetimes: &Lifetimes, end: u32) -
     Ok(most.unsigned_abs())
 }
 
-/// Gives every buffer the lowest place that is free for its whole life, in order; returns the bytes of all
-/// together.
+/// Gives every buffer the lowest place that is free for its whole life, in order; returns the bytes of all of
+/// them.
 fn place(
     found: &mut Query<&mut LdsBuffer>,
     buffers: &[Entity],
@@ -189,7 +189,7 @@ fn place(
     let mut total = 0;
     let mut busy: SmallVec<[(u32, u32); 16]> = SmallVec::new();
     for &buffer in buffers {
-        // A buffer that nobody accesses needs no place.
+        // A buffer without accesses needs no place.
         let Some(&life) = lifetimes.get(buffer) else { continue };
         let mut found = found.get_mut(buffer)?;
         let bytes = found.all_bytes();
@@ -216,7 +216,7 @@ fn place(
 struct Placed {
     /// Positions per span, as a power of two.
     shift: u32,
-    /// In each span the buffers that live there, but for those that live long.
+    /// In each span the buffers that live there, except those that live long.
     spans: SmallVec<[SmallVec<[Neighbour; 2]>; 8]>,
     long: SmallVec<[Neighbour; 8]>,
 }

@@ -21,7 +21,7 @@ use crate::ir::walk;
 /// data share").
 const BANK_ROW_BYTES: u32 = 128;
 
-/// Accesses of a buffer that are spread alike: the same arrangement serves all of them alike.
+/// Accesses of a buffer that are spread in the same way: an arrangement suits all of them equally.
 struct BufferAccess {
     nodes: SmallVec<[Entity; 2]>,
     layout: Layout,
@@ -33,12 +33,11 @@ struct BufferAccess {
 enum AccessKind {
     /// By LDS instructions.
     Instruction(LdsAccess),
-    /// By loads from global memory, which put what the lanes of a wave bring side by side and have no
-    /// conflicts.
+    /// By loads from global memory, which put the data of a wave's lanes side by side and have no conflicts.
     Load,
 }
 
-/// The pass; see the module.
+/// The pass itself; see the module.
 pub fn arrange_lds(
     kernel: Single<(Entity, &Geometry, &Settings), With<KernelName>>,
     bodies: Query<&Body>,
@@ -100,7 +99,7 @@ impl Accessing {
         Ok(Accessing(by_buffer))
     }
 
-    /// Those of one buffer, alike ones together.
+    /// Those of one buffer, with equal ones combined.
     fn of(
         &self,
         placements: &Query<&Placement>,
@@ -122,7 +121,7 @@ impl Accessing {
     }
 }
 
-/// The buffer without padding or swizzle. The dimension along which readers hold consecutive elements lies
+/// The buffer without padding or swizzle. The dimension along which readers hold consecutive elements is
 /// innermost.
 fn plain_buffer(geometry: &Geometry, ty: &ValueType, accesses: &[BufferAccess]) -> LdsBuffer {
     let mut dims = ty.dims.clone();
@@ -147,7 +146,7 @@ fn innermost(dims: &[Dim], accesses: &[BufferAccess]) -> Option<Dim> {
     dims.iter().copied().max_by_key(|&dim| run_key(&reader.layout, dims, dim))
 }
 
-/// True if a buffer lies in LDS in the order of the memory that it is filled from, but for swizzles and
+/// True if a buffer lies in LDS in the order of the memory that it is filled from, apart from swizzles and
 /// padding.
 pub(super) fn keeps_order(
     nodes: &Query<Node>,
@@ -173,7 +172,7 @@ fn size(buffer: &LdsBuffer) -> u32 {
     rows(buffer).saturating_mul(buffer.pitch)
 }
 
-/// What an access costs in an arrangement.
+/// The cost of an access in an arrangement.
 struct Cost {
     /// Time relative to conflict-free instructions of the plain arrangement's width.
     time: u32,
@@ -181,7 +180,7 @@ struct Cost {
     degree: u32,
 }
 
-/// Cost of each access in an arrangement; `None` if lowering could not address one of them in it, or when one
+/// Cost of each access in an arrangement; `None` if lowering could not address one of them in it, or if one
 /// takes more than `most` time.
 fn costs(
     plain: &LdsBuffer,
@@ -197,8 +196,8 @@ fn costs(
                 return takes_loads(plain, buffer, &access.layout).then_some(Cost { time: 1, degree: 1 });
             }
         };
-        // Padding may misalign rows, so that it takes several instructions where the plain arrangement takes
-        // one.
+        // Padding may misalign rows, so that several instructions are needed where the plain arrangement
+        // needs one.
         let run = run_in(plain, &access.layout);
         let width = width_of_run(buffer, run);
         let pieces = width_of_run(plain, run) / width;
@@ -209,8 +208,8 @@ fn costs(
     accesses.iter().map(cost).collect()
 }
 
-/// Picks the first arrangement without conflicts, else the one whose slowest access takes least time, then
-/// the one with the fewest bytes; returns the conflict degree of each access.
+/// Picks the first arrangement without conflicts, otherwise the one whose slowest access takes the least
+/// time, then the one with the fewest bytes; returns the conflict degree of each access.
 fn choose_arrangement(
     buffer: &mut LdsBuffer,
     accesses: &[BufferAccess],
@@ -282,8 +281,8 @@ fn width_of_run(buffer: &LdsBuffer, run: u32) -> u32 {
     buffer.swizzle.map_or(width, |swizzle| width.min(swizzle.unit))
 }
 
-/// Worst conflict degree of an access over its replicas, or the first above `most` that is found; `None` when
-/// lowering could not address it in this arrangement.
+/// Worst conflict degree of an access over its replicas, or the first degree above `most` that is found;
+/// `None` if lowering could not address it in this arrangement.
 fn degree_of(
     buffer: &LdsBuffer,
     access: &BufferAccess,
@@ -298,8 +297,8 @@ fn degree_of(
         return None;
     }
     let mut worst = 1;
-    // The replicas shift all lanes alike; a swizzle permutes whole units, so the first and the last show
-    // every pattern.
+    // The replicas shift all lanes alike, and a swizzle permutes whole units, so the first and the last
+    // replica show every pattern.
     let last = match buffer.swizzle {
         Some(_) => layout.extent(Source::Replica).saturating_sub(1),
         None => 0,
@@ -335,23 +334,23 @@ fn lane_addresses(buffer: &LdsBuffer, layout: &Layout, place: Place) -> [u32; LA
 }
 
 /// The coordinates of all lanes along one dimension, for lane 0's place. Each digit of the lane number
-/// repeats what the lanes below it have, moved by its stride.
+/// repeats the coordinates of the lanes below it, moved by its stride.
 fn lane_coordinates(layout: &Layout, dim: Dim, place: Place) -> [u32; LANES as usize] {
     let mut all = [layout.coordinate(dim, place); LANES as usize];
     let mut weight = 1;
     for mode in layout.of_source(Source::Lane) {
         let stride = if mode.dim == Some(dim) { mode.stride } else { 0 };
-        let behind = (weight * mode.extent as usize).min(all.len());
-        for lane in weight..behind {
+        let end = (weight * mode.extent as usize).min(all.len());
+        for lane in weight..end {
             all[lane] = all[lane - weight] + stride;
         }
-        weight = behind;
+        weight = end;
     }
     all
 }
 
 /// True if loads from global memory can fill an arrangement: rows without padding, and a swizzle that moves
-/// whole loads of a lane and nothing between the parts of a row that replicas load.
+/// only whole loads of a lane, within the part of a row that one replica loads.
 fn takes_loads(plain: &LdsBuffer, buffer: &LdsBuffer, layout: &Layout) -> bool {
     let of_lane = layout.extent(Source::Register) * buffer.element_bytes;
     let apart = |swizzle: Swizzle| {
@@ -362,11 +361,11 @@ fn takes_loads(plain: &LdsBuffer, buffer: &LdsBuffer, layout: &Layout) -> bool {
     buffer.pitch == plain.pitch && buffer.swizzle.is_none_or(|s| s.unit >= of_lane && apart(s))
 }
 
-/// Rows from one coordinate to that `stride` further along `dim`; `None` for the innermost dimension.
+/// Rows from a coordinate to the one `stride` further along `dim`; `None` for the innermost dimension.
 fn row_stride(buffer: &LdsBuffer, dim: Dim, stride: u32) -> Option<u32> {
     let (&inner, outer) = buffer.dims.split_last()?;
-    let behind = outer.iter().zip(&buffer.extents).skip_while(|(d, _)| **d != dim).skip(1);
-    (dim != inner).then(|| behind.fold(stride, |stride, (_, &extent)| stride * extent))
+    let inside = outer.iter().zip(&buffer.extents).skip_while(|(d, _)| **d != dim).skip(1);
+    (dim != inner).then(|| inside.fold(stride, |stride, (_, &extent)| stride * extent))
 }
 
 /// Lowering computes the phase of a row once per lane: rows that waves and replicas add must be whole periods

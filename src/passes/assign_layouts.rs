@@ -1,9 +1,9 @@
 //! Index analysis: which element of its tile each lane, wave, register and replica of a value holds.
 //!
 //! Sources are `mma` nodes (the matrix instruction dictates the layouts of its operands) and, where no `mma`
-//! reaches, writes (spread so that lanes touch consecutive bytes). From a source the layout spreads to
-//! everything that must agree with it: through element-wise operations, carried values, writes. A value that
-//! two sources want differently is reported; nothing is converted.
+//! reaches, writes (spread so that lanes access consecutive bytes). From a source the layout spreads to
+//! everything that must agree with it: through element-wise operations, carried values and writes. A value
+//! for which two sources need different layouts is reported; layouts are not converted.
 
 use std::collections::VecDeque;
 
@@ -28,7 +28,7 @@ pub const MAX_ACCESS_BYTES: u32 = 16;
 
 type Nodes<'w, 's> = Query<'w, 's, (&'static Op, &'static Operands, &'static ValueType, &'static Origin)>;
 
-/// The pass; see the module.
+/// The pass itself; see the module.
 pub fn assign_layouts(
     kernel: Single<(&Body, &DimTable, &Locations, &Geometry), With<KernelName>>,
     nodes: Nodes,
@@ -127,14 +127,14 @@ fn links(
                 }
             }
             Op::Memory | Op::Scalar | Op::Allocate | Op::Register(_) | Op::Read => {}
-            // Loads to LDS are made later, pipelines of expanded nodes, which need no layout.
+            // Loads to LDS are made later, and pipelines are made of expanded nodes, which need no layout.
             Op::GlobalToShared | Op::Pipeline(_) | Op::Barrier | Op::Control(_) => {}
         }
     }
     Ok(links)
 }
 
-/// A layout that a source wants, by its number in [`Spread::layouts`].
+/// A layout that a source asks for, by its number in [`Spread::layouts`].
 type Wanted = u32;
 
 /// The wave front: layouts found so far.
@@ -201,7 +201,7 @@ impl Spread<'_, '_, '_> {
                 let smaller = *op != Op::Write && own_dims.is_none_or(|own| ty.dims.len() < own.len());
                 let larger = own_dims.is_some_and(|own| ty.dims.len() > own.len());
                 if larger {
-                    // A value with fewer dims says nothing of the others.
+                    // A value with fewer dims leaves the others open.
                     continue;
                 }
                 let wanted = match smaller {
@@ -219,8 +219,8 @@ impl Spread<'_, '_, '_> {
     }
 }
 
-/// The layout of a value with fewer dimensions. Lanes and waves still count the digits that they hold copies
-/// for; registers and replicas hold one copy.
+/// The layout of a value with fewer dimensions. Lanes and waves still count the digits for which they hold
+/// copies; registers and replicas hold one copy.
 fn projected(layout: &Layout, dims: &[Dim]) -> Result<Layout, Diagnostic> {
     let layout = layout.project(dims);
     let spread = |mode: &Mode| mode.dim.is_some() || matches!(mode.source, Source::Lane | Source::Wave);
@@ -323,9 +323,9 @@ impl MmaSource<'_> {
         ])
     }
 
-    /// How many steps of k one lane holds next to each other. The sum over k does not care which k a lane
-    /// holds as long as lhs and rhs agree, so a lane takes enough consecutive elements for the widest
-    /// memory access.
+    /// How many consecutive steps of k one lane holds. The sum over k does not depend on which k a lane holds
+    /// as long as lhs and rhs agree, so a lane takes enough consecutive elements for the widest memory
+    /// access.
     fn widening(&self) -> Result<u32, Diagnostic> {
         let mma = self.mma;
         let layout = self.mma.a_layout(self.roles.m, self.roles.k);
@@ -354,8 +354,8 @@ impl MmaSource<'_> {
         modes
     }
 
-    /// Adds replicas for the rest of the wave tile (fastest first in `steps`, then dims the instruction does
-    /// not know) and waves.
+    /// Adds replicas for the rest of the wave tile (fastest first in `steps`, then dims that the instruction
+    /// does not have) and waves.
     fn replicated(
         &self,
         mut modes: SmallVec<[Mode; 12]>,
@@ -378,7 +378,7 @@ impl MmaSource<'_> {
     }
 }
 
-/// The layout of values that no matrix instruction reaches: a wave tile spread so that lanes touch
+/// The layout of values that no matrix instruction reaches: a wave tile spread so that lanes access
 /// consecutive bytes.
 fn elementwise_layout(
     geometry: &Geometry,

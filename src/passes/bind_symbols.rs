@@ -15,7 +15,7 @@ use crate::ir::layout::Dim;
 use crate::ir::node::{Body, Op, Origin, ValueType};
 use crate::ir::walk::{self, NodeList};
 
-/// Most waves in a workgroup: 1,024 work-items (AMDGPUUsage, "Target properties").
+/// The most waves in a workgroup: 1,024 work-items (AMDGPUUsage, "Target properties").
 pub const MAX_WAVES: u32 = 16;
 
 struct Binder<'a> {
@@ -24,7 +24,7 @@ struct Binder<'a> {
     locations: &'a Locations,
 }
 
-/// The pass; see the module.
+/// The pass itself; see the module.
 pub fn bind_symbols(
     mut kernel: Single<(
         &Settings,
@@ -76,7 +76,7 @@ pub fn bind_symbols(
     Ok(())
 }
 
-/// That no symbol has two values; the error names the symbol.
+/// Checks that no symbol has two values; the error names the symbol.
 fn check_bindings(options: &Options) -> Result<(), (Symbol, Diagnostic)> {
     if let Some((symbol, value)) = options.out_of_range() {
         let fault = Diagnostic::invalid(format!("{symbol} = {value} is out of range"))
@@ -86,7 +86,7 @@ fn check_bindings(options: &Options) -> Result<(), (Symbol, Diagnostic)> {
     let bound = options.bindings().iter().map(|binding| binding.0);
     if let Some(number) = bound.chain(options.dynamic_symbols().iter().copied()).find(|s| s.value().is_some())
     {
-        let fault = Diagnostic::invalid(format!("{number} is a number, and no symbol to be set"));
+        let fault = Diagnostic::invalid(format!("{number} is a number, and not a symbol"));
         return Err((number, fault.help("name the dimension to choose its size")));
     }
     for (at, &(symbol, value)) in options.bindings().iter().enumerate() {
@@ -184,7 +184,7 @@ impl Binder<'_> {
         })
     }
 
-    /// A tile size: a positive integer known now.
+    /// A tile size: a positive integer that is known now.
     fn tile(
         &mut self,
         tile: &SymExpr,

@@ -1,6 +1,6 @@
 //! Global-load widening and redistribution: the workgroup loads each promoted tile together, every lane with
 //! the widest access that keeps all lanes busy, instead of every wave loading the fragments that its matrix
-//! instructions want.
+//! instructions need.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
@@ -17,7 +17,7 @@ use crate::ir::nodes::Node;
 use crate::ir::types::DType;
 use crate::ir::walk;
 
-/// The pass; see the module.
+/// The pass itself; see the module.
 pub fn distribute_loads(
     kernel: Single<(Entity, &Geometry, &DimTable, &Locations), With<KernelName>>,
     bodies: Query<&Body>,

@@ -1,11 +1,11 @@
 //! Expansion: every logical node becomes one node per replica of its layout, each of the size of one machine
 //! instruction (or a few).
 //!
-//! Expanded nodes are entities of one archetype, spawned whole. They keep [`Op`] and [`Operands`] and add
-//! [`Expansion`]; everything that all replicas share stays on the logical node. Order is a [`Body`] as
-//! before. `mma` nodes are also replicated along the contracted dimension, chained through the accumulator:
-//! all accumulators of a step before the next step, so that dependent matrix instructions are as far apart as
-//! the tile allows.
+//! Expanded nodes are entities of one archetype, spawned with all components at once. They keep [`Op`] and
+//! [`Operands`] and add [`Expansion`]; everything that all replicas share stays on the logical node. A
+//! [`Body`] has the order as before. `mma` nodes are also replicated along the contracted dimension, chained
+//! through the accumulator: all accumulators of a step before the next step, so that dependent matrix
+//! instructions are as far apart as the tile allows.
 
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
@@ -35,7 +35,8 @@ impl Copies {
     }
 }
 
-/// The pass; see the module. It makes nodes by the thousand, written in place, so it has the world to itself.
+/// The pass itself; see the module. It makes thousands of nodes, written in place, so it takes the whole
+/// world.
 pub fn expand(world: &mut World) -> PassResult {
     let root = kernel_entity(world)?;
     let order = walk::nodes(world, root);
@@ -157,7 +158,7 @@ impl Expander {
         self.copies.nodes.extend_from_slice(&out[first..]);
     }
 
-    /// Counts what expansion will make, before it makes anything.
+    /// Counts the nodes that expansion will make, before it makes any.
     fn judge(&self, world: &World, order: &[Entity]) -> PassResult {
         let mut count = 0usize;
         for &node in order {
@@ -352,7 +353,7 @@ impl Expander {
         Ok(self.layout(node).ok_or(Bug::new("an operand without layout"))?)
     }
 
-    /// Which matrix instructions a product takes along the dimension that it sums over.
+    /// The matrix instructions of a product along the dimension that it sums over.
     fn steps(&self, world: &World, op: Op, operands: &Operands) -> Result<Steps, Diagnostic> {
         let [lhs, rhs, acc] = operands.0[..] else {
             return Err(Bug::new("an mma without three operands").into());

@@ -1,5 +1,5 @@
-//! What passes find out stands with the representation ([`crate::ir::facts`]); here is what a compilation is
-//! asked for.
+//! Facts that passes find out belong to the representation ([`crate::ir::facts`]); this module has the
+//! options of a compilation.
 
 use bevy_ecs::prelude::*;
 

@@ -16,7 +16,7 @@ use crate::ir::walk::{self, NodeList};
 
 type Types<'w, 's> = Query<'w, 's, &'static mut ValueType>;
 
-/// What the rules need to name things in messages.
+/// The names that the rules need for messages.
 struct Context<'a> {
     dims: &'a DimTable,
     at: Option<Location>,
@@ -39,7 +39,7 @@ impl Context<'_> {
     }
 }
 
-/// The pass; see the module.
+/// The pass itself; see the module.
 pub fn infer_types(
     kernel: Single<(&Body, &DimTable, &Locations, &Geometry), With<KernelName>>,
     nodes: Query<(&Op, &Operands, &Origin)>,
@@ -104,7 +104,7 @@ pub fn infer_types(
 }
 
 /// The first value that has a tiled dimension where no loop walks along it, or the first loop over a
-/// dimension that a loop around it walks along: there is no saying which of the tiles it would be.
+/// dimension that a loop around it already walks along: there it is ambiguous which tile is meant.
 fn outside_of_loop(
     body: &Body,
     geometry: &Geometry,
@@ -135,7 +135,7 @@ fn outside_of_loop(
     Ok(None)
 }
 
-/// The type of one node's result; `None` when it has none or has its type already.
+/// The type of one node's result; `None` when it has none or already has its type.
 fn infer(
     op: &Op,
     operands: &Operands,
@@ -235,7 +235,7 @@ fn infer(
     })
 }
 
-/// Refuses an operand whose dtype the operation's row does not admit.
+/// Rejects an operand whose dtype the operation's row does not admit.
 fn admitted(op: &Op, operand: &ValueType, context: &Context) -> PassResult {
     let row = op.row();
     if operand.dtype.is_some_and(|dtype| row.operands.admit(dtype)) {
@@ -277,7 +277,7 @@ fn adopt_dtype(
     Ok(())
 }
 
-/// Refuses a constant that its dtype does not hold.
+/// Rejects a constant that its dtype does not hold.
 fn judge(constant: Constant, dtype: DType, context: &Context) -> PassResult {
     constant.bits(dtype).map(|_| ()).map_err(|fault| fault.at(context.at.clone()))
 }

@@ -1,10 +1,11 @@
-//! Loads straight into LDS: a global read that only fills an LDS buffer becomes one operation, with no
-//! register between.
+//! Loads straight into LDS: a global read that only fills an LDS buffer becomes one operation, without a
+//! register in between.
 //!
-//! The hardware puts what the lanes of a wave load side by side into LDS, a dword (or more, by target) per
-//! lane, behind an address that all lanes share (CDNA3 ISA guide, "Memory buffer load to LDS"). So the buffer
+//! The hardware puts the data of a wave's lanes side by side into LDS, a dword (or more, by target) per lane,
+//! starting at an address that all lanes share (CDNA3 ISA guide, "Memory buffer load to LDS"). So the buffer
 //! keeps the order of the memory, its rows have no padding, a swizzle changes which column a lane loads, and
-//! no element of a lane may be masked alone. What such loads cannot bring goes through registers as before.
+//! no element of a lane can be masked alone. Tiles that such loads cannot bring go through registers as
+//! before.
 
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
@@ -29,7 +30,7 @@ use crate::ir::walk;
 /// Why a tile is not loaded straight into LDS.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum Unsuitable {
-    /// Readers want other elements side by side than the memory has.
+    /// Readers need elements side by side that are not side by side in the memory.
     #[error("its readers want the tile transposed")]
     Transposed,
     /// An element is not a part of a dword.
@@ -38,7 +39,7 @@ pub enum Unsuitable {
     /// Some elements of a load may be outside of the tensor.
     #[error("a load of {0} bytes may be in part outside of the tensor")]
     Ragged(u32),
-    /// Rows or tile are no multiple of what a wave loads at once.
+    /// Rows or tile are not a multiple of what a wave loads at once.
     #[error("a tile of {bytes} bytes does not fall into loads of {each} bytes for each of {waves} waves")]
     Parts {
         /// Bytes of the tile.
@@ -58,7 +59,7 @@ pub enum Unsuitable {
     },
 }
 
-/// A global read and the LDS write of what it brings.
+/// A global read and the LDS write of its value.
 struct Pair {
     region: Entity,
     read: Entity,
@@ -68,7 +69,7 @@ struct Pair {
     bounds: Bounds,
 }
 
-/// The pass; see the module.
+/// The pass itself; see the module.
 pub fn load_to_lds(
     kernel: Single<(Entity, &Geometry, &Settings), With<KernelName>>,
     mut bodies: Query<&mut Body>,
@@ -116,7 +117,7 @@ pub fn load_to_lds(
         bodies.get_mut(region)?.0.retain(|&node| !gone.contains(node));
     }
     for Pair { read, write, layout, bounds, .. } in pairs {
-        // The write becomes the load; the read is of no more use.
+        // The write becomes the load; the read is no longer needed.
         let operands = [nodes.get(read)?.operand(0)?, nodes.get(write)?.memory()?];
         let operands = Operands(SmallVec::from_slice(&operands));
         commands.entity(write).insert((Op::GlobalToShared, operands, Placement(layout), bounds));
@@ -124,7 +125,7 @@ pub fn load_to_lds(
     Ok(())
 }
 
-/// What earlier passes found out about accesses.
+/// Facts about accesses that earlier passes have found.
 #[derive(SystemParam)]
 pub struct Tiles<'w, 's> {
     placements: Query<'w, 's, &'static Placement>,
@@ -148,7 +149,7 @@ fn count_uses(nodes: &Query<Node>, order: &[Entity]) -> Result<NodeMap<u32>, Dia
     Ok(uses)
 }
 
-/// The global read whose value `write` puts into LDS, if that is all it is for.
+/// The global read whose value `write` puts into LDS, if it has no other use.
 fn filled_by(nodes: &Query<Node>, uses: &NodeMap<u32>, write: Entity) -> Result<Option<Entity>, Diagnostic> {
     let store = nodes.get(write)?;
     if *store.op != Op::Write {
@@ -190,7 +191,7 @@ fn spread(
     Err(why)
 }
 
-/// True if the lanes of a wave have what lies side by side in a dense tile.
+/// True if the lanes of a wave hold consecutive elements of a dense tile.
 fn is_side_by_side(layout: &Layout, tile: &[(Dim, u32)]) -> bool {
     let place = |lane: u32| {
         let place = Place { lane, ..Place::default() };
@@ -200,7 +201,7 @@ fn is_side_by_side(layout: &Layout, tile: &[(Dim, u32)]) -> bool {
     (0..LANES).all(|lane| place(lane) == place(0) + lane * each)
 }
 
-/// Whether LDS is too small for a pipeline that loads tiles while it reads those before.
+/// Whether LDS is too small for a pipeline that loads tiles while it reads the previous ones.
 fn too_large(
     geometry: &Geometry,
     options: &Options,

@@ -1,11 +1,11 @@
 //! Bounds: which accesses of global memory can leave the tensor, along which dimensions that matters, and how
 //! wide an access may be.
 //!
-//! Elements of a read outside along a dimension that no operation contracts only reach results that are
-//! outside as well, and those are never stored; so such reads need no mask (the buffer descriptor keeps them
-//! inside the tensor's memory). A contracted dimension must read zeros outside. A read of a memory that the
-//! kernel writes has a mask along all dimensions: what lies beyond the end of a row is the next row's, which
-//! another workgroup may be writing.
+//! Elements of a read that lie outside along a dimension that no operation contracts only reach results that
+//! are outside as well, and those are never stored; so such reads need no mask (the buffer descriptor keeps
+//! them inside the tensor's memory). A contracted dimension must read zeros outside. A read of a memory that
+//! the kernel writes has a mask along all dimensions: past the end of a row lies the next row, which another
+//! workgroup may be writing.
 
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
@@ -25,10 +25,10 @@ use crate::ir::op::OpClass;
 use crate::ir::types::DType;
 use crate::ir::walk;
 
-/// Loops around a point, outermost first: the dimension, and whether the loop is over a remainder.
+/// Loops around a node, outermost first: the dimension, and whether the loop is over a remainder.
 type Loops = SmallVec<[(Dim, bool); 4]>;
 
-/// The pass; see the module.
+/// The pass itself; see the module.
 pub fn mark_bounds(
     mut kernel: Single<(Entity, &Geometry, &mut Expressions), With<KernelName>>,
     accesses: Accesses,
@@ -41,7 +41,7 @@ pub fn mark_bounds(
     marker.region(*root, &mut loops, &mut commands)
 }
 
-/// What the pass looks at.
+/// The components that the pass reads.
 #[derive(SystemParam)]
 pub struct Accesses<'w, 's> {
     bodies: Query<'w, 's, &'static Body>,
@@ -86,7 +86,7 @@ impl Masked {
         }
     }
 
-    /// True if an access of `memory` may touch nothing outside of it along `dim`.
+    /// True if an access of `memory` must be masked outside of it along `dim`.
     fn applies(&self, op: Op, memory: Entity, dim: Dim) -> bool {
         op == Op::Write || self.written.contains(memory) || self.contracted.contains(&dim)
     }
@@ -113,7 +113,7 @@ impl Marker<'_, '_, '_> {
                         commands.entity(node).insert(bounds);
                     }
                 }
-                // Made later, with bounds.
+                // It is made later, with bounds.
                 Op::GlobalToShared | Op::Pipeline(_) => {}
                 Op::Memory | Op::Scalar | Op::Allocate | Op::Register(_) | Op::Mma(_) => {}
                 Op::Unary(_) | Op::Binary(_) | Op::Compare(_) | Op::Select | Op::Convert(_) => {}

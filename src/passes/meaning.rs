@@ -1,5 +1,5 @@
-//! Whether passes keep what a kernel means: the interpreter runs it on test data as its author wrote it, and
-//! again after each pass.
+//! Whether passes preserve what a kernel means: the interpreter runs it on test data as its author wrote it,
+//! and again after each pass.
 
 use bevy_ecs::prelude::*;
 
@@ -12,11 +12,11 @@ use crate::ir::interpreter::{Interpreter, Tensor};
 use crate::ir::kernel::Kernel;
 use crate::ir::node::{Body, Name, Op, ValueType};
 
-/// How far floats may be apart, relative to what is expected: passes may sum in another order, and a result
+/// How far floats may be apart, relative to the expected value: passes may sum in another order, and a result
 /// is rounded to 16 bits.
 const TOLERANCE: f64 = 1.0 / 128.0;
 
-/// What a kernel makes of some data.
+/// The results of a kernel for some data.
 pub struct Meaning {
     sizes: Vec<(Symbol, i64)>,
     names: Vec<String>,
@@ -25,10 +25,10 @@ pub struct Meaning {
 }
 
 impl Meaning {
-    /// Runs a kernel as it is on test data. `open` gives sizes that the options leave open until launch.
+    /// Runs a kernel as it stands on test data. `open` gives sizes that the options leave open until launch.
     ///
     /// # Errors
-    /// What the interpreter says, also of sizes that are too large for it.
+    /// The faults of the interpreter, including sizes that are too large for it.
     pub fn of(
         kernel: &Kernel,
         options: &Options,
@@ -55,7 +55,7 @@ impl Meaning {
     /// Whether a kernel still means the same.
     ///
     /// # Errors
-    /// The first difference, or what the interpreter says of the kernel as it stands.
+    /// The first difference, or the fault of the interpreter for the kernel as it stands.
     pub fn check(&self, world: &World, root: Entity) -> Result<(), Diagnostic> {
         let value = |symbol: Symbol| self.sizes.iter().find(|size| size.0 == symbol).map(|size| size.1);
         let found = Interpreter::run_world(world, root, &value, &self.inputs)?;
@@ -76,12 +76,12 @@ impl Meaning {
     }
 }
 
-/// Runs the passes that the loaded kernel has before it, up to `last` or all of them, and compares after each
-/// what the kernel means with what it meant. `edit` is called after each pass, before anybody looks at the
-/// kernel: tests plant faults with it.
+/// Runs the remaining passes of the loaded kernel, up to `last` or all of them, and compares after each pass
+/// what the kernel means with what it meant before. `edit` is called after each pass, before the kernel is
+/// looked at: tests plant faults with it.
 ///
 /// # Errors
-/// What a pass says; or the first difference, with the name of the pass that made it.
+/// The fault of a pass; or the first difference, with the name of the pass that made it.
 pub fn run_compared(
     workspace: &mut Workspace,
     meaning: &Meaning,

@@ -1,11 +1,11 @@
-//! What happens to a kernel between its description and machine code: one file per pass, one list of passes.
+//! From the description of a kernel to machine code: one file per pass, one list of passes.
 //!
 //! A pass is a system: a plain function whose parameters say what it reads and writes. [`PIPELINE`] lists
-//! them in the order in which they run; nothing infers an order. After each pass the verifier looks at the
-//! whole kernel when it is asked to.
+//! them in the order in which they run; no order is inferred. On request the verifier checks the whole kernel
+//! after each pass.
 //!
-//! - [`options`], [`facts`]: what a compilation is asked for, and what passes find out
-//! - [`meaning`]: whether passes keep what a kernel means
+//! - [`options`], [`facts`]: the options of a compilation, and the facts that passes find
+//! - [`meaning`]: whether passes preserve what a kernel means
 //! - [`workspace`]: the pooled world that a compilation runs in
 //! - `bind_symbols`, `infer_types`, `assign_layouts`: analysis
 //! - `promote_to_lds`, `distribute_loads`, `simplify`, `peel_remainders`, `mark_bounds`, `load_to_lds`,
@@ -13,8 +13,8 @@
 //! - `addresses`: a limit that is judged before the work
 //! - `expand`: one node per machine-sized piece
 //! - [`schedule`]: which iteration expanded nodes of a loop belong to, and their order
-//! - `allocate_lds`, `place_barriers`: LDS buffers in use, and who waits for whom
-// A new operation has to be looked at wherever operations are told apart.
+//! - `allocate_lds`, `place_barriers`: LDS buffers in use, and which waves wait for which
+// A new operation has to be considered wherever operations are distinguished.
 #![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 
 mod addresses;

@@ -1,5 +1,4 @@
-//! What a compilation is asked for, apart from the kernel: target, symbol values, schedule, and what the
-//! author refuses.
+//! The options of a compilation: target, symbol values, schedule, and what the author does not accept.
 
 use std::hash::{Hash, Hasher};
 use std::panic::Location as Caller;
@@ -12,7 +11,7 @@ use crate::ir::expr::Symbol;
 use crate::ir::schedule::WaveSchedule;
 use crate::ir::schedule::table::ScheduleTable;
 
-/// What the author will not accept; the compilation fails with the place instead.
+/// What the author does not accept; the compilation then fails and names the place.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Deny {
     /// Registers spilled: vector registers to scratch memory, SGPRs to VGPRs.
@@ -54,7 +53,7 @@ pub enum KernargPreload {
     Fitting,
 }
 
-/// How tiles of shared memories come into LDS.
+/// How tiles of shared memories get into LDS.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub enum GlobalToShared {
     /// Through registers: global loads, then LDS writes.
@@ -69,17 +68,17 @@ pub enum GlobalToShared {
 /// error bounds.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub enum FloatFunctions {
-    /// Within their bounds everywhere: denormals are numbers like others, quotients and f32 roots are
+    /// Within their bounds everywhere: denormals are treated like other numbers, quotients and f32 roots are
     /// correctly rounded.
     #[default]
     Accurate,
-    /// The approximating instructions of the vector unit alone. Arguments and results that are denormal f32
-    /// numbers count as zeros, quotients are products with a reciprocal, and `exp` loses a unit in the last
-    /// place for every unit of its argument.
+    /// Only the approximating instructions of the vector unit. Denormal f32 arguments and results count as
+    /// zeros, quotients are products with a reciprocal, and `exp` loses a unit in the last place for every
+    /// unit of its argument.
     Fast,
 }
 
-/// What the code object says of where its instructions come from.
+/// What the code object says about the origin of its instructions.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub enum DebugInfo {
     /// Nothing.
@@ -89,18 +88,18 @@ pub enum DebugInfo {
     Lines,
 }
 
-/// Who gave a symbol its value. Diagnostics tell it; it is no part of what is compiled.
+/// Where the value of a symbol comes from. Diagnostics mention it; it is not part of what is compiled.
 #[derive(Clone, Debug)]
 pub enum SetBy {
     /// A call.
     Call(&'static Caller<'static>),
     /// An argument of a program, as its user wrote it.
     Argument(Arc<str>),
-    /// A ready kernel, since nobody else did.
+    /// A ready kernel's default.
     Default,
 }
 
-/// What does not make two options different.
+/// A part of the options that does not distinguish them.
 #[derive(Clone, Default, Debug)]
 struct Unkeyed<T>(T);
 
@@ -133,7 +132,7 @@ pub struct Options {
     bindings: SmallVec<[(Symbol, i64); 16]>,
     /// By position in `bindings`.
     set_by: Unkeyed<SmallVec<[SetBy; 8]>>,
-    /// The first value that is no number of 64 bits.
+    /// The first value that does not fit in 64 bits.
     out_of_range: Option<(Symbol, i128)>,
     dynamic: SmallVec<[Symbol; 4]>,
     schedule: Schedule,
@@ -148,7 +147,7 @@ pub struct Options {
 
 impl Options {
     /// No symbol bound, no schedule, nothing denied. The target is a [`Target`] or, for an object that runs
-    /// in certain modes of the chip only, a [`TargetId`].
+    /// only in certain modes of the chip, a [`TargetId`].
     pub fn new(target: impl Into<TargetId>) -> Options {
         Options {
             target: target.into(),
@@ -175,7 +174,7 @@ impl Options {
         self.set_by(symbol, value, SetBy::Call(Caller::caller()))
     }
 
-    /// [`Options::set`] for those who set what others have asked for: diagnostics about the value name `by`.
+    /// [`Options::set`] on behalf of someone else: diagnostics about the value name `by`.
     #[must_use]
     pub fn set_by(mut self, symbol: impl Into<Symbol>, value: impl TryInto<i128>, by: SetBy) -> Options {
         // Only a u128 can fail to be an i128, by being larger.
@@ -223,7 +222,7 @@ impl Options {
         self
     }
 
-    /// Refuses something that the compiler would otherwise do.
+    /// Makes something that the compiler would otherwise do an error.
     #[must_use]
     pub fn deny(mut self, what: Deny) -> Options {
         if !self.deny.contains(&what) {
@@ -233,9 +232,9 @@ impl Options {
         self
     }
 
-    /// Compiles for at most `count` vector registers (AGPRs included): more waves fit, and what does not fit
-    /// is spilled. What no spilling can bring below the limit is an error; with [`Deny::Spills`] spilling
-    /// is one too.
+    /// Compiles for at most `count` vector registers (AGPRs included): more waves fit, and values that do not
+    /// fit are spilled. If spilling cannot meet the limit, that is an error; with [`Deny::Spills`] spilling
+    /// is one as well.
     #[must_use]
     pub fn max_vgprs(mut self, count: u32) -> Options {
         self.max_vgprs = Some(count);
@@ -340,7 +339,7 @@ impl Options {
         }
     }
 
-    /// True if `what` is refused.
+    /// True if `what` is denied.
     pub fn denies(&self, what: Deny) -> bool {
         self.deny.contains(&what)
     }
@@ -363,7 +362,7 @@ impl Options {
         self.set_by.0.get(at)
     }
 
-    /// The first value given that is no number of 64 bits, and for what.
+    /// The first value given that does not fit in 64 bits, and its symbol.
     pub(super) fn out_of_range(&self) -> Option<(Symbol, i128)> {
         self.out_of_range
     }

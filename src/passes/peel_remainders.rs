@@ -1,6 +1,6 @@
-//! Remainders: a loop over a dimension that its tile does not divide becomes a loop over the whole tiles and,
-//! after it, a copy that runs at most once for the rest. Only the copy has to mask; the steady state stays
-//! as clean as for a dividing shape.
+//! Remainders: a loop over a dimension that its tile does not divide becomes a loop over the whole tiles,
+//! followed by a copy that runs at most once for the rest. Only the copy needs masks; the steady state is the
+//! same as for a shape that divides.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
@@ -15,11 +15,11 @@ use crate::ir::node_map::{NodeMap, NodeSet};
 use crate::ir::nodes::{self, NodeBundle};
 use crate::ir::walk::{self, NodeList};
 
-/// The pass; see the module. It copies loops that it looks at again, so it has the world to itself.
+/// The pass itself; see the module. It copies loops that it looks at again, so it takes the whole world.
 pub fn peel_remainders(world: &mut World) -> PassResult {
     let root = kernel_entity(world)?;
     let mut peeler = Peeler { root, users: None, copies: NodeMap::default(), copied: 0 };
-    // Inner loops first: the copy of an outer loop has their copies too.
+    // Inner loops first: the copy of an outer loop includes their copies.
     for region in walk::regions(world, root).into_iter().rev() {
         peeler.region(world, region)?;
     }
@@ -28,7 +28,7 @@ pub fn peel_remainders(world: &mut World) -> PassResult {
 
 struct Peeler {
     root: Entity,
-    /// Who uses each result of a loop; found when a loop is peeled for the first time.
+    /// The users of each result of a loop; found when a loop is peeled for the first time.
     users: Option<NodeMap<SmallVec<[Entity; 2]>>>,
     /// The copies of the nodes in the loop that is being copied.
     copies: NodeMap<Entity>,
@@ -36,10 +36,10 @@ struct Peeler {
     copied: usize,
 }
 
-/// What replaces the results of a peeled loop, and the nodes that come right after it.
+/// The values that replace the results of a peeled loop, and the nodes that come right after it.
 struct Peeled {
     results: SmallVec<[Entity; 4]>,
-    behind: Vec<Entity>,
+    after: Vec<Entity>,
 }
 
 impl Peeler {
@@ -67,9 +67,9 @@ impl Peeler {
         let mut peeled: NodeMap<Vec<Entity>> = NodeMap::default();
         for &node in loops.iter().rev() {
             let own = results.get(node).cloned().unwrap_or_default();
-            if let Some(Peeled { results, behind }) = self.peel(world, node, own)? {
+            if let Some(Peeled { results, after }) = self.peel(world, node, own)? {
                 results.into_iter().for_each(|result| moved.insert(result));
-                peeled.insert(node, behind);
+                peeled.insert(node, after);
             }
         }
         if peeled.is_empty() {
@@ -78,7 +78,7 @@ impl Peeler {
         let mut new = NodeList::new();
         for node in body.into_iter().filter(|&node| !moved.contains(node)) {
             new.push(node);
-            new.extend_from_slice(peeled.get(node).map(|behind| &behind[..]).unwrap_or_default());
+            new.extend_from_slice(peeled.get(node).map(|after| &after[..]).unwrap_or_default());
         }
         walk::set_body(world, region, &new);
         Ok(())
@@ -114,7 +114,7 @@ impl Peeler {
         self.join(world, node, copy, results).map(Some)
     }
 
-    /// Lets `copy` start from the results of the loop `node`, and everybody else take its results.
+    /// Lets `copy` start from the results of the loop `node`, and makes all users of these use its results.
     fn join(
         &mut self,
         world: &mut World,
@@ -164,11 +164,11 @@ impl Peeler {
         }
         nodes::fact_mut::<Operands>(world, copy, "a loop without operands")?.0 = continued;
         // Results of the first loop stay right after it, then the copy, then its results.
-        let behind = results.iter().copied().chain(created).chain([copy]).chain(news).collect();
-        Ok(Peeled { results, behind })
+        let after = results.iter().copied().chain(created).chain([copy]).chain(news).collect();
+        Ok(Peeled { results, after })
     }
 
-    /// Lets all users of a loop's result use another one.
+    /// Makes all users of a loop's result use another one.
     fn rename(&mut self, world: &mut World, from: Entity, to: Entity) {
         let users = self.users.as_ref().and_then(|users| users.get(from)).cloned().unwrap_or_default();
         for user in users {
@@ -237,10 +237,10 @@ impl Peeler {
     }
 }
 
-/// Notes that a node uses results of loops.
+/// Notes which results of loops a node uses.
 fn note_uses(world: &World, node: Entity, users: &mut NodeMap<SmallVec<[Entity; 2]>>) -> PassResult {
     let operands = &nodes::node(world, node)?.operands.0;
-    // Loops alone hand values on.
+    // Only loops hand values on.
     let yields = world.get::<Yields>(node).map(|y| &y.0[..]).unwrap_or_default();
     for &used in operands.iter().chain(yields) {
         if matches!(nodes::op(world, used)?, Op::LoopResult(_)) {

@@ -1,10 +1,10 @@
-//! Workgroup barriers, where and only where an LDS hazard between waves needs one: before a read of what
-//! another wave may just have written, and before a write over what another wave may still read. Loop bodies
-//! are walked until nothing new comes around the back edge, and a kernel of one wave needs none: a wave's LDS
-//! operations are executed in order.
+//! Workgroup barriers, only where an LDS hazard between waves needs one: before a read of what another wave
+//! may just have written, and before a write over what another wave may still read. Loop bodies are walked
+//! until nothing new comes around the back edge, and a kernel of one wave needs none: a wave's LDS operations
+//! are executed in order.
 //!
 //! Accesses of pipelined and unrolled loops use the copy of their buffer that belongs to their iteration, so
-//! two of them meet only where their iterations differ by a multiple of the number of copies.
+//! two of them use the same copy only if their iterations differ by a multiple of the number of copies.
 
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
@@ -20,7 +20,7 @@ use crate::ir::node::*;
 use crate::ir::node_map::{NodeMap, NodeSet};
 use crate::ir::nodes::NodeBundle;
 
-/// A part of LDS: of a buffer, the copy that belongs to one iteration, counted from the running pass.
+/// A part of LDS: the copy of a buffer that belongs to one iteration, counted from the running trip.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 struct Area {
     buffer: Entity,
@@ -35,7 +35,7 @@ struct Area {
 
 impl Area {
     /// True if a write of this area may come between another wave's write of the other and its readers: not
-    /// when one node does both, whose parts lie side by side, each always written by the same wave.
+    /// if one node does both, whose parts lie side by side, each always written by the same wave.
     fn overwrites(&self, other: &Area) -> bool {
         self.logical != other.logical && self.meets(other)
     }
@@ -50,15 +50,15 @@ impl Area {
         }
     }
 
-    /// True if what meets the one meets the other.
+    /// True if every area that meets the one meets the other.
     fn is_same_place(&self, other: &Area) -> bool {
         self.ahead == other.ahead
             && (self.start, self.end, self.copies) == (other.start, other.end, other.copies)
             && (self.ahead.is_none() || self.buffer == other.buffer)
     }
 
-    /// The same area as the next pass sees it, `iterations` later.
-    fn next_pass(mut self, iterations: u32) -> Area {
+    /// The same area as the next trip sees it, `iterations` later.
+    fn next_trip(mut self, iterations: u32) -> Area {
         let passed = (iterations % self.copies.unsigned_abs()) as i32;
         self.ahead = self.ahead.map(|ahead| (ahead - passed).rem_euclid(self.copies));
         self
@@ -72,8 +72,8 @@ struct Touched {
     read: Areas,
 }
 
-/// Parts of LDS and who touches them. What does not belong to one iteration is told apart by its place alone:
-/// buffers of different loops share memory, and there are few places.
+/// Parts of LDS and the nodes that touch them. Areas that do not belong to one iteration are distinguished by
+/// their places alone: buffers of different loops share memory, and there are few places.
 #[derive(Clone, Default, PartialEq)]
 struct Areas(SmallVec<[Area; 8]>);
 
@@ -84,8 +84,8 @@ impl Areas {
         }
     }
 
-    /// True if nothing can meet or overwrite the area and nothing in the list. What two nodes touch, any node
-    /// overwrites.
+    /// True if whatever meets or overwrites the area also meets or overwrites one in the list. An area that
+    /// two nodes touch can be overwritten by any node.
     fn covers(&self, area: &Area) -> bool {
         let mut toucher = None;
         self.0.iter().filter(|known| known.is_same_place(area)).any(|known| {
@@ -103,7 +103,7 @@ impl Touched {
     fn add(&mut self, area: Area, op: Op) {
         match op.is_write() {
             true => self.written.add(area),
-            // Who reads makes no difference.
+            // It does not matter which node reads.
             false => self.read.add(Area { logical: Entity::PLACEHOLDER, ..area }),
         }
     }
@@ -131,7 +131,7 @@ impl Touched {
     }
 }
 
-/// The pass; see the module.
+/// The pass itself; see the module.
 pub fn place_barriers(
     kernel: Single<(Entity, &Geometry), With<KernelName>>,
     bodies: Query<&'static mut Body>,
@@ -148,7 +148,7 @@ pub fn place_barriers(
     placer.region(root, &mut Touched::default())
 }
 
-/// What the pass looks at.
+/// The components that the pass reads.
 #[derive(SystemParam)]
 pub struct Found<'w, 's> {
     nodes: Accesses<'w, 's>,
@@ -179,12 +179,12 @@ impl Found<'_, '_> {
     }
 }
 
-/// Walks regions; what it has found of loops it does not find again.
+/// Walks regions; it remembers what it has found in loops.
 struct Placer<'w, 's> {
     bodies: Query<'w, 's, &'static mut Body>,
     found: Found<'w, 's>,
     commands: Commands<'w, 's>,
-    /// What was touched in front of a loop when it was walked last, and after it.
+    /// The areas touched in front of a loop when it was last walked, and those touched after it.
     walked: NodeMap<(Touched, Touched)>,
     /// Barriers placed so far, which no query finds yet.
     new: NodeSet,
@@ -201,7 +201,7 @@ impl Placer<'_, '_> {
     }
 
     fn region(&mut self, region: Entity, touched: &mut Touched) -> PassResult {
-        // New barriers and the places that they come to.
+        // New barriers and the places that they go to.
         let mut new: SmallVec<[(usize, Entity); 8]> = SmallVec::new();
         let mut at = 0;
         while let Some(&node) = self.bodies.get(region)?.0.get(at) {
@@ -264,7 +264,7 @@ impl Placer<'_, '_> {
         Ok(())
     }
 
-    /// The kernel entity is a region, too, and no node.
+    /// The kernel entity is a region as well, but not a node.
     fn is_pipeline(&self, region: Entity) -> bool {
         self.found.nodes.get(region).is_ok_and(|(op, _)| matches!(op, Op::Pipeline(_)))
     }
@@ -281,13 +281,13 @@ impl Placer<'_, '_> {
         Ok(count)
     }
 
-    /// Walks a loop first with what came before, then with what its iterations leave behind, until that is
-    /// nothing new.
+    /// Walks a loop first with the accesses before it, then also with those that its iterations leave, until
+    /// there are no new ones.
     fn iterate(&mut self, node: Entity, touched: &mut Touched) -> PassResult {
-        if let Some((before, behind)) = self.walked.get(node)
+        if let Some((before, after)) = self.walked.get(node)
             && before == touched
         {
-            touched.clone_from(behind);
+            touched.clone_from(after);
             return Ok(());
         }
         let (before, placed) = (touched.clone(), self.placed);
@@ -296,7 +296,7 @@ impl Placer<'_, '_> {
         loop {
             *touched = entry.clone();
             self.region(node, touched)?;
-            touched.map(|area| area.next_pass(per_trip));
+            touched.map(|area| area.next_trip(per_trip));
             if touched.is_subset(&entry) {
                 break;
             }
@@ -311,7 +311,7 @@ impl Placer<'_, '_> {
         Ok(())
     }
 
-    /// Adds everything that a loop touches, in whatever iteration.
+    /// Adds everything that a loop touches, in any iteration.
     fn note_accesses(&self, node: Entity, touched: &mut Touched) -> PassResult {
         for &inner in &self.bodies.get(node)?.0 {
             let (&op, operands) = self.found.nodes.get(inner)?;

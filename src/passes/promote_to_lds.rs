@@ -18,7 +18,7 @@ use crate::ir::nodes::{self, Bug, NodeBundle};
 use crate::ir::types::AddressSpace;
 use crate::ir::walk::{self, NodeList};
 
-/// The pass; see the module. It makes nodes and looks at them again, so it has the world to itself.
+/// The pass itself; see the module. It makes nodes and looks at them again, so it takes the whole world.
 pub fn promote_to_lds(world: &mut World) -> PassResult {
     let root = kernel_entity(world)?;
     reject_writes_to_shared(world, root)?;

@@ -32,7 +32,7 @@ fn written(nodes: &Nodes, order: &[Entity]) -> Result<NodeSet, Diagnostic> {
     Ok(written)
 }
 
-/// A read of a memory that nothing writes is as good as pure.
+/// Reading a memory that is never written is as good as pure.
 fn is_repeatable(op: Op, operands: &Operands, written: &NodeSet) -> bool {
     match op.row().purity {
         Purity::Pure => true,
@@ -41,11 +41,11 @@ fn is_repeatable(op: Op, operands: &Operands, written: &NodeSet) -> bool {
     }
 }
 
-/// Nodes as far as these passes look at most of them.
+/// Nodes, with the components that these passes read of most of them.
 type Nodes<'w, 's> = Query<'w, 's, (&'static Op, &'static Operands)>;
 
-/// Moves nodes out of loops whose operands are all outside and whose tile does not change from iteration to
-/// iteration.
+/// Moves nodes out of loops if all their operands are outside and their tile does not change from iteration
+/// to iteration.
 pub fn hoist_invariants(
     kernel: Single<Entity, With<KernelName>>,
     mut bodies: Query<&mut Body>,
@@ -55,7 +55,7 @@ pub fn hoist_invariants(
     let order = walk::order(&bodies.as_readonly(), *kernel);
     let written = written(&nodes, &order)?;
     let regions = walk::regions_of(&bodies.as_readonly(), *kernel);
-    // Inner loops first, so that what leaves an inner loop can leave the outer one, too.
+    // Inner loops first, so that nodes that leave an inner loop can leave the outer one as well.
     for &parent in regions.iter().rev() {
         let mut out = NodeList::new();
         for node in NodeList::from_slice(&bodies.get(parent)?.0) {
@@ -93,7 +93,7 @@ pub fn merge_common(
     merge_counted(kernel, bodies, values).map(drop)
 }
 
-/// [`merge_common`], and how often it compared two nodes.
+/// [`merge_common`], with the number of comparisons of two nodes.
 pub(crate) fn merge_counted(
     kernel: Single<Entity, With<KernelName>>,
     mut bodies: Query<&mut Body>,
@@ -127,7 +127,7 @@ pub(crate) fn merge_counted(
     Ok(merger.compared)
 }
 
-/// What makes values the same, and what names them.
+/// The components that decide whether values are the same, and those that name them.
 #[derive(SystemParam)]
 pub struct Values<'w, 's> {
     nodes: Query<'w, 's, (&'static Op, &'static ValueType, Option<&'static Tag>)>,
@@ -135,14 +135,14 @@ pub struct Values<'w, 's> {
     yields: Query<'w, 's, &'static mut Yields>,
 }
 
-/// Values that have been seen, and what has been merged with them.
+/// Values that have been seen, and the nodes that have been merged with them.
 #[derive(Default)]
 struct Merger {
-    /// Nodes that compute a value for the first time in their region, region by region, and where each is by
-    /// its hash.
+    /// Nodes that compute a value for the first time in their region, region by region, and the place of each
+    /// by its hash.
     values: SmallVec<[Entity; 64]>,
     table: InternTable,
-    /// Merged nodes, and which node each of them is now.
+    /// Merged nodes, and the node that now stands for each of them.
     replaced: NodeMap<Entity>,
     /// How often two nodes were compared.
     compared: usize,
@@ -174,14 +174,14 @@ impl Merger {
         Ok(twin.is_some())
     }
 
-    /// Lets a node use what its operands were merged with.
+    /// Replaces operands that were merged.
     fn rename(&self, values: &mut Values, node: Entity) -> PassResult {
         if self.replaced.is_empty() {
             return Ok(());
         }
         let replace = |used: &mut Entity| *used = self.replaced.get(*used).copied().unwrap_or(*used);
         values.operands.get_mut(node)?.0.iter_mut().for_each(replace);
-        // Loops alone hand values on.
+        // Only loops hand values on.
         if let Ok(mut yields) = values.yields.get_mut(node) {
             yields.0.iter_mut().for_each(replace);
         }
@@ -218,7 +218,7 @@ fn hash_value(values: &Values, node: Entity, region: u32) -> Result<u32, Diagnos
         Op::Binary(op) => op.hash(&mut hasher),
         Op::Convert(op) => op.hash(&mut hasher),
         Op::Compare(predicate) => predicate.hash(&mut hasher),
-        // What else there is to them is compared.
+        // The other parts of the operation are compared.
         Op::Memory | Op::Scalar | Op::Allocate => {}
         Op::Read | Op::Write | Op::GlobalToShared | Op::Mma(_) => {}
         Op::Iterate(_) | Op::Pipeline(_) | Op::IterArg(_) | Op::LoopResult(_) => {}
@@ -233,7 +233,7 @@ fn hash_value(values: &Values, node: Entity, region: u32) -> Result<u32, Diagnos
     Ok(hasher.finish() as u32)
 }
 
-/// Drops nodes that no effect depends on, and carried values that nothing depends on but what they become.
+/// Drops nodes that no effect depends on, and carried values that only themselves depend on.
 pub fn remove_dead(
     kernel: Single<(Entity, &Settings, &Locations), With<KernelName>>,
     mut graph: Graph,
@@ -274,7 +274,7 @@ pub fn remove_dead(
     judge_memories(memories, most, |node| locations.get(origins.get(node).ok()?.0))
 }
 
-/// What nodes do, what they use, and where they stand.
+/// The operations of nodes, their operands, and their regions.
 #[derive(SystemParam)]
 pub struct Graph<'w, 's> {
     ops: Query<'w, 's, &'static mut Op>,
@@ -283,7 +283,7 @@ pub struct Graph<'w, 's> {
     bodies: Query<'w, 's, &'static mut Body>,
 }
 
-/// What effects depend on.
+/// The nodes that effects depend on.
 struct Uses {
     /// The region that each node stands in, by entity index.
     region_of: Side<Entity>,
@@ -317,7 +317,7 @@ impl Uses {
                     self.note(owner);
                     self.carried(graph, owner, number)?;
                 }
-                // Its initial values are noted with what they become.
+                // Its initial values are noted together with the values that they become.
                 Op::Iterate(_) | Op::Pipeline(_) => {}
                 Op::Memory
                 | Op::Scalar
@@ -339,7 +339,8 @@ impl Uses {
         Ok(())
     }
 
-    /// Notes a carried value: what it starts with, what it is in the body, and what the body makes of it.
+    /// Notes a carried value: its initial value, its argument in the body, and the value that the body
+    /// yields.
     fn carried(&mut self, graph: &Graph, owner: Entity, number: u32) -> PassResult {
         let at = number as usize;
         self.note(graph.operands.get(owner)?.at(at)?);
@@ -348,7 +349,7 @@ impl Uses {
         Ok(())
     }
 
-    /// Keeps the parts of a list of carried values whose arguments, which a loop's body begins with, are
+    /// Keeps the entries of a list of carried values whose arguments, which a loop's body begins with, are
     /// used.
     fn retain_carried(&self, body: &[Entity], values: &mut SmallVec<[Entity; 4]>) {
         let mut arguments = body.iter();
@@ -356,7 +357,7 @@ impl Uses {
     }
 }
 
-/// Numbers the carried values that are left anew, in the bodies of their loops and after these.
+/// Renumbers the remaining carried values, in the bodies of their loops and after these.
 fn renumber_carried(graph: &mut Graph, regions: &[Entity], order: &[Entity], uses: &Uses) -> PassResult {
     for &region in regions {
         let left = graph.bodies.get(region)?.0.iter().filter(|&&node| uses.is_live(node));

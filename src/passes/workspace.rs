@@ -1,9 +1,9 @@
-//! The pooled world of a compilation. This is the only place that knows how worlds are reused.
+//! The pooled world of a compilation. Only this module knows how worlds are reused.
 //!
 //! A workspace is a world together with the systems of the pipeline, which belong to that world for good.
 //! Between compilations all entities are cleared; archetypes, tables and their memory stay, so a warm
 //! compilation allocates almost nothing. A pooled world never holds resources, and nothing outside may keep
-//! an entity of it: after clearing, the same ids name other nodes.
+//! an entity of it: after clearing, the same ids stand for other nodes.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -33,15 +33,15 @@ pub struct Workspace {
     systems: Vec<BoxedSystem<(), PassResult>>,
     map: Vec<Entity>,
     arena: ExprArena,
-    /// How many passes of the list the kernel has behind it.
+    /// The number of passes of the list that the kernel has been through.
     done: usize,
-    /// The pass that the kernel says it stands after, if there is no such pass.
+    /// The pass after which the kernel says that it stands, if that pass does not exist.
     unknown: Option<Arc<str>>,
 }
 
 static POOL: Mutex<Vec<Workspace>> = Mutex::new(Vec::new());
 
-/// Workspaces kept between compilations; more threads than that at once make fresh ones.
+/// Workspaces kept between compilations; if more threads need one at once, they make new ones.
 const POOL_LIMIT: usize = 16;
 
 /// Runs `body` with a workspace from the pool.
@@ -49,7 +49,7 @@ pub fn with_workspace<R>(body: impl FnOnce(&mut Workspace) -> R) -> R {
     let pooled = POOL.lock().ok().and_then(|mut pool| pool.pop());
     let mut workspace = pooled.unwrap_or_else(Workspace::new);
     let result = body(&mut workspace);
-    // A panic in `body` drops the workspace instead: its world may be in the middle of anything.
+    // A panic in `body` drops the workspace instead: its world may be in any state.
     if let Ok(mut pool) = POOL.lock()
         && pool.len() < POOL_LIMIT
     {
@@ -81,8 +81,8 @@ impl Workspace {
         }
     }
 
-    /// Empties the world and copies a kernel into it: with all that passes have found out, if it stands after
-    /// one.
+    /// Empties the world and copies a kernel into it: if the kernel stands after a pass, with all facts that
+    /// passes have found.
     pub fn load(&mut self, kernel: &Kernel, options: &Options) {
         if let Ok(mut root) = self.world.get_entity_mut(self.root)
             && let Some(expressions) = root.take::<Expressions>()
@@ -116,7 +116,7 @@ impl Workspace {
         let mut order = walk::nodes(from, root);
         let logical = from.get::<LogicalBody>(root);
         if let Some(logical) = logical {
-            // In front of their pieces, which name them.
+            // In front of their pieces, which refer to them.
             let pieces = std::mem::replace(&mut order, walk::nodes_of_list(from, &logical.0));
             order.extend(pieces);
         }
@@ -131,7 +131,7 @@ impl Workspace {
         for &node in order.iter().filter(|node| !places(node)) {
             self.map[node.index_u32() as usize] = self.copy_node(from, node);
         }
-        // Yields name nodes that come later in the order, so they are mapped when all copies exist.
+        // Yields refer to nodes that come later in the order, so they are mapped when all copies exist.
         for &node in &order {
             let copy = self.map[node.index_u32() as usize];
             if let Some(yields) = from.get::<Yields>(node) {
@@ -158,7 +158,7 @@ impl Workspace {
 
     fn mapped_body(&self, from: &World, node: Entity) -> Body {
         let nodes = from.get::<Body>(node).map(|b| &b.0[..]).unwrap_or_default();
-        // Room for what passes add, so that the list is not moved for it.
+        // Room for nodes that passes add, so that the list is not moved for them.
         let mut body = Vec::with_capacity(2 * nodes.len() + 8);
         body.extend(nodes.iter().map(|n| self.map[n.index_u32() as usize]));
         Body(body)
@@ -166,7 +166,7 @@ impl Workspace {
 
     fn copy_node(&mut self, from: &World, node: Entity) -> Entity {
         let map = |e: &Entity| self.map[e.index_u32() as usize];
-        // Passes tell whoever uses a node that is none: it is in no world.
+        // An id that is in no world: a pass that uses it reports a bug.
         let Ok(mut bundle) = nodes::node(from, node).map(|node| node.bundle()) else {
             return Entity::PLACEHOLDER;
         };
@@ -185,17 +185,17 @@ impl Workspace {
         copy
     }
 
-    /// The kernel as it stands, with all that passes have found out so far.
+    /// The kernel as it stands, with all facts that passes have found so far.
     pub fn text(&self, detail: Detail) -> String {
         print_after(&self.world, self.root, self.stage(), detail)
     }
 
-    /// Whether the kernel as it stands keeps the invariants of every kernel.
+    /// Checks the kernel as it stands against the invariants of every kernel.
     pub fn verified(&self) -> PassResult {
         verifier::verify(&self.world, self.root).into_iter().next().map_or(Ok(()), Err)
     }
 
-    /// The last pass that the kernel has behind it.
+    /// The last pass that the kernel has been through.
     pub fn stage(&self) -> Option<&'static str> {
         Some(PIPELINE.get(self.done.checked_sub(1)?)?.name)
     }
@@ -252,7 +252,7 @@ impl Workspace {
     }
 }
 
-/// Whether the verifier looks at the kernel after each pass.
+/// Whether the verifier checks the kernel after each pass.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Verify {
     /// No.

@@ -16,7 +16,7 @@ pub trait DeviceElement: Copy {
     const DTYPE: DType;
     /// Little-endian bytes of elements.
     fn to_bytes(elements: &[Self]) -> Vec<u8>;
-    /// Elements from little-endian bytes; a rest that is no whole element is dropped.
+    /// Elements from little-endian bytes; trailing bytes that are not a whole element are dropped.
     fn from_bytes(bytes: &[u8]) -> Vec<Self>;
 }
 
@@ -58,7 +58,7 @@ elements! {
     half::bf16, Bf16;
 }
 
-/// Elements that are copied at a time.
+/// The number of elements that are copied at a time.
 const PART: usize = 1 << 18;
 
 /// A tensor in parts: elements, and the byte at which they begin.
@@ -83,7 +83,7 @@ struct Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // Nothing can be done about a failure here, and the memory is not used again either way.
+        // A failure here cannot be handled, and the memory is not used again either way.
         let _ = self.device.with_simulator(|s| s.free(self.address));
     }
 }
@@ -93,14 +93,14 @@ impl Buffer {
         Buffer { memory: Arc::new(Memory { device, address, bytes }), dtype: None }
     }
 
-    /// The same memory, said to hold elements of `dtype`: launches check it.
+    /// The same memory, declared to hold elements of `dtype`, which launches check.
     #[must_use]
     pub fn typed(mut self, dtype: DType) -> Buffer {
         self.dtype = Some(dtype);
         self
     }
 
-    /// Element type, if it was said.
+    /// Element type, if it was declared.
     pub fn dtype(&self) -> Option<DType> {
         self.dtype
     }
@@ -137,7 +137,7 @@ impl Buffer {
         self.memory.device.with_simulator(|s| s.read(self.address(), self.bytes() as usize))
     }
 
-    /// Writes a tensor from the beginning, a part after the other.
+    /// Writes a tensor from the beginning, part by part.
     pub(super) fn write_tensor(&self, tensor: &Tensor) -> Result<(), Diagnostic> {
         let mut bytes = Vec::new();
         self.memory.device.with_simulator(|s| {

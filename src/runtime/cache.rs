@@ -3,10 +3,11 @@
 //! written, and with an author's schedule the tags that it speaks of) and nothing else; the compiler's
 //! version is that of the process.
 //!
-//! It is bounded by the bytes that executables and keys take: [`DEFAULT_LIMIT`], or what [`set_limit`] says.
-//! When it is full, a policy of admission (S3-FIFO, of the crate `quick_cache`) decides: what was used again
-//! stays, and what comes for the first time leaves first. So a program that goes around through more kernels
-//! than fit still finds many of them: half of them, if one and a half times as many go around as fit.
+//! It is bounded by the bytes that executables and keys take: [`DEFAULT_LIMIT`], or the limit given to
+//! [`set_limit`]. When it is full, a policy of admission (S3-FIFO, of the crate `quick_cache`) decides:
+//! entries that were used again stay, and those that were used once leave first. So a program that cycles
+//! through more kernels than fit still finds many of them: half of them, if one and a half times as many as
+//! fit.
 //!
 //! ```
 //! use groundswell::runtime::cache;
@@ -31,7 +32,7 @@ use crate::ir::text::Detail;
 use crate::passes::options::{DebugInfo, Options};
 use crate::passes::workspace::Verify;
 
-/// Bytes that the cache takes at most if nothing else is said: about 5,000 kernels of ordinary size.
+/// The most bytes of the cache unless another limit is set: about 5,000 kernels of ordinary size.
 pub const DEFAULT_LIMIT: u64 = 128 << 20;
 
 /// Bytes of an entry of ordinary size, from which the number of entries is estimated.
@@ -48,7 +49,7 @@ struct Key {
 }
 
 impl Key {
-    /// Bytes that it keeps, about. What other keys share counts for each of them.
+    /// The approximate number of bytes that it keeps. Parts shared with other keys count for each of them.
     fn bytes(&self) -> usize {
         size_of::<Key>()
             + self.kernel.bytes()
@@ -75,7 +76,7 @@ impl Weighter<Key, Entry> for Bytes {
 
 type Hash = BuildHasherDefault<FxHasher>;
 
-/// The entries and how many bytes they may take.
+/// The entries and the most bytes that they may take.
 struct Entries {
     cache: Cache<Key, Entry, Bytes, Hash>,
     limit: u64,
@@ -84,12 +85,13 @@ struct Entries {
 impl Entries {
     fn new(limit: u64) -> Entries {
         let count = (limit / ORDINARY).clamp(64, 1 << 16) as usize;
-        // One shard: each would have its part of the bytes, too few for large kernels.
+        // One shard: several would each have a part of the bytes, too few for large kernels.
         let sized =
             OptionsBuilder::new().estimated_items_capacity(count).weight_capacity(limit).shards(1).build();
         let cache = match sized {
             Ok(options) => Cache::with_options(options, Bytes, Hash::default(), DefaultLifecycle::default()),
-            // Both sizes are given, so this is not reached; it is the same cache with other proportions.
+            // Both sizes are given, so this is not reached; it would be the same cache with other
+            // proportions.
             Err(_) => Cache::with(count, limit, Bytes, Hash::default(), DefaultLifecycle::default()),
         };
         Entries { cache, limit }
@@ -124,14 +126,14 @@ impl Kernel {
     }
 }
 
-/// What the cache holds.
+/// The contents of the cache.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Usage {
     /// Compilations.
     pub entries: usize,
-    /// Bytes that they take, about: never more than the limit.
+    /// The approximate number of bytes that they take, which never exceeds the limit.
     pub bytes: u64,
-    /// Bytes that they may take.
+    /// The most bytes that they may take.
     pub limit: u64,
 }
 
@@ -145,8 +147,8 @@ pub fn usage() -> Usage {
     }
 }
 
-/// Bounds the cache to so many bytes, and forgets what it holds. Executables in use stay valid. With 0
-/// nothing is kept.
+/// Limits the cache to this many bytes, and clears it. Executables in use remain valid. With 0 nothing is
+/// kept.
 pub fn set_limit(bytes: u64) {
     if let Ok(mut entries) = CACHE.write() {
         *entries = Entries::new(bytes);

@@ -106,11 +106,10 @@ pub struct Checked {
     pub comparison: Comparison,
 }
 
-/// What a kernel is run on: random tensors, and scalars that are random as far as they are not given. A seed
-/// alone is one.
+/// The inputs of a run: random tensors, and scalars that are random unless given. A seed alone is enough.
 #[derive(Copy, Clone, Debug)]
 pub struct Inputs<'a> {
-    /// Seed of what is random.
+    /// Seed of the random values.
     pub seed: u64,
     /// Scalar arguments by name.
     pub scalars: &'a [(String, ScalarValue)],
@@ -127,7 +126,7 @@ impl From<u64> for Inputs<'_> {
 /// dynamic.
 ///
 /// # Errors
-/// What the launch or the interpreter reports; a difference is no error but a [`Comparison`].
+/// The faults of the launch or of the interpreter; a difference is not an error but a [`Comparison`].
 pub fn against_interpreter<'a>(
     kernel: &Kernel,
     executable: &Executable,
@@ -144,11 +143,11 @@ pub fn against_interpreter<'a>(
     Ok(Checked { launch, elapsed, scalars, comparison })
 }
 
-/// The same in check mode: what it does that hardware need not forgive, and whether the results are right all
-/// the same. The seed decides the order of execution, too.
+/// The same in check mode: finds what the kernel does that hardware need not tolerate, and whether the
+/// results are right all the same. The seed also decides the order of execution.
 ///
 /// # Errors
-/// What the launch or the interpreter reports; findings and differences are no errors.
+/// The faults of the launch or of the interpreter; findings and differences are not errors.
 pub fn with_findings<'a>(
     kernel: &Kernel,
     executable: &Executable,
@@ -179,7 +178,7 @@ pub fn timed<'a>(
         .time(options)
 }
 
-/// The arguments of a launch: tensors, and where they are on the device; scalars.
+/// The arguments of a launch: tensors with their places on the device, and scalars.
 struct Arguments {
     /// For the interpreter.
     inputs: Vec<Tensor>,
@@ -247,9 +246,9 @@ impl Arguments {
         })
     }
 
-    /// What the device has written against the interpreter's result. Large tensors are never held more often
-    /// than needed: the interpreter takes the inputs, and a result is copied from the device only if it
-    /// differs.
+    /// Compares the memories that the device has written with the interpreter's result. Large tensors are
+    /// never held more often than needed: the interpreter takes the inputs, and a result is copied from the
+    /// device only if it differs.
     fn compare(
         self,
         kernel: &Kernel,
@@ -286,7 +285,7 @@ fn random_scalar(dtype: DType, seed: u64) -> Result<ScalarValue, Diagnostic> {
     number.ok_or_else(|| Diagnostic::new(Kind::Bug, format!("no random scalar is {dtype}")))
 }
 
-/// That the kernel has scalars of the names given, each once.
+/// Checks that the kernel has scalars of the given names, each once.
 fn check_names(executable: &Executable, given: &[(String, ScalarValue)]) -> Result<(), Diagnostic> {
     for (at, (name, _)) in given.iter().enumerate() {
         let known = |p: &Parameter| matches!(p, Parameter::Scalar { name: own, .. } if **own == **name);

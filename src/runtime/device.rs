@@ -15,7 +15,7 @@ use crate::ir::interpreter::Tensor;
 #[derive(Clone)]
 pub struct Device {
     pub(super) shared: Arc<Shared>,
-    /// Of the launches that start from this clone.
+    /// The limits of launches that start from this clone.
     limits: Limits,
 }
 
@@ -43,7 +43,7 @@ impl Device {
         Device { shared, limits: Limits::default() }
     }
 
-    /// The same device; launches that start from what this returns are stopped at these limits.
+    /// The same device; launches that start from the returned clone are stopped at these limits.
     ///
     /// # Example
     /// ```
@@ -60,7 +60,7 @@ impl Device {
         self
     }
 
-    /// Name for people.
+    /// Display name.
     pub fn name(&self) -> String {
         format!("simulator of {}", self.shared.target)
     }

@@ -75,13 +75,13 @@ pub(super) struct Inner {
     pub(super) report: Report,
 }
 
-/// What is evaluated at each launch.
+/// The expressions that are evaluated at each launch.
 pub(super) struct LaunchExpressions {
     pub(super) arena: ExprArena,
     pub(super) grid: [Expr; 3],
     /// Byte spans that must stay below 2^31.
     pub(super) reaches: Vec<Expr>,
-    /// What the kernel was compiled to rely on: symbol, divisor, least value.
+    /// The assumptions that the kernel was compiled with: symbol, divisor, least value.
     pub(super) assumptions: Vec<(Symbol, u32, i64)>,
 }
 
@@ -92,7 +92,7 @@ impl std::fmt::Debug for LaunchExpressions {
 }
 
 impl Executable {
-    /// Bytes that it keeps, about.
+    /// The approximate number of bytes that it keeps.
     pub(super) fn bytes(&self) -> usize {
         let Inner { lines, info, object, code, parameters, report, .. } = &*self.inner;
         let rows = lines.as_ref().map_or(0, |lines| size_of_val(&lines.rows[..]));
@@ -148,7 +148,7 @@ impl Executable {
         self.inner.info.resources.kernarg_bytes
     }
 
-    /// What the compiler says about the code.
+    /// The compiler's report about the code.
     pub fn report(&self) -> &Report {
         &self.inner.report
     }
@@ -156,7 +156,7 @@ impl Executable {
     /// Workgroups along the grid axes for the given values of dynamic symbols.
     ///
     /// # Errors
-    /// A dynamic symbol without a value or with one that is no size, sizes that break an assumption of the
+    /// A dynamic symbol without a value or with one that is not a size, sizes that break an assumption of the
     /// kernel, or a tensor that is too large for it.
     pub fn grid(&self, value: &impl Fn(Symbol) -> Option<i64>) -> Result<[u32; 3], Diagnostic> {
         let launch = &self.inner.launch;

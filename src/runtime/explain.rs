@@ -1,4 +1,4 @@
-//! Faults as their author is to see them: with who set the symbols that they have to do with, and without
+//! Faults as their author is to see them: with the origins of the symbols that have caused them, and without
 //! places inside of ready kernels.
 
 use crate::ir::diagnostic::{Diagnostic, Kind, Location};
@@ -10,7 +10,7 @@ pub(super) fn explained(kernel: &Kernel, options: &Options, mut fault: Diagnosti
     let inside = kernel.is_inside(fault.location.as_ref());
     let mut dims = fault.subjects().to_vec();
     if dims.is_empty() && inside && fault.kind == Kind::Limit {
-        // Too much of something: all of a ready kernel's tiles are to blame.
+        // A resource is exceeded: all of a ready kernel's tiles are to blame.
         dims = kernel.symbols();
     }
     let mut set_here = None;
@@ -28,7 +28,7 @@ pub(super) fn explained(kernel: &Kernel, options: &Options, mut fault: Diagnosti
         set_here = set_here.or(chosen.location.clone());
         fault = fault.note(chosen.text.clone(), chosen.location.clone());
     }
-    // What is wrong with a ready kernel's tiles is wrong where they were chosen.
+    // A fault of a ready kernel's tiles is reported where they were chosen.
     if inside && set_here.is_some() {
         fault.location = set_here;
         for (_, location) in fault.notes.iter_mut().filter(|note| note.1 == fault.location) {

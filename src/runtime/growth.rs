@@ -47,7 +47,7 @@ fn star(points: usize) -> String {
     text + &format!("  write %s{}, c\n}}\n", points - 1)
 }
 
-/// The same operation, told apart by its tag alone.
+/// The same operation, distinguished by its tag alone.
 fn tagged(count: usize) -> String {
     let mut text = HEAD.to_owned();
     for at in 0..count {
@@ -56,7 +56,7 @@ fn tagged(count: usize) -> String {
     text + "}\n"
 }
 
-/// Loops one after the other that do the same in each.
+/// Loops one after the other that do the same.
 fn loops(count: usize) -> String {
     let mut text = HEAD.replace("  c =", "  tile K, 16\n  mma f32_16x16x16_f16\n  x = memory [M, K] shared f16\n  y = memory [N, K] shared f16\n  c =");
     text += "  %r0 = register [M, N] f32 0.0\n";
@@ -88,7 +88,7 @@ fn merging_compares_a_node_with_its_likes_alone() {
             workspace.run(Some("hoist_invariants"), Verify::Off, &mut Vec::new()).unwrap();
             let nodes = walk::nodes(&workspace.world, workspace.root).len();
             let compared = workspace.world.run_system_once(merge_counted).unwrap().unwrap();
-            // Two values with one hash are rare, and nothing is equal here.
+            // Two values with one hash are rare, and no two are equal here.
             assert!(compared <= nodes / 20, "{name}: {compared} comparisons of {nodes} nodes");
         });
     }
@@ -123,7 +123,7 @@ fn too_many_operations_are_refused_where_the_first_of_them_stands() {
     assert_eq!(fault.kind, Kind::Limit);
     assert_eq!(fault.message, "the kernel has more than 65536 operations");
     assert_eq!(fault.location.as_ref().map(|at| at.line), Some(line));
-    // What stands after it is not read.
+    // Text after it is not read.
     let text = chain(70_000).replace("  write", "  nonsense");
     let again = Kernel::parse(&text, "k.gsw").err().unwrap();
     let [again] = &again[..] else { panic!("{again:?}") };

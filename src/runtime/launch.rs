@@ -31,7 +31,7 @@ impl ScalarValue {
         }
     }
 
-    /// As the kernel argument segment holds it.
+    /// The bytes in the kernel argument segment.
     pub fn to_bytes(self) -> [u8; 4] {
         match self {
             ScalarValue::F32(value) => value.to_le_bytes(),
@@ -39,7 +39,7 @@ impl ScalarValue {
         }
     }
 
-    /// As the reference interpreter takes it.
+    /// The value for the reference interpreter.
     pub fn to_tensor(self) -> Tensor {
         match self {
             ScalarValue::F32(value) => Tensor::scalar(value),
@@ -78,7 +78,7 @@ pub struct Launch<'a> {
     symbols: SmallVec<[(Symbol, i64); 8]>,
 }
 
-/// What a finished launch tells.
+/// The result of a finished launch.
 #[derive(Clone, Debug)]
 pub struct LaunchResult {
     /// Workgroups along each axis.
@@ -113,10 +113,10 @@ impl<'a> Launch<'a> {
         self
     }
 
-    /// Value of a dynamic symbol, or of the one of a name: an integer of any type.
+    /// Value of a dynamic symbol, given as such or by name: an integer of any type.
     #[must_use]
     pub fn set(mut self, symbol: impl Into<Symbol>, value: impl TryInto<i128>) -> Launch<'a> {
-        // What does not fit is no size, and is refused as one that is too large or too small.
+        // A value that does not fit is not a size, and is rejected like one that is too large or too small.
         let value = value.try_into().unwrap_or(i128::MAX).clamp(i64::MIN.into(), i64::MAX.into());
         self.symbols.push((symbol.into(), value as i64));
         self
@@ -134,14 +134,14 @@ impl<'a> Launch<'a> {
     /// Runs in check mode: the same work in an order that the seed decides, with every step judged.
     ///
     /// # Errors
-    /// As [`run`](Self::run); findings are no errors.
+    /// As [`run`](Self::run); findings are not errors.
     pub fn check(&self, options: &CheckOptions) -> Result<CheckReport, Diagnostic> {
         let (grid, kernarg) = self.prepare()?;
         Ok(self.device.check(self.executable, grid, &kernarg, options)?.for_kernels())
     }
 
-    /// Runs in time mode: estimates how long the launch takes on a chip. Only the workgroups that are
-    /// simulated write their results.
+    /// Runs in time mode: estimates how long the launch takes on a chip. Only simulated workgroups write
+    /// their results.
     ///
     /// # Errors
     /// As [`run`](Self::run).

@@ -1,11 +1,11 @@
 //! Running kernels: compilation and its cache, devices, buffers, launches, and the simulator.
 //!
-//! - [`compile`]: one compilation, kernel to code object; [`cache`]: not doing it twice; [`report`]: what it
-//!   says, [`summary`]: the same for people
+//! - [`compile`]: one compilation, kernel to code object; [`cache`]: avoids compiling twice; [`report`]:
+//!   facts about the result, [`summary`]: the same as text
 //! - [`executable`]: its result; [`schedule_view`]: what became of its loops
 //! - [`device`], [`buffer`], [`launch`]: running it
 //! - [`check`]: comparing what a device computed with the reference interpreter
-//! - [`sim`]: the simulator, which knows nothing of all that
+//! - [`sim`]: the simulator, which knows nothing of the above
 pub mod buffer;
 pub mod cache;
 pub mod check;

@@ -1,5 +1,5 @@
-//! What a compilation says about its result: resources, occupancy, LDS conflicts, the main loop, the
-//! schedule, and times.
+//! The compiler's report about its result: resources, occupancy, LDS conflicts, the main loop, the schedule,
+//! and times.
 
 use std::fmt;
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub struct Report {
     pub scratch_bytes: u32,
     /// Dwords of kernel arguments that firmware loads into SGPRs.
     pub kernarg_preload_dwords: u32,
-    /// What did not stay in the registers of its kind; none if everything did.
+    /// The values that did not stay in the registers of their kind; none if all did.
     pub spills: Option<SpillReport>,
     /// Bytes of machine code.
     pub code_bytes: u32,
@@ -33,7 +33,7 @@ pub struct Report {
     pub instructions: u32,
     /// Waves that a SIMD holds at once.
     pub waves_per_simd: u32,
-    /// What keeps it from holding more.
+    /// What limits that number.
     pub limited_by: OccupancyLimit,
     /// LDS accesses: what is accessed, and its bank conflict degree (1: none).
     pub lds_accesses: Vec<LdsAccessReport>,
@@ -43,11 +43,11 @@ pub struct Report {
     pub schedule_requested: &'static str,
     /// Schedule applied.
     pub schedule_applied: &'static str,
-    /// Why another one was applied; empty if not.
+    /// Why it is another one; empty if it is not.
     pub schedule_why: String,
     /// Tiles that are loaded straight into LDS.
     pub direct_loads: u32,
-    /// Why others are not, where that was asked for; empty if all are.
+    /// Why other tiles are not, if that was asked for; empty if all are.
     pub direct_loads_why: String,
     /// Number of expanded nodes.
     pub expanded_nodes: u32,
@@ -55,16 +55,16 @@ pub struct Report {
     pub phases: Vec<(&'static str, Duration)>,
 }
 
-/// Registers that were too few, and what became of the values.
+/// Registers that were too few, and where their values went.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SpillReport {
     /// How many 32-bit registers went where, and the instructions that this costs.
     pub counts: Spills,
     /// The file that was too small.
     pub file: RegisterFile,
-    /// Most registers of that file alive at once.
+    /// The most registers of that file alive at once.
     pub peak: u32,
-    /// Where the author wrote what they are alive at.
+    /// Where the author wrote the operation at which they are alive.
     pub location: Option<Location>,
 }
 

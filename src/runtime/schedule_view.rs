@@ -1,5 +1,5 @@
-//! The schedule of a kernel to look at: dependences, table, page. Asked for on purpose, beside a compilation:
-//! executables carry none of it.
+//! The schedule of a kernel for display: dependences, table, page. It is made on request, apart from a
+//! compilation: executables carry none of it.
 
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::kernel::Kernel;
@@ -18,7 +18,7 @@ pub enum ScheduleView {
     /// The cycles of all nodes, as a table that [`ScheduleTable`](crate::ir::schedule::table::ScheduleTable)
     /// reads.
     Table,
-    /// A page of HTML that needs nothing from elsewhere.
+    /// A self-contained page of HTML.
     Timeline,
 }
 
@@ -50,7 +50,7 @@ pub enum ScheduleView {
 pub fn schedule_of(kernel: &Kernel, options: &Options, view: ScheduleView) -> Result<String, Diagnostic> {
     with_workspace(|workspace| {
         workspace.load(kernel, options);
-        // Later passes add barriers, which belong on the page and not into the graph.
+        // Later passes add barriers, which belong on the page but not in the graph.
         let last = if view == ScheduleView::Timeline { None } else { Some("schedule_loops") };
         workspace.run(last, Verify::Off, &mut Vec::new())?;
         let kernel = KernelView::new(&workspace.world, workspace.root);

@@ -1,5 +1,4 @@
-//! What a report says to people: a line for each fact, as [`Report`]'s `Display` and the program's `run`
-//! print them.
+//! A report as text: a line for each fact, as [`Report`]'s `Display` and the program's `run` print them.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,8 +10,8 @@ use crate::passes::options::Schedule;
 pub const NAME_COLUMNS: usize = 10;
 
 impl Report {
-    /// Name and text of each line about the code; where the schedule is as asked for and no tile goes
-    /// straight into LDS, nothing is said of them.
+    /// Name and text of each line about the code. If the schedule is the one asked for and no tile goes
+    /// straight into LDS, there are no lines about them.
     pub fn lines(&self) -> Vec<(&'static str, String)> {
         let mut lines = vec![("registers", self.registers()), ("LDS", self.lds())];
         lines.push((
@@ -37,7 +36,7 @@ impl Report {
         lines
     }
 
-    /// How much code there is.
+    /// The size of the code.
     pub fn size(&self) -> String {
         format!(
             "{} expanded nodes, {} instructions, {} bytes",
@@ -70,7 +69,7 @@ impl Report {
     }
 }
 
-/// The summary that the program prints, without what belongs to a launch.
+/// The summary that the program prints, without the parts about a launch.
 ///
 /// ```
 /// use groundswell::kernels::Gemm;

@@ -1,5 +1,5 @@
-//! Faults that a compilation finds after the passes, told to the author: too few registers, branches that
-//! reach too far, and what the options deny.
+//! Faults that a compilation finds after the passes, in words for the author: too few registers, branches
+//! that reach too far, and what the options deny.
 
 use super::Compilation;
 use crate::codegen::machine::RegisterFile;
@@ -16,7 +16,7 @@ const SMALLER_TILES: &str = "use smaller wave tiles: more waves per workgroup or
 const WIDEST_REGISTER: u32 = 4 * 32;
 
 impl Compilation<'_> {
-    /// What the author is told when registers do not suffice.
+    /// The fault of registers that are too few.
     pub(super) fn out_of_registers(&self, limits: &Limits, error: AllocationError) -> Diagnostic {
         let AllocationError::Exhausted { file, available, peak, all, spills } = &error else {
             return Diagnostic::bug(error.to_string());
@@ -69,7 +69,8 @@ impl Compilation<'_> {
         }
     }
 
-    /// Why code has no encoding: a loop that branches cannot go around is the author's, all else is ours.
+    /// Why code cannot be encoded: a loop too long for its branch is the author's fault, everything else is
+    /// ours.
     pub(super) fn no_code(&self, error: CodeError) -> Diagnostic {
         let CodeError::BranchRange { inst, distance } = error else {
             return Diagnostic::bug(format!("the code could not be encoded: {error}"));

@@ -1,4 +1,4 @@
-//! What launching an executable needs: its parameters, and expressions of their sizes.
+//! The data for launching an executable: its parameters, and expressions of their sizes.
 
 use super::Compilation;
 use crate::codegen::lower::ArgumentSlot;
@@ -13,7 +13,8 @@ use crate::passes::facts::{Expressions, Geometry};
 use crate::runtime::executable::{LaunchExpressions, Parameter, Size};
 
 impl Compilation<'_> {
-    /// What a launch has to give, in the order of the arguments; `info` is what the code object says of them.
+    /// What a launch has to give, in the order of the arguments; `info` is the code object's description of
+    /// them.
     pub(super) fn parameters(&self, info: &KernelInfo) -> Result<Vec<Parameter>, Diagnostic> {
         let world = &self.workspace.world;
         let geometry = self.fact::<Geometry>()?;
@@ -53,9 +54,9 @@ impl Compilation<'_> {
             .collect()
     }
 
-    /// The grid and what has to hold of sizes that a launch chooses.
+    /// The grid, and the conditions on sizes that a launch chooses.
     pub(super) fn launch_expressions(&self) -> Result<LaunchExpressions, Diagnostic> {
-        // Only what is evaluated goes into the executable's own arena.
+        // Only expressions that are evaluated go into the executable's own arena.
         let from = &self.fact::<Expressions>()?.0;
         let mut arena = ExprArena::new();
         let mut import = |e: Expr| -> Result<Expr, Diagnostic> {

@@ -1,5 +1,5 @@
-//! The passes over machine code, in the order in which they run. Each row says what the pass does and what
-//! the machine verifier holds against its result.
+//! The passes over machine code, in the order in which they run. Each row has the function of the pass and
+//! the check that the machine verifier makes of its result.
 
 use super::Compilation;
 use crate::codegen::lower;
@@ -21,13 +21,14 @@ pub struct MachinePass {
     /// Name in reports and in `--emit machine --after`.
     pub name: &'static str,
     pub(super) run: fn(&mut Compilation) -> PassResult,
-    /// What is wrong with the code that it made of another.
+    /// The faults of its result, given the code before it.
     pub(super) check: fn(&Compilation, &Body) -> Vec<Fault>,
 }
 
 /// All machine passes in the order in which they run.
 pub const MACHINE_PASSES: &[MachinePass] = &[
-    // What lowering makes is judged with the allocation: rows of instructions speak of registers that exist.
+    // The result of lowering is checked together with the allocation: rules of instructions are about
+    // physical registers.
     MachinePass { name: "lower", run: |c| c.lower(), check: |_, _| Vec::new() },
     MachinePass { name: "allocate", run: |c| c.allocate(), check: |c, before| c.check_allocation(before) },
     MachinePass { name: "drop_branches", run: |c| c.drop_branches(), check: |c, _| c.check_operands() },
@@ -103,8 +104,8 @@ impl Compilation<'_> {
         if self.options.target_id().may_retry() { Xnack::MayBeOn } else { Xnack::Off }
     }
 
-    /// Registers that a wave may have: what the target gives when all waves of a workgroup are to be
-    /// resident, and what the author allows.
+    /// The most registers of a wave: the target's number if all waves of a workgroup are to be resident, and
+    /// the author's limit.
     fn limits(&self) -> Result<Limits, Diagnostic> {
         let target = self.options.target();
         let waves = self.fact::<Geometry>()?.wave_count();
@@ -123,7 +124,7 @@ impl Compilation<'_> {
     }
 }
 
-/// Waves that share LDS find in it what was loaded before a barrier; a wave that is alone needs none.
+/// Waves that share LDS see there what was loaded before a barrier; a wave that is alone needs none.
 fn lds_loads(geometry: &Geometry) -> LdsLoads {
     match geometry.wave_count() {
         1 => LdsLoads::Anywhere,

@@ -4,10 +4,10 @@
 //! kernel -> load -> passes -> machine passes (lower, allocate, ..., waits, hazards) -> encode -> object
 //! ```
 //!
-//! - `machine_passes`: the list of them, as `passes::PIPELINE` is that of the passes before
+//! - `machine_passes`: the list of machine passes, as `passes::PIPELINE` is that of the passes before them
 //! - `pool`: memory of machine passes, reused between compilations
-//! - `faults`: what is told to the author when the machine has too little or the options deny something
-//! - `object`, `launch`, `report`: what goes into the code object, the executable and the report
+//! - `faults`: faults for the author when the machine lacks something or the options deny something
+//! - `object`, `launch`, `report`: the contents of the code object, the executable and the report
 
 mod faults;
 mod launch;
@@ -54,7 +54,7 @@ pub fn compile_uncached(
 /// ones after `allocate`.
 ///
 /// # Errors
-/// As for [`compile_uncached`], as far as the walk goes; and a name that is none of the list.
+/// As for [`compile_uncached`], up to that pass; and a name that is not in the list.
 ///
 /// # Example
 /// ```
@@ -117,7 +117,7 @@ fn with_compilation<R>(
     .map_err(|fault| explained(kernel, options, fault))
 }
 
-/// A compilation under way: what it was asked for, and what has come of it so far.
+/// A compilation under way: its input, and its results so far.
 struct Compilation<'a> {
     kernel: &'a Kernel,
     options: &'a Options,
@@ -126,9 +126,9 @@ struct Compilation<'a> {
     workspace: &'a mut Workspace,
     /// The machine code while machine passes work on it.
     machine: &'a mut Machine,
-    /// What `lower` said.
+    /// The result of `lower` apart from the code.
     lowered: Lowered,
-    /// What `allocate` said.
+    /// The result of `allocate` apart from the code.
     allocation: Allocation,
     /// Phases that are over, with their times.
     phases: Vec<(&'static str, Duration)>,
@@ -160,8 +160,8 @@ impl Compilation<'_> {
         self.workspace.run(None, self.verify, &mut self.phases)
     }
 
-    /// Runs the machine passes up to and including `last` (all of them for `None`). When asked to, the
-    /// machine verifier compares what each of them made with what it began with.
+    /// Runs the machine passes up to and including `last` (all of them for `None`). On request the machine
+    /// verifier compares the code after each of them with the code before it.
     fn run_machine_passes(&mut self, last: Option<&str>) -> Result<(), Diagnostic> {
         for pass in MACHINE_PASSES {
             let before = (self.verify == Verify::AfterEachPass).then(|| self.machine.body.clone());
@@ -179,7 +179,7 @@ impl Compilation<'_> {
         Ok(())
     }
 
-    /// The words of the code, with the prologue for firmware that cannot preload arguments in front.
+    /// The words of the code, preceded by the prologue for firmware that cannot preload arguments.
     fn encode(&mut self) -> Result<(), Diagnostic> {
         let (machine, arch) = (&mut *self.machine, self.options.target().arch);
         encode_body(&machine.body, arch, &mut machine.code).map_err(|error| self.no_code(error))?;
@@ -209,18 +209,18 @@ impl Compilation<'_> {
         Ok(Executable { inner: Arc::new(inner) })
     }
 
-    /// What passes found out about the whole kernel.
+    /// A fact about the whole kernel that passes have found.
     fn fact<C: Component>(&self) -> Result<&C, Diagnostic> {
         let text = || format!("the kernel has no {}", type_name::<C>());
         self.workspace.world.get::<C>(self.workspace.root).ok_or_else(|| Diagnostic::bug(text()))
     }
 
-    /// Work-items of a workgroup along the axes of the grid: waves lie one after the other on the first.
+    /// Work-items of a workgroup along the axes of the grid: waves lie one after the other on the first axis.
     fn block(&self) -> Result<[u32; 3], Diagnostic> {
         Ok([64 * self.fact::<Geometry>()?.wave_count(), 1, 1])
     }
 
-    /// Where the author wrote what has this number.
+    /// Where the author wrote the node with this location number.
     fn location(&self, source: u32) -> Option<Location> {
         self.workspace.world.get::<Locations>(self.workspace.root)?.get(source)
     }

@@ -1,5 +1,5 @@
-//! The code object, and what it says of a kernel beside its code: the descriptor, the arguments, the author's
-//! lines.
+//! The code object, and what it holds of a kernel in addition to its code: the descriptor, the arguments, the
+//! author's lines.
 
 use super::Compilation;
 use crate::codegen::lower::{ArgumentSlot, preload};
@@ -13,7 +13,7 @@ use crate::ir::node::Name;
 use crate::passes::facts::LdsBytes;
 use crate::passes::options::DebugInfo;
 
-/// A code object, and what it was made from.
+/// A code object, and its parts.
 pub(super) struct CodeObject {
     pub(super) info: KernelInfo,
     pub(super) lines: Option<SourceLines>,
@@ -43,8 +43,7 @@ impl Compilation<'_> {
         Ok(CodeObject { info, lines, format, bytes })
     }
 
-    /// Where each instruction was written; what belongs to no place in particular belongs to the kernel's
-    /// own.
+    /// Where each instruction was written; instructions without a place of their own get the kernel's.
     fn source_lines(&self) -> SourceLines {
         let (workspace, machine) = (&self.workspace, &self.machine);
         let world = &workspace.world;

@@ -9,9 +9,9 @@ use crate::codegen::machine::branches::Code;
 use crate::codegen::machine::hazards::HazardResolver;
 use crate::codegen::machine::waits::WaitInserter;
 
-/// A machine body, and what the passes over it work with.
+/// A machine body, and the state of the passes over it.
 pub(super) struct Machine {
-    /// Whose code it makes.
+    /// The chip that it makes code for.
     arch: Arch,
     pub(super) body: Body,
     pub(super) allocator: Allocator,
@@ -36,10 +36,10 @@ impl Machine {
     }
 }
 
-/// A machine is ten kilobytes, which are not moved in and out.
+/// A machine is ten kilobytes, so it is not moved in and out.
 static POOL: Mutex<Vec<Box<Machine>>> = Mutex::new(Vec::new());
 
-/// Machines kept between compilations; more threads than that at once make fresh ones.
+/// Machines kept between compilations; if more threads need one at once, they make new ones.
 const POOL_LIMIT: usize = 16;
 
 /// Runs `body` with a machine for that chip from the pool.
@@ -50,7 +50,7 @@ pub(super) fn with_machine<R>(arch: Arch, body: impl FnOnce(&mut Machine) -> R) 
     });
     let mut machine = pooled.unwrap_or_else(|| Box::new(Machine::new(arch)));
     let result = body(&mut machine);
-    // A panic in `body` drops the machine instead: its buffers may be in the middle of anything.
+    // A panic in `body` drops the machine instead: its buffers may be in any state.
     if let Ok(mut pool) = POOL.lock()
         && pool.len() < POOL_LIMIT
     {

@@ -15,7 +15,7 @@ use crate::passes::facts::{BankConflicts, DirectLoads, Scheduled};
 use crate::runtime::report::{InstructionMix, LdsAccessReport, Report, SpillReport};
 
 impl Compilation<'_> {
-    /// The report of a compilation that is over; it takes the times along.
+    /// The report of a finished compilation; it takes the times with it.
     pub(super) fn report(&mut self, info: &KernelInfo) -> Result<Report, Diagnostic> {
         let phases = std::mem::take(&mut self.phases);
         let (world, root, machine) = (&self.workspace.world, self.workspace.root, &self.machine);
@@ -53,7 +53,7 @@ impl Compilation<'_> {
         })
     }
 
-    /// What did not stay in its file, and where most registers are alive; none if everything stayed.
+    /// The values that did not stay in their file, and where most registers are alive; none if all stayed.
     fn spill_report(&self) -> Option<SpillReport> {
         let counts = self.allocation.spills;
         if counts == Spills::default() {

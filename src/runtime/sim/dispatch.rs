@@ -19,7 +19,7 @@ use super::start::{Launch, Segments};
 use super::stats::LaunchStats;
 use super::wave::{Progress, Wave};
 
-/// What a host thread keeps from workgroup to workgroup.
+/// The state that a host thread keeps from workgroup to workgroup.
 #[derive(Default)]
 struct Worker {
     waves: Vec<Wave>,
@@ -49,7 +49,7 @@ pub(super) fn launch(
     let segments = Segments::new(target, kernel, &config, arguments)?;
     let view = segments.view(memory);
     let launch = Launch::new(target, module, kernel, config, &segments, &view);
-    // Run mode does not follow what is written.
+    // Run mode does not follow which memory is written.
     view.define_all();
     all(&launch).map_err(|failure| {
         let (address, instruction) = module.describe(kernel, failure.step);
@@ -65,7 +65,8 @@ pub(super) fn launch(
     })
 }
 
-/// Runs all workgroups. They start in order, so that of several that fail the first is always reported.
+/// Runs all workgroups. They start in order, so that the first of several that fail is always the one
+/// reported.
 fn all(launch: &Launch<'_>) -> Result<LaunchStats, Failure> {
     let workgroups = launch.workgroups();
     let (next, failed) = (AtomicU64::new(0), AtomicBool::new(false));
@@ -96,7 +97,7 @@ fn all(launch: &Launch<'_>) -> Result<LaunchStats, Failure> {
     failure.map_or(Ok(stats), Err)
 }
 
-/// Instructions of a wave after which somebody looks whether it goes on for ever, and for how many then.
+/// Instructions of a wave after which it is checked whether it goes on for ever, and for how many then.
 const UNWATCHED: u64 = 1 << 22;
 const WATCHED: u64 = 1 << 14;
 
@@ -116,7 +117,7 @@ fn go_on(wave: &mut Wave, context: &mut Context<'_>, launch: &Launch<'_>) -> Res
     }
 }
 
-/// Executes some instructions, and says whether the wave goes round a loop for ever.
+/// Executes some instructions, and reports whether the wave is in an endless loop.
 fn watch(wave: &mut Wave, context: &mut Context<'_>) -> Result<(), Stopped> {
     let mut rounds = Rounds::default();
     for _ in 0..WATCHED {

@@ -1,14 +1,14 @@
 //! Exact sums and products of floats, and rounding them once: in any direction, to any of the chips' formats.
 //!
-//! This is the slow path beside [`numerics`](super::numerics): integers in place of the host's floats. It
-//! serves round modes other than to nearest even and the small formats.
+//! This is the slow path of [`numerics`](super::numerics): integers in place of the host's floats. It serves
+//! round modes other than to nearest even, and the small formats.
 
 use super::formats::{Format, Top};
 
-/// How a value that lies between two of a format is rounded.
+/// How a value between two values of a format is rounded.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Rounding {
-    /// To the nearer one; to the even one from the middle.
+    /// To the nearer one; halfway between, to the even one.
     NearestEven,
     /// Towards plus infinity.
     Up,
@@ -16,9 +16,9 @@ pub(super) enum Rounding {
     Down,
     /// Towards zero.
     Zero,
-    /// Away from zero as often as the rest is large: if the rest and the topmost of these random bits carry
-    /// together. As many bits take part as the mantissa of an f32 has more than the format (CDNA3 ISA
-    /// guide, V_CVT_SR_FP8_F32).
+    /// Away from zero with a probability that grows with the rest: if the rest and the topmost of these
+    /// random bits carry together. As many bits take part as the mantissa of an f32 has more than the format
+    /// (CDNA3 ISA guide, V_CVT_SR_FP8_F32).
     Stochastic(u32),
 }
 
@@ -32,9 +32,9 @@ impl Rounding {
 /// What a finite value beyond the largest of the format becomes.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Overflow {
-    /// Infinity, or NaN in a format without one, as far as the direction of rounding says so.
+    /// Infinity, or NaN in a format without one, where the direction of rounding asks for it.
     Special,
-    /// The largest.
+    /// The largest number.
     Saturates,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Exact {
     exponent: i32,
 }
 
-/// Bits that a mantissa may have.
+/// The most bits of a mantissa.
 const BITS: i32 = 126;
 
 impl Exact {
@@ -78,8 +78,8 @@ impl Exact {
         127 - self.mantissa.leading_zeros() as i32 + self.exponent
     }
 
-    /// Sum. It is exact, but for a part that is too far below the rest to do more than break ties. `rounding`
-    /// decides the sign of an exact zero.
+    /// The sum. It is exact, except for a part that is so far below the rest that it can only break ties.
+    /// `rounding` decides the sign of an exact zero.
     pub fn plus(self, other: Exact, rounding: Rounding) -> Exact {
         if self.mantissa == 0 || other.mantissa == 0 {
             let mut sum = if self.mantissa == 0 { other } else { self };
@@ -129,7 +129,7 @@ impl Exact {
             _ => (0, Some((1, 127))),
         };
         let up = rest.is_some_and(|(rest, shift)| self.rounds_up(kept, rest, shift, format, rounding));
-        // A carry out of the mantissa goes where it belongs: into the exponent.
+        // A carry out of the mantissa goes into the exponent, where it belongs.
         let magnitude = kept as u64 + u64::from(up) + ((field as u64 - 1) << fraction_bits);
         let largest = format.largest();
         if magnitude <= largest {
@@ -152,7 +152,7 @@ impl Exact {
         }
     }
 
-    /// True if `rest`, so many bits below the kept ones, makes the magnitude larger.
+    /// True if `rest`, of this many bits below the kept ones, increases the magnitude.
     fn rounds_up(self, kept: u128, rest: u128, bits: u32, format: &Format, rounding: Rounding) -> bool {
         match rounding {
             Rounding::NearestEven => {

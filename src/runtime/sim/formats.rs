@@ -24,7 +24,7 @@ pub(super) struct Format {
     pub exponent_bits: u32,
     /// Bits of the mantissa that are stored.
     pub mantissa_bits: u32,
-    /// What the exponent field has too much.
+    /// The bias of the exponent field.
     pub bias: i32,
     /// The largest exponent.
     pub top: Top,
@@ -98,7 +98,7 @@ impl Format {
         }
     }
 
-    /// Infinity or what stands for it: NaN, or in formats without either the largest number.
+    /// Infinity or its replacement: NaN, or in formats without either the largest number.
     pub fn infinity(&self, negative: bool) -> u64 {
         match self.top {
             Top::Ieee => self.sign(negative) | (self.largest() + 1),
@@ -117,7 +117,7 @@ impl Format {
         }
     }
 
-    /// Value of bits of this format; bits above are ignored. Exact.
+    /// The value of bits of this format; higher bits are ignored. Exact.
     pub fn decode(&self, bits: u64) -> f64 {
         let bits = bits & (u64::MAX >> (64 - self.bits()));
         let negative = bits & self.sign(true) != 0;

@@ -8,8 +8,9 @@ use super::module::LoadedKernel;
 /// Largest kernel argument segment.
 const LARGEST: u32 = 1 << 20;
 
-/// The kernel argument segment: what the caller gives, then zeros, with the values that the metadata asks the
-/// runtime for (LLVM, "User Guide for AMDGPU Backend", "Code Object V5 Metadata", hidden kernel arguments).
+/// The kernel argument segment: the bytes that the caller gives, then zeros, with the values that the
+/// metadata asks the runtime for (LLVM, "User Guide for AMDGPU Backend", "Code Object V5 Metadata", hidden
+/// kernel arguments).
 pub(super) fn fill(
     kernel: &LoadedKernel,
     config: &LaunchConfig,
@@ -46,7 +47,7 @@ pub(super) fn fill(
     Ok(segment)
 }
 
-/// Value of a hidden argument; what the simulator has not (heap, host calls, printf, other queues) is zero.
+/// Value of a hidden argument; what the simulator lacks (heap, host calls, printf, other queues) is zero.
 fn hidden(kind: &str, config: &LaunchConfig, queue: u64) -> u64 {
     match kind {
         "hidden_grid_dims" => return 3,

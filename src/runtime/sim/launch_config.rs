@@ -1,4 +1,4 @@
-//! How a kernel is launched: its grid, and what it may take before it is stopped.
+//! How a kernel is launched: its grid, and the limits at which it is stopped.
 
 use std::time::Duration;
 
@@ -9,20 +9,20 @@ pub struct LaunchConfig {
     pub grid: [u32; 3],
     /// Work-items of a workgroup.
     pub block: [u32; 3],
-    /// Work-items of the last workgroup along each dimension where that is a partial one, else zero.
+    /// Work-items of the last workgroup along each dimension if that is a partial one, else zero.
     pub remainder: [u32; 3],
     /// What the work-items' global ids start from, for kernels that ask for it.
     pub global_offset: [u64; 3],
     /// Bytes of LDS beyond what the kernel declares.
     pub dynamic_lds: u32,
-    /// Instructions that one wave may execute before it is taken for endless.
+    /// Instructions that one wave may execute before it is considered endless.
     pub instruction_budget: u64,
     /// Time that the host may take before the launch is stopped.
     pub time_limit: Option<Duration>,
 }
 
-/// What a launch may take before it is stopped. Loops that touch no memory and change no register are found
-/// before that.
+/// The limits of a launch. Loops that touch no memory and change no register are found before these are
+/// reached.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Instructions of one wave.
@@ -33,8 +33,8 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        // Some hundred times as many as a wave of the longest kernels that one waits for, and seconds on the
-        // host.
+        // Some hundred times as many as a wave of the longest kernels that are worth waiting for, and seconds
+        // on the host.
         Limits { instructions: 100_000_000, time: None }
     }
 }
@@ -53,7 +53,7 @@ impl LaunchConfig {
         }
     }
 
-    /// A grid of so many work-items, in workgroups of that shape; the last ones may be partial.
+    /// A grid of this many work-items, in workgroups of that shape; the last ones may be partial.
     pub fn items(items: [u32; 3], block: [u32; 3]) -> LaunchConfig {
         let per_axis = |f: fn(u32, u32) -> Option<u32>| {
             std::array::from_fn(|axis| f(items[axis], block[axis]).unwrap_or(0))

@@ -1,10 +1,10 @@
 //! Global memory of the simulated device.
 //!
 //! Every allocation has a stable 64-bit device address; between two allocations lies a gap that belongs to
-//! nobody, so an access that runs over an end is noticed. Contents are 32-bit atomic words that are accessed
+//! neither, so an access that runs past an end is noticed. Contents are 32-bit atomic words that are accessed
 //! with relaxed ordering: workgroups run on several host threads, and a program that races gets some value,
 //! as on hardware, instead of undefined behaviour. On x86 and AArch64 a relaxed load or store of a word costs
-//! what a plain one does. Stores of less than a word are a compare-and-swap of the word that holds them.
+//! as much as a plain one. Stores of less than a word are a compare-and-swap of the word that holds them.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard};
@@ -15,7 +15,7 @@ use super::error::SimError;
 const FIRST_ADDRESS: u64 = 0x1_0000_0000;
 /// Allocations start at multiples of this.
 const ALIGNMENT: u64 = 256;
-/// Least number of bytes between two allocations that belong to nobody.
+/// The least number of unused bytes between two allocations.
 const GUARD: u64 = 0x1_0000;
 
 /// A piece of device memory.
@@ -27,12 +27,12 @@ pub(super) struct Allocation {
     written: Mutex<Written>,
 }
 
-/// Which bytes of an allocation hold something that somebody wrote.
+/// Which bytes of an allocation have been written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Written {
     /// All.
     All,
-    /// These ranges, in rising order and apart from each other.
+    /// These ranges, in rising order and without touching each other.
     Ranges(Vec<(u64, u64)>),
 }
 
@@ -41,16 +41,16 @@ impl Written {
     fn add(&mut self, start: u64, end: u64) {
         let Written::Ranges(ranges) = self else { return };
         let first = ranges.partition_point(|range| range.1 < start);
-        let behind = ranges.partition_point(|range| range.0 <= end);
-        if first == behind {
+        let past = ranges.partition_point(|range| range.0 <= end);
+        if first == past {
             ranges.insert(first, (start, end));
             return;
         }
-        let joined = (start.min(ranges[first].0), end.max(ranges[behind - 1].1));
-        ranges.splice(first..behind, [joined]);
+        let joined = (start.min(ranges[first].0), end.max(ranges[past - 1].1));
+        ranges.splice(first..past, [joined]);
     }
 
-    /// True if somebody wrote all bytes from `start` to `end - 1`.
+    /// True if all bytes from `start` to `end - 1` have been written.
     pub fn holds(&self, start: u64, end: u64) -> bool {
         let Written::Ranges(ranges) = self else { return true };
         let index = ranges.partition_point(|range| range.0 <= start);
@@ -195,7 +195,7 @@ pub(super) struct Memory {
     /// In order of their addresses.
     allocations: Vec<Allocation>,
     next: u64,
-    /// Taken by 64-bit atomics: two words cannot be exchanged at once.
+    /// Held by 64-bit atomics: two words cannot be exchanged at once.
     wide_atomics: Mutex<()>,
 }
 
@@ -208,7 +208,7 @@ impl Memory {
     /// Zeroed memory; returns its address.
     pub fn allocate(&mut self, bytes: u64) -> Result<u64, SimError> {
         let base = self.next;
-        // Device addresses have 48 bits, the upper half is never handed out.
+        // Device addresses have 48 bits; those in the upper half are never handed out.
         let end =
             base.checked_add(bytes).filter(|&end| end < 1 << 46).ok_or(SimError::OutOfMemory { bytes })?;
         self.allocations.push(Allocation::new(base, bytes)?);

@@ -81,7 +81,7 @@ impl Simulator {
 
     /// Copies bytes from the device. They must lie in one allocation.
     pub fn read(&self, address: u64, bytes: usize) -> Result<Vec<u8>, SimError> {
-        // Before the host makes room for them.
+        // Checked before the host makes room for them.
         self.memory.host_range(address, bytes as u64)?;
         let mut data = vec![0; bytes];
         self.memory.read(address, &mut data)?;
@@ -116,7 +116,7 @@ impl Simulator {
     }
 
     /// Runs a kernel to its end like [`launch`](Self::launch), in an order that the seed decides, and reports
-    /// what it does that hardware need not forgive.
+    /// what it does that hardware need not tolerate.
     pub fn check(
         &self,
         module: &Module,
@@ -128,7 +128,8 @@ impl Simulator {
         check::check(&self.memory, self.target(), module, kernel, (config, kernarg), options)
     }
 
-    /// Tells how long a launch takes on a device: simulates one compute unit clock by clock, see [`time`].
+    /// Estimates how long a launch takes on a device: simulates one compute unit clock by clock, see
+    /// [`time`].
     pub fn time(
         &self,
         module: &Module,

@@ -21,7 +21,7 @@ pub struct Module {
     pub(super) address: u64,
     codes: Vec<Code>,
     kernels: Vec<LoadedKernel>,
-    /// The file, for what is only asked for when something goes wrong.
+    /// The file, for information that is only needed when something goes wrong.
     object: Vec<u8>,
 }
 
@@ -83,7 +83,7 @@ impl Module {
             }
             let mut codes = Vec::new();
             for segment in object.segments.iter().filter(|s| s.executable) {
-                // With relocations applied, unlike what the file holds.
+                // With relocations applied, unlike the bytes in the file.
                 let mut bytes = vec![0; segment.bytes.len()];
                 memory.read(device(segment.address), &mut bytes)?;
                 let mut entries: Vec<u64> =

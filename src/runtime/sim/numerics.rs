@@ -10,7 +10,7 @@ use super::formats::{Format, Top};
 /// f16 bits (in the low half; the high half is ignored) to f32. Exact; denormals are kept.
 #[inline(always)]
 pub(super) fn from_f16(bits: u32) -> f32 {
-    // With the exponent field in place the value is 2^112 too small, which holds for denormals too.
+    // With the exponent field in place the value is 2^112 too small, which holds for denormals as well.
     let magnitude = f32::from_bits((bits & 0x7fff) << 13) * f32::from_bits((127 + 112) << 23);
     let special = if bits & 0x7c00 == 0x7c00 { 0x7f80_0000 } else { 0 };
     f32::from_bits(magnitude.to_bits() | special | (bits & 0x8000) << 16)
@@ -98,7 +98,7 @@ pub(super) fn flush(value: f32) -> f32 {
     f32::from_bits(if bits & 0x7f80_0000 == 0 { bits & 0x8000_0000 } else { bits })
 }
 
-/// What the float operations of the vector unit need to know of a type.
+/// Properties of a type that the vector unit's float operations need.
 pub(super) trait Float: Copy + PartialOrd {
     /// Quiet NaN stays, signalling NaN becomes quiet.
     fn quiet(self) -> Self;
@@ -210,14 +210,14 @@ pub(super) fn median(nans: Nans, a: f32, b: f32, c: f32) -> f32 {
 /// `value * 2^exponent`, rounded once.
 pub(super) fn load_exponent(value: f64, exponent: i32) -> f64 {
     let power = |exponent: i32| f64::from_bits(((1023 + exponent) as u64) << 52);
-    // More than this turns every value into zero or infinity.
+    // A larger exponent turns every value into zero or infinity.
     let (mut result, mut left) = (value, exponent.clamp(-3300, 3300));
     while left > 1023 {
         result *= power(1023);
         left -= 1023;
     }
-    // Steps of 53 less than the range of normal numbers: where such a step rounds, the rest of the way ends
-    // at zero.
+    // Steps of 53 less than the range of normal numbers: where such a step rounds, the remaining steps end at
+    // zero.
     while left < -1022 {
         result *= power(-969);
         left += 969;

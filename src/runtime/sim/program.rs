@@ -1,4 +1,4 @@
-//! Code bytes decoded once: a dense list of steps whose operands say directly where a value lives.
+//! Code bytes decoded once: a dense list of steps whose operands say directly where a value is kept.
 
 use crate::codegen::isa::{
     Arch, Element, Field, Format, Inst, MAX_OPERANDS, Meaning, Modifiers, OpInfo, Opcode, Operand,
@@ -23,7 +23,7 @@ pub(super) enum Place {
     Low(u32),
     /// Constant, sign-extended where 64 bits are wanted.
     Signed(u32),
-    /// Constant; where 64 bits are wanted these are the high ones and the low ones are zero.
+    /// Constant; where 64 bits are wanted it is the high half and the low half is zero.
     High(u32),
     /// The f64 inline constant 1 / (2 pi).
     InverseTwoPi,
@@ -56,13 +56,13 @@ impl Place {
 /// What executing a step does.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Action {
-    /// What the row of the table says.
+    /// Executes the meaning of its row.
     Do(Meaning),
-    /// The same, with operands that its form or a mode may change: DPP, SDWA, VGPR indexing; or not at all.
+    /// The same, with operands that its form or a mode may change (DPP, SDWA, VGPR indexing), or not at all.
     Adjusted(Meaning),
     /// A fault: the bytes are no instruction.
     Undecodable,
-    /// A fault: the instruction names something that the simulator has not.
+    /// A fault: the instruction uses something that the simulator lacks.
     Unsupported(&'static str),
 }
 
@@ -89,11 +89,11 @@ pub(super) struct Step {
     pub bytes: u32,
     /// Index of the step that a branch goes to, or [`NOWHERE`].
     pub target: u32,
-    /// A 16-bit result leaves the other half of the register as it is.
+    /// A 16-bit result keeps the other half of the register.
     pub keeps_other_half: bool,
-    /// The result is the addend too.
+    /// The result is also the addend.
     pub accumulates: bool,
-    /// The short way through a frequent operation.
+    /// The fast path of a frequent operation.
     pub fast: Fast,
 }
 
@@ -117,8 +117,8 @@ pub(super) struct Program {
     starts: Vec<u32>,
     vgprs: u16,
     agprs: u16,
-    /// Bits of MODE beyond arithmetic that some instruction may set: VGPR indexing and skipping of vector
-    /// instructions.
+    /// Bits of MODE, apart from those of arithmetic, that some instruction may set: VGPR indexing and
+    /// skipping of vector instructions.
     modes: u32,
 }
 
@@ -251,7 +251,7 @@ impl Program {
         step
     }
 
-    /// True if executing the instruction may take more than its own operands.
+    /// True if executing the instruction may involve more than its own operands.
     fn adjusts(&self, inst: &Inst) -> bool {
         let format = inst.op.info().format;
         let memory = format.is_ds() || format.is_mubuf() || format.is_flat();
@@ -266,18 +266,18 @@ impl Program {
             return Ok(Place::None);
         }
         if let Some(n) = operand.as_vgpr() {
-            return if n + width <= 256 { Ok(Place::Row(n as u16)) } else { Err("VGPRs behind v255") };
+            return if n + width <= 256 { Ok(Place::Row(n as u16)) } else { Err("VGPRs past v255") };
         }
         if let Some(n) = operand.as_agpr() {
             let inside = n + width <= 256;
-            return if inside { Ok(Place::Row(self.vgprs + n as u16)) } else { Err("AGPRs behind a255") };
+            return if inside { Ok(Place::Row(self.vgprs + n as u16)) } else { Err("AGPRs past a255") };
         }
         let number = operand.number().ok_or("a virtual register")?;
         if number < 128 {
             return if number + width <= 128 {
                 Ok(Place::Scalar(number as u8))
             } else {
-                Err("SGPRs behind the last")
+                Err("SGPRs past the last")
             };
         }
         constant(number, spec.element, inst.imm)
@@ -288,13 +288,13 @@ impl Program {
 /// ISA guide, "MUBUF").
 const TFE: u32 = 1 << 23;
 
-/// Forms of an instruction that mean more than the meaning of its row.
+/// Forms of an instruction that do more than the meaning of its row.
 fn not_simulated(inst: &Inst) -> Option<&'static str> {
     let format = inst.op.info().format;
     (format.is_ds() && inst.modifiers.has_gds()).then_some("the global data share")
 }
 
-/// Bits of MODE beyond arithmetic that the instruction may set.
+/// Bits of MODE, apart from those of arithmetic, that the instruction may set.
 fn modes(inst: &Inst) -> u32 {
     let of_setreg = |half_word| {
         [GPR_INDEX, VSKIP]

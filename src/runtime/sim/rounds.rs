@@ -1,17 +1,17 @@
 //! Loops that never end: a wave that comes back to the same instruction with the same registers, and has
-//! touched no memory on the way, goes round for ever.
+//! accessed no memory in between, loops for ever.
 //!
-//! States are compared at branches that go back (Brent's algorithm): the state after so many rounds as a
-//! power of two is remembered, and every later one is compared with it. Most loops touch memory or change a
-//! scalar register in every round, so that next to nothing is compared.
+//! States are compared at backward branches (Brent's algorithm): the state after each power of two of trips
+//! is remembered, and every later one is compared with it. Most loops access memory or change a scalar
+//! register on every trip, so that next to nothing is compared.
 
 use super::stats::Class;
 use super::wave::{Row, Wave};
 
-/// Rounds without an effect before states are compared.
+/// Trips without an effect before states are compared.
 const PATIENCE: u64 = 1024;
 
-/// What a wave has done since it last touched memory.
+/// What a wave has done since it last accessed memory.
 #[derive(Debug, Default)]
 pub(super) struct Rounds {
     /// Branches that went back.
@@ -19,7 +19,7 @@ pub(super) struct Rounds {
     remembered: Option<Box<State>>,
 }
 
-/// Everything that decides what a wave does next, memory aside.
+/// Everything that decides what a wave does next, except memory.
 #[derive(Debug)]
 struct State {
     scalars: [u32; 128],
@@ -42,7 +42,7 @@ fn others(w: &Wave) -> (usize, bool, u32, u32) {
 }
 
 impl Rounds {
-    /// The wave has done something that a comparison of registers does not show.
+    /// To be called when the wave has done something that a comparison of registers does not show.
     #[inline(always)]
     pub fn reset(&mut self) {
         self.taken = 0;
@@ -68,7 +68,7 @@ impl Rounds {
     }
 }
 
-/// True if an instruction of that class may do or see what registers do not show.
+/// True if an instruction of that class may have or see effects that registers do not show.
 pub(super) fn has_effect(class: Class) -> bool {
     !matches!(class, Class::Mfma | Class::Valu | Class::Salu | Class::Branch | Class::Wait | Class::Nop)
 }

@@ -1,5 +1,5 @@
-//! What a launch consists of before its first instruction: its checks, its kernel arguments, and the state
-//! that each wave starts with.
+//! The parts of a launch before its first instruction: its checks, its kernel arguments, and the state that
+//! each wave starts with.
 //!
 //! Initial registers follow LLVM's "User Guide for AMDGPU Backend", section "Initial Kernel Execution State".
 
@@ -22,7 +22,7 @@ const KERNARG_ADDRESS: u64 = 0x8000_0000;
 const PACKET_ADDRESS: u64 = 0x4000_0000;
 const QUEUE_ADDRESS: u64 = 0x2000_0000;
 
-/// Memory of one launch beside what the host allocated, and its kernel arguments.
+/// Memory of one launch in addition to the host's allocations, and its kernel arguments.
 pub(super) struct Segments {
     extra: [Allocation; 3],
     kernarg: Vec<u8>,
@@ -40,7 +40,7 @@ struct Size {
 }
 
 impl Segments {
-    /// Checks a launch and lays out what it brings along.
+    /// Checks a launch and lays out its own memory.
     pub fn new(
         target: Target,
         kernel: &LoadedKernel,
@@ -65,7 +65,7 @@ impl Segments {
     }
 }
 
-/// The queue of a launch: zero, but for the upper halves of the apertures (LLVM, "User Guide for AMDGPU
+/// The queue of a launch: zero, except for the upper halves of the apertures (LLVM, "User Guide for AMDGPU
 /// Backend", "Flat Scratch" and "Queue Ptr").
 fn queue() -> [u8; 256] {
     let mut queue = [0; 256];
@@ -117,7 +117,7 @@ impl<'a> Launch<'a> {
             lds_bytes: segments.size.lds_bytes,
             private_bytes: segments.size.private_bytes,
             waves: items.div_ceil(LANES),
-            // A limit beyond what the clock can tell is none.
+            // A limit beyond the clock's range is no limit.
             deadline: config.time_limit.and_then(|limit| Some((Instant::now().checked_add(limit)?, limit))),
         }
     }
@@ -173,7 +173,7 @@ impl<'a> Launch<'a> {
             (self.sgprs.queue_ptr, QUEUE_ADDRESS),
             (self.sgprs.kernarg_segment_ptr, KERNARG_ADDRESS),
             (self.sgprs.dispatch_id, 0),
-            // Every wave finds its own scratch behind the same addresses.
+            // Every wave finds its own scratch at the same addresses.
             (self.sgprs.flat_scratch_init, SCRATCH_WINDOW),
         ];
         for (first, value) in pairs.into_iter().filter_map(|(first, value)| Some((first?, value))) {
@@ -227,7 +227,7 @@ impl<'a> Launch<'a> {
     }
 }
 
-/// What a launch needs, or what is wrong with it.
+/// The resources that a launch needs, or what is wrong with it.
 fn check(target: Target, kernel: &LoadedKernel, config: &LaunchConfig) -> Result<Size, String> {
     let descriptor = &kernel.descriptor;
     if config.grid.contains(&0) || config.block.contains(&0) {
@@ -255,7 +255,7 @@ fn check(target: Target, kernel: &LoadedKernel, config: &LaunchConfig) -> Result
     if lds > u64::from(target.max_lds_per_workgroup) {
         return Err(format!("{lds} bytes of LDS, the device has {}", target.max_lds_per_workgroup));
     }
-    // What functions need that the compiler could not follow comes on top.
+    // The needs of functions that the compiler could not follow are added.
     let dynamic = if descriptor.get(Field::DynamicStack) != 0 { DYNAMIC_STACK } else { 0 };
     let private_bytes = descriptor.private_segment_fixed_size.saturating_add(dynamic);
     if private_bytes > LARGEST_PRIVATE {
@@ -272,7 +272,7 @@ fn check(target: Target, kernel: &LoadedKernel, config: &LaunchConfig) -> Result
     Ok(Size { mode, lds_bytes: lds as u32, private_bytes })
 }
 
-/// Most bytes of scratch that a work-item may have: what 4 GiB for all lanes of the chip leave.
+/// The most bytes of scratch per work-item: 4 GiB divided among all lanes of the chip.
 const LARGEST_PRIVATE: u32 = 1 << 18;
 /// Scratch for functions whose need is not known when a kernel with a dynamic stack is compiled.
 const DYNAMIC_STACK: u32 = 1 << 14;

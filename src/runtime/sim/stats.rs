@@ -4,7 +4,7 @@ use crate::codegen::isa::{Effect, OpInfo, Unit};
 
 macro_rules! classes {
     ($($(#[doc = $doc:literal])* $variant:ident $field:ident,)*) => {
-        /// Kinds of instructions that are counted apart.
+        /// Kinds of instructions that are counted separately.
         #[derive(Copy, Clone, PartialEq, Eq, Debug)]
         pub(super) enum Class {
             $($variant,)*

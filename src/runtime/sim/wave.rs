@@ -21,10 +21,10 @@ pub(super) const SHARED_APERTURE: u32 = 0x0001_0000;
 /// Upper half of the flat addresses that mean private memory.
 pub(super) const PRIVATE_APERTURE: u32 = 0x0002_0000;
 
-/// 1 / (2 pi) as f64, an inline constant that neither half of tells.
+/// 1 / (2 pi) as f64, an inline constant that does not follow from either of its halves.
 const INVERSE_TWO_PI: u64 = 0x3fc4_5f30_6dc9_c882;
 
-/// Where a wave stands.
+/// The state of a wave.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Progress {
     /// It can execute.
@@ -46,7 +46,7 @@ pub(super) struct Wave {
     pub pc: usize,
     /// MODE register: round modes, denormal modes, DX10 clamp, IEEE.
     pub mode: u32,
-    /// TRAPSTS register; nothing but `s_setreg` sets anything in it.
+    /// TRAPSTS register; only `s_setreg` sets anything in it.
     pub trap_status: u32,
     /// HW_ID register.
     pub hardware_id: u32,
@@ -58,11 +58,11 @@ pub(super) struct Wave {
     pub private_words: u32,
     /// What it does.
     pub progress: Progress,
-    /// Which allocation it touched last.
+    /// The allocation that it accessed last.
     pub hint: usize,
     /// Executed instructions.
     pub counts: Counts,
-    /// Executed instructions, all together.
+    /// Executed instructions, of all classes.
     pub executed: u64,
 }
 
@@ -106,8 +106,8 @@ impl Wave {
         self.pair(EXEC)
     }
 
-    /// Two consecutive scalar registers. A 32-bit operand may be asked for its neighbour, so the last one
-    /// wraps.
+    /// Two consecutive scalar registers. A 32-bit operand may be asked for its neighbour, so the number wraps
+    /// after the last one.
     #[inline(always)]
     pub fn pair(&self, first: usize) -> u64 {
         u64::from(self.s[first]) | u64::from(self.s[(first + 1) % 128]) << 32
@@ -146,7 +146,7 @@ impl Wave {
         }
     }
 
-    /// Writes a scalar register; any other place is nowhere.
+    /// Writes a scalar register; any other place is ignored.
     #[inline(always)]
     pub fn set_scalar(&mut self, place: Place, value: u32) {
         if let Place::Scalar(n) = place {
@@ -154,7 +154,7 @@ impl Wave {
         }
     }
 
-    /// Writes a pair of scalar registers; any other place is nowhere.
+    /// Writes a pair of scalar registers; any other place is ignored.
     #[inline(always)]
     pub fn set_scalar_wide(&mut self, place: Place, value: u64) {
         if let Place::Scalar(n) = place {

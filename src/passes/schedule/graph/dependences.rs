@@ -307,7 +307,7 @@ impl<'a> Finder<'a> {
     fn fences(&mut self, fences: &[u32], body: u32) {
         for (at, &fence) in fences.iter().enumerate() {
             let from = at.checked_sub(1).map_or(0, |before| fences[before]);
-            let to = fences.get(at + 1).map_or(body, |behind| behind + 1);
+            let to = fences.get(at + 1).map_or(body, |next| next + 1);
             for node in from..to {
                 match node.cmp(&fence) {
                     std::cmp::Ordering::Less if self.is_held(node) => {

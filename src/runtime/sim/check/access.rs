@@ -1,5 +1,5 @@
-//! Memory instructions under check: what they address, what they move, which shadows they meet, and when they
-//! take effect.
+//! Memory instructions under check: the addresses that they use, the data that they move, the shadows that
+//! they touch, and when they take effect.
 
 use crate::codegen::isa::{Effect, Field, Meaning, Memory as Kind, Unit};
 use crate::codegen::rules::EXEC;
@@ -30,24 +30,24 @@ pub(super) struct Issue<'a> {
     pub who: Who,
     pub facts: &'a Facts,
     pub step: &'a Step,
-    /// It touches a register that is not defined throughout.
+    /// It uses a register that is not fully defined.
     pub undefined: bool,
-    /// The plan wants it to take effect later.
+    /// The plan delays it.
     pub defers: bool,
 }
 
-/// What became of the lanes of an instruction.
+/// The result of an instruction for its lanes.
 #[derive(Default)]
 struct Outcome {
     /// Lanes that must not access anything.
     refused: u64,
     /// Lanes of each result register that hold something undefined.
     undefined: Dwords,
-    /// Of a load from private memory the undefined bits, dword after dword.
+    /// For a load from private memory, the undefined bits, dword after dword.
     bits: Option<Vec<Row>>,
-    /// Where that came from.
+    /// Where the undefined bits came from.
     source: Option<(Memory, u64)>,
-    /// It was to access something, and some lane still does.
+    /// It has something to access, and at least one lane may.
     accesses: bool,
     touches: bool,
 }
@@ -55,11 +55,11 @@ struct Outcome {
 /// One access of an instruction.
 struct Piece<'a> {
     footprint: &'a Footprint,
-    /// Lanes that were not refused.
+    /// Lanes that were not rejected.
     lanes: u64,
     /// Lanes whose data are undefined.
     data: u64,
-    /// Its number among those of the instruction.
+    /// Its number among the accesses of the instruction.
     index: usize,
 }
 
@@ -67,7 +67,7 @@ struct Piece<'a> {
 type Loaded = (Dwords, Option<(Memory, u64)>);
 
 impl Checker<'_> {
-    /// Judges a memory instruction, issues it, and performs it unless it is to wait.
+    /// Judges a memory instruction, issues it, and performs it unless it is delayed.
     pub fn memory(
         &self,
         issue: Issue<'_>,
@@ -81,7 +81,7 @@ impl Checker<'_> {
         found.clear();
         footprints(&runner.w, step, &mut found)?;
         let mut outcome = Outcome { accesses: !found.is_empty(), ..Outcome::default() };
-        // Lanes that one access refuses do not make the other.
+        // Lanes that one access rejects do not perform the other one either.
         for footprint in &found {
             outcome.refused |= self.out_of_bounds(footprint, runner, worker, who);
         }
@@ -108,8 +108,8 @@ impl Checker<'_> {
                 }
             };
             outcome.note(&loaded, dword);
-            // What comes from several places goes to registers one after the other; flat accesses share
-            // them.
+            // Data from several places go to registers one after the other; flat accesses share the
+            // registers.
             if facts.order != Order::Flat && footprint.access != Access::Store {
                 dword += usize::from(footprint.bytes.into_iter().max().unwrap_or(0)).div_ceil(4);
             }
@@ -125,12 +125,12 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// A wave of a workgroup, for what is handed over.
+    /// A wave of a workgroup, as hand-over sees it.
     fn member(&self, workgroup: u64, wave: usize) -> Member {
         Member { wave, first_wave: (workgroup as u32).wrapping_mul(self.launch.waves as u32) }
     }
 
-    /// After operations of a wave may have been performed or ended: what they handed over.
+    /// To be called when operations of a wave may have been performed or ended: notes what they handed over.
     #[inline]
     pub fn follow(
         &self,
@@ -183,13 +183,13 @@ impl Checker<'_> {
         runner.flight.overflow(&self.table, &mut runner.w, &mut context)
     }
 
-    /// Undefined sources: of addresses they are reported; the lanes whose data are undefined.
+    /// Judges undefined sources: those of addresses are reported; returns the lanes whose data are undefined.
     fn judge_sources(&self, issue: &Issue<'_>, runner: &Runner, worker: &mut Worker) -> u64 {
         let Issue { who, facts, .. } = *issue;
         let exec = runner.w.exec();
         let Some(inst) = &facts.inst else { return 0 };
         let info = inst.op.info();
-        // Of an address of `ds_permute` only the number of a dword of the wave counts.
+        // Of an address of `ds_permute` only the number of the wave's dword counts.
         let permutes = matches!(info.meaning, Meaning::LanePermute(_));
         let between_lanes = permutes || info.meaning == Meaning::LaneSwizzle;
         let stored = stored_bits(info.meaning);
@@ -198,7 +198,7 @@ impl Checker<'_> {
         for register in facts.registers.iter().filter(|r| r.is_read) {
             let is_data = register.first >= FIRST_VECTOR
                 && matches!(register.field, Some(Field::Data0 | Field::Data1 | Field::Dst));
-            // Parts of a result that a load leaves alone make no difference.
+            // Parts of a result that a load leaves unchanged do not matter.
             if register.first == EXEC && register.field.is_none() || register.is_written && !atomic {
                 continue;
             }
@@ -234,7 +234,7 @@ impl Checker<'_> {
         data
     }
 
-    /// Lanes of an access that leave their memory or that are not aligned as they must be.
+    /// Lanes of an access that leave their memory or are not aligned as required.
     fn out_of_bounds(&self, footprint: &Footprint, runner: &Runner, worker: &mut Worker, who: Who) -> u64 {
         let lanes = footprint.lanes;
         let refused = match footprint.space {
@@ -318,7 +318,7 @@ impl Checker<'_> {
         (judged.undefined, judged.address.map(|a| (Memory::Lds, a)))
     }
 
-    /// What a store brings, if that is known and defined.
+    /// The data of a store, if they are known and defined.
     fn data<'a>(
         &self,
         issue: &Issue<'_>,
@@ -349,13 +349,13 @@ impl Checker<'_> {
         let waves = self.launch.waves as u32;
         let member = self.member(who.workgroup, who.wave);
         let first_wave = member.first_wave;
-        // A load passes the caches as far as its scope reaches.
+        // A load bypasses the caches as far as its scope reaches.
         let passes = |scope| footprint.access != Access::Load || facts.scope >= scope;
         let sight = [Scope::Workgroup, Scope::Agent]
             .map(|scope| if passes(scope) { Sight::Memory } else { Sight::Caches });
         let mut left = lanes;
         while left != 0 {
-            // Mostly all lanes are in one allocation.
+            // Usually all lanes are in one allocation.
             let l = left.trailing_zeros() as usize;
             let memory = self.launch.memory;
             if memory.find(&mut runner.w.hint, footprint.address[l], footprint.bytes[l].into()).is_none() {
@@ -432,7 +432,7 @@ impl Checker<'_> {
         loaded
     }
 
-    /// Undefined data that a store brings to device memory.
+    /// Reports undefined data that a store brings to device memory.
     #[cold]
     fn undefined_store(&self, issue: &Issue<'_>, lanes: u64, runner: &Runner, worker: &mut Worker) {
         let registers = issue.facts.registers.iter().filter(|r| r.field == Some(Field::Data0));
@@ -445,7 +445,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Definedness of what the instruction brings.
+    /// Notes which of the instruction's results are defined.
     fn results(&self, issue: &Issue<'_>, outcome: &Outcome, runner: &mut Runner) {
         let Issue { who, facts, step, .. } = *issue;
         let exec = runner.w.exec();
@@ -475,7 +475,7 @@ impl Checker<'_> {
                 let undefined = outcome.undefined[index % 16];
                 match (number, meaning) {
                     (SCC, _) => {}
-                    // Mostly all is defined; some loads keep a part of what was there before.
+                    // Usually everything is defined; some loads keep a part of the old contents.
                     (FIRST_VECTOR.., Meaning::Load(_))
                         if undefined & exec == 0
                             && (!register.is_read || runner.registers.is_defined(number, exec)) =>
@@ -522,7 +522,7 @@ fn stored_bits(meaning: Meaning) -> u32 {
     }
 }
 
-/// Lanes of a vector register of which one of these bits is undefined.
+/// Lanes of a vector register in which at least one of these bits is undefined.
 fn undefined_lanes(registers: &Registers, number: u32, counts: u32) -> u64 {
     let lanes = !registers.vector(number);
     if lanes == 0 || counts == u32::MAX {
@@ -532,9 +532,9 @@ fn undefined_lanes(registers: &Registers, number: u32, counts: u32) -> u64 {
     (0..LANES).fold(0, |lanes, l| lanes | u64::from(bits[l] & counts != 0) << l)
 }
 
-/// What of the data that an instruction stores is undefined.
+/// The undefined part of the data that an instruction stores.
 struct Stored<'a> {
-    /// Lanes with something undefined.
+    /// Lanes with undefined data.
     lanes: u64,
     /// The registers and how their bytes get into memory, where that is followed.
     bytes: Option<(&'a Registers, u32, Kind)>,
@@ -597,7 +597,7 @@ fn outside(footprint: &Footprint, size: u64) -> u64 {
     refused & footprint.lanes
 }
 
-/// Lanes that are refused as misaligned; wide LDS accesses are only reported.
+/// Lanes that are rejected as misaligned; wide LDS accesses are only reported.
 fn misaligned(footprint: &Footprint, lanes: u64, worker: &mut Worker, who: Who) -> u64 {
     if lanes == 0 {
         return 0;
@@ -625,7 +625,7 @@ fn misaligned(footprint: &Footprint, lanes: u64, worker: &mut Worker, who: Who) 
     if atomic { bad } else { 0 }
 }
 
-/// Loads that are refused give zero.
+/// Loads that are rejected give zero.
 fn clear_results(facts: &Facts, refused: u64, vgprs: usize, w: &mut Wave) {
     for number in facts.registers.iter().filter(|r| r.is_written).flat_map(|r| r.first..r.end) {
         match row_of(number, vgprs).and_then(|row| w.rows.get_mut(row)) {

@@ -1,9 +1,9 @@
-//! Advice for those who write kernels and not instructions: what a kernel language can do about a finding.
+//! Advice for authors of kernels rather than instructions: what a kernel language can do about a finding.
 //! Waits, barriers and registers are its compiler's work, and so is a mistake in them.
 
 use super::finding::{FindingKind, Memory};
 
-/// Whom the advice of a finding is for.
+/// Who the advice of a finding is for.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum Reader {
     /// Authors of instructions: in assembler text, or in a language that leaves memory and its order to them.
@@ -15,7 +15,7 @@ pub enum Reader {
 
 const REPORT: &str = "this is a mistake of the compiler, not of the kernel: report it with the kernel, the options and the seed";
 
-/// Advice for the author of a kernel; `None` if the general advice holds for authors too.
+/// Advice for the author of a kernel; `None` if the general advice holds for such authors, too.
 pub(super) fn for_kernels(kind: &FindingKind) -> Option<&'static str> {
     use FindingKind::*;
     match kind {

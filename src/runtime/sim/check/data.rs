@@ -1,4 +1,4 @@
-//! What a store brings: two waves that store the same do no harm.
+//! The data of stores: two waves that store the same data do no harm.
 
 use crate::codegen::isa::{Field, Meaning, Memory};
 
@@ -15,10 +15,11 @@ pub(super) struct Data<'a> {
 }
 
 impl<'a> Data<'a> {
-    /// Of access number `index` of an instruction; none for what is converted or copied on the way.
+    /// The data of access number `index` of an instruction; none for data that are converted or copied on the
+    /// way.
     pub fn of(facts: &Facts, index: usize, w: &'a Wave, vgprs: usize) -> Option<Data<'a>> {
         let (field, kind, skipped) = match facts.inst.as_ref()?.op.info().meaning {
-            // The accesses of a flat store are the same one to several memories, those of others are one per
+            // The accesses of a flat store are one access to several memories; those of others are one per
             // component.
             Meaning::Store(kind) if facts.order == Order::Flat => (Field::Data0, kind, 0),
             Meaning::Store(kind) => (Field::Data0, kind, index),
@@ -31,7 +32,7 @@ impl<'a> Data<'a> {
         Some(Data { rows: w.rows.get(first..)?, kind })
     }
 
-    /// The bytes of a cell of `1 << granule` bytes that a lane stores from its byte `byte` on.
+    /// The bytes of a cell of `1 << granule` bytes that a lane stores, starting with byte `byte` of its data.
     #[inline(always)]
     pub fn value(&self, lane: usize, byte: usize, granule: u32) -> u32 {
         let Some(row) = self.rows.get(byte / 4) else { return 0 };

@@ -1,10 +1,10 @@
-//! Buffer descriptors under check: what a descriptor lets through stays in the allocation that its base lies
-//! in. What lies in another one is there by luck, wherever the next launch puts it.
+//! Buffer descriptors under check: accesses that a descriptor lets through have to stay in the allocation
+//! that its base lies in. What lies in another allocation depends on where the launch puts it.
 //!
-//! A descriptor that promises more than its allocation has is no fault by itself: compilers that mask lanes
-//! on their own give every buffer 2 GiB. Other sizes that reach beyond the allocation are noted, as they may
-//! have wrapped around. Nor is a base that lies in no allocation a fault: libraries put it in front of a
-//! tensor. The accesses are judged.
+//! A descriptor that spans more than its allocation is not a fault in itself: compilers that mask lanes on
+//! their own give every buffer 2 GiB. Other sizes that extend beyond the allocation are noted, as they may
+//! have wrapped around. A base that lies in no allocation is not a fault either: libraries put it in front of
+//! a tensor. The accesses are judged.
 
 use std::ops::RangeInclusive;
 
@@ -70,10 +70,10 @@ impl Checker<'_> {
     }
 }
 
-/// Sizes that stand for no limit: from about 2 GiB, so that greater offsets mask lanes.
+/// Sizes that mean "no limit": from about 2 GiB, so that larger offsets mask lanes.
 const UNLIMITED: RangeInclusive<u32> = 0x7fff_fff0..=0x8000_0000;
 
-/// What a buffer descriptor says.
+/// A decoded buffer descriptor.
 struct Descriptor {
     address: u64,
     /// Its size in bytes; `None` if it has none or counts elements.

@@ -1,6 +1,7 @@
-//! Shadow of device memory: who wrote each piece last and who read it, page by page, as far as it is touched.
+//! Shadow of device memory: which wave wrote each piece last and which one read it, page by page, for the
+//! pages that are used.
 //!
-//! Workgroups that cannot hand anything over to each other run in parallel, each with a shadow of its own,
+//! Workgroups that cannot hand over anything to each other run in parallel, each with a shadow of its own,
 //! which is merged into one for all (`merged`) when the workgroup ends. Where they can, all share one shadow.
 
 use super::super::error::Access;
@@ -28,7 +29,7 @@ const WAVE: u32 = VALUED - 1;
 /// An access.
 #[derive(Copy, Clone, Default)]
 pub(super) struct Mark {
-    /// Number of the wave in the launch plus one, with flags; 0: nobody.
+    /// Number of the wave in the launch plus one, with flags; 0: no wave.
     who: u32,
     /// Number of its operation.
     number: u32,
@@ -37,7 +38,7 @@ pub(super) struct Mark {
 }
 
 impl Mark {
-    /// Somebody has.
+    /// True if there was an access.
     pub fn is_set(self) -> bool {
         self.who != 0
     }
@@ -86,14 +87,14 @@ pub(super) struct Cell {
 pub(super) struct Shadow {
     /// Logarithm of the bytes of a cell.
     granule: u32,
-    /// Of each allocation, of each of its pages: index of the page plus one.
+    /// For each allocation, for each of its pages: index of the page plus one.
     tables: Vec<Vec<u32>>,
     pages: Vec<Box<[Cell; PAGE]>>,
     /// Allocation and number of the pages in use.
     used: Vec<(u32, u32)>,
 }
 
-/// Who accesses.
+/// The wave that accesses.
 #[derive(Copy, Clone)]
 pub(super) struct Accessor<'a> {
     /// Number of the wave in the launch.
@@ -104,11 +105,11 @@ pub(super) struct Accessor<'a> {
     pub step: u32,
     pub known: &'a Known,
     pub scope: Scope,
-    /// How it looks at what waves of its workgroup have done, and those of others.
+    /// How it sees accesses of waves of its workgroup, and those of others.
     pub sight: [Sight; 2],
-    /// What a store brings, if that is known.
+    /// The data of a store, if they are known.
     pub data: Option<Data<'a>>,
-    /// The allocation was written throughout before the launch.
+    /// The allocation was completely written before the launch.
     pub defined: bool,
 }
 
@@ -122,20 +123,20 @@ pub(super) struct Conflict {
     pub reason: Unordered,
 }
 
-/// What one access finds.
+/// The result of judging one access.
 #[derive(Default)]
 pub(super) struct Judged {
     pub conflict: Option<Conflict>,
     pub lanes: u64,
-    /// A store of what another wave has stored, too, and its lanes.
+    /// A store of the same value that another wave has stored, and its lanes.
     pub repeated: Option<Conflict>,
     pub repeated_lanes: u64,
-    /// Lanes that load something that no kernel wrote, by dword; whether the host did remains to be seen.
+    /// Lanes that load something that no kernel wrote, by dword; whether the host did is checked later.
     pub unwritten: Dwords,
 }
 
 impl Shadow {
-    /// Of memory with so many allocations.
+    /// A shadow for this many allocations.
     pub fn new(allocations: usize, granule: u32) -> Shadow {
         Shadow { granule, tables: vec![Vec::new(); allocations], pages: Vec::new(), used: Vec::new() }
     }
@@ -169,8 +170,7 @@ impl Shadow {
         &mut self.pages[table[page] as usize - 1]
     }
 
-    /// Judges and notes the access of lanes `lanes` to an allocation that starts at `base` and holds all of
-    /// them.
+    /// Judges and notes the access of `lanes` to an allocation that starts at `base` and holds all of them.
     pub fn access(
         &mut self,
         allocation: usize,
@@ -242,7 +242,7 @@ impl Piece {
 
     #[inline(always)]
     fn store(&self, cells: &mut [Cell], by: &Accessor<'_>, judged: &mut Judged) {
-        // Stores that cover cells in part are noted but not judged.
+        // Stores that cover only part of a cell are noted but not judged.
         let exact = (self.run.address | self.run.bytes) & ((1 << self.granule) - 1) == 0;
         let data = by.data.filter(|_| exact && self.access == Access::Store);
         let needs_contents = !by.defined && self.access == Access::Atomic;
@@ -346,7 +346,7 @@ impl Cell {
 }
 
 impl Accessor<'_> {
-    /// Number of a wave in the workgroup, if it is one of its.
+    /// Number of a wave in the accessing workgroup, if it belongs to it.
     #[inline(always)]
     fn inside(&self, wave: u32) -> Option<usize> {
         let other = wave.wrapping_sub(self.first_wave) as usize;
@@ -357,7 +357,7 @@ impl Accessor<'_> {
         (self.wave - self.first_wave) as usize
     }
 
-    /// True if a load lies before this store.
+    /// True if a load is ordered before this store.
     #[inline(always)]
     fn knows_read(&self, mark: Mark) -> bool {
         let wave = mark.wave();
@@ -370,7 +370,7 @@ impl Accessor<'_> {
         }
     }
 
-    /// True if a write lies before this access, which sees it.
+    /// True if a write is ordered before this access, which sees it.
     #[inline(always)]
     fn knows_write(&self, mark: Mark) -> bool {
         let wave = mark.wave();
@@ -378,14 +378,14 @@ impl Accessor<'_> {
             Some(other) => mark.number <= self.known.within(self.own(), other, self.sight[0]),
             None => {
                 let reach = self.known.abroad(self.own(), wave, self.sight[1]);
-                // Stores for the whole device are not kept back.
+                // Stores for the whole device are not held back.
                 mark.number <= if mark.is_agent() { reach.over } else { reach.back }
             }
         }
     }
 
-    /// True if two accesses that nothing orders are meant to meet: atomics, and loads and stores with scope
-    /// bits that are wide enough for both.
+    /// True if two unordered accesses are meant to meet: atomics, and loads and stores with scope bits that
+    /// are wide enough for both.
     fn allows(&self, mark: Mark, access: Access, write: Mark) -> bool {
         let model = self.known.model;
         let both = write.is_coherent() && mark.is_coherent();

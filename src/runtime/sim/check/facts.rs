@@ -1,5 +1,5 @@
-//! What check mode has to know of every instruction, computed once per launch: the registers that it touches
-//! as bits, how it is counted, how far its hazards reach.
+//! Facts about every instruction that check mode needs, computed once per launch: the registers that it uses
+//! as bits, how it is counted, how far its hazards extend.
 
 use crate::codegen::isa::{
     Arch, Calc, Counter, Effect, Field, Format, Implicit, Inst, Meaning, Memory, Opcode, Operand, Unit,
@@ -35,29 +35,29 @@ pub(super) fn insert(bits: &mut Bits, first: u32, end: u32) {
     }
 }
 
-/// Order in which memory operations come back.
+/// Order in which memory operations complete.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Order {
     /// Vector memory: in order among itself.
     Vector,
-    /// LDS: likewise.
+    /// LDS: in order among itself.
     Lds,
-    /// Global data share: likewise.
+    /// Global data share: in order among itself.
     Gds,
-    /// Messages: likewise.
+    /// Messages: in order among themselves.
     Message,
     /// Scalar memory: in no order.
     Scalar,
-    /// Flat: in no order, by both counters.
+    /// Flat: in no order, counted by both counters.
     Flat,
 }
 
-/// What the checker does with an instruction beside executing it.
+/// What the checker does with an instruction in addition to executing it.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     /// Executes at once: scalar and vector ALU, branches, the rest.
     Plain,
-    /// Is counted and comes back later.
+    /// Is counted and completes later.
     Memory,
     /// Waits for counters.
     Wait(WaitCounts),
@@ -69,9 +69,9 @@ pub(super) enum Kind {
     Undecodable,
 }
 
-/// What is known of one instruction.
+/// Facts about one instruction.
 pub(super) struct Facts {
-    /// The instruction; not for undecodable bytes.
+    /// The instruction; none for undecodable bytes.
     pub inst: Option<Inst>,
     /// Registers that it reads or writes.
     pub touched: Bits,
@@ -79,32 +79,32 @@ pub(super) struct Facts {
     pub written: Bits,
     /// All registers, one by one.
     pub registers: Box<[Registers]>,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// Which counters it increments.
+    /// The counters that it increments.
     pub counter: Counter,
-    /// How it comes back.
+    /// The order in which it completes.
     pub order: Order,
     /// Wait states that it supplies.
     pub states: u32,
     /// No hazard rule asks for more wait states after it.
     pub reach: u32,
-    /// It is an f64 matrix instruction, it moves between register files.
+    /// It is an f64 matrix instruction; it moves values between register files.
     pub passes_by: [bool; 2],
-    /// Of a memory instruction whose access counts as atomic, because it is an atomic or has scope bits:
-    /// with whom.
+    /// For a memory instruction whose access counts as atomic, because it is an atomic or has scope bits: its
+    /// scope.
     pub scope: Scope,
-    /// An access to device memory that hands over what lies before it.
+    /// An access to device memory that hands over the accesses before it.
     pub releases: bool,
     /// It loads into LDS.
     pub to_lds: bool,
-    /// What it does depends on EXEC.
+    /// Its effect depends on EXEC.
     pub is_masked: bool,
-    /// How much it makes the wave forget of the vector caches.
+    /// Which of the vector caches it invalidates for the wave.
     pub invalidates: Scope,
     /// It writes L2 back.
     pub writes_back: bool,
-    /// One past the last VGPR, AGPR, SGPR that it names.
+    /// One past the last VGPR, AGPR and SGPR that it names.
     pub ends: [u32; 3],
 }
 
@@ -131,11 +131,11 @@ impl Facts {
         }
     }
 
-    /// Of one instruction.
+    /// Facts about one instruction.
     pub fn of(inst: Inst, arch: Arch) -> Facts {
         let mut view = View::new(&inst, false);
-        // A tuple that does not fit after its first register is a fault when it executes; here it ends with
-        // the registers.
+        // A tuple that extends past the last register is a fault when it executes; here it ends with the
+        // registers.
         view.registers.iter_mut().for_each(|r| r.end = r.end.min(Operand::END));
         let info = view.info;
         let (mut touched, mut written, mut ends) = ([0; 12], [0; 12], [0; 3]);
@@ -171,7 +171,7 @@ impl Facts {
         };
         let atomic = info.meaning.effect() == Effect::Atomic;
         let scope = if atomic || view.is_vmem() { model::scope(&inst, arch) } else { Scope::Wave };
-        // Without scope bits every store may be a flag.
+        // Without scope bits every store may set a flag.
         let stores = view.is_vmem() && info.may_store() && !arch.has_scope_bits();
         Facts {
             touched,
@@ -194,7 +194,7 @@ impl Facts {
         }
     }
 
-    /// True if it may take what another wave has handed over.
+    /// True if it may acquire what another wave has released.
     fn acquires(&self) -> bool {
         let Some(inst) = &self.inst else { return false };
         let info = inst.op.info();
@@ -226,7 +226,7 @@ pub(super) struct Table {
     pub facts: Vec<Facts>,
     /// Instruction set.
     pub arch: Arch,
-    /// Some instruction takes what other waves hand over through device memory.
+    /// Some instruction acquires what other waves release through device memory.
     pub hands_over: bool,
     /// Some instruction indexes VGPRs.
     pub indexes: bool,
@@ -235,7 +235,8 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Of a program whose code is `code`, for a kernel of the steps `kernel` (and whatever it calls).
+    /// Facts about a program whose code is `code`, for a kernel with the steps `kernel` (and the code that it
+    /// calls).
     pub fn new(program: &Program, code: &[u8], kernel: std::ops::Range<usize>) -> Table {
         let mut facts: Vec<Facts> =
             program.steps.iter().map(|step| facts_of(step, code, program.arch)).collect();
@@ -263,12 +264,12 @@ impl Table {
     }
 }
 
-/// Steps between a guess and the instruction that verifies it.
+/// The most steps between a guess and the instruction that verifies it.
 const FARTHEST_GUESS: usize = 64;
 
-/// A load from where a compare-and-swap follows is a guess: if another wave comes between, the swap fails and
-/// brings the value. So its access counts as atomic (LLVM makes such plain loads of atomic operations without
-/// an instruction, AtomicExpandPass.cpp).
+/// A load from an address that a compare-and-swap then uses is a guess: if another wave comes between, the
+/// swap fails and returns the value. So its access counts as atomic (LLVM makes such plain loads of atomic
+/// operations without an instruction, AtomicExpandPass.cpp).
 fn guesses(facts: &mut [Facts]) {
     for swap in 0..facts.len() {
         let Some(address) = facts[swap].inst.as_ref().filter(|inst| is_swap(inst)).map(address) else {

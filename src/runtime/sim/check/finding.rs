@@ -14,9 +14,9 @@ pub struct CheckReport {
     pub kernel: String,
     /// Seed of the order of waves and of memory.
     pub seed: u64,
-    /// What was found, by address of the instruction.
+    /// The findings, by address of the instruction.
     pub findings: Vec<Finding>,
-    /// What does no harm but may not be meant, likewise.
+    /// Notes on what does no harm but may be unintended, in the same order.
     pub notes: Vec<Finding>,
     /// Instructions that all waves executed.
     pub instructions: u64,
@@ -49,18 +49,18 @@ pub struct Finding {
     pub kernel: String,
     /// The instruction where it shows.
     pub at: Site,
-    /// Another instruction that has to do with it: the load, the earlier access, the use.
+    /// Another instruction that is involved: the load, the earlier access, the use.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub other: Option<Site>,
     /// Workgroup ids of the first case.
     pub workgroup: [u32; 3],
     /// Wave inside that workgroup.
     pub wave: u32,
-    /// Lanes of that wave that are concerned.
+    /// Lanes of that wave that are affected.
     pub lanes: Lanes,
     /// How often it happened, over all waves.
     pub count: u64,
-    /// Whom the advice is for.
+    /// Who the advice is for.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub reader: Reader,
 }
@@ -141,7 +141,7 @@ pub enum Touch {
     Overwrite,
 }
 
-/// Where a value that nobody has set makes a difference.
+/// Where an undefined value makes a difference.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
@@ -169,12 +169,11 @@ pub enum Unordered {
     NoBarrier,
     /// A barrier does, but the first access was not waited for before it.
     NotWaited,
-    /// They are in different workgroups, and nothing hands over from one to the other.
+    /// They are in different workgroups, and there is no release and acquire between the two.
     OtherWorkgroup,
-    /// The first one was handed over, but its stores were not written back from the L2 of their die.
+    /// The first one was released, but its stores were not written back from the L2 of their die.
     NotWrittenBack,
-    /// The first one was handed over, but this wave has not forgotten the caches that may hold what was there
-    /// before.
+    /// The first one was released, but this wave has not invalidated the caches that may hold older data.
     NotInvalidated,
     /// Both are atomic or have scope bits, but not for the whole device, and the waves are in different
     /// workgroups.
@@ -186,7 +185,7 @@ pub enum Unordered {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(tag = "kind", rename_all = "snake_case"))]
 pub enum FindingKind {
-    /// A register is touched that a load in flight (the other instruction) will still write.
+    /// A register is used that a load in flight (the other instruction) will still write.
     MissingWait {
         /// The register.
         register: String,
@@ -197,15 +196,15 @@ pub enum FindingKind {
         /// The largest count that would do.
         at_most: u8,
     },
-    /// A register that nobody has written makes a difference (in the other instruction, if that is not where
-    /// it is read).
+    /// A register that was never written makes a difference (in the other instruction, if that is not the one
+    /// that reads it).
     UninitialisedRegister {
         /// The register.
         register: String,
         /// Where it makes a difference.
         used_in: Use,
     },
-    /// Memory that nobody has written is loaded and makes a difference (in the other instruction).
+    /// Memory that was never written is loaded and makes a difference (in the other instruction).
     UninitialisedMemory {
         /// Which memory.
         memory: Memory,
@@ -214,7 +213,7 @@ pub enum FindingKind {
         /// Where it makes a difference.
         used_in: Use,
     },
-    /// Two waves access the same bytes and nothing orders them.
+    /// Two waves access the same bytes, and the accesses are not ordered.
     Race {
         /// Which memory.
         memory: Memory,
@@ -224,14 +223,15 @@ pub enum FindingKind {
         then: Access,
         /// First byte that both touch.
         address: u64,
-        /// What is missing.
+        /// What is missing to order them.
         reason: Unordered,
         /// The wave of the other instruction.
         other_wave: u32,
         /// Its workgroup.
         other_workgroup: [u32; 3],
     },
-    /// Two waves store the same to the same bytes and nothing orders them: a note, as it makes no difference.
+    /// Two waves store the same value to the same bytes, and the stores are not ordered: a note, as it makes
+    /// no difference.
     RepeatedStore {
         /// Which memory.
         memory: Memory,
@@ -257,7 +257,7 @@ pub enum FindingKind {
         /// Its size.
         size: u64,
     },
-    /// An access through a buffer descriptor that lands in another allocation than the one that the
+    /// An access through a buffer descriptor that ends up in another allocation than the one that the
     /// descriptor's base lies in.
     LeavesBuffer {
         /// Load, store or atomic.
@@ -273,7 +273,7 @@ pub enum FindingKind {
         /// Its size.
         size: u64,
     },
-    /// A buffer descriptor, used for this access, that reaches beyond the allocation that its base lies in: a
+    /// A buffer descriptor, used for this access, that extends beyond the allocation that its base lies in: a
     /// note, as the access itself stays inside.
     WideDescriptor {
         /// Base address in the descriptor.
@@ -285,7 +285,7 @@ pub enum FindingKind {
         /// Its size.
         size: u64,
     },
-    /// An access to an address that is no multiple of what it has to be.
+    /// An access to an address that is not a multiple of the required alignment.
     Misaligned {
         /// Which memory.
         memory: Memory,
@@ -293,26 +293,26 @@ pub enum FindingKind {
         access: Access,
         /// First byte of the first lane.
         address: u64,
-        /// What it has to be a multiple of.
+        /// The required alignment.
         alignment: u32,
     },
     /// Too few wait states after the other instruction.
     Hazard {
-        /// Wait states that have to lie between.
+        /// Wait states that are required between the two.
         needed: u32,
-        /// Wait states that do.
+        /// Wait states that there are.
         present: u32,
     },
     /// VCCZ does not follow writes of half of VCC.
     StaleVccz,
     /// A run of memory instructions that a replay after a page fault gets wrong (XNACK).
     Replay,
-    /// A barrier (this instruction) that lanes went around which later go on.
+    /// A barrier (this instruction) that some lanes bypassed and then went on.
     DivergentBarrier {
         /// Those lanes.
         missing: Lanes,
     },
-    /// Data or mode registers that the kernel descriptor does not allocate.
+    /// The code uses data or mode registers that the kernel descriptor does not allocate.
     RegisterBeyondAllocation {
         /// The register.
         register: String,
@@ -327,7 +327,7 @@ pub enum FindingKind {
     WaitBeforeBarrier,
     /// The wave executed more instructions than the launch allows.
     Endless {
-        /// That many.
+        /// The limit.
         budget: u64,
     },
     /// The wave goes round a loop that changes no register and touches no memory: it never ends.
@@ -428,7 +428,7 @@ impl fmt::Display for FindingKind {
             UninitialisedRegister { register, used_in } => {
                 write!(
                     f,
-                    "{register} is read, which nothing has written, and ends up in {}",
+                    "{register} is read without having been written, and ends up in {}",
                     used_in.phrase()
                 )
             }
@@ -436,7 +436,7 @@ impl fmt::Display for FindingKind {
                 let what = used_in.phrase();
                 write!(
                     f,
-                    "{memory} at {address:#x} is loaded, which nothing has written, and ends up in {what}"
+                    "{memory} at {address:#x} is loaded without having been written, and ends up in {what}"
                 )
             }
             Race { memory, first, then, address, .. } => {
@@ -471,7 +471,7 @@ impl fmt::Display for FindingKind {
                 write!(f, "from {base:#x} on, ends before that")
             }
             Misaligned { memory, access, address, alignment } => {
-                write!(f, "{access} of {memory} at {address:#x}, which is no multiple of {alignment}")
+                write!(f, "{access} of {memory} at {address:#x}, which is not a multiple of {alignment}")
             }
             Hazard { needed, present } => {
                 write!(
@@ -484,7 +484,7 @@ impl fmt::Display for FindingKind {
                 f.write_str("a replay after a page fault would get this run of memory instructions wrong")
             }
             DivergentBarrier { missing } => {
-                write!(f, "barrier without lanes {missing}, which go on behind it")
+                write!(f, "barrier without lanes {missing}, which go on after it")
             }
             RegisterBeyondAllocation { register, allocated } => {
                 write!(f, "{register} is not allocated: the kernel descriptor asks for {allocated}")
@@ -504,7 +504,7 @@ impl fmt::Display for FindingKind {
 }
 
 impl FindingKind {
-    /// True if it does no harm: it is told, and the launch is clean all the same.
+    /// True if it does no harm: it is reported, and the launch still counts as clean.
     pub fn is_note(&self) -> bool {
         matches!(self, FindingKind::RepeatedStore { .. } | FindingKind::WideDescriptor { .. })
     }
@@ -545,13 +545,13 @@ impl Finding {
                     .to_owned()
             }
             Race { reason: Unordered::NotWrittenBack, .. } => {
-                "put `buffer_wbl2 sc1` and `s_waitcnt vmcnt(0)` in front of what hands the data over, as workgroups may \
+                "put `buffer_wbl2 sc1` and `s_waitcnt vmcnt(0)` before the access that hands over the data, as workgroups may \
                  be on different dies"
                     .to_owned()
             }
             Race { reason: Unordered::NotInvalidated, .. } => {
-                "wait for what hands the data over and put `buffer_inv` (sc1 between workgroups, sc0 inside one; \
-                 `buffer_wbinvl1_vol` before CDNA 3) behind it"
+                "wait for the access that hands over the data and put `buffer_inv` (sc1 between workgroups, sc0 inside one; \
+                 `buffer_wbinvl1_vol` before CDNA 3) after it"
                     .to_owned()
             }
             Race { reason: Unordered::NarrowScope, .. } => {
@@ -590,8 +590,8 @@ impl Finding {
             Endless { .. } => "look for a loop whose condition never holds, or raise the budget".to_owned(),
             NoProgress => "look at the condition of the branch: nothing in the loop changes it".to_owned(),
             TimedOut { .. } => "look for waves that wait for each other, or raise the limit of time".to_owned(),
-            Trap { .. } => "the kernel found something wrong itself".to_owned(),
-            Unsupported { .. } => "what this wave does behind it is not checked".to_owned(),
+            Trap { .. } => "the kernel itself found something wrong".to_owned(),
+            Unsupported { .. } => "what this wave does after it is not checked".to_owned(),
         }
     }
 }

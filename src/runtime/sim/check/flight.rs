@@ -1,10 +1,10 @@
-//! Memory operations of one wave between issue and the wait that covers them, and what they need to take
-//! effect late.
+//! Memory operations of one wave between issue and the wait that covers them, and the state that they need to
+//! take effect late.
 //!
 //! An operation keeps the registers that it was issued with (the hardware reads them at issue), so that it
 //! can be performed at any time until the wait, in the order of its class. Which waits cover what:
-//! `s_waitcnt` leaves the youngest so many operations of a counter, if those in flight come back in order;
-//! otherwise only zero says anything (LLVM, SIInsertWaitcnts.cpp).
+//! `s_waitcnt` leaves the given number of youngest operations of a counter in flight, if those in flight
+//! complete in order; otherwise only a wait for zero says anything (LLVM, SIInsertWaitcnts.cpp).
 
 use std::collections::VecDeque;
 
@@ -20,9 +20,9 @@ use super::handover::Pass;
 
 /// What vmcnt and lgkmcnt can count.
 const LARGEST: [usize; 2] = [63, 15];
-/// Operations that are remembered where the counters say nothing of the order; more cannot be in flight.
+/// Operations that are remembered where the counters say nothing about order; more cannot be in flight.
 const MOST_UNORDERED: usize = 96;
-/// Issue numbers that know their step.
+/// The number of recent operations whose steps are known.
 const REMEMBERED: usize = 4096;
 
 /// One memory operation.
@@ -33,7 +33,7 @@ pub(super) struct Operation {
     pub order: Order,
     /// Still counted by vmcnt, by lgkmcnt.
     pub pending: [bool; 2],
-    /// What it needs to be performed; none if it has been, or if there is nothing to do.
+    /// What it needs to be performed; none if it has been performed, or if there is nothing to do.
     captured: Option<Captured>,
     /// It touches device memory in the order of the first-level cache.
     in_device_order: bool,
@@ -48,12 +48,12 @@ struct Captured {
     exec: u64,
 }
 
-/// All of a wave.
+/// All operations of a wave.
 pub(super) struct Flight {
     operations: VecDeque<Operation>,
     /// Issued so far.
     pub issued: u32,
-    /// All operations up to this number are over, by lgkmcnt, by vmcnt.
+    /// All operations up to this number are over, by lgkmcnt and by vmcnt.
     pub done: [u32; 2],
     /// Registers that operations in flight will write.
     pub busy: Bits,
@@ -83,7 +83,7 @@ impl Flight {
         }
     }
 
-    /// The same again.
+    /// Resets it to nothing in flight.
     pub fn reset(&mut self) {
         while let Some(operation) = self.operations.pop_front() {
             self.spare.extend(operation.captured);
@@ -97,13 +97,13 @@ impl Flight {
         self.operations.is_empty()
     }
 
-    /// Step of the operation of that number, if it is not too long ago.
+    /// Step of the operation with that number, if it is recent enough.
     pub fn step_of(&self, number: u32) -> Option<u32> {
         let recent = number != 0 && self.issued.wrapping_sub(number) < REMEMBERED as u32;
         recent.then(|| self.steps[number as usize % REMEMBERED])
     }
 
-    /// The next operation's number.
+    /// The number of the next operation.
     pub fn next(&self) -> u32 {
         self.issued + 1
     }
@@ -123,7 +123,7 @@ impl Flight {
         self.operations.iter().any(|o| o.captured.is_some())
     }
 
-    /// True if an operation that was issued now may be performed at once: nothing of its class waits.
+    /// True if an operation that was issued now may be performed at once: none of its class waits.
     pub fn may_perform_now(&self, order: Order) -> bool {
         order == Order::Scalar
             || !self.operations.iter().any(|o| o.captured.is_some() && same_class(o.order, order))
@@ -178,14 +178,14 @@ impl Flight {
         }
     }
 
-    /// True if the pending operations of a counter come back in order.
+    /// True if the pending operations of a counter complete in order.
     fn in_order(&self, counter: usize) -> bool {
         let mut orders = self.operations.iter().filter(|o| o.pending[counter]).map(|o| o.order);
         let first = orders.next();
         !matches!(first, Some(Order::Scalar | Order::Flat)) && orders.all(|order| Some(order) == first)
     }
 
-    /// The hardware stalls rather than count further than it can, so the oldest are over.
+    /// The hardware stalls rather than count further than it can, so the oldest operations are over.
     pub fn overflow(
         &mut self,
         table: &Table,
@@ -204,7 +204,7 @@ impl Flight {
         if changed { self.settle(table, w, context) } else { Ok(()) }
     }
 
-    /// Ends all operations of a counter but the youngest `most`; true if there were any.
+    /// Ends all operations of a counter except the youngest `most`; true if there were any.
     fn leave(&mut self, counter: usize, count: usize, most: usize) -> bool {
         let over = count.saturating_sub(most);
         let pending = self.operations.iter_mut().filter(|o| o.pending[counter]);
@@ -240,7 +240,7 @@ impl Flight {
         self.settle(table, w, context)
     }
 
-    /// Performs and forgets what is over.
+    /// Performs and forgets the operations that are over.
     fn settle(&mut self, table: &Table, w: &mut Wave, context: &mut Context<'_>) -> Result<(), Stopped> {
         for index in 0..self.operations.len() {
             if self.operations[index].pending == [false; 2] {
@@ -261,7 +261,7 @@ impl Flight {
         Ok(())
     }
 
-    /// Performs an operation, and before it those of its class that are older.
+    /// Performs an operation, after the older ones of its class.
     fn perform_through(
         &mut self,
         index: usize,
@@ -311,8 +311,8 @@ impl Flight {
         }
     }
 
-    /// The youngest operation in flight that will write a register of `bits`, the counter to wait for and the
-    /// count that would do.
+    /// The youngest operation in flight that will write a register of `bits`, the counter to wait for, and
+    /// the count that would be enough.
     pub fn blocking(&self, bits: &Bits, table: &Table, in_queue_with: Option<Order>) -> Option<Blocking> {
         let index = self.operations.iter().rposition(|o| {
             let ordered = in_queue_with == Some(Order::Vector) && o.order == Order::Vector;
@@ -327,7 +327,7 @@ impl Flight {
     }
 }
 
-/// What a wait is missing for.
+/// A missing wait.
 pub(super) struct Blocking {
     pub step: u32,
     pub counter: WaitCounter,
@@ -363,7 +363,8 @@ impl Captured {
         }
     }
 
-    /// Executes the step with the registers of its issue; afterwards only its results differ from before.
+    /// Executes the step with the registers that it was issued with; afterwards only its results have
+    /// changed.
     fn perform(
         &mut self,
         step: &Step,

@@ -1,4 +1,4 @@
-//! Gathering findings: the same one of several waves is one, whichever thread saw it first.
+//! Gathering findings: the same finding of several waves is one, whichever thread saw it first.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::finding::FindingKind;
 pub(super) struct Raw {
     /// The step where it shows.
     pub step: u32,
-    /// What distinguishes it from others of its kind there: a register, an allocation.
+    /// What distinguishes it from others of its kind at that step: a register, an allocation.
     pub place: u64,
     pub kind: FindingKind,
     /// The other step.

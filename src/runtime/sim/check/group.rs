@@ -34,19 +34,19 @@ pub(super) struct Checker<'a> {
     pub launch: &'a Launch<'a>,
     pub table: Table,
     pub seed: u64,
-    /// Of each step whether it was executed, and what was found in what stands in front of it.
+    /// For each step, whether it was executed, and the result of judging the instructions in front of it.
     visits: Vec<AtomicU8>,
     /// Step after the kernel's last one.
     end: usize,
     /// VGPRs, AGPRs and SGPRs of the descriptor.
     limits: [u32; 3],
-    /// What was written of each allocation before the launch.
+    /// The parts of each allocation that were written before the launch.
     pub written: Vec<Written>,
     /// Start and size of each allocation.
     pub extents: Vec<(u64, u64)>,
     /// Memory instructions may be replayed.
     pub retries: bool,
-    /// A wave goes on for ever, or time is up: no wave goes on.
+    /// A wave goes on for ever, or time is up: all waves stop.
     pub halted: AtomicBool,
     /// Caches of the chip in the mode of the kernel.
     pub model: Model,
@@ -54,10 +54,10 @@ pub(super) struct Checker<'a> {
 
 /// The step was executed before.
 const SEEN: u8 = 1;
-/// Something stands too close in front of it.
+/// An instruction in front of it is too close.
 const CLOSE: u8 = 2;
 
-/// What a thread keeps from workgroup to workgroup.
+/// The state that a thread keeps from workgroup to workgroup.
 pub(super) struct Worker {
     pub caches: [Cache; 2],
     pub shadow: device::Shadow,
@@ -69,15 +69,15 @@ pub(super) struct Worker {
     /// Races on LDS, each with the wave and the number of the other operation.
     pub races: Vec<(Raw, usize, u32)>,
     pub instructions: u64,
-    /// Instructions since somebody looked at the clock.
+    /// Instructions since the clock was last read.
     unwatched: u64,
 }
 
-/// Instructions after which somebody looks at the clock.
+/// Instructions after which the clock is read.
 const WATCH: u64 = 1 << 15;
 
 impl Worker {
-    /// For a launch.
+    /// A worker for a launch.
     pub fn new(checker: &Checker<'_>) -> Worker {
         Worker {
             caches: Default::default(),
@@ -103,7 +103,7 @@ pub(super) struct Runner {
     window: Window,
     /// Lanes that started.
     launched: u64,
-    /// Lanes that went around a barrier, and its step.
+    /// Lanes that bypassed a barrier, and its step.
     missing: u64,
     missing_at: u32,
     stale_vccz: bool,
@@ -131,7 +131,7 @@ pub(super) struct Failure {
     pub stopped: Stopped,
 }
 
-/// Who does something: for findings.
+/// The wave and step at work: for findings.
 #[derive(Copy, Clone)]
 pub(super) struct Who {
     pub workgroup: u64,
@@ -148,7 +148,7 @@ impl Who {
 }
 
 impl<'a> Checker<'a> {
-    /// Of a launch; `end` is the step after the kernel's function.
+    /// A checker for a launch; `end` is the step after the kernel's function.
     pub fn new(
         launch: &'a Launch<'a>,
         table: Table,
@@ -197,7 +197,7 @@ impl<'a> Checker<'a> {
         Group { workgroup, runners, lds, shadow, known: Known::new(waves, self.model), plan }
     }
 
-    /// Lets a workgroup go on for about so many instructions; true if it has ended.
+    /// Lets a workgroup go on for about this many instructions; true if it has ended.
     pub fn advance(
         &self,
         group: &mut Group,
@@ -252,7 +252,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Ends a wave at what the simulator does not execute, so that what was found until then is not lost.
+    /// Ends a wave at an instruction that the simulator does not execute, so that earlier findings are kept.
     #[cold]
     fn unsupported(
         &self,
@@ -268,8 +268,8 @@ impl<'a> Checker<'a> {
         self.stop(who, runner, &mut group.lds, worker, &mut group.known)
     }
 
-    /// Lets all go on that wait at the barrier; false if nobody does. Waves that have ended are not waited
-    /// for (CDNA3 ISA guide, `S_BARRIER`).
+    /// Lets all waves go on that wait at the barrier; false if none does. Waves that have ended are not
+    /// waited for (CDNA3 ISA guide, `S_BARRIER`).
     fn open_barrier(&self, group: &mut Group, worker: &mut Worker) -> Result<bool, Failure> {
         let waits = |r: &Runner| r.w.progress == Progress::AtBarrier;
         if !group.runners.iter().any(waits) {
@@ -282,7 +282,7 @@ impl<'a> Checker<'a> {
         let brought: Vec<Clock> = group.runners.iter().enumerate().map(brought).collect();
         group.known.barrier(&brought);
         for (wave, runner) in group.runners.iter_mut().enumerate() {
-            // Only what goes through one first-level cache is in order without a wait.
+            // Only accesses through one first-level cache are in order without a wait.
             if !self.model.is_split {
                 let mut context = self.context(&mut group.lds, &mut worker.caches);
                 let performed = runner.flight.perform_device(&self.table, &mut runner.w, &mut context);
@@ -301,7 +301,7 @@ impl<'a> Checker<'a> {
         Ok(true)
     }
 
-    /// What the executor needs.
+    /// The context that the executor needs.
     pub fn context<'b>(&'b self, lds: &'b mut Lds, caches: &'b mut [Cache; 2]) -> Context<'b> {
         Context {
             program: self.launch.program,
@@ -345,7 +345,7 @@ impl<'a> Checker<'a> {
             match facts.kind {
                 Kind::Plain => {
                     if self.table.indexes && runner.w.mode & GPR_INDEX != 0 {
-                        // Which registers are meant is not followed.
+                        // It is not followed which registers are meant.
                         runner.registers.define_vectors();
                     }
                     if undefined {
@@ -372,7 +372,7 @@ impl<'a> Checker<'a> {
                                     self.halted.store(true, Relaxed);
                                     return self.stop(who, runner, lds, worker, known);
                                 }
-                                // What is in flight may still change a register.
+                                // Operations in flight may still change a register.
                                 let mut context = self.context(lds, &mut worker.caches);
                                 runner.flight.perform_some(
                                     usize::MAX,
@@ -436,7 +436,7 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    /// Ends a wave, which waits for all that is in flight.
+    /// Ends a wave, which waits for everything in flight.
     fn stop(
         &self,
         who: Who,
@@ -452,7 +452,7 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    /// Everything that is judged before any kind of instruction.
+    /// Judgements that come before any kind of instruction.
     #[inline(always)]
     fn judge_step(&self, runner: &mut Runner, worker: &mut Worker, facts: &Facts, who: Who) {
         let visit = self.visits[who.step as usize].load(Relaxed);
@@ -480,7 +480,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// What is the same whenever the instruction is executed.
+    /// Judgements that are the same whenever the instruction is executed.
     #[cold]
     fn first_visit(&self, worker: &mut Worker, facts: &Facts, who: Who) {
         let close = if straight(&self.table, who.step).is_some() { CLOSE } else { 0 };
@@ -504,8 +504,8 @@ impl<'a> Checker<'a> {
                 if !meet(&bits, &runner.flight.busy) {
                     continue;
                 }
-                // Of what is written, results of vector memory may follow each other; of what is read,
-                // nothing may.
+                // Results of vector memory may follow each other into a written register; for registers that
+                // are read no load may be in flight.
                 let order = if register.is_read { None } else { Some(facts.order) };
                 let Some(blocking) = runner.flight.blocking(&bits, &self.table, order) else { continue };
                 let touch = if register.is_read { Touch::Read } else { Touch::Overwrite };
@@ -532,7 +532,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Lanes that went around a barrier do something after it.
+    /// Reports lanes that bypassed a barrier and do something after it.
     #[cold]
     fn returned(&self, runner: &mut Runner, worker: &mut Worker, who: Who) {
         let missing = Lanes(runner.w.exec() & runner.missing);
@@ -567,7 +567,7 @@ fn judge_vccz(runner: &mut Runner, worker: &mut Worker, facts: &Facts, who: Who)
     };
 }
 
-/// Reports that something undefined makes a difference at the current instruction.
+/// Reports that an undefined value makes a difference at the current instruction.
 pub(super) fn uninitialised(worker: &mut Worker, who: Who, bad: &Undefined) {
     let used_in = bad.used_in;
     let (kind, place) = match bad.origin.what {

@@ -1,10 +1,10 @@
-//! Handing data over through device memory without a barrier: an access to a flag makes visible what its wave
-//! has waited for (release), and a wave that sees it may rely on that once it has forgotten its caches
+//! Handing over data through device memory without a barrier: an access to a flag makes visible what its wave
+//! has waited for (release), and a wave that sees it may rely on that once it has invalidated its caches
 //! (acquire).
 //!
-//! What an access hands over is settled when it is issued, as the wave's earlier operations are over then or
-//! not; to whom is settled when it is performed, as that is when a load finds what a store has left; and a
-//! load tells its wave only when a wait has covered it.
+//! What an access releases is settled when it is issued, because that decides which of the wave's earlier
+//! operations are over. Who receives it is settled when it is performed, because that is when a load finds
+//! what a store has left. And a load tells its wave only when a wait has covered it.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -20,11 +20,11 @@ pub(super) struct Handover {
     released: BTreeMap<u64, Rc<Released>>,
 }
 
-/// Operations of each wave that lie before an access.
+/// Operations of each wave that are ordered before an access.
 #[derive(Clone, Default)]
 pub(super) struct Released(BTreeMap<u32, Share>);
 
-/// Those of one wave.
+/// The operations of one wave.
 #[derive(Copy, Clone, Default)]
 struct Share {
     /// For its own workgroup.
@@ -47,13 +47,13 @@ enum Work {
         addresses: Vec<u64>,
         /// What it releases, unless it only loads.
         releases: Option<Rc<Released>>,
-        /// It leaves there what others have released, too.
+        /// It leaves in place what others have released, too.
         joins: bool,
         /// It tells its wave what it has found.
         returns: bool,
         acquired: Vec<Rc<Released>>,
     },
-    /// The L2 is written back: of each wave of the workgroup the operations that were issued before that.
+    /// The L2 is written back: for each wave of the workgroup, the operations that were issued before that.
     WriteBack(Vec<u32>),
 }
 
@@ -87,7 +87,7 @@ impl Released {
         Released(all)
     }
 
-    /// The later of both.
+    /// The later of the two for every wave.
     fn join(&mut self, other: &Released) {
         for (&wave, share) in &other.0 {
             let own = self.0.entry(wave).or_default();
@@ -99,8 +99,8 @@ impl Released {
 }
 
 impl Pass {
-    /// Of an access to device memory, atomic or with scope bits, that is to be issued next; `returns`: to its
-    /// wave.
+    /// For an access to device memory, atomic or with scope bits, that is to be issued next; `returns` says
+    /// whether its wave gets a result.
     pub fn flag(
         footprint: &Footprint,
         lanes: u64,
@@ -120,7 +120,7 @@ impl Pass {
         Pass { number: flight.next(), is_performed: false, work }
     }
 
-    /// Of a write-back of L2 that is to be issued next.
+    /// For a write-back of L2 that is to be issued next.
     pub fn write_back(flight: &Flight, known: &Known, wave: usize) -> Pass {
         let issued = |other| if other == wave { flight.issued } else { known.of(wave, other).issued };
         let work = Work::WriteBack((0..known.waves()).map(issued).collect());
@@ -129,7 +129,7 @@ impl Pass {
 }
 
 impl Handover {
-    /// Looks which of a wave's operations have been performed since the last time, and which are over.
+    /// Checks which of a wave's operations have been performed since the last time, and which are over.
     pub fn follow(&mut self, flight: &mut Flight, known: &mut Known, member: Member) {
         let mut passes = std::mem::take(&mut flight.passes);
         for pass in &mut passes {
@@ -164,7 +164,7 @@ impl Handover {
     }
 }
 
-/// An operation is over: its wave knows what it has brought.
+/// An operation is over: its wave learns what it has brought.
 fn tell(work: &Work, known: &mut Known, member: Member) {
     let Member { wave, first_wave } = member;
     match work {

@@ -1,9 +1,9 @@
-//! Wait states along the executed path: of every wave the instructions that it executed last, with the wait
-//! states between.
+//! Wait states along the executed path: for every wave, the instructions that it executed last, with the wait
+//! states between them.
 //!
-//! Most code runs straight ahead, and what precedes an instruction there is always the same; that is judged
-//! once per instruction. Only close after a taken branch the path is walked back, with remembered answers of
-//! the rules.
+//! Most code runs straight ahead, and there the instructions before a given one are always the same; that is
+//! judged once per instruction. Only close after a taken branch is the path walked back, with remembered
+//! answers of the rules.
 
 use crate::codegen::rules::{Between, FARTHEST, View, required};
 
@@ -11,7 +11,7 @@ use super::facts::Table;
 
 /// Recent steps of one wave.
 pub(super) struct Window {
-    /// Steps and the wait states that were there when each had been executed; a ring.
+    /// Steps and the number of wait states when each had been executed; a ring.
     recent: [(u32, u32); RECENT],
     count: usize,
     /// Wait states so far.
@@ -20,12 +20,12 @@ pub(super) struct Window {
     jumped: u32,
 }
 
-/// More steps than wait states that any rule asks for.
+/// More steps than any rule asks for wait states.
 const RECENT: usize = 32;
 
 /// Answers of the rules.
 pub(super) struct Answers {
-    /// Pair of steps and what is between, and the answer.
+    /// Pair of steps and what is between them, and the answer.
     known: Vec<(u64, u32)>,
 }
 
@@ -61,7 +61,7 @@ fn ask(table: &Table, first: u32, then: u32, between: Between) -> u32 {
     required(&first, &then, between, table.arch)
 }
 
-/// The worst of the instructions in front of `then` in the order of the code, if any is too close.
+/// The worst of the instructions before `then` in the order of the code, if any is too close.
 pub(super) fn straight(table: &Table, then: u32) -> Option<TooSoon> {
     let mut states = 0;
     let mut between = Between::default();
@@ -86,17 +86,17 @@ pub(super) fn straight(table: &Table, then: u32) -> Option<TooSoon> {
 impl Window {
     /// Nothing executed.
     pub fn new() -> Window {
-        // At the entry nothing is pending: what stands in front of it in memory has not been executed.
+        // At the entry nothing is pending: the instructions before it in memory have not been executed.
         Window { recent: [(0, 0); RECENT], count: 0, clock: FARTHEST, jumped: FARTHEST }
     }
 
-    /// True if everything close enough to matter stands directly in front.
+    /// True if everything close enough to matter directly precedes the next step.
     #[inline(always)]
     pub fn is_straight(&self) -> bool {
         self.clock - self.jumped >= FARTHEST
     }
 
-    /// The first instruction on the way back that `then` comes too soon after.
+    /// The first instruction on the way back that `then` follows too soon.
     pub fn too_soon(&self, table: &Table, answers: &mut Answers, then: u32) -> Option<TooSoon> {
         let mut between = Between::default();
         for back in 1..=self.count.min(RECENT) {

@@ -1,5 +1,5 @@
-//! Shadow of a workgroup's LDS: who wrote each piece last and who has read it since, and what nobody has
-//! written.
+//! Shadow of a workgroup's LDS: which wave wrote each piece last, which ones have read it since, and which
+//! pieces were never written.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use super::flight::{LGKM, VM};
 use super::order::{Clock, Known};
 use super::runs::{Run, runs};
 
-/// Nobody.
+/// No wave.
 const NOBODY: u8 = 0xff;
 /// Flags beside the number of a wave.
 const BY_DMA: u8 = 0x10;
@@ -29,11 +29,11 @@ pub(super) struct Shadow {
     writer: Vec<u8>,
     /// Number of its operation.
     written: Vec<u32>,
-    /// What it has stored, if that is known.
+    /// The value that it has stored, if that is known.
     value: Vec<u32>,
     /// Number of the last reading operation of each wave, wave after wave.
     read: Vec<u32>,
-    /// Of each wave its last read, its last write by LDS instructions and by loads to LDS.
+    /// For each wave its last read, its last write by LDS instructions, and its last write by loads to LDS.
     last: Vec<Last>,
 }
 
@@ -44,7 +44,7 @@ struct Last {
     dma: u32,
 }
 
-/// Two accesses that nothing orders.
+/// Two accesses that are not ordered.
 pub(super) struct Conflict {
     pub lane: usize,
     pub address: u64,
@@ -55,16 +55,16 @@ pub(super) struct Conflict {
     pub reason: Unordered,
 }
 
-/// Lanes, by dword of what each loads.
+/// Lanes, by dword of the data that each loads.
 pub(super) type Dwords = [u64; 16];
 
-/// What one access finds.
+/// The result of judging one access.
 #[derive(Default)]
 pub(super) struct Judged {
     pub conflict: Option<Conflict>,
     /// How many lanes conflict.
     pub lanes: u64,
-    /// A store of what another wave has stored, too, and its lanes.
+    /// A store of the same value that another wave has stored, and its lanes.
     pub repeated: Option<Conflict>,
     pub repeated_lanes: u64,
     /// Lanes that load something undefined, by dword, and the first such byte.
@@ -72,7 +72,7 @@ pub(super) struct Judged {
     pub address: Option<u64>,
 }
 
-/// Who accesses.
+/// The wave that accesses.
 #[derive(Copy, Clone)]
 pub(super) struct Accessor<'a> {
     pub wave: usize,
@@ -84,7 +84,7 @@ pub(super) struct Accessor<'a> {
     pub by_dma: bool,
     /// Lanes whose stored data are undefined.
     pub undefined: u64,
-    /// What a store brings, if that is known.
+    /// The data of a store, if they are known.
     pub data: Option<Data<'a>>,
 }
 
@@ -96,7 +96,7 @@ impl Shadow {
         Shadow { granule: 2, cells: 0, writer, written, value, read, last }
     }
 
-    /// LDS that nobody has touched.
+    /// LDS that has not been used yet.
     pub fn reset(&mut self, bytes: u32, waves: usize, granule: u32) {
         self.granule = granule;
         self.cells = (bytes as usize).div_ceil(1 << granule);
@@ -111,13 +111,13 @@ impl Shadow {
         self.last.resize(waves, Last::default());
     }
 
-    /// Judges and notes an access whose lanes `lanes` lie inside.
+    /// Judges and notes an access whose `lanes` lie inside.
     pub fn access(&mut self, footprint: &Footprint, lanes: u64, by: &Accessor<'_>) -> Judged {
         let mut judged = Judged::default();
         if lanes == 0 {
             return judged;
         }
-        // Whether anybody could conflict at all: mostly everything lies after a barrier.
+        // Whether any wave could conflict at all: usually everything is ordered by a barrier.
         let others = || (0..self.last.len()).filter(|&w| w != by.wave);
         let open_writes = others().any(|w| {
             let clock = by.known.of(by.wave, w);
@@ -216,7 +216,7 @@ impl Shadow {
         }
     }
 
-    /// What a store brings that covers its cells.
+    /// The data of a store that covers its cells completely.
     #[inline(always)]
     fn exact<'a>(&self, run: &Run, access: Access, by: &Accessor<'a>) -> Option<Data<'a>> {
         let covers = (run.address | run.bytes) & ((1 << self.granule) - 1) == 0;
@@ -281,7 +281,7 @@ impl Judged {
         self.conflict.get_or_insert(conflict);
     }
 
-    /// One more store of the same.
+    /// One more store of the same value.
     fn repeat(&mut self, conflict: Conflict) {
         self.repeated_lanes |= 1 << (conflict.lane % LANES);
         self.repeated.get_or_insert(conflict);

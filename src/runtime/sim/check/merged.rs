@@ -1,6 +1,6 @@
-//! Device memory as all workgroups of a launch have touched it, whatever the order in which they did: of
-//! every piece the first and the last workgroup that wrote, that read, that changed it atomically. Two that
-//! differ are a race, as nothing orders workgroups that cannot hand anything over.
+//! Device memory as all workgroups of a launch have used it, in whatever order: for every piece, the first
+//! and the last workgroup that wrote it, read it, or changed it atomically. If two of these differ they are a
+//! race, because workgroups that cannot hand over anything are not ordered.
 
 use std::sync::{Mutex, OnceLock};
 
@@ -12,7 +12,7 @@ use super::model::Model;
 type Ends = [u64; 2];
 const NONE: Ends = [u64::MAX, 0];
 
-/// What all workgroups have stored: nothing, one value, or what differs or is not known.
+/// What all workgroups have stored: nothing, one value, or values that differ or are unknown.
 #[derive(Copy, Clone, PartialEq, Eq)]
 enum Stored {
     Nothing,
@@ -21,7 +21,7 @@ enum Stored {
 }
 
 impl Stored {
-    /// With what another workgroup has left.
+    /// Combined with what another workgroup has left.
     fn and(self, value: Option<u32>) -> Stored {
         match (self, value) {
             (Stored::Nothing, Some(value)) => Stored::One(value),
@@ -56,12 +56,12 @@ pub(super) struct Race {
     pub offset: u64,
     /// Earlier and later workgroup, in the order of their numbers: workgroup, step, access.
     pub sides: [(u64, u32, Access); 2],
-    /// Both store, and all store the same.
+    /// Both store, and all stores have the same value.
     pub is_repeated: bool,
 }
 
 impl Merged {
-    /// Of memory with allocations of these sizes, of workgroups of so many waves.
+    /// For memory with allocations of these sizes, and workgroups of this many waves.
     pub fn new(sizes: &[u64], granule: u32, waves: u32, model: Model) -> Merged {
         let pages = sizes.iter().map(|size| ((size >> granule) as usize + 1).div_ceil(PAGE)).collect();
         let allocations = sizes.iter().map(|_| OnceLock::new()).collect();
@@ -102,7 +102,7 @@ impl Merged {
         }
     }
 
-    /// True if accesses of others may meet the write of a cell.
+    /// True if accesses of others may coincide with the write of a cell.
     fn is_atomic(&self, cell: &Cell) -> bool {
         if self.has_several_l2 { cell.write.is_agent() } else { cell.write.is_coherent() }
     }

@@ -1,16 +1,16 @@
-//! *Check* mode: the instructions of run mode in an adversarial order, every step judged by what the machine
-//! promises.
+//! *Check* mode: the instructions of run mode in an adversarial order, with every step judged by what the
+//! machine guarantees.
 //!
 //! A seed decides in which order workgroups and waves go on and when memory operations take effect between
-//! their issue and the wait that covers them (`schedule`, `flight`), so that what is missing can also be seen
-//! in the results. What is reported does not depend on that luck: shadows know of every register whether it
-//! is written and not in flight (`registers`, `flight`), which bits of it are defined
-//! (`registers`, `definedness`), of every piece of LDS, device memory and scratch who touched it last and
-//! what has ordered that since (`lds`, `device`, `merged`, `scratch`, `order`, `handover`), and of every wave
-//! the wait states after it (`hazards`). `group` is the loop over instructions, `access` the judge of memory
-//! instructions, `finding` what comes out.
+//! their issue and the wait that covers them (`schedule`, `flight`), so that missing synchronisation can also
+//! show in the results. The findings do not depend on that luck: shadows know for every register whether it
+//! is written and not in flight (`registers`, `flight`) and which bits of it are defined (`registers`,
+//! `definedness`), for every piece of LDS, device memory and scratch which wave used it last and what has
+//! ordered that since (`lds`, `device`, `merged`, `scratch`, `order`, `handover`), and for every wave the
+//! wait states after each instruction (`hazards`). `group` is the loop over instructions, `access` the judge
+//! of memory instructions, `finding` the output.
 //!
-//! Workgroups run in parallel where they cannot hand data over to each other; a launch that could is run on
+//! Workgroups run in parallel where they cannot hand over data to each other; a launch that could is run on
 //! one thread, all its workgroups at once, so that the same seed gives the same report.
 
 mod access;
@@ -65,12 +65,12 @@ pub struct CheckOptions {
     pub seed: u64,
 }
 
-/// Waves that run at once where workgroups can wait for each other.
+/// Waves that run at the same time where workgroups can wait for each other.
 const RESIDENT_WAVES: usize = 1024;
-/// Instructions after which another workgroup goes on there.
+/// Instructions after which it is another workgroup's turn there.
 const TURN: u32 = 512;
 
-/// Runs a kernel to its end and says what it does wrong.
+/// Runs a kernel to its end and reports what it does wrong.
 pub(super) fn check(
     memory: &DeviceMemory,
     target: Target,

@@ -1,19 +1,19 @@
-//! The caches between a compute unit and memory, as far as waves have to say something to see each other's
+//! The caches between a compute unit and memory, as far as waves need instructions to see each other's
 //! accesses (LLVM, "User Guide for AMDGPU Backend", sections "Memory Model GFX90A" and "Memory Model GFX942",
-//! which holds for gfx950, too).
+//! which also holds for gfx950).
 //!
 //! Every compute unit has a first-level cache that stores go through; it keeps the order of its waves. Every
-//! die has an L2. Up to gfx90a a device is one die, so what has reached L2 is visible to all that do not look
-//! into their own first-level cache. From gfx942 on a device has several dies, and workgroups may be on any
+//! die has an L2. Up to gfx90a a device is one die, so what has reached L2 is visible to every wave that
+//! bypasses its own first-level cache. From gfx942 on a device has several dies, and workgroups may be on any
 //! of them.
 
 use crate::codegen::isa::{Arch, Effect, Generation, Inst, Meaning, Opcode};
 
-/// Who takes part in what an instruction makes visible or looks at. The simulated device is the only agent,
-/// so system scope is no wider than agent scope.
+/// The waves for which an instruction makes data visible or from which it sees data. The simulated device is
+/// the only agent, so system scope is no wider than agent scope.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Scope {
-    /// The wave: no access of a memory model's.
+    /// The wave: the access has no role in the memory model.
     Wave,
     /// Waves of the workgroup.
     Workgroup,
@@ -21,25 +21,25 @@ pub(super) enum Scope {
     Agent,
 }
 
-/// What caches a launch runs with.
+/// The caches of a launch.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Model {
-    /// Workgroups may be on dies with an L2 each: stores have to be written back, and instructions that
-    /// store say how far.
+    /// Workgroups may be on different dies with an L2 each: stores have to be written back, and instructions
+    /// that write back say how far.
     pub has_several_l2: bool,
     /// Waves of a workgroup may be on different compute units (`tg_split`).
     pub is_split: bool,
 }
 
 impl Model {
-    /// Of a chip, and of a kernel in tg_split mode or not.
+    /// The caches of a chip, and of a kernel in tg_split mode or not.
     pub fn new(arch: Arch, is_split: bool) -> Model {
         Model { has_several_l2: arch.generation() >= Generation::Cdna3, is_split }
     }
 }
 
-/// The scope of an access to device memory. From gfx942 on loads and stores say it in sc1 and sc0 (none:
-/// wave, sc0: workgroup, sc1: agent, both: system), before that glc lets an access pass the first-level
+/// The scope of an access to device memory. From gfx942 on loads and stores have it in sc1 and sc0 (none:
+/// wave, sc0: workgroup, sc1: agent, both: system); before that glc lets an access bypass the first-level
 /// cache. Atomics always do; there sc0 asks for the former value.
 pub(super) fn scope(inst: &Inst, arch: Arch) -> Scope {
     if inst.op.info().meaning.effect() == Effect::Atomic {
@@ -52,8 +52,8 @@ pub(super) fn scope(inst: &Inst, arch: Arch) -> Scope {
     }
 }
 
-/// How much an instruction makes its wave forget. `buffer_inv` says it as loads do; `buffer_invl2` leaves the
-/// first level alone.
+/// Which caches an instruction invalidates for its wave. `buffer_inv` encodes it as loads do; `buffer_invl2`
+/// leaves the first level alone.
 pub(super) fn invalidates(inst: &Inst, arch: Arch) -> Scope {
     match inst.op.info().meaning {
         Meaning::CacheInvalidate if arch.has_scope_bits() => scope(inst, arch),

@@ -1,20 +1,20 @@
-//! What is known to have happened before what: how much of each wave's memory operations the others may rely
-//! on.
+//! What is known to have happened before what: on how many of each wave's memory operations the others may
+//! rely.
 //!
-//! A wave's operations are numbered by issue. At a barrier every wave brings along how far its operations
-//! were over, and leaves with what all others brought. LDS accesses count from the wait that covered them on
-//! (hazards of LDS buffers that are used again as well as of data handed over); accesses to device memory
-//! count from their issue on, as the waves of a workgroup share a first-level cache that keeps order. In
-//! tg_split mode they do not share one: there accesses count from the wait on, and for loads only once the
-//! cache has been forgotten. What other workgroups did counts from the wait on, too; stores also have to be
-//! written back where there are several L2 (`model`).
+//! A wave's operations are numbered by issue. At a barrier every wave brings how far its operations were
+//! over, and leaves with what all others brought. LDS accesses count from the wait that covered them (which
+//! covers reuse of LDS buffers as well as handing over data); accesses to device memory count from their
+//! issue, because the waves of a workgroup share a first-level cache that keeps order. In tg_split mode they
+//! do not share one: there accesses count from the wait, and for loads only once the cache has been
+//! invalidated. Accesses of other workgroups count from the wait as well; stores also have to be written back
+//! where there are several L2 (`model`).
 
 use std::collections::BTreeMap;
 
 use super::flight::{Flight, LGKM, VM};
 use super::model::{Model, Scope};
 
-/// How far a wave has come.
+/// How far a wave has got.
 #[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
 pub(super) struct Clock {
     /// Issued operations.
@@ -26,12 +26,12 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// Of a wave now, whose stores up to number `back` were written back.
+    /// The clock of a wave now, whose stores up to number `back` were written back.
     pub fn of(flight: &Flight, back: u32) -> Clock {
         Clock { issued: flight.issued, over: flight.done, back }
     }
 
-    /// Of a wave that has ended.
+    /// The clock of a wave that has ended.
     pub fn ended(back: u32) -> Clock {
         Clock { issued: u32::MAX, over: [u32::MAX; 2], back }
     }
@@ -64,12 +64,12 @@ pub(super) struct Known {
     clocks: Vec<Clock>,
     /// In tg_split mode: how many operations of each other wave its loads see.
     fresh: Vec<u32>,
-    /// Of other workgroups, what each wave was handed, and what of it its loads see.
+    /// For other workgroups, what each wave was handed, and how much of it its loads see.
     handed: Vec<Foreign>,
     handed_fresh: Vec<Foreign>,
 }
 
-/// How an access looks at memory.
+/// How an access sees memory.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Sight {
     /// Through the caches of the wave, as loads do.
@@ -79,7 +79,7 @@ pub(super) enum Sight {
 }
 
 impl Known {
-    /// Nobody knows anything.
+    /// No wave knows anything yet.
     pub fn new(waves: usize, model: Model) -> Known {
         Known {
             waves,
@@ -97,7 +97,7 @@ impl Known {
         self.clocks[wave * self.waves + other]
     }
 
-    /// How many operations of `other` on device memory lie before an access of `wave`.
+    /// How many operations of `other` on device memory are ordered before an access of `wave`.
     #[inline(always)]
     pub fn within(&self, wave: usize, other: usize, sight: Sight) -> u32 {
         let clock = self.of(wave, other);
@@ -108,7 +108,7 @@ impl Known {
         }
     }
 
-    /// How many operations of a wave of another workgroup lie before an access of `wave`.
+    /// How many operations of a wave of another workgroup are ordered before an access of `wave`.
     pub fn abroad(&self, wave: usize, other: u32, sight: Sight) -> Reach {
         let handed = match sight {
             Sight::Caches => &self.handed_fresh[wave],
@@ -122,11 +122,11 @@ impl Known {
         &self.handed[wave]
     }
 
-    /// A barrier has opened: everybody knows what each brought.
+    /// A barrier has opened: every wave learns what each brought.
     pub fn barrier(&mut self, brought: &[Clock]) {
         let mut brought = brought.to_vec();
         for (other, clock) in brought.iter_mut().enumerate() {
-            // One wave may have written back what others stored.
+            // One wave may have written back the stores of others.
             let back = (0..self.waves).map(|wave| self.of(wave, other).back).max();
             clock.back = clock.back.max(back.unwrap_or(0));
         }
@@ -134,7 +134,7 @@ impl Known {
             clocks.iter_mut().zip(&brought).for_each(|(known, clock)| known.join(*clock));
         }
         share(&mut self.handed);
-        // Only waves of one compute unit forget the same first-level cache.
+        // Only waves of one compute unit invalidate the same first-level cache.
         if !self.model.is_split {
             share(&mut self.handed_fresh);
         }
@@ -150,7 +150,7 @@ impl Known {
         add(&mut self.handed[wave], other, reach);
     }
 
-    /// `wave` forgets its caches: it sees what it has been handed.
+    /// `wave` invalidates its caches: it sees what it has been handed.
     pub fn forget(&mut self, wave: usize, scope: Scope) {
         if scope >= Scope::Workgroup && self.model.is_split {
             for other in 0..self.waves {
@@ -171,7 +171,7 @@ impl Known {
     }
 }
 
-/// Gives all what any has.
+/// Gives to all what any of them has.
 fn share(all: &mut [Foreign]) {
     if all.iter().any(|one| !one.is_empty()) {
         let mut joined = Foreign::new();
@@ -182,7 +182,7 @@ fn share(all: &mut [Foreign]) {
     }
 }
 
-/// The later of both.
+/// Keeps the later of the two.
 pub(super) fn add(known: &mut Foreign, wave: u32, reach: Reach) {
     let known = known.entry(wave).or_default();
     *known = Reach { over: known.over.max(reach.over), back: known.back.max(reach.back) };

@@ -1,10 +1,10 @@
-//! Which bits of the registers of a wave hold something.
+//! Which bits of a wave's registers are defined.
 //!
-//! What nobody has written may be moved and computed with; it is reported where it makes a difference. Until
-//! then it remembers where it came from.
+//! An undefined value may be moved and computed with; it is reported where it makes a difference. Until then
+//! it remembers where it came from.
 //!
-//! Of vector registers most lanes are defined or undefined as a whole, which is a bit per lane. Only lanes of
-//! which some bits are defined look into a row with all bits.
+//! Most lanes of vector registers are either defined or undefined as a whole, which takes a bit per lane.
+//! Only lanes with some defined bits are looked up in a row with all bits.
 
 use super::super::wave::{LANES, Row};
 use super::facts::{Bits, FIRST_VECTOR, SCC, insert};
@@ -19,7 +19,7 @@ pub(super) struct Origin {
     pub what: What,
 }
 
-/// Something that nobody has written.
+/// Something that was never written.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum What {
     /// A register.
@@ -30,24 +30,25 @@ pub(super) enum What {
 
 /// Definedness of the registers of one wave.
 pub(super) struct Registers {
-    /// Lanes of vector registers that are defined throughout, by number after the first VGPR.
+    /// Lanes of vector registers that are fully defined, by number after the first VGPR.
     vectors: Box<[u64; 512]>,
-    /// Lanes that are not, whose undefined bits are those in `bits`; all bits of the others are undefined.
+    /// Lanes that are not, whose undefined bits are those in `bits`; all bits of the other lanes are
+    /// undefined.
     mixed: Box<[u64; 512]>,
-    /// Undefined bits of the mixed lanes; as many registers as have ever had some.
+    /// Undefined bits of the mixed lanes; as many registers as have ever had such lanes.
     bits: Vec<Row>,
     /// Bits of scalar registers.
     scalars: [u32; 128],
     scc: bool,
-    /// Registers that are not defined throughout.
+    /// Registers that are not fully defined.
     pub partial: Bits,
-    /// Index of the origin of what is undefined in a register, plus one; 0: the register was never written.
+    /// Index of the origin of the undefined part of a register, plus one; 0: the register was never written.
     origin: Box<[u16; 768]>,
     origins: Vec<Origin>,
 }
 
 impl Registers {
-    /// Nothing is defined but EXEC and what the hardware keeps for itself.
+    /// Only EXEC and the registers that the hardware sets are defined.
     pub fn new() -> Registers {
         let mut registers = Registers {
             vectors: Box::new([0; 512]),
@@ -63,7 +64,7 @@ impl Registers {
         registers
     }
 
-    /// The same again.
+    /// Resets it to that state.
     pub fn reset(&mut self) {
         self.vectors.fill(0);
         self.mixed.fill(0);
@@ -89,7 +90,7 @@ impl Registers {
         }
     }
 
-    /// Lanes of a vector register that are defined throughout, by operand number.
+    /// Lanes of a vector register that are fully defined, by operand number.
     #[inline]
     pub fn vector(&self, number: u32) -> u64 {
         self.vectors[index(number)]
@@ -157,7 +158,7 @@ impl Registers {
         self.scc
     }
 
-    /// Sets the lanes of a vector register that are defined throughout; of the others nothing is.
+    /// Sets the lanes of a vector register that are fully defined; the others are undefined.
     pub fn set_vector(&mut self, number: u32, lanes: u64) {
         self.write_vector(number, u64::MAX, lanes);
     }
@@ -171,7 +172,7 @@ impl Registers {
         let lanes = self.vectors[at] & !exec | exec & defined;
         self.vectors[at] = lanes;
         self.mixed[at] &= !exec;
-        // A tuple that starts at the last register reaches past the file, where register numbers wrap.
+        // A tuple that starts at the last register extends past the file, where register numbers wrap.
         self.mark(FIRST_VECTOR + at as u32, lanes == u64::MAX);
     }
 
@@ -204,7 +205,7 @@ impl Registers {
         self.partial[4..].fill(0);
     }
 
-    /// True if nothing in a register is undefined that `lanes` see.
+    /// True if the part of a register that `lanes` see is fully defined.
     pub fn is_defined(&self, number: u32, lanes: u64) -> bool {
         match number {
             0..128 => self.scalar(number) == u32::MAX,
@@ -214,7 +215,7 @@ impl Registers {
         }
     }
 
-    /// Where what is undefined in a register, which `step` reads, came from.
+    /// Where the undefined part of a register, which `step` reads, came from.
     pub fn origin(&self, number: u32, step: u32) -> Origin {
         match self.origin[number as usize % 768] {
             0 => Origin { step, what: What::Register(number) },
@@ -233,7 +234,7 @@ impl Registers {
             self.origins.push(origin);
             self.origins.len() - 1
         });
-        // Beyond what the index holds the last one has to do.
+        // Beyond what the index holds, the last origin stands for the rest.
         self.origin[number as usize % 768] = (index + 1).min(self.origins.len()).min(u16::MAX.into()) as u16;
     }
 }

@@ -1,5 +1,5 @@
-//! Runs of memory instructions that a replay after a page fault would get wrong, along the executed path;
-//! only where pages may fault (XNACK).
+//! Runs of memory instructions that a replay after a page fault would execute wrongly, along the executed
+//! path; only where pages may fault (XNACK).
 
 use crate::codegen::isa::Unit;
 use crate::codegen::rules::{View, overwrites_own_base};
@@ -9,11 +9,11 @@ use super::finding::FindingKind;
 use super::found::Raw;
 use super::group::{Who, Worker};
 
-/// Longest run that is looked back on.
+/// The longest run that is checked.
 const LONGEST: usize = 64;
 
-/// Judges a step and notes it in the run, the steps of memory instructions of one kind that directly precede
-/// it.
+/// Judges a step and adds it to the run, which are the steps of memory instructions of one kind that directly
+/// precede it.
 pub(super) fn judge(table: &Table, run: &mut Vec<u32>, worker: &mut Worker, who: Who) {
     let inst_of = |step: u32| table.facts[step as usize].inst.as_ref();
     let Some(inst) = inst_of(who.step) else { return };

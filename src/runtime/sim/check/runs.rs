@@ -1,5 +1,5 @@
-//! The accesses of an instruction as runs: neighbouring lanes that access neighbouring bytes are one, as they
-//! mostly are.
+//! The accesses of an instruction as runs: neighbouring lanes that access neighbouring bytes form one, as
+//! they usually do.
 
 use super::super::execute::Footprint;
 use super::super::wave::LANES;
@@ -23,8 +23,8 @@ impl Run {
         self.address + self.bytes * self.lanes as u64
     }
 
-    /// The lane that accesses a byte, and its number among those of the lane; bytes in front of the run are
-    /// its first's.
+    /// The lane that accesses a byte, and the number of the byte among those of the lane; bytes before the
+    /// run belong to its first byte.
     pub fn lane_of(&self, address: u64) -> (usize, u64) {
         let distance = address.saturating_sub(self.address);
         (self.lane + (distance / self.bytes) as usize, distance % self.bytes)

@@ -1,4 +1,4 @@
-//! Who goes on next, and how late memory is: everything that a seed decides.
+//! Which wave goes on next, and how late memory operations take effect: everything that a seed decides.
 
 use super::super::wave::LANES;
 
@@ -7,7 +7,7 @@ use super::super::wave::LANES;
 pub(super) struct Random(u64);
 
 impl Random {
-    /// The numbers of a seed and a stream of it.
+    /// The numbers of a seed and one of its streams.
     pub fn new(seed: u64, stream: u64) -> Random {
         let mut random = Random(seed ^ stream.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17));
         random.next();
@@ -39,10 +39,10 @@ enum Turns {
     /// One wave runs as far as it can, then the others.
     OneAhead,
     /// One wave waits until no other can go on.
-    OneBehind,
+    OneLate,
 }
 
-/// Slices that a wave gets one after the other while others could go on.
+/// The most slices that a wave gets in a row while others could go on.
 const MOST_SLICES: u32 = 8;
 
 /// When memory operations take effect.
@@ -63,18 +63,18 @@ pub(super) struct Plan {
     lateness: Lateness,
     favourite: usize,
     last: usize,
-    /// Slices that the last wave has had one after the other.
+    /// Slices that the last wave has had in a row.
     streak: u32,
 }
 
 impl Plan {
-    /// Of a workgroup with so many waves.
+    /// A plan for a workgroup of this many waves.
     pub fn new(seed: u64, workgroup: u64, waves: usize) -> Plan {
         let mut random = Random::new(seed, workgroup + 1);
         let turns = match random.below(8) {
             0 => Turns::RoundRobin,
             1 | 2 => Turns::OneAhead,
-            3 | 4 => Turns::OneBehind,
+            3 | 4 => Turns::OneLate,
             _ => Turns::Random,
         };
         let lateness = match random.below(4) {
@@ -90,17 +90,17 @@ impl Plan {
     pub fn next(&mut self, ready: u64) -> (usize, u32) {
         let favourite = ready >> self.favourite & 1 != 0;
         let others = ready & !(1 << self.favourite);
-        let behind = |last: usize| {
+        let after = |last: usize| {
             let rotated = ready.rotate_right((last as u32 + 1) % LANES as u32);
             (rotated.trailing_zeros() as usize + last + 1) % LANES
         };
         // A wave that waits for another one's memory would wait for ever.
         let turns = if self.streak < MOST_SLICES { self.turns } else { Turns::Random };
         let (wave, length) = match turns {
-            Turns::RoundRobin => (behind(self.last), 1),
+            Turns::RoundRobin => (after(self.last), 1),
             Turns::OneAhead if favourite => (self.favourite, 4096),
-            Turns::OneBehind if others == 0 => (self.favourite, 64),
-            Turns::OneBehind => (others.trailing_zeros() as usize, 64),
+            Turns::OneLate if others == 0 => (self.favourite, 64),
+            Turns::OneLate => (others.trailing_zeros() as usize, 64),
             _ => {
                 let skip = self.random.below(ready.count_ones().into());
                 let chosen = (0..skip).fold(ready, |left, _| left & (left - 1));
@@ -112,7 +112,7 @@ impl Plan {
         (wave, length)
     }
 
-    /// Whether an operation that is issued now waits.
+    /// Whether an operation that is issued now is delayed.
     pub fn defers(&mut self) -> bool {
         match self.lateness {
             Lateness::Early => false,
@@ -139,7 +139,7 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// Of so many workgroups.
+    /// An order of this many workgroups.
     pub fn new(seed: u64, count: u64) -> Order {
         let mut random = Random::new(seed, 0);
         let mut stride = 1 + random.below(count);

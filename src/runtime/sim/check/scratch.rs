@@ -1,17 +1,17 @@
-//! Which bits of private memory hold something, lane by lane.
+//! Which bits of private memory are defined, lane by lane.
 
 use super::super::error::Access;
 use super::super::execute::Footprint;
 use super::super::wave::{LANES, Row};
 
-/// Undefined bits of what a load brings: rows of lanes, dword after dword.
+/// Undefined bits of the data of a load: rows of lanes, dword after dword.
 pub(super) type Loaded = Vec<Row>;
 
 /// Private memory of one wave.
 pub(super) struct Scratch {
-    /// Lanes of each byte that are defined throughout.
+    /// Lanes of each byte that are fully defined.
     bytes: Vec<u64>,
-    /// Undefined bits of each byte in the others; empty as long as that is all of them.
+    /// Undefined bits of each byte in the others; empty as long as all of them are undefined.
     bits: Vec<[u8; LANES]>,
 }
 
@@ -21,16 +21,15 @@ impl Scratch {
         Scratch { bytes: Vec::new(), bits: Vec::new() }
     }
 
-    /// So many bytes per lane, undefined.
+    /// Resets it to this many bytes per lane, undefined.
     pub fn reset(&mut self, bytes: usize) {
         self.bytes.clear();
         self.bits.clear();
         self.bytes.resize(bytes, 0);
     }
 
-    /// Notes an access whose lanes `lanes` lie inside, `undefined` being the undefined bits of what it
-    /// stores, by lane (of `partial`) and byte;
-    /// of a load what is undefined, and the first such byte.
+    /// Notes an access whose `lanes` lie inside. `undefined` are the undefined bits of stored data, by lane
+    /// (of `partial`) and byte. Returns, for a load, the undefined bits and the first undefined byte.
     pub fn access(
         &mut self,
         footprint: &Footprint,
@@ -43,7 +42,7 @@ impl Scratch {
         while left != 0 {
             let l = left.trailing_zeros();
             let address = footprint.address[l as usize];
-            // All lanes at one address are one piece of work, as they mostly are.
+            // All lanes at one address are handled together, which is the usual case.
             let mut same = 0;
             let mut others = left;
             while others != 0 {
@@ -75,7 +74,7 @@ impl Scratch {
         found
     }
 
-    /// Stores a byte of some lanes, of which those in `partial` may bring something undefined.
+    /// Stores a byte of some lanes; those in `partial` may store something undefined.
     fn store(&mut self, at: usize, lanes: u64, partial: u64, undefined: impl Fn(usize) -> u8) {
         let mut bad = 0;
         let mut left = lanes & partial;

@@ -26,7 +26,7 @@ pub(super) enum Space {
     Private,
 }
 
-/// Where each lane's access goes.
+/// Where the access of each lane goes.
 pub(super) struct Targets {
     /// Which memory.
     pub space: Space,
@@ -56,7 +56,7 @@ impl Targets {
     }
 }
 
-/// Which operands say what.
+/// Which operand has which role.
 pub(super) struct Roles {
     /// Vector address.
     pub address: usize,
@@ -179,11 +179,11 @@ fn buffer(w: &Wave, s: &Step, roles: &Roles, components: u8, bytes: u32) -> Resu
     Ok(Targets { space: Space::Device, address, valid, step: CONTIGUOUS })
 }
 
-/// What a swizzled buffer makes addresses from.
+/// What addresses in a swizzled buffer are made from.
 struct Swizzle {
     start: u64,
     stride: u64,
-    /// Indices whose elements of one number lie side by side.
+    /// Indices whose elements of the same number lie side by side.
     lanes: u64,
 }
 
@@ -202,13 +202,13 @@ fn swizzle(
         start + group * lanes + index[l] % lanes * ELEMENT + offset[l] % ELEMENT
     });
     let step = ELEMENT * lanes;
-    if private::behind(start).is_none() {
+    if private::through_window(start).is_none() {
         return Ok(Targets { space: Space::Device, address: device, valid, step });
     }
     let exec = w.exec();
     let mut address = [0; LANES];
     for l in (0..LANES).filter(|&l| exec >> l & 1 != 0 && valid[l] != 0) {
-        match private::behind(device[l]) {
+        match private::through_window(device[l]) {
             Some((owner, byte)) if owner == l && lanes == LANES as u64 => address[l] = byte,
             _ => {
                 let what = FaultKind::Unsupported("a buffer that reaches scratch of another lane");

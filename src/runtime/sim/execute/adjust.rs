@@ -1,5 +1,5 @@
 //! Steps whose operands are not simply those of the encoding: DPP, SDWA, and VGPR indexing. Each executes a
-//! copy of the step with other operands, so that the instructions themselves know nothing of it.
+//! copy of the step with other operands, so that the instructions themselves need not know about it.
 
 use crate::codegen::isa::{Field, Meaning, OpInfo};
 
@@ -9,7 +9,7 @@ use super::super::wave::{M0, Wave};
 use super::hardware::{GPR_INDEX, VSKIP};
 use super::{Context, dpp, execute, sdwa};
 
-/// Where an adjusted source or result lies meanwhile: two rows each after the wave's registers.
+/// Where an adjusted source or result is kept temporarily: two rows each after the wave's registers.
 pub(super) fn scratch(w: &Wave, which: usize) -> Place {
     Place::Row((w.rows.len() - SCRATCH + 2 * which) as u16)
 }
@@ -42,8 +42,8 @@ pub(super) fn run(
     }
 }
 
-/// Adds M0's index to the VGPRs that M0 selects; false if the result would lie past the last one, which
-/// makes the instruction do nothing. A source past the last one is v0 (CDNA4 ISA guide, "VGPR Indexing" and
+/// Adds M0's index to the VGPRs that M0 selects; false if the result would lie past the last one, in which
+/// case the instruction does nothing. A source past the last one is v0 (CDNA4 ISA guide, "VGPR Indexing" and
 /// "Out-of-Range behavior").
 fn index(m0: u32, vgprs: usize, info: &OpInfo, step: &mut Step) -> bool {
     let by = (m0 & 0xff) as u16;
@@ -51,7 +51,7 @@ fn index(m0: u32, vgprs: usize, info: &OpInfo, step: &mut Step) -> bool {
     for (spec, place) in info.operands.iter().zip(&mut step.operands) {
         let bit = match spec.field {
             Field::Src0 => 12,
-            // After a literal factor this is the addend, which the hardware knows as the third source.
+            // After a literal factor this is the addend, which the hardware calls the third source.
             Field::Src1 if literal_first => 14,
             Field::Src1 => 13,
             Field::Src2 => 14,

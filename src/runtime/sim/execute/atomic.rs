@@ -30,7 +30,7 @@ impl Registers {
     }
 }
 
-/// New value of a place that holds `old`. `data` and `second` are the data in the order of the operands.
+/// New value of a place that holds `old`. `data` and `second` are in the order of the operands.
 pub(super) fn apply(operation: Operation, old: u64, data: u64, second: u64) -> Result<u64, Stopped> {
     use Element::*;
     let (calc, element) = operation;

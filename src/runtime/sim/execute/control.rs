@@ -9,11 +9,11 @@ use super::super::wave::{EXEC, M0, Wave};
 use super::hardware::{BRANCH_STACK, GPR_INDEX, VSKIP};
 use super::jump;
 
-/// SGPRs: what relative addressing may reach.
+/// SGPRs that relative addressing can reach.
 const SGPRS: usize = 102;
 
-/// The SGPR that M0 counts from `place`; out of range s0 to read, nothing to write (CDNA4 ISA guide,
-/// "Out-of-Range behavior").
+/// The SGPR at the distance in M0 from `place`. Out of range it is s0 for reads, and writes do nothing (CDNA4
+/// ISA guide, "Out-of-Range behavior").
 fn relative(w: &Wave, place: Place, width: usize) -> Option<Place> {
     let Place::Scalar(n) = place else { return Some(place) };
     let index = (usize::from(n)).saturating_add(w.s[M0] as usize);
@@ -42,7 +42,8 @@ fn set_m0(w: &mut Wave, mask: u32, bits: u32) {
     w.s[M0] = w.s[M0] & !mask | bits & mask;
 }
 
-/// Executes what changes M0 and the modes of vector instructions (CDNA4 ISA guide, "VGPR Indexing").
+/// Executes instructions that change M0 and the modes of vector instructions (CDNA4 ISA guide, "VGPR
+/// Indexing").
 pub(super) fn execute(w: &mut Wave, s: &Step, meaning: Meaning) {
     const INDEX: u32 = 0xff;
     const WHICH: u32 = 0xf000;
@@ -64,7 +65,7 @@ pub(super) fn execute(w: &mut Wave, s: &Step, meaning: Meaning) {
     }
 }
 
-/// Entries of the branch stack that MODE can count.
+/// The most entries of the branch stack that MODE can count.
 const STACK: u32 = 8;
 
 /// Executes a fork: the lanes of the smaller part wait on the stack in SGPRs, which has an entry of an

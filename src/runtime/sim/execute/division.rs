@@ -39,8 +39,8 @@ fn scaled(rule: &Rule, value: f64, denominator: f64, numerator: f64, exponents: 
     } else if denormal(denominator) {
         (times(rule.scale), false)
     } else if denormal(1.0 / denominator) && denormal(numerator / denominator) {
-        // The guide prints the scaling of the case before, which makes the denominator infinite; downwards is
-        // what gives the quotient.
+        // The guide prints the scaling of the previous case, which makes the denominator infinite; scaling
+        // down gives the quotient.
         (if is_denominator { times(-rule.scale) } else { value }, true)
     } else if denormal(1.0 / denominator) {
         (times(-rule.scale), false)
@@ -119,7 +119,7 @@ pub(super) fn fmas_f64(a: f64, b: f64, c: f64) -> f64 {
     if power > 0 {
         return load_exponent(value, power);
     }
-    // Bits that leave the mantissa where the scaled result is denormal.
+    // Bits that are shifted out of the mantissa where the scaled result is denormal.
     let lost = 128 + 1 - exponent_f64(value);
     if lost <= 0 || exponent_f64(value) == 0 || value.is_nan() {
         return load_exponent(value, -128);
@@ -139,7 +139,7 @@ pub(super) fn fmas_f64(a: f64, b: f64, c: f64) -> f64 {
 
 macro_rules! fixup {
     ($name:ident, $type:ident, $exponent:ident, $far:literal) => {
-        /// V_DIV_FIXUP: the quotient with its special cases put right.
+        /// V_DIV_FIXUP: the quotient with its special cases corrected.
         pub(super) fn $name(quotient: $type, denominator: $type, numerator: $type) -> $type {
             use super::super::numerics::Float;
             let sign =

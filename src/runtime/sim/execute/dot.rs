@@ -10,8 +10,7 @@ use super::lanes::{clamp, flush_f16};
 use super::packed::half;
 use super::valu::unsupported;
 
-/// Executes a dot product. Integer sums are exact; clamp makes them stop at the ends of 32 bits, else they
-/// wrap.
+/// Executes a dot product. Integer sums are exact; with clamp they saturate to 32 bits, otherwise they wrap.
 pub(super) fn dot(w: &mut Wave, s: &Step, element: Element) -> Result<(), Stopped> {
     let addend = w.lanes(s.operands[if s.accumulates { 0 } else { 3 }]);
     let (bits, signed) = match element {

@@ -35,7 +35,7 @@ fn source(control: u32, l: usize) -> Option<usize> {
 }
 
 /// The lane that each lane reads from, if any, and the lanes that are written. A lane whose source does not
-/// exist or is off reads zero with `bound_ctrl` and is not written without; lanes that the masks leave out
+/// exist or is off reads zero with `bound_ctrl` and is not written without it; lanes that the masks leave out
 /// are not written.
 pub(in super::super) fn lanes(imm: u32, exec: u64) -> ([Option<usize>; LANES], u64) {
     let dpp = Dpp::from_imm(imm);

@@ -6,14 +6,14 @@ use super::super::program::Step;
 use super::super::wave::{LANES, Row, Wave};
 use super::lds::addresses;
 
-/// ds_permute_b32 and ds_bpermute_b32: nothing comes from inactive lanes, and what nobody sends is zero. Of
-/// two lanes that send to one the higher wins.
+/// ds_permute_b32 and ds_bpermute_b32: inactive lanes send nothing, and lanes that no lane sends to get zero.
+/// If two lanes send to the same one, the higher one wins.
 pub(super) fn permute(w: &mut Wave, s: &Step, direction: Permutation) {
     let values = permuted(w, s, direction, &w.lanes(s.operands[2]));
     w.set_lanes(s.operands[0], &values);
 }
 
-/// What the result is if `data` is permuted.
+/// The result of permuting `data`.
 pub(in super::super) fn permuted(w: &Wave, s: &Step, direction: Permutation, data: &Row) -> Row {
     let lanes = addresses(w, s, 1, s.imm).map(|a| (a / 4) as usize % LANES);
     let exec = w.exec();
@@ -32,7 +32,7 @@ pub(in super::super) fn permuted(w: &Wave, s: &Step, direction: Permutation, dat
 const FFT: u32 = 0xe000;
 /// Offsets from here on rotate.
 const ROTATE: u32 = 0xc000;
-/// Offsets from here on permute four lanes; below are bit masks.
+/// Offsets from here on permute four lanes; smaller ones are bit masks.
 const QUAD: u32 = 0x8000;
 
 /// The lane that lane `lane` of ds_swizzle_b32 gets its value from; all stay inside their 32 lanes (CDNA3 ISA
@@ -56,13 +56,13 @@ fn source(pattern: u32, lane: u32) -> u32 {
     half | inside
 }
 
-/// ds_swizzle_b32: what an inactive lane would give is zero.
+/// ds_swizzle_b32: inactive lanes give zero.
 pub(super) fn swizzle(w: &mut Wave, s: &Step) {
     let values = swizzled(w, s, &w.lanes(s.operands[1]));
     w.set_lanes(s.operands[0], &values);
 }
 
-/// What the result is if `data` is swizzled.
+/// The result of swizzling `data`.
 pub(in super::super) fn swizzled(w: &Wave, s: &Step, data: &Row) -> Row {
     let exec = w.exec();
     std::array::from_fn(|l| {

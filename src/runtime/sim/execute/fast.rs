@@ -1,8 +1,8 @@
-//! The short way through frequent lane-wise operations of 32 bits.
+//! The fast path for frequent lane-wise operations of 32 bits.
 //!
-//! Which operation a step is follows from the step alone, so it is found when code is decoded: a row of the
-//! table below, no modifiers, a vector register as the result. Sources are read where they are, one result
-//! row is on the stack, and all operations share one function of small frame. [`valu`](super::valu) computes
+//! Which operation a step is follows from the step alone, so it is determined when code is decoded: a row of
+//! the table below, no modifiers, a vector register as the result. Sources are read in place, one result row
+//! is on the stack, and all operations share one function with a small frame. [`valu`](super::valu) computes
 //! the same for everything else (a test compares the two); there the frame alone, which is touched page by
 //! page, costs more than 64 additions.
 
@@ -19,10 +19,10 @@ const USUAL: u32 = 0x30;
 
 macro_rules! operations {
     ($($name:ident = $calc:pat, $elements:pat => |$($source:ident),+| $result:expr;)*) => {
-        /// An operation that has a short way.
+        /// An operation that has a fast path.
         #[derive(Copy, Clone, PartialEq, Eq, Debug)]
         pub(in super::super) enum Fast {
-            /// None: the long way.
+            /// None: the general path.
             None,
             $($name,)*
         }
@@ -110,7 +110,7 @@ operations! {
 }
 
 impl Fast {
-    /// Which short way there is for a step.
+    /// The fast path of a step, if there is one.
     pub fn of(step: &Step, meaning: Meaning) -> Fast {
         match meaning {
             Meaning::Vector(calc, element)
@@ -122,7 +122,7 @@ impl Fast {
         }
     }
 
-    /// True if the short way may be gone now.
+    /// True if the fast path may be used now.
     #[inline(always)]
     pub fn usable(self, w: &Wave) -> bool {
         self != Fast::None && w.mode & MODE == USUAL

@@ -1,5 +1,5 @@
-//! Which bytes a memory instruction is about to touch, lane by lane, computed before it executes and without
-//! side effects: what check mode judges and what time mode counts banks and cache lines from.
+//! Which bytes a memory instruction is about to access, lane by lane, computed before it executes and without
+//! side effects: check mode judges them, and time mode counts banks and cache lines from them.
 
 use crate::codegen::isa::{Format, Meaning};
 
@@ -28,9 +28,10 @@ pub(in super::super) enum Space {
 pub(in super::super) struct Footprint {
     /// Which memory.
     pub space: Space,
-    /// Which way.
+    /// Load, store or atomic.
     pub access: Access,
-    /// Lanes that access anything: active, and not dropped by a range check. Scalar accesses are lane 0's.
+    /// Lanes that access anything: active, and not dropped by a range check. Scalar accesses belong to lane
+    /// 0.
     pub lanes: u64,
     /// First byte of each lane.
     pub address: [u64; LANES],
@@ -38,8 +39,8 @@ pub(in super::super) struct Footprint {
     pub bytes: [u16; LANES],
 }
 
-/// Collects what `s` would touch if `w` executed it now; nothing for instructions that touch no memory. Loads
-/// come before the stores of the same instruction.
+/// Collects the accesses that `s` would make if `w` executed it now; none for instructions that do not access
+/// memory. Loads come before the stores of the same instruction.
 pub(in super::super) fn footprints(w: &Wave, s: &Step, found: &mut Vec<Footprint>) -> Result<(), Stopped> {
     use Access::{Load as Loads, Store as Stores};
     use Meaning::*;
@@ -129,12 +130,12 @@ fn scalar(w: &Wave, s: &Step, meaning: Meaning, found: &mut Vec<Footprint>) {
         let (address, bytes) = ([address; LANES], [4 * u16::from(dwords); LANES]);
         found.push(Footprint { space, access: range.access, lanes, address, bytes });
     };
-    if private::behind(range.address).is_none() {
+    if private::through_window(range.address).is_none() {
         return push(Space::Device, 1, range.address, range.inside);
     }
     // Dwords that lie side by side belong to different lanes.
     for dword in 0..u64::from(range.inside) {
-        if let Some((lane, byte)) = private::behind(range.address + 4 * dword) {
+        if let Some((lane, byte)) = private::through_window(range.address + 4 * dword) {
             push(Space::Private, 1 << lane, byte, 1);
         }
     }

@@ -30,7 +30,7 @@ pub(super) enum Numeric {
 pub(super) struct BufferFormat {
     widths: &'static [u32],
     numeric: Numeric,
-    /// Which component each of x, y, z, w takes.
+    /// Which component each of x, y, z and w takes.
     selects: [u32; 4],
 }
 
@@ -53,7 +53,7 @@ const WIDTHS: [&[u32]; 15] = [
 ];
 
 impl BufferFormat {
-    /// The format in the last word of a descriptor, if there is such a thing.
+    /// The format in the last word of a descriptor, if it exists.
     pub fn new(word: u32) -> Option<BufferFormat> {
         use Numeric::*;
         let widths = *WIDTHS.get((word >> 15 & 0xf) as usize).filter(|widths| !widths.is_empty())?;
@@ -74,13 +74,13 @@ impl BufferFormat {
         self.widths.iter().sum::<u32>() / 8
     }
 
-    /// Number and bytes of the pieces that an access is made of.
+    /// Number and bytes of the pieces of an access.
     pub fn pieces(self) -> (u8, u32) {
         let bytes = self.bytes();
         if bytes <= 4 { (1, bytes) } else { ((bytes / 4) as u8, 4) }
     }
 
-    /// What x, y, z and w load.
+    /// The values that x, y, z and w load.
     pub fn load(self, pieces: [u32; 4]) -> [u32; 4] {
         let one = if matches!(self.numeric, Numeric::Uint | Numeric::Sint) { 1 } else { 1f32.to_bits() };
         self.selects.map(|select| match select {
@@ -94,7 +94,7 @@ impl BufferFormat {
         })
     }
 
-    /// What is stored for x, y, z and w.
+    /// The values stored for x, y, z and w.
     pub fn store(self, components: [u32; 4]) -> [u32; 4] {
         let (mut all, mut shift) = (0u128, 0);
         for (&width, &value) in self.widths.iter().zip(&components) {
@@ -104,7 +104,7 @@ impl BufferFormat {
         [0, 32, 64, 96].map(|shift| (all >> shift) as u32)
     }
 
-    /// A loaded component for half a register.
+    /// A loaded component, converted to half a register.
     pub fn narrow(self, value: u32) -> u32 {
         match self.numeric {
             Numeric::Uint => value.min(0xffff),
@@ -113,7 +113,7 @@ impl BufferFormat {
         }
     }
 
-    /// A component to store from half a register.
+    /// A component to store, converted from half a register.
     pub fn widen(self, half: u32) -> u32 {
         match self.numeric {
             Numeric::Uint => half & 0xffff,
@@ -149,7 +149,7 @@ impl BufferFormat {
 
     fn encode(self, value: u32, width: u32) -> u32 {
         let float = f64::from(f32::from_bits(value));
-        // Casts saturate and take NaN for zero.
+        // Casts saturate and turn NaN into zero.
         let most = f64::from(mask(width));
         let (low, high) = (-f64::from(mask(width - 1)) - 1.0, f64::from(mask(width - 1)));
         let bits = match self.numeric {

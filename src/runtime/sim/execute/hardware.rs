@@ -40,8 +40,8 @@ pub(in super::super) fn writes_mode(imm: u32, bits: u32) -> bool {
     field.register == MODE && field.mask << field.offset & bits != 0
 }
 
-/// HW_ID of a wave of a workgroup: slot and SIMD as if waves were dealt to the four SIMDs of one compute unit
-/// in turn.
+/// HW_ID of a wave of a workgroup: slot and SIMD as if waves were assigned to the four SIMDs of one compute
+/// unit in turn.
 pub(in super::super) fn hardware_id(wave: usize) -> u32 {
     (wave / 4 % 16) as u32 | ((wave % 4) as u32) << 4
 }
@@ -65,7 +65,7 @@ fn registers(program: &Program) -> u32 {
     }
 }
 
-/// Executes `s_getreg`. Registers that tell of what is not simulated (trap handlers, counters in flight,
+/// Executes `s_getreg`. Registers that describe what is not simulated (trap handlers, counters in flight,
 /// other dies) are zero.
 pub(super) fn get(w: &mut Wave, s: &Step, program: &Program, lds_bytes: u32) {
     let field = Field::of(s.imm);

@@ -9,7 +9,7 @@ use super::super::wave::{LANES, Wave};
 
 /// A type that vector instructions compute in.
 pub(super) trait Lane: Copy {
-    /// Operand `index` of the step, which is source number `source` to the modifiers.
+    /// Operand `index` of the step, whose source number for the modifiers is `source`.
     fn read(w: &Wave, step: &Step, index: usize, source: u32) -> [Self; LANES];
     /// Writes the result of the step to the active lanes.
     fn write(w: &mut Wave, step: &Step, values: [Self; LANES]);
@@ -236,7 +236,7 @@ pub(super) fn flush_f16(bits: u32) -> u32 {
     if bits & 0x7c00 == 0 { bits & 0x8000 } else { bits }
 }
 
-/// Bits of f16 results after all that modifiers and MODE may do to them.
+/// Bits of f16 results after modifiers and MODE have been applied.
 #[inline(never)]
 pub(super) fn finish_f16(w: &Wave, step: &Step, values: &[F16; LANES]) -> [u32; LANES] {
     let factor = output_factor(w, step, w.flushes_wide_results());

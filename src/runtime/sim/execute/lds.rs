@@ -1,7 +1,7 @@
 //! LDS instructions: loads, stores, atomics.
 //!
 //! Accesses may have any alignment, as the amdhsa runtime configures the hardware. An access beyond the
-//! workgroup's LDS is a fault here; hardware would read zero and drop writes, and nothing relies on that.
+//! workgroup's LDS is a fault here; hardware would read zero and drop writes, and no program relies on that.
 
 use crate::codegen::isa::Memory;
 
@@ -31,7 +31,7 @@ impl Lds {
         self.bytes
     }
 
-    /// Fault of lane `l` unless `bytes` bytes from `address` on lie inside.
+    /// A fault of lane `l` unless `bytes` bytes from `address` on lie inside.
     #[inline(always)]
     pub(super) fn check(&self, l: usize, access: Access, address: u32, bytes: u32) -> Result<(), Stopped> {
         if u64::from(address) + u64::from(bytes) <= u64::from(self.bytes) {
@@ -172,7 +172,7 @@ pub(super) fn offset_of(s: &Step, number: u32, dwords: u8, scale: u8) -> u32 {
 /// Loads two elements.
 pub(super) fn load_two(w: &mut Wave, lds: &Lds, s: &Step, dwords: u8, scale: u8) -> Result<(), Stopped> {
     let Some(first) = s.operands[0].row() else { return Ok(()) };
-    // Both addresses before the first result, which may overwrite them.
+    // Both addresses are read before the first result, which may overwrite them.
     let both = [0, 1].map(|n| addresses(w, s, 1, offset_of(s, n, dwords, scale)));
     for (number, addresses) in both.iter().enumerate() {
         load_dwords(w, lds, first + number * usize::from(dwords), dwords.into(), addresses)?;
@@ -189,7 +189,7 @@ pub(super) fn store_two(w: &mut Wave, lds: &mut Lds, s: &Step, dwords: u8, scale
     Ok(())
 }
 
-/// Exchanges two elements: what the registers hold goes there, what was there comes into the registers.
+/// Exchanges two elements between registers and LDS.
 pub(super) fn exchange_two(
     w: &mut Wave,
     lds: &mut Lds,

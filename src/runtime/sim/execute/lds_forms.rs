@@ -1,4 +1,4 @@
-//! Rare forms of LDS instructions: operands from LDS, places that follow from M0 and the lane, transposing
+//! Rare forms of LDS instructions: operands from LDS, places that depend on M0 and the lane, transposing
 //! loads.
 
 use crate::codegen::isa::Calc;
@@ -17,7 +17,7 @@ pub(super) fn m0_address(w: &Wave, s: &Step) -> u32 {
     (w.s[M0] & M0_ADDRESS).wrapping_add(s.imm)
 }
 
-/// Address of each lane when they have a place of `bytes` bytes each behind M0.
+/// Address of each lane when each has a place of `bytes` bytes, starting at the address in M0.
 pub(super) fn own_addresses(w: &Wave, s: &Step, bytes: u32) -> Row {
     let base = m0_address(w, s);
     std::array::from_fn(|l| base.wrapping_add(bytes * l as u32))
@@ -108,7 +108,7 @@ fn load(lds: &Lds, l: usize, address: u32, dwords: u32) -> Result<u64, Stopped> 
     Ok(u64::from(lds.load(address, 4)) | high)
 }
 
-/// ds_condxchg32_rtn_b64: of the two dwords those are stored, without their top bit, that have it set (Vega
+/// ds_condxchg32_rtn_b64: stores those of the two dwords that have their top bit set, without that bit (Vega
 /// ISA guide, "DS_CONDXCHG32_RTN_B64").
 pub(super) fn conditional_exchange(w: &mut Wave, lds: &mut Lds, s: &Step) -> Result<(), Stopped> {
     const TOP: u32 = 1 << 31;

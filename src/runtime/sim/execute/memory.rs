@@ -1,4 +1,4 @@
-//! Which function executes which meaning, for everything that touches memory or uses the LDS hardware.
+//! Dispatch by meaning, for all instructions that access memory or use the LDS hardware.
 
 use crate::codegen::isa::{Format, Meaning};
 

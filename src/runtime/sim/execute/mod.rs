@@ -1,6 +1,6 @@
 //! Executing one wave: the loop over steps, and one file per unit.
 
-// Lanes are indices: several arrays are walked in step, and bits of masks beside them.
+// Lanes are indices: several arrays are walked in step, together with bits of masks.
 #![allow(clippy::needless_range_loop)]
 
 mod address;
@@ -89,7 +89,7 @@ pub(super) fn run(w: &mut Wave, context: &mut Context<'_>) -> Result<(), Stopped
     Ok(())
 }
 
-/// Executes the instruction that a running wave stands at, and moves on to the next. After a fault `pc` has
+/// Executes the next instruction of a running wave, and moves on to the one after it. After a fault `pc` has
 /// not moved.
 #[inline(always)]
 pub(super) fn step(w: &mut Wave, context: &mut Context<'_>) -> Result<(), Stopped> {
@@ -226,8 +226,8 @@ fn execute(
         }
         Trap => return Err(Stopped::wave(FaultKind::Trap(s.imm & 0xff))),
         SetHalt if s.imm & 1 != 0 => return Err(Stopped::wave(FaultKind::Unsupported("halting a wave"))),
-        // Nothing is in flight when an instruction executes, caches are coherent, and there is nobody to be
-        // polite to.
+        // Nothing is in flight when an instruction executes, caches are coherent, and yielding to other waves
+        // has no effect.
         Wait
         | Nop
         | Sleep

@@ -84,8 +84,8 @@ pub(super) fn execute(w: &mut Wave, s: &Step, meaning: Meaning) -> Result<(), St
 }
 
 /// V_PERMLANE16_SWAP and V_PERMLANE32_SWAP: odd rows of the destination and even rows of the source change
-/// places. Lanes that are off are not written; what they would have given is their value if the modifier `fi`
-/// is set, else 0 if `bound_ctrl` is set, else the lane that wants it stays as it is.
+/// places. Lanes that are off are not written. In place of what they would give, a lane gets their value if
+/// the modifier `fi` is set, 0 if `bound_ctrl` is set, and otherwise keeps its own.
 fn swap_rows(w: &mut Wave, s: &Step, row: usize) {
     let [d, a, ..] = s.operands;
     let (to_first, to_second) = swapped_rows(s, w.exec(), row, &w.lanes(d), &w.lanes(a));
@@ -93,7 +93,7 @@ fn swap_rows(w: &mut Wave, s: &Step, row: usize) {
     w.set_lanes(a, &to_second);
 }
 
-/// What both registers hold afterwards.
+/// The contents of both registers afterwards.
 pub(in super::super) fn swapped_rows(
     s: &Step,
     exec: u64,
@@ -115,8 +115,7 @@ pub(in super::super) fn swapped_rows(
     (to_first, to_second)
 }
 
-/// V_MAD_U32_U16 and V_MAD_I32_I16: 16-bit factors, 32-bit sum, which stops at the ends of its range with
-/// clamp.
+/// V_MAD_U32_U16 and V_MAD_I32_I16: 16-bit factors and a 32-bit sum, which saturates with clamp.
 fn multiply_add_mixed(w: &mut Wave, s: &Step, element: Element) {
     let clamps = s.modifiers.has_clamp();
     if element == Element::I16 {

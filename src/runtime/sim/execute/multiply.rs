@@ -10,11 +10,11 @@ pub(super) enum Arithmetic {
     ExactProduct,
     /// f32, fused.
     Fused,
-    /// i32 from sources that are integers of 8 bits held as f32.
+    /// i32 from sources that are 8-bit integers held as f32.
     Integer(Overflow),
 }
 
-/// What happens to results that are too large (FP16_OVFL of the MODE register).
+/// The effect of results that are too large (FP16_OVFL of the MODE register).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Overflow {
     /// Floats become infinite, integers wrap.
@@ -23,7 +23,7 @@ pub(super) enum Overflow {
     Clamped,
 }
 
-/// Blocks of an instruction and which block of A they take: `block_mask` clears the low bits of the block's
+/// Blocks of an instruction and the block of A that they use: `block_mask` clears the low bits of the block's
 /// number, which become `block`.
 pub(super) struct Tile {
     pub blocks: usize,
@@ -104,7 +104,7 @@ fn shapes<const FUSED: bool, const R16: usize, const R32: usize>(
     }
 }
 
-/// Products are exact: what is cheaper on the host.
+/// Products are exact, so this does what is cheaper on the host.
 #[inline(always)]
 fn accumulate_exact<const WIDE: bool>(m: usize, tile: &Tile, a: &[Row], b: &[Row], d: &mut [Row]) {
     if WIDE { shapes::<true, 4, 2>(m, tile, a, b, d) } else { shapes::<false, 2, 1>(m, tile, a, b, d) }
@@ -131,7 +131,7 @@ pub(super) fn accumulate<const WIDE: bool>(
     }
 }
 
-/// Result registers that an instruction has at most.
+/// The most result registers of an instruction.
 const RESULTS: usize = 32;
 
 /// Adds to the integers in `d` what `accumulate` adds to zeros as f32: the sums of one instruction are at
@@ -190,7 +190,7 @@ pub(super) fn accumulate_sparse<const WIDE: bool>(
     }
 }
 
-/// Products are exact: what is cheaper on the host.
+/// Products are exact, so this does what is cheaper on the host.
 #[inline(always)]
 fn sparse_exact<const WIDE: bool>(m: usize, sparse: &Sparse<'_>, b: &[Row], d: &mut [Row]) {
     match (WIDE, m) {
@@ -224,9 +224,8 @@ fn sparse_rows<const FUSED: bool, const M: usize>(sparse: &Sparse<'_>, b: &[Row]
     }
 }
 
-/// Adds A * B to D with a power of two for each lane of A and of B. Products are exact in f32 and as scaled
-/// in f64; the sum in f64 is exact wherever its place against a rounding boundary of f32 matters, as a
-/// product has 8 bits.
+/// Adds A * B to D with a power of two for each lane of A and of B. Products are exact in f32 and, scaled, in
+/// f64; the sum in f64 is exact wherever it matters for rounding to f32, as a product has 8 bits.
 #[inline(always)]
 pub(super) fn accumulate_scaled(m: usize, scales: &[[f64; LANES]; 2], a: &[Row], b: &[Row], d: &mut [Row]) {
     match m {

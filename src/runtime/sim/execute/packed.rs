@@ -102,7 +102,7 @@ fn integer_half(s: &Step, calc: Calc, element: Element, a: &Row, b: &Row, c: &Ro
     Ok(std::array::from_fn(|l| f(a[l], b[l], c[l])))
 }
 
-/// The operations that clamp makes stop at the ends of their range.
+/// The operations that saturate with clamp.
 fn saturating(calc: Calc) -> Option<fn(i64, i64, i64) -> i64> {
     Some(match calc {
         Calc::Add => |a, b, _| a + b,

@@ -1,16 +1,16 @@
-//! Private memory of lanes, and the window of device addresses behind which buffer descriptors and scalar
-//! memory find it.
+//! Private memory of lanes, and the window of device addresses through which buffer descriptors and scalar
+//! memory access it.
 //!
-//! A wave has its private memory to itself, so all waves see theirs behind the same window. Inside, dword `n`
-//! of lane `l` is dword `64 n + l`: what the swizzle of the private segment's buffer descriptor makes of an
-//! offset (LLVM, "User Guide for AMDGPU Backend", "Private Segment Buffer").
+//! A wave has its private memory to itself, so all waves see theirs through the same window. Inside, dword
+//! `n` of lane `l` is dword `64 n + l`: the swizzle of the private segment's buffer descriptor maps an offset
+//! in this way (LLVM, "User Guide for AMDGPU Backend", "Private Segment Buffer").
 
 use super::super::error::{Access, FaultKind, Stopped};
 use super::super::wave::{LANES, Wave};
 
 /// First address of the window.
 pub(in super::super) const SCRATCH_WINDOW: u64 = 1 << 46;
-/// The window has 2 to this many bytes.
+/// The logarithm of the window's size in bytes.
 const WINDOW_BITS: u32 = 36;
 /// Bytes of one dword of all lanes.
 const SLICE: u64 = 4 * LANES as u64;
@@ -23,8 +23,8 @@ pub(in super::super) fn window_descriptor() -> [u32; 4] {
     [SCRATCH_WINDOW as u32, (SCRATCH_WINDOW >> 32) as u32 | SWIZZLE, u32::MAX, LANES_OF_INDEX | ADD_LANE]
 }
 
-/// Lane and byte address in its private memory that lie behind a device address.
-pub(super) fn behind(address: u64) -> Option<(usize, u64)> {
+/// Lane and byte address in its private memory for a device address in the window.
+pub(super) fn through_window(address: u64) -> Option<(usize, u64)> {
     let inside = address >> WINDOW_BITS == SCRATCH_WINDOW >> WINDOW_BITS;
     let byte = address.wrapping_sub(SCRATCH_WINDOW);
     inside.then_some(((byte % SLICE / 4) as usize, byte / SLICE * 4 + byte % 4))

@@ -71,7 +71,7 @@ impl Rounder {
 
     /// `value * 2^power`, rounded once.
     fn scale(&self, value: f64, power: i32) -> f64 {
-        // More than this turns every value into zero or infinity.
+        // A larger power turns every value into zero or infinity.
         let power = power.clamp(-3300, 3300);
         if value.is_finite() { self.finish(Exact::of(value).scaled(power)) } else { value }
     }
@@ -130,7 +130,7 @@ impl Real for F16 {
     }
 }
 
-/// Executes one `Vector` instruction if its result is rounded; says whether it did.
+/// Executes one `Vector` instruction if its result is rounded; returns whether it did.
 #[cold]
 pub(super) fn calculate(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> bool {
     let rounder = Rounder::new(w, element);
@@ -180,7 +180,7 @@ fn typed<T: Real, P: Lane + Into<i32>>(w: &mut Wave, s: &Step, calc: Calc, round
     true
 }
 
-/// Executes a conversion to a float type if it rounds; says whether it did.
+/// Executes a conversion to a float type if it rounds; returns whether it did.
 #[cold]
 pub(super) fn convert(w: &mut Wave, s: &Step, to: Element, from: Element) -> bool {
     let rounder = Rounder::new(w, to);

@@ -1,4 +1,4 @@
-//! Integer vector instructions with the clamp bit: results stop at the ends of the range of their type.
+//! Integer vector instructions with the clamp bit: results saturate to the range of their type.
 
 use crate::codegen::isa::{Calc, Element};
 
@@ -6,7 +6,7 @@ use super::super::program::Step;
 use super::super::wave::Wave;
 use super::lanes::{Lane, map2, map3};
 
-/// A type whose sums and products fit into i128 long before they overflow it.
+/// A type whose sums and products are far from overflowing an i128.
 trait Integer: Lane {
     const LEAST: i128;
     const LARGEST: i128;

@@ -1,7 +1,7 @@
 //! Scalar memory.
 //!
-//! Addresses are multiples of four: the two low bits of what makes them up are ignored. What lies behind a
-//! buffer's end is not touched (CDNA3 ISA guide, "Scalar memory instructions").
+//! Addresses are multiples of four: the two low bits of their parts are ignored. Bytes past a buffer's end
+//! are not accessed (CDNA3 ISA guide, "Scalar memory instructions").
 
 use crate::codegen::isa::Meaning;
 
@@ -33,7 +33,7 @@ enum Addressing {
     Scratch,
 }
 
-/// What `s` would touch; nothing if it is no scalar memory access.
+/// The access that `s` would make; none if it does not access scalar memory.
 pub(super) fn range(w: &Wave, s: &Step, meaning: Meaning) -> Option<Range> {
     use Addressing::*;
     use Meaning::*;
@@ -86,9 +86,9 @@ pub(super) fn load(w: &mut Wave, memory: &View<'_>, s: &Step, meaning: Meaning) 
         return Ok(());
     }
     let inside = usize::from(range.inside);
-    if private::behind(range.address).is_some() {
+    if private::through_window(range.address).is_some() {
         for index in 0..inside {
-            let value = match private::behind(range.address + 4 * index as u64) {
+            let value = match private::through_window(range.address + 4 * index as u64) {
                 Some((lane, byte)) => private::load(w, lane, byte, 4)?,
                 None => return Err(outside(&range)),
             };
@@ -108,10 +108,10 @@ pub(super) fn load(w: &mut Wave, memory: &View<'_>, s: &Step, meaning: Meaning) 
 pub(super) fn store(w: &mut Wave, memory: &View<'_>, s: &Step, meaning: Meaning) -> Result<(), Stopped> {
     let Some(range) = range(w, s, meaning).filter(|range| range.inside > 0) else { return Ok(()) };
     let data = s.operands[0];
-    if private::behind(range.address).is_some() {
+    if private::through_window(range.address).is_some() {
         for index in 0..usize::from(range.inside) {
             let value = w.scalar(data.offset(index));
-            match private::behind(range.address + 4 * index as u64) {
+            match private::through_window(range.address + 4 * index as u64) {
                 Some((lane, byte)) => private::store(w, lane, byte, 4, value)?,
                 None => return Err(outside(&range)),
             }
@@ -146,7 +146,7 @@ pub(super) fn atomic(
         0
     } else if range.address % (4 * width as u64) != 0 {
         return Err(Stopped::wave(FaultKind::Misaligned { address: range.address }));
-    } else if let Some((lane, byte)) = private::behind(range.address) {
+    } else if let Some((lane, byte)) = private::through_window(range.address) {
         if width == 2 {
             return Err(Stopped::wave(FaultKind::Unsupported("64-bit scalar atomics on scratch")));
         }

@@ -5,8 +5,8 @@ use crate::codegen::isa::Calc;
 
 use super::super::numerics::{exponent_f64, load_exponent};
 
-/// Mantissa in [0.5, 1) and exponent; both of zero, infinities and NaN are these themselves and 0 (CDNA4 ISA
-/// guide, V_FREXP_MANT_F64, which says so of all but zero).
+/// Mantissa in [0.5, 1) and exponent; for zero, infinities and NaN the value itself and 0 (CDNA4 ISA guide,
+/// V_FREXP_MANT_F64, which documents that for all but zero).
 pub(super) fn frexp(value: f64) -> (f64, i32) {
     if value == 0.0 || !value.is_finite() {
         return (value, 0);
@@ -17,10 +17,10 @@ pub(super) fn frexp(value: f64) -> (f64, i32) {
     (load_exponent(normal, -exponent), exponent - denormal)
 }
 
-/// What sine and cosine make of infinities and NaN (CDNA4 ISA guide, V_SIN_F32).
+/// The sine and cosine of infinities and NaN (CDNA4 ISA guide, V_SIN_F32).
 const NOT_A_NUMBER: f32 = f32::from_bits(0xffc0_0000);
 
-/// What is left of a number of revolutions after the nearest quarter, in radians, and the quarter.
+/// The rest of a number of revolutions after the nearest quarter, in radians, and the quarter.
 fn quarters(revolutions: f32) -> (f64, i32) {
     let turn = f64::from(revolutions - revolutions.trunc());
     let quarter = (turn * 4.0).round();
@@ -112,8 +112,8 @@ const TWO_OVER_PI: [u64; 19] = [
 /// Bits of 2 / pi that the instruction knows.
 const KNOWN: u32 = 1201;
 
-/// V_TRIG_PREOP_F64 (CDNA4 ISA guide): 53 bits of 2 / pi from segment `segment` after the place that the
-/// exponent of `a` asks for, at their own place; less 2^-128 where that would be too small.
+/// V_TRIG_PREOP_F64 (CDNA4 ISA guide): 53 bits of 2 / pi from segment `segment`, counted from the place that
+/// the exponent of `a` asks for, at their own place; scaled by 2^-128 where that would be too small.
 pub(super) fn trig_preop(a: f64, segment: u32) -> f64 {
     let field = exponent_f64(a);
     let shift = (segment & 31) * 53 + (field - 1077).max(0) as u32;

@@ -1,4 +1,4 @@
-//! Transfers between memory and LDS that go through no register.
+//! Transfers between memory and LDS that bypass registers.
 //!
 //! Lane `l` has its place in LDS at M0 + instruction offset + l times what it loads, at least a dword (CDNA3
 //! ISA guide, "Memory buffer load to LDS"; for three and four dwords CDNA4 ISA guide, same section).

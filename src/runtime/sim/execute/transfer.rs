@@ -1,4 +1,4 @@
-//! What loads do to a register and which bits stores take from one: the same for LDS and memory.
+//! How loads change a register and which bits stores take from one: the same for LDS and memory.
 
 use crate::codegen::isa::Memory;
 

@@ -19,8 +19,8 @@ pub(super) fn unsupported() -> Stopped {
     Stopped::wave(FaultKind::Unsupported("this vector operation"))
 }
 
-/// Executes one `Vector` instruction. Each type has a function of its own, as the frame of one for all would
-/// be large.
+/// Executes one `Vector` instruction. Each type has a function of its own, because the frame of one for all
+/// would be large.
 pub(super) fn calculate(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stopped> {
     use Element::*;
     let is_float = matches!(element, F16 | F32 | F64);
@@ -116,7 +116,7 @@ pub(super) fn integer(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> R
     Ok(())
 }
 
-/// Integer instructions that no loop is hot with.
+/// Integer instructions that are rare in hot loops.
 #[inline(never)]
 fn rare(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stopped> {
     match calc {
@@ -135,8 +135,8 @@ fn rare(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stop
     Ok(())
 }
 
-/// Every bit of the result is the bit of the truth table that the three source bits number, a's the highest
-/// (CDNA4 ISA guide, V_BITOP3_B32).
+/// Every bit of the result is the bit of the truth table with the number that the three source bits form, a's
+/// bit being the highest (CDNA4 ISA guide, V_BITOP3_B32).
 fn any_of_three(table: u32, a: u32, b: u32, c: u32) -> u32 {
     let side = |bits: u32, one: u32| if one != 0 { bits } else { !bits };
     (0..8)
@@ -182,7 +182,7 @@ pub(super) fn short(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Res
     Ok(())
 }
 
-/// 16-bit instructions that no loop is hot with.
+/// 16-bit instructions that are rare in hot loops.
 #[inline(never)]
 fn rare_short(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stopped> {
     let signed = element == Element::I16;
@@ -279,7 +279,7 @@ pub(super) fn float32(w: &mut Wave, s: &Step, calc: Calc) -> Result<(), Stopped>
     Ok(())
 }
 
-/// f32 instructions that no loop is hot with.
+/// f32 instructions that are rare in hot loops.
 #[inline(never)]
 fn rare_f32(w: &mut Wave, s: &Step, calc: Calc) -> Result<(), Stopped> {
     match calc {
@@ -331,7 +331,7 @@ pub(super) fn float16(w: &mut Wave, s: &Step, calc: Calc) -> Result<(), Stopped>
     Ok(())
 }
 
-/// f16 instructions that no loop is hot with.
+/// f16 instructions that are rare in hot loops.
 #[inline(never)]
 fn rare_f16(w: &mut Wave, s: &Step, calc: Calc, nans: Nans) -> Result<(), Stopped> {
     let three = |f: fn(Nans, f32, f32, f32) -> f32| move |a: F16, b: F16, c: F16| F16(f(nans, a.0, b.0, c.0));
@@ -350,8 +350,8 @@ fn rare_f16(w: &mut Wave, s: &Step, calc: Calc, nans: Nans) -> Result<(), Stoppe
     Ok(())
 }
 
-/// f16 fused multiply-add as an f32 that still rounds to the right f16. The f64 sum is exact wherever its
-/// place against a rounding boundary matters: product and addend span less than 53 bits there.
+/// f16 fused multiply-add as an f32 that still rounds to the right f16. The f64 sum is exact wherever it
+/// matters for rounding: product and addend span less than 53 bits there.
 pub(super) fn fma_f16(a: f32, b: f32, c: f32) -> f32 {
     from_f16(f64_to_f16(f64::from(a) * f64::from(b) + f64::from(c)))
 }

@@ -202,7 +202,7 @@ fn store_device(
     targets: &Targets,
 ) -> Result<(), Stopped> {
     if let Some((words, starts, count)) = together(w, memory, targets, kind) {
-        // Lane by lane: where lanes store to one place the last one wins, dword by dword.
+        // Lane by lane: where several lanes store to one place the last one wins, dword by dword.
         for (l, start) in starts.into_iter().enumerate() {
             for (word, row) in words[start..start + count].iter().zip(&w.rows[first..]) {
                 word.store(row[l], Relaxed);
@@ -338,7 +338,7 @@ pub(super) fn update(
     })
 }
 
-/// The same on private memory, which is nobody else's.
+/// The same on private memory, which no other wave accesses.
 pub(super) fn update_private(
     w: &mut Wave,
     l: usize,

@@ -74,13 +74,13 @@ impl Format {
     }
 }
 
-/// In what order of k the elements of a source are wanted.
+/// The order of k in which the elements of a source are needed.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Order {
     /// As they lie in the registers.
     Kept,
-    /// The lane's registers hold 16 elements of the lower half of k and 16 of the upper half; wanted are 32
-    /// in a row. So many lanes are a group.
+    /// The lane's registers hold 16 elements of the lower half of k and 16 of the upper half; the result
+    /// needs 32 consecutive ones. The number is that of the lanes in a group.
     HalvesJoined(usize),
 }
 
@@ -88,7 +88,7 @@ pub(super) enum Order {
 #[derive(Debug, Default)]
 pub(in super::super) struct Cache(Vec<Option<Entry>>);
 
-/// A widened source and what it was widened from.
+/// A widened source and the bits that it was widened from.
 #[derive(Debug)]
 struct Entry {
     kind: (Format, Order),
@@ -97,8 +97,8 @@ struct Entry {
 }
 
 impl Cache {
-    /// Widened source in the `registers` rows from `row` on: element e of every lane in row e, as bits. The
-    /// first call for a row and every call after its bits changed widen.
+    /// Widened source in the `registers` rows from `row` on: element e of every lane in row e, as bits. It is
+    /// widened on the first call for a row and whenever its bits have changed.
     pub(super) fn get(
         &mut self,
         rows: &[Row],
@@ -127,7 +127,7 @@ impl Cache {
     }
 }
 
-/// Elements with k in a row from elements in two halves.
+/// Elements with consecutive k from elements in two halves.
 fn join_halves(halves: &[Row], m: usize) -> Vec<Row> {
     const PART: usize = 16;
     let (groups, mut joined) = (LANES / m, vec![[0; LANES]; halves.len()]);

@@ -22,8 +22,8 @@ impl Grouping {
         Grouping(target.lds_rules.grouping(access, 4 * dwords))
     }
 
-    /// Clk that the banks are busy, and how many it would be if no two lanes of a group were in each other's
-    /// way.
+    /// Clk for which the banks are busy, and for how many they would be busy without conflicts within a
+    /// group.
     pub fn busy(&self, active: u64, address: &[u64; LANES], dwords: u32) -> (u32, u32) {
         let (mut busy, mut ideal) = (0, 0);
         for &group in self.0.groups {

@@ -1,23 +1,23 @@
-//! Which lines a cache holds: tags only, the data is always right.
+//! Which lines a cache holds: only tags, as the data is always right.
 
-/// A set-associative cache that forgets the line which was used longest ago.
+/// A set-associative cache that evicts the least recently used line.
 ///
-/// A line lies in one slot. Slots are numbered way by way, so that lines side by side have slots side by
-/// side. The slots of a set form a list in the order of use. Lines fall into buckets too, which know how many
-/// of theirs are there and where one was seen last; so most questions are answered without a search.
+/// A line lies in one slot. Slots are numbered way by way, so that adjacent lines have adjacent slots. The
+/// slots of a set form a list in the order of use. Lines also fall into buckets, which know how many of their
+/// lines are present and where one of them was last seen; so most questions are answered without a search.
 ///
-/// Everything starts as zeros: what is never used of a large cache costs nothing.
+/// Everything starts as zeros: unused parts of a large cache cost nothing.
 #[derive(Debug)]
 pub(super) struct Tags {
     ways: u32,
     /// Number of the line in each slot.
     lines: Vec<u64>,
-    /// Of each slot, the one that was used before it and the one that was used after it: itself at the ends
-    /// of the list.
+    /// For each slot, the one that was used before it and the one that was used after it; at the ends of the
+    /// list, the slot itself.
     links: Vec<[u32; 2]>,
-    /// Of each set, how many slots are in use, and the first and the last of its list.
+    /// For each set, how many slots are in use, and the first and the last of its list.
     sets: Vec<[u32; 3]>,
-    /// Of each bucket, how many lines are there, and the slot of the one that was seen last.
+    /// For each bucket, how many of its lines are present, and the slot of the one that was last seen.
     buckets: Vec<[u32; 2]>,
 }
 
@@ -38,12 +38,12 @@ impl Tags {
             lines: vec![0; slots],
             links: vec![[0; 2]; slots],
             sets: vec![[0; 3]; sets as usize],
-            // Many more than slots: a bucket with lines of others costs a search.
+            // Many more buckets than slots: a bucket that contains other lines costs a search.
             buckets: vec![[0; 2]; 8 * slots.next_power_of_two()],
         }
     }
 
-    /// Uses line number `line`: true if it was there. It is from now on.
+    /// Uses line number `line`; true if it was there. From now on it is.
     #[inline]
     pub fn touch(&mut self, line: u64) -> bool {
         let bucket = self.bucket(line);
@@ -55,8 +55,8 @@ impl Tags {
         self.search(line, bucket)
     }
 
-    /// Bucket of a line: those side by side have buckets side by side, those far apart do not meet for being
-    /// a power of two apart.
+    /// Bucket of a line: adjacent lines have adjacent buckets, and lines at a distance of a power of two do
+    /// not collide for that reason.
     #[inline]
     fn bucket(&self, line: u64) -> usize {
         let page = line >> self.buckets.len().trailing_zeros();
@@ -92,7 +92,7 @@ impl Tags {
         false
     }
 
-    /// Puts a slot that nobody has used yet at the end of its set's list.
+    /// Puts an unused slot at the end of its set's list.
     fn take(&mut self, set: usize) -> u32 {
         let [used, _, newest] = self.sets[set];
         let slot = used * self.sets.len() as u32 + set as u32;
@@ -114,7 +114,7 @@ impl Tags {
         if after == slot {
             return;
         }
-        // Numbers of slots fit into 32 bits, in which dividing is cheaper.
+        // Numbers of slots fit into 32 bits, for which division is cheaper.
         let set = (slot % self.sets.len() as u32) as usize;
         if before == slot {
             self.sets[set][OLDEST] = after;

@@ -1,5 +1,5 @@
-//! What an instruction costs before anything is known about addresses: read off its row once, for every step
-//! of the program.
+//! The costs of an instruction before anything is known about addresses: read off its row once, for every
+//! step of the program.
 
 use smallvec::SmallVec;
 
@@ -57,7 +57,7 @@ pub(super) enum VectorKind {
 /// What the instruction occupies.
 #[derive(Copy, Clone, PartialEq, Debug)]
 pub(super) enum Kind {
-    /// The vector ALU for so many clk.
+    /// The vector ALU for this many clk.
     Valu {
         clk: u64,
         /// May share a turn with another that may.
@@ -67,7 +67,7 @@ pub(super) enum Kind {
     },
     /// The matrix core.
     Matrix {
-        /// Clk until the next may issue.
+        /// Clk until the next matrix instruction may issue.
         occupancy: u64,
         /// Clk until the first vector instruction may issue.
         blocks: u64,
@@ -87,7 +87,7 @@ pub(super) enum Kind {
         bypasses_l1: bool,
     },
     Branch,
-    /// Clk after the turn during which the wave idles.
+    /// Clk after the turn for which the wave idles.
     Nop {
         clk: u64,
     },
@@ -119,7 +119,7 @@ impl Rows {
     }
 }
 
-/// One step of the program, as time sees it.
+/// One step of the program, as the model sees it.
 #[derive(Clone, Debug)]
 pub(super) struct Cost {
     pub class: Class,
@@ -141,13 +141,13 @@ pub(super) struct Cost {
     pub addend: Option<Rows>,
     /// Identity of the opcode: results are forwarded between equal ones.
     pub opcode: u32,
-    /// Floating-point or integer operations per lane (whole wave for a matrix instruction).
+    /// Floating-point or integer operations per lane (per wave for a matrix instruction).
     pub operations: u64,
-    /// Where the clock goes that `s_memtime` reads.
+    /// Where `s_memtime` writes the clock.
     pub clock_to: Option<Place>,
     /// Target of a branch.
     pub target: u32,
-    /// What the cost rests on.
+    /// The parameters that the cost rests on.
     pub used: Used,
 }
 
@@ -290,8 +290,8 @@ fn vector(device: &Device, step: &Step, inst: &Inst, cost: &mut Cost) -> Kind {
         _ => false,
     };
     let pairs = device.get(Parameter::SecondValu) != 0.0 && plain && only_vectors && simple;
-    // LLVM's list of what never co-issues with a matrix instruction, but for transcendentals, which were
-    // measured to.
+    // LLVM's list of instructions that never co-issue with a matrix instruction, except for transcendental
+    // ones, which were measured to do so.
     let never = matches!(info.meaning, Packed(..) | PackedMove | Dot(_) | PackConvertNearest(..))
         || matches!(info.meaning, Vector(Calc::QuadSumAbsDiff | Calc::MaskedQuadSumAbsDiff, _));
     if never {
@@ -300,7 +300,7 @@ fn vector(device: &Device, step: &Step, inst: &Inst, cost: &mut Cost) -> Kind {
     Kind::Valu { clk, pairs, overlaps: !never }
 }
 
-/// Operations per lane that people count.
+/// Operations per lane, as performance figures count them.
 fn operations(meaning: Meaning) -> u64 {
     use Element::{Bf16, F16, F32, F64};
     let one = |calc| match calc {
@@ -356,7 +356,7 @@ fn matrix(device: &Device, arch: Arch, step: &Step, inst: &Inst, cost: &mut Cost
     Kind::Matrix {
         occupancy,
         blocks: if on_valu { occupancy } else { device.count(loss).min(occupancy) },
-        // Wait states lie between the two instructions.
+        // Wait states are those between the two instructions.
         result: turn * (passes + device.count(result) + 1),
         // Two passes are too short for a result to be forwarded without two wait states (LLVM,
         // GCNHazardRecognizer).

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use smallvec::SmallVec;
 
-/// vmcnt: operations come back in the order in which they were issued.
+/// vmcnt: operations complete in the order in which they were issued.
 #[derive(Debug, Default)]
 pub(super) struct InOrder(VecDeque<u64>);
 
@@ -12,7 +12,7 @@ impl InOrder {
     /// Largest count (CDNA3 ISA guide, "VM_CNT").
     pub const MOST: u32 = 63;
 
-    /// One more operation, done at `clk` unless one before is done later. Returns when it really is.
+    /// One more operation, done at `clk` unless an earlier one is done later. Returns when it is really done.
     pub fn push(&mut self, clk: u64) -> u64 {
         let clk = self.0.back().map_or(clk, |&last| last.max(clk));
         self.0.push_back(clk);
@@ -41,7 +41,7 @@ impl InOrder {
     }
 }
 
-/// lgkmcnt: scalar loads come back in any order, LDS in its own.
+/// lgkmcnt: scalar loads complete in any order, LDS in its own.
 #[derive(Debug, Default)]
 pub(super) struct AnyOrder(SmallVec<[u64; 16]>);
 

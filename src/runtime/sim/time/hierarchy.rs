@@ -1,19 +1,19 @@
-//! Caches and memory behind a compute unit: where a line comes from, when, and what of the shared bandwidth
-//! it takes.
+//! The caches and memory that a compute unit accesses: where a line comes from, when it arrives, and how much
+//! shared bandwidth it takes.
 //!
-//! A level is a latency and a server that passes so many bytes per clk. L1, the scalar cache and what the
-//! compute unit itself brought into the shared levels are tags over real addresses. The shared levels belong
-//! to everybody: the compute unit has its share of their size and bandwidth, and of the lines that it misses
-//! a part ([`Sharing`]) is brought by others. That costs it no bandwidth, but the line is not there any
-//! sooner: whoever else brings it asks for it at the same time, and who does not finds those that did still
-//! waiting, and is soon in step with them. So the first touch of a line always takes as long as it takes from
-//! memory, and company never makes a workgroup faster than it is alone.
+//! A level is a latency and a server that transfers so many bytes per clk. L1, the scalar cache and the lines
+//! that the compute unit itself has brought into the shared levels are tags over real addresses. All compute
+//! units use the shared levels: each has its share of their size and bandwidth, and some of the lines that it
+//! misses ([`Sharing`]) are brought by others. That costs it no bandwidth, but the line does not arrive any
+//! sooner: a compute unit that brings a line asks for it at the same time as those that wait for it, and one
+//! that is late catches up with the others while they wait. So the first access to a line always takes as
+//! long as from memory, and company never makes a workgroup faster than it is alone.
 
 use super::cache::Tags;
 use super::used::Used;
 use crate::codegen::target::{Device, Parameter, SCALAR_LINE, SHARED_LINE, SHARED_WAYS};
 
-/// How much compute units read the same.
+/// How much of what compute units read is the same.
 #[derive(Copy, Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Sharing {
@@ -24,7 +24,7 @@ pub struct Sharing {
 }
 
 impl Sharing {
-    /// Nobody reads what another reads.
+    /// No compute unit reads what another one reads.
     pub const NONE: Sharing = Sharing { die: 1.0, device: 1.0 };
 }
 
@@ -45,9 +45,9 @@ pub struct Traffic {
     pub stored: u64,
     /// Lines that loads looked up in the vector cache.
     pub l1_lines: u64,
-    /// Those that were there.
+    /// Those of them that were there.
     pub l1_hits: u64,
-    /// Bytes from L2, wherever L2 had them from.
+    /// Bytes from L2, including those that L2 had to load.
     pub l2_bytes: u64,
     /// Bytes from the Infinity Cache.
     pub mall_bytes: u64,
@@ -57,7 +57,7 @@ pub struct Traffic {
     pub memory_written: u64,
 }
 
-/// Passes so many bytes per clk.
+/// Transfers this many bytes per clk.
 #[derive(Debug)]
 struct Server {
     rate: f64,
@@ -71,7 +71,7 @@ impl Server {
 
     /// When the transfer starts.
     #[inline]
-    fn pass(&mut self, at: f64, bytes: u64) -> f64 {
+    fn transfer(&mut self, at: f64, bytes: u64) -> f64 {
         let start = at.max(self.free);
         self.free = start + bytes as f64 / self.rate;
         start
@@ -79,15 +79,15 @@ impl Server {
 }
 
 /// Lines that a cache has and that are still on their way to it. Where two lines share a slot the older one
-/// counts as there.
+/// counts as arrived.
 #[derive(Debug)]
 struct OnTheWay {
-    /// Number of a line, and when it is there.
+    /// Number of a line, and when it arrives.
     slots: Vec<(u64, f64)>,
 }
 
 impl OnTheWay {
-    /// More than lines are in flight.
+    /// More than the lines that can be in flight.
     const SLOTS: usize = 1 << 13;
 
     fn new() -> OnTheWay {
@@ -100,13 +100,13 @@ impl OnTheWay {
         &mut self.slots[(line ^ page.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize % OnTheWay::SLOTS]
     }
 
-    /// A line has been asked for and will be there then.
+    /// A line has been asked for and will arrive then.
     #[inline]
     fn note(&mut self, line: u64, there: f64) {
         *self.slot(line) = (line, there);
     }
 
-    /// When an access gets a line that the cache answers at `answer` once it is there.
+    /// When an access gets a line that the cache would answer at `answer` if it had arrived.
     #[inline]
     fn wait(&mut self, line: u64, answer: f64) -> f64 {
         let (noted, there) = *self.slot(line);
@@ -114,7 +114,7 @@ impl OnTheWay {
     }
 }
 
-/// Everything behind the vector memory path and the scalar unit.
+/// The levels below the vector memory path and the scalar unit.
 #[derive(Debug)]
 pub(super) struct Hierarchy {
     l1: Tags,
@@ -200,8 +200,8 @@ impl Hierarchy {
         self.l1_line
     }
 
-    /// Loads vector cache line number `line`, which the address path passes at `at`; returns when the data is
-    /// there.
+    /// Loads vector cache line number `line`, which leaves the address path at `at`; returns when the data
+    /// arrives.
     #[inline]
     pub fn load(&mut self, at: f64, line: u64, bypasses_l1: bool) -> f64 {
         self.traffic.l1_lines += 1;
@@ -211,7 +211,7 @@ impl Hierarchy {
         }
         self.used.join(L2);
         self.traffic.l2_bytes += self.l1_line;
-        let start = self.l2_server.pass(at, self.l1_line);
+        let start = self.l2_server.transfer(at, self.l1_line);
         let there = self.below(start, line.wrapping_mul(self.l1_line) / SHARED_LINE);
         if !bypasses_l1 {
             self.to_l1.note(line, there);
@@ -219,18 +219,18 @@ impl Hierarchy {
         there
     }
 
-    /// A line of L2 or what lies behind, asked for at `at`.
+    /// A line of L2 or of the levels below it, asked for at `at`.
     fn below(&mut self, at: f64, line: u64) -> f64 {
         if self.l2.touch(line) {
             return self.to_l2.wait(line, at + self.latency.l2);
         }
-        let there = self.behind(at, line);
+        let there = self.below_l2(at, line);
         self.to_l2.note(line, there);
         there
     }
 
     /// A line that L2 does not have.
-    fn behind(&mut self, at: f64, line: u64) -> f64 {
+    fn below_l2(&mut self, at: f64, line: u64) -> f64 {
         let seen = self.mall.as_mut().is_some_and(|mall| mall.touch(line));
         let latency = if seen { self.latency.mall } else { self.latency.memory };
         if brought_by_others(line, self.sharing.die) {
@@ -239,24 +239,24 @@ impl Hierarchy {
         if self.mall.is_some() && (seen || brought_by_others(!line, self.sharing.device)) {
             self.used.join(MALL);
             self.traffic.mall_bytes += SHARED_LINE;
-            return self.mall_server.pass(at, SHARED_LINE) + latency;
+            return self.mall_server.transfer(at, SHARED_LINE) + latency;
         }
         self.used.join(MEMORY);
         self.traffic.memory_read += SHARED_LINE;
-        self.memory.pass(at, SHARED_LINE) + self.latency.memory
+        self.memory.transfer(at, SHARED_LINE) + self.latency.memory
     }
 
     /// Stores `bytes` bytes of a line; returns when the store is acknowledged.
     pub fn store(&mut self, at: f64, line: u64, bytes: u32) -> f64 {
         let shared = line.wrapping_mul(self.l1_line) / SHARED_LINE;
         self.used.join(WRITE);
-        let mut start = self.l2_writes.pass(at, bytes.into());
+        let mut start = self.l2_writes.transfer(at, bytes.into());
         self.l2.touch(shared);
         if !self.written.touch(shared) {
             self.used.join(MEMORY_WRITE);
             self.traffic.memory_written += SHARED_LINE;
             let cost = (SHARED_LINE as f64 * self.write_cost) as u64;
-            start = self.memory.pass(start, cost);
+            start = self.memory.transfer(start, cost);
         }
         start + self.latency.l2
     }
@@ -277,9 +277,9 @@ impl Hierarchy {
                 done = self.to_scalar.wait(line, done);
             } else {
                 self.used.mark(Parameter::ScalarMiss);
-                let behind = self.below(at, line * SCALAR_LINE / SHARED_LINE) - self.latency.l2;
-                self.to_scalar.note(line, behind + self.latency.scalar_miss);
-                done = done.max(behind + self.latency.scalar_miss);
+                let arrival = self.below(at, line * SCALAR_LINE / SHARED_LINE) - self.latency.l2;
+                self.to_scalar.note(line, arrival + self.latency.scalar_miss);
+                done = done.max(arrival + self.latency.scalar_miss);
             }
         }
         done

@@ -1,5 +1,5 @@
-//! Vector memory: which cache lines the lanes of an access touch, and for how long they keep the address path
-//! busy.
+//! Vector memory: which cache lines the lanes of an access touch, and for how long they occupy the address
+//! path.
 //!
 //! Measured on MI210 (GB); later chips are assumed similar. Lanes are taken in order, 64 bytes worth of them
 //! at a time. Such a group costs a clk per line if its quads of lanes are runs of dwords; scattered dwords
@@ -7,7 +7,7 @@
 
 use super::super::wave::LANES;
 
-/// What an access costs before caches.
+/// The cost of an access before caches.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Shape {
     /// Clk of the address path.
@@ -16,7 +16,7 @@ pub(super) struct Shape {
     pub lines: Vec<(i64, u32)>,
     /// Bytes of all lanes.
     pub bytes: u64,
-    /// Some group is not a run of lanes.
+    /// At least one group is not a run of lanes.
     pub scattered: bool,
 }
 

@@ -3,11 +3,11 @@
 //! One compute unit is simulated in turns of four clk (`unit`), with the workgroups that it would get, as
 //! many at a time as fit. Waves execute when they issue, through the same executor as in run mode; costs come
 //! from rows of the instruction table (`costs`), from lanes' addresses (`banks`, `lanes`) and from caches
-//! over real addresses (`hierarchy`). What compute units share is divided among them; how much of what they
-//! load is the same is sampled beforehand (`share`). The result is scaled to the device (`report`).
+//! over real addresses (`hierarchy`). Resources that compute units share are divided among them; how much of
+//! what they load is the same is sampled beforehand (`share`). The result is scaled to the device (`report`).
 //!
-//! Every number of the model is in `parameters`, with its confidence and its source. What the model leaves
-//! out: address translation, clocks that fall under load, and queues between L2 and memory.
+//! Every number of the model is in `parameters`, with its confidence and its source. The model leaves out
+//! address translation, clocks that fall under load, and queues between L2 and memory.
 //!
 //! Memory afterwards: the simulated workgroups have run and written their results, the others have not.
 //!
@@ -87,17 +87,17 @@ pub use unit::WaveTime;
 pub struct TimeOptions {
     /// Whose numbers to use.
     pub device: &'static Device,
-    /// Clock in MHz for microseconds and rates, instead of the device's greatest. Matrix-heavy kernels do
-    /// not hold that.
+    /// Clock in MHz for microseconds and rates, instead of the device's highest. Kernels with many matrix
+    /// instructions do not sustain that.
     pub clock: Option<f64>,
-    /// Workgroups to simulate per place on the compute unit; what is left is extrapolated.
+    /// Workgroups to simulate per place on the compute unit; the rest is extrapolated.
     pub rounds: u64,
     /// Issued instructions to keep for the trace and the page, at most [`MOST_EVENTS`].
     pub events: usize,
 }
 
 impl TimeOptions {
-    /// Three rounds at the device's greatest clock, and no trace.
+    /// Three rounds at the device's highest clock, and no trace.
     pub fn new(device: &'static Device) -> TimeOptions {
         TimeOptions { device, clock: None, rounds: 3, events: 0 }
     }
@@ -116,7 +116,7 @@ impl TimeOptions {
         self
     }
 
-    /// The same with so many events kept.
+    /// The same with this many events kept.
     #[must_use]
     pub fn events(mut self, events: usize) -> TimeOptions {
         self.events = events;
@@ -124,7 +124,7 @@ impl TimeOptions {
     }
 }
 
-/// Issued instructions that are kept at most, whatever was asked for: some 500 MB of a trace.
+/// The most issued instructions that are kept, whatever was asked for: some 500 MB of a trace.
 pub const MOST_EVENTS: usize = 1_000_000;
 
 /// How the workgroups of a launch are spread over the device: dies take turns, and inside a die compute units
@@ -155,7 +155,7 @@ impl Spread {
     }
 }
 
-/// Tells how long a launch takes.
+/// Estimates how long a launch takes.
 pub(super) fn time(
     memory: &Memory,
     target: Target,

@@ -44,7 +44,7 @@ impl TimeReport {
             "waits": waits,
             "busy": busy,
         });
-        // So that no text can end the script.
+        // So that no text can close the script element.
         let data = data.to_string().replace("</", "<\\/").replace("<!--", "<\\!--");
         TEMPLATE.replacen(PLACE, &data, 1)
     }

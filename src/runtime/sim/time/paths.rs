@@ -1,6 +1,6 @@
 //! The two memory paths of a compute unit, LDS and vector memory, as servers with queues.
 //!
-//! Address patterns repeat from iteration to iteration, so what they cost is remembered per instruction.
+//! Address patterns repeat from iteration to iteration, so their costs are remembered per instruction.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ use super::costs::{LdsKind, VectorKind};
 use super::hierarchy::Hierarchy;
 use super::lanes::{Shape, shape};
 
-/// The first whole clk that is not before.
+/// The first whole clk at or after this time.
 #[inline]
 pub(super) fn whole(clk: f64) -> u64 {
     // The library's ceil is a call where the target has no instruction for it.
@@ -21,7 +21,7 @@ pub(super) fn whole(clk: f64) -> u64 {
     below + u64::from((below as f64) < clk)
 }
 
-/// The instructions in front of a path: the first whole clk at which each has started.
+/// The instructions that wait in front of a path: the first whole clk at which each has started.
 #[derive(Default, Debug)]
 struct Queue(VecDeque<u64>);
 
@@ -30,7 +30,7 @@ impl Queue {
         self.0.push_back(whole(start));
     }
 
-    /// When it has room for another, if `room` wait at `clk`.
+    /// When there is room for another one, if `room` instructions wait at `clk`.
     #[inline]
     fn full_until(&mut self, clk: u64, room: usize) -> Option<u64> {
         while self.0.front().is_some_and(|&start| start <= clk) {
@@ -40,11 +40,11 @@ impl Queue {
     }
 }
 
-/// What an address pattern cost the last time.
+/// The cost of an address pattern when it last occurred.
 #[derive(Debug)]
 struct Remembered<T> {
     lanes: u64,
-    /// Address of the first lane modulo what matters, and the distances of the others from it.
+    /// Address of the first lane modulo `phase`, and the distances of the others from it.
     phase: u64,
     distance: [u64; LANES],
     bytes: u16,
@@ -60,7 +60,7 @@ impl<T> Patterns<T> {
         Patterns((0..steps).map(|_| [None, None]).collect())
     }
 
-    /// The cost of a pattern; `phase` is how addresses may be shifted without changing it.
+    /// The cost of a pattern; shifting all addresses by a multiple of `phase` does not change it.
     fn cost(
         &mut self,
         step: usize,
@@ -97,15 +97,15 @@ impl<T> Patterns<T> {
     }
 }
 
-/// What an LDS instruction took.
+/// The course of an LDS instruction.
 #[derive(Copy, Clone, PartialEq, Debug)]
 pub(super) struct LdsAccess {
-    /// When it starts to be served and when the port is free again.
+    /// When its service starts and when the port is free again.
     pub start: f64,
     pub end: f64,
     /// When its data is in registers, or in LDS.
     pub done: f64,
-    /// Clk of the banks, and how many of them are beyond those of an access without conflicts.
+    /// Clk of the banks, and how many of them conflicts have added.
     pub banks: f64,
     pub conflicts: u32,
 }
@@ -117,7 +117,7 @@ pub(super) struct LdsPath {
     ports: [f64; 2],
     banks: f64,
     next: f64,
-    /// When the instructions start that wait, by SIMD: each has its share of the queue.
+    /// When the waiting instructions start, by SIMD: each has its share of the queue.
     waiting: [Queue; SIMDS],
     patterns: Patterns<(u32, u32)>,
     turn: f64,
@@ -151,7 +151,7 @@ impl LdsPath {
         }
     }
 
-    /// When the queue has room for a SIMD, if it has none at `clk`.
+    /// When the queue has room for a SIMD, if there is none at `clk`.
     #[inline]
     pub fn full_until(&mut self, clk: u64, simd: usize) -> Option<u64> {
         self.waiting[simd].full_until(clk, self.queue)
@@ -167,7 +167,7 @@ impl LdsPath {
         footprints: &[Footprint],
     ) -> LdsAccess {
         let port = if kind == LdsKind::Write { self.port_write } else { self.port_read };
-        // Three dwords go as slowly as four of 16 bytes per clk (ROCR).
+        // Three dwords are as slow as four, at 16 bytes per clk (ROCR).
         let data = if dwords == 3 { 16.0 } else { f64::from(256 * dwords) / port };
         let issue = match kind {
             LdsKind::Write => self.write_issue + 4.0 * f64::from(dwords),
@@ -184,7 +184,7 @@ impl LdsPath {
         let accesses = footprints.len().max(1) as f64;
         let factor = if kind == LdsKind::Atomic { self.atomic_factor } else { 1.0 };
         let unhindered = issue.max(data * accesses);
-        // Banks and the rate of instructions are shared in the order of issue, whatever port an instruction
+        // Banks and the rate of instructions are shared in the order of issue, whichever port an instruction
         // waits for.
         let now = clk as f64;
         let pair = simd / 2;
@@ -200,7 +200,7 @@ impl LdsPath {
         LdsAccess {
             start,
             end,
-            // A pointer chase includes the turn of its wait, and one unhindered access.
+            // A pointer chase includes the turn of its wait, and one access without conflicts.
             done: end + (chase - self.turn - issue.max(data)).max(0.0),
             banks: factor * f64::from(bank_clk),
             conflicts: bank_clk - ideal.min(bank_clk),
@@ -208,17 +208,17 @@ impl LdsPath {
     }
 }
 
-/// What a vector memory instruction took.
+/// The course of a vector memory instruction.
 #[derive(Copy, Clone, PartialEq, Debug)]
 pub(super) struct VectorAccess {
-    /// When the address path starts with it and ends.
+    /// When the address path starts with it and when it is done.
     pub start: f64,
     pub end: f64,
     /// When its data is in registers or its store acknowledged.
     pub done: f64,
     /// Lines that it touched.
     pub lines: u32,
-    /// Its lanes are scattered, which costs by a rule of its own.
+    /// Its lanes are scattered, which has its own rule of cost.
     pub scattered: bool,
 }
 
@@ -254,7 +254,7 @@ impl VectorPath {
         }
     }
 
-    /// When the next instruction is taken, if none is at `clk`.
+    /// When the next instruction is accepted, if none is at `clk`.
     #[inline]
     pub fn full_until(&mut self, clk: u64) -> Option<u64> {
         if self.next > clk {
@@ -272,12 +272,12 @@ impl VectorPath {
         bypasses_l1: bool,
         step: usize,
         footprints: &[Footprint],
-        behind: &mut Hierarchy,
+        caches: &mut Hierarchy,
     ) -> VectorAccess {
         self.next = clk + self.interval;
         let start = (clk as f64).max(self.free);
         let mut access = VectorAccess { start, end: start, done: start, lines: 0, scattered: false };
-        let line = behind.line();
+        let line = caches.line();
         let mut clk = 0.0;
         for (number, f) in footprints.iter().enumerate().filter(|(_, f)| f.lanes != 0) {
             let found =
@@ -296,15 +296,15 @@ impl VectorPath {
                 let at = begin + (share * (index + 1) as f64).max(self.interval as f64);
                 let number = base.wrapping_add(number) as u64;
                 let done = match kind {
-                    VectorKind::Store => behind.store(at, number, bytes),
-                    VectorKind::Atomic => behind.atomic(at, number, bytes),
-                    _ => behind.load(at, number, bypasses_l1),
+                    VectorKind::Store => caches.store(at, number, bytes),
+                    VectorKind::Atomic => caches.atomic(at, number, bytes),
+                    _ => caches.load(at, number, bypasses_l1),
                 };
                 access.done = access.done.max(done);
             }
             match kind {
-                VectorKind::Store | VectorKind::Atomic => behind.traffic.stored += found.bytes,
-                _ => behind.traffic.loaded += found.bytes,
+                VectorKind::Store | VectorKind::Atomic => caches.traffic.stored += found.bytes,
+                _ => caches.traffic.loaded += found.bytes,
             }
             clk += service;
         }

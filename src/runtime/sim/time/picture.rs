@@ -9,17 +9,17 @@ use super::report::TimeReport;
 /// Width of the picture and of the names on its left, in pixels.
 const WIDTH: f64 = 960.0;
 const NAMES: f64 = 120.0;
-/// Height of a track, and of what stands in it.
+/// Height of a track, and of the blocks in it.
 const TRACK: f64 = 34.0;
 const BLOCK: f64 = 24.0;
 /// Height of the heading, with the legend.
 const HEADING: f64 = 58.0;
 /// Blocks of one colour closer than this many clk are drawn as one: instructions of a cluster follow each
-/// other.
+/// other closely.
 const JOIN: u64 = 16;
 
-/// What a block shows: a name for the legend and a colour that is told apart by colour-blind people too
-/// (Okabe and Ito).
+/// What a block shows: a name for the legend and a colour that colour-blind people can distinguish from the
+/// others (Okabe and Ito).
 struct Shade {
     name: &'static str,
     colour: &'static str,
@@ -31,7 +31,7 @@ const MEMORY: Shade = Shade { name: "global memory", colour: "#e69f00" };
 const BARRIER: Shade = Shade { name: "waits at a barrier", colour: "#c4c9d0" };
 const WAIT: Shade = Shade { name: "waits for data", colour: "#d55e00" };
 
-/// In the order in which they are drawn: waits first, so that work stands over them.
+/// In the order in which they are drawn: waits first, so that work covers them.
 const SHADES: [&Shade; 5] = [&BARRIER, &WAIT, &MEMORY, &LDS, &MATRIX];
 
 fn shade_of_pipe(pipe: Pipe) -> Option<&'static Shade> {
@@ -116,7 +116,7 @@ impl TimeReport {
         let timeline = &self.timeline;
         let seen = |start: u64, end: u64| start < to && end > from;
         let mut tracks: Vec<Track> = Vec::new();
-        // The track of each wave of the first SIMD that is alive in between.
+        // A track for each wave of the first SIMD that is alive in between.
         let mut track_of = vec![None; timeline.waves.len()];
         let alive = timeline.waits.iter().map(|wait| (wait.wave, wait.start, wait.end));
         let alive = alive.chain(timeline.events.iter().map(|event| (event.wave, event.issued, event.end)));
@@ -156,7 +156,7 @@ impl TimeReport {
     }
 }
 
-/// Joins blocks that touch or nearly do.
+/// Joins blocks that touch or nearly touch.
 fn join(blocks: &mut Vec<(u64, u64)>) {
     blocks.sort_unstable();
     blocks.dedup_by(|next, kept| {

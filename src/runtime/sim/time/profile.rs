@@ -1,11 +1,11 @@
-//! The report as text: the estimate, what limits it, and the most expensive instructions with their reasons.
+//! The report as text: the estimate, its limits, and the most expensive instructions with their reasons.
 
 use std::fmt::{self, Write};
 
 use super::record::Stall;
 use super::report::{InstructionReport, TimeReport};
 
-/// Most doubtful numbers that are named one by one.
+/// The most doubtful numbers that are named one by one.
 const MOST_DOUBTS: usize = 8;
 
 impl TimeReport {
@@ -97,7 +97,7 @@ impl TimeReport {
         Ok(())
     }
 
-    /// What pictures and lists do not show.
+    /// Lists what pictures and listings do not show.
     fn write_omissions(&self, out: &mut dyn Write) -> fmt::Result {
         let (shown, all) = (self.timeline.events.len() as u64, self.unit.instructions);
         if shown > 0 && shown < all {
@@ -131,7 +131,7 @@ fn percent(part: u64, all: u64) -> f64 {
     100.0 * part as f64 / all as f64
 }
 
-/// The reasons that make up most of the cost, and what the instruction itself has to do with them.
+/// The reasons that make up most of the cost, and what the instruction itself contributes to them.
 fn why(instruction: &InstructionReport, cost: u64) -> String {
     let mut reasons: Vec<(u64, &str)> = Stall::ALL
         .into_iter()

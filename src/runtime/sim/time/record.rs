@@ -1,4 +1,4 @@
-//! What the model writes down while it runs: issues and stalls per instruction, how busy pipes are, loops,
+//! What the model records while it runs: issues and stalls per instruction, how busy pipes are, loops,
 //! events.
 
 use super::used::Used;
@@ -14,7 +14,7 @@ macro_rules! names {
             /// Every one.
             pub const ALL: [$type; [$($name),*].len()] = [$($type::$variant),*];
 
-            /// What people call it.
+            /// Its display name.
             pub const fn name(self) -> &'static str {
                 match self { $($type::$variant => $name,)* }
             }
@@ -85,8 +85,8 @@ pub(super) struct Event {
     pub end: u64,
 }
 
-/// A wave does not issue, before an instruction or because of it. Without gaps: the waits and the issues of a
-/// wave are all of its life.
+/// A wave does not issue, before an instruction or because of it. Waits leave no gaps: the waits and the
+/// issues of a wave make up all of its life.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Wait {
     /// Wave in the order of launches.
@@ -109,7 +109,7 @@ pub(super) struct Busy {
     pub wave: u32,
 }
 
-/// Everything that is written down.
+/// Everything that is recorded.
 #[derive(Debug)]
 pub(super) struct Record {
     pub counters: Vec<Counters>,

@@ -73,7 +73,7 @@ fn listed<S: serde::Serializer>(
 pub struct UnitReport {
     /// Workgroups that were simulated, and that the compute unit would get.
     pub workgroups: u64,
-    /// Those that it would get.
+    /// Workgroups that the compute unit would get.
     pub assigned: u64,
     /// Instructions issued.
     pub instructions: u64,
@@ -168,7 +168,7 @@ impl InstructionReport {
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Estimate {
-    /// Times that all places of the device are filled with workgroups.
+    /// How often all places of the device are filled with workgroups.
     pub rounds: f64,
     /// Clk from the first wave to the last.
     pub clk: f64,
@@ -198,7 +198,7 @@ pub struct Doubt {
     pub value: f64,
     /// How far it can be trusted: low or unknown.
     pub confidence: Confidence,
-    /// Where it is from.
+    /// Where it comes from.
     pub source: &'static str,
 }
 
@@ -232,7 +232,7 @@ impl TimeReport {
         })
     }
 
-    /// Clk that waves spent on an instruction, issuing it or standing at it.
+    /// Clk that waves spent on an instruction, issuing it or waiting at it.
     pub fn cost(&self, instruction: &InstructionReport) -> u64 {
         instruction.issued * TURN + instruction.stalled()
     }
@@ -248,7 +248,7 @@ impl TimeReport {
     }
 }
 
-/// What the report says beside what the model found.
+/// What the report says in addition to the findings of the model.
 pub(super) struct About<'a> {
     pub options: &'a TimeOptions,
     pub kernel: &'a str,
@@ -260,7 +260,7 @@ pub(super) struct About<'a> {
     pub simulated: u64,
 }
 
-/// What every figure rests on.
+/// The parameters that every figure rests on.
 const ALWAYS: Used = Used::of(&[
     Parameter::Turn,
     Parameter::LaunchInterval,
@@ -277,7 +277,7 @@ pub(super) fn report(
 ) -> TimeReport {
     let device = about.options.device;
     let clock = about.options.clock.unwrap_or_else(|| device.get(Parameter::Clock));
-    // By launch, as timeline and reader want it.
+    // By launch, as timeline and reader expect it.
     unit.waves.sort_by_key(|w| (w.start, w.workgroup, w.wave));
     let record = &unit.record;
     let clk = unit.ends.iter().copied().max().unwrap_or(0).max(1);
@@ -426,7 +426,7 @@ fn estimate(
     let left = spread.assigned - about.simulated;
     let total = clk as f64 + left as f64 * per_workgroup;
     let microseconds = total / clock;
-    // What one workgroup does is what each does.
+    // All workgroups are assumed to do what the first one does.
     let scale = about.workgroups as f64 / about.simulated as f64;
     let places = spread.dies * spread.units_per_die * u64::from(about.occupancy.workgroups_per_compute_unit);
     let per_second = |count: f64| count * scale / microseconds / 1e6;

@@ -11,7 +11,7 @@ use super::counters::{AnyOrder, InOrder};
 /// Never, unless something happens.
 pub(super) const NEVER: u64 = u64::MAX;
 
-/// A matrix result that is not there yet.
+/// A matrix result that is not ready yet.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Pending {
     pub rows: Rows,
@@ -97,12 +97,12 @@ pub(super) struct Group {
 pub(super) struct Simd {
     /// Slots in the order of their priority.
     pub order: SmallVec<[usize; 10]>,
-    /// When the vector ALU takes an instruction, one beside a matrix instruction, and when the matrix core
-    /// does.
+    /// When the vector ALU accepts an instruction, when it accepts one beside a matrix instruction, and when
+    /// the matrix core accepts one.
     pub valu: u64,
     pub beside: u64,
     pub matrix: u64,
-    /// Who used the matrix core last.
+    /// The wave that used the matrix core last.
     pub owner: u64,
     /// When a buffer can be filled in a lost turn.
     pub refill: u64,

@@ -1,6 +1,6 @@
 //! How much of what compute units load is the same: the beginnings of workgroups that run at the same time,
 //! one of each compute unit, are executed without their stores, and the lines that they load are compared.
-//! What the workgroups of one compute unit share, its own caches tell.
+//! What the workgroups of one compute unit share shows in its own caches.
 
 use crate::workers;
 
@@ -13,14 +13,14 @@ use super::costs::{Cost, Kind, VectorKind};
 use super::hierarchy::Sharing;
 use crate::codegen::target::SHARED_LINE;
 
-/// Workgroups of a die that are looked at.
+/// The most workgroups of a die that are sampled.
 const MOST_WORKGROUPS: u64 = 40;
-/// Lines after which a workgroup has been looked at.
+/// Lines after which the sampling of a workgroup ends.
 const MOST_LINES: usize = 384;
 /// Instructions of a wave that are executed.
 const MOST_INSTRUCTIONS: u64 = 3000;
 
-/// Looks at workgroups that run at the same time.
+/// Samples workgroups that run at the same time.
 pub(super) fn sample(launch: &Launch<'_>, costs: &[Cost], spread: &Spread) -> Sharing {
     let all = launch.workgroups();
     if all < 2 {
@@ -55,8 +55,7 @@ fn distinct(lines: &mut Vec<u64>) {
     lines.dedup();
 }
 
-/// Distinct lines that the beginning of a workgroup loads. Whatever goes wrong ends it: the timed run will
-/// tell.
+/// Distinct lines that the beginning of a workgroup loads. Any fault ends it: the timed run will report it.
 fn look(launch: &Launch<'_>, costs: &[Cost], workgroup: u64) -> Vec<u64> {
     let ids = launch.coordinates(workgroup);
     let mut lds = Lds::default();
@@ -101,7 +100,7 @@ fn look(launch: &Launch<'_>, costs: &[Cost], workgroup: u64) -> Vec<u64> {
     lines
 }
 
-/// Executes one instruction but for stores to memory; false if that cannot be.
+/// Executes one instruction, leaving out stores to memory; false if that is not possible.
 fn advance(
     wave: &mut Wave,
     costs: &[Cost],

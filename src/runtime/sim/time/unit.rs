@@ -2,9 +2,9 @@
 //!
 //! A SIMD has an issue turn every four clk, SIMD `i` at clk `i` mod 4. In a turn it issues at most one
 //! instruction per class, of different waves, those of higher priority first, then the oldest (SC25: the
-//! oldest wave always wins). An instruction executes when it issues, and everything that it takes from then
-//! on is computed at once: units and queues know when they are free again, results when they are there. So
-//! the time at which a wave may try its next instruction is known unless it waits at a barrier, and the model
+//! oldest wave always wins). An instruction executes when it issues, and all its later effects on time are
+//! computed at once: units and queues know when they are free again, results know when they are ready. So the
+//! time at which a wave may try its next instruction is known unless it waits at a barrier, and the model
 //! jumps from one such time to the next.
 
 use std::cmp::Reverse;
@@ -25,10 +25,10 @@ use super::paths::{LdsPath, VectorPath, whole};
 use super::record::{Busy, Event, Pipe, Record, Stall, Wait};
 use super::resident::{Group, NEVER, Pending, Simd, Slot};
 
-/// Where private memory lies for the caches: a place that nothing else has.
+/// Where private memory lies for the caches: an address range of its own.
 const PRIVATE_BASE: u64 = 1 << 60;
 
-/// Instructions after which somebody looks at the clock of the host.
+/// Instructions after which the clock of the host is read.
 const WATCH: u64 = 1 << 14;
 
 /// Where a workgroup stopped.
@@ -88,7 +88,7 @@ pub(super) struct Unit<'a> {
     vector: VectorPath,
     pub hierarchy: Hierarchy,
     code: Tags,
-    /// When the code is there that the first wave waits for.
+    /// When the code arrives that the first wave waits for.
     code_there: u64,
     pub record: Record,
     pub waves: Vec<WaveTime>,
@@ -100,7 +100,7 @@ pub(super) struct Unit<'a> {
     next_simd: usize,
     age: u64,
     found: Vec<Footprint>,
-    /// Instructions since somebody looked at the clock of the host.
+    /// Instructions since the clock of the host was last read.
     unwatched: u64,
 }
 
@@ -156,7 +156,7 @@ impl<'a> Unit<'a> {
         self.costs
     }
 
-    /// Step that a branch goes to, or its own.
+    /// The step that a branch goes to, or the branch's own.
     pub fn branch_target(&self, step: usize) -> usize {
         self.costs.get(step).map_or(step, |cost| (cost.target as usize).min(step))
     }
@@ -265,7 +265,7 @@ impl<'a> Unit<'a> {
         self.simds[simd].order.sort_by_key(|&s| (Reverse(slots[s].priority), slots[s].age));
     }
 
-    /// Finds when a wave may try its next instruction, of which the turn would be at `base`.
+    /// Finds when a wave may try its next instruction, whose turn would be at `base`.
     fn prepare(&mut self, slot: usize, base: u64) {
         let it = &mut self.slots[slot];
         let numbers = &self.numbers;
@@ -316,13 +316,13 @@ impl<'a> Unit<'a> {
     /// One turn of a SIMD.
     fn turn(&mut self, simd: usize, clk: u64) -> Result<(), Failure> {
         let mut taken = [false; CLASSES];
-        // When memory paths are open again that have been found full: the same for every wave.
+        // When memory paths that have been found full are open again: the same for every wave.
         let mut full = [0; CLASSES];
         // Whether the turn's VALU instruction lets a second one in.
         let mut pair = false;
         let mut place = 0;
         let mut sorts = false;
-        // Waves that issue, and those that they let go, say for themselves when they may again.
+        // Waves that issue, and those that they release, set themselves when they may issue again.
         self.next[simd] = NEVER;
         let mut next = NEVER;
         while let Some(&slot) = self.simds[simd].order.get(place) {
@@ -334,7 +334,7 @@ impl<'a> Unit<'a> {
             }
             let pc = it.wave.pc;
             let Some(cost) = self.costs.get(pc) else {
-                // Executing it says what is wrong.
+                // Executing it reports what is wrong.
                 self.execute(slot)?;
                 continue;
             };
@@ -382,7 +382,7 @@ impl<'a> Unit<'a> {
         Ok(())
     }
 
-    /// When the unit that an instruction needs takes it, if it does not at `clk`.
+    /// When the unit that an instruction needs accepts it, if it does not at `clk`.
     fn blocked_until(
         &mut self,
         slot: usize,
@@ -439,7 +439,7 @@ impl<'a> Unit<'a> {
         result.map_err(|stopped| Failure { workgroup: group.workgroup, wave: it.index, step: at, stopped })
     }
 
-    /// Issues an instruction: executes it, and books what it takes.
+    /// Issues an instruction: executes it, and accounts for what it occupies.
     fn issue(&mut self, slot: usize, cost: &'a Cost, pc: usize, clk: u64) -> Result<(), Failure> {
         if matches!(cost.kind, Kind::Lds { .. } | Kind::Vector { .. } | Kind::ScalarMemory) {
             self.touch(slot, cost, pc, clk)?;
@@ -453,7 +453,7 @@ impl<'a> Unit<'a> {
         if let Some(place) = cost.clock_to {
             it.wave.set_scalar_wide(place, clk);
         }
-        // Only an unbroken run of them asks for more code than the buffer is filled with.
+        // Only an unbroken run of them needs more code than the buffer is filled with.
         it.misaligned = if cost.misaligned { it.misaligned + 1 } else { 0 };
         let mut next = clk + TURN * cost.turns;
         let wait = |start, end, stall| Wait { wave, step: pc as u32, start, end, stall };
@@ -542,7 +542,7 @@ impl<'a> Unit<'a> {
         Ok(())
     }
 
-    /// Memory that an instruction is about to access.
+    /// An instruction is about to access memory.
     fn touch(&mut self, slot: usize, cost: &Cost, pc: usize, clk: u64) -> Result<(), Failure> {
         let it = &mut self.slots[slot];
         let mut found = std::mem::take(&mut self.found);
@@ -623,7 +623,7 @@ impl<'a> Unit<'a> {
         self.open_barrier(group, clk);
     }
 
-    /// Lets the waves of a workgroup go on if all that are left wait.
+    /// Lets the waves of a workgroup go on if all remaining ones wait.
     fn open_barrier(&mut self, group: usize, clk: u64) {
         let it = &mut self.groups[group];
         if it.waiting == 0 || it.waiting < it.alive {
@@ -678,7 +678,7 @@ impl<'a> Unit<'a> {
     }
 }
 
-/// What keeps an instruction from being tried, one thing after the other.
+/// What keeps an instruction from being tried, one reason after the other.
 struct Delay<'a> {
     record: &'a mut Record,
     wave: u32,
@@ -704,7 +704,7 @@ fn align(clk: u64, simd: usize) -> u64 {
     (clk + TURN - 1 - phase.min(clk)) / TURN * TURN + phase
 }
 
-/// When an instruction may issue because of a matrix result.
+/// When an instruction may issue as far as a matrix result is concerned.
 fn dependency(pending: &Pending, cost: &Cost) -> u64 {
     let mut until = 0;
     if cost.rows.iter().any(|rows| rows.overlaps(pending.rows)) {

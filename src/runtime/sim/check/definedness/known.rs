@@ -2,14 +2,15 @@
 //!
 //! Every function is sound: whatever the undefined bits of its operands are, the bits that it calls defined
 //! are those of the result's `value`. Sums are also exact (Valgrind computes them in the same way: carries
-//! rise with the operands, so a carry is known if it is the same for the least and for the largest operands).
+//! grow with the operands, so a carry is known if it is the same for the smallest and for the largest
+//! operands).
 
 use crate::codegen::isa::Condition;
 
 /// A value of up to 64 bits.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Known {
-    /// What it happens to be.
+    /// Its value, including the undefined bits.
     pub value: u64,
     /// Its undefined bits.
     pub undefined: u64,
@@ -31,12 +32,12 @@ impl Known {
         Known { value, undefined: 0 }
     }
 
-    /// Nothing of it is defined.
+    /// A value without defined bits.
     pub const fn nothing(value: u64) -> Known {
         Known { value, undefined: u64::MAX }
     }
 
-    /// A result that depends on all bits of these.
+    /// A result that depends on all bits of its sources.
     pub fn of_all(value: u64, sources: &[Known]) -> Known {
         if sources.iter().any(|source| source.undefined != 0) {
             Known::nothing(value)
@@ -45,29 +46,29 @@ impl Known {
         }
     }
 
-    /// Some of its bits, the others zero.
+    /// Some of its bits; the others are zero.
     pub fn masked(self, bits: u64) -> Known {
         Known { value: self.value & bits, undefined: self.undefined & bits }
     }
 
-    /// Its lowest `width` bits with copies of the highest of them above.
+    /// Its lowest `width` bits, sign-extended.
     pub fn sign_extended(self, width: u32) -> Known {
         let unused = 64 - width;
         let extend = |bits: u64| ((bits << unused) as i64 >> unused) as u64;
         Known { value: extend(self.value), undefined: extend(self.undefined) }
     }
 
-    /// The least that it may be, without sign.
+    /// The least value that it may have, unsigned.
     pub fn least(self) -> u64 {
         self.value & !self.undefined
     }
 
-    /// The largest that it may be.
+    /// The largest value that it may have, unsigned.
     pub fn largest(self) -> u64 {
         self.value | self.undefined
     }
 
-    /// `self + other + carry`, carries of all bits among them; 64 bits.
+    /// `self + other + carry`, including the carries of all bits; 64 bits.
     pub fn plus(self, other: Known, carry: Known) -> Known {
         let sum = |a: u64, b: u64, c: u64| a.wrapping_add(b).wrapping_add(c);
         let least = sum(self.least(), other.least(), carry.least());
@@ -89,8 +90,8 @@ impl Known {
         }
     }
 
-    /// The low 64 bits of a product: an undefined bit of one factor counts from its place on, moved up by the
-    /// zeros at the end of the other.
+    /// The low 64 bits of a product: an undefined bit of one factor matters from its own position upwards,
+    /// plus the number of trailing zeros of the other factor.
     pub fn times(self, other: Known) -> Known {
         let first = |moved: Known, by: Known| {
             moved.undefined.trailing_zeros() + (by.value | by.undefined).trailing_zeros()
@@ -105,13 +106,13 @@ impl Known {
         Known { value, undefined: if from >= 64 { 0 } else { upward(1 << from) } }
     }
 
-    /// Both moved by an amount of which only `used` bits count; `shift` moves bits, and knows what moves in.
+    /// Shifted by an amount of which only `used` bits count; `shift` moves bits, and knows what moves in.
     pub fn moved(self, amount: Known, used: u64, shift: impl Fn(u64, u32) -> u64) -> Known {
         let amount = amount.masked(used);
         let by = amount.value as u32;
         match amount.undefined {
             0 => Known { value: shift(self.value, by), undefined: shift(self.undefined, by) },
-            // Nothing but zeros (or copies of a sign that is zero) is there to be moved.
+            // There is nothing to shift but zeros (or copies of a sign that is zero).
             _ if self.value | self.undefined == 0 => Known::new(0),
             _ => Known::nothing(shift(self.value, by)),
         }
@@ -142,7 +143,7 @@ impl Known {
         Known { value, undefined: one & zero }
     }
 
-    /// Whether a comparison of integers of `width` bits has a known result.
+    /// Whether the result of a comparison of integers of `width` bits is known.
     pub fn is_comparison_known(self, other: Known, condition: Condition, width: u32, signed: bool) -> bool {
         use Condition::{Eq, False, Ge, Gt, Le, Lt, Ne, True};
         let flip = if signed { 1 << (width - 1) } else { 0 };
@@ -167,7 +168,7 @@ impl Known {
             == out(self.largest(), other.largest(), carry.largest())
     }
 
-    /// Whether `self - other - borrow` is known to be below zero or not to be.
+    /// Whether it is known if `self - other - borrow` is below zero.
     pub fn is_borrow_known(self, other: Known, borrow: Known) -> bool {
         let below = |a: u64, b: u64, c: u64| u128::from(a) < u128::from(b) + u128::from(c);
         below(self.least(), other.largest(), borrow.largest())

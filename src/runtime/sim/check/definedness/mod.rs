@@ -1,13 +1,14 @@
-//! How undefined bits travel through instructions that execute at once, and where they decide something
-//! there: EXEC, branches, lanes, modes. Memory instructions are judged in `access`.
+//! How undefined bits travel through instructions that execute at once, and where such an instruction lets
+//! them decide something: EXEC, branches, lanes, modes. Memory instructions are judged in `access`.
 //!
-//! As in Valgrind's memcheck, what is undefined may be copied and computed with. `rules` says as data what
-//! each instruction makes of it, `slices` which bits an operation on values reads and writes, `known` what
-//! arithmetic makes of values of which some bits are undefined; `vector` and `scalar` go through registers
-//! and lanes. A test executes random instructions several times with other junk in the undefined bits: a bit
-//! that is called defined never changes.
+//! As in Valgrind's memcheck, undefined values may be copied and computed with. `rules` says as data what
+//! each instruction does to them, `slices` which bits an operation on values reads and writes, `known` what
+//! arithmetic does to values with some undefined bits; `vector` and `scalar` go through registers and lanes.
+//! A test executes random instructions several times with different junk in the undefined bits: a bit that is
+//! called defined never changes.
 //!
-//! Only called for instructions that touch something undefined; operands still have their values from before.
+//! Only called for instructions that use something undefined; operands still have their values from before
+//! the instruction.
 
 mod known;
 mod rules;
@@ -27,12 +28,12 @@ use super::finding::Use;
 use super::registers::{Origin, Registers};
 use rules::Way;
 
-/// Something undefined that decides something.
+/// An undefined value that decides something.
 #[derive(Debug)]
 pub(super) struct Undefined {
-    /// Where it came from.
+    /// Where the undefined value came from.
     pub origin: Origin,
-    /// What it gets into.
+    /// What it decides.
     pub used_in: Use,
     /// Lanes.
     pub lanes: u64,
@@ -47,7 +48,7 @@ pub(super) struct Executed<'a> {
     pub arch: Arch,
 }
 
-/// Says what an instruction that executes at once does to definedness.
+/// Applies an instruction that executes at once to definedness.
 pub(super) fn propagate(
     Executed { facts, step, number, arch }: Executed<'_>,
     w: &Wave,
@@ -74,7 +75,7 @@ struct Flow<'a> {
     w: &'a Wave,
     r: &'a mut Registers,
     found: &'a mut Vec<Undefined>,
-    /// Where the undefined bits of this instruction's sources came from.
+    /// Reports where the undefined bits of this instruction's sources came from.
     origin: Option<Origin>,
 }
 
@@ -84,7 +85,7 @@ impl Flow<'_> {
         self.found.push(Undefined { origin, used_in, lanes });
     }
 
-    /// Everything written is defined in `lanes`.
+    /// Everything that is written is defined in `lanes`.
     fn settle(&mut self, lanes: u64) {
         for register in self.facts.registers.iter().filter(|r| r.is_written) {
             for number in register.first..register.end {
@@ -96,14 +97,15 @@ impl Flow<'_> {
         }
     }
 
-    /// The first register that is read and not defined throughout.
+    /// The first register that is read and not fully defined.
     fn undefined_source(&self) -> Option<u32> {
         let reads = self.facts.registers.iter().filter(|r| r.is_read);
         reads.flat_map(|r| r.first..r.end).find(|&n| !self.r.is_defined(n, u64::MAX))
     }
 
-    /// Every element of the result adds up products of A and B and one element of C. Which rows and columns
-    /// an undefined element of A or B reaches is not followed: it makes all of the result undefined.
+    /// Every element of the result adds up products of A and B and one element of C. It is not followed which
+    /// rows and columns an undefined element of A or B reaches: such an element makes all of the result
+    /// undefined.
     fn matrix(&mut self, meaning: Meaning) {
         let Some(inst) = self.facts.inst else { return };
         let undefined = |number: u32| self.r.vector(number) != u64::MAX;
@@ -144,7 +146,7 @@ impl Flow<'_> {
         }
     }
 
-    /// Branches, and what sets modes or says which registers are meant.
+    /// Branches, and instructions that set modes or select registers.
     fn decide(&mut self, meaning: Meaning) {
         use BranchCondition::{Scc0, Scc1, VccNotZero, VccZero};
         match meaning {

@@ -1,20 +1,20 @@
-//! The rules of definedness, as data: what undefined bits of the sources make of a result.
+//! The rules of definedness, as data: the effect of undefined source bits on a result.
 //!
 //! Every operation has its rule in [`CALCULATIONS`] or is [`Rule::Whole`], every meaning its [`Way`]. Rules
-//! speak of one value per source; which bits of which registers that is follows from the operands (`slices`).
+//! are about one value per source; the operands decide which bits of which registers that is (`slices`).
 
 use crate::codegen::isa::{Calc, Element, Half, Meaning};
 
 use super::known::{Known, low_bits};
 
-/// What undefined bits of sources a, b and c make of a result.
+/// The effect of undefined bits of sources a, b and c on a result.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Rule {
-    /// All of the result depends on every bit: the rule of everything without another one.
+    /// All of the result depends on every bit: the rule of every operation without another one.
     Whole,
-    /// Every bit of the result depends on the bits in its place, by the truth table.
+    /// Every bit of the result depends on the source bits at the same position, by the truth table.
     Bits(u8),
-    /// Bits in another order.
+    /// The same bits in another order.
     Reverse,
     /// `a + b`
     Add,
@@ -46,17 +46,17 @@ pub(super) enum Rule {
     ShiftRight,
     /// `b >> a`
     ShiftRightReversed,
-    /// c bits of a, from bit b on.
+    /// `c` bits of `a`, starting with bit `b`.
     Field,
-    /// Bits of a; b has their number in its high half, the first one in its low half.
+    /// Bits of `a`; the high half of `b` has their number, the low half the first one.
     PackedField,
-    /// As many ones as a says, moved up by b.
+    /// As many ones as `a` says, shifted up by `b`.
     FieldMask,
     /// `{a, b} >> c * unit`
     Align(u32),
-    /// Bytes of `{a, b}` that those of c select.
+    /// Bytes of `{a, b}` that the bytes of `c` select.
     SelectBytes,
-    /// a's lowest bits with its sign above.
+    /// The lowest bits of `a`, sign-extended.
     SignExtend,
 }
 
@@ -146,7 +146,7 @@ impl Kind {
         Kind { element, width: width(element) }
     }
 
-    /// Of whole registers, whatever part of them the operation looks at.
+    /// The kind for whole registers, whichever part of them the operation uses.
     pub fn in_registers(element: Element) -> Kind {
         Kind { element, width: 32 * u32::from(element.registers()) }
     }
@@ -155,7 +155,7 @@ impl Kind {
         matches!(self.element, Element::I16 | Element::I24 | Element::I32 | Element::I64)
     }
 
-    /// A factor as the operation sees it, of 64 bits.
+    /// A factor as the operation uses it, of 64 bits.
     fn factor(self, k: Known) -> Known {
         match self.element {
             Element::U24 => k.masked(low_bits(24)),
@@ -230,7 +230,7 @@ impl Rule {
         if first.undefined | count.undefined != 0 {
             return Known::of_all(0, &[first, count]);
         }
-        // A field that reaches beyond the source has its sign, or zeros, at the top.
+        // A field that extends beyond the source has its sign, or zeros, at the top.
         let a = if kind.is_signed() { a.sign_extended(kind.width) } else { a };
         let moved = |bits: u64| (bits as i64 >> first.value) as u64;
         let moved = match kind.is_signed() {
@@ -245,7 +245,7 @@ impl Rule {
     }
 }
 
-/// V_PERM_B32: selectors 0 to 7 take a byte, 8 to 11 the sign of a half, the others nothing.
+/// V_PERM_B32: selectors 0 to 7 take a byte, 8 to 11 the sign of a half, the others a constant.
 fn select_bytes(a: Known, b: Known, c: Known) -> Known {
     let mut result = Known::new(0);
     let source = |bits: (u64, u64)| bits.0 << 32 | bits.1 & low_bits(32);
@@ -270,9 +270,9 @@ pub(super) enum Way {
     Values,
     /// By rule: scalar operations.
     Scalars,
-    /// All of the written bits depend on all bits that are read, lane by lane.
+    /// All written bits depend on all bits that are read, lane by lane.
     Lanes,
-    /// A mask with a bit per lane; the other result too if there is one.
+    /// A mask with a bit per lane, and the other result if there is one.
     Mask,
     /// Sums with carries per lane.
     Carries,
@@ -286,11 +286,11 @@ pub(super) enum Way {
     Decides,
     /// Memory: judged where it is issued (`access`).
     Memory,
-    /// Reads nothing but constants and state of the hardware, or writes no register.
+    /// Reads nothing but constants and the state of the hardware, or writes no register.
     Defined,
 }
 
-/// The way of every meaning. Complete, so that a new one asks for its own.
+/// The way of every meaning. The match is complete, so a new meaning needs a way of its own.
 pub(super) fn way(meaning: Meaning) -> Way {
     use Meaning::*;
     match meaning {

@@ -11,7 +11,7 @@ use super::known::{Known, low_bits};
 use super::rules::{self, Kind, Rule, half_shift};
 use super::{Flow, Undefined};
 
-/// Whether SCC is known afterwards.
+/// How it is known afterwards whether SCC is defined.
 #[derive(Copy, Clone)]
 enum Condition {
     /// It says whether the result is zero.
@@ -122,7 +122,7 @@ impl Flow<'_> {
         Known { value, undefined }
     }
 
-    /// What SCC chooses.
+    /// The value that SCC selects.
     fn choose(&self, [yes, no]: [Known; 2]) -> Known {
         match (self.r.scc(), self.w.scc) {
             (true, true) => yes,
@@ -151,7 +151,7 @@ impl Flow<'_> {
             Calc::AddCarry => (a.plus(b, carry), Condition::Known(a.is_carry_known(b, carry, 32))),
             Calc::SubBorrow => (a.minus(b, carry), Condition::Known(a.is_borrow_known(b, carry))),
             _ if rule == Rule::Whole => {
-                // A minimum says which source it chose.
+                // A minimum reports which source it selected.
                 let chooses = matches!(calc, Calc::Min | Calc::Max);
                 let condition = if chooses { Condition::Known(all_known) } else { Condition::NotZero };
                 (Known::of_all(0, &[a, b]), condition)
@@ -198,7 +198,7 @@ impl Flow<'_> {
         self.set_condition(known);
     }
 
-    /// Says whether SCC is known, if the instruction writes it.
+    /// Notes whether SCC is known, if the instruction writes it.
     fn set_condition(&mut self, known: bool) {
         if self.facts.registers.iter().any(|r| r.is_written && r.first == SCC) {
             self.r.set_scc(known);

@@ -13,11 +13,11 @@ use super::rules::{self, Kind, Rule, half_shift};
 pub(super) struct Slice {
     /// Operand of the instruction.
     pub operand: usize,
-    /// Register of it.
+    /// Register of the operand.
     pub register: usize,
     /// First bit in that register.
     pub shift: u32,
-    /// Number of bits; more than 32 reach into the next register.
+    /// Number of bits; beyond 32 they continue in the next register.
     pub bits: u32,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Piece {
     pub from: [Option<Slice>; 3],
     pub rule: Rule,
     pub kind: Kind,
-    /// Bits of the result register beside those of the piece stay; else they become zero.
+    /// Bits of the result register outside the piece are kept; otherwise they become zero.
     pub keeps: bool,
 }
 
@@ -56,7 +56,7 @@ impl Operands<'_> {
         mask >> bit & 1 != 0
     }
 
-    /// A source as its type says: a whole register or pair, or the half that op_sel names.
+    /// A source of the row's type: a whole register or pair, or the half that op_sel names.
     fn source(&self, number: usize) -> Option<Slice> {
         let operand = self.sources[number]?;
         let spec = &self.inst.op.info().operands[operand];
@@ -106,7 +106,7 @@ impl Operands<'_> {
     }
 }
 
-/// What an instruction of [`rules::Way::Values`] computes, value by value.
+/// The values that an instruction of [`rules::Way::Values`] computes.
 pub(super) fn pieces(inst: &Inst, step: &Step, meaning: Meaning) -> Pieces {
     use Meaning::*;
     let info = inst.op.info();
@@ -132,7 +132,7 @@ pub(super) fn pieces(inst: &Inst, step: &Step, meaning: Meaning) -> Pieces {
         kind,
         keeps: false,
     };
-    // Where a result of the row's type goes.
+    // The place of a result of the row's type.
     let plain = || {
         let to = whole(0, spec(0), inst);
         let high = m.get_op_sel() & 8 != 0;

@@ -27,7 +27,7 @@ impl Source {
     }
 }
 
-/// Undefined bits that an instruction writes to a register, and which bits those are.
+/// Undefined bits that an instruction writes to a register, and which of its bits it writes.
 struct Written {
     number: u32,
     bits: u32,
@@ -51,7 +51,7 @@ impl Flow<'_> {
         if way == Way::Moves {
             return self.moves(&inst, meaning);
         }
-        // Some keep part of what is in the result's register.
+        // Some instructions keep part of the result's register.
         let keeps = self.step.keeps_other_half || inst.modifiers.has_sdwa();
         if !keeps && !self.reads_undefined(lanes, inst.modifiers.has_dpp()) {
             return self.settle(lanes);
@@ -66,7 +66,7 @@ impl Flow<'_> {
         }
     }
 
-    /// True if something undefined could matter to the lanes `lanes`.
+    /// True if something undefined could matter to `lanes`.
     fn reads_undefined(&self, lanes: u64, crosses_lanes: bool) -> bool {
         self.facts.registers.iter().filter(|r| r.is_read).any(|r| {
             let lanes = if crosses_lanes && r.field == Some(Field::Src0) { self.w.exec() } else { lanes };
@@ -146,7 +146,7 @@ impl Flow<'_> {
         }
     }
 
-    /// Sources of a piece; those that it has not are zero.
+    /// Sources of a piece; sources that it lacks are zero.
     fn sources(&self, inst: &Inst, from: [Option<Slice>; 3]) -> [Source; 3] {
         from.map(|slice| match slice {
             Some(slice) => self.source(inst, slice),
@@ -223,7 +223,7 @@ impl Flow<'_> {
         result
     }
 
-    /// Notes results, after all sources have been looked at.
+    /// Notes results, to be called after all sources have been looked at.
     fn write(&mut self, inst: &Inst, written: &[Written], lanes: u64) {
         let sdwa = Sdwa::from_imm(self.step.imm).filter(|_| inst.modifiers.has_sdwa());
         let mut rows: SmallVec<[(u32, Row); 4]> = SmallVec::new();
@@ -289,7 +289,7 @@ impl Flow<'_> {
         self.write(&inst, &written, lanes);
     }
 
-    /// V_CVT_PK_U8_F32 and V_CVT_PKACCUM_U8_F32: b says which byte of c a's value takes.
+    /// V_CVT_PK_U8_F32 and V_CVT_PKACCUM_U8_F32: `b` says which byte of `c` is replaced by the value of `a`.
     fn convert_to_byte(&mut self, inst: &Inst, lanes: u64) {
         let word = |operand| Slice { operand, register: 0, shift: 0, bits: 32 };
         let addend = if self.step.accumulates { 0 } else { 3 };
@@ -369,7 +369,7 @@ impl Flow<'_> {
         }
     }
 
-    /// Lanes in which a bit is undefined that a comparison of floats, or of a class, reads.
+    /// Lanes with an undefined bit that a comparison of floats, or of a class, reads.
     fn undefined_halves(&self, inst: &Inst) -> u64 {
         let mut undefined = 0;
         for (operand, spec) in inst.op.info().operands.iter().enumerate() {
@@ -476,7 +476,7 @@ impl Flow<'_> {
         self.write(inst, &[Written { number, bits: u32::MAX, undefined }], lanes);
     }
 
-    /// Values that move: what is undefined moves with them.
+    /// Values that move: their undefined bits move with them.
     fn moves(&mut self, inst: &Inst, meaning: Meaning) {
         let [to, from] = [0, 1].map(|operand| inst.operands[operand].number().unwrap_or(u32::MAX));
         let exec = self.w.exec();
@@ -495,7 +495,7 @@ impl Flow<'_> {
             }
             Meaning::WriteLane => {
                 let lane = self.selected_lane(inst);
-                // Masks of lanes that are kept in a lane may be undefined in part.
+                // Masks of lanes that are kept in a lane may be partly undefined.
                 let bits = if from < 128 { !self.r.scalar(from) } else { 0 };
                 let row = [bits; LANES];
                 self.r.write_bits(to, 1 << lane, &row);

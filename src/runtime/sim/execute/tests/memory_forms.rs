@@ -88,7 +88,7 @@ fn lds_conditional_exchange() {
 }
 
 #[test]
-fn lds_places_behind_m0() {
+fn lds_places_from_m0_on() {
     let mut m = numbered(Arch::Gfx942);
     m.wave.s[M0] = 64;
     m.run(&[

@@ -147,7 +147,7 @@ fn literal_to_mode() {
 }
 
 #[test]
-fn calls_keep_the_address_behind() {
+fn calls_keep_the_address_of_the_next_instruction() {
     let mut m = Machine::new();
     let program = [
         Inst::new(SCallB64, &[s(0)]).imm(1),
