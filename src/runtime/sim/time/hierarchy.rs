@@ -79,38 +79,40 @@ impl Server {
 }
 
 /// Lines that a cache has and that are still on their way to it. Where two lines share a slot the older one
-/// counts as arrived.
+/// counts as arrived. `T` is a time: clk, or a part of it.
 #[derive(Debug)]
-struct OnTheWay {
+pub(super) struct OnTheWay<T> {
     /// Number of a line, and when it arrives.
-    slots: Vec<(u64, f64)>,
+    slots: Vec<(u64, T)>,
 }
 
-impl OnTheWay {
+impl<T: Copy + Default + PartialOrd> OnTheWay<T> {
     /// More than the lines that can be in flight.
     const SLOTS: usize = 1 << 13;
 
-    fn new() -> OnTheWay {
-        OnTheWay { slots: vec![(0, 0.0); OnTheWay::SLOTS] }
+    /// Nothing is.
+    pub fn new() -> OnTheWay<T> {
+        OnTheWay { slots: vec![(0, T::default()); OnTheWay::<T>::SLOTS] }
     }
 
     #[inline]
-    fn slot(&mut self, line: u64) -> &mut (u64, f64) {
-        let page = line / OnTheWay::SLOTS as u64;
-        &mut self.slots[(line ^ page.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize % OnTheWay::SLOTS]
+    fn slot(&mut self, line: u64) -> &mut (u64, T) {
+        const SLOTS: usize = OnTheWay::<u64>::SLOTS;
+        let page = line / SLOTS as u64;
+        &mut self.slots[(line ^ page.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize % SLOTS]
     }
 
     /// A line has been asked for and will arrive then.
     #[inline]
-    fn note(&mut self, line: u64, there: f64) {
+    pub fn note(&mut self, line: u64, there: T) {
         *self.slot(line) = (line, there);
     }
 
     /// When an access gets a line that the cache would answer at `answer` if it had arrived.
     #[inline]
-    fn wait(&mut self, line: u64, answer: f64) -> f64 {
+    pub fn wait(&mut self, line: u64, answer: T) -> T {
         let (noted, there) = *self.slot(line);
-        if noted == line { answer.max(there) } else { answer }
+        if noted == line && there > answer { there } else { answer }
     }
 }
 
@@ -121,15 +123,17 @@ pub(super) struct Hierarchy {
     l1_line: u64,
     scalar: Tags,
     l2: Tags,
-    to_l1: OnTheWay,
-    to_scalar: OnTheWay,
-    to_l2: OnTheWay,
+    to_l1: OnTheWay<f64>,
+    to_scalar: OnTheWay<f64>,
+    to_l2: OnTheWay<f64>,
     written: Tags,
     mall: Option<Tags>,
     l2_server: Server,
     l2_writes: Server,
     mall_server: Server,
     memory: Server,
+    /// Everything that L2 does not have passes here, as fast as if the compute unit were alone.
+    beyond_l2: Server,
     write_cost: f64,
     /// From the end of the address path to the data.
     latency: Latency,
@@ -179,6 +183,7 @@ impl Hierarchy {
             l2_writes: Server::new(share(get(Parameter::L2WriteRate), in_die, die_units)),
             mall_server: Server::new(share(get(Parameter::MallRate), busy, units)),
             memory: Server::new(share(get(Parameter::MemoryRate), busy, units)),
+            beyond_l2: Server::new(share(get(Parameter::MemoryRate), 1.0, units)),
             write_cost: get(Parameter::MemoryRate) / get(Parameter::MemoryWriteRate),
             latency: Latency {
                 l1: get(Parameter::L1Latency) - beside,
@@ -233,6 +238,7 @@ impl Hierarchy {
     fn below_l2(&mut self, at: f64, line: u64) -> f64 {
         let seen = self.mall.as_mut().is_some_and(|mall| mall.touch(line));
         let latency = if seen { self.latency.mall } else { self.latency.memory };
+        let at = self.beyond_l2.transfer(at, SHARED_LINE);
         if brought_by_others(line, self.sharing.die) {
             return at + latency;
         }
@@ -256,6 +262,7 @@ impl Hierarchy {
             self.used.join(MEMORY_WRITE);
             self.traffic.memory_written += SHARED_LINE;
             let cost = (SHARED_LINE as f64 * self.write_cost) as u64;
+            start = self.beyond_l2.transfer(start, cost);
             start = self.memory.transfer(start, cost);
         }
         start + self.latency.l2

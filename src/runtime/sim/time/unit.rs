@@ -1,11 +1,14 @@
 //! One compute unit in turns of four clk.
 //!
-//! A SIMD has an issue turn every four clk, SIMD `i` at clk `i` mod 4. In a turn it issues at most one
-//! instruction per class, of different waves, those of higher priority first, then the oldest (SC25: the
-//! oldest wave always wins). An instruction executes when it issues, and all its later effects on time are
-//! computed at once: units and queues know when they are free again, results know when they are ready. So the
-//! time at which a wave may try its next instruction is known unless it waits at a barrier, and the model
-//! jumps from one such time to the next.
+//! A SIMD has an issue turn every four clk, each SIMD one clk after the one before. Clk are counted from the
+//! SIMD's own first turn, so all turns are at multiples of four, and nobody sees anything sooner for being on
+//! another SIMD. In a turn a SIMD issues at most one instruction per class, of different waves, those of
+//! higher priority first, then the oldest (SC25: the oldest wave always wins). What SIMDs share is taken in
+//! the same order: a wave that comes later never overtakes by the place that it was given.
+//!
+//! An instruction executes when it issues, and all its later effects on time are computed at once: units and queues
+//! know when they are free again, results know when they are ready. So the time at which a wave may try its next instruction is known unless it waits at a barrier, and the model jumps from one such time
+//! to the next.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -20,7 +23,7 @@ use super::super::wave::Progress;
 use super::cache::Tags;
 use super::costs::{CLASSES, Class, Cost, Kind, LdsKind, VectorKind};
 use super::counters::{AnyOrder, InOrder};
-use super::hierarchy::Hierarchy;
+use super::hierarchy::{Hierarchy, OnTheWay};
 use super::paths::{LdsPath, VectorPath, whole};
 use super::record::{Busy, Event, Pipe, Record, Stall, Wait};
 use super::resident::{Group, NEVER, Pending, Simd, Slot};
@@ -88,8 +91,7 @@ pub(super) struct Unit<'a> {
     vector: VectorPath,
     pub hierarchy: Hierarchy,
     code: Tags,
-    /// When the code arrives that the first wave waits for.
-    code_there: u64,
+    to_code: OnTheWay<u64>,
     pub record: Record,
     pub waves: Vec<WaveTime>,
     /// Workgroup, number in it and SIMD of each wave by the order of launches.
@@ -138,7 +140,7 @@ impl<'a> Unit<'a> {
             vector: VectorPath::new(device, costs.len()),
             hierarchy,
             code: Tags::new(count(Parameter::CodeBytes), CODE_LINE, count(Parameter::CodeWays)),
-            code_there: 0,
+            to_code: OnTheWay::new(),
             record: Record::new(costs.len(), room),
             waves: Vec::new(),
             launched: Vec::new(),
@@ -171,12 +173,7 @@ impl<'a> Unit<'a> {
     ) -> Result<(), Failure> {
         self.launches.extend((0..resident).map(|n| Reverse(n * interval)));
         loop {
-            let (mut simd, mut next) = (0, NEVER);
-            for (index, &clk) in self.next.iter().enumerate() {
-                if clk < next {
-                    (simd, next) = (index, clk);
-                }
-            }
+            let next = self.next.iter().copied().fold(NEVER, u64::min);
             if let Some(&Reverse(at)) = self.launches.peek()
                 && at <= next
             {
@@ -191,7 +188,7 @@ impl<'a> Unit<'a> {
             if next == NEVER {
                 return Ok(());
             }
-            self.turn(simd, next)?;
+            self.turn(next)?;
         }
     }
 
@@ -233,11 +230,11 @@ impl<'a> Unit<'a> {
                 it.line = cost.lines[0];
                 if self.code.touch(it.line) {
                     self.record.used.mark(Parameter::WarmStart);
-                    ready = (started + self.numbers.warm_start).max(self.code_there);
+                    ready = self.to_code.wait(it.line, started + self.numbers.warm_start);
                 } else {
                     self.record.used.mark(Parameter::ColdStart);
                     ready += self.numbers.cold_start;
-                    self.code_there = ready;
+                    self.to_code.note(it.line, ready);
                 }
             }
             let wave = it.age as u32;
@@ -276,9 +273,12 @@ impl<'a> Unit<'a> {
             for line in cost.lines {
                 if it.line != line {
                     it.line = line;
-                    if !self.code.touch(line) {
+                    if self.code.touch(line) {
+                        delay.until(self.to_code.wait(line, delay.at), Stall::NoInstruction);
+                    } else {
                         delay.record.used.mark(Parameter::ColdLine);
                         delay.until(delay.at + numbers.cold_line, Stall::NoInstruction);
+                        self.to_code.note(line, delay.at);
                     }
                 }
             }
@@ -307,78 +307,97 @@ impl<'a> Unit<'a> {
                 delay.until(until, Stall::Other);
             }
         }
-        let aligned = align(delay.at, it.simd);
+        let aligned = delay.at.next_multiple_of(TURN);
         delay.until(aligned, delay.last.unwrap_or(Stall::NoInstruction));
         it.ready = delay.at;
         self.next[it.simd] = self.next[it.simd].min(it.ready);
     }
 
-    /// One turn of a SIMD.
-    fn turn(&mut self, simd: usize, clk: u64) -> Result<(), Failure> {
-        let mut taken = [false; CLASSES];
-        // When memory paths that have been found full are open again: the same for every wave.
-        let mut full = [0; CLASSES];
-        // Whether the turn's VALU instruction lets a second one in.
-        let mut pair = false;
-        let mut place = 0;
-        let mut sorts = false;
-        // Waves that issue, and those that they release, set themselves when they may issue again.
-        self.next[simd] = NEVER;
-        let mut next = NEVER;
-        while let Some(&slot) = self.simds[simd].order.get(place) {
-            place += 1;
-            let it = &self.slots[slot];
-            if it.ready > clk {
-                next = next.min(it.ready);
-                continue;
+    /// The turns of all SIMDs at `clk`.
+    fn turn(&mut self, clk: u64) -> Result<(), Failure> {
+        let mut turns: [Option<Turn>; SIMDS] = [None; SIMDS];
+        for (turn, next) in turns.iter_mut().zip(&mut self.next) {
+            // Waves that issue, and those that they release, set themselves when they may issue again.
+            if *next == clk {
+                (*turn, *next) = (Some(Turn::default()), NEVER);
             }
-            let pc = it.wave.pc;
-            let Some(cost) = self.costs.get(pc) else {
-                // Executing it reports what is wrong.
-                self.execute(slot)?;
-                continue;
+        }
+        loop {
+            let mut best: Option<((Reverse<u8>, u64), usize, usize)> = None;
+            for (simd, turn) in turns.iter_mut().enumerate() {
+                let Some(turn) = turn else { continue };
+                while let Some(&slot) = self.simds[simd].order.get(turn.place) {
+                    let it = &self.slots[slot];
+                    if it.ready <= clk {
+                        let rank = (Reverse(it.priority), it.age);
+                        if best.is_none_or(|(least, ..)| rank < least) {
+                            best = Some((rank, simd, slot));
+                        }
+                        break;
+                    }
+                    turn.next = turn.next.min(it.ready);
+                    turn.place += 1;
+                }
+            }
+            let Some((_, simd, slot)) = best else { break };
+            if let Some(turn) = &mut turns[simd] {
+                turn.place += 1;
+                self.attempt(slot, simd, clk, turn)?;
+            }
+        }
+        for (simd, turn) in turns.iter().enumerate() {
+            let Some(turn) = turn else { continue };
+            if turn.sorts {
+                self.sort(simd);
+            }
+            self.next[simd] = self.next[simd].min(turn.next);
+        }
+        Ok(())
+    }
+
+    /// Issues the next instruction of a wave that is ready, if nothing is in its way.
+    fn attempt(&mut self, slot: usize, simd: usize, clk: u64, turn: &mut Turn) -> Result<(), Failure> {
+        let pc = self.slots[slot].wave.pc;
+        let Some(cost) = self.costs.get(pc) else {
+            // Executing it reports what is wrong.
+            return self.execute(slot);
+        };
+        if cost.class != Class::Internal {
+            let class = cost.class as usize;
+            let second = turn.pair && matches!(cost.kind, Kind::Valu { pairs: true, .. });
+            let blocked = if turn.taken[class] && !second {
+                Some((clk + TURN, Stall::NotWon))
+            } else if turn.full[class] > clk {
+                Some((turn.full[class], Stall::PipeStalled))
+            } else {
+                let until = self.blocked_until(slot, simd, cost, clk, second);
+                let until = until.map(|until| until.max(clk + 1).next_multiple_of(TURN));
+                if let (Some(until), Class::Lds | Class::Vector) = (until, cost.class) {
+                    turn.full[class] = until;
+                }
+                until.map(|until| (until, Stall::PipeStalled))
             };
-            if cost.class != Class::Internal {
-                let class = cost.class as usize;
-                let second = pair && matches!(cost.kind, Kind::Valu { pairs: true, .. });
-                let blocked = if taken[class] && !second {
-                    Some((clk + TURN, Stall::NotWon))
-                } else if full[class] > clk {
-                    Some((full[class], Stall::PipeStalled))
-                } else {
-                    let until = self.blocked_until(slot, simd, cost, clk, second);
-                    let until = until.map(|until| align(until.max(clk + 1), simd));
-                    if let (Some(until), Class::Lds | Class::Vector) = (until, cost.class) {
-                        full[class] = until;
-                    }
-                    until.map(|until| (until, Stall::PipeStalled))
-                };
-                if let Some((until, stall)) = blocked {
-                    let it = &mut self.slots[slot];
-                    let wave = it.age as u32;
-                    self.record.wait(Wait { wave, step: pc as u32, start: clk, end: until, stall });
-                    it.ready = until;
-                    next = next.min(until);
-                    continue;
-                }
-                if class == Class::Valu as usize {
-                    pair = !taken[class] && matches!(cost.kind, Kind::Valu { pairs: true, .. });
-                    if second {
-                        self.record.used.mark(Parameter::SecondValu);
-                    }
-                }
-                taken[class] = true;
+            if let Some((until, stall)) = blocked {
+                let it = &mut self.slots[slot];
+                let wave = it.age as u32;
+                self.record.wait(Wait { wave, step: pc as u32, start: clk, end: until, stall });
+                it.ready = until;
+                turn.next = turn.next.min(until);
+                return Ok(());
             }
-            sorts |= matches!(cost.kind, Kind::Priority { .. });
-            self.issue(slot, cost, pc, clk)?;
-            if self.slots[slot].wave.progress == Progress::Ended {
-                place -= 1;
+            if class == Class::Valu as usize {
+                turn.pair = !turn.taken[class] && matches!(cost.kind, Kind::Valu { pairs: true, .. });
+                if second {
+                    self.record.used.mark(Parameter::SecondValu);
+                }
             }
+            turn.taken[class] = true;
         }
-        if sorts {
-            self.sort(simd);
+        turn.sorts |= matches!(cost.kind, Kind::Priority { .. });
+        self.issue(slot, cost, pc, clk)?;
+        if self.slots[slot].wave.progress == Progress::Ended {
+            turn.place -= 1;
         }
-        self.next[simd] = self.next[simd].min(next);
         Ok(())
     }
 
@@ -678,6 +697,29 @@ impl<'a> Unit<'a> {
     }
 }
 
+/// The turn of a SIMD.
+#[derive(Copy, Clone)]
+struct Turn {
+    /// Of the SIMD's waves in the order of arbitration, the next to look at.
+    place: usize,
+    /// Classes of which an instruction has been issued.
+    taken: [bool; CLASSES],
+    /// When memory paths that have been found full are open again: the same for all its waves.
+    full: [u64; CLASSES],
+    /// Whether the VALU instruction lets a second one in.
+    pair: bool,
+    /// Whether priorities have changed.
+    sorts: bool,
+    /// When the first of its waves that do not issue may try again.
+    next: u64,
+}
+
+impl Default for Turn {
+    fn default() -> Turn {
+        Turn { place: 0, taken: [false; CLASSES], full: [0; CLASSES], pair: false, sorts: false, next: NEVER }
+    }
+}
+
 /// What keeps an instruction from being tried, one reason after the other.
 struct Delay<'a> {
     record: &'a mut Record,
@@ -696,12 +738,6 @@ impl Delay<'_> {
             self.last = Some(stall);
         }
     }
-}
-
-/// The first turn of a SIMD at or after `clk`.
-fn align(clk: u64, simd: usize) -> u64 {
-    let phase = simd as u64;
-    (clk + TURN - 1 - phase.min(clk)) / TURN * TURN + phase
 }
 
 /// When an instruction may issue as far as a matrix result is concerned.
