@@ -25,7 +25,7 @@ fn records() -> Vec<Record> {
 }
 
 fn number(record: &Record, column: &str) -> u32 {
-    record[column].parse().unwrap_or_else(|_| panic!("{column} of {} is no number", record["mnemonic"]))
+    record[column].parse().unwrap_or_else(|_| panic!("{column} of {} is not a number", record["mnemonic"]))
 }
 
 fn element_bits(format: &str) -> u32 {

@@ -24,7 +24,7 @@ impl<'a> Record<'a> {
             Some(digits) => u32::from_str_radix(digits, 16),
             None => text.parse(),
         };
-        parsed.unwrap_or_else(|_| panic!("{column} of {} is no number", self.get("mnemonic")))
+        parsed.unwrap_or_else(|_| panic!("{column} of {} is not a number", self.get("mnemonic")))
     }
 }
 

@@ -1,5 +1,5 @@
-//! Machine code: the instruction table, machine bodies, passes over them, code objects, and assembler text of
-//! all that.
+//! Machine code: the instruction table, machine bodies, passes over them, code objects, and assembler text
+//! for all of these.
 pub mod assembler;
 pub mod isa;
 pub mod lower;

@@ -583,7 +583,8 @@ macro_rules! operators {
             operators!(@number $trait $method $op f64 i32);
         )*
     };
-    // A number in front. One type for each kind of literal: with f32 beside f64, Rust would not know what `(1.0 + x).sqrt()` is.
+    // A number in front. One type for each kind of literal: with f32 and f64, Rust would not know what `(1.0
+    // + x).sqrt()` is.
     (@number $trait:ident $method:ident $op:ident $($number:ty)*) => {
         $(
             impl ops::$trait<Value> for $number {

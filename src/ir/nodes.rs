@@ -87,8 +87,8 @@ impl Body {
     }
 }
 
-/// What an expanded node is: everything that schedules and lowering ask of each node of a kernel, found in one
-/// step where component by component would take six.
+/// The components of an expanded node: everything that schedules and lowering ask of each node of a kernel,
+/// found in one step where single components would take six.
 #[derive(QueryData)]
 pub struct ExpandedNode {
     /// What it does.

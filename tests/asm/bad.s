@@ -5,7 +5,7 @@
     v_bitop3_b32 v0, v1, v2, v3                              //! 5: `v_bitop3_b32` does not exist on gfx942, only on gfx950
     v_mov_b32 v0                                             //! 62: expected a register or a number, found the end of the line
     v_mov_b32                                                //! 62: expected a VGPR, found the end of the line
-    v_mov_b32 v0, v1, v2                                     //! 23: `v2` is no modifier
+    v_mov_b32 v0, v1, v2                                     //! 23: `v2` is not a modifier
     v_mov_b32 v0, v256                                       //! 19: there is no register `v256`
     v_mov_b32 v0, v[0:1]                                     //! 19: `v_mov_b32` takes 1 of these registers, not 2
     v_mov_b32 s0, v1                                         //! 15: expected a VGPR, found `s0`
@@ -13,7 +13,7 @@
     v_mov_b32 v0, s102                                       //! 19: there is no register `s102`
     v_add_f64 v[1:2], v[2:3], v[4:5]                         //! 15: `v_add_f64`: operand 0, v1, is not aligned
     v_add_f64 v[0:1], v[2:3]                                 //! 62: expected a register or a number, found the end of the line
-    v_add_f64 v[0:1], [v2,v4], v[4:5]                        //! 27: the registers of a list follow each other
+    v_add_f64 v[0:1], [v2,v4], v[4:5]                        //! 27: the registers of a list must follow each other
     v_add_f64 v[0:1], v[3:2], v[4:5]                         //! 23: there is no register `v[3:2]`
     s_load_dwordx4 s[2:5], s[0:1], 0                         //! 20: `s_load_dwordx4`: operand 0, s2, is not aligned
     s_load_dword s0, s[0:1]                                  //! 62: expected a scalar register or a number, found the end of the line
@@ -28,8 +28,8 @@
     s_add_u32 s0, 0x1234, 0x5678                             //! 27: an instruction has room for one literal
     s_mov_b64 s[0:1], 1.5                                    //! 23: 1.5 does not fit an operand of 64 bits
     v_mov_b32 v0, 1/0                                        //! 19: division by zero
-    v_mov_b32 v0, 09                                         //! 19: `09` is no number
-    v_mov_b32 v0, 99999999999999999999                       //! 19: `99999999999999999999` is no number
+    v_mov_b32 v0, 09                                         //! 19: `09` is not a number
+    v_mov_b32 v0, 99999999999999999999                       //! 19: `99999999999999999999` is not a number
     v_mov_b32 v0, (1+2                                       //! 62: expected `)`, found the end of the line
     v_mov_b32 v0, 1+                                         //! 62: expected a number or a symbol, found the end of the line
     v_mov_b32 v0, --1                                        //! 20: expected a number, or `neg(..)` around it, found `-`
@@ -42,7 +42,7 @@
     s_mov_b32_e64 s0, s1                                     //! 5: `s_mov_b32` has no _e64 form with these operands and modifiers
     v_fma_f32_e32 v0, v1, v2, v3                             //! 5: `v_fma_f32` has no _e32 form with these operands and modifiers
     v_fma_f32_dpp v0, v1, v2, v3 row_shl:1                   //! 34: `v_fma_f32` does not have the modifier `row_shl`
-    v_add_f32 v0, v1, v2 frob                                //! 26: `frob` is no modifier
+    v_add_f32 v0, v1, v2 frob                                //! 26: `frob` is not a modifier
     v_add_f32 v0, v1, v2 offset:4                            //! 26: `v_add_f32` does not have the modifier `offset`
     v_add_f32 v0, v1, v2 clamp clamp                         //! 32: `clamp` is there twice
     v_add_f32 v0, v1, v2 mul:3                               //! 30: mul cannot be 3
@@ -67,7 +67,7 @@
     ds_read2_b32 v[0:1], v2 offset0:256                      //! 37: the offset goes from 0 to 255, 256 is outside
     ds_swizzle_b32 v0, v1 offset:swizzle(TWIST,1)            //! 42: no swizzle mode is called `TWIST`
     ds_swizzle_b32 v0, v1 offset:swizzle(BITMASK_PERM,"01x00") //! 55: expected five of `0`, `1`, `p` and `i` between quotes, found `"`
-    buffer_load_dword v0, v1, s[0:3], 0                      //! 27: expected `off`, or `offen` or `idxen` behind, found `v1`
+    buffer_load_dword v0, v1, s[0:3], 0                      //! 27: expected `off`, or `offen` or `idxen` after it, found `v1`
     buffer_load_dword v0, off, s[0:3], 0 offen               //! 27: expected a VGPR because of `offen` or `idxen`, found `off`
     buffer_load_dword v0, off, s[0:3], 0 offset:4096         //! 49: the offset goes from 0 to 4095, 4096 is outside
     buffer_load_dword v0, off, s[0:3], 65                    //! 40: expected a scalar register or an inline constant, found `65`
@@ -87,7 +87,7 @@
     s_branch 0x10000                                         //! 14: the distance of a branch goes from -32768 to 65535, 65536 is outside
     s_movk_i32 s0, 0x10000                                   //! 20: the immediate goes from -32768 to 65535, 65536 is outside
     s_nop                                                    //! 62: expected a number or a symbol, found the end of the line
-    .frobnicate 1                                            //! 5: `.frobnicate` is no directive that is known
+    .frobnicate 1                                            //! 5: `.frobnicate` is not a known directive
     v_mov_b32_dpp v0, 1.0 row_shl:1                          //! 23: `v_mov_b32`: operand 1 cannot be 1.0
     v_add_f32_sdwa v0, 0x1234, v1                            //! 24: `v_add_f32`: operand 1 cannot be a literal
     s_load_dword s0, exec, 0                                 //! 22: `s_load_dword`: operand 1 cannot be exec_lo

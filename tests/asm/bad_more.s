@@ -8,7 +8,7 @@
     v_add_f32 v0, v1, v2 mul:2 div:2                         //! 32: `output modifier` is there twice
     s_waitcnt vmcnt(0) &                                     //! 62: expected a counter, found the end of the line
     .byte 256                                                //! 11: 256 does not fit an operand of 8 bits
-    .short 1,                                                //! 62: expected something behind the comma, found the end of the line
+    .short 1,                                                //! 62: expected something after the comma, found the end of the line
     .long "a                                                 //! 11: expected a closing quote, found `"`
     .ascii "abc                                              //! 12: expected a string with a closing quote, found `"`
     .ascii abc                                               //! 12: expected a string in quotes, found `abc`
@@ -27,7 +27,7 @@
     .amdgcn_target "amdgcn-amd-amdhsa--gfx942"               //! 20: the target is gfx942 here and gfx90a before
     .amdgcn_target "r600"                                    //! 20: expected a target that begins with `amdgcn-amd-amdhsa--`, found `"`
     .amdhsa_code_object_version 4                            //! 33: the code object version cannot be 4
-    .amdhsa_next_free_vgpr 4                                 //! 5: `.amdhsa_next_free_vgpr` is no directive that is known
+    .amdhsa_next_free_vgpr 4                                 //! 5: `.amdhsa_next_free_vgpr` is not a known directive
     .set                                                     //! 62: expected the name of a symbol, found the end of the line
     .set x                                                   //! 62: expected `,`, found the end of the line
     .globl                                                   //! 62: expected the name of a symbol, found the end of the line
@@ -38,7 +38,7 @@ a:
 a:                                                           //! 1: `a` is defined twice
     .set a, 1                                                //! 13: `a` is a label
     .amdhsa_kernel k
-      .amdhsa_frob 1                                         //! 7: `.amdhsa_frob` is no directive of a kernel descriptor
+      .amdhsa_frob 1                                         //! 7: `.amdhsa_frob` is not a directive of a kernel descriptor
       .amdhsa_next_free_vgpr 513                             //! 30: the value goes from 0 to 512, 513 is outside
       .amdhsa_next_free_vgpr 4                               //! 7: `.amdhsa_next_free_vgpr` is there twice
       .amdhsa_enable_private_segment 1                       //! 7: gfx90a has no `.amdhsa_enable_private_segment`
@@ -46,5 +46,5 @@ a:                                                           //! 1: `a` is defin
       .amdhsa_ieee_mode 1                                    //! 7: `.amdhsa_ieee_mode` is there twice
       .amdhsa_system_vgpr_workitem_id 3                      //! 39: the value goes from 0 to 2, 3 is outside
       .amdhsa_reserve_xnack_mask 0                           //! 34: the target id gfx90a says otherwise
-      v_mov_b32 v0, v1                                       //! 7: `v_mov_b32` is no directive of a kernel descriptor
+      v_mov_b32 v0, v1                                       //! 7: `v_mov_b32` is not a directive of a kernel descriptor
     .end_amdhsa_kernel                                       //! 5: `.amdhsa_next_free_vgpr` is missing

@@ -17,7 +17,7 @@ use crate::codegen::isa::parse::{Context, Expression, Fault, Surroundings, parse
 use crate::codegen::isa::{Inst, ParseError, Slot, encode};
 use crate::codegen::target::{ObjectVersion, TargetId};
 
-/// What is known beside the text.
+/// What the caller knows in addition to the text.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct AssemblerOptions {
     /// The chip, if the text does not say it itself. If both do, they have to agree.
@@ -31,24 +31,24 @@ pub struct Assembled {
     pub object: Vec<u8>,
     /// The chip and the modes that it is for.
     pub target: TargetId,
-    /// What of the text has no effect.
+    /// The parts of the text that have no effect.
     pub notes: Vec<Note>,
 }
 
-/// Something to know that is no fault.
+/// A remark that is not a fault.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Note {
     /// Line, from 1.
     pub line: usize,
-    /// What there is to know.
+    /// The remark.
     pub message: String,
 }
 
-/// Bytes that a text may have; its object takes less, its symbols and what depends on them about twenty times
-/// as much.
+/// The most bytes of a text; its object takes fewer, its symbols and what depends on them about twenty times
+/// as many.
 pub const MAX_TEXT_BYTES: usize = 64 << 20;
 
-/// Faults that are gathered before the rest is left alone.
+/// The number of faults after which the rest is not looked at.
 pub(super) const MOST_FAULTS: usize = 100;
 
 /// Makes a loadable object of a text.
@@ -114,7 +114,7 @@ pub(super) struct Assembler {
     open_kernel: Option<Block>,
     /// Kernels that have a descriptor.
     pub kernels: Vec<String>,
-    /// The same, to look up.
+    /// The same, for looking up.
     described: BTreeSet<String>,
     pub notes: Vec<Note>,
     pub faults: Vec<AssemblerError>,
@@ -126,7 +126,7 @@ impl Assembler {
     fn new(options: AssemblerOptions) -> Assembler {
         let mut symbols = Symbols::default();
         for name in [NEXT_VGPR, NEXT_SGPR] {
-            // They are no labels, so they can be set.
+            // They are not labels, so they can be set.
             let _ = symbols.set(name, Expression::Number(0), None, 0);
         }
         Assembler {
@@ -192,11 +192,11 @@ impl Assembler {
         if self.open_kernel.is_some() && !cursor.is_at_end() {
             return self.kernel_line(cursor);
         }
-        while let Some((name, behind)) = label(cursor) {
+        while let Some((name, after)) = label(cursor) {
             let here = self.sections.here();
             let defined = self.symbols.label(&name, here, self.line);
             defined.map_err(|fault| cursor.fault(fault))?;
-            *cursor = behind;
+            *cursor = after;
         }
         let Some(name) = cursor.name() else {
             return if cursor.is_at_end() {
@@ -205,17 +205,17 @@ impl Assembler {
                 Err(cursor.expected("a label, a directive or an instruction"))
             };
         };
-        let mut behind = *cursor;
-        behind.take_name();
-        if behind.peek() == Some(b'=') && !behind.rest().starts_with("==") {
+        let mut after = *cursor;
+        after.take_name();
+        if after.peek() == Some(b'=') && !after.rest().starts_with("==") {
             let name = name.to_owned();
-            *cursor = behind;
+            *cursor = after;
             cursor.advance(1);
             return self.set(&name, cursor);
         }
         if name.starts_with('.') {
             let start = *cursor;
-            *cursor = behind;
+            *cursor = after;
             return self.directive(name, &start, cursor);
         }
         self.instruction(cursor)
@@ -257,13 +257,13 @@ impl Assembler {
             };
             let next = i64::from(first) + width;
             if self.symbols.number(name).unwrap_or(0) < next {
-                // It is no label, so it can be set.
+                // It is not a label, so it can be set.
                 let _ = self.symbols.set(name, Expression::Number(next), None, self.line);
             }
         }
     }
 
-    /// Notes something that depends on symbols, `ahead` bytes from here.
+    /// Notes a place that depends on symbols, `ahead` bytes from here.
     pub fn fixup(&mut self, kind: Kind, expression: Expression, ahead: usize, column: usize) {
         let here = self.sections.here();
         let offset = self.sections.current().data.len() + ahead;
@@ -271,14 +271,14 @@ impl Assembler {
         self.fixups.push(Fixup { section, offset, kind, expression, here, line: self.line, column });
     }
 
-    /// An expression, which may know more later.
+    /// An expression, which may become known later.
     pub fn expression(&self, cursor: &mut Cursor) -> Result<Expression, ParseError> {
         let start = *cursor;
         let expression = expression::parse(cursor, Place::Plain)?;
         self.symbols.fix_locals(expression).map_err(|fault| start.fault(fault))
     }
 
-    /// What an expression is if it is a number already: differences of places in a section are.
+    /// The value of an expression if it is already a number, like differences of places in a section.
     pub fn number_now(&self, expression: &Expression) -> Result<i64, Fault> {
         expression.number(&Places::new(&self.symbols, Some(self.sections.here())))
     }
@@ -288,7 +288,8 @@ impl Assembler {
         let expression = self.expression(cursor)?;
         end(cursor)?;
         let here = self.sections.here();
-        // What needs places stays an expression: an instruction that mentions it has a literal, as in LLVM.
+        // An expression that needs addresses stays one: an instruction that mentions it has a literal, as in
+        // LLVM.
         let value = match expression.number(&Numbers(&self.symbols)) {
             Ok(number) => Expression::Number(number),
             Err(Fault::Division) => return Err(start.fault(Fault::Division)),
@@ -298,7 +299,7 @@ impl Assembler {
     }
 
     fn directive(&mut self, name: &str, start: &Cursor, cursor: &mut Cursor) -> Result<(), ParseError> {
-        let unknown = || start.fault(other(format!("`{name}` is no directive that is known")));
+        let unknown = || start.fault(other(format!("`{name}` is not a known directive")));
         let directive = directives::find(name).ok_or_else(unknown)?;
         match directive {
             Directive::Into(section) => {
@@ -402,7 +403,7 @@ impl Assembler {
             }
             told = Some((flags, entry_size));
         }
-        // A section that was there keeps its flags if none are told.
+        // A section that exists keeps its flags if none are given.
         let told = told.or_else(|| {
             let exists = self.sections.all.iter().any(|section| section.name == name);
             (!exists).then(|| (flags_of(&name), 0))
@@ -459,7 +460,7 @@ impl Assembler {
         let id: TargetId = id.parse().map_err(|error| start.fault(other(format!("{error}"))))?;
         let earlier = self.options.target.or(self.target);
         if let Some(earlier) = earlier {
-            // A target without modes is open for those of the text.
+            // A target without modes takes those of the text.
             let plain = TargetId::from(earlier.target());
             if earlier != id && (earlier != plain || earlier.target() != id.target()) {
                 return Err(start.fault(other(format!("the target is {id} here and {earlier} before"))));
@@ -519,19 +520,19 @@ fn no_target() -> Fault {
     other("no target: neither `.amdgcn_target` before this nor the caller says which chip it is for")
 }
 
-/// A label and what is after its colon.
+/// A label and the rest of the line after its colon.
 fn label<'a>(cursor: &Cursor<'a>) -> Option<(String, Cursor<'a>)> {
-    let mut behind = *cursor;
+    let mut after = *cursor;
     let digits = cursor.rest().bytes().take_while(u8::is_ascii_digit).count();
     let name = if digits > 0 {
-        behind.advance(digits);
+        after.advance(digits);
         cursor.rest()[..digits].to_owned()
     } else if cursor.peek() == Some(b'"') {
-        behind.take_quoted().filter(|name| is_name(name))?.to_owned()
+        after.take_quoted().filter(|name| is_name(name))?.to_owned()
     } else {
-        behind.take_name()?.to_owned()
+        after.take_name()?.to_owned()
     };
-    (behind.eat(":") && name != ".").then_some((name, behind))
+    (after.eat(":") && name != ".").then_some((name, after))
 }
 
 /// The name of a symbol, in quotes or not.
@@ -544,7 +545,7 @@ fn symbol_name(cursor: &mut Cursor) -> Result<String, ParseError> {
     name.map(str::to_owned).ok_or_else(|| cursor.expected("the name of a symbol"))
 }
 
-/// True for what can be in a table of names.
+/// True for names that can be in a table of names.
 fn is_name(name: &str) -> bool {
     !name.is_empty() && !name.contains(char::is_control)
 }

@@ -81,7 +81,7 @@ impl Assembler {
         self.sections.fill(&[value as u8], count).map_err(|fault| start.fault(fault))
     }
 
-    /// `.fill count, size, value`: of larger numbers than four bytes, the rest is zero.
+    /// `.fill count, size, value`: in numbers of more than four bytes, the rest is zero.
     pub(super) fn fill(&mut self, cursor: &mut Cursor) -> Result<(), ParseError> {
         let start = *cursor;
         let count = self.count(cursor)?;
@@ -126,7 +126,7 @@ impl Assembler {
         let is_code = section.flags & EXECUTE != 0;
         let at = section.data.len();
         let (head, pattern) = match filler {
-            // Words of code stand at multiples of four, what is before them is zero.
+            // Words of code start at multiples of four; bytes before the first one are zero.
             None if is_code => (missing.min(at.next_multiple_of(4) - at), S_NOP.to_vec()),
             _ => {
                 // Whole numbers of the filler's width end at the alignment.
@@ -165,5 +165,5 @@ fn comma_or_end(cursor: &mut Cursor) -> Result<(), ParseError> {
         return Ok(());
     }
     cursor.expect(",")?;
-    if cursor.is_at_end() { Err(cursor.expected("something behind the comma")) } else { Ok(()) }
+    if cursor.is_at_end() { Err(cursor.expected("something after the comma")) } else { Ok(()) }
 }

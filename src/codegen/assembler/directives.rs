@@ -1,6 +1,6 @@
 //! The directives, by name.
 
-/// What a directive does.
+/// The effect of a directive.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Directive {
     /// Goes on in a section of this name.
@@ -17,27 +17,27 @@ pub(super) enum Directive {
     Type,
     Size,
     Set,
-    /// Numbers of so many bytes.
+    /// Numbers of this many bytes.
     Data(usize),
-    /// Floats of so many bytes.
+    /// Floats of this many bytes.
     Float(usize),
     /// Strings; with a zero byte after each.
     Ascii,
     Asciz,
-    /// So many bytes.
+    /// This many bytes.
     Zero,
     Fill,
-    /// Alignment in bytes, or as a power of two; the filler has so many bytes.
+    /// Alignment in bytes, or as a power of two; the filler has this many bytes.
     Align(Unit, usize),
     Target,
     Version,
     Kernel,
     Metadata,
-    /// Means nothing for the object.
+    /// Has no effect on the object.
     Ignored,
 }
 
-/// How an alignment is told.
+/// How an alignment is given.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Unit {
     Bytes,

@@ -15,16 +15,16 @@ use crate::codegen::target::{ObjectVersion, TargetId};
 /// The text of an object.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Listing {
-    /// What [`assemble`](super::assemble()) takes, with offsets and encodings as comments.
+    /// A text for [`assemble`](super::assemble()), with offsets and encodings as comments.
     pub text: String,
-    /// What of the object is not in the text.
+    /// The parts of the object that are not in the text.
     pub notes: Vec<String>,
 }
 
 /// Why an object has no text.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum DisassembleError {
-    /// It is no object that can be loaded.
+    /// It is not an object that can be loaded.
     #[error(transparent)]
     Object(#[from] ObjectError),
     /// Its sections or symbols cannot be read.
@@ -32,19 +32,19 @@ pub enum DisassembleError {
     Tables(String),
 }
 
-/// The text of any loadable object, whole. That of a large object is better written piece by piece: see
-/// [`Disassembly`].
+/// The complete text of any loadable object. For a large object it is better to write the text piece by
+/// piece: see [`Disassembly`].
 ///
 /// # Errors
-/// The bytes are no such object.
+/// The bytes are not such an object.
 pub fn disassemble(bytes: &[u8]) -> Result<Listing, DisassembleError> {
     let disassembly = Disassembly::new(bytes)?;
     Ok(Listing { text: disassembly.to_string(), notes: disassembly.notes })
 }
 
-/// An object whose text is made while it is written: `Display` is the text of [`Listing`]. In memory are the
-/// tables of the object and three bits for each byte of code; instructions are decoded once to find labels,
-/// and again to be written.
+/// An object whose text is made while it is written: `Display` is the text of [`Listing`]. Only the tables of
+/// the object and three bits for each byte of code are in memory; instructions are decoded once to find
+/// labels, and again to be written.
 ///
 /// # Example
 /// ```
@@ -67,7 +67,7 @@ pub struct Disassembly<'a> {
     places: BTreeMap<usize, usize>,
     /// By name.
     kernels: BTreeMap<&'a str, usize>,
-    /// By the section's place in the image, as everything that follows.
+    /// By the section's place in the image, like everything that follows.
     marks: Vec<Marks>,
     labels: Vec<Labels>,
     distances: Vec<Vec<Distance>>,
@@ -84,7 +84,7 @@ impl<'a> Disassembly<'a> {
     /// Reads the tables of an object, and finds what its code refers to.
     ///
     /// # Errors
-    /// The bytes are no loadable object.
+    /// The bytes are not a loadable object.
     pub fn new(bytes: &'a [u8]) -> Result<Disassembly<'a>, DisassembleError> {
         let object = ObjectFile::parse(bytes)?;
         let image = Image::read(bytes).map_err(|error| DisassembleError::Tables(error.to_string()))?;
@@ -120,7 +120,7 @@ impl<'a> Disassembly<'a> {
         Ok(disassembly)
     }
 
-    /// What of the object is not in the text.
+    /// The parts of the object that are not in the text.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
@@ -150,7 +150,7 @@ impl<'a> Disassembly<'a> {
         listing::lines(self.image.sections[place].data, boundaries, self.target.arch)
     }
 
-    /// Gives labels to what the code of a section refers to.
+    /// Gives labels to the places that the code of a section refers to.
     fn find_labels(&mut self, place: usize) {
         let section = &self.image.sections[place];
         if section.flags & EXECUTE == 0 {
@@ -189,7 +189,7 @@ impl<'a> Disassembly<'a> {
         self.distances[place] = distances;
     }
 
-    /// True if there is, or now is, a label at an address.
+    /// True if there is a label at an address, or one can be put there.
     fn label_at(&mut self, address: u64, starts: &Bits, code: usize) -> bool {
         let Some((place, offset)) = self.place(address) else { return false };
         let section = &self.image.sections[place];
@@ -203,7 +203,7 @@ impl<'a> Disassembly<'a> {
         true
     }
 
-    /// Section and offset of an address that is loaded.
+    /// Section and offset of an address in loaded memory.
     fn place(&self, address: u64) -> Option<(usize, usize)> {
         self.image.sections.iter().enumerate().find_map(|(place, section)| {
             let offset = usize::try_from(address.checked_sub(section.address)?).ok()?;
@@ -211,8 +211,8 @@ impl<'a> Disassembly<'a> {
         })
     }
 
-    /// The descriptors that can be blocks: whole ones among data, one at a place, nothing that needs a label
-    /// inside, and directives that give the bytes back.
+    /// The descriptors that can be blocks: whole ones among data, one at a place, without a label inside, and
+    /// with directives that give back the bytes.
     fn descriptors(&self) -> BTreeMap<&'a str, usize> {
         let mut functions = BTreeMap::new();
         for symbol in &self.image.symbols {
@@ -257,7 +257,7 @@ impl<'a> Disassembly<'a> {
         (kernel.descriptor_address == symbol.value).then_some(kernel)
     }
 
-    /// A name for a place that has one.
+    /// The name of a place that has one.
     fn name_of(&self, place: usize, offset: usize) -> Option<String> {
         let symbol = self.marks[place].get(&offset).and_then(|symbols| symbols.first());
         symbol
@@ -309,7 +309,7 @@ struct Writer<'w, 'a, 'f> {
     of: &'w Disassembly<'a>,
     out: &'w mut fmt::Formatter<'f>,
     texts: Texts,
-    /// The text of a line before its comment; memory that is used again.
+    /// The text of a line before its comment; the memory is reused.
     line: String,
 }
 
@@ -348,7 +348,7 @@ impl Writer<'_, '_, '_> {
         writeln!(self.out, ".amdhsa_code_object_version {number}")
     }
 
-    /// What the object says of its symbols, in the order of its table.
+    /// The object's information about its symbols, in the order of its table.
     fn symbols(&mut self) -> fmt::Result {
         self.out.write_char('\n')?;
         let of = self.of;
@@ -446,7 +446,7 @@ impl Writer<'_, '_, '_> {
             }
             let distance = distances.next_if(|distance| distance.offset == line.offset);
             let is_whole = self.line(place, section, &line, distance);
-            // How many lines from here are the same word, without a label between them.
+            // How many of the next lines are the same word, without a label between them.
             let mut run = 1;
             while is_whole
                 && let Some(same) = lines.peek()
@@ -470,7 +470,7 @@ impl Writer<'_, '_, '_> {
         self.labels(place, section.data.len())
     }
 
-    /// Puts the text of a line into `line`; says whether it is one word that means the same wherever it
+    /// Puts the text of a line into `line`; returns whether it is one word that means the same wherever it
     /// stands.
     fn line(&mut self, place: usize, section: &Section, line: &Line, distance: Option<&Distance>) -> bool {
         let (of, arch) = (self.of, self.of.target.arch);
@@ -532,7 +532,7 @@ impl Writer<'_, '_, '_> {
                 self.line.clear();
                 kernel::write(&mut self.line, &quoted(kernel.name), &kernel.descriptor, of.target);
                 self.out.write_str(&self.line)?;
-                // Nothing stops inside.
+                // Nothing is reported inside of it.
                 at += DESCRIPTOR_SIZE;
             } else {
                 self.bytes(&section.data[at..next], at, section.flags & STRINGS != 0)?;
@@ -599,10 +599,10 @@ fn push_bytes(out: &mut String, bytes: &[u8]) {
     }
 }
 
-/// Lines that are the same from this number on become one.
+/// From this number of equal lines on they become one.
 const SHORTEST_RUN: usize = 8;
 
-/// A name as it can stand in the text.
+/// A name in the form that the text needs.
 fn quoted(name: &str) -> String {
     let first = name.bytes().next();
     let is_plain = first.is_some_and(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'.' | b'$'))
@@ -610,7 +610,7 @@ fn quoted(name: &str) -> String {
     if is_plain { name.to_owned() } else { format!("\"{name}\"") }
 }
 
-/// What the metadata says of a kernel, as comments.
+/// The metadata of a kernel, as comments.
 fn facts(kernel: &Kernel) -> String {
     let mut text = String::new();
     let Some(metadata) = &kernel.metadata else { return text };
@@ -626,7 +626,7 @@ fn facts(kernel: &Kernel) -> String {
         metadata.kernarg_segment_size
     );
     for argument in metadata.arguments.iter() {
-        // What the runtime fills in is many and the same for every kernel.
+        // The arguments that the runtime fills in are many, and the same for every kernel.
         if !matches!(argument.kind, ArgumentKind::Other(_)) {
             let (offset, size, kind) = (argument.offset, argument.size, argument.kind.name());
             let name = argument.name.replace(|c: char| c.is_control(), " ");

@@ -28,7 +28,7 @@ impl AssemblerError {
     }
 }
 
-/// Why a text gives no object: every fault up to some number, by line.
+/// Why a text gives no object: its faults, up to a limit, by line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Faults(pub Vec<AssemblerError>);
 
@@ -43,7 +43,7 @@ impl fmt::Display for Faults {
 
 impl std::error::Error for Faults {}
 
-/// A fault that has no name of its own.
+/// A fault without a variant of its own.
 pub(super) fn other(message: impl Into<String>) -> Fault {
     Fault::Other(message.into())
 }

@@ -1,4 +1,4 @@
-//! What depends on symbols: noted while lines are read, filled in when every place is known.
+//! Places that depend on symbols: noted while lines are read, filled in when all addresses are known.
 
 use super::assemble::MOST_FAULTS;
 use super::error::AssemblerError;
@@ -13,27 +13,27 @@ pub(super) struct Fixup {
     pub offset: usize,
     pub kind: Kind,
     pub expression: Expression,
-    /// What `.` is in the expression.
+    /// The value of `.` in the expression.
     pub here: Value,
     pub line: usize,
     pub column: usize,
 }
 
-/// What is filled in.
+/// The place that is filled in.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     /// simm16 of a branch.
     Branch,
     /// A literal.
     Literal(Option<Variant>),
-    /// A number of so many bytes.
+    /// A number of this many bytes.
     Data(usize),
     /// Distance from the descriptor that begins here to the kernel, in its field.
     Entry,
 }
 
-/// Fills in everything, given the address of each section; faults are appended, up to the number that is
-/// told.
+/// Fills in all places, given the address of each section; faults are appended, up to the number that is
+/// reported.
 pub(super) fn apply(
     fixups: &[Fixup],
     symbols: &Symbols,
@@ -59,8 +59,7 @@ fn one(fixup: &Fixup, symbols: &Symbols, sections: &mut [Section], addresses: &[
     };
     let place = (addresses[fixup.section] as i64).wrapping_add(fixup.offset as i64);
     let is_loaded = sections[fixup.section].is_loaded();
-    let unresolved =
-        || Fault::Other("an address here needs a relocation, of which there are none".to_owned());
+    let unresolved = || Fault::Other("an address here needs a relocation, which is not supported".to_owned());
     let (offset, bits, size) = match fixup.kind {
         Kind::Branch => (fixup.offset, branch(value, address(value).wrapping_sub(place + 4))?, 2),
         Kind::Literal(variant) => {
@@ -70,7 +69,9 @@ fn one(fixup: &Fixup, symbols: &Symbols, sections: &mut [Section], addresses: &[
                 (Some(Variant::Rel32Low), Some(_)) => distance,
                 (Some(Variant::Rel32High), Some(_)) => distance >> 32,
                 (None, Some(_)) => return Err(unresolved()),
-                (Some(_), None) => return Err(Fault::Other("a number is at no distance".to_owned())),
+                (Some(_), None) => {
+                    return Err(Fault::Other("the distance to a number is not defined".to_owned()));
+                }
             };
             (fixup.offset, bits, 4)
         }
@@ -81,7 +82,7 @@ fn one(fixup: &Fixup, symbols: &Symbols, sections: &mut [Section], addresses: &[
         Kind::Entry => {
             const FIELD: usize = 16;
             if value.section.is_none() {
-                return Err(Fault::Other("the kernel is no label".to_owned()));
+                return Err(Fault::Other("the kernel is not a label".to_owned()));
             }
             (fixup.offset + FIELD, address(value).wrapping_sub(place), 8)
         }
@@ -110,7 +111,7 @@ fn branch(target: Value, bytes: i64) -> Result<i64, Fault> {
     }
 }
 
-/// The number if it has no more than so many bytes, signed or not.
+/// The number if it fits in this many bytes, signed or not.
 pub(super) fn fitting(number: i64, size: usize) -> Result<i64, Fault> {
     let bits = 8 * size as u32;
     if size >= 8 || (-1i64 << (bits - 1)..1 << bits).contains(&number) {

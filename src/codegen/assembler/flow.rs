@@ -15,7 +15,7 @@ pub(super) struct Brackets {
     depth: usize,
     quote: Option<char>,
     escaped: bool,
-    /// A scalar without quotes goes on: quotes in it are none.
+    /// Inside a scalar without quotes, in which quotes have no meaning.
     in_plain: bool,
 }
 
@@ -24,7 +24,7 @@ impl Brackets {
         self.depth > 0
     }
 
-    /// The same after a piece of text.
+    /// Adds a piece of text.
     pub fn add(&mut self, text: &str) {
         for c in text.chars() {
             match (self.quote, c) {
@@ -42,13 +42,13 @@ impl Brackets {
     }
 }
 
-/// Reads a value, nested in so many others; nothing stands after it.
+/// Reads a value at a nesting depth; there may be nothing after it.
 pub(super) fn parse(text: &str, depth: usize) -> Result<Node, Fault> {
     let mut flow = Flow { rest: text };
     let node = flow.value(depth)?;
     match flow.peek() {
         None => Ok(node),
-        Some(c) => Err(other(format!("`{c}` behind a value in brackets"))),
+        Some(c) => Err(other(format!("`{c}` after a value in brackets"))),
     }
 }
 
@@ -57,7 +57,7 @@ struct Flow<'a> {
 }
 
 impl<'a> Flow<'a> {
-    /// The next character that is no space.
+    /// The next character that is not a space.
     fn peek(&mut self) -> Option<char> {
         self.rest = self.rest.trim_start_matches(' ');
         self.rest.chars().next()
@@ -131,7 +131,7 @@ impl<'a> Flow<'a> {
         })
     }
 
-    /// The text of a scalar: its tag, and what is in quotes, or all up to a sign that ends it.
+    /// The text of a scalar: its tag, and the text in quotes, or all up to a character that ends it.
     fn scalar(&mut self) -> &'a str {
         let text = self.rest;
         let tag = text.strip_prefix("!str").map_or(0, |rest| text.len() - rest.trim_start_matches(' ').len());

@@ -1,4 +1,4 @@
-//! What an object holds beside what the loader looks for: its sections and symbols.
+//! The parts of an object that the loader does not look at: its sections and symbols.
 
 use object::elf;
 use object::read::elf::{ElfFile64, SectionHeader};
@@ -19,7 +19,7 @@ pub(super) struct Section<'a> {
     pub data: &'a [u8],
 }
 
-/// A symbol that is no section and no file.
+/// A symbol that is neither a section nor a file.
 #[derive(Clone, Debug)]
 pub(super) struct Symbol<'a> {
     pub name: &'a str,
@@ -35,7 +35,7 @@ pub(super) struct Symbol<'a> {
 /// Sections and symbols of an object, and its metadata.
 #[derive(Clone, Debug)]
 pub(super) struct Image<'a> {
-    /// Sections but for those that the writer makes: symbols, strings, hashes, notes.
+    /// Sections, except those that the writer makes: symbols, strings, hashes, notes.
     pub sections: Vec<Section<'a>>,
     pub symbols: Vec<Symbol<'a>>,
     /// MessagePack.

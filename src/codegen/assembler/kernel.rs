@@ -2,7 +2,7 @@
 //!
 //! Directives, defaults and checks are those of LLVM ("User Guide for AMDGPU Backend", table "AMDHSA Kernel
 //! Assembler Directives"; `AMDGPUAsmParser::ParseDirectiveAMDHSAKernel`). Bit fields with a directive of
-//! their own come from the descriptor's table; what is left are sizes and register counts.
+//! their own come from the descriptor's table; the rest are sizes and register counts.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use crate::codegen::isa::parse::Fault;
 use crate::codegen::object::{Field, KernelDescriptor};
 use crate::codegen::target::{AccumulationFile, Feature, FlatScratch, TargetId};
 
-/// Directives that are no bit fields: name, largest value.
+/// Directives that are not bit fields: name, largest value.
 const SIZES: [(&str, i64); 9] = [
     ("group_segment_fixed_size", u32::MAX as i64),
     ("private_segment_fixed_size", u32::MAX as i64),
@@ -24,7 +24,7 @@ const SIZES: [(&str, i64); 9] = [
     ("reserve_xnack_mask", 1),
 ];
 
-/// User SGPRs of each field, in the order in which they are given out.
+/// User SGPRs of each field, in the order in which they are assigned.
 const USER_SGPRS: [(Field, u32); 7] = [
     (Field::PrivateSegmentBuffer, 4),
     (Field::DispatchPtr, 2),
@@ -48,7 +48,7 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// A block with the values that hold if nothing is said.
+    /// A block with the default values.
     pub fn new(name: String, target: TargetId) -> Block {
         let mut descriptor = KernelDescriptor::default();
         for (field, value) in [
@@ -62,9 +62,9 @@ impl Block {
         Block { name, target, seen: Vec::new(), sizes: [None; SIZES.len()], descriptor }
     }
 
-    /// That there is such a directive on this target, and that it is there once.
+    /// Checks that such a directive exists on this target, and is given once.
     pub fn check(&mut self, directive: &str) -> Result<(), Fault> {
-        let unknown = || other(format!("`{directive}` is no directive of a kernel descriptor"));
+        let unknown = || other(format!("`{directive}` is not a directive of a kernel descriptor"));
         let name = directive.strip_prefix(".amdhsa_").ok_or_else(unknown)?;
         let target = self.target.target();
         let is_field = KernelDescriptor::directive_fields(target).any(|(known, ..)| known == name);
@@ -108,10 +108,10 @@ impl Block {
         let target = self.target.target();
         let mut fields = KernelDescriptor::directive_fields(target);
         let Some((_, field, width)) = fields.find(|(known, ..)| *known == name) else {
-            return Err(other(format!("`{directive}` is no directive of a kernel descriptor")));
+            return Err(other(format!("`{directive}` is not a directive of a kernel descriptor")));
         };
         let high = match field {
-            // Three coordinates are all there are.
+            // There are only three coordinates.
             Field::WorkitemId => 2,
             _ => (1 << width) - 1,
         };
@@ -151,7 +151,7 @@ impl Block {
         let granules = |what: &str, count: u32, granule: u32, most: u32| {
             let granules = count.div_ceil(granule).max(1) - 1;
             if granules > most {
-                Err(other(format!("{target} has not so many {what}")))
+                Err(other(format!("{target} does not have that many {what}")))
             } else {
                 Ok(granules)
             }
@@ -179,13 +179,13 @@ impl Block {
         Ok(descriptor)
     }
 
-    /// VGPRs of one file, and all that a wave can have.
+    /// VGPRs of one file, and the most that a wave can have.
     fn vgpr_limits(&self) -> (u32, u32) {
         let one = self.target.addressable_vgprs;
         (one, if self.accum_granule().is_some() { 2 * one } else { one })
     }
 
-    /// SGPRs that the kernel pays for beside the named ones (LLVM, `getNumExtraSGPRs`).
+    /// SGPRs that the kernel pays for in addition to the named ones (LLVM, `getNumExtraSGPRs`).
     fn reserved_sgprs(&self) -> u32 {
         let architected = self.target.flat_scratch == FlatScratch::Architected;
         reserved(
@@ -226,8 +226,8 @@ fn reserved(target: TargetId, vcc: bool, flat_scratch: bool) -> u32 {
     if flat_scratch { count.max(reserved.flat_scratch) } else { count }
 }
 
-/// The block that makes this descriptor. Registers are those of the allocation, because exact counts are no
-/// part of it.
+/// The block that makes this descriptor. Register counts are those of the allocation, because the descriptor
+/// does not hold exact ones.
 pub(super) fn write(out: &mut String, name: &str, descriptor: &KernelDescriptor, target: TargetId) {
     let architected = target.flat_scratch == FlatScratch::Architected;
     let reserved = reserved(target, false, architected);
@@ -258,7 +258,7 @@ pub(super) fn write(out: &mut String, name: &str, descriptor: &KernelDescriptor,
     out.push_str(".end_amdhsa_kernel\n");
 }
 
-/// The descriptor that such a block makes: of a foreign object it may be another.
+/// The descriptor that such a block makes: for a foreign object it may be another one.
 pub(super) fn round_trip(descriptor: &KernelDescriptor, target: TargetId) -> Option<KernelDescriptor> {
     let mut text = String::new();
     write(&mut text, "k", descriptor, target);
@@ -290,8 +290,7 @@ mod tests {
         block.descriptor()
     }
 
-    /// `store_one` as LLVM 19 assembles it: 3 VGPRs, 3 SGPRs, 8 bytes of arguments, everything else as it is
-    /// by itself.
+    /// `store_one` as LLVM 19 assembles it: 3 VGPRs, 3 SGPRs, 8 bytes of arguments, all else by default.
     #[test]
     fn what_is_not_said_is_what_llvm_takes_it_for() {
         let lines = [

@@ -1,5 +1,6 @@
-//! Labels that no symbol of an object is: what its code branches to, and what it measures the distance to.
-//! Code can refer to millions of places, so they are bits; a label's name follows from its place.
+//! Labels in addition to an object's symbols: for places that its code branches to, and that it measures the
+//! distance to. Code can refer to millions of places, so they are bits; a label's name follows from its
+//! place.
 
 /// Labels of a section.
 #[derive(Clone, Debug)]
@@ -12,7 +13,7 @@ pub(super) struct Labels {
 }
 
 impl Labels {
-    /// None yet, in a section of so many bytes.
+    /// No labels yet, in a section of this many bytes.
     pub fn new(branch_prefix: String, distance_prefix: String, size: usize) -> Labels {
         let (branches, distances) = (Bits::default(), Bits::default());
         Labels { size, branches, branch_prefix, distances, distance_prefix }
@@ -23,7 +24,7 @@ impl Labels {
         self.branches.insert(offset, self.size);
     }
 
-    /// Something knows its distance from this offset.
+    /// Some code uses its distance from this offset.
     pub fn measured_to(&mut self, offset: usize) {
         self.distances.insert(offset, self.size);
     }
@@ -48,12 +49,12 @@ impl Labels {
     }
 }
 
-/// A set of small numbers; nothing is in memory as long as it is empty.
+/// A set of small numbers; it takes no memory as long as it is empty.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Bits(Vec<u64>);
 
 impl Bits {
-    /// Puts a number in, of numbers that are `most` at most.
+    /// Puts in a number that is at most `most`.
     pub fn insert(&mut self, number: usize, most: usize) {
         if self.0.is_empty() {
             self.0 = vec![0; most / 64 + 1];
@@ -65,7 +66,7 @@ impl Bits {
         self.0.get(number / 64).is_some_and(|word| word >> (number % 64) & 1 == 1)
     }
 
-    /// The least number that is this or greater.
+    /// The least number that is at least this one.
     pub fn next(&self, number: usize) -> Option<usize> {
         let first = number / 64;
         let masked = self.0.get(first)? & (u64::MAX << (number % 64));

@@ -1,5 +1,5 @@
-//! The code of a section as text: instructions, labels for what branches go to, data for what is no
-//! instruction.
+//! The code of a section as text: instructions, labels for the places that branches go to, data for bytes
+//! that are not instructions.
 
 use std::fmt::Write;
 
@@ -15,12 +15,12 @@ pub(super) struct Line {
     pub content: Content,
 }
 
-/// What stands in a line.
+/// The content of a line.
 #[derive(Clone, Debug)]
 pub(super) enum Content {
     /// An instruction, or data that begins like one.
     Inst(Inst),
-    /// A word that no instruction begins with.
+    /// A word that cannot begin an instruction.
     Word,
     /// Single bytes.
     Bytes,
@@ -29,7 +29,7 @@ pub(super) enum Content {
 /// The longest instruction has four words.
 const MOST_WORDS: usize = 4;
 
-/// Decodes code line by line; nothing reaches over a boundary. Boundaries come in order.
+/// Decodes code line by line; no line crosses a boundary. Boundaries come in order.
 pub(super) struct Lines<'a, B: Iterator<Item = usize>> {
     code: &'a [u8],
     boundaries: B,
@@ -85,7 +85,7 @@ fn one(bytes: &[u8], arch: Arch) -> (Content, usize) {
     }
 }
 
-/// Texts of instructions, and whether they give back the bytes. Memory is kept between calls.
+/// Texts of instructions, and whether they give back the bytes. The memory is kept between calls.
 #[derive(Default)]
 pub(super) struct Texts {
     text: String,
@@ -133,7 +133,7 @@ pub(super) struct Distance {
     pub is_high: bool,
 }
 
-/// What `s_getpc_b64` with the addition of a distance after it says: the literals of the two additions.
+/// The distances in `s_getpc_b64` followed by the addition of a distance: the literals of the two additions.
 pub(super) fn distances(lines: [&Line; 3]) -> Option<[Distance; 2]> {
     let [Content::Inst(getpc), Content::Inst(low), Content::Inst(high)] = lines.map(|line| &line.content)
     else {
@@ -161,7 +161,8 @@ pub(super) fn distances(lines: [&Line; 3]) -> Option<[Distance; 2]> {
 pub(super) fn with_symbol(inst: &Inst, arch: Arch, label: &str, is_high: bool) -> String {
     let plain = text(inst, arch, None);
     let head = plain.rsplit_once(", ").map_or(plain.as_str(), |(head, _)| head);
-    // The literal lies four bytes after the first addition, and twelve after the place that was got.
+    // The literal lies four bytes after the first addition, and twelve after the address that `s_getpc_b64`
+    // gives.
     let mut out = String::new();
     let _ = match is_high {
         false => write!(out, "{head}, {label}@rel32@lo+4"),

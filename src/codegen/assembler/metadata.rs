@@ -48,7 +48,7 @@ fn write(out: &mut Vec<u8>, node: &Node) {
     }
 }
 
-/// The block that gives this MessagePack; none if it holds what the block cannot.
+/// The block that gives this MessagePack; none if it holds something that the block cannot express.
 pub(super) fn to_yaml(bytes: &[u8]) -> Option<String> {
     let node = from_value(&MessagePackValue::parse(bytes).ok()?)?;
     let mut text = String::from(".amdgpu_metadata\n");

@@ -1,18 +1,19 @@
 //! Assembler text of whole code objects, both ways: [`assemble`] makes a loadable object of a text in LLVM's
 //! syntax, [`disassemble`] a text of any loadable object.
 //!
-//! One walk over the lines puts bytes into sections and notes what depends on symbols (`fixups`); when all
-//! sizes are known the object is laid out, and what was noted is filled in. Instructions are `isa::parse`'s
-//! business, directives have a table in `directives`, kernel descriptors and metadata a file each (`kernel`,
-//! `yaml`).
+//! One walk over the lines puts bytes into sections and notes places that depend on symbols (`fixups`); when
+//! all sizes are known the object is laid out, and these places are filled in. Instructions are read by
+//! `isa::parse`, directives have a table in `directives`, kernel descriptors and metadata a file each
+//! (`kernel`, `yaml`).
 //!
-//! What is not there: macros, conditions, relocations (everything has to be resolved inside the file), and no
+//! Not supported: macros, conditions, relocations (everything has to be resolved inside the file), and
 //! zero-filled sections (`.bss` takes room in the file).
 //!
-//! Which bytes come back after `disassemble` and `assemble`: of objects that this crate wrote, all of them,
-//! debug sections included. Of others the sections with code and data, the descriptors and the metadata; the
-//! distance from a descriptor to its code, and addresses in general, are those of our layout, and code that
-//! finds data relative to itself is rewritten with symbols where it is the usual `s_getpc_b64` sequence.
+//! `disassemble` followed by `assemble` gives back all bytes of objects that this crate wrote, including
+//! debug sections. Of other objects it gives back the sections with code and data, the descriptors and the
+//! metadata; the distance from a descriptor to its code, and addresses in general, are those of our layout,
+//! and code that finds data relative to itself is rewritten with symbols where it is the usual `s_getpc_b64`
+//! sequence.
 
 mod assemble;
 mod data;

@@ -26,7 +26,7 @@ pub(super) fn finish(mut assembler: Assembler) -> Result<Assembled, Faults> {
         Ok(symbols) => symbols,
         Err(faults) => return Err(Faults(faults)),
     };
-    // Numbers of sections that are written; empty ones that nothing is in are not.
+    // Numbers of sections that are written; empty ones without symbols are not.
     let used = |index: usize| {
         let section = &assembler.sections.all[index];
         let holds =
@@ -55,7 +55,7 @@ pub(super) fn finish(mut assembler: Assembler) -> Result<Assembled, Faults> {
     Ok(Assembled { object, target, notes: assembler.notes })
 }
 
-/// That the object can be read: what the text says of kernels may be too little.
+/// Checks that the object can be read: the text may say too little about kernels.
 fn check(object: &[u8], metadata_line: usize) -> Result<(), Faults> {
     let Err(error) = ObjectFile::parse(object) else { return Ok(()) };
     let line = match error {
@@ -96,7 +96,7 @@ fn layout(
     })
 }
 
-/// What is said of a kernel holds for its descriptor (LLVM, `EmitAmdhsaKernelDescriptor`).
+/// Directives about a kernel's symbol also hold for its descriptor (LLVM, `EmitAmdhsaKernelDescriptor`).
 fn complete_descriptors(assembler: &mut Assembler) {
     const OBJECT: u8 = 1;
     const PROTECTED: u8 = 3;
@@ -144,12 +144,12 @@ fn symbol_list(symbols: &Symbols, kernels: &[String]) -> Result<Vec<AssemblySymb
     Ok(locals)
 }
 
-/// A symbol as the object has it; none for numbers that nobody else wants.
+/// A symbol as the object has it; none for numbers that are not visible outside.
 fn entry(symbols: &Symbols, symbol: &Symbol) -> Result<Option<AssemblySymbol>, Fault> {
     let undefined = || other(format!("`{}` is not defined", symbol.name));
     let definition = match &symbol.definition {
         Some(definition) => definition,
-        // Something is said of it, but nobody uses it.
+        // It has properties, but no use.
         None if symbol.binding == Binding::Local && symbol.size.is_none() => return Ok(None),
         None => return Err(undefined()),
     };
@@ -169,7 +169,7 @@ fn entry(symbols: &Symbols, symbol: &Symbol) -> Result<Option<AssemblySymbol>, F
     Ok(Some(AssemblySymbol { name: symbol.name.clone(), info, other: symbol.visibility, home, size }))
 }
 
-/// That descriptors and kernels lie where the hardware wants them.
+/// Checks that descriptors and kernels are aligned as the hardware requires.
 fn check_entries(assembler: &Assembler, addresses: &[u64], faults: &mut Vec<AssemblerError>) {
     for name in &assembler.kernels {
         for (symbol, align) in [(name.clone(), ENTRY_ALIGN), (format!("{name}.kd"), DESCRIPTOR_ALIGN)] {

@@ -20,7 +20,7 @@ pub(super) struct Section {
     pub data: Vec<u8>,
 }
 
-/// Flags of sections that need not be told: name, flags.
+/// Flags of sections that need not be given: name, flags.
 const KNOWN: [(&str, u64); 5] = [
     (".text", ALLOC | EXECUTE),
     (".rodata", ALLOC),
@@ -29,7 +29,7 @@ const KNOWN: [(&str, u64); 5] = [
     (".debug", 0),
 ];
 
-/// Flags as `.section` says them.
+/// Flags as `.section` writes them.
 pub(super) const LETTERS: [(char, u64); 5] =
     [('a', ALLOC), ('w', WRITE), ('x', EXECUTE), ('M', MERGE), ('S', STRINGS)];
 
@@ -42,12 +42,12 @@ pub(super) struct Sections {
     stack: Vec<(usize, usize)>,
 }
 
-/// Most bytes that a text makes.
+/// The most bytes of all sections of a text.
 const MOST_BYTES: usize = 1 << 26;
-/// Most sections that it has, and most that it remembers to come back to.
+/// The most sections, and the most that can be remembered for coming back.
 const MOST_SECTIONS: usize = 1000;
 
-/// That bytes asked for are more than a text makes.
+/// The fault of a text that asks for more bytes.
 pub(super) fn too_many_bytes() -> Fault {
     Fault::Other(format!("the sections of a text hold {} MiB at most together", MOST_BYTES >> 20))
 }
@@ -100,8 +100,8 @@ impl Sections {
         Value { section: Some(self.index()), offset: self.current().data.len() as i64 }
     }
 
-    /// Goes on in the section of that name, which is made if it is new. What is told of it has to agree with
-    /// before.
+    /// Goes on in the section with that name, which is made if it is new. The flags given have to agree with
+    /// those given before.
     pub fn switch(&mut self, name: &str, told: Option<(u64, u64)>) -> Result<(), Fault> {
         let found = self.all.iter().position(|section| section.name == name);
         let index = match found {
@@ -158,7 +158,7 @@ impl Sections {
         Ok(())
     }
 
-    /// Appends a pattern again and again until so many bytes are there; the last may be cut off.
+    /// Repeats a pattern until this many bytes are filled; the last one may be cut off.
     pub fn fill(&mut self, pattern: &[u8], bytes: usize) -> Result<(), Fault> {
         self.reserve(bytes)?;
         self.current_mut().data.extend(pattern.iter().cycle().take(bytes));

@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 
-/// Removes comments line by line; a block comment may go on for several.
+/// Removes comments line by line; a block comment may extend over several.
 #[derive(Default)]
 pub(super) struct Comments {
     in_block: bool,
 }
 
 impl Comments {
-    /// The line with spaces in place of comments, so that columns stay.
+    /// The line with spaces in place of comments, so that columns are kept.
     pub fn strip<'a>(&mut self, line: &'a str) -> Cow<'a, str> {
         if !self.in_block {
             if line.trim_start().starts_with('#') {
@@ -53,7 +53,7 @@ fn line_comment(line: &str) -> usize {
     outside_quotes(line, |rest| rest.starts_with("//") || rest.starts_with(';'))
 }
 
-/// Offset of the first place outside quotes of which `is_it` says so; the end if there is none.
+/// Offset of the first place outside quotes for which `is_it` is true; the end if there is none.
 fn outside_quotes(line: &str, is_it: impl Fn(&str) -> bool) -> usize {
     let mut quoted = false;
     let mut escaped = false;

@@ -62,7 +62,7 @@ pub(super) fn parse(cursor: &mut Cursor) -> Result<Vec<u8>, ParseError> {
     Ok(out)
 }
 
-/// Writes one that reads back as these bytes.
+/// Writes a string that reads back as these bytes.
 pub(super) fn write(out: &mut String, bytes: &[u8]) {
     out.push('"');
     for &byte in bytes {

@@ -1,4 +1,4 @@
-//! Symbols: labels, numbers, and what is said of them.
+//! Symbols: labels, numbers, and their properties.
 #![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
 
 use std::cell::Cell;
@@ -13,7 +13,7 @@ use crate::codegen::isa::parse::{Expression, Fault, Symbols as Resolve, Value};
 pub(super) enum Definition {
     /// A place in a section.
     Label(Value),
-    /// A number, or an expression that becomes known later, seen from where it stands.
+    /// A number, or an expression that becomes known later, as seen from its place.
     Set(Expression, Option<Value>),
 }
 
@@ -26,7 +26,7 @@ pub(super) enum Binding {
     Weak = 2,
 }
 
-/// A symbol and all that is said of it.
+/// A symbol and its properties.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Symbol {
     pub name: String,
@@ -50,9 +50,9 @@ pub(super) struct Symbols {
     local_counts: FxHashMap<String, u32>,
 }
 
-/// Expressions may refer to others; no sensible text does so more deeply.
+/// Expressions may refer to others, but no sensible text nests them more deeply.
 const MOST_DEPTH: u32 = 20;
-/// Symbols that one expression depends on, each as often as it is mentioned.
+/// The most symbols that one expression depends on, counted as often as they are mentioned.
 const MOST_LOOKUPS: u32 = 1000;
 
 impl Symbols {
@@ -93,7 +93,7 @@ impl Symbols {
         Ok(())
     }
 
-    /// Gives a symbol a value; a number may get another one.
+    /// Gives a symbol a value; a number may be changed.
     pub fn set(
         &mut self,
         name: &str,
@@ -109,7 +109,7 @@ impl Symbols {
         Ok(())
     }
 
-    /// The number of a symbol that is one now.
+    /// The value of a symbol that is already a number.
     pub fn number(&self, name: &str) -> Option<i64> {
         match self.get(name)?.definition {
             Some(Definition::Set(Expression::Number(number), _)) => Some(number),
@@ -117,7 +117,7 @@ impl Symbols {
         }
     }
 
-    /// The expression with `1b` and `1f` replaced by the names of what they mean here.
+    /// The expression with `1b` and `1f` replaced by the names of the labels that they mean here.
     pub fn fix_locals(&self, expression: Expression) -> Result<Expression, Fault> {
         Ok(match expression {
             Expression::Symbol(name) if name.starts_with(|c: char| c.is_ascii_digit()) => {
@@ -144,7 +144,7 @@ impl Symbols {
     }
 }
 
-/// Numeric labels have a name of their own each, which no text can say.
+/// Numeric labels have a name of their own each, which cannot be written in a text.
 fn numbered(number: &str, count: u32) -> String {
     format!("{number}\u{1}{count}")
 }
@@ -190,7 +190,10 @@ impl Resolve for Places<'_> {
             Definition::Set(expression, here) => {
                 let left = self.budget.get();
                 if self.depth == MOST_DEPTH || left == 0 {
-                    return Err(Fault::Other(format!("`{}` depends on itself or on too much", shown())));
+                    return Err(Fault::Other(format!(
+                        "`{}` depends on itself or on too many others",
+                        shown()
+                    )));
                 }
                 self.budget.set(left - 1);
                 let budget = self.budget.clone();

@@ -1,7 +1,7 @@
 //! The part of YAML that metadata is written in: block mappings and sequences, flow ones (`flow`), quoted and
 //! plain scalars, the tag `!str`.
 //!
-//! A scalar is an integer, a Boolean or a string, by what it looks like, in quotes or not; `!str` makes it a
+//! A scalar is an integer, a Boolean or a string, depending on its form, in quotes or not; `!str` makes it a
 //! string (LLVM, MsgPackDocumentYAML.cpp).
 
 use super::error::other;
@@ -99,7 +99,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What stands in a line after its key or dash. What is in brackets goes on for more lines until all are
+    /// The value after a key or dash. A value in brackets goes on for more lines until all brackets are
     /// closed.
     fn value(&mut self, text: &'a str, number: usize, depth: usize) -> Result<Node, YamlError> {
         if !flow::begins(text) {
@@ -175,7 +175,7 @@ impl<'a> Reader<'a> {
                 return Err((number, Fault::Twice { name: key }));
             }
             let value = if rest.is_empty() {
-                // Entries of a sequence may stand below the key itself.
+                // Entries of a sequence may be at the column of the key itself.
                 let inner = self
                     .peek()
                     .filter(|inner| inner.indent > indent || inner.indent == indent && is_dash(inner.text));
@@ -218,13 +218,13 @@ fn split_key(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// A scalar without a tag is what it looks like.
+/// The type of a scalar without a tag follows from its form.
 pub(super) fn scalar(text: &str, number: usize) -> Result<Node, YamlError> {
     let (text, is_string) = scalar_text(text, number)?;
     Ok(if is_string { Node::Text(text) } else { implied(text) })
 }
 
-/// What a scalar without a tag is.
+/// The value of a scalar without a tag.
 fn implied(text: String) -> Node {
     let unsigned = match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
@@ -318,12 +318,12 @@ pub(super) fn write(out: &mut String, node: &Node) {
     out.push_str("\n...\n");
 }
 
-fn write_node(out: &mut String, node: &Node, indent: usize, behind_dash: bool) {
+fn write_node(out: &mut String, node: &Node, indent: usize, after_dash: bool) {
     let pad = " ".repeat(indent);
     match node {
         Node::Mapping(entries) if !entries.is_empty() => {
             for (index, (key, value)) in entries.iter().enumerate() {
-                if index > 0 || !behind_dash {
+                if index > 0 || !after_dash {
                     out.push('\n');
                     out.push_str(&pad);
                 }
@@ -341,7 +341,7 @@ fn write_node(out: &mut String, node: &Node, indent: usize, behind_dash: bool) {
             }
         }
         scalar => {
-            if !behind_dash {
+            if !after_dash {
                 out.push(' ');
             }
             match scalar {
@@ -356,7 +356,7 @@ fn write_node(out: &mut String, node: &Node, indent: usize, behind_dash: bool) {
     }
 }
 
-/// A string, plain if nothing in it could be taken for something else.
+/// A string, without quotes if it cannot be mistaken for something else.
 fn write_text(out: &mut String, text: &str) {
     let is_plain = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_' || c == '.')
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "_.$-".contains(c))
@@ -433,7 +433,7 @@ mod tests {
             text.prop_map(Node::Text),
         ];
         leaf.prop_recursive(4, 24, 4, |inner| {
-            // A sequence directly in another is no part of metadata.
+            // Metadata has no sequence directly in another.
             let entries = prop::collection::btree_map("[^\\p{C}]{1,6}", inner, 1..4);
             let mapping = entries.prop_map(|entries| Node::Mapping(entries.into_iter().collect()));
             let elements = prop::collection::vec(mapping.clone(), 0..4).prop_map(Node::Sequence);
@@ -441,7 +441,7 @@ mod tests {
         })
     }
 
-    /// The same in brackets; spaces where there is a choice.
+    /// The same in brackets; `space` stands where spaces are optional.
     fn write_flow(out: &mut String, node: &Node, space: &str) {
         match node {
             Node::Mapping(entries) => {
@@ -476,9 +476,9 @@ mod tests {
             let mut text = String::new();
             write_flow(&mut text, &root, &space);
             prop_assert_eq!(read(&text), Ok(root.clone()), "{}", text);
-            let (behind_key, behind_dash) = (format!("key: {text}"), format!("- {text}"));
-            prop_assert_eq!(read(&behind_key), Ok(Node::Mapping(vec![("key".to_owned(), root.clone())])));
-            prop_assert_eq!(read(&behind_dash), Ok(Node::Sequence(vec![root])));
+            let (after_key, after_dash) = (format!("key: {text}"), format!("- {text}"));
+            prop_assert_eq!(read(&after_key), Ok(Node::Mapping(vec![("key".to_owned(), root.clone())])));
+            prop_assert_eq!(read(&after_dash), Ok(Node::Sequence(vec![root])));
         }
 
         #[test]

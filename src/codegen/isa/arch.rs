@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// What chips have in common: hazards, encodings and meanings are those of a generation, and its guide
-/// describes them.
+/// What chips have in common: hazards, encodings and meanings belong to a generation, and its guide describes
+/// them.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Generation {
     /// GCN 5.1: Vega 20. No matrix instructions.
@@ -49,7 +49,7 @@ macro_rules! chips {
     };
 }
 
-// A chip is a row; what has no row of its own in the instruction table is that of its generation.
+// A chip is a row; without a row of its own in the instruction table it has that of its generation.
 chips! {
     Gfx906 "gfx906" Gcn5;
     Gfx908 "gfx908" Cdna1;
@@ -59,7 +59,7 @@ chips! {
 }
 
 impl Arch {
-    /// The chip whose spelling stands where none is given, and for which registers are virtual.
+    /// The chip whose spelling is used where no chip is given, and for virtual registers.
     pub const USUAL: Arch = Arch::Gfx942;
 
     /// The instruction set of that processor.
@@ -78,7 +78,7 @@ impl Arch {
         self.generation() >= Generation::Cdna3
     }
 
-    /// Cache policy bits are called sc0, sc1 and nt; before they are glc, scc and slc (LLVM,
+    /// Cache policy bits are called sc0, sc1 and nt; on older chips glc, scc and slc (LLVM,
     /// FeatureGFX940Insts).
     pub fn has_scope_bits(self) -> bool {
         self.generation() >= Generation::Cdna3
@@ -95,7 +95,7 @@ impl Arch {
         self.generation() >= Generation::Cdna4
     }
 
-    /// Matrix instructions take denormal f16 and bf16 for zeros (MIOpen, "MI200 MFMA behavior specifics").
+    /// Matrix instructions treat denormal f16 and bf16 as zeros (MIOpen, "MI200 MFMA behavior specifics").
     pub fn flushes_matrix_denormals(self) -> bool {
         self.generation() == Generation::Cdna2
     }

@@ -12,28 +12,28 @@ use super::second_word;
 use super::spec::{Field, Format, Kinds, OperandClass, OperandSpec};
 use super::{Inst, Modifiers, Omod, Opcode, Operand};
 
-/// Why words are no instruction of the table.
+/// Why words are not an instruction of the table.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum DecodeError {
     /// The words end inside an instruction.
     #[error("the code ends inside an instruction")]
     Truncated,
     /// No row has this opcode.
-    #[error("{word:#010x} is no known instruction")]
+    #[error("{word:#010x} is not a known instruction")]
     Unknown {
         /// First word.
         word: u32,
     },
-    /// The row is known, an operand is not one that it takes.
-    #[error("`{}`: operand {index} is none that the instruction takes", .op.mnemonic())]
+    /// The row is known, but an operand is not one that it takes.
+    #[error("`{}`: operand {index} is not one that the instruction takes", .op.mnemonic())]
     Operand {
         /// Instruction.
         op: Opcode,
         /// Operand.
         index: usize,
     },
-    /// The row is known, but the second word of its DPP or SDWA form means nothing.
-    #[error("`{}`: the control of its second word means nothing", .op.mnemonic())]
+    /// The row is known, but the second word of its DPP or SDWA form has no meaning.
+    #[error("`{}`: the control in its second word has no meaning", .op.mnemonic())]
     Control {
         /// Instruction.
         op: Opcode,
@@ -88,7 +88,7 @@ pub fn decode(words: &[u32], arch: Arch) -> Result<(Inst, usize), DecodeError> {
     finish(inst, arch, length)
 }
 
-/// Operands and modifiers of the row's kinds?
+/// Checks that operands and modifiers are of the row's kinds.
 #[inline]
 fn finish(inst: Inst, arch: Arch, length: usize) -> Result<(Inst, usize), DecodeError> {
     let (op, info) = (inst.op, inst.op.info());
@@ -131,7 +131,7 @@ fn decode_scaled(words: &[u32], scales: u64, arch: Arch) -> Result<(Inst, usize)
     finish(reader.inst, arch, 4)
 }
 
-/// The encoding that the leading bits of the first word announce (VOP3b as VOP3a, MAI as VOP3P).
+/// The encoding that the leading bits of the first word indicate (VOP3b as VOP3a, MAI as VOP3P).
 fn family(first: u32) -> Option<Encoding> {
     if first >> 31 == 0 {
         return Some(match first >> 25 {
@@ -158,7 +158,7 @@ fn family(first: u32) -> Option<Encoding> {
     }
 }
 
-/// The encoding with the row's help.
+/// The encoding, with the help of the row.
 fn refine(encoding: Encoding, op: Opcode) -> Encoding {
     let info = op.info();
     match encoding {
@@ -205,7 +205,7 @@ fn variant(format: Format) -> usize {
         Format::MubufLds => TO_LDS,
         Format::MubufRtn => RETURNS,
         Format::GlobalRtn | Format::FlatRtn => segment | RETURNS,
-        // No load returns, so the bit is free.
+        // Loads never return, so the bit is free.
         Format::GlobalLds | Format::ScratchLds => segment | RETURNS,
         Format::Flat | Format::Global | Format::Scratch => segment,
         _ => 0,
@@ -281,7 +281,7 @@ impl Reader {
                     _ => all,
                 }
             }
-            // op_sel_hi of the accumulation register moves says nothing.
+            // op_sel_hi of the accumulation register moves has no meaning.
             Encoding::Vop3p if info.modifiers.is_empty() => none,
             Encoding::Vop3p => {
                 let op_sel_hi = read(vop::OP_SEL_HI_2) << 2 | read(vop::OP_SEL_HI_01);
@@ -363,7 +363,7 @@ impl Reader {
         Encoding::Flat.layout().field(Field::Offset).read(self.word) == memory::NO_BASE
     }
 
-    /// A scalar load has its register beside the offset or in place of it.
+    /// A scalar load has its register in addition to the offset or in place of it.
     fn scalar_offset(&self) -> Operand {
         let beside = memory::SMEM_SGPR_ENABLE.read(self.word) != 0;
         let number = match (beside, memory::SMEM_IMM.read(self.word) != 0) {
@@ -411,7 +411,7 @@ mod tests {
     use super::super::{encode, size_in_bytes, write_inst};
     use super::*;
 
-    /// Words whose leading bits are those of some encoding more often than chance would have it.
+    /// Words whose leading bits are those of an encoding more often than by chance.
     fn words() -> impl Strategy<Value = Vec<u32>> {
         let families = prop::sample::select(vec![
             0u32,
@@ -440,7 +440,7 @@ mod tests {
         prop_assert!(write_inst(&mut text, &inst, Arch::Gfx942, None).is_ok());
         prop_assert!(!text.contains('?'), "{}", text);
         let mut again = Vec::new();
-        // Bits that mean nothing may be set in the words; what they mean survives.
+        // Bits without a meaning may be set in the words; the bits with a meaning are kept.
         if encode(&inst, Arch::Gfx942, &mut again).is_ok() {
             prop_assert_eq!(4 * again.len() as u32, size_in_bytes(&inst));
             prop_assert_eq!(decode(&again, Arch::Gfx942), Ok((inst, again.len())), "{}", text);

@@ -8,7 +8,7 @@ use std::fmt::{self, Write};
 use super::layout::{BitRange, range};
 use super::{Arch, Generation};
 
-/// What the second word of the encoding says beside the first source and its sign.
+/// The content of the second word of the encoding, except for the first source and its sign.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Dpp {
     /// From which lane: the hardware's `DPP_CTRL`.
@@ -17,8 +17,8 @@ pub struct Dpp {
     pub row_mask: u32,
     /// Banks of 4 lanes in each row that are written, a bit each.
     pub bank_mask: u32,
-    /// A source lane that does not exist or is off counts as 0; without it the destination lane stays as it
-    /// is.
+    /// A source lane that does not exist or is off counts as 0; otherwise the destination lane keeps its
+    /// value.
     pub bound_control: bool,
 }
 
@@ -34,7 +34,7 @@ pub(super) const ABSOLUTE: [BitRange; 2] = [range(21, 1), range(23, 1)];
 /// SRC0 of the first word says that the second one is DPP.
 pub(super) const MARKER: u32 = 250;
 
-/// A family of controls: name in assembler text, first number, smallest and largest argument, since when.
+/// A family of controls: name in assembler text, first number, smallest and largest argument, first chip.
 struct Family {
     name: &'static str,
     base: u32,
@@ -64,7 +64,7 @@ const FIXED: [(&str, u32); 4] =
     [("row_mirror", 0x140), ("row_half_mirror", 0x141), ("row_bcast:15", 0x142), ("row_bcast:31", 0x143)];
 
 impl Dpp {
-    /// All lanes, from where `control` says.
+    /// All lanes, with the source lanes that `control` selects.
     pub const fn new(control: u32) -> Dpp {
         Dpp { control, row_mask: 0xf, bank_mask: 0xf, bound_control: false }
     }
@@ -118,7 +118,7 @@ impl Dpp {
         }
     }
 
-    /// True if every lane that is on gets a new value whatever the others do.
+    /// True if every active lane gets a new value whichever lanes are active.
     pub const fn writes_all_lanes(self) -> bool {
         self.row_mask == 0xf && self.bank_mask == 0xf && (self.bound_control || self.reads_in_range())
     }
@@ -128,7 +128,7 @@ impl Dpp {
         matches!(self.control, 0..=0xff | 0x120..=0x12f | 0x134 | 0x13c | 0x140 | 0x141 | 0x150..=0x15f)
     }
 
-    /// True if the control means something on `arch`; instructions on 64 bits know `row_newbcast` alone.
+    /// True if the control exists on `arch`; instructions on 64 bits only have `row_newbcast`.
     pub(super) fn is_legal(self, arch: Arch, wide: bool) -> bool {
         if wide {
             return arch.generation() >= Generation::Cdna2 && (0x150..=0x15f).contains(&self.control);
@@ -158,7 +158,7 @@ pub(super) fn write_dpp(f: &mut dyn Write, dpp: Dpp) -> fmt::Result {
     f.write_str(if dpp.bound_control { " bound_ctrl:1" } else { "" })
 }
 
-/// Bits of the immediate that mean something.
+/// Bits of the immediate that have a meaning.
 pub(super) const MEANINGFUL: u32 = 0xff08_ff00 | 1 << 16;
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ pub enum EncodeError {
         op: Opcode,
         /// Operand.
         index: usize,
-        /// What stands there.
+        /// The operand.
         operand: Operand,
     },
     /// The chip has no such instruction.
@@ -146,7 +146,7 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Puts a number that is part of the instruction's immediate or modifiers.
+    /// Puts in a number that is part of the instruction's immediate or modifiers.
     #[inline]
     fn put(&mut self, range: BitRange, value: u32) -> Result<(), EncodeError> {
         let placed =
@@ -169,7 +169,8 @@ impl Writer<'_> {
                 false => EncodeError::Operand { op, index, operand },
             });
         }
-        // What is absent or implied has no bits; the formats say below what stands for an absent operand.
+        // Absent or implied operands have no bits; the formats below say which number stands for an absent
+        // one.
         let Some(number) = operand.number().filter(|_| !range.is_absent()) else { return Ok(()) };
         let in_sources = if number >= Operand::FIRST_AGPR { number - 256 } else { number };
         let value = if range.width == 8 && spec.class.is_vector() { in_sources & 0xff } else { in_sources };
@@ -177,7 +178,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Everything beside opcode and operands.
+    /// Everything except opcode and operands.
     #[inline]
     fn rest(&mut self, encoding: Encoding, format: Format) -> Result<(), EncodeError> {
         match encoding {
@@ -204,14 +205,14 @@ impl Writer<'_> {
         if imm != 0 && !self.inst.op.info().takes_immediate() {
             return Err(EncodeError::Immediate { op: self.inst.op, imm });
         }
-        // Both readings of 16 bits are welcome: as a positive number and sign-extended.
+        // Both readings of 16 bits are accepted: as a positive number and sign-extended.
         let signed = imm as i32;
         self.put(SIMM16, if (-0x8000..0).contains(&signed) { imm & 0xffff } else { imm })
     }
 
     fn vop3(&mut self, encoding: Encoding) -> Result<(), EncodeError> {
         let modifiers = self.inst.modifiers;
-        // The truth table of three sources has the bits of signs and output modifier.
+        // The truth table of three sources takes the bits of signs and output modifier.
         let table = modifiers.get_bitop3();
         if table != 0 {
             self.put(vop::NEG, table & 0b111)?;
@@ -269,7 +270,8 @@ impl Writer<'_> {
         self.flag(memory::SMEM_GLC, inst.modifiers.has_sc0());
         let offset = inst.operands[index];
         if !offset.is_none() && inst.imm == 0 {
-            // A scalar offset alone stands in the offset field, which is the older form that LLVM prefers.
+            // A scalar offset alone is encoded in the offset field, which is the older form that LLVM
+            // prefers.
             let field = Encoding::Smem.layout().field(Field::Offset);
             let number = field.read(self.word);
             self.word &= (1 << field.low) - 1;
@@ -348,7 +350,7 @@ impl Writer<'_> {
         self.put(memory::MUBUF_OFFSET, self.inst.imm)
     }
 
-    /// The address is there exactly when an offset or an index is wanted from it.
+    /// The address exists exactly when an offset or an index is taken from it.
     fn buffer_address(&self, modifiers: Modifiers) -> Result<(), EncodeError> {
         let wanted = modifiers.wants_buffer_address();
         for (index, spec) in self.inst.op.info().operands.iter().enumerate() {
@@ -379,7 +381,7 @@ impl Writer<'_> {
                     if operand.is_none() {
                         self.put(Encoding::Flat.layout().field(Field::Offset), memory::NO_BASE)?;
                     }
-                    // Before both addresses could be there at once, the one stood where the other was not.
+                    // Before both addresses could be given, each was encoded in the absence of the other.
                     if !self.arch.adds_scratch_addresses() && scratch_address == Some(!operand.is_none()) {
                         return Err(EncodeError::Operand { op: self.inst.op, index, operand });
                     }

@@ -20,7 +20,7 @@ impl WaitCounts {
     /// Waits for nothing.
     pub const NONE: WaitCounts = WaitCounts { vm: 63, exp: 7, lgkm: 15 };
 
-    /// The immediate; counts over the maximum wait for nothing, as the maximum does.
+    /// The immediate; counts beyond the maximum wait for nothing, like the maximum itself.
     pub const fn to_imm(self) -> u32 {
         let vm = if self.vm > 63 { 63 } else { self.vm as u32 };
         let exp = if self.exp > 7 { 7 } else { self.exp as u32 };
@@ -136,7 +136,7 @@ pub(super) fn write_swizzle(f: &mut dyn Write, imm: u32) -> fmt::Result {
     f.write_str(" offset:swizzle(BITMASK_PERM,\"")?;
     for bit in (0..5).rev() {
         let (and, or, xor) = (and >> bit & 1, or >> bit & 1, xor >> bit & 1);
-        // What becomes of a 0 and of a 1 in this bit of the lane number.
+        // What a 0 and a 1 in this bit of the lane number become.
         let (zero, one) = (or ^ xor, (and | or) ^ xor);
         f.write_char(match (zero, one) {
             (0, 0) => '0',

@@ -25,7 +25,7 @@ pub struct Inst {
     pub operands: [Operand; MAX_OPERANDS],
 }
 
-// Only scaled matrix instructions have a sixth operand; what it costs is four bytes.
+// Only scaled matrix instructions have a sixth operand, which costs four bytes.
 const _: () = assert!(size_of::<Inst>() <= 36);
 
 impl Inst {
@@ -74,9 +74,8 @@ impl Inst {
         }
     }
 
-    /// Whether operand `index` is read, written or both: what the row says, except for results of which part
-    /// stays as it was: lanes that DPP does not write, parts of a register that SDWA and op_sel leave
-    /// alone.
+    /// Whether operand `index` is read, written or both: as the row says, except for results that are kept in
+    /// part: lanes that DPP does not write, parts of a register that SDWA and op_sel leave unchanged.
     #[inline]
     pub fn role(&self, index: usize) -> Role {
         let info = self.op.info();

@@ -21,7 +21,7 @@ const fn scaled(low: u32, width: u32, scale: u32) -> BitRange {
 }
 
 impl BitRange {
-    /// No bits: what is implied.
+    /// No bits: the operand is implied.
     pub const ABSENT: BitRange = range(0, 0);
 
     /// True for a range of no bits.
@@ -238,7 +238,7 @@ pub(super) const SIMM16: BitRange = range(0, 16);
 /// `s_set_gpr_idx_on` has its mode where the second source would be.
 pub(super) const GPR_INDEX_MODE: BitRange = range(8, 4);
 
-/// Ranges of VOP3, VOP3P and MAI beside the operands.
+/// Ranges of VOP3, VOP3P and MAI other than those of the operands.
 pub(super) mod vop {
     use super::{BitRange, range};
 
@@ -277,7 +277,7 @@ pub(super) mod vop {
     }
 }
 
-/// Ranges of memory formats beside the operands.
+/// Ranges of memory formats other than those of the operands.
 pub(super) mod memory {
     use super::{BitRange, range};
 
@@ -309,7 +309,7 @@ pub(super) mod memory {
     pub const FLAT_SC1: BitRange = range(25, 1);
     /// MUBUF and FLAT.
     pub const ACC: BitRange = range(55, 1);
-    /// Number in SADDR that stands for no scalar base.
+    /// Number in SADDR that means "no scalar base".
     pub const NO_BASE: u32 = 0x7f;
 }
 

@@ -1,6 +1,6 @@
-//! What instructions mean, as plain values: each row of the table carries one [`Meaning`], and the simulator
-//! gives it a kernel. Rows that compute the same share one meaning; the address space of a memory access is
-//! its row's format.
+//! The meanings of instructions, as plain values: each row of the table carries one [`Meaning`], and the
+//! simulator executes it. Rows that compute the same share one meaning; the address space of a memory access
+//! is its row's format.
 
 /// Kind of data in an operand or of an operation.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
@@ -89,7 +89,7 @@ impl Element {
     }
 }
 
-/// An operation on one element (or one lane). The type beside it in [`Meaning`] fixes width, signedness and
+/// An operation on one element (or one lane). The type beside it in [`Meaning`] decides width, signedness and
 /// flags.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs)] // Plain arithmetic needs no words; what does has them.
@@ -294,7 +294,7 @@ pub enum BranchCondition {
     DebugBoth,
 }
 
-/// What a load brings or a store takes, per lane.
+/// The data of a load or a store, per lane.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Memory {
     /// A byte, zero-extended to 32 bits.
@@ -305,17 +305,17 @@ pub enum Memory {
     Short,
     /// 16 bits, sign-extended to 32 bits.
     SignedShort,
-    /// A byte, zero-extended to 16 bits, in bits 15:0; the rest of the register stays.
+    /// A byte, zero-extended to 16 bits, in bits 15:0; the rest of the register is kept.
     ByteLow,
-    /// A load: a byte, zero-extended to 16 bits, in bits 31:16, the rest stays. A store: bits 23:16.
+    /// A load: a byte, zero-extended to 16 bits, in bits 31:16, the rest is kept. A store: bits 23:16.
     ByteHigh,
-    /// A byte, sign-extended to 16 bits, in bits 15:0; the rest of the register stays.
+    /// A byte, sign-extended to 16 bits, in bits 15:0; the rest of the register is kept.
     SignedByteLow,
-    /// A byte, sign-extended to 16 bits, in bits 31:16; the rest of the register stays.
+    /// A byte, sign-extended to 16 bits, in bits 31:16; the rest of the register is kept.
     SignedByteHigh,
-    /// 16 bits in bits 15:0; the rest of the register stays.
+    /// 16 bits in bits 15:0; the rest of the register is kept.
     ShortLow,
-    /// 16 bits in (from) bits 31:16; the rest of the register stays.
+    /// 16 bits in (from) bits 31:16; the rest of the register is kept.
     ShortHigh,
     /// This many 32-bit registers.
     Dwords(u8),
@@ -452,13 +452,13 @@ pub enum Meaning {
     ScalarAtomic(Calc, Element),
     /// The same through a buffer descriptor.
     ScalarBufferAtomic(Calc, Element),
-    /// Drops so many bytes of the scalar cache.
+    /// Invalidates a range of the scalar cache.
     ScalarCacheDiscard(u8),
     /// Clock counter.
     ReadTime,
     /// Constant-rate counter.
     ReadRealTime,
-    /// Forgets the scalar cache.
+    /// Invalidates the scalar cache.
     ScalarCacheInvalidate,
     /// Writes the scalar cache back.
     ScalarCacheWriteBack,
@@ -492,7 +492,7 @@ pub enum Meaning {
     Trap,
     /// Halts the wave.
     SetHalt,
-    /// Forgets the instruction cache.
+    /// Invalidates the instruction cache.
     InvalidateCode,
     /// A vector instruction that does nothing.
     VectorNop,
@@ -602,9 +602,9 @@ pub enum Meaning {
     Store(Memory),
     /// LDS: loads two elements of this many dwords; offsets count elements times the second number.
     LoadTwo(u8, u8),
-    /// LDS: stores two elements, likewise.
+    /// LDS: stores two elements, in the same form.
     StoreTwo(u8, u8),
-    /// LDS: exchanges two elements, likewise.
+    /// LDS: exchanges two elements, in the same form.
     ExchangeTwo(u8, u8),
     /// LDS: operation on one place with the value of another.
     AtomicFromLds(Calc, Element),
@@ -612,9 +612,9 @@ pub enum Meaning {
     StoreFromLds(u8),
     /// LDS: exchanges those of two dwords whose top bit is set.
     ConditionalExchange,
-    /// LDS: loads at the lane's own place behind M0.
+    /// LDS: loads at the lane's own place after the address in M0.
     LoadAtLane,
-    /// LDS: stores at the lane's own place behind M0.
+    /// LDS: stores at the lane's own place after the address in M0.
     StoreAtLane,
     /// LDS: adds or subtracts the number of active lanes, returning the former value.
     CountLanes(Calc),
@@ -632,7 +632,7 @@ pub enum Meaning {
     LanePermute(Permutation),
     /// Writes the vector caches back.
     CacheWriteBack,
-    /// Forgets the vector caches.
+    /// Invalidates the vector caches.
     CacheInvalidate,
 }
 

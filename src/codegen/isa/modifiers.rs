@@ -1,7 +1,7 @@
-//! Modifiers: what assembler text has after the operands, packed into 32 bits.
+//! Modifiers: the part of assembler text after the operands, packed into 32 bits.
 //!
-//! Which bits mean what depends on the format of the instruction; all-zero is always what assembler text
-//! without modifiers means. Constructors are chained: `Modifiers::new().neg(0b01).clamp()`.
+//! The meaning of the bits depends on the format of the instruction; all-zero is always the meaning of
+//! assembler text without modifiers. Constructors are chained: `Modifiers::new().neg(0b01).clamp()`.
 
 /// The modifiers of one [`Inst`](super::Inst).
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
@@ -47,7 +47,7 @@ const HWREG: Bits = bits(0, 16);
 /// Output modifier of a float VOP3 instruction.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Omod {
-    /// As it is.
+    /// Unchanged.
     #[default]
     None,
     /// Times two.
@@ -139,12 +139,12 @@ impl Modifiers {
         neg_hi get_neg_hi ABS;
         /// VOP3P: negated low halves of sources, one bit per source.
         neg_lo get_neg_lo NEG;
-        /// VOP3, VOP3P: sources whose high half is taken (for the low result), one bit per source; VOP3: bit 3 writes
-        /// the high half.
+        /// VOP3, VOP3P: sources whose high half is taken (for the low result), one bit per source; VOP3: bit
+        /// 3 writes the high half.
         op_sel get_op_sel OP_SEL;
-        /// op_sel_hi as the difference from the row's default, which is all ones for packed instructions and zero for
-        /// `v_fma_mix*`: for packed ones a set bit makes the high result take the *low* half of that source, for
-        /// `v_fma_mix*` a set bit makes that source an f16.
+        /// op_sel_hi as the difference from the row's default, which is all ones for packed instructions and
+        /// zero for `v_fma_mix*`: for packed ones a set bit makes the high result take the *low* half of that
+        /// source, for `v_fma_mix*` a set bit makes that source an f16.
         op_sel_hi_flip get_op_sel_hi_flip OP_SEL_HI_FLIP;
         /// MFMA: broadcast control of A.
         cbsz get_cbsz CBSZ;
@@ -171,7 +171,8 @@ impl Modifiers {
         dpp has_dpp DPP;
         /// VOP1, VOP2, VOPC: parts of registers; the immediate is an [`Sdwa`](super::Sdwa).
         sdwa has_sdwa SDWA;
-        /// Vector memory: scope bit 0 (for atomics: return the old value, which is a row of its own). SMEM: glc.
+        /// Vector memory: scope bit 0 (for atomics: return the old value, which is a row of its own). SMEM:
+        /// glc.
         sc0 has_sc0 SC0;
         /// Vector memory: scope bit 1.
         sc1 has_sc1 SC1;
@@ -201,7 +202,7 @@ impl Modifiers {
         self.has_offen() || self.has_idxen()
     }
 
-    /// The same without the wish for the long encoding.
+    /// The same without the request for the long encoding.
     #[must_use]
     pub const fn without_e64(self) -> Modifiers {
         self.put(E64, 0)

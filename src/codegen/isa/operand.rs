@@ -94,7 +94,7 @@ impl Operand {
     /// The inline constant for the f64 whose high half is `bits` and whose low half is zero, if there is one.
     pub(super) fn inline_high_half(bits: u32) -> Option<Operand> {
         let value = f64::from_bits(u64::from(bits) << 32);
-        // Their values are those of f32 constants; what f32 would have to round is none of them.
+        // Their values are those of f32 constants; a value that f32 would round is not one of them.
         let single = (f64::from(value as f32) == value).then_some(value as f32)?;
         Self::inline_float(single.to_bits()).filter(|_| value != 0.0)
     }
@@ -144,8 +144,7 @@ impl Operand {
         if self.0 >= Self::FIRST_AGPR && self.0 < Self::END { Some(self.0 - Self::FIRST_AGPR) } else { None }
     }
 
-    /// True for inline constants, literals and the SCC/VCCZ/EXECZ markers: nothing a register allocator cares
-    /// for.
+    /// True for inline constants, literals and the SCC/VCCZ/EXECZ markers, which register allocation ignores.
     pub const fn is_constant(self) -> bool {
         self.0 >= 128 && self.0 < 256
     }

@@ -142,7 +142,7 @@ fn write_operand(f: &mut dyn Write, inst: &Inst, info: &OpInfo, index: usize) ->
     let extended = prefixed && inst.modifiers.get_sign_extend() & bit != 0;
     let negated = prefixed && inst.modifiers.get_neg() & bit != 0;
     let absolute = prefixed && inst.modifiers.get_abs() & bit != 0;
-    // A minus before a number would be another number.
+    // A minus before a number would make it another number.
     let number = matches!(inst.operands[index].number(), Some(128..=208 | 240..=248));
     f.write_str(match (negated, absolute, number) {
         _ if extended => "sext(",
@@ -168,9 +168,9 @@ fn write_value(f: &mut dyn Write, inst: &Inst, index: usize) -> fmt::Result {
         return f.write_str("off");
     }
     if operand == Operand::LITERAL {
-        // Linkers write literals that an inline constant could express, so these are printed like one. Of 64
-        // bits a literal is the low half, which is no negative number and no float; of a double it is
-        // the high half, which is no integer.
+        // Linkers write literals that an inline constant could express, so these are printed as if inline. Of
+        // 64 bits a literal is the low half, which is neither a negative number nor a float; of a double it
+        // is the high half, which is not an integer.
         return match spec.element {
             Element::B64 | Element::U64 | Element::I64 if inst.imm > 64 => write!(f, "{:#x}", inst.imm),
             Element::F64 if inst.imm != 0 => {

@@ -41,7 +41,7 @@ pub enum Unused {
     Preserve,
 }
 
-/// What the second word of the encoding says beside the first source and the signs.
+/// The content of the second word of the encoding, except for the first source and the signs.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct Sdwa {
     /// Part of the result that is written.
@@ -66,9 +66,9 @@ pub(super) const SIGN_EXTEND: [BitRange; 2] = [range(19, 1), range(27, 1)];
 pub(super) const NEGATE: [BitRange; 2] = [range(20, 1), range(28, 1)];
 /// See [`SIGN_EXTEND`].
 pub(super) const ABSOLUTE: [BitRange; 2] = [range(21, 1), range(29, 1)];
-/// Part of the result and what becomes of the rest.
+/// Part of the result and the treatment of the rest.
 pub(super) const RESULT: u32 = 0x1f << DST.low;
-/// The same for a result that is written whole.
+/// The same for a result that is written as a whole.
 pub(super) const NO_RESULT: u32 = (Select::Dword as u32) << DST.low;
 /// Clamp of the result.
 pub(super) const CLAMP: BitRange = range(13, 1);
@@ -127,7 +127,7 @@ impl Sdwa {
             | (self.sources[1] as u32) << SOURCES[1].low
     }
 
-    /// From the immediate of an instruction; nothing if it is none of this form's.
+    /// From the immediate of an instruction; none if it is not of this form.
     pub fn from_imm(imm: u32) -> Option<Sdwa> {
         let word = u64::from(imm);
         let select = |range: BitRange| SELECTS.get(range.read(word) as usize).map(|(select, _)| *select);
@@ -138,12 +138,12 @@ impl Sdwa {
         })
     }
 
-    /// True if the result is written whole, as masks are.
+    /// True if the result is written as a whole, as masks are.
     pub(super) const fn has_no_result(self) -> bool {
         self.to_imm() & RESULT == NO_RESULT
     }
 
-    /// True if part of the former destination survives.
+    /// True if part of the former destination is kept.
     pub fn keeps_destination(self) -> bool {
         self.dst != Select::Dword && self.unused == Unused::Preserve
     }

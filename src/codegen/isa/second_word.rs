@@ -47,7 +47,7 @@ pub(super) fn encode(inst: &Inst, info: &OpInfo, arch: Arch) -> Result<[u32; 2],
     Ok([words.first as u32, words.second as u32])
 }
 
-/// True if the immediate is a control of the form, and nothing beside.
+/// True if the immediate is a control of the form, and nothing else.
 pub(super) fn is_immediate(imm: u32, info: &OpInfo, arch: Arch, is_sdwa: bool) -> bool {
     match (is_sdwa, Sdwa::from_imm(imm)) {
         (false, _) => imm & !dpp::MEANINGFUL == 0 && Dpp::from_imm(imm).is_legal(arch, info.is_wide()),

@@ -42,10 +42,9 @@ pub enum Format {
     Vop3Sel,
     /// Vector, up to three sources and a scalar result.
     Vop3b,
-    /// Packed: op_sel_hi is all ones unless told otherwise.
+    /// Packed: op_sel_hi is all ones by default.
     Vop3p,
-    /// Mixed width: VOP3P whose op_sel_hi is zero unless told otherwise, and whose neg_hi is an absolute
-    /// value.
+    /// Mixed width: VOP3P whose op_sel_hi is zero by default, and whose neg_hi is an absolute value.
     Vop3pMix,
     /// Matrix.
     Mai,
@@ -67,12 +66,11 @@ pub enum Format {
     Global,
     /// Global atomic that returns the old value.
     GlobalRtn,
-    /// Global load to LDS with a bit of the encoding that says so (up to gfx90a; later ones are opcodes of
-    /// their own).
+    /// Global load to LDS that a bit of the encoding marks (up to gfx90a; later ones have their own opcodes).
     GlobalLds,
     /// Scratch address.
     Scratch,
-    /// Scratch load to LDS, likewise.
+    /// Scratch load to LDS, marked in the same way.
     ScratchLds,
     /// Flat atomic that returns the old value.
     FlatRtn,
@@ -190,7 +188,8 @@ pub enum Field {
 }
 
 impl Field {
-    /// Bit of a source in the masks of its modifiers; 0 for what is no source of a vector instruction.
+    /// Bit of a source in the masks of its modifiers; 0 for operands that are not a source of a vector
+    /// instruction.
     pub(super) const fn source_bit(self) -> u32 {
         match self {
             Field::Src0 => 1,
@@ -212,7 +211,7 @@ pub enum Role {
     DefUse,
 }
 
-/// What may stand in an operand.
+/// The operands that are allowed in a place.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub enum OperandClass {
     /// SGPRs and VCC (results of scalar loads, addresses, descriptors).
@@ -271,8 +270,8 @@ impl Kinds {
     const VGPR: u8 = 16;
     const AGPR: u8 = 32;
 
-    /// The kind of a physical operand as a set; empty for a virtual register and for numbers that mean
-    /// nothing.
+    /// The kind of a physical operand as a set; empty for a virtual register and for numbers without a
+    /// meaning.
     #[inline]
     pub const fn of(operand: Operand) -> Kinds {
         // A table, because this is asked for every operand of every instruction that is encoded.
@@ -311,7 +310,7 @@ impl Kinds {
 }
 
 impl OperandClass {
-    /// Kinds of operands that may stand there.
+    /// Kinds of operands that are allowed there.
     #[inline]
     pub(super) const fn kinds(self) -> Kinds {
         use OperandClass::*;
@@ -344,7 +343,7 @@ impl OperandClass {
 pub struct OperandSpec {
     /// Read, written or both.
     pub role: Role,
-    /// What may stand there.
+    /// The operands that are allowed there.
     pub class: OperandClass,
     /// Where it is encoded.
     pub field: Field,
@@ -388,7 +387,7 @@ pub enum Unit {
 /// Which wait counter an instruction increments.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Counter {
-    /// None: the result is there when the next instruction issues, hazards aside.
+    /// None: the result is available when the next instruction issues, apart from hazards.
     None,
     /// vmcnt.
     Vm,
@@ -456,7 +455,7 @@ pub struct OpInfo {
     pub dpp_modifiers: Modifiers,
     /// The same of its SDWA form; empty if there is none.
     pub sdwa_modifiers: Modifiers,
-    /// What it does.
+    /// Its meaning.
     pub meaning: Meaning,
 }
 
@@ -471,7 +470,7 @@ impl OpInfo {
         }
     }
 
-    /// Completes a row: what follows from the format need not be said on every line.
+    /// Completes a row with what follows from the format, so that not every line has to say it.
     pub(super) const fn complete(mut self) -> OpInfo {
         // MFMA ignores EXEC, and so do the instructions that name their lane (CDNA3 ISA guide, "EXEC mask").
         let masked = match self.unit {
@@ -533,7 +532,7 @@ impl OpInfo {
     }
 
     /// True if the SDWA form says which part of the result is written: comparisons and conversions of 8-bit
-    /// floats write it whole.
+    /// floats write all of it.
     pub fn selects_result(&self) -> bool {
         !self.format.is_comparison() && !self.converts_from_fp8()
     }
@@ -595,7 +594,7 @@ impl OpInfo {
         !matches!(self.meaning.effect(), Effect::None | Effect::Load)
     }
 
-    /// True if the immediate of an instruction means something beside a literal.
+    /// True if the immediate of an instruction has a meaning other than as a literal.
     pub const fn takes_immediate(&self) -> bool {
         use Meaning::*;
         match self.format {

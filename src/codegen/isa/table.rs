@@ -13,7 +13,7 @@ use super::modifiers::Modifiers;
 use super::rows::kinds::*;
 use super::spec::{Counter, Format, Implicit, OpInfo, Unit};
 
-/// The default, or what the row says in its place.
+/// The default, or the row's own value in its place.
 const fn last<T: Copy>(list: &[T]) -> T {
     list[list.len() - 1]
 }
@@ -25,8 +25,8 @@ macro_rules! define_table {
         $(, reads($($read:ident),*))? $(, writes($($write:ident),*))?
         $(, on($arches:ident))? $(, alias($aliased:ident, $alias:literal))?;
     )*) => {
-        /// Every instruction. Which one is called what is said in the documentation of the rows: the mnemonic with its
-        /// parts capitalised and joined, an underscore staying between two digits.
+        /// Every instruction. The documentation of the rows says how names are formed: the mnemonic with its
+        /// parts capitalised and joined, with an underscore between two digits.
         #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         #[repr(u16)]
         pub enum Opcode {
@@ -81,8 +81,8 @@ impl Opcode {
         self.info().arches.contains(arch)
     }
 
-    /// The chip whose spelling stands for the instruction where no chip is given: the usual one, or the first
-    /// that has it.
+    /// The chip whose spelling is used where no chip is given: the usual one, or the first that has the
+    /// instruction.
     pub fn spelling(self) -> Arch {
         let arches = self.info().arches;
         let first = if arches.contains(Arch::USUAL) { None } else { arches.iter().next() };

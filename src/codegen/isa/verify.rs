@@ -1,4 +1,4 @@
-//! Operand legality: what the assembler would refuse, said before encoding.
+//! Operand legality: the faults that an assembler would report, found before encoding.
 
 use super::arch::Arch;
 use super::encode::encoding;
@@ -16,7 +16,7 @@ pub enum OperandError {
         op: Opcode,
         /// Operand.
         index: usize,
-        /// What stands there.
+        /// The operand.
         operand: Operand,
     },
     /// An operand after the last one of the row.
@@ -34,7 +34,7 @@ pub enum OperandError {
         op: Opcode,
         /// Operand.
         index: usize,
-        /// What stands there.
+        /// The operand.
         operand: Operand,
     },
     /// A register tuple leaves its file.
@@ -44,7 +44,7 @@ pub enum OperandError {
         op: Opcode,
         /// Operand.
         index: usize,
-        /// What stands there.
+        /// The operand.
         operand: Operand,
     },
     /// A literal in the 64-bit encoding.
@@ -66,7 +66,7 @@ pub enum OperandError {
         op: Opcode,
         /// Operand.
         index: usize,
-        /// What stands there.
+        /// The operand.
         operand: Operand,
     },
     /// C of a matrix instruction overlaps D without being the same.
@@ -101,7 +101,7 @@ pub enum OperandError {
     },
 }
 
-/// Checks one instruction for `arch`. Virtual registers are taken for what their place wants.
+/// Checks one instruction for `arch`. Virtual registers are assumed to be what their place needs.
 pub fn check(inst: &Inst, arch: Arch) -> Result<(), OperandError> {
     let op = inst.op;
     let info = op.info();
@@ -158,7 +158,8 @@ fn check_operand(inst: &Inst, info: &OpInfo, arch: Arch, index: usize) -> Result
                 return Err(class);
             }
         }
-        // What is before the second word has eight bits: VGPRs, in SDWA scalar values too, and VCC for masks.
+        // The field before the second word has eight bits: VGPRs, in SDWA also scalar values, and VCC for
+        // masks.
         OperandClass::VectorSource if inst.modifiers.has_dpp() && operand.as_vgpr().is_none() => {
             return Err(class);
         }
@@ -190,7 +191,7 @@ fn check_operand(inst: &Inst, info: &OpInfo, arch: Arch, index: usize) -> Result
 fn check_tuple(inst: &Inst, arch: Arch, index: usize) -> Result<(), OperandError> {
     let (op, operand) = (inst.op, inst.operands[index]);
     let width = u32::from(inst.width(index));
-    // Global wave sync reads one register, but wants it where a pair could be (LLVM, FeatureGFX90AInsts).
+    // Global wave sync reads one register, but needs it where a pair could be (LLVM, FeatureGFX90AInsts).
     let aligned = width > 1 || inst.op.info().format == Format::Gws;
     let Some(number) = operand.number().filter(|_| aligned && !operand.is_constant()) else {
         return Ok(());
@@ -222,7 +223,7 @@ fn check_tuple(inst: &Inst, arch: Arch, index: usize) -> Result<(), OperandError
 /// Data operands of a memory instruction share a file, and so do D and C of a matrix instruction.
 fn check_files(inst: &Inst, info: &OpInfo, arch: Arch) -> Result<(), OperandError> {
     let is_matrix = matches!(info.format, Format::Mai | Format::MaiScaled);
-    // Before the files were one, memory knew VGPRs alone and matrix results AGPRs alone.
+    // Before the files were one, memory instructions only took VGPRs and matrix results only AGPRs.
     let mut first: Option<bool> = if arch.has_unified_registers() { None } else { Some(is_matrix) };
     for (index, spec) in info.operands.iter().enumerate() {
         let operand = inst.operands[index];
@@ -242,7 +243,7 @@ fn check_files(inst: &Inst, info: &OpInfo, arch: Arch) -> Result<(), OperandErro
     Ok(())
 }
 
-/// Before both addresses of a scratch access could be there at once, one of them had to be.
+/// Before a scratch access could have both addresses at once, one of them had to be there.
 fn check_scratch(inst: &Inst, info: &OpInfo, arch: Arch) -> Result<(), OperandError> {
     let place = |class| info.operands.iter().position(|spec| spec.class == class);
     let (Some(vector), Some(scalar)) = (place(OperandClass::ScratchAddress), place(OperandClass::ScalarBase))
@@ -272,7 +273,8 @@ fn check_constant_bus(inst: &Inst, info: &OpInfo) -> Result<(), OperandError> {
     for (index, spec) in info.operands.iter().enumerate() {
         let operand = inst.operands[index];
         let special = matches!(operand.number(), Some(235..=239 | 251..=255));
-        // The lane that is written comes another way from M0 (LLVM, `validateConstantBusLimitations`).
+        // The number of the written lane comes from M0 on another path (LLVM,
+        // `validateConstantBusLimitations`).
         let is_lane =
             info.meaning == Meaning::WriteLane && spec.field == Field::Src1 && operand == Operand::M0;
         if spec.role == Role::Def || is_lane || !(operand.is_scalar_register() || special) {

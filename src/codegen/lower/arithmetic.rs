@@ -24,7 +24,7 @@ pub(super) struct Parts {
     pub(super) joins: Vec<Inst>,
 }
 
-/// Joins of narrow loads that may wait, so that loads overlap without filling the registers.
+/// The most joins of narrow loads that may wait, so that loads overlap without filling the registers.
 const MOST_UNFINISHED: usize = 24;
 
 /// How a 32-bit operation reads and writes elements.
@@ -42,7 +42,7 @@ fn family(dtype: DType) -> Family {
 enum Matching<'a> {
     /// The layouts are alike.
     Same,
-    /// Found by way of the layouts of both.
+    /// Found through the layouts of both.
     Coordinates { own: &'a Layout, other: &'a Layout },
     /// One of them has no layout, and so one element.
     First,
@@ -70,8 +70,8 @@ impl Matching<'_> {
 }
 
 impl<'a> Lowering<'a> {
-    /// Registers for pieces of `part` bytes of a value of `total` bytes in `value`, and how they become the
-    /// value.
+    /// Registers for pieces of `part` bytes of a value of `total` bytes in `value`, and the instructions that
+    /// join them.
     pub(super) fn parts(&mut self, value: Operand, total: u32, part: u32) -> Parts {
         let count = total / part;
         if part >= 4 {
@@ -128,7 +128,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Emits what is left to do for the value of `node`.
+    /// Emits the remaining instructions for the value of `node`.
     pub(super) fn finish(&mut self, node: Entity) {
         for inst in std::mem::take(&mut self.unfinished[node.index_u32() as usize]) {
             self.emitter.push(inst);
@@ -341,7 +341,7 @@ impl<'a> Lowering<'a> {
         let matchings: Result<SmallVec<[Matching; 3]>, Diagnostic> =
             values.iter().map(|&operand| self.matching(expansion.logical, operand)).collect();
         let matchings = matchings?;
-        // Elements that fill a register are computed where they stay; others are packed at the end.
+        // Elements that fill a register are computed in place; others are packed at the end.
         let value = (dtype.bytes() == 4).then(|| self.emitter.vgpr(elements));
         let mut results: SmallVec<[Operand; 16]> = SmallVec::new();
         for at in 0..elements {
@@ -350,7 +350,7 @@ impl<'a> Lowering<'a> {
             for (&operand, matching) in values.iter().zip(&matchings) {
                 inputs.push(self.element(operand, matching.element(at), from)?);
             }
-            // Of two-operand arithmetic one operand may be an SGPR, everything else takes VGPRs.
+            // One operand of two-operand arithmetic may be an SGPR; everything else takes VGPRs.
             let most_uniform = usize::from(matches!(op, Op::Binary(_)));
             self.limit_uniform(&mut inputs, most_uniform);
             let result = match (op, inputs.as_slice()) {
@@ -370,7 +370,7 @@ impl<'a> Lowering<'a> {
             };
             match value {
                 Some(value) => {
-                    // A copy of an SGPR stays for its other uses.
+                    // A copy of an SGPR is kept for its other uses.
                     let stays = self.vector_copies.iter().any(|copy| copy.1 == result);
                     let mark = if stays { self.emitter.mark() } else { mark };
                     self.emitter.deliver(mark, result, value.offset(at));
@@ -383,7 +383,7 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// Leaves the first `most` of the sources that are SGPRs, and takes copies in VGPRs for the others.
+    /// Leaves the first `most` of the sources that are SGPRs, and copies the others to VGPRs.
     fn limit_uniform(&mut self, sources: &mut [Scalar], most: usize) {
         let mut left = most;
         for source in sources {
@@ -401,7 +401,7 @@ impl<'a> Lowering<'a> {
         matches!(value, Scalar::Reg(register) if self.emitter.file(register) == RegisterFile::Sgpr)
     }
 
-    /// The scalar in a VGPR, wherever it is now. What an SGPR holds is copied once for all its uses here.
+    /// The scalar in a VGPR, wherever it is now. An SGPR is copied once for all its uses here.
     pub(super) fn in_vector(&mut self, value: Scalar) -> Operand {
         let Scalar::Reg(register) = value else { return self.in_vgpr(value) };
         if !self.is_uniform(value) {
@@ -486,9 +486,9 @@ impl<'a> Lowering<'a> {
         out
     }
 
-    /// IEEE division: scale both operands so that nothing overflows or is denormal, a reciprocal estimate
-    /// refined by two fused multiply-adds, the quotient refined likewise, and the scaling undone (CDNA3
-    /// ISA guide, `v_div_scale_f32`, `v_div_fmas_f32`, `v_div_fixup_f32`).
+    /// IEEE division: scales both operands so that nothing overflows or is denormal, refines a reciprocal
+    /// estimate by two fused multiply-adds, refines the quotient in the same way, and undoes the scaling
+    /// (CDNA3 ISA guide, `v_div_scale_f32`, `v_div_fmas_f32`, `v_div_fixup_f32`).
     pub(super) fn divide_floats(&mut self, a: Scalar, b: Scalar) -> Operand {
         let (a, b) = (self.in_vector(a), self.in_vector(b));
         let (scaled_b, scaled_a, unused) = (self.emitter.vgpr(1), self.emitter.vgpr(1), self.emitter.sgpr(2));
@@ -510,7 +510,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Truncating division in f64, whose 53 bits hold every quotient of 32-bit integers closely enough that
-    /// truncation is right; by zero it gives zero.
+    /// truncation is right; division by zero gives zero.
     pub(super) fn divide_integers(&mut self, a: Scalar, b: Scalar) -> Operand {
         let (a, b) = (self.in_vector(a), self.in_vector(b));
         let magnitude = |lowering: &mut Self, x: Operand| {
@@ -617,7 +617,7 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// An element in all the places of a register that elements of its dtype have.
+/// An element repeated in all places of a register that elements of its dtype have.
 fn repeated(bits: u32, dtype: DType) -> u32 {
     match dtype.bytes() {
         2 => bits * 0x1_0001,

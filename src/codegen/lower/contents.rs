@@ -1,5 +1,5 @@
-//! How often the contents of registers are used: several nodes can be the same contents, as the results of a
-//! loop that runs once and what it yields.
+//! How often the contents of registers are used: several nodes can have the same contents, such as the
+//! results of a loop that runs once and the values that it yields.
 
 use bevy_ecs::prelude::*;
 
@@ -9,7 +9,7 @@ use crate::codegen::isa::Operand;
 /// What is known of the contents of one virtual register.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Contents {
-    /// Uses of all nodes that are these contents, anywhere in the kernel.
+    /// Uses of all nodes that have these contents, anywhere in the kernel.
     pub(super) uses: u32,
     /// Loops around the place where they are written.
     pub(super) depth: u32,
@@ -30,7 +30,7 @@ impl Lowering<'_> {
         self.contents.get_mut(registers.as_virtual()?.0 as usize)
     }
 
-    /// Notes that `node` is what is in `place`.
+    /// Notes that `node` is the contents of `place`.
     pub(super) fn note_contents(&mut self, node: Entity, place: &Place) {
         let Place::Registers(registers) = place else { return };
         let Some((id, _)) = registers.as_virtual() else { return };

@@ -16,7 +16,7 @@ use crate::ir::nodes::ExpandedNodeItem;
 use crate::passes::expand::Expansion;
 use crate::passes::facts::Remainder;
 
-/// Most virtual registers: what the allocator adds must have numbers too.
+/// The most virtual registers: those that the allocator adds need numbers as well.
 const MAX_REGISTERS: usize = 1 << 20;
 
 /// What is valid at a point of the code: how much of each list of prepared values.
@@ -95,7 +95,7 @@ impl Lowering<'_> {
 
     /// Writes the nodes of a region.
     pub(super) fn region(&mut self, region: Entity) -> Result<(), Diagnostic> {
-        // What follows the region belongs to what it is a region of.
+        // Instructions after the region belong to the node that owns it.
         let around = self.emitter.source;
         for &node in &self.get::<Body>(region)?.0 {
             let expanded = self.expanded(node)?;
@@ -134,7 +134,7 @@ impl Lowering<'_> {
                 self.mma(node, mma, slice, [operands[0], operands[1], operands[2]])
             }
             Op::Iterate(axis) => self.iterate(node, axis, operands),
-            // Their places are set with their loop.
+            // Their places are set together with their loop.
             Op::IterArg(_) | Op::LoopResult(_) => self.carried(node, op, operands),
             Op::Barrier => {
                 self.emitter.op(Opcode::SBarrier, &[]);
@@ -200,7 +200,7 @@ impl Lowering<'_> {
         self.emitter.patch(branch, block, behind);
     }
 
-    /// Prepares the addresses of an access, if they are not prepared yet; what its memory is.
+    /// Prepares the addresses of an access, if that is still to be done; returns the operation of its memory.
     fn plan(&mut self, access: &ExpandedNodeItem) -> Result<Op, Diagnostic> {
         let (logical, memory) = (access.expansion()?.logical, access.memory()?);
         let memory_op = *self.get::<Op>(memory)?;
@@ -291,7 +291,8 @@ impl Lowering<'_> {
         self.loops.push(open);
         self.plan_body(node)?;
         self.place_arguments(node, &carried)?;
-        // Whatever the loop needs is ready before the guard, which opens the block that a loop goes back to.
+        // Everything that the loop needs is ready before the guard, which opens the block that a loop goes
+        // back to.
         let counter = if once || single { None } else { Some(self.counter(count, per_trip)?) };
         let guard = if runs.at_least(1) { None } else { Some(self.guard(trip)?) };
         let results = if once {
@@ -327,9 +328,8 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Registers of the carried values, holding the initial ones. An initial value gives its registers if
-    /// this is the only use of what is in them, and if they are written anew whenever the loop is
-    /// entered.
+    /// Registers of the carried values, holding the initial ones. An initial value gives up its registers if
+    /// this is the only use of their contents, and if they are written anew whenever the loop is entered.
     fn carried_registers(&mut self, inits: &[Entity]) -> Result<SmallVec<[Place; 4]>, Diagnostic> {
         let mut carried = SmallVec::with_capacity(inits.len());
         for &init in inits {
@@ -419,7 +419,7 @@ impl Lowering<'_> {
         let in_pipeline = self.loops.last().is_some_and(|open| open.pipeline);
         for &inner in &self.get::<Body>(node)?.0 {
             let expanded = self.expanded(inner)?;
-            // What runs in the steady state of a pipeline alone is prepared in front of all of it.
+            // Addresses that only the steady state of a pipeline needs are prepared in front of all of it.
             if in_pipeline && expanded.body.is_some() {
                 self.plan_body(inner)?;
                 continue;
@@ -435,7 +435,8 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Skips the loop when it does not run: a branch in a block of its own end, to be patched with the exit.
+    /// Skips the loop when it does not run: a branch at the end of its own block, to be patched with the
+    /// exit.
     fn guard(&mut self, trip: Trip) -> Result<(usize, u32), Diagnostic> {
         let (start, end) = (self.scalar(trip.start)?, self.scalar(trip.end)?);
         let (start, end) = (self.emitter.in_sgpr(start), self.emitter.in_sgpr(end));
@@ -455,8 +456,8 @@ impl Lowering<'_> {
         Ok(counter)
     }
 
-    /// Advances what follows the iteration and goes back while iterations are left: subtracting from zero
-    /// borrows, which sets SCC.
+    /// Advances everything that follows the iteration and goes back while iterations are left: subtracting
+    /// from zero borrows, which sets SCC.
     fn close_loop(&mut self, counter: Operand, per_trip: u32, block: u32) {
         self.advance();
         self.emitter.with(
@@ -477,7 +478,7 @@ impl Lowering<'_> {
             .map(|&value| {
                 self.finish(value);
                 let place = *self.place(value)?;
-                // The results of the loop are the same contents, and their uses count instead.
+                // The results of the loop have the same contents, and their uses count instead.
                 if let Place::Registers(registers) = place
                     && let Some(contents) = self.contents_mut(registers)
                 {

@@ -16,7 +16,7 @@ impl Scalar {
     /// Zero.
     pub const ZERO: Scalar = Scalar::Const(0);
 
-    /// The operand of an instruction and the literal beside it.
+    /// The operand of an instruction, and its literal.
     pub fn source(self) -> (Operand, u32) {
         match self {
             Scalar::Const(value) => (Operand::constant(value as u32), value as u32),
@@ -73,9 +73,9 @@ impl<'a> Emitter<'a> {
         Mark { insts: self.body.insts.len(), registers: self.body.registers.len() as u32 }
     }
 
-    /// Brings a 32-bit vector result to `to`, which nothing since `mark` names: what has been made since is
-    /// computed there at once, and nobody may name it any more; anything older is copied. Half of the
-    /// instructions of a long element-wise kernel would be copies.
+    /// Brings a 32-bit vector result to `to`, which no instruction since `mark` names: a result made since
+    /// then is computed there directly, and may not be named any more; an older one is copied. Otherwise half
+    /// of the instructions of a long element-wise kernel would be copies.
     pub fn deliver(&mut self, mark: Mark, result: Operand, to: Operand) {
         let made = |(id, _): (u32, u32)| {
             id >= mark.registers && self.body.registers.get(id as usize) == Some(&VECTOR)
@@ -136,8 +136,8 @@ impl<'a> Emitter<'a> {
         self.body.blocks.len() as u32 - 1
     }
 
-    /// Closes the open block, with the given way on beside falling through, and opens the next one. Returns
-    /// the new block's index.
+    /// Closes the open block, which control may leave to `target` as well as by falling through, and opens
+    /// the next one. Returns the new block's index.
     pub fn next_block(&mut self, target: Option<u32>) -> u32 {
         let at = self.body.insts.len() as u32;
         let next = self.body.blocks.len() as u32;
@@ -158,7 +158,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// A branch whose target block gets known later; returns where to [`Emitter::patch`] it.
+    /// A branch whose target block becomes known later; returns where to [`Emitter::patch`] it.
     pub fn branch(&mut self, op: Opcode, target: u32) -> usize {
         self.push(Inst::new(op, &[]).imm(target));
         self.body.insts.len() - 1

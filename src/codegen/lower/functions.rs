@@ -1,11 +1,11 @@
 //! Powers, logarithms, roots, reciprocals: sequences around the approximating instructions of the vector
 //! unit, in 32 bits.
 //!
-//! `v_exp_f32`, `v_log_f32`, `v_sqrt_f32` and `v_rcp_f32` are good to 1 ULP and take denormals for zeros,
-//! sources and results alike (CDNA3 ISA guide, "VOP1 instructions"; LLVM, AMDGPULegalizerInfo.cpp, scales
-//! around them where f32 denormals count). What these sequences add, and the error bounds that follow, stand
-//! in docs/numerics.md. All of f16 is far inside of f32's normal range, so f16 takes the instructions as they
-//! are; bf16 has f32's range and needs the scaling, but not the last bits.
+//! `v_exp_f32`, `v_log_f32`, `v_sqrt_f32` and `v_rcp_f32` are accurate to 1 ULP and treat denormals as zeros,
+//! in sources and results (CDNA3 ISA guide, "VOP1 instructions"; LLVM, AMDGPULegalizerInfo.cpp, scales around
+//! them where f32 denormals count). docs/numerics.md describes what these sequences add, and the resulting
+//! error bounds. All of f16 is far inside of f32's normal range, so f16 takes the instructions as they are;
+//! bf16 has f32's range and needs the scaling, but not the last bits.
 //!
 //! None of them compares with infinities or NaN: where an instruction gives the right one, the arithmetic
 //! around it keeps it.
@@ -26,7 +26,7 @@ const TANH: [f32; 5] = [-6.096_714e-3, 2.099_718e-2, -5.385_090_8e-2, 1.333_277e
 /// Where [`TANH`] ends; above, `1 - 2 / (e^2x + 1)` loses less than a bit to cancellation.
 const TANH_SMALL: f32 = 0.625;
 
-/// What a sequence has to see to.
+/// What a sequence has to take care of.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum Care {
     /// Nothing: the instruction as it is.
@@ -55,7 +55,7 @@ impl Lowering<'_> {
             return self.vop1(Opcode::VExpF32, x);
         }
         // The fraction's power is in (1/2, 2), and the whole part goes to the exponent. Far outside of the
-        // integers' range the fraction is what overflows, in the direction that the result does.
+        // integers' range the fraction overflows, in the same direction as the result.
         let x = Scalar::Reg(self.in_vgpr(x));
         let whole = self.vop1(Opcode::VCvtI32F32, x);
         let rounded = self.vop1(Opcode::VCvtF32I32, Scalar::Reg(whole));
@@ -68,7 +68,7 @@ impl Lowering<'_> {
             let exponent = self.vop2(Opcode::VMulF32, constant(LOG2_E[0]), x);
             return self.exp2(Scalar::Reg(exponent), dtype);
         }
-        // The product with log2 e needs more bits than an f32 has: its nearest integer is taken away before
+        // The product with log2 e needs more bits than an f32 has: its nearest integer is subtracted before
         // it is rounded.
         let x = self.in_vgpr(x);
         let near = self.vop2(Opcode::VMulF32, constant(LOG2_E[0]), Scalar::Reg(x));
@@ -121,9 +121,10 @@ impl Lowering<'_> {
         self.vop3(Opcode::VLdexpF32, &[Scalar::Reg(root), Scalar::Reg(back)])
     }
 
-    /// The root that is nearest to that of `x`, of `root`, which is off by 1 ULP at most, and its neighbours.
-    /// A number `r` is the rounded root exactly if `x` is above `r` times the number before and not above `r`
-    /// times the number after (Tuckerman's test). For zeros, infinity and NaN the comparisons are false.
+    /// The root that is nearest to that of `x`, given `root`, which is off by at most 1 ULP, and its
+    /// neighbours. A number `r` is the rounded root exactly if `x` is above `r` times the number before and
+    /// not above `r` times the number after (Tuckerman's test). For zeros, infinity and NaN the comparisons
+    /// are false.
     fn nearest_root(&mut self, x: Operand, root: Operand) -> Operand {
         let before = self.vop2(Opcode::VAddU32, Scalar::Const(-1), Scalar::Reg(root));
         let after = self.vop2(Opcode::VAddU32, Scalar::Const(1), Scalar::Reg(root));
@@ -139,7 +140,7 @@ impl Lowering<'_> {
     pub(super) fn tanh(&mut self, x: Scalar) -> Operand {
         let x = self.in_vgpr(x);
         let magnitude = self.vop2(Opcode::VAndB32, Scalar::Const(0x7fff_ffff), Scalar::Reg(x));
-        // Large arguments: the power may overflow, whose reciprocal is the zero that is wanted.
+        // Large arguments: the power may overflow, and its reciprocal is the right zero.
         let exponent = self.vop2(Opcode::VMulF32, constant(2.0 * LOG2_E[0]), Scalar::Reg(magnitude));
         let power = self.vop1(Opcode::VExpF32, Scalar::Reg(exponent));
         let above = self.vop2(Opcode::VAddF32, constant(1.0), Scalar::Reg(power));
@@ -159,7 +160,7 @@ impl Lowering<'_> {
         let small = self.fma([x, factor, x], 0);
         let is_small = self.less_than(magnitude, TANH_SMALL);
         let result = self.choose(is_small, Scalar::Reg(small), Scalar::Reg(large));
-        // The sign is x's, that of zero too, which the sum above loses.
+        // The sign is that of x, also for zero, whose sign the sum above loses.
         let others = self.constant_sgpr(0x7fff_ffff);
         self.vop3(Opcode::VBfiB32, &[Scalar::Reg(others), Scalar::Reg(result), Scalar::Reg(x)])
     }

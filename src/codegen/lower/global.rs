@@ -2,8 +2,8 @@
 //!
 //! Every access goes through a raw buffer descriptor (CDNA3 ISA guide, "Memory buffer instructions") whose
 //! base is the workgroup's own tile, so offsets stay small for tensors of any size. The descriptor's size
-//! ends the tensor (or the batch slice): what lies beyond along the first dimension that lanes spread over
-//! reads zero and is not stored. Other dimensions select an offset that is always outside. The scalar offset,
+//! ends the tensor (or the batch slice): accesses beyond it along the first dimension that lanes spread over
+//! read zero and are not stored. Other dimensions select an offset that is always outside. The scalar offset,
 //! which may or may not take part in the hardware's range check (the ISA guide includes it, LLVM's intrinsics
 //! document it as excluded), only ever advances inside the tensor; everything that can leave it is in the
 //! vector offset.
@@ -37,11 +37,11 @@ const IMMEDIATE_BYTES: u32 = 4096;
 #[derive(Clone, Debug)]
 pub(in crate::codegen) struct GlobalPlan {
     descriptor: Operand,
-    /// True if its scalar offset follows the iteration.
+    /// True if its scalar offset depends on the iteration.
     advances: bool,
     /// Consecutive elements per instruction.
     granule: u32,
-    /// One per replica and piece, pieces of a replica together.
+    /// One per replica and piece; the pieces of a replica are adjacent.
     pieces: SmallVec<[Piece; 16]>,
 }
 
@@ -53,8 +53,8 @@ pub(super) struct Piece {
     immediate: u32,
 }
 
-/// What of an address a piece adds to that of the lane: known bytes and multiples of strides that are known
-/// at launch.
+/// What a piece adds to the address of the lane: a number of bytes and multiples of strides that are known at
+/// launch.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct Extra {
     bytes: u32,
@@ -76,7 +76,7 @@ struct Access<'a> {
     selected: SmallVec<[Dim; 4]>,
     /// True if an enclosing loop advances the scalar offset.
     advances: bool,
-    /// True if nothing may be put into the scalar offset besides.
+    /// True if nothing else may be added to the scalar offset.
     vector_only: bool,
     /// The LDS buffer that it fills without registers.
     fills: Option<&'a LdsBuffer>,
@@ -125,7 +125,7 @@ impl Lowering<'_> {
         let row = self.row_dim(&dims);
         let mut offset = [Scalar::ZERO; 2];
         let mut inside = [Scalar::ZERO; 2];
-        // Without a row the slice is the one element that the base points at.
+        // Without a row the slice is the one element at the base.
         let mut in_slice = false;
         for &dim in &dims {
             in_slice |= Some(dim) == row;
@@ -246,8 +246,8 @@ impl Lowering<'_> {
         Ok(Scalar::Reg(records))
     }
 
-    /// Makes the plan of a logical access at this point of the code; of one that fills an LDS buffer without
-    /// registers if there is one.
+    /// Makes the plan of a logical access at this point of the code; `buffer` is the LDS buffer that it fills
+    /// without registers, if there is one.
     pub(super) fn plan_global(
         &mut self,
         node: Entity,
@@ -321,8 +321,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// Vector offset of the lane's first element, and the coordinates that masks compare. Of what fills an
-    /// LDS buffer, for rows of that buffer that are so many after the first.
+    /// Vector offset of the lane's first element, and the coordinates that masks compare. For an access that
+    /// fills an LDS buffer, `rows` says how many rows of that buffer after the first it starts.
     fn lane_offset(&mut self, access: &Access, rows: u32) -> Result<(Operand, Coordinates), Diagnostic> {
         let mut offset = None;
         let mut coordinates: Coordinates =
@@ -407,7 +407,7 @@ impl Lowering<'_> {
                         (c, None) => extra.dynamic.push((dim, c)),
                     }
                 }
-                // Of a load to LDS it would move the place there as well (CDNA3 ISA guide, "Memory buffer
+                // For a load to LDS it would move the place there as well (CDNA3 ISA guide, "Memory buffer
                 // load to LDS").
                 let immediate = if access.fills.is_some() { 0 } else { extra.bytes % IMMEDIATE_BYTES };
                 extra.bytes -= immediate;
@@ -451,7 +451,7 @@ impl Lowering<'_> {
         Ok(sum)
     }
 
-    /// The vector offset where all selected coordinates are inside the tensor, [`OUTSIDE`] elsewhere.
+    /// The vector offset if all selected coordinates are inside the tensor, otherwise [`OUTSIDE`].
     fn select_inside(
         &mut self,
         node: Entity,

@@ -32,7 +32,7 @@ pub(in crate::codegen) struct OpenLoop {
     drain: Drain,
     /// First tile.
     pub(super) start: Scalar,
-    /// Its tiles; of a pipeline, those of its steady state.
+    /// Its tiles; for a pipeline, those of its steady state.
     trip: Trip,
     /// Iterations of one trip.
     pub(super) per_trip: u32,
@@ -55,7 +55,7 @@ struct LoopOffset {
     /// Bytes per iteration, and per trip.
     step: Scalar,
     per_trip: Scalar,
-    /// The offset of the last iteration, which it does not pass.
+    /// The offset of the last iteration, which it does not exceed.
     last: Option<Scalar>,
     /// True if it starts at the loop's own start, so that memories with the same step may share it.
     shared: bool,
@@ -69,7 +69,7 @@ struct LoopCopy {
     stride: u32,
     /// Iterations ahead of the first of the running trip, modulo the number of copies.
     ahead: u32,
-    /// How many copies further the next trip is; where that is none, the place is fixed.
+    /// How many copies further the next trip is; if none, the place is fixed.
     turn: u32,
     place: Scalar,
 }
@@ -106,14 +106,14 @@ impl Lowering<'_> {
         Diagnostic::new(Kind::Bug, format!("a number of an iteration: {error}"))
     }
 
-    /// True if a loop around this point walks along `memory`.
+    /// True if a loop around this point iterates over `memory`.
     pub(super) fn advances(&self, memory: Entity) -> Result<bool, Diagnostic> {
         let dims = &self.get::<ValueType>(memory)?.dims;
         Ok(self.loops.iter().any(|open| !open.single && dims.contains(&open.axis)))
     }
 
-    /// Calls `see` with the accesses below `node`: what they access, and how many iterations of the loop
-    /// `node` they are ahead of the first of its running trip.
+    /// Calls `see` with the accesses below `node`: the memory that they access, and how many iterations of
+    /// the loop `node` they are ahead of the first of its running trip.
     fn visit_accesses(&self, node: Entity, see: &mut dyn FnMut(Entity, u32)) -> Result<(), Diagnostic> {
         for &inner in &self.get::<Body>(node)?.0 {
             let expanded = self.expanded(inner)?;
@@ -123,7 +123,7 @@ impl Lowering<'_> {
                 (Op::GlobalToShared, memories) => memories.iter().for_each(|&memory| see(memory, ahead)),
                 _ => {}
             }
-            // Iterations of a loop inside are its own.
+            // Iterations of an inner loop are its own.
             if expanded.body.is_some() {
                 self.visit_accesses(inner, &mut |memory, _| see(memory, 0))?;
             }
@@ -145,7 +145,7 @@ impl Lowering<'_> {
             }
             let Some(step) = self.loop_step(memory, open.axis)? else { continue };
             let step = self.scalar(step)?;
-            // A loop around this one has brought the memory to an offset of its own already.
+            // A loop around this one has already given the memory an offset of its own.
             let outer = self.outer_offset(memory);
             if outer.is_none()
                 && let Some(known) =
@@ -245,7 +245,7 @@ impl Lowering<'_> {
         self.scalar(number)
     }
 
-    /// Brings everything that follows the iteration of the innermost loop to its next trip.
+    /// Advances everything that depends on the iteration of the innermost loop to its next trip.
     pub(super) fn advance(&mut self) {
         let Some(open) = self.loops.last().cloned() else { return };
         for LoopOffset { register, per_trip, last, .. } in open.offsets {
@@ -311,7 +311,7 @@ impl Lowering<'_> {
         if let Some(step) = self.loop_step(memory, self.loops[at].axis)? {
             let ahead = self.arena.int(i64::from(iteration.ahead));
             let mut number = self.arena.add(base, ahead).map_err(Self::trip_error)?;
-            // Around a loop of one trip too the pipeline says where the iterations end.
+            // Around a loop of one trip, too, the pipeline says where the iterations end.
             let around = self.loops.iter().rev().find(|open| open.pipeline);
             if let Some(around) = around.filter(|around| around.drain == Drain::Loop) {
                 let (end, one) = (around.trip.end, self.arena.int(1));

@@ -1,4 +1,4 @@
-//! What differs from lane to lane: digits of the lane number, coordinates, and masks.
+//! Values that differ from lane to lane: digits of the lane number, coordinates, and masks.
 
 use smallvec::SmallVec;
 
@@ -169,7 +169,7 @@ impl Lowering<'_> {
         parts
     }
 
-    /// What the wave number contributes to the coordinate along `dim`.
+    /// The part of the coordinate along `dim` that the wave number contributes.
     pub(super) fn wave_part(&mut self, layout: &Layout, dim: Dim) -> Scalar {
         let mut sum = Scalar::ZERO;
         let mut weight = 1;
@@ -195,7 +195,8 @@ impl Lowering<'_> {
         sum
     }
 
-    /// The coordinate along `dim` that lane and wave give, in a VGPR; `None` where it is zero.
+    /// The part of the coordinate along `dim` that depends on lane and wave, in a VGPR; `None` where it is
+    /// zero.
     pub(super) fn vector_coordinate(&mut self, layout: &Layout, dim: Dim) -> Option<Operand> {
         let mut sum = None;
         for (digit, stride) in self.lane_parts(layout, dim) {

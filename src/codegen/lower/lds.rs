@@ -1,8 +1,8 @@
 //! LDS: addresses of a buffer's accesses, their reads and writes.
 //!
-//! What lane and wave contribute to an address is in one VGPR, prepared in front of the loop; what replicas
-//! and pieces add is in the 16-bit immediate. With a swizzle, units that a replica adds are XORed instead of
-//! added, so replicas in different units of a row need an address register each.
+//! The part of an address that depends on lane and wave is in one VGPR, prepared in front of the loop; the
+//! part of replicas and pieces is in the 16-bit immediate. With a swizzle, units that a replica adds are
+//! XORed instead of added, so replicas in different units of a row need an address register each.
 
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
@@ -141,7 +141,7 @@ impl Lowering<'_> {
         Ok((elements, pieces))
     }
 
-    /// What a swizzle XORs into the columns of a row, with units of `unit` columns.
+    /// The columns that a swizzle XORs into those of a row, with units of `unit` columns.
     pub(super) fn swizzled_column(&mut self, row: Operand, swizzle: Swizzle, unit: u32) -> Operand {
         let phase = self.emitter.vgpr(1);
         let shift = Scalar::Const(i64::from(swizzle.group.ilog2()));
@@ -232,8 +232,8 @@ pub(super) fn row_of(buffer: &LdsBuffer, coordinate: impl Fn(Dim) -> u32) -> u32
     outer.iter().zip(&buffer.extents).fold(0, |row, (&dim, &extent)| row * extent + coordinate(dim))
 }
 
-/// Rows of the swizzle's period that a replica is after the first; replicas with the same number load the
-/// same columns.
+/// The row within the swizzle's period at which a replica starts; replicas with the same number load the same
+/// columns.
 pub(super) fn swizzled_rows(buffer: &LdsBuffer, coordinate: impl Fn(Dim) -> u32) -> u32 {
     buffer.swizzle.map_or(0, |swizzle| row_of(buffer, coordinate) % (swizzle.group * swizzle.phases))
 }

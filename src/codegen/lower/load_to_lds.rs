@@ -1,9 +1,9 @@
-//! Loads from global memory straight into LDS: where in LDS each of them puts its data, and which lane loads
-//! what.
+//! Loads from global memory straight into LDS: where in LDS each of them puts its data, and what each lane
+//! loads.
 //!
-//! The lanes of a wave fill LDS side by side from the address in M0 on, so a swizzled buffer is filled by
-//! lanes that load other columns of their rows. M0 is set by the scalar unit in front of each load: what the
-//! wave and the copy of the buffer give is in one SGPR.
+//! The lanes of a wave fill LDS side by side starting at the address in M0, so a swizzled buffer is filled by
+//! lanes that load other columns of their rows. M0 is set by the scalar unit in front of each load: the part
+//! of the address that depends on the wave and the copy of the buffer is in one SGPR.
 
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
@@ -22,9 +22,9 @@ use crate::passes::facts::LdsBuffer;
 /// Where the loads of one logical node go.
 #[derive(Clone, Debug)]
 pub(in crate::codegen) struct ToLdsPlan {
-    /// What the wave gives, in bytes.
+    /// The part that depends on the wave, in bytes.
     wave: Scalar,
-    /// What the buffer and each replica give, in bytes.
+    /// The part of the buffer and each replica, in bytes.
     places: SmallVec<[u32; 16]>,
 }
 
@@ -59,7 +59,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Gives the lanes the columns that a swizzled buffer has where they write, so many rows after their
+    /// Gives the lanes the columns that a swizzled buffer has where they write, this many rows after their
     /// own.
     pub(super) fn swizzle(&mut self, coordinates: &mut Coordinates, buffer: &LdsBuffer, rows: u32) {
         let (Some(swizzle), Some((&inner, outer))) = (buffer.swizzle, buffer.dims.split_last()) else {

@@ -3,20 +3,20 @@
 //!
 //! - `emitter`: instructions, registers, blocks
 //! - `scalar`: symbolic expressions on the scalar unit
-//! - `lanes`: what depends on the lane: digits, coordinates, masks
+//! - `lanes`: values that depend on the lane: digits, coordinates, masks
 //! - `global`: buffer descriptors and offsets of global accesses; their loads and stores
 //! - `lds`: addresses of LDS accesses; their reads and writes
 //! - `load_to_lds`: loads from global memory straight into LDS
 //! - `arithmetic`: element-wise operations, constants, casts
 //! - `functions`: powers, logarithms, roots, reciprocals around the approximating instructions
 //! - `preload`: arguments that firmware loads, and the prologue for firmware which cannot
-//! - `contents`: how often what is in registers is used
+//! - `contents`: how often the contents of registers are used
 //! - `control`: regions, loops, carried values, matrix instructions
 //! - `iterations`: which iteration an access belongs to
 //!
-//! Whatever does not change in a loop (descriptors, offsets, masks, addresses) is prepared in front of it;
-//! inside, a global access only needs its scalar offset advanced, and an LDS access nothing.
-// A new operation has to be looked at wherever operations are told apart.
+//! Everything that does not change in a loop (descriptors, offsets, masks, addresses) is prepared in front of
+//! it; inside, a global access only needs its scalar offset advanced, and an LDS access nothing.
+// A new operation has to be considered wherever operations are distinguished.
 #![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 
 mod arithmetic;
@@ -91,7 +91,7 @@ impl ArgumentSlot {
     }
 }
 
-/// What lowering says about the code beside the code itself.
+/// The results of lowering apart from the code.
 #[derive(Clone, Debug, Default)]
 pub struct Lowered {
     /// Registers that are set when the kernel starts: virtual register and physical register number.
@@ -104,7 +104,7 @@ pub struct Lowered {
     pub kernarg_bytes: u32,
     /// Leading dwords of the segment that are in SGPRs when the kernel starts.
     pub preloaded_dwords: u32,
-    /// The code has `v_min_f32` or `v_max_f32`, which take any NaN for the lesser operand only where IEEE
+    /// The code has `v_min_f32` or `v_max_f32`, which treat any NaN as the lesser operand only where IEEE
     /// mode is off.
     pub float_extremum: bool,
     /// Grid axes whose workgroup id the kernel reads.
@@ -153,7 +153,7 @@ struct Lowering<'a> {
     pub(super) scalars: SmallVec<[(Expr, Scalar); 16]>,
     /// Digits of the lane number that are valid at this point: weight, extent, VGPR.
     pub(super) digits: SmallVec<[(u32, u32, Operand); 16]>,
-    /// VGPRs that hold what an SGPR does, valid at this point: SGPR, VGPR.
+    /// VGPRs that hold the value of an SGPR, valid at this point: SGPR, VGPR.
     pub(super) vector_copies: SmallVec<[(Operand, Operand); 4]>,
     /// Constants in SGPRs that are valid at this point.
     pub(super) constants: SmallVec<[(u32, Operand); 16]>,
@@ -184,7 +184,7 @@ struct Lowering<'a> {
 /// Lowers the expanded kernel in a workspace into `body`.
 ///
 /// # Errors
-/// What the target or this back end cannot do.
+/// Kernels that the target or this back end cannot compile.
 pub fn lower(workspace: &mut Workspace, body: &mut MachineBody) -> Result<Lowered, Diagnostic> {
     let Workspace { world, root, expanded, .. } = workspace;
     let root = *root;
@@ -285,7 +285,7 @@ impl<'a> Lowering<'a> {
         Ok(stride)
     }
 
-    /// Offsets that cannot be computed.
+    /// The fault of offsets that cannot be computed.
     fn too_large(&self, error: &ExprError) -> Diagnostic {
         Diagnostic::new(Kind::Limit, format!("a memory is too large: {error}"))
             .at(self.locations.get(self.emitter.source))
@@ -293,7 +293,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Loads the arguments and names the registers that the hardware sets. Arguments at the beginning that
-    /// fit into `user_sgprs` after the pointer to the segment are in registers already.
+    /// fit into `user_sgprs` after the pointer to the segment are already in registers.
     fn prologue(&mut self, arguments: &[Entity], user_sgprs: u32) {
         let geometry = self.geometry;
         let mut offset: u32 = 0;

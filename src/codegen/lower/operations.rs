@@ -1,5 +1,6 @@
 //! Instructions of element-wise operations, on elements that are 32 bits wide: one row per operation, for
-//! floats and for integers. What takes more than an instruction is a sequence of `arithmetic` or `functions`.
+//! floats and for integers. Operations that take several instructions are sequences in `arithmetic` or
+//! `functions`.
 
 use super::Lowering;
 use super::emitter::Scalar;
@@ -8,7 +9,7 @@ use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::{BinaryOp, UnaryOp};
 use crate::ir::types::DType;
 
-/// What floats and integers take.
+/// The code for floats and for integers.
 struct Code<T> {
     float: T,
     integer: T,
@@ -127,7 +128,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// True for a source that only the first one may be: a constant or an SGPR.
+    /// True for a source that may only be the first one: a constant or an SGPR.
     fn goes_first(&self, source: Scalar) -> bool {
         matches!(source, Scalar::Const(_)) || self.is_uniform(source)
     }
@@ -140,7 +141,7 @@ impl Lowering<'_> {
 
     /// Minimum or maximum, in which a number wins against any NaN. In IEEE mode a signalling NaN would win,
     /// and be made quiet; without it, it loses like a quiet one (CDNA3 ISA guide, V_MIN_F32; LLVM lowers
-    /// `llvm.minnum` the same way in both modes, llvm/test/CodeGen/AMDGPU/amdgcn-ieee.ll). So the kernel
+    /// `llvm.minnum` in the same way in both modes, llvm/test/CodeGen/AMDGPU/amdgcn-ieee.ll). So the kernel
     /// starts with the mode off.
     fn float_extremum(&mut self, opcode: Opcode, a: Scalar, b: Scalar) -> Operand {
         self.out.float_extremum = true;

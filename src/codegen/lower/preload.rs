@@ -1,4 +1,4 @@
-//! Kernel arguments that firmware loads into SGPRs, and the prologue for firmware which cannot.
+//! Kernel arguments that firmware loads into SGPRs, and the prologue for firmware that cannot.
 //!
 //! Firmware that preloads enters a kernel 256 bytes after its entry; older firmware enters at the entry,
 //! where the prologue does the same loads and goes on to the same place. Source: LLVM's "User Guide for
@@ -30,7 +30,8 @@ pub fn prologue(arch: Arch, dwords: u32) -> Result<Vec<u32>, EncodeError> {
     let mut done = 0;
     while done < dwords {
         let first = FIRST_SGPR + done;
-        // A load of four or more dwords wants SGPRs from a multiple of four on, one of two an even one.
+        // A load of four or more dwords needs SGPRs from a multiple of four on, one of two dwords an even
+        // one.
         let fits = |width: u32| width <= dwords - done && first.is_multiple_of(width.min(4));
         let (width, op) = LOADS.into_iter().find(|load| fits(load.0)).unwrap_or(LOADS[3]);
         let operands = [Operand::sgpr(first), Operand::sgpr(0)];
@@ -39,7 +40,7 @@ pub fn prologue(arch: Arch, dwords: u32) -> Result<Vec<u32>, EncodeError> {
     }
     let loaded = WaitCounts { lgkm: 0, ..WaitCounts::NONE };
     encode(&Inst::new(Opcode::SWaitcnt, &[]).imm(loaded.to_imm()), arch, &mut words)?;
-    // Counted from after the branch.
+    // Counted from the end of the branch.
     let over = PROLOGUE_WORDS - words.len() - 1;
     encode(&Inst::new(Opcode::SBranch, &[]).imm(over as u32), arch, &mut words)?;
     while words.len() < PROLOGUE_WORDS {

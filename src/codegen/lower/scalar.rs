@@ -1,4 +1,4 @@
-//! Symbolic expressions as scalar code: what is uniform is computed on the scalar unit, once per expression
+//! Symbolic expressions as scalar code: uniform values are computed on the scalar unit, once per expression
 //! and scope.
 
 use super::Lowering;
@@ -52,7 +52,7 @@ impl Lowering<'_> {
             Atom::Symbol(symbol) => {
                 let found = self.symbols.iter().find(|s| s.0 == symbol);
                 Scalar::Reg(found.map(|s| s.1).ok_or_else(|| {
-                    Diagnostic::new(Kind::Bug, format!("{} is no kernel argument", symbol.name()))
+                    Diagnostic::new(Kind::Bug, format!("{} is not a kernel argument", symbol.name()))
                 })?)
             }
             Atom::FloorDiv(a, b) => self.floor_div(a, b)?,
@@ -123,7 +123,7 @@ impl Lowering<'_> {
             let sum = if sign == Sign::Plus { a.wrapping_add(b) } else { a.wrapping_sub(b) };
             return [Scalar::Const(i64::from(sum as u32)), Scalar::Const(sum >> 32)];
         }
-        // The halves must follow each other: the carry travels in SCC, and nothing may be computed in
+        // The halves must follow each other: the carry travels in SCC, and no other instruction may come in
         // between.
         let prepare = |lowering: &mut Self, x: Scalar, y: Scalar| {
             let wide = |s: Scalar| s.source().0 == Operand::LITERAL;

@@ -421,8 +421,8 @@ pub(super) static ROWS: &[Row] = &{
         // Data of stores.
         row((WideStore, StoreData), (ValuOrMatrix, WrittenVectors), Always, [1, 1, 1, 2, 2]),
         row((WideStore, StoreData), (Memory, WrittenVectors), Always, [1, 1, 1, 1, 1]), // guides
-        // LLVM up to 22 has no wait states after a scalar offset. That holds before gfx942; from there on stores lose data
-        // (seen on an MI350X, llvm-project issue 197267).
+        // LLVM up to 22 has no wait states after a scalar offset. That holds before gfx942; from there on
+        // stores lose data (seen on an MI350X, llvm-project issue 197267).
         row((WideStore, StoreDataAtScalarOffset), (ValuOrMatrix, WrittenVectors), Always, [0, 0, 0, 1, 1]),
         row((WideStore, StoreDataAtScalarOffset), (Memory, WrittenVectors), Always, [0, 0, 0, 1, 1]),
         // M0.

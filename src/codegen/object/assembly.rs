@@ -1,5 +1,5 @@
-//! Assembler text of whole objects: what surrounds an instruction listing so that an assembler and a linker
-//! make the same code and the same descriptors of it as [`write`](super::write()) does.
+//! Assembler text of whole objects: the text around an instruction listing from which an assembler and a
+//! linker make the same code and the same descriptors as [`write`](super::write()) does.
 
 use super::KernelInfo;
 use super::elf::{FETCH_PADDING, WriteError, check_names, describe};

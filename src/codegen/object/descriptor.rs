@@ -1,8 +1,8 @@
 //! The kernel descriptor: 64 bytes from which the packet processor sets up a kernel's waves.
 //!
 //! [`KernelDescriptor::new`] derives every bit from [`KernelResources`]. The bit fields are one table,
-//! [`Field`], from which come reading, writing, the check of reserved bits and the assembler directives.
-//! Layout: LLVM's "User Guide for AMDGPU Backend", section "Code Object V3 and Above Kernel Descriptor".
+//! [`Field`], which reading, writing, the check of reserved bits and the assembler directives use. Layout:
+//! LLVM's "User Guide for AMDGPU Backend", section "Code Object V3 and Above Kernel Descriptor".
 
 use super::resources::{KernelResources, ResourceError};
 use crate::codegen::target::{AccumulationFile, Feature, FlatScratch, Target, TargetId};
@@ -166,8 +166,8 @@ impl Row {
     }
 }
 
-/// Where the values are that a wave finds in SGPRs when it starts: the first SGPR of each, if it was asked
-/// for.
+/// The places of the values that a wave finds in SGPRs when it starts: the first SGPR of each, if it was
+/// asked for.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 #[allow(missing_docs)]
 pub struct InitialSgprs {
@@ -279,8 +279,8 @@ impl KernelDescriptor {
         (self.get(Field::SgprGranules) + 1) * target.sgpr_encoding_granule
     }
 
-    /// Which SGPRs hold what when a wave starts: user SGPRs in the order of their property bits, then, after
-    /// the user SGPR count, system SGPRs.
+    /// Which values SGPRs hold when a wave starts: user SGPRs in the order of their property bits, then,
+    /// after the user SGPR count, system SGPRs.
     pub fn initial_sgprs(&self, target: Target) -> InitialSgprs {
         let mut next = 0;
         let mut take = |field: Field, width: u32| {
@@ -329,8 +329,8 @@ impl KernelDescriptor {
         bytes
     }
 
-    /// The descriptor in these 64 bytes, or the offset of a byte with a bit set that is reserved or that no
-    /// kernel sets.
+    /// The descriptor in these 64 bytes, or the offset of a byte in which a bit is set that is reserved or
+    /// that no kernel sets.
     pub fn from_bytes(bytes: &[u8; DESCRIPTOR_SIZE]) -> Result<KernelDescriptor, usize> {
         let dword = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         let descriptor = KernelDescriptor {
@@ -352,7 +352,7 @@ impl KernelDescriptor {
     }
 
     /// The `.amdhsa_kernel` block from which an assembler makes this descriptor, which is that of a kernel
-    /// with these resources: registers are counted exactly there, in granules here.
+    /// with these resources: the block counts registers exactly, the descriptor in granules.
     pub(super) fn directives(&self, target: TargetId, symbol: &str, resources: &KernelResources) -> String {
         let mut text = format!(".amdhsa_kernel {symbol}\n");
         let mut line = |name: &str, value: u32| {

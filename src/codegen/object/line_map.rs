@@ -1,8 +1,8 @@
 //! From addresses back to the author's lines: a reader of the line tables of any object.
 //!
-//! It walks `.debug_line` from front to back and needs no other section but those of the file names, so its
-//! work and memory are in proportion to the object whatever the object's units refer to. What cannot be read
-//! has no lines. Source: the DWARF 5 standard, section 6.2.
+//! It walks `.debug_line` from front to back and only needs the sections of file names besides, so its work
+//! and memory are in proportion to the object whatever the object's units refer to. Code whose tables cannot
+//! be read has no lines. Source: the DWARF 5 standard, section 6.2.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use gimli::{ColumnType, DebugLineOffset, LittleEndian};
 
 type Bytes<'a> = EndianSlice<'a, LittleEndian>;
 
-/// The sections of an object that say where its code was written.
+/// The sections of an object with the information where its code was written.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct LineSections<'a> {
     /// `.debug_line`.
@@ -80,7 +80,7 @@ impl<'a> LineMap<'a> {
         self.headers.push(header);
         let mut rows = program.rows();
         let mut last: Option<Row> = None;
-        // A program that goes wrong in the middle has told something until there.
+        // A program that fails in the middle is valid up to that point.
         while let Ok(Some((_, row))) = rows.next_row() {
             if let Some(last) = last.take()
                 && row.address() > last.start
@@ -96,8 +96,8 @@ impl<'a> LineMap<'a> {
 
     /// Where the code at an address was written; none where the object does not say.
     pub fn line_of(&self, address: u64) -> Option<SourceLine<'a>> {
-        let behind = self.rows.partition_point(|row| row.start <= address);
-        let row = self.rows[..behind].last().filter(|row| address < row.end && row.line > 0)?;
+        let end = self.rows.partition_point(|row| row.start <= address);
+        let row = self.rows[..end].last().filter(|row| address < row.end && row.line > 0)?;
         let header = self.headers.get(row.header as usize)?;
         let file = header.file(row.file)?;
         let name = self.string(file.path_name())?;

@@ -1,10 +1,10 @@
 //! Where instructions come from: the author's file and line of each, as DWARF 5 in the object. Written
 //! straight into the sections, because every compilation does it.
 //!
-//! One compile unit, a subprogram per kernel, and a line table with a sequence per kernel are what debuggers
-//! and profilers map addresses with. File names are those of the author's locations and nothing else: there
-//! is no compilation directory, so objects hold nothing of the host. Source: the DWARF 5 standard, sections
-//! 3.1, 3.3 and 6.2.
+//! Debuggers and profilers map addresses with one compile unit, a subprogram per kernel, and a line table
+//! with a sequence per kernel. File names are those of the author's locations and nothing else: there is no
+//! compilation directory, so objects hold nothing of the host. Source: the DWARF 5 standard, sections 3.1,
+//! 3.3 and 6.2.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub struct SourceLines {
 pub struct LineRow {
     /// Byte offset in the kernel's code, a multiple of four.
     pub offset: u32,
-    /// Where the code from there on was written; none for code that nobody wrote.
+    /// Where the code from there on was written; none for code without an author.
     pub place: Option<SourcePlace>,
 }
 
@@ -47,7 +47,7 @@ pub struct SourcePlace {
 }
 
 impl SourceLines {
-    /// The index of a file, entering it if it is new. Few files make a kernel.
+    /// The index of a file, entering it if it is new. A kernel has few files.
     pub fn file(&mut self, name: &Arc<str>) -> u32 {
         let known = self.files.iter().position(|file| Arc::ptr_eq(file, name) || file == name);
         let at = known.unwrap_or_else(|| {
@@ -57,7 +57,7 @@ impl SourceLines {
         at as u32
     }
 
-    /// Appends a row unless it says what the last one says.
+    /// Appends a row unless it repeats the last one.
     pub fn push(&mut self, offset: u32, place: Option<SourcePlace>) {
         if self.rows.last().is_none_or(|last| last.place != place) {
             self.rows.push(LineRow { offset, place });
@@ -234,7 +234,7 @@ fn write_string<W: Writer>(w: &mut W, text: &str) -> Result<usize> {
     Ok(at)
 }
 
-/// Puts the number of bytes from after the word at `at` to the end into that word.
+/// Writes the number of bytes after the word at `at` into that word.
 fn patch_length<W: Writer>(w: &mut W, at: usize) -> Result<()> {
     let length = w.len() - at - usize::from(WORD);
     w.write_udata_at(at, length as u64, WORD)
@@ -321,7 +321,7 @@ fn write_line_table<W: Writer>(
         let mut sequence = Sequence { address: 0, file: 1, line: 1, column: 0 };
         let size = kernel.code.len() as u64;
         for row in &lines.rows {
-            // What is after the code or goes back cannot be said in a sequence.
+            // A row after the end of the code or before the last one cannot be expressed in a sequence.
             let at = u64::from(row.offset & !3).clamp(sequence.address, size);
             let place = row.place.and_then(|place| Some((files.number(lines, place)?, place)));
             let (file, line, column) = match place {

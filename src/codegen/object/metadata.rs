@@ -1,8 +1,8 @@
-//! The metadata note: what HIP and profilers know of a kernel (name, arguments, sizes).
+//! The metadata note: what HIP and profilers know about a kernel (name, arguments, sizes).
 //!
-//! One walk says what is written; it feeds the MessagePack of the object and the YAML of assembler text. Keys
-//! come sorted, as LLVM writes them. Reading takes what it knows and ignores other keys. Source: LLVM's "User
-//! Guide for AMDGPU Backend", sections "Code Object V3 Metadata" to "Code Object V5 Metadata".
+//! One walk decides what is written; it feeds the MessagePack of the object and the YAML of assembler text.
+//! Keys are sorted, as LLVM writes them. The reader takes the keys that it knows and ignores others. Source:
+//! LLVM's "User Guide for AMDGPU Backend", sections "Code Object V3 Metadata" to "Code Object V5 Metadata".
 
 use super::KernelInfo;
 use super::msgpack::{self, Malformed, Value};
@@ -21,7 +21,7 @@ pub struct ArgumentInfo {
     pub offset: u32,
     /// How it is passed.
     pub kind: ArgumentKind,
-    /// What the kernel does to the memory behind a pointer.
+    /// What the kernel does to the memory that a pointer points to.
     pub access: Option<Access>,
 }
 
@@ -56,7 +56,7 @@ impl ArgumentKind {
     }
 }
 
-/// What a kernel does to the memory behind a pointer.
+/// What a kernel does to the memory that a pointer points to.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[allow(missing_docs)]
 pub enum Access {
@@ -104,7 +104,7 @@ pub struct KernelMetadata {
     pub name: String,
     /// Name of the descriptor's symbol.
     pub symbol: String,
-    /// Arguments, those that the runtime fills in included.
+    /// Arguments, including those that the runtime fills in.
     pub arguments: Arc<[ArgumentInfo]>,
     /// Static LDS of a workgroup.
     pub group_segment_fixed_size: u32,
@@ -147,8 +147,8 @@ impl KernelMetadata {
     }
 }
 
-/// Alignment of the segment: the strictest of its arguments, each aligned as its size is, and at least that
-/// of a dword.
+/// Alignment of the segment: the strictest of its arguments, each aligned to its size, and at least that of a
+/// dword.
 fn kernarg_align(arguments: &[ArgumentInfo]) -> u32 {
     let align = |argument: &ArgumentInfo| 1 << argument.size.max(1).trailing_zeros().min(4);
     arguments.iter().map(align).fold(4, u32::max)
@@ -170,8 +170,8 @@ pub fn to_yaml(target: impl Into<TargetId>, kernels: &[KernelMetadata]) -> Strin
     sink.text
 }
 
-/// Where metadata is written to. A value is a number, a text, or an array or map with as many elements as it
-/// says, followed by `end`; in a map each element is a key and a value.
+/// The output of metadata. A value is a number, a text, or an array or map with as many elements as it says,
+/// followed by `end`; in a map each element is a key and a value.
 trait Sink {
     fn number(&mut self, value: u32);
     fn text(&mut self, value: &str);
@@ -382,9 +382,9 @@ impl Sink for Yaml {
 /// What is wrong with metadata.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum BadMetadata {
-    /// The bytes are no MessagePack.
+    /// The bytes are not MessagePack.
     Malformed(Malformed),
-    /// A key is missing or its value is not what it should be.
+    /// A key is missing or its value has the wrong type.
     Key(&'static str),
 }
 
@@ -403,7 +403,7 @@ fn kernel_from(map: &Value) -> Result<KernelMetadata, BadMetadata> {
         Some(Value::Array(arguments)) => arguments.iter().map(argument_from).collect::<Result<_, _>>()?,
         Some(_) => return Err(BadMetadata::Key(".args")),
     };
-    // Zeros stand for no requirement, too.
+    // Zeros also mean "no requirement".
     let required = map.get(".reqd_workgroup_size").map(shape_from).transpose()?;
     let workgroup_size = match required.filter(|shape| *shape != [0; 3]) {
         None => WorkgroupSize::AtMost(number(map, ".max_flat_workgroup_size")?),

@@ -1,7 +1,7 @@
-//! Code objects: what the runtime loads. A writer for our own, a reader for anybody's, and the assembler text
-//! of both.
+//! Code objects: the files that the runtime loads. A writer for our own, a reader for all, and the assembler
+//! text of both.
 //!
-//! [`KernelInfo`] is all that an object says about a kernel beside its code. From it come the kernel
+//! [`KernelInfo`] is everything that an object says about a kernel except its code. From it come the kernel
 //! descriptor ([`descriptor`]), the metadata ([`metadata`]), the object ([`write()`]) and the text around an
 //! assembly listing ([`assembly`]); [`ObjectFile`] reads objects back. Code object version 5 is the default,
 //! because older runtimes load it and version 6 adds nothing for these targets.
@@ -32,12 +32,12 @@ pub use resources::{
     DenormMode, FloatMode, Fp16Overflow, KernelResources, ResourceError, RoundMode, WorkitemIds,
 };
 
-/// All that an object says about a kernel beside its code.
+/// Everything that an object says about a kernel except its code.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KernelInfo {
     /// Name of the function, and the name that HIP finds it by.
     pub name: String,
-    /// What it needs from the hardware.
+    /// The hardware resources that it needs.
     pub resources: KernelResources,
     /// Its arguments in order.
     pub arguments: Arc<[ArgumentInfo]>,

@@ -1,5 +1,5 @@
 //! MessagePack, the encoding of the metadata note: writing values in their shortest form, as LLVM does, and a
-//! reader for whatever bytes are found in an object. Source: the MessagePack specification, "Formats".
+//! reader for any bytes that are found in an object. Source: the MessagePack specification, "Formats".
 //!
 //! The reader borrows from its input, allocates in proportion to it (every element costs at least one byte)
 //! and gives up on nesting deeper than any metadata has, so that no input can exhaust memory or stack.
@@ -36,11 +36,11 @@ pub(in crate::codegen) enum Value<'a> {
     Array(Vec<Value<'a>>),
     Map(Vec<(Value<'a>, Value<'a>)>),
     Boolean(bool),
-    /// Nil, a float, raw bytes or an extension: nothing that we look into.
+    /// Nil, a float, raw bytes or an extension, whose contents are not needed.
     Other,
 }
 
-/// What is wrong with the bytes, and at which offset.
+/// The fault of the bytes, and its offset.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(in crate::codegen) struct Malformed {
     pub offset: usize,
@@ -48,7 +48,7 @@ pub(in crate::codegen) struct Malformed {
 }
 
 impl<'a> Value<'a> {
-    /// The value that the bytes start with.
+    /// The value at the start of the bytes.
     pub fn parse(bytes: &'a [u8]) -> Result<Value<'a>, Malformed> {
         Reader { bytes, at: 0 }.value(0)
     }
@@ -166,7 +166,7 @@ pub(in crate::codegen) fn write_unsigned(out: &mut Vec<u8>, value: u64) {
     }
 }
 
-/// Appends a signed integer; one that is not negative is written as an unsigned one.
+/// Appends a signed integer; a non-negative one is written as an unsigned one.
 pub(in crate::codegen) fn write_signed(out: &mut Vec<u8>, value: i64) {
     match value {
         0.. => write_unsigned(out, value as u64),
@@ -201,7 +201,7 @@ pub(in crate::codegen) fn write_array(out: &mut Vec<u8>, length: usize) {
     }
 }
 
-/// Appends the beginning of a map; keys and values follow in turns.
+/// Appends the beginning of a map; keys and values follow alternately.
 pub(in crate::codegen) fn write_map(out: &mut Vec<u8>, length: usize) {
     match length {
         0..=0xf => out.push(0x80 | length as u8),

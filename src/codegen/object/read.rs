@@ -1,7 +1,7 @@
 //! The reader of code objects, ours and other compilers': target, kernels, loadable segments, relocations.
 //!
-//! It takes what a loader takes: segments from the program headers, kernels from the `.kd` symbols of
-//! `.symtab` (or of `.dynsym` where the object was stripped), what the runtime may know of them from the
+//! It reads what a loader reads: segments from the program headers, kernels from the `.kd` symbols of
+//! `.symtab` (or of `.dynsym` where the object was stripped), and what the runtime may know of them from the
 //! metadata note. Any bytes give an object or an error.
 
 use super::descriptor::{DESCRIPTOR_SIZE, KernelDescriptor};
@@ -18,8 +18,8 @@ use thiserror::Error;
 type Header = FileHeader64<LittleEndian>;
 const LE: LittleEndian = LittleEndian;
 
-/// Bytes that the program takes as an object. Nothing here depends on it: reading takes little more than the
-/// bytes.
+/// The most bytes that the program accepts as an object. Nothing here depends on it: reading takes little
+/// more memory than the bytes.
 pub const MAX_OBJECT_BYTES: usize = 256 << 20;
 
 /// A parsed code object; it borrows from the bytes that it was parsed from.
@@ -53,21 +53,21 @@ pub struct Kernel<'a> {
     pub descriptor_address: u64,
     /// Address of its first instruction.
     pub entry: u64,
-    /// Its code from the entry to the end of its function, or of the segment if no symbol says where it
-    /// ends.
+    /// Its code from the entry to the end of its function, or of the segment if no symbol says where the
+    /// function ends.
     pub code: &'a [u8],
-    /// What the metadata says of it, if there is any.
+    /// Its metadata, if there is any.
     pub metadata: Option<KernelMetadata>,
 }
 
 /// A part of the file that is loaded.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Segment<'a> {
-    /// Where to, relative to the load address.
+    /// The address, relative to the load address.
     pub address: u64,
-    /// What.
+    /// The bytes.
     pub bytes: &'a [u8],
-    /// How much memory it takes; what `bytes` do not fill is zero.
+    /// The size of its memory; the part after `bytes` is zero.
     pub memory_size: u64,
     /// The kernel may write to it.
     pub writable: bool,
@@ -80,7 +80,7 @@ pub struct Segment<'a> {
 pub struct Relocation {
     /// The place, before loading.
     pub address: u64,
-    /// What is written there.
+    /// The value that is written there.
     pub kind: RelocationKind,
     /// Symbol plus addend, before loading: the load address has to be added.
     pub value: u64,
@@ -97,19 +97,19 @@ pub enum RelocationKind {
     Full64,
 }
 
-/// What is wrong with a code object.
+/// The fault of a code object.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[allow(missing_docs)]
 pub enum ObjectError {
     /// A table of the file is out of its bounds or inconsistent.
     #[error("{what}: {reason}")]
     Elf { what: &'static str, reason: String },
-    /// An ELF file, but no AMDGPU code object for HSA that can be loaded.
+    /// An ELF file, but not an AMDGPU code object for HSA that can be loaded.
     #[error(
         "not a loadable AMDGPU HSA code object: {field} at offset {offset:#x} is {found}, not {expected}"
     )]
     Kind { field: &'static str, offset: u64, found: u64, expected: u64 },
-    /// A chip that we do not know.
+    /// An unknown chip.
     #[error("code object for an unknown target: machine {machine:#x} in e_flags at offset 0x30")]
     Target { machine: u32 },
     /// A segment that leaves the address space or is smaller in memory than in the file.
@@ -117,13 +117,13 @@ pub enum ObjectError {
         "segment {index}: {memory_size:#x} bytes of memory for {file_size:#x} bytes of file at {address:#x}"
     )]
     Segment { index: usize, address: u64, file_size: u64, memory_size: u64 },
-    /// A symbol name that is no text.
+    /// A symbol name that is not text.
     #[error("name of symbol {index} is not UTF-8")]
     SymbolName { index: usize },
     /// Two kernels of one name.
     #[error("two kernels are named {name:?}")]
     Duplicate { name: String },
-    /// Something is not where an address says.
+    /// An address that is not in the file.
     #[error("{what} of kernel {kernel:?} at address {address:#x} is in no segment of the file")]
     Address { kernel: String, what: &'static str, address: u64 },
     /// A reserved bit of a descriptor.
@@ -166,7 +166,7 @@ impl<'a> ObjectFile<'a> {
         })
     }
 
-    /// The chip with the modes that the object is for; a mode that the chip has not says nothing.
+    /// The chip with the modes that the object is for; a mode that the chip does not have is ignored.
     pub fn target_id(&self) -> TargetId {
         let id = TargetId::from(self.target);
         let id = id.with_xnack(self.xnack).unwrap_or(id);
@@ -183,7 +183,7 @@ impl<'a> ObjectFile<'a> {
         LineMap::new(self.lines)
     }
 
-    /// Where the code at an address was written. Whoever has many addresses keeps [`ObjectFile::lines`].
+    /// Where the code at an address was written. For many addresses keep [`ObjectFile::lines`].
     pub fn line_of(&self, address: u64) -> Option<SourceLine<'a>> {
         self.lines().line_of(address)
     }
@@ -209,8 +209,8 @@ fn check_header(header: &Header) -> Result<Target, ObjectError> {
     Target::from_elf_machine(machine).ok_or(ObjectError::Target { machine })
 }
 
-/// How much of the file is told of. Several entries of a table may name the same bytes; all that is made of
-/// them stays in proportion to the file only if together they name no more than it has.
+/// How much of the file is referred to. Several entries of a table may name the same bytes; everything made
+/// from them stays in proportion to the file only if together they name no more than it has.
 struct Told {
     what: &'static str,
     bytes: usize,
@@ -265,8 +265,7 @@ fn bytes_at<'a>(segments: &[Segment<'a>], address: u64) -> Option<&'a [u8]> {
     })
 }
 
-/// Debug sections that are there and not compressed; they are no part of what is loaded, so a faulty one is
-/// not an error.
+/// Debug sections that exist and are not compressed. They are not loaded, so a faulty one is not an error.
 fn line_sections<'a>(sections: &SectionTable<'a, Header>, data: &'a [u8]) -> LineSections<'a> {
     let bytes = |name: &str| {
         let (_, section) = sections.section_by_name(LE, name.as_bytes())?;
@@ -345,7 +344,7 @@ fn kernels<'a>(
     Ok(kernels)
 }
 
-/// The kernels of the metadata notes, which are looked for in note segments first, then in note sections. A
+/// The kernels of the metadata notes, which are looked up in note segments first, then in note sections. A
 /// linker puts the notes of its inputs after each other; together they are the metadata, as HIP reads it
 /// (comgr, `mergeNoteRecords`).
 fn metadata<'a>(

@@ -1,16 +1,16 @@
-//! What a kernel needs from the hardware: the input from which descriptor and metadata are derived.
+//! The hardware resources of a kernel: the input from which descriptor and metadata are derived.
 
 use crate::codegen::target::{Feature, FlatScratch, Target, TargetId};
 use thiserror::Error;
 
-/// What a kernel needs from the hardware when it starts and while it runs.
+/// The hardware resources of a kernel when it starts and while it runs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KernelResources {
     /// Architectural VGPRs: highest used plus one.
     pub vgprs: u32,
     /// AGPRs: highest used plus one.
     pub agprs: u32,
-    /// SGPRs: highest of `s0` to `s101` used plus one. What lives above is added by the target.
+    /// SGPRs: highest of `s0` to `s101` used plus one. The target adds those above.
     pub sgprs: u32,
     /// VCC is read or written.
     pub vcc: bool,
@@ -21,19 +21,19 @@ pub struct KernelResources {
     /// Size of the kernarg segment; the kernel gets a pointer to it unless it is empty.
     pub kernarg_bytes: u32,
     /// Leading dwords of the kernarg segment that firmware loads into SGPRs. The kernel then starts with a
-    /// 256 byte prologue that does the same for firmware which cannot.
+    /// 256-byte prologue that does the same for firmware that cannot.
     pub kernarg_preload_dwords: u32,
-    /// Which of the workgroup's coordinates the kernel wants in SGPRs (x, y, z).
+    /// Which of the workgroup's coordinates the kernel needs in SGPRs (x, y, z).
     pub workgroup_ids: [bool; 3],
-    /// How many of the work-item's coordinates the kernel wants.
+    /// How many of the work-item's coordinates the kernel needs.
     pub workitem_ids: WorkitemIds,
     /// Rounding and denormals.
     pub float_mode: FloatMode,
     /// The `clamp` modifier turns NaN into 0.
     pub dx10_clamp: bool,
-    /// Minimum and maximum quiet signalling NaNs as IEEE 754-2008 wants it.
+    /// Minimum and maximum quiet signalling NaNs as IEEE 754-2008 requires.
     pub ieee_mode: bool,
-    /// What an fp16 or fp8 result becomes that is too large.
+    /// What an fp16 or fp8 result becomes if it is too large.
     pub fp16_overflow: Fp16Overflow,
 }
 
@@ -81,7 +81,7 @@ pub enum RoundMode {
     Zero = 3,
 }
 
-/// What happens to denormal numbers.
+/// The treatment of denormal numbers.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 #[allow(missing_docs)]
 pub enum DenormMode {
@@ -92,7 +92,7 @@ pub enum DenormMode {
     Keep = 3,
 }
 
-/// What an fp16 or fp8 result becomes that is too large.
+/// What an fp16 or fp8 result becomes if it is too large.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 #[allow(missing_docs)]
 pub enum Fp16Overflow {
@@ -112,13 +112,13 @@ pub struct FloatMode {
     pub denorm_16_64: DenormMode,
 }
 
-/// Why no kernel of the target can have these resources.
+/// Why a kernel of the target cannot have these resources.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum ResourceError {
     /// More than the target has.
     #[error("{target} kernels have at most {limit} {what}, {wanted} wanted")]
     Limit {
-        /// What there is too little of.
+        /// The resource.
         what: &'static str,
         /// How much the kernel wants.
         wanted: u32,
@@ -127,7 +127,7 @@ pub enum ResourceError {
         /// The target.
         target: Target,
     },
-    /// A feature that the target has not.
+    /// A feature that the target does not have.
     #[error("{target} has no {feature}, which {owners} have", feature = feature.name(), owners = feature.owners())]
     Feature {
         /// The feature.
@@ -135,7 +135,7 @@ pub enum ResourceError {
         /// The target.
         target: Target,
     },
-    /// Preloaded dwords that are no arguments.
+    /// Preloaded dwords that are not arguments.
     #[error("{dwords} dwords of a kernarg segment of {bytes} bytes cannot be preloaded")]
     Preload {
         /// Dwords to preload.
@@ -146,14 +146,14 @@ pub enum ResourceError {
 }
 
 impl KernelResources {
-    /// VGPRs that a wave takes, those included that it is started with: of the unified file with AGPRs, or of
-    /// the larger file.
+    /// VGPRs that a wave takes, including those that it is started with: of the unified file with AGPRs, or
+    /// of the larger file.
     pub fn total_vgprs(&self, target: impl Into<TargetId>) -> u32 {
         let target = target.into();
         target.total_vgprs(self.arch_vgprs(target), self.agprs)
     }
 
-    /// Architectural VGPRs, those included that the wave is started with.
+    /// Architectural VGPRs, including those that the wave is started with.
     pub(super) fn arch_vgprs(&self, target: TargetId) -> u32 {
         let initial = match target.has(Feature::PackedWorkitemIds) {
             true => 1,
@@ -176,14 +176,14 @@ impl KernelResources {
         self.named_sgprs(target).saturating_add(above)
     }
 
-    /// SGPRs among `s0` to `s101`, those included that the wave is started with.
+    /// SGPRs among `s0` to `s101`, including those that the wave is started with.
     pub(super) fn named_sgprs(&self, target: TargetId) -> u32 {
         let ids = self.workgroup_ids.iter().filter(|wanted| **wanted).count() as u32;
         let initial = self.user_sgprs(*target).saturating_add(ids + self.scratch_sgprs(*target).1);
         self.sgprs.max(initial)
     }
 
-    /// User SGPRs: kernarg pointer, flat scratch where the target wants it, preloaded kernarg dwords.
+    /// User SGPRs: kernarg pointer, flat scratch where the target needs it, preloaded kernarg dwords.
     pub(super) fn user_sgprs(&self, target: Target) -> u32 {
         let pointer = if self.kernarg_bytes > 0 { 2 } else { 0 };
         (pointer + self.scratch_sgprs(target).0).saturating_add(self.kernarg_preload_dwords)
@@ -197,7 +197,7 @@ impl KernelResources {
         }
     }
 
-    /// That the target has all of it.
+    /// Checks that the target has all of it.
     pub(super) fn check(&self, target: Target) -> Result<(), ResourceError> {
         let limits = [
             ("user SGPRs", self.user_sgprs(target), target.max_user_sgprs),

@@ -19,7 +19,7 @@ pub(crate) fn class(view: &View, arch: Arch) -> Option<Class> {
     }
 }
 
-/// The registers that a matrix instruction adds to: of a sparse one its result.
+/// The registers that a matrix instruction adds to: for a sparse one its result.
 fn addend(view: &View) -> Option<Registers> {
     let sparse = matches!(view.info.meaning, Meaning::SparseMfma(..));
     let field = if sparse { Field::Dst } else { Field::Src2 };

@@ -1,5 +1,5 @@
-//! The hazard rules as conditions over a pair of instructions, for judges: the verifier of machine code asks
-//! them along every path that may be taken, the simulator's check mode along the one that is.
+//! The hazard rules as conditions over a pair of instructions, for checkers: the verifier of machine code
+//! applies them along every path that may be taken, the simulator's check mode along the one that is.
 //!
 //! They know the instruction table and nothing else. The pass that repairs hazards keeps to tables of its own
 //! (`machine/hazard_rows`, `machine/matrix_rows`), so that neither side repeats the other's mistakes.

@@ -1,7 +1,7 @@
-//! The hazard rules once more, as conditions instead of tables.
+//! The hazard rules again, as conditions instead of tables.
 //!
-//! Numbers in comments are those of the sections of the CDNA3 guide where it has them; MI100 and MI200 guides
-//! and LLVM's GCNHazardRecognizer.cpp say the rest.
+//! Numbers in comments are those of the sections of the CDNA3 guide where it has the rule; the other rules
+//! come from the MI100 and MI200 guides and LLVM's GCNHazardRecognizer.cpp.
 
 use super::matrix::{Class, after_matrix, class};
 use super::view::{EXEC, M0, Registers, VCC, View};
@@ -9,10 +9,10 @@ use crate::codegen::isa::{
     Arch, Calc, Element, Field, Format, Generation, Meaning, Opcode, Operand, Role, Sdwa, Select, Unit,
 };
 
-/// No rule asks for more.
+/// No rule asks for more wait states.
 pub(crate) const FARTHEST: u32 = 20;
 
-/// What stands between two instructions.
+/// The instructions between two others.
 #[derive(Copy, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Between {
     pub dgemm: bool,
@@ -111,7 +111,7 @@ pub(crate) fn required(first: &View, then: &View, between: Between, arch: Arch) 
     if first.info.unit == Unit::Salu && first.writes_register(M0) {
         let implicit = then.reads().any(|r| r.has(M0) && r.field.is_none());
         at_least(1, then.is_gds());
-        // Sent, streamed through M0, moved relative to it; not what only sets parts of it.
+        // Sent, streamed through M0, or moved relative to it; not instructions that only set parts of it.
         let only_sets_index =
             matches!(what, Meaning::SetGprIndex | Meaning::SetGprIndexOn | Meaning::SetGprIndexMode);
         at_least(1, implicit && !only_sets_index);
@@ -163,8 +163,9 @@ fn converts_part(view: &View) -> bool {
     narrow && view.info.tied() == Some(0)
 }
 
-/// What the ISA guides ask for between a store of much data and a load over that data. LLVM never keeps it,
-/// and no result comes that early: code that is ours does, code of others is not blamed.
+/// The wait states that the ISA guides ask for between a store of much data and a load over that data. LLVM
+/// never inserts them, and no result arrives that early: our code obeys the rule, code of others is not
+/// blamed.
 pub(crate) fn required_before_load(first: &View, then: &View, arch: Arch) -> u32 {
     let overwritten = |data: Registers| then.is_memory() && then.writes().any(|r| r.meets(&data));
     let waits =
@@ -179,8 +180,8 @@ fn wide_store_data(view: &View) -> Option<Registers> {
 }
 
 /// Wait states until such data may be overwritten. MUBUF with a scalar offset takes one longer to start,
-/// which before gfx942 is all that is needed (MI350X, llvm-project issue 197267: from there on one more is,
-/// which LLVM up to 22 does not know).
+/// which is enough before gfx942 (from there on one more is needed: MI350X, llvm-project issue 197267; LLVM
+/// up to 22 does not know that).
 fn after_wide_store(view: &View, arch: Arch) -> u32 {
     let by_register = |r: &Registers| r.field == Some(Field::Offset) && r.first < 128;
     let scalar_offset = view.info.format.is_mubuf() && view.registers.iter().any(by_register);
@@ -237,7 +238,7 @@ pub(crate) fn is_acc_move(view: &View) -> bool {
     matches!(view.inst.op, Opcode::VAccvgprReadB32 | Opcode::VAccvgprWriteB32)
 }
 
-/// True for multi-register scalar loads into their own base: a replay would not find it any more.
+/// True for multi-register scalar loads into their own base, which a replay would not find any more.
 pub(crate) fn overwrites_own_base(view: &View) -> bool {
     view.info.format == Format::Smem
         && !view.info.operands.is_empty()

@@ -10,7 +10,7 @@ const SCC: u32 = 253;
 const FIRST_VGPR: u32 = Operand::FIRST_VGPR;
 const FIRST_AGPR: u32 = Operand::FIRST_AGPR;
 
-/// Consecutive registers that an instruction touches.
+/// Consecutive registers that an instruction uses.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Registers {
     pub first: u32,
@@ -44,7 +44,7 @@ impl Registers {
     }
 }
 
-/// An instruction with all registers that it touches.
+/// An instruction with all registers that it uses.
 pub(crate) struct View<'a> {
     pub inst: &'a Inst,
     pub info: &'static OpInfo,

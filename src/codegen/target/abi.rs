@@ -1,4 +1,4 @@
-//! What an object promises about where it runs: processor, modes of its selectable features, object version.
+//! The parts of an object about where it runs: processor, modes of its selectable features, object version.
 //!
 //! A *target id* is LLVM's and HIP's name for a processor with the modes of XNACK and SRAM-ECC:
 //! `gfx942:sramecc+:xnack-`. A feature that is not named may be in any mode. Source: LLVM's "User Guide for
@@ -11,7 +11,7 @@ use std::str::FromStr;
 
 use super::{Feature, Target};
 
-/// In which mode of a chip feature an object runs. The numbers are those of the fields in `e_flags`.
+/// The mode of a chip feature in which an object runs. The numbers are those of the fields in `e_flags`.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum FeatureSetting {
     /// The chip has no choice.
@@ -42,7 +42,7 @@ pub enum ObjectVersion {
     /// Version 5, which every runtime since ROCm 6 loads.
     #[default]
     V5,
-    /// Version 6: what version 5 says, and room for generic targets, which none of ours is.
+    /// Version 6: as version 5, with room for generic targets, which are not supported here.
     V6,
 }
 
@@ -90,7 +90,7 @@ pub enum TargetIdError {
     /// No target has that name.
     #[error("{name} is not a known target")]
     Target { name: String },
-    /// Something after a colon that is no selectable feature with `+` or `-`.
+    /// Something after a colon that is not a selectable feature with `+` or `-`.
     #[error("{text:?} is not a feature of a target id; sramecc+, sramecc-, xnack+ and xnack- are")]
     Feature { text: String },
     /// A feature twice.
@@ -134,8 +134,8 @@ impl TargetId {
     }
 
     /// True if an object for this target loads on a device that is set up as `device` says: where the object
-    /// is for one mode, the device must be in it (ROCr, `Isa::IsCompatible`). A feature that `device`
-    /// leaves open may be in any mode.
+    /// is for one mode, the device must be in it (ROCr, `Isa::IsCompatible`). A feature that `device` leaves
+    /// open may be in any mode.
     pub fn runs_on(self, device: TargetId) -> bool {
         use FeatureSetting::{Off, On};
         let fits = |wanted, is| !matches!((wanted, is), (On, Off) | (Off, On));
@@ -158,7 +158,8 @@ impl TargetId {
         Ok(TargetId { sramecc: self.checked(Feature::SramEcc, setting)?, ..self })
     }
 
-    /// A setting that the target can have: what it has not stays unsupported, what it has is at least "any".
+    /// A setting that the target can have: a feature that it lacks stays unsupported, one that it has is at
+    /// least "any".
     fn checked(self, feature: Feature, setting: FeatureSetting) -> Result<FeatureSetting, TargetIdError> {
         match (self.target.has(feature), setting) {
             (false, FeatureSetting::Unsupported | FeatureSetting::Any) => Ok(FeatureSetting::Unsupported),

@@ -1,11 +1,11 @@
-//! What the compute units of all chips here have in common, as constants: code that counts millions of lines
-//! divides by them.
+//! Properties that the compute units of all chips here share, as constants: code that counts millions of
+//! lines divides by them.
 
-/// Clk between two issue turns of a SIMD: what [`Parameter::Turn`](super::Parameter::Turn) says of every
+/// Clk between two issue turns of a SIMD: the value of [`Parameter::Turn`](super::Parameter::Turn) for every
 /// device. H, rocprofiler-compute documentation, "Scheduler".
 pub const TURN: u64 = 4;
 
-/// SIMDs: what [`TargetInfo::simds_per_compute_unit`](super::TargetInfo::simds_per_compute_unit) says of
+/// SIMDs: the value of [`TargetInfo::simds_per_compute_unit`](super::TargetInfo::simds_per_compute_unit) for
 /// every target. H, CDNA white papers.
 pub const SIMDS: usize = 4;
 

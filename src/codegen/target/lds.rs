@@ -1,4 +1,4 @@
-//! LDS bank conflicts, computed from the addresses a wave presents.
+//! LDS bank conflicts, computed from the addresses that a wave presents.
 //!
 //! LDS serves the lanes of an access in groups; inside a group each bank serves one dword per cycle, and
 //! lanes that touch the same dword are served together. Which lanes form a group depends on target, width and
@@ -19,10 +19,10 @@ pub enum LdsAccess {
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 struct Rule {
     access: LdsAccess,
-    /// The widest access that this row is for, in bytes; narrower ones have rows before it.
+    /// The widest access of this row, in bytes; narrower ones have rows before it.
     width: u32,
     grouping: LdsGrouping,
-    /// How far the lane groups can be trusted, and where they are from.
+    /// How far the lane groups can be trusted, and where they come from.
     origin: (Confidence, &'static str),
 }
 
@@ -89,7 +89,7 @@ static FOUR_OF_QUADS: [u64; 4] = twice([[(0, 3), (12, 15), (20, 27)], [(4, 11), 
 use Confidence::{High as H, Low as L, Medium as M, Unknown as U};
 use LdsAccess::{Read, Write};
 
-/// 32 banks. The groups were measured on gfx942, older chips have them by analogy. CK: AMD's article on bank
+/// 32 banks. The groups were measured on gfx942; for older chips they are assumed. CK: AMD's article on bank
 /// conflicts in Composable Kernel.
 pub(super) static BANKS_32: LdsRules = LdsRules {
     rows: &[
@@ -124,14 +124,14 @@ impl LdsRules {
         self.rows.iter().find(|row| row.access == access && width <= row.width)
     }
 
-    /// How lanes are served in an access of so many bytes per lane; wider ones than there are count as the
+    /// How lanes are served in an access of this many bytes per lane; wider accesses than exist count as the
     /// widest.
     pub fn grouping(&self, access: LdsAccess, width: u32) -> LdsGrouping {
         let row = self.row(access, width.min(16));
         row.map_or(LdsGrouping { groups: &EIGHT, banks: 32 }, |row| row.grouping)
     }
 
-    /// What an access of `width` bytes (1, 2, 4, 8, 12 or 16) by a wave costs, from the byte address of each
+    /// The cost of an access of `width` bytes (1, 2, 4, 8, 12 or 16) by a wave, from the byte address of each
     /// lane. `None` if there is no access of that width.
     pub fn conflicts(&self, access: LdsAccess, width: u32, addresses: &[u32; 64]) -> Option<Conflicts> {
         let grouping = self.known(access, width)?;
@@ -165,18 +165,18 @@ impl LdsRules {
     }
 }
 
-/// The distinct pieces of LDS that one group of lanes wants of each bank, as chains.
+/// The distinct pieces of LDS that one group of lanes needs from each bank, as chains.
 struct Banks {
     width: u32,
-    /// Bytes of a piece, as a power of two: a dword, or the whole access where all of them are aligned.
-    /// Their dwords meet in the same banks then, so that one stands for all.
+    /// Bytes of a piece, as a power of two: a dword, or the whole access where all of them are aligned. Their
+    /// dwords are in the same banks then, so one stands for all.
     piece: u32,
     /// Banks that a piece can begin in, less one.
     mask: u32,
     /// Last entry of each bank, by number from one on.
     last: [u8; 64],
-    /// Entries: piece, depth in its chain, the one before. A lane has four pieces at most, and no group more
-    /// than 32 lanes.
+    /// Entries: piece, depth in its chain, the one before. A lane has at most four pieces, and a group at
+    /// most 32 lanes.
     entries: [(u32, u8, u8); 129],
 }
 
@@ -189,7 +189,7 @@ impl Banks {
         Banks { width, piece, mask, last: [0; 64], entries: [(0, 0, 0); 129] }
     }
 
-    /// The most pieces that a group of lanes wants of one bank, or the first number above `most` that is
+    /// The most pieces that a group of lanes needs from one bank, or the first number above `most` that is
     /// reached.
     fn serve(&mut self, group: u64, addresses: &[u32; 64], most: u32) -> u32 {
         self.last = [0; 64];
@@ -219,12 +219,12 @@ impl Banks {
     }
 }
 
-/// What bank conflicts cost one access of one wave.
+/// The cost of bank conflicts for one access of one wave.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Conflicts {
-    /// The most distinct dwords that one group of lanes wants of one bank: 1 is free of conflicts.
+    /// The most distinct dwords that one group of lanes needs from one bank: 1 means no conflicts.
     pub degree: u32,
-    /// Cycles the banks need: for each group its degree, summed.
+    /// Cycles that the banks need: the sum of the degrees of all groups.
     pub cycles: u32,
 }
 
@@ -239,7 +239,7 @@ mod tests {
         let conflicts = RULES.conflicts(access, width, &addresses).expect("a width there is");
         let most = RULES.degree(access, width, &addresses, u32::MAX);
         assert_eq!(most, Some(conflicts.degree));
-        // The short way finds out the same.
+        // The shortcut gives the same result.
         assert!((1..=33).all(|most| {
             let found = RULES.degree(access, width, &addresses, most).expect("a width there is");
             found == conflicts.degree || (found > most && conflicts.degree > most)

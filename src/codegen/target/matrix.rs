@@ -1,4 +1,4 @@
-//! Which matrix instruction of a chip an [`Mma`] is, read off the rows of the instruction table.
+//! The matrix instruction of a chip for an [`Mma`], read off the rows of the instruction table.
 
 use super::TargetInfo;
 use crate::codegen::isa::{Arch, Element, Inst, Meaning, Opcode};
@@ -15,13 +15,13 @@ pub struct MatrixInstruction {
 }
 
 impl TargetInfo {
-    /// The matrix instruction that computes `mma`; none if the chip has no such.
+    /// The matrix instruction that computes `mma`; none if the chip does not have one.
     pub const fn matrix_instruction(&self, mma: Mma) -> Option<MatrixInstruction> {
         INSTRUCTIONS[self.arch as usize][mma as usize]
     }
 
-    /// Passes of four clk that a matrix instruction occupies the matrix core for; 0 for others. The numbers
-    /// are in the rows of the instruction table, those of chips that deviate beside the usual one.
+    /// Passes of four clk for which a matrix instruction occupies the matrix core; 0 for others. The numbers
+    /// are in the rows of the instruction table, with those of chips that deviate beside the usual one.
     pub fn mfma_passes(&self, inst: &Inst) -> u32 {
         inst.passes(self.arch).into()
     }

@@ -1,6 +1,6 @@
 //! Every fact about the machines, in one place: what a chip has (`chips`), how fast the products with it are
-//! (`parameters`), which lanes LDS serves together (`lds`), which matrix instructions there are (`matrix`,
-//! read off the instruction table).
+//! (`parameters`), which lanes LDS serves together (`lds`), which matrix instructions exist (`matrix`, read
+//! off the instruction table).
 //!
 //! A target is data: code asks the record for a size, a limit or a [`Feature`] and never compares names.
 //! Sources of the numbers: LLVM's "User Guide for AMDGPU Backend" (sections "Processors", "Code Object V3 and
@@ -41,7 +41,7 @@ pub struct TargetInfo {
     pub arch: Arch,
     /// `EF_AMDGPU_MACH` number in the code object's `e_flags`.
     pub elf_machine: u32,
-    /// What it has that others lack.
+    /// Its features that others lack.
     pub features: &'static [Feature],
     /// Lanes of a wave.
     pub wave_size: u32,
@@ -85,7 +85,7 @@ pub struct TargetInfo {
     pub lds_rules: &'static LdsRules,
 }
 
-/// Something that a target has or has not.
+/// A feature that a target may have.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Feature {
     /// Matrix instructions.
@@ -105,7 +105,7 @@ pub enum Feature {
 }
 
 impl Feature {
-    /// What people call it; for those that a target id selects, the name there.
+    /// Its display name; for features that a target id selects, the name there.
     pub const fn name(self) -> &'static str {
         match self {
             Feature::Mfma => "matrix instructions",
@@ -128,7 +128,7 @@ impl Feature {
 /// Where accumulation VGPRs live.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum AccumulationFile {
-    /// There are none.
+    /// There is none.
     None,
     /// In a file of their own, of the same size as that of the architectural VGPRs; a wave gets as many of
     /// each.
@@ -140,7 +140,7 @@ pub enum AccumulationFile {
     },
 }
 
-/// SGPRs above the named ones that a kernel pays for: each number counts those below, too (LLVM,
+/// SGPRs above the named ones that a kernel pays for: each number includes those before it (LLVM,
 /// `getNumExtraSGPRs`).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct ReservedSgprs {
@@ -162,7 +162,7 @@ pub enum FlatScratch {
 }
 
 /// A chip to compile for: a handle to its [`TargetInfo`], which it dereferences to. Equality, order and hash
-/// are those of the name. In which modes of the chip an object runs is part of a [`TargetId`].
+/// are those of the name. The modes of the chip in which an object runs are part of a [`TargetId`].
 #[derive(Copy, Clone)]
 pub struct Target(&'static TargetInfo);
 
@@ -180,7 +180,7 @@ impl Target {
     /// Every target, oldest first.
     pub const ALL: [Target; 5] = [Self::GFX906, Self::GFX908, Self::GFX90A, Self::GFX942, Self::GFX950];
 
-    /// The target that is meant where none is named.
+    /// The target that is used where none is named.
     pub const USUAL: Target = Self::GFX942;
 
     /// Compute units of the product that stands for the target.

@@ -1,4 +1,4 @@
-//! Occupancy: how much of a kernel a compute unit holds at a time, and what keeps it from holding more.
+//! Occupancy: how much of a kernel a compute unit holds at a time, and what limits it.
 //!
 //! Source of the limits: LLVM's "User Guide for AMDGPU Backend" and `AMDGPUSubtarget.cpp`,
 //! `getOccupancyWithNumSGPRs` and `getOccupancyWithNumVGPRs`.
@@ -7,7 +7,7 @@ use std::fmt;
 
 use super::{TargetInfo, at_least_one};
 
-/// What keeps more waves from being resident.
+/// What limits the number of resident waves.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum OccupancyLimit {
     /// The wave slots of the SIMD units.

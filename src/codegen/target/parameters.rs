@@ -1,14 +1,14 @@
-//! How fast the chips are: one table, a column per device. Every number carries how far it can be trusted and
-//! where it is from. Time mode and schedulers read the same rows, and a report of time mode lists the
-//! doubtful ones that it rests on.
+//! How fast the chips are: one table, a column per device. Every number has its confidence and its source.
+//! Time mode and schedulers read the same rows, and a report of time mode lists the doubtful ones that it
+//! rests on.
 //!
 //! Sources: SPEC: ROCm documentation, "Accelerator and GPU hardware specifications"; WP: AMD CDNA 2, 3 and 4
 //! white papers; ISA: AMD's ISA guides; PROF: rocprofiler-compute documentation; SC25: raw measurements of
 //! MI300X and MI325X published as hibagus/SC25_AMD_CDNA3_Artifact; PYHIP: test notes of tingqli/pyhip
 //! (MI308X, MI350X); GB: te42kyfo/gpu-benches (MI210); MT4G: caps-tum/mt4g reports; ROCR: AMD rocRoller's LDS
 //! bank model; ORI: AMD hipBLASLt and origami; SQTT: published thread traces of gfx950; FBT:
-//! facebookexperimental/triton pull requests; LLVM: its scheduling model. `assumed` marks numbers that nobody
-//! has published.
+//! facebookexperimental/triton pull requests; LLVM: its scheduling model. `assumed` marks unpublished
+//! numbers.
 
 use std::fmt;
 
@@ -24,7 +24,7 @@ pub enum Confidence {
     Medium,
     /// Inferred, indirect, or one noisy figure.
     Low,
-    /// Nobody knows: a guess that makes the model complete.
+    /// Unknown: a guess that makes the model complete.
     Unknown,
 }
 
@@ -54,17 +54,17 @@ pub struct Value {
     pub value: f64,
     /// How far it can be trusted.
     pub confidence: Confidence,
-    /// Where it is from.
+    /// Where it comes from.
     pub source: &'static str,
 }
 
-// As the table writes them.
+// In the letters of the table.
 use Confidence::{High as H, Low as L, Medium as M, Unknown as U};
 
 macro_rules! parameters {
     ($($name:ident $text:literal:
         $v1:literal $c1:ident $s1:literal, $v2:literal $c2:ident $s2:literal, $v3:literal $c3:ident $s3:literal;)*) => {
-        /// What is known of a device.
+        /// A property of a device.
         #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         #[cfg_attr(feature = "serde", derive(serde::Serialize))]
         pub enum Parameter { $(#[doc = $text] $name,)* }
@@ -73,7 +73,7 @@ macro_rules! parameters {
             /// Every parameter.
             pub const ALL: [Parameter; PARAMETERS] = [$(Parameter::$name),*];
 
-            /// What it says, with its unit.
+            /// Its description, with its unit.
             pub const fn text(self) -> &'static str {
                 match self { $(Parameter::$name => $text,)* }
             }
@@ -121,7 +121,7 @@ parameters! {
                                                                     8.0 U "not there", 8.0 U "not there", 12.0 M "ROCR";
     PackedAfterMatrix "clk from a matrix instruction's end to an instruction of the same wave that cannot overlap it":
                                                                     8.0 L "as gfx942", 8.0 M "PYHIP",     8.0 L "as gfx942";
-    MatrixResult "turns behind the passes until a result may be read": 3.0 H "LLVM",   3.0 H "LLVM",      4.0 H "LLVM";
+    MatrixResult "turns after the passes until a result may be read": 3.0 H "LLVM",   3.0 H "LLVM",      4.0 H "LLVM";
     MatrixResultOnValu "the same of instructions that run on the vector ALU (f32, f64)":
                                                                     3.0 M "LLVM",      2.0 H "LLVM",      3.0 M "LLVM";
     ScalarHit "clk of a pointer chase in the scalar cache":         53.0 M "MT4G",     48.0 M "MT4G",     50.0 U "assumed";
@@ -136,7 +136,7 @@ parameters! {
     LdsQueue "LDS instructions that a compute unit queues":         16.0 M "ORI",      16.0 M "ORI",      16.0 M "ORI";
     LdsLatency "clk of a pointer chase in LDS, b32":                50.0 H "GB",       52.0 H "MT4G",     69.0 L "FBT";
     LdsLatencyWide "clk of a pointer chase in LDS, b128":           62.0 L "as gfx942", 64.0 H "PYHIP",   80.0 L "ORI and FBT";
-    LdsLatencyQueued "clk from an LDS instruction to its data behind the queue that a whole cluster of them makes":
+    LdsLatencyQueued "clk from an LDS instruction to its data after the queue that a whole cluster of them makes":
                                                                     100.0 U "assumed", 100.0 U "assumed", 100.0 U "assumed";
     LdsWriteLatency "clk from a write to LDS until others see it":  40.0 L "as gfx942", 40.0 M "ORI",     40.0 M "ORI";
     LdsAtomicFactor "times that an LDS atomic takes as long as a read": 2.0 U "assumed", 2.0 U "assumed", 2.0 U "assumed";
@@ -204,8 +204,8 @@ impl Device {
         Device::ALL.into_iter().find(|device| device.target == target)
     }
 
-    /// The device whose numbers stand for a target that nobody has measured: the oldest one that is not
-    /// older, else the newest.
+    /// The device whose numbers stand for a target without measurements: the oldest one that is not older,
+    /// otherwise the newest.
     pub fn nearest(target: Target) -> &'static Device {
         let mut devices = Device::ALL.into_iter();
         devices.find(|device| device.target.arch >= target.arch).unwrap_or(Device::ALL[Device::ALL.len() - 1])

@@ -73,7 +73,8 @@ pub enum Op {
 /// Rows of the operations that are in no table of their own: for each pattern its row.
 macro_rules! rows {
     ($($pattern:pat => $row:expr;)*) => {
-        /// Rows of all operations but the element-wise ones of one and two operands and conversions, in the order of the text's words.
+        /// Rows of all operations except the element-wise ones of one and two operands and conversions, in
+        /// the order of the text's words.
         const OTHERS: &[OpRow] = &[$($row),*];
 
         impl Op {

@@ -26,12 +26,12 @@ impl<'a> Cursor<'a> {
         cursor
     }
 
-    /// Byte offset of what comes next.
+    /// Byte offset of the next character.
     pub fn at(&self) -> usize {
         self.at
     }
 
-    /// What has not been read.
+    /// The text that has not been read.
     pub fn rest(&self) -> &'a str {
         &self.text[self.at..]
     }
@@ -52,7 +52,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Goes on by so many bytes, and over the space after them.
+    /// Skips this many bytes, and the space after them.
     pub fn advance(&mut self, bytes: usize) {
         self.at += bytes;
         self.skip_space();
@@ -72,7 +72,7 @@ impl<'a> Cursor<'a> {
         if self.eat(text) { Ok(()) } else { Err(self.expected(text)) }
     }
 
-    /// The name that comes next, left where it is.
+    /// The name that comes next, without taking it.
     pub fn name(&self) -> Option<&'a str> {
         let rest = self.rest();
         rest.bytes().next().filter(|&byte| begins_name(byte))?;
@@ -99,9 +99,9 @@ impl<'a> Cursor<'a> {
     /// True if this name comes next with `then` right after it.
     pub fn is_call(&self, name: &str, then: u8) -> bool {
         self.name() == Some(name) && {
-            let mut behind = *self;
-            behind.advance(name.len());
-            behind.peek() == Some(then)
+            let mut next = *self;
+            next.advance(name.len());
+            next.peek() == Some(then)
         }
     }
 
@@ -113,22 +113,22 @@ impl<'a> Cursor<'a> {
         Some(&inside[..end])
     }
 
-    /// A fault at what comes next.
+    /// A fault at the next character.
     pub fn fault(&self, fault: Fault) -> ParseError {
         ParseError::new(self.text, self.at, fault)
     }
 
-    /// A fault at a place that was passed.
+    /// A fault at an earlier place.
     pub fn fault_at(&self, at: usize, fault: Fault) -> ParseError {
         ParseError::new(self.text, at, fault)
     }
 
-    /// That something else was expected at a place that was passed.
+    /// The fault that something else was expected at an earlier place.
     pub fn expected_at(&self, at: usize, what: &'static str) -> ParseError {
         Cursor { text: self.text, at }.expected(what)
     }
 
-    /// That something else was expected next.
+    /// The fault that something else was expected next.
     pub fn expected(&self, what: &'static str) -> ParseError {
         let word = self.name().map(str::to_owned);
         let found = word.or_else(|| self.rest().chars().next().map(String::from));

@@ -1,4 +1,4 @@
-//! What can be wrong with the text of an instruction.
+//! Faults in the text of an instruction.
 
 use super::super::{Arch, Arches, EncodeError, OperandError};
 
@@ -37,9 +37,9 @@ pub enum Fault {
     /// No chip has such an instruction.
     #[error("no instruction is called `{name}`{}", nearest.map_or(String::new(), |name| format!("; there is `{name}`")))]
     Mnemonic {
-        /// What stands there.
+        /// The name.
         name: String,
-        /// A mnemonic that looks much like it.
+        /// A similar mnemonic.
         nearest: Option<&'static str>,
     },
     /// Another chip has such an instruction.
@@ -60,10 +60,10 @@ pub enum Fault {
         /// Suffix of the encoding.
         form: &'static str,
     },
-    /// A name that is no modifier.
-    #[error("`{name}` is no modifier")]
+    /// A name that is not a modifier.
+    #[error("`{name}` is not a modifier")]
     NoModifier {
-        /// What stands there.
+        /// The name.
         name: String,
     },
     /// A modifier that the instruction does not have.
@@ -74,10 +74,10 @@ pub enum Fault {
         /// The modifier.
         name: String,
     },
-    /// A modifier that the chip calls otherwise or does not have.
+    /// A modifier that the chip names differently or does not have.
     #[error("`{name}` is called `{other}` on {arch}")]
     Renamed {
-        /// What stands there.
+        /// The name.
         name: &'static str,
         /// The name on this chip.
         other: &'static str,
@@ -99,46 +99,46 @@ pub enum Fault {
         low: i64,
         /// Largest.
         high: i64,
-        /// What stands there.
+        /// The number.
         found: i64,
     },
-    /// A number that is none of a few.
+    /// A number that is not one of a few.
     #[error("{what} cannot be {found}")]
     Choice {
         /// What the number is.
         what: &'static str,
-        /// What stands there.
+        /// The number.
         found: i64,
     },
     /// A number too large for 64 bits, or digits of another base.
-    #[error("`{text}` is no number")]
+    #[error("`{text}` is not a number")]
     Number {
-        /// What stands there.
+        /// The text.
         text: String,
     },
-    /// A symbol that is not known where it must be.
+    /// A symbol that has to be known here and is not.
     #[error("`{name}` is not defined here as a number")]
     Symbol {
         /// Its name.
         name: String,
     },
-    /// An expression that is no number here.
-    #[error("this is no number that is known here")]
+    /// An expression that is not a number here.
+    #[error("this is not a number that is known here")]
     NotConstant,
     /// An expression that divides by zero.
     #[error("division by zero")]
     Division,
-    /// An expression or a list too long for anything sensible.
+    /// An expression or a list that is too long.
     #[error("this is too long or nested too deeply")]
     TooLong,
     /// A register that does not exist.
     #[error("there is no register `{text}`")]
     Register {
-        /// What stands there.
+        /// The text.
         text: String,
     },
     /// Registers in a list that do not follow each other.
-    #[error("the registers of a list follow each other")]
+    #[error("the registers of a list must follow each other")]
     Gap,
     /// A register tuple of the wrong size.
     #[error("`{mnemonic}` takes {wanted} of these registers, not {found}")]
@@ -166,24 +166,24 @@ pub enum Fault {
     Sign {
         /// The instruction.
         mnemonic: &'static str,
-        /// What it does not take.
+        /// The sign that it does not take.
         sign: &'static str,
     },
-    /// Something of which there is no such name.
+    /// A name of something that does not exist.
     #[error("no {what} is called `{name}`")]
     Name {
-        /// What it would be.
+        /// The kind of thing.
         what: &'static str,
-        /// What stands there.
+        /// The name.
         name: String,
     },
     /// A rule of the instruction's operands.
     #[error(transparent)]
     Operand(#[from] OperandError),
-    /// Something without encoding.
+    /// Something that cannot be encoded.
     #[error(transparent)]
     Encode(#[from] EncodeError),
-    /// What the text around an instruction says of its own syntax.
+    /// A fault that the syntax around an instruction reports.
     #[error("{0}")]
     Other(String),
 }

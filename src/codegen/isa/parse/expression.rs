@@ -23,21 +23,21 @@ impl Value {
     }
 }
 
-/// Who knows symbols.
+/// Gives symbols their values.
 pub trait Symbols {
     /// What a symbol stands for.
     ///
     /// # Errors
-    /// What is wrong with it, above all that it is not known (yet).
+    /// The fault of the symbol, usually that it is not known (yet).
     fn symbol(&self, name: &str) -> Result<Value, Fault>;
 
-    /// Where the statement is that the expression stands in.
+    /// The place of the statement that holds the expression.
     fn here(&self) -> Option<Value> {
         None
     }
 }
 
-/// Knows none.
+/// Knows no symbols.
 pub struct NoSymbols;
 
 impl Symbols for NoSymbols {
@@ -46,7 +46,7 @@ impl Symbols for NoSymbols {
     }
 }
 
-/// How the address of a symbol is put into an instruction: what stands after its `@`.
+/// How the address of a symbol is put into an instruction: the word after its `@`.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Variant {
     /// Low half of the distance from the literal to the symbol.
@@ -64,7 +64,7 @@ pub enum Expression {
     Symbol(String),
     /// `.`: where the statement is.
     Here,
-    /// An operator and what is after it.
+    /// An operator and its operand.
     Unary(Unary, Box<Expression>),
     /// An operator between two.
     Binary(Binary, Box<Expression>, Box<Expression>),
@@ -103,7 +103,7 @@ pub enum Binary {
     ShiftRight,
 }
 
-/// Text, operator and precedence; longer texts before those that they begin with.
+/// Text, operator and precedence; longer texts before those that are prefixes of them.
 const OPERATORS: [(&str, Binary, u32); 19] = [
     ("||", Binary::LogicalOr, 1),
     ("&&", Binary::LogicalAnd, 2),
@@ -148,7 +148,7 @@ impl Expression {
                 }))
             }
             Expression::Binary(..) => {
-                // Long sums lean to the left, so that side is walked and does not take stack.
+                // Long sums lean to the left, so that side is walked iteratively and takes no stack.
                 let (mut first, mut rest) = (self, Vec::new());
                 while let Expression::Binary(operator, left, right) = first {
                     rest.push((*operator, right));
@@ -182,7 +182,7 @@ fn combine(operator: Binary, left: Value, right: Value) -> Result<Value, Fault> 
             return Ok(Value { section, offset: a.wrapping_add(b) });
         }
         (Binary::Subtract, section, None) => return Ok(Value { section, offset: a.wrapping_sub(b) }),
-        // What is left are differences and comparisons of places in one section, and operations on numbers.
+        // The rest are differences and comparisons of places in one section, and operations on numbers.
         (operator, left, right) if left == right => {
             if left.is_some() && !(operator == Binary::Subtract || is_comparison(operator)) {
                 return Err(Fault::NotConstant);
@@ -221,12 +221,12 @@ const fn is_comparison(operator: Binary) -> bool {
     matches!(operator, Equal | NotEqual | Less | LessEqual | Greater | GreaterEqual)
 }
 
-/// Parts of one expression at most: more is no assembler text.
+/// The most parts of one expression: more is not assembler text.
 const MOST_PARTS: u32 = 500;
-/// Parts inside each other at most: reader and value are recursive, and a thread may have little stack.
+/// The deepest nesting of parts: reader and evaluation are recursive, and a thread may have little stack.
 const MOST_NESTED: u32 = 64;
 
-/// Where an expression stands.
+/// Where an expression is read.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(in crate::codegen) enum Place {
     /// Anywhere.
@@ -273,7 +273,7 @@ impl Reader {
         OPERATORS.into_iter().find(|(text, ..)| cursor.rest().starts_with(text) && !bar(text))
     }
 
-    /// Operators of at least this precedence, each taking what is left of it.
+    /// Reads operators of at least this precedence, each with all operands of higher precedence.
     fn binary(&mut self, cursor: &mut Cursor, least: u32) -> Result<Expression, ParseError> {
         let mut left = self.unary(cursor)?;
         while let Some((text, operator, precedence)) = self.operator(cursor).filter(|found| found.2 >= least)
@@ -286,7 +286,7 @@ impl Reader {
         Ok(left)
     }
 
-    /// Every part goes through here, with all that is inside it.
+    /// Every part is read here, with all parts inside it.
     fn unary(&mut self, cursor: &mut Cursor) -> Result<Expression, ParseError> {
         self.count(cursor)?;
         if self.nested == MOST_NESTED {
@@ -402,8 +402,8 @@ pub(in crate::codegen) fn integer(digits: &str) -> Option<i64> {
     u64::from_str_radix(digits, base).ok().map(|number| number as i64)
 }
 
-/// Length of the float that comes next: digits with a point or an exponent, hexadecimal ones always with an
-/// exponent. Integers are none.
+/// Length of the float that comes next: digits with a point or an exponent, for hexadecimal ones always with
+/// an exponent. Integers are not floats.
 pub(in crate::codegen) fn float_length(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     if text.starts_with("0x") || text.starts_with("0X") {
@@ -436,7 +436,7 @@ pub(in crate::codegen) fn float_length(text: &str) -> Option<usize> {
     is_float.then_some(end)
 }
 
-/// The value of such a text; none if it is beyond all numbers.
+/// The value of such a text; none if it is too large.
 pub(in crate::codegen) fn float(text: &str) -> Option<f64> {
     let value = match text.get(..2) {
         Some("0x" | "0X") => {

@@ -28,7 +28,7 @@ pub(super) fn half_word(cursor: &mut Cursor, symbols: &dyn Symbols) -> Result<u3
     Ok(number(cursor, symbols, "the immediate", (-0x8000, 0xffff))? as u32 & 0xffff)
 }
 
-/// A number of `values`, in which it stands for its index.
+/// One of `values`; the result is its index.
 pub(super) fn choice(
     cursor: &mut Cursor,
     symbols: &dyn Symbols,
@@ -256,7 +256,7 @@ fn group(size: u32, sizes: &[u32], start: &Cursor) -> Result<u32, ParseError> {
     }
 }
 
-/// Five letters, the highest bit first: what becomes of a bit of the lane number.
+/// Five letters, the highest bit first: each says what becomes of a bit of the lane number.
 fn bit_mask(cursor: &mut Cursor) -> Result<u32, ParseError> {
     const WANTED: &str = "five of `0`, `1`, `p` and `i` between quotes";
     let start = *cursor;

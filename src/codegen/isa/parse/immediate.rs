@@ -1,4 +1,4 @@
-//! Numbers as operands: inline constants where the operand's kind of data has one, literals where not.
+//! Numbers as operands: inline constants where the operand's kind of data has one, otherwise literals.
 //!
 //! The rules are those of LLVM's assembler (`AMDGPUOperand::isInlinableImm`, `isLiteralImm`,
 //! `addLiteralImmOperand`). A float becomes one of the operand's kind; an integer is the operand's bits.
@@ -9,7 +9,7 @@ use super::super::meaning::Element;
 use super::super::{Operand, OperandClass};
 use super::error::Fault;
 
-/// A number as the text has it.
+/// A number as the text writes it.
 #[derive(Copy, Clone, PartialEq, Debug)]
 pub(super) enum Number {
     Integer(i64),
@@ -42,10 +42,10 @@ impl Number {
     }
 }
 
-/// What an operand becomes: the operand, and the literal if it is one.
+/// The operand for a number, and the literal if it is one.
 pub(super) type Constant = (Operand, Option<u32>);
 
-/// Kinds of data as far as constants go.
+/// Kinds of data, as far as constants are concerned.
 #[derive(Copy, Clone, PartialEq, Eq)]
 enum Kind {
     Bits16,
@@ -121,12 +121,12 @@ fn inline_integer(value: i64) -> Option<Operand> {
     i32::try_from(value).ok().and_then(Operand::inline_integer)
 }
 
-/// True if `value` is a number of so many bits, signed or not.
+/// True if `value` fits in this many bits, signed or not.
 fn fits(value: i64, bits: u32) -> bool {
     (-1i64 << (bits - 1)..1 << bits).contains(&value)
 }
 
-/// The value that the low bits are as a signed number.
+/// The low bits of a value as a signed number.
 fn signed(value: i64, bits: u32) -> i64 {
     value << (64 - bits) >> (64 - bits)
 }
@@ -145,7 +145,7 @@ pub(super) fn constant(number: Number, element: Element, class: OperandClass) ->
                 let bits = float_bits(value, kind);
                 inline_integer(signed(bits.into(), 16)).or_else(|| inline_half(bits.into()))
             }
-            // Rounded to so few bits, 1/(2 pi) would not be the one that is inline.
+            // Rounded to so few bits, 1/(2 pi) would not be the inline one.
             Kind::Bf16 | Kind::PairBf16 => inline_single((value as f32).to_bits().into()),
             _ => inline_bits(float_bits(value, kind).into(), kind),
         },
@@ -185,14 +185,14 @@ fn inline_bits(value: i64, kind: Kind) -> Option<Operand> {
         Kind::Bf16 => inline_integer(signed(value, 16)).or_else(|| inline_brain(value as u64 & 0xffff)),
         Kind::PairF16 => inline_integer(signed(value, 32)).or_else(|| inline_half(value as u64)),
         Kind::PairBf16 => inline_integer(signed(value, 32)).or_else(|| inline_brain(value as u64)),
-        // Two integers take a float as one of 32 bits (LLVM, `isLiteralImm`).
+        // Two integers take a float of 32 bits (LLVM, `isLiteralImm`).
         Kind::Bits32 | Kind::Pair16 => {
             inline_integer(signed(value, 32)).or_else(|| inline_single(value as u64 & 0xffff_ffff))
         }
     }
 }
 
-/// A float's bits as the operand has them.
+/// A float's bits in the operand.
 fn float_bits(value: f64, kind: Kind) -> u32 {
     match kind {
         Kind::Bits16 | Kind::F16 | Kind::PairF16 => f16::from_f64(value).to_bits().into(),

@@ -8,7 +8,7 @@ use super::error::Fault;
 /// The encoding that a mnemonic's suffix asks for.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Form {
-    /// Whatever can express it, the shortest first.
+    /// The shortest one that can express it.
     Any,
     /// `_e32`
     Short,
@@ -23,7 +23,7 @@ pub(super) enum Form {
 const SUFFIXES: [(&str, Form); 4] =
     [("_e32", Form::Short), ("_e64", Form::Long), ("_dpp", Form::Dpp), ("_sdwa", Form::Sdwa)];
 
-/// Every mnemonic with its row, in the order of the alphabet; what some chips call it included.
+/// Every mnemonic with its row, in alphabetical order, including names on some chips.
 static NAMES: LazyLock<Vec<(&'static str, Opcode)>> = LazyLock::new(|| {
     let mut names = Vec::with_capacity(Opcode::ALL.len() + 64);
     for &op in Opcode::ALL {
@@ -48,7 +48,7 @@ fn split(name: &str) -> (&str, Form) {
     found.unwrap_or((name, Form::Any))
 }
 
-/// What is known of the operands before they are read.
+/// What is known about the operands before they are read.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Hints {
     /// `lds` is among the modifiers.

@@ -2,8 +2,8 @@
 //!
 //! Everything is read off the instruction's row: which operands in which order (`operand`, `register`), how
 //! numbers become constants (`immediate`), which modifiers (`modifier`), and the immediates with an inner
-//! structure (`fields`). A mnemonic finds its row in `mnemonic`. What was read is checked by the same rules
-//! as any other instruction, so whatever is returned has an encoding.
+//! structure (`fields`). A mnemonic finds its row in `mnemonic`. The result is checked by the same rules as
+//! any other instruction, so whatever is returned has an encoding.
 
 pub(in crate::codegen) mod cursor;
 mod error;
@@ -32,12 +32,12 @@ use mnemonic::{Form, Hints};
 use modifier::Tail;
 use operand::Source;
 
-/// An instruction, and what is not known of it before symbols have their values.
+/// An instruction, and the part of it that depends on symbols.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Parsed {
-    /// The instruction; its immediate is 0 where the reference will stand.
+    /// The instruction; its immediate is 0 in place of the reference.
     pub inst: Inst,
-    /// What the immediate depends on.
+    /// The expression that the immediate depends on.
     pub reference: Option<Reference>,
 }
 
@@ -46,14 +46,14 @@ pub struct Parsed {
 pub struct Reference {
     /// Where it is in the instruction.
     pub slot: Slot,
-    /// What it depends on.
+    /// The expression.
     pub expression: Expression,
     /// Column of the expression, from 1.
     pub column: usize,
 }
 
 impl Reference {
-    /// The name of the label, if it is nothing but one.
+    /// The name of the label, if the expression is only a label.
     pub fn label(&self) -> Option<&str> {
         match &self.expression {
             Expression::Symbol(name) => Some(name),
@@ -71,28 +71,28 @@ pub enum Slot {
     Literal(Option<Variant>),
 }
 
-/// Reads a register that is none of the hardware's, after a `%`: the operand, how many registers, the length
-/// of its text.
+/// Reads a register that is not one of the hardware's, after a `%`: the operand, how many registers, the
+/// length of its text.
 pub(in crate::codegen) type ReadRegister<'a> = dyn FnMut(&str) -> Result<(Operand, u32, usize), String> + 'a;
 
-/// Where an instruction stands.
+/// The context of an instruction.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(in crate::codegen) enum Surroundings {
-    /// Alone: what is no number is a fault, but for the target of a branch.
+    /// Alone: something that is not a number is a fault, except for the target of a branch.
     Alone,
-    /// In a file: symbols that are not known are addresses.
+    /// In a file: unknown symbols are addresses.
     File,
     /// In a machine body, which may be for any chip and may break the rules of operands.
     Body,
 }
 
-/// What an instruction is read in.
+/// The context in which an instruction is read.
 pub(in crate::codegen) struct Context<'a> {
-    /// The chip; in a body that by whose names things are called.
+    /// The chip; in a body, the one whose names are used.
     pub arch: Arch,
     /// Symbols that are known numbers.
     pub symbols: &'a dyn Symbols,
-    /// Where the instruction stands.
+    /// The context.
     pub surroundings: Surroundings,
     /// Reader of virtual registers.
     pub registers: Option<&'a mut ReadRegister<'a>>,
@@ -118,7 +118,7 @@ pub fn parse_inst(text: &str, arch: Arch) -> Result<Parsed, ParseError> {
     parse_statement(&mut Cursor::new(text), &mut context)
 }
 
-/// Reads the instruction that is left of a statement.
+/// Reads the instruction in the rest of a statement.
 pub(in crate::codegen) fn parse_statement(
     cursor: &mut Cursor,
     context: &mut Context,
@@ -136,7 +136,7 @@ pub(in crate::codegen) fn parse_statement(
     statement.parse(cursor, context)
 }
 
-/// Where an operand stands in the text, and what was read there.
+/// Where each operand is in the text, and what was read there.
 type Places = [Option<(usize, Source)>; MAX_OPERANDS];
 
 struct Statement<'a> {
@@ -336,7 +336,7 @@ impl Statement<'_> {
         Ok(())
     }
 
-    /// Which encoding: what the suffix or the modifiers ask for.
+    /// The encoding that the suffix or the modifiers ask for.
     fn take_form(
         &mut self,
         dpp: Option<u32>,
@@ -379,7 +379,7 @@ impl Statement<'_> {
                 }
             }
             Form::Long if info.format.has_e64() => {
-                // Which registers it will have, nobody knows yet of a body.
+                // In a body it is not known yet which registers it will have.
                 if surroundings == Surroundings::Body || fits_short(&self.inst.modifiers(m), info) {
                     m = m.e64();
                 }
@@ -412,7 +412,7 @@ impl Statement<'_> {
             Some((at, source @ Source { value: operand::Value::Number(number), .. }))
                 if info.operands[index].field == Field::Src0 && !source.is_plain() =>
             {
-                // The sign of an integer of 64 bits is not in the half that a literal is (LLVM,
+                // The sign of a 64-bit integer is not in the half that a literal holds (LLVM,
                 // `isLiteralImm`).
                 let is_half = matches!(number, Number::Integer(_)) && self.element(index) == Element::F64;
                 (!is_half).then_some((*at, *number, source.negate, source.absolute))
@@ -437,7 +437,7 @@ impl Statement<'_> {
         Ok(true)
     }
 
-    /// Signs where the instruction has them.
+    /// Checks that signs are where the instruction has them.
     fn signs(&self, arch: Arch) -> Result<(), ParseError> {
         let info = self.op.info();
         let mut allowed = info.modifiers_on(arch, self.inst.modifiers);
@@ -459,7 +459,7 @@ impl Statement<'_> {
         Ok(())
     }
 
-    /// Registers as many as each operand has, and addresses where modifiers want them.
+    /// Checks that operands have as many registers as they need, and addresses where modifiers ask for them.
     fn widths(&self) -> Result<(), ParseError> {
         let modifiers = self.inst.modifiers;
         for (index, place) in self.places.iter().enumerate() {
@@ -468,7 +468,7 @@ impl Statement<'_> {
                 let wants = modifiers.wants_buffer_address();
                 let what = match (wants, source.value == operand::Value::Off) {
                     (true, true) => Some("a VGPR because of `offen` or `idxen`"),
-                    (false, false) => Some("`off`, or `offen` or `idxen` behind"),
+                    (false, false) => Some("`off`, or `offen` or `idxen` after it"),
                     _ => None,
                 };
                 if let Some(what) = what {
@@ -484,7 +484,7 @@ impl Statement<'_> {
         Ok(())
     }
 
-    /// The rules that every instruction keeps.
+    /// The rules that every instruction obeys.
     fn finish(&self, arch: Arch) -> Result<(), ParseError> {
         check(&self.inst, arch).map_err(|error| {
             let index = match error {
@@ -502,7 +502,7 @@ impl Statement<'_> {
     }
 }
 
-/// Formats that have 64 bits always.
+/// Formats that always have 64 bits.
 const fn is_long_only(format: Format) -> bool {
     use Format::*;
     matches!(format, Vop3 | Vop3Sel | Vop3b | Vop3p | Vop3pMix | Mai | MaiScaled)

@@ -1,4 +1,4 @@
-//! What stands after the operands.
+//! The part of an instruction after the operands.
 
 use super::super::dpp::Dpp;
 use super::super::encode::default_op_sel_hi;
@@ -11,7 +11,7 @@ use super::expression::Symbols;
 use super::fields::{choice, number, swizzle};
 use super::{Context, Surroundings};
 
-/// A modifier by what is done with it.
+/// A modifier, by its effect.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum Kind {
     Offset,
@@ -167,7 +167,7 @@ pub(super) fn offset_range(info: &OpInfo) -> Option<(i64, i64)> {
 pub(super) struct Tail<'a> {
     info: &'static OpInfo,
     arch: Arch,
-    /// The chips that what stands here may be for: of a body nobody knows the chip.
+    /// The chips that the modifiers so far may be for: in a body the chip is not known.
     chips: Arches,
     symbols: &'a dyn Symbols,
     seen: Vec<&'static str>,
@@ -176,9 +176,9 @@ pub(super) struct Tail<'a> {
     dpp: Option<Dpp>,
     has_control: bool,
     sdwa: Option<Sdwa>,
-    /// The offset stood among the operands.
+    /// The offset was among the operands.
     has_offset: bool,
-    /// `mul:1` or `div:1`, which means nothing but that the long encoding is wanted.
+    /// `mul:1` or `div:1`, which only ask for the long encoding.
     pub has_neutral_omod: bool,
 }
 
@@ -237,7 +237,7 @@ impl<'a> Tail<'a> {
     /// The immediate of the SDWA form without any modifier.
     pub fn default_sdwa(&self) -> Sdwa {
         let unused = if self.info.selects_result() { Unused::Preserve } else { Unused::Pad };
-        // The part of a source that is not there is all zeros.
+        // The part of a source that does not exist is all zeros.
         let second = if self.info.short_sources() == 2 { Select::Dword } else { Select::Byte0 };
         Sdwa { dst: Select::Dword, unused, sources: [Select::Dword, second] }
     }
@@ -267,7 +267,7 @@ impl<'a> Tail<'a> {
         self.apply(name, kind, &start, cursor)
     }
 
-    /// That row and chip have the modifier, and call it so.
+    /// Checks that row and chip have the modifier, under this name.
     fn check_home(&self, name: &'static str, kind: Kind) -> Result<(), Fault> {
         let has = |arch| self.info.arches.contains(arch) && kind.is_on(self.info, arch);
         if self.chips.iter().any(has) {
@@ -361,9 +361,9 @@ impl<'a> Tail<'a> {
 
     fn offset(&mut self, cursor: &mut Cursor) -> Result<(), ParseError> {
         if self.info.meaning == Meaning::LaneSwizzle {
-            let mut behind = *cursor;
-            if behind.eat(":") && behind.is_call("swizzle", b'(') {
-                *cursor = behind;
+            let mut next = *cursor;
+            if next.eat(":") && next.is_call("swizzle", b'(') {
+                *cursor = next;
                 self.imm = swizzle(cursor, self.symbols)?;
                 return Ok(());
             }

@@ -8,7 +8,7 @@ use super::immediate::Number;
 use super::register::{self, Registers};
 use super::{Context, Surroundings};
 
-/// What an operand is before its row has a say.
+/// An operand before its row is taken into account.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Value {
     /// Registers, virtual ones too.
@@ -30,7 +30,7 @@ pub(super) struct Source {
     pub extend: bool,
 }
 
-/// What may stand in an operand, in words.
+/// The operands that a class accepts, in words.
 pub(super) const fn wanted(class: OperandClass) -> &'static str {
     use OperandClass::*;
     match class {
@@ -66,15 +66,15 @@ pub(super) fn parse(cursor: &mut Cursor, context: &mut Context) -> Result<Source
         return Ok(source);
     }
     let minus = cursor.peek() == Some(b'-') && {
-        let mut behind = *cursor;
-        behind.advance(1);
-        if behind.peek() == Some(b'-') {
-            return Err(behind.expected("a number, or `neg(..)` around it"));
+        let mut next = *cursor;
+        next.advance(1);
+        if next.peek() == Some(b'-') {
+            return Err(next.expected("a number, or `neg(..)` around it"));
         }
-        behind.peek() == Some(b'|')
-            || behind.peek() == Some(b'%')
-            || behind.is_call("abs", b'(')
-            || register::is_next(&behind)
+        next.peek() == Some(b'|')
+            || next.peek() == Some(b'%')
+            || next.is_call("abs", b'(')
+            || register::is_next(&next)
     };
     if minus {
         cursor.advance(1);
@@ -159,10 +159,10 @@ impl Source {
         !(self.negate || self.absolute || self.extend)
     }
 
-    /// How many registers the text says.
+    /// The number of registers that the text gives.
     pub fn width(&self) -> Option<u32> {
         match self.value {
-            // Registers that the instruction finds constants in are as wide as it likes.
+            // Registers that the instruction finds constants in have any width.
             Value::Registers(Registers { first, count }) if first.is_virtual() || !first.is_constant() => {
                 count
             }

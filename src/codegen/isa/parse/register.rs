@@ -10,7 +10,7 @@ use super::expression::{self, Place, Symbols};
 pub(super) struct Registers {
     /// The first.
     pub first: Operand,
-    /// How many; none for those that are as wide as the operand wants.
+    /// How many; none for those that are as wide as the operand needs.
     pub count: Option<u32>,
 }
 
@@ -23,7 +23,7 @@ const FILES: [(&str, u32, u32); 5] = [
     ("a", Operand::FIRST_AGPR, 256),
 ];
 
-/// Registers with names: number, and how many 32-bit registers it is (0: as many as wanted).
+/// Registers with names: number, and how many 32-bit registers it is (0: as many as needed).
 const NAMED: [(&str, u32, u32); 29] = [
     ("vcc", 106, 2),
     ("vcc_lo", 106, 1),
@@ -74,7 +74,7 @@ fn numbered(name: &str) -> Option<((u32, u32), u32)> {
     let (digits, start, count) =
         FILES.iter().find_map(|(prefix, start, count)| Some((name.strip_prefix(prefix)?, *start, *count)))?;
     let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    // Numbers with more digits than any register has are none.
+    // A number with more digits than any register's is not one.
     plain.then(|| ((start, count), digits.parse().unwrap_or(u32::MAX)))
 }
 
@@ -83,7 +83,7 @@ fn is_bracketed(cursor: &Cursor, name: &str) -> bool {
     FILES.iter().any(|(prefix, ..)| *prefix == name) && cursor.is_call(name, b'[')
 }
 
-/// Reads registers; the caller has seen that some come next.
+/// Reads registers, of which the caller has seen the beginning.
 pub(super) fn parse(cursor: &mut Cursor, symbols: &dyn Symbols) -> Result<Registers, ParseError> {
     if cursor.peek() == Some(b'[') {
         return list(cursor, symbols);
@@ -116,7 +116,7 @@ fn index(cursor: &mut Cursor, symbols: &dyn Symbols) -> Result<i64, ParseError> 
     expression.number(symbols).map_err(|fault| start.fault(fault))
 }
 
-/// Most registers that an operand has.
+/// The most registers of an operand.
 const MOST: i64 = 32;
 
 fn of_file((start, count): (u32, u32), low: i64, high: i64) -> Option<Registers> {

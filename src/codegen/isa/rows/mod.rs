@@ -1,7 +1,7 @@
 //! The rows of the instruction table, one file per family of formats.
 //!
-//! Each file is a macro that appends its rows to those it is given and hands all on, so that one enum can be
-//! made of many files. A row reads
+//! Each file is a macro that appends its rows to those it is given and hands on all of them, so that one enum
+//! can be made from many files. A row reads
 //!
 //! ```text
 //! Name "mnemonic" Format(opcode) [operands in assembler order] Unit Meaning, reads(implicit), writes(implicit),

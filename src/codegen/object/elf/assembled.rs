@@ -1,8 +1,8 @@
 //! The object that an assembler makes: any sections and symbols, laid out as those of our own kernels are.
 //!
-//! What is read lies before the code, what is written after it, what is not loaded after that. Addresses
-//! are known as soon as the sizes are ([`Layout`]), the contents follow ([`Layout::write`]). There are no
-//! relocations: whoever brings the contents has resolved everything.
+//! Read-only sections lie before the code, writable ones after it, sections that are not loaded at the end.
+//! Addresses are known as soon as the sizes are ([`Layout`]), the contents follow ([`Layout::write`]). There
+//! are no relocations: the caller has resolved everything in the contents.
 
 use std::borrow::Cow;
 
@@ -34,7 +34,7 @@ pub(in crate::codegen) struct AssemblySection {
 pub(in crate::codegen) enum SymbolHome {
     /// In a section, by its number in the list of sections, at an offset.
     Section(usize, u64),
-    /// Nowhere: a number.
+    /// At no place: a number.
     Absolute(u64),
 }
 
@@ -60,7 +60,7 @@ impl AssemblySymbol {
     }
 }
 
-/// All that an object consists of, without the contents of its sections.
+/// Everything that an object consists of, without the contents of its sections.
 #[derive(Clone, Debug)]
 pub(in crate::codegen) struct Assembly {
     /// The chip and its modes.
@@ -177,7 +177,7 @@ impl Layout {
         self.image.finish(&header, &segments)
     }
 
-    /// A symbol table of those wanted, and their names.
+    /// A symbol table of the symbols that `wanted` selects, and their names.
     fn symbols(&self, wanted: impl Fn(&AssemblySymbol) -> bool) -> (Vec<u8>, Vec<u8>) {
         const ABSOLUTE: u16 = 0xfff1;
         let mut symbols = Symbols::new(self.assembly.symbols.len());

@@ -9,7 +9,7 @@ pub(super) const HEADER_SIZE: u64 = 64;
 const PROGRAM_HEADER_SIZE: u64 = 56;
 /// Size of a symbol.
 pub(super) const SYMBOL_SIZE: u64 = 24;
-/// Code has pages of its own, and so has what is written.
+/// Code has pages of its own, and so have writable sections.
 pub(super) const PAGE: u64 = 0x1000;
 
 pub(super) const WRITE: u64 = 1;
@@ -19,7 +19,7 @@ pub(super) const MERGE: u64 = 16;
 pub(super) const STRINGS: u64 = 32;
 pub(super) const INFO_LINK: u64 = 64;
 
-/// What a section is; the numbers are those of `sh_type`.
+/// The type of a section; the numbers are those of `sh_type`.
 #[derive(Copy, Clone, PartialEq, Eq)]
 pub(super) enum Kind {
     ProgBits = 1,
@@ -32,7 +32,7 @@ pub(super) enum Kind {
     DynSym = 11,
 }
 
-/// A section header as far as it is not layout. Field names are those of the header.
+/// A section header except for its layout. Field names are those of the header.
 pub(super) struct Section {
     pub name: Cow<'static, str>,
     pub kind: Kind,
@@ -42,7 +42,7 @@ pub(super) struct Section {
 }
 
 impl Section {
-    /// Bytes without entries.
+    /// A section of bytes, without entries.
     pub const fn bytes(name: &'static str, kind: Kind, flags: u64, align: u64) -> Section {
         Section { name: Cow::Borrowed(name), kind, flags, align, entry_size: 0 }
     }
@@ -67,7 +67,7 @@ struct Placed {
     info: u32,
 }
 
-/// What is loaded, and what is looked for without sections.
+/// A part that is loaded, or that is found without sections.
 pub(super) struct Segment {
     pub kind: u32,
     pub flags: u32,
@@ -89,19 +89,20 @@ pub(super) struct Image {
     segments: usize,
 }
 
-/// What section names, header tables and small sections may come to; more only costs another allocation.
+/// An estimate of the bytes of section names, header tables and small sections; more would only cost another
+/// allocation.
 const FRAME: usize = 8192;
 
 impl Image {
-    /// A file with room for so many program headers, and for contents of about so many bytes.
+    /// A file with room for this many program headers, and for contents of about this many bytes.
     pub fn new(segments: usize, contents: usize) -> Image {
         let mut out = Output(Vec::with_capacity(contents + FRAME));
         out.0.resize(HEADER_SIZE as usize + PROGRAM_HEADER_SIZE as usize * segments, 0);
         Image { out, sections: SmallVec::new(), segments }
     }
 
-    /// Appends a section of `size` bytes, which [`Image::fill`] brings. A file that is loaded has addresses:
-    /// those of its offsets, for code one page further on, for what is written two.
+    /// Appends a section of `size` bytes, which are given to [`Image::fill`]. In a file that is loaded,
+    /// addresses are those of its offsets, for code one page further on, for writable sections two.
     pub fn reserve(&mut self, section: Section, size: u64) -> Index {
         let offset = (self.out.0.len() as u64).next_multiple_of(section.align);
         let address = match section.flags {
@@ -157,7 +158,7 @@ impl Image {
         let name_section = self.add(Section::bytes(own, Kind::StrTab, 0, 1), &names);
         let headers = (self.out.0.len() as u64).next_multiple_of(8);
         let count = self.sections.len() as u16 + 1;
-        // The names are in place; their memory does for what comes in front of everything.
+        // The names are in place; their memory is used for what comes in front of everything.
         names.clear();
         let mut front = Output(names);
         front.header(header, segments.len(), headers, count, name_section);
@@ -229,14 +230,14 @@ pub(super) enum Symbol {
     Section = 3,
 }
 
-/// A symbol table. It begins with the symbol that is none.
+/// A symbol table. It begins with the null symbol.
 pub(super) struct Symbols {
     pub bytes: Vec<u8>,
     pub count: u32,
 }
 
 impl Symbols {
-    /// Size of a table with so many symbols beside the first.
+    /// Size of a table with this many symbols after the first.
     pub const fn size(symbols: usize) -> u64 {
         (1 + symbols as u64) * SYMBOL_SIZE
     }

@@ -96,7 +96,7 @@ pub(super) fn write(parts: Parts<'_>) -> gimli::write::Result<Vec<u8>> {
     Ok(image.finish(&header, &segments))
 }
 
-/// A hash table of one bucket: all symbols after each other, so no hash is ever computed.
+/// A hash table of one bucket: all symbols follow each other, so no hash is ever computed.
 pub(super) fn hash_table(symbols: u32) -> SmallVec<[u8; 64]> {
     let next = |index: u32| if index + 1 < symbols { index + 1 } else { 0 };
     let words = [1, symbols, next(0), 0].into_iter().chain((1..symbols).map(next));

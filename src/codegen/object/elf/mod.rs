@@ -41,7 +41,7 @@ pub struct ObjectOptions {
     pub target: TargetId,
     /// Version of the format.
     pub version: ObjectVersion,
-    /// For whom it is.
+    /// Who it is for.
     pub form: ObjectForm,
 }
 
@@ -63,16 +63,16 @@ pub struct KernelCode<'a> {
     pub info: &'a KernelInfo,
     /// Its instructions; the first is the entry.
     pub code: &'a [u8],
-    /// Where its author wrote them. An object has debug sections if one of its kernels has this.
+    /// Where its author wrote them. An object has debug sections if at least one of its kernels has this.
     pub lines: Option<&'a SourceLines>,
 }
 
 /// Why kernels cannot become an object.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum WriteError {
-    /// A name that assemblers and linkers cannot take as a symbol.
+    /// A name that is not a valid symbol for assemblers and linkers.
     #[error(
-        "kernel name {name:?} is no symbol: letters, digits, `_`, `.` and `$` may follow a letter or `_`"
+        "kernel name {name:?} is not a symbol: letters, digits, `_`, `.` and `$` may follow a letter or `_`"
     )]
     Name {
         /// The name.
@@ -84,12 +84,12 @@ pub enum WriteError {
         /// The name.
         name: String,
     },
-    /// The target has not what the kernel needs.
+    /// The target lacks something that the kernel needs.
     #[error("kernel {name:?}: {source}")]
     Resources {
         /// The kernel.
         name: String,
-        /// What there is too little of.
+        /// What it lacks.
         source: ResourceError,
     },
     /// A workgroup that is empty or larger than the target's.
@@ -127,7 +127,8 @@ pub(super) fn describe(target: TargetId, info: &KernelInfo) -> Result<KernelDesc
         .map_err(|source| WriteError::Resources { name: name(), source })
 }
 
-/// That no two kernels share a name, nor one kernel's function another's descriptor.
+/// Checks that no two kernels share a name, and that no kernel's function has the name of another's
+/// descriptor.
 pub(super) fn check_names<'a>(infos: impl Iterator<Item = &'a KernelInfo>) -> Result<(), WriteError> {
     let mut names: SmallVec<[&str; 8]> = infos.map(|info| info.name.as_str()).collect();
     names.sort_unstable();
@@ -152,7 +153,7 @@ const S_NOP: [u8; 4] = 0xbf80_0000u32.to_le_bytes();
 /// The bytes of a code object with these kernels. Equal input gives equal bytes.
 ///
 /// # Errors
-/// A name that is no symbol or is there twice, or a kernel that needs more than the target has.
+/// A name that is not a symbol or occurs twice, or a kernel that needs more than the target has.
 pub fn write(options: impl Into<ObjectOptions>, kernels: &[KernelCode<'_>]) -> Result<Vec<u8>, WriteError> {
     let options = options.into();
     let parts = Parts::new(options, kernels)?;
@@ -163,7 +164,7 @@ pub fn write(options: impl Into<ObjectOptions>, kernels: &[KernelCode<'_>]) -> R
     written.map_err(|error| WriteError::Lines { reason: error.to_string() })
 }
 
-/// What both forms of an object consist of.
+/// The parts of both forms of an object.
 struct Parts<'a> {
     options: ObjectOptions,
     kernels: &'a [KernelCode<'a>],
@@ -198,7 +199,7 @@ impl<'a> Parts<'a> {
         Ok(Parts { options, kernels, descriptors, note, text, offsets, strings })
     }
 
-    /// About how many bytes it is all together.
+    /// Approximate number of bytes of all parts.
     fn size(&self) -> usize {
         self.note.len()
             + self.text.len()

@@ -1,8 +1,8 @@
 //! The object that a linker takes.
 //!
-//! Nothing has an address yet. The descriptors' entry offsets and what the debug sections say of addresses
-//! and of each other are relocations, numbered as in LLVM's "User Guide for AMDGPU Backend", table "AMDGPU
-//! ELF Relocation Records".
+//! Nothing has an address yet. The descriptors' entry offsets and the references of debug sections to
+//! addresses and to each other are relocations, numbered as in LLVM's "User Guide for AMDGPU Backend", table
+//! "AMDGPU ELF Relocation Records".
 
 use std::borrow::Cow;
 
@@ -83,7 +83,7 @@ pub(super) fn write(parts: Parts<'_>) -> gimli::write::Result<Vec<u8>> {
         let function = symbols.push(Symbol::Function, function_name, text, offset, size);
         let descriptor = (number * DESCRIPTOR_SIZE) as u64;
         symbols.push(Symbol::Object, descriptor_name, rodata, descriptor, DESCRIPTOR_SIZE as u64);
-        // Relative to the field, which lies after the descriptor's beginning by its own offset.
+        // Relative to the field, whose own offset is added because the descriptor begins before it.
         let place = descriptor + ENTRY_OFFSET;
         relocation(&mut entries, place, R_AMDGPU_REL64, function, ENTRY_OFFSET as i64);
     }
