@@ -7,11 +7,12 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use groundswell::compile::Verify;
+use groundswell::compile::compile_uncached;
+use groundswell::internals::facts::ExpandedCount;
+use groundswell::internals::with_workspace;
 use groundswell::kernels::{Gemm, Waves, copy};
-use groundswell::passes::expand::ExpandedCount;
-use groundswell::passes::workspace::{Verify, with_workspace};
 use groundswell::prelude::*;
-use groundswell::runtime::compile::compile_uncached;
 
 /// Workgroup tile and waves.
 type Tile = ([i64; 3], [u32; 2]);

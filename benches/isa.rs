@@ -7,7 +7,7 @@ mod corpus;
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use groundswell::codegen::isa::{Arch, Inst, decode, encode, write_inst};
+use groundswell::isa::{Arch, Inst, decode, encode, write_inst};
 use groundswell::kernels::Gemm;
 use groundswell::prelude::*;
 

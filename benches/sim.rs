@@ -5,11 +5,11 @@
 //! check mode: at most 8 times as long). The groups of single instructions count instructions of a wave.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use groundswell::codegen::isa::{Arch, Inst, Modifiers, Opcode, Operand, encode};
-use groundswell::codegen::object::{KernelCode, KernelInfo, KernelResources, WorkgroupSize, write};
+use groundswell::isa::{Arch, Inst, Modifiers, Opcode, Operand, encode};
 use groundswell::kernels::Gemm;
+use groundswell::object::{KernelCode, KernelInfo, KernelResources, WorkgroupSize, write};
 use groundswell::prelude::*;
-use groundswell::runtime::sim::{CheckOptions, LaunchConfig, Module, Simulator};
+use groundswell::simulator::{CheckOptions, LaunchConfig, Module, Simulator};
 
 const WORKGROUPS: u32 = 32;
 const WAVES: u32 = 4;

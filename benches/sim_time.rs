@@ -5,7 +5,7 @@
 //! them: the sampling of other workgroups, which counts as no instruction.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use groundswell::runtime::sim::time::{Device, TimeOptions};
+use groundswell::simulator::time::{Device, TimeOptions};
 use timed::{Loop, Timed, copy, gemm, repeat};
 
 #[path = "../tests/common/timed.rs"]

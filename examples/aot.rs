@@ -1,11 +1,11 @@
 //! Ahead of time: two kernels in one code object on disk, as a build script would write it, read back and
 //! run.
 
-use groundswell::codegen::object::ObjectFile;
+use groundswell::compile::link;
 use groundswell::kernels::{Gemm, Waves, copy};
+use groundswell::object::ObjectFile;
 use groundswell::prelude::*;
-use groundswell::runtime::executable::link;
-use groundswell::runtime::sim::{LaunchConfig, Simulator};
+use groundswell::simulator::{LaunchConfig, Simulator};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let options = Options::new(Target::GFX942).set("M", 8).set("N", 64).set("BLOCK_M", 4).set("BLOCK_N", 64);

@@ -17,8 +17,7 @@ fn main() -> Result<(), Diagnostic> {
     let executable = copy.compile(&Options::new(Target::GFX942).set(m, 100).set(n, 1000))?;
     print!(
         "{}",
-        groundswell::runtime::executable::listing(executable.code(), executable.target().arch)
-            .unwrap_or_default()
+        groundswell::compile::listing(executable.code(), executable.target().arch).unwrap_or_default()
     );
 
     let device = Device::open()?;

@@ -1,8 +1,8 @@
 //! A ready GEMM with an epilogue of our own: C = gelu(A Bᵀ * scale + bias), in bf16, fused into the kernel.
 
+use groundswell::check::against_interpreter;
 use groundswell::kernels::{Gemm, Waves};
 use groundswell::prelude::*;
-use groundswell::runtime::check::against_interpreter;
 
 /// x * sigmoid(1.702 x), the usual approximation of GELU.
 fn gelu(x: Value) -> Value {

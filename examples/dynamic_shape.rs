@@ -1,8 +1,8 @@
 //! One executable for all shapes: M, N and K are left open and given at each launch.
 
+use groundswell::check::against_interpreter;
 use groundswell::kernels::Gemm;
 use groundswell::prelude::*;
-use groundswell::runtime::check::against_interpreter;
 
 fn main() -> Result<(), Diagnostic> {
     let gemm = Gemm::any_shape().kernel()?;

@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
+use groundswell::check::compare;
 use groundswell::prelude::*;
-use groundswell::runtime::check::compare;
 
 fn main() -> Result<(), Diagnostic> {
     let [m, n, k] = symbols(["M", "N", "K"]);

@@ -5,7 +5,7 @@
 
 use groundswell::kernels::Waves;
 use groundswell::prelude::Schedule;
-use groundswell::runtime::sim::time::{Device, TimeOptions, TimeReport};
+use groundswell::simulator::time::{Device, TimeOptions, TimeReport};
 use timed::{copy, scheduled_gemm};
 
 #[path = "../tests/common/timed.rs"]

@@ -6,9 +6,9 @@ use std::backtrace::Backtrace;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
-use groundswell::passes::workspace::Verify;
+use groundswell::compile::Verify;
+use groundswell::compile::compile_uncached;
 use groundswell::prelude::*;
-use groundswell::runtime::compile::compile_uncached;
 
 /// Most allocations of a warm compile without debug sections, the finished executable's own among them.
 const LIMIT: usize = 60;

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use groundswell::codegen::assembler::{AssemblerOptions, assemble};
+use groundswell::assembler::{AssemblerOptions, assemble};
 
 fn faults(text: &str) -> Vec<(usize, usize, String)> {
     let faults = assemble(text, AssemblerOptions::default()).expect_err("the text is wrong").0;

@@ -6,7 +6,7 @@ mod common;
 use common::corpus::corpus;
 use common::instructions::{complain, encoded, is_readable, text};
 use common::oracle::Workspace;
-use groundswell::codegen::isa::{Arch, decode, parse_inst};
+use groundswell::isa::{Arch, decode, parse_inst};
 
 #[test]
 fn what_is_printed_reads_back_as_the_same_instruction() {

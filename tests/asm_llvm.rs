@@ -6,8 +6,8 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::oracle::{Workspace, without_entry};
-use groundswell::codegen::assembler::{AssemblerOptions, assemble};
-use groundswell::codegen::object::ObjectFile;
+use groundswell::assembler::{AssemblerOptions, assemble};
+use groundswell::object::ObjectFile;
 use object::{Object, ObjectSection, ObjectSymbol};
 
 const FILE: &str = include_str!("asm/file.s");

@@ -4,8 +4,8 @@ mod common;
 
 use common::kernels;
 use common::oracle::{Workspace, text_section, without_entry};
-use groundswell::codegen::assembler::{AssemblerOptions, assemble, disassemble};
-use groundswell::codegen::object::ObjectFile;
+use groundswell::assembler::{AssemblerOptions, assemble, disassemble};
+use groundswell::object::ObjectFile;
 
 fn assembled(text: &str) -> Vec<u8> {
     match assemble(text, AssemblerOptions::default()) {
@@ -152,8 +152,8 @@ fn assembly_of_clang_gives_what_llvm_makes_of_it() {
 /// What the kernels compute does not depend on who put them together.
 #[test]
 fn a_kernel_that_finds_its_table_still_finds_it() {
-    use groundswell::codegen::target::Target;
-    use groundswell::runtime::sim::{LaunchConfig, Simulator};
+    use groundswell::simulator::{LaunchConfig, Simulator};
+    use groundswell::target::Target;
     let Some(workspace) = Workspace::with_tools(&["clang-19", "ld.lld-19"]) else { return };
     workspace.run(&(clang("gfx942", "-O2", ASSEMBLER_C) + " -o clang.co"));
     let theirs = workspace.read("clang.co");

@@ -2,14 +2,15 @@
 //! numbers in `select`, compound assignment, names and integers of any type; what a `main` that fails prints;
 //! ready kernels for a shape. Results are compared with plain loops or with the interpreter.
 
-use groundswell::ir::diagnostic::Kind;
+use groundswell::check::against_interpreter;
+use groundswell::compile::Verify;
+use groundswell::compile::compile_uncached;
+use groundswell::diagnostic::Kind;
 use groundswell::kernels::{Form, Gemm, MatrixShape, Waves, copy};
-use groundswell::passes::workspace::Verify;
 use groundswell::prelude::*;
-use groundswell::runtime::check::against_interpreter;
-use groundswell::runtime::compile::compile_uncached;
-use groundswell::runtime::sim::time::{self, TimeOptions};
-use groundswell::runtime::sim::{LaunchConfig, Simulator};
+use groundswell::simulator::time;
+use groundswell::simulator::time::TimeOptions;
+use groundswell::simulator::{LaunchConfig, Simulator};
 
 const ROWS: usize = 37;
 const COLUMNS: usize = 75;

@@ -4,8 +4,8 @@
 mod common;
 
 use common::oracle::Workspace;
-use groundswell::codegen::isa::{Arch, decode, encode, write_inst};
-use groundswell::codegen::object::ObjectFile;
+use groundswell::isa::{Arch, decode, encode, write_inst};
+use groundswell::object::ObjectFile;
 
 const SOURCE: &str = include_str!("data/clang_kernels.c");
 

@@ -3,7 +3,7 @@
 
 use groundswell::kernels::{Gemm, Waves};
 use groundswell::prelude::*;
-use groundswell::runtime::report::{InstructionMix, Report};
+use groundswell::report::{InstructionMix, Report};
 
 fn report(tile: [i64; 3], waves: [u32; 2], size: impl Fn(Options, Symbol, usize) -> Options) -> Report {
     let kernel = Gemm::any_shape().waves(Waves::new(waves[0], waves[1])).kernel().expect("a valid kernel");

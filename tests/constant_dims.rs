@@ -1,13 +1,14 @@
 //! Dimensions that are numbers: what kernels mean, what code they become, how they are written, and what is
 //! refused.
 
-use groundswell::ir::text::Detail;
-use groundswell::passes::PIPELINE;
-use groundswell::passes::workspace::{Verify, with_workspace};
+use groundswell::check::with_findings;
+use groundswell::compile::PIPELINE;
+use groundswell::compile::Verify;
+use groundswell::compile::compile_uncached;
+use groundswell::compile::{Parameter, Size};
+use groundswell::internals::with_workspace;
 use groundswell::prelude::*;
-use groundswell::runtime::check::with_findings;
-use groundswell::runtime::compile::compile_uncached;
-use groundswell::runtime::executable::{Parameter, Size};
+use groundswell::text::Detail;
 
 /// C = A Bᵀ whose third dimension is `k`.
 fn product(k: impl Into<Symbol>) -> Kernel {

@@ -7,9 +7,9 @@ use std::hash::{DefaultHasher, Hasher};
 use std::process::Command;
 
 use common::kernels::{self, Case};
-use groundswell::passes::workspace::Verify;
+use groundswell::compile::Verify;
+use groundswell::compile::compile_uncached;
 use groundswell::prelude::*;
-use groundswell::runtime::compile::compile_uncached;
 
 /// Tells a child process, which is this test program again, what to do before it compiles.
 const CHILD: &str = "GROUNDSWELL_DETERMINISM_CHILD";

@@ -3,10 +3,10 @@
 
 mod common;
 
-use groundswell::ir::diagnostic::Kind;
-use groundswell::passes::workspace::Verify;
+use groundswell::compile::Verify;
+use groundswell::compile::compile_uncached;
+use groundswell::diagnostic::Kind;
 use groundswell::prelude::*;
-use groundswell::runtime::compile::compile_uncached;
 use proptest::prelude::*;
 
 /// Tiles and sizes of a GEMM; `None` leaves a symbol unbound.

@@ -5,13 +5,13 @@
 mod common;
 
 use common::loops::largest_loop;
+use groundswell::check::with_findings;
+use groundswell::compile::Verify;
+use groundswell::compile::compile_uncached;
+use groundswell::compile::listing;
+use groundswell::internals::schedules::{Cut, Roles, schedule_of_direct_loads};
 use groundswell::kernels::{Gemm, Waves};
-use groundswell::passes::schedule::strategies::ping_pong::{Cut, Roles, schedule_of_direct_loads};
-use groundswell::passes::workspace::Verify;
 use groundswell::prelude::*;
-use groundswell::runtime::check::with_findings;
-use groundswell::runtime::compile::compile_uncached;
-use groundswell::runtime::executable::listing;
 
 #[derive(Clone, Debug)]
 struct Case {

@@ -3,10 +3,10 @@
 //! (rounded once); the roots, powers and logarithms of the hardware are good to a unit in the last place or
 //! two.
 
-use groundswell::ir::op::{Op, ResultType};
-use groundswell::passes::workspace::Verify;
+use groundswell::compile::Verify;
+use groundswell::compile::compile_uncached;
+use groundswell::internals::node::{Op, ResultType};
 use groundswell::prelude::*;
-use groundswell::runtime::compile::compile_uncached;
 
 const ROWS: i64 = 37;
 const COLUMNS: i64 = 75;

@@ -32,22 +32,23 @@ use std::path::{Path, PathBuf};
 
 use bevy_ecs::entity::Entity;
 use common::loops::largest_loop;
-use groundswell::codegen::target::Target;
-use groundswell::ir::diagnostic::{Diagnostic, Kind, Location};
-use groundswell::ir::expr::Symbol;
-use groundswell::ir::kernel::Kernel;
-use groundswell::ir::node::{Body, Control, Op};
-use groundswell::ir::text::{Detail, parse_file};
-use groundswell::ir::walk;
-use groundswell::passes::PIPELINE;
-use groundswell::passes::options::{GlobalToShared, Options, Schedule};
-use groundswell::passes::schedule::graph::words::describe;
-use groundswell::passes::workspace::{Verify, Workspace, with_workspace};
-use groundswell::runtime::check::with_findings;
-use groundswell::runtime::compile::compile_uncached;
-use groundswell::runtime::device::Device;
-use groundswell::runtime::executable::listing;
-use groundswell::runtime::schedule_view::{ScheduleView, schedule_of};
+use groundswell::author::Kernel;
+use groundswell::author::Symbol;
+use groundswell::check::with_findings;
+use groundswell::compile::PIPELINE;
+use groundswell::compile::Verify;
+use groundswell::compile::compile_uncached;
+use groundswell::compile::listing;
+use groundswell::compile::{ScheduleView, schedule_of};
+use groundswell::device::Device;
+use groundswell::diagnostic::{Diagnostic, Kind, Location};
+use groundswell::internals::node::{Body, Control, Op};
+use groundswell::internals::schedules::describe;
+use groundswell::internals::walk;
+use groundswell::internals::{Workspace, with_workspace};
+use groundswell::options::{GlobalToShared, Options, Schedule};
+use groundswell::target::Target;
+use groundswell::text::{Detail, parse_file};
 
 /// What a command makes of a case.
 enum Output {

@@ -66,6 +66,9 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("prelude", &[]),
 ];
 
+/// Files that stand above all rooms: they say what of them is public.
+const PUBLIC_FACE: [&str; 4] = ["lib.rs", "face.rs", "internals.rs", "prelude.rs"];
+
 /// Rooms inside of a room: each with the rooms beside it that it may use. What else it uses is the business
 /// of [`FLOORS`].
 const INNER_FLOORS: &[(&str, &[&str])] = &[
@@ -342,12 +345,11 @@ fn every_room_uses_only_rooms_below_it() {
     let mut faults = Vec::new();
     for path in sources() {
         let file = name(&path);
-        if is_test(&file) {
+        if is_test(&file) || PUBLIC_FACE.contains(&file.as_str()) {
             continue;
         }
         let Some(own) = room(&module(&file)) else {
-            let outside = ["lib.rs", "codegen/mod.rs"];
-            assert!(outside.contains(&file.as_str()), "{file} is in no room: add it to the table");
+            assert_eq!(file, "codegen/mod.rs", "{file} is in no room: add it to the table");
             continue;
         };
         let allowed = FLOORS.iter().find(|floor| floor.0 == own).map_or(&[][..], |floor| floor.1);

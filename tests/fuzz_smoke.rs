@@ -10,10 +10,10 @@ use std::panic::catch_unwind;
 use std::path::Path;
 
 use checks::{CHECKS, Check, Outcome, Verdict};
-use groundswell::codegen::target::Target;
-use groundswell::ir::expr::Symbol;
-use groundswell::ir::kernel::Kernel;
-use groundswell::passes::options::Options;
+use groundswell::author::Kernel;
+use groundswell::author::Symbol;
+use groundswell::options::Options;
+use groundswell::target::Target;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -175,7 +175,7 @@ const SCHEDULE: &str = "schedule s {
 fn text_schedules_are_read_or_refused() {
     let check = check("text");
     assert_eq!(check(SCHEDULE.as_bytes()), Ok(()));
-    groundswell::ir::schedule::WaveSchedule::parse(SCHEDULE, "s").expect("the schedule is right");
+    groundswell::schedule::WaveSchedule::parse(SCHEDULE, "s").expect("the schedule is right");
     let mut rng = StdRng::seed_from_u64(9);
     // One line of it in mutation, too: in a text that has other faults nothing is recorded.
     let mut seeds = vec![SCHEDULE.as_bytes().to_vec(), format!("kernel k {{\n}}\n{SCHEDULE}").into_bytes()];

@@ -3,10 +3,10 @@
 //! takes a sample that meets every value of every axis; `GROUNDSWELL_SWEEP=full` takes all of it,
 //! `GROUNDSWELL_SWEEP=5` a fifth.
 
-use groundswell::ir::diagnostic::Kind;
-use groundswell::passes::workspace::Verify;
+use groundswell::compile::Verify;
+use groundswell::compile::compile_uncached;
+use groundswell::diagnostic::Kind;
 use groundswell::prelude::*;
-use groundswell::runtime::compile::compile_uncached;
 
 /// Which operand order a GEMM has.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

@@ -6,10 +6,11 @@ mod common;
 use std::fmt::Write;
 
 use common::oracle::Workspace;
-use groundswell::codegen::isa::Arch::{self, *};
-use groundswell::codegen::isa::Opcode;
-use groundswell::codegen::machine::hazards::HazardResolver;
-use groundswell::codegen::machine::text;
+use groundswell::internals::machine::hazards::HazardResolver;
+use groundswell::internals::machine::text;
+use groundswell::isa::Arch;
+use groundswell::isa::Arch::*;
+use groundswell::isa::Opcode;
 
 /// Chips that LLVM 19 knows.
 const CHIPS: [Arch; 4] = [Gfx906, Gfx908, Gfx90a, Gfx942];

@@ -23,7 +23,7 @@ use std::collections::HashSet;
 use common::corpus::corpus;
 use common::instructions::{complain, encoded, is_readable, text};
 use common::oracle::Workspace;
-use groundswell::codegen::isa::{Arch, DecodeError, Inst, Meaning, Operand, decode, encode, size_in_bytes};
+use groundswell::isa::{Arch, DecodeError, Inst, Meaning, Operand, decode, encode, size_in_bytes};
 
 /// What the newer LLVM does its own way.
 fn is_avoided_by_newer(inst: &Inst) -> bool {

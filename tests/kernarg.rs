@@ -5,13 +5,13 @@ mod common;
 
 use common::kernels::{self, Case};
 use common::oracle::{Workspace, assert_equivalent};
-use groundswell::codegen::isa::{Arch, Meaning, decode};
-use groundswell::codegen::object::{Field, ObjectFile};
-use groundswell::passes::workspace::Verify;
+use groundswell::compile::Verify;
+use groundswell::compile::compile_uncached;
+use groundswell::compile::{Parameter, Size};
+use groundswell::isa::{Arch, Meaning, decode};
+use groundswell::object::{Field, ObjectFile};
 use groundswell::prelude::*;
-use groundswell::runtime::compile::compile_uncached;
-use groundswell::runtime::executable::{Parameter, Size};
-use groundswell::runtime::sim::{LaunchConfig, Simulator};
+use groundswell::simulator::{LaunchConfig, Simulator};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 

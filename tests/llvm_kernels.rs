@@ -6,8 +6,8 @@ mod common;
 
 use common::kernels::{self, Case};
 use common::oracle::{Workspace, assert_equivalent};
-use groundswell::passes::workspace::Verify;
-use groundswell::runtime::compile::compile_uncached;
+use groundswell::compile::Verify;
+use groundswell::compile::compile_uncached;
 
 /// Checks one kernel; `Err` says what LLVM sees differently.
 fn check(space: &Workspace, case: &Case) -> Result<(), String> {

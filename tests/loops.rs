@@ -6,11 +6,11 @@
 use std::fs;
 use std::path::Path;
 
-use groundswell::ir::interpreter::Interpreter;
-use groundswell::passes::workspace::Verify;
+use groundswell::check::{against_interpreter, with_findings};
+use groundswell::compile::Verify;
+use groundswell::compile::compile_uncached;
+use groundswell::interpreter::Interpreter;
 use groundswell::prelude::*;
-use groundswell::runtime::check::{against_interpreter, with_findings};
-use groundswell::runtime::compile::compile_uncached;
 use rayon::prelude::*;
 
 const SCHEDULES: [Schedule; 5] =

@@ -18,15 +18,15 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use groundswell::codegen::isa::{Arch, Operand};
-use groundswell::codegen::machine::allocate::{Allocation, AllocationError, Allocator, Limits};
-use groundswell::codegen::machine::branches::{Code, drop_branches_to_next, encode_body};
-use groundswell::codegen::machine::check::{
+use groundswell::internals::machine::allocate::{Allocation, AllocationError, Allocator, Limits};
+use groundswell::internals::machine::branches::{Code, drop_branches_to_next, encode_body};
+use groundswell::internals::machine::check::{
     Allocated, Fault, check_allocation, check_hazards, check_operands, check_replay, check_waits,
 };
-use groundswell::codegen::machine::hazards::{HazardResolver, Xnack};
-use groundswell::codegen::machine::waits::{LdsLoads, WaitInserter};
-use groundswell::codegen::machine::{Body, text};
+use groundswell::internals::machine::hazards::{HazardResolver, Xnack};
+use groundswell::internals::machine::waits::{LdsLoads, WaitInserter};
+use groundswell::internals::machine::{Body, text};
+use groundswell::isa::{Arch, Operand};
 
 #[derive(Default)]
 struct Case<'a> {

@@ -1,20 +1,20 @@
 //! Random machine bodies through all machine passes: what comes out must satisfy the machine verifier, and
 //! must not do so any more when a wait or a nop is weakened.
 
-use groundswell::codegen::isa::Arch;
-use groundswell::codegen::isa::{
+use groundswell::internals::machine::allocate::{AllocationError, Allocator, INSERTED, Limits, Spills};
+use groundswell::internals::machine::branches::{Code, drop_branches_to_next, encode_body};
+use groundswell::internals::machine::check::{
+    Allocated, Fault, check_allocation, check_hazards, check_operands, check_replay, check_waits,
+};
+use groundswell::internals::machine::hazards::HazardResolver;
+use groundswell::internals::machine::waits::{BARRIER_WITHOUT_WAITS, LdsLoads, WaitInserter};
+use groundswell::internals::machine::{Block, Body, MachineInst, RegisterFile, VirtualRegister, text};
+use groundswell::isa::Arch;
+use groundswell::isa::{
     Field, Implicit, Inst, Meaning, Modifiers, Opcode, Operand, OperandClass, OperandSpec, Role, Unit,
     WaitCounts,
 };
-use groundswell::codegen::machine::allocate::{AllocationError, Allocator, INSERTED, Limits, Spills};
-use groundswell::codegen::machine::branches::{Code, drop_branches_to_next, encode_body};
-use groundswell::codegen::machine::check::{
-    Allocated, Fault, check_allocation, check_hazards, check_operands, check_replay, check_waits,
-};
-use groundswell::codegen::machine::hazards::HazardResolver;
-use groundswell::codegen::machine::waits::{BARRIER_WITHOUT_WAITS, LdsLoads, WaitInserter};
-use groundswell::codegen::machine::{Block, Body, MachineInst, RegisterFile, VirtualRegister, text};
-use groundswell::codegen::target::Target;
+use groundswell::target::Target;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};

@@ -5,13 +5,13 @@
 mod common;
 
 use common::corpus::corpus;
-use groundswell::codegen::isa::{
-    Arch, Inst, Meaning, Opcode, Operand, Unit, WaitCounts, check as check_operands_of,
+use groundswell::internals::machine::check::{
+    Fault, check_hazards, check_operands, check_replay, check_waits,
 };
-use groundswell::codegen::machine::check::{Fault, check_hazards, check_operands, check_replay, check_waits};
-use groundswell::codegen::machine::hazards::HazardResolver;
-use groundswell::codegen::machine::waits::{BARRIER_WITHOUT_WAITS, LdsLoads, WaitInserter};
-use groundswell::codegen::machine::{Block, Body, MachineInst, text};
+use groundswell::internals::machine::hazards::HazardResolver;
+use groundswell::internals::machine::waits::{BARRIER_WITHOUT_WAITS, LdsLoads, WaitInserter};
+use groundswell::internals::machine::{Block, Body, MachineInst, text};
+use groundswell::isa::{Arch, Inst, Meaning, Opcode, Operand, Unit, WaitCounts, check as check_operands_of};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
@@ -116,9 +116,7 @@ fn crowd(rng: &mut StdRng, mut inst: Inst) -> Inst {
         // MODE and its neighbours, without indexing of VGPRs.
         let register = rng.random_range(1..4) | [0, 28 << 6, 4 << 6].choose(rng).copied().unwrap_or(0);
         match inst.op {
-            Opcode::SSetregImm32B32 => {
-                inst.modifiers = groundswell::codegen::isa::Modifiers::new().hwreg(register)
-            }
+            Opcode::SSetregImm32B32 => inst.modifiers = groundswell::isa::Modifiers::new().hwreg(register),
             _ => inst.imm = register,
         }
     }

@@ -5,13 +5,13 @@
 mod common;
 
 use common::loops::{largest_loop, loops};
-use groundswell::ir::text::parse_file;
+use groundswell::compile::Verify;
+use groundswell::compile::compile_uncached;
+use groundswell::compile::listing;
+use groundswell::internals::schedules::{Cut, Roles, schedule as ping_pong_schedule};
 use groundswell::kernels::{Gemm, Waves};
-use groundswell::passes::schedule::strategies::ping_pong::{Cut, Roles, schedule as ping_pong_schedule};
-use groundswell::passes::workspace::Verify;
 use groundswell::prelude::*;
-use groundswell::runtime::compile::compile_uncached;
-use groundswell::runtime::executable::listing;
+use groundswell::text::parse_file;
 
 /// The page on schedules.
 const PAGE: &str = include_str!("../docs/schedules.md");

@@ -2,10 +2,10 @@
 //! not do to a memory that all of them have in common, whichever way a kernel is written. Kernels of all
 //! shapes of memories: `fuzz_smoke.rs`.
 
-use groundswell::passes::workspace::Verify;
+use groundswell::compile::Verify;
+use groundswell::compile::compile_uncached;
 use groundswell::prelude::*;
-use groundswell::runtime::compile::compile_uncached;
-use groundswell::runtime::sim::{CheckOptions, FindingKind, LaunchConfig, Simulator};
+use groundswell::simulator::{CheckOptions, FindingKind, LaunchConfig, Simulator};
 
 /// Where the second workgroup along B begins to read a tensor `[B, M, N]` of f32, in bytes from its
 /// beginning. The tensor is far too large to exist here: the access is one that check mode refuses.
@@ -62,7 +62,7 @@ fn updates_by_all_workgroups_are_refused_where_they_are_traced() {
     })
     .expect_err("every workgroup along N updates `a`");
     assert_eq!(fault.message, "`a` is updated by every workgroup along N: it is read and then written");
-    let line = |location: &Option<groundswell::ir::diagnostic::Location>| location.as_ref().map(|l| l.line);
+    let line = |location: &Option<groundswell::diagnostic::Location>| location.as_ref().map(|l| l.line);
     assert_eq!(line(&fault.location), Some(write));
     assert_eq!(fault.notes.iter().map(|note| line(&note.1)).collect::<Vec<_>>(), [Some(read), Some(spread)]);
     assert!(fault.help.is_some_and(|help| help.contains("give `a` the dimension N")));
@@ -91,6 +91,6 @@ fn common_stores_and_own_updates_are_right() {
         compile_uncached(&kernel, &options, Verify::AfterEachPass).unwrap_or_else(|e| panic!("{e}"));
     let device = Device::simulator(Target::GFX942);
     let value = |s: Symbol| Some(if s == m { 100 } else { 37 });
-    let ran = groundswell::runtime::check::against_interpreter(&kernel, &executable, &device, &value, 1);
+    let ran = groundswell::check::against_interpreter(&kernel, &executable, &device, &value, 1);
     assert!(ran.unwrap_or_else(|e| panic!("{e}")).comparison.ok);
 }

@@ -6,9 +6,9 @@
 //! alone gives.
 #![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
 
-use groundswell::codegen::target::Target;
-use groundswell::ir::layout::mma::{Mma, MmaShape, Sparsity};
-use groundswell::ir::layout::{Dim, Layout, Place};
+use groundswell::internals::layout::{Dim, Layout, Place};
+use groundswell::internals::layout::{Mma, MmaShape, Sparsity};
+use groundswell::target::Target;
 use std::collections::HashMap;
 
 const CSV: &str = include_str!("data/mfma.csv");
@@ -116,7 +116,7 @@ fn compare(
     let bits = element_bits(record[format]);
     let elements = number(record, registers) * 32 / bits;
     assert_eq!(
-        layout.extent(groundswell::ir::layout::Source::Register),
+        layout.extent(groundswell::internals::layout::Source::Register),
         elements,
         "{}: elements of an operand in a lane",
         record["mnemonic"]

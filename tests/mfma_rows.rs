@@ -2,7 +2,7 @@
 //! matrix instruction of gfx908, gfx90a and gfx942 with opcode, shape, passes and registers, as AMD's matrix
 //! instruction calculator prints them.
 
-use groundswell::codegen::isa::{Arch, Inst, Meaning, Opcode, Unit};
+use groundswell::isa::{Arch, Inst, Meaning, Opcode, Unit};
 
 const CSV: &str = include_str!("data/mfma.csv");
 

@@ -1,8 +1,8 @@
 //! Functions, quotients, minima and constants at the edges of number formats, on the simulator against f64
 //! and plain Rust: the error bounds are those of docs/numerics.md.
 
-use groundswell::codegen::object::{Field, ObjectFile};
-use groundswell::ir::constant::Constant;
+use groundswell::internals::Constant;
+use groundswell::object::{Field, ObjectFile};
 use groundswell::prelude::*;
 
 /// A float format: bits of the mantissa, exponents of the least and the largest normal number.

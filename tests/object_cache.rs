@@ -1,9 +1,9 @@
 //! The cache of compilations: bounded by bytes, and of use to programs that go around through more kernels
 //! than fit.
 
+use groundswell::cache;
 use groundswell::kernels::{Waves, copy};
 use groundswell::prelude::*;
-use groundswell::runtime::cache;
 
 /// Rounds through all kernels, and after how many of them hits are counted.
 const ROUNDS: usize = 12;

@@ -3,12 +3,13 @@
 
 mod common;
 
-use groundswell::codegen::object::assembly::{self, KernelText};
-use groundswell::codegen::object::{
+use groundswell::object::assembly;
+use groundswell::object::assembly::KernelText;
+use groundswell::object::{
     DenormMode, FloatMode, Fp16Overflow, KernelCode, KernelDescriptor, KernelInfo, KernelResources,
     ObjectFile, ObjectOptions, RoundMode, WorkgroupSize, WorkitemIds, write,
 };
-use groundswell::codegen::target::{FeatureSetting, ObjectVersion, Target, TargetId};
+use groundswell::target::{FeatureSetting, ObjectVersion, Target, TargetId};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 

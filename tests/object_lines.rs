@@ -5,14 +5,14 @@ mod common;
 
 use std::collections::BTreeSet;
 
-use groundswell::codegen::object::{
+use groundswell::compile::Verify;
+use groundswell::compile::compile_uncached;
+use groundswell::compile::{link, relocatable};
+use groundswell::object::{
     KernelCode, KernelInfo, KernelResources, LineRow, ObjectFile, SourceLines, SourcePlace, WorkgroupSize,
     write,
 };
-use groundswell::passes::workspace::Verify;
 use groundswell::prelude::*;
-use groundswell::runtime::compile::compile_uncached;
-use groundswell::runtime::executable::{link, relocatable};
 
 use common::oracle::Workspace;
 
@@ -62,8 +62,7 @@ fn line_of_instruction(object: &[u8], kernel: &str, mnemonic: &str) -> (String, 
     let words: Vec<u32> = kernel.code.as_chunks::<4>().0.iter().map(|w| u32::from_le_bytes(*w)).collect();
     let mut at = 0;
     while at < words.len() {
-        let (inst, length) =
-            groundswell::codegen::isa::decode(&words[at..], groundswell::codegen::isa::Arch::Gfx942).unwrap();
+        let (inst, length) = groundswell::isa::decode(&words[at..], groundswell::isa::Arch::Gfx942).unwrap();
         if inst.to_string().starts_with(mnemonic) {
             let found = file.line_of(kernel.entry + 4 * at as u64).unwrap();
             return (found.file.into_owned(), found.line);

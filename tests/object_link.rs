@@ -3,12 +3,12 @@
 
 mod common;
 
-use groundswell::codegen::object::{ArgumentKind, ObjectFile};
-use groundswell::passes::workspace::Verify;
+use groundswell::compile::Verify;
+use groundswell::compile::compile_uncached;
+use groundswell::compile::{link, relocatable};
+use groundswell::object::{ArgumentKind, ObjectFile};
 use groundswell::prelude::*;
-use groundswell::runtime::compile::compile_uncached;
-use groundswell::runtime::executable::{link, relocatable};
-use groundswell::runtime::sim::{LaunchConfig, SimError, Simulator};
+use groundswell::simulator::{LaunchConfig, SimError, Simulator};
 
 use common::kernels;
 use common::oracle::{Workspace, assert_equivalent, without_entry};

@@ -3,13 +3,14 @@
 
 mod common;
 
-use groundswell::codegen::assembler::{AssemblerOptions, assemble};
-use groundswell::codegen::object::assembly::{self, KernelText};
-use groundswell::codegen::object::{
+use groundswell::assembler::{AssemblerOptions, assemble};
+use groundswell::object::assembly;
+use groundswell::object::assembly::KernelText;
+use groundswell::object::{
     Access, ArgumentInfo, ArgumentKind, Field, KernelCode, KernelDescriptor, KernelInfo, KernelResources,
     ObjectError, ObjectFile, WorkgroupSize, write,
 };
-use groundswell::codegen::target::{FeatureSetting, ObjectVersion, Target};
+use groundswell::target::{FeatureSetting, ObjectVersion, Target};
 use proptest::prelude::*;
 
 use common::oracle::{Workspace, assert_equivalent, without_entry};

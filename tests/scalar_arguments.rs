@@ -5,11 +5,11 @@ mod common;
 
 use common::oracle::Workspace;
 use common::program::{Directory, groundswell, json, text};
-use groundswell::codegen::object::{ArgumentKind, ObjectFile};
-use groundswell::passes::workspace::Verify;
+use groundswell::compile::Parameter;
+use groundswell::compile::Verify;
+use groundswell::compile::compile_uncached;
+use groundswell::object::{ArgumentKind, ObjectFile};
 use groundswell::prelude::*;
-use groundswell::runtime::compile::compile_uncached;
-use groundswell::runtime::executable::Parameter;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -442,7 +442,7 @@ fn launches_name_the_scalar_that_is_wrong() {
     let device = Device::simulator(Target::GFX942);
     let [x, y] = [1.0f32, 2.0].map(|value| device.upload(&[value; 64]).unwrap());
     let launch = || device.launch(&executable).buffer(&x).buffer(&y);
-    let message = |launch: groundswell::runtime::launch::Launch| launch.run().unwrap_err().to_string();
+    let message = |launch: groundswell::device::Launch| launch.run().unwrap_err().to_string();
     let fault = message(launch());
     assert!(fault.contains("no value for the scalar `alpha`"), "{fault}");
     let fault = message(launch().scalar(1.5f32));

@@ -3,7 +3,7 @@
 
 use groundswell::kernels::Waves;
 use groundswell::prelude::Schedule;
-use groundswell::runtime::sim::time::{Device, TimeOptions};
+use groundswell::simulator::time::{Device, TimeOptions};
 use timed::shaped_gemm;
 
 #[path = "common/timed.rs"]

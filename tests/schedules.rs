@@ -4,11 +4,11 @@
 mod common;
 
 use common::loops::largest_loop;
+use groundswell::check::with_findings;
+use groundswell::compile::Verify;
+use groundswell::compile::compile_uncached;
 use groundswell::kernels::{Gemm, Waves};
-use groundswell::passes::workspace::Verify;
 use groundswell::prelude::*;
-use groundswell::runtime::check::with_findings;
-use groundswell::runtime::compile::compile_uncached;
 
 /// Sizes of one case, and whether they are known at compile time.
 #[derive(Clone, Debug)]

@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use groundswell::codegen::assembler::{AssemblerOptions, assemble};
-use groundswell::codegen::isa::{Arch, decode};
-use groundswell::codegen::object::{
+use groundswell::assembler::{AssemblerOptions, assemble};
+use groundswell::isa::{Arch, decode};
+use groundswell::object::{
     KernelCode, KernelInfo, KernelResources, ObjectFile, SourceLines, SourcePlace, WorkgroupSize, write,
 };
 use groundswell::prelude::*;
-use groundswell::runtime::sim::{
+use groundswell::simulator::{
     Access, CheckOptions, CheckReport, FindingKind, LaunchConfig, Memory, SimError, Simulator, Touch,
     Unordered, Use, WaitCounter,
 };

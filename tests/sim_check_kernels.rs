@@ -6,7 +6,7 @@ mod common;
 use common::checked::{CLANG, Checked, Contents, Launched};
 use common::clang;
 use common::ours::ours;
-use groundswell::runtime::sim::FindingKind;
+use groundswell::simulator::FindingKind;
 
 const SEEDS: u64 = 50;
 

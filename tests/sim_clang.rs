@@ -5,8 +5,8 @@ mod common;
 
 use std::sync::LazyLock;
 
-use groundswell::codegen::target::Target;
-use groundswell::runtime::sim::{FaultKind, LaunchConfig, LaunchStats, Module, SimError, Simulator};
+use groundswell::simulator::{FaultKind, LaunchConfig, LaunchStats, Module, SimError, Simulator};
+use groundswell::target::Target;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 

@@ -8,9 +8,9 @@ use std::fmt::Debug;
 
 use common::oracle::Workspace;
 use common::simulated::{Arg, Device, Plain};
-use groundswell::codegen::isa::Arch;
-use groundswell::codegen::target::Target;
-use groundswell::runtime::sim::{LaunchConfig, SimError};
+use groundswell::isa::Arch;
+use groundswell::simulator::{LaunchConfig, SimError};
+use groundswell::target::Target;
 use half::{bf16, f16};
 
 const SOURCE: &str = include_str!("data/clang_kernels.c");

@@ -1,9 +1,9 @@
 //! Buffer descriptors in check mode: an access that a descriptor lets through stays in the allocation of its
 //! base, whatever else the descriptor promises; and advice that suits the reader.
 
-use groundswell::codegen::assembler::{AssemblerOptions, assemble};
+use groundswell::assembler::{AssemblerOptions, assemble};
 use groundswell::prelude::*;
-use groundswell::runtime::sim::{CheckOptions, CheckReport, FindingKind, LaunchConfig, Reader, Simulator};
+use groundswell::simulator::{CheckOptions, CheckReport, FindingKind, LaunchConfig, Reader, Simulator};
 
 /// Bytes of each of the two buffers.
 const BYTES: u64 = 4096;

@@ -3,10 +3,10 @@
 
 use std::time::{Duration, Instant};
 
-use groundswell::codegen::assembler::{AssemblerOptions, assemble};
+use groundswell::assembler::{AssemblerOptions, assemble};
 use groundswell::prelude::*;
-use groundswell::runtime::sim::time::{Device as Chip, TimeOptions};
-use groundswell::runtime::sim::{
+use groundswell::simulator::time::{Device as Chip, TimeOptions};
+use groundswell::simulator::{
     CheckOptions, FaultKind, FindingKind, LaunchConfig, Limits, SimError, Simulator,
 };
 

@@ -2,9 +2,9 @@
 //! and takes them. Every combination of caches written back and forgotten, scopes and waits has to be judged
 //! as LLVM's memory model says, with every seed.
 
-use groundswell::codegen::assembler::{AssemblerOptions, assemble};
+use groundswell::assembler::{AssemblerOptions, assemble};
 use groundswell::prelude::*;
-use groundswell::runtime::sim::{
+use groundswell::simulator::{
     CheckOptions, CheckReport, FindingKind, LaunchConfig, Memory, Simulator, Unordered,
 };
 

@@ -6,8 +6,8 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::timed::{Loop, copy, gemm, repeat};
-use groundswell::runtime::sim::time::{Confidence, Device, Pipe, Stall, TimeOptions, TimeReport};
-use groundswell::runtime::sim::{FaultKind, SimError};
+use groundswell::simulator::time::{Confidence, Device, Pipe, Stall, TimeOptions, TimeReport};
+use groundswell::simulator::{FaultKind, SimError};
 
 impl Loop<'_> {
     /// Clk of one pass through the body: of the fastest wave, the slowest wave, and the compute unit.

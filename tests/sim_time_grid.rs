@@ -4,9 +4,9 @@
 mod common;
 
 use common::timed::Timed;
-use groundswell::codegen::assembler::{AssemblerOptions, assemble};
-use groundswell::runtime::sim::time::{Device, TimeOptions};
-use groundswell::runtime::sim::{LaunchConfig, Simulator};
+use groundswell::assembler::{AssemblerOptions, assemble};
+use groundswell::simulator::time::{Device, TimeOptions};
+use groundswell::simulator::{LaunchConfig, Simulator};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 

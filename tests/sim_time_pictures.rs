@@ -5,7 +5,7 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::timed::{Loop, gemm, repeat};
-use groundswell::runtime::sim::time::{Device, Stall, TimeOptions, TimeReport};
+use groundswell::simulator::time::{Device, Stall, TimeOptions, TimeReport};
 use serde_json::Value;
 
 /// A kernel whose waves reach their barriers at different times, and which idles, sleeps, branches and ends

@@ -1,11 +1,11 @@
 //! Kernels that do not fit into their registers: small `max_vgprs` and large accumulators give the same
 //! results on the simulator as the interpreter, and the report says what it took.
 
+use groundswell::compile::Verify;
+use groundswell::compile::compile_uncached;
 use groundswell::kernels::{Gemm, Waves};
-use groundswell::passes::workspace::Verify;
 use groundswell::prelude::*;
-use groundswell::runtime::compile::compile_uncached;
-use groundswell::runtime::report::Report;
+use groundswell::report::Report;
 
 type Bindings = Vec<(Symbol, i64)>;
 

@@ -4,12 +4,12 @@
 mod common;
 
 use common::loops::largest_loop;
-use groundswell::ir::schedule::PipelineTracer;
+use groundswell::check::with_findings;
+use groundswell::compile::Verify;
+use groundswell::compile::compile_uncached;
 use groundswell::kernels::{Gemm, Waves};
-use groundswell::passes::workspace::Verify;
 use groundswell::prelude::*;
-use groundswell::runtime::check::with_findings;
-use groundswell::runtime::compile::compile_uncached;
+use groundswell::schedule::PipelineTracer;
 
 const TILE: i64 = 32;
 

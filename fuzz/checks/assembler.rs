@@ -1,8 +1,8 @@
 //! The assembler: lines as instructions, the whole as a file.
 
-use groundswell::codegen::assembler::{AssemblerOptions, assemble, disassemble};
-use groundswell::codegen::isa::{Arch, Element, Inst, Opcode, encode, parse_inst, write_inst};
-use groundswell::codegen::target::Target;
+use groundswell::assembler::{AssemblerOptions, assemble, disassemble};
+use groundswell::isa::{Arch, Element, Inst, Opcode, encode, parse_inst, write_inst};
+use groundswell::target::Target;
 
 /// Objects that are disassembled.
 const MOST_BYTES: usize = 1 << 16;

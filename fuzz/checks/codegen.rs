@@ -1,14 +1,14 @@
 //! Readers of machine code: instruction words, code objects, machine text.
 
-use groundswell::codegen::assembler::{AssemblerOptions, assemble, disassemble};
-use groundswell::codegen::isa::{Arch, EncodeError, decode, encode, write_inst};
-use groundswell::codegen::machine::check::{check_hazards, check_operands, check_waits};
-use groundswell::codegen::machine::hazards::HazardResolver;
-use groundswell::codegen::machine::waits::{LdsLoads, WaitInserter};
-use groundswell::codegen::machine::{Body, MachineInst, text};
-use groundswell::codegen::object::ObjectFile;
-use groundswell::codegen::target::Target;
-use groundswell::runtime::sim::Simulator;
+use groundswell::assembler::{AssemblerOptions, assemble, disassemble};
+use groundswell::internals::machine::check::{check_hazards, check_operands, check_waits};
+use groundswell::internals::machine::hazards::HazardResolver;
+use groundswell::internals::machine::waits::{LdsLoads, WaitInserter};
+use groundswell::internals::machine::{Body, MachineInst, text};
+use groundswell::isa::{Arch, EncodeError, decode, encode, write_inst};
+use groundswell::object::ObjectFile;
+use groundswell::simulator::Simulator;
+use groundswell::target::Target;
 
 /// Bytes taken for instruction words: what decodes prints, and encodes to words that decode to the same
 /// instruction. The first byte says for which chip.

@@ -3,16 +3,16 @@
 
 use std::fmt::Write;
 
-use groundswell::codegen::target::Target;
-use groundswell::ir::diagnostic::{Diagnostic, Kind};
-use groundswell::ir::expr::Symbol;
-use groundswell::ir::interpreter::{Interpreter, Tensor};
-use groundswell::ir::kernel::Kernel;
-use groundswell::ir::types::DType;
-use groundswell::passes::options::Options;
-use groundswell::passes::workspace::Verify;
-use groundswell::runtime::compile::compile_uncached;
-use groundswell::runtime::device::Device;
+use groundswell::author::DType;
+use groundswell::author::Kernel;
+use groundswell::author::Symbol;
+use groundswell::compile::Verify;
+use groundswell::compile::compile_uncached;
+use groundswell::device::Device;
+use groundswell::diagnostic::{Diagnostic, Kind};
+use groundswell::interpreter::{Interpreter, Tensor};
+use groundswell::options::Options;
+use groundswell::target::Target;
 
 use super::{Choices, stages};
 

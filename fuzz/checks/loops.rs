@@ -6,15 +6,15 @@
 
 use std::fmt::Write;
 
-use groundswell::codegen::target::Target;
-use groundswell::ir::diagnostic::Kind;
-use groundswell::ir::expr::Symbol;
-use groundswell::ir::kernel::Kernel;
-use groundswell::passes::options::{Options, Schedule};
-use groundswell::passes::workspace::Verify;
-use groundswell::runtime::check::with_findings;
-use groundswell::runtime::compile::compile_uncached;
-use groundswell::runtime::device::Device;
+use groundswell::author::Kernel;
+use groundswell::author::Symbol;
+use groundswell::check::with_findings;
+use groundswell::compile::Verify;
+use groundswell::compile::compile_uncached;
+use groundswell::device::Device;
+use groundswell::diagnostic::Kind;
+use groundswell::options::{Options, Schedule};
+use groundswell::target::Target;
 
 use super::{Choices, Outcome, stages};
 

@@ -6,16 +6,16 @@
 
 use std::fmt::Write;
 
-use groundswell::codegen::target::Target;
-use groundswell::ir::diagnostic::Kind;
-use groundswell::ir::expr::Symbol;
-use groundswell::ir::kernel::Kernel;
-use groundswell::passes::options::Options;
-use groundswell::passes::workspace::Verify;
-use groundswell::runtime::check::{against_interpreter, with_findings};
-use groundswell::runtime::compile::compile_uncached;
-use groundswell::runtime::device::Device;
-use groundswell::runtime::sim::{Access, FindingKind};
+use groundswell::author::Kernel;
+use groundswell::author::Symbol;
+use groundswell::check::{against_interpreter, with_findings};
+use groundswell::compile::Verify;
+use groundswell::compile::compile_uncached;
+use groundswell::device::Device;
+use groundswell::diagnostic::Kind;
+use groundswell::options::Options;
+use groundswell::simulator::{Access, FindingKind};
+use groundswell::target::Target;
 
 use super::{Choices, Outcome};
 

@@ -20,9 +20,9 @@ pub use numerics::numerics;
 pub use schedules::{Verdict, schedule_verdict, schedules};
 pub use simulator::simulator;
 
-use groundswell::ir::kernel::Kernel;
-use groundswell::ir::schedule::WaveSchedule;
-use groundswell::ir::text::{Detail, parse_file};
+use groundswell::author::Kernel;
+use groundswell::schedule::WaveSchedule;
+use groundswell::text::{Detail, parse_file};
 
 /// A check: what is wrong, if something is. It must not panic either.
 pub type Check = fn(&[u8]) -> Result<(), String>;

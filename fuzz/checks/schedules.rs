@@ -8,21 +8,22 @@
 
 use std::collections::BTreeMap;
 
-use groundswell::codegen::target::Target;
-use groundswell::ir::diagnostic::Kind;
-use groundswell::ir::expr::Symbol;
-use groundswell::ir::kernel::Kernel;
-use groundswell::ir::node::{Body, Control, Op, Operands, Tag, Yields};
-use groundswell::ir::schedule::{Directive, Entry, NodeType, Nodes, ScheduleTracer, WaveSchedule};
-use groundswell::ir::types::AddressSpace;
-use groundswell::ir::walk;
-use groundswell::passes::expand::Expansion;
-use groundswell::passes::facts::Remainder;
-use groundswell::passes::options::Options;
-use groundswell::passes::workspace::{Verify, with_workspace};
-use groundswell::runtime::check::with_findings;
-use groundswell::runtime::compile::compile_uncached;
-use groundswell::runtime::device::Device;
+use groundswell::author::AddressSpace;
+use groundswell::author::Kernel;
+use groundswell::author::Symbol;
+use groundswell::check::with_findings;
+use groundswell::compile::Verify;
+use groundswell::compile::compile_uncached;
+use groundswell::device::Device;
+use groundswell::diagnostic::Kind;
+use groundswell::internals::facts::Expansion;
+use groundswell::internals::facts::Remainder;
+use groundswell::internals::node::{Body, Control, Op, Operands, Tag, Yields};
+use groundswell::internals::walk;
+use groundswell::internals::with_workspace;
+use groundswell::options::Options;
+use groundswell::schedule::{Directive, Entry, NodeType, Nodes, ScheduleTracer, WaveSchedule};
+use groundswell::target::Target;
 
 use super::Choices;
 

@@ -1,10 +1,10 @@
 //! The simulator's three modes on any code.
 
-use groundswell::codegen::isa::decode;
-use groundswell::codegen::object::{KernelCode, KernelInfo, KernelResources, WorkgroupSize, write};
-use groundswell::codegen::target::Target;
-use groundswell::runtime::sim::time::{Device, TimeOptions};
-use groundswell::runtime::sim::{CheckOptions, LaunchConfig, Simulator};
+use groundswell::isa::decode;
+use groundswell::object::{KernelCode, KernelInfo, KernelResources, WorkgroupSize, write};
+use groundswell::simulator::time::{Device, TimeOptions};
+use groundswell::simulator::{CheckOptions, LaunchConfig, Simulator};
+use groundswell::target::Target;
 
 /// Instructions that a wave may execute: endless loops are common.
 const BUDGET: u64 = 500;
@@ -47,7 +47,7 @@ pub fn simulator(data: &[u8]) -> Result<(), String> {
     let object = write(target, &[KernelCode { info: &info, code: &code, lines: None }])
         .map_err(|error| format!("no object: {error}"))?;
     let mut simulator = Simulator::new(target);
-    let failed = |error: groundswell::runtime::sim::SimError| error.to_string();
+    let failed = |error: groundswell::simulator::SimError| error.to_string();
     let module = simulator.load(&object).map_err(failed)?;
     let buffer = simulator.alloc(4096).map_err(failed)?;
     simulator.write(buffer, &[3; 4096]).map_err(failed)?;

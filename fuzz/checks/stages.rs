@@ -1,13 +1,14 @@
 //! Kernels after each of their passes: they mean what they meant, and a text printed in between goes on to
 //! the same code.
 
-use groundswell::ir::diagnostic::Kind;
-use groundswell::ir::text::Detail;
-use groundswell::passes::PIPELINE;
-use groundswell::passes::meaning::{Meaning, run_compared};
-use groundswell::passes::workspace::{Verify, with_workspace};
+use groundswell::compile::PIPELINE;
+use groundswell::compile::Verify;
+use groundswell::compile::compile_uncached;
+use groundswell::diagnostic::Kind;
+use groundswell::internals::with_workspace;
+use groundswell::internals::{Meaning, run_compared};
 use groundswell::prelude::*;
-use groundswell::runtime::compile::compile_uncached;
+use groundswell::text::Detail;
 
 /// Reads a kernel that compiles to `executable` back after the pass with a number, and compares some kernels
 /// after every pass: lane by lane takes its time. Sizes that are too large for the interpreter are left to

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use groundswell::passes::schedule::strategies::rows::{NONE, STRATEGIES};
-use groundswell::passes::schedule::strategies::strategy::{Asked, Strategy};
+use groundswell::internals::schedules::{Asked, Strategy};
+use groundswell::internals::schedules::{NONE, STRATEGIES};
 
 use super::judgement::SimulatorArguments;
 use super::kernel_argument::KernelArgument;

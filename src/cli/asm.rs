@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use groundswell::codegen::assembler::{AssemblerOptions, Note, assemble};
-use groundswell::codegen::object::ObjectFile;
-use groundswell::ir::diagnostic::Location;
+use groundswell::assembler::{AssemblerOptions, Note, assemble};
+use groundswell::diagnostic::Location;
+use groundswell::object::ObjectFile;
 use groundswell::prelude::Diagnostic;
 use serde_json::{Value, json};
 

@@ -3,9 +3,9 @@
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
-use groundswell::passes::schedule::strategies::rows::NONE;
+use groundswell::internals::schedules::NONE;
+use groundswell::internals::summary::duration;
 use groundswell::prelude::*;
-use groundswell::runtime::summary::duration;
 use serde_json::{Value, json};
 
 use super::arguments::{Bench, KernelArguments};

@@ -3,13 +3,14 @@
 
 use std::io::IsTerminal;
 
-use groundswell::ir::text::Detail;
-use groundswell::passes::PIPELINE;
-use groundswell::passes::meaning::{Meaning, run_compared};
-use groundswell::passes::workspace::{Verify, with_workspace};
+use groundswell::compile::PIPELINE;
+use groundswell::compile::Verify;
+use groundswell::compile::{MACHINE_PASSES, compile_uncached, machine_code_after};
+use groundswell::compile::{ScheduleView, schedule_of};
+use groundswell::internals::with_workspace;
+use groundswell::internals::{Meaning, run_compared};
 use groundswell::prelude::*;
-use groundswell::runtime::compile::{MACHINE_PASSES, compile_uncached, machine_code_after};
-use groundswell::runtime::schedule_view::{ScheduleView, schedule_of};
+use groundswell::text::Detail;
 use serde_json::Value;
 
 use super::arguments::{Compile, Emit};

@@ -4,9 +4,9 @@
 use std::cell::Cell;
 use std::io::{self, BufWriter, Write};
 
-use groundswell::codegen::assembler::Disassembly;
-use groundswell::codegen::isa::Arch;
-use groundswell::codegen::object::{Kernel, ObjectFile};
+use groundswell::assembler::Disassembly;
+use groundswell::isa::Arch;
+use groundswell::object::{Kernel, ObjectFile};
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use groundswell::ir::diagnostic::Kind;
+use groundswell::diagnostic::Kind;
 
 /// How the program ends.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use groundswell::ir::diagnostic::{Kind, Location};
+use groundswell::diagnostic::{Kind, Location};
 use groundswell::prelude::Diagnostic;
 use serde_json::{Value, json};
 

@@ -4,11 +4,11 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use groundswell::codegen::assembler::MAX_TEXT_BYTES;
-use groundswell::codegen::object::MAX_OBJECT_BYTES;
-use groundswell::ir::diagnostic::Kind;
-use groundswell::ir::text::MAX_KERNEL_BYTES;
+use groundswell::assembler::MAX_TEXT_BYTES;
+use groundswell::diagnostic::Kind;
+use groundswell::object::MAX_OBJECT_BYTES;
 use groundswell::prelude::Diagnostic;
+use groundswell::text::MAX_KERNEL_BYTES;
 
 use super::failure::Failure;
 

@@ -4,13 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use groundswell::codegen::target::TargetIdError;
-use groundswell::ir::text::parse_file;
-use groundswell::kernels::{self, Choices, MatrixShape, Waves};
-use groundswell::passes::schedule::strategies::rows::{NONE, PING_PONG, PREFETCH};
-use groundswell::passes::workspace::Verify;
+use groundswell::compile::Verify;
+use groundswell::compile::compile_uncached;
+use groundswell::internals::schedules::{NONE, PING_PONG, PREFETCH};
+use groundswell::kernels;
+use groundswell::kernels::{Choices, MatrixShape, Waves};
 use groundswell::prelude::*;
-use groundswell::runtime::compile::compile_uncached;
+use groundswell::target::TargetIdError;
+use groundswell::text::parse_file;
 
 use super::arguments::KernelArguments;
 use super::failure::{Failure, Source};

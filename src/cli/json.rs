@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use groundswell::compile::{Parameter, Size};
 use groundswell::prelude::*;
-use groundswell::runtime::executable::{Parameter, Size};
-use groundswell::runtime::report::Report;
+use groundswell::report::Report;
 use serde_json::{Map, Value, json};
 
 use super::job::{Job, Times};
@@ -92,7 +92,7 @@ fn spills(report: &Report) -> Value {
 }
 
 fn lds_accesses(report: &Report) -> Value {
-    let access = |a: &groundswell::runtime::report::LdsAccessReport| json!({ "kind": a.kind, "what": a.what, "conflict_degree": a.conflict_degree });
+    let access = |a: &groundswell::report::LdsAccessReport| json!({ "kind": a.kind, "what": a.what, "conflict_degree": a.conflict_degree });
     report.lds_accesses.iter().map(access).collect()
 }
 

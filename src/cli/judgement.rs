@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use groundswell::codegen::target::Target;
-use groundswell::ir::diagnostic::Kind;
+use groundswell::diagnostic::Kind;
 use groundswell::prelude::Diagnostic;
-use groundswell::runtime::sim::time::{Device, Pipe, TimeOptions, TimeReport};
-use groundswell::runtime::sim::{CheckReport, Limits};
+use groundswell::simulator::time::{Device, Pipe, TimeOptions, TimeReport};
+use groundswell::simulator::{CheckReport, Limits};
+use groundswell::target::Target;
 use serde_json::{Map, Value, json};
 
 use super::failure::Failure;

@@ -4,9 +4,9 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use groundswell::codegen::object::{ArgumentKind, KernelMetadata};
+use groundswell::compile::Parameter;
+use groundswell::object::{ArgumentKind, KernelMetadata};
 use groundswell::prelude::*;
-use groundswell::runtime::executable::Parameter;
 
 /// One argument, as given.
 #[derive(Clone, PartialEq, Debug)]
@@ -125,7 +125,7 @@ pub fn offsets(given: &[KernelArgument], metadata: Option<&KernelMetadata>) -> R
         |kind: &ArgumentKind| matches!(kind, ArgumentKind::Other(name) if name.starts_with("hidden_"));
     let wanted: Vec<_> = metadata.arguments.iter().filter(|a| !is_hidden(&a.kind)).collect();
     let list = || {
-        let one = |(index, a): (usize, &&groundswell::codegen::object::ArgumentInfo)| {
+        let one = |(index, a): (usize, &&groundswell::object::ArgumentInfo)| {
             let name = if a.name.is_empty() { format!("#{index}") } else { a.name.clone() };
             format!("{name} ({} bytes, {})", a.size, a.kind.name())
         };

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use groundswell::codegen::isa::{self, Arch};
+use groundswell::isa;
+use groundswell::isa::Arch;
 
 /// One line of a listing.
 pub struct Line<'a> {

@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
+use groundswell::check::{Checked, Inputs, against_interpreter, timed, with_findings};
+use groundswell::internals::summary::{NAME_COLUMNS, duration};
 use groundswell::prelude::*;
-use groundswell::runtime::check::{Checked, Inputs, against_interpreter, timed, with_findings};
-use groundswell::runtime::report::Report;
-use groundswell::runtime::sim::CheckReport;
-use groundswell::runtime::sim::time::TimeReport;
-use groundswell::runtime::summary::{NAME_COLUMNS, duration};
+use groundswell::report::Report;
+use groundswell::simulator::CheckReport;
+use groundswell::simulator::time::TimeReport;
 use serde_json::{Map, Value, json};
 
 use super::arguments::Run;

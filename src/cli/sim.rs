@@ -5,14 +5,14 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use groundswell::codegen::object::ObjectFile;
-use groundswell::ir::diagnostic::Kind;
+use groundswell::diagnostic::Kind;
+use groundswell::internals::summary::duration;
+use groundswell::object::ObjectFile;
 use groundswell::prelude::Diagnostic;
-use groundswell::runtime::sim::time::TimeReport;
-use groundswell::runtime::sim::{
+use groundswell::simulator::time::TimeReport;
+use groundswell::simulator::{
     CheckOptions, CheckReport, LaunchConfig, LaunchStats, Module, SimError, Simulator,
 };
-use groundswell::runtime::summary::duration;
 use serde_json::{Map, Value, json};
 
 use super::arguments::Sim;

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use groundswell::ir::diagnostic::{Kind, Location};
-use groundswell::ir::excerpt::{self, Excerpt};
+use groundswell::diagnostic::{Kind, Location};
+use groundswell::internals::excerpt::{self, Excerpt};
 use groundswell::prelude::Diagnostic;
 
 use super::failure::Source;

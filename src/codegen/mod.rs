@@ -2,8 +2,8 @@
 //! for all of these.
 pub mod assembler;
 pub mod isa;
-pub mod lower;
-pub mod machine;
+pub(crate) mod lower;
+pub(crate) mod machine;
 pub mod object;
-pub mod rules;
+pub(crate) mod rules;
 pub mod target;

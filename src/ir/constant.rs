@@ -47,7 +47,7 @@ impl Constant {
     ///
     /// # Example
     /// ```
-    /// use groundswell::ir::constant::Constant;
+    /// use groundswell::internals::Constant;
     /// use groundswell::prelude::*;
     /// assert_eq!(Constant::Float(65519.999999999).bits(F16), Ok(0x7bff));
     /// assert_eq!(Constant::Integer(-1).bits(I8), Ok(0xff));

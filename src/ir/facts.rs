@@ -14,11 +14,11 @@ use super::node::Dims;
 /// The pass that left the kernel as it is: the passes after that one still have to run. On the kernel entity
 /// of a kernel that was read from such a text.
 #[derive(Component, Clone, PartialEq, Eq, Debug)]
-pub struct Stage(pub Arc<str>);
+pub(crate) struct Stage(pub Arc<str>);
 
 /// The arena of all expressions of this compilation. On the kernel entity.
 #[derive(Component, Default)]
-pub struct Expressions(pub ExprArena);
+pub(crate) struct Expressions(pub ExprArena);
 
 /// How one dimension is spread over the machine.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -145,11 +145,11 @@ impl LdsBuffer {
 /// On an LDS access: how many times longer its slowest instruction takes than without conflicts (1: no
 /// conflict).
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
-pub struct BankConflicts(pub u32);
+pub(crate) struct BankConflicts(pub u32);
 
 /// On the kernel entity: LDS bytes per workgroup.
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
-pub struct LdsBytes(pub u32);
+pub(crate) struct LdsBytes(pub u32);
 
 /// Where an expanded node comes from.
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
@@ -203,7 +203,7 @@ pub struct Iteration {
 
 /// Memories and scalars of the kernel in argument order. On the kernel entity.
 #[derive(Component, Clone, PartialEq, Eq, Debug)]
-pub struct Arguments(pub Vec<Entity>);
+pub(crate) struct Arguments(pub Vec<Entity>);
 
 /// Number of expanded nodes. On the kernel entity.
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
@@ -216,20 +216,20 @@ pub struct LogicalBody(pub Vec<Entity>);
 
 /// On a loop: it runs the iterations that an unrolled loop leaves, and schedules do not name its nodes.
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
-pub struct Rest;
+pub(crate) struct Rest;
 
 /// On a loop: its waves do not run in step. For each group, how many barriers more than the others it has met
 /// before the loop.
 #[derive(Component, Clone, PartialEq, Eq, Debug)]
-pub struct Staggered(pub SmallVec<[u32; 4]>);
+pub(crate) struct Staggered(pub SmallVec<[u32; 4]>);
 
 /// Barriers have been placed wherever waves have to wait for each other. On the kernel entity.
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
-pub struct Synchronised;
+pub(crate) struct Synchronised;
 
 /// How tiles come into LDS. On the kernel entity, if loads straight into LDS were asked for.
 #[derive(Component, Clone, PartialEq, Eq, Default, Debug)]
-pub struct DirectLoads {
+pub(crate) struct DirectLoads {
     /// Tiles that are loaded straight into LDS.
     pub tiles: u32,
     /// Why the first tile that is not loaded in this way goes through registers; empty if there is none.
@@ -238,7 +238,7 @@ pub struct DirectLoads {
 
 /// What became of the loops. On the kernel entity, if a schedule was asked for.
 #[derive(Component, Clone, PartialEq, Eq, Debug)]
-pub struct Scheduled {
+pub(crate) struct Scheduled {
     /// Name of the schedule that at least one loop got.
     pub applied: &'static str,
     /// Why loops did not get it; empty if all did.

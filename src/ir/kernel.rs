@@ -16,19 +16,19 @@ use super::node::Body;
 
 /// The most operations of a kernel, as it is written and, for one wave, when its tiles are divided into
 /// instructions: far more than any wave has registers for, and few enough to be found out early.
-pub const MAX_OPERATIONS: usize = 1 << 16;
+pub(crate) const MAX_OPERATIONS: usize = 1 << 16;
 
 /// Largest size of a dimension: sizes are kernel arguments of 32 bits, and index arithmetic is signed.
-pub const MAX_SIZE: i64 = i32::MAX as i64;
+pub(crate) const MAX_SIZE: i64 = i32::MAX as i64;
 
 /// Dimensions of the kernel: [`Dim`] number `i` is the symbol at `i`. On the kernel entity.
 #[derive(Component, Clone, PartialEq, Eq, Default, Debug)]
-pub struct DimTable(pub Vec<Symbol>);
+pub(crate) struct DimTable(pub Vec<Symbol>);
 
 impl DimTable {
     /// The number of a symbol, entering it if it is new; `None` when the kernel has too many dimensions
     /// (256).
-    pub fn enter(&mut self, symbol: Symbol) -> Option<Dim> {
+    pub(crate) fn enter(&mut self, symbol: Symbol) -> Option<Dim> {
         let known = self.0.iter().position(|&s| s == symbol);
         let dim = u8::try_from(known.unwrap_or(self.0.len())).ok().map(Dim)?;
         if known.is_none() {
@@ -38,22 +38,22 @@ impl DimTable {
     }
 
     /// Name of a dimension.
-    pub fn name(&self, dim: Dim) -> &'static str {
+    pub(crate) fn name(&self, dim: Dim) -> &'static str {
         self.0.get(dim.0 as usize).map_or("?", |s| s.name())
     }
 }
 
 /// Constraints in the order the author gave them, each with its location's index. On the kernel entity.
 #[derive(Component, Clone, PartialEq, Eq, Default, Debug)]
-pub struct Constraints(pub Vec<(Constraint, u32)>);
+pub(crate) struct Constraints(pub Vec<(Constraint, u32)>);
 
 /// Author locations that nodes refer to by index. On the kernel entity.
 #[derive(Component, Clone, PartialEq, Eq, Default, Debug)]
-pub struct Locations(pub Arc<Vec<Location>>);
+pub(crate) struct Locations(pub Arc<Vec<Location>>);
 
 impl Locations {
     /// The location with index `at`, if there is one.
-    pub fn get(&self, at: u32) -> Option<Location> {
+    pub(crate) fn get(&self, at: u32) -> Option<Location> {
         self.0.get(at as usize).cloned()
     }
 }
@@ -61,14 +61,14 @@ impl Locations {
 /// Where the author wrote the kernel itself: the call that traces it, or the line that names it. On the
 /// kernel entity.
 #[derive(Component, Clone, PartialEq, Eq, Default, Debug)]
-pub struct Declaration(pub Option<Location>);
+pub(crate) struct Declaration(pub Option<Location>);
 
 /// Name of the kernel. On the kernel entity.
 #[derive(Component, Clone, PartialEq, Eq, Debug)]
-pub struct KernelName(pub Arc<str>);
+pub(crate) struct KernelName(pub Arc<str>);
 
 /// A kernel: what is computed and how it is distributed, before any symbol is bound. Made by
-/// [`Kernel::trace`](super::builder) or by [`Kernel::parse`](super::text); immutable afterwards.
+/// [`Kernel::trace`] or by [`Kernel::parse`]; immutable afterwards.
 pub struct Kernel {
     pub(crate) world: World,
     pub(crate) root: Entity,
@@ -291,7 +291,7 @@ impl Kernel {
     ///
     /// # Example
     /// ```
-    /// use groundswell::ir::kernel::Kernel;
+    /// use groundswell::author::Kernel;
     /// let text = "kernel k {\n tile K, BLOCK_K\n a = memory [M, K] global f32\n}\n";
     /// let names: Vec<_> = Kernel::parse(text, "k.gsw").unwrap().symbols().iter().map(|s| s.name()).collect();
     /// assert_eq!(names, ["M", "K", "BLOCK_K"]);

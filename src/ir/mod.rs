@@ -2,23 +2,23 @@
 //! tracing builder, the text form, the verifier and the reference interpreter.
 
 pub(crate) mod assemble;
-pub mod builder;
-pub mod constant;
-pub mod constraint;
-pub mod control;
+pub(crate) mod builder;
+pub(crate) mod constant;
+pub(crate) mod constraint;
+pub(crate) mod control;
 pub mod diagnostic;
 pub mod excerpt;
-pub mod expr;
-pub mod facts;
+pub(crate) mod expr;
+pub(crate) mod facts;
 pub mod interpreter;
-pub mod kernel;
-pub mod layout;
-pub mod node;
-pub mod node_map;
-pub mod nodes;
-pub mod op;
+pub(crate) mod kernel;
+pub(crate) mod layout;
+pub(crate) mod node;
+pub(crate) mod node_map;
+pub(crate) mod nodes;
+pub(crate) mod op;
 pub mod schedule;
 pub mod text;
-pub mod types;
-pub mod verifier;
+pub(crate) mod types;
+pub(crate) mod verifier;
 pub mod walk;

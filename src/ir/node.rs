@@ -11,16 +11,16 @@ use std::sync::Arc;
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
-pub use super::constant::Constant;
+pub(crate) use super::constant::Constant;
 use super::expr::Expr;
 use super::layout::{Dim, Layout};
-pub use super::op::{
+pub(crate) use super::op::{
     BinaryOp, Control, Conversion, MmaChoice, Op, Predicate, UnaryOp, WaveBound, WaveCondition,
 };
 use super::types::{AddressSpace, DType};
 
 /// Dimensions of a value or memory, outermost first.
-pub type Dims = SmallVec<[Dim; 4]>;
+pub(crate) type Dims = SmallVec<[Dim; 4]>;
 
 /// Nodes whose results (or memories) a node uses, in the order that its [`Op`] states.
 #[derive(Component, Clone, PartialEq, Eq, Default, Debug)]
@@ -46,11 +46,11 @@ impl ValueType {
 
 /// Where the author wrote the node: index into [`super::kernel::Locations`], or `u32::MAX`.
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
-pub struct Origin(pub u32);
+pub(crate) struct Origin(pub u32);
 
 /// Name of a memory or scalar (it is the argument's name in the code object).
 #[derive(Component, Clone, PartialEq, Eq, Debug)]
-pub struct Name(pub Arc<str>);
+pub(crate) struct Name(pub Arc<str>);
 
 /// The author's tag.
 #[derive(Component, Clone, PartialEq, Eq, Debug)]
@@ -58,7 +58,7 @@ pub struct Tag(pub Box<str>);
 
 /// Address space of a memory: `Shared` asks for promotion to LDS.
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
-pub struct Space(pub AddressSpace);
+pub(crate) struct Space(pub AddressSpace);
 
 /// Ordered nodes of a region: of the kernel (on the kernel entity) or of a loop body.
 #[derive(Component, Clone, PartialEq, Eq, Default, Debug)]
@@ -79,7 +79,7 @@ pub struct Trip {
 
 /// On a pipelined loop: how its iterations overlap.
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
-pub struct Pipelined {
+pub(crate) struct Pipelined {
     /// Iterations that are under way in the steady state, not counting the newest: the number of stages less
     /// one.
     pub ahead: u32,
@@ -89,7 +89,7 @@ pub struct Pipelined {
 
 impl Pipelined {
     /// Iterations that the loop must have.
-    pub fn needed(&self) -> u32 {
+    pub(crate) fn needed(&self) -> u32 {
         match self.drain {
             Drain::Epilogue => self.ahead,
             Drain::Loop => self.ahead.min(1),
@@ -100,11 +100,11 @@ impl Pipelined {
 /// On a loop, and on the pipelined loop made of it: so many iterations are one trip. Its trip count, in
 /// iterations, is a multiple of that.
 #[derive(Component, Copy, Clone, PartialEq, Eq, Debug)]
-pub struct Unrolled(pub u32);
+pub(crate) struct Unrolled(pub u32);
 
 impl Unrolled {
     /// Iterations of one trip of a loop.
-    pub fn of(world: &World, node: Entity) -> u32 {
+    pub(crate) fn of(world: &World, node: Entity) -> u32 {
         world.get::<Unrolled>(node).map_or(1, |unrolled| unrolled.0)
     }
 }

@@ -8,11 +8,11 @@ use smallvec::SmallVec;
 /// A value for each of many nodes, by entity index: what a pass keeps beside the nodes and does not need
 /// afterwards. Where only some nodes have a value, or their order matters, a [`NodeMap`] is the better table.
 #[derive(Clone, Debug)]
-pub struct Side<T>(SmallVec<[T; 64]>);
+pub(crate) struct Side<T>(SmallVec<[T; 64]>);
 
 impl<T: Clone> Side<T> {
     /// A table with the same value for all of these nodes.
-    pub fn of(nodes: &[Entity], value: T) -> Side<T> {
+    pub(crate) fn of(nodes: &[Entity], value: T) -> Side<T> {
         let size = nodes.iter().map(|node| node.index_u32() as usize + 1).max().unwrap_or(0);
         Side(SmallVec::from_elem(value, size))
     }
@@ -35,11 +35,11 @@ impl<T> IndexMut<Entity> for Side<T> {
 
 /// A set of nodes: a bit for each entity index.
 #[derive(Clone, Default, Debug)]
-pub struct NodeSet(SmallVec<[u64; 8]>);
+pub(crate) struct NodeSet(SmallVec<[u64; 8]>);
 
 impl NodeSet {
     /// Puts a node in.
-    pub fn insert(&mut self, node: Entity) {
+    pub(crate) fn insert(&mut self, node: Entity) {
         let (word, bit) = place(node);
         if word >= self.0.len() {
             self.0.resize(word + 1, 0);
@@ -48,7 +48,7 @@ impl NodeSet {
     }
 
     /// Takes a node out.
-    pub fn remove(&mut self, node: Entity) {
+    pub(crate) fn remove(&mut self, node: Entity) {
         let (word, bit) = place(node);
         if let Some(word) = self.0.get_mut(word) {
             *word &= !bit;
@@ -56,7 +56,7 @@ impl NodeSet {
     }
 
     /// True if the node is in it.
-    pub fn contains(&self, node: Entity) -> bool {
+    pub(crate) fn contains(&self, node: Entity) -> bool {
         let (word, bit) = place(node);
         self.0.get(word).is_some_and(|word| word & bit != 0)
     }
@@ -82,7 +82,7 @@ const FEW: usize = 8;
 /// Values of nodes in the order in which they were entered. The end of the list can be dropped, as at the end
 /// of a scope.
 #[derive(Debug)]
-pub struct NodeMap<T> {
+pub(crate) struct NodeMap<T> {
     entries: SmallVec<[(Entity, T); FEW]>,
     /// Positions of the entries by entity index. A position is out of date if it holds another node or none.
     /// Empty until there are more than [`FEW`] entries.
@@ -105,17 +105,17 @@ impl<T> NodeMap<T> {
     }
 
     /// The value of a node.
-    pub fn get(&self, node: Entity) -> Option<&T> {
+    pub(crate) fn get(&self, node: Entity) -> Option<&T> {
         self.position(node).map(|at| &self.entries[at].1)
     }
 
     /// The value of a node, to be changed.
-    pub fn get_mut(&mut self, node: Entity) -> Option<&mut T> {
+    pub(crate) fn get_mut(&mut self, node: Entity) -> Option<&mut T> {
         self.position(node).map(|at| &mut self.entries[at].1)
     }
 
     /// Enters the value of a node, or replaces the one that it has.
-    pub fn insert(&mut self, node: Entity, value: T) {
+    pub(crate) fn insert(&mut self, node: Entity, value: T) {
         if let Some(known) = self.get_mut(node) {
             *known = value;
             return;
@@ -137,22 +137,22 @@ impl<T> NodeMap<T> {
     }
 
     /// All values and their nodes, in the order in which they were entered.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (Entity, &T)> {
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (Entity, &T)> {
         self.entries.iter().map(|(node, value)| (*node, value))
     }
 
     /// How many nodes have a value.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
     /// True if none has one.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
     /// Drops all but the first `len` values.
-    pub fn truncate(&mut self, len: usize) {
+    pub(crate) fn truncate(&mut self, len: usize) {
         self.entries.truncate(len);
     }
 }

@@ -14,7 +14,7 @@ use super::node::{Body, Op, Operands, Origin, ValueType, Yields};
 
 /// The components of every node.
 #[derive(QueryData)]
-pub struct Node {
+pub(crate) struct Node {
     /// What it does.
     pub op: &'static Op,
     /// Nodes that it uses.
@@ -30,7 +30,7 @@ impl NodeItem<'_, '_> {
     ///
     /// # Errors
     /// If there is none.
-    pub fn operand(&self, at: usize) -> Result<Entity, Bug> {
+    pub(crate) fn operand(&self, at: usize) -> Result<Entity, Bug> {
         self.operands.at(at)
     }
 
@@ -38,7 +38,7 @@ impl NodeItem<'_, '_> {
     ///
     /// # Errors
     /// If there is none.
-    pub fn memory(&self) -> Result<Entity, Bug> {
+    pub(crate) fn memory(&self) -> Result<Entity, Bug> {
         self.operands.last()
     }
 }
@@ -66,7 +66,7 @@ impl Yields {
     ///
     /// # Errors
     /// If there is none.
-    pub fn at(&self, number: usize) -> Result<Entity, Bug> {
+    pub(crate) fn at(&self, number: usize) -> Result<Entity, Bug> {
         self.0.get(number).copied().ok_or(Bug::new("a loop hands on fewer values than it carries"))
     }
 }
@@ -90,30 +90,30 @@ impl Body {
 /// The components of an expanded node: everything that schedules and lowering ask of each node of a kernel,
 /// found in one step where single components would take six.
 #[derive(QueryData)]
-pub struct ExpandedNode {
+pub(crate) struct ExpandedNode {
     /// What it does.
-    pub op: &'static Op,
+    pub(crate) op: &'static Op,
     /// Nodes that it uses.
-    pub operands: &'static Operands,
+    pub(crate) operands: &'static Operands,
     /// Type of its result.
-    pub ty: &'static ValueType,
+    pub(crate) ty: &'static ValueType,
     /// Where the author wrote it.
-    pub origin: &'static Origin,
+    pub(crate) origin: &'static Origin,
     /// What it is a piece of; memories and the like, which are not taken to pieces, have none.
-    pub expansion: Option<&'static Expansion>,
+    pub(crate) expansion: Option<&'static Expansion>,
     /// Its nodes, if it is a region.
-    pub body: Option<&'static Body>,
+    pub(crate) body: Option<&'static Body>,
 }
 
 /// All nodes of a kernel that was expanded.
-pub type ExpandedNodes<'w, 's> = Query<'w, 's, ExpandedNode>;
+pub(crate) type ExpandedNodes<'w, 's> = Query<'w, 's, ExpandedNode>;
 
 impl ExpandedNodeItem<'_, '_> {
     /// What the node is a piece of.
     ///
     /// # Errors
     /// If it is not expanded.
-    pub fn expansion(&self) -> Result<Expansion, Bug> {
+    pub(crate) fn expansion(&self) -> Result<Expansion, Bug> {
         self.expansion.copied().ok_or(Bug::new("a node that was not expanded"))
     }
 
@@ -121,7 +121,7 @@ impl ExpandedNodeItem<'_, '_> {
     ///
     /// # Errors
     /// If there is none.
-    pub fn memory(&self) -> Result<Entity, Bug> {
+    pub(crate) fn memory(&self) -> Result<Entity, Bug> {
         self.operands.last()
     }
 }
@@ -153,7 +153,7 @@ impl From<QueryEntityError> for Diagnostic {
 /// The components of a new node. Passes before scheduling make every node by [`NodeBundle::spawn`], or by
 /// commands from such a bundle; schedules still spawn theirs with their own components.
 #[derive(Bundle, Clone)]
-pub struct NodeBundle {
+pub(crate) struct NodeBundle {
     /// What it does.
     pub op: Op,
     /// Nodes that it uses.
@@ -166,17 +166,17 @@ pub struct NodeBundle {
 
 impl NodeBundle {
     /// A node that uses no values and has none.
-    pub fn effect(op: Op, origin: Origin) -> NodeBundle {
+    pub(crate) fn effect(op: Op, origin: Origin) -> NodeBundle {
         NodeBundle { op, operands: Operands::default(), ty: ValueType::unknown(), origin }
     }
 
     /// Spawns the node, with further facts; it is in no body yet.
-    pub fn spawn(self, world: &mut World, facts: impl Bundle) -> Entity {
+    pub(crate) fn spawn(self, world: &mut World, facts: impl Bundle) -> Entity {
         world.spawn((self, facts)).id()
     }
 
     /// Makes many nodes with one further fact each, which costs a third of making them one by one.
-    pub fn spawn_all<C: Component, I>(
+    pub(crate) fn spawn_all<C: Component, I>(
         world: &mut World,
         nodes: I,
     ) -> impl Iterator<Item = Entity> + use<'_, C, I>
@@ -189,7 +189,7 @@ impl NodeBundle {
 
 impl NodeItem<'_, '_> {
     /// A copy of the node's own parts.
-    pub fn bundle(&self) -> NodeBundle {
+    pub(crate) fn bundle(&self) -> NodeBundle {
         NodeBundle {
             op: *self.op,
             operands: self.operands.clone(),
@@ -203,7 +203,7 @@ impl NodeItem<'_, '_> {
 ///
 /// # Errors
 /// If it is not a node.
-pub fn node(world: &World, node: Entity) -> Result<NodeItem<'_, 'static>, Bug> {
+pub(crate) fn node(world: &World, node: Entity) -> Result<NodeItem<'_, 'static>, Bug> {
     let node = world.get_entity(node).map_err(|_| Bug::new("a pass lost a node"))?;
     node.get_components::<Node>().map_err(|_| Bug::new("a node lacks what every node has"))
 }
@@ -212,7 +212,7 @@ pub fn node(world: &World, node: Entity) -> Result<NodeItem<'_, 'static>, Bug> {
 ///
 /// # Errors
 /// If it is not a node.
-pub fn op(world: &World, node: Entity) -> Result<Op, Bug> {
+pub(crate) fn op(world: &World, node: Entity) -> Result<Op, Bug> {
     world.get::<Op>(node).copied().ok_or(Bug::new("a node without operation"))
 }
 
@@ -220,7 +220,11 @@ pub fn op(world: &World, node: Entity) -> Result<Op, Bug> {
 ///
 /// # Errors
 /// If it is missing: `what` says so.
-pub fn fact<'w, C: Component>(world: &'w World, node: Entity, what: &'static str) -> Result<&'w C, Bug> {
+pub(crate) fn fact<'w, C: Component>(
+    world: &'w World,
+    node: Entity,
+    what: &'static str,
+) -> Result<&'w C, Bug> {
     world.get::<C>(node).ok_or(Bug::new(what))
 }
 
@@ -228,7 +232,7 @@ pub fn fact<'w, C: Component>(world: &'w World, node: Entity, what: &'static str
 ///
 /// # Errors
 /// If it is missing: `what` says so.
-pub fn fact_mut<'w, C: Component<Mutability = Mutable>>(
+pub(crate) fn fact_mut<'w, C: Component<Mutability = Mutable>>(
     world: &'w mut World,
     node: Entity,
     what: &'static str,
@@ -240,6 +244,6 @@ pub fn fact_mut<'w, C: Component<Mutability = Mutable>>(
 ///
 /// # Errors
 /// If it is not a region.
-pub fn body<'w>(bodies: &'w Query<&Body>, region: Entity) -> Result<&'w [Entity], Bug> {
+pub(crate) fn body<'w>(bodies: &'w Query<&Body>, region: Entity) -> Result<&'w [Entity], Bug> {
     bodies.get(region).map(|body| &body.0[..]).map_err(|_| Bug::new("a region without body"))
 }

@@ -39,7 +39,7 @@ type Lifetimes = NodeMap<Lifetime>;
 pub(super) type Accesses<'w, 's> = Query<'w, 's, (&'static Op, &'static Operands)>;
 
 /// The pass itself; see the module.
-pub fn allocate_lds(
+pub(crate) fn allocate_lds(
     kernel: Single<(Entity, &Settings, &Locations), With<KernelName>>,
     bodies: Query<&'static Body>,
     accesses: Accesses,

@@ -38,7 +38,7 @@ enum AccessKind {
 }
 
 /// The pass itself; see the module.
-pub fn arrange_lds(
+pub(crate) fn arrange_lds(
     kernel: Single<(Entity, &Geometry, &Settings), With<KernelName>>,
     bodies: Query<&Body>,
     nodes: Query<Node>,
@@ -260,7 +260,7 @@ fn candidates(plain: &LdsBuffer) -> impl Iterator<Item = LdsBuffer> + '_ {
 }
 
 /// Width in bytes of the instructions that an access uses in this buffer.
-pub fn access_width(buffer: &LdsBuffer, layout: &Layout) -> u32 {
+pub(crate) fn access_width(buffer: &LdsBuffer, layout: &Layout) -> u32 {
     width_of_run(buffer, run_in(buffer, layout))
 }
 

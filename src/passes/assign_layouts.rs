@@ -22,14 +22,14 @@ use crate::ir::types::DType;
 use crate::ir::walk::{self, NodeList};
 
 /// Lanes of a wave on every CDNA target.
-pub const LANES: u32 = 64;
+pub(crate) const LANES: u32 = 64;
 /// Widest memory instruction, in bytes.
-pub const MAX_ACCESS_BYTES: u32 = 16;
+pub(crate) const MAX_ACCESS_BYTES: u32 = 16;
 
 type Nodes<'w, 's> = Query<'w, 's, (&'static Op, &'static Operands, &'static ValueType, &'static Origin)>;
 
 /// The pass itself; see the module.
-pub fn assign_layouts(
+pub(crate) fn assign_layouts(
     kernel: Single<(&Body, &DimTable, &Locations, &Geometry), With<KernelName>>,
     nodes: Nodes,
     bodies: Query<&Body>,
@@ -232,7 +232,7 @@ fn too_large(error: LayoutError) -> Diagnostic {
 }
 
 /// Modes of the wave digits of a value with dimensions `dims`.
-pub fn wave_modes(geometry: &Geometry, dims: &[Dim]) -> impl Iterator<Item = Mode> {
+pub(crate) fn wave_modes(geometry: &Geometry, dims: &[Dim]) -> impl Iterator<Item = Mode> {
     let dims: Dims = Dims::from_slice(dims);
     (0..3u32).filter(|&axis| geometry.waves[axis as usize] > 1).map(move |axis| {
         let spread = geometry

@@ -16,7 +16,7 @@ use crate::ir::node::{Body, Op, Origin, ValueType};
 use crate::ir::walk::{self, NodeList};
 
 /// The most waves in a workgroup: 1,024 work-items (AMDGPUUsage, "Target properties").
-pub const MAX_WAVES: u32 = 16;
+pub(crate) const MAX_WAVES: u32 = 16;
 
 struct Binder<'a> {
     options: &'a Options,
@@ -25,7 +25,7 @@ struct Binder<'a> {
 }
 
 /// The pass itself; see the module.
-pub fn bind_symbols(
+pub(crate) fn bind_symbols(
     mut kernel: Single<(
         &Settings,
         &mut Expressions,

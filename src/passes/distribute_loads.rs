@@ -18,7 +18,7 @@ use crate::ir::types::DType;
 use crate::ir::walk;
 
 /// The pass itself; see the module.
-pub fn distribute_loads(
+pub(crate) fn distribute_loads(
     kernel: Single<(Entity, &Geometry, &DimTable, &Locations), With<KernelName>>,
     bodies: Query<&Body>,
     nodes: Query<Node>,

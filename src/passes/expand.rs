@@ -14,7 +14,7 @@ use super::facts::Geometry;
 use super::infer_types::MmaDims;
 use super::{PassResult, kernel_entity};
 use crate::ir::diagnostic::{Diagnostic, Kind};
-pub use crate::ir::facts::{Arguments, Base, ExpandedCount, Expansion, Iteration, LogicalBody};
+pub(crate) use crate::ir::facts::{Arguments, Base, ExpandedCount, Expansion, Iteration, LogicalBody};
 use crate::ir::kernel::{Locations, MAX_OPERATIONS};
 use crate::ir::layout::{Dim, Layout, Mma, Place, Source};
 use crate::ir::node::*;
@@ -37,7 +37,7 @@ impl Copies {
 
 /// The pass itself; see the module. It makes thousands of nodes, written in place, so it takes the whole
 /// world.
-pub fn expand(world: &mut World) -> PassResult {
+pub(crate) fn expand(world: &mut World) -> PassResult {
     let root = kernel_entity(world)?;
     let order = walk::nodes(world, root);
     let mut expander = Expander {

@@ -4,8 +4,8 @@
 use bevy_ecs::prelude::*;
 
 use super::options::Options;
-pub use crate::ir::facts::*;
+pub(crate) use crate::ir::facts::*;
 
 /// The options of this compilation. On the kernel entity.
 #[derive(Component, Clone, Debug)]
-pub struct Settings(pub Options);
+pub(crate) struct Settings(pub Options);

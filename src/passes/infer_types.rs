@@ -40,7 +40,7 @@ impl Context<'_> {
 }
 
 /// The pass itself; see the module.
-pub fn infer_types(
+pub(crate) fn infer_types(
     kernel: Single<(&Body, &DimTable, &Locations, &Geometry), With<KernelName>>,
     nodes: Query<(&Op, &Operands, &Origin)>,
     bodies: Query<&Body>,
@@ -349,7 +349,7 @@ fn check_write(value: &ValueType, memory: &ValueType, context: &Context) -> Resu
 
 /// The roles of the dimensions of an `mma`.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct MmaDims {
+pub(crate) struct MmaDims {
     /// Rows of lhs and acc.
     pub m: Dim,
     /// Rows of rhs, columns of acc.
@@ -364,7 +364,7 @@ impl MmaDims {
     ///
     /// # Errors
     /// Says what does not fit.
-    pub fn of(lhs: &ValueType, rhs: &ValueType, acc: &ValueType) -> Result<MmaDims, &'static str> {
+    pub(crate) fn of(lhs: &ValueType, rhs: &ValueType, acc: &ValueType) -> Result<MmaDims, &'static str> {
         let [.., m, n] = acc.dims[..] else { return Err("the accumulator needs two dimensions") };
         let mut shared = lhs.dims.iter().filter(|d| rhs.dims.contains(d) && !acc.dims.contains(d));
         let (Some(&k), None) = (shared.next(), shared.next()) else {

@@ -29,7 +29,7 @@ use crate::ir::walk;
 
 /// Why a tile is not loaded straight into LDS.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
-pub enum Unsuitable {
+pub(crate) enum Unsuitable {
     /// Readers need elements side by side that are not side by side in the memory.
     #[error("its readers want the tile transposed")]
     Transposed,
@@ -70,7 +70,7 @@ struct Pair {
 }
 
 /// The pass itself; see the module.
-pub fn load_to_lds(
+pub(crate) fn load_to_lds(
     kernel: Single<(Entity, &Geometry, &Settings), With<KernelName>>,
     mut bodies: Query<&mut Body>,
     nodes: Query<Node>,
@@ -127,7 +127,7 @@ pub fn load_to_lds(
 
 /// Facts about accesses that earlier passes have found.
 #[derive(SystemParam)]
-pub struct Tiles<'w, 's> {
+pub(crate) struct Tiles<'w, 's> {
     placements: Query<'w, 's, &'static Placement>,
     bounds: Query<'w, 's, &'static Bounds>,
 }

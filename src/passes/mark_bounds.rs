@@ -29,7 +29,7 @@ use crate::ir::walk;
 type Loops = SmallVec<[(Dim, bool); 4]>;
 
 /// The pass itself; see the module.
-pub fn mark_bounds(
+pub(crate) fn mark_bounds(
     mut kernel: Single<(Entity, &Geometry, &mut Expressions), With<KernelName>>,
     accesses: Accesses,
     mut commands: Commands,
@@ -43,7 +43,7 @@ pub fn mark_bounds(
 
 /// The components that the pass reads.
 #[derive(SystemParam)]
-pub struct Accesses<'w, 's> {
+pub(crate) struct Accesses<'w, 's> {
     bodies: Query<'w, 's, &'static Body>,
     nodes: Query<'w, 's, Node>,
     placements: Query<'w, 's, &'static Placement>,

@@ -18,24 +18,24 @@
 #![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 
 mod addresses;
-pub mod allocate_lds;
-pub mod arrange_lds;
-pub mod assign_layouts;
-pub mod bind_symbols;
-pub mod distribute_loads;
-pub mod expand;
-pub mod facts;
-pub mod infer_types;
-pub mod load_to_lds;
-pub mod mark_bounds;
-pub mod meaning;
+pub(crate) mod allocate_lds;
+pub(crate) mod arrange_lds;
+pub(crate) mod assign_layouts;
+pub(crate) mod bind_symbols;
+pub(crate) mod distribute_loads;
+pub(crate) mod expand;
+pub(crate) mod facts;
+pub(crate) mod infer_types;
+pub(crate) mod load_to_lds;
+pub(crate) mod mark_bounds;
+pub(crate) mod meaning;
 pub mod options;
-pub mod peel_remainders;
-pub mod place_barriers;
-pub mod promote_to_lds;
-pub mod schedule;
-pub mod simplify;
-pub mod workspace;
+pub(crate) mod peel_remainders;
+pub(crate) mod place_barriers;
+pub(crate) mod promote_to_lds;
+pub(crate) mod schedule;
+pub(crate) mod simplify;
+pub(crate) mod workspace;
 
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::BoxedSystem;
@@ -44,7 +44,7 @@ use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::kernel::KernelName;
 
 /// What a pass returns.
-pub type PassResult = Result<(), Diagnostic>;
+pub(crate) type PassResult = Result<(), Diagnostic>;
 
 /// A pass: its name, and how to make its system for a world.
 pub struct Pass {
@@ -80,7 +80,7 @@ pub const PIPELINE: &[Pass] = pipeline! {
 };
 
 /// The kernel entity of a world.
-pub fn kernel_entity(world: &World) -> Result<Entity, Diagnostic> {
+pub(crate) fn kernel_entity(world: &World) -> Result<Entity, Diagnostic> {
     // A query made for one question would allocate; the archetypes answer it as well.
     let name = world.component_id::<KernelName>();
     let holders = world.archetypes().iter().filter(|a| name.is_some_and(|name| a.contains(name)));

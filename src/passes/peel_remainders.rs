@@ -16,7 +16,7 @@ use crate::ir::nodes::{self, NodeBundle};
 use crate::ir::walk::{self, NodeList};
 
 /// The pass itself; see the module. It copies loops that it looks at again, so it takes the whole world.
-pub fn peel_remainders(world: &mut World) -> PassResult {
+pub(crate) fn peel_remainders(world: &mut World) -> PassResult {
     let root = kernel_entity(world)?;
     let mut peeler = Peeler { root, users: None, copies: NodeMap::default(), copied: 0 };
     // Inner loops first: the copy of an outer loop includes their copies.

@@ -132,7 +132,7 @@ impl Touched {
 }
 
 /// The pass itself; see the module.
-pub fn place_barriers(
+pub(crate) fn place_barriers(
     kernel: Single<(Entity, &Geometry), With<KernelName>>,
     bodies: Query<&'static mut Body>,
     found: Found,
@@ -150,7 +150,7 @@ pub fn place_barriers(
 
 /// The components that the pass reads.
 #[derive(SystemParam)]
-pub struct Found<'w, 's> {
+pub(crate) struct Found<'w, 's> {
     nodes: Accesses<'w, 's>,
     origins: Query<'w, 's, &'static Origin>,
     expansions: Query<'w, 's, &'static Expansion>,

@@ -19,7 +19,7 @@ use crate::ir::types::AddressSpace;
 use crate::ir::walk::{self, NodeList};
 
 /// The pass itself; see the module. It makes nodes and looks at them again, so it takes the whole world.
-pub fn promote_to_lds(world: &mut World) -> PassResult {
+pub(crate) fn promote_to_lds(world: &mut World) -> PassResult {
     let root = kernel_entity(world)?;
     reject_writes_to_shared(world, root)?;
     let mut allocations = NodeList::new();

@@ -46,7 +46,7 @@ type Nodes<'w, 's> = Query<'w, 's, (&'static Op, &'static Operands)>;
 
 /// Moves nodes out of loops if all their operands are outside and their tile does not change from iteration
 /// to iteration.
-pub fn hoist_invariants(
+pub(crate) fn hoist_invariants(
     kernel: Single<Entity, With<KernelName>>,
     mut bodies: Query<&mut Body>,
     nodes: Nodes,
@@ -85,7 +85,7 @@ pub fn hoist_invariants(
 }
 
 /// Merges nodes of one region that compute the same value.
-pub fn merge_common(
+pub(crate) fn merge_common(
     kernel: Single<Entity, With<KernelName>>,
     bodies: Query<&mut Body>,
     values: Values,
@@ -129,7 +129,7 @@ pub(crate) fn merge_counted(
 
 /// The components that decide whether values are the same, and those that name them.
 #[derive(SystemParam)]
-pub struct Values<'w, 's> {
+pub(crate) struct Values<'w, 's> {
     nodes: Query<'w, 's, (&'static Op, &'static ValueType, Option<&'static Tag>)>,
     operands: Query<'w, 's, &'static mut Operands>,
     yields: Query<'w, 's, &'static mut Yields>,
@@ -234,7 +234,7 @@ fn hash_value(values: &Values, node: Entity, region: u32) -> Result<u32, Diagnos
 }
 
 /// Drops nodes that no effect depends on, and carried values that only themselves depend on.
-pub fn remove_dead(
+pub(crate) fn remove_dead(
     kernel: Single<(Entity, &Settings, &Locations), With<KernelName>>,
     mut graph: Graph,
     origins: Query<&Origin>,
@@ -276,7 +276,7 @@ pub fn remove_dead(
 
 /// The operations of nodes, their operands, and their regions.
 #[derive(SystemParam)]
-pub struct Graph<'w, 's> {
+pub(crate) struct Graph<'w, 's> {
     ops: Query<'w, 's, &'static mut Op>,
     operands: Query<'w, 's, &'static mut Operands>,
     yields: Query<'w, 's, &'static mut Yields>,

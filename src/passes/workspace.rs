@@ -29,7 +29,7 @@ pub struct Workspace {
     /// The kernel entity.
     pub root: Entity,
     /// Where its expanded nodes are, for what comes after the pipeline.
-    pub expanded: QueryState<ExpandedNode>,
+    pub(crate) expanded: QueryState<ExpandedNode>,
     systems: Vec<BoxedSystem<(), PassResult>>,
     map: Vec<Entity>,
     arena: ExprArena,

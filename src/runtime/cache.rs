@@ -10,7 +10,7 @@
 //! fit.
 //!
 //! ```
-//! use groundswell::runtime::cache;
+//! use groundswell::cache;
 //! cache::set_limit(16 << 20);
 //! assert_eq!(cache::usage().limit, 16 << 20);
 //! cache::clear();

@@ -57,7 +57,7 @@ fn tolerance(dtype: DType) -> f64 {
 /// # Example
 /// ```
 /// use groundswell::prelude::*;
-/// use groundswell::runtime::check::compare;
+/// use groundswell::check::compare;
 /// let expected = Tensor::from_slice(&[2, 2], &[1.0f32, 2.0, 3.0, 4.0])?;
 /// let result = Tensor::from_slice(&[2, 2], &[1.0f32, 2.5, 3.0, 4.0])?;
 /// let found = compare(&result, &expected)?;

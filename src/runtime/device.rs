@@ -48,7 +48,7 @@ impl Device {
     /// # Example
     /// ```
     /// use groundswell::prelude::*;
-    /// use groundswell::runtime::sim::Limits;
+    /// use groundswell::simulator::Limits;
     /// use std::time::Duration;
     /// let limits = Limits { instructions: 1_000_000, time: Some(Duration::from_secs(5)) };
     /// let device = Device::simulator(Target::USUAL).with_limits(limits);

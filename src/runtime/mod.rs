@@ -6,17 +6,17 @@
 //! - [`device`], [`buffer`], [`launch`]: running it
 //! - [`check`]: comparing what a device computed with the reference interpreter
 //! - [`sim`]: the simulator, which knows nothing of the above
-pub mod buffer;
+pub(crate) mod buffer;
 pub mod cache;
 pub mod check;
-pub mod compile;
-pub mod device;
-pub mod executable;
+pub(crate) mod compile;
+pub(crate) mod device;
+pub(crate) mod executable;
 mod explain;
 #[cfg(test)]
 mod growth;
-pub mod launch;
+pub(crate) mod launch;
 pub mod report;
-pub mod schedule_view;
+pub(crate) mod schedule_view;
 pub mod sim;
 pub mod summary;

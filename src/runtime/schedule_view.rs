@@ -31,7 +31,7 @@ pub enum ScheduleView {
 /// ```
 /// use groundswell::kernels::Gemm;
 /// use groundswell::prelude::*;
-/// use groundswell::runtime::schedule_view::{ScheduleView, schedule_of};
+/// use groundswell::compile::{ScheduleView, schedule_of};
 ///
 /// let gemm = Gemm::any_shape().kernel()?;
 /// let mut options = Options::new(Target::GFX942);

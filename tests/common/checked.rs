@@ -1,10 +1,10 @@
 //! Kernels of this crate and of clang, launched in check mode with arguments that take them through all of
 //! their code.
 
-use groundswell::codegen::object::ObjectFile;
+use groundswell::compile::{Parameter, Size};
+use groundswell::object::ObjectFile;
 use groundswell::prelude::*;
-use groundswell::runtime::executable::{Parameter, Size};
-use groundswell::runtime::sim::{CheckOptions, CheckReport, LaunchConfig, Module, SimError, Simulator};
+use groundswell::simulator::{CheckOptions, CheckReport, LaunchConfig, Module, SimError, Simulator};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 

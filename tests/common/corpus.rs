@@ -1,7 +1,7 @@
 //! Instructions generated from the table: for every row of a chip, every form of it, with operands and
 //! modifiers of every kind in random combinations.
 
-use groundswell::codegen::isa::{
+use groundswell::isa::{
     Arch, Dpp, Element, Field, Format, Inst, Meaning, Modifiers, Omod, OpInfo, Opcode, Operand, OperandClass,
     OperandSpec, Sdwa, Select, Unused, check,
 };

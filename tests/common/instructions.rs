@@ -1,6 +1,6 @@
 //! What the tests of single instructions do with each: encode it, print it, gather what is wrong.
 
-use groundswell::codegen::isa::{Arch, Element, Format, Inst, Operand, encode, write_inst};
+use groundswell::isa::{Arch, Element, Format, Inst, Operand, encode, write_inst};
 
 /// The words of a legal instruction.
 pub fn encoded(inst: &Inst, arch: Arch) -> Vec<u32> {

@@ -12,13 +12,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use groundswell::codegen::assembler::{AssemblerOptions, assemble, disassemble};
-use groundswell::codegen::isa::{Arch, BranchCondition, Inst, Meaning, Opcode, WaitCounts, decode};
-use groundswell::codegen::machine::check::{Fault, check_hazards, check_replay, check_waits};
-use groundswell::codegen::machine::waits::{BARRIER_WITHOUT_WAITS, LdsLoads};
-use groundswell::codegen::machine::{Block, Body, MachineInst};
-use groundswell::codegen::object::{Field, ObjectFile};
-use groundswell::codegen::target::FeatureSetting;
+use groundswell::assembler::{AssemblerOptions, assemble, disassemble};
+use groundswell::internals::machine::check::{Fault, check_hazards, check_replay, check_waits};
+use groundswell::internals::machine::waits::{BARRIER_WITHOUT_WAITS, LdsLoads};
+use groundswell::internals::machine::{Block, Body, MachineInst};
+use groundswell::isa::{Arch, BranchCondition, Inst, Meaning, Opcode, WaitCounts, decode};
+use groundswell::object::{Field, ObjectFile};
+use groundswell::target::FeatureSetting;
 
 /// What is known of a kernel and its launch beside its code.
 #[derive(Clone, Default)]

@@ -5,8 +5,8 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::skipped;
-use groundswell::codegen::object::{KernelDescriptor, ObjectFile};
-use groundswell::codegen::target::{FeatureSetting, TargetId};
+use groundswell::object::{KernelDescriptor, ObjectFile};
+use groundswell::target::{FeatureSetting, TargetId};
 
 /// Files of one test, removed at its end.
 pub struct Workspace(PathBuf);

@@ -1,7 +1,7 @@
 //! A simulated device with a code object loaded, and arguments as host slices.
 
-use groundswell::codegen::target::Target;
-use groundswell::runtime::sim::{LaunchConfig, LaunchStats, Module, SimError, Simulator};
+use groundswell::simulator::{LaunchConfig, LaunchStats, Module, SimError, Simulator};
+use groundswell::target::Target;
 
 /// The device and the object.
 pub struct Device {

@@ -1,11 +1,11 @@
 //! Kernels for time mode, loaded and ready to be timed: a loop around any instructions, a copy, and this
 //! crate's GEMM.
 
-use groundswell::codegen::assembler::{AssemblerOptions, assemble};
+use groundswell::assembler::{AssemblerOptions, assemble};
 use groundswell::kernels::{Gemm, Waves};
 use groundswell::prelude::{Options, Schedule, symbols};
-use groundswell::runtime::sim::time::{Device, TimeOptions, TimeReport};
-use groundswell::runtime::sim::{LaunchConfig, Module, SimError, Simulator};
+use groundswell::simulator::time::{Device, TimeOptions, TimeReport};
+use groundswell::simulator::{LaunchConfig, Module, SimError, Simulator};
 
 /// A kernel on a simulated device, with its launch.
 pub struct Timed {

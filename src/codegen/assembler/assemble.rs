@@ -58,8 +58,8 @@ pub(super) const MOST_FAULTS: usize = 100;
 ///
 /// # Example
 /// ```
-/// use groundswell::codegen::assembler::{AssemblerOptions, assemble};
-/// use groundswell::codegen::object::ObjectFile;
+/// use groundswell::assembler::{AssemblerOptions, assemble};
+/// use groundswell::object::ObjectFile;
 /// let text = "
 ///     .amdgcn_target \"amdgcn-amd-amdhsa--gfx942\"
 ///     .globl stop
@@ -79,7 +79,7 @@ pub(super) const MOST_FAULTS: usize = 100;
 /// let assembled = assemble(text, AssemblerOptions::default())?;
 /// let object = ObjectFile::parse(&assembled.object).expect("it is an object");
 /// assert_eq!(object.kernels[0].code, [0x00, 0x00, 0x81, 0xbf]);
-/// # Ok::<(), groundswell::codegen::assembler::Faults>(())
+/// # Ok::<(), groundswell::assembler::Faults>(())
 /// ```
 pub fn assemble(text: &str, options: AssemblerOptions) -> Result<Assembled, Faults> {
     if text.len() > MAX_TEXT_BYTES {
@@ -264,7 +264,7 @@ impl Assembler {
     }
 
     /// Notes a place that depends on symbols, `ahead` bytes from here.
-    pub fn fixup(&mut self, kind: Kind, expression: Expression, ahead: usize, column: usize) {
+    pub(super) fn fixup(&mut self, kind: Kind, expression: Expression, ahead: usize, column: usize) {
         let here = self.sections.here();
         let offset = self.sections.current().data.len() + ahead;
         let section = self.sections.index() as usize;
@@ -272,14 +272,14 @@ impl Assembler {
     }
 
     /// An expression, which may become known later.
-    pub fn expression(&self, cursor: &mut Cursor) -> Result<Expression, ParseError> {
+    pub(super) fn expression(&self, cursor: &mut Cursor) -> Result<Expression, ParseError> {
         let start = *cursor;
         let expression = expression::parse(cursor, Place::Plain)?;
         self.symbols.fix_locals(expression).map_err(|fault| start.fault(fault))
     }
 
     /// The value of an expression if it is already a number, like differences of places in a section.
-    pub fn number_now(&self, expression: &Expression) -> Result<i64, Fault> {
+    pub(super) fn number_now(&self, expression: &Expression) -> Result<i64, Fault> {
         expression.number(&Places::new(&self.symbols, Some(self.sections.here())))
     }
 

@@ -48,7 +48,7 @@ pub fn disassemble(bytes: &[u8]) -> Result<Listing, DisassembleError> {
 ///
 /// # Example
 /// ```
-/// use groundswell::codegen::assembler::{AssemblerOptions, Disassembly, assemble};
+/// use groundswell::assembler::{AssemblerOptions, Disassembly, assemble};
 /// use std::io::Write;
 /// let text = ".amdgcn_target \"amdgcn-amd-amdhsa--gfx942\"\ns_branch x\nx: s_endpgm\n";
 /// let object = assemble(text, AssemblerOptions::default())?.object;
@@ -56,7 +56,7 @@ pub fn disassemble(bytes: &[u8]) -> Result<Listing, DisassembleError> {
 /// let mut file = Vec::new();
 /// write!(file, "{disassembly}").expect("memory takes it");
 /// assert!(String::from_utf8_lossy(&file).contains("s_branch x"));
-/// # Ok::<(), groundswell::codegen::assembler::Faults>(())
+/// # Ok::<(), groundswell::assembler::Faults>(())
 /// ```
 #[derive(Debug)]
 pub struct Disassembly<'a> {

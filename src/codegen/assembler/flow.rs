@@ -20,12 +20,12 @@ pub(super) struct Brackets {
 }
 
 impl Brackets {
-    pub fn are_open(&self) -> bool {
+    pub(super) fn are_open(&self) -> bool {
         self.depth > 0
     }
 
     /// Adds a piece of text.
-    pub fn add(&mut self, text: &str) {
+    pub(super) fn add(&mut self, text: &str) {
         for c in text.chars() {
             match (self.quote, c) {
                 _ if self.escaped => self.escaped = false,

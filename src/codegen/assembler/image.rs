@@ -47,7 +47,7 @@ const LINKERS: [&str; 2] = [".comment", ".relro_padding"];
 
 impl<'a> Image<'a> {
     /// Reads them.
-    pub fn read(data: &'a [u8]) -> Result<Image<'a>, object::Error> {
+    pub(super) fn read(data: &'a [u8]) -> Result<Image<'a>, object::Error> {
         const PROGBITS: u32 = 1;
         const NT_AMDGPU_METADATA: u32 = 32;
         let file = ElfFile64::<LittleEndian>::parse(data)?;

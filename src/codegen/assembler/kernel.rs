@@ -49,7 +49,7 @@ pub(super) struct Block {
 
 impl Block {
     /// A block with the default values.
-    pub fn new(name: String, target: TargetId) -> Block {
+    pub(super) fn new(name: String, target: TargetId) -> Block {
         let mut descriptor = KernelDescriptor::default();
         for (field, value) in [
             (Field::DenormMode16And64, 3),
@@ -63,7 +63,7 @@ impl Block {
     }
 
     /// Checks that such a directive exists on this target, and is given once.
-    pub fn check(&mut self, directive: &str) -> Result<(), Fault> {
+    pub(super) fn check(&mut self, directive: &str) -> Result<(), Fault> {
         let unknown = || other(format!("`{directive}` is not a directive of a kernel descriptor"));
         let name = directive.strip_prefix(".amdhsa_").ok_or_else(unknown)?;
         let target = self.target.target();
@@ -92,7 +92,7 @@ impl Block {
     }
 
     /// Takes the value of a directive that was checked.
-    pub fn set(&mut self, directive: &str, value: i64) -> Result<(), Fault> {
+    pub(super) fn set(&mut self, directive: &str, value: i64) -> Result<(), Fault> {
         let name = directive.strip_prefix(".amdhsa_").unwrap_or(directive);
         let range = |high| Fault::Range { what: "the value", low: 0, high, found: value };
         if let Some(index) = SIZES.iter().position(|(known, _)| *known == name) {
@@ -139,7 +139,7 @@ impl Block {
     }
 
     /// The descriptor; its entry offset remains 0.
-    pub fn descriptor(&self) -> Result<KernelDescriptor, Fault> {
+    pub(super) fn descriptor(&self) -> Result<KernelDescriptor, Fault> {
         let mut descriptor = self.descriptor;
         let target = self.target;
         descriptor.group_segment_fixed_size = self.size("group_segment_fixed_size").unwrap_or(0);

@@ -14,32 +14,32 @@ pub(super) struct Labels {
 
 impl Labels {
     /// No labels yet, in a section of this many bytes.
-    pub fn new(branch_prefix: String, distance_prefix: String, size: usize) -> Labels {
+    pub(super) fn new(branch_prefix: String, distance_prefix: String, size: usize) -> Labels {
         let (branches, distances) = (Bits::default(), Bits::default());
         Labels { size, branches, branch_prefix, distances, distance_prefix }
     }
 
     /// A branch goes to this offset.
-    pub fn branched_to(&mut self, offset: usize) {
+    pub(super) fn branched_to(&mut self, offset: usize) {
         self.branches.insert(offset, self.size);
     }
 
     /// Some code uses its distance from this offset.
-    pub fn measured_to(&mut self, offset: usize) {
+    pub(super) fn measured_to(&mut self, offset: usize) {
         self.distances.insert(offset, self.size);
     }
 
-    pub fn contains(&self, offset: usize) -> bool {
+    pub(super) fn contains(&self, offset: usize) -> bool {
         self.branches.contains(offset) || self.distances.contains(offset)
     }
 
     /// The first label at this offset or after it.
-    pub fn next(&self, offset: usize) -> Option<usize> {
+    pub(super) fn next(&self, offset: usize) -> Option<usize> {
         self.branches.next(offset).into_iter().chain(self.distances.next(offset)).min()
     }
 
     /// The label at an offset.
-    pub fn name(&self, offset: usize) -> Option<String> {
+    pub(super) fn name(&self, offset: usize) -> Option<String> {
         let prefix = match (self.branches.contains(offset), self.distances.contains(offset)) {
             (true, _) => &self.branch_prefix,
             (false, true) => &self.distance_prefix,
@@ -55,19 +55,19 @@ pub(super) struct Bits(Vec<u64>);
 
 impl Bits {
     /// Puts in a number that is at most `most`.
-    pub fn insert(&mut self, number: usize, most: usize) {
+    pub(super) fn insert(&mut self, number: usize, most: usize) {
         if self.0.is_empty() {
             self.0 = vec![0; most / 64 + 1];
         }
         self.0[number / 64] |= 1 << (number % 64);
     }
 
-    pub fn contains(&self, number: usize) -> bool {
+    pub(super) fn contains(&self, number: usize) -> bool {
         self.0.get(number / 64).is_some_and(|word| word >> (number % 64) & 1 == 1)
     }
 
     /// The least number that is at least this one.
-    pub fn next(&self, number: usize) -> Option<usize> {
+    pub(super) fn next(&self, number: usize) -> Option<usize> {
         let first = number / 64;
         let masked = self.0.get(first)? & (u64::MAX << (number % 64));
         let rest = self.0.iter().copied().enumerate().skip(first + 1);

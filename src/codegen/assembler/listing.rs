@@ -94,7 +94,7 @@ pub(super) struct Texts {
 
 impl Texts {
     /// The text of an instruction, if it gives these bytes.
-    pub fn faithful(&mut self, inst: &Inst, bytes: &[u8], arch: Arch) -> Option<&str> {
+    pub(super) fn faithful(&mut self, inst: &Inst, bytes: &[u8], arch: Arch) -> Option<&str> {
         self.text.clear();
         self.again.clear();
         let (words, count) = words(bytes);

@@ -74,35 +74,35 @@ impl Section {
     }
 
     /// True for sections that are loaded.
-    pub fn is_loaded(&self) -> bool {
+    pub(super) fn is_loaded(&self) -> bool {
         self.flags & ALLOC != 0
     }
 }
 
 impl Sections {
     /// The section that is being filled.
-    pub fn current(&self) -> &Section {
+    pub(super) fn current(&self) -> &Section {
         &self.all[self.current]
     }
 
     /// The same, to change.
-    pub fn current_mut(&mut self) -> &mut Section {
+    pub(super) fn current_mut(&mut self) -> &mut Section {
         &mut self.all[self.current]
     }
 
     /// Its number.
-    pub fn index(&self) -> u32 {
+    pub(super) fn index(&self) -> u32 {
         self.current as u32
     }
 
     /// Where the next byte goes.
-    pub fn here(&self) -> Value {
+    pub(super) fn here(&self) -> Value {
         Value { section: Some(self.index()), offset: self.current().data.len() as i64 }
     }
 
     /// Goes on in the section with that name, which is made if it is new. The flags given have to agree with
     /// those given before.
-    pub fn switch(&mut self, name: &str, told: Option<(u64, u64)>) -> Result<(), Fault> {
+    pub(super) fn switch(&mut self, name: &str, told: Option<(u64, u64)>) -> Result<(), Fault> {
         let found = self.all.iter().position(|section| section.name == name);
         let index = match found {
             Some(index) => {
@@ -127,12 +127,12 @@ impl Sections {
     }
 
     /// Goes back to the section before the last switch.
-    pub fn switch_back(&mut self) {
+    pub(super) fn switch_back(&mut self) {
         std::mem::swap(&mut self.current, &mut self.previous);
     }
 
     /// Remembers where to come back to.
-    pub fn push(&mut self) -> Result<(), Fault> {
+    pub(super) fn push(&mut self) -> Result<(), Fault> {
         if self.stack.len() == MOST_SECTIONS {
             return Err(Fault::Other(format!("`.pushsection` nests {MOST_SECTIONS} deep at most")));
         }
@@ -141,7 +141,7 @@ impl Sections {
     }
 
     /// Comes back to it.
-    pub fn pop(&mut self) -> bool {
+    pub(super) fn pop(&mut self) -> bool {
         match self.stack.pop() {
             Some((current, previous)) => {
                 (self.current, self.previous) = (current, previous);
@@ -152,14 +152,14 @@ impl Sections {
     }
 
     /// Appends bytes.
-    pub fn append(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+    pub(super) fn append(&mut self, bytes: &[u8]) -> Result<(), Fault> {
         self.reserve(bytes.len())?;
         self.current_mut().data.extend_from_slice(bytes);
         Ok(())
     }
 
     /// Repeats a pattern until this many bytes are filled; the last one may be cut off.
-    pub fn fill(&mut self, pattern: &[u8], bytes: usize) -> Result<(), Fault> {
+    pub(super) fn fill(&mut self, pattern: &[u8], bytes: usize) -> Result<(), Fault> {
         self.reserve(bytes)?;
         self.current_mut().data.extend(pattern.iter().cycle().take(bytes));
         Ok(())

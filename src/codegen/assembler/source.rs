@@ -10,7 +10,7 @@ pub(super) struct Comments {
 
 impl Comments {
     /// The line with spaces in place of comments, so that columns are kept.
-    pub fn strip<'a>(&mut self, line: &'a str) -> Cow<'a, str> {
+    pub(super) fn strip<'a>(&mut self, line: &'a str) -> Cow<'a, str> {
         if !self.in_block {
             if line.trim_start().starts_with('#') {
                 return Cow::Borrowed("");
@@ -44,7 +44,7 @@ impl Comments {
     }
 
     /// True inside a block comment that has not ended.
-    pub fn is_open(&self) -> bool {
+    pub(super) fn is_open(&self) -> bool {
         self.in_block
     }
 }

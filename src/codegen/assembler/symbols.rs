@@ -57,7 +57,7 @@ const MOST_LOOKUPS: u32 = 1000;
 
 impl Symbols {
     /// The symbol of that name, entered if it is new.
-    pub fn entry(&mut self, name: &str, line: usize) -> &mut Symbol {
+    pub(super) fn entry(&mut self, name: &str, line: usize) -> &mut Symbol {
         let index = match self.by_name.get(name) {
             Some(&index) => index,
             None => {
@@ -71,12 +71,12 @@ impl Symbols {
     }
 
     /// The symbol of that name.
-    pub fn get(&self, name: &str) -> Option<&Symbol> {
+    pub(super) fn get(&self, name: &str) -> Option<&Symbol> {
         self.by_name.get(name).map(|&index| &self.all[index])
     }
 
     /// Defines a label.
-    pub fn label(&mut self, name: &str, place: Value, line: usize) -> Result<(), Fault> {
+    pub(super) fn label(&mut self, name: &str, place: Value, line: usize) -> Result<(), Fault> {
         let name = match name.bytes().all(|byte| byte.is_ascii_digit()) {
             true => {
                 let count = self.local_counts.entry(name.to_owned()).or_default();
@@ -94,7 +94,7 @@ impl Symbols {
     }
 
     /// Gives a symbol a value; a number may be changed.
-    pub fn set(
+    pub(super) fn set(
         &mut self,
         name: &str,
         value: Expression,
@@ -110,7 +110,7 @@ impl Symbols {
     }
 
     /// The value of a symbol that is already a number.
-    pub fn number(&self, name: &str) -> Option<i64> {
+    pub(super) fn number(&self, name: &str) -> Option<i64> {
         match self.get(name)?.definition {
             Some(Definition::Set(Expression::Number(number), _)) => Some(number),
             _ => None,
@@ -118,7 +118,7 @@ impl Symbols {
     }
 
     /// The expression with `1b` and `1f` replaced by the names of the labels that they mean here.
-    pub fn fix_locals(&self, expression: Expression) -> Result<Expression, Fault> {
+    pub(super) fn fix_locals(&self, expression: Expression) -> Result<Expression, Fault> {
         Ok(match expression {
             Expression::Symbol(name) if name.starts_with(|c: char| c.is_ascii_digit()) => {
                 let (number, direction) = name.split_at(name.len() - 1);
@@ -174,7 +174,7 @@ pub(super) struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    pub fn new(symbols: &'a Symbols, here: Option<Value>) -> Places<'a> {
+    pub(super) fn new(symbols: &'a Symbols, here: Option<Value>) -> Places<'a> {
         Places { symbols, here, depth: 0, budget: Rc::new(Cell::new(MOST_LOOKUPS)) }
     }
 }

@@ -22,16 +22,16 @@ const fn scaled(low: u32, width: u32, scale: u32) -> BitRange {
 
 impl BitRange {
     /// No bits: the operand is implied.
-    pub const ABSENT: BitRange = range(0, 0);
+    pub(super) const ABSENT: BitRange = range(0, 0);
 
     /// True for a range of no bits.
-    pub const fn is_absent(self) -> bool {
+    pub(super) const fn is_absent(self) -> bool {
         self.width == 0
     }
 
     /// The value in place, or nothing if it does not fit.
     #[inline]
-    pub const fn place(self, value: u32) -> Option<u64> {
+    pub(super) const fn place(self, value: u32) -> Option<u64> {
         let stored = value >> self.scale;
         if stored >> self.width != 0 || stored << self.scale != value {
             return None;
@@ -41,23 +41,23 @@ impl BitRange {
 
     /// The value in `word`.
     #[inline]
-    pub const fn read(self, word: u64) -> u32 {
+    pub(super) const fn read(self, word: u64) -> u32 {
         ((word >> self.low & ((1 << self.width) - 1)) as u32) << self.scale
     }
 
     /// The numbers that fit, from the smallest to the largest.
-    pub const fn numbers(self) -> (i64, i64) {
+    pub(super) const fn numbers(self) -> (i64, i64) {
         (0, (1 << self.width) - 1)
     }
 
     /// The same of signed numbers.
-    pub const fn signed_numbers(self) -> (i64, i64) {
+    pub(super) const fn signed_numbers(self) -> (i64, i64) {
         (-(1 << (self.width - 1)), (1 << (self.width - 1)) - 1)
     }
 
     /// The value in `word` as a signed number.
     #[inline]
-    pub const fn read_signed(self, word: u64) -> u32 {
+    pub(super) const fn read_signed(self, word: u64) -> u32 {
         let unused = 32 - self.width;
         ((self.read(word) << unused) as i32 >> unused) as u32
     }
@@ -87,7 +87,7 @@ pub(super) enum Encoding {
 
 impl Encoding {
     /// The (short) encoding of a format.
-    pub const fn of(format: Format) -> Encoding {
+    pub(super) const fn of(format: Format) -> Encoding {
         match format {
             Format::Sop1 => Encoding::Sop1,
             Format::Sop2 => Encoding::Sop2,
@@ -117,7 +117,7 @@ impl Encoding {
 
     /// Its bits.
     #[inline]
-    pub fn layout(self) -> &'static Layout {
+    pub(super) fn layout(self) -> &'static Layout {
         &LAYOUTS[self as usize]
     }
 }
@@ -157,7 +157,7 @@ impl Layout {
 
     /// Where a field is.
     #[inline]
-    pub fn field(&self, field: Field) -> BitRange {
+    pub(super) fn field(&self, field: Field) -> BitRange {
         self.fields[field as usize]
     }
 }
@@ -242,36 +242,36 @@ pub(super) const GPR_INDEX_MODE: BitRange = range(8, 4);
 pub(super) mod vop {
     use super::{BitRange, range};
 
-    pub const ABS: BitRange = range(8, 3);
-    pub const OP_SEL: BitRange = range(11, 4);
-    pub const CLAMP: BitRange = range(15, 1);
-    pub const OMOD: BitRange = range(59, 2);
-    pub const NEG: BitRange = range(61, 3);
-    pub const PACKED_OP_SEL: BitRange = range(11, 3);
-    pub const OP_SEL_HI_2: BitRange = range(14, 1);
-    pub const OP_SEL_HI_01: BitRange = range(59, 2);
-    pub const CBSZ: BitRange = range(8, 3);
-    pub const ABID: BitRange = range(11, 4);
-    pub const ACC_CD: BitRange = range(15, 1);
-    pub const ACC_A: BitRange = range(59, 1);
-    pub const ACC_B: BitRange = range(60, 1);
-    pub const BLGP: BitRange = range(61, 3);
+    pub(crate) const ABS: BitRange = range(8, 3);
+    pub(crate) const OP_SEL: BitRange = range(11, 4);
+    pub(crate) const CLAMP: BitRange = range(15, 1);
+    pub(crate) const OMOD: BitRange = range(59, 2);
+    pub(crate) const NEG: BitRange = range(61, 3);
+    pub(crate) const PACKED_OP_SEL: BitRange = range(11, 3);
+    pub(crate) const OP_SEL_HI_2: BitRange = range(14, 1);
+    pub(crate) const OP_SEL_HI_01: BitRange = range(59, 2);
+    pub(crate) const CBSZ: BitRange = range(8, 3);
+    pub(crate) const ABID: BitRange = range(11, 4);
+    pub(crate) const ACC_CD: BitRange = range(15, 1);
+    pub(crate) const ACC_A: BitRange = range(59, 1);
+    pub(crate) const ACC_B: BitRange = range(60, 1);
+    pub(crate) const BLGP: BitRange = range(61, 3);
 
     /// Fixed bits and opcode (0x2c) of the half that loads the scales of a matrix instruction (CDNA4 ISA
     /// guide, "V_MFMA_LD_SCALE_B32").
-    pub const LOAD_SCALES: u64 = 0x1a7 << 23 | LOAD_SCALES_OPCODE << 16;
-    pub const LOAD_SCALES_OPCODE: u64 = 0x2c;
-    pub const SCALE_A: BitRange = range(32, 9);
-    pub const SCALE_B: BitRange = range(41, 9);
+    pub(crate) const LOAD_SCALES: u64 = 0x1a7 << 23 | LOAD_SCALES_OPCODE << 16;
+    pub(crate) const LOAD_SCALES_OPCODE: u64 = 0x2c;
+    pub(crate) const SCALE_A: BitRange = range(32, 9);
+    pub(crate) const SCALE_B: BitRange = range(41, 9);
 
     /// Which byte of each scale: low bits in op_sel, high bits in op_sel_hi.
-    pub const fn op_sel_of_scales(select: u32) -> u64 {
+    pub(crate) const fn op_sel_of_scales(select: u32) -> u64 {
         let (a, b) = ((select & 0b11) as u64, (select >> 2) as u64);
         (a & 1) << 11 | (b & 1) << 12 | (a >> 1) << 59 | (b >> 1) << 60
     }
 
     /// The inverse.
-    pub const fn scale_select(word: u64) -> u32 {
+    pub(crate) const fn scale_select(word: u64) -> u32 {
         let (a, b) = (word >> 11 & 1 | (word >> 59 & 1) << 1, word >> 12 & 1 | (word >> 60 & 1) << 1);
         (a | b << 2) as u32
     }
@@ -281,36 +281,36 @@ pub(super) mod vop {
 pub(super) mod memory {
     use super::{BitRange, range};
 
-    pub const SMEM_OFFSET: BitRange = range(32, 21);
+    pub(crate) const SMEM_OFFSET: BitRange = range(32, 21);
     /// Buffer loads take no negative offsets.
-    pub const SMEM_BUFFER_OFFSET: BitRange = range(32, 20);
-    pub const SMEM_SGPR_ENABLE: BitRange = range(14, 1);
-    pub const SMEM_GLC: BitRange = range(16, 1);
-    pub const SMEM_IMM: BitRange = range(17, 1);
-    pub const DS_OFFSET: BitRange = range(0, 16);
-    pub const DS_ACC: BitRange = range(25, 1);
-    pub const DS_GDS: BitRange = range(16, 1);
-    pub const MUBUF_OFFSET: BitRange = range(0, 12);
-    pub const MUBUF_OFFEN: BitRange = range(12, 1);
-    pub const MUBUF_IDXEN: BitRange = range(13, 1);
-    pub const MUBUF_SC0: BitRange = range(14, 1);
-    pub const MUBUF_SC1: BitRange = range(15, 1);
-    pub const MUBUF_LDS: BitRange = range(16, 1);
-    pub const MUBUF_NT: BitRange = range(17, 1);
-    pub const FLAT_OFFSET: BitRange = range(0, 12);
-    pub const GLOBAL_OFFSET: BitRange = range(0, 13);
+    pub(crate) const SMEM_BUFFER_OFFSET: BitRange = range(32, 20);
+    pub(crate) const SMEM_SGPR_ENABLE: BitRange = range(14, 1);
+    pub(crate) const SMEM_GLC: BitRange = range(16, 1);
+    pub(crate) const SMEM_IMM: BitRange = range(17, 1);
+    pub(crate) const DS_OFFSET: BitRange = range(0, 16);
+    pub(crate) const DS_ACC: BitRange = range(25, 1);
+    pub(crate) const DS_GDS: BitRange = range(16, 1);
+    pub(crate) const MUBUF_OFFSET: BitRange = range(0, 12);
+    pub(crate) const MUBUF_OFFEN: BitRange = range(12, 1);
+    pub(crate) const MUBUF_IDXEN: BitRange = range(13, 1);
+    pub(crate) const MUBUF_SC0: BitRange = range(14, 1);
+    pub(crate) const MUBUF_SC1: BitRange = range(15, 1);
+    pub(crate) const MUBUF_LDS: BitRange = range(16, 1);
+    pub(crate) const MUBUF_NT: BitRange = range(17, 1);
+    pub(crate) const FLAT_OFFSET: BitRange = range(0, 12);
+    pub(crate) const GLOBAL_OFFSET: BitRange = range(0, 13);
     /// Scratch on chips with both addresses at once: the vector address is there.
-    pub const SCRATCH_VADDR: BitRange = range(13, 1);
+    pub(crate) const SCRATCH_VADDR: BitRange = range(13, 1);
     /// Up to gfx90a: the data goes to LDS.
-    pub const FLAT_LDS: BitRange = range(13, 1);
-    pub const SEGMENT: BitRange = range(14, 2);
-    pub const FLAT_SC0: BitRange = range(16, 1);
-    pub const FLAT_NT: BitRange = range(17, 1);
-    pub const FLAT_SC1: BitRange = range(25, 1);
+    pub(crate) const FLAT_LDS: BitRange = range(13, 1);
+    pub(crate) const SEGMENT: BitRange = range(14, 2);
+    pub(crate) const FLAT_SC0: BitRange = range(16, 1);
+    pub(crate) const FLAT_NT: BitRange = range(17, 1);
+    pub(crate) const FLAT_SC1: BitRange = range(25, 1);
     /// MUBUF and FLAT.
-    pub const ACC: BitRange = range(55, 1);
+    pub(crate) const ACC: BitRange = range(55, 1);
     /// Number in SADDR that means "no scalar base".
-    pub const NO_BASE: u32 = 0x7f;
+    pub(crate) const NO_BASE: u32 = 0x7f;
 }
 
 /// Number in the segment field of FLAT.

@@ -273,7 +273,7 @@ impl Kinds {
     /// The kind of a physical operand as a set; empty for a virtual register and for numbers without a
     /// meaning.
     #[inline]
-    pub const fn of(operand: Operand) -> Kinds {
+    pub(super) const fn of(operand: Operand) -> Kinds {
         // A table, because this is asked for every operand of every instruction that is encoded.
         const OF_NUMBER: [Kinds; Operand::END as usize] = {
             let mut kinds = [Kinds(0); Operand::END as usize];
@@ -304,7 +304,7 @@ impl Kinds {
 
     /// True if this (not empty) set is inside `other`.
     #[inline]
-    pub const fn inside(self, other: Kinds) -> bool {
+    pub(super) const fn inside(self, other: Kinds) -> bool {
         self.0 != 0 && self.0 & other.0 == self.0
     }
 }

@@ -5,7 +5,7 @@ use crate::codegen::machine::{Block, Body, MachineInst, RegisterFile, VirtualReg
 
 /// A 32-bit value that is the same in all lanes.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum Scalar {
+pub(super) enum Scalar {
     /// Known now; the low 32 bits count.
     Const(i64),
     /// In an SGPR.
@@ -14,10 +14,10 @@ pub enum Scalar {
 
 impl Scalar {
     /// Zero.
-    pub const ZERO: Scalar = Scalar::Const(0);
+    pub(super) const ZERO: Scalar = Scalar::Const(0);
 
     /// The operand of an instruction, and its literal.
-    pub fn source(self) -> (Operand, u32) {
+    pub(super) fn source(self) -> (Operand, u32) {
         match self {
             Scalar::Const(value) => (Operand::constant(value as u32), value as u32),
             Scalar::Reg(operand) => (operand, 0),
@@ -30,13 +30,13 @@ const VECTOR: VirtualRegister = VirtualRegister { file: RegisterFile::Vgpr, widt
 
 /// How far a body has been written.
 #[derive(Copy, Clone)]
-pub struct Mark {
+pub(super) struct Mark {
     insts: usize,
     registers: u32,
 }
 
 /// Appends to a body.
-pub struct Emitter<'a> {
+pub(super) struct Emitter<'a> {
     /// The body being written.
     pub body: &'a mut Body,
     /// Author location of the instructions that follow.
@@ -45,38 +45,38 @@ pub struct Emitter<'a> {
 
 impl<'a> Emitter<'a> {
     /// Starts an empty body with one open block.
-    pub fn new(body: &'a mut Body) -> Emitter<'a> {
+    pub(super) fn new(body: &'a mut Body) -> Emitter<'a> {
         body.clear();
         body.blocks.push(Block { start: 0, end: 0, successors: [None, None] });
         Emitter { body, source: u32::MAX }
     }
 
     /// A fresh virtual register (or tuple).
-    pub fn register(&mut self, file: RegisterFile, width: u32) -> Operand {
+    pub(super) fn register(&mut self, file: RegisterFile, width: u32) -> Operand {
         let id = self.body.registers.len() as u32;
         self.body.registers.push(VirtualRegister { file, width: width as u8 });
         Operand::virtual_register(id, 0)
     }
 
     /// A fresh SGPR tuple.
-    pub fn sgpr(&mut self, width: u32) -> Operand {
+    pub(super) fn sgpr(&mut self, width: u32) -> Operand {
         self.register(RegisterFile::Sgpr, width)
     }
 
     /// A fresh VGPR tuple.
-    pub fn vgpr(&mut self, width: u32) -> Operand {
+    pub(super) fn vgpr(&mut self, width: u32) -> Operand {
         self.register(RegisterFile::Vgpr, width)
     }
 
     /// How far the body has been written.
-    pub fn mark(&self) -> Mark {
+    pub(super) fn mark(&self) -> Mark {
         Mark { insts: self.body.insts.len(), registers: self.body.registers.len() as u32 }
     }
 
     /// Brings a 32-bit vector result to `to`, which no instruction since `mark` names: a result made since
     /// then is computed there directly, and may not be named any more; an older one is copied. Otherwise half
     /// of the instructions of a long element-wise kernel would be copies.
-    pub fn deliver(&mut self, mark: Mark, result: Operand, to: Operand) {
+    pub(super) fn deliver(&mut self, mark: Mark, result: Operand, to: Operand) {
         let made = |(id, _): (u32, u32)| {
             id >= mark.registers && self.body.registers.get(id as usize) == Some(&VECTOR)
         };
@@ -94,7 +94,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// Register file of a virtual register.
-    pub fn file(&self, operand: Operand) -> RegisterFile {
+    pub(super) fn file(&self, operand: Operand) -> RegisterFile {
         operand
             .as_virtual()
             .and_then(|(id, _)| self.body.registers.get(id as usize))
@@ -102,17 +102,17 @@ impl<'a> Emitter<'a> {
     }
 
     /// Appends an instruction.
-    pub fn push(&mut self, inst: Inst) {
+    pub(super) fn push(&mut self, inst: Inst) {
         self.body.insts.push(MachineInst { inst, source: self.source });
     }
 
     /// Appends an instruction without immediate.
-    pub fn op(&mut self, op: Opcode, operands: &[Operand]) {
+    pub(super) fn op(&mut self, op: Opcode, operands: &[Operand]) {
         self.push(Inst::new(op, operands));
     }
 
     /// Appends `op dst, sources..`, at most one of which needs a literal.
-    pub fn with(&mut self, op: Opcode, dst: Operand, sources: &[Scalar]) {
+    pub(super) fn with(&mut self, op: Opcode, dst: Operand, sources: &[Scalar]) {
         let mut operands = [Operand::NONE; 4];
         operands[0] = dst;
         let mut imm = 0;
@@ -127,18 +127,18 @@ impl<'a> Emitter<'a> {
     }
 
     /// Appends an instruction with modifiers.
-    pub fn modified(&mut self, op: Opcode, operands: &[Operand], modifiers: Modifiers) {
+    pub(super) fn modified(&mut self, op: Opcode, operands: &[Operand], modifiers: Modifiers) {
         self.push(Inst::new(op, operands).modifiers(modifiers));
     }
 
     /// Index of the block that is open.
-    pub fn current_block(&self) -> u32 {
+    pub(super) fn current_block(&self) -> u32 {
         self.body.blocks.len() as u32 - 1
     }
 
     /// Closes the open block, which control may leave to `target` as well as by falling through, and opens
     /// the next one. Returns the new block's index.
-    pub fn next_block(&mut self, target: Option<u32>) -> u32 {
+    pub(super) fn next_block(&mut self, target: Option<u32>) -> u32 {
         let at = self.body.insts.len() as u32;
         let next = self.body.blocks.len() as u32;
         if let Some(open) = self.body.blocks.last_mut() {
@@ -150,7 +150,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// Ends the kernel.
-    pub fn finish(&mut self) {
+    pub(super) fn finish(&mut self) {
         self.op(Opcode::SEndpgm, &[]);
         let at = self.body.insts.len() as u32;
         if let Some(open) = self.body.blocks.last_mut() {
@@ -159,19 +159,19 @@ impl<'a> Emitter<'a> {
     }
 
     /// A branch whose target block becomes known later; returns where to [`Emitter::patch`] it.
-    pub fn branch(&mut self, op: Opcode, target: u32) -> usize {
+    pub(super) fn branch(&mut self, op: Opcode, target: u32) -> usize {
         self.push(Inst::new(op, &[]).imm(target));
         self.body.insts.len() - 1
     }
 
     /// Points the branch at `at` (the last instruction of block `block`) to `target`.
-    pub fn patch(&mut self, at: usize, block: u32, target: u32) {
+    pub(super) fn patch(&mut self, at: usize, block: u32, target: u32) {
         self.body.insts[at].inst.imm = target;
         self.body.blocks[block as usize].successors[1] = Some(target);
     }
 
     /// The scalar in an SGPR.
-    pub fn in_sgpr(&mut self, value: Scalar) -> Operand {
+    pub(super) fn in_sgpr(&mut self, value: Scalar) -> Operand {
         match value {
             Scalar::Reg(register) => register,
             Scalar::Const(_) => {
@@ -183,7 +183,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// `a + b`, wrapping.
-    pub fn add(&mut self, a: Scalar, b: Scalar) -> Scalar {
+    pub(super) fn add(&mut self, a: Scalar, b: Scalar) -> Scalar {
         match (a, b) {
             (Scalar::Const(x), Scalar::Const(y)) => Scalar::Const(x.wrapping_add(y)),
             (Scalar::Const(0), other) | (other, Scalar::Const(0)) => other,
@@ -192,7 +192,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// `a - b`, wrapping.
-    pub fn sub(&mut self, a: Scalar, b: Scalar) -> Scalar {
+    pub(super) fn sub(&mut self, a: Scalar, b: Scalar) -> Scalar {
         match (a, b) {
             (Scalar::Const(x), Scalar::Const(y)) => Scalar::Const(x.wrapping_sub(y)),
             (other, Scalar::Const(0)) => other,
@@ -201,7 +201,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// The low 32 bits of `a * b`.
-    pub fn mul(&mut self, a: Scalar, b: Scalar) -> Scalar {
+    pub(super) fn mul(&mut self, a: Scalar, b: Scalar) -> Scalar {
         match (a, b) {
             (Scalar::Const(x), Scalar::Const(y)) => Scalar::Const(x.wrapping_mul(y)),
             (Scalar::Const(0), _) | (_, Scalar::Const(0)) => Scalar::ZERO,
@@ -216,7 +216,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// A two-operand scalar instruction.
-    pub fn binary(&mut self, op: Opcode, a: Scalar, b: Scalar) -> Scalar {
+    pub(super) fn binary(&mut self, op: Opcode, a: Scalar, b: Scalar) -> Scalar {
         // Two different literals do not fit in one instruction.
         let wide = |s: Scalar| s.source().0 == Operand::LITERAL;
         let a = if wide(a) && wide(b) { Scalar::Reg(self.in_sgpr(a)) } else { a };
@@ -230,7 +230,7 @@ impl<'a> Emitter<'a> {
     /// By multiplication: with `l = ceil(log2 d)` and `m = floor(2^(31+l) / d) + 1`, which fits in 32 bits,
     /// `(a * m) >> (31 + l)` is the quotient for every `a` below 2^31, because `m * d` exceeds `2^(31+l)`
     /// by at most `d <= 2^l`.
-    pub fn divide(&mut self, a: Scalar, d: u32) -> Scalar {
+    pub(super) fn divide(&mut self, a: Scalar, d: u32) -> Scalar {
         if let Scalar::Const(x) = a {
             return Scalar::Const(x.div_euclid(i64::from(d)));
         }
@@ -249,7 +249,7 @@ impl<'a> Emitter<'a> {
     ///
     /// The complement of a negative number is `-1 - a`, which is not negative, and the complement of its
     /// quotient is that of `a`.
-    pub fn floor_divide(&mut self, a: Scalar, d: u32) -> Scalar {
+    pub(super) fn floor_divide(&mut self, a: Scalar, d: u32) -> Scalar {
         if let Scalar::Const(x) = a {
             return Scalar::Const(x.div_euclid(i64::from(d)));
         }
@@ -268,7 +268,7 @@ impl<'a> Emitter<'a> {
 
 /// Multiplier and shift with which `mul_hi(a, multiplier) >> shift` is `a / d` for `a` below 2^31; `d` is no
 /// power of two.
-pub fn magic_divisor(d: u32) -> (u32, u32) {
+pub(super) fn magic_divisor(d: u32) -> (u32, u32) {
     let l = d.ilog2() + 1;
     let magic = (1u64 << (31 + l)) / u64::from(d) + 1;
     (magic as u32, l - 1)

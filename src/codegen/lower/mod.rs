@@ -30,7 +30,7 @@ mod lanes;
 mod lds;
 mod load_to_lds;
 mod operations;
-pub mod preload;
+pub(crate) mod preload;
 mod scalar;
 
 use bevy_ecs::prelude::*;
@@ -57,7 +57,7 @@ use crate::passes::workspace::Workspace;
 
 /// One kernel argument in the kernarg segment.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum ArgumentSlot {
+pub(crate) enum ArgumentSlot {
     /// Pointer to a memory, 8 bytes.
     Pointer {
         /// The memory node.
@@ -93,7 +93,7 @@ impl ArgumentSlot {
 
 /// The results of lowering apart from the code.
 #[derive(Clone, Debug, Default)]
-pub struct Lowered {
+pub(crate) struct Lowered {
     /// Registers that are set when the kernel starts: virtual register and physical register number.
     pub fixed: Vec<(u32, Operand)>,
     /// Kernel arguments in order.
@@ -185,7 +185,7 @@ struct Lowering<'a> {
 ///
 /// # Errors
 /// Kernels that the target or this back end cannot compile.
-pub fn lower(workspace: &mut Workspace, body: &mut MachineBody) -> Result<Lowered, Diagnostic> {
+pub(crate) fn lower(workspace: &mut Workspace, body: &mut MachineBody) -> Result<Lowered, Diagnostic> {
     let Workspace { world, root, expanded, .. } = workspace;
     let root = *root;
     let Some(mut expressions) = world.entity_mut(root).take::<Expressions>() else {

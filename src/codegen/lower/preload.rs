@@ -7,11 +7,11 @@
 use crate::codegen::isa::{Arch, EncodeError, Inst, Opcode, Operand, WaitCounts, encode};
 
 /// Bytes from the entry to where firmware that preloads enters.
-pub const PROLOGUE_BYTES: u32 = 256;
+pub(crate) const PROLOGUE_BYTES: u32 = 256;
 const PROLOGUE_WORDS: usize = PROLOGUE_BYTES as usize / 4;
 
 /// First SGPR of the preloaded dwords: they follow the pointer to the segment in `s[0:1]`.
-pub const FIRST_SGPR: u32 = 2;
+pub(crate) const FIRST_SGPR: u32 = 2;
 
 /// Loads by size: dwords and instruction, largest first.
 const LOADS: [(u32, Opcode); 4] = [
@@ -25,7 +25,7 @@ const LOADS: [(u32, Opcode); 4] = [
 ///
 /// # Errors
 /// None that the given instructions can cause.
-pub fn prologue(arch: Arch, dwords: u32) -> Result<Vec<u32>, EncodeError> {
+pub(crate) fn prologue(arch: Arch, dwords: u32) -> Result<Vec<u32>, EncodeError> {
     let mut words = Vec::with_capacity(PROLOGUE_WORDS);
     let mut done = 0;
     while done < dwords {

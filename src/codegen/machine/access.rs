@@ -21,17 +21,17 @@ pub(super) struct Access {
 
 impl Access {
     /// True if the register is read.
-    pub fn reads(&self) -> bool {
+    pub(super) fn reads(&self) -> bool {
         self.role != Role::Def
     }
 
     /// True if the register is written.
-    pub fn writes(&self) -> bool {
+    pub(super) fn writes(&self) -> bool {
         self.role != Role::Use
     }
 
     /// The physical registers, for a physical operand.
-    pub fn range(&self) -> Option<Range> {
+    pub(super) fn range(&self) -> Option<Range> {
         self.operand.number().map(|start| Range { start: start as u16, len: self.width as u16 })
     }
 }
@@ -75,37 +75,37 @@ pub(super) struct Range {
 
 impl Range {
     /// FLAT_SCRATCH, where chips keep it in SGPRs.
-    pub const FLAT_SCRATCH: Range = Range { start: 102, len: 2 };
+    pub(super) const FLAT_SCRATCH: Range = Range { start: 102, len: 2 };
     /// VCC.
-    pub const VCC: Range = Range { start: 106, len: 2 };
+    pub(super) const VCC: Range = Range { start: 106, len: 2 };
     /// M0.
-    pub const M0: Range = Range { start: 124, len: 1 };
+    pub(super) const M0: Range = Range { start: 124, len: 1 };
     /// EXEC.
-    pub const EXEC: Range = Range { start: 126, len: 2 };
+    pub(super) const EXEC: Range = Range { start: 126, len: 2 };
     /// SCC, at its number as a data source.
-    pub const SCC: Range = Range { start: 253, len: 1 };
+    pub(super) const SCC: Range = Range { start: 253, len: 1 };
 
     /// True if a register is in both.
     #[inline]
-    pub fn overlaps(self, other: Range) -> bool {
+    pub(super) fn overlaps(self, other: Range) -> bool {
         self.start < other.start + other.len && other.start < self.start + self.len
     }
 
     /// True for VGPRs and AGPRs.
     #[inline]
-    pub fn is_vector(self) -> bool {
+    pub(super) fn is_vector(self) -> bool {
         u32::from(self.start) >= Operand::FIRST_VGPR
     }
 
     /// True for SGPRs, VCC and M0.
     #[inline]
-    pub fn is_scalar(self) -> bool {
+    pub(super) fn is_scalar(self) -> bool {
         self.start < Range::EXEC.start
     }
 
     /// Where an operand of the vector ALU may lead while VGPRs are indexed: the index that is added is not
     /// known.
-    pub fn indexed(self) -> Range {
+    pub(super) fn indexed(self) -> Range {
         let end = Operand::FIRST_AGPR as u16;
         if self.is_vector() && self.start < end { Range { len: end - self.start, ..self } } else { self }
     }
@@ -116,7 +116,7 @@ impl Range {
     }
 
     /// The numbers.
-    pub fn numbers(self) -> std::ops::Range<usize> {
+    pub(super) fn numbers(self) -> std::ops::Range<usize> {
         usize::from(self.start)..usize::from(self.start + self.len)
     }
 }
@@ -141,10 +141,10 @@ pub(super) struct Ranges {
 
 impl Ranges {
     /// No ranges.
-    pub const EMPTY: Ranges = Ranges { ranges: [Range { start: 0, len: 0 }; 10], len: 0 };
+    pub(super) const EMPTY: Ranges = Ranges { ranges: [Range { start: 0, len: 0 }; 10], len: 0 };
 
     /// Appends.
-    pub fn push(&mut self, range: Range) {
+    pub(super) fn push(&mut self, range: Range) {
         self.ranges[usize::from(self.len)] = range;
         self.len += 1;
     }
@@ -161,12 +161,12 @@ impl Ranges {
     }
 
     /// The ranges.
-    pub fn as_slice(&self) -> &[Range] {
+    pub(super) fn as_slice(&self) -> &[Range] {
         &self.ranges[..usize::from(self.len)]
     }
 
     /// Replaces every range.
-    pub fn widen(&mut self, by: impl Fn(Range) -> Range) {
+    pub(super) fn widen(&mut self, by: impl Fn(Range) -> Range) {
         self.ranges[..usize::from(self.len)].iter_mut().for_each(|range| *range = by(*range));
     }
 
@@ -179,13 +179,13 @@ impl Ranges {
 
     /// True if a register is in both.
     #[inline]
-    pub fn overlaps(&self, other: &Ranges) -> bool {
+    pub(super) fn overlaps(&self, other: &Ranges) -> bool {
         self.as_slice().iter().any(|&range| other.touches(range))
     }
 
     /// True if a register of `range` is in the list.
     #[inline]
-    pub fn touches(&self, range: Range) -> bool {
+    pub(super) fn touches(&self, range: Range) -> bool {
         self.as_slice().iter().any(|&own| own.overlaps(range))
     }
 }
@@ -217,7 +217,7 @@ pub(super) struct Touched {
 
 impl Touched {
     /// The registers of one instruction.
-    pub fn of(inst: &Inst) -> Touched {
+    pub(super) fn of(inst: &Inst) -> Touched {
         let info = inst.op.info();
         let mut touched = Touched { uses: Ranges::EMPTY, defs: Ranges::EMPTY };
         let by_row = inst.modifiers.is_empty();
@@ -256,7 +256,7 @@ impl Touched {
     }
 
     /// The same while VGPRs may be indexed, which affects only the vector ALU.
-    pub fn with_index(inst: &Inst) -> Touched {
+    pub(super) fn with_index(inst: &Inst) -> Touched {
         let mut touched = Touched::of(inst);
         if is_valu(inst.op.info()) {
             touched.uses.widen(Range::indexed);
@@ -266,7 +266,7 @@ impl Touched {
     }
 
     /// True if the two may not change places.
-    pub fn depends_on(&self, other: &Touched) -> bool {
+    pub(super) fn depends_on(&self, other: &Touched) -> bool {
         self.uses.overlaps(&other.defs) || self.defs.overlaps(&other.defs) || self.defs.overlaps(&other.uses)
     }
 }

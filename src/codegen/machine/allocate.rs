@@ -22,7 +22,7 @@ use super::liveness::{Liveness, NONE};
 use super::loops::Loops;
 use super::occupancy::{Set, free_runs};
 use super::place::{Input, Placer, physical};
-pub use super::pressure::Peak;
+pub(crate) use super::pressure::Peak;
 use super::pressure::Pressure;
 pub use super::spill::{INSERTED, Spills};
 use super::spill::{Rewritten, Spiller};
@@ -38,14 +38,14 @@ pub struct Limits {
     pub vgprs: u32,
     /// Accumulation VGPRs (at most 256).
     pub agprs: u32,
-    /// Both vector files together, the first one rounded up to a multiple of [`ACCUM_OFFSET_GRANULE`].
+    /// Both vector files together, the first one rounded up to a multiple of `ACCUM_OFFSET_GRANULE`.
     pub vectors: u32,
     /// Bytes of scratch per work-item; 0 where there is no scratch to spill to.
     pub scratch_bytes: u32,
 }
 
 /// Where AGPRs may start after the VGPRs (LLVM AMDGPU usage, `ACCUM_OFFSET`).
-pub const ACCUM_OFFSET_GRANULE: u32 = 4;
+pub(crate) const ACCUM_OFFSET_GRANULE: u32 = 4;
 
 impl Limits {
     /// The most that one wave can name on gfx90a and later, and the most scratch that a work-item can have:

@@ -6,7 +6,7 @@ use crate::codegen::isa::{Arch, EncodeError, Meaning, encode, size_in_bytes};
 
 /// The most 32-bit words that a branch can skip, counted from the end of the branch (CDNA3 ISA guide,
 /// S_BRANCH: a signed 16-bit immediate).
-pub const BRANCH_REACH: i64 = i16::MAX as i64;
+pub(crate) const BRANCH_REACH: i64 = i16::MAX as i64;
 
 /// Why a body cannot be encoded.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

@@ -84,7 +84,7 @@ pub(super) enum Joining {
 impl Coalescer {
     /// Joins registers of `body`: the segments in `liveness` of a joined register move to the one it is part
     /// of.
-    pub fn join(
+    pub(super) fn join(
         &mut self,
         body: &Body,
         liveness: &mut Liveness,
@@ -124,7 +124,7 @@ impl Coalescer {
     /// Joins C and D of matrix instructions, and the registers that copies connect with them, as long as no
     /// other value is in the way: the body keeps its accumulators in place. Registers of the same width are
     /// joined as a whole, to the one with the smallest number. True if any were joined.
-    pub fn tie(
+    pub(super) fn tie(
         &mut self,
         body: &Body,
         liveness: &mut Liveness,
@@ -190,7 +190,7 @@ impl Coalescer {
     }
 
     /// The register that `id` is part of, and its first part there.
-    pub fn root(&self, id: u32) -> (u32, u32) {
+    pub(super) fn root(&self, id: u32) -> (u32, u32) {
         let (mut root, mut part) = (id, 0);
         loop {
             let (parent, first) = self.parents[root as usize];
@@ -202,7 +202,7 @@ impl Coalescer {
     }
 
     /// Hints for a register, most important first.
-    pub fn hints(&self, id: usize) -> impl Iterator<Item = Hint> + '_ {
+    pub(super) fn hints(&self, id: usize) -> impl Iterator<Item = Hint> + '_ {
         let mut next = self.first_hint.get(id).copied().unwrap_or(NONE);
         std::iter::from_fn(move || {
             let hint = *self.hints.get(next as usize)?;

@@ -83,13 +83,13 @@ pub(super) struct Evictor {
 
 impl Evictor {
     /// The move of a constant that makes `register`, by its index (as of the last choice).
-    pub fn constant(&self, register: usize) -> Option<usize> {
+    pub(super) fn constant(&self, register: usize) -> Option<usize> {
         self.constants.of(register)
     }
 
     /// Chooses which registers leave so that no more than `shortage.limit` are alive anywhere, as far as that
     /// is possible. `stays` is true for registers that may not leave.
-    pub fn choose(
+    pub(super) fn choose(
         &mut self,
         body: &Body,
         liveness: &Liveness,

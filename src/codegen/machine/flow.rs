@@ -74,14 +74,14 @@ pub(super) struct Flow {
 
 impl Flow {
     /// Forgets the reads and writes of the last body.
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.reads.clear();
         self.kills.clear();
     }
 
     /// Finds what is live at the start of each block. `registers` are those that cross borders, by their
     /// numbers.
-    pub fn solve(&mut self, body: &Body, registers: &[u32]) {
+    pub(super) fn solve(&mut self, body: &Body, registers: &[u32]) {
         let [mut reads, mut kills] = std::mem::take(&mut self.by_register);
         reads.fill(&self.reads, registers.len());
         kills.fill(&self.kills, registers.len());
@@ -137,12 +137,12 @@ impl Flow {
     }
 
     /// Where the entries of a block are.
-    pub fn live_at(&self, block: u32) -> Range<usize> {
+    pub(super) fn live_at(&self, block: u32) -> Range<usize> {
         self.live_in.of(block)
     }
 
     /// An entry: register and parts.
-    pub fn entry(&self, at: usize) -> (u32, u32) {
+    pub(super) fn entry(&self, at: usize) -> (u32, u32) {
         let (_, register, parts) = self.live_in.entries[at];
         (register, parts)
     }

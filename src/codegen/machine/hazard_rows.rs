@@ -80,7 +80,7 @@ pub(super) enum Who {
 
 impl Who {
     /// Whether instructions of an opcode can be of this kind.
-    pub fn contains(self, info: &OpInfo) -> bool {
+    pub(super) fn contains(self, info: &OpInfo) -> bool {
         use Meaning as M;
         let valu = is_valu(info);
         let matrix = matches!(info.unit, Unit::Mfma(_));
@@ -132,7 +132,7 @@ impl Who {
     }
 
     /// True if the opcode alone does not decide it.
-    pub fn depends_on_form(self) -> bool {
+    pub(super) fn depends_on_form(self) -> bool {
         matches!(
             self,
             Who::Shifted | Who::Dpp | Who::Gds | Who::SetTrapStatus | Who::GetMode | Who::SetModeVskip
@@ -141,7 +141,7 @@ impl Who {
 
     /// Whether an instruction of such an opcode is of this kind.
     #[inline]
-    pub fn holds(self, inst: &Inst) -> bool {
+    pub(super) fn holds(self, inst: &Inst) -> bool {
         let names = |register| hardware_register(inst).is_some_and(|(named, _)| named == register);
         match self {
             Who::Shifted => is_shifted(inst),
@@ -248,7 +248,7 @@ pub(super) enum What {
 
 impl What {
     /// False if no instruction of this row has such registers; a cheap way to rule out rows.
-    pub fn possible(self, info: &OpInfo) -> bool {
+    pub(super) fn possible(self, info: &OpInfo) -> bool {
         let writes = |classes: &[OperandClass]| {
             info.operands.iter().any(|o| o.role != Role::Use && classes.contains(&o.class))
         };
@@ -266,7 +266,7 @@ impl What {
     }
 
     /// The registers, as ranges of operand numbers; `None` for [`What::Itself`].
-    pub fn of(self, inst: &Inst) -> Option<Ranges> {
+    pub(super) fn of(self, inst: &Inst) -> Option<Ranges> {
         let info = inst.op.info();
         let mut ranges = Ranges::EMPTY;
         let is_vgpr = |range: Range| range.is_vector() && u32::from(range.start) < Operand::FIRST_AGPR;

@@ -77,7 +77,7 @@ impl Liveness {
     ///
     /// # Errors
     /// An operand that does not lie in its register.
-    pub fn compute(&mut self, body: &Body, inputs: &[(u32, Operand)]) -> Result<(), AllocationError> {
+    pub(super) fn compute(&mut self, body: &Body, inputs: &[(u32, Operand)]) -> Result<(), AllocationError> {
         let registers = body.registers.len();
         self.operands.collect(body)?;
         self.find_masked(body);
@@ -93,7 +93,7 @@ impl Liveness {
     }
 
     /// Segments of one register in program order.
-    pub fn of(&self, register: usize) -> impl Iterator<Item = Segment> + '_ {
+    pub(super) fn of(&self, register: usize) -> impl Iterator<Item = Segment> + '_ {
         let mut next = self.first[register];
         std::iter::from_fn(move || {
             let segment = *self.segments.get(next as usize)?;
@@ -297,7 +297,7 @@ impl Liveness {
     /// Renumbers the positions after instructions were removed that did not change which parts of which
     /// register hold values: instruction `i` is now number `numbers[i]`, which is that of the next one if it
     /// was removed. The last number is the new count.
-    pub fn renumber(&mut self, numbers: &[u32]) {
+    pub(super) fn renumber(&mut self, numbers: &[u32]) {
         self.operands.renumber(numbers);
         if !self.masked.is_empty() {
             let mut index = 0;
@@ -344,12 +344,12 @@ impl Liveness {
 
     /// Steps that it took to find the registers that are live from block to block.
     #[cfg(test)]
-    pub fn steps(&self) -> usize {
+    pub(super) fn steps(&self) -> usize {
         self.flow.steps
     }
 
     /// True if some lanes may be off when instruction `index` executes.
-    pub fn is_masked(&self, index: usize) -> bool {
+    pub(super) fn is_masked(&self, index: usize) -> bool {
         self.masked.get(index).copied().unwrap_or(false)
     }
 }

@@ -12,7 +12,7 @@ pub(super) struct Loops {
 
 impl Loops {
     /// Finds the loops: a branch back makes everything from its target to itself a loop.
-    pub fn compute(&mut self, body: &Body) {
+    pub(super) fn compute(&mut self, body: &Body) {
         self.back.clear();
         self.back.resize(body.blocks.len(), 0);
         self.depths.clear();
@@ -30,7 +30,7 @@ impl Loops {
     }
 
     /// How often a block is assumed to run, relative to the rest.
-    pub fn weight(&self, block: usize) -> u64 {
+    pub(super) fn weight(&self, block: usize) -> u64 {
         8u64.pow(u32::from(self.depths.get(block).copied().unwrap_or(0).min(6)))
     }
 }

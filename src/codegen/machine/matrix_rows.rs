@@ -64,7 +64,7 @@ pub(super) const MATRIX_USES: usize = 14;
 
 impl MatrixUse {
     /// Dense index.
-    pub const fn index(self) -> usize {
+    pub(super) const fn index(self) -> usize {
         match self {
             MatrixUse::CSame(class) => class as usize,
             MatrixUse::CSameRegisters(class) => 3 + class as usize,

@@ -10,15 +10,15 @@
 //! and `spill` rewrites the body.
 mod access;
 mod agpr;
-pub mod allocate;
+pub(crate) mod allocate;
 mod body;
-pub mod branches;
-pub mod check;
+pub(crate) mod branches;
+pub(crate) mod check;
 mod coalesce;
 mod evict;
 mod flow;
 mod hazard_rows;
-pub mod hazards;
+pub(crate) mod hazards;
 mod liveness;
 mod loops;
 mod matrix_rows;
@@ -32,7 +32,7 @@ mod replay;
 mod spill;
 pub mod text;
 mod tie;
-pub mod waits;
+pub(crate) mod waits;
 
 pub use body::{Block, Body, MachineInst, RegisterFile, VirtualRegister};
 

@@ -27,7 +27,7 @@ pub(super) fn unite(into: &mut Set, other: &Set) {
 
 impl Occupancy {
     /// Resets to nothing taken at `points` points.
-    pub fn reset(&mut self, points: usize) {
+    pub(super) fn reset(&mut self, points: usize) {
         for (sets, len) in [
             (&mut self.rows, points),
             (&mut self.any, points.div_ceil(CHUNK)),
@@ -39,7 +39,7 @@ impl Occupancy {
     }
 
     /// Registers taken at any point from `first` to `last`.
-    pub fn taken(&self, first: usize, last: usize) -> Set {
+    pub(super) fn taken(&self, first: usize, last: usize) -> Set {
         let mut taken = EMPTY;
         let (first_chunk, last_chunk) = (first / CHUNK, last / CHUNK);
         for chunk in first_chunk..=last_chunk {
@@ -55,7 +55,7 @@ impl Occupancy {
     }
 
     /// Takes `registers` at every point from `first` to `last`.
-    pub fn take(&mut self, first: usize, last: usize, registers: &Set) {
+    pub(super) fn take(&mut self, first: usize, last: usize, registers: &Set) {
         let (first_chunk, last_chunk) = (first / CHUNK, last / CHUNK);
         for chunk in first_chunk..=last_chunk {
             let (start, end) = (first.max(chunk * CHUNK), last.min(chunk * CHUNK + CHUNK - 1));

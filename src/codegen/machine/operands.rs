@@ -32,7 +32,7 @@ impl Operands {
     ///
     /// # Errors
     /// The first operand that does not lie in its virtual register or in its file.
-    pub fn collect(&mut self, body: &Body) -> Result<(), AllocationError> {
+    pub(super) fn collect(&mut self, body: &Body) -> Result<(), AllocationError> {
         self.list.clear();
         self.ends.clear();
         self.connecting.clear();
@@ -101,7 +101,7 @@ impl Operands {
     }
 
     /// Reads and writes of an instruction.
-    pub fn of(&self, index: u32) -> (&[Parts], &[Parts]) {
+    pub(super) fn of(&self, index: u32) -> (&[Parts], &[Parts]) {
         let start = index.checked_sub(1).map_or(0, |before| self.ends[before as usize].1);
         let (reads_end, end) = self.ends[index as usize];
         self.list[start as usize..end as usize].split_at((reads_end - start) as usize)
@@ -110,7 +110,7 @@ impl Operands {
     /// Renumbers after instructions were removed that connect registers: instruction `i` is now number
     /// `numbers[i]`, which is that of the next one if it was removed. What single instructions name is
     /// unknown from then on.
-    pub fn renumber(&mut self, numbers: &[u32]) {
+    pub(super) fn renumber(&mut self, numbers: &[u32]) {
         self.list.clear();
         self.ends.clear();
         self.connecting.retain_mut(|index| {

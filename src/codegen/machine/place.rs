@@ -59,7 +59,7 @@ pub(super) struct Placer {
 impl Placer {
     /// Places everything of one file below `limit`: returns how many registers it took, or the register that
     /// found no place.
-    pub fn place_file(
+    pub(super) fn place_file(
         &mut self,
         input: Input,
         file: RegisterFile,

@@ -26,7 +26,7 @@ pub(super) struct Pressure {
 
 impl Pressure {
     /// Peaks of SGPRs, VGPRs and AGPRs.
-    pub fn peaks(&mut self, body: &Body, liveness: &Liveness) -> [Peak; 3] {
+    pub(super) fn peaks(&mut self, body: &Body, liveness: &Liveness) -> [Peak; 3] {
         self.changes.clear();
         self.changes.resize(2 * body.insts.len() + 3, 0);
         for (id, register) in body.registers.iter().enumerate() {

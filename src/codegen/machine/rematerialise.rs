@@ -21,7 +21,7 @@ const VARIES: u32 = u32::MAX - 1;
 
 impl Constants {
     /// Looks at every write.
-    pub fn compute(&mut self, body: &Body) {
+    pub(super) fn compute(&mut self, body: &Body) {
         self.moves.clear();
         self.moves.resize(body.registers.len(), NEVER);
         for (index, i) in body.insts.iter().enumerate() {
@@ -38,7 +38,7 @@ impl Constants {
     }
 
     /// The instruction that makes a register, if that is a constant.
-    pub fn of(&self, register: usize) -> Option<usize> {
+    pub(super) fn of(&self, register: usize) -> Option<usize> {
         self.moves.get(register).copied().filter(|made| *made < VARIES).map(|made| made as usize)
     }
 }

@@ -37,7 +37,7 @@ impl RunKind {
 
 impl Run {
     /// True if `inst` may not continue the run.
-    pub fn breaks_at(&self, inst: &Inst) -> bool {
+    pub(super) fn breaks_at(&self, inst: &Inst) -> bool {
         let info = inst.op.info();
         if self.kind == RunKind::None || RunKind::of(info) != self.kind {
             return false;
@@ -54,7 +54,7 @@ impl Run {
     }
 
     /// Goes on with `inst`, which may end the run or begin another.
-    pub fn pass(&mut self, inst: &Inst) {
+    pub(super) fn pass(&mut self, inst: &Inst) {
         let kind = RunKind::of(inst.op.info());
         if kind != self.kind {
             *self = Run { kind, ..Run::default() };
@@ -74,7 +74,7 @@ impl Run {
     }
 
     /// Merges runs that reach a block on several paths; true if that added something.
-    pub fn join(&mut self, other: &Run) -> bool {
+    pub(super) fn join(&mut self, other: &Run) -> bool {
         let before = *self;
         if other.kind != RunKind::None {
             // At most one path falls through, and the branch of any other has ended its run, so two kinds

@@ -122,7 +122,7 @@ struct Stand {
 
 impl Spiller {
     /// Starts with a new body.
-    pub fn start(&mut self, body: &Body) {
+    pub(super) fn start(&mut self, body: &Body) {
         self.spills = Spills::default();
         self.origins.clear();
         self.origins.extend(0..body.insts.len() as u32);
@@ -132,18 +132,18 @@ impl Spiller {
     }
 
     /// True once a register has been chosen to leave its file, or inputs have been released.
-    pub fn has_begun(&self) -> bool {
+    pub(super) fn has_begun(&self) -> bool {
         self.begun
     }
 
     /// True if a register may not leave its file.
-    pub fn is_temporary(&self, id: usize) -> bool {
+    pub(super) fn is_temporary(&self, id: usize) -> bool {
         self.temporary.get(id).copied().unwrap_or(false)
     }
 
     /// Moves inputs in `fixed` places to registers of their own at the start, so that they can be spilled
     /// later; not possible if control comes back to the start.
-    pub fn release_inputs(&mut self, body: &mut Body, fixed: &[(u32, Operand)]) {
+    pub(super) fn release_inputs(&mut self, body: &mut Body, fixed: &[(u32, Operand)]) {
         self.begun = true;
         let counted = self.spills.inserted;
         let looped = body.blocks.iter().any(|block| block.successors.contains(&Some(0)));
@@ -188,14 +188,14 @@ impl Spiller {
     }
 
     /// Starts choosing homes for a body.
-    pub fn start_round(&mut self, body: &Body) {
+    pub(super) fn start_round(&mut self, body: &Body) {
         self.homes.clear();
         self.homes.resize(body.registers.len(), Home::Register);
         self.temporary.resize(body.registers.len(), false);
     }
 
     /// Puts a register into scratch or lanes.
-    pub fn move_to_memory(&mut self, body: &mut Body, id: u32) {
+    pub(super) fn move_to_memory(&mut self, body: &mut Body, id: u32) {
         let VirtualRegister { file, width } = body.registers[id as usize];
         let width = u32::from(width);
         self.homes[id as usize] = if file == RegisterFile::Sgpr {
@@ -217,7 +217,7 @@ impl Spiller {
     }
 
     /// Puts a register into AGPRs.
-    pub fn move_to_agprs(&mut self, body: &mut Body, id: u32) {
+    pub(super) fn move_to_agprs(&mut self, body: &mut Body, id: u32) {
         let register = &mut body.registers[id as usize];
         register.file = RegisterFile::Agpr;
         self.spills.to_agprs += u32::from(register.width);
@@ -225,14 +225,14 @@ impl Spiller {
     }
 
     /// Makes a register again wherever it is read, as instruction `index` makes it.
-    pub fn rematerialise(&mut self, body: &Body, id: u32, index: u32) {
+    pub(super) fn rematerialise(&mut self, body: &Body, id: u32, index: u32) {
         self.spills.rematerialised += u32::from(body.registers[id as usize].width);
         self.homes[id as usize] = Home::Constant(index);
     }
 
     /// Rewrites the body for the homes chosen. The next instruction uses what one instruction has loaded or
     /// made.
-    pub fn rewrite(&mut self, body: &mut Body, liveness: &Liveness) -> Rewritten {
+    pub(super) fn rewrite(&mut self, body: &mut Body, liveness: &Liveness) -> Rewritten {
         let before = (self.spills.inserted, body.registers.len());
         let dropped = self.homes.iter().any(|home| matches!(home, Home::Constant(_)));
         self.open(body);

@@ -22,7 +22,7 @@ pub(super) struct Ties {
 impl Ties {
     /// Ties the accumulators of `body` and removes the copies that became empty, from `origins` and
     /// `liveness` as well.
-    pub fn tie(
+    pub(super) fn tie(
         &mut self,
         body: &mut Body,
         origins: &mut Vec<u32>,

@@ -133,12 +133,12 @@ const RESERVED: usize = 1024;
 
 impl DebugSection {
     /// The bytes.
-    pub fn bytes(&self) -> &[u8] {
+    pub(super) fn bytes(&self) -> &[u8] {
         &self.0
     }
 
     /// True if nothing was written.
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }

@@ -49,12 +49,12 @@ pub(in crate::codegen) struct Malformed {
 
 impl<'a> Value<'a> {
     /// The value at the start of the bytes.
-    pub fn parse(bytes: &'a [u8]) -> Result<Value<'a>, Malformed> {
+    pub(crate) fn parse(bytes: &'a [u8]) -> Result<Value<'a>, Malformed> {
         Reader { bytes, at: 0 }.value(0)
     }
 
     /// The value of a map's key.
-    pub fn get(&self, key: &str) -> Option<&Value<'a>> {
+    pub(crate) fn get(&self, key: &str) -> Option<&Value<'a>> {
         let Value::Map(entries) = self else { return None };
         entries.iter().find(|(k, _)| *k == Value::Text(key)).map(|(_, value)| value)
     }

@@ -22,24 +22,24 @@ pub(crate) struct Registers {
 }
 
 impl Registers {
-    pub fn meets(&self, other: &Registers) -> bool {
+    pub(crate) fn meets(&self, other: &Registers) -> bool {
         self.first < other.end && other.first < self.end
     }
 
-    pub fn has(&self, number: u32) -> bool {
+    pub(crate) fn has(&self, number: u32) -> bool {
         (self.first..self.end).contains(&number)
     }
 
-    pub fn is_vector(&self) -> bool {
+    pub(crate) fn is_vector(&self) -> bool {
         self.first >= FIRST_VGPR
     }
 
-    pub fn is_vgpr(&self) -> bool {
+    pub(crate) fn is_vgpr(&self) -> bool {
         (FIRST_VGPR..FIRST_AGPR).contains(&self.first)
     }
 
     /// SGPRs, VCC, M0.
-    pub fn is_scalar(&self) -> bool {
+    pub(crate) fn is_scalar(&self) -> bool {
         self.first < EXEC
     }
 }
@@ -53,7 +53,7 @@ pub(crate) struct View<'a> {
 
 impl<'a> View<'a> {
     /// `indexed`: an index may be added to VGPR numbers of the vector ALU.
-    pub fn new(inst: &'a Inst, indexed: bool) -> View<'a> {
+    pub(crate) fn new(inst: &'a Inst, indexed: bool) -> View<'a> {
         let info = inst.op.info();
         let mut registers = Vec::new();
         for (index, spec) in info.operands.iter().enumerate() {
@@ -103,54 +103,54 @@ impl<'a> View<'a> {
         View { inst, info, registers }
     }
 
-    pub fn reads(&self) -> impl Iterator<Item = &Registers> {
+    pub(crate) fn reads(&self) -> impl Iterator<Item = &Registers> {
         self.registers.iter().filter(|r| r.is_read)
     }
 
-    pub fn writes(&self) -> impl Iterator<Item = &Registers> {
+    pub(crate) fn writes(&self) -> impl Iterator<Item = &Registers> {
         self.registers.iter().filter(|r| r.is_written)
     }
 
-    pub fn writes_register(&self, number: u32) -> bool {
+    pub(crate) fn writes_register(&self, number: u32) -> bool {
         self.writes().any(|r| r.has(number))
     }
 
-    pub fn is_valu(&self) -> bool {
+    pub(crate) fn is_valu(&self) -> bool {
         matches!(self.info.unit, Unit::Valu | Unit::Trans)
     }
 
-    pub fn is_matrix(&self) -> bool {
+    pub(crate) fn is_matrix(&self) -> bool {
         matches!(self.info.unit, Unit::Mfma(_))
     }
 
-    pub fn is_vmem(&self) -> bool {
+    pub(crate) fn is_vmem(&self) -> bool {
         matches!(self.info.unit, Unit::Vmem | Unit::Flat)
     }
 
     /// VMEM and LDS.
-    pub fn is_memory(&self) -> bool {
+    pub(crate) fn is_memory(&self) -> bool {
         self.is_vmem() || self.info.unit == Unit::Lds
     }
 
     /// Global data share and GWS.
-    pub fn is_gds(&self) -> bool {
+    pub(crate) fn is_gds(&self) -> bool {
         self.info.format == Format::Gws || self.info.format == Format::Ds && self.inst.modifiers.has_gds()
     }
 
     /// VMEM that moves data to or from LDS.
-    pub fn is_lds_dma(&self) -> bool {
+    pub(crate) fn is_lds_dma(&self) -> bool {
         use Meaning::{LoadFormatToLds, LoadToLds, StoreFromLdsToMemory};
         matches!(self.info.meaning, LoadToLds(_) | LoadFormatToLds | StoreFromLdsToMemory)
     }
 
     /// Control goes to or comes from code that is not part of the body.
-    pub fn is_border(&self) -> bool {
+    pub(crate) fn is_border(&self) -> bool {
         use Meaning::{Call, Fork, ForkIf, JoinFork, ReturnFromException, SetPc, SwapPc};
         matches!(self.info.meaning, Call | Fork | ForkIf | JoinFork | ReturnFromException | SetPc | SwapPc)
     }
 
     /// Number and bits of the hardware register that `s_getreg` and `s_setreg` name.
-    pub fn hardware_register(&self) -> (u32, std::ops::Range<u32>) {
+    pub(crate) fn hardware_register(&self) -> (u32, std::ops::Range<u32>) {
         let has_literal = self.inst.operands[0] == Operand::LITERAL;
         let bits = if has_literal { self.inst.modifiers.get_hwreg() } else { self.inst.imm };
         let (low, count) = (bits >> 6 & 31, (bits >> 11 & 31) + 1);
@@ -158,7 +158,7 @@ impl<'a> View<'a> {
     }
 
     /// True if it changes memory (or LDS by vector memory).
-    pub fn changes_memory(&self) -> bool {
+    pub(crate) fn changes_memory(&self) -> bool {
         use Meaning::*;
         !matches!(
             self.info.meaning,

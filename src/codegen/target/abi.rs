@@ -69,12 +69,12 @@ impl ObjectVersion {
 ///
 /// # Example
 /// ```
-/// use groundswell::codegen::target::{FeatureSetting, Target, TargetId};
+/// use groundswell::target::{FeatureSetting, Target, TargetId};
 /// let id: TargetId = "gfx942:sramecc+:xnack-".parse()?;
 /// assert_eq!((id.target(), id.xnack()), (Target::GFX942, FeatureSetting::Off));
 /// assert_eq!(id.to_string(), "gfx942:sramecc+:xnack-");
 /// assert_eq!(TargetId::from(Target::GFX942).sramecc(), FeatureSetting::Any);
-/// # Ok::<(), groundswell::codegen::target::TargetIdError>(())
+/// # Ok::<(), groundswell::target::TargetIdError>(())
 /// ```
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct TargetId {

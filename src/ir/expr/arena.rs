@@ -10,7 +10,7 @@ use rustc_hash::{FxHashMap, FxHasher};
 use smallvec::SmallVec;
 use std::hash::Hasher;
 
-/// A handle to an expression of one [`ExprArena`]. Equal handles are equal expressions.
+/// A handle to an expression of one arena. Equal handles are equal expressions.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Expr(pub(super) u32);
 

@@ -31,12 +31,10 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use arena::{Atom, AtomId, Expr, ExprArena};
-pub use evaluate::EvalError;
-pub use facts::Range;
+pub use arena::Expr;
+pub(crate) use arena::{Atom, ExprArena};
+pub(crate) use facts::Range;
 pub use parse::{ParseError, ParseErrorKind};
-pub use print::DisplayExpr;
-pub use rational::Rational;
 pub use sym_expr::SymExpr;
 pub(crate) use sym_expr::{SymNode, SymOp};
 pub use symbol::{Symbol, symbols};

@@ -1,4 +1,6 @@
 //! Laws of the algebra: known simplifications, and random expressions against brute force.
+use super::evaluate::EvalError;
+use super::rational::Rational;
 use super::*;
 use proptest::prelude::*;
 

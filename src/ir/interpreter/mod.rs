@@ -107,10 +107,11 @@ impl<'a> Interpreter<'a> {
     /// # Example
     /// ```
     /// use groundswell::ir::builder::Tracer;
-    /// use groundswell::ir::expr::symbols;
-    /// use groundswell::ir::interpreter::{Interpreter, Tensor};
-    /// use groundswell::ir::kernel::Kernel;
-    /// use groundswell::ir::types::{AddressSpace::Global, DType::F32};
+    /// use groundswell::author::symbols;
+    /// use groundswell::interpreter::{Interpreter, Tensor};
+    /// use groundswell::author::Kernel;
+    /// use groundswell::ir::types::AddressSpace::Global;
+    /// use groundswell::ir::types::DType::F32;
     ///
     /// let [n] = symbols(["N"]);
     /// let double = Kernel::trace("double", |w: &Tracer| {
@@ -123,7 +124,7 @@ impl<'a> Interpreter<'a> {
     /// let b = Tensor::zeros(&[3], F32)?;
     /// let after = Interpreter::run(&double, &|_| Some(3), &[a, b])?;
     /// assert_eq!(after[1].as_slice::<f32>(), Some(&[2.0, 4.0, 6.0][..]));
-    /// # Ok::<(), groundswell::ir::diagnostic::Diagnostic>(())
+    /// # Ok::<(), groundswell::diagnostic::Diagnostic>(())
     /// ```
     pub fn run(
         kernel: &'a Kernel,

@@ -146,7 +146,7 @@ impl Tensor {
     ///
     /// # Example
     /// ```
-    /// use groundswell::ir::interpreter::Tensor;
+    /// use groundswell::interpreter::Tensor;
     /// assert_eq!(Tensor::scalar(1.5f32).as_slice::<f32>(), Some(&[1.5][..]));
     /// ```
     pub fn scalar<T: Element>(value: T) -> Tensor {

@@ -8,7 +8,7 @@
 //! such a layout costs in LDS is computed by `codegen::target`.
 mod compose;
 mod distribute;
-pub mod mma;
+pub(crate) mod mma;
 mod queries;
 #[cfg(test)]
 mod tests;

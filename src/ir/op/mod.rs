@@ -15,12 +15,13 @@ use super::types::DType;
 pub use arithmetic::{BinaryOp, Conversion, Predicate, UnaryOp};
 pub(in crate::ir) use arithmetic::{binary_operations, conversions, predicates, unary_operations};
 pub use control::{Control, WaveBound, WaveCondition};
-pub use row::{DTypes, MemoryEffect, OpClass, OpRow, OpUnit, Purity, ResultType, Role};
+pub use row::ResultType;
+pub(crate) use row::{DTypes, MemoryEffect, OpClass, OpRow, OpUnit, Purity, Role};
 
 /// What a node does. Operands are in [`Operands`](super::node::Operands), in the order given here.
 #[derive(Component, Copy, Clone, PartialEq, Debug)]
 pub enum Op {
-    /// A kernel argument: a tensor. No operands. Its space is in [`Space`](super::node::Space).
+    /// A kernel argument: a tensor. No operands. Its space is a component, `Space`.
     Memory,
     /// A kernel argument: one number, the same for all workgroups, passed by value. No operands, no dims; its
     /// dtype is one of [`Op::SCALAR_DTYPES`].

@@ -122,7 +122,7 @@ pub enum Detail {
 ///
 /// # Example
 /// ```
-/// use groundswell::ir::text::parse_file;
+/// use groundswell::text::parse_file;
 /// let text = "kernel nothing {\n}\n\nschedule none {\n}\n";
 /// let (kernel, schedule) = parse_file(text, "nothing.gsw").unwrap();
 /// assert_eq!(kernel.name(), "nothing");

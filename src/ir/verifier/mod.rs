@@ -49,7 +49,7 @@ use super::op::Role;
 
 /// Every fault of the kernel `root` of `world`; none for a valid one. Faults that an author can cause are
 /// [`Kind::Invalid`], the others [`Kind::Bug`].
-pub fn verify(world: &World, root: Entity) -> Vec<Diagnostic> {
+pub(crate) fn verify(world: &World, root: Entity) -> Vec<Diagnostic> {
     let mut verifier = Verifier {
         world,
         root,

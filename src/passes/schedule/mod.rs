@@ -14,12 +14,12 @@
 //! [`Assignment`](graph::assignment::Assignment), and rebuilds the loop. A loop that a strategy refuses stays
 //! as it was written, and the record says why.
 
-pub mod apply;
+pub(crate) mod apply;
 mod author;
-pub mod graph;
-pub mod judge;
-pub mod show;
-pub mod strategies;
+pub(crate) mod graph;
+pub(crate) mod judge;
+pub(crate) mod show;
+pub(crate) mod strategies;
 #[cfg(test)]
 mod tests;
 
@@ -34,7 +34,7 @@ use super::options::Schedule;
 use super::{PassResult, kernel_entity};
 
 /// The pass itself; see the module. It rebuilds loops and their bodies, so it takes the whole world.
-pub fn schedule_loops(world: &mut World) -> PassResult {
+pub(crate) fn schedule_loops(world: &mut World) -> PassResult {
     let root = kernel_entity(world)?;
     let asked = world.get::<Settings>(root).map_or(Schedule::None, |s| s.0.requested_schedule().clone());
     if asked != Schedule::None {

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use bevy_ecs::prelude::*;
 
-pub use self::machine_passes::{MACHINE_PASSES, MachinePass};
+pub use self::machine_passes::MACHINE_PASSES;
 use self::object::CodeObject;
 use self::pool::{Machine, with_machine};
 use super::executable::{Executable, Inner};
@@ -60,7 +60,7 @@ pub fn compile_uncached(
 /// ```
 /// use groundswell::kernels::{Waves, copy};
 /// use groundswell::prelude::*;
-/// use groundswell::runtime::compile::machine_code_after;
+/// use groundswell::compile::machine_code_after;
 ///
 /// let options = Options::new(Target::GFX942).set("M", 64).set("N", 64).set("BLOCK_M", 16).set("BLOCK_N", 64);
 /// let copy = copy(F32, Waves::new(4, 1))?;

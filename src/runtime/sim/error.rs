@@ -185,13 +185,13 @@ pub(super) struct Stopped {
 impl Stopped {
     /// A fault of the whole wave.
     #[cold]
-    pub fn wave(kind: FaultKind) -> Stopped {
+    pub(super) fn wave(kind: FaultKind) -> Stopped {
         Stopped { lane: None, kind }
     }
 
     /// A fault of one lane.
     #[cold]
-    pub fn lane(lane: usize, kind: FaultKind) -> Stopped {
+    pub(super) fn lane(lane: usize, kind: FaultKind) -> Stopped {
         Stopped { lane: Some(lane as u32), kind }
     }
 }

@@ -24,7 +24,7 @@ pub(super) enum Rounding {
 
 impl Rounding {
     /// From a field of FP_ROUND (CDNA3 ISA guide, "Mode register").
-    pub fn from_mode(field: u32) -> Rounding {
+    pub(super) fn from_mode(field: u32) -> Rounding {
         [Rounding::NearestEven, Rounding::Up, Rounding::Down, Rounding::Zero][field as usize & 3]
     }
 }
@@ -51,7 +51,7 @@ const BITS: i32 = 126;
 
 impl Exact {
     /// A finite f64 (and with it every finite value of the other formats).
-    pub fn of(value: f64) -> Exact {
+    pub(super) fn of(value: f64) -> Exact {
         let (bits, fraction) = (value.to_bits(), value.to_bits() & ((1 << 52) - 1));
         let field = (bits >> 52 & 0x7ff) as i32;
         let mantissa = if field == 0 { fraction } else { fraction | 1 << 52 };
@@ -59,13 +59,13 @@ impl Exact {
     }
 
     /// The same times a power of two.
-    pub fn scaled(mut self, power: i32) -> Exact {
+    pub(super) fn scaled(mut self, power: i32) -> Exact {
         self.exponent += power;
         self
     }
 
     /// Product of two numbers that came from [`of`](Self::of).
-    pub fn times(self, other: Exact) -> Exact {
+    pub(super) fn times(self, other: Exact) -> Exact {
         Exact {
             negative: self.negative != other.negative,
             mantissa: self.mantissa * other.mantissa,
@@ -80,7 +80,7 @@ impl Exact {
 
     /// The sum. It is exact, except for a part that is so far below the rest that it can only break ties.
     /// `rounding` decides the sign of an exact zero.
-    pub fn plus(self, other: Exact, rounding: Rounding) -> Exact {
+    pub(super) fn plus(self, other: Exact, rounding: Rounding) -> Exact {
         if self.mantissa == 0 || other.mantissa == 0 {
             let mut sum = if self.mantissa == 0 { other } else { self };
             if sum.mantissa == 0 && self.negative != other.negative {
@@ -113,7 +113,7 @@ impl Exact {
     }
 
     /// Bits of the number in a format.
-    pub fn round(self, format: &Format, rounding: Rounding, overflow: Overflow) -> u64 {
+    pub(super) fn round(self, format: &Format, rounding: Rounding, overflow: Overflow) -> u64 {
         if self.mantissa == 0 {
             return format.zero(self.negative);
         }

@@ -55,7 +55,7 @@ pub(super) const FP4: Format = format(2, 1, 1, Top::Finite);
 
 impl Format {
     /// Format of elements of that kind on a chip.
-    pub fn of(element: Element, arch: Arch) -> Option<&'static Format> {
+    pub(super) fn of(element: Element, arch: Arch) -> Option<&'static Format> {
         let ocp = arch.has_ocp_floats();
         Some(match element {
             Element::F64 => &F64,
@@ -74,22 +74,22 @@ impl Format {
     }
 
     /// Width in bits.
-    pub const fn bits(&self) -> u32 {
+    pub(super) const fn bits(&self) -> u32 {
         1 + self.exponent_bits + self.mantissa_bits
     }
 
     /// The sign bit.
-    pub const fn sign(&self, negative: bool) -> u64 {
+    pub(super) const fn sign(&self, negative: bool) -> u64 {
         (negative as u64) << (self.exponent_bits + self.mantissa_bits)
     }
 
     /// Zero of that sign, if there are two.
-    pub fn zero(&self, negative: bool) -> u64 {
+    pub(super) fn zero(&self, negative: bool) -> u64 {
         if self.top == Top::MinusZeroIsNan { 0 } else { self.sign(negative) }
     }
 
     /// The largest finite number.
-    pub fn largest(&self) -> u64 {
+    pub(super) fn largest(&self) -> u64 {
         let end = self.sign(true);
         match self.top {
             Top::Ieee => end - (1 << self.mantissa_bits) - 1,
@@ -99,7 +99,7 @@ impl Format {
     }
 
     /// Infinity or its replacement: NaN, or in formats without either the largest number.
-    pub fn infinity(&self, negative: bool) -> u64 {
+    pub(super) fn infinity(&self, negative: bool) -> u64 {
         match self.top {
             Top::Ieee => self.sign(negative) | (self.largest() + 1),
             Top::Finite => self.sign(negative) | self.largest(),
@@ -108,7 +108,7 @@ impl Format {
     }
 
     /// A quiet NaN, or in formats without one the largest number.
-    pub fn nan(&self, negative: bool) -> u64 {
+    pub(super) fn nan(&self, negative: bool) -> u64 {
         match self.top {
             Top::Ieee => self.infinity(negative) | 1 << (self.mantissa_bits - 1),
             Top::OnesAreNan => self.sign(negative) | (self.largest() + 1),
@@ -118,7 +118,7 @@ impl Format {
     }
 
     /// The value of bits of this format; higher bits are ignored. Exact.
-    pub fn decode(&self, bits: u64) -> f64 {
+    pub(super) fn decode(&self, bits: u64) -> f64 {
         let bits = bits & (u64::MAX >> (64 - self.bits()));
         let negative = bits & self.sign(true) != 0;
         let magnitude = bits & !self.sign(true);
@@ -139,7 +139,7 @@ impl Format {
     }
 
     /// Bits of a value in this format, rounded once, after it was multiplied by a power of two.
-    pub fn encode(&self, value: f64, power: i32, rounding: Rounding, overflow: Overflow) -> u64 {
+    pub(super) fn encode(&self, value: f64, power: i32, rounding: Rounding, overflow: Overflow) -> u64 {
         let negative = value.is_sign_negative();
         if value.is_nan() {
             self.nan(negative)

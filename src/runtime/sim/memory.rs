@@ -51,7 +51,7 @@ impl Written {
     }
 
     /// True if all bytes from `start` to `end - 1` have been written.
-    pub fn holds(&self, start: u64, end: u64) -> bool {
+    pub(super) fn holds(&self, start: u64, end: u64) -> bool {
         let Written::Ranges(ranges) = self else { return true };
         let index = ranges.partition_point(|range| range.0 <= start);
         index > 0 && ranges[index - 1].1 >= end
@@ -60,7 +60,7 @@ impl Written {
 
 impl Allocation {
     /// Zeroed memory at a given place.
-    pub fn new(base: u64, bytes: u64) -> Result<Allocation, SimError> {
+    pub(super) fn new(base: u64, bytes: u64) -> Result<Allocation, SimError> {
         let error = || SimError::OutOfMemory { bytes };
         let count = usize::try_from(bytes.div_ceil(4)).map_err(|_| error())?;
         let mut words = Vec::new();
@@ -70,7 +70,7 @@ impl Allocation {
     }
 
     /// Memory at a given place with given contents.
-    pub fn with_contents(base: u64, contents: &[u8]) -> Result<Allocation, SimError> {
+    pub(super) fn with_contents(base: u64, contents: &[u8]) -> Result<Allocation, SimError> {
         let it = Allocation::new(base, contents.len() as u64)?;
         it.write(0, contents);
         it.define();
@@ -90,20 +90,20 @@ impl Allocation {
 
     /// Byte offset of `address` if all `bytes` bytes from there on lie inside.
     #[inline(always)]
-    pub fn offset(&self, address: u64, bytes: u64) -> Option<u64> {
+    pub(super) fn offset(&self, address: u64, bytes: u64) -> Option<u64> {
         let offset = address.wrapping_sub(self.base);
         (offset <= self.bytes && bytes <= self.bytes - offset).then_some(offset)
     }
 
     /// The words.
     #[inline(always)]
-    pub fn words(&self) -> &[AtomicU32] {
+    pub(super) fn words(&self) -> &[AtomicU32] {
         &self.words
     }
 
     /// A little-endian value of `bytes` (1 to 4) bytes at any byte offset, which the caller has checked.
     #[inline]
-    pub fn load(&self, offset: u64, bytes: u32) -> u32 {
+    pub(super) fn load(&self, offset: u64, bytes: u32) -> u32 {
         let (index, shift) = ((offset / 4) as usize, (offset % 4) as u32 * 8);
         let low = self.words[index].load(Relaxed) >> shift;
         let both = if shift + bytes * 8 > 32 {
@@ -116,7 +116,7 @@ impl Allocation {
 
     /// Stores the low `bytes` (1 to 4) bytes of `value` at any byte offset, which the caller has checked.
     #[inline]
-    pub fn store(&self, offset: u64, bytes: u32, value: u32) {
+    pub(super) fn store(&self, offset: u64, bytes: u32, value: u32) {
         let (index, shift) = ((offset / 4) as usize, (offset % 4) as u32 * 8);
         if shift == 0 && bytes == 4 {
             self.words[index].store(value, Relaxed);
@@ -134,7 +134,7 @@ impl Allocation {
     }
 
     /// Atomically replaces word `index` and returns what it was.
-    pub fn update(&self, index: usize, f: impl Fn(u32) -> u32) -> u32 {
+    pub(super) fn update(&self, index: usize, f: impl Fn(u32) -> u32) -> u32 {
         let word = &self.words[index];
         let mut old = word.load(Relaxed);
         loop {
@@ -201,12 +201,12 @@ pub(super) struct Memory {
 
 impl Memory {
     /// No memory yet.
-    pub fn new() -> Memory {
+    pub(super) fn new() -> Memory {
         Memory { allocations: Vec::new(), next: FIRST_ADDRESS, wide_atomics: Mutex::new(()) }
     }
 
     /// Zeroed memory; returns its address.
-    pub fn allocate(&mut self, bytes: u64) -> Result<u64, SimError> {
+    pub(super) fn allocate(&mut self, bytes: u64) -> Result<u64, SimError> {
         let base = self.next;
         // Device addresses have 48 bits; those in the upper half are never handed out.
         let end =
@@ -217,7 +217,7 @@ impl Memory {
     }
 
     /// Gives memory back; its address is not used again.
-    pub fn free(&mut self, address: u64) -> Result<(), SimError> {
+    pub(super) fn free(&mut self, address: u64) -> Result<(), SimError> {
         let index = self
             .allocations
             .binary_search_by_key(&address, |a| a.base)
@@ -227,7 +227,7 @@ impl Memory {
     }
 
     /// Copies bytes to the device.
-    pub fn write(&self, address: u64, data: &[u8]) -> Result<(), SimError> {
+    pub(super) fn write(&self, address: u64, data: &[u8]) -> Result<(), SimError> {
         let (allocation, offset) = self.host_range(address, data.len() as u64)?;
         allocation.write(offset, data);
         allocation.written().add(offset, offset + data.len() as u64);
@@ -235,21 +235,21 @@ impl Memory {
     }
 
     /// All of the allocation that starts there counts as written from now on.
-    pub fn define(&self, address: u64) {
+    pub(super) fn define(&self, address: u64) {
         if let Ok(index) = self.allocations.binary_search_by_key(&address, |a| a.base) {
             self.allocations[index].define();
         }
     }
 
     /// Copies bytes from the device.
-    pub fn read(&self, address: u64, data: &mut [u8]) -> Result<(), SimError> {
+    pub(super) fn read(&self, address: u64, data: &mut [u8]) -> Result<(), SimError> {
         let (allocation, offset) = self.host_range(address, data.len() as u64)?;
         allocation.read(offset, data);
         Ok(())
     }
 
     /// The allocation that holds all of `bytes` bytes from `address` on, and the offset inside it.
-    pub fn host_range(&self, address: u64, bytes: u64) -> Result<(&Allocation, u64), SimError> {
+    pub(super) fn host_range(&self, address: u64, bytes: u64) -> Result<(&Allocation, u64), SimError> {
         let index = self.allocations.partition_point(|a| a.base <= address);
         index
             .checked_sub(1)
@@ -259,7 +259,7 @@ impl Memory {
 
     /// What a launch sees: this memory and `extra` allocations of its own, which lie below all others in
     /// address order.
-    pub fn view<'a>(&'a self, extra: &'a [Allocation]) -> View<'a> {
+    pub(super) fn view<'a>(&'a self, extra: &'a [Allocation]) -> View<'a> {
         let mut allocations: Vec<&Allocation> = extra.iter().chain(&self.allocations).collect();
         allocations.sort_by_key(|a| a.base);
         View { allocations, wide_atomics: &self.wide_atomics }
@@ -277,7 +277,7 @@ impl<'a> View<'a> {
     /// The allocation that holds all of `bytes` bytes from `address` on, and the offset inside it. `hint` is
     /// where the last access of the caller went: almost always the right place.
     #[inline]
-    pub fn find(&self, hint: &mut usize, address: u64, bytes: u64) -> Option<(&'a Allocation, u64)> {
+    pub(super) fn find(&self, hint: &mut usize, address: u64, bytes: u64) -> Option<(&'a Allocation, u64)> {
         if let Some(allocation) = self.allocations.get(*hint)
             && let Some(offset) = allocation.offset(address, bytes)
         {
@@ -290,35 +290,35 @@ impl<'a> View<'a> {
     }
 
     /// Start and size of each allocation.
-    pub fn extents(&self) -> impl Iterator<Item = (u64, u64)> {
+    pub(super) fn extents(&self) -> impl Iterator<Item = (u64, u64)> {
         self.allocations.iter().map(|a| (a.base, a.bytes))
     }
 
     /// What of each allocation was written.
-    pub fn written(&self) -> Vec<Written> {
+    pub(super) fn written(&self) -> Vec<Written> {
         self.allocations.iter().map(|a| a.written().clone()).collect()
     }
 
     /// Bytes `start` to `end - 1` of an allocation count as written from now on.
-    pub fn note_written(&self, allocation: usize, start: u64, end: u64) {
+    pub(super) fn note_written(&self, allocation: usize, start: u64, end: u64) {
         let allocation = self.allocations[allocation];
         allocation.written().add(start, end.min(allocation.bytes));
     }
 
     /// Everything counts as written from now on.
-    pub fn define_all(&self) {
+    pub(super) fn define_all(&self) {
         self.allocations.iter().for_each(|a| a.define());
     }
 
     /// Start and size of the allocation nearest below an address, or the first one.
-    pub fn nearest(&self, address: u64) -> (u64, u64) {
+    pub(super) fn nearest(&self, address: u64) -> (u64, u64) {
         let index = self.allocations.partition_point(|a| a.base <= address).saturating_sub(1);
         self.allocations.get(index).map_or((0, 0), |a| (a.base, a.bytes))
     }
 
     /// Atomically (as far as other 64-bit atomics are concerned) replaces two words and returns what they
     /// were.
-    pub fn update_wide(&self, allocation: &Allocation, index: usize, f: impl Fn(u64) -> u64) -> u64 {
+    pub(super) fn update_wide(&self, allocation: &Allocation, index: usize, f: impl Fn(u64) -> u64) -> u64 {
         // A poisoned lock guards no data that could be inconsistent.
         let _guard = self.wide_atomics.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let [low, high] = [&allocation.words[index], &allocation.words[index + 1]];

@@ -6,14 +6,14 @@
 //! 64 that the compiler vectorises (`execute`).
 //!
 //! ```
-//! use groundswell::codegen::target::Target;
-//! use groundswell::runtime::sim::Simulator;
+//! use groundswell::target::Target;
+//! use groundswell::simulator::Simulator;
 //! let mut device = Simulator::new(Target::GFX942);
 //! let buffer = device.alloc(4)?;
 //! device.write(buffer, &[1, 2, 3, 4])?;
 //! assert_eq!(device.read(buffer, 4)?, [1, 2, 3, 4]);
 //! assert!(device.load(b"not a code object").is_err());
-//! # Ok::<(), groundswell::runtime::sim::SimError>(())
+//! # Ok::<(), groundswell::simulator::SimError>(())
 //! ```
 
 mod check;

@@ -38,7 +38,7 @@ pub(super) enum Place {
 impl Place {
     /// The register `by` after this one; constants have no neighbours.
     #[inline(always)]
-    pub fn offset(self, by: usize) -> Place {
+    pub(super) fn offset(self, by: usize) -> Place {
         match self {
             Place::Scalar(n) => Place::Scalar(n + by as u8),
             Place::Row(n) => Place::Row(n + by as u16),
@@ -48,7 +48,7 @@ impl Place {
 
     /// Number of the row, for a vector register.
     #[inline(always)]
-    pub fn row(self) -> Option<usize> {
+    pub(super) fn row(self) -> Option<usize> {
         if let Place::Row(n) = self { Some(n.into()) } else { None }
     }
 }
@@ -126,7 +126,7 @@ impl Program {
     /// Decodes `code` of `arch`, which lies at device address `address`. Decoding starts afresh at each of
     /// the byte offsets `entries` (in rising order), so that data between two kernels does not spoil the
     /// second.
-    pub fn new(code: &[u8], arch: Arch, address: u64, entries: &[u64]) -> Program {
+    pub(super) fn new(code: &[u8], arch: Arch, address: u64, entries: &[u64]) -> Program {
         let words: Vec<u32> =
             code.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
         let mut insts: Vec<(u32, u32, Option<Inst>)> = Vec::new();
@@ -179,22 +179,22 @@ impl Program {
     }
 
     /// Rows of a wave: its vector registers, and what adjusted steps need.
-    pub fn rows(&self) -> usize {
+    pub(super) fn rows(&self) -> usize {
         usize::from(self.vgprs) + usize::from(self.agprs) + SCRATCH
     }
 
     /// VGPRs and accumulation VGPRs of a wave.
-    pub fn registers(&self) -> (usize, usize) {
+    pub(super) fn registers(&self) -> (usize, usize) {
         (self.vgprs.into(), self.agprs.into())
     }
 
     /// VGPRs of a wave; its accumulation VGPRs are the rows after them.
-    pub fn vgprs(&self) -> usize {
+    pub(super) fn vgprs(&self) -> usize {
         self.vgprs.into()
     }
 
     /// The step that starts at this byte offset.
-    pub fn find(&self, offset: i64) -> Option<u32> {
+    pub(super) fn find(&self, offset: i64) -> Option<u32> {
         let dword = usize::try_from(offset).ok().filter(|o| o % 4 == 0)? / 4;
         self.starts.get(dword).copied().filter(|&step| step != NOWHERE)
     }

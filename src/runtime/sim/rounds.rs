@@ -44,13 +44,13 @@ fn others(w: &Wave) -> (usize, bool, u32, u32) {
 impl Rounds {
     /// To be called when the wave has done something that a comparison of registers does not show.
     #[inline(always)]
-    pub fn reset(&mut self) {
+    pub(super) fn reset(&mut self) {
         self.taken = 0;
     }
 
     /// A branch has gone back; true if the wave will do the same for ever.
     #[inline]
-    pub fn back(&mut self, w: &Wave) -> bool {
+    pub(super) fn back(&mut self, w: &Wave) -> bool {
         self.taken += 1;
         self.taken >= PATIENCE && self.compare(w)
     }

@@ -41,7 +41,7 @@ struct Size {
 
 impl Segments {
     /// Checks a launch and lays out its own memory.
-    pub fn new(
+    pub(super) fn new(
         target: Target,
         kernel: &LoadedKernel,
         config: &LaunchConfig,
@@ -60,7 +60,7 @@ impl Segments {
     }
 
     /// Memory as the launch sees it.
-    pub fn view<'a>(&'a self, memory: &'a Memory) -> View<'a> {
+    pub(super) fn view<'a>(&'a self, memory: &'a Memory) -> View<'a> {
         memory.view(&self.extra)
     }
 }
@@ -96,7 +96,7 @@ pub(super) struct Launch<'a> {
 
 impl<'a> Launch<'a> {
     /// A launch of `kernel` of `module`, over `view` of the memory of `segments`.
-    pub fn new(
+    pub(super) fn new(
         target: Target,
         module: &'a Module,
         kernel: &'a LoadedKernel,
@@ -123,7 +123,7 @@ impl<'a> Launch<'a> {
     }
 
     /// An error if the launch has taken longer on the host than it may.
-    pub fn check_time(&self) -> Result<(), Stopped> {
+    pub(super) fn check_time(&self) -> Result<(), Stopped> {
         match self.deadline {
             Some((end, limit)) if Instant::now() >= end => Err(Stopped::wave(FaultKind::TimedOut(limit))),
             _ => Ok(()),
@@ -131,25 +131,25 @@ impl<'a> Launch<'a> {
     }
 
     /// Number of workgroups.
-    pub fn workgroups(&self) -> u64 {
+    pub(super) fn workgroups(&self) -> u64 {
         self.config.grid.iter().map(|&n| u64::from(n)).product()
     }
 
     /// Ids of a workgroup.
-    pub fn coordinates(&self, workgroup: u64) -> [u32; 3] {
+    pub(super) fn coordinates(&self, workgroup: u64) -> [u32; 3] {
         let [x, y, _] = self.config.grid.map(u64::from);
         [workgroup % x, workgroup / x % y, workgroup / x / y].map(|id| id as u32)
     }
 
     /// Work-items of a workgroup along each dimension.
-    pub fn shape(&self, ids: [u32; 3]) -> [u32; 3] {
+    pub(super) fn shape(&self, ids: [u32; 3]) -> [u32; 3] {
         let LaunchConfig { grid, block, remainder, .. } = self.config;
         let is_partial = |axis: usize| remainder[axis] != 0 && ids[axis] + 1 == grid[axis];
         std::array::from_fn(|axis| if is_partial(axis) { remainder[axis] } else { block[axis] })
     }
 
     /// Registers of a wave before its first instruction.
-    pub fn start(&self, w: &mut Wave, index: usize, ids: [u32; 3]) {
+    pub(super) fn start(&self, w: &mut Wave, index: usize, ids: [u32; 3]) {
         w.reset(self.program, self.private_bytes);
         w.pc = self.kernel.entry;
         w.mode = self.mode;

@@ -71,7 +71,7 @@ classes! {
 
 impl Class {
     /// Class of a row of the table.
-    pub fn of(info: &OpInfo) -> Class {
+    pub(super) fn of(info: &OpInfo) -> Class {
         match info.unit {
             Unit::Mfma(_) => Class::Mfma,
             Unit::Valu | Unit::Trans => Class::Valu,
@@ -102,7 +102,7 @@ pub(super) struct Counts([u64; CLASSES]);
 impl Counts {
     /// One more of this class.
     #[inline(always)]
-    pub fn count(&mut self, class: Class) {
+    pub(super) fn count(&mut self, class: Class) {
         self.0[class as usize] += 1;
     }
 }

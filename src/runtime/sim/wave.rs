@@ -68,7 +68,7 @@ pub(super) struct Wave {
 
 impl Wave {
     /// A wave without registers; [`reset`](Self::reset) makes it usable.
-    pub fn new() -> Wave {
+    pub(super) fn new() -> Wave {
         Wave {
             s: [0; 128],
             scc: false,
@@ -87,7 +87,7 @@ impl Wave {
     }
 
     /// Everything zero, with the registers that the program uses. Keeps its memory.
-    pub fn reset(&mut self, program: &Program, private_bytes: u32) {
+    pub(super) fn reset(&mut self, program: &Program, private_bytes: u32) {
         self.s = [0; 128];
         self.scc = false;
         self.trap_status = 0;
@@ -102,27 +102,27 @@ impl Wave {
 
     /// EXEC.
     #[inline(always)]
-    pub fn exec(&self) -> u64 {
+    pub(super) fn exec(&self) -> u64 {
         self.pair(EXEC)
     }
 
     /// Two consecutive scalar registers. A 32-bit operand may be asked for its neighbour, so the number wraps
     /// after the last one.
     #[inline(always)]
-    pub fn pair(&self, first: usize) -> u64 {
+    pub(super) fn pair(&self, first: usize) -> u64 {
         u64::from(self.s[first]) | u64::from(self.s[(first + 1) % 128]) << 32
     }
 
     /// Writes two consecutive scalar registers.
     #[inline(always)]
-    pub fn set_pair(&mut self, first: usize, value: u64) {
+    pub(super) fn set_pair(&mut self, first: usize, value: u64) {
         self.s[first] = value as u32;
         self.s[(first + 1) % 128] = (value >> 32) as u32;
     }
 
     /// 32 bits of a source that is the same in every lane.
     #[inline(always)]
-    pub fn scalar(&self, place: Place) -> u32 {
+    pub(super) fn scalar(&self, place: Place) -> u32 {
         match place {
             Place::Scalar(n) => self.s[n as usize],
             Place::Low(bits) | Place::Signed(bits) | Place::High(bits) => bits,
@@ -136,7 +136,7 @@ impl Wave {
 
     /// 64 bits of a source that is the same in every lane.
     #[inline(always)]
-    pub fn scalar_wide(&self, place: Place) -> u64 {
+    pub(super) fn scalar_wide(&self, place: Place) -> u64 {
         match place {
             Place::Scalar(n) => self.pair(n as usize),
             Place::Signed(bits) => i64::from(bits as i32) as u64,
@@ -148,7 +148,7 @@ impl Wave {
 
     /// Writes a scalar register; any other place is ignored.
     #[inline(always)]
-    pub fn set_scalar(&mut self, place: Place, value: u32) {
+    pub(super) fn set_scalar(&mut self, place: Place, value: u32) {
         if let Place::Scalar(n) = place {
             self.s[n as usize] = value;
         }
@@ -156,7 +156,7 @@ impl Wave {
 
     /// Writes a pair of scalar registers; any other place is ignored.
     #[inline(always)]
-    pub fn set_scalar_wide(&mut self, place: Place, value: u64) {
+    pub(super) fn set_scalar_wide(&mut self, place: Place, value: u64) {
         if let Place::Scalar(n) = place {
             self.set_pair(n as usize, value);
         }
@@ -164,7 +164,7 @@ impl Wave {
 
     /// All lanes of a 32-bit source.
     #[inline(always)]
-    pub fn lanes(&self, place: Place) -> Row {
+    pub(super) fn lanes(&self, place: Place) -> Row {
         match place {
             Place::Row(n) => self.rows[n as usize],
             _ => [self.scalar(place); LANES],
@@ -173,7 +173,7 @@ impl Wave {
 
     /// All lanes of a 64-bit source.
     #[inline(always)]
-    pub fn lanes_wide(&self, place: Place) -> [u64; LANES] {
+    pub(super) fn lanes_wide(&self, place: Place) -> [u64; LANES] {
         match place {
             Place::Row(n) => {
                 let [low, high] = [&self.rows[n as usize], &self.rows[n as usize + 1]];
@@ -185,7 +185,7 @@ impl Wave {
 
     /// Writes the active lanes of a row.
     #[inline(always)]
-    pub fn set_lanes(&mut self, place: Place, values: &Row) {
+    pub(super) fn set_lanes(&mut self, place: Place, values: &Row) {
         let Place::Row(n) = place else { return };
         let exec = self.exec();
         let row = &mut self.rows[n as usize];
@@ -200,14 +200,14 @@ impl Wave {
 
     /// Writes the active lanes of a pair of rows.
     #[inline(always)]
-    pub fn set_lanes_wide(&mut self, place: Place, values: &[u64; LANES]) {
+    pub(super) fn set_lanes_wide(&mut self, place: Place, values: &[u64; LANES]) {
         self.set_lanes(place, &values.map(|v| v as u32));
         self.set_lanes(place.offset(1), &values.map(|v| (v >> 32) as u32));
     }
 
     /// Calls `f` for every active lane.
     #[inline(always)]
-    pub fn each_lane(
+    pub(super) fn each_lane(
         &mut self,
         mut f: impl FnMut(&mut Wave, usize) -> Result<(), Stopped>,
     ) -> Result<(), Stopped> {
@@ -221,38 +221,38 @@ impl Wave {
 
     /// True if denormal f32 sources count as zero (FP_DENORM, CDNA3 ISA guide, "MODE register").
     #[inline(always)]
-    pub fn flushes_sources(&self) -> bool {
+    pub(super) fn flushes_sources(&self) -> bool {
         self.mode & 0x10 == 0
     }
 
     /// True if denormal f32 results become zero.
     #[inline(always)]
-    pub fn flushes_results(&self) -> bool {
+    pub(super) fn flushes_results(&self) -> bool {
         self.mode & 0x20 == 0
     }
 
     /// True if denormal f16 and f64 sources count as zero.
     #[inline(always)]
-    pub fn flushes_wide_sources(&self) -> bool {
+    pub(super) fn flushes_wide_sources(&self) -> bool {
         self.mode & 0x40 == 0
     }
 
     /// True if denormal f16 and f64 results become zero.
     #[inline(always)]
-    pub fn flushes_wide_results(&self) -> bool {
+    pub(super) fn flushes_wide_results(&self) -> bool {
         self.mode & 0x80 == 0
     }
 
     /// IEEE: signalling NaNs are quieted and returned by minimum and maximum, and output modifiers are
     /// ignored.
     #[inline(always)]
-    pub fn is_ieee(&self) -> bool {
+    pub(super) fn is_ieee(&self) -> bool {
         self.mode & 0x200 != 0
     }
 
     /// DX10_CLAMP: clamping turns NaN into zero.
     #[inline(always)]
-    pub fn clamps_nan(&self) -> bool {
+    pub(super) fn clamps_nan(&self) -> bool {
         self.mode & 0x100 != 0
     }
 }

@@ -20,29 +20,29 @@ const fn continues_name(byte: u8) -> bool {
 
 impl<'a> Cursor<'a> {
     /// The beginning of a statement.
-    pub fn new(text: &'a str) -> Cursor<'a> {
+    pub(crate) fn new(text: &'a str) -> Cursor<'a> {
         let mut cursor = Cursor { text, at: 0 };
         cursor.skip_space();
         cursor
     }
 
     /// Byte offset of the next character.
-    pub fn at(&self) -> usize {
+    pub(crate) fn at(&self) -> usize {
         self.at
     }
 
     /// The text that has not been read.
-    pub fn rest(&self) -> &'a str {
+    pub(crate) fn rest(&self) -> &'a str {
         &self.text[self.at..]
     }
 
     /// The next byte.
-    pub fn peek(&self) -> Option<u8> {
+    pub(crate) fn peek(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
 
     /// True after the last character.
-    pub fn is_at_end(&self) -> bool {
+    pub(crate) fn is_at_end(&self) -> bool {
         self.at == self.text.len()
     }
 
@@ -53,13 +53,13 @@ impl<'a> Cursor<'a> {
     }
 
     /// Skips this many bytes, and the space after them.
-    pub fn advance(&mut self, bytes: usize) {
+    pub(crate) fn advance(&mut self, bytes: usize) {
         self.at += bytes;
         self.skip_space();
     }
 
     /// Takes this text if it comes next.
-    pub fn eat(&mut self, text: &str) -> bool {
+    pub(crate) fn eat(&mut self, text: &str) -> bool {
         let found = self.rest().starts_with(text);
         if found {
             self.advance(text.len());
@@ -68,12 +68,12 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes this text or says that it was expected.
-    pub fn expect(&mut self, text: &'static str) -> Result<(), ParseError> {
+    pub(crate) fn expect(&mut self, text: &'static str) -> Result<(), ParseError> {
         if self.eat(text) { Ok(()) } else { Err(self.expected(text)) }
     }
 
     /// The name that comes next, without taking it.
-    pub fn name(&self) -> Option<&'a str> {
+    pub(crate) fn name(&self) -> Option<&'a str> {
         let rest = self.rest();
         rest.bytes().next().filter(|&byte| begins_name(byte))?;
         let end = rest.bytes().position(|byte| !continues_name(byte)).unwrap_or(rest.len());
@@ -81,14 +81,14 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes the name that comes next.
-    pub fn take_name(&mut self) -> Option<&'a str> {
+    pub(crate) fn take_name(&mut self) -> Option<&'a str> {
         let name = self.name()?;
         self.advance(name.len());
         Some(name)
     }
 
     /// Takes this name if it comes next.
-    pub fn eat_name(&mut self, name: &str) -> bool {
+    pub(crate) fn eat_name(&mut self, name: &str) -> bool {
         let found = self.name() == Some(name);
         if found {
             self.advance(name.len());
@@ -97,7 +97,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// True if this name comes next with `then` right after it.
-    pub fn is_call(&self, name: &str, then: u8) -> bool {
+    pub(crate) fn is_call(&self, name: &str, then: u8) -> bool {
         self.name() == Some(name) && {
             let mut next = *self;
             next.advance(name.len());
@@ -106,7 +106,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes a quoted string without escapes.
-    pub fn take_quoted(&mut self) -> Option<&'a str> {
+    pub(crate) fn take_quoted(&mut self) -> Option<&'a str> {
         let inside = self.rest().strip_prefix('"')?;
         let end = inside.find('"')?;
         self.advance(end + 2);
@@ -114,22 +114,22 @@ impl<'a> Cursor<'a> {
     }
 
     /// A fault at the next character.
-    pub fn fault(&self, fault: Fault) -> ParseError {
+    pub(crate) fn fault(&self, fault: Fault) -> ParseError {
         ParseError::new(self.text, self.at, fault)
     }
 
     /// A fault at an earlier place.
-    pub fn fault_at(&self, at: usize, fault: Fault) -> ParseError {
+    pub(crate) fn fault_at(&self, at: usize, fault: Fault) -> ParseError {
         ParseError::new(self.text, at, fault)
     }
 
     /// The fault that something else was expected at an earlier place.
-    pub fn expected_at(&self, at: usize, what: &'static str) -> ParseError {
+    pub(crate) fn expected_at(&self, at: usize, what: &'static str) -> ParseError {
         Cursor { text: self.text, at }.expected(what)
     }
 
     /// The fault that something else was expected next.
-    pub fn expected(&self, what: &'static str) -> ParseError {
+    pub(crate) fn expected(&self, what: &'static str) -> ParseError {
         let word = self.name().map(str::to_owned);
         let found = word.or_else(|| self.rest().chars().next().map(String::from));
         self.fault(Fault::Expected { what, found })

@@ -18,7 +18,7 @@ pub(super) enum Number {
 
 impl Number {
     /// The number with the signs before it, as the bits of an operand.
-    pub fn with_signs(self, element: Element, negate: bool, absolute: bool) -> Number {
+    pub(super) fn with_signs(self, element: Element, negate: bool, absolute: bool) -> Number {
         match self {
             Number::Float(value) => {
                 let value = if absolute { value.abs() } else { value };

@@ -58,7 +58,7 @@ pub(super) struct Hints {
 }
 
 impl Hints {
-    pub fn of(rest: &str) -> Hints {
+    pub(super) fn of(rest: &str) -> Hints {
         let word = |wanted: &str| {
             rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|word| word == wanted)
         };

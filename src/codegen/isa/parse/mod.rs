@@ -105,12 +105,12 @@ pub(in crate::codegen) struct Context<'a> {
 ///
 /// # Example
 /// ```
-/// use groundswell::codegen::isa::{Arch, parse_inst};
+/// use groundswell::isa::{Arch, parse_inst};
 /// let parsed = parse_inst("v_add_f32 v0, -|v1|, v2 clamp", Arch::Gfx942)?;
 /// assert_eq!(parsed.inst.to_string(), "v_add_f32_e64 v0, -|v1|, v2 clamp");
 /// let error = parse_inst("v_add_f32 v0, v1", Arch::Gfx942).unwrap_err();
 /// assert_eq!(error.to_string(), "column 17: expected a register or a number, found the end of the line");
-/// # Ok::<(), groundswell::codegen::isa::ParseError>(())
+/// # Ok::<(), groundswell::isa::ParseError>(())
 /// ```
 pub fn parse_inst(text: &str, arch: Arch) -> Result<Parsed, ParseError> {
     let surroundings = Surroundings::Alone;

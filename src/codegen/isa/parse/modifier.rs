@@ -183,7 +183,7 @@ pub(super) struct Tail<'a> {
 }
 
 impl<'a> Tail<'a> {
-    pub fn new(inst: &Inst, context: &Context<'a>) -> Tail<'a> {
+    pub(super) fn new(inst: &Inst, context: &Context<'a>) -> Tail<'a> {
         let info = inst.op.info();
         let chips = match context.surroundings {
             Surroundings::Body => info.arches,
@@ -206,7 +206,7 @@ impl<'a> Tail<'a> {
     }
 
     /// Reads to the end of the statement.
-    pub fn parse(&mut self, cursor: &mut Cursor) -> Result<(), ParseError> {
+    pub(super) fn parse(&mut self, cursor: &mut Cursor) -> Result<(), ParseError> {
         cursor.eat(",");
         while !cursor.is_at_end() {
             self.one(cursor)?;
@@ -225,17 +225,17 @@ impl<'a> Tail<'a> {
     }
 
     /// The immediate of the DPP form, if there were modifiers of it.
-    pub fn dpp(&self) -> Option<u32> {
+    pub(super) fn dpp(&self) -> Option<u32> {
         self.dpp.map(Dpp::to_imm)
     }
 
     /// The immediate of the SDWA form, if there were modifiers of it.
-    pub fn sdwa(&self) -> Option<u32> {
+    pub(super) fn sdwa(&self) -> Option<u32> {
         self.sdwa.map(Sdwa::to_imm)
     }
 
     /// The immediate of the SDWA form without any modifier.
-    pub fn default_sdwa(&self) -> Sdwa {
+    pub(super) fn default_sdwa(&self) -> Sdwa {
         let unused = if self.info.selects_result() { Unused::Preserve } else { Unused::Pad };
         // The part of a source that does not exist is all zeros.
         let second = if self.info.short_sources() == 2 { Select::Dword } else { Select::Byte0 };

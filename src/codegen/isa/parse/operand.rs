@@ -155,12 +155,12 @@ pub(super) const fn may_be_off(class: OperandClass) -> bool {
 
 impl Source {
     /// A plain operand.
-    pub fn is_plain(&self) -> bool {
+    pub(super) fn is_plain(&self) -> bool {
         !(self.negate || self.absolute || self.extend)
     }
 
     /// The number of registers that the text gives.
-    pub fn width(&self) -> Option<u32> {
+    pub(super) fn width(&self) -> Option<u32> {
         match self.value {
             // Registers that the instruction finds constants in have any width.
             Value::Registers(Registers { first, count }) if first.is_virtual() || !first.is_constant() => {

@@ -55,7 +55,7 @@ pub(in crate::codegen) struct AssemblySymbol {
 
 impl AssemblySymbol {
     /// True for symbols that other objects do not see.
-    pub fn is_local(&self) -> bool {
+    pub(crate) fn is_local(&self) -> bool {
         self.info >> 4 == 0
     }
 }
@@ -110,7 +110,7 @@ fn part(flags: u64) -> Part {
 
 impl Layout {
     /// Places everything.
-    pub fn new(assembly: Assembly) -> Layout {
+    pub(crate) fn new(assembly: Assembly) -> Layout {
         let has = |wanted| assembly.sections.iter().any(|section| part(section.flags) == wanted);
         let segments = 2
             + usize::from(has(Part::Run))
@@ -148,12 +148,12 @@ impl Layout {
     }
 
     /// Address of a section; 0 if it is not loaded.
-    pub fn address(&self, section: usize) -> u64 {
+    pub(crate) fn address(&self, section: usize) -> u64 {
         self.image.place(self.indices[section]).address
     }
 
     /// The bytes of the file, given those of each section.
-    pub fn write(mut self, contents: Vec<Vec<u8>>) -> Vec<u8> {
+    pub(crate) fn write(mut self, contents: Vec<Vec<u8>>) -> Vec<u8> {
         let (dynamic_symbols, dynamic_names) = self.symbols(|symbol| !symbol.is_local());
         let locals = self.assembly.symbols.iter().filter(|symbol| symbol.is_local()).count();
         let (all_symbols, all_names) = self.symbols(|_| true);

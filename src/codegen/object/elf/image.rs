@@ -43,7 +43,7 @@ pub(super) struct Section {
 
 impl Section {
     /// A section of bytes, without entries.
-    pub const fn bytes(name: &'static str, kind: Kind, flags: u64, align: u64) -> Section {
+    pub(super) const fn bytes(name: &'static str, kind: Kind, flags: u64, align: u64) -> Section {
         Section { name: Cow::Borrowed(name), kind, flags, align, entry_size: 0 }
     }
 }
@@ -95,7 +95,7 @@ const FRAME: usize = 8192;
 
 impl Image {
     /// A file with room for this many program headers, and for contents of about this many bytes.
-    pub fn new(segments: usize, contents: usize) -> Image {
+    pub(super) fn new(segments: usize, contents: usize) -> Image {
         let mut out = Output(Vec::with_capacity(contents + FRAME));
         out.0.resize(HEADER_SIZE as usize + PROGRAM_HEADER_SIZE as usize * segments, 0);
         Image { out, sections: SmallVec::new(), segments }
@@ -103,7 +103,7 @@ impl Image {
 
     /// Appends a section of `size` bytes, which are given to [`Image::fill`]. In a file that is loaded,
     /// addresses are those of its offsets, for code one page further on, for writable sections two.
-    pub fn reserve(&mut self, section: Section, size: u64) -> Index {
+    pub(super) fn reserve(&mut self, section: Section, size: u64) -> Index {
         let offset = (self.out.0.len() as u64).next_multiple_of(section.align);
         let address = match section.flags {
             flags if flags & ALLOC == 0 || self.segments == 0 => 0,
@@ -118,36 +118,36 @@ impl Image {
     }
 
     /// Appends a section with its contents.
-    pub fn add(&mut self, section: Section, data: &[u8]) -> Index {
+    pub(super) fn add(&mut self, section: Section, data: &[u8]) -> Index {
         let index = self.reserve(section, data.len() as u64);
         self.fill(index, data);
         index
     }
 
     /// The contents of a section that was reserved.
-    pub fn fill(&mut self, index: Index, data: &[u8]) {
+    pub(super) fn fill(&mut self, index: Index, data: &[u8]) {
         let place = self.place(index);
         self.out.0[place.offset as usize..][..place.size as usize].copy_from_slice(data);
     }
 
     /// Sets `sh_link` and `sh_info`.
-    pub fn link(&mut self, index: Index, link: Index, info: u32) {
+    pub(super) fn link(&mut self, index: Index, link: Index, info: u32) {
         let placed = &mut self.sections[usize::from(index.0) - 1];
         (placed.link, placed.info) = (link.0.into(), info);
     }
 
     /// Where a section lies.
-    pub fn place(&self, index: Index) -> Place {
+    pub(super) fn place(&self, index: Index) -> Place {
         self.sections[usize::from(index.0) - 1].place
     }
 
     /// Number of the section that comes next.
-    pub fn next(&self) -> Index {
+    pub(super) fn next(&self) -> Index {
         Index(self.sections.len() as u16 + 1)
     }
 
     /// The bytes of the file, section names and header table after everything else.
-    pub fn finish(mut self, header: &Header, segments: &[Segment]) -> Vec<u8> {
+    pub(super) fn finish(mut self, header: &Header, segments: &[Segment]) -> Vec<u8> {
         debug_assert_eq!(self.segments, segments.len());
         let own = ".shstrtab";
         let mut names = Vec::with_capacity(16 * self.sections.len() + 16);
@@ -186,19 +186,19 @@ impl Image {
 pub(super) struct Output(pub Vec<u8>);
 
 impl Output {
-    pub fn bytes(&mut self, bytes: &[u8]) {
+    pub(super) fn bytes(&mut self, bytes: &[u8]) {
         self.0.extend_from_slice(bytes);
     }
 
-    pub fn u16(&mut self, values: &[u16]) {
+    pub(super) fn u16(&mut self, values: &[u16]) {
         values.iter().for_each(|value| self.bytes(&value.to_le_bytes()));
     }
 
-    pub fn u32(&mut self, values: &[u32]) {
+    pub(super) fn u32(&mut self, values: &[u32]) {
         values.iter().for_each(|value| self.bytes(&value.to_le_bytes()));
     }
 
-    pub fn u64(&mut self, values: &[u64]) {
+    pub(super) fn u64(&mut self, values: &[u64]) {
         values.iter().for_each(|value| self.bytes(&value.to_le_bytes()));
     }
 
@@ -238,18 +238,18 @@ pub(super) struct Symbols {
 
 impl Symbols {
     /// Size of a table with this many symbols after the first.
-    pub const fn size(symbols: usize) -> u64 {
+    pub(super) const fn size(symbols: usize) -> u64 {
         (1 + symbols as u64) * SYMBOL_SIZE
     }
 
-    pub fn new(symbols: usize) -> Symbols {
+    pub(super) fn new(symbols: usize) -> Symbols {
         let mut bytes = Vec::with_capacity(Symbols::size(symbols) as usize);
         bytes.resize(SYMBOL_SIZE as usize, 0);
         Symbols { bytes, count: 1 }
     }
 
     /// Appends a symbol: sections are local, everything else is global and protected.
-    pub fn push(&mut self, kind: Symbol, name: u32, section: Index, value: u64, size: u64) -> u32 {
+    pub(super) fn push(&mut self, kind: Symbol, name: u32, section: Index, value: u64, size: u64) -> u32 {
         const GLOBAL: u8 = 1;
         const PROTECTED: u8 = 3;
         let (bind, visibility) = if kind == Symbol::Section { (0, 0) } else { (GLOBAL, PROTECTED) };
@@ -257,7 +257,7 @@ impl Symbols {
     }
 
     /// Appends an entry with these values of `st_info` and `st_other`, `st_value` and `st_size`.
-    pub fn push_entry(&mut self, name: u32, info: [u8; 2], section: u16, values: [u64; 2]) -> u32 {
+    pub(super) fn push_entry(&mut self, name: u32, info: [u8; 2], section: u16, values: [u64; 2]) -> u32 {
         self.bytes.extend_from_slice(&name.to_le_bytes());
         self.bytes.extend_from_slice(&info);
         self.bytes.extend_from_slice(&section.to_le_bytes());

@@ -69,7 +69,7 @@ pub enum Checks {
 ///
 /// # Example
 /// ```
-/// use groundswell::ir::schedule::table::ScheduleTable;
+/// use groundswell::schedule::table::ScheduleTable;
 /// let text = "loop 0 over K\n interval: 2\n node | cycle\n read_global.0.0.0 | one\n";
 /// let faults = ScheduleTable::parse(text, "k.table").unwrap_err();
 /// assert_eq!(faults[0].message, "`one` is not a cycle");

@@ -17,7 +17,7 @@ use crate::passes::schedule::graph::dependences::{LoopBuffer, LoopGraph};
 /// The copies do not fit.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error("its LDS buffers would take {needed} bytes, and a workgroup has {limit}")]
-pub struct TooLarge {
+pub(crate) struct TooLarge {
     /// Bytes of all buffers with their copies.
     pub needed: u32,
     /// Bytes of the target.
@@ -56,7 +56,7 @@ fn needed(found: &LoopGraph, buffer: Entity, assignment: &Assignment, need: Need
 }
 
 /// The fewest copies with which the order of an assignment is right.
-pub fn least(found: &LoopGraph, buffer: &LoopBuffer, assignment: &Assignment) -> u32 {
+pub(crate) fn least(found: &LoopGraph, buffer: &LoopBuffer, assignment: &Assignment) -> u32 {
     needed(found, buffer.buffer, assignment, Need::InOrder)
 }
 
@@ -64,7 +64,7 @@ pub fn least(found: &LoopGraph, buffer: &LoopBuffer, assignment: &Assignment) ->
 ///
 /// # Errors
 /// If LDS is too small.
-pub fn give(
+pub(crate) fn give(
     world: &mut World,
     root: Entity,
     found: &LoopGraph,
@@ -93,7 +93,7 @@ fn set(world: &mut World, found: &LoopGraph, copies: impl Fn(&LoopBuffer) -> u32
 }
 
 /// Bytes of all LDS buffers of the kernel, with their copies.
-pub fn all_bytes(world: &World, root: Entity) -> u32 {
+pub(crate) fn all_bytes(world: &World, root: Entity) -> u32 {
     let buffers = walk::body(world, root).into_iter().filter(|&n| world.get::<Op>(n) == Some(&Op::Allocate));
     buffers.filter_map(|n| world.get::<LdsBuffer>(n)).fold(0, |sum, lds| sum.saturating_add(lds.all_bytes()))
 }

@@ -23,7 +23,7 @@ const MOST_NODES: usize = 4096;
 
 /// Moves reads after the last use of what they brought in the previous trip, where the cycles of their users
 /// leave time for it: the old value and the new one then take turns in the same registers.
-pub fn take_turns(world: &World, found: &LoopGraph, assignment: &Assignment, order: &mut [u32]) {
+pub(crate) fn take_turns(world: &World, found: &LoopGraph, assignment: &Assignment, order: &mut [u32]) {
     let (at, nodes) = (places(found, order), found.graph.nodes());
     let interval = u64::from(assignment.interval);
     let mut overwritten = None;
@@ -67,7 +67,7 @@ pub fn take_turns(world: &World, found: &LoopGraph, assignment: &Assignment, ord
 /// How many trips of the steady state are to become one, so that no value has to be moved to make room for
 /// its successor: as many as values of one node are alive at once. One where that would make the loop too
 /// long.
-pub fn trips(world: &World, found: &LoopGraph, assignment: &Assignment, order: &[u32]) -> u32 {
+pub(crate) fn trips(world: &World, found: &LoopGraph, assignment: &Assignment, order: &[u32]) -> u32 {
     let at = places(found, order);
     let is_carried = |node: u32| {
         matches!(world.get::<Op>(found.graph.nodes()[node as usize].entity), Some(Op::IterArg(_)))

@@ -8,10 +8,10 @@
 //! - [`unroll`]: several iterations in one trip of a loop
 //! - [`record`]: what was done, and why not
 
-pub mod copies;
-pub mod lifetimes;
-pub mod pipeline;
-pub mod pressure;
-pub mod rebuild;
-pub mod record;
-pub mod unroll;
+pub(crate) mod copies;
+pub(crate) mod lifetimes;
+pub(crate) mod pipeline;
+pub(crate) mod pressure;
+pub(crate) mod rebuild;
+pub(crate) mod record;
+pub(crate) mod unroll;

@@ -19,7 +19,7 @@ use crate::passes::schedule::graph::words::bug;
 
 /// A node of the loop body in the order of the steady state.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct Placed {
+pub(crate) struct Placed {
     /// The expanded node.
     pub node: Entity,
     /// Its pipeline stage.
@@ -27,11 +27,11 @@ pub struct Placed {
 }
 
 /// The nodes that stand for one node: two in a pipeline of two stages.
-pub type NodeCopies = SmallVec<[Entity; 2]>;
+pub(crate) type NodeCopies = SmallVec<[Entity; 2]>;
 
 /// What became of a loop.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Rebuilt {
+pub(crate) struct Rebuilt {
     /// The region of prologue, steady state and epilogue.
     pub whole: Entity,
     /// The loop of the steady state.
@@ -43,7 +43,7 @@ pub struct Rebuilt {
 
 /// What to do with a loop whose trip count may be shorter than the pipeline.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum Short {
+pub(crate) enum Short {
     /// The trip count is known to be large enough.
     Never,
     /// The loop may have no iteration at all: then nothing runs.
@@ -108,7 +108,7 @@ struct Pipeliner<'w> {
 ///
 /// # Errors
 /// A kernel that is broken.
-pub fn pipeline(
+pub(crate) fn pipeline(
     world: &mut World,
     root: Entity,
     [region, node]: [Entity; 2],

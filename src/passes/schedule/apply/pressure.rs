@@ -19,7 +19,7 @@ use crate::passes::schedule::graph::resources::Class;
 const BESIDE_VALUES: u32 = 20;
 
 /// Vector registers that values may take so that all waves of a workgroup are resident.
-pub fn available(world: &World, root: Entity) -> u32 {
+pub(crate) fn available(world: &World, root: Entity) -> u32 {
     let waves = world.get::<Geometry>(root).map_or(1, Geometry::wave_count);
     let Some(settings) = world.get::<Settings>(root) else { return u32::MAX };
     let target = settings.0.target();
@@ -29,7 +29,7 @@ pub fn available(world: &World, root: Entity) -> u32 {
 }
 
 /// Vector registers of a node's result.
-pub fn registers(world: &World, node: Entity) -> u32 {
+pub(crate) fn registers(world: &World, node: Entity) -> u32 {
     let logical = world.get::<Expansion>(node).map_or(node, |e| e.logical);
     let elements = world.get::<Placement>(logical).map_or(0, |p| p.0.extent(Source::Register));
     let bytes = world.get::<ValueType>(node).and_then(|ty| ty.dtype).map_or(0, |dtype| dtype.bytes());
@@ -83,7 +83,13 @@ impl Values<'_> {
 
 /// Moves reads closer to their users, as far as it takes to stay within `limit` registers: first reads from
 /// LDS, then reads from global memory, too. `order` holds numbers of the graph's nodes.
-pub fn relieve(world: &World, found: &LoopGraph, assignment: &Assignment, order: &mut Vec<u32>, limit: u32) {
+pub(crate) fn relieve(
+    world: &World,
+    found: &LoopGraph,
+    assignment: &Assignment,
+    order: &mut Vec<u32>,
+    limit: u32,
+) {
     let nodes = found.graph.nodes();
     let is = |node: u32, class: Class| nodes[node as usize].class == class;
     let mut width = vec![0; nodes.len()];
@@ -186,7 +192,7 @@ pub(super) fn reads(found: &LoopGraph, node: u32) -> bool {
 }
 
 /// The order in the form that pipelining takes.
-pub fn placed(found: &LoopGraph, assignment: &Assignment, order: &[u32]) -> Vec<Placed> {
+pub(crate) fn placed(found: &LoopGraph, assignment: &Assignment, order: &[u32]) -> Vec<Placed> {
     let placed =
         |&n: &u32| Placed { node: found.graph.nodes()[n as usize].entity, stage: assignment.stage(n) };
     order.iter().map(placed).collect()

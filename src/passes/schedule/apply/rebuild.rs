@@ -19,7 +19,7 @@ use crate::passes::schedule::graph::words::bug;
 
 /// Why a loop stays as it is, although its assignment is legal.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum Unfit {
+pub(crate) enum Unfit {
     /// It has fewer iterations than its stages need.
     #[error("{stages} stages need at least {needed} iterations, and it has {count}")]
     Short {
@@ -37,7 +37,7 @@ pub enum Unfit {
 
 /// Why a loop is not rebuilt.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum NotRebuilt {
+pub(crate) enum NotRebuilt {
     /// Its sizes do not suit the schedule: it stays as it was written.
     Unfit(Unfit),
     /// The kernel is broken.
@@ -58,7 +58,7 @@ impl From<Diagnostic> for NotRebuilt {
 
 /// Rebuilds a loop by an assignment that respects its dependences; returns the order of its nodes, and what
 /// became of them.
-pub fn rebuild(
+pub(crate) fn rebuild(
     world: &mut World,
     root: Entity,
     [region, node]: [Entity; 2],

@@ -9,7 +9,7 @@ use crate::passes::schedule::graph::loops::Candidates;
 
 /// What became of the kernel's loops. On the kernel entity.
 #[derive(Component, Clone, PartialEq, Eq, Debug)]
-pub struct ScheduleRecord {
+pub(crate) struct ScheduleRecord {
     /// Name of the strategy that the options asked for.
     pub requested: &'static str,
     /// Whether it speaks of loops or of any operations.
@@ -28,7 +28,7 @@ impl ScheduleRecord {
     }
 
     /// Name of the schedule that at least one loop got.
-    pub fn applied(&self) -> &'static str {
+    pub(crate) fn applied(&self) -> &'static str {
         if self.only_edits() {
             return self.requested;
         }
@@ -42,7 +42,7 @@ impl ScheduleRecord {
     }
 
     /// Why loops did not get it; empty if all did.
-    pub fn why(&self) -> String {
+    pub(crate) fn why(&self) -> String {
         let reasons = self.loops.iter().filter_map(|one| match &one.outcome {
             Outcome::Refused { why } => Some(&why[..]),
             Outcome::Applied(applied) => applied.instead.as_ref().map(|i| &i.1[..]),

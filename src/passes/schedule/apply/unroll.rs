@@ -20,12 +20,12 @@ use crate::ir::node::*;
 use crate::ir::walk;
 use crate::passes::expand::{Base, Expansion, Iteration};
 use crate::passes::facts::Expressions;
-pub use crate::passes::facts::Rest;
+pub(crate) use crate::passes::facts::Rest;
 use crate::passes::schedule::graph::words::bug;
 
 /// Why a loop is not unrolled.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum NotUnrolled {
+pub(crate) enum NotUnrolled {
     /// It has fewer iterations than one trip would have, and stays as it is.
     TooShort {
         /// Its trip count.
@@ -42,13 +42,13 @@ impl From<Diagnostic> for NotUnrolled {
 }
 
 /// The copies of every node of a body, the first of which is the node itself.
-pub type NodeCopies = FxHashMap<Entity, Vec<Entity>>;
+pub(crate) type NodeCopies = FxHashMap<Entity, Vec<Entity>>;
 
 /// Merges `factor` trips of the loop `node` in `region` into one. There must be no other loop in it.
 ///
 /// # Errors
 /// Why it is not unrolled; then nothing has changed, unless the kernel is broken.
-pub fn unroll(
+pub(crate) fn unroll(
     world: &mut World,
     root: Entity,
     [region, node]: [Entity; 2],

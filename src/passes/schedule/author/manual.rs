@@ -92,7 +92,7 @@ pub(super) struct Evaluation<'w> {
 ///
 /// # Errors
 /// What the author has to correct; a kernel that is broken.
-pub fn schedule(
+pub(crate) fn schedule(
     world: &mut World,
     root: Entity,
     _: &Candidates,
@@ -104,7 +104,7 @@ pub fn schedule(
 
 /// Evaluates a schedule; returns what became of the loops that it pipelines. `known` may hold the dependences
 /// of one loop.
-pub fn apply(
+pub(crate) fn apply(
     world: &mut World,
     root: Entity,
     schedule: &WaveSchedule,
@@ -129,7 +129,7 @@ pub fn apply(
 
 /// A fault of waves that are out of step, placed at the operation of the schedule that parts them unless it
 /// has a place already.
-pub fn blamed(fault: Diagnostic, schedule: &WaveSchedule) -> Diagnostic {
+pub(crate) fn blamed(fault: Diagnostic, schedule: &WaveSchedule) -> Diagnostic {
     let parting = schedule.operations().iter().rev().find(|s| parts_waves(&s.operation));
     let at = parting.map_or(schedule.location(), |scheduled| &scheduled.location);
     let at = fault.location.clone().unwrap_or_else(|| at.clone());

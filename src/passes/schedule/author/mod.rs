@@ -6,7 +6,7 @@
 //! - [`table`]: tables of cycles, matched node by node
 
 mod editing;
-pub mod manual;
-pub mod reorder;
+pub(super) mod manual;
+pub(super) mod reorder;
 mod selection;
-pub mod table;
+pub(super) mod table;

@@ -8,7 +8,7 @@ use crate::passes::schedule::graph::dependences::LoopGraph;
 
 /// A part of a cluster.
 #[derive(Copy, Clone, PartialEq, Debug)]
-pub enum Piece {
+pub(crate) enum Piece {
     /// A node of the kernel.
     Node(Entity),
     /// A new node without operands, written at the origin.
@@ -17,7 +17,7 @@ pub enum Piece {
 
 /// Why nodes cannot have an order.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum Disorder {
+pub(crate) enum Disorder {
     /// A cluster names a node that is not among them.
     Stranger(Entity),
     /// Clusters name a node twice.
@@ -44,7 +44,7 @@ struct Order<'a> {
 ///
 /// # Errors
 /// What is wrong with the clusters; then no node is spawned.
-pub fn reorder(
+pub(crate) fn reorder(
     world: &mut World,
     found: &LoopGraph,
     clusters: &[Vec<Piece>],
@@ -53,7 +53,7 @@ pub fn reorder(
 }
 
 /// The same, with the number of dependences looked at.
-pub fn reorder_counted(
+pub(crate) fn reorder_counted(
     world: &mut World,
     found: &LoopGraph,
     clusters: &[Vec<Piece>],

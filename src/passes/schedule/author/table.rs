@@ -35,7 +35,7 @@ const NAMED_USERS: usize = 4;
 ///
 /// # Errors
 /// What is wrong with the table; a kernel that is broken.
-pub fn schedule(
+pub(crate) fn schedule(
     world: &mut World,
     root: Entity,
     loops: &Candidates,

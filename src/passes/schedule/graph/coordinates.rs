@@ -7,7 +7,7 @@ use crate::ir::node::*;
 use crate::passes::expand::Expansion;
 
 /// Place of a node along a dimension: its coordinate, and which part of its operands it multiplies.
-pub fn coordinate(world: &World, node: Entity, dim: Dim) -> (u32, u32) {
+pub(crate) fn coordinate(world: &World, node: Entity, dim: Dim) -> (u32, u32) {
     let of = |expansion: Option<&Expansion>| {
         let expansion = expansion?;
         let layout = &world.get::<Placement>(expansion.logical)?.0;

@@ -43,7 +43,7 @@ pub struct LoopBuffer {
 
 /// Why a loop cannot be scheduled.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum Unsuitable {
+pub(crate) enum Unsuitable {
     /// There is a loop in it.
     #[error("it holds another loop")]
     Nested,
@@ -75,7 +75,11 @@ struct Group {
 ///
 /// # Errors
 /// If it holds another loop, or hands on values unchanged.
-pub fn dependences(world: &World, node: Entity, model: &ResourceModel) -> Result<LoopGraph, Unsuitable> {
+pub(crate) fn dependences(
+    world: &World,
+    node: Entity,
+    model: &ResourceModel,
+) -> Result<LoopGraph, Unsuitable> {
     loop_dependences(world, node, model, Copies::Open)
 }
 
@@ -83,7 +87,7 @@ pub fn dependences(world: &World, node: Entity, model: &ResourceModel) -> Result
 ///
 /// # Errors
 /// If it holds another loop.
-pub fn dependences_in_place(
+pub(crate) fn dependences_in_place(
     world: &World,
     node: Entity,
     model: &ResourceModel,
@@ -155,7 +159,7 @@ fn loop_dependences(
 /// Trips of a loop between two accesses: the first is `from` iterations ahead of its trip, the second is `to`
 /// iterations ahead, and the second belongs to the iteration that is `later` iterations after that of the
 /// first. `None` if there is no such trip.
-pub fn trips_between(from: u32, to: u32, later: u32, per_trip: u32) -> Option<u32> {
+pub(crate) fn trips_between(from: u32, to: u32, later: u32, per_trip: u32) -> Option<u32> {
     let iterations = (from + later).checked_sub(to)?;
     (iterations % per_trip == 0).then(|| iterations / per_trip)
 }
@@ -170,7 +174,7 @@ fn is_ahead(world: &World, node: Entity) -> bool {
 ///
 /// # Errors
 /// If there is a loop among them.
-pub fn straight_dependences(
+pub(crate) fn straight_dependences(
     world: &World,
     nodes: &[Entity],
     model: &ResourceModel,
@@ -185,7 +189,7 @@ pub fn straight_dependences(
 }
 
 /// The class of a node, as schedulers see it.
-pub fn class_of(world: &World, node: Entity, op: Op) -> Class {
+pub(crate) fn class_of(world: &World, node: Entity, op: Op) -> Class {
     let shared = || {
         let memory = world.get::<Operands>(node).and_then(|o| o.0.last().copied());
         memory.is_some_and(|m| world.get::<Op>(m) == Some(&Op::Allocate))

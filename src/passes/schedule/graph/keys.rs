@@ -14,7 +14,7 @@ use crate::ir::node::Op;
 use crate::passes::expand::Expansion;
 
 /// The keys of all nodes of a graph, by number.
-pub fn keys(world: &World, found: &LoopGraph) -> Vec<String> {
+pub(crate) fn keys(world: &World, found: &LoopGraph) -> Vec<String> {
     let mut logical_numbers: FxHashMap<Entity, usize> = FxHashMap::default();
     let mut seen: FxHashMap<String, u32> = FxHashMap::default();
     let mut keys = Vec::with_capacity(found.graph.nodes().len());

@@ -10,10 +10,10 @@ use crate::passes::expand::Expansion;
 use crate::passes::facts::{Remainder, Settings};
 
 /// Loops with the regions that they stand in.
-pub type Candidates = SmallVec<[[Entity; 2]; 4]>;
+pub(crate) type Candidates = SmallVec<[[Entity; 2]; 4]>;
 
 /// The loops that schedulers look at: all but remainders.
-pub fn candidates(world: &World, root: Entity) -> Candidates {
+pub(crate) fn candidates(world: &World, root: Entity) -> Candidates {
     let mut found = Candidates::new();
     for region in walk::regions(world, root) {
         for node in walk::body(world, region) {
@@ -28,7 +28,7 @@ pub fn candidates(world: &World, root: Entity) -> Candidates {
 }
 
 /// The target's model for a loop.
-pub fn chip_model(world: &World, root: Entity, node: Entity) -> ResourceModel {
+pub(crate) fn chip_model(world: &World, root: Entity, node: Entity) -> ResourceModel {
     let Some(settings) = world.get::<Settings>(root) else { return ResourceModel::ABSTRACT };
     let body = walk::body(world, node);
     let target = settings.0.target();

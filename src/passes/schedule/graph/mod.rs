@@ -7,12 +7,12 @@
 //! - [`coordinates`]: where an expanded node lies in its tile
 //! - [`keys`]: names of nodes that stay the same; [`words`]: nodes in words
 
-pub mod assignment;
-pub mod coordinates;
-pub mod dependence_graph;
-pub mod dependences;
-pub mod keys;
-pub mod loops;
-pub mod resources;
+pub(crate) mod assignment;
+pub(crate) mod coordinates;
+pub(crate) mod dependence_graph;
+pub(crate) mod dependences;
+pub(crate) mod keys;
+pub(crate) mod loops;
+pub(crate) mod resources;
 mod target_model;
-pub mod words;
+pub(crate) mod words;

@@ -18,7 +18,7 @@ pub enum Resource {
 }
 
 /// Number of kinds of units.
-pub const RESOURCES: usize = 5;
+pub(crate) const RESOURCES: usize = 5;
 
 impl Resource {
     /// All kinds with their names, in the order of the columns of a [`ResourceModel`].
@@ -61,7 +61,7 @@ pub enum Class {
 }
 
 /// Number of classes.
-pub const CLASSES: usize = 9;
+pub(crate) const CLASSES: usize = 9;
 
 impl Class {
     /// All classes with their names, in the order of the rows of a [`ResourceModel`].

@@ -9,12 +9,12 @@ use crate::passes::expand::Expansion;
 use crate::passes::facts::LdsBuffer;
 
 /// A fault of this compiler.
-pub fn bug(text: &str) -> Diagnostic {
+pub(crate) fn bug(text: &str) -> Diagnostic {
     Diagnostic::new(Kind::Bug, text)
 }
 
 /// Where the author wrote a node.
-pub fn place(world: &World, root: Entity, node: Entity) -> Option<Location> {
+pub(crate) fn place(world: &World, root: Entity, node: Entity) -> Option<Location> {
     world.get::<Locations>(root)?.get(world.get::<Origin>(node)?.0)
 }
 

@@ -4,6 +4,6 @@
 //! - [`usage`]: units of the machine in each cycle
 //! - [`wave_groups`]: barriers of waves that do not run in step
 
-pub mod usage;
-pub mod verify;
-pub mod wave_groups;
+pub(crate) mod usage;
+pub(crate) mod verify;
+pub(crate) mod wave_groups;

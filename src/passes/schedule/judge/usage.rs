@@ -6,7 +6,7 @@ use crate::passes::schedule::graph::resources::{RESOURCES, Resource, ResourceMod
 
 /// Uses of every kind of unit in each cycle of the interval: an operation that is busy for several cycles
 /// counts in all of them.
-pub fn uses(
+pub(crate) fn uses(
     graph: &DependenceGraph,
     model: &ResourceModel,
     assignment: &Assignment,
@@ -30,7 +30,7 @@ pub fn uses(
 }
 
 /// Cycles for which the operations that start in each slot keep units of every kind busy.
-pub fn busy(
+pub(crate) fn busy(
     graph: &DependenceGraph,
     model: &ResourceModel,
     assignment: &Assignment,
@@ -46,7 +46,7 @@ pub fn busy(
 
 /// More uses of a unit than there are units.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct Overused {
+pub(crate) struct Overused {
     /// Cycle of the interval.
     pub slot: u32,
     /// The kind of unit.
@@ -56,7 +56,11 @@ pub struct Overused {
 }
 
 /// The first cycle of the interval in which a schedule uses more units than there are.
-pub fn overused(graph: &DependenceGraph, model: &ResourceModel, assignment: &Assignment) -> Option<Overused> {
+pub(crate) fn overused(
+    graph: &DependenceGraph,
+    model: &ResourceModel,
+    assignment: &Assignment,
+) -> Option<Overused> {
     let uses = uses(graph, model, assignment);
     uses.iter().zip(0..).find_map(|(slot_uses, slot)| {
         let columns = slot_uses.iter().zip(&model.units).zip(&Resource::NAMES);
@@ -66,7 +70,7 @@ pub fn overused(graph: &DependenceGraph, model: &ResourceModel, assignment: &Ass
 }
 
 /// The nodes that use a unit in a cycle of the interval.
-pub fn users(
+pub(crate) fn users(
     graph: &DependenceGraph,
     model: &ResourceModel,
     assignment: &Assignment,

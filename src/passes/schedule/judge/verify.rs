@@ -17,7 +17,7 @@ use crate::passes::schedule::graph::words::{describe, place};
 
 /// A dependence that an assignment breaks; [`broken`] finds it.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct Broken {
+pub(crate) struct Broken {
     /// The dependence, between nodes of the body: for a junction, the accesses that break it.
     pub edge: Edge,
     /// The first legal cycle of the later node.
@@ -27,7 +27,7 @@ pub struct Broken {
 /// The first dependence that an assignment breaks. In one slot the oldest iteration runs first, and then
 /// nodes run as written, so their order keeps a dependence if `cycle(to) + distance * interval >=
 /// cycle(from)`; the machine needs another `latency` cycles before the second node.
-pub fn broken(found: &LoopGraph, assignment: &Assignment, checks: Checks) -> Option<Broken> {
+pub(crate) fn broken(found: &LoopGraph, assignment: &Assignment, checks: Checks) -> Option<Broken> {
     let cycle = |node: u32| u64::from(assignment.cycles[node as usize]);
     let over = |edge: &Edge| match checks {
         Checks::Order => cycle(edge.from),
@@ -56,7 +56,7 @@ pub fn broken(found: &LoopGraph, assignment: &Assignment, checks: Checks) -> Opt
 }
 
 /// The fault of a dependence that an order breaks.
-pub fn broken_fault(
+pub(crate) fn broken_fault(
     world: &World,
     root: Entity,
     found: &LoopGraph,
@@ -137,7 +137,7 @@ fn too_few_copies(found: &LoopGraph, assignment: &Assignment, copies: u32) -> Op
 
 /// The fault of LDS buffers with fewer copies than the order of an assignment needs; none if `copies` are
 /// enough.
-pub fn too_few_fault(
+pub(crate) fn too_few_fault(
     world: &World,
     root: Entity,
     found: &LoopGraph,
@@ -170,7 +170,7 @@ pub fn too_few_fault(
 
 /// The fault of a pipeline without epilogue that makes a lasting value before the last stage. None if it
 /// makes none.
-pub fn early_fault(
+pub(crate) fn early_fault(
     world: &World,
     root: Entity,
     found: &LoopGraph,

@@ -19,14 +19,14 @@ use crate::ir::node::*;
 use crate::ir::walk;
 use crate::passes::allocate_lds::buffer_of;
 use crate::passes::expand::{Base, Expansion, Iteration};
-pub use crate::passes::facts::Staggered;
+pub(crate) use crate::passes::facts::Staggered;
 use crate::passes::facts::{Geometry, LdsBuffer};
 use crate::passes::schedule::graph::dependences::trips_between;
 use crate::passes::schedule::graph::words::{describe, place};
 
 /// Two accesses of LDS that no barrier keeps in order.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct Unordered {
+pub(crate) struct Unordered {
     /// The access that has to be over first.
     pub earlier: Entity,
     /// The access that has to wait.
@@ -41,19 +41,19 @@ pub struct Unordered {
 
 /// Counts the barriers that each wave meets, marks loops whose waves do not run in step, and looks for
 /// accesses of LDS that are unordered there. Returns the first fault, if there is one.
-pub fn check(world: &mut World, root: Entity) -> Option<Diagnostic> {
+pub(crate) fn check(world: &mut World, root: Entity) -> Option<Diagnostic> {
     let regions = walk::regions(world, root);
     regions.into_iter().find_map(|region| check_region(world, root, region))
 }
 
 /// True if conditional barriers in front of `node`, in its region, put its waves out of step.
-pub fn out_of_step(world: &World, root: Entity, region: Entity, node: Entity) -> bool {
+pub(crate) fn out_of_step(world: &World, root: Entity, region: Entity, node: Entity) -> bool {
     Met::before(world, root, region, node).offsets().len() > 1
 }
 
 /// The waves of a workgroup in groups that run a loop in step: how many barriers more than the others each
 /// group has met, and its waves.
-pub fn groups_of(world: &World, root: Entity, node: Entity) -> Vec<(u32, Vec<u32>)> {
+pub(crate) fn groups_of(world: &World, root: Entity, node: Entity) -> Vec<(u32, Vec<u32>)> {
     match walk::region_of(world, root, node) {
         Some(region) => Met::before(world, root, region, node).groups(),
         None => Met::new(world, root).groups(),
@@ -251,7 +251,7 @@ struct Access {
 
 /// Looks for accesses of LDS in the steady state `node` that its barriers leave unordered, for waves with
 /// these offsets.
-pub fn unordered(world: &World, node: Entity, offsets: &[u32]) -> Option<Unordered> {
+pub(crate) fn unordered(world: &World, node: Entity, offsets: &[u32]) -> Option<Unordered> {
     let body = world.get::<Body>(node).map(|b| &b.0[..]).unwrap_or_default();
     let (accesses, barriers) = accesses_of(world, body);
     let per_trip = Unrolled::of(world, node);

@@ -31,7 +31,7 @@ impl Dependence {
 }
 
 /// The graphs of all loops as listings.
-pub fn listing(kernel: &KernelView) -> String {
+pub(crate) fn listing(kernel: &KernelView) -> String {
     let mut out = String::new();
     put!(out, "dependences of {} for {}, schedule {}", kernel.kernel, kernel.target, kernel.applied);
     if kernel.loops.is_empty() {
@@ -98,7 +98,7 @@ fn junction(entering: Option<&Edge>) -> String {
 }
 
 /// The graphs of all loops as one drawing.
-pub fn dot(kernel: &KernelView) -> String {
+pub(crate) fn dot(kernel: &KernelView) -> String {
     let mut out = String::new();
     put!(out, "digraph {} {{", quoted(&kernel.kernel));
     put!(out, "  graph [rankdir=TB, fontname=\"sans-serif\", newrank=true];");

@@ -5,7 +5,7 @@
 //! - [`table`]: cycles as a table that can be read back
 //! - [`timeline`]: a page
 
-pub mod graph_text;
-pub mod table;
-pub mod timeline;
-pub mod view;
+pub(crate) mod graph_text;
+pub(crate) mod table;
+pub(crate) mod timeline;
+pub(crate) mod view;

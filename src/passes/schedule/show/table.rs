@@ -12,7 +12,7 @@ use crate::passes::schedule::graph::resources::Resource;
 use crate::passes::schedule::judge::usage;
 
 /// The schedules of a kernel's loops as a table. Loops that stayed as they were written are comments.
-pub fn write(kernel: &KernelView) -> String {
+pub(crate) fn write(kernel: &KernelView) -> String {
     let mut out = format!("schedule table of {}\nrequested: {}\n", kernel.kernel, kernel.requested);
     if kernel.loops.is_empty() {
         out.push_str("; there is no loop to schedule\n");

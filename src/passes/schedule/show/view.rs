@@ -17,7 +17,7 @@ use crate::passes::schedule::graph::loops::{candidates, chip_model};
 use crate::passes::schedule::graph::resources::ResourceModel;
 
 /// The schedule of a whole kernel.
-pub struct KernelView<'w> {
+pub(crate) struct KernelView<'w> {
     /// Its world.
     pub world: &'w World,
     /// The kernel entity.
@@ -35,7 +35,7 @@ pub struct KernelView<'w> {
 }
 
 /// One loop.
-pub struct LoopView {
+pub(crate) struct LoopView {
     /// Its number among the kernel's loops.
     pub number: usize,
     /// Name of its dimension.
@@ -57,7 +57,7 @@ pub struct LoopView {
 }
 
 /// The schedule of one loop.
-pub struct LoopSchedule {
+pub(crate) struct LoopSchedule {
     /// Cycle of every node.
     pub assignment: Assignment,
     /// How the loop was rebuilt.
@@ -68,7 +68,7 @@ pub struct LoopSchedule {
 
 /// A loop that got a schedule, as tables and pages show it.
 #[derive(Copy, Clone)]
-pub struct ScheduledLoop<'v> {
+pub(crate) struct ScheduledLoop<'v> {
     /// The kernel that it stands in.
     pub kernel: &'v KernelView<'v>,
     /// Its view.
@@ -81,14 +81,14 @@ pub struct ScheduledLoop<'v> {
 
 impl LoopView {
     /// The loop with its schedule, if it got one.
-    pub fn scheduled<'v>(&'v self, kernel: &'v KernelView<'v>) -> Option<ScheduledLoop<'v>> {
+    pub(crate) fn scheduled<'v>(&'v self, kernel: &'v KernelView<'v>) -> Option<ScheduledLoop<'v>> {
         let (found, schedule) = (self.found.as_ref().ok()?, self.schedule.as_ref()?);
         Some(ScheduledLoop { kernel, view: self, found, schedule })
     }
 
     /// The machine that cycles are counted for: the chip where they respect its delays, else the abstract
     /// one.
-    pub fn model(&self) -> ResourceModel {
+    pub(crate) fn model(&self) -> ResourceModel {
         match &self.schedule {
             Some(LoopSchedule { checks: Checks::Machine, .. }) => self.chip,
             _ => ResourceModel::ABSTRACT,
@@ -96,14 +96,14 @@ impl LoopView {
     }
 
     /// `loop 0 over K`.
-    pub fn title(&self) -> String {
+    pub(crate) fn title(&self) -> String {
         format!("loop {} over {}", self.number, self.dim)
     }
 }
 
 impl KernelView<'_> {
     /// The view of a kernel that the scheduling pass has seen.
-    pub fn new(world: &World, root: Entity) -> KernelView<'_> {
+    pub(crate) fn new(world: &World, root: Entity) -> KernelView<'_> {
         let settings = world.get::<Settings>(root).map(|s| &s.0);
         let record = world.get::<ScheduleRecord>(root);
         let all = record.map_or_else(|| candidates(world, root), |record| record.candidates.clone());

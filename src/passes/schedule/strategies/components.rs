@@ -9,7 +9,7 @@ use crate::passes::schedule::graph::dependence_graph::DependenceGraph;
 
 /// Order and components of a graph.
 #[derive(Clone, Debug)]
-pub struct Shape {
+pub(crate) struct Shape {
     /// Nodes in an order that respects all dependences of distance zero, and program order wherever these
     /// allow it.
     pub order: Vec<u32>,
@@ -21,7 +21,7 @@ pub struct Shape {
 
 impl Shape {
     /// The shape of a graph; an error if a node depends on itself within an iteration.
-    pub fn of(graph: &DependenceGraph) -> Result<Shape, Refusal> {
+    pub(crate) fn of(graph: &DependenceGraph) -> Result<Shape, Refusal> {
         let order = order(graph)?;
         let mut rank = vec![0; order.len()];
         for (at, &node) in order.iter().enumerate() {
@@ -34,7 +34,7 @@ impl Shape {
 
 /// Strongly connected components in topological order: no dependence leads from one to an earlier one.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Components {
+pub(crate) struct Components {
     /// All nodes, component by component.
     nodes: Vec<u32>,
     /// Where each component begins in `nodes`, plus the end of the last.
@@ -112,22 +112,22 @@ impl Components {
     }
 
     /// Number of components.
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.starts.len() - 1
     }
 
     /// Nodes of a component, in the order of the shape.
-    pub fn nodes(&self, component: usize) -> &[u32] {
+    pub(crate) fn nodes(&self, component: usize) -> &[u32] {
         &self.nodes[self.starts[component] as usize..self.starts[component + 1] as usize]
     }
 
     /// The component of a node.
-    pub fn of(&self, node: u32) -> usize {
+    pub(crate) fn of(&self, node: u32) -> usize {
         self.of[node as usize] as usize
     }
 
     /// True if a node of the component depends on itself across iterations.
-    pub fn is_recurrence(&self, graph: &DependenceGraph, component: usize) -> bool {
+    pub(crate) fn is_recurrence(&self, graph: &DependenceGraph, component: usize) -> bool {
         match self.nodes(component) {
             [node] => graph.leaving(*node).iter().any(|edge| edge.to == *node),
             _ => true,

@@ -12,7 +12,7 @@ use crate::passes::schedule::graph::resources::Class;
 
 /// A schedule with an interval of one phase. Its cycles are phases: dependences hold by order, not by latency
 /// (see [`phases`]).
-pub fn schedule(graph: &DependenceGraph) -> Result<Assignment, Refusal> {
+pub(crate) fn schedule(graph: &DependenceGraph) -> Result<Assignment, Refusal> {
     let mut cycles = phases::place(graph, 1)?;
     let mut used = [false; COMPUTE as usize + 1];
     for (node, &phase) in graph.nodes().iter().zip(&cycles) {

@@ -7,12 +7,12 @@
 //! - [`ping_pong`]: two waves of a SIMD take turns
 //! - [`refusal`]: why there is no schedule
 
-pub mod components;
-pub mod four_stage;
-pub mod modulo;
-pub mod phases;
-pub mod ping_pong;
-pub mod prefetch;
-pub mod refusal;
-pub mod rows;
-pub mod strategy;
+pub(crate) mod components;
+pub(crate) mod four_stage;
+pub(crate) mod modulo;
+pub(crate) mod phases;
+pub(crate) mod ping_pong;
+pub(crate) mod prefetch;
+pub(crate) mod refusal;
+pub(crate) mod rows;
+pub(crate) mod strategy;

@@ -16,18 +16,19 @@ use std::collections::VecDeque;
 
 use super::components;
 use super::refusal::Refusal;
+#[cfg(test)]
 use crate::passes::schedule::graph::assignment::Assignment;
 use crate::passes::schedule::graph::dependence_graph::{Dependence, DependenceGraph, Edge};
 use crate::passes::schedule::graph::resources::Class;
 
 /// Loads from global memory, into registers or LDS.
-pub const LOAD: u32 = 0;
+pub(crate) const LOAD: u32 = 0;
 /// Stores to LDS.
-pub const STORE_SHARED: u32 = 1;
+pub(crate) const STORE_SHARED: u32 = 1;
 /// Reads from LDS.
-pub const READ_SHARED: u32 = 2;
+pub(crate) const READ_SHARED: u32 = 2;
 /// Computation, and stores to global memory.
-pub const COMPUTE: u32 = 3;
+pub(crate) const COMPUTE: u32 = 3;
 
 /// Which phase the kind of a node asks for.
 enum Wish {
@@ -48,7 +49,8 @@ fn wish(class: Class) -> Wish {
 }
 
 /// True if every dependence of the graph holds by order alone; see the module.
-pub fn keeps_order(graph: &DependenceGraph, assignment: &Assignment) -> bool {
+#[cfg(test)]
+pub(crate) fn keeps_order(graph: &DependenceGraph, assignment: &Assignment) -> bool {
     let cycle = |node: u32| u64::from(assignment.cycles[node as usize]);
     graph.edges().iter().all(|edge| {
         let reached = cycle(edge.to) + u64::from(edge.distance) * u64::from(assignment.interval);
@@ -70,7 +72,7 @@ pub(super) fn place(graph: &DependenceGraph, interval: u32) -> Result<Vec<u32>, 
 }
 
 /// The same, with the number of dependences looked at.
-pub fn place_counted(graph: &DependenceGraph, interval: u32) -> Result<(Vec<u32>, u64), Refusal> {
+pub(crate) fn place_counted(graph: &DependenceGraph, interval: u32) -> Result<(Vec<u32>, u64), Refusal> {
     let order = components::order(graph)?;
     let is_load =
         |node: u32| matches!(graph.nodes()[node as usize].class, Class::ReadGlobal | Class::GlobalToShared);

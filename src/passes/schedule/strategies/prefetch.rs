@@ -14,7 +14,7 @@ const INTERVAL: u32 = 2;
 
 /// A schedule of two stages. Its cycles are phases: dependences hold by order, not by latency (see
 /// [`phases`]).
-pub fn schedule(graph: &DependenceGraph) -> Result<Assignment, Refusal> {
+pub(crate) fn schedule(graph: &DependenceGraph) -> Result<Assignment, Refusal> {
     let assignment = Assignment { interval: INTERVAL, cycles: phases::place(graph, INTERVAL)? };
     let works_late = |(node, &cycle): (&GraphNode, &u32)| node.class != Class::Free && cycle >= INTERVAL;
     if !graph.nodes().iter().zip(&assignment.cycles).any(works_late) {

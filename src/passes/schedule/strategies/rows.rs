@@ -27,7 +27,7 @@ pub static PREFETCH: Strategy = Strategy {
 };
 
 /// Four stages.
-pub static FOUR_STAGE: Strategy = Strategy {
+pub(crate) static FOUR_STAGE: Strategy = Strategy {
     name: "four_stage",
     about: "Four stages, one for each step of an iteration's data: global load, LDS write, LDS read, arithmetic",
     asked: Asked::ByName(|| Schedule::FourStage),
@@ -37,7 +37,7 @@ pub static FOUR_STAGE: Strategy = Strategy {
 };
 
 /// The least interval.
-pub static MODULO: Strategy = Strategy {
+pub(crate) static MODULO: Strategy = Strategy {
     name: "modulo",
     about: "The least interval between iterations that units and dependences of the target allow",
     asked: Asked::ByName(|| Schedule::Modulo),
@@ -57,7 +57,7 @@ pub static PING_PONG: Strategy = Strategy {
 };
 
 /// An author's operations.
-pub static MANUAL: Strategy = Strategy {
+pub(crate) static MANUAL: Strategy = Strategy {
     name: "manual",
     about: "The `schedule` block after a text kernel",
     asked: Asked::ByBlock,
@@ -67,7 +67,7 @@ pub static MANUAL: Strategy = Strategy {
 };
 
 /// A table of cycles; each loop's part of it says which machine it is made for and what it respects.
-pub static TABLE: Strategy = Strategy {
+pub(crate) static TABLE: Strategy = Strategy {
     name: "table",
     about: "The cycles of a table that was written before",
     asked: Asked::ByFile,

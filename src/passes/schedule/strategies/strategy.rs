@@ -77,11 +77,11 @@ pub enum Find {
 }
 
 /// Schedules the loops of the kernel `root` by what the author brought.
-pub type ScheduleKernel =
+pub(crate) type ScheduleKernel =
     fn(&mut World, root: Entity, &Candidates, &Schedule) -> Result<Vec<LoopRecord>, Diagnostic>;
 
 /// Writes an author's schedule for the loop `node` of the kernel `root`, or says why not.
-pub type WriteOperations = fn(
+pub(crate) type WriteOperations = fn(
     &mut World,
     root: Entity,
     node: Entity,

@@ -68,7 +68,7 @@ type Loaded = (Dwords, Option<(Memory, u64)>);
 
 impl Checker<'_> {
     /// Judges a memory instruction, issues it, and performs it unless it is delayed.
-    pub fn memory(
+    pub(super) fn memory(
         &self,
         issue: Issue<'_>,
         runner: &mut Runner,
@@ -132,7 +132,7 @@ impl Checker<'_> {
 
     /// To be called when operations of a wave may have been performed or ended: notes what they handed over.
     #[inline]
-    pub fn follow(
+    pub(super) fn follow(
         &self,
         workgroup: u64,
         wave: usize,

@@ -17,7 +17,7 @@ pub(super) struct Data<'a> {
 impl<'a> Data<'a> {
     /// The data of access number `index` of an instruction; none for data that are converted or copied on the
     /// way.
-    pub fn of(facts: &Facts, index: usize, w: &'a Wave, vgprs: usize) -> Option<Data<'a>> {
+    pub(super) fn of(facts: &Facts, index: usize, w: &'a Wave, vgprs: usize) -> Option<Data<'a>> {
         let (field, kind, skipped) = match facts.inst.as_ref()?.op.info().meaning {
             // The accesses of a flat store are one access to several memories; those of others are one per
             // component.
@@ -34,7 +34,7 @@ impl<'a> Data<'a> {
 
     /// The bytes of a cell of `1 << granule` bytes that a lane stores, starting with byte `byte` of its data.
     #[inline(always)]
-    pub fn value(&self, lane: usize, byte: usize, granule: u32) -> u32 {
+    pub(super) fn value(&self, lane: usize, byte: usize, granule: u32) -> u32 {
         let Some(row) = self.rows.get(byte / 4) else { return 0 };
         let bits = store_value(self.kind, row[lane % LANES]) >> (byte % 4 * 8);
         bits & (u32::MAX >> (32 - (8 << granule)))

@@ -39,12 +39,12 @@ pub(super) struct Mark {
 
 impl Mark {
     /// True if there was an access.
-    pub fn is_set(self) -> bool {
+    pub(super) fn is_set(self) -> bool {
         self.who != 0
     }
 
     /// By an atomic.
-    pub fn is_atomic(self) -> bool {
+    pub(super) fn is_atomic(self) -> bool {
         self.who & ATOMIC != 0
     }
 
@@ -54,22 +54,22 @@ impl Mark {
     }
 
     /// With scope bits, or by an atomic.
-    pub fn is_coherent(self) -> bool {
+    pub(super) fn is_coherent(self) -> bool {
         self.who & COHERENT != 0
     }
 
     /// The whole device sees it once it is over.
-    pub fn is_agent(self) -> bool {
+    pub(super) fn is_agent(self) -> bool {
         self.who & AGENT != 0
     }
 
     /// What it stored is known.
-    pub fn is_valued(self) -> bool {
+    pub(super) fn is_valued(self) -> bool {
         self.who & VALUED != 0
     }
 
     /// Number of the wave in the launch.
-    pub fn wave(self) -> u32 {
+    pub(super) fn wave(self) -> u32 {
         (self.who & WAVE).wrapping_sub(1)
     }
 }
@@ -137,12 +137,12 @@ pub(super) struct Judged {
 
 impl Shadow {
     /// A shadow for this many allocations.
-    pub fn new(allocations: usize, granule: u32) -> Shadow {
+    pub(super) fn new(allocations: usize, granule: u32) -> Shadow {
         Shadow { granule, tables: vec![Vec::new(); allocations], pages: Vec::new(), used: Vec::new() }
     }
 
     /// Forgets everything but keeps its memory.
-    pub fn reset(&mut self) {
+    pub(super) fn reset(&mut self) {
         for (index, &(allocation, page)) in self.used.iter().enumerate() {
             self.tables[allocation as usize][page as usize] = 0;
             self.pages[index].fill(Cell::default());
@@ -151,7 +151,7 @@ impl Shadow {
     }
 
     /// Pages in use: allocation, number of the page in it, cells.
-    pub fn pages(&self) -> impl Iterator<Item = (usize, usize, &[Cell; PAGE])> {
+    pub(super) fn pages(&self) -> impl Iterator<Item = (usize, usize, &[Cell; PAGE])> {
         self.used.iter().zip(&self.pages).map(|(&(a, p), cells)| (a as usize, p as usize, &**cells))
     }
 
@@ -171,7 +171,7 @@ impl Shadow {
     }
 
     /// Judges and notes the access of `lanes` to an allocation that starts at `base` and holds all of them.
-    pub fn access(
+    pub(super) fn access(
         &mut self,
         allocation: usize,
         base: u64,
@@ -425,7 +425,7 @@ impl Accessor<'_> {
 
 impl Shadow {
     /// Bytes that were written, as ranges of each allocation.
-    pub fn written(&self, mut f: impl FnMut(usize, u64, u64)) {
+    pub(super) fn written(&self, mut f: impl FnMut(usize, u64, u64)) {
         for (allocation, page, cells) in self.pages() {
             for (index, _) in cells.iter().enumerate().filter(|(_, cell)| cell.write.is_set()) {
                 let start = ((page * PAGE + index) as u64) << self.granule;

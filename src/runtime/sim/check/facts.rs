@@ -132,7 +132,7 @@ impl Facts {
     }
 
     /// Facts about one instruction.
-    pub fn of(inst: Inst, arch: Arch) -> Facts {
+    pub(super) fn of(inst: Inst, arch: Arch) -> Facts {
         let mut view = View::new(&inst, false);
         // A tuple that extends past the last register is a fault when it executes; here it ends with the
         // registers.
@@ -237,7 +237,7 @@ pub(super) struct Table {
 impl Table {
     /// Facts about a program whose code is `code`, for a kernel with the steps `kernel` (and the code that it
     /// calls).
-    pub fn new(program: &Program, code: &[u8], kernel: std::ops::Range<usize>) -> Table {
+    pub(super) fn new(program: &Program, code: &[u8], kernel: std::ops::Range<usize>) -> Table {
         let mut facts: Vec<Facts> =
             program.steps.iter().map(|step| facts_of(step, code, program.arch)).collect();
         guesses(&mut facts);
@@ -350,12 +350,12 @@ pub(super) fn name(number: u32) -> String {
 
 impl Facts {
     /// True if its access counts as atomic.
-    pub fn is_atomic(&self) -> bool {
+    pub(super) fn is_atomic(&self) -> bool {
         self.scope > Scope::Wave
     }
 
     /// True if it writes the register of that operand number.
-    pub fn writes(&self, number: u32) -> bool {
+    pub(super) fn writes(&self, number: u32) -> bool {
         self.written[number as usize / 64 % 12] >> (number % 64) & 1 != 0
     }
 }

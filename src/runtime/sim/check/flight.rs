@@ -71,7 +71,7 @@ pub(super) const LGKM: usize = 1;
 
 impl Flight {
     /// Nothing in flight.
-    pub fn new() -> Flight {
+    pub(super) fn new() -> Flight {
         Flight {
             operations: VecDeque::new(),
             issued: 0,
@@ -84,7 +84,7 @@ impl Flight {
     }
 
     /// Resets it to nothing in flight.
-    pub fn reset(&mut self) {
+    pub(super) fn reset(&mut self) {
         while let Some(operation) = self.operations.pop_front() {
             self.spare.extend(operation.captured);
         }
@@ -93,49 +93,49 @@ impl Flight {
     }
 
     /// True if nothing is in flight.
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.operations.is_empty()
     }
 
     /// Step of the operation with that number, if it is recent enough.
-    pub fn step_of(&self, number: u32) -> Option<u32> {
+    pub(super) fn step_of(&self, number: u32) -> Option<u32> {
         let recent = number != 0 && self.issued.wrapping_sub(number) < REMEMBERED as u32;
         recent.then(|| self.steps[number as usize % REMEMBERED])
     }
 
     /// The number of the next operation.
-    pub fn next(&self) -> u32 {
+    pub(super) fn next(&self) -> u32 {
         self.issued + 1
     }
 
     /// True if the operation of that number has taken effect.
-    pub fn is_performed(&self, number: u32) -> bool {
+    pub(super) fn is_performed(&self, number: u32) -> bool {
         number <= self.issued && !self.operations.iter().any(|o| o.number == number && o.captured.is_some())
     }
 
     /// True if a wait has covered the operation of that number.
-    pub fn is_over(&self, number: u32) -> bool {
+    pub(super) fn is_over(&self, number: u32) -> bool {
         number <= self.issued && !self.operations.iter().any(|o| o.number == number)
     }
 
     /// True if some operation has not taken effect yet.
-    pub fn waits(&self) -> bool {
+    pub(super) fn waits(&self) -> bool {
         self.operations.iter().any(|o| o.captured.is_some())
     }
 
     /// True if an operation that was issued now may be performed at once: none of its class waits.
-    pub fn may_perform_now(&self, order: Order) -> bool {
+    pub(super) fn may_perform_now(&self, order: Order) -> bool {
         order == Order::Scalar
             || !self.operations.iter().any(|o| o.captured.is_some() && same_class(o.order, order))
     }
 
     /// Counts an operation that has been performed (or has nothing to perform).
-    pub fn issue(&mut self, index: u32, facts: &Facts) {
+    pub(super) fn issue(&mut self, index: u32, facts: &Facts) {
         self.push(index, facts, None);
     }
 
     /// Counts an operation and keeps what it needs to be performed later, for the lanes `exec`.
-    pub fn defer(&mut self, index: u32, facts: &Facts, w: &Wave, vgprs: usize, exec: u64) {
+    pub(super) fn defer(&mut self, index: u32, facts: &Facts, w: &Wave, vgprs: usize, exec: u64) {
         let mut captured = self.spare.pop().unwrap_or_default();
         captured.count = 0;
         captured.scalars.clear();
@@ -186,7 +186,7 @@ impl Flight {
     }
 
     /// The hardware stalls rather than count further than it can, so the oldest operations are over.
-    pub fn overflow(
+    pub(super) fn overflow(
         &mut self,
         table: &Table,
         w: &mut Wave,
@@ -213,7 +213,7 @@ impl Flight {
     }
 
     /// `s_waitcnt`.
-    pub fn wait(
+    pub(super) fn wait(
         &mut self,
         counts: WaitCounts,
         table: &Table,
@@ -235,7 +235,12 @@ impl Flight {
     }
 
     /// Everything is over: the end of the wave.
-    pub fn finish(&mut self, table: &Table, w: &mut Wave, context: &mut Context<'_>) -> Result<(), Stopped> {
+    pub(super) fn finish(
+        &mut self,
+        table: &Table,
+        w: &mut Wave,
+        context: &mut Context<'_>,
+    ) -> Result<(), Stopped> {
         self.operations.iter_mut().for_each(|o| o.pending = [false; 2]);
         self.settle(table, w, context)
     }
@@ -283,7 +288,7 @@ impl Flight {
     }
 
     /// Performs the oldest `count` of those that wait to be.
-    pub fn perform_some(
+    pub(super) fn perform_some(
         &mut self,
         count: usize,
         table: &Table,
@@ -299,7 +304,7 @@ impl Flight {
 
     /// Performs what other waves of the workgroup see after a barrier without a wait: accesses to device
     /// memory, which go through one cache in order.
-    pub fn perform_device(
+    pub(super) fn perform_device(
         &mut self,
         table: &Table,
         w: &mut Wave,
@@ -313,7 +318,12 @@ impl Flight {
 
     /// The youngest operation in flight that will write a register of `bits`, the counter to wait for, and
     /// the count that would be enough.
-    pub fn blocking(&self, bits: &Bits, table: &Table, in_queue_with: Option<Order>) -> Option<Blocking> {
+    pub(super) fn blocking(
+        &self,
+        bits: &Bits,
+        table: &Table,
+        in_queue_with: Option<Order>,
+    ) -> Option<Blocking> {
         let index = self.operations.iter().rposition(|o| {
             let ordered = in_queue_with == Some(Order::Vector) && o.order == Order::Vector;
             !ordered && super::facts::meet(&table.facts[o.step as usize].written, bits)

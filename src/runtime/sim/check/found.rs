@@ -30,7 +30,7 @@ pub(super) struct Found {
 
 impl Found {
     /// One more.
-    pub fn add(&mut self, raw: Raw) {
+    pub(super) fn add(&mut self, raw: Raw) {
         self.add_times(raw, 1);
     }
 
@@ -51,14 +51,14 @@ impl Found {
     }
 
     /// Those of another part.
-    pub fn merge(&mut self, other: Found) {
+    pub(super) fn merge(&mut self, other: Found) {
         for (raw, count) in other.by_key.into_values() {
             self.add_times(raw, count);
         }
     }
 
     /// In the order of the code, each with how often it happened.
-    pub fn into_sorted(self) -> impl Iterator<Item = (Raw, u64)> {
+    pub(super) fn into_sorted(self) -> impl Iterator<Item = (Raw, u64)> {
         self.by_key.into_values()
     }
 }

@@ -78,7 +78,7 @@ const WATCH: u64 = 1 << 15;
 
 impl Worker {
     /// A worker for a launch.
-    pub fn new(checker: &Checker<'_>) -> Worker {
+    pub(super) fn new(checker: &Checker<'_>) -> Worker {
         Worker {
             caches: Default::default(),
             shadow: device::Shadow::new(checker.extents.len(), checker.table.granules[1]),
@@ -141,7 +141,7 @@ pub(super) struct Who {
 
 impl Who {
     /// A finding at the current instruction.
-    pub fn raw(self, kind: FindingKind, place: u64, lanes: u64) -> Raw {
+    pub(super) fn raw(self, kind: FindingKind, place: u64, lanes: u64) -> Raw {
         let Who { workgroup, wave, step } = self;
         Raw { step, place, kind, other: None, workgroup, wave: wave as u32, lanes }
     }
@@ -149,7 +149,7 @@ impl Who {
 
 impl<'a> Checker<'a> {
     /// A checker for a launch; `end` is the step after the kernel's function.
-    pub fn new(
+    pub(super) fn new(
         launch: &'a Launch<'a>,
         table: Table,
         target: Target,
@@ -179,7 +179,7 @@ impl<'a> Checker<'a> {
     }
 
     /// A workgroup before its first instruction; `old` is one that has ended, whose memory can be used again.
-    pub fn start(&self, workgroup: u64, old: Option<Group>) -> Group {
+    pub(super) fn start(&self, workgroup: u64, old: Option<Group>) -> Group {
         let waves = self.launch.waves;
         let (mut runners, mut lds, mut shadow) = match old {
             Some(old) => (old.runners, old.lds, old.shadow),
@@ -198,7 +198,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Lets a workgroup go on for about this many instructions; true if it has ended.
-    pub fn advance(
+    pub(super) fn advance(
         &self,
         group: &mut Group,
         worker: &mut Worker,
@@ -302,7 +302,7 @@ impl<'a> Checker<'a> {
     }
 
     /// The context that the executor needs.
-    pub fn context<'b>(&'b self, lds: &'b mut Lds, caches: &'b mut [Cache; 2]) -> Context<'b> {
+    pub(super) fn context<'b>(&'b self, lds: &'b mut Lds, caches: &'b mut [Cache; 2]) -> Context<'b> {
         Context {
             program: self.launch.program,
             memory: self.launch.memory,

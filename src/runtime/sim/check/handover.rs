@@ -101,7 +101,7 @@ impl Released {
 impl Pass {
     /// For an access to device memory, atomic or with scope bits, that is to be issued next; `returns` says
     /// whether its wave gets a result.
-    pub fn flag(
+    pub(super) fn flag(
         footprint: &Footprint,
         lanes: u64,
         returns: bool,
@@ -121,7 +121,7 @@ impl Pass {
     }
 
     /// For a write-back of L2 that is to be issued next.
-    pub fn write_back(flight: &Flight, known: &Known, wave: usize) -> Pass {
+    pub(super) fn write_back(flight: &Flight, known: &Known, wave: usize) -> Pass {
         let issued = |other| if other == wave { flight.issued } else { known.of(wave, other).issued };
         let work = Work::WriteBack((0..known.waves()).map(issued).collect());
         Pass { number: flight.next(), is_performed: false, work }
@@ -130,7 +130,7 @@ impl Pass {
 
 impl Handover {
     /// Checks which of a wave's operations have been performed since the last time, and which are over.
-    pub fn follow(&mut self, flight: &mut Flight, known: &mut Known, member: Member) {
+    pub(super) fn follow(&mut self, flight: &mut Flight, known: &mut Known, member: Member) {
         let mut passes = std::mem::take(&mut flight.passes);
         for pass in &mut passes {
             if !pass.is_performed && flight.is_performed(pass.number) {

@@ -38,7 +38,7 @@ pub(super) struct TooSoon {
 
 impl Answers {
     /// None yet.
-    pub fn new() -> Answers {
+    pub(super) fn new() -> Answers {
         Answers { known: vec![(u64::MAX, 0); 4096] }
     }
 
@@ -85,19 +85,19 @@ pub(super) fn straight(table: &Table, then: u32) -> Option<TooSoon> {
 
 impl Window {
     /// Nothing executed.
-    pub fn new() -> Window {
+    pub(super) fn new() -> Window {
         // At the entry nothing is pending: the instructions before it in memory have not been executed.
         Window { recent: [(0, 0); RECENT], count: 0, clock: FARTHEST, jumped: FARTHEST }
     }
 
     /// True if everything close enough to matter directly precedes the next step.
     #[inline(always)]
-    pub fn is_straight(&self) -> bool {
+    pub(super) fn is_straight(&self) -> bool {
         self.clock - self.jumped >= FARTHEST
     }
 
     /// The first instruction on the way back that `then` follows too soon.
-    pub fn too_soon(&self, table: &Table, answers: &mut Answers, then: u32) -> Option<TooSoon> {
+    pub(super) fn too_soon(&self, table: &Table, answers: &mut Answers, then: u32) -> Option<TooSoon> {
         let mut between = Between::default();
         for back in 1..=self.count.min(RECENT) {
             let (first, clock) = self.recent[(self.count - back) % RECENT];
@@ -120,7 +120,7 @@ impl Window {
 
     /// A step has been executed.
     #[inline(always)]
-    pub fn executed(&mut self, step: u32, states: u32, jumps: bool) {
+    pub(super) fn executed(&mut self, step: u32, states: u32, jumps: bool) {
         self.clock = self.clock.wrapping_add(states);
         self.recent[self.count % RECENT] = (step, self.clock);
         self.count += 1;

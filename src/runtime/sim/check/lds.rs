@@ -90,14 +90,14 @@ pub(super) struct Accessor<'a> {
 
 impl Shadow {
     /// Empty.
-    pub fn new() -> Shadow {
+    pub(super) fn new() -> Shadow {
         let (writer, last) = (Vec::new(), Vec::new());
         let (written, value, read) = (Vec::new(), Vec::new(), Vec::new());
         Shadow { granule: 2, cells: 0, writer, written, value, read, last }
     }
 
     /// LDS that has not been used yet.
-    pub fn reset(&mut self, bytes: u32, waves: usize, granule: u32) {
+    pub(super) fn reset(&mut self, bytes: u32, waves: usize, granule: u32) {
         self.granule = granule;
         self.cells = (bytes as usize).div_ceil(1 << granule);
         self.writer.clear();
@@ -112,7 +112,7 @@ impl Shadow {
     }
 
     /// Judges and notes an access whose `lanes` lie inside.
-    pub fn access(&mut self, footprint: &Footprint, lanes: u64, by: &Accessor<'_>) -> Judged {
+    pub(super) fn access(&mut self, footprint: &Footprint, lanes: u64, by: &Accessor<'_>) -> Judged {
         let mut judged = Judged::default();
         if lanes == 0 {
             return judged;

@@ -62,14 +62,14 @@ pub(super) struct Race {
 
 impl Merged {
     /// For memory with allocations of these sizes, and workgroups of this many waves.
-    pub fn new(sizes: &[u64], granule: u32, waves: u32, model: Model) -> Merged {
+    pub(super) fn new(sizes: &[u64], granule: u32, waves: u32, model: Model) -> Merged {
         let pages = sizes.iter().map(|size| ((size >> granule) as usize + 1).div_ceil(PAGE)).collect();
         let allocations = sizes.iter().map(|_| OnceLock::new()).collect();
         Merged { granule, waves, has_several_l2: model.has_several_l2, allocations, pages }
     }
 
     /// Adds what a workgroup has done.
-    pub fn add(&self, shadow: &Shadow) {
+    pub(super) fn add(&self, shadow: &Shadow) {
         for (allocation, number, cells) in shadow.pages() {
             let pages = self.allocations[allocation]
                 .get_or_init(|| (0..self.pages[allocation]).map(|_| Mutex::default()).collect());
@@ -108,7 +108,7 @@ impl Merged {
     }
 
     /// Bytes that were written, as ranges of each allocation.
-    pub fn written(&self, mut f: impl FnMut(usize, u64, u64)) {
+    pub(super) fn written(&self, mut f: impl FnMut(usize, u64, u64)) {
         self.each_page(|allocation, number, page| {
             for index in 0..PAGE {
                 let written =
@@ -131,7 +131,7 @@ impl Merged {
     }
 
     /// All races between workgroups.
-    pub fn races(&self, mut f: impl FnMut(Race)) {
+    pub(super) fn races(&self, mut f: impl FnMut(Race)) {
         self.each_page(|allocation, number, page| {
             let Page { write, stored, read, atomic } = page;
             if write.is_none() && atomic.is_none() {

@@ -33,7 +33,7 @@ pub(super) struct Model {
 
 impl Model {
     /// The caches of a chip, and of a kernel in tg_split mode or not.
-    pub fn new(arch: Arch, is_split: bool) -> Model {
+    pub(super) fn new(arch: Arch, is_split: bool) -> Model {
         Model { has_several_l2: arch.generation() >= Generation::Cdna3, is_split }
     }
 }

@@ -27,16 +27,16 @@ pub(super) struct Clock {
 
 impl Clock {
     /// The clock of a wave now, whose stores up to number `back` were written back.
-    pub fn of(flight: &Flight, back: u32) -> Clock {
+    pub(super) fn of(flight: &Flight, back: u32) -> Clock {
         Clock { issued: flight.issued, over: flight.done, back }
     }
 
     /// The clock of a wave that has ended.
-    pub fn ended(back: u32) -> Clock {
+    pub(super) fn ended(back: u32) -> Clock {
         Clock { issued: u32::MAX, over: [u32::MAX; 2], back }
     }
 
-    pub fn join(&mut self, other: Clock) {
+    pub(super) fn join(&mut self, other: Clock) {
         self.issued = self.issued.max(other.issued);
         for counter in [VM, LGKM] {
             self.over[counter] = self.over[counter].max(other.over[counter]);
@@ -80,7 +80,7 @@ pub(super) enum Sight {
 
 impl Known {
     /// No wave knows anything yet.
-    pub fn new(waves: usize, model: Model) -> Known {
+    pub(super) fn new(waves: usize, model: Model) -> Known {
         Known {
             waves,
             model,
@@ -93,13 +93,13 @@ impl Known {
 
     /// What `wave` knows of `other`.
     #[inline(always)]
-    pub fn of(&self, wave: usize, other: usize) -> Clock {
+    pub(super) fn of(&self, wave: usize, other: usize) -> Clock {
         self.clocks[wave * self.waves + other]
     }
 
     /// How many operations of `other` on device memory are ordered before an access of `wave`.
     #[inline(always)]
-    pub fn within(&self, wave: usize, other: usize, sight: Sight) -> u32 {
+    pub(super) fn within(&self, wave: usize, other: usize, sight: Sight) -> u32 {
         let clock = self.of(wave, other);
         match sight {
             _ if !self.model.is_split => clock.issued,
@@ -109,7 +109,7 @@ impl Known {
     }
 
     /// How many operations of a wave of another workgroup are ordered before an access of `wave`.
-    pub fn abroad(&self, wave: usize, other: u32, sight: Sight) -> Reach {
+    pub(super) fn abroad(&self, wave: usize, other: u32, sight: Sight) -> Reach {
         let handed = match sight {
             Sight::Caches => &self.handed_fresh[wave],
             Sight::Memory => &self.handed[wave],
@@ -118,12 +118,12 @@ impl Known {
     }
 
     /// What `wave` was handed by other workgroups.
-    pub fn handed(&self, wave: usize) -> &Foreign {
+    pub(super) fn handed(&self, wave: usize) -> &Foreign {
         &self.handed[wave]
     }
 
     /// A barrier has opened: every wave learns what each brought.
-    pub fn barrier(&mut self, brought: &[Clock]) {
+    pub(super) fn barrier(&mut self, brought: &[Clock]) {
         let mut brought = brought.to_vec();
         for (other, clock) in brought.iter_mut().enumerate() {
             // One wave may have written back the stores of others.
@@ -141,17 +141,17 @@ impl Known {
     }
 
     /// `wave` learns of operations of another wave of the workgroup.
-    pub fn learn(&mut self, wave: usize, other: usize, clock: Clock) {
+    pub(super) fn learn(&mut self, wave: usize, other: usize, clock: Clock) {
         self.clocks[wave * self.waves + other].join(clock);
     }
 
     /// `wave` is handed operations of a wave of another workgroup.
-    pub fn hand(&mut self, wave: usize, other: u32, reach: Reach) {
+    pub(super) fn hand(&mut self, wave: usize, other: u32, reach: Reach) {
         add(&mut self.handed[wave], other, reach);
     }
 
     /// `wave` invalidates its caches: it sees what it has been handed.
-    pub fn forget(&mut self, wave: usize, scope: Scope) {
+    pub(super) fn forget(&mut self, wave: usize, scope: Scope) {
         if scope >= Scope::Workgroup && self.model.is_split {
             for other in 0..self.waves {
                 self.fresh[wave * self.waves + other] = self.of(wave, other).over[VM];
@@ -166,7 +166,7 @@ impl Known {
 
     /// Waves of the workgroup.
     #[inline(always)]
-    pub fn waves(&self) -> usize {
+    pub(super) fn waves(&self) -> usize {
         self.waves
     }
 }

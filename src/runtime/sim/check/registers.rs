@@ -49,7 +49,7 @@ pub(super) struct Registers {
 
 impl Registers {
     /// Only EXEC and the registers that the hardware sets are defined.
-    pub fn new() -> Registers {
+    pub(super) fn new() -> Registers {
         let mut registers = Registers {
             vectors: Box::new([0; 512]),
             mixed: Box::new([0; 512]),
@@ -65,7 +65,7 @@ impl Registers {
     }
 
     /// Resets it to that state.
-    pub fn reset(&mut self) {
+    pub(super) fn reset(&mut self) {
         self.vectors.fill(0);
         self.mixed.fill(0);
         self.scalars = [0; 128];
@@ -92,12 +92,12 @@ impl Registers {
 
     /// Lanes of a vector register that are fully defined, by operand number.
     #[inline]
-    pub fn vector(&self, number: u32) -> u64 {
+    pub(super) fn vector(&self, number: u32) -> u64 {
         self.vectors[index(number)]
     }
 
     /// Undefined bits of every lane of a vector register.
-    pub fn undefined_bits(&self, number: u32) -> Row {
+    pub(super) fn undefined_bits(&self, number: u32) -> Row {
         let at = index(number);
         let (defined, mixed) = (self.vectors[at], self.mixed[at]);
         match self.bits.get(at).filter(|_| mixed != 0) {
@@ -111,7 +111,7 @@ impl Registers {
     }
 
     /// Undefined bits of one lane.
-    pub fn undefined_bits_of(&self, number: u32, lane: usize) -> u32 {
+    pub(super) fn undefined_bits_of(&self, number: u32, lane: usize) -> u32 {
         let at = index(number);
         match (self.vectors[at] >> lane & 1, self.mixed[at] >> lane & 1) {
             (0, 0) => u32::MAX,
@@ -121,7 +121,7 @@ impl Registers {
     }
 
     /// Sets the undefined bits of the lanes `exec` of a vector register.
-    pub fn write_bits(&mut self, number: u32, exec: u64, undefined: &Row) {
+    pub(super) fn write_bits(&mut self, number: u32, exec: u64, undefined: &Row) {
         let (mut defined, mut mixed) = (0, 0);
         for (l, &bits) in undefined.iter().enumerate() {
             defined |= u64::from(bits == 0) << l;
@@ -144,27 +144,27 @@ impl Registers {
 
     /// Defined bits of a scalar register.
     #[inline]
-    pub fn scalar(&self, number: u32) -> u32 {
+    pub(super) fn scalar(&self, number: u32) -> u32 {
         self.scalars[number as usize % 128]
     }
 
     /// Defined bits of a pair of scalar registers.
-    pub fn pair(&self, number: u32) -> u64 {
+    pub(super) fn pair(&self, number: u32) -> u64 {
         u64::from(self.scalar(number)) | u64::from(self.scalar(number + 1)) << 32
     }
 
     /// SCC is defined.
-    pub fn scc(&self) -> bool {
+    pub(super) fn scc(&self) -> bool {
         self.scc
     }
 
     /// Sets the lanes of a vector register that are fully defined; the others are undefined.
-    pub fn set_vector(&mut self, number: u32, lanes: u64) {
+    pub(super) fn set_vector(&mut self, number: u32, lanes: u64) {
         self.write_vector(number, u64::MAX, lanes);
     }
 
     /// The same among the lanes `exec`.
-    pub fn write_vector(&mut self, number: u32, exec: u64, defined: u64) {
+    pub(super) fn write_vector(&mut self, number: u32, exec: u64, defined: u64) {
         let at = index(number);
         if exec & !(self.vectors[at] & defined) == 0 {
             return;
@@ -177,19 +177,19 @@ impl Registers {
     }
 
     /// Sets the defined bits of a scalar register.
-    pub fn set_scalar(&mut self, number: u32, bits: u32) {
+    pub(super) fn set_scalar(&mut self, number: u32, bits: u32) {
         self.scalars[number as usize % 128] = bits;
         self.mark(number % 128, bits == u32::MAX);
     }
 
     /// Says whether SCC is defined.
-    pub fn set_scc(&mut self, defined: bool) {
+    pub(super) fn set_scc(&mut self, defined: bool) {
         self.scc = defined;
         self.mark(SCC, defined);
     }
 
     /// Makes a register defined throughout.
-    pub fn define(&mut self, number: u32) {
+    pub(super) fn define(&mut self, number: u32) {
         match number {
             0..128 => self.set_scalar(number, u32::MAX),
             SCC => self.set_scc(true),
@@ -199,14 +199,14 @@ impl Registers {
     }
 
     /// Makes all vector registers defined throughout.
-    pub fn define_vectors(&mut self) {
+    pub(super) fn define_vectors(&mut self) {
         self.vectors.fill(u64::MAX);
         self.mixed.fill(0);
         self.partial[4..].fill(0);
     }
 
     /// True if the part of a register that `lanes` see is fully defined.
-    pub fn is_defined(&self, number: u32, lanes: u64) -> bool {
+    pub(super) fn is_defined(&self, number: u32, lanes: u64) -> bool {
         match number {
             0..128 => self.scalar(number) == u32::MAX,
             SCC => self.scc,
@@ -216,7 +216,7 @@ impl Registers {
     }
 
     /// Where the undefined part of a register, which `step` reads, came from.
-    pub fn origin(&self, number: u32, step: u32) -> Origin {
+    pub(super) fn origin(&self, number: u32, step: u32) -> Origin {
         match self.origin[number as usize % 768] {
             0 => Origin { step, what: What::Register(number) },
             index => self.origins[usize::from(index) - 1],
@@ -224,7 +224,7 @@ impl Registers {
     }
 
     /// Remembers where the undefined part of a register came from.
-    pub fn set_origin(&mut self, number: u32, origin: Origin) {
+    pub(super) fn set_origin(&mut self, number: u32, origin: Origin) {
         // One origin of memory per step is enough.
         let same = |known: &Origin| match (known.what, origin.what) {
             (What::Memory(..), What::Memory(..)) => known.step == origin.step,

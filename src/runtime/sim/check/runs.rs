@@ -19,13 +19,13 @@ pub(super) struct Run {
 
 impl Run {
     /// Byte after the last one.
-    pub fn end(&self) -> u64 {
+    pub(super) fn end(&self) -> u64 {
         self.address + self.bytes * self.lanes as u64
     }
 
     /// The lane that accesses a byte, and the number of the byte among those of the lane; bytes before the
     /// run belong to its first byte.
-    pub fn lane_of(&self, address: u64) -> (usize, u64) {
+    pub(super) fn lane_of(&self, address: u64) -> (usize, u64) {
         let distance = address.saturating_sub(self.address);
         (self.lane + (distance / self.bytes) as usize, distance % self.bytes)
     }

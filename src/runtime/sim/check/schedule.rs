@@ -8,14 +8,14 @@ pub(super) struct Random(u64);
 
 impl Random {
     /// The numbers of a seed and one of its streams.
-    pub fn new(seed: u64, stream: u64) -> Random {
+    pub(super) fn new(seed: u64, stream: u64) -> Random {
         let mut random = Random(seed ^ stream.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17));
         random.next();
         random
     }
 
     /// The next one.
-    pub fn next(&mut self) -> u64 {
+    pub(super) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -24,7 +24,7 @@ impl Random {
     }
 
     /// One of `0` to `end - 1`.
-    pub fn below(&mut self, end: u64) -> u64 {
+    pub(super) fn below(&mut self, end: u64) -> u64 {
         self.next() % end.max(1)
     }
 }
@@ -69,7 +69,7 @@ pub(super) struct Plan {
 
 impl Plan {
     /// A plan for a workgroup of this many waves.
-    pub fn new(seed: u64, workgroup: u64, waves: usize) -> Plan {
+    pub(super) fn new(seed: u64, workgroup: u64, waves: usize) -> Plan {
         let mut random = Random::new(seed, workgroup + 1);
         let turns = match random.below(8) {
             0 => Turns::RoundRobin,
@@ -87,7 +87,7 @@ impl Plan {
     }
 
     /// The wave that goes on (one of `ready`, which is not empty) and for how many instructions.
-    pub fn next(&mut self, ready: u64) -> (usize, u32) {
+    pub(super) fn next(&mut self, ready: u64) -> (usize, u32) {
         let favourite = ready >> self.favourite & 1 != 0;
         let others = ready & !(1 << self.favourite);
         let after = |last: usize| {
@@ -113,7 +113,7 @@ impl Plan {
     }
 
     /// Whether an operation that is issued now is delayed.
-    pub fn defers(&mut self) -> bool {
+    pub(super) fn defers(&mut self) -> bool {
         match self.lateness {
             Lateness::Early => false,
             Lateness::Late => true,
@@ -122,7 +122,7 @@ impl Plan {
     }
 
     /// How many waiting operations take effect now.
-    pub fn due(&mut self) -> usize {
+    pub(super) fn due(&mut self) -> usize {
         match self.lateness {
             Lateness::Mixed => self.random.below(4) as usize,
             _ => 0,
@@ -140,7 +140,7 @@ pub(super) struct Order {
 
 impl Order {
     /// An order of this many workgroups.
-    pub fn new(seed: u64, count: u64) -> Order {
+    pub(super) fn new(seed: u64, count: u64) -> Order {
         let mut random = Random::new(seed, 0);
         let mut stride = 1 + random.below(count);
         while divisor(stride, count) != 1 {
@@ -150,7 +150,7 @@ impl Order {
     }
 
     /// The workgroup that starts in this place.
-    pub fn at(&self, place: u64) -> u64 {
+    pub(super) fn at(&self, place: u64) -> u64 {
         let product = u128::from(place) * u128::from(self.stride) + u128::from(self.start);
         (product % u128::from(self.count.max(1))) as u64
     }

@@ -17,12 +17,12 @@ pub(super) struct Scratch {
 
 impl Scratch {
     /// None.
-    pub fn new() -> Scratch {
+    pub(super) fn new() -> Scratch {
         Scratch { bytes: Vec::new(), bits: Vec::new() }
     }
 
     /// Resets it to this many bytes per lane, undefined.
-    pub fn reset(&mut self, bytes: usize) {
+    pub(super) fn reset(&mut self, bytes: usize) {
         self.bytes.clear();
         self.bits.clear();
         self.bytes.resize(bytes, 0);
@@ -30,7 +30,7 @@ impl Scratch {
 
     /// Notes an access whose `lanes` lie inside. `undefined` are the undefined bits of stored data, by lane
     /// (of `partial`) and byte. Returns, for a load, the undefined bits and the first undefined byte.
-    pub fn access(
+    pub(super) fn access(
         &mut self,
         footprint: &Footprint,
         lanes: u64,

@@ -44,13 +44,13 @@ pub(super) const CONTIGUOUS: u64 = 4;
 impl Targets {
     /// First byte of component `index` of lane `l`.
     #[inline(always)]
-    pub fn component(&self, l: usize, index: usize) -> u64 {
+    pub(super) fn component(&self, l: usize, index: usize) -> u64 {
         self.address[l].wrapping_add(self.step * index as u64)
     }
 
     /// The same where all components of a lane are in range or none is.
     #[must_use]
-    pub fn whole(mut self, components: u8) -> Targets {
+    pub(super) fn whole(mut self, components: u8) -> Targets {
         self.valid.iter_mut().filter(|valid| **valid != components).for_each(|valid| *valid = 0);
         self
     }

@@ -23,7 +23,7 @@ pub(super) struct Registers {
 
 impl Registers {
     /// Data of memory instructions: the second lies after the first.
-    pub fn consecutive(data: usize, element: Element, calc: Calc, result: Option<usize>) -> Registers {
+    pub(super) fn consecutive(data: usize, element: Element, calc: Calc, result: Option<usize>) -> Registers {
         let two = matches!(calc, Calc::CompareSwap);
         let second = if two { data + usize::from(element.registers()) } else { data };
         Registers { data, second, result }

@@ -111,7 +111,7 @@ operations! {
 
 impl Fast {
     /// The fast path of a step, if there is one.
-    pub fn of(step: &Step, meaning: Meaning) -> Fast {
+    pub(crate) fn of(step: &Step, meaning: Meaning) -> Fast {
         match meaning {
             Meaning::Vector(calc, element)
                 if step.modifiers == Modifiers::new() && step.operands[0].row().is_some() =>
@@ -124,7 +124,7 @@ impl Fast {
 
     /// True if the fast path may be used now.
     #[inline(always)]
-    pub fn usable(self, w: &Wave) -> bool {
+    pub(crate) fn usable(self, w: &Wave) -> bool {
         self != Fast::None && w.mode & MODE == USUAL
     }
 }

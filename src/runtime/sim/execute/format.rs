@@ -54,7 +54,7 @@ const WIDTHS: [&[u32]; 15] = [
 
 impl BufferFormat {
     /// The format in the last word of a descriptor, if it exists.
-    pub fn new(word: u32) -> Option<BufferFormat> {
+    pub(super) fn new(word: u32) -> Option<BufferFormat> {
         use Numeric::*;
         let widths = *WIDTHS.get((word >> 15 & 0xf) as usize).filter(|widths| !widths.is_empty())?;
         let numeric = [Unorm, Snorm, Uscaled, Sscaled, Uint, Sint, Uint, Float][(word >> 12 & 7) as usize];
@@ -70,18 +70,18 @@ impl BufferFormat {
     }
 
     /// Bytes of all components together.
-    pub fn bytes(self) -> u32 {
+    pub(super) fn bytes(self) -> u32 {
         self.widths.iter().sum::<u32>() / 8
     }
 
     /// Number and bytes of the pieces of an access.
-    pub fn pieces(self) -> (u8, u32) {
+    pub(super) fn pieces(self) -> (u8, u32) {
         let bytes = self.bytes();
         if bytes <= 4 { (1, bytes) } else { ((bytes / 4) as u8, 4) }
     }
 
     /// The values that x, y, z and w load.
-    pub fn load(self, pieces: [u32; 4]) -> [u32; 4] {
+    pub(super) fn load(self, pieces: [u32; 4]) -> [u32; 4] {
         let one = if matches!(self.numeric, Numeric::Uint | Numeric::Sint) { 1 } else { 1f32.to_bits() };
         self.selects.map(|select| match select {
             1 => one,
@@ -95,7 +95,7 @@ impl BufferFormat {
     }
 
     /// The values stored for x, y, z and w.
-    pub fn store(self, components: [u32; 4]) -> [u32; 4] {
+    pub(super) fn store(self, components: [u32; 4]) -> [u32; 4] {
         let (mut all, mut shift) = (0u128, 0);
         for (&width, &value) in self.widths.iter().zip(&components) {
             all |= u128::from(self.encode(value, width)) << shift;
@@ -105,7 +105,7 @@ impl BufferFormat {
     }
 
     /// A loaded component, converted to half a register.
-    pub fn narrow(self, value: u32) -> u32 {
+    pub(super) fn narrow(self, value: u32) -> u32 {
         match self.numeric {
             Numeric::Uint => value.min(0xffff),
             Numeric::Sint => (value as i32).clamp(-0x8000, 0x7fff) as u32 & 0xffff,
@@ -114,7 +114,7 @@ impl BufferFormat {
     }
 
     /// A component to store, converted from half a register.
-    pub fn widen(self, half: u32) -> u32 {
+    pub(super) fn widen(self, half: u32) -> u32 {
         match self.numeric {
             Numeric::Uint => half & 0xffff,
             Numeric::Sint => i32::from(half as i16) as u32,

@@ -40,7 +40,7 @@ macro_rules! twice {
 
             $(
                 #[inline(never)]
-                pub fn $name($($argument: $type),*) $(-> $result)? {
+                pub(super) fn $name($($argument: $type),*) $(-> $result)? {
                     $narrow($($argument),*)
                 }
             )*
@@ -52,7 +52,7 @@ macro_rules! twice {
 
             $(
                 #[target_feature(enable = "avx2,fma")]
-                pub fn $name($($argument: $type),*) $(-> $result)? {
+                pub(super) fn $name($($argument: $type),*) $(-> $result)? {
                     $wide($($argument),*)
                 }
             )*

@@ -20,14 +20,14 @@ pub(in super::super) struct Lds {
 
 impl Lds {
     /// Zeroed LDS of this size; keeps its memory.
-    pub fn reset(&mut self, bytes: u32) {
+    pub(crate) fn reset(&mut self, bytes: u32) {
         self.words.clear();
         self.words.resize(bytes.div_ceil(4) as usize, 0);
         self.bytes = bytes;
     }
 
     /// Its size.
-    pub fn bytes(&self) -> u32 {
+    pub(crate) fn bytes(&self) -> u32 {
         self.bytes
     }
 

@@ -27,7 +27,7 @@ pub(super) struct Rounder {
 
 impl Rounder {
     /// As MODE says for that type.
-    pub fn new(w: &Wave, element: Element) -> Rounder {
+    pub(super) fn new(w: &Wave, element: Element) -> Rounder {
         let (format, field) = match element {
             Element::F16 => (&formats::F16, w.mode >> 2),
             Element::F64 => (&formats::F64, w.mode >> 2),
@@ -39,7 +39,7 @@ impl Rounder {
     }
 
     /// The value as the format holds it.
-    pub fn round(&self, value: f64) -> f64 {
+    pub(super) fn round(&self, value: f64) -> f64 {
         if value.is_finite() { self.finish(Exact::of(value)) } else { value }
     }
 
@@ -62,7 +62,7 @@ impl Rounder {
     }
 
     /// `a * b + c`, rounded once.
-    pub fn fused(&self, a: f64, b: f64, c: f64) -> f64 {
+    pub(super) fn fused(&self, a: f64, b: f64, c: f64) -> f64 {
         if !a.is_finite() || !b.is_finite() || !c.is_finite() {
             return a.mul_add(b, c);
         }
@@ -77,7 +77,7 @@ impl Rounder {
     }
 
     /// The operation, if it is one that rounds: sums and products.
-    pub fn arithmetic(self, calc: Calc) -> Option<impl Fn(f64, f64, f64) -> f64> {
+    pub(super) fn arithmetic(self, calc: Calc) -> Option<impl Fn(f64, f64, f64) -> f64> {
         use Calc::*;
         let rounds = matches!(calc, Add | Sub | SubRev | Mul | MulLegacy | MulAdd | MulAddLegacy | Fma);
         rounds.then_some(move |a: f64, b: f64, c: f64| {

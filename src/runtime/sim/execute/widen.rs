@@ -38,7 +38,7 @@ pub(super) enum Format {
 impl Format {
     /// Format of a source of this type. The chip decides about 8-bit floats and about denormal f16 and bf16.
     #[inline]
-    pub fn of(element: Element, arch: Arch) -> Option<Format> {
+    pub(super) fn of(element: Element, arch: Arch) -> Option<Format> {
         let (flushed, ocp) = (arch.flushes_matrix_denormals(), arch.has_ocp_floats());
         Some(match element {
             Element::F32 => Format::F32,
@@ -58,12 +58,12 @@ impl Format {
 
     /// Format that CBSZ or BLGP of a `_f8f6f4` instruction selects (CDNA4 ISA guide, "8-bit and Smaller
     /// Matrix Operations").
-    pub fn selected(selector: u32) -> Option<Format> {
+    pub(super) fn selected(selector: u32) -> Option<Format> {
         [Format::Fp8, Format::Bf8, Format::Fp6, Format::Bf6, Format::Fp4].get(selector as usize).copied()
     }
 
     /// Bits of an element.
-    pub fn bits(self) -> usize {
+    pub(super) fn bits(self) -> usize {
         match self {
             Format::F32 | Format::Xf32 => 32,
             Format::F16 | Format::F16Flushed | Format::Bf16 | Format::Bf16Flushed => 16,

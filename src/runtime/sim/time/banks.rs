@@ -14,7 +14,7 @@ pub(super) struct Grouping(LdsGrouping);
 
 impl Grouping {
     /// Groups of an access of `dwords` dwords per lane.
-    pub fn of(target: Target, kind: LdsKind, dwords: u32) -> Grouping {
+    pub(super) fn of(target: Target, kind: LdsKind, dwords: u32) -> Grouping {
         let access = match kind {
             LdsKind::Read => LdsAccess::Read,
             LdsKind::Write | LdsKind::Atomic | LdsKind::Permute => LdsAccess::Write,
@@ -24,7 +24,7 @@ impl Grouping {
 
     /// Clk for which the banks are busy, and for how many they would be busy without conflicts within a
     /// group.
-    pub fn busy(&self, active: u64, address: &[u64; LANES], dwords: u32) -> (u32, u32) {
+    pub(super) fn busy(&self, active: u64, address: &[u64; LANES], dwords: u32) -> (u32, u32) {
         let (mut busy, mut ideal) = (0, 0);
         for &group in self.0.groups {
             let mut left = group & active;

@@ -30,7 +30,7 @@ const NEWEST: usize = 2;
 
 impl Tags {
     /// An empty cache. It has at least one set.
-    pub fn new(bytes: u64, line: u64, ways: u64) -> Tags {
+    pub(super) fn new(bytes: u64, line: u64, ways: u64) -> Tags {
         let sets = (bytes / (line * ways)).max(1);
         let slots = (sets * ways) as usize;
         Tags {
@@ -45,7 +45,7 @@ impl Tags {
 
     /// Uses line number `line`; true if it was there. From now on it is.
     #[inline]
-    pub fn touch(&mut self, line: u64) -> bool {
+    pub(super) fn touch(&mut self, line: u64) -> bool {
         let bucket = self.bucket(line);
         let [there, slot] = self.buckets[bucket];
         if there > 0 && self.lines[slot as usize] == line {

@@ -114,7 +114,7 @@ pub(super) struct Rows {
 
 impl Rows {
     #[inline]
-    pub fn overlaps(self, other: Rows) -> bool {
+    pub(super) fn overlaps(self, other: Rows) -> bool {
         self.first < other.first + other.count && other.first < self.first + self.count
     }
 }

@@ -10,17 +10,17 @@ pub(super) struct InOrder(VecDeque<u64>);
 
 impl InOrder {
     /// Largest count (CDNA3 ISA guide, "VM_CNT").
-    pub const MOST: u32 = 63;
+    pub(super) const MOST: u32 = 63;
 
     /// One more operation, done at `clk` unless an earlier one is done later. Returns when it is really done.
-    pub fn push(&mut self, clk: u64) -> u64 {
+    pub(super) fn push(&mut self, clk: u64) -> u64 {
         let clk = self.0.back().map_or(clk, |&last| last.max(clk));
         self.0.push_back(clk);
         clk
     }
 
     /// When at most `count` operations are outstanding, if that is later than `now`.
-    pub fn reaches(&mut self, count: u32, now: u64) -> u64 {
+    pub(super) fn reaches(&mut self, count: u32, now: u64) -> u64 {
         while self.0.front().is_some_and(|&clk| clk <= now) {
             self.0.pop_front();
         }
@@ -31,12 +31,12 @@ impl InOrder {
     }
 
     /// When all are done.
-    pub fn drained(&self, now: u64) -> u64 {
+    pub(super) fn drained(&self, now: u64) -> u64 {
         self.0.back().map_or(now, |&last| last.max(now))
     }
 
     /// Forgets everything.
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.0.clear();
     }
 }
@@ -47,16 +47,16 @@ pub(super) struct AnyOrder(SmallVec<[u64; 16]>);
 
 impl AnyOrder {
     /// Largest count (CDNA3 ISA guide, "LGKM_CNT").
-    pub const MOST: u32 = 15;
+    pub(super) const MOST: u32 = 15;
 
     /// One more operation, done at `clk`.
-    pub fn push(&mut self, clk: u64) {
+    pub(super) fn push(&mut self, clk: u64) {
         let place = self.0.partition_point(|&other| other <= clk);
         self.0.insert(place, clk);
     }
 
     /// When at most `count` operations are outstanding, if that is later than `now`.
-    pub fn reaches(&mut self, count: u32, now: u64) -> u64 {
+    pub(super) fn reaches(&mut self, count: u32, now: u64) -> u64 {
         let done = self.0.partition_point(|&clk| clk <= now);
         self.0.drain(..done);
         match self.0.len().checked_sub(count as usize + 1) {
@@ -66,12 +66,12 @@ impl AnyOrder {
     }
 
     /// When all are done.
-    pub fn drained(&self, now: u64) -> u64 {
+    pub(super) fn drained(&self, now: u64) -> u64 {
         self.0.last().map_or(now, |&last| last.max(now))
     }
 
     /// Forgets everything.
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.0.clear();
     }
 }

@@ -91,7 +91,7 @@ impl<T: Copy + Default + PartialOrd> OnTheWay<T> {
     const SLOTS: usize = 1 << 13;
 
     /// Nothing is.
-    pub fn new() -> OnTheWay<T> {
+    pub(super) fn new() -> OnTheWay<T> {
         OnTheWay { slots: vec![(0, T::default()); OnTheWay::<T>::SLOTS] }
     }
 
@@ -104,13 +104,13 @@ impl<T: Copy + Default + PartialOrd> OnTheWay<T> {
 
     /// A line has been asked for and will arrive then.
     #[inline]
-    pub fn note(&mut self, line: u64, there: T) {
+    pub(super) fn note(&mut self, line: u64, there: T) {
         *self.slot(line) = (line, there);
     }
 
     /// When an access gets a line that the cache would answer at `answer` if it had arrived.
     #[inline]
-    pub fn wait(&mut self, line: u64, answer: T) -> T {
+    pub(super) fn wait(&mut self, line: u64, answer: T) -> T {
         let (noted, there) = *self.slot(line);
         if noted == line && there > answer { there } else { answer }
     }
@@ -155,7 +155,7 @@ struct Latency {
 
 impl Hierarchy {
     /// Cold caches of one of `active` compute units.
-    pub fn new(device: &Device, active: Active, sharing: Sharing) -> Hierarchy {
+    pub(super) fn new(device: &Device, active: Active, sharing: Sharing) -> Hierarchy {
         let get = |parameter| device.get(parameter);
         let bytes = |parameter| device.count(parameter);
         let units = get(Parameter::ComputeUnits);
@@ -201,14 +201,14 @@ impl Hierarchy {
     }
 
     /// Bytes of a line of the vector cache.
-    pub fn line(&self) -> u64 {
+    pub(super) fn line(&self) -> u64 {
         self.l1_line
     }
 
     /// Loads vector cache line number `line`, which leaves the address path at `at`; returns when the data
     /// arrives.
     #[inline]
-    pub fn load(&mut self, at: f64, line: u64, bypasses_l1: bool) -> f64 {
+    pub(super) fn load(&mut self, at: f64, line: u64, bypasses_l1: bool) -> f64 {
         self.traffic.l1_lines += 1;
         if !bypasses_l1 && self.l1.touch(line) {
             self.traffic.l1_hits += 1;
@@ -253,7 +253,7 @@ impl Hierarchy {
     }
 
     /// Stores `bytes` bytes of a line; returns when the store is acknowledged.
-    pub fn store(&mut self, at: f64, line: u64, bytes: u32) -> f64 {
+    pub(super) fn store(&mut self, at: f64, line: u64, bytes: u32) -> f64 {
         let shared = line.wrapping_mul(self.l1_line) / SHARED_LINE;
         self.used.join(WRITE);
         let mut start = self.l2_writes.transfer(at, bytes.into());
@@ -269,13 +269,13 @@ impl Hierarchy {
     }
 
     /// An atomic operation on a line, in L2.
-    pub fn atomic(&mut self, at: f64, line: u64, bytes: u32) -> f64 {
+    pub(super) fn atomic(&mut self, at: f64, line: u64, bytes: u32) -> f64 {
         let there = self.store(at, line, bytes) - self.latency.l2;
         there + self.latency.atomic
     }
 
     /// A scalar load of bytes from an address on, or of none; returns when the registers are written.
-    pub fn scalar(&mut self, at: f64, range: Option<(u64, u64)>) -> f64 {
+    pub(super) fn scalar(&mut self, at: f64, range: Option<(u64, u64)>) -> f64 {
         let mut done: f64 = at + self.latency.scalar_hit;
         let Some((address, bytes)) = range else { return done };
         let last = address.saturating_add(bytes.max(1) - 1);

@@ -12,9 +12,9 @@
 //! Memory afterwards: the simulated workgroups have run and written their results, the others have not.
 //!
 //! ```
-//! use groundswell::codegen::assembler::{AssemblerOptions, assemble};
-//! use groundswell::runtime::sim::time::{Device, TimeOptions};
-//! use groundswell::runtime::sim::{LaunchConfig, Simulator};
+//! use groundswell::assembler::{AssemblerOptions, assemble};
+//! use groundswell::simulator::time::{Device, TimeOptions};
+//! use groundswell::simulator::{LaunchConfig, Simulator};
 //! let text = "
 //!     .amdgcn_target \"amdgcn-amd-amdhsa--gfx942\"
 //!     .globl nothing

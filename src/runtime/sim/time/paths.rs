@@ -56,7 +56,7 @@ struct Remembered<T> {
 pub(super) struct Patterns<T>(Vec<[Option<Box<Remembered<T>>>; 2]>);
 
 impl<T> Patterns<T> {
-    pub fn new(steps: usize) -> Patterns<T> {
+    pub(super) fn new(steps: usize) -> Patterns<T> {
         Patterns((0..steps).map(|_| [None, None]).collect())
     }
 
@@ -131,7 +131,7 @@ pub(super) struct LdsPath {
 }
 
 impl LdsPath {
-    pub fn new(device: &Device, steps: usize) -> LdsPath {
+    pub(super) fn new(device: &Device, steps: usize) -> LdsPath {
         let get = |parameter| device.get(parameter);
         LdsPath {
             target: device.target,
@@ -153,12 +153,12 @@ impl LdsPath {
 
     /// When the queue has room for a SIMD, if there is none at `clk`.
     #[inline]
-    pub fn full_until(&mut self, clk: u64, simd: usize) -> Option<u64> {
+    pub(super) fn full_until(&mut self, clk: u64, simd: usize) -> Option<u64> {
         self.waiting[simd].full_until(clk, self.queue)
     }
 
     /// Serves an instruction of step `step` issued at `clk` by a SIMD.
-    pub fn access(
+    pub(super) fn access(
         &mut self,
         clk: u64,
         simd: usize,
@@ -238,7 +238,7 @@ pub(super) struct VectorPath {
 }
 
 impl VectorPath {
-    pub fn new(device: &Device, steps: usize) -> VectorPath {
+    pub(super) fn new(device: &Device, steps: usize) -> VectorPath {
         let get = |parameter| device.get(parameter);
         VectorPath {
             free: 0.0,
@@ -256,7 +256,7 @@ impl VectorPath {
 
     /// When the next instruction is accepted, if none is at `clk`.
     #[inline]
-    pub fn full_until(&mut self, clk: u64) -> Option<u64> {
+    pub(super) fn full_until(&mut self, clk: u64) -> Option<u64> {
         if self.next > clk {
             return Some(self.next);
         }
@@ -265,7 +265,7 @@ impl VectorPath {
 
     /// Serves an instruction of step `step` issued at `clk`. `footprints` are those in device or private
     /// memory, the latter with addresses of their own.
-    pub fn access(
+    pub(super) fn access(
         &mut self,
         clk: u64,
         kind: VectorKind,

@@ -131,7 +131,7 @@ const NO_LOOP: u32 = u32::MAX;
 
 impl Record {
     /// Nothing yet, with room for `room` events.
-    pub fn new(steps: usize, room: usize) -> Record {
+    pub(super) fn new(steps: usize, room: usize) -> Record {
         Record {
             counters: vec![Counters::default(); steps],
             loops: Vec::new(),
@@ -148,7 +148,7 @@ impl Record {
 
     /// A wave does not issue.
     #[inline]
-    pub fn wait(&mut self, wait: Wait) {
+    pub(super) fn wait(&mut self, wait: Wait) {
         if wait.end <= wait.start {
             return;
         }
@@ -162,7 +162,7 @@ impl Record {
 
     /// A pipe is busy.
     #[inline]
-    pub fn busy(&mut self, busy: Busy) {
+    pub(super) fn busy(&mut self, busy: Busy) {
         self.busy_clk[busy.pipe as usize] += (busy.end - busy.start) as f64;
         if self.room > 0 {
             self.busy.push(busy);
@@ -171,7 +171,7 @@ impl Record {
 
     /// An instruction is issued.
     #[inline]
-    pub fn event(&mut self, event: Event) {
+    pub(super) fn event(&mut self, event: Event) {
         if self.room > 0 {
             self.room -= 1;
             self.events.push(event);
@@ -179,7 +179,7 @@ impl Record {
     }
 
     /// Number of the loop whose branch is `step`.
-    pub fn loop_number(&mut self, step: usize) -> usize {
+    pub(super) fn loop_number(&mut self, step: usize) -> usize {
         if self.loop_of[step] == NO_LOOP {
             self.loop_of[step] = self.loops.len() as u32;
             self.loops.push(LoopCounters { step, taken: 0, intervals: Vec::new() });
@@ -188,7 +188,7 @@ impl Record {
     }
 
     /// The branch of a loop was taken, `clk` after the time before.
-    pub fn iteration(&mut self, number: usize, clk: Option<u64>) {
+    pub(super) fn iteration(&mut self, number: usize, clk: Option<u64>) {
         let it = &mut self.loops[number];
         it.taken += 1;
         if let Some(clk) = clk

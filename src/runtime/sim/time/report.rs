@@ -217,7 +217,7 @@ pub(super) struct Timeline {
 impl Timeline {
     /// Waves of which something is kept: the first ones.
     #[cfg(feature = "serde")]
-    pub fn seen(&self) -> usize {
+    pub(super) fn seen(&self) -> usize {
         let waves = self.events.iter().map(|e| e.wave).chain(self.waits.iter().map(|w| w.wave));
         waves.map(|wave| wave as usize + 1).max().unwrap_or(0).min(self.waves.len())
     }

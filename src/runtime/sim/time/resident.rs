@@ -53,7 +53,7 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    pub fn new() -> Slot {
+    pub(super) fn new() -> Slot {
         Slot {
             wave: Wave::new(),
             caches: Default::default(),

@@ -108,7 +108,7 @@ pub(super) struct Unit<'a> {
 
 impl<'a> Unit<'a> {
     /// An idle compute unit.
-    pub fn new(
+    pub(super) fn new(
         launch: &'a Launch<'a>,
         costs: &'a [Cost],
         device: &Device,
@@ -154,18 +154,18 @@ impl<'a> Unit<'a> {
     }
 
     /// What each step costs.
-    pub fn costs(&self) -> &'a [Cost] {
+    pub(super) fn costs(&self) -> &'a [Cost] {
         self.costs
     }
 
     /// The step that a branch goes to, or the branch's own.
-    pub fn branch_target(&self, step: usize) -> usize {
+    pub(super) fn branch_target(&self, step: usize) -> usize {
         self.costs.get(step).map_or(step, |cost| (cost.target as usize).min(step))
     }
 
     /// Runs `workgroups` to their ends, at most `resident` at a time, the first ones starting `interval` clk
     /// apart.
-    pub fn run(
+    pub(super) fn run(
         &mut self,
         mut workgroups: impl Iterator<Item = u64>,
         resident: u64,

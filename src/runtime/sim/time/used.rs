@@ -10,7 +10,7 @@ const _: () = assert!(PARAMETERS <= 128);
 
 impl Used {
     /// The set of these.
-    pub const fn of(parameters: &[Parameter]) -> Used {
+    pub(super) const fn of(parameters: &[Parameter]) -> Used {
         let (mut used, mut index) = (Used(0), 0);
         while index < parameters.len() {
             used.0 |= 1 << parameters[index] as u32;
@@ -21,17 +21,17 @@ impl Used {
 
     /// Adds one.
     #[inline]
-    pub fn mark(&mut self, parameter: Parameter) {
+    pub(super) fn mark(&mut self, parameter: Parameter) {
         self.0 |= 1 << parameter as u32;
     }
 
     /// Adds all of another set.
-    pub fn join(&mut self, other: Used) {
+    pub(super) fn join(&mut self, other: Used) {
         self.0 |= other.0;
     }
 
     /// Its members, in the order of the table.
-    pub fn members(self) -> impl Iterator<Item = Parameter> {
+    pub(super) fn members(self) -> impl Iterator<Item = Parameter> {
         Parameter::ALL.into_iter().filter(move |&p| self.0 >> p as u32 & 1 != 0)
     }
 }

@@ -25,7 +25,7 @@ macro_rules! put {
 use put;
 
 /// The page of a kernel.
-pub fn page(kernel: &KernelView) -> String {
+pub(crate) fn page(kernel: &KernelView) -> String {
     let mut out = String::new();
     let name = escaped(&kernel.kernel);
     put!(

@@ -8,7 +8,7 @@ use crate::passes::schedule::strategies::refusal::Refusal;
 
 /// Lower bounds of the interval of a loop.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct Bounds {
+pub(crate) struct Bounds {
     /// Cycles for which the scarcest resource is busy.
     pub resource: u32,
     /// That resource; none if nothing is used.
@@ -23,7 +23,11 @@ pub struct Bounds {
 
 impl Bounds {
     /// Bounds of a graph on a machine.
-    pub fn of(graph: &DependenceGraph, model: &ResourceModel, shape: &Shape) -> Result<Bounds, Refusal> {
+    pub(crate) fn of(
+        graph: &DependenceGraph,
+        model: &ResourceModel,
+        shape: &Shape,
+    ) -> Result<Bounds, Refusal> {
         let (resource, scarce) = resource_bound(graph, model)?;
         let mut bounds = Bounds { resource, scarce, recurrence: 1, critical: None, steps: 0 };
         let count = shape.rank.len();
@@ -38,7 +42,7 @@ impl Bounds {
     }
 
     /// The least interval that both allow.
-    pub fn interval(&self) -> u32 {
+    pub(crate) fn interval(&self) -> u32 {
         self.resource.max(self.recurrence)
     }
 

@@ -46,7 +46,7 @@ pub(super) struct Exact<'a> {
 
 impl<'a> Exact<'a> {
     /// None if the graph is too large. `least` is no less than the recurrence bound.
-    pub fn of(problem: Problem<'a>, least: u32) -> Option<Exact<'a>> {
+    pub(super) fn of(problem: Problem<'a>, least: u32) -> Option<Exact<'a>> {
         if problem.count() > Longest::MOST {
             return None;
         }
@@ -68,7 +68,7 @@ impl<'a> Exact<'a> {
     }
 
     /// Decides an interval.
-    pub fn decide(&mut self, interval: u32) -> Verdict {
+    pub(super) fn decide(&mut self, interval: u32) -> Verdict {
         let count = self.busy.len();
         let mut slots = Slots {
             interval: i64::from(interval),
@@ -148,7 +148,7 @@ impl<'a> Exact<'a> {
 
     /// The schedule of the fewest stages and, among those, the shortest lifetimes, as far as the search gets;
     /// `known` if it finds nothing better.
-    pub fn improve(&mut self, known: Assignment) -> Result<Assignment, Refusal> {
+    pub(super) fn improve(&mut self, known: Assignment) -> Result<Assignment, Refusal> {
         let interval = known.interval;
         let count = self.problem.count() as u32;
         let reach =

@@ -24,26 +24,26 @@ pub(super) struct Problem<'a> {
 }
 
 impl<'a> Problem<'a> {
-    pub fn class(&self, node: u32) -> Class {
+    pub(super) fn class(&self, node: u32) -> Class {
         self.graph.nodes()[node as usize].class
     }
 
-    pub fn cost(&self, node: u32) -> &'a Cost {
+    pub(super) fn cost(&self, node: u32) -> &'a Cost {
         self.model.cost(self.class(node))
     }
 
-    pub fn count(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         self.graph.nodes().len()
     }
 
     /// True if the node occupies nothing and can be anywhere.
-    pub fn is_free(&self, node: u32) -> bool {
+    pub(super) fn is_free(&self, node: u32) -> bool {
         self.cost(node).busy == [0; RESOURCES]
     }
 
     /// An empty table. Where a resource has little to spare, starts are kept on a grid that all its users
     /// share, so that there are no gaps that are too short for any of them.
-    pub fn table(&self, interval: u32) -> Reservations {
+    pub(super) fn table(&self, interval: u32) -> Reservations {
         let mut busy = [0u64; RESOURCES];
         let mut grain = [0usize; RESOURCES];
         for node in self.graph.nodes() {
@@ -79,12 +79,12 @@ pub(super) struct Recurrences {
 const MOST_WORK: usize = 1 << 16;
 
 impl Recurrences {
-    pub fn none() -> Recurrences {
+    pub(super) fn none() -> Recurrences {
         Recurrences { longest: Vec::new(), place: Vec::new() }
     }
 
     /// Longest paths for intervals from `least` on.
-    pub fn of(problem: &Problem, least: u32) -> Recurrences {
+    pub(super) fn of(problem: &Problem, least: u32) -> Recurrences {
         let components = &problem.shape.components;
         let mut recurrences = Recurrences { longest: Vec::new(), place: vec![0; problem.count()] };
         let mut work = 0;
@@ -112,13 +112,13 @@ pub(super) struct Placement<'a> {
 }
 
 impl<'a> Placement<'a> {
-    pub fn new(problem: Problem<'a>, interval: u32, recurrences: &'a Recurrences) -> Placement<'a> {
+    pub(super) fn new(problem: Problem<'a>, interval: u32, recurrences: &'a Recurrences) -> Placement<'a> {
         let table = problem.table(interval);
         Placement { problem, interval, table, cycles: vec![None; problem.count()], recurrences }
     }
 
     /// The first and the last cycle that dependences on placed nodes allow, where they set limits.
-    pub fn window(&mut self, node: u32) -> (Option<i64>, Option<i64>) {
+    pub(super) fn window(&mut self, node: u32) -> (Option<i64>, Option<i64>) {
         let Problem { graph, shape, .. } = self.problem;
         let (mut early, mut late) = (None, None);
         for edge in graph.entering(node).filter(|edge| edge.from != node) {
@@ -149,12 +149,12 @@ impl<'a> Placement<'a> {
         (early, late)
     }
 
-    pub fn put(&mut self, node: u32, cycle: i64) {
+    pub(super) fn put(&mut self, node: u32, cycle: i64) {
         self.table.take(self.problem.cost(node), cycle);
         self.cycles[node as usize] = Some(cycle);
     }
 
-    pub fn take_out(&mut self, node: u32) -> Option<i64> {
+    pub(super) fn take_out(&mut self, node: u32) -> Option<i64> {
         let cycle = self.cycles[node as usize].take()?;
         self.table.free(self.problem.cost(node), cycle);
         Some(cycle)

@@ -11,7 +11,7 @@ use crate::passes::schedule::graph::dependence_graph::DependenceGraph;
 
 /// One path, or many with the same sums.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct Line {
+pub(crate) struct Line {
     /// Sum of the distances.
     pub distance: u64,
     /// Sum of the latencies.
@@ -20,7 +20,7 @@ pub struct Line {
 
 impl Line {
     /// Cycles between the ends of the path.
-    pub fn at(self, interval: u32) -> i64 {
+    pub(crate) fn at(self, interval: u32) -> i64 {
         self.latency as i64 - self.distance as i64 * i64::from(interval)
     }
 }
@@ -31,7 +31,7 @@ type Envelope = SmallVec<[Line; 2]>;
 
 /// Longest paths between all pairs of some nodes, through these nodes.
 #[derive(Clone, Debug)]
-pub struct Longest {
+pub(crate) struct Longest {
     count: usize,
     /// The least interval for which the envelopes hold.
     least: u32,
@@ -40,11 +40,11 @@ pub struct Longest {
 
 impl Longest {
     /// The most nodes for which this pays; the work grows with their cube.
-    pub const MOST: usize = 32;
+    pub(crate) const MOST: usize = 32;
 
     /// Longest paths between `nodes`, for intervals from `least` on, which is no less than the recurrence
     /// bound.
-    pub fn of(graph: &DependenceGraph, nodes: &[u32], least: u32) -> Longest {
+    pub(crate) fn of(graph: &DependenceGraph, nodes: &[u32], least: u32) -> Longest {
         let count = nodes.len();
         let mut places: Vec<(u32, usize)> = nodes.iter().zip(0..).map(|(&node, at)| (node, at)).collect();
         places.sort_unstable();
@@ -78,12 +78,12 @@ impl Longest {
     }
 
     /// The lines between two nodes, by their places in the list.
-    pub fn lines(&self, from: usize, to: usize) -> &[Line] {
+    pub(crate) fn lines(&self, from: usize, to: usize) -> &[Line] {
         &self.entries[from * self.count + to]
     }
 
     /// Least cycles from one node to another; none if no path leads there.
-    pub fn at(&self, from: usize, to: usize, interval: u32) -> Option<i64> {
+    pub(crate) fn at(&self, from: usize, to: usize, interval: u32) -> Option<i64> {
         self.lines(from, to).iter().map(|line| line.at(interval)).max()
     }
 

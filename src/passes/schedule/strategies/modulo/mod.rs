@@ -9,12 +9,12 @@
 //! - [`exact`]: a schedule or the proof that there is none
 //! - `settle`: operations that need not be early become late
 
-pub mod bounds;
-pub mod exact;
+pub(crate) mod bounds;
+pub(crate) mod exact;
 mod in_order;
 mod iterative;
-pub mod longest;
-pub mod reservations;
+pub(crate) mod longest;
+pub(crate) mod reservations;
 mod settle;
 
 use self::bounds::Bounds;
@@ -30,7 +30,7 @@ use crate::passes::schedule::strategies::refusal::Refusal;
 
 /// A schedule, and what is known of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Found {
+pub(crate) struct Found {
     /// The schedule.
     pub assignment: Assignment,
     /// Lower bounds of the interval.
@@ -43,7 +43,7 @@ pub struct Found {
 
 /// What is known of an interval.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum Quality {
+pub(crate) enum Quality {
     /// No schedule has a shorter one.
     Least,
     /// There may be a shorter one.
@@ -51,12 +51,12 @@ pub enum Quality {
 }
 
 /// A modulo schedule of the shortest interval that was found.
-pub fn schedule(graph: &DependenceGraph, model: &ResourceModel) -> Result<Assignment, Refusal> {
+pub(crate) fn schedule(graph: &DependenceGraph, model: &ResourceModel) -> Result<Assignment, Refusal> {
     Ok(search(graph, model)?.assignment)
 }
 
 /// A modulo schedule and what is known of it.
-pub fn search(graph: &DependenceGraph, model: &ResourceModel) -> Result<Found, Refusal> {
+pub(crate) fn search(graph: &DependenceGraph, model: &ResourceModel) -> Result<Found, Refusal> {
     let shape = Shape::of(graph)?;
     let problem = Problem { graph, model, shape: &shape };
     let bounds = Bounds::of(graph, model, &shape)?;
@@ -80,7 +80,11 @@ pub fn search(graph: &DependenceGraph, model: &ResourceModel) -> Result<Found, R
 
 /// The schedule of the Wave language's rule: one node after the other in program order, without backtracking.
 /// It is what Wave's documentation shows, and rarely better than [`schedule`].
-pub fn in_program_order(graph: &DependenceGraph, model: &ResourceModel) -> Result<Assignment, Refusal> {
+#[cfg(test)]
+pub(crate) fn in_program_order(
+    graph: &DependenceGraph,
+    model: &ResourceModel,
+) -> Result<Assignment, Refusal> {
     let shape = Shape::of(graph)?;
     let problem = Problem { graph, model, shape: &shape };
     let bounds = Bounds::of(graph, model, &shape)?;

@@ -9,7 +9,7 @@ use crate::passes::schedule::graph::resources::{Cost, RESOURCES, ResourceModel};
 
 /// Busy units by resource and slot.
 #[derive(Clone, Debug)]
-pub struct Reservations {
+pub(crate) struct Reservations {
     interval: usize,
     units: [u32; RESOURCES],
     /// Number of busy units, resource by resource.
@@ -25,7 +25,7 @@ pub struct Reservations {
 
 impl Reservations {
     /// An empty table. `interval` is at least 1.
-    pub fn new(model: &ResourceModel, interval: u32) -> Reservations {
+    pub(crate) fn new(model: &ResourceModel, interval: u32) -> Reservations {
         let interval = interval.max(1) as usize;
         let words = interval.div_ceil(64);
         Reservations {
@@ -40,34 +40,34 @@ impl Reservations {
     }
 
     /// The same table with starts on multiples of these numbers where possible.
-    pub fn with_grain(mut self, grain: [usize; RESOURCES]) -> Reservations {
+    pub(crate) fn with_grain(mut self, grain: [usize; RESOURCES]) -> Reservations {
         self.grain = grain.map(|grain| grain.clamp(1, self.interval));
         self
     }
 
     /// Units of a resource that are busy in a slot.
-    pub fn used(&self, resource: usize, slot: usize) -> u32 {
+    pub(crate) fn used(&self, resource: usize, slot: usize) -> u32 {
         self.used[resource * self.interval + slot]
     }
 
     /// True if there are units for an operation that starts in that cycle.
-    pub fn fits(&self, cost: &Cost, cycle: i64) -> bool {
+    pub(crate) fn fits(&self, cost: &Cost, cycle: i64) -> bool {
         let slot = self.slot(cycle);
         needs(cost).all(|(resource, busy)| self.last_blocked(resource, busy, slot).is_none())
     }
 
     /// Occupies the units of an operation.
-    pub fn take(&mut self, cost: &Cost, cycle: i64) {
+    pub(crate) fn take(&mut self, cost: &Cost, cycle: i64) {
         self.change(cost, cycle, |used| *used += 1);
     }
 
     /// Frees the units of an operation that has occupied them.
-    pub fn free(&mut self, cost: &Cost, cycle: i64) {
+    pub(crate) fn free(&mut self, cost: &Cost, cycle: i64) {
         self.change(cost, cycle, |used| *used -= 1);
     }
 
     /// The first cycle in `from..=to` at which an operation fits; on a multiple of the grain if one is free.
-    pub fn first_fit(&mut self, cost: &Cost, from: i64, to: i64) -> Option<i64> {
+    pub(crate) fn first_fit(&mut self, cost: &Cost, from: i64, to: i64) -> Option<i64> {
         let to = to.min(from.saturating_add(self.interval as i64 - 1));
         let grain = needs(cost).map(|(resource, _)| self.grain[resource]).max().unwrap_or(1);
         let aligned = (grain > 1).then(|| self.search(cost, from, to, grain)).flatten();
@@ -75,7 +75,7 @@ impl Reservations {
     }
 
     /// The last cycle in `from..=to` at which an operation fits.
-    pub fn last_fit(&mut self, cost: &Cost, from: i64, to: i64) -> Option<i64> {
+    pub(crate) fn last_fit(&mut self, cost: &Cost, from: i64, to: i64) -> Option<i64> {
         let from = from.max(to.saturating_sub(self.interval as i64 - 1));
         let grain = needs(cost).map(|(resource, _)| self.grain[resource]).max().unwrap_or(1);
         let mut at = to;
@@ -99,13 +99,13 @@ impl Reservations {
     }
 
     /// The slot of a cycle.
-    pub fn slot(&self, cycle: i64) -> usize {
+    pub(crate) fn slot(&self, cycle: i64) -> usize {
         cycle.rem_euclid(self.interval as i64) as usize
     }
 
     /// True if an operation that starts in `cycle` takes up a slot in which another one, which starts in
     /// `other`, needs the same unit.
-    pub fn overlap(&self, cost: &Cost, cycle: i64, with: &Cost, other: i64) -> bool {
+    pub(crate) fn overlap(&self, cost: &Cost, cycle: i64, with: &Cost, other: i64) -> bool {
         let distance = self.slot(other - cycle);
         (0..RESOURCES).any(|resource| {
             let (busy, others) = (usize::from(cost.busy[resource]), usize::from(with.busy[resource]));

@@ -35,14 +35,14 @@ use crate::passes::schedule::apply::copies::TooLarge;
 use crate::passes::schedule::graph::dependences::LoopGraph;
 
 pub use self::clusters::{schedule, schedule_of_direct_loads};
-pub use self::tags::{Tags, tag};
+pub(crate) use self::tags::{Tags, tag};
 
 /// Writes down the schedule of a loop in which the two waves of a SIMD take turns, or says why the loop is
 /// not suited to that.
 ///
 /// # Errors
 /// A schedule that cannot be written, which is a bug of this compiler.
-pub fn write(
+pub(crate) fn write(
     world: &mut World,
     root: Entity,
     node: Entity,
@@ -76,7 +76,7 @@ pub struct Roles<'a> {
 
 /// How factors come into LDS.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum Way {
+pub(crate) enum Way {
     /// By global loads and LDS writes.
     ThroughRegisters,
     /// By loads straight into LDS.
@@ -109,7 +109,7 @@ impl Cut {
 
 /// Why a loop gets no ping-pong.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
-pub enum Unsuitable {
+pub(crate) enum Unsuitable {
     /// No two waves of a workgroup meet on a SIMD.
     #[error("a workgroup has {0} waves: ping-pong takes two for each of the four SIMDs, or four")]
     Waves(u32),
@@ -154,7 +154,7 @@ pub enum Unsuitable {
 
 /// The logical nodes of a loop that multiplies what it has loaded through LDS.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct Product {
+pub(crate) struct Product {
     /// The loop.
     k_loop: Entity,
     /// Logical reads from LDS, writes to it and global reads of both factors.
@@ -170,7 +170,12 @@ pub struct Product {
 ///
 /// # Errors
 /// Why it is not such a loop, or gains nothing.
-pub fn classify(world: &World, root: Entity, node: Entity, found: &LoopGraph) -> Result<Product, Unsuitable> {
+pub(crate) fn classify(
+    world: &World,
+    root: Entity,
+    node: Entity,
+    found: &LoopGraph,
+) -> Result<Product, Unsuitable> {
     let waves = world.get::<Geometry>(root).map_or(0, Geometry::wave_count);
     let settings = world.get::<Settings>(root).ok_or(Unsuitable::NoProduct)?;
     let target = settings.0.target();
@@ -247,7 +252,7 @@ fn columns(
 ///
 /// # Errors
 /// As [`schedule`].
-pub fn schedule_of(product: &Product, tags: &Tags) -> Result<WaveSchedule, Diagnostic> {
+pub(crate) fn schedule_of(product: &Product, tags: &Tags) -> Result<WaveSchedule, Diagnostic> {
     match product.way {
         Way::ThroughRegisters => schedule(&tags.roles(), &product.cut),
         Way::Direct => schedule_of_direct_loads(&tags.roles(), &product.cut),

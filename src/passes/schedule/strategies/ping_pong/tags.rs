@@ -10,7 +10,7 @@ use crate::ir::kernel::DimTable;
 use crate::ir::node::*;
 
 /// Tags of a product's operations: the author's where they name one operation alone, otherwise new ones.
-pub fn tag(world: &mut World, root: Entity, product: &Product) -> Tags {
+pub(crate) fn tag(world: &mut World, root: Entity, product: &Product) -> Tags {
     let loop_node = logical(world, product.k_loop);
     let [lhs, rhs] = product.factors;
     let tagged = tagged(world, root);
@@ -25,7 +25,7 @@ pub fn tag(world: &mut World, root: Entity, product: &Product) -> Tags {
 
 /// Owned [`Roles`].
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Tags {
+pub(crate) struct Tags {
     k_loop: Box<str>,
     lhs: Box<str>,
     rhs: Box<str>,
@@ -35,7 +35,7 @@ pub struct Tags {
 
 impl Tags {
     /// As the schedule takes them.
-    pub fn roles(&self) -> Roles<'_> {
+    pub(crate) fn roles(&self) -> Roles<'_> {
         let &Tags { ref k_loop, ref lhs, ref rhs, ref mma, k } = self;
         Roles { k_loop, lhs, rhs, mma, k }
     }

@@ -28,17 +28,17 @@ const fn upward(bits: u64) -> u64 {
 
 impl Known {
     /// A defined value.
-    pub const fn new(value: u64) -> Known {
+    pub(super) const fn new(value: u64) -> Known {
         Known { value, undefined: 0 }
     }
 
     /// A value without defined bits.
-    pub const fn nothing(value: u64) -> Known {
+    pub(super) const fn nothing(value: u64) -> Known {
         Known { value, undefined: u64::MAX }
     }
 
     /// A result that depends on all bits of its sources.
-    pub fn of_all(value: u64, sources: &[Known]) -> Known {
+    pub(super) fn of_all(value: u64, sources: &[Known]) -> Known {
         if sources.iter().any(|source| source.undefined != 0) {
             Known::nothing(value)
         } else {
@@ -47,29 +47,29 @@ impl Known {
     }
 
     /// Some of its bits; the others are zero.
-    pub fn masked(self, bits: u64) -> Known {
+    pub(super) fn masked(self, bits: u64) -> Known {
         Known { value: self.value & bits, undefined: self.undefined & bits }
     }
 
     /// Its lowest `width` bits, sign-extended.
-    pub fn sign_extended(self, width: u32) -> Known {
+    pub(super) fn sign_extended(self, width: u32) -> Known {
         let unused = 64 - width;
         let extend = |bits: u64| ((bits << unused) as i64 >> unused) as u64;
         Known { value: extend(self.value), undefined: extend(self.undefined) }
     }
 
     /// The least value that it may have, unsigned.
-    pub fn least(self) -> u64 {
+    pub(super) fn least(self) -> u64 {
         self.value & !self.undefined
     }
 
     /// The largest value that it may have, unsigned.
-    pub fn largest(self) -> u64 {
+    pub(super) fn largest(self) -> u64 {
         self.value | self.undefined
     }
 
     /// `self + other + carry`, including the carries of all bits; 64 bits.
-    pub fn plus(self, other: Known, carry: Known) -> Known {
+    pub(super) fn plus(self, other: Known, carry: Known) -> Known {
         let sum = |a: u64, b: u64, c: u64| a.wrapping_add(b).wrapping_add(c);
         let least = sum(self.least(), other.least(), carry.least());
         let largest = sum(self.largest(), other.largest(), carry.largest());
@@ -80,7 +80,7 @@ impl Known {
     }
 
     /// `self - other - borrow`.
-    pub fn minus(self, other: Known, borrow: Known) -> Known {
+    pub(super) fn minus(self, other: Known, borrow: Known) -> Known {
         let difference = |a: u64, b: u64, c: u64| a.wrapping_sub(b).wrapping_sub(c);
         let least = difference(self.least(), other.largest(), borrow.largest());
         let largest = difference(self.largest(), other.least(), borrow.least());
@@ -92,7 +92,7 @@ impl Known {
 
     /// The low 64 bits of a product: an undefined bit of one factor matters from its own position upwards,
     /// plus the number of trailing zeros of the other factor.
-    pub fn times(self, other: Known) -> Known {
+    pub(super) fn times(self, other: Known) -> Known {
         let first = |moved: Known, by: Known| {
             moved.undefined.trailing_zeros() + (by.value | by.undefined).trailing_zeros()
         };
@@ -107,7 +107,7 @@ impl Known {
     }
 
     /// Shifted by an amount of which only `used` bits count; `shift` moves bits, and knows what moves in.
-    pub fn moved(self, amount: Known, used: u64, shift: impl Fn(u64, u32) -> u64) -> Known {
+    pub(super) fn moved(self, amount: Known, used: u64, shift: impl Fn(u64, u32) -> u64) -> Known {
         let amount = amount.masked(used);
         let by = amount.value as u32;
         match amount.undefined {
@@ -120,7 +120,7 @@ impl Known {
 
     /// A function of the bits in the same place of three values: bit `4a + 2b + c` of `table` is its result.
     /// Sources with the same number in `names` are the same value.
-    pub fn bit_by_bit(table: u8, sources: [Known; 3], names: [usize; 3]) -> Known {
+    pub(super) fn bit_by_bit(table: u8, sources: [Known; 3], names: [usize; 3]) -> Known {
         let (mut one, mut zero, mut value) = (0, 0, 0);
         for row in 0..8u32 {
             let bit = |source: usize| row >> (2 - source) & 1;
@@ -144,7 +144,13 @@ impl Known {
     }
 
     /// Whether the result of a comparison of integers of `width` bits is known.
-    pub fn is_comparison_known(self, other: Known, condition: Condition, width: u32, signed: bool) -> bool {
+    pub(super) fn is_comparison_known(
+        self,
+        other: Known,
+        condition: Condition,
+        width: u32,
+        signed: bool,
+    ) -> bool {
         use Condition::{Eq, False, Ge, Gt, Le, Lt, Ne, True};
         let flip = if signed { 1 << (width - 1) } else { 0 };
         let flipped = |k: Known| Known { value: k.value ^ flip, ..k }.masked(low_bits(width));
@@ -162,14 +168,14 @@ impl Known {
     }
 
     /// Whether bit `width` of the exact sum with `carry` is known.
-    pub fn is_carry_known(self, other: Known, carry: Known, width: u32) -> bool {
+    pub(super) fn is_carry_known(self, other: Known, carry: Known, width: u32) -> bool {
         let out = |a: u64, b: u64, c: u64| (u128::from(a) + u128::from(b) + u128::from(c)) >> width;
         out(self.least(), other.least(), carry.least())
             == out(self.largest(), other.largest(), carry.largest())
     }
 
     /// Whether it is known if `self - other - borrow` is below zero.
-    pub fn is_borrow_known(self, other: Known, borrow: Known) -> bool {
+    pub(super) fn is_borrow_known(self, other: Known, borrow: Known) -> bool {
         let below = |a: u64, b: u64, c: u64| u128::from(a) < u128::from(b) + u128::from(c);
         below(self.least(), other.largest(), borrow.largest())
             == below(self.largest(), other.least(), borrow.least())

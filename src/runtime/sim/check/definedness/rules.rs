@@ -142,12 +142,12 @@ pub(super) struct Kind {
 }
 
 impl Kind {
-    pub fn of(element: Element) -> Kind {
+    pub(super) fn of(element: Element) -> Kind {
         Kind { element, width: width(element) }
     }
 
     /// The kind for whole registers, whichever part of them the operation uses.
-    pub fn in_registers(element: Element) -> Kind {
+    pub(super) fn in_registers(element: Element) -> Kind {
         Kind { element, width: 32 * u32::from(element.registers()) }
     }
 
@@ -168,7 +168,7 @@ impl Kind {
 
 impl Rule {
     /// The result for one set of sources, in the lowest bits; `names` as in [`Known::bit_by_bit`].
-    pub fn apply(self, kind: Kind, sources: [Known; 3], names: [usize; 3]) -> Known {
+    pub(super) fn apply(self, kind: Kind, sources: [Known; 3], names: [usize; 3]) -> Known {
         let [a, b, c] = sources;
         let (zero, used) = (Known::new(0), u64::from(kind.width) - 1);
         let left = |k: Known, by: Known| k.moved(by, used, |bits, n| bits << n);

@@ -1,0 +1,56 @@
+//! Pages of the public face that gather what several rooms hold. The other pages are rooms themselves, named
+//! in `lib.rs`; what neither names is private.
+
+pub mod author {
+    //! What a kernel is written with, beside the names that the [`prelude`](crate::prelude) explains: the types
+    //! that its functions take and give.
+    //!
+    //! A kernel is traced from a closure over a [`Tracer`], or parsed from [text](crate::text):
+    //!
+    //! ```
+    //! use groundswell::author::{Constraint, DType, Kernel};
+    //! let kernel = Kernel::parse("kernel fill {\n  workgroup M, 64, 0\n  a = memory [M] global f32\n  \
+    //!     %one = register [M] f32 1.0\n  write %one, a\n}")?;
+    //! assert_eq!(kernel.name(), "fill");
+    //! # Ok::<(), groundswell::prelude::Diagnostics>(())
+    //! ```
+
+    pub use crate::float16::{bf16, f16};
+    pub use crate::ir::builder::{MemoryRef, Operand, Tracer, Value};
+    pub use crate::ir::constraint::{Constraint, assume_at_least, assume_divisible, tile, wave, workgroup};
+    pub use crate::ir::control::{HardwareConstraint, WaveId, WavesPerBlock};
+    pub use crate::ir::expr::{ParseError, ParseErrorKind, SymExpr, Symbol, symbols};
+    pub use crate::ir::kernel::Kernel;
+    pub use crate::ir::layout::Mma;
+    pub use crate::ir::op::{BinaryOp, Control, Conversion, Predicate, UnaryOp, WaveBound, WaveCondition};
+    pub use crate::ir::types::{AddressSpace, DType};
+}
+
+pub mod compile {
+    //! From a kernel to a code object: what [`Kernel::compile`](crate::author::Kernel::compile) gives, the same
+    //! without the cache, and a compilation looked at step by step.
+    //!
+    //! ```
+    //! use groundswell::compile::{Verify, compile_uncached};
+    //! use groundswell::kernels::copy;
+    //! use groundswell::prelude::*;
+    //! let options = Options::new(Target::GFX942).set("M", 64).set("N", 64);
+    //! let executable = compile_uncached(&copy(F32)?, &options, Verify::EachPass)?;
+    //! assert!(executable.report().instructions > 0);
+    //! # Ok::<(), Diagnostic>(())
+    //! ```
+
+    pub use crate::passes::PIPELINE;
+    pub use crate::passes::workspace::Verify;
+    pub use crate::runtime::compile::{MACHINE_PASSES, compile_uncached, machine_code_after};
+    pub use crate::runtime::executable::{Executable, Parameter, Size, link, listing, relocatable};
+    pub use crate::runtime::schedule_view::{ScheduleView, schedule_of};
+}
+
+pub mod device {
+    //! Where kernels run: devices, their memory, and launches.
+
+    pub use crate::runtime::buffer::{Buffer, DeviceElement};
+    pub use crate::runtime::device::Device;
+    pub use crate::runtime::launch::{Launch, LaunchResult, ScalarValue};
+}

@@ -1,0 +1,67 @@
+//! What the program and the tests of the project look at besides the public face. It may change with any
+//! version.
+
+pub use crate::ir::constant::Constant;
+pub use crate::ir::excerpt;
+pub use crate::ir::walk;
+pub use crate::passes::meaning::{Meaning, run_compared};
+pub use crate::passes::workspace::{Workspace, with_workspace};
+pub use crate::runtime::summary;
+
+pub mod expr {
+    pub use crate::ir::expr::Expr;
+}
+
+pub mod facts {
+    pub use crate::ir::facts::{
+        Bounds, ExpandedCount, Expansion, Geometry, LdsBuffer, LogicalBody, Remainder,
+    };
+}
+
+pub mod layout {
+    pub use crate::ir::layout::mma::{Mma, MmaShape, Sparsity};
+    pub use crate::ir::layout::{Dim, Layout, Place, Source};
+}
+
+pub mod node {
+    pub use crate::ir::node::{Body, Operands, Placement, Tag, Trip, ValueType, Yields};
+    pub use crate::ir::op::{Control, Op, ResultType};
+}
+
+pub mod machine {
+    pub use crate::codegen::machine::text;
+    pub use crate::codegen::machine::{Block, Body, MachineInst, RegisterFile, VirtualRegister};
+
+    pub mod allocate {
+        pub use crate::codegen::machine::allocate::{
+            Allocation, AllocationError, Allocator, INSERTED, Limits, Spills,
+        };
+    }
+
+    pub mod branches {
+        pub use crate::codegen::machine::branches::{Code, drop_branches_to_next, encode_body};
+    }
+
+    pub mod check {
+        pub use crate::codegen::machine::check::{
+            Allocated, Fault, check_allocation, check_hazards, check_operands, check_replay, check_waits,
+        };
+    }
+
+    pub mod hazards {
+        pub use crate::codegen::machine::hazards::{HazardResolver, Xnack};
+    }
+
+    pub mod waits {
+        pub use crate::codegen::machine::waits::{BARRIER_WITHOUT_WAITS, LdsLoads, WaitInserter};
+    }
+}
+
+pub mod schedules {
+    pub use crate::passes::schedule::graph::words::describe;
+    pub use crate::passes::schedule::strategies::ping_pong::{
+        Cut, Roles, schedule, schedule_of_direct_loads,
+    };
+    pub use crate::passes::schedule::strategies::rows::{NONE, PING_PONG, PREFETCH, STRATEGIES};
+    pub use crate::passes::schedule::strategies::strategy::{Asked, Strategy};
+}
