@@ -109,6 +109,16 @@ pub(crate) struct ExpandedNode {
 pub(crate) type ExpandedNodes<'w, 's> = Query<'w, 's, ExpandedNode>;
 
 impl ExpandedNodeItem<'_, '_> {
+    /// A copy of the node's own parts.
+    pub(crate) fn bundle(&self) -> NodeBundle {
+        NodeBundle {
+            op: *self.op,
+            operands: self.operands.clone(),
+            ty: self.ty.clone(),
+            origin: *self.origin,
+        }
+    }
+
     /// What the node is a piece of.
     ///
     /// # Errors
@@ -150,8 +160,8 @@ impl From<QueryEntityError> for Diagnostic {
     }
 }
 
-/// The components of a new node. Passes before scheduling make every node by [`NodeBundle::spawn`], or by
-/// commands from such a bundle; schedules still spawn theirs with their own components.
+/// The components of a new node. Passes make every node by [`NodeBundle::spawn`], many at once by
+/// [`NodeBundle::spawn_all`], or by commands from such a bundle.
 #[derive(Bundle, Clone)]
 pub(crate) struct NodeBundle {
     /// What it does.

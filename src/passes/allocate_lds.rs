@@ -93,15 +93,6 @@ fn too_large(largest: u32, total: u64, limit: u32) -> Diagnostic {
         .help("use smaller tiles, or read this memory as global")
 }
 
-/// The LDS buffer that a node accesses.
-pub(super) fn buffer_of(world: &World, node: Entity) -> Option<Entity> {
-    if !world.get::<Op>(node).is_some_and(|op| op.is_access()) {
-        return None;
-    }
-    let memory = world.get::<Operands>(node).and_then(|o| o.0.last().copied())?;
-    (world.get::<Op>(memory) == Some(&Op::Allocate)).then_some(memory)
-}
-
 /// The LDS buffer that a node with this operation and these operands accesses.
 pub(super) fn accessed(nodes: &Accesses, op: Op, operands: &Operands) -> Result<Option<Entity>, Diagnostic> {
     if !op.is_access() {

@@ -28,25 +28,28 @@ use bevy_ecs::prelude::*;
 use self::apply::record::ScheduleRecord;
 use self::author::manual;
 use self::graph::loops::candidates;
+use self::graph::view::Scheduling;
 use self::judge::wave_groups;
-use super::facts::{Scheduled, Settings};
+use super::facts::Scheduled;
 use super::options::Schedule;
 use super::{PassResult, kernel_entity};
+use crate::ir::nodes::ExpandedNode;
 
 /// The pass itself; see the module. It rebuilds loops and their bodies, so it takes the whole world.
-pub(crate) fn schedule_loops(world: &mut World) -> PassResult {
+pub(crate) fn schedule_loops(world: &mut World, nodes: &mut QueryState<ExpandedNode>) -> PassResult {
     let root = kernel_entity(world)?;
-    let asked = world.get::<Settings>(root).map_or(Schedule::None, |s| s.0.requested_schedule().clone());
+    let mut kernel = Scheduling { world, root, nodes };
+    let asked = kernel.view().settings()?.requested_schedule().clone();
     if asked != Schedule::None {
-        let (strategy, candidates) = (asked.strategy(), candidates(world, root));
-        let loops = strategy.schedule(world, root, &candidates, &asked)?;
+        let (strategy, candidates) = (asked.strategy(), candidates(kernel.view())?);
+        let loops = strategy.schedule(&mut kernel, &candidates, &asked)?;
         let record =
             ScheduleRecord { requested: strategy.name, subject: strategy.subject(), candidates, loops };
         let scheduled = Scheduled { applied: record.applied(), why: record.why() };
-        world.entity_mut(root).insert((record, scheduled));
+        kernel.world.entity_mut(root).insert((record, scheduled));
     }
     // Kernels may hold conditional barriers of their own, with or without a schedule.
-    match (wave_groups::check(world, root), &asked) {
+    match (wave_groups::check(&mut kernel)?, &asked) {
         (None, _) => Ok(()),
         (Some(fault), Schedule::Manual(written)) => Err(manual::blamed(fault, written)),
         (Some(fault), _) => Err(fault),

@@ -9,10 +9,11 @@ use smallvec::SmallVec;
 use thiserror::Error;
 
 use crate::ir::node::Op;
-use crate::ir::walk;
-use crate::passes::facts::{LdsBuffer, Settings};
+use crate::ir::nodes::Bug;
+use crate::passes::facts::LdsBuffer;
 use crate::passes::schedule::graph::assignment::Assignment;
 use crate::passes::schedule::graph::dependences::{LoopBuffer, LoopGraph};
+use crate::passes::schedule::graph::view::{Scheduling, View};
 
 /// The copies do not fit.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -22,6 +23,27 @@ pub(crate) struct TooLarge {
     pub needed: u32,
     /// Bytes of the target.
     pub limit: u32,
+}
+
+/// Why buffers do not get their copies.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum NotGiven {
+    /// They do not fit.
+    TooLarge(TooLarge),
+    /// The kernel is broken.
+    Broken(Bug),
+}
+
+impl From<TooLarge> for NotGiven {
+    fn from(why: TooLarge) -> NotGiven {
+        NotGiven::TooLarge(why)
+    }
+}
+
+impl From<Bug> for NotGiven {
+    fn from(bug: Bug) -> NotGiven {
+        NotGiven::Broken(bug)
+    }
 }
 
 /// How many copies a buffer gets.
@@ -65,23 +87,24 @@ pub(crate) fn least(found: &LoopGraph, buffer: &LoopBuffer, assignment: &Assignm
 /// # Errors
 /// If LDS is too small.
 pub(crate) fn give(
-    world: &mut World,
-    root: Entity,
+    kernel: &mut Scheduling,
     found: &LoopGraph,
     assignment: &Assignment,
     forced: Option<u32>,
-) -> Result<(), TooLarge> {
-    let limit = world.get::<Settings>(root).map_or(0, |s| s.0.target().max_lds_per_workgroup);
+) -> Result<(), NotGiven> {
+    let limit = kernel.view().settings()?.target().max_lds_per_workgroup;
     let mut total = 0;
     for need in [Need::Apart, Need::InOrder] {
-        set(world, found, |buffer| forced.unwrap_or_else(|| needed(found, buffer.buffer, assignment, need)));
-        total = all_bytes(world, root);
+        set(kernel.world, found, |buffer| {
+            forced.unwrap_or_else(|| needed(found, buffer.buffer, assignment, need))
+        });
+        total = all_bytes(kernel.view())?;
         if total <= limit {
             return Ok(());
         }
     }
-    set(world, found, |_| 1);
-    Err(TooLarge { needed: total, limit })
+    set(kernel.world, found, |_| 1);
+    Err(TooLarge { needed: total, limit }.into())
 }
 
 fn set(world: &mut World, found: &LoopGraph, copies: impl Fn(&LoopBuffer) -> u32) {
@@ -93,7 +116,15 @@ fn set(world: &mut World, found: &LoopGraph, copies: impl Fn(&LoopBuffer) -> u32
 }
 
 /// Bytes of all LDS buffers of the kernel, with their copies.
-pub(crate) fn all_bytes(world: &World, root: Entity) -> u32 {
-    let buffers = walk::body(world, root).into_iter().filter(|&n| world.get::<Op>(n) == Some(&Op::Allocate));
-    buffers.filter_map(|n| world.get::<LdsBuffer>(n)).fold(0, |sum, lds| sum.saturating_add(lds.all_bytes()))
+///
+/// # Errors
+/// A kernel that is broken.
+pub(crate) fn all_bytes(view: View) -> Result<u32, Bug> {
+    let mut sum = 0u32;
+    for &node in view.body(view.root)? {
+        if view.op(node)? == Op::Allocate {
+            sum = sum.saturating_add(view.buffer(node)?.all_bytes());
+        }
+    }
+    Ok(sum)
 }

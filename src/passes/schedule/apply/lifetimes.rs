@@ -7,14 +7,12 @@
 //! in the trip, or the loop is unrolled until every value that is alive at once has a name of its own (modulo
 //! variable expansion; Lam, "Software Pipelining", PLDI 1988, section 2.3).
 
-use bevy_ecs::prelude::*;
-
 use super::pressure::{before_overwritten, places, reads};
-use crate::ir::node::Op;
 use crate::passes::schedule::graph::assignment::Assignment;
 use crate::passes::schedule::graph::dependence_graph::{Dependence, Edge};
 use crate::passes::schedule::graph::dependences::LoopGraph;
 use crate::passes::schedule::graph::resources::Class;
+use crate::passes::schedule::graph::view::View;
 
 /// The most nodes of an unrolled steady state: about as many instructions of eight bytes as fill half of the
 /// 64 KB of instruction cache that two compute units share (CDNA3 white paper), so that the code of other
@@ -23,7 +21,7 @@ const MOST_NODES: usize = 4096;
 
 /// Moves reads after the last use of what they brought in the previous trip, where the cycles of their users
 /// leave time for it: the old value and the new one then take turns in the same registers.
-pub(crate) fn take_turns(world: &World, found: &LoopGraph, assignment: &Assignment, order: &mut [u32]) {
+pub(crate) fn take_turns(view: View, found: &LoopGraph, assignment: &Assignment, order: &mut [u32]) {
     let (at, nodes) = (places(found, order), found.graph.nodes());
     let interval = u64::from(assignment.interval);
     let mut overwritten = None;
@@ -50,7 +48,7 @@ pub(crate) fn take_turns(world: &World, found: &LoopGraph, assignment: &Assignme
         let before_users = users.iter().all(|e| trips(e) == 1 || at[e.to as usize] > place);
         let overwritten = overwritten.get_or_insert_with(|| {
             let mut latest = vec![u32::MAX; at.len()];
-            before_overwritten(world, found, assignment, &at, &mut latest);
+            before_overwritten(view, found, assignment, &at, &mut latest);
             latest
         });
         if before_users && overwritten[node as usize] > place && users.iter().all(in_time) {
@@ -67,11 +65,8 @@ pub(crate) fn take_turns(world: &World, found: &LoopGraph, assignment: &Assignme
 /// How many trips of the steady state are to become one, so that no value has to be moved to make room for
 /// its successor: as many as values of one node are alive at once. One where that would make the loop too
 /// long.
-pub(crate) fn trips(world: &World, found: &LoopGraph, assignment: &Assignment, order: &[u32]) -> u32 {
+pub(crate) fn trips(found: &LoopGraph, assignment: &Assignment, order: &[u32]) -> u32 {
     let at = places(found, order);
-    let is_carried = |node: u32| {
-        matches!(world.get::<Op>(found.graph.nodes()[node as usize].entity), Some(Op::IterArg(_)))
-    };
     let mut most = 1;
     for &node in order {
         let alive = |user: u32, distance: u32| {
@@ -79,7 +74,7 @@ pub(crate) fn trips(world: &World, found: &LoopGraph, assignment: &Assignment, o
             later + u32::from(at[user as usize] > at[node as usize])
         };
         for edge in found.graph.leaving(node).iter().filter(|edge| edge.kind == Dependence::Value) {
-            if !is_carried(edge.to) {
+            if !found.is_carried(edge.to) {
                 most = most.max(alive(edge.to, edge.distance));
                 continue;
             }

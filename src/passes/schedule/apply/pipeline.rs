@@ -12,9 +12,11 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::*;
-use crate::ir::walk;
+use crate::ir::nodes::{self, NodeBundle};
+use crate::ir::walk::{self, NodeList};
 use crate::passes::expand::{Base, Expansion, Iteration};
 use crate::passes::facts::Expressions;
+use crate::passes::schedule::graph::view::Scheduling;
 use crate::passes::schedule::graph::words::bug;
 
 /// A node of the loop body in the order of the steady state.
@@ -77,6 +79,8 @@ type TripCopies = Vec<Option<Entity>>;
 
 struct Pipeliner<'w> {
     world: &'w mut World,
+    /// What the nodes are, by number.
+    nodes: Vec<(NodeBundle, Expansion)>,
     ahead: u32,
     drain: Drain,
     /// Iterations of one trip.
@@ -109,34 +113,31 @@ struct Pipeliner<'w> {
 /// # Errors
 /// A kernel that is broken.
 pub(crate) fn pipeline(
-    world: &mut World,
-    root: Entity,
+    kernel: &mut Scheduling,
     [region, node]: [Entity; 2],
     order: &[Placed],
     stages: u32,
     short: Short,
     drain: Drain,
 ) -> Result<Rebuilt, Diagnostic> {
-    let &Op::Iterate(axis) = world.get::<Op>(node).ok_or_else(|| bug("no loop"))? else {
-        return Err(bug("no loop"));
-    };
+    let root = kernel.root;
+    let seen = kernel.view().node(node)?;
+    let Op::Iterate(axis) = *seen.op else { return Err(bug("no loop")) };
+    let (expansion, origin, init) = (seen.expansion()?, *seen.origin, seen.operands.clone());
     let ahead = stages.saturating_sub(1);
-    let per_trip = Unrolled::of(world, node);
-    let parts = (world.get::<Trip>(node).copied(), world.get::<Expansion>(node).copied());
-    let (Some(trip), Some(expansion)) = parts else { return Err(bug("a loop without trip count")) };
-    let origin = world.get::<Origin>(node).copied().unwrap_or(Origin(u32::MAX));
-    let init = world.get::<Operands>(node).cloned().unwrap_or_default();
+    let per_trip = Unrolled::of(kernel.world, node);
+    let trip = *nodes::fact::<Trip>(kernel.world, node, "a loop without trip count")?;
     let loop_trip = match drain {
-        Drain::Epilogue => shortened(world, root, trip, ahead.saturating_mul(per_trip))?,
+        Drain::Epilogue => shortened(kernel.world, root, trip, ahead.saturating_mul(per_trip))?,
         Drain::Loop => trip,
     };
 
-    let mut pipeliner = Pipeliner::new(world, node, order, Pipelined { ahead, drain });
+    let mut pipeliner = Pipeliner::new(kernel, node, order, Pipelined { ahead, drain })?;
     pipeliner.find_chains()?;
-    let types: Vec<_> = pipeliner.original_arguments(node);
-    for (at, &(ref ty, expansion, origin)) in types.iter().enumerate() {
-        let bundle = (Op::IterArg(at as u32), Operands::default(), ty.clone(), expansion, origin);
-        let argument = pipeliner.world.spawn(bundle).id();
+    let carried = pipeliner.original_arguments()?;
+    for (at, shape) in (0..).zip(&carried) {
+        let argument =
+            shape.value(Op::IterArg(at), Operands::default()).spawn(pipeliner.world, shape.expansion);
         pipeliner.inits.push(argument);
     }
     let mut body = pipeliner.inits.clone();
@@ -157,10 +158,9 @@ pub(crate) fn pipeline(
     };
     let copies = std::mem::take(&mut pipeliner.copies);
     let world = pipeliner.world;
-    let whole = world
-        .spawn((Op::Pipeline(axis), init, ValueType::unknown(), expansion, origin))
-        .insert((Body(body), Yields(yields), trip, Pipelined { ahead, drain }))
-        .id();
+    let whole = NodeBundle { operands: init, ..NodeBundle::effect(Op::Pipeline(axis), origin) };
+    let parts = (Body(body), Yields(yields), trip, Pipelined { ahead, drain });
+    let whole = whole.spawn(world, (expansion, parts));
     if let Some(tag) = world.get::<Tag>(node).cloned() {
         world.entity_mut(whole).insert(tag);
     }
@@ -168,13 +168,14 @@ pub(crate) fn pipeline(
         world.entity_mut(whole).insert(unrolled);
         world.entity_mut(steady).insert(unrolled);
     }
-    install(world, root, region, node, whole, &types, short)?;
+    let pipeline = Pipelined { ahead, drain };
+    install(kernel, [region, node, whole], pipeline, &carried, short)?;
     Ok(Rebuilt { whole, steady, copies })
 }
 
 /// The trip count of the steady state.
 fn shortened(world: &mut World, root: Entity, trip: Trip, ahead: u32) -> Result<Trip, Diagnostic> {
-    let mut expressions = world.get_mut::<Expressions>(root).ok_or_else(|| bug("no expressions"))?;
+    let mut expressions = nodes::fact_mut::<Expressions>(world, root, "a kernel without expressions")?;
     let arena = &mut expressions.0;
     let ahead = arena.int(i64::from(ahead));
     let end = arena.sub(trip.end, ahead).map_err(|e| bug(&format!("a trip count: {e}")))?;
@@ -183,48 +184,37 @@ fn shortened(world: &mut World, root: Entity, trip: Trip, ahead: u32) -> Result<
 
 /// Puts the pipeline in the loop's place; for trip counts that may be too short, the loop stays after it.
 fn install(
-    world: &mut World,
-    root: Entity,
-    region: Entity,
-    node: Entity,
-    whole: Entity,
-    types: &[(ValueType, Expansion, Origin)],
+    kernel: &mut Scheduling,
+    [region, node, whole]: [Entity; 3],
+    pipelined: Pipelined,
+    carried: &[Shape],
     short: Short,
 ) -> Result<(), Diagnostic> {
-    let mut nodes = walk::body(world, region);
+    let view = kernel.view();
+    let mut nodes: NodeList = view.body(region)?.into();
     let at = nodes.iter().position(|&n| n == node).ok_or_else(|| bug("a loop that its region lacks"))?;
     if short != Short::AsWritten {
         nodes[at] = whole;
-        for &other in &nodes {
-            if matches!(world.get::<Op>(other), Some(Op::LoopResult(_)))
-                && let Some(mut operands) = world.get_mut::<Operands>(other)
-            {
-                operands.0.iter_mut().filter(|o| **o == node).for_each(|o| *o = whole);
-            }
-        }
-        walk::set_body(world, region, &nodes);
-        return Ok(());
+        walk::set_body(kernel.world, region, &nodes);
+        return take_results(kernel, &nodes, node, whole);
     }
+    let (world, root) = (&mut *kernel.world, kernel.root);
     let mut front: SmallVec<[Entity; 64]> = smallvec![whole];
-    for (number, (ty, expansion, origin)) in types.iter().enumerate() {
-        let operands = Operands(smallvec![whole]);
-        let result = (Op::LoopResult(number as u32), operands, ty.clone(), *expansion, *origin);
-        front.push(world.spawn(result).id());
+    for (number, shape) in (0..).zip(carried) {
+        let result = shape.value(Op::LoopResult(number), Operands(smallvec![whole]));
+        front.push(result.spawn(world, shape.expansion));
     }
-    if let Some(mut operands) = world.get_mut::<Operands>(node) {
-        operands.0 = SmallVec::from_slice(&front[1..]);
-    }
+    nodes::fact_mut::<Operands>(world, node, "a loop without initial values")?.0 =
+        SmallVec::from_slice(&front[1..]);
     nodes.insert_many(at, front);
     walk::set_body(world, region, &nodes);
     // `min(n, max(0, (needed - n) * (ahead - 1)))` is n below `needed` and nothing from there on: `needed`
     // and n are multiples of the iterations of a trip. Where the product may leave the 32 bits of scalar
     // code, what is multiplied is not negative.
-    let ahead = world.get::<Pipelined>(whole).map_or(0, |p| i64::from(p.ahead));
+    let ahead = i64::from(pipelined.ahead);
     let needed = ahead * i64::from(Unrolled::of(world, node));
-    let Some(mut trip) = world.get::<Trip>(node).copied() else {
-        return Err(bug("a loop without trip count"));
-    };
-    let mut expressions = world.get_mut::<Expressions>(root).ok_or_else(|| bug("no expressions"))?;
+    let mut trip = *nodes::fact::<Trip>(world, node, "a loop without trip count")?;
+    let mut expressions = nodes::fact_mut::<Expressions>(world, root, "a kernel without expressions")?;
     let arena = &mut expressions.0;
     let short = (|| {
         let count = arena.sub(trip.end, trip.start)?;
@@ -246,28 +236,74 @@ fn install(
     Ok(())
 }
 
+fn unchanged() -> Diagnostic {
+    bug("a pipelined loop hands a carried value on unchanged")
+}
+
+/// Results of the loop `from` become those of another.
+pub(super) fn take_results(
+    kernel: &mut Scheduling,
+    nodes: &[Entity],
+    from: Entity,
+    to: Entity,
+) -> Result<(), Diagnostic> {
+    let view = kernel.view();
+    let mut results: SmallVec<[Entity; 64]> = SmallVec::new();
+    for &node in nodes {
+        let seen = view.node(node)?;
+        if matches!(seen.op, Op::LoopResult(_)) && seen.operands.0.contains(&from) {
+            results.push(node);
+        }
+    }
+    for result in results {
+        let mut operands = nodes::fact_mut::<Operands>(kernel.world, result, "a result of no loop")?;
+        operands.0.iter_mut().filter(|operand| **operand == from).for_each(|operand| *operand = to);
+    }
+    Ok(())
+}
+
+/// What a value that a pipeline carries is.
+#[derive(Clone, Debug)]
+struct Shape {
+    ty: ValueType,
+    expansion: Expansion,
+    origin: Origin,
+}
+
+impl Shape {
+    /// A node with such a value.
+    fn value(&self, op: Op, operands: Operands) -> NodeBundle {
+        NodeBundle { op, operands, ty: self.ty.clone(), origin: self.origin }
+    }
+}
+
 impl<'w> Pipeliner<'w> {
     fn new(
-        world: &'w mut World,
+        kernel: &'w mut Scheduling,
         node: Entity,
         order: &'w [Placed],
         Pipelined { ahead, drain }: Pipelined,
-    ) -> Pipeliner<'w> {
-        let body = walk::body(world, node);
+    ) -> Result<Pipeliner<'w>, Diagnostic> {
+        let view = kernel.view();
+        let body = view.body(node)?;
         let size = body.iter().map(|n| n.index_u32() as usize + 1).max().unwrap_or(0);
         let (mut number, mut argument) = (vec![0; size], vec![0; size]);
+        let mut nodes = Vec::with_capacity(order.len());
         for (at, placed) in order.iter().enumerate() {
             number[placed.node.index_u32() as usize] = at as u32 + 1;
+            let seen = view.node(placed.node)?;
+            nodes.push((seen.bundle(), seen.piece(placed.node)));
         }
-        for &inner in &body {
-            if let Some(Op::IterArg(carried)) = world.get::<Op>(inner) {
-                argument[inner.index_u32() as usize] = carried + 1;
-            }
+        for &inner in body {
+            // They come first.
+            let Op::IterArg(carried) = view.op(inner)? else { break };
+            argument[inner.index_u32() as usize] = carried + 1;
         }
-        let yields = world.get::<Yields>(node).map(|y| y.0.clone()).unwrap_or_default();
-        let per_trip = Unrolled::of(world, node);
-        Pipeliner {
-            world,
+        let yields = nodes::fact::<Yields>(view.world, node, "a loop that hands nothing on")?.0.clone();
+        let per_trip = Unrolled::of(view.world, node);
+        Ok(Pipeliner {
+            world: kernel.world,
+            nodes,
             ahead,
             drain,
             per_trip,
@@ -283,7 +319,7 @@ impl<'w> Pipeliner<'w> {
             inits: Vec::new(),
             arguments: Vec::new(),
             results: Vec::new(),
-        }
+        })
     }
 
     fn stage(&self, number: u32) -> u32 {
@@ -301,7 +337,7 @@ impl<'w> Pipeliner<'w> {
         let carried = self.argument.get(operand.index_u32() as usize).and_then(|a| a.checked_sub(1));
         let Some(carried) = carried else { return Ok(Source::Outside(operand)) };
         let made = self.yields.get(carried as usize).and_then(|&y| self.number_of(y));
-        let made = made.ok_or_else(|| bug("a pipelined loop hands a carried value on unchanged"))?;
+        let made = made.ok_or_else(unchanged)?;
         Ok(Source::Carried(carried, made))
     }
 
@@ -315,9 +351,8 @@ impl<'w> Pipeliner<'w> {
         lag.ok_or_else(|| bug("a pipelined loop uses a value of a later trip"))
     }
 
-    fn operands(&self, number: u32) -> SmallVec<[Entity; 4]> {
-        let node = self.order[number as usize].node;
-        self.world.get::<Operands>(node).map(|o| o.0.clone()).unwrap_or_default()
+    fn operands(&self, number: u32) -> &Operands {
+        &self.nodes[number as usize].0.operands
     }
 
     /// Which values the steady state carries, and how long.
@@ -327,14 +362,14 @@ impl<'w> Pipeliner<'w> {
         // that an earlier stage of the next iteration takes up in the same trip.
         for carried in 0..self.yields.len() as u32 {
             let made = self.number_of(self.yields[carried as usize]);
-            let made = made.ok_or_else(|| bug("a pipelined loop hands a carried value on unchanged"))?;
+            let made = made.ok_or_else(unchanged)?;
             let left = self.drain == Drain::Loop || self.stage(made) == 0;
             let source = Source::Carried(carried, made);
             self.chains.push(Chain { source, length: u32::from(left), first: 0 });
         }
         for user in 0..self.order.len() as u32 {
-            for operand in self.operands(user) {
-                let source = self.source(operand)?;
+            for at in 0..self.operands(user).0.len() {
+                let source = self.source(self.operands(user).0[at])?;
                 let lag = self.lag(source, self.stage(user))?;
                 let at = match source {
                     Source::Outside(_) => continue,
@@ -360,17 +395,15 @@ impl<'w> Pipeliner<'w> {
         Ok(())
     }
 
-    /// Type and origin of the loop's carried values.
-    fn original_arguments(&self, node: Entity) -> Vec<(ValueType, Expansion, Origin)> {
-        let init = self.world.get::<Operands>(node).map(|o| o.0.clone()).unwrap_or_default();
-        let made = self.yields.iter().zip(&init);
-        made.map(|(&made, _)| self.shape_of(made)).collect()
+    /// The loop's carried values, as the nodes that make them.
+    fn original_arguments(&self) -> Result<Vec<Shape>, Diagnostic> {
+        let made = self.yields.iter().map(|&made| self.number_of(made));
+        made.map(|made| made.map(|made| self.shape_of(made)).ok_or_else(unchanged)).collect()
     }
 
-    fn shape_of(&self, node: Entity) -> (ValueType, Expansion, Origin) {
-        let ty = self.world.get::<ValueType>(node).cloned().unwrap_or_else(ValueType::unknown);
-        let expansion = Expansion::at(self.world, node);
-        (ty, expansion, self.world.get::<Origin>(node).copied().unwrap_or(Origin(u32::MAX)))
+    fn shape_of(&self, number: u32) -> Shape {
+        let (node, expansion) = &self.nodes[number as usize];
+        Shape { ty: node.ty.clone(), expansion: *expansion, origin: node.origin }
     }
 
     fn made_by(source: Source) -> Option<u32> {
@@ -390,14 +423,18 @@ impl<'w> Pipeliner<'w> {
         chain.ok_or_else(|| bug("a value that a pipelined loop does not carry"))
     }
 
-    /// The copy of a node for the trip that is `base` trips ahead.
+    /// The copy of a node for the trip that is so many trips ahead of the base.
     fn copy(&mut self, number: u32, operands: SmallVec<[Entity; 4]>, base: Base, ahead: u32) -> Entity {
-        let node = self.order[number as usize].node;
-        let op = self.world.get::<Op>(node).copied().unwrap_or(Op::Barrier);
-        let (ty, expansion, origin) = self.shape_of(node);
+        let (node, expansion) = &self.nodes[number as usize];
         let ahead = ahead * self.per_trip + expansion.iteration.ahead;
-        let expansion = Expansion { iteration: Iteration { base, ahead }, ..expansion };
-        let copy = self.world.spawn((op, Operands(operands), ty, expansion, origin)).id();
+        let expansion = Expansion { iteration: Iteration { base, ahead }, ..*expansion };
+        let copy = NodeBundle {
+            op: node.op,
+            operands: Operands(operands),
+            ty: node.ty.clone(),
+            origin: node.origin,
+        };
+        let copy = copy.spawn(self.world, expansion);
         self.copies[number as usize].push(copy);
         copy
     }
@@ -407,7 +444,7 @@ impl<'w> Pipeliner<'w> {
         for number in 0..self.order.len() as u32 {
             // Trip `trip` of the prologue is trip `trip - ahead` of the loop.
             let Some(ahead) = trip.checked_sub(self.stage(number)) else { continue };
-            let mut operands = self.operands(number);
+            let mut operands = self.operands(number).0.clone();
             for operand in &mut operands {
                 let source = self.source(*operand)?;
                 let lag = self.lag(source, self.stage(number))?;
@@ -437,6 +474,7 @@ impl<'w> Pipeliner<'w> {
         origin: Origin,
     ) -> Result<Entity, Diagnostic> {
         let mut init: SmallVec<[Entity; 4]> = SmallVec::new();
+        let mut shapes: SmallVec<[Shape; 4]> = SmallVec::new();
         for chain in self.chains.clone() {
             let made = Self::made_by(chain.source).ok_or_else(|| bug("a chain without source"))?;
             for lag in 1..=chain.length {
@@ -446,16 +484,17 @@ impl<'w> Pipeliner<'w> {
                     (None, Source::Carried(carried, _)) => self.inits[carried as usize],
                     _ => return Err(bug("a steady state begins with what the prologue does not make")),
                 });
-                let (ty, expansion, origin) = self.shape_of(self.order[made as usize].node);
+                let shape = self.shape_of(made);
                 let number = self.arguments.len() as u32;
-                let argument = (Op::IterArg(number), Operands::default(), ty, expansion, origin);
-                self.arguments.push(self.world.spawn(argument).id());
+                let argument = shape.value(Op::IterArg(number), Operands::default());
+                self.arguments.push(argument.spawn(self.world, shape.expansion));
+                shapes.push(shape);
             }
         }
         let mut copies: TripCopies = vec![None; self.order.len()];
         let mut body = self.arguments.clone();
         for number in 0..self.order.len() as u32 {
-            let mut operands = self.operands(number);
+            let mut operands = self.operands(number).0.clone();
             for operand in &mut operands {
                 let source = self.source(*operand)?;
                 let lag = self.lag(source, self.stage(number))?;
@@ -480,16 +519,11 @@ impl<'w> Pipeliner<'w> {
             let older = chain.first as usize..(chain.first + chain.length) as usize - 1;
             yields.extend_from_slice(&self.arguments[older]);
         }
-        let steady = self
-            .world
-            .spawn((Op::Iterate(axis), Operands(init), ValueType::unknown(), expansion, origin))
-            .insert((Body(body), Yields(yields), trip))
-            .id();
-        for (number, argument) in self.arguments.clone().into_iter().enumerate() {
-            let (ty, expansion, origin) = self.shape_of(argument);
-            let operands = Operands(smallvec![steady]);
-            let result = (Op::LoopResult(number as u32), operands, ty, expansion, origin);
-            self.results.push(self.world.spawn(result).id());
+        let steady = NodeBundle { operands: Operands(init), ..NodeBundle::effect(Op::Iterate(axis), origin) };
+        let steady = steady.spawn(self.world, (expansion, (Body(body), Yields(yields), trip)));
+        for (number, shape) in (0..).zip(&shapes) {
+            let result = shape.value(Op::LoopResult(number), Operands(smallvec![steady]));
+            self.results.push(result.spawn(self.world, shape.expansion));
         }
         Ok(steady)
     }
@@ -501,7 +535,7 @@ impl<'w> Pipeliner<'w> {
             if trip >= self.stage(number) {
                 continue;
             }
-            let mut operands = self.operands(number);
+            let mut operands = self.operands(number).0.clone();
             for operand in &mut operands {
                 let source = self.source(*operand)?;
                 let lag = self.lag(source, self.stage(number))?;

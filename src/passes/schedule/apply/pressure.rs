@@ -4,36 +4,27 @@
 //! only when they are needed. Early is better, because results take long to come, unless there are too few
 //! registers to hold them in the meantime.
 
-use bevy_ecs::prelude::*;
-
 use super::pipeline::Placed;
-use crate::ir::layout::Source;
-use crate::ir::node::*;
-use crate::passes::expand::Expansion;
-use crate::passes::facts::{Geometry, LdsBuffer, Settings};
+use crate::ir::node::Op;
+use crate::ir::nodes::Bug;
 use crate::passes::schedule::graph::assignment::Assignment;
 use crate::passes::schedule::graph::dependences::LoopGraph;
 use crate::passes::schedule::graph::resources::Class;
+use crate::passes::schedule::graph::view::View;
 
 /// Registers that addresses, masks and the like take in addition to values.
 const BESIDE_VALUES: u32 = 20;
 
 /// Vector registers that values may take so that all waves of a workgroup are resident.
-pub(crate) fn available(world: &World, root: Entity) -> u32 {
-    let waves = world.get::<Geometry>(root).map_or(1, Geometry::wave_count);
-    let Some(settings) = world.get::<Settings>(root) else { return u32::MAX };
-    let target = settings.0.target();
+///
+/// # Errors
+/// A kernel that is broken.
+pub(crate) fn available(view: View) -> Result<u32, Bug> {
+    let (waves, settings) = (view.waves()?, view.settings()?);
+    let target = settings.target();
     let resident = target.vgpr_file / waves.div_ceil(target.simds_per_compute_unit).max(1);
-    let limit = settings.0.vgpr_limit().unwrap_or(u32::MAX).min(resident);
-    limit.saturating_sub(BESIDE_VALUES)
-}
-
-/// Vector registers of a node's result.
-pub(crate) fn registers(world: &World, node: Entity) -> u32 {
-    let logical = world.get::<Expansion>(node).map_or(node, |e| e.logical);
-    let elements = world.get::<Placement>(logical).map_or(0, |p| p.0.extent(Source::Register));
-    let bytes = world.get::<ValueType>(node).and_then(|ty| ty.dtype).map_or(0, |dtype| dtype.bytes());
-    (elements * bytes).div_ceil(4)
+    let limit = settings.vgpr_limit().unwrap_or(u32::MAX).min(resident);
+    Ok(limit.saturating_sub(BESIDE_VALUES))
 }
 
 /// Facts about the nodes of a loop, by number, that do not change with their order.
@@ -84,7 +75,7 @@ impl Values<'_> {
 /// Moves reads closer to their users, as far as it takes to stay within `limit` registers: first reads from
 /// LDS, then reads from global memory, too. `order` holds numbers of the graph's nodes.
 pub(crate) fn relieve(
-    world: &World,
+    view: View,
     found: &LoopGraph,
     assignment: &Assignment,
     order: &mut Vec<u32>,
@@ -94,12 +85,11 @@ pub(crate) fn relieve(
     let is = |node: u32, class: Class| nodes[node as usize].class == class;
     let mut width = vec![0; nodes.len()];
     let mut carried = 0;
-    for node in 0..found.body {
-        let entity = nodes[node as usize].entity;
-        match world.get::<Op>(entity) {
-            Some(Op::IterArg(_)) => carried += registers(world, entity),
-            Some(Op::Mma(_)) | None => {}
-            Some(_) => width[node as usize] = registers(world, entity),
+    for (node, width) in found.nodes.iter().zip(&mut width) {
+        if let Op::IterArg(_) = node.op {
+            carried += node.registers;
+        } else if !matches!(node.op, Op::Mma(_)) {
+            *width = node.registers;
         }
     }
     let values = Values { found, assignment, width, carried };
@@ -110,7 +100,7 @@ pub(crate) fn relieve(
         return;
     }
     let original = order.clone();
-    let latest = latest(world, found, assignment, &written);
+    let latest = latest(view, found, assignment, &written);
     for classes in [&[Class::ReadShared][..], &[Class::ReadShared, Class::ReadGlobal]] {
         let mut reach = length / 2;
         loop {
@@ -143,7 +133,7 @@ pub(super) fn places(found: &LoopGraph, order: &[u32]) -> Vec<u32> {
 
 /// The last place at which each read may stand: that of its first user in the same trip, or of the first node
 /// that overwrites what it reads.
-fn latest(world: &World, found: &LoopGraph, assignment: &Assignment, at: &[u32]) -> Vec<u32> {
+fn latest(view: View, found: &LoopGraph, assignment: &Assignment, at: &[u32]) -> Vec<u32> {
     let mut latest = at.to_vec();
     for node in (0..found.body).filter(|&node| reads(found, node)) {
         let (own, here) = (assignment.stage(node), at[node as usize]);
@@ -159,20 +149,20 @@ fn latest(world: &World, found: &LoopGraph, assignment: &Assignment, at: &[u32])
             .map(|(to, _)| at[to as usize]);
         latest[node as usize] = users.chain(writes).min().unwrap_or(here);
     }
-    before_overwritten(world, found, assignment, at, &mut latest);
+    before_overwritten(view, found, assignment, at, &mut latest);
     latest
 }
 
 /// Limits the places of reads from LDS to those before anything overwrites what they read.
 pub(super) fn before_overwritten(
-    world: &World,
+    view: View,
     found: &LoopGraph,
     assignment: &Assignment,
     at: &[u32],
     latest: &mut [u32],
 ) {
     for buffer in &found.buffers {
-        let copies = world.get::<LdsBuffer>(buffer.buffer).map_or(1, |lds| lds.copies).max(1);
+        let copies = view.copies(buffer.buffer).max(1);
         // Iterations whose stages differ by a multiple of the copies meet in the same copy.
         let copy = |node: u32| assignment.stage(node) % copies;
         let mut writes: Vec<_> = buffer.writes.iter().map(|&w| (copy(w), at[w as usize])).collect();

@@ -4,17 +4,19 @@
 use bevy_ecs::prelude::*;
 use smallvec::{SmallVec, smallvec};
 
-use super::copies::{self, TooLarge};
+use super::copies::{self, NotGiven, TooLarge};
 use super::pipeline::{Placed, Rebuilt, Short, pipeline};
 use super::unroll::{NotUnrolled, unroll};
 use super::{lifetimes, pressure};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::*;
+use crate::ir::nodes::{self, Bug};
 use crate::ir::schedule::table::{Checks, Request};
 use crate::ir::walk;
 use crate::passes::facts::Expressions;
 use crate::passes::schedule::graph::assignment::Assignment;
 use crate::passes::schedule::graph::dependences::LoopGraph;
+use crate::passes::schedule::graph::view::{Scheduling, View};
 use crate::passes::schedule::graph::words::bug;
 
 /// Why a loop stays as it is, although its assignment is legal.
@@ -50,17 +52,31 @@ impl From<Unfit> for NotRebuilt {
     }
 }
 
+impl From<Bug> for NotRebuilt {
+    fn from(bug: Bug) -> NotRebuilt {
+        NotRebuilt::Fault(bug.into())
+    }
+}
+
 impl From<Diagnostic> for NotRebuilt {
     fn from(fault: Diagnostic) -> NotRebuilt {
         NotRebuilt::Fault(fault)
     }
 }
 
+impl From<NotGiven> for NotRebuilt {
+    fn from(why: NotGiven) -> NotRebuilt {
+        match why {
+            NotGiven::TooLarge(why) => Unfit::from(why).into(),
+            NotGiven::Broken(bug) => bug.into(),
+        }
+    }
+}
+
 /// Rebuilds a loop by an assignment that respects its dependences; returns the order of its nodes, and what
 /// became of them.
 pub(crate) fn rebuild(
-    world: &mut World,
-    root: Entity,
+    kernel: &mut Scheduling,
     [region, node]: [Entity; 2],
     found: &LoopGraph,
     assignment: &Assignment,
@@ -68,29 +84,29 @@ pub(crate) fn rebuild(
     checks: Checks,
 ) -> Result<(Vec<Placed>, Rebuilt), NotRebuilt> {
     let stages = assignment.stages();
-    let short = short(world, root, node, stages, request.drain)?;
-    copies::give(world, root, found, assignment, request.copies).map_err(Unfit::from)?;
-    let numbers = order_of(world, root, found, assignment, checks);
+    let short = short(kernel.world, kernel.root, node, stages, request.drain)?;
+    copies::give(kernel, found, assignment, request.copies)?;
+    let numbers = order_of(kernel.view(), found, assignment, checks)?;
     let order = pressure::placed(found, assignment, &numbers);
     if stages == 1 {
-        reorder_body(world, node, &order);
+        reorder_body(kernel, node, found, &order);
         let copies = order.iter().map(|placed| smallvec![placed.node]).collect();
         return Ok((order, Rebuilt { whole: node, steady: node, copies }));
     }
-    let rebuilt = pipeline(world, root, [region, node], &order, stages, short, request.drain)?;
+    let rebuilt = pipeline(kernel, [region, node], &order, stages, short, request.drain)?;
     // Other schedules say how many iterations a trip has, so they are not unrolled further.
     if checks == Checks::Machine {
-        let trips = lifetimes::trips(world, found, assignment, &numbers);
+        let trips = lifetimes::trips(found, assignment, &numbers);
         if trips > 1 {
-            unroll_steady(world, root, &rebuilt, trips)?;
+            unroll_steady(kernel, &rebuilt, trips)?;
         }
     }
     Ok((order, rebuilt))
 }
 
 /// Merges several trips of a steady state into one; a steady state with fewer trips stays as it is.
-fn unroll_steady(world: &mut World, root: Entity, rebuilt: &Rebuilt, trips: u32) -> Result<(), Diagnostic> {
-    match unroll(world, root, [rebuilt.whole, rebuilt.steady], trips) {
+fn unroll_steady(kernel: &mut Scheduling, rebuilt: &Rebuilt, trips: u32) -> Result<(), Diagnostic> {
+    match unroll(kernel, [rebuilt.whole, rebuilt.steady], trips) {
         Ok(_) | Err(NotUnrolled::TooShort { .. }) => Ok(()),
         Err(NotUnrolled::Fault(fault)) => Err(fault),
     }
@@ -105,7 +121,7 @@ fn short(
     drain: Drain,
 ) -> Result<Short, NotRebuilt> {
     let needed = Pipelined { ahead: stages - 1, drain }.needed();
-    let trip = *world.get::<Trip>(node).ok_or_else(|| bug("a loop without trip count"))?;
+    let trip = *nodes::fact::<Trip>(world, node, "a loop without trip count")?;
     let per_trip = i64::from(Unrolled::of(world, node));
     let mut expressions = world.get_mut::<Expressions>(root).ok_or_else(|| bug("no expressions"))?;
     let arena = &mut expressions.0;
@@ -125,28 +141,25 @@ fn short(
 /// The nodes of the body in the order of the steady state: slot by slot, the oldest iteration first, then as
 /// written. Reads move closer to their users where registers are too few.
 fn order_of(
-    world: &World,
-    root: Entity,
+    view: View,
     found: &LoopGraph,
     assignment: &Assignment,
     checks: Checks,
-) -> Vec<u32> {
-    let mut order: Vec<u32> = (0..found.body)
-        .filter(|&n| !matches!(world.get::<Op>(found.graph.nodes()[n as usize].entity), Some(Op::IterArg(_))))
-        .collect();
+) -> Result<Vec<u32>, Diagnostic> {
+    let mut order: Vec<u32> = (0..found.body).filter(|&n| !found.is_carried(n)).collect();
     order.sort_by_key(|&n| (assignment.slot(n), std::cmp::Reverse(assignment.stage(n)), n));
-    pressure::relieve(world, found, assignment, &mut order, pressure::available(world, root));
+    pressure::relieve(view, found, assignment, &mut order, pressure::available(view)?);
     // Phases say nothing about time, so no read is delayed there.
     if checks == Checks::Machine {
-        lifetimes::take_turns(world, found, assignment, &mut order);
+        lifetimes::take_turns(view, found, assignment, &mut order);
     }
-    order
+    Ok(order)
 }
 
 /// Gives a loop of one stage its new order.
-fn reorder_body(world: &mut World, node: Entity, order: &[Placed]) {
-    let carried = |&n: &Entity| matches!(world.get::<Op>(n), Some(Op::IterArg(_)));
-    let mut body: SmallVec<[Entity; 64]> = walk::body(world, node).into_iter().filter(carried).collect();
+fn reorder_body(kernel: &mut Scheduling, node: Entity, found: &LoopGraph, order: &[Placed]) {
+    let carried = (0..found.body).filter(|&n| found.is_carried(n));
+    let mut body: SmallVec<[Entity; 64]> = carried.map(|n| found.graph.nodes()[n as usize].entity).collect();
     body.extend(order.iter().map(|placed| placed.node));
-    walk::set_body(world, node, &body);
+    walk::set_body(kernel.world, node, &body);
 }

@@ -8,7 +8,7 @@ use crate::passes::schedule::graph::dependences::LoopGraph;
 use crate::passes::schedule::graph::loops::Candidates;
 
 /// What became of the kernel's loops. On the kernel entity.
-#[derive(Component, Clone, PartialEq, Eq, Debug)]
+#[derive(Component, Clone, PartialEq, Debug)]
 pub(crate) struct ScheduleRecord {
     /// Name of the strategy that the options asked for.
     pub requested: &'static str,
@@ -67,7 +67,7 @@ pub enum Subject {
 }
 
 /// What became of one loop.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct LoopRecord {
     /// The expanded loop as it was written.
     pub written: Entity,
@@ -76,7 +76,7 @@ pub struct LoopRecord {
 }
 
 /// The end of a loop's scheduling.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Outcome {
     /// It is rebuilt.
     Applied(Box<Applied>),
@@ -88,7 +88,7 @@ pub enum Outcome {
 }
 
 /// A schedule that a loop got.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Applied {
     /// Name of the strategy that was used instead of the one asked for, and why; none if it is the one asked
     /// for.

@@ -13,14 +13,17 @@ use bevy_ecs::prelude::*;
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 
+use super::pipeline::take_results;
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::ExprError;
 use crate::ir::kernel::MAX_OPERATIONS;
 use crate::ir::node::*;
-use crate::ir::walk;
+use crate::ir::nodes::{self, Bug, NodeBundle};
+use crate::ir::walk::{self, NodeList};
 use crate::passes::expand::{Base, Expansion, Iteration};
 use crate::passes::facts::Expressions;
 pub(crate) use crate::passes::facts::Rest;
+use crate::passes::schedule::graph::view::{Scheduling, View};
 use crate::passes::schedule::graph::words::bug;
 
 /// Why a loop is not unrolled.
@@ -33,6 +36,12 @@ pub(crate) enum NotUnrolled {
     },
     /// The kernel is broken, or becomes too large.
     Fault(Diagnostic),
+}
+
+impl From<Bug> for NotUnrolled {
+    fn from(bug: Bug) -> NotUnrolled {
+        NotUnrolled::Fault(bug.into())
+    }
 }
 
 impl From<Diagnostic> for NotUnrolled {
@@ -49,20 +58,20 @@ pub(crate) type NodeCopies = FxHashMap<Entity, Vec<Entity>>;
 /// # Errors
 /// Why it is not unrolled; then nothing has changed, unless the kernel is broken.
 pub(crate) fn unroll(
-    world: &mut World,
-    root: Entity,
+    kernel: &mut Scheduling,
     [region, node]: [Entity; 2],
     factor: u32,
 ) -> Result<NodeCopies, NotUnrolled> {
-    let operations = walk::body(world, node).len().saturating_mul(factor as usize);
+    let operations = kernel.view().body(node)?.len().saturating_mul(factor as usize);
     if operations > MAX_OPERATIONS {
         let text = format!("the loop would have {operations} operations, and {MAX_OPERATIONS} is the most");
         return Err(Diagnostic::new(Kind::Limit, text).help("unroll it less, or use smaller tiles").into());
     }
-    let trip = *world.get::<Trip>(node).ok_or_else(|| bug("a loop without trip count"))?;
+    let (world, root) = (&mut *kernel.world, kernel.root);
+    let trip = *nodes::fact::<Trip>(world, node, "a loop without trip count")?;
     let before = Unrolled::of(world, node);
     let per_trip = before.saturating_mul(factor);
-    let mut expressions = world.get_mut::<Expressions>(root).ok_or_else(|| bug("no expressions"))?;
+    let mut expressions = nodes::fact_mut::<Expressions>(world, root, "a kernel without expressions")?;
     let arena = &mut expressions.0;
     let whole = (|| {
         let count = arena.sub(trip.end, trip.start)?;
@@ -80,25 +89,40 @@ pub(crate) fn unroll(
         return Err(NotUnrolled::TooShort { count });
     }
     if left {
-        let rest = copy_loop(world, node, Trip { start: middle, end: trip.end })?;
-        install_rest(world, region, node, rest)?;
+        let rest = copy_loop(kernel, node, Trip { start: middle, end: trip.end })?;
+        install_rest(kernel, region, node, rest)?;
     }
-    let copies = repeat_body(world, node, before, factor)?;
-    world.entity_mut(node).insert((Trip { start: trip.start, end: middle }, Unrolled(per_trip)));
+    let copies = repeat_body(kernel, node, before, factor)?;
+    kernel.world.entity_mut(node).insert((Trip { start: trip.start, end: middle }, Unrolled(per_trip)));
     Ok(copies)
 }
 
-/// A copy of one node with other operands.
-fn copy_node(world: &mut World, node: Entity, operands: Operands) -> Result<Entity, Diagnostic> {
-    let op = *world.get::<Op>(node).ok_or_else(|| bug("a node without operation"))?;
-    let ty = world.get::<ValueType>(node).cloned().unwrap_or_else(ValueType::unknown);
-    let origin = world.get::<Origin>(node).copied().unwrap_or(Origin(u32::MAX));
-    let expansion = world.get::<Expansion>(node).copied();
-    let mut copy = world.spawn((op, operands, ty, origin));
-    if let Some(expansion) = expansion {
-        copy.insert(expansion);
+/// A node that is copied, apart from the world.
+struct Original {
+    entity: Entity,
+    node: NodeBundle,
+    expansion: Option<Expansion>,
+}
+
+impl Original {
+    fn of(view: View, node: Entity) -> Result<Original, Bug> {
+        let seen = view.node(node)?;
+        Ok(Original { entity: node, node: seen.bundle(), expansion: seen.expansion.copied() })
     }
-    Ok(copy.id())
+
+    /// All nodes of a region.
+    fn of_body(view: View, region: Entity) -> Result<Vec<Original>, Bug> {
+        view.body(region)?.iter().map(|&node| Original::of(view, node)).collect()
+    }
+
+    /// A copy with other operands.
+    fn copy(&self, world: &mut World, operands: SmallVec<[Entity; 4]>) -> Entity {
+        let copy = NodeBundle { operands: Operands(operands), ..self.node.clone() };
+        match self.expansion {
+            Some(expansion) => copy.spawn(world, expansion),
+            None => copy.spawn(world, ()),
+        }
+    }
 }
 
 /// The values that stand for those of a body in a copy of it; values from outside stay the same.
@@ -106,25 +130,23 @@ fn renamed(values: &[Entity], names: &FxHashMap<Entity, Entity>) -> SmallVec<[En
     values.iter().map(|value| names.get(value).copied().unwrap_or(*value)).collect()
 }
 
-fn operands(world: &World, node: Entity) -> SmallVec<[Entity; 4]> {
-    world.get::<Operands>(node).map(|o| o.0.clone()).unwrap_or_default()
-}
-
-fn yields(world: &World, node: Entity) -> SmallVec<[Entity; 4]> {
-    world.get::<Yields>(node).map(|y| y.0.clone()).unwrap_or_default()
+fn yields(world: &World, node: Entity) -> Result<SmallVec<[Entity; 4]>, Bug> {
+    Ok(nodes::fact::<Yields>(world, node, "a loop that hands nothing on")?.0.clone())
 }
 
 /// The same loop for another trip count.
-fn copy_loop(world: &mut World, node: Entity, trip: Trip) -> Result<Entity, Diagnostic> {
+fn copy_loop(kernel: &mut Scheduling, node: Entity, trip: Trip) -> Result<Entity, Diagnostic> {
+    let (own, originals) = (Original::of(kernel.view(), node)?, Original::of_body(kernel.view(), node)?);
+    let world = &mut *kernel.world;
     let mut names = FxHashMap::default();
-    let mut body = Vec::new();
-    for inner in walk::body(world, node) {
-        let copy = copy_node(world, inner, Operands(renamed(&operands(world, inner), &names)))?;
-        names.insert(inner, copy);
+    let mut body = Vec::with_capacity(originals.len());
+    for inner in &originals {
+        let copy = inner.copy(world, renamed(&inner.node.operands.0, &names));
+        names.insert(inner.entity, copy);
         body.push(copy);
     }
-    let made = Yields(renamed(&yields(world, node), &names));
-    let copy = copy_node(world, node, Operands(operands(world, node)))?;
+    let made = Yields(renamed(&yields(world, node)?, &names));
+    let copy = own.copy(world, own.node.operands.0.clone());
     world.entity_mut(copy).insert((Body(body), made, trip, Rest));
     if let Some(&unrolled) = world.get::<Unrolled>(node) {
         world.entity_mut(copy).insert(unrolled);
@@ -134,57 +156,61 @@ fn copy_loop(world: &mut World, node: Entity, trip: Trip) -> Result<Entity, Diag
 
 /// Puts the loop `rest` after the loop `node`: it goes on with the values of `node`, and users of these now
 /// use those of `rest`.
-fn install_rest(world: &mut World, region: Entity, node: Entity, rest: Entity) -> Result<(), Diagnostic> {
-    let body = walk::body(world, region);
-    for &other in &body {
-        if matches!(world.get::<Op>(other), Some(Op::LoopResult(_)))
-            && let Some(mut of) = world.get_mut::<Operands>(other)
-        {
-            of.0.iter_mut().filter(|o| **o == node).for_each(|o| *o = rest);
-        }
-    }
+fn install_rest(
+    kernel: &mut Scheduling,
+    region: Entity,
+    node: Entity,
+    rest: Entity,
+) -> Result<(), Diagnostic> {
+    let mut nodes: NodeList = kernel.view().body(region)?.into();
+    take_results(kernel, &nodes, node, rest)?;
     let mut news: SmallVec<[Entity; 64]> = SmallVec::new();
-    for (number, value) in yields(world, node).into_iter().enumerate() {
-        let result = copy_node(world, value, Operands(smallvec![node]))?;
-        world.entity_mut(result).insert(Op::LoopResult(number as u32));
-        news.push(result);
+    for (number, value) in (0..).zip(yields(kernel.world, node)?) {
+        let mut value = Original::of(kernel.view(), value)?;
+        value.node.op = Op::LoopResult(number);
+        news.push(value.copy(kernel.world, smallvec![node]));
     }
-    world.entity_mut(rest).insert(Operands(SmallVec::from_slice(&news)));
+    kernel.world.entity_mut(rest).insert(Operands(SmallVec::from_slice(&news)));
     news.push(rest);
-    let at = body.iter().position(|&n| n == node).ok_or_else(|| bug("a loop that its region lacks"))?;
-    let mut nodes = body;
+    let at = nodes.iter().position(|&n| n == node).ok_or_else(|| bug("a loop that its region lacks"))?;
     nodes.insert_many(at + 1, news);
-    walk::set_body(world, region, &nodes);
+    walk::set_body(kernel.world, region, &nodes);
     Ok(())
 }
 
 /// Repeats the body of a loop whose trips have `before` iterations each.
-fn repeat_body(world: &mut World, node: Entity, before: u32, factor: u32) -> Result<NodeCopies, Diagnostic> {
-    let old = walk::body(world, node);
-    let mut body = old.to_vec();
-    let mut copies: NodeCopies = old.iter().map(|&inner| (inner, vec![inner])).collect();
-    let made = yields(world, node);
-    // The value in the latest copy that stands for a value of the first one.
+fn repeat_body(
+    kernel: &mut Scheduling,
+    node: Entity,
+    before: u32,
+    factor: u32,
+) -> Result<NodeCopies, Diagnostic> {
+    let old = Original::of_body(kernel.view(), node)?;
+    let world = &mut *kernel.world;
+    let mut body: Vec<Entity> = old.iter().map(|inner| inner.entity).collect();
+    let mut copies: NodeCopies = body.iter().map(|&inner| (inner, vec![inner])).collect();
+    let made = yields(world, node)?;
+    // What a value of the first copy is in the last one so far.
     let mut names: FxHashMap<Entity, Entity> = FxHashMap::default();
     for copy in 1..factor {
         let carried = renamed(&made, &names);
         let mut next: FxHashMap<Entity, Entity> = FxHashMap::default();
-        for &inner in &old {
-            if let Some(&Op::IterArg(number)) = world.get::<Op>(inner) {
+        for inner in &old {
+            if let Op::IterArg(number) = inner.node.op {
                 let &value = carried.get(number as usize).ok_or_else(|| bug("a loop yields too little"))?;
-                next.insert(inner, value);
+                next.insert(inner.entity, value);
                 continue;
             }
-            let new = copy_node(world, inner, Operands(renamed(&operands(world, inner), &next)))?;
+            let new = inner.copy(world, renamed(&inner.node.operands.0, &next));
             move_on(world, new, before, copy);
-            next.insert(inner, new);
-            copies.entry(inner).or_default().push(new);
+            next.insert(inner.entity, new);
+            copies.entry(inner.entity).or_default().push(new);
             body.push(new);
         }
         names = next;
     }
-    for &inner in &old {
-        move_on(world, inner, before, 0);
+    for inner in &old {
+        move_on(world, inner.entity, before, 0);
     }
     let made = Yields(renamed(&made, &names));
     world.entity_mut(node).insert((Body(body), made));

@@ -6,12 +6,12 @@ use super::manual::{Evaluation, Which};
 use super::reorder::{Disorder, reorder};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::*;
+use crate::ir::node_map::NodeSet;
+use crate::ir::nodes::NodeBundle;
 use crate::ir::schedule::{Directive, Place, ValueId};
 use crate::ir::walk;
-use crate::passes::facts::Geometry;
 use crate::passes::schedule::graph::dependences::{dependences_in_place, straight_dependences};
 use crate::passes::schedule::graph::resources::ResourceModel;
-use crate::passes::schedule::graph::words::{describe, place};
 
 /// Nodes of a region that an edit may touch: from the first place to the one after the last.
 #[derive(Copy, Clone, Debug)]
@@ -22,13 +22,13 @@ struct Stretch {
     repeats: bool,
 }
 
-impl Evaluation<'_> {
+impl Evaluation<'_, '_> {
     fn body(&self, region: Entity) -> Vec<Entity> {
-        self.world.get::<Body>(region).map(|b| b.0.clone()).unwrap_or_default()
+        walk::body(self.kernel.world, region).to_vec()
     }
 
     /// The nodes that a loop, or a part of a pipelined one, names.
-    fn stretch(&self, id: ValueId) -> Result<Stretch, Diagnostic> {
+    fn stretch(&mut self, id: ValueId) -> Result<Stretch, Diagnostic> {
         let (region, which) = match self.part(id)? {
             Some(part) if part.which == Which::Kernel => (part.steady, Which::Kernel),
             Some(part) if part.whole == part.steady => {
@@ -38,15 +38,16 @@ impl Evaluation<'_> {
             Some(part) => (part.whole, part.which),
             None => (self.one_loop(id)?, Which::Kernel),
         };
-        let body = self.world.get::<Body>(region).map(|b| &b.0[..]).unwrap_or_default();
-        let op = |at: &usize| self.world.get::<Op>(body[*at]).copied();
-        let heads = (0..body.len()).take_while(|at| matches!(op(at), Some(Op::IterArg(_)))).count();
+        let view = self.kernel.view();
+        let body = view.body(region)?;
+        let op = |at: &usize| view.op(body[*at]);
+        let heads = (0..body.len()).take_while(|at| matches!(op(at), Ok(Op::IterArg(_)))).count();
         let all = Stretch { region, first: heads, end: body.len(), repeats: true };
         if which == Which::Kernel {
             return Ok(all);
         }
         // If the kernel is unrolled, the loop over the rest of its iterations stands after it.
-        let mut loops = (0..body.len()).filter(|at| matches!(op(at), Some(Op::Iterate(_))));
+        let mut loops = (0..body.len()).filter(|at| matches!(op(at), Ok(Op::Iterate(_))));
         let steady = loops.next().map(|first| [first, loops.next_back().unwrap_or(first)]);
         Ok(match (which, steady) {
             (Which::Kernel, _) | (_, None) => all,
@@ -54,8 +55,7 @@ impl Evaluation<'_> {
                 Stretch { region, first: heads, end: first, repeats: false }
             }
             (Which::Epilogue, Some([_, last])) => {
-                let results =
-                    (last + 1..body.len()).take_while(|at| matches!(op(at), Some(Op::LoopResult(_))));
+                let results = (last + 1..body.len()).take_while(|at| matches!(op(at), Ok(Op::LoopResult(_))));
                 let first = last + 1 + results.count();
                 Stretch { region, first, end: body.len(), repeats: false }
             }
@@ -67,9 +67,9 @@ impl Evaluation<'_> {
         let body = self.body(stretch.region);
         let model = ResourceModel::ABSTRACT;
         let found = if stretch.repeats {
-            dependences_in_place(self.world, stretch.region, &model)
+            dependences_in_place(self.kernel.view(), stretch.region, &model)
         } else {
-            straight_dependences(self.world, &body[stretch.first..stretch.end], &model)
+            straight_dependences(self.kernel.view(), &body[stretch.first..stretch.end], &model)
         };
         let found = found.map_err(|why| {
             self.not_schedulable(stretch.region, &format!("this cannot be reordered: {why}"))
@@ -79,18 +79,21 @@ impl Evaluation<'_> {
             pieces.push(self.pieces(cluster)?);
         }
         // A loop's carried values are nodes of its graph that keep their place at its start.
-        let order = reorder(self.world, &found, &pieces).map_err(|why| self.disorder(why))?;
-        let order = order.into_iter().filter(|n| !matches!(self.world.get::<Op>(*n), Some(Op::IterArg(_))));
+        let order = reorder(self.kernel.world, &found, &pieces).map_err(|why| self.disorder(why))?;
+        let carried: NodeSet = (0..found.body)
+            .filter(|&node| found.is_carried(node))
+            .map(|node| found.graph.nodes()[node as usize].entity)
+            .collect();
         let mut new = body[..stretch.first].to_vec();
-        new.extend(order);
+        new.extend(order.into_iter().filter(|node| !carried.contains(*node)));
         new.extend_from_slice(&body[stretch.end..]);
-        walk::set_body(self.world, stretch.region, &new);
+        walk::set_body(self.kernel.world, stretch.region, &new);
         Ok(())
     }
 
     fn disorder(&self, why: Disorder) -> Diagnostic {
-        let name = |node| describe(self.world, self.root, node);
-        let at = |node| place(self.world, self.root, node);
+        let name = |node| self.describe(node);
+        let at = |node| self.place(node);
         match why {
             Disorder::Stranger(node) => {
                 let text = format!("{} is not among the nodes that are reordered", name(node));
@@ -116,13 +119,12 @@ impl Evaluation<'_> {
     }
 
     fn spawn(&mut self, op: Op) -> Entity {
-        let bundle = (op, Operands::default(), ValueType::unknown(), self.origin);
-        self.world.spawn(bundle).id()
+        NodeBundle::effect(op, self.origin).spawn(self.kernel.world, ())
     }
 
     fn insert_at(&mut self, region: Entity, at: usize, op: Op) {
         let new = self.spawn(op);
-        if let Some(mut body) = self.world.get_mut::<Body>(region) {
+        if let Some(mut body) = self.kernel.world.get_mut::<Body>(region) {
             let at = at.min(body.0.len());
             body.0.insert(at, new);
         }
@@ -153,7 +155,7 @@ impl Evaluation<'_> {
             self.fault("there is no node to insert something at")
                 .help("take a list that is not empty, or insert at the start or at the end of a part")
         })?;
-        let region = walk::region_of(self.world, self.root, node);
+        let region = walk::region_of(self.kernel.world, self.kernel.root, node);
         let region =
             region.ok_or_else(|| self.fault("the node to insert something at is not in the kernel"))?;
         let at = self.body(region).iter().position(|&n| n == node).unwrap_or(0);
@@ -170,7 +172,7 @@ impl Evaluation<'_> {
             }
             None => self.one_loop(region)?,
         };
-        let waves = self.world.get::<Geometry>(self.root).map_or(0, Geometry::wave_count);
+        let waves = self.kernel.view().waves()?;
         if waves < 2 || !waves.is_multiple_of(2) {
             let text = match waves {
                 1 => "the one wave of a workgroup has no two halves to stagger".to_owned(),
@@ -178,7 +180,7 @@ impl Evaluation<'_> {
             };
             return Err(self.fault(text).help("use an even number of waves"));
         }
-        let around = walk::region_of(self.world, self.root, node);
+        let around = walk::region_of(self.kernel.world, self.kernel.root, node);
         let around = around.ok_or_else(|| self.fault("the loop is not in the kernel"))?;
         let half = |predicate| {
             let condition = WaveCondition { predicate, bound: WaveBound::WavesOver(2) };

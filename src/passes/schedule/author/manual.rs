@@ -12,6 +12,7 @@ use super::reorder::Piece;
 use super::selection;
 use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::node::*;
+use crate::ir::nodes::Bug;
 use crate::ir::schedule::table::{Checks, Request};
 use crate::ir::schedule::{Directive, Item, Operation, Pipeline, Scheduled, ValueId, WaveSchedule};
 use crate::ir::walk;
@@ -23,6 +24,7 @@ use crate::passes::schedule::graph::assignment::Assignment;
 use crate::passes::schedule::graph::dependences::{LoopGraph, dependences};
 use crate::passes::schedule::graph::loops::Candidates;
 use crate::passes::schedule::graph::resources::{Class, ResourceModel};
+use crate::passes::schedule::graph::view::Scheduling;
 use crate::passes::schedule::graph::words::bug;
 use crate::passes::schedule::graph::words::{describe, place};
 use crate::passes::schedule::judge::verify::{broken, broken_fault, early_fault, too_few_fault};
@@ -59,12 +61,18 @@ pub(super) enum Which {
 }
 
 /// Why a schedule is not applied.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(super) enum Stop {
     /// The author has to correct something.
     Fault(Diagnostic),
     /// The sizes do not suit it; the kernel stays as it was written.
     Unfit(LoopRecord),
+}
+
+impl From<Bug> for Stop {
+    fn from(bug: Bug) -> Stop {
+        Stop::Fault(bug.into())
+    }
 }
 
 impl From<Diagnostic> for Stop {
@@ -74,9 +82,8 @@ impl From<Diagnostic> for Stop {
 }
 
 /// A schedule while it is evaluated.
-pub(super) struct Evaluation<'w> {
-    pub(super) world: &'w mut World,
-    pub(super) root: Entity,
+pub(super) struct Evaluation<'s, 'w> {
+    pub(super) kernel: &'s mut Scheduling<'w>,
     pub(super) values: Vec<Value>,
     pub(super) records: Vec<LoopRecord>,
     /// Tagged nodes, until the kernel changes.
@@ -93,27 +100,25 @@ pub(super) struct Evaluation<'w> {
 /// # Errors
 /// What the author has to correct; a kernel that is broken.
 pub(crate) fn schedule(
-    world: &mut World,
-    root: Entity,
+    kernel: &mut Scheduling,
     _: &Candidates,
     asked: &Schedule,
 ) -> Result<Vec<LoopRecord>, Diagnostic> {
     let Schedule::Manual(written) = asked else { return Err(bug("no author's schedule")) };
-    apply(world, root, written, None)
+    apply(kernel, written, None)
 }
 
 /// Evaluates a schedule; returns what became of the loops that it pipelines. `known` may hold the dependences
 /// of one loop.
 pub(crate) fn apply(
-    world: &mut World,
-    root: Entity,
+    kernel: &mut Scheduling,
     schedule: &WaveSchedule,
     known: Option<(Entity, LoopGraph)>,
 ) -> Result<Vec<LoopRecord>, Diagnostic> {
     let at = schedule.location().clone();
     let origin = Origin(u32::MAX);
     let mut evaluation =
-        Evaluation { world, root, values: Vec::new(), records: Vec::new(), tags: None, known, at, origin };
+        Evaluation { kernel, values: Vec::new(), records: Vec::new(), tags: None, known, at, origin };
     for scheduled in schedule.operations() {
         match evaluation.operation(scheduled) {
             Ok(results) => evaluation.values.extend(results),
@@ -162,7 +167,17 @@ fn number_of(numbers: &[u32], node: Entity) -> Option<u32> {
     numbers.get(node.index_u32() as usize).copied().filter(|&at| at != u32::MAX)
 }
 
-impl Evaluation<'_> {
+impl Evaluation<'_, '_> {
+    /// A node in words.
+    pub(super) fn describe(&self, node: Entity) -> String {
+        describe(self.kernel.world, self.kernel.root, node)
+    }
+
+    /// Where the author wrote a node.
+    pub(super) fn place(&self, node: Entity) -> Option<Location> {
+        place(self.kernel.world, self.kernel.root, node)
+    }
+
     /// A fault at the operation being evaluated.
     pub(super) fn fault(&self, text: impl Into<String>) -> Diagnostic {
         Diagnostic::invalid(text).at(Some(self.at.clone()))
@@ -175,7 +190,7 @@ impl Evaluation<'_> {
             Operation::GetNodeByTag { tag } => nodes(self.by_tag(tag)?),
             Operation::GetNodeByTagAndType { tag, node_type } => {
                 let list = self.by_tag(tag)?;
-                nodes(selection::of_type(self.world, &list, *node_type))
+                nodes(selection::of_type(self.kernel.view(), &list, *node_type)?)
             }
             Operation::GetNodeByTagAndIteration { tag, iteration } => {
                 nodes(self.by_tag_and_iteration(tag, *iteration)?)
@@ -242,23 +257,26 @@ impl Evaluation<'_> {
     }
 
     /// The one loop that a list names.
-    pub(super) fn one_loop(&self, id: ValueId) -> Result<Entity, Diagnostic> {
+    pub(super) fn one_loop(&mut self, id: ValueId) -> Result<Entity, Diagnostic> {
+        let is_loop = match self.nodes(id)? {
+            &[node] => matches!(self.kernel.view().op(node)?, Op::Iterate(_)),
+            _ => false,
+        };
         let nodes = self.nodes(id)?;
         match nodes[..] {
-            [node] if matches!(self.world.get::<Op>(node), Some(Op::Iterate(_))) => Ok(node),
+            [node] if is_loop => Ok(node),
             [node] => {
-                let text = format!("{} is not a loop", describe(self.world, self.root, node));
-                let fault = self.fault(text).note("it is written here", place(self.world, self.root, node));
+                let text = format!("{} is not a loop", self.describe(node));
+                let fault = self.fault(text).note("it is written here", self.place(node));
                 Err(fault.help("take the loop by its own tag"))
             }
             _ => {
                 let fault =
                     self.fault(format!("one loop is expected here, and the list has {} nodes", nodes.len()));
                 let fault = match nodes.first() {
-                    Some(&first) => fault.note(
-                        format!("the first is {}", describe(self.world, self.root, first)),
-                        place(self.world, self.root, first),
-                    ),
+                    Some(&first) => {
+                        fault.note(format!("the first is {}", self.describe(first)), self.place(first))
+                    }
                     None => fault,
                 };
                 Err(fault.help("take the loop by its own tag"))
@@ -268,13 +286,15 @@ impl Evaluation<'_> {
 
     /// The fault for a loop whose body no schedule can change.
     pub(super) fn not_schedulable(&self, node: Entity, text: &str) -> Diagnostic {
-        let fault = self.fault(text).note("the loop is here", place(self.world, self.root, node));
+        let fault = self.fault(text).note("the loop is here", self.place(node));
         fault.help("schedule innermost loops whose carried values are made anew in each iteration")
     }
 
     fn by_tag(&mut self, tag: &str) -> Result<Vec<Entity>, Stop> {
-        let (world, root) = (&*self.world, self.root);
-        match self.tags.get_or_insert_with(|| selection::TagIndex::of(world, root)).get(tag) {
+        if self.tags.is_none() {
+            self.tags = Some(selection::TagIndex::of(self.kernel.view())?);
+        }
+        match self.tags.as_ref().map_or(selection::Tagged::Nothing(None), |tags| tags.get(tag)) {
             selection::Tagged::Nodes(nodes) => Ok(nodes),
             selection::Tagged::Remainder(node) => {
                 let why = "no whole tile is left for its loop".to_owned();
@@ -292,7 +312,7 @@ impl Evaluation<'_> {
 
     fn by_tag_and_iteration(&mut self, tag: &str, iteration: u32) -> Result<Vec<Entity>, Stop> {
         let list = self.by_tag(tag)?;
-        selection::of_iteration(self.world, &list, iteration).map_err(|count| {
+        selection::of_iteration(self.kernel.view(), &list, iteration)?.map_err(|count| {
             let text = format!("no copy of \"{tag}\" is of iteration {iteration}");
             // A loop that was too short to be unrolled has only one.
             let refused = self.records.iter().find(|r| matches!(r.outcome, Outcome::Refused { .. }));
@@ -316,21 +336,22 @@ impl Evaluation<'_> {
             }
             None => self.one_loop(region)?,
         };
-        let body = self.world.get::<Body>(node).map(|b| &b.0[..]).unwrap_or_default();
-        if let Some(&inner) = body.iter().find(|&&n| self.world.get::<Body>(n).is_some()) {
-            let text = format!("{} holds another loop", describe(self.world, self.root, node));
+        let view = self.kernel.view();
+        let mut body = view.body(node)?.iter().copied();
+        if let Some(inner) = body.find(|&inner| view.body(inner).is_ok()) {
+            let text = format!("{} holds another loop", self.describe(node));
             return Err(self
                 .fault(text)
-                .note("the inner loop is here", place(self.world, self.root, inner))
+                .note("the inner loop is here", self.place(inner))
                 .help("only innermost loops can be unrolled"));
         }
-        let around = walk::region_of(self.world, self.root, node)
+        let around = walk::region_of(self.kernel.world, self.kernel.root, node)
             .ok_or_else(|| self.fault("the loop is not in the kernel"))?;
-        if wave_groups::out_of_step(self.world, self.root, around, node) {
-            let text = format!("{} is staggered", describe(self.world, self.root, node));
+        if wave_groups::out_of_step(self.kernel.view(), around, node)? {
+            let text = format!("{} is staggered", self.describe(node));
             return Err(self.fault(text).help("unroll it first, then stagger it"));
         }
-        let copies = match unroll(self.world, self.root, [around, node], factor) {
+        let copies = match unroll(self.kernel, [around, node], factor) {
             Ok(copies) => copies,
             Err(NotUnrolled::Fault(fault)) => return Err(fault.at(Some(self.at.clone()))),
             Err(NotUnrolled::TooShort { count }) => {
@@ -374,32 +395,32 @@ impl Evaluation<'_> {
 
     fn pipeline(&mut self, pipeline: &Pipeline) -> Result<Vec<Value>, Stop> {
         let node = self.one_loop(pipeline.target)?;
-        let region = walk::region_of(self.world, self.root, node)
+        let region = walk::region_of(self.kernel.world, self.kernel.root, node)
             .ok_or_else(|| self.fault("the loop is not in the kernel"))?;
-        if matches!(self.world.get::<Op>(region), Some(Op::Pipeline(_))) {
+        if region != self.kernel.root && matches!(self.kernel.view().op(region)?, Op::Pipeline(_)) {
             let fault = self.fault("this loop is pipelined already");
             return Err(fault.help("set all stages in one pipeline").into());
         }
         let found = match self.known.take().filter(|known| known.0 == node) {
             Some((_, found)) => found,
-            None => dependences(self.world, node, &ResourceModel::ABSTRACT).map_err(|why| {
+            None => dependences(self.kernel.view(), node, &ResourceModel::ABSTRACT).map_err(|why| {
                 self.not_schedulable(node, &format!("this loop cannot be pipelined: {why}"))
             })?,
         };
         let assignment = self.assignment(pipeline, &found)?;
         if let Some(fault) = broken(&found, &assignment, Checks::Order) {
-            let fault = broken_fault(self.world, self.root, &found, &assignment, fault);
+            let fault = broken_fault(self.kernel.world, self.kernel.root, &found, &assignment, fault);
             return Err(fault.at(Some(self.at.clone())).into());
         }
         let drain = self.drain(pipeline, &found, &assignment, node)?;
         if let Some(copies) = pipeline.multi_buffer_count
-            && let Some(fault) = too_few_fault(self.world, self.root, &found, &assignment, copies)
+            && let Some(fault) =
+                too_few_fault(self.kernel.world, self.kernel.root, &found, &assignment, copies)
         {
             return Err(fault.at(Some(self.at.clone())).into());
         }
         let request = Request { copies: pipeline.multi_buffer_count, drain };
-        let rebuilt =
-            rebuild(self.world, self.root, [region, node], &found, &assignment, request, Checks::Order);
+        let rebuilt = rebuild(self.kernel, [region, node], &found, &assignment, request, Checks::Order);
         let (order, rebuilt) = rebuilt.map_err(|why| match why {
             NotRebuilt::Unfit(Unfit::Lds(why)) => {
                 Stop::Fault(self.fault(why.to_string()).help("use smaller tiles, or fewer stages"))
@@ -439,12 +460,12 @@ impl Evaluation<'_> {
                 for &list in lists {
                     for &node in self.nodes(list)? {
                         let at = number_of(&number, node);
-                        let describe = || describe(self.world, self.root, node);
+                        let describe = || self.describe(node);
                         let Some(at) = at else {
                             let text = format!("{} is not in the loop", describe());
                             return Err(Diagnostic::invalid(text)
                                 .at(Some(stage.location.clone()))
-                                .note("it is written here", place(self.world, self.root, node))
+                                .note("it is written here", self.place(node))
                                 .help("leave it out: a pipeline holds the nodes of its loop alone"));
                         };
                         let cycle = stage_number as u32 * interval + slot as u32;
@@ -457,21 +478,21 @@ impl Evaluation<'_> {
                                     format!("stage {} slot {}", other / interval, other % interval),
                                     first.map(|s| s.location.clone()),
                                 )
-                                .note("it is written here", place(self.world, self.root, node))
+                                .note("it is written here", self.place(node))
                                 .help("name every node once"));
                         }
                     }
                 }
             }
         }
-        self.infer(found, &mut cycles);
+        Self::infer(found, &mut cycles);
         let missing = (0..found.body).find(|&n| cycles[n as usize].is_none());
         if let Some(missing) = missing {
             let node = nodes[missing as usize].entity;
-            let text = format!("{} has no place in the pipeline", describe(self.world, self.root, node));
+            let text = format!("{} has no place in the pipeline", self.describe(node));
             return Err(self
                 .fault(text)
-                .note("it is written here", place(self.world, self.root, node))
+                .note("it is written here", self.place(node))
                 .help("put it into a slot of a stage"));
         }
         Ok(Assignment { interval, cycles: cycles.into_iter().map(Option::unwrap_or_default).collect() })
@@ -479,17 +500,10 @@ impl Evaluation<'_> {
 
     /// Infers the places of conversions and of nodes that take no time: as late as their first user allows.
     /// Barriers of the author and junctions come after the nodes that they wait for.
-    fn infer(&self, found: &LoopGraph, cycles: &mut [Option<u32>]) {
+    fn infer(found: &LoopGraph, cycles: &mut [Option<u32>]) {
         let graph = &found.graph;
-        let is_cast = |n: u32| {
-            self.world
-                .get::<Op>(graph.nodes()[n as usize].entity)
-                .is_some_and(|op| matches!(op, Op::Convert(_)))
-        };
-        let is_fence = |n: u32| {
-            let op = self.world.get::<Op>(graph.nodes()[n as usize].entity);
-            n >= found.body || matches!(op, Some(Op::Barrier | Op::Control(_)))
-        };
+        let is_cast = |n: u32| matches!(found.op(n), Some(Op::Convert(_)));
+        let is_fence = |n: u32| n >= found.body || found.is_fence(n);
         for n in (0..graph.nodes().len() as u32).filter(|&n| is_fence(n)) {
             let before =
                 graph.entering(n).filter(|e| e.distance == 0).filter_map(|e| cycles[e.from as usize]);
@@ -527,7 +541,7 @@ impl Evaluation<'_> {
         if !pipeline.eliminate_epilogue {
             return Ok(Drain::Epilogue);
         }
-        match early_fault(self.world, self.root, found, assignment, node) {
+        match early_fault(self.kernel.world, self.kernel.root, found, assignment, node) {
             None => Ok(Drain::Loop),
             Some(fault) => Err(fault.at(Some(self.at.clone()))),
         }

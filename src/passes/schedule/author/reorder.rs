@@ -4,6 +4,7 @@
 use bevy_ecs::prelude::*;
 
 use crate::ir::node::*;
+use crate::ir::nodes::NodeBundle;
 use crate::passes::schedule::graph::dependences::LoopGraph;
 
 /// A part of a cluster.
@@ -103,8 +104,7 @@ pub(crate) fn reorder_counted(
     }
     (0..found.body).try_for_each(|node| walk.emit(node))?;
     for (at, op, origin) in inserted {
-        let bundle = (op, Operands::default(), ValueType::unknown(), origin);
-        walk.out[at] = world.spawn(bundle).id();
+        walk.out[at] = NodeBundle::effect(op, origin).spawn(world, ());
     }
     Ok((walk.out, walk.steps))
 }

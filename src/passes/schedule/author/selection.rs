@@ -5,18 +5,17 @@ use bevy_ecs::prelude::*;
 use super::manual::{Evaluation, Which};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::Symbol;
-use crate::ir::kernel::DimTable;
 use crate::ir::layout::Dim;
 use crate::ir::node::*;
+use crate::ir::nodes::Bug;
 use crate::ir::schedule::{Group, NodeType, ValueId};
 use crate::ir::text::suggest::closest;
 use crate::ir::types::AddressSpace;
-use crate::passes::allocate_lds::buffer_of;
-use crate::passes::expand::{Base, Expansion};
+use crate::passes::expand::Base;
 use crate::passes::facts::Remainder;
 use crate::passes::schedule::apply::unroll::Rest;
 use crate::passes::schedule::graph::coordinates::coordinate;
-use crate::passes::schedule::graph::words::describe;
+use crate::passes::schedule::graph::view::View;
 
 /// What a tag names.
 pub(super) enum Tagged {
@@ -42,34 +41,33 @@ struct TagRow {
 }
 
 impl TagIndex {
-    pub(super) fn of(world: &World, root: Entity) -> TagIndex {
+    pub(super) fn of(view: View) -> Result<TagIndex, Bug> {
         let mut index = TagIndex { rows: Vec::new() };
-        let mut last = (root, None);
-        index.walk(world, root, false, &mut last);
-        index
+        let mut last = (view.root, None);
+        index.walk(view, view.root, false, &mut last)?;
+        Ok(index)
     }
 
     /// `last` remembers the row of the previous logical node, which is usually that of the next node as well.
     fn walk(
         &mut self,
-        world: &World,
+        view: View,
         region: Entity,
         in_remainder: bool,
         last: &mut (Entity, Option<usize>),
-    ) {
-        for &node in world.get::<Body>(region).map(|b| &b.0[..]).unwrap_or_default() {
-            if world.get::<Rest>(node).is_some() {
+    ) -> Result<(), Bug> {
+        let world = view.world;
+        for &node in view.body(region)? {
+            let seen = view.node(node)?;
+            let is_region = seen.body.is_some();
+            if is_region && world.get::<Rest>(node).is_some() {
                 continue;
             }
-            let own = Expansion::at(world, node).logical;
-            let is_region = world.get::<Body>(node).is_some();
+            let own = seen.piece(node).logical;
             let in_remainder = in_remainder || (is_region && world.get::<Remainder>(own).is_some());
             // The results and carried values of a loop belong to it.
-            let op = world.get::<Op>(node);
-            if !matches!(
-                op,
-                Some(Op::IterArg(_) | Op::LoopResult(_) | Op::Memory | Op::Scalar | Op::Allocate)
-            ) {
+            if !matches!(seen.op, Op::IterArg(_) | Op::LoopResult(_) | Op::Memory | Op::Scalar | Op::Allocate)
+            {
                 if last.0 != own {
                     *last = (own, self.row_of(world, own));
                 }
@@ -81,9 +79,10 @@ impl TagIndex {
                 }
             }
             if is_region {
-                self.walk(world, node, in_remainder, last);
+                self.walk(view, node, in_remainder, last)?;
             }
         }
+        Ok(())
     }
 
     fn row_of(&mut self, world: &World, logical: Entity) -> Option<usize> {
@@ -110,54 +109,72 @@ impl TagIndex {
 }
 
 /// Nodes of one type.
-pub(super) fn of_type(world: &World, nodes: &[Entity], wanted: NodeType) -> Vec<Entity> {
-    let is = |node: &Entity| world.get::<Op>(*node).and_then(|op| NodeType::of(*op)) == Some(wanted);
-    nodes.iter().copied().filter(is).collect()
+pub(super) fn of_type(view: View, nodes: &[Entity], wanted: NodeType) -> Result<Vec<Entity>, Bug> {
+    let mut found = Vec::new();
+    for &node in nodes {
+        if NodeType::of(view.op(node)?) == Some(wanted) {
+            found.push(node);
+        }
+    }
+    Ok(found)
 }
 
 /// Copies that unrolling made for one iteration of a trip; if there are none, the number of iterations that
 /// the nodes have.
-pub(super) fn of_iteration(world: &World, nodes: &[Entity], iteration: u32) -> Result<Vec<Entity>, u32> {
-    let copy = |node: &Entity| world.get::<Expansion>(*node).map_or(0, |e| e.copy);
-    let found: Vec<Entity> = nodes.iter().copied().filter(|node| copy(node) == iteration).collect();
-    if found.is_empty() { Err(nodes.iter().map(copy).max().map_or(0, |last| last + 1)) } else { Ok(found) }
+pub(super) fn of_iteration(
+    view: View,
+    nodes: &[Entity],
+    iteration: u32,
+) -> Result<Result<Vec<Entity>, u32>, Bug> {
+    let (mut found, mut count) = (Vec::new(), 0);
+    for &node in nodes {
+        let copy = view.node(node)?.piece(node).copy;
+        count = count.max(copy + 1);
+        if copy == iteration {
+            found.push(node);
+        }
+    }
+    Ok(if found.is_empty() { Err(count) } else { Ok(found) })
 }
 
-impl Evaluation<'_> {
+impl Evaluation<'_, '_> {
     pub(super) fn partition_by_space(
-        &self,
+        &mut self,
         list: ValueId,
         space: AddressSpace,
     ) -> Result<(Vec<Entity>, Vec<Entity>), Diagnostic> {
-        let nodes = self.nodes(list)?;
-        if let Some(&node) =
-            nodes.iter().find(|&&n| !self.world.get::<Op>(n).is_some_and(|op| op.is_access()))
-        {
-            let text = format!("{} has no address space", describe(self.world, self.root, node));
-            return Err(self.fault(text).help("partition reads and writes"));
+        let nodes = self.nodes(list)?.to_vec();
+        let view = self.kernel.view();
+        let (mut inside, mut others) = (Vec::new(), Vec::new());
+        for &node in &nodes {
+            let seen = view.node(node)?;
+            if !seen.op.is_access() {
+                let text = format!("{} has no address space", self.describe(node));
+                return Err(self.fault(text).help("partition reads and writes"));
+            }
+            let is_inside = view.buffer_of(&seen)?.is_some() == (space == AddressSpace::Shared);
+            if is_inside { inside.push(node) } else { others.push(node) }
         }
-        let in_space = |node: &Entity| {
-            let shared = buffer_of(self.world, *node).is_some();
-            shared == (space == AddressSpace::Shared)
-        };
-        Ok(nodes.iter().partition(|node| in_space(node)))
+        Ok((inside, others))
     }
 
     pub(super) fn partition_by_dim(
-        &self,
+        &mut self,
         list: ValueId,
         symbol: Symbol,
         parts: u32,
     ) -> Result<Vec<Vec<Entity>>, Diagnostic> {
-        let dims = self.world.get::<DimTable>(self.root).map(|d| &d.0[..]).unwrap_or_default();
+        let dims = self.kernel.view().dims()?.0.clone();
         let dim = dims.iter().position(|&d| d == symbol).and_then(|at| u8::try_from(at).ok()).map(Dim);
         let dim = dim.ok_or_else(|| {
             let names: Vec<&str> = dims.iter().map(|dim| dim.name()).collect();
             let fault = self.fault(format!("the kernel has no dimension {symbol}"));
             fault.help(format!("its dimensions are {}", names.join(", ")))
         })?;
-        let nodes = self.nodes(list)?;
-        let places: Vec<(u32, u32)> = nodes.iter().map(|&n| coordinate(self.world, n, dim)).collect();
+        let nodes = self.nodes(list)?.to_vec();
+        let view = self.kernel.view();
+        let places = nodes.iter().map(|&node| coordinate(view, node, dim));
+        let places = places.collect::<Result<Vec<(u32, u32)>, Bug>>()?;
         let mut distinct = places.clone();
         distinct.sort_unstable();
         distinct.dedup();
@@ -183,30 +200,30 @@ impl Evaluation<'_> {
     }
 
     pub(super) fn filter(
-        &self,
+        &mut self,
         list: ValueId,
         stage: Option<ValueId>,
         node_type: Option<NodeType>,
     ) -> Result<Vec<Entity>, Diagnostic> {
-        let nodes = self.nodes(list)?;
-        let nodes = if let Some(stage) = stage {
+        let mut nodes = self.nodes(list)?.to_vec();
+        if let Some(stage) = stage {
             let part = self.part(stage)?.ok_or_else(|| self.fault("this is not a part of a pipeline"))?;
             let base = match part.which {
                 Which::Prologue => Base::Start,
                 Which::Kernel => Base::Trip,
                 Which::Epilogue => Base::End,
             };
-            let inside = |&n: &Entity| {
-                let own = self.world.get::<Expansion>(n).map(|e| e.iteration.base);
-                // A loop of one stage is its own steady state.
-                own == Some(base) || (part.whole == part.steady && part.which == Which::Kernel)
-            };
-            nodes.iter().copied().filter(inside).collect()
-        } else {
-            nodes.to_vec()
-        };
+            // A loop of one stage is its own steady state.
+            if part.whole != part.steady || part.which != Which::Kernel {
+                let view = self.kernel.view();
+                let base_of = |&node: &Entity| Ok(view.node(node)?.expansion.map(|e| e.iteration.base));
+                let bases = nodes.iter().map(base_of).collect::<Result<Vec<Option<Base>>, Bug>>()?;
+                let mut bases = bases.into_iter();
+                nodes.retain(|_| bases.next() == Some(Some(base)));
+            }
+        }
         Ok(match node_type {
-            Some(node_type) => of_type(self.world, &nodes, node_type),
+            Some(node_type) => of_type(self.kernel.view(), &nodes, node_type)?,
             None => nodes,
         })
     }

@@ -5,7 +5,6 @@ use bevy_ecs::prelude::*;
 use rustc_hash::FxHashMap;
 
 use crate::ir::diagnostic::{Diagnostic, Kind};
-use crate::ir::kernel::DimTable;
 use crate::ir::node::{Drain, Op};
 use crate::ir::schedule::table::{Checks, LoopTable, Row, ScheduleTable};
 use crate::ir::text::suggest::closest;
@@ -19,6 +18,7 @@ use crate::passes::schedule::graph::dependences::{LoopGraph, dependences};
 use crate::passes::schedule::graph::keys::keys;
 use crate::passes::schedule::graph::loops::{Candidates, chip_model};
 use crate::passes::schedule::graph::resources::{Resource, ResourceModel};
+use crate::passes::schedule::graph::view::Scheduling;
 use crate::passes::schedule::graph::words::bug;
 use crate::passes::schedule::graph::words::{describe, place};
 use crate::passes::schedule::judge::usage;
@@ -36,19 +36,17 @@ const NAMED_USERS: usize = 4;
 /// # Errors
 /// What is wrong with the table; a kernel that is broken.
 pub(crate) fn schedule(
-    world: &mut World,
-    root: Entity,
+    kernel: &mut Scheduling,
     loops: &Candidates,
     asked: &Schedule,
 ) -> Result<Vec<LoopRecord>, Diagnostic> {
     let Schedule::Table(table) = asked else { return Err(bug("no table of cycles")) };
-    apply(world, root, loops, table)
+    apply(kernel, loops, table)
 }
 
 /// Gives loops the schedules of a table; loops that the table leaves out stay as they were written.
 fn apply(
-    world: &mut World,
-    root: Entity,
+    kernel: &mut Scheduling,
     loops: &Candidates,
     table: &ScheduleTable,
 ) -> Result<Vec<LoopRecord>, Diagnostic> {
@@ -70,7 +68,7 @@ fn apply(
             records.push(LoopRecord::refused(node, format!("the table has no loop {number}")));
             continue;
         };
-        let record = Judge { world, root, node, table: own }
+        let record = Judge { kernel, node, table: own }
             .applied(region)
             .map_err(|fault| fault.note("by this table", Some(table.location())))?;
         records.push(record);
@@ -79,32 +77,31 @@ fn apply(
 }
 
 /// A loop and the schedule that it is to get.
-struct Judge<'a> {
-    world: &'a mut World,
-    root: Entity,
+struct Judge<'a, 'w> {
+    kernel: &'a mut Scheduling<'w>,
     node: Entity,
     table: &'a LoopTable,
 }
 
-impl Judge<'_> {
+impl Judge<'_, '_> {
     fn fault(&self, text: impl Into<String>) -> Diagnostic {
         Diagnostic::invalid(text).at(Some(self.table.location.clone()))
     }
 
     fn describe(&self, found: &LoopGraph, node: u32) -> String {
-        describe(self.world, self.root, found.graph.nodes()[node as usize].entity)
+        describe(self.kernel.world, self.kernel.root, found.graph.nodes()[node as usize].entity)
     }
 
     fn applied(&mut self, region: Entity) -> Result<LoopRecord, Diagnostic> {
         self.same_dim()?;
         let model = self.model()?;
-        let found = dependences(self.world, self.node, &model)
+        let found = dependences(self.kernel.view(), self.node, &model)
             .map_err(|why| self.fault(format!("this loop cannot be scheduled: {why}")))?;
         let (assignment, rows) = self.assignment(&found)?;
         let table = self.table;
         if let Some(fault) = broken(&found, &assignment, Checks::Order) {
             let [from, to] = [fault.edge.from, fault.edge.to].map(|n| rows.get(n as usize));
-            let told = broken_fault(self.world, self.root, &found, &assignment, fault);
+            let told = broken_fault(self.kernel.world, self.kernel.root, &found, &assignment, fault);
             let told = told.at(to.map(|row| row.location.clone()));
             return Err([to, from].into_iter().flatten().fold(told, |told, row| {
                 told.note(format!("the row of {}", row.key), Some(row.location.clone()))
@@ -118,12 +115,14 @@ impl Judge<'_> {
         }
         let location = Some(table.location.clone());
         if table.request.drain == Drain::Loop
-            && let Some(fault) = early_fault(self.world, self.root, &found, &assignment, self.node)
+            && let Some(fault) =
+                early_fault(self.kernel.world, self.kernel.root, &found, &assignment, self.node)
         {
             return Err(fault.at(location));
         }
         if let Some(copies) = table.request.copies
-            && let Some(fault) = too_few_fault(self.world, self.root, &found, &assignment, copies)
+            && let Some(fault) =
+                too_few_fault(self.kernel.world, self.kernel.root, &found, &assignment, copies)
         {
             return Err(fault.at(location));
         }
@@ -133,15 +132,7 @@ impl Judge<'_> {
             let fault = Diagnostic::new(Kind::Limit, text).at(location);
             return Err(fault.help(format!("a pipelined loop has at most {MOST_NODES} nodes")));
         }
-        match rebuild(
-            self.world,
-            self.root,
-            [region, self.node],
-            &found,
-            &assignment,
-            table.request,
-            table.checks,
-        ) {
+        match rebuild(self.kernel, [region, self.node], &found, &assignment, table.request, table.checks) {
             Ok((_, Rebuilt { steady, .. })) => {
                 let (request, checks) = (table.request, table.checks);
                 let applied = Applied { instead: None, steady, found, assignment, request, checks };
@@ -155,12 +146,10 @@ impl Judge<'_> {
         }
     }
 
-    fn same_dim(&self) -> Result<(), Diagnostic> {
-        let dims = self.world.get::<DimTable>(self.root);
-        let name = match (self.world.get::<Op>(self.node), dims) {
-            (Some(&Op::Iterate(dim)), Some(dims)) => dims.name(dim),
-            _ => "?",
-        };
+    fn same_dim(&mut self) -> Result<(), Diagnostic> {
+        let view = self.kernel.view();
+        let Op::Iterate(dim) = view.op(self.node)? else { return Err(bug("no loop")) };
+        let name = view.dims()?.name(dim);
         let LoopTable { number, dim, .. } = self.table;
         match **dim == *name {
             true => Ok(()),
@@ -169,8 +158,8 @@ impl Judge<'_> {
     }
 
     /// The machine that the table's cycles belong to.
-    fn model(&self) -> Result<ResourceModel, Diagnostic> {
-        let chip = chip_model(self.world, self.root, self.node);
+    fn model(&mut self) -> Result<ResourceModel, Diagnostic> {
+        let chip = chip_model(self.kernel.view(), self.node)?;
         let models = [ResourceModel::ABSTRACT, chip];
         let Some((name, location)) = &self.table.model else {
             return Ok(if self.table.checks == Checks::Machine { chip } else { ResourceModel::ABSTRACT });
@@ -184,7 +173,7 @@ impl Judge<'_> {
 
     /// Cycles of all nodes, and the row of each node of the body.
     fn assignment(&self, found: &LoopGraph) -> Result<(Assignment, Vec<&Row>), Diagnostic> {
-        let keys = keys(self.world, found);
+        let keys = keys(found);
         let (body, junctions) = keys.split_at(found.body as usize);
         let numbers: FxHashMap<&str, usize> =
             body.iter().enumerate().map(|(number, key)| (key.as_str(), number)).collect();
@@ -207,7 +196,7 @@ impl Judge<'_> {
                 let text =
                     format!("{} ({}) has no cycle", self.describe(found, number), body[number as usize]);
                 self.fault(text)
-                    .note("it is written here", place(self.world, self.root, node))
+                    .note("it is written here", place(self.kernel.world, self.kernel.root, node))
                     .help("give every node of the loop a row")
             })?);
         }
@@ -242,8 +231,14 @@ impl Judge<'_> {
         Err(Diagnostic::invalid(text)
             .at(row(to))
             .note("what has to be over first", row(from))
-            .note(format!("{to_text} is written here"), place(self.world, self.root, entity(to)))
-            .note(format!("{from_text} is written here"), place(self.world, self.root, entity(from)))
+            .note(
+                format!("{to_text} is written here"),
+                place(self.kernel.world, self.kernel.root, entity(to)),
+            )
+            .note(
+                format!("{from_text} is written here"),
+                place(self.kernel.world, self.kernel.root, entity(from)),
+            )
             .help(format!("the first legal cycle is {legal}; `checks: order` would let it wait")))
     }
 

@@ -2,29 +2,35 @@
 
 use bevy_ecs::prelude::*;
 
+use super::view::View;
 use crate::ir::layout::{Dim, Place as LayoutPlace};
 use crate::ir::node::*;
+use crate::ir::nodes::Bug;
 use crate::passes::expand::Expansion;
 
 /// Place of a node along a dimension: its coordinate, and which part of its operands it multiplies.
-pub(crate) fn coordinate(world: &World, node: Entity, dim: Dim) -> (u32, u32) {
+///
+/// # Errors
+/// A kernel that is broken.
+pub(crate) fn coordinate(view: View, node: Entity, dim: Dim) -> Result<(u32, u32), Bug> {
     let of = |expansion: Option<&Expansion>| {
         let expansion = expansion?;
-        let layout = &world.get::<Placement>(expansion.logical)?.0;
+        let layout = &view.world.get::<Placement>(expansion.logical)?.0;
         let has = layout.modes().iter().any(|mode| mode.dim == Some(dim));
         has.then(|| {
             layout.coordinate(dim, LayoutPlace { replica: expansion.replica, ..LayoutPlace::default() })
         })
     };
-    let expansion = world.get::<Expansion>(node);
-    let slice = expansion.map_or(0, |e| e.slice);
-    match (of(expansion), world.get::<Op>(node)) {
-        (Some(own), Some(Op::Mma(_))) => (own, 0),
-        (Some(own), _) => (own, slice),
-        // A product takes its place along the contracted dimension from its operands.
-        (None, _) => {
-            let operands = world.get::<Operands>(node).map(|o| &o.0[..]).unwrap_or_default();
-            (operands.iter().find_map(|&o| of(world.get::<Expansion>(o))).unwrap_or(0), slice)
+    let node = view.node(node)?;
+    let slice = node.expansion.map_or(0, |e| e.slice);
+    if let Some(own) = of(node.expansion) {
+        return Ok((own, if let Op::Mma(_) = node.op { 0 } else { slice }));
+    }
+    // The contracted dimension of a product is its operands'.
+    for &operand in &node.operands.0 {
+        if let Some(place) = of(view.node(operand)?.expansion) {
+            return Ok((place, slice));
         }
     }
+    Ok((0, slice))
 }

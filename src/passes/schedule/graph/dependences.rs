@@ -12,19 +12,21 @@ use smallvec::SmallVec;
 
 use super::dependence_graph::{Dependence, DependenceGraph, Edge, GraphNode};
 use super::resources::{Class, ResourceModel};
+use super::view::View;
 use crate::ir::node::*;
+use crate::ir::nodes::{Bug, ExpandedNodeItem};
 use crate::ir::op::{MemoryEffect, OpUnit};
-use crate::ir::walk;
 use crate::passes::expand::{Base, Expansion};
-use crate::passes::facts::LdsBuffer;
 
 /// A loop body as schedulers see it.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct LoopGraph {
     /// Nodes of the body in program order, then junctions.
     pub graph: DependenceGraph,
     /// How many of the graph's nodes are nodes of the body.
     pub body: u32,
+    /// What those nodes are, by number.
+    pub nodes: Vec<BodyNode>,
     /// LDS buffers that every iteration fills anew; for each, the iterations of a trip in order.
     pub buffers: SmallVec<[LoopBuffer; 4]>,
 }
@@ -41,6 +43,34 @@ pub struct LoopBuffer {
     pub reads: Vec<u32>,
 }
 
+/// What a node of a body is, looked up once for all who ask.
+#[derive(Copy, Clone, PartialEq, Debug)]
+pub struct BodyNode {
+    /// What it does.
+    pub op: Op,
+    /// What it is a piece of.
+    pub expansion: Expansion,
+    /// Vector registers of its result.
+    pub registers: u32,
+}
+
+impl LoopGraph {
+    /// What a node does; nothing for a junction.
+    pub fn op(&self, node: u32) -> Option<Op> {
+        self.nodes.get(node as usize).map(|node| node.op)
+    }
+
+    /// True for a value that the loop carries.
+    pub fn is_carried(&self, node: u32) -> bool {
+        matches!(self.op(node), Some(Op::IterArg(_)))
+    }
+
+    /// True for barriers and the like.
+    pub fn is_fence(&self, node: u32) -> bool {
+        matches!(self.op(node), Some(Op::Barrier | Op::Control(_)))
+    }
+}
+
 /// Why a loop cannot be scheduled.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub(crate) enum Unsuitable {
@@ -53,6 +83,12 @@ pub(crate) enum Unsuitable {
     /// The kernel is broken.
     #[error("its body is broken")]
     Broken,
+}
+
+impl From<Bug> for Unsuitable {
+    fn from(_: Bug) -> Unsuitable {
+        Unsuitable::Broken
+    }
 }
 
 /// What an access does to a memory.
@@ -75,12 +111,8 @@ struct Group {
 ///
 /// # Errors
 /// If it holds another loop, or hands on values unchanged.
-pub(crate) fn dependences(
-    world: &World,
-    node: Entity,
-    model: &ResourceModel,
-) -> Result<LoopGraph, Unsuitable> {
-    loop_dependences(world, node, model, Copies::Open)
+pub(crate) fn dependences(view: View, node: Entity, model: &ResourceModel) -> Result<LoopGraph, Unsuitable> {
+    loop_dependences(view, node, model, Copies::Open)
 }
 
 /// The same for nodes that stay in their iterations: LDS buffers keep the numbers of copies that they have.
@@ -88,11 +120,11 @@ pub(crate) fn dependences(
 /// # Errors
 /// If it holds another loop.
 pub(crate) fn dependences_in_place(
-    world: &World,
+    view: View,
     node: Entity,
     model: &ResourceModel,
 ) -> Result<LoopGraph, Unsuitable> {
-    loop_dependences(world, node, model, Copies::Given)
+    loop_dependences(view, node, model, Copies::Given)
 }
 
 /// Whether the numbers of copies of LDS buffers are still to be chosen.
@@ -103,23 +135,25 @@ enum Copies {
 }
 
 fn loop_dependences(
-    world: &World,
+    view: View,
     node: Entity,
     model: &ResourceModel,
     copies: Copies,
 ) -> Result<LoopGraph, Unsuitable> {
-    let body = walk::body(world, node);
-    let mut finder = Finder::new(world, model, &body);
-    finder.per_trip = Unrolled::of(world, node);
-    finder.pipelined = body.iter().any(|&inner| is_ahead(world, inner));
-    let memories = finder.straight(&body)?;
+    let body = view.body(node)?;
+    let mut finder = Finder::new(view, model, body);
+    finder.per_trip = Unrolled::of(view.world, node);
+    for &inner in body {
+        finder.pipelined |= view.node(inner)?.expansion.is_some_and(is_ahead);
+    }
+    let memories = finder.straight(body)?;
     // Values that one trip hands to the next impose no order within a trip.
     if copies == Copies::Open {
-        finder.carried(node, &body)?;
+        finder.carried(node)?;
     }
     let mut buffers = SmallVec::new();
     for (memory, groups) in memories {
-        let shared = world.get::<Op>(memory) == Some(&Op::Allocate);
+        let shared = view.op(memory)? == Op::Allocate;
         // Filled, then read: the number of copies of the buffer decides how far apart iterations may be.
         if shared && let Some(fills) = finder.fills(&groups) {
             for [writes, reads] in &fills {
@@ -153,7 +187,7 @@ fn loop_dependences(
             _ => {}
         }
     }
-    Ok(finder.finish(&body, buffers))
+    Ok(finder.finish(body, buffers))
 }
 
 /// Trips of a loop between two accesses: the first is `from` iterations ahead of its trip, the second is `to`
@@ -165,9 +199,8 @@ pub(crate) fn trips_between(from: u32, to: u32, later: u32, per_trip: u32) -> Op
 }
 
 /// True for nodes that a pipeline runs ahead of the iteration in which they were written.
-fn is_ahead(world: &World, node: Entity) -> bool {
-    let expansion = world.get::<Expansion>(node);
-    expansion.is_some_and(|e| e.iteration.base == Base::Trip && e.iteration.ahead != e.copy)
+fn is_ahead(expansion: &Expansion) -> bool {
+    expansion.iteration.base == Base::Trip && expansion.iteration.ahead != expansion.copy
 }
 
 /// Finds the dependences among nodes that run once, one after the other.
@@ -175,11 +208,11 @@ fn is_ahead(world: &World, node: Entity) -> bool {
 /// # Errors
 /// If there is a loop among them.
 pub(crate) fn straight_dependences(
-    world: &World,
+    view: View,
     nodes: &[Entity],
     model: &ResourceModel,
 ) -> Result<LoopGraph, Unsuitable> {
-    let mut finder = Finder::new(world, model, nodes);
+    let mut finder = Finder::new(view, model, nodes);
     for (memory, groups) in finder.straight(nodes)? {
         for pair in groups.windows(2) {
             finder.between(memory, &pair[0], &pair[1], 0);
@@ -189,11 +222,9 @@ pub(crate) fn straight_dependences(
 }
 
 /// The class of a node, as schedulers see it.
-pub(crate) fn class_of(world: &World, node: Entity, op: Op) -> Class {
-    let shared = || {
-        let memory = world.get::<Operands>(node).and_then(|o| o.0.last().copied());
-        memory.is_some_and(|m| world.get::<Op>(m) == Some(&Op::Allocate))
-    };
+pub(crate) fn class_of(view: View, node: &ExpandedNodeItem) -> Class {
+    let op = *node.op;
+    let shared = || node.memory().and_then(|memory| view.op(memory)) == Ok(Op::Allocate);
     match (op.row().unit, op.row().memory) {
         (OpUnit::Memory, MemoryEffect::Reads) if shared() => Class::ReadShared,
         (OpUnit::Memory, MemoryEffect::Reads) => Class::ReadGlobal,
@@ -208,9 +239,10 @@ pub(crate) fn class_of(world: &World, node: Entity, op: Op) -> Class {
 }
 
 struct Finder<'a> {
-    world: &'a World,
+    view: View<'a>,
     model: &'a ResourceModel,
     nodes: Vec<GraphNode>,
+    body: Vec<BodyNode>,
     edges: Vec<Edge>,
     /// Number of each node by entity index; `u32::MAX` for all others.
     number: Vec<u32>,
@@ -221,15 +253,24 @@ struct Finder<'a> {
 }
 
 impl<'a> Finder<'a> {
-    fn new(world: &'a World, model: &'a ResourceModel, body: &[Entity]) -> Finder<'a> {
+    fn new(view: View<'a>, model: &'a ResourceModel, body: &[Entity]) -> Finder<'a> {
         let size = body.iter().map(|n| n.index_u32() as usize + 1).max().unwrap_or(0);
         let (nodes, edges) = (Vec::with_capacity(body.len() + 8), Vec::with_capacity(4 * body.len()));
-        Finder { world, model, nodes, edges, number: vec![u32::MAX; size], per_trip: 1, pipelined: false }
+        Finder {
+            view,
+            model,
+            nodes,
+            body: Vec::with_capacity(body.len()),
+            edges,
+            number: vec![u32::MAX; size],
+            per_trip: 1,
+            pipelined: false,
+        }
     }
 
     fn finish(self, body: &[Entity], buffers: SmallVec<[LoopBuffer; 4]>) -> LoopGraph {
         let graph = DependenceGraph::new(self.nodes, self.edges);
-        LoopGraph { graph, body: body.len() as u32, buffers }
+        LoopGraph { graph, body: body.len() as u32, nodes: self.body, buffers }
     }
 
     fn number_of(&self, node: Entity) -> Option<u32> {
@@ -238,18 +279,26 @@ impl<'a> Finder<'a> {
 
     /// Adds the nodes, with the order that values and barriers impose; returns the accesses of each memory.
     fn straight(&mut self, body: &[Entity]) -> Result<Vec<(Entity, Vec<Group>)>, Unsuitable> {
-        let world = self.world;
+        let view = self.view;
         let mut memories: Vec<(Entity, Vec<Group>)> = Vec::new();
         let mut fences: Vec<u32> = Vec::new();
+        let mut elements = (view.root, 0);
         for (at, &inner) in body.iter().enumerate() {
             let at = at as u32;
-            let &op = world.get::<Op>(inner).ok_or(Unsuitable::Broken)?;
+            let node = view.node(inner)?;
+            let (op, operands, expansion) = (*node.op, &node.operands.0[..], node.piece(inner));
             if matches!(op, Op::Iterate(_) | Op::Pipeline(_)) {
                 return Err(Unsuitable::Nested);
             }
             self.number[inner.index_u32() as usize] = at;
-            self.nodes.push(GraphNode { entity: inner, class: class_of(world, inner, op) });
-            let operands = world.get::<Operands>(inner).map(|o| &o.0[..]).unwrap_or_default();
+            self.nodes.push(GraphNode { entity: inner, class: class_of(view, &node) });
+            // Pieces of one node follow each other.
+            if elements.0 != expansion.logical {
+                elements = (expansion.logical, view.elements(expansion.logical));
+            }
+            let bytes = node.ty.dtype.map_or(0, |dtype| dtype.bytes());
+            let registers = (elements.1 * bytes).div_ceil(4);
+            self.body.push(BodyNode { op, expansion, registers });
             for &operand in operands {
                 if let Some(from) = self.number_of(operand) {
                     self.edge(from, at, 0, Dependence::Value);
@@ -261,9 +310,9 @@ impl<'a> Finder<'a> {
                 MemoryEffect::Reads | MemoryEffect::Writes | MemoryEffect::Copies => {
                     let &memory = operands.last().ok_or(Unsuitable::Broken)?;
                     let kind = if op.is_write() { Access::Write } else { Access::Read };
-                    self.note_access(&mut memories, memory, at, kind);
+                    self.note_access(&mut memories, memory, at, kind)?;
                     if op.row().memory == MemoryEffect::Copies {
-                        self.note_access(&mut memories, operands[0], at, Access::Read);
+                        self.note_access(&mut memories, operands[0], at, Access::Read)?;
                     }
                 }
             }
@@ -273,14 +322,12 @@ impl<'a> Finder<'a> {
     }
 
     /// What a loop yields is what its next iteration begins with.
-    fn carried(&mut self, node: Entity, body: &[Entity]) -> Result<(), Unsuitable> {
-        let world = self.world;
-        let yields = world.get::<Yields>(node).map(|y| &y.0[..]).unwrap_or_default();
-        for (at, &inner) in body.iter().enumerate() {
-            let Some(&Op::IterArg(carried)) = world.get::<Op>(inner) else { continue };
-            let &made = yields.get(carried as usize).ok_or(Unsuitable::Broken)?;
-            let from = self.number_of(made).ok_or(Unsuitable::Unchanged)?;
-            if matches!(world.get::<Op>(made), Some(Op::IterArg(_))) {
+    fn carried(&mut self, node: Entity) -> Result<(), Unsuitable> {
+        let yields = self.view.world.get::<Yields>(node).ok_or(Unsuitable::Broken)?;
+        for at in 0..self.body.len() {
+            let Op::IterArg(carried) = self.body[at].op else { continue };
+            let from = self.number_of(yields.at(carried as usize)?).ok_or(Unsuitable::Unchanged)?;
+            if let Op::IterArg(_) = self.body[from as usize].op {
                 return Err(Unsuitable::Unchanged);
             }
             self.edge(from, at as u32, 1, Dependence::Value);
@@ -340,8 +387,8 @@ impl<'a> Finder<'a> {
 
     /// True for nodes that barriers hold: all but those that take no time.
     fn is_held(&self, node: u32) -> bool {
-        let GraphNode { entity, class } = self.nodes[node as usize];
-        class != Class::Free || matches!(self.world.get::<Op>(entity), Some(Op::Barrier | Op::Control(_)))
+        self.nodes[node as usize].class != Class::Free
+            || matches!(self.body[node as usize].op, Op::Barrier | Op::Control(_))
     }
 
     /// Keeps the accesses of one memory in order, within an iteration.
@@ -357,7 +404,7 @@ impl<'a> Finder<'a> {
     /// The same in the steady state of a pipelined loop, where two accesses can touch the same data only if
     /// they belong to one iteration, or to two iterations that use the same copy of the buffer.
     fn steady(&mut self, memory: Entity, groups: &[Group]) {
-        let copies = self.world.get::<LdsBuffer>(memory).map_or(1, |lds| lds.copies);
+        let copies = self.view.copies(memory);
         for writes in groups.iter().filter(|group| group.write) {
             for reads in groups.iter().filter(|group| !group.write) {
                 let (written, read) = (writes.ahead.unwrap_or(0), reads.ahead.unwrap_or(0));
@@ -381,7 +428,7 @@ impl<'a> Finder<'a> {
                 return None;
             }
             for &node in &group.nodes {
-                let own = self.world.get::<Expansion>(self.nodes[node as usize].entity).map_or(0, |e| e.copy);
+                let own = self.body[node as usize].expansion.copy;
                 let [writes, reads] = fills.get_mut(own as usize)?;
                 match group.write {
                     true if reads.nodes.is_empty() => writes.nodes.push(node),
@@ -395,7 +442,7 @@ impl<'a> Finder<'a> {
 
     /// An iteration may overwrite a copy of the buffer only after an earlier one has read it.
     fn turns(&mut self, memory: Entity, fills: &[[Group; 2]]) {
-        let copies = self.world.get::<LdsBuffer>(memory).map_or(1, |lds| lds.copies) as usize;
+        let copies = self.view.copies(memory) as usize;
         for (at, [_, reads]) in fills.iter().enumerate() {
             let next = at + copies;
             self.between(memory, reads, &fills[next % fills.len()][0], (next / fills.len()) as u32);
@@ -422,14 +469,17 @@ impl<'a> Finder<'a> {
         }
     }
 
-    fn note_access(&self, memories: &mut Vec<(Entity, Vec<Group>)>, memory: Entity, at: u32, kind: Access) {
-        let world = self.world;
-        let node = self.nodes[at as usize].entity;
+    fn note_access(
+        &self,
+        memories: &mut Vec<(Entity, Vec<Group>)>,
+        memory: Entity,
+        at: u32,
+        kind: Access,
+    ) -> Result<(), Bug> {
         let write = kind == Access::Write;
-        let Expansion { logical, iteration, .. } =
-            world.get::<Expansion>(node).copied().unwrap_or(Expansion::of(node));
-        let shared = world.get::<Op>(memory) == Some(&Op::Allocate);
-        let ahead = (self.pipelined && iteration.base == Base::Trip && shared).then_some(iteration.ahead);
+        let Expansion { logical, iteration, .. } = self.body[at as usize].expansion;
+        let shared = self.pipelined && self.view.op(memory)? == Op::Allocate;
+        let ahead = (shared && iteration.base == Base::Trip).then_some(iteration.ahead);
         let index = memories.iter().position(|m| m.0 == memory).unwrap_or_else(|| {
             memories.push((memory, Vec::new()));
             memories.len() - 1
@@ -447,5 +497,6 @@ impl<'a> Finder<'a> {
             Some(group) => group.nodes.push(at),
             None => groups.push(Group { write, logical, ahead, nodes: vec![at] }),
         }
+        Ok(())
     }
 }

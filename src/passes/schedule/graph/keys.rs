@@ -11,10 +11,9 @@ use rustc_hash::FxHashMap;
 use super::dependences::LoopGraph;
 use super::resources::Class;
 use crate::ir::node::Op;
-use crate::passes::expand::Expansion;
 
 /// The keys of all nodes of a graph, by number.
-pub(crate) fn keys(world: &World, found: &LoopGraph) -> Vec<String> {
+pub(crate) fn keys(found: &LoopGraph) -> Vec<String> {
     let mut logical_numbers: FxHashMap<Entity, usize> = FxHashMap::default();
     let mut seen: FxHashMap<String, u32> = FxHashMap::default();
     let mut keys = Vec::with_capacity(found.graph.nodes().len());
@@ -23,10 +22,10 @@ pub(crate) fn keys(world: &World, found: &LoopGraph) -> Vec<String> {
             keys.push(format!("join.{junction}"));
             continue;
         }
-        let expansion = Expansion::at(world, node.entity);
+        let expansion = found.nodes[at].expansion;
         let next = logical_numbers.len();
         let logical = *logical_numbers.entry(expansion.logical).or_insert(next);
-        let word = word(world, node.entity, node.class);
+        let word = word(found.nodes[at].op, node.class);
         let mut key = format!("{word}.{logical}.{}.{}", expansion.replica, expansion.slice);
         let times = seen.entry(key.clone()).or_insert(0);
         *times += 1;
@@ -39,12 +38,12 @@ pub(crate) fn keys(world: &World, found: &LoopGraph) -> Vec<String> {
 }
 
 /// The kind of a node, in one word.
-fn word(world: &World, node: Entity, class: Class) -> &'static str {
-    match (class, world.get::<Op>(node)) {
-        (Class::Free, Some(Op::IterArg(_))) => "carried",
-        (Class::Free, Some(Op::Register(_))) => "constant",
-        (Class::Free, Some(Op::Barrier)) => "barrier",
-        (Class::Free, Some(Op::Control(_))) => "control",
+fn word(op: Op, class: Class) -> &'static str {
+    match (class, op) {
+        (Class::Free, Op::IterArg(_)) => "carried",
+        (Class::Free, Op::Register(_)) => "constant",
+        (Class::Free, Op::Barrier) => "barrier",
+        (Class::Free, Op::Control(_)) => "control",
         _ => class.name(),
     }
 }

@@ -3,6 +3,7 @@
 //! - [`loops`]: the loops that schedulers look at
 //! - [`dependence_graph`]: the dependences of a loop body, as data; [`mod@dependences`]: how they are found
 //! - [`resources`]: units and delays of a machine; `target_model`: those of the chips
+//! - [`view`]: the kernel under scheduling
 //! - [`assignment`]: a cycle for every node
 //! - [`coordinates`]: where an expanded node lies in its tile
 //! - [`keys`]: names of nodes that stay the same; [`words`]: nodes in words
@@ -15,4 +16,5 @@ pub(crate) mod keys;
 pub(crate) mod loops;
 pub(crate) mod resources;
 mod target_model;
+pub(crate) mod view;
 pub(crate) mod words;

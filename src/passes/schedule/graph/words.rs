@@ -5,6 +5,7 @@ use bevy_ecs::prelude::*;
 use crate::ir::diagnostic::{Diagnostic, Kind, Location};
 use crate::ir::kernel::{DimTable, Locations};
 use crate::ir::node::{Name, *};
+use crate::ir::nodes;
 use crate::passes::expand::Expansion;
 use crate::passes::facts::LdsBuffer;
 
@@ -15,29 +16,30 @@ pub(crate) fn bug(text: &str) -> Diagnostic {
 
 /// Where the author wrote a node.
 pub(crate) fn place(world: &World, root: Entity, node: Entity) -> Option<Location> {
-    world.get::<Locations>(root)?.get(world.get::<Origin>(node)?.0)
+    world.get::<Locations>(root)?.get(nodes::node(world, node).ok()?.origin.0)
 }
 
 /// A node in words: `the LDS write "read_a" (replica 2)`.
 pub fn describe(world: &World, root: Entity, node: Entity) -> String {
     let expansion = Expansion::at(world, node);
-    let memory = world.get::<Operands>(node).and_then(|o| o.0.last().copied());
+    let seen = nodes::node(world, node).ok();
+    let memory = seen.as_ref().and_then(|seen| seen.memory().ok());
     let shared = memory.is_some_and(|m| world.get::<LdsBuffer>(m).is_some());
     let name = memory.and_then(|m| world.get::<Name>(m)).map(|n| format!(" of {}", n.0)).unwrap_or_default();
-    let what = match world.get::<Op>(node) {
+    let what = match seen.map(|seen| *seen.op) {
         Some(Op::Read) if shared => "LDS read".to_owned(),
         Some(Op::Write) if shared => "LDS write".to_owned(),
         Some(Op::Read) => format!("global read{name}"),
         Some(Op::Write) => format!("global write{name}"),
         Some(Op::GlobalToShared) => "load to LDS".to_owned(),
         Some(Op::Mma(_)) => "matrix product".to_owned(),
-        Some(&Op::Iterate(dim) | &Op::Pipeline(dim)) => {
+        Some(Op::Iterate(dim) | Op::Pipeline(dim)) => {
             format!("loop over {}", world.get::<DimTable>(root).map_or("?", |d| d.name(dim)))
         }
         Some(Op::Barrier) => "shared memory barrier".to_owned(),
         Some(Op::Control(control)) => control.word().to_owned(),
         Some(Op::IterArg(_)) => "carried value".to_owned(),
-        Some(&op) => crate::ir::schedule::NodeType::of(op).map_or("operation", |t| t.name()).to_owned(),
+        Some(op) => crate::ir::schedule::NodeType::of(op).map_or("operation", |t| t.name()).to_owned(),
         None => "operation".to_owned(),
     };
     let tag = world.get::<Tag>(expansion.logical).or_else(|| world.get::<Tag>(node));

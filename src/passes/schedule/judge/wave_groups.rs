@@ -16,12 +16,12 @@ use smallvec::SmallVec;
 
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::*;
+use crate::ir::nodes::Bug;
 use crate::ir::walk;
-use crate::passes::allocate_lds::buffer_of;
-use crate::passes::expand::{Base, Expansion, Iteration};
+use crate::passes::expand::{Base, Iteration};
 pub(crate) use crate::passes::facts::Staggered;
-use crate::passes::facts::{Geometry, LdsBuffer};
 use crate::passes::schedule::graph::dependences::trips_between;
+use crate::passes::schedule::graph::view::{Scheduling, View};
 use crate::passes::schedule::graph::words::{describe, place};
 
 /// Two accesses of LDS that no barrier keeps in order.
@@ -41,92 +41,106 @@ pub(crate) struct Unordered {
 
 /// Counts the barriers that each wave meets, marks loops whose waves do not run in step, and looks for
 /// accesses of LDS that are unordered there. Returns the first fault, if there is one.
-pub(crate) fn check(world: &mut World, root: Entity) -> Option<Diagnostic> {
-    let regions = walk::regions(world, root);
-    regions.into_iter().find_map(|region| check_region(world, root, region))
+///
+/// # Errors
+/// A kernel that is broken.
+pub(crate) fn check(kernel: &mut Scheduling) -> Result<Option<Diagnostic>, Bug> {
+    // Most kernels have none, and their regions are not looked at.
+    if !kernel.view().any(|op| matches!(op, Op::Control(Control::ConditionalBarrier(_)))) {
+        return Ok(None);
+    }
+    for region in walk::regions(kernel.world, kernel.root) {
+        if let Some(fault) = check_region(kernel, region)? {
+            return Ok(Some(fault));
+        }
+    }
+    Ok(None)
 }
 
 /// True if conditional barriers in front of `node`, in its region, put its waves out of step.
-pub(crate) fn out_of_step(world: &World, root: Entity, region: Entity, node: Entity) -> bool {
-    Met::before(world, root, region, node).offsets().len() > 1
+///
+/// # Errors
+/// A kernel that is broken.
+pub(crate) fn out_of_step(view: View, region: Entity, node: Entity) -> Result<bool, Bug> {
+    Ok(Met::before(view, region, node)?.offsets().len() > 1)
 }
 
 /// The waves of a workgroup in groups that run a loop in step: how many barriers more than the others each
 /// group has met, and its waves.
-pub(crate) fn groups_of(world: &World, root: Entity, node: Entity) -> Vec<(u32, Vec<u32>)> {
-    match walk::region_of(world, root, node) {
-        Some(region) => Met::before(world, root, region, node).groups(),
-        None => Met::new(world, root).groups(),
-    }
+///
+/// # Errors
+/// A kernel that is broken.
+pub(crate) fn groups_of(view: View, node: Entity) -> Result<Vec<(u32, Vec<u32>)>, Bug> {
+    Ok(match walk::region_of(view.world, view.root, node) {
+        Some(region) => Met::before(view, region, node)?.groups(),
+        None => Met::new(view)?.groups(),
+    })
 }
 
-fn check_region(world: &mut World, root: Entity, region: Entity) -> Option<Diagnostic> {
-    let parts = |&node: &Entity| conditional_barrier(world, node).is_some();
-    if !world.get::<Body>(region).is_some_and(|body| body.0.iter().any(parts)) {
-        return None;
+fn check_region(kernel: &mut Scheduling, region: Entity) -> Result<Option<Diagnostic>, Bug> {
+    let view = kernel.view();
+    let mut met = Met::new(view)?;
+    for &node in view.body(region)? {
+        met.count(node, view.op(node)?);
     }
-    let body = walk::body(world, region);
-    let mut met = Met::new(world, root);
-    for &node in &body {
-        met.count(world, node);
+    if met.last.is_none() {
+        return Ok(None);
     }
-    if let Some(fault) = met.unbalanced(world, root) {
-        return Some(fault);
+    if let Some(fault) = met.unbalanced(view) {
+        return Ok(Some(fault));
     }
-    let mut met = Met::new(world, root);
+    let mut met = Met::new(view)?;
+    let mut staggered: SmallVec<[(Entity, Staggered); 2]> = SmallVec::new();
     // Since the waves parted there have been only control operations.
     let mut at_once = true;
     let mut offsets = met.offsets();
-    for node in body {
-        if met.count(world, node) {
+    for &node in view.body(region)? {
+        let seen = view.node(node)?;
+        if met.count(node, *seen.op) {
             offsets = met.offsets();
         }
         if offsets.len() == 1 {
             at_once = true;
             continue;
         }
-        match world.get::<Op>(node) {
-            Some(Op::Control(Control::WorkgroupBarrier) | Op::Barrier) => {
-                return Some(apart_fault(world, root, node, met.last, "pairs up with another barrier"));
+        let fault = |why: &str| Ok(Some(apart_fault(view, node, *seen.op, met.last, why)));
+        if matches!(seen.op, Op::Control(Control::WorkgroupBarrier) | Op::Barrier) {
+            return fault("pairs up with another barrier");
+        } else if matches!(seen.op, Op::Control(_)) {
+            continue;
+        } else if matches!(seen.op, Op::Iterate(_)) && !at_once {
+            return fault("does not begin where waves part");
+        } else if matches!(seen.op, Op::Iterate(_)) && !holds_loop(view, node)? {
+            if let Some(pair) = unordered(view, node, &offsets)? {
+                let parted = met.last.and_then(|last| place(view.world, view.root, last));
+                return Ok(Some(unordered_fault(view, pair).at(parted)));
             }
-            Some(Op::Control(_)) => {}
-            Some(Op::Iterate(_)) if !at_once => {
-                return Some(apart_fault(world, root, node, met.last, "does not begin where waves part"));
-            }
-            Some(Op::Iterate(_)) if !holds_loop(world, node) => {
-                if let Some(pair) = unordered(world, node, &offsets) {
-                    let parted = met.last.and_then(|last| place(world, root, last));
-                    return Some(unordered_fault(world, root, pair).at(parted));
-                }
-                world.entity_mut(node).insert(Staggered(offsets.clone()));
-                at_once = false;
-            }
-            _ if buffer_of(world, node).is_some() || world.get::<Body>(node).is_some() => {
-                let why = "accesses LDS in an order that no barrier keeps";
-                return Some(apart_fault(world, root, node, met.last, why));
-            }
-            _ => at_once = false,
+            staggered.push((node, Staggered(offsets.clone())));
+        } else if seen.body.is_some() || view.buffer_of(&seen)?.is_some() {
+            return fault("accesses LDS in an order that no barrier keeps");
+        }
+        at_once = false;
+    }
+    for (node, offsets) in staggered {
+        kernel.world.entity_mut(node).insert(offsets);
+    }
+    Ok(None)
+}
+
+fn holds_loop(view: View, node: Entity) -> Result<bool, Bug> {
+    for &inner in view.body(node)? {
+        if view.node(inner)?.body.is_some() {
+            return Ok(true);
         }
     }
-    None
-}
-
-fn conditional_barrier(world: &World, node: Entity) -> Option<WaveCondition> {
-    match world.get::<Op>(node) {
-        Some(&Op::Control(Control::ConditionalBarrier(condition))) => Some(condition),
-        _ => None,
-    }
-}
-
-fn holds_loop(world: &World, node: Entity) -> bool {
-    let body = world.get::<Body>(node).map(|b| &b.0[..]).unwrap_or_default();
-    body.iter().any(|&inner| world.get::<Body>(inner).is_some())
+    Ok(false)
 }
 
 /// The fault of a node that runs while waves are out of step, and is not the loop that may.
-fn apart_fault(world: &World, root: Entity, node: Entity, parted: Option<Entity>, why: &str) -> Diagnostic {
-    let what = match world.get::<Op>(node) {
-        Some(Op::Barrier | Op::Control(_)) => "a barrier".to_owned(),
+fn apart_fault(view: View, node: Entity, op: Op, parted: Option<Entity>, why: &str) -> Diagnostic {
+    let View { world, root, .. } = view;
+    let what = match op {
+        Op::Barrier | Op::Control(_) => "a barrier".to_owned(),
         _ => describe(world, root, node),
     };
     let fault = Diagnostic::invalid(format!("{what} between conditional barriers {why}"));
@@ -146,31 +160,28 @@ struct Met {
 
 impl Met {
     /// None so far, by any wave of the kernel.
-    fn new(world: &World, root: Entity) -> Met {
-        let waves = world.get::<Geometry>(root).map_or(1, Geometry::wave_count);
-        Met { counts: SmallVec::from_elem(0, waves as usize), last: None }
+    fn new(view: View) -> Result<Met, Bug> {
+        Ok(Met { counts: SmallVec::from_elem(0, view.waves()? as usize), last: None })
     }
 
     /// The barriers that waves have met in a region when they come to a node of it.
-    fn before(world: &World, root: Entity, region: Entity, node: Entity) -> Met {
-        let mut met = Met::new(world, root);
-        for other in walk::body(world, region).into_iter().take_while(|&other| other != node) {
-            met.count(world, other);
+    fn before(view: View, region: Entity, node: Entity) -> Result<Met, Bug> {
+        let mut met = Met::new(view)?;
+        for &other in view.body(region)?.iter().take_while(|&&other| other != node) {
+            met.count(other, view.op(other)?);
         }
-        met
+        Ok(met)
     }
 
     /// Counts a conditional barrier for the waves that meet it; true if `node` is one.
-    fn count(&mut self, world: &World, node: Entity) -> bool {
-        let condition = conditional_barrier(world, node);
-        if let Some(condition) = condition {
-            let waves = self.counts.len() as u32;
-            for (met, wave) in self.counts.iter_mut().zip(0..) {
-                *met += u32::from(condition.holds(wave, waves));
-            }
-            self.last = Some(node);
+    fn count(&mut self, node: Entity, op: Op) -> bool {
+        let Op::Control(Control::ConditionalBarrier(condition)) = op else { return false };
+        let waves = self.counts.len() as u32;
+        for (met, wave) in self.counts.iter_mut().zip(0..) {
+            *met += u32::from(condition.holds(wave, waves));
         }
-        condition.is_some()
+        self.last = Some(node);
+        true
     }
 
     /// For every wave, how many barriers more it has met than the waves that have met the fewest.
@@ -194,7 +205,7 @@ impl Met {
     }
 
     /// The fault of a region in which some waves meet more barriers than others.
-    fn unbalanced(&self, world: &World, root: Entity) -> Option<Diagnostic> {
+    fn unbalanced(&self, view: View) -> Option<Diagnostic> {
         let (most, fewest) = (self.counts.iter().max()?, self.counts.iter().min()?);
         let of = |count| self.counts.iter().position(|met| met == count).unwrap_or(0);
         (most != fewest).then(|| {
@@ -204,14 +215,15 @@ impl Met {
                 of(most),
                 of(fewest)
             );
-            let at = self.last.and_then(|node| place(world, root, node));
+            let at = self.last.and_then(|node| place(view.world, view.root, node));
             let fault = Diagnostic::invalid(text).at(at);
             fault.help("let every wave meet as many: some before the loop, the others after it")
         })
     }
 }
 
-fn unordered_fault(world: &World, root: Entity, pair: Unordered) -> Diagnostic {
+fn unordered_fault(view: View, pair: Unordered) -> Diagnostic {
+    let View { world, root, .. } = view;
     let Unordered { earlier, later, trips, earlier_offset, later_offset } = pair;
     let [first, second] = [earlier, later].map(|node| describe(world, root, node));
     let group = |offset| match offset {
@@ -251,10 +263,12 @@ struct Access {
 
 /// Looks for accesses of LDS in the steady state `node` that its barriers leave unordered, for waves with
 /// these offsets.
-pub(crate) fn unordered(world: &World, node: Entity, offsets: &[u32]) -> Option<Unordered> {
-    let body = world.get::<Body>(node).map(|b| &b.0[..]).unwrap_or_default();
-    let (accesses, barriers) = accesses_of(world, body);
-    let per_trip = Unrolled::of(world, node);
+///
+/// # Errors
+/// A kernel that is broken.
+pub(crate) fn unordered(view: View, node: Entity, offsets: &[u32]) -> Result<Option<Unordered>, Bug> {
+    let (accesses, barriers) = accesses_of(view, view.body(node)?)?;
+    let per_trip = Unrolled::of(view.world, node);
     let mut extremes: Vec<Extreme> = Vec::new();
     for access in &accesses {
         match extremes.iter_mut().find(|e| e.is_of(access)) {
@@ -276,14 +290,15 @@ pub(crate) fn unordered(world: &World, node: Entity, offsets: &[u32]) -> Option<
                         let begins = trips * barriers + later.first.0 + later_offset;
                         if begins <= over {
                             let (earlier, later) = (earlier.last_over.1, later.first.1);
-                            return Some(Unordered { earlier, later, trips, earlier_offset, later_offset });
+                            let pair = Unordered { earlier, later, trips, earlier_offset, later_offset };
+                            return Ok(Some(pair));
                         }
                     }
                 }
             }
         }
     }
-    None
+    Ok(None)
 }
 
 /// First and last of the accesses that are alike.
@@ -320,7 +335,7 @@ impl Extreme {
 const OPEN: u32 = u32::MAX;
 
 /// The LDS accesses of a body, and how many barriers it has.
-fn accesses_of(world: &World, body: &[Entity]) -> (Vec<Access>, u32) {
+fn accesses_of(view: View, body: &[Entity]) -> Result<(Vec<Access>, u32), Bug> {
     let mut accesses: Vec<Access> = Vec::new();
     // Number of each access by entity index, plus one.
     let size = body.iter().map(|node| node.index_u32() as usize + 1).max().unwrap_or(0);
@@ -330,9 +345,8 @@ fn accesses_of(world: &World, body: &[Entity]) -> (Vec<Access>, u32) {
     let mut epoch = 0;
     let mut first_fence = None;
     for &node in body {
-        let op = world.get::<Op>(node);
-        let operands = world.get::<Operands>(node).map(|o| &o.0[..]).unwrap_or_default();
-        for operand in operands {
+        let seen = view.node(node)?;
+        for operand in &seen.operands.0 {
             let used = number.get(operand.index_u32() as usize).and_then(|number| number.checked_sub(1));
             if let Some(access) = used.map(|at| &mut accesses[at as usize])
                 && access.over == OPEN
@@ -340,26 +354,19 @@ fn accesses_of(world: &World, body: &[Entity]) -> (Vec<Access>, u32) {
                 access.over = epoch;
             }
         }
-        match op {
-            Some(Op::Barrier) => {
-                close(&mut accesses[first_open..], epoch);
-                first_open = accesses.len();
-                first_fence.get_or_insert(epoch);
-                epoch += 1;
-            }
-            Some(Op::Control(Control::WorkgroupBarrier)) => epoch += 1,
-            _ => {}
+        if *seen.op == Op::Barrier {
+            close(&mut accesses[first_open..], epoch);
+            first_open = accesses.len();
+            first_fence.get_or_insert(epoch);
+            epoch += 1;
+        } else if *seen.op == Op::Control(Control::WorkgroupBarrier) {
+            epoch += 1;
         }
-        if let Some(buffer) = buffer_of(world, node) {
-            let write = op.is_some_and(|op| op.is_write());
-            let Iteration { base, ahead } =
-                world.get::<Expansion>(node).map(|e| e.iteration).unwrap_or_default();
-            // In a loop as written, all iterations use the first copy.
-            let copies = if base == Base::Written {
-                1
-            } else {
-                world.get::<LdsBuffer>(buffer).map_or(1, |lds| lds.copies)
-            };
+        if let Some(buffer) = view.buffer_of(&seen)? {
+            let write = seen.op.is_write();
+            let Iteration { base, ahead } = seen.piece(node).iteration;
+            // As it is written, all iterations use the first.
+            let copies = if base == Base::Written { 1 } else { view.copies(buffer) };
             accesses.push(Access { node, buffer, copies, write, ahead, epoch, over: OPEN });
             number[node.index_u32() as usize] = accesses.len() as u32;
         }
@@ -367,7 +374,7 @@ fn accesses_of(world: &World, body: &[Entity]) -> (Vec<Access>, u32) {
     // What is open at the end is over in the next trip: at its first fence, if there is one. Without any
     // fence nothing is ever over; half of the range leaves room for sums.
     close(&mut accesses[first_open..], first_fence.map_or(u32::MAX / 2, |fence| epoch + fence));
-    (accesses, epoch)
+    Ok((accesses, epoch))
 }
 
 /// Accesses that are still open are over in this epoch.

@@ -74,7 +74,7 @@ fn loop_listing(kernel: &KernelView, view: &LoopView, found: &LoopGraph, out: &m
             )
         });
         let what = match number < found.body {
-            true => describe(kernel.world, kernel.root, node.entity),
+            true => describe(kernel.view.world, kernel.view.root, node.entity),
             false => junction(graph.entering(number).next()),
         };
         put!(out, "{number:4} {:<16} {:<22} {what}{at}", node.class.name(), view.keys[number as usize]);
@@ -124,7 +124,7 @@ fn loop_dot(kernel: &KernelView, view: &LoopView, found: &LoopGraph, out: &mut S
     // Nodes of one logical node stand together, in the order of the body.
     let expansion = |n: u32| {
         let entity = graph.nodes()[n as usize].entity;
-        Expansion::at(kernel.world, entity)
+        Expansion::at(kernel.view.world, entity)
     };
     let mut groups: Vec<(bevy_ecs::prelude::Entity, Vec<u32>)> = Vec::new();
     for n in 0..found.body {
@@ -136,7 +136,7 @@ fn loop_dot(kernel: &KernelView, view: &LoopView, found: &LoopGraph, out: &mut S
     }
     for (number, (_, members)) in groups.iter().enumerate() {
         let Some(&first) = members.first() else { continue };
-        let whole = describe(kernel.world, kernel.root, graph.nodes()[first as usize].entity);
+        let whole = describe(kernel.view.world, kernel.view.root, graph.nodes()[first as usize].entity);
         let title = whole.split(" (replica").next().unwrap_or_default();
         put!(out, "    subgraph cluster_{loop_number}_{number} {{");
         put!(out, "      label={}; style=rounded; color=\"#9aa3af\";", quoted(title));

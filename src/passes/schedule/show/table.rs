@@ -124,9 +124,9 @@ fn junctions(one: ScheduledLoop, out: &mut String) {
 
 /// The author's name for a node, where a cell can hold it.
 fn what(kernel: &KernelView, node: Entity) -> String {
-    let logical = Expansion::at(kernel.world, node).logical;
+    let logical = Expansion::at(kernel.view.world, node).logical;
     let fits = |tag: &&Tag| tag.0.chars().all(|c| c.is_alphanumeric() || "_-./ ".contains(c));
-    let tag = kernel.world.get::<Tag>(logical).filter(fits);
+    let tag = kernel.view.world.get::<Tag>(logical).filter(fits);
     tag.map(|tag| format!("@{}", tag.0)).unwrap_or_default()
 }
 

@@ -4,24 +4,22 @@
 
 use bevy_ecs::prelude::*;
 
-use crate::ir::kernel::{DimTable, KernelName};
+use crate::ir::kernel::KernelName;
 use crate::ir::node::{Op, Tag};
+use crate::ir::nodes::Bug;
 use crate::ir::schedule::table::{Checks, Request};
-use crate::passes::expand::Expansion;
-use crate::passes::facts::Settings;
 use crate::passes::schedule::apply::record::{Applied, LoopRecord, Outcome, ScheduleRecord};
 use crate::passes::schedule::graph::assignment::Assignment;
 use crate::passes::schedule::graph::dependences::{LoopGraph, dependences};
 use crate::passes::schedule::graph::keys::keys;
 use crate::passes::schedule::graph::loops::{candidates, chip_model};
 use crate::passes::schedule::graph::resources::ResourceModel;
+use crate::passes::schedule::graph::view::View;
 
 /// The schedule of a whole kernel.
 pub(crate) struct KernelView<'w> {
-    /// Its world.
-    pub world: &'w World,
-    /// The kernel entity.
-    pub root: Entity,
+    /// Its nodes.
+    pub view: View<'w>,
     /// Its name.
     pub kernel: String,
     /// Name of the chip.
@@ -103,41 +101,39 @@ impl LoopView {
 
 impl KernelView<'_> {
     /// The view of a kernel that the scheduling pass has seen.
-    pub(crate) fn new(world: &World, root: Entity) -> KernelView<'_> {
-        let settings = world.get::<Settings>(root).map(|s| &s.0);
+    ///
+    /// # Errors
+    /// A kernel that is broken.
+    pub(crate) fn new(view: View<'_>) -> Result<KernelView<'_>, Bug> {
+        let View { world, root, .. } = view;
+        let settings = view.settings()?;
         let record = world.get::<ScheduleRecord>(root);
-        let all = record.map_or_else(|| candidates(world, root), |record| record.candidates.clone());
+        let all = match record {
+            Some(record) => record.candidates.clone(),
+            None => candidates(view)?,
+        };
         let loops = all.iter().enumerate().map(|(number, &[_, node])| {
             let own = record.and_then(|record| record.loops.iter().find(|one| one.written == node));
-            LoopView::new(world, root, number, node, own)
+            LoopView::new(view, number, node, own)
         });
-        KernelView {
-            world,
-            root,
+        Ok(KernelView {
+            view,
             kernel: world.get::<KernelName>(root).map_or_else(String::new, |name| name.0.to_string()),
-            target: settings.map_or("", |s| s.target().name),
-            requested: settings.map_or("none", |s| s.requested_schedule().name()),
+            target: settings.target().name,
+            requested: settings.requested_schedule().name(),
             applied: record.map_or("none", ScheduleRecord::applied),
-            loops: loops.collect(),
-        }
+            loops: loops.collect::<Result<_, Bug>>()?,
+        })
     }
 }
 
 impl LoopView {
-    fn new(
-        world: &World,
-        root: Entity,
-        number: usize,
-        node: Entity,
-        record: Option<&LoopRecord>,
-    ) -> LoopView {
-        let dim = match (world.get::<Op>(node), world.get::<DimTable>(root)) {
-            (Some(&Op::Iterate(dim)), Some(dims)) => dims.name(dim),
-            _ => "?",
-        };
-        let logical = Expansion::at(world, node).logical;
-        let tag = world.get::<Tag>(logical).map(|tag| tag.0.clone());
-        let chip = chip_model(world, root, node);
+    fn new(kernel: View, number: usize, node: Entity, record: Option<&LoopRecord>) -> Result<LoopView, Bug> {
+        let seen = kernel.node(node)?;
+        let Op::Iterate(dim) = *seen.op else { return Err(Bug::new("no loop")) };
+        let dim = kernel.dims()?.name(dim);
+        let tag = kernel.world.get::<Tag>(seen.piece(node).logical).map(|tag| tag.0.clone());
+        let chip = chip_model(kernel, node)?;
         let mut view = LoopView {
             number,
             dim,
@@ -160,15 +156,15 @@ impl LoopView {
             }
             refused => {
                 view.found =
-                    dependences(world, node, &ResourceModel::ABSTRACT).map_err(|why| why.to_string());
+                    dependences(kernel, node, &ResourceModel::ABSTRACT).map_err(|why| why.to_string());
                 if let Some(Outcome::Refused { why }) = refused {
                     view.why = why.clone();
                 }
             }
         }
         if let Ok(found) = &view.found {
-            view.keys = keys(world, found);
+            view.keys = keys(found);
         }
-        view
+        Ok(view)
     }
 }

@@ -18,6 +18,7 @@ use crate::passes::schedule::graph::dependence_graph::DependenceGraph;
 use crate::passes::schedule::graph::dependences::{LoopGraph, dependences};
 use crate::passes::schedule::graph::loops::{Candidates, chip_model};
 use crate::passes::schedule::graph::resources::ResourceModel;
+use crate::passes::schedule::graph::view::Scheduling;
 use crate::passes::schedule::graph::words::{bug, describe};
 
 /// A way to schedule the loops of a kernel: a row of [`STRATEGIES`](super::rows::STRATEGIES).
@@ -78,15 +79,11 @@ pub enum Find {
 
 /// Schedules the loops of the kernel `root` by what the author brought.
 pub(crate) type ScheduleKernel =
-    fn(&mut World, root: Entity, &Candidates, &Schedule) -> Result<Vec<LoopRecord>, Diagnostic>;
+    fn(&mut Scheduling, &Candidates, &Schedule) -> Result<Vec<LoopRecord>, Diagnostic>;
 
 /// Writes an author's schedule for the loop `node` of the kernel `root`, or says why not.
-pub(crate) type WriteOperations = fn(
-    &mut World,
-    root: Entity,
-    node: Entity,
-    &LoopGraph,
-) -> Result<Result<WaveSchedule, String>, Diagnostic>;
+pub(crate) type WriteOperations =
+    fn(&mut Scheduling, node: Entity, &LoopGraph) -> Result<Result<WaveSchedule, String>, Diagnostic>;
 
 /// By its name.
 impl fmt::Debug for Strategy {
@@ -123,16 +120,15 @@ impl Strategy {
     /// What an author has to correct; a kernel that is broken.
     pub fn schedule(
         &self,
-        world: &mut World,
-        root: Entity,
+        kernel: &mut Scheduling,
         candidates: &Candidates,
         asked: &Schedule,
     ) -> Result<Vec<LoopRecord>, Diagnostic> {
         match self.find {
             Find::AsWritten => Ok(Vec::new()),
-            Find::Kernel(schedule) => schedule(world, root, candidates, asked),
+            Find::Kernel(schedule) => schedule(kernel, candidates, asked),
             Find::Cycles(_) | Find::Operations { .. } => {
-                candidates.iter().map(|&place| self.schedule_loop(world, root, place)).collect()
+                candidates.iter().map(|&place| self.schedule_loop(kernel, place)).collect()
             }
         }
     }
@@ -140,16 +136,15 @@ impl Strategy {
     /// Schedules the loop `node` in `region`, or says why not.
     fn schedule_loop(
         &self,
-        world: &mut World,
-        root: Entity,
+        kernel: &mut Scheduling,
         [region, node]: [Entity; 2],
     ) -> Result<LoopRecord, Diagnostic> {
         let model = match self.model {
             Model::Abstract => ResourceModel::ABSTRACT,
-            Model::Chip => chip_model(world, root, node),
+            Model::Chip => chip_model(kernel.view(), node)?,
         };
         let refused = |why: String| Ok(LoopRecord::refused(node, why));
-        let found = match dependences(world, node, &model) {
+        let found = match dependences(kernel.view(), node, &model) {
             Ok(found) => found,
             Err(why) => return refused(why.to_string()),
         };
@@ -157,13 +152,13 @@ impl Strategy {
             Find::AsWritten | Find::Kernel(_) => return Err(bug("a strategy that schedules no loops")),
             Find::Cycles(find) => find(&found.graph, &model),
             Find::Operations { write, otherwise } => {
-                return match write(world, root, node, &found)? {
+                return match write(kernel, node, &found)? {
                     Ok(written) => {
-                        let mut records = manual::apply(world, root, &written, Some((node, found)))?;
+                        let mut records = manual::apply(kernel, &written, Some((node, found)))?;
                         records.pop().ok_or_else(|| bug("a schedule without a loop"))
                     }
                     Err(why) => {
-                        let record = otherwise.schedule_loop(world, root, [region, node])?;
+                        let record = otherwise.schedule_loop(kernel, [region, node])?;
                         Ok(record.instead(otherwise.name, why))
                     }
                 };
@@ -172,12 +167,13 @@ impl Strategy {
         let assignment = match assignment {
             Ok(assignment) => assignment,
             Err(why) => {
-                let name = |n: u32| describe(world, root, found.graph.nodes()[n as usize].entity);
+                let name =
+                    |n: u32| describe(kernel.world, kernel.root, found.graph.nodes()[n as usize].entity);
                 return refused(why.in_words(name));
             }
         };
         let (request, checks) = (Request::default(), self.checks);
-        match rebuild(world, root, [region, node], &found, &assignment, request, checks) {
+        match rebuild(kernel, [region, node], &found, &assignment, request, checks) {
             Ok((_, Rebuilt { steady, .. })) => {
                 let applied = Applied { instead: None, steady, found, assignment, request, checks };
                 Ok(LoopRecord::applied(node, applied))

@@ -14,6 +14,7 @@ use crate::passes::schedule::apply::record::{Applied, Outcome, ScheduleRecord};
 use crate::passes::schedule::author::reorder::{Piece, reorder_counted};
 use crate::passes::schedule::graph::dependences::{LoopGraph, dependences_in_place};
 use crate::passes::schedule::graph::resources::ResourceModel;
+use crate::passes::schedule::graph::view::View;
 use crate::passes::schedule::strategies::phases::place_counted;
 use crate::passes::workspace::{Verify, Workspace, with_workspace};
 
@@ -97,8 +98,9 @@ fn ping_pong_grows_with_the_loop() {
     for tile in TILES {
         let (steps, nodes) = scheduled(tile, Schedule::PingPong, |workspace, applied| {
             assert_sparse(&applied.found);
+            let view = View::new(&workspace.world, workspace.root, &mut workspace.expanded);
+            let found = dependences_in_place(view, applied.steady, &ResourceModel::ABSTRACT).unwrap();
             let world = &mut workspace.world;
-            let found = dependences_in_place(world, applied.steady, &ResourceModel::ABSTRACT).unwrap();
             assert_sparse(&found);
             let is_argument = |&node: &Entity| matches!(world.get::<Op>(node), Some(Op::IterArg(_)));
             let body = walk::body(world, applied.steady);

@@ -10,7 +10,8 @@ use bevy_ecs::prelude::*;
 
 use super::labels::{Iterations, operations, ranges};
 use super::{bar, put};
-use crate::ir::node::{Body, Control, Op};
+use crate::ir::node::{Control, Op};
+use crate::ir::nodes::Bug;
 use crate::passes::schedule::graph::dependences::class_of;
 use crate::passes::schedule::graph::resources::{RESOURCES, Resource};
 use crate::passes::schedule::judge::wave_groups::groups_of;
@@ -32,11 +33,11 @@ const SHOWN: [(Resource, &str); 3] =
 
 /// The clusters of a loop's body. The operations after the last barrier are part of the first cluster of the
 /// next trip.
-fn clusters(kernel: &KernelView, view: &LoopView) -> Vec<Cluster> {
-    let body = kernel.world.get::<Body>(view.running).map(|b| &b.0[..]).unwrap_or_default();
+fn clusters(kernel: &KernelView, view: &LoopView) -> Result<Vec<Cluster>, Bug> {
     let mut found: Vec<Cluster> = vec![Cluster::default()];
-    for &node in body {
-        let Some(&op) = kernel.world.get::<Op>(node) else { continue };
+    for &node in kernel.view.body(view.running)? {
+        let seen = kernel.view.node(node)?;
+        let op = *seen.op;
         let end = if op == Op::Barrier {
             "LDS fence and barrier"
         } else if op == Op::Control(Control::WorkgroupBarrier) {
@@ -50,7 +51,7 @@ fn clusters(kernel: &KernelView, view: &LoopView) -> Vec<Cluster> {
             found.push(Cluster::default());
             continue;
         }
-        let class = class_of(kernel.world, node, op);
+        let class = class_of(kernel.view, &seen);
         for (sum, &busy) in last.busy.iter_mut().zip(&view.chip.cost(class).busy) {
             *sum += u32::from(busy);
         }
@@ -63,16 +64,16 @@ fn clusters(kernel: &KernelView, view: &LoopView) -> Vec<Cluster> {
         first.nodes.splice(0..0, tail.nodes);
         first.busy.iter_mut().zip(tail.busy).for_each(|(sum, busy)| *sum += busy);
     }
-    found
+    Ok(found)
 }
 
 /// The clusters of a loop as a table.
-pub(super) fn between_barriers(kernel: &KernelView, view: &LoopView, out: &mut String) {
-    let clusters = clusters(kernel, view);
-    let groups = groups_of(kernel.world, kernel.root, view.running);
+pub(super) fn between_barriers(kernel: &KernelView, view: &LoopView, out: &mut String) -> Result<(), Bug> {
+    let clusters = clusters(kernel, view)?;
+    let groups = groups_of(kernel.view, view.running)?;
     let count = clusters.len();
     if clusters.iter().all(|cluster| cluster.nodes.is_empty()) {
-        return;
+        return Ok(());
     }
     let step = match groups.len() {
         0 | 1 => "One trip between its barriers",
@@ -99,7 +100,7 @@ pub(super) fn between_barriers(kernel: &KernelView, view: &LoopView, out: &mut S
             let cluster = &clusters[number];
             let before = if time < late { ", of the previous trip" } else { "" };
             put!(out, "<td><div class=\"cluster\">cluster {number}{before}</div><div>");
-            operations(kernel.world, &cluster.nodes, Iterations::Shown, out);
+            operations(kernel.view, &cluster.nodes, Iterations::Shown, out)?;
             out.push_str("</div><div class=\"bars\">");
             for (resource, colour) in SHOWN {
                 let busy = cluster.busy[resource as usize];
@@ -128,4 +129,5 @@ pub(super) fn between_barriers(kernel: &KernelView, view: &LoopView, out: &mut S
         "</tbody></table></div>\n<p class=\"note\">cycles of four clocks in which one wave keeps units busy, in the model of {}; small letters: the iteration, and the replicas</p>\n",
         view.chip.name
     );
+    Ok(())
 }

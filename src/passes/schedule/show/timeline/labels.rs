@@ -6,11 +6,13 @@ use std::fmt::Write;
 use bevy_ecs::prelude::*;
 
 use super::{escaped, put};
-use crate::ir::node::{Control, Name, Op, Operands, Tag};
+use crate::ir::node::{Control, Name, Op, Tag};
+use crate::ir::nodes::{Bug, ExpandedNodeItem};
 use crate::ir::schedule::NodeType;
 use crate::passes::expand::{Base, Expansion};
 use crate::passes::schedule::graph::dependences::class_of;
 use crate::passes::schedule::graph::resources::Class;
+use crate::passes::schedule::graph::view::View;
 
 /// Classes that are shown: a readable name and a colour for each.
 const CLASSES: &[(Class, &str, &str)] = &[
@@ -55,23 +57,29 @@ pub(super) enum Iterations {
 
 /// Operations as one entry per group, in order; operations that take no time are left out, except for control
 /// operations.
-pub(super) fn operations(world: &World, nodes: &[Entity], iterations: Iterations, out: &mut String) {
+pub(super) fn operations(
+    view: View,
+    nodes: &[Entity],
+    iterations: Iterations,
+    out: &mut String,
+) -> Result<(), Bug> {
     let mut groups: Vec<Group> = Vec::new();
     let flush = |groups: &mut Vec<Group>, out: &mut String| {
         groups.drain(..).for_each(|group| group.write(out));
     };
     for &node in nodes {
-        let Some(&op) = world.get::<Op>(node) else { continue };
+        let seen = view.node(node)?;
+        let op = *seen.op;
         if let Op::Control(control) = op {
             flush(&mut groups, out);
             put!(out, "<span class=\"op ct\">{}</span>", escaped(&control_text(control)));
             continue;
         }
-        let class = class_of(world, node, op);
+        let class = class_of(view, &seen);
         if class == Class::Free {
             continue;
         }
-        let Expansion { logical, replica, iteration, .. } = Expansion::at(world, node);
+        let Expansion { logical, replica, iteration, .. } = seen.piece(node);
         let in_trip = iteration.base == Base::Trip && iterations == Iterations::Shown;
         let ahead = in_trip.then_some(iteration.ahead);
         let same = |group: &&mut Group| group.logical == logical && group.ahead == ahead;
@@ -81,12 +89,13 @@ pub(super) fn operations(world: &World, nodes: &[Entity], iterations: Iterations
                 group.count += 1;
             }
             None => {
-                let name = name(world, node, logical, op);
+                let name = name(view, node, &seen);
                 groups.push(Group { logical, class, ahead, replicas: vec![replica], count: 1, name });
             }
         }
     }
     flush(&mut groups, out);
+    Ok(())
 }
 
 impl Group {
@@ -113,12 +122,12 @@ impl Group {
 }
 
 /// The author's name for an operation: its tag, the memory that it touches, or what it does.
-fn name(world: &World, node: Entity, logical: Entity, op: Op) -> String {
+fn name(view: View, node: Entity, seen: &ExpandedNodeItem) -> String {
+    let (world, logical, op) = (view.world, seen.piece(node).logical, *seen.op);
     if let Some(tag) = world.get::<Tag>(logical).or_else(|| world.get::<Tag>(node)) {
         return tag.0.to_string();
     }
-    let memory = world.get::<Operands>(node).and_then(|o| o.0.last().copied());
-    match (op, memory.and_then(|m| world.get::<Name>(m))) {
+    match (op, seen.memory().ok().and_then(|m| world.get::<Name>(m))) {
         (Op::Read | Op::Write, Some(name)) => name.0.to_string(),
         (Op::Read | Op::Write | Op::Mma(_), _) => String::new(),
         _ => NodeType::of(op).map_or("", NodeType::name).to_owned(),

@@ -10,8 +10,8 @@ mod stages;
 use std::fmt::Write;
 
 use crate::ir::node::Drain;
+use crate::ir::nodes::Bug;
 use crate::ir::schedule::table::Checks;
-use crate::passes::facts::LdsBuffer;
 use crate::passes::schedule::show::view::{KernelView, LoopView, ScheduledLoop};
 
 const STYLE: &str = include_str!("style.css");
@@ -25,7 +25,10 @@ macro_rules! put {
 use put;
 
 /// The page of a kernel.
-pub(crate) fn page(kernel: &KernelView) -> String {
+///
+/// # Errors
+/// A kernel that is broken.
+pub(crate) fn page(kernel: &KernelView) -> Result<String, Bug> {
     let mut out = String::new();
     let name = escaped(&kernel.kernel);
     put!(
@@ -44,13 +47,13 @@ pub(crate) fn page(kernel: &KernelView) -> String {
         out.push_str("<p>The kernel has no loop to schedule.</p>\n");
     }
     for view in &kernel.loops {
-        loop_section(kernel, view, &mut out);
+        loop_section(kernel, view, &mut out)?;
     }
     out.push_str("</main>\n</body>\n</html>\n");
-    out
+    Ok(out)
 }
 
-fn loop_section(kernel: &KernelView, view: &LoopView, out: &mut String) {
+fn loop_section(kernel: &KernelView, view: &LoopView, out: &mut String) -> Result<(), Bug> {
     let tag = view.tag.as_ref().map(|tag| format!(" <code>@{}</code>", escaped(tag))).unwrap_or_default();
     put!(out, "<section>\n<h2>{}{tag}</h2>\n", escaped(&view.title()));
     if !view.why.is_empty() {
@@ -72,9 +75,8 @@ fn loop_section(kernel: &KernelView, view: &LoopView, out: &mut String) {
                 found.body
             );
             for buffer in &found.buffers {
-                if let Some(lds) = kernel.world.get::<LdsBuffer>(buffer.buffer) {
-                    put!(out, "<span>LDS buffer of {} bytes &times; <b>{}</b></span>", lds.bytes, lds.copies);
-                }
+                let lds = kernel.view.buffer(buffer.buffer)?;
+                put!(out, "<span>LDS buffer of {} bytes &times; <b>{}</b></span>", lds.bytes, lds.copies);
             }
             if schedule.request.drain == Drain::Loop {
                 out.push_str("<span>no epilogue: the last trips run in the loop</span>");
@@ -83,15 +85,16 @@ fn loop_section(kernel: &KernelView, view: &LoopView, out: &mut String) {
             if assignment.stages() > 1 {
                 stages::strip(assignment.stages(), schedule.request.drain, out);
             }
-            stages::table(one, out);
+            stages::table(one, out)?;
         }
         (None, Err(why)) if view.why.is_empty() => {
             put!(out, "<p class=\"why\">no dependence graph: {}</p>\n", escaped(why));
         }
         _ => out.push_str("<p>The loop stays as it was written.</p>\n"),
     }
-    groups::between_barriers(kernel, view, out);
+    groups::between_barriers(kernel, view, out)?;
     out.push_str("</section>\n");
+    Ok(())
 }
 
 /// Text as HTML shows it.

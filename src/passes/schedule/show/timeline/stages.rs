@@ -7,6 +7,7 @@ use bevy_ecs::prelude::*;
 use super::labels::{Iterations, operations};
 use super::{bar, put};
 use crate::ir::node::Drain;
+use crate::ir::nodes::Bug;
 use crate::ir::schedule::table::Checks;
 use crate::passes::schedule::graph::resources::{RESOURCES, Resource};
 use crate::passes::schedule::judge::usage;
@@ -118,7 +119,7 @@ impl Usage {
 }
 
 /// A row per slot and a column per stage; consecutive empty rows are merged.
-pub(super) fn table(one: ScheduledLoop, out: &mut String) {
+pub(super) fn table(one: ScheduledLoop, out: &mut String) -> Result<(), Bug> {
     let ScheduledLoop { kernel, found, schedule, .. } = one;
     let assignment = &schedule.assignment;
     let stages = assignment.stages();
@@ -148,7 +149,7 @@ pub(super) fn table(one: ScheduledLoop, out: &mut String) {
             let nodes = own.iter().filter(|&&n| assignment.stage(n) == stage);
             let nodes: Vec<Entity> = nodes.map(|&n| found.graph.nodes()[n as usize].entity).collect();
             let mut cell = String::new();
-            operations(kernel.world, &nodes, Iterations::Hidden, &mut cell);
+            operations(kernel.view, &nodes, Iterations::Hidden, &mut cell)?;
             cells.push(cell);
         }
         let alike = |other: u32| usage.uses[other as usize] == usage.uses[slot as usize];
@@ -172,6 +173,7 @@ pub(super) fn table(one: ScheduledLoop, out: &mut String) {
     }
     idle(empty, stages, &usage, out);
     out.push_str("</tbody></table></div>\n");
+    Ok(())
 }
 
 /// A row of slots in which nothing starts.

@@ -6,8 +6,8 @@ use super::Unsuitable;
 use super::operations::Operations;
 use crate::codegen::target::{Device, LDS_PORTS, Parameter, Target};
 use crate::ir::node::*;
+use crate::ir::nodes::Bug;
 use crate::passes::schedule::apply::pressure;
-use crate::passes::schedule::graph::dependence_graph::GraphNode;
 use crate::passes::schedule::graph::resources::Class;
 
 /// Waves that take turns.
@@ -30,7 +30,7 @@ pub(super) fn gain(
     half: &Halves,
     read_parts: [u32; 2],
 ) -> Result<(), Unsuitable> {
-    let world = operations.world;
+    let view = operations.view;
     let device = Device::nearest(target);
     let of = |parameter| device.count(parameter) as u32;
     let global_latency = of(Parameter::MemoryLatency);
@@ -38,25 +38,27 @@ pub(super) fn gain(
     let [read_rate, write_rate] =
         [Parameter::LdsPortRead, Parameter::LdsPortWrite].map(|port| LDS_PORTS * of(port));
     let pass = of(Parameter::Turn);
-    let nodes = |class: Class| operations.body.iter().filter(move |n| n.class == class);
-    let clocks = |node: &GraphNode| match world.get::<Op>(node.entity) {
-        Some(Op::Mma(MmaChoice::Explicit(mma))) => {
-            target.matrix_instruction(*mma).map_or(0, |instruction| pass * u32::from(instruction.passes))
+    let (mut compute, mut reads, mut writes, mut loads) = (0, 0, 0, 0);
+    for (at, node) in operations.body.iter().enumerate() {
+        let own = operations.found.nodes[at];
+        if let Op::Mma(MmaChoice::Explicit(mma)) = own.op {
+            let passes = target.matrix_instruction(mma).map_or(0, |instruction| instruction.passes);
+            compute += pass * u32::from(passes) * half.per_simd;
         }
-        _ => 0,
-    };
-    let bytes = |node: &GraphNode| {
-        let value = if node.class == Class::WriteShared {
-            world.get::<Operands>(node.entity).and_then(|o| o.0.first().copied())
-        } else {
-            Some(node.entity)
-        };
-        256 * value.map_or(0, |value| pressure::registers(world, value))
-    };
-    let compute = nodes(Class::Mma).map(clocks).sum::<u32>() * half.per_simd;
-    let half_reads = nodes(Class::ReadShared).map(bytes).sum::<u32>() * half.waves / read_rate;
-    let half_writes = nodes(Class::WriteShared).map(bytes).sum::<u32>() * half.waves / write_rate;
-    let half_loads = nodes(Class::GlobalToShared).count() as u32 * half.waves * of(Parameter::DirectLds);
+        match node.class {
+            Class::ReadShared => reads += 256 * own.registers,
+            Class::WriteShared => writes += 256 * view.registers(view.node(node.entity)?.operands.at(0)?)?,
+            Class::GlobalToShared => loads += half.waves * of(Parameter::DirectLds),
+            Class::ReadGlobal
+            | Class::WriteGlobal
+            | Class::Mma
+            | Class::Valu
+            | Class::Shuffle
+            | Class::Free => {}
+        }
+    }
+    let (half_reads, half_writes) = (reads * half.waves / read_rate, writes * half.waves / write_rate);
+    let half_loads = loads;
     let memory = match (half_loads, read_parts) {
         (0, _) => [half_reads, half_writes],
         (_, [1, 1]) => [half_reads + half_loads, 0],
@@ -70,28 +72,27 @@ pub(super) fn gain(
 
 /// How many global loads of each factor have no register while all factors of a tile are in registers: first
 /// those of the right factor. `loads` are the logical nodes of the two factors' loads.
-pub(super) fn late_loads(operations: &Operations, root: Entity, loads: [Entity; 2]) -> [u32; 2] {
-    let world = operations.world;
+pub(super) fn late_loads(operations: &Operations, loads: [Entity; 2]) -> Result<[u32; 2], Bug> {
     let mut all = 0;
     let (mut counts, mut registers) = ([0u32; 2], [0u32; 2]);
-    for (node, own) in operations.pairs() {
+    for (node, own) in operations.body.iter().zip(&operations.found.nodes) {
         let is_read = matches!(node.class, Class::ReadShared | Class::ReadGlobal);
-        if !is_read && !matches!(world.get::<Op>(node.entity), Some(Op::IterArg(_))) {
+        if !is_read && !matches!(own.op, Op::IterArg(_)) {
             continue;
         }
-        let width = pressure::registers(world, node.entity);
+        let width = own.registers;
         all += width;
-        if let Some(side) = loads.iter().position(|load| *load == own) {
+        if let Some(side) = loads.iter().position(|load| *load == own.expansion.logical) {
             counts[side] += 1;
             registers[side] += width;
         }
     }
-    let mut excess = all.saturating_sub(pressure::available(world, root));
+    let mut excess = all.saturating_sub(pressure::available(operations.view)?);
     let mut late = [0; 2];
     for side in [1, 0] {
         let each = (registers[side] / counts[side].max(1)).max(1);
         late[side] = excess.div_ceil(each).min(counts[side]);
         excess = excess.saturating_sub(late[side] * each);
     }
-    late
+    Ok(late)
 }

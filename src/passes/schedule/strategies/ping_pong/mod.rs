@@ -24,15 +24,15 @@ use self::cost::{Halves, gain, late_loads};
 use self::operations::Operations;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::Symbol;
-use crate::ir::kernel::DimTable;
 use crate::ir::layout::Dim;
 use crate::ir::node::*;
+use crate::ir::nodes::Bug;
 use crate::ir::schedule::WaveSchedule;
 use crate::ir::types::DType;
-use crate::passes::facts::{Geometry, Settings};
 use crate::passes::schedule::apply::copies;
 use crate::passes::schedule::apply::copies::TooLarge;
 use crate::passes::schedule::graph::dependences::LoopGraph;
+use crate::passes::schedule::graph::view::{Scheduling, View};
 
 pub use self::clusters::{schedule, schedule_of_direct_loads};
 pub(crate) use self::tags::{Tags, tag};
@@ -43,16 +43,16 @@ pub(crate) use self::tags::{Tags, tag};
 /// # Errors
 /// A schedule that cannot be written, which is a bug of this compiler.
 pub(crate) fn write(
-    world: &mut World,
-    root: Entity,
+    kernel: &mut Scheduling,
     node: Entity,
     found: &LoopGraph,
 ) -> Result<Result<WaveSchedule, String>, Diagnostic> {
-    let product = match classify(world, root, node, found) {
+    let product = match classify(kernel.view(), node, found) {
         Ok(product) => product,
+        Err(Unsuitable::Broken(bug)) => return Err(bug.into()),
         Err(why) => return Ok(Err(why.to_string())),
     };
-    let tags = tag(world, root, &product);
+    let tags = tag(kernel, &product)?;
     Ok(Ok(schedule_of(&product, &tags)?))
 }
 
@@ -110,6 +110,9 @@ impl Cut {
 /// Why a loop gets no ping-pong.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub(crate) enum Unsuitable {
+    /// The kernel is broken.
+    #[error(transparent)]
+    Broken(#[from] Bug),
     /// No two waves of a workgroup meet on a SIMD.
     #[error("a workgroup has {0} waves: ping-pong takes two for each of the four SIMDs, or four")]
     Waves(u32),
@@ -170,21 +173,14 @@ pub(crate) struct Product {
 ///
 /// # Errors
 /// Why it is not such a loop, or gains nothing.
-pub(crate) fn classify(
-    world: &World,
-    root: Entity,
-    node: Entity,
-    found: &LoopGraph,
-) -> Result<Product, Unsuitable> {
-    let waves = world.get::<Geometry>(root).map_or(0, Geometry::wave_count);
-    let settings = world.get::<Settings>(root).ok_or(Unsuitable::NoProduct)?;
-    let target = settings.0.target();
+pub(crate) fn classify(view: View, node: Entity, found: &LoopGraph) -> Result<Product, Unsuitable> {
+    let (waves, target) = (view.waves()?, view.settings()?.target());
     let simds = target.simds_per_compute_unit;
     if waves == 0 || !waves.is_multiple_of(2 * simds) {
         return Err(Unsuitable::Waves(waves));
     }
-    let Some(&Op::Iterate(axis)) = world.get::<Op>(node) else { return Err(Unsuitable::NoProduct) };
-    let operations = Operations::of(world, found, axis);
+    let Op::Iterate(axis) = view.op(node)? else { return Err(Unsuitable::NoProduct) };
+    let operations = Operations::of(view, found, axis);
     let mma = operations.product()?;
     let factors = operations.factors(mma)?;
     let way = match factors.map(|[_, write, load]| write == load) {
@@ -193,27 +189,28 @@ pub(crate) fn classify(
         _ => return Err(Unsuitable::DifferentWays),
     };
     operations.are_only(&factors, mma)?;
-    let steps = operations.places_along(mma, axis);
+    let steps = operations.places_along(mma, axis)?;
     if !steps.is_multiple_of(SLICES) {
         return Err(Unsuitable::Steps(steps));
     }
-    let read_parts = factors.map(|[read, ..]| operations.places_along(read, axis).min(2));
+    let parts = |read| Ok::<_, Bug>(operations.places_along(read, axis)?.min(2));
+    let read_parts = [parts(factors[0][0])?, parts(factors[1][0])?];
     // The vector ALU runs nothing beside matrix instructions on f32 (AMD matrix instruction calculator, "VALU
     // co-execution").
-    let input = world.get::<ValueType>(factors[0][0]).and_then(|ty| ty.dtype);
+    let input = view.node(factors[0][0])?.ty.dtype;
     if let (Way::Direct, Some(input @ DType::F32)) = (way, input) {
         return Err(Unsuitable::VectorAlu(input));
     }
-    fits(world, root, way)?;
+    fits(view, way)?;
     gain(&operations, target, &Halves { waves: waves / 2, per_simd: waves / (2 * simds) }, read_parts)?;
     let own_loads = factors.map(|[.., load]| load);
     let late_loads = match way {
-        Way::ThroughRegisters => late_loads(&operations, root, own_loads),
+        Way::ThroughRegisters => late_loads(&operations, own_loads)?,
         Way::Direct => [0; 2],
     };
     let columns = match late_loads {
         [0, 0] => None,
-        _ => columns(&operations, root, &factors, mma),
+        _ => columns(&operations, &factors, mma)?,
     };
     let loads = own_loads.map(|load| operations.count(load));
     let cut = Cut { loads, late_loads, products: operations.count(mma) / SLICES, read_parts, columns };
@@ -221,31 +218,31 @@ pub(crate) fn classify(
 }
 
 /// Checks that the tiles have room in LDS: twice where loads fill one copy while the other is read.
-fn fits(world: &World, root: Entity, way: Way) -> Result<(), TooLarge> {
+fn fits(view: View, way: Way) -> Result<(), Unsuitable> {
     let copies = match way {
         Way::ThroughRegisters => 1,
         Way::Direct => 2,
     };
-    let needed = copies::all_bytes(world, root).saturating_mul(copies);
-    let limit = world.get::<Settings>(root).map_or(u32::MAX, |s| s.0.target().max_lds_per_workgroup);
-    if needed > limit { Err(TooLarge { needed, limit }) } else { Ok(()) }
+    let needed = copies::all_bytes(view)?.saturating_mul(copies);
+    let limit = view.settings()?.target().max_lds_per_workgroup;
+    if needed > limit { Err(TooLarge { needed, limit }.into()) } else { Ok(()) }
 }
 
 /// The right factor's own dimension and its parts, if there are more of them than of the left factor's.
 fn columns(
     operations: &Operations,
-    root: Entity,
     factors: &[[Entity; 3]; 2],
     mma: Entity,
-) -> Option<(Symbol, u32)> {
-    let world = operations.world;
-    let own_dims = factors.map(|[read, ..]| {
-        let dims = world.get::<ValueType>(read).map(|ty| &ty.dims[..]).unwrap_or_default();
-        dims.iter().copied().find(|&dim| dim != operations.axis)
-    });
-    let [rows, columns] = own_dims.map(|dim| dim.map_or(1, |dim| operations.places_along(mma, dim)));
-    let symbol = world.get::<DimTable>(root)?.0.get(own_dims[1]?.0 as usize).copied()?;
-    (columns > rows).then_some((symbol, columns))
+) -> Result<Option<(Symbol, u32)>, Bug> {
+    let view = operations.view;
+    let own_dim = |[read, ..]: [Entity; 3]| -> Result<Option<Dim>, Bug> {
+        Ok(view.node(read)?.ty.dims.iter().copied().find(|&dim| dim != operations.axis))
+    };
+    let parts = |dim: Option<Dim>| dim.map_or(Ok(1), |dim| operations.places_along(mma, dim));
+    let [left, right] = [own_dim(factors[0])?, own_dim(factors[1])?];
+    let (rows, columns) = (parts(left)?, parts(right)?);
+    let Some(dim) = right.filter(|_| columns > rows) else { return Ok(None) };
+    Ok(view.dims()?.0.get(usize::from(dim.0)).map(|&symbol| (symbol, columns)))
 }
 
 /// The schedule of a product.

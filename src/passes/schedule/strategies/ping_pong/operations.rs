@@ -6,32 +6,33 @@ use smallvec::SmallVec;
 use super::Unsuitable;
 use crate::ir::layout::Dim;
 use crate::ir::node::*;
-use crate::passes::expand::Expansion;
+use crate::ir::nodes::Bug;
 use crate::passes::schedule::graph::coordinates::coordinate;
 use crate::passes::schedule::graph::dependence_graph::GraphNode;
 use crate::passes::schedule::graph::dependences::LoopGraph;
 use crate::passes::schedule::graph::resources::Class;
+use crate::passes::schedule::graph::view::View;
 
 /// The nodes of a loop over `axis`.
 pub(super) struct Operations<'a> {
-    pub(super) world: &'a World,
+    pub(super) view: View<'a>,
     pub(super) axis: Dim,
-    found: &'a LoopGraph,
+    pub(super) found: &'a LoopGraph,
     pub(super) body: &'a [GraphNode],
-    /// The logical node of each.
-    origins: Vec<Entity>,
 }
 
 impl<'a> Operations<'a> {
-    pub(super) fn of(world: &'a World, found: &'a LoopGraph, axis: Dim) -> Operations<'a> {
-        let body = &found.graph.nodes()[..found.body as usize];
-        let origins = body.iter().map(|n| logical(world, n.entity)).collect();
-        Operations { world, axis, found, body, origins }
+    pub(super) fn of(view: View<'a>, found: &'a LoopGraph, axis: Dim) -> Operations<'a> {
+        Operations { view, axis, found, body: &found.graph.nodes()[..found.body as usize] }
+    }
+
+    fn logical(&self, node: u32) -> Entity {
+        self.found.nodes[node as usize].expansion.logical
     }
 
     /// All nodes with their logical ones.
     pub(super) fn pairs(&self) -> impl Iterator<Item = (&GraphNode, Entity)> {
-        self.body.iter().zip(self.origins.iter().copied())
+        self.body.iter().zip(self.found.nodes.iter().map(|node| node.expansion.logical))
     }
 
     /// The only product.
@@ -43,33 +44,34 @@ impl<'a> Operations<'a> {
 
     /// Logical reads from LDS, writes to it and global reads of both factors.
     pub(super) fn factors(&self, mma: Entity) -> Result<[[Entity; 3]; 2], Unsuitable> {
-        let world = self.world;
-        let operands = world.get::<Operands>(mma).map(|o| &o.0[..]).unwrap_or_default();
+        let operands = &self.view.node(mma)?.operands.0;
         let mut factors = [[mma; 3]; 2];
         for ((slot, &operand), side) in factors.iter_mut().zip(operands).zip(["left", "right"]) {
-            if !world.get::<ValueType>(operand).is_some_and(|ty| ty.dims.contains(&self.axis)) {
+            if !self.view.node(operand)?.ty.dims.contains(&self.axis) {
                 return Err(Unsuitable::NoProduct);
             }
-            *slot = self.through_lds(operand).ok_or(Unsuitable::NotThroughLds(side))?;
+            *slot = self.through_lds(operand)?.ok_or(Unsuitable::NotThroughLds(side))?;
         }
         if factors[0] == factors[1] { Err(Unsuitable::OneFactor) } else { Ok(factors) }
     }
 
     /// The read `operand`, the node that has written what it reads, and the node that has loaded that; the
     /// last two may be one.
-    fn through_lds(&self, operand: Entity) -> Option<[Entity; 3]> {
-        let world = self.world;
-        self.found.buffers.iter().find_map(|buffer| {
-            let read = self.origins[*buffer.reads.first()? as usize];
-            let write = *buffer.writes.first()? as usize;
-            let entity = self.body[write].entity;
-            let load = if *world.get::<Op>(entity)? == Op::GlobalToShared {
-                entity
-            } else {
-                world.get::<Operands>(entity)?.0.first().copied()?
+    fn through_lds(&self, operand: Entity) -> Result<Option<[Entity; 3]>, Bug> {
+        for buffer in &self.found.buffers {
+            let (Some(&read), Some(&write)) = (buffer.reads.first(), buffer.writes.first()) else { continue };
+            if self.logical(read) != operand {
+                continue;
+            }
+            let entity = self.body[write as usize].entity;
+            let load = match self.found.op(write) {
+                Some(Op::GlobalToShared) => entity,
+                _ => self.view.node(entity)?.operands.at(0)?,
             };
-            (read == operand).then_some([read, self.origins[write], logical(world, load)])
-        })
+            let load = self.view.node(load)?.piece(load).logical;
+            return Ok(Some([operand, self.logical(write), load]));
+        }
+        Ok(None)
     }
 
     /// Checks that nothing else in the loop takes time.
@@ -84,29 +86,24 @@ impl<'a> Operations<'a> {
                 Class::Valu | Class::Shuffle | Class::Mma | Class::Free => "arithmetic",
             }));
         }
-        let op = |n: &GraphNode| self.world.get::<Op>(n.entity);
-        match self.body.iter().any(|n| matches!(op(n), Some(Op::Barrier | Op::Control(_)))) {
+        match (0..self.found.body).any(|node| self.found.is_fence(node)) {
             true => Err(Unsuitable::Others("barriers or controls")),
             false => Ok(()),
         }
     }
 
     /// How many coordinates along `dim` the copies of a logical node have.
-    pub(super) fn places_along(&self, node: Entity, dim: Dim) -> u32 {
+    pub(super) fn places_along(&self, node: Entity, dim: Dim) -> Result<u32, Bug> {
         let own = self.pairs().filter(|(_, own)| *own == node);
-        let mut places: Vec<(u32, u32)> = own.map(|(n, _)| coordinate(self.world, n.entity, dim)).collect();
+        let places = own.map(|(n, _)| coordinate(self.view, n.entity, dim));
+        let mut places = places.collect::<Result<Vec<(u32, u32)>, Bug>>()?;
         places.sort_unstable();
         places.dedup();
-        places.len() as u32
+        Ok(places.len() as u32)
     }
 
     /// How many copies a logical node has.
     pub(super) fn count(&self, node: Entity) -> u32 {
-        self.origins.iter().filter(|own| **own == node).count() as u32
+        self.pairs().filter(|(_, own)| *own == node).count() as u32
     }
-}
-
-/// What a node is a copy of.
-pub(super) fn logical(world: &World, node: Entity) -> Entity {
-    world.get::<Expansion>(node).map_or(node, |e| e.logical)
 }

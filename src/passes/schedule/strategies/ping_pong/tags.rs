@@ -3,24 +3,28 @@
 
 use bevy_ecs::prelude::*;
 
-use super::operations::logical;
 use super::{Product, Roles};
 use crate::ir::expr::Symbol;
-use crate::ir::kernel::DimTable;
 use crate::ir::node::*;
+use crate::ir::nodes::Bug;
+use crate::passes::schedule::graph::view::{Scheduling, View};
 
 /// Tags of a product's operations: the author's where they name one operation alone, otherwise new ones.
-pub(crate) fn tag(world: &mut World, root: Entity, product: &Product) -> Tags {
-    let loop_node = logical(world, product.k_loop);
+///
+/// # Errors
+/// A kernel that is broken.
+pub(crate) fn tag(kernel: &mut Scheduling, product: &Product) -> Result<Tags, Bug> {
+    let view = kernel.view();
+    let loop_node = view.node(product.k_loop)?.piece(product.k_loop).logical;
+    let k = view.dims()?.0.get(usize::from(product.axis.0)).copied();
+    let k = k.ok_or(Bug::new("a loop over no dimension"))?;
     let [lhs, rhs] = product.factors;
-    let tagged = tagged(world, root);
-    let k_loop = tag_as(world, &tagged, &[loop_node], "ping_pong_loop");
-    let lhs = tag_as(world, &tagged, &lhs, "ping_pong_lhs");
-    let rhs = tag_as(world, &tagged, &rhs, "ping_pong_rhs");
-    let mma = tag_as(world, &tagged, &[product.mma], "ping_pong_mma");
-    let k = world.get::<DimTable>(root).and_then(|d| d.0.get(product.axis.0 as usize).copied());
-    let k = k.unwrap_or_else(|| Symbol::new("K"));
-    Tags { k_loop, lhs, rhs, mma, k }
+    let tagged = tagged(view)?;
+    let k_loop = tag_as(kernel, &tagged, &[loop_node], "ping_pong_loop")?;
+    let lhs = tag_as(kernel, &tagged, &lhs, "ping_pong_lhs")?;
+    let rhs = tag_as(kernel, &tagged, &rhs, "ping_pong_rhs")?;
+    let mma = tag_as(kernel, &tagged, &[product.mma], "ping_pong_mma")?;
+    Ok(Tags { k_loop, lhs, rhs, mma, k })
 }
 
 /// Owned [`Roles`].
@@ -42,31 +46,39 @@ impl Tags {
 }
 
 /// All tagged logical nodes except carried values, which share the tag of what they carry.
-fn tagged(world: &World, root: Entity) -> Vec<Entity> {
+fn tagged(view: View) -> Result<Vec<Entity>, Bug> {
     let mut found: Vec<Entity> = Vec::new();
-    let mut last = root;
-    crate::ir::walk::visit(world, root, &mut |node| {
-        let own = logical(world, node);
+    let mut last = view.root;
+    view.visit(view.root, &mut |node, seen| {
+        let own = seen.piece(node).logical;
         if own != last {
             last = own;
-            let carried = matches!(world.get::<Op>(node), Some(Op::IterArg(_) | Op::LoopResult(_)));
-            if !carried && world.get::<Tag>(own).is_some() && !found.contains(&own) {
+            let carried = matches!(seen.op, Op::IterArg(_) | Op::LoopResult(_));
+            if !carried && view.world.get::<Tag>(own).is_some() && !found.contains(&own) {
                 found.push(own);
             }
         }
-    });
-    found
+    })?;
+    Ok(found)
 }
 
 /// The tag that all of `nodes` have and no other node of `tagged`; if there is none, they are given `fresh`.
-fn tag_as(world: &mut World, tagged: &[Entity], nodes: &[Entity], fresh: &str) -> Box<str> {
+fn tag_as(
+    kernel: &mut Scheduling,
+    tagged: &[Entity],
+    nodes: &[Entity],
+    fresh: &str,
+) -> Result<Box<str>, Bug> {
+    let view = kernel.view();
+    let world = view.world;
     let tag_of = |node: Entity| world.get::<Tag>(node).map(|tag| &tag.0);
     if let Some(own) = nodes.first().and_then(|&n| tag_of(n)) {
         let same = |&node: &Entity| tag_of(node) == Some(own);
         // Remainders are copies with the same tags, which no schedule touches.
-        let others = |node: &Entity| !nodes.contains(node) && !is_copy(world, *node, nodes);
-        if nodes.iter().all(same) && !tagged.iter().filter(|n| same(n)).any(others) {
-            return own.clone();
+        let others = tagged.iter().filter(|node| same(node) && !nodes.contains(node));
+        let copies = others.map(|&node| is_copy(view, node, nodes)).collect::<Result<Vec<bool>, Bug>>()?;
+        if nodes.iter().all(same) && copies.into_iter().all(|is_copy| is_copy) {
+            return Ok(own.clone());
         }
     }
     // Other loops that take turns may already have tags like these.
@@ -79,13 +91,19 @@ fn tag_as(world: &mut World, tagged: &[Entity], nodes: &[Entity], fresh: &str) -
         name = format!("{fresh}_{number}");
     }
     for &node in nodes {
-        world.entity_mut(node).insert(Tag(name.as_str().into()));
+        kernel.world.entity_mut(node).insert(Tag(name.as_str().into()));
     }
-    name.into()
+    Ok(name.into())
 }
 
 /// True for a copy of one of the nodes: an operation that the author wrote at the same place.
-fn is_copy(world: &World, node: Entity, nodes: &[Entity]) -> bool {
-    let origin = world.get::<Origin>(node);
-    nodes.iter().any(|&n| world.get::<Origin>(n) == origin && world.get::<Op>(n) == world.get::<Op>(node))
+fn is_copy(view: View, node: Entity, nodes: &[Entity]) -> Result<bool, Bug> {
+    let own = view.node(node)?;
+    for &other in nodes {
+        let other = view.node(other)?;
+        if (other.origin, other.op) == (own.origin, own.op) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

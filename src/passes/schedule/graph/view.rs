@@ -1,0 +1,169 @@
+//! The kernel under scheduling, and what schedulers see of it.
+
+use bevy_ecs::prelude::*;
+
+use crate::ir::kernel::DimTable;
+use crate::ir::layout::Source;
+use crate::ir::node::{Body, Op, Placement};
+use crate::ir::nodes::{self, Bug, ExpandedNode, ExpandedNodeItem, ExpandedNodes};
+use crate::passes::expand::Expansion;
+use crate::passes::facts::{Geometry, LdsBuffer, Settings};
+use crate::passes::options::Options;
+
+/// A kernel whose loops are being rebuilt. Nodes are found through a query whose state is the pass's own, so
+/// that it lives as long as the world.
+pub struct Scheduling<'w> {
+    /// The world of the kernel.
+    pub(crate) world: &'w mut World,
+    /// The kernel entity.
+    pub(crate) root: Entity,
+    /// The state of the query.
+    pub(crate) nodes: &'w mut QueryState<ExpandedNode>,
+}
+
+impl Scheduling<'_> {
+    /// The kernel as it stands.
+    pub(crate) fn view(&mut self) -> View<'_> {
+        View { world: self.world, root: self.root, nodes: self.nodes.query(self.world) }
+    }
+}
+
+/// A kernel that nobody changes at the moment.
+#[derive(Copy, Clone)]
+pub(crate) struct View<'w> {
+    /// The world of the kernel.
+    pub(crate) world: &'w World,
+    /// The kernel entity.
+    pub(crate) root: Entity,
+    nodes: ExpandedNodes<'w, 'w>,
+}
+
+impl<'w> View<'w> {
+    /// The kernel `root`, seen with a state of the query that knows all of its archetypes.
+    pub(crate) fn new(world: &'w World, root: Entity, state: &'w mut QueryState<ExpandedNode>) -> View<'w> {
+        View { world, root, nodes: state.query(world) }
+    }
+
+    /// A node.
+    ///
+    /// # Errors
+    /// If it is none.
+    pub(crate) fn node(self, node: Entity) -> Result<ExpandedNodeItem<'w, 'w>, Bug> {
+        self.nodes.get_inner(node).map_err(|_| Bug::new("a schedule lost a node"))
+    }
+
+    /// What a node does.
+    ///
+    /// # Errors
+    /// If it is none.
+    pub(crate) fn op(self, node: Entity) -> Result<Op, Bug> {
+        Ok(*self.node(node)?.op)
+    }
+
+    /// True if a node of the kernel, wherever it stands, does such a thing.
+    pub(crate) fn any(self, is: impl Fn(Op) -> bool) -> bool {
+        self.nodes.iter().any(|node| is(*node.op))
+    }
+
+    /// The nodes of the kernel or of a loop.
+    ///
+    /// # Errors
+    /// If it is no region.
+    pub(crate) fn body(self, region: Entity) -> Result<&'w [Entity], Bug> {
+        let body = match region == self.root {
+            true => self.world.get::<Body>(region),
+            false => self.node(region)?.body,
+        };
+        body.map(|body| &body.0[..]).ok_or(Bug::new("a region without body"))
+    }
+
+    /// Elements of a logical node's value that a lane holds in one piece.
+    pub(crate) fn elements(self, logical: Entity) -> u32 {
+        self.world.get::<Placement>(logical).map_or(0, |p| p.0.extent(Source::Register))
+    }
+
+    /// Vector registers of a node's value.
+    ///
+    /// # Errors
+    /// If it is no node.
+    pub(crate) fn registers(self, node: Entity) -> Result<u32, Bug> {
+        let seen = self.node(node)?;
+        let bytes = seen.ty.dtype.map_or(0, |dtype| dtype.bytes());
+        Ok((self.elements(seen.piece(node).logical) * bytes).div_ceil(4))
+    }
+
+    /// An LDS buffer.
+    ///
+    /// # Errors
+    /// If it is none.
+    pub(crate) fn buffer(self, buffer: Entity) -> Result<&'w LdsBuffer, Bug> {
+        nodes::fact(self.world, buffer, "LDS that is no buffer")
+    }
+
+    /// Copies of an LDS buffer that iterations take in turns; one of other memories.
+    pub(crate) fn copies(self, memory: Entity) -> u32 {
+        self.world.get::<LdsBuffer>(memory).map_or(1, |lds| lds.copies)
+    }
+
+    /// The LDS buffer that a node accesses, if it does.
+    ///
+    /// # Errors
+    /// If it touches what is no node.
+    pub(crate) fn buffer_of(self, node: &ExpandedNodeItem) -> Result<Option<Entity>, Bug> {
+        if !node.op.is_access() {
+            return Ok(None);
+        }
+        let memory = node.memory()?;
+        Ok((self.op(memory)? == Op::Allocate).then_some(memory))
+    }
+
+    /// What the kernel is compiled for.
+    ///
+    /// # Errors
+    /// If nobody has said.
+    pub(crate) fn settings(self) -> Result<&'w Options, Bug> {
+        nodes::fact::<Settings>(self.world, self.root, "a kernel without settings").map(|s| &s.0)
+    }
+
+    /// Waves of a workgroup.
+    ///
+    /// # Errors
+    /// If nobody has said.
+    pub(crate) fn waves(self) -> Result<u32, Bug> {
+        nodes::fact::<Geometry>(self.world, self.root, "a kernel without geometry").map(Geometry::wave_count)
+    }
+
+    /// The dimensions of the kernel.
+    ///
+    /// # Errors
+    /// If it has no table of them.
+    pub(crate) fn dims(self) -> Result<&'w DimTable, Bug> {
+        nodes::fact(self.world, self.root, "a kernel without dimensions")
+    }
+
+    /// Calls `see` with all nodes below a region in program order.
+    ///
+    /// # Errors
+    /// If something in a region is no node.
+    pub(crate) fn visit(
+        self,
+        region: Entity,
+        see: &mut impl FnMut(Entity, &ExpandedNodeItem<'w, 'w>),
+    ) -> Result<(), Bug> {
+        for &node in self.body(region)? {
+            let seen = self.node(node)?;
+            see(node, &seen);
+            if seen.body.is_some() {
+                self.visit(node, see)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ExpandedNodeItem<'_, '_> {
+    /// What `node`, which this is, is a piece of; what was not expanded is the first of itself.
+    pub(crate) fn piece(&self, node: Entity) -> Expansion {
+        self.expansion.copied().unwrap_or(Expansion::of(node))
+    }
+}
