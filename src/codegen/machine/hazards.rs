@@ -3,7 +3,8 @@
 //!
 //! Every emitted instruction is one wait state. The pass goes over the blocks in layout order with a short
 //! list of the producers that may still matter and of how far back they are; at a join every producer counts
-//! with its shortest distance, and a loop header is done again when the end of the loop brings something new.
+//! with its shortest distance, and a loop header is done again when the end of the loop brings something new
+//! that its code is too near to.
 //! The tables of `hazard_rows` and `matrix_rows` say what is a hazard.
 //!
 //! Where control leaves the body for unknown code (calls, returns, traps) nothing may be pending: each side
@@ -31,6 +32,9 @@ const WINDOW: usize = 12;
 
 /// Once so many instructions are remembered, those too far back are forgotten.
 const MANY: usize = 128;
+
+/// After so many wait states nothing is pending any more.
+const LONGEST: i32 = (if LONGEST_ROW > LONGEST_MATRIX_ROW { LONGEST_ROW } else { LONGEST_MATRIX_ROW }) as i32;
 
 /// Number of VGPRs and AGPRs.
 const VECTORS: usize = (Operand::END - Operand::FIRST_VGPR) as usize;
@@ -260,13 +264,15 @@ impl HazardResolver {
     /// brought news.
     fn leave(&mut self, body: &Body, block: usize) -> usize {
         let mut next = block + 1;
+        let (mut news, mut successors) = ([None; 2], 0);
         for &successor in body.blocks[block].successors.iter().flatten() {
             let entry = &mut self.entries[successor as usize];
-            let mut changed = entry.run.join(&self.run);
+            let mut anew = entry.run.join(&self.run);
+            let mut changed = anew;
             for (known, new) in
                 [(&mut entry.indexing, self.indexing), (&mut entry.stale_vccz, self.stale_vccz)]
             {
-                changed |= new && !*known;
+                anew |= new && !*known;
                 *known |= new;
             }
             let since = |at: i32| (self.clock - at - 1) as u32;
@@ -283,11 +289,37 @@ impl HazardResolver {
                 }
                 changed = true;
             }
-            if changed {
-                next = next.min(successor as usize);
+            let successor = successor as usize;
+            if anew {
+                next = next.min(successor);
+            } else if changed && successor <= block {
+                news[successors] = Some(successor);
+            }
+            successors += 1;
+        }
+        for successor in news.into_iter().flatten() {
+            if successor < next && !self.still_holds(body, successor) {
+                next = successor;
             }
         }
         next
+    }
+
+    /// True if the code of a block that has been done keeps all distances from what is newly pending at its
+    /// start, and nothing of that is pending at its end: then doing it again would make the same of it.
+    fn still_holds(&mut self, body: &Body, block: usize) -> bool {
+        let (start, end) = self.ranges[block];
+        self.enter(block);
+        for i in &body.spare[start as usize..end as usize] {
+            if self.clock > LONGEST {
+                return true;
+            }
+            if self.needed(&i.inst) > 0 {
+                return false;
+            }
+            self.pass(i);
+        }
+        false
     }
 
     fn emit_block(&mut self, insts: &[MachineInst], start: usize, end: usize, out: &mut Vec<MachineInst>) {
@@ -338,6 +370,11 @@ impl HazardResolver {
 
     fn emit(&mut self, i: MachineInst, out: &mut Vec<MachineInst>) {
         out.push(i);
+        self.pass(&i);
+    }
+
+    /// Goes on with an instruction that has been emitted.
+    fn pass(&mut self, i: &MachineInst) {
         self.remember(i.inst, self.clock);
         self.clock += wait_states(&i.inst) as i32;
         if self.xnack == Xnack::MayBeOn {
