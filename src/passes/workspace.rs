@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::BoxedSystem;
 
-use super::facts::{Expressions, Geometry, LogicalBody, Settings, Stage};
+use super::facts::{BankConflicts, Expressions, Geometry, LogicalBody, Settings, Stage};
 use super::options::Options;
 use super::{PIPELINE, PassResult};
 use crate::ir::diagnostic::{Diagnostic, Kind};
@@ -30,6 +30,8 @@ pub struct Workspace {
     pub root: Entity,
     /// Where its expanded nodes are, for what comes after the pipeline.
     pub(crate) expanded: QueryState<ExpandedNode>,
+    /// Logical accesses of LDS with the bank conflicts that they have left.
+    pub(crate) conflicts: QueryState<(Entity, &'static BankConflicts)>,
     systems: Vec<BoxedSystem<(), PassResult>>,
     map: Vec<Entity>,
     arena: ExprArena,
@@ -71,6 +73,7 @@ impl Workspace {
             .collect();
         Workspace {
             expanded: QueryState::new(&mut world),
+            conflicts: QueryState::new(&mut world),
             world,
             root: Entity::PLACEHOLDER,
             systems,

@@ -2,22 +2,26 @@
 
 use std::fmt::Write as _;
 
+use bevy_ecs::prelude::*;
+use smallvec::SmallVec;
+
 use super::Compilation;
 use crate::codegen::machine::RegisterFile;
 use crate::codegen::machine::allocate::Spills;
 use crate::codegen::object::KernelInfo;
 use crate::ir::diagnostic::{Diagnostic, Location};
-use crate::ir::node::{Op, Origin, Tag};
-use crate::ir::node_map::NodeMap;
-use crate::ir::walk;
-use crate::passes::expand::{ExpandedCount, Expansion};
-use crate::passes::facts::{BankConflicts, DirectLoads, Scheduled};
+use crate::ir::node::{Body, Tag};
+use crate::ir::nodes::{self, ExpandedNodes};
+use crate::passes::expand::ExpandedCount;
+use crate::passes::facts::{DirectLoads, Scheduled};
+use crate::passes::workspace::Workspace;
 use crate::runtime::report::{InstructionMix, LdsAccessReport, Report, SpillReport};
 
 impl Compilation<'_> {
     /// The report of a finished compilation; it takes the times with it.
     pub(super) fn report(&mut self, info: &KernelInfo) -> Result<Report, Diagnostic> {
         let phases = std::mem::take(&mut self.phases);
+        let lds_accesses = self.lds_accesses()?;
         let (world, root, machine) = (&self.workspace.world, self.workspace.root, &self.machine);
         let occupancy = info.occupancy(self.options.target_id());
         // Only kernels that ask for a schedule, or for such loads, have these.
@@ -41,7 +45,7 @@ impl Compilation<'_> {
             instructions: machine.body.insts.len() as u32,
             waves_per_simd: occupancy.waves_per_simd,
             limited_by: occupancy.limited_by,
-            lds_accesses: self.lds_accesses(),
+            lds_accesses,
             main_loop,
             schedule_requested: self.options.requested_schedule().name(),
             schedule_applied: scheduled.map_or("none", |scheduled| scheduled.applied),
@@ -69,21 +73,21 @@ impl Compilation<'_> {
         Some(SpillReport { counts, file, peak: peak.registers, location })
     }
 
-    fn lds_accesses(&self) -> Vec<LdsAccessReport> {
+    /// The accesses of LDS in program order.
+    fn lds_accesses(&mut self) -> Result<Vec<LdsAccessReport>, Diagnostic> {
+        let Workspace { world, root, expanded, conflicts, .. } = &mut *self.workspace;
+        let mut known: SmallVec<[(Entity, u32); 8]> =
+            conflicts.iter(world).map(|(logical, conflicts)| (logical, conflicts.0)).collect();
+        // In program order, as far as the last of them: most of a kernel is not looked at.
+        let mut found = 0;
+        let body = nodes::fact::<Body>(world, *root, "a kernel without body")?;
+        first_accesses(&expanded.query(world), &body.0, &mut known, &mut found)?;
         let world = &self.workspace.world;
-        let mut accesses: NodeMap<u32> = NodeMap::default();
-        walk::visit(world, self.workspace.root, &mut |node| {
-            if let Some(expansion) = world.get::<Expansion>(node)
-                && let Some(conflicts) = world.get::<BankConflicts>(expansion.logical)
-            {
-                accesses.insert(expansion.logical, conflicts.0);
-            }
-        });
-        let mut out = Vec::with_capacity(accesses.len());
-        for (logical, &conflict_degree) in accesses.iter() {
-            let kind =
-                if world.get::<Op>(logical).is_some_and(|op| op.is_write()) { "write" } else { "read" };
-            let location = world.get::<Origin>(logical).and_then(|o| self.location(o.0));
+        let mut out = Vec::with_capacity(found);
+        for &(logical, conflict_degree) in &known[..found] {
+            let node = nodes::node(world, logical)?;
+            let kind = if node.op.is_write() { "write" } else { "read" };
+            let location = self.location(node.origin.0);
             let what = match (world.get::<Tag>(logical), &location) {
                 (Some(tag), _) => tag.0.to_string(),
                 (None, Some(location)) => text_of(location),
@@ -91,8 +95,34 @@ impl Compilation<'_> {
             };
             out.push(LdsAccessReport { kind, what, location, conflict_degree });
         }
-        out
+        Ok(out)
     }
+}
+
+/// Brings `known` logical accesses into the order in which a body first has pieces of them: `found` so many
+/// so far.
+fn first_accesses(
+    nodes: &ExpandedNodes,
+    body: &[Entity],
+    known: &mut [(Entity, u32)],
+    found: &mut usize,
+) -> Result<(), Diagnostic> {
+    for &node in body {
+        if *found == known.len() {
+            break;
+        }
+        let seen = nodes.get(node)?;
+        if let Some(inner) = seen.body {
+            first_accesses(nodes, &inner.0, known, found)?;
+        } else if seen.op.is_access()
+            && let Some(expansion) = seen.expansion
+            && let Some(at) = known[*found..].iter().position(|one| one.0 == expansion.logical)
+        {
+            known.swap(*found, *found + at);
+            *found += 1;
+        }
+    }
+    Ok(())
 }
 
 /// A location as text, made with one allocation.
