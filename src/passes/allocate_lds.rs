@@ -12,6 +12,7 @@ use crate::ir::kernel::{KernelName, Locations};
 use crate::ir::node::*;
 use crate::ir::node_map::NodeMap;
 use crate::ir::nodes;
+use crate::ir::op::OpClass;
 
 /// How finely lifetimes are distinguished.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -123,7 +124,7 @@ impl Walk<'_, '_, '_> {
                 let filled = op.is_write();
                 extend(lifetimes, Lifetime { buffer, first: self.clock, last: self.clock, filled });
             }
-            if self.bodies.contains(node) {
+            if op.row().class == OpClass::Region {
                 let begin = self.clock;
                 let mut inner = self.spare.pop().unwrap_or_default();
                 self.region(node, &mut inner)?;

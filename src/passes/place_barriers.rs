@@ -179,6 +179,9 @@ impl Found<'_, '_> {
     }
 }
 
+/// Barriers that a region gets, and the places that they go to.
+type NewBarriers = SmallVec<[(usize, Entity); 8]>;
+
 /// Walks regions; it remembers what it has found in loops.
 struct Placer<'w, 's> {
     bodies: Query<'w, 's, &'static mut Body>,
@@ -201,13 +204,25 @@ impl Placer<'_, '_> {
     }
 
     fn region(&mut self, region: Entity, touched: &mut Touched) -> PassResult {
-        // New barriers and the places that they go to.
-        let mut new: SmallVec<[(usize, Entity); 8]> = SmallVec::new();
-        let mut at = 0;
-        while let Some(&node) = self.bodies.get(region)?.0.get(at) {
+        // Nothing inside looks at the list of a region around it.
+        let mut body = std::mem::take(&mut self.bodies.get_mut(region)?.0);
+        let new = self.nodes(region, &body, touched)?;
+        new.into_iter().rev().for_each(|(at, barrier)| body.insert(at, barrier));
+        self.bodies.get_mut(region)?.0 = body;
+        Ok(())
+    }
+
+    /// Walks the nodes of a region; new barriers and the places that they go to.
+    fn nodes(
+        &mut self,
+        region: Entity,
+        body: &[Entity],
+        touched: &mut Touched,
+    ) -> Result<NewBarriers, Diagnostic> {
+        let mut new = NewBarriers::new();
+        for (at, &node) in body.iter().enumerate() {
             if self.new.contains(node) {
                 touched.clear();
-                at += 1;
                 continue;
             }
             let (&op, operands) = self.found.nodes.get(node)?;
@@ -216,7 +231,7 @@ impl Placer<'_, '_> {
                 Op::Iterate(_) if self.found.staggered.contains(node) => {
                     if *touched != Touched::default() {
                         // In front of the barriers that put the waves out of step.
-                        let controls = self.controls_before(region, at)?;
+                        let controls = self.controls_before(&body[..at])?;
                         new.push((at - controls, self.barrier(node)?));
                         touched.clear();
                     }
@@ -255,13 +270,8 @@ impl Placer<'_, '_> {
                 Op::Unary(_) | Op::Binary(_) | Op::Compare(_) | Op::Select | Op::Convert(_) => {}
                 Op::IterArg(_) | Op::LoopResult(_) | Op::Control(_) => {}
             }
-            at += 1;
         }
-        if !new.is_empty() {
-            let mut body = self.bodies.get_mut(region)?;
-            new.into_iter().rev().for_each(|(at, barrier)| body.0.insert(at, barrier));
-        }
-        Ok(())
+        Ok(new)
     }
 
     /// The kernel entity is a region as well, but not a node.
@@ -269,10 +279,10 @@ impl Placer<'_, '_> {
         self.found.nodes.get(region).is_ok_and(|(op, _)| matches!(op, Op::Pipeline(_)))
     }
 
-    /// How many nodes right before a place in a region are controls.
-    fn controls_before(&self, region: Entity, at: usize) -> Result<usize, Diagnostic> {
+    /// How many nodes at the end of these are controls.
+    fn controls_before(&self, nodes: &[Entity]) -> Result<usize, Diagnostic> {
         let mut count = 0;
-        for &node in self.bodies.get(region)?.0[..at].iter().rev() {
+        for &node in nodes.iter().rev() {
             if self.new.contains(node) || !matches!(self.found.op(node)?, Op::Control(_)) {
                 break;
             }
