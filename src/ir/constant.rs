@@ -21,7 +21,7 @@ pub enum Constant {
 
 impl Constant {
     /// The dtype of a constant that meets no operand to take one from: f32 or i32.
-    pub fn dtype_alone(self) -> DType {
+    pub(crate) fn dtype_alone(self) -> DType {
         match self {
             Constant::Float(_) => DType::F32,
             Constant::Integer(_) => DType::I32,

@@ -42,12 +42,12 @@ pub struct DimGeometry {
 impl DimGeometry {
     /// Elements of the dimension that a workgroup touches at a time; `None` for a dynamic dimension without
     /// constraint.
-    pub fn workgroup_extent(&self) -> Option<u32> {
+    pub(crate) fn workgroup_extent(&self) -> Option<u32> {
         self.tiling.or(self.workgroup.map(|w| w.1)).or(self.static_size)
     }
 
     /// Elements of the dimension that a wave touches at a time.
-    pub fn wave_extent(&self) -> Option<u32> {
+    pub(crate) fn wave_extent(&self) -> Option<u32> {
         self.tiling.or(self.wave).or_else(|| self.workgroup_extent())
     }
 }
@@ -75,7 +75,7 @@ impl Geometry {
     }
 
     /// Waves per workgroup.
-    pub fn wave_count(&self) -> u32 {
+    pub(crate) fn wave_count(&self) -> u32 {
         self.waves.iter().product()
     }
 }
@@ -129,15 +129,15 @@ pub struct LdsBuffer {
 
 impl LdsBuffer {
     /// Alignment of every copy, which LDS accesses of 16 bytes need.
-    pub const ALIGN: u32 = 16;
+    pub(crate) const ALIGN: u32 = 16;
 
     /// Bytes from one copy to the next.
-    pub fn copy_stride(&self) -> u32 {
+    pub(crate) fn copy_stride(&self) -> u32 {
         self.bytes.next_multiple_of(LdsBuffer::ALIGN)
     }
 
     /// Bytes of all copies.
-    pub fn all_bytes(&self) -> u32 {
+    pub(crate) fn all_bytes(&self) -> u32 {
         self.copy_stride().saturating_mul(self.copies)
     }
 }

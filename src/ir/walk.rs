@@ -7,11 +7,15 @@ use smallvec::{SmallVec, smallvec};
 use super::node::Body;
 
 /// Nodes in order; the logical nodes of ordinary kernels fit without the heap.
-pub type NodeList = SmallVec<[Entity; 64]>;
+pub(crate) type NodeList = SmallVec<[Entity; 64]>;
 
 /// Appends all nodes of a region and of the regions inside it to `out` in program order: a loop, then its
 /// body, then what follows.
-pub fn preorder<'a>(body: &'a Body, body_of: &impl Fn(Entity) -> Option<&'a Body>, out: &mut NodeList) {
+pub(crate) fn preorder<'a>(
+    body: &'a Body,
+    body_of: &impl Fn(Entity) -> Option<&'a Body>,
+    out: &mut NodeList,
+) {
     for &node in &body.0 {
         out.push(node);
         if let Some(inner) = body_of(node) {
@@ -30,7 +34,7 @@ pub fn order(bodies: &Query<&Body>, root: Entity) -> NodeList {
 }
 
 /// The kernel and its loops in program order, as a pass finds them.
-pub fn regions_of(bodies: &Query<&Body>, root: Entity) -> SmallVec<[Entity; 8]> {
+pub(crate) fn regions_of(bodies: &Query<&Body>, root: Entity) -> SmallVec<[Entity; 8]> {
     let mut out = smallvec![root];
     let order = order(bodies, root);
     out.extend(order.into_iter().filter(|&node| bodies.contains(node)));
@@ -118,7 +122,7 @@ pub fn body(world: &World, region: Entity) -> NodeList {
 }
 
 /// Replaces the nodes of a region.
-pub fn set_body(world: &mut World, region: Entity, nodes: &[Entity]) {
+pub(crate) fn set_body(world: &mut World, region: Entity, nodes: &[Entity]) {
     if let Some(mut body) = world.get_mut::<Body>(region) {
         body.0.clear();
         body.0.extend_from_slice(nodes);

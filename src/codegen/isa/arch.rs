@@ -69,7 +69,7 @@ impl Arch {
 
     /// VGPRs and AGPRs are one file: AGPRs may be data of memory instructions and results of matrix
     /// instructions may be VGPRs, and tuples of either start at even numbers (LLVM, FeatureGFX90AInsts).
-    pub fn has_unified_registers(self) -> bool {
+    pub(crate) fn has_unified_registers(self) -> bool {
         self.generation() >= Generation::Cdna2
     }
 
@@ -80,23 +80,23 @@ impl Arch {
 
     /// Cache policy bits are called sc0, sc1 and nt; on older chips glc, scc and slc (LLVM,
     /// FeatureGFX940Insts).
-    pub fn has_scope_bits(self) -> bool {
+    pub(crate) fn has_scope_bits(self) -> bool {
         self.generation() >= Generation::Cdna3
     }
 
     /// Matrix instructions on f32 run on the vector ALU, beside those on f64 (CDNA3 ISA guide, "Dependency
     /// resolution").
-    pub fn multiplies_f32_on_valu(self) -> bool {
+    pub(crate) fn multiplies_f32_on_valu(self) -> bool {
         self.generation() >= Generation::Cdna3
     }
 
     /// 8-bit floats are OCP's, not FNUZ (one zero, 0x80 is NaN, no infinities) (CDNA4 ISA guide).
-    pub fn has_ocp_floats(self) -> bool {
+    pub(crate) fn has_ocp_floats(self) -> bool {
         self.generation() >= Generation::Cdna4
     }
 
     /// Matrix instructions treat denormal f16 and bf16 as zeros (MIOpen, "MI200 MFMA behavior specifics").
-    pub fn flushes_matrix_denormals(self) -> bool {
+    pub(crate) fn flushes_matrix_denormals(self) -> bool {
         self.generation() == Generation::Cdna2
     }
 }

@@ -95,7 +95,7 @@ impl Dpp {
     }
 
     /// True for names that [`control`](Self::control) takes with an argument after a colon.
-    pub fn takes_argument(name: &str) -> bool {
+    pub(crate) fn takes_argument(name: &str) -> bool {
         name == "row_bcast" || FAMILIES.iter().any(|family| family.name == name)
     }
 
@@ -119,7 +119,7 @@ impl Dpp {
     }
 
     /// True if every active lane gets a new value whichever lanes are active.
-    pub const fn writes_all_lanes(self) -> bool {
+    pub(crate) const fn writes_all_lanes(self) -> bool {
         self.row_mask == 0xf && self.bank_mask == 0xf && (self.bound_control || self.reads_in_range())
     }
 

@@ -90,7 +90,8 @@ pub fn size_in_bytes(inst: &Inst) -> u32 {
 }
 
 /// True if the instruction takes a 64-bit encoding, in which no literal can be.
-pub fn is_long(inst: &Inst) -> bool {
+#[cfg(test)]
+pub(crate) fn is_long(inst: &Inst) -> bool {
     inst.modifiers.has_second_word() || encoding(inst, inst.op.info()).layout().bytes >= 8
 }
 

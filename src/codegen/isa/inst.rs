@@ -3,7 +3,7 @@
 use super::{Arch, Dpp, Field, Meaning, Modifiers, Opcode, Operand, OperandClass, Role, Sdwa};
 
 /// Most operands that an instruction of the table has.
-pub const MAX_OPERANDS: usize = 6;
+pub(crate) const MAX_OPERANDS: usize = 6;
 
 /// One machine instruction: an opcode, its operands in the order of its row in the table (assembler order:
 /// results first), one 32-bit immediate and the modifiers.

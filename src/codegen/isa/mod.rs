@@ -27,9 +27,10 @@ mod verify;
 pub use arch::{Arch, Arches, Generation};
 pub use decode::{DecodeError, decode};
 pub use dpp::Dpp;
-pub use encode::{EncodeError, encode, is_long, size_in_bytes};
+pub use encode::{EncodeError, encode, size_in_bytes};
 pub use fields::WaitCounts;
-pub use inst::{Inst, MAX_OPERANDS};
+pub use inst::Inst;
+pub(crate) use inst::MAX_OPERANDS;
 pub use meaning::{
     BranchCondition, Calc, Condition, Effect, Element, Half, Meaning, Memory, Permutation, Shape,
 };

@@ -193,7 +193,7 @@ impl Modifiers {
     }
 
     /// What [`omod`](Self::omod) has set.
-    pub const fn get_omod(self) -> Omod {
+    pub(crate) const fn get_omod(self) -> Omod {
         Omod::from_bits(self.get(OMOD))
     }
 

@@ -37,11 +37,11 @@ impl Operand {
     /// Inline constant zero.
     pub const ZERO: Operand = Operand(128);
     /// Number of the first VGPR.
-    pub const FIRST_VGPR: u32 = 256;
+    pub(crate) const FIRST_VGPR: u32 = 256;
     /// Number of the first accumulation VGPR.
-    pub const FIRST_AGPR: u32 = 512;
+    pub(crate) const FIRST_AGPR: u32 = 512;
     /// First number after the last accumulation VGPR.
-    pub const END: u32 = 768;
+    pub(crate) const END: u32 = 768;
 
     /// The physical operand of the given number (0 to 767).
     pub const fn physical(number: u32) -> Operand {
@@ -83,7 +83,7 @@ impl Operand {
     }
 
     /// The inline constant for the bits of an f32, if there is one (0.5, 1, 2, 4, their negatives, 1/(2 pi)).
-    pub fn inline_float(bits: u32) -> Option<Operand> {
+    pub(crate) fn inline_float(bits: u32) -> Option<Operand> {
         const VALUES: [f32; 8] = [0.5, -0.5, 1.0, -1.0, 2.0, -2.0, 4.0, -4.0];
         if bits == 0x3e22_f983 {
             return Some(Operand(248));
@@ -126,12 +126,12 @@ impl Operand {
     }
 
     /// True for an SGPR or special scalar register (VCC, M0, EXEC).
-    pub const fn is_scalar_register(self) -> bool {
+    pub(crate) const fn is_scalar_register(self) -> bool {
         self.0 < 128
     }
 
     /// VGPR number, for a VGPR.
-    pub const fn as_vgpr(self) -> Option<u32> {
+    pub(crate) const fn as_vgpr(self) -> Option<u32> {
         if self.0 >= Self::FIRST_VGPR && self.0 < Self::FIRST_AGPR {
             Some(self.0 - Self::FIRST_VGPR)
         } else {

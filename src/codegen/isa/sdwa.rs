@@ -144,7 +144,7 @@ impl Sdwa {
     }
 
     /// True if part of the former destination is kept.
-    pub fn keeps_destination(self) -> bool {
+    pub(crate) fn keeps_destination(self) -> bool {
         self.dst != Select::Dword && self.unused == Unused::Preserve
     }
 }

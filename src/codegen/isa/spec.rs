@@ -80,7 +80,7 @@ pub enum Format {
 
 impl Format {
     /// True for VOP1, VOP2 and VOPC rows that have a VOP3 form too (printed with the suffix `_e64`).
-    pub const fn has_e64(self) -> bool {
+    pub(crate) const fn has_e64(self) -> bool {
         matches!(self, Format::Vop1 | Format::Vop1Swap | Format::Vop2 | Format::Vopc)
     }
 
@@ -135,12 +135,12 @@ impl Format {
     }
 
     /// True for comparisons, whose result is a mask.
-    pub const fn is_comparison(self) -> bool {
+    pub(crate) const fn is_comparison(self) -> bool {
         matches!(self, Format::Vopc)
     }
 
     /// True for LDS and global data share.
-    pub const fn is_ds(self) -> bool {
+    pub(crate) const fn is_ds(self) -> bool {
         matches!(self, Format::Ds | Format::Gws)
     }
 
@@ -585,12 +585,12 @@ impl OpInfo {
     }
 
     /// True for instructions that read memory or LDS (atomics too).
-    pub const fn may_load(&self) -> bool {
+    pub(crate) const fn may_load(&self) -> bool {
         !matches!(self.meaning.effect(), Effect::None | Effect::Store)
     }
 
     /// True for instructions that write memory or LDS (atomics too).
-    pub const fn may_store(&self) -> bool {
+    pub(crate) const fn may_store(&self) -> bool {
         !matches!(self.meaning.effect(), Effect::None | Effect::Load)
     }
 
@@ -630,30 +630,12 @@ impl OpInfo {
     }
 
     /// True for atomics of the scalar unit.
-    pub const fn is_scalar_atomic(&self) -> bool {
+    pub(crate) const fn is_scalar_atomic(&self) -> bool {
         matches!(self.meaning, Meaning::ScalarAtomic(..) | Meaning::ScalarBufferAtomic(..))
     }
 
     /// True for loads whose data goes to LDS.
-    pub const fn may_store_to_lds(&self) -> bool {
+    pub(crate) const fn may_store_to_lds(&self) -> bool {
         matches!(self.meaning.effect(), Effect::LoadToLds)
-    }
-
-    /// True for instructions after which control does not simply go on.
-    pub const fn is_terminator(&self) -> bool {
-        use Meaning::*;
-        matches!(
-            self.meaning,
-            Branch(_)
-                | EndProgram
-                | EndProgramSaved
-                | SetPc
-                | SwapPc
-                | Call
-                | ReturnFromException
-                | Fork
-                | ForkIf
-                | JoinFork
-        )
     }
 }

@@ -9,7 +9,7 @@ use crate::codegen::target::{AccumulationFile, Feature, FlatScratch, Target, Tar
 use std::fmt::Write;
 
 /// Size of a descriptor, and its alignment.
-pub const DESCRIPTOR_SIZE: usize = 64;
+pub(crate) const DESCRIPTOR_SIZE: usize = 64;
 
 /// A kernel descriptor: four plain numbers and the bit fields of [`Field`].
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
@@ -262,7 +262,7 @@ impl KernelDescriptor {
     }
 
     /// VGPRs that a wave gets: of the unified file, or of each.
-    pub fn allocated_vgprs(&self, target: Target) -> u32 {
+    pub(crate) fn allocated_vgprs(&self, target: Target) -> u32 {
         (self.get(Field::VgprGranules) + 1) * target.vgpr_granule
     }
 
@@ -275,7 +275,7 @@ impl KernelDescriptor {
     }
 
     /// SGPRs that a wave gets, reserved ones included.
-    pub fn allocated_sgprs(&self, target: Target) -> u32 {
+    pub(crate) fn allocated_sgprs(&self, target: Target) -> u32 {
         (self.get(Field::SgprGranules) + 1) * target.sgpr_encoding_granule
     }
 

@@ -163,7 +163,7 @@ pub(super) fn to_message_pack(prefix: &[u8], target: TargetId, kernels: &[Kernel
 }
 
 /// The `.amdgpu_metadata` block of assembler text.
-pub fn to_yaml(target: impl Into<TargetId>, kernels: &[KernelMetadata]) -> String {
+pub(crate) fn to_yaml(target: impl Into<TargetId>, kernels: &[KernelMetadata]) -> String {
     let mut sink = Yaml { text: String::from(".amdgpu_metadata\n---"), levels: Vec::new() };
     emit(&mut sink, target.into(), kernels);
     sink.text.push_str("\n...\n.end_amdgpu_metadata\n");

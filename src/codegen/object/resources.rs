@@ -163,7 +163,7 @@ impl KernelResources {
     }
 
     /// SGPRs that a wave takes: the named ones and the reserved ones.
-    pub fn total_sgprs(&self, target: impl Into<TargetId>) -> u32 {
+    pub(crate) fn total_sgprs(&self, target: impl Into<TargetId>) -> u32 {
         let target = target.into();
         let reserved = target.reserved_sgprs;
         let scratch = self.scratch_bytes > 0 || target.flat_scratch == FlatScratch::Architected;

@@ -3,31 +3,31 @@
 
 /// Clk between two issue turns of a SIMD: the value of [`Parameter::Turn`](super::Parameter::Turn) for every
 /// device. H, rocprofiler-compute documentation, "Scheduler".
-pub const TURN: u64 = 4;
+pub(crate) const TURN: u64 = 4;
 
 /// SIMDs: the value of [`TargetInfo::simds_per_compute_unit`](super::TargetInfo::simds_per_compute_unit) for
 /// every target. H, CDNA white papers.
-pub const SIMDS: usize = 4;
+pub(crate) const SIMDS: usize = 4;
 
 /// SIMDs in the order in which they get waves. M, published thread traces of gfx950.
-pub const WAVE_ORDER: [usize; SIMDS] = [0, 2, 1, 3];
+pub(crate) const WAVE_ORDER: [usize; SIMDS] = [0, 2, 1, 3];
 
 /// Pairs of SIMDs, each with a port of its own to LDS. H, rocprofiler-compute documentation; measured by
 /// PYHIP.
-pub const LDS_PORTS: u32 = 2;
+pub(crate) const LDS_PORTS: u32 = 2;
 
 /// Bytes of a line of the instruction cache. H, CDNA white papers.
-pub const CODE_LINE: u64 = 64;
+pub(crate) const CODE_LINE: u64 = 64;
 
 /// Bytes of a line of the scalar cache. H, CDNA white papers.
-pub const SCALAR_LINE: u64 = 64;
+pub(crate) const SCALAR_LINE: u64 = 64;
 
 /// Bytes of a line of L2 and of the Infinity Cache. H, CDNA white papers.
-pub const SHARED_LINE: u64 = 128;
+pub(crate) const SHARED_LINE: u64 = 128;
 
 /// Ways of L2 and of the Infinity Cache. H, CDNA 3 white paper; assumed of the other chips, and of the scalar
 /// cache.
-pub const SHARED_WAYS: u64 = 16;
+pub(crate) const SHARED_WAYS: u64 = 16;
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,7 @@
 //! The matrix instruction of a chip for an [`Mma`], read off the rows of the instruction table.
 
 use super::TargetInfo;
-use crate::codegen::isa::{Arch, Element, Inst, Meaning, Opcode};
+use crate::codegen::isa::{Arch, Element, Meaning, Opcode};
 use crate::ir::layout::Mma;
 use crate::ir::types::DType;
 
@@ -18,12 +18,6 @@ impl TargetInfo {
     /// The matrix instruction that computes `mma`; none if the chip does not have one.
     pub const fn matrix_instruction(&self, mma: Mma) -> Option<MatrixInstruction> {
         INSTRUCTIONS[self.arch as usize][mma as usize]
-    }
-
-    /// Passes of four clk for which a matrix instruction occupies the matrix core; 0 for others. The numbers
-    /// are in the rows of the instruction table, with those of chips that deviate beside the usual one.
-    pub fn mfma_passes(&self, inst: &Inst) -> u32 {
-        inst.passes(self.arch).into()
     }
 }
 
@@ -78,11 +72,12 @@ const fn is(element: Element, dtype: DType) -> bool {
 mod tests {
     use super::super::Target;
     use super::*;
+    use crate::codegen::isa::Inst;
 
     /// AMD's matrix instruction calculator: 32 and 64 cycles on CDNA 2 become 16 and 32 on CDNA 3.
     #[test]
     fn passes_of_matrix_instructions_differ_between_targets() {
-        let passes = |target: Target, op| target.mfma_passes(&Inst::new(op, &[]));
+        let passes = |target: Target, op| u32::from(Inst::new(op, &[]).passes(target.arch));
         assert_eq!(passes(Target::GFX90A, Opcode::VMfmaF32_16x16x16F16), 8);
         assert_eq!(passes(Target::GFX942, Opcode::VMfmaF32_16x16x16F16), 4);
         assert_eq!(passes(Target::GFX90A, Opcode::VMfmaF32_32x32x1_2bF32), 16);

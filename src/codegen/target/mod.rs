@@ -17,13 +17,14 @@ mod occupancy;
 mod parameters;
 
 pub use abi::{FeatureSetting, ObjectVersion, TargetId, TargetIdError};
-pub use compute_unit::{
+pub(crate) use compute_unit::{
     CODE_LINE, LDS_PORTS, SCALAR_LINE, SHARED_LINE, SHARED_WAYS, SIMDS, TURN, WAVE_ORDER,
 };
 pub use lds::{Conflicts, LdsAccess, LdsGrouping, LdsRules};
 pub use matrix::MatrixInstruction;
 pub use occupancy::{Occupancy, OccupancyLimit};
-pub use parameters::{Confidence, Device, PARAMETERS, Parameter, Value};
+pub(crate) use parameters::PARAMETERS;
+pub use parameters::{Confidence, Device, Parameter, Value};
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -119,7 +120,7 @@ impl Feature {
     }
 
     /// Names of the targets that have it, for messages.
-    pub fn owners(self) -> String {
+    pub(crate) fn owners(self) -> String {
         let owners: Vec<&str> = Target::ALL.iter().filter(|t| t.has(self)).map(|t| t.name).collect();
         owners.join(", ")
     }
@@ -184,7 +185,7 @@ impl Target {
     pub const USUAL: Target = Self::GFX942;
 
     /// Compute units of the product that stands for the target.
-    pub fn compute_units(self) -> u32 {
+    pub(crate) fn compute_units(self) -> u32 {
         Device::nearest(self).count(Parameter::ComputeUnits) as u32
     }
 
@@ -194,7 +195,7 @@ impl Target {
     }
 
     /// The target of that `EF_AMDGPU_MACH` number.
-    pub fn from_elf_machine(machine: u32) -> Option<Target> {
+    pub(crate) fn from_elf_machine(machine: u32) -> Option<Target> {
         Self::ALL.into_iter().find(|target| target.elf_machine == machine)
     }
 }

@@ -80,7 +80,7 @@ macro_rules! parameters {
         }
 
         /// Number of parameters.
-        pub const PARAMETERS: usize = [$($text),*].len();
+        pub(crate) const PARAMETERS: usize = [$($text),*].len();
         static MI210: [Value; PARAMETERS] = [$(Value { value: $v1, confidence: $c1, source: $s1 },)*];
         static MI300X: [Value; PARAMETERS] = [$(Value { value: $v2, confidence: $c2, source: $s2 },)*];
         static MI355X: [Value; PARAMETERS] = [$(Value { value: $v3, confidence: $c3, source: $s3 },)*];

@@ -180,11 +180,13 @@ impl ExprArena {
     }
 
     /// Number of distinct expressions held.
+    #[cfg(test)]
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
     /// Whether nothing has been built but the two constants that every arena holds.
+    #[cfg(test)]
     pub fn is_empty(&self) -> bool {
         self.nodes.len() <= 2
     }
@@ -222,26 +224,18 @@ impl ExprArena {
     }
 
     /// The value, if the expression is an integer constant.
-    pub fn as_integer(&self, e: Expr) -> Option<i64> {
+    pub(crate) fn as_integer(&self, e: Expr) -> Option<i64> {
         self.as_rational(e).filter(|value| *value.denom() == 1).map(|value| *value.numer())
     }
 
     /// The value, if the expression is a constant.
-    pub fn as_rational(&self, e: Expr) -> Option<Rational> {
+    pub(crate) fn as_rational(&self, e: Expr) -> Option<Rational> {
         let node = &self.nodes[e.0 as usize];
         (node.len == 0).then_some(node.constant)
     }
 
-    /// The symbol, if the expression is a symbol and nothing else.
-    pub fn as_symbol(&self, e: Expr) -> Option<Symbol> {
-        match self.as_atom(e)? {
-            Atom::Symbol(symbol) => Some(symbol),
-            _ => None,
-        }
-    }
-
     /// The atom, if the expression is one atom and nothing else.
-    pub fn as_atom(&self, e: Expr) -> Option<Atom> {
+    pub(crate) fn as_atom(&self, e: Expr) -> Option<Atom> {
         let node = &self.nodes[e.0 as usize];
         match self.node_terms(e) {
             [term] if node.constant == integer(0) && term.coefficient == integer(1) => {

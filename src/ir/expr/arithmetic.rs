@@ -49,7 +49,7 @@ impl ExprArena {
     }
 
     /// `a / divisor`, exactly: a fraction stays a coefficient. Rounding is [`ExprArena::floor_div`]'s.
-    pub fn div_exact(&mut self, a: Expr, divisor: i64) -> Result<Expr, ExprError> {
+    pub(crate) fn div_exact(&mut self, a: Expr, divisor: i64) -> Result<Expr, ExprError> {
         self.scale(a, rational::div(integer(1), integer(divisor))?)
     }
 
@@ -68,6 +68,7 @@ impl ExprArena {
     }
 
     /// The sum of many: `add` folded.
+    #[cfg(test)]
     pub fn sum(&mut self, parts: impl IntoIterator<Item = Expr>) -> Result<Expr, ExprError> {
         parts.into_iter().try_fold(Expr::ZERO, |sum, part| self.add(sum, part))
     }

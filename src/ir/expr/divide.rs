@@ -90,7 +90,7 @@ impl ExprArena {
     }
 
     /// `a / b` rounded towards plus infinity.
-    pub fn ceil_div(&mut self, a: Expr, b: Expr) -> Result<Expr, ExprError> {
+    pub(crate) fn ceil_div(&mut self, a: Expr, b: Expr) -> Result<Expr, ExprError> {
         let integers = self.is_integer(a) && self.is_integer(b);
         match self.as_integer(b) {
             Some(d) if integers && d > 0 => {

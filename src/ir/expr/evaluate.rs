@@ -5,7 +5,7 @@ use super::{Expr, ExprArena, ExprError, Symbol};
 
 /// Why an expression has no value.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, thiserror::Error)]
-pub enum EvalError {
+pub(crate) enum EvalError {
     /// A symbol has no value.
     #[error("{0} has no value")]
     MissingSymbol(Symbol),
@@ -36,14 +36,14 @@ impl From<ExprError> for EvalError {
 
 impl ExprArena {
     /// The integer value of an expression.
-    pub fn evaluate(&self, e: Expr, value: &impl Fn(Symbol) -> Option<i64>) -> Result<i64, EvalError> {
+    pub(crate) fn evaluate(&self, e: Expr, value: &impl Fn(Symbol) -> Option<i64>) -> Result<i64, EvalError> {
         let result = self.evaluate_rational(e, value)?;
         let (numerator, denominator) = (*result.numer(), *result.denom());
         if denominator == 1 { Ok(numerator) } else { Err(EvalError::NotAnInteger { numerator, denominator }) }
     }
 
     /// The exact value of an expression.
-    pub fn evaluate_rational(
+    pub(crate) fn evaluate_rational(
         &self,
         e: Expr,
         value: &impl Fn(Symbol) -> Option<i64>,

@@ -18,12 +18,13 @@ impl Range {
     pub const ALL: Range = Range { lo: None, hi: None };
 
     /// Whether the value may be in it.
+    #[cfg(test)]
     pub fn contains(self, value: i64) -> bool {
         self.lo.is_none_or(|lo| lo <= value) && self.hi.is_none_or(|hi| value <= hi)
     }
 
     /// Whether every value in it is at least `value`.
-    pub fn at_least(self, value: i64) -> bool {
+    pub(crate) fn at_least(self, value: i64) -> bool {
         self.lo.is_some_and(|lo| lo >= value)
     }
 
@@ -69,7 +70,11 @@ const DEFAULT_FACTS: SymbolFacts = SymbolFacts { lo: Some(0), hi: None, lo_state
 impl ExprArena {
     /// Assumes bounds of a symbol. An open end keeps what is known of it (at first: not negative, no upper
     /// bound); `i64::MIN..` lifts the lower bound. If there are several assumptions, all of them hold.
-    pub fn assume_range(&mut self, symbol: Symbol, range: impl RangeBounds<i64>) -> Result<(), ExprError> {
+    pub(crate) fn assume_range(
+        &mut self,
+        symbol: Symbol,
+        range: impl RangeBounds<i64>,
+    ) -> Result<(), ExprError> {
         let mut facts = self.symbol_facts.get(&symbol).copied().unwrap_or(DEFAULT_FACTS);
         let lo = match range.start_bound() {
             Bound::Included(&lo) => Some(lo),
@@ -135,13 +140,14 @@ impl ExprArena {
 
     /// The largest integer known to divide the expression; 0 for the expression 0, which everything divides,
     /// and 1 when nothing is known.
+    #[cfg(test)]
     pub fn divisor(&self, e: Expr) -> i64 {
         let facts = self.facts(e);
         if facts.is_integer() { *facts.content.numer() } else { 1 }
     }
 
     /// Whether the expression is known to be an integer (coefficients may be fractions: `K/32`).
-    pub fn is_integer(&self, e: Expr) -> bool {
+    pub(crate) fn is_integer(&self, e: Expr) -> bool {
         self.facts(e).is_integer()
     }
 

@@ -29,7 +29,7 @@ impl ExprArena {
     }
 
     /// An order of expressions by structure and symbol names; it agrees between arenas.
-    pub fn structural_cmp(&self, a: Expr, b: Expr) -> Ordering {
+    pub(crate) fn structural_cmp(&self, a: Expr, b: Expr) -> Ordering {
         if a == b {
             return Ordering::Equal;
         }

@@ -19,17 +19,17 @@ impl Rational {
     }
 
     /// A whole number.
-    pub const fn from_integer(value: i64) -> Rational {
+    pub(crate) const fn from_integer(value: i64) -> Rational {
         Rational::new_raw(value, 1)
     }
 
     /// The numerator.
-    pub const fn numer(&self) -> &i64 {
+    pub(crate) const fn numer(&self) -> &i64 {
         &self.numerator
     }
 
     /// The denominator, which is positive.
-    pub const fn denom(&self) -> &i64 {
+    pub(crate) const fn denom(&self) -> &i64 {
         &self.denominator
     }
 }

@@ -28,7 +28,7 @@ impl ExprArena {
 
     /// The expression with symbols replaced; a symbol for which `replace` returns `None` stays. `replace` is
     /// called once for each symbol that occurs.
-    pub fn substitute(
+    pub(crate) fn substitute(
         &mut self,
         e: Expr,
         replace: &mut impl FnMut(Symbol) -> Option<Expr>,

@@ -155,7 +155,7 @@ impl<'a> Interpreter<'a> {
     /// # Errors
     /// As [`run`](Self::run); and what a kernel with places must not do, such as storing what it read outside
     /// of a tensor.
-    pub fn run_world(
+    pub(crate) fn run_world(
         world: &'a World,
         root: Entity,
         sizes: &'a dyn Fn(Symbol) -> Option<i64>,

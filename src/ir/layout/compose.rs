@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 impl Layout {
     /// The indices of `source` walk the tile in row-major order (the last dimension fastest).
-    pub fn row_major(source: Source, tile: &[(Dim, u32)]) -> Result<Layout, LayoutError> {
+    pub(crate) fn row_major(source: Source, tile: &[(Dim, u32)]) -> Result<Layout, LayoutError> {
         for (at, (dim, _)) in tile.iter().enumerate() {
             if tile[..at].iter().any(|(other, _)| other == dim) {
                 return Err(LayoutError::DuplicateDim(*dim));
@@ -74,7 +74,7 @@ impl Layout {
     }
 
     /// Whether both hold the same element in every place (and have the same places).
-    pub fn equivalent(&self, other: &Layout) -> bool {
+    pub(crate) fn equivalent(&self, other: &Layout) -> bool {
         self.canonical() == other.canonical()
     }
 }

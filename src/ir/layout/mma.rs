@@ -238,12 +238,12 @@ impl Mma {
     }
 
     /// Elements of A (and of B, since m = n) in each lane.
-    pub const fn input_elements(self) -> u32 {
+    pub(crate) const fn input_elements(self) -> u32 {
         self.m() * self.k() / LANES
     }
 
     /// Elements of C and D in each lane.
-    pub const fn accumulator_elements(self) -> u32 {
+    pub(crate) const fn accumulator_elements(self) -> u32 {
         self.m() * self.n() / LANES
     }
 

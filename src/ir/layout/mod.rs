@@ -200,7 +200,7 @@ impl Layout {
     }
 
     /// The greatest coordinate in `dim`, plus one.
-    pub fn tile_extent(&self, dim: Dim) -> u32 {
+    pub(crate) fn tile_extent(&self, dim: Dim) -> u32 {
         1 + self.of_dim(dim).map(|mode| (mode.extent - 1) * mode.stride).sum::<u32>()
     }
 

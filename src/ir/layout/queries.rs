@@ -31,13 +31,14 @@ impl Layout {
     }
 
     /// Whether a digit of `source` changes nothing: several of its workers hold the same elements.
-    pub fn is_replicated(&self, source: Source) -> bool {
+    #[cfg(test)]
+    pub(crate) fn is_replicated(&self, source: Source) -> bool {
         self.of_source(source).any(|mode| mode.extent > 1 && (mode.dim.is_none() || mode.stride == 0))
     }
 
     /// How many consecutive registers, in aligned groups, advance `dim` by one each and nothing else: the
     /// width that one memory access can have.
-    pub fn contiguous_run(&self, dim: Dim) -> u32 {
+    pub(crate) fn contiguous_run(&self, dim: Dim) -> u32 {
         let canonical = self.canonical();
         match canonical.of_source(Source::Register).next() {
             Some(mode) if mode.dim == Some(dim) && mode.stride == 1 => mode.extent,

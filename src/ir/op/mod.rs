@@ -278,12 +278,12 @@ impl Op {
     pub const SCALAR_DTYPES: [DType; 2] = [DType::F32, DType::I32];
 
     /// True for the arguments of a kernel.
-    pub fn is_argument(self) -> bool {
+    pub(crate) fn is_argument(self) -> bool {
         self.row().class == OpClass::Declaration && self.row().purity == Purity::Effect
     }
 
     /// True for operations that read or write a memory: their last operand.
-    pub fn is_access(self) -> bool {
+    pub(crate) fn is_access(self) -> bool {
         self.row().class == OpClass::Access
     }
 

@@ -92,7 +92,8 @@ mod words;
 use std::fmt;
 
 pub(crate) use attributes::copy_all as copy_attributes;
-pub use print::{print, print_after};
+pub use print::print;
+pub(crate) use print::print_after;
 
 use super::diagnostic::{Diagnostic, Diagnostics, Kind};
 use super::kernel::Kernel;

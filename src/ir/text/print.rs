@@ -27,7 +27,7 @@ pub fn print(world: &World, root: Entity, detail: Detail) -> String {
 }
 
 /// [`print()`] of a kernel as the pass `stage` left it; `None` if no pass has seen it.
-pub fn print_after(world: &World, root: Entity, stage: Option<&str>, detail: Detail) -> String {
+pub(crate) fn print_after(world: &World, root: Entity, stage: Option<&str>, detail: Detail) -> String {
     let mut printer = Printer {
         world,
         root,

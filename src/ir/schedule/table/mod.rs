@@ -39,10 +39,10 @@ use crate::ir::node::Drain;
 
 /// Longest interval that schedulers consider. It bounds the size of reservation tables; a loop body of that
 /// many cycles gains nothing from overlapping iterations.
-pub const MOST_CYCLES: u32 = 1 << 16;
+pub(crate) const MOST_CYCLES: u32 = 1 << 16;
 
 /// Last cycle that an assignment may have, so that sums of a few cycles do not wrap.
-pub const LAST_CYCLE: i64 = 1 << 30;
+pub(crate) const LAST_CYCLE: i64 = 1 << 30;
 
 /// How a loop is to be rebuilt, in addition to its assignment.
 #[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]

@@ -59,7 +59,7 @@ impl ScheduleRecord {
 
 /// What a schedule speaks of.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum Subject {
+pub(crate) enum Subject {
     /// Every loop.
     Loops,
     /// Any operations: an author may put a kernel without loops in order.

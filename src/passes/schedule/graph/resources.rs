@@ -112,7 +112,7 @@ impl ResourceModel {
 
     /// The small abstract machine of the Wave language's default scheduling parameters: global memory takes
     /// two cycles, everything else one.
-    pub const ABSTRACT: ResourceModel = {
+    pub(crate) const ABSTRACT: ResourceModel = {
         const fn row(delay: u16, busy: [u16; RESOURCES]) -> Cost {
             Cost { delay, busy }
         }

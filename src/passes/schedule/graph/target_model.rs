@@ -31,7 +31,7 @@ fn turns(clocks: u32) -> u16 {
 
 impl ResourceModel {
     /// The model of a chip for loops whose matrix instructions take that many passes; 0 if there are none.
-    pub fn of_target(target: Target, mfma_passes: u16) -> ResourceModel {
+    pub(crate) fn of_target(target: Target, mfma_passes: u16) -> ResourceModel {
         let device = Device::nearest(target);
         let of = |parameter| device.count(parameter) as u32;
         let read_rate = LDS_PORTS * of(Parameter::LdsPortRead);

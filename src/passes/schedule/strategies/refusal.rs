@@ -62,7 +62,7 @@ pub enum Refusal {
 
 impl Refusal {
     /// The reason in words, with nodes as `name` calls them.
-    pub fn in_words(&self, name: impl Fn(u32) -> String) -> String {
+    pub(crate) fn in_words(&self, name: impl Fn(u32) -> String) -> String {
         match *self {
             Refusal::Circular { node } => format!("{} depends on itself within one iteration", name(node)),
             Refusal::OutOfOrder { from, to } => {

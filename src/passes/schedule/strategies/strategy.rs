@@ -107,7 +107,7 @@ impl Strategy {
     }
 
     /// Whether it speaks of loops or of any operations.
-    pub fn subject(&self) -> Subject {
+    pub(crate) fn subject(&self) -> Subject {
         match self.asked {
             Asked::ByName(_) | Asked::ByFile => Subject::Loops,
             Asked::ByBlock => Subject::Operations,

@@ -505,7 +505,7 @@ impl fmt::Display for FindingKind {
 
 impl FindingKind {
     /// True if it does no harm: it is reported, and the launch still counts as clean.
-    pub fn is_note(&self) -> bool {
+    pub(crate) fn is_note(&self) -> bool {
         matches!(self, FindingKind::RepeatedStore { .. } | FindingKind::WideDescriptor { .. })
     }
 }

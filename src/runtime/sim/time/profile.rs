@@ -10,7 +10,7 @@ const MOST_DOUBTS: usize = 8;
 
 impl TimeReport {
     /// Writes the profile; `count` is the number of instructions.
-    pub fn write_profile(&self, out: &mut dyn Write, count: usize) -> fmt::Result {
+    pub(crate) fn write_profile(&self, out: &mut dyn Write, count: usize) -> fmt::Result {
         self.write_estimate(out)?;
         self.write_limits(out)?;
         self.write_instructions(out, count)?;
