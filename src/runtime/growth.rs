@@ -6,7 +6,7 @@ use bevy_ecs::system::RunSystemOnce;
 
 use super::compile::compile_uncached;
 use crate::codegen::lower::lower;
-use crate::codegen::machine::{Body, live_steps};
+use crate::codegen::machine::{Body, joining_steps, live_steps};
 use crate::codegen::target::Target;
 use crate::ir::diagnostic::Kind;
 use crate::ir::expr::Symbol;
@@ -214,6 +214,22 @@ fn what_is_live_between_loops_is_found_in_steps_that_grow_with_the_code() {
             let lowered = lower(workspace, &mut body).unwrap();
             let steps = live_steps(&body, &lowered.fixed);
             assert!(steps <= 4 * body.insts.len(), "{steps} steps for {} instructions", body.insts.len());
+        });
+    }
+}
+
+#[test]
+fn registers_of_many_loops_are_joined_in_steps_that_grow_with_the_code() {
+    for text in [loops(100), loops(400), loops(800), chain(4_000), star(2_000)] {
+        let kernel = Kernel::parse(&text, "k.gsw").unwrap();
+        with_workspace(|workspace| {
+            workspace.load(&kernel, &options(512));
+            workspace.run(None, Verify::Off, &mut Vec::new()).unwrap();
+            let mut body = Body::default();
+            let lowered = lower(workspace, &mut body).unwrap();
+            let code = body.insts.len();
+            let steps = joining_steps(&mut body, &lowered.fixed);
+            assert!(steps <= 2 * code, "{steps} steps for {code} instructions");
         });
     }
 }

@@ -65,11 +65,17 @@ pub(super) struct Coalescer {
     merged: Vec<Segment>,
     /// The last segment of each register, or [`NONE`] if it has not been looked up.
     lasts: Vec<u32>,
+    /// The segment before each one, or [`NONE`]: known for registers whose last one is.
+    previous: Vec<u32>,
+    /// Of each register, the segment that was looked at last: the next look is mostly near to it.
+    fingers: Vec<u32>,
     /// Registers that are C or D of a matrix instruction.
     accumulates: Vec<bool>,
     /// Steps that joining has taken, and may take: long histories are not walked again and again.
     steps: usize,
     most_steps: usize,
+    /// Steps to the roots of registers and along their segments, which nothing has to bound: they are few.
+    walked: usize,
 }
 
 /// Whether registers are joined or only get hints.
@@ -93,7 +99,7 @@ impl Coalescer {
         joining: Joining,
     ) {
         self.collect(body, loops, &liveness.operands.connecting);
-        self.start(body);
+        self.start(body, liveness);
         self.first_hint.clear();
         self.hints.clear();
         if self.affinities.is_empty() {
@@ -141,7 +147,7 @@ impl Coalescer {
             self.accumulates[affinity.a as usize] = true;
             self.accumulates[affinity.b as usize] = true;
         }
-        self.start(body);
+        self.start(body, liveness);
         // From the last result back to what a loop carries: that has more pieces than the rest, so it is best
         // joined once.
         let order =
@@ -155,7 +161,7 @@ impl Coalescer {
             if offset != 0 || width(a) != width(b) || !accumulates || is_fixed(a) || is_fixed(b) {
                 continue;
             }
-            let (a, b) = (self.root(a).0, self.root(b).0);
+            let (a, b) = (self.find(a).0, self.find(b).0);
             let (outer, inner) = (a.min(b), a.max(b));
             if outer != inner
                 && !self.outlives_result(liveness, &affinity)
@@ -170,14 +176,24 @@ impl Coalescer {
         !self.joined.is_empty()
     }
 
+    /// Steps taken so far, of both kinds.
+    #[cfg(test)]
+    pub fn steps(&self) -> usize {
+        self.steps + self.walked
+    }
+
     /// Makes every register its own root, and resets the count of steps.
-    fn start(&mut self, body: &Body) {
+    fn start(&mut self, body: &Body, liveness: &Liveness) {
         self.parents.clear();
         self.parents.extend((0..body.registers.len() as u32).map(|id| (id, 0)));
         self.joined.clear();
         self.lasts.clear();
         self.lasts.resize(body.registers.len(), NONE);
         self.most_steps = self.steps + 32 * (body.insts.len() + body.registers.len());
+        self.previous.clear();
+        self.previous.resize(liveness.segments.len(), NONE);
+        self.fingers.clear();
+        self.fingers.extend_from_slice(&liveness.first);
     }
 
     /// The root of a register may have been joined to another one later: going from the last to the first,
@@ -198,6 +214,21 @@ impl Coalescer {
                 return (root, part);
             }
             (root, part) = (parent, part + first);
+        }
+    }
+
+    /// The same, and shortens the path to it: what has been joined many times is found as fast.
+    fn find(&mut self, id: u32) -> (u32, u32) {
+        let (mut root, mut part) = (id, 0);
+        loop {
+            let (parent, first) = self.parents[root as usize];
+            if parent == root {
+                return (root, part);
+            }
+            let (above, further) = self.parents[parent as usize];
+            self.parents[root as usize] = (above, first + further);
+            self.walked += 1;
+            (root, part) = (above, part + first + further);
         }
     }
 
@@ -246,7 +277,7 @@ impl Coalescer {
     }
 
     fn try_join(&mut self, body: &Body, liveness: &mut Liveness, affinity: &Affinity) {
-        let ((a, a_part), (b, b_part)) = (self.root(affinity.a), self.root(affinity.b));
+        let ((a, a_part), (b, b_part)) = (self.find(affinity.a), self.find(affinity.b));
         // How much higher b starts.
         let offset = affinity.offset + a_part as i32 - b_part as i32;
         if a == b {
@@ -275,12 +306,13 @@ impl Coalescer {
 
     /// True if C of a matrix instruction holds a value after the instruction. A result without readers does
     /// not meet that value anywhere else.
-    fn outlives_result(&self, liveness: &Liveness, affinity: &Affinity) -> bool {
+    fn outlives_result(&mut self, liveness: &Liveness, affinity: &Affinity) -> bool {
         let Some(Shared { position, parts }) = affinity.shared else { return false };
-        let (accumulator, part) = self.root(affinity.b);
+        let (accumulator, part) = self.find(affinity.b);
         let parts = parts << (affinity.firsts[1] + part);
-        let mut segments = liveness.of(accumulator as usize).skip_while(|segment| segment.end <= position);
-        segments.next().is_some_and(|segment| segment.start <= position + 1 && segment.parts & parts != 0)
+        let at = self.seek(liveness, accumulator, position + 1);
+        let segment = liveness.segments.get(at as usize);
+        segment.is_some_and(|segment| segment.start <= position + 1 && segment.parts & parts != 0)
     }
 
     /// True if a part holds a value of both registers anywhere but at `shared`.
@@ -296,7 +328,7 @@ impl Coalescer {
             self.steps += 1;
             return false;
         }
-        let (mut x, mut y) = (liveness.first[outer as usize], liveness.first[inner as usize]);
+        let (mut x, mut y) = self.meeting(liveness, outer, inner);
         while let (Some(o), Some(i)) = (liveness.segments.get(x as usize), liveness.segments.get(y as usize))
         {
             let (start, end) = (o.start.max(i.start), o.end.min(i.end));
@@ -324,11 +356,48 @@ impl Coalescer {
         if *last == NONE {
             let mut next = liveness.first[register as usize];
             while let Some(segment) = liveness.segments.get(next as usize) {
+                self.previous[next as usize] = *last;
                 *last = next;
                 next = segment.next;
+                self.walked += 1;
             }
         }
         *last
+    }
+
+    /// The first segment of a register that ends at `position` or later, or [`NONE`].
+    fn seek(&mut self, liveness: &Liveness, register: u32, position: u32) -> u32 {
+        self.last(liveness, register);
+        let ends = |at: u32| liveness.segments[at as usize].end;
+        let mut at = self.fingers[register as usize];
+        if at == NONE {
+            return NONE;
+        }
+        while self.previous[at as usize] != NONE && ends(self.previous[at as usize]) >= position {
+            at = self.previous[at as usize];
+            self.walked += 1;
+        }
+        while ends(at) < position {
+            let next = liveness.segments[at as usize].next;
+            if next == NONE {
+                self.fingers[register as usize] = at;
+                return NONE;
+            }
+            at = next;
+            self.walked += 1;
+        }
+        self.fingers[register as usize] = at;
+        at
+    }
+
+    /// Of each of two registers, the first segment that ends where the other one holds its first value or
+    /// later.
+    fn meeting(&mut self, liveness: &Liveness, a: u32, b: u32) -> (u32, u32) {
+        let firsts = [a, b].map(|register| liveness.first[register as usize]);
+        match firsts.map(|first| liveness.segments.get(first as usize)) {
+            [Some(x), Some(y)] => (self.seek(liveness, a, y.start), self.seek(liveness, b, x.start)),
+            _ => (firsts[0], firsts[1]),
+        }
     }
 
     /// Which of two registers no longer holds a value when the other gets its first one, with its last
@@ -372,21 +441,42 @@ impl Coalescer {
                     (before.end, before.next) = (after.end, after.next);
                     last = if last == following { joint } else { last };
                 }
+                if let Some(previous) = self.previous.get_mut(before.next as usize) {
+                    *previous = joint;
+                }
+                self.fingers[outer as usize] = joint;
                 liveness.first[outer as usize] = first;
                 self.lasts[outer as usize] = last;
             }
             None => {
-                liveness.first[outer as usize] = self.interleave(liveness, outer, inner);
-                self.lasts[outer as usize] = NONE;
+                let lasts = [self.last(liveness, outer), self.last(liveness, inner)];
+                let (first, last) = self.interleave(liveness, outer, inner, lasts);
+                liveness.first[outer as usize] = first;
+                self.lasts[outer as usize] = last;
             }
         }
         liveness.first[inner as usize] = NONE;
     }
 
-    /// The first of the segments of both registers in order.
-    fn interleave(&mut self, liveness: &mut Liveness, a: u32, b: u32) -> u32 {
-        let mut own = liveness.of(a as usize);
-        let mut other = liveness.of(b as usize);
+    /// The first and the last of the segments of both registers in order. `lasts` are those of each alone.
+    fn interleave(&mut self, liveness: &mut Liveness, a: u32, b: u32, lasts: [u32; 2]) -> (u32, u32) {
+        let firsts = [a, b].map(|register| liveness.first[register as usize]);
+        let meeting: [u32; 2] = self.meeting(liveness, a, b).into();
+        // What one of them holds before the other holds anything stays as it is, but for the last segment of
+        // it, which may grow.
+        let before = |at: u32| self.previous.get(at as usize).copied().filter(|&before| before != NONE);
+        let starts = meeting.map(|at| before(at).unwrap_or(at));
+        let kept = starts.map(|at| before(at).unwrap_or(NONE));
+        let (early, anchor) = if kept[1] == NONE { (0, kept[0]) } else { (1, kept[1]) };
+        let segments = &liveness.segments;
+        let walk = |mut next: u32| {
+            std::iter::from_fn(move || {
+                let segment = *segments.get(next as usize)?;
+                next = segment.next;
+                Some(segment)
+            })
+        };
+        let (mut own, mut other) = (walk(starts[0]), walk(starts[1]));
         let (mut x, mut y) = (own.next(), other.next());
         self.merged.clear();
         let merged = &mut self.merged;
@@ -397,15 +487,19 @@ impl Coalescer {
             }
             _ => merged.push(segment),
         };
-        loop {
+        let rest = loop {
             let (a, b) = match (x, y) {
                 (Some(a), Some(b)) => (a, b),
                 // What follows the last one stays as it is.
-                (Some(one), None) | (None, Some(one)) => {
+                (Some(one), None) => {
                     emit(one);
-                    break;
+                    break lasts[0];
                 }
-                (None, None) => break,
+                (None, Some(one)) => {
+                    emit(one);
+                    break lasts[1];
+                }
+                (None, None) => break NONE,
             };
             if a.start != b.start {
                 // Up to where the later one starts, or the whole.
@@ -424,15 +518,27 @@ impl Coalescer {
             let after = |s: Segment| (end < s.end).then_some(Segment { start: end + 1, ..s });
             x = after(a).or_else(|| own.next());
             y = after(b).or_else(|| other.next());
-        }
-        drop((own, other));
+        };
         self.steps += self.merged.len();
         let mut next = self.merged.last().map_or(NONE, |last| last.next);
+        // The segment that is made first, unless others follow it.
+        let last = if next == NONE { segments.len() as u32 } else { rest };
         for segment in self.merged.iter().rev() {
+            let at = liveness.segments.len() as u32;
             liveness.segments.push(Segment { next, ..*segment });
-            next = liveness.segments.len() as u32 - 1;
+            self.previous.push(NONE);
+            if let Some(previous) = self.previous.get_mut(next as usize) {
+                *previous = at;
+            }
+            next = at;
         }
-        next
+        self.fingers[a as usize] = next;
+        if anchor == NONE {
+            return (next, last);
+        }
+        self.previous[next as usize] = anchor;
+        liveness.segments[anchor as usize].next = next;
+        (firsts[early], last)
     }
 }
 

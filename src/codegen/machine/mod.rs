@@ -36,6 +36,23 @@ pub(crate) mod waits;
 
 pub use body::{Block, Body, MachineInst, RegisterFile, VirtualRegister};
 
+/// Steps that it takes to join the registers of a body.
+#[cfg(test)]
+pub(crate) fn joining_steps(body: &mut Body, inputs: &[(u32, crate::codegen::isa::Operand)]) -> usize {
+    let mut liveness = liveness::Liveness::default();
+    let mut loops = loops::Loops::default();
+    let mut coalescer = coalesce::Coalescer::default();
+    let is_fixed = |id: u32| inputs.iter().any(|(register, _)| *register == id);
+    // A body with an invalid operand takes no steps.
+    let _ = liveness.compute(body, inputs);
+    loops.compute(body);
+    let mut ties = tie::Ties::default();
+    let mut origins = (0..body.insts.len() as u32).collect();
+    ties.tie(body, &mut origins, &mut liveness, &loops, &mut coalescer, is_fixed);
+    coalescer.join(body, &mut liveness, &loops, is_fixed, coalesce::Joining::Join);
+    coalescer.steps()
+}
+
 /// Steps that it takes to find which registers are live from block to block.
 #[cfg(test)]
 pub(crate) fn live_steps(body: &Body, inputs: &[(u32, crate::codegen::isa::Operand)]) -> usize {

@@ -6,9 +6,10 @@
 //! higher priority first, then the oldest (SC25: the oldest wave always wins). What SIMDs share is taken in
 //! the same order: a wave that comes later never overtakes by the place that it was given.
 //!
-//! An instruction executes when it issues, and all its later effects on time are computed at once: units and queues
-//! know when they are free again, results know when they are ready. So the time at which a wave may try its next instruction is known unless it waits at a barrier, and the model jumps from one such time
-//! to the next.
+//! An instruction executes when it issues, and all its later effects on time are computed at once: units and
+//! queues know when they are free again, results know when they are ready. So the time at which a wave may
+//! try its next instruction is known unless it waits at a barrier, and the model jumps from one such time to
+//! the next.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
