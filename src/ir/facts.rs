@@ -16,9 +16,10 @@ use super::node::Dims;
 #[derive(Component, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Stage(pub Arc<str>);
 
-/// The arena of all expressions of this compilation. On the kernel entity.
+/// The arena of all expressions of this compilation. On the kernel entity, whose components move whenever a
+/// pass adds one: an arena is some kilobytes, which stay where they are.
 #[derive(Component, Default)]
-pub(crate) struct Expressions(pub ExprArena);
+pub(crate) struct Expressions(pub Box<ExprArena>);
 
 /// How one dimension is spread over the machine.
 #[derive(Clone, PartialEq, Eq, Debug)]

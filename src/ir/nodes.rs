@@ -90,6 +90,7 @@ impl Body {
 /// The components of an expanded node: everything that schedules and lowering ask of each node of a kernel,
 /// found in one step where single components would take six.
 #[derive(QueryData)]
+#[query_data(derive(Copy, Clone))]
 pub(crate) struct ExpandedNode {
     /// What it does.
     pub(crate) op: &'static Op,

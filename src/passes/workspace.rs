@@ -30,11 +30,15 @@ pub struct Workspace {
     pub root: Entity,
     /// Where its expanded nodes are, for what comes after the pipeline.
     pub(crate) expanded: QueryState<ExpandedNode>,
+    /// What its nodes do.
+    pub(crate) ops: QueryState<&'static Op>,
     /// Logical accesses of LDS with the bank conflicts that they have left.
     pub(crate) conflicts: QueryState<(Entity, &'static BankConflicts)>,
     systems: Vec<BoxedSystem<(), PassResult>>,
     map: Vec<Entity>,
-    arena: ExprArena,
+    /// An empty arena for the next kernel, and one that stands in for its own while it is lowered.
+    arena: Option<Box<ExprArena>>,
+    pub(crate) spare: Box<ExprArena>,
     /// The number of passes of the list that the kernel has been through.
     done: usize,
     /// The pass after which the kernel says that it stands, if that pass does not exist.
@@ -73,12 +77,14 @@ impl Workspace {
             .collect();
         Workspace {
             expanded: QueryState::new(&mut world),
+            ops: QueryState::new(&mut world),
             conflicts: QueryState::new(&mut world),
             world,
             root: Entity::PLACEHOLDER,
             systems,
             map: Vec::new(),
-            arena: ExprArena::new(),
+            arena: None,
+            spare: Box::default(),
             done: 0,
             unknown: None,
         }
@@ -88,12 +94,12 @@ impl Workspace {
     /// passes have found.
     pub fn load(&mut self, kernel: &Kernel, options: &Options) {
         if let Ok(mut root) = self.world.get_entity_mut(self.root)
-            && let Some(expressions) = root.take::<Expressions>()
+            && let Some(mut expressions) = root.take::<Expressions>()
         {
-            self.arena = expressions.0;
+            expressions.0.clear();
+            self.arena = Some(expressions.0);
         }
         self.world.clear_entities();
-        self.arena.clear();
         let (from, root) = (&kernel.world, kernel.root);
         let stage = from.get::<Stage>(root).map(|stage| &stage.0);
         let after = stage.and_then(|stage| PIPELINE.iter().position(|pass| *pass.name == **stage));
@@ -101,7 +107,7 @@ impl Workspace {
         self.unknown = stage.filter(|_| after.is_none()).cloned();
         let expressions = Expressions(match from.get::<Expressions>(root) {
             Some(expressions) => expressions.0.clone(),
-            None => std::mem::take(&mut self.arena),
+            None => self.arena.take().unwrap_or_default(),
         });
         self.root = self
             .world
@@ -114,6 +120,7 @@ impl Workspace {
                 Settings(options.clone()),
                 Geometry::default(),
                 expressions,
+                Body::default(),
             ))
             .id();
         let mut order = walk::nodes(from, root);
@@ -143,8 +150,10 @@ impl Workspace {
                 self.world.entity_mut(copy).insert((yields, body));
             }
         }
-        let body = self.mapped_body(from, root);
-        self.world.entity_mut(self.root).insert(body);
+        let nodes = self.mapped_body(from, root);
+        if let Some(mut body) = self.world.get_mut::<Body>(self.root) {
+            *body = nodes;
+        }
         if stage.is_some() {
             let map = &self.map;
             let renamed = |node: Entity| map[node.index_u32() as usize];

@@ -54,8 +54,7 @@ pub fn schedule_of(kernel: &Kernel, options: &Options, view: ScheduleView) -> Re
         // Later passes add barriers, which belong on the page but not in the graph.
         let last = if view == ScheduleView::Timeline { None } else { Some("schedule_loops") };
         workspace.run(last, Verify::Off, &mut Vec::new())?;
-        let nodes = View::new(&workspace.world, workspace.root, &mut workspace.expanded);
-        let kernel = KernelView::new(nodes)?;
+        let kernel = KernelView::new(View::new(workspace))?;
         Ok(match view {
             ScheduleView::Graph => graph_text::listing(&kernel),
             ScheduleView::Dot => graph_text::dot(&kernel),

@@ -73,7 +73,7 @@ impl Lowering<'_> {
         let mut size = 0;
         for &node in &self.get::<Body>(region)?.0 {
             size = size.max(node.index_u32() as usize + 1);
-            let expanded = self.expanded(node)?;
+            let expanded = self.first_seen(node)?;
             self.count_all(&expanded.operands.0);
             if expanded.body.is_some() {
                 self.count_all(&self.get::<Yields>(node)?.0);

@@ -49,7 +49,7 @@ use crate::ir::kernel::Locations;
 use crate::ir::layout::Dim;
 use crate::ir::node::*;
 use crate::ir::node_map::{NodeMap, NodeSet};
-use crate::ir::nodes::{ExpandedNodeItem, ExpandedNodes};
+use crate::ir::nodes::{self, ExpandedNodeItem, ExpandedNodes};
 use crate::passes::expand::Arguments;
 use crate::passes::facts::{Expressions, Geometry, Settings};
 use crate::passes::options::{FloatFunctions, KernargPreload};
@@ -131,7 +131,9 @@ enum Place {
 
 struct Lowering<'a> {
     pub(super) world: &'a World,
-    pub(super) nodes: ExpandedNodes<'a, 'a>,
+    nodes: ExpandedNodes<'a, 'a>,
+    /// What the query says of each node of the kernel, by entity index: every walk asks again.
+    pub(super) seen: Vec<Option<ExpandedNodeItem<'a, 'a>>>,
     pub(super) geometry: &'a Geometry,
     pub(super) locations: &'a Locations,
     pub(super) target: Target,
@@ -186,13 +188,11 @@ struct Lowering<'a> {
 /// # Errors
 /// Kernels that the target or this back end cannot compile.
 pub(crate) fn lower(workspace: &mut Workspace, body: &mut MachineBody) -> Result<Lowered, Diagnostic> {
-    let Workspace { world, root, expanded, .. } = workspace;
-    let root = *root;
-    let Some(mut expressions) = world.entity_mut(root).take::<Expressions>() else {
-        return Err(Diagnostic::new(Kind::Bug, "the kernel has no expressions"));
-    };
-    let result = lower_with(world, expanded.query(world), root, body, &mut expressions.0);
-    world.entity_mut(root).insert(expressions);
+    let Workspace { world, root, expanded, spare, .. } = workspace;
+    let (root, missing) = (*root, "a kernel without expressions");
+    std::mem::swap(&mut nodes::fact_mut::<Expressions>(world, root, missing)?.0, spare);
+    let result = lower_with(world, expanded.query(world), root, body, spare);
+    std::mem::swap(&mut nodes::fact_mut::<Expressions>(world, root, missing)?.0, spare);
     result
 }
 
@@ -209,6 +209,7 @@ fn lower_with(
     let mut lowering = Lowering {
         world,
         nodes,
+        seen: Vec::with_capacity(entities),
         target: options.target(),
         functions: options.requested_functions(),
         geometry: world.get::<Geometry>(root).ok_or_else(|| missing("geometry"))?,
@@ -257,7 +258,20 @@ impl<'a> Lowering<'a> {
 
     /// What a walk over the kernel asks of each node.
     pub(super) fn expanded(&self, node: Entity) -> Result<ExpandedNodeItem<'a, 'a>, Diagnostic> {
-        Ok(self.nodes.get_inner(node)?)
+        match self.seen.get(node.index_u32() as usize) {
+            Some(Some(seen)) => Ok(*seen),
+            Some(None) | None => Ok(self.nodes.get_inner(node)?),
+        }
+    }
+
+    /// The same for a node that has not been seen before.
+    pub(super) fn first_seen(&mut self, node: Entity) -> Result<ExpandedNodeItem<'a, 'a>, Diagnostic> {
+        let (index, seen) = (node.index_u32() as usize, self.nodes.get_inner(node)?);
+        if index >= self.seen.len() {
+            self.seen.resize(index + 1, None);
+        }
+        self.seen[index] = Some(seen);
+        Ok(seen)
     }
 
     pub(super) fn get<C: Component>(&self, node: Entity) -> Result<&'a C, Diagnostic> {

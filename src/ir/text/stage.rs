@@ -122,7 +122,7 @@ impl Parser<'_> {
         let arguments = self.find_arguments().map_err(|fault| vec![fault])?;
         let (root, sources) = (self.nodes.root(), self.sources.take());
         if let Some(mut root) = self.nodes.node_mut(root) {
-            root.insert((Stage(stage), Expressions(self.expressions)));
+            root.insert((Stage(stage), Expressions(Box::new(self.expressions))));
             if let Some(arguments) = arguments {
                 root.insert(arguments);
             }

@@ -33,12 +33,17 @@ use self::judge::wave_groups;
 use super::facts::Scheduled;
 use super::options::Schedule;
 use super::{PassResult, kernel_entity};
+use crate::ir::node::Op;
 use crate::ir::nodes::ExpandedNode;
 
 /// The pass itself; see the module. It rebuilds loops and their bodies, so it takes the whole world.
-pub(crate) fn schedule_loops(world: &mut World, nodes: &mut QueryState<ExpandedNode>) -> PassResult {
+pub(crate) fn schedule_loops(
+    world: &mut World,
+    nodes: &mut QueryState<ExpandedNode>,
+    ops: &mut QueryState<&'static Op>,
+) -> PassResult {
     let root = kernel_entity(world)?;
-    let mut kernel = Scheduling { world, root, nodes };
+    let mut kernel = Scheduling { world, root, nodes, ops };
     let asked = kernel.view().settings()?.requested_schedule().clone();
     if asked != Schedule::None {
         let (strategy, candidates) = (asked.strategy(), candidates(kernel.view())?);

@@ -143,10 +143,9 @@ fn loop_dependences(
     let body = view.body(node)?;
     let mut finder = Finder::new(view, model, body);
     finder.per_trip = Unrolled::of(view.world, node);
-    for &inner in body {
-        finder.pipelined |= view.node(inner)?.expansion.is_some_and(is_ahead);
-    }
-    let memories = finder.straight(body)?;
+    let seen = view.nodes(body)?;
+    finder.pipelined = seen.iter().any(|node| node.expansion.is_some_and(is_ahead));
+    let memories = finder.straight(body, &seen)?;
     // Values that one trip hands to the next impose no order within a trip.
     if copies == Copies::Open {
         finder.carried(node)?;
@@ -213,7 +212,7 @@ pub(crate) fn straight_dependences(
     model: &ResourceModel,
 ) -> Result<LoopGraph, Unsuitable> {
     let mut finder = Finder::new(view, model, nodes);
-    for (memory, groups) in finder.straight(nodes)? {
+    for (memory, groups) in finder.straight(nodes, &view.nodes(nodes)?)? {
         for pair in groups.windows(2) {
             finder.between(memory, &pair[0], &pair[1], 0);
         }
@@ -278,20 +277,22 @@ impl<'a> Finder<'a> {
     }
 
     /// Adds the nodes, with the order that values and barriers impose; returns the accesses of each memory.
-    fn straight(&mut self, body: &[Entity]) -> Result<Vec<(Entity, Vec<Group>)>, Unsuitable> {
+    fn straight(
+        &mut self,
+        body: &[Entity],
+        seen: &[ExpandedNodeItem],
+    ) -> Result<Vec<(Entity, Vec<Group>)>, Unsuitable> {
         let view = self.view;
         let mut memories: Vec<(Entity, Vec<Group>)> = Vec::new();
         let mut fences: Vec<u32> = Vec::new();
         let mut elements = (view.root, 0);
-        for (at, &inner) in body.iter().enumerate() {
-            let at = at as u32;
-            let node = view.node(inner)?;
+        for ((at, &inner), node) in (0..).zip(body).zip(seen) {
             let (op, operands, expansion) = (*node.op, &node.operands.0[..], node.piece(inner));
             if matches!(op, Op::Iterate(_) | Op::Pipeline(_)) {
                 return Err(Unsuitable::Nested);
             }
             self.number[inner.index_u32() as usize] = at;
-            self.nodes.push(GraphNode { entity: inner, class: class_of(view, &node) });
+            self.nodes.push(GraphNode { entity: inner, class: class_of(view, node) });
             // Pieces of one node follow each other.
             if elements.0 != expansion.logical {
                 elements = (expansion.logical, view.elements(expansion.logical));

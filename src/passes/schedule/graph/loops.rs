@@ -21,9 +21,8 @@ pub(crate) fn candidates(view: View) -> Result<Candidates, Bug> {
     let mut found = Candidates::new();
     for region in walk::regions(view.world, view.root) {
         for &node in view.body(region)? {
-            let seen = view.node(node)?;
-            if let Op::Iterate(_) = seen.op
-                && view.world.get::<Remainder>(seen.piece(node).logical).is_none()
+            if let Op::Iterate(_) = view.op(node)?
+                && view.world.get::<Remainder>(view.node(node)?.piece(node).logical).is_none()
             {
                 found.push([region, node]);
             }

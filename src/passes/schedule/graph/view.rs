@@ -9,6 +9,7 @@ use crate::ir::nodes::{self, Bug, ExpandedNode, ExpandedNodeItem, ExpandedNodes}
 use crate::passes::expand::Expansion;
 use crate::passes::facts::{Geometry, LdsBuffer, Settings};
 use crate::passes::options::Options;
+use crate::passes::workspace::Workspace;
 
 /// A kernel whose loops are being rebuilt. Nodes are found through a query whose state is the pass's own, so
 /// that it lives as long as the world.
@@ -17,14 +18,20 @@ pub struct Scheduling<'w> {
     pub(crate) world: &'w mut World,
     /// The kernel entity.
     pub(crate) root: Entity,
-    /// The state of the query.
+    /// The states of the queries.
     pub(crate) nodes: &'w mut QueryState<ExpandedNode>,
+    pub(crate) ops: &'w mut QueryState<&'static Op>,
 }
 
 impl Scheduling<'_> {
     /// The kernel as it stands.
     pub(crate) fn view(&mut self) -> View<'_> {
-        View { world: self.world, root: self.root, nodes: self.nodes.query(self.world) }
+        View {
+            world: self.world,
+            root: self.root,
+            nodes: self.nodes.query(self.world),
+            ops: self.ops.query(self.world),
+        }
     }
 }
 
@@ -36,12 +43,15 @@ pub(crate) struct View<'w> {
     /// The kernel entity.
     pub(crate) root: Entity,
     nodes: ExpandedNodes<'w, 'w>,
+    /// What nodes do, for those who ask for nothing else.
+    ops: Query<'w, 'w, &'static Op>,
 }
 
 impl<'w> View<'w> {
-    /// The kernel `root`, seen with a state of the query that knows all of its archetypes.
-    pub(crate) fn new(world: &'w World, root: Entity, state: &'w mut QueryState<ExpandedNode>) -> View<'w> {
-        View { world, root, nodes: state.query(world) }
+    /// The kernel in a workspace.
+    pub(crate) fn new(workspace: &'w mut Workspace) -> View<'w> {
+        let Workspace { world, root, expanded, ops, .. } = workspace;
+        View { world, root: *root, nodes: expanded.query(world), ops: ops.query(world) }
     }
 
     /// A node.
@@ -52,17 +62,25 @@ impl<'w> View<'w> {
         self.nodes.get_inner(node).map_err(|_| Bug::new("a schedule lost a node"))
     }
 
+    /// Several nodes.
+    ///
+    /// # Errors
+    /// If one of them is none.
+    pub(crate) fn nodes(self, nodes: &[Entity]) -> Result<Vec<ExpandedNodeItem<'w, 'w>>, Bug> {
+        nodes.iter().map(|&node| self.node(node)).collect()
+    }
+
     /// What a node does.
     ///
     /// # Errors
     /// If it is none.
     pub(crate) fn op(self, node: Entity) -> Result<Op, Bug> {
-        Ok(*self.node(node)?.op)
+        self.ops.get_inner(node).copied().map_err(|_| Bug::new("a schedule lost a node"))
     }
 
     /// True if a node of the kernel, wherever it stands, does such a thing.
     pub(crate) fn any(self, is: impl Fn(Op) -> bool) -> bool {
-        self.nodes.iter().any(|node| is(*node.op))
+        self.ops.iter().any(|op| is(*op))
     }
 
     /// The nodes of the kernel or of a loop.

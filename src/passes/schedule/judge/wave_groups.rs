@@ -17,6 +17,7 @@ use smallvec::SmallVec;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::*;
 use crate::ir::nodes::Bug;
+use crate::ir::op::OpClass;
 use crate::ir::walk;
 use crate::passes::expand::{Base, Iteration};
 pub(crate) use crate::passes::facts::Staggered;
@@ -129,7 +130,7 @@ fn check_region(kernel: &mut Scheduling, region: Entity) -> Result<Option<Diagno
 
 fn holds_loop(view: View, node: Entity) -> Result<bool, Bug> {
     for &inner in view.body(node)? {
-        if view.node(inner)?.body.is_some() {
+        if view.op(inner)?.row().class == OpClass::Region {
             return Ok(true);
         }
     }

@@ -98,8 +98,8 @@ fn ping_pong_grows_with_the_loop() {
     for tile in TILES {
         let (steps, nodes) = scheduled(tile, Schedule::PingPong, |workspace, applied| {
             assert_sparse(&applied.found);
-            let view = View::new(&workspace.world, workspace.root, &mut workspace.expanded);
-            let found = dependences_in_place(view, applied.steady, &ResourceModel::ABSTRACT).unwrap();
+            let found =
+                dependences_in_place(View::new(workspace), applied.steady, &ResourceModel::ABSTRACT).unwrap();
             let world = &mut workspace.world;
             assert_sparse(&found);
             let is_argument = |&node: &Entity| matches!(world.get::<Op>(node), Some(Op::IterArg(_)));
