@@ -14,7 +14,7 @@ mod layout;
 mod meaning;
 mod modifiers;
 mod operand;
-pub mod parse;
+pub(crate) mod parse;
 mod print;
 #[macro_use]
 mod rows;

@@ -11,14 +11,14 @@ use std::sync::Arc;
 use crate::codegen::target::{Occupancy, TargetId};
 
 pub mod assembly;
-pub mod descriptor;
+pub(crate) mod descriptor;
 mod elf;
 mod line_map;
 mod lines;
-pub mod metadata;
+pub(crate) mod metadata;
 pub(super) mod msgpack;
 mod read;
-pub mod resources;
+pub(crate) mod resources;
 
 pub use descriptor::{Field, InitialSgprs, KernelDescriptor};
 pub(super) use elf::{Assembly, AssemblySection, AssemblySymbol, Layout, SymbolHome};

@@ -46,7 +46,7 @@ pub enum Op {
     Iterate(Dim),
     /// A pipelined loop: the operations in front of the steady state, its loop, and those after it. Operands:
     /// initial values. It runs once if the loop that it was made of has at least as many iterations as its
-    /// [`Pipelined`](super::node::Pipelined) needs, and otherwise not at all. Made by scheduling, of expanded
+    /// `Pipelined` needs, and otherwise not at all. Made by scheduling, of expanded
     /// nodes.
     Pipeline(Dim),
     /// A loop-carried value as the body sees it: number `0` of the loop's carried values. No operands.

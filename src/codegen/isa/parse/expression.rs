@@ -38,7 +38,7 @@ pub trait Symbols {
 }
 
 /// Knows no symbols.
-pub struct NoSymbols;
+pub(crate) struct NoSymbols;
 
 impl Symbols for NoSymbols {
     fn symbol(&self, name: &str) -> Result<Value, Fault> {

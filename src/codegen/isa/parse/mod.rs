@@ -15,8 +15,9 @@ mod modifier;
 mod operand;
 mod register;
 
-pub use error::{Fault, ParseError};
-pub use expression::{Binary, Expression, NoSymbols, Symbols, Unary, Value, Variant};
+pub(crate) use error::Fault;
+pub use error::ParseError;
+pub(crate) use expression::{Expression, NoSymbols, Symbols, Value, Variant};
 
 use super::encode::{encode, encoding, fits_short};
 use super::layout::Encoding;
