@@ -18,6 +18,10 @@ pub mod facts {
     };
 }
 
+pub mod index {
+    pub use crate::index::{Id, IndexVec, Packed};
+}
+
 pub mod layout {
     pub use crate::ir::layout::mma::{Mma, MmaShape, Sparsity};
     pub use crate::ir::layout::{Dim, Layout, Place, Source};
@@ -30,12 +34,12 @@ pub mod node {
 
 pub mod machine {
     pub use crate::codegen::machine::text;
-    pub use crate::codegen::machine::{Block, Body, MachineInst, RegisterFile, VirtualRegister};
+    pub use crate::codegen::machine::{
+        Block, BlockId, Body, InstId, MachineInst, Origins, RegisterFile, VirtualRegister,
+    };
 
     pub mod allocate {
-        pub use crate::codegen::machine::allocate::{
-            Allocation, AllocationError, Allocator, INSERTED, Limits, Spills,
-        };
+        pub use crate::codegen::machine::allocate::{Allocation, AllocationError, Allocator, Limits, Spills};
     }
 
     pub mod branches {

@@ -73,6 +73,7 @@ extern crate self as groundswell;
 mod codegen;
 mod face;
 mod float16;
+mod index;
 mod ir;
 pub mod kernels;
 mod passes;

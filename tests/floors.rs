@@ -11,12 +11,13 @@ const MAX_LINES: usize = 800;
 /// path.
 const FLOORS: &[(&str, &[&str])] = &[
     ("float16", &[]),
+    ("index", &[]),
     ("workers", &[]),
     ("ir::expr", &[]),
     ("ir::types", &[]),
     ("ir::layout", &["ir::types"]),
     ("ir", &["float16", "ir::expr", "ir::types", "ir::layout", "workers"]),
-    ("codegen::isa", &["float16"]),
+    ("codegen::isa", &["float16", "index"]),
     ("codegen::rules", &["codegen::isa"]),
     ("codegen::target", &["codegen::isa", "ir::types", "ir::layout"]),
     ("codegen::object", &["codegen::isa", "codegen::target"]),
@@ -27,7 +28,7 @@ const FLOORS: &[(&str, &[&str])] = &[
         "runtime::sim",
         &["codegen::isa", "codegen::object", "codegen::rules", "codegen::target", "float16", "workers"],
     ),
-    ("codegen::machine", &["codegen::isa", "codegen::rules", "codegen::target"]),
+    ("codegen::machine", &["codegen::isa", "codegen::rules", "codegen::target", "index"]),
     (
         "codegen::lower",
         &[
@@ -40,6 +41,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "codegen::machine",
             "codegen::target",
             "float16",
+            "index",
         ],
     ),
     (
@@ -56,6 +58,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "codegen::object",
             "codegen::target",
             "float16",
+            "index",
             "runtime::sim",
         ],
     ),

@@ -26,7 +26,7 @@ use groundswell::internals::machine::check::{
 use groundswell::internals::machine::hazards::{HazardResolver, Xnack};
 use groundswell::internals::machine::waits::{LdsLoads, WaitInserter};
 use groundswell::internals::machine::{Body, text};
-use groundswell::isa::{Arch, Operand};
+use groundswell::isa::{Arch, Operand, VReg};
 
 #[derive(Default)]
 struct Case<'a> {
@@ -77,7 +77,7 @@ fn limits(case: &Case) -> Limits {
     limits
 }
 
-fn fixed(case: &Case) -> Vec<(u32, Operand)> {
+fn fixed(case: &Case) -> Vec<(VReg, Operand)> {
     let place = |text: &str| {
         let number = text[1..].trim_matches(['[', ']']).split(':').next().expect("a number");
         let number = number.parse().expect("a number");
@@ -86,7 +86,7 @@ fn fixed(case: &Case) -> Vec<(u32, Operand)> {
     option(case, "fixed")
         .map(|pair| {
             let (register, at) = pair.split_once('=').expect("%register=place");
-            (register[1..].parse().expect("a number"), place(at))
+            (VReg::from_u32(register[1..].parse().expect("a number")), place(at))
         })
         .collect()
 }

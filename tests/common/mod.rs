@@ -3,7 +3,7 @@
 //! compare with ([`oracle`]) and what becomes of tests without them ([`skipped`]), clang's objects
 //! ([`clang`]), a simulated device ([`simulated`]), launches in check mode ([`checked`]) of kernels of this
 //! crate ([`ours`]) and of clang, and what they become with a wait less ([`mutants`]), kernels for time mode
-//! ([`timed`]), the program as scripts see it ([`program`]).
+//! ([`timed`]), the program as scripts see it ([`program`]), machine bodies with a wait less ([`weakened`]).
 #![allow(dead_code, reason = "each test file uses a part")]
 
 pub mod checked;
@@ -19,3 +19,4 @@ pub mod program;
 pub mod simulated;
 pub mod skipped;
 pub mod timed;
+pub mod weakened;

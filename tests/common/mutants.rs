@@ -13,9 +13,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use groundswell::assembler::{AssemblerOptions, assemble, disassemble};
+use groundswell::internals::index::Id;
 use groundswell::internals::machine::check::{Fault, check_hazards, check_replay, check_waits};
 use groundswell::internals::machine::waits::{BARRIER_WITHOUT_WAITS, LdsLoads};
-use groundswell::internals::machine::{Block, Body, MachineInst};
+use groundswell::internals::machine::{Block, BlockId, Body, InstId, MachineInst};
 use groundswell::isa::{Arch, BranchCondition, Inst, Meaning, Opcode, WaitCounts, decode};
 use groundswell::object::{Field, ObjectFile};
 use groundswell::target::FeatureSetting;
@@ -249,10 +250,10 @@ fn counted(faults: &[Fault]) -> BTreeMap<String, usize> {
     counted
 }
 
-fn barriers(body: &Body) -> Vec<u32> {
+fn barriers(body: &Body) -> Vec<InstId> {
     let is_barrier = |inst: &Inst| inst.op.info().meaning == Meaning::Barrier;
-    let all = body.insts.iter().enumerate().filter(|(_, i)| is_barrier(&i.inst));
-    all.map(|(at, _)| at as u32).collect()
+    let all = body.insts.enumerated().filter(|(_, i)| is_barrier(&i.inst));
+    all.map(|(at, _)| at).collect()
 }
 
 /// Instructions between the test for the first active lane and its branch, at most.
@@ -311,7 +312,7 @@ impl Function {
         starts.sort_unstable();
         starts.dedup();
         starts.retain(|&start| start < self.insts.len());
-        let block_of = |index: usize| starts.binary_search(&index).ok().map(|block| block as u32);
+        let block_of = |index: usize| starts.binary_search(&index).ok().map(BlockId::new);
         let blocks = starts.iter().enumerate().map(|(block, &start)| {
             let end = starts.get(block + 1).copied().unwrap_or(self.insts.len());
             let next = block_of(end);
@@ -322,7 +323,7 @@ impl Function {
                 Meaning::Branch(_) => [next, target(end - 1).and_then(block_of)],
                 _ => [next, None],
             };
-            Block { start: start as u32, end: end as u32, successors }
+            Block { start: InstId::new(start), end: InstId::new(end), successors }
         });
         // Where a branch goes is in the blocks; in messages it would change with every byte.
         let plain = |inst: &Inst| match inst.op.info().meaning {
@@ -341,7 +342,7 @@ impl Function {
         let mut before = body.clone();
         for (number, at) in barriers(&body).into_iter().enumerate() {
             let imm = if known.is_idle(number) { BARRIER_WITHOUT_WAITS } else { 0 };
-            before.insts[at as usize].inst.imm = imm;
+            before.insts[at].inst.imm = imm;
         }
         let mut faults = check_waits(&before, &body, self.arch, LdsLoads::Anywhere);
         faults.extend(check_hazards(&body, self.arch));

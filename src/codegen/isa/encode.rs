@@ -411,6 +411,7 @@ pub(super) const fn default_op_sel_hi(format: Format) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::codegen::isa::VReg;
 
     fn words(inst: Inst) -> Result<Vec<u32>, EncodeError> {
         let mut out = Vec::new();
@@ -434,7 +435,7 @@ mod tests {
         let [v, s] = [Operand::vgpr(0), Operand::sgpr(4)];
         let load = Inst::new(Opcode::BufferLoadDword, &[v, Operand::NONE, s, Operand::ZERO]);
         let refused = [
-            Inst::new(Opcode::VMovB32, &[Operand::virtual_register(1, 0), v]),
+            Inst::new(Opcode::VMovB32, &[Operand::virtual_register(VReg::from_u32(1), 0), v]),
             Inst::new(Opcode::VMovB32, &[s, v]),
             Inst::new(Opcode::VFmaF32, &[v, Operand::LITERAL, v, v]),
             load.imm(4096),

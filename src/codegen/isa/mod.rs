@@ -35,7 +35,7 @@ pub use meaning::{
     BranchCondition, Calc, Condition, Effect, Element, Half, Meaning, Memory, Permutation, Shape,
 };
 pub use modifiers::{Modifiers, Omod};
-pub use operand::Operand;
+pub use operand::{Operand, VReg};
 pub use parse::{ParseError, Parsed, Reference, Slot, parse_inst};
 pub use print::write_inst;
 pub use sdwa::{Sdwa, Select, Unused};

@@ -8,6 +8,12 @@
 use std::fmt;
 
 use super::print::write_name;
+use crate::index::define_id;
+
+define_id! {
+    /// The number of a virtual register in its body.
+    pub struct VReg, "%"
+}
 
 /// One operand of an [`Inst`](super::Inst): nothing, a physical location or constant in the hardware's number
 /// space, or a (part of a) virtual register. How many 32-bit registers it covers is not part of it: the
@@ -67,10 +73,10 @@ impl Operand {
         Operand(Self::FIRST_AGPR + n)
     }
 
-    /// Registers from number `first` on of virtual register `id` (`id` below 2^22, `first` below 256).
-    pub const fn virtual_register(id: u32, first: u32) -> Operand {
-        assert!(id < 1 << 22 && first < 256);
-        Operand(VIRTUAL | id << 8 | first)
+    /// Registers from number `first` on of a virtual register (whose number is below 2^22; `first` below 256).
+    pub const fn virtual_register(register: VReg, first: u32) -> Operand {
+        assert!(register.as_u32() < 1 << 22 && first < 256);
+        Operand(VIRTUAL | register.as_u32() << 8 | first)
     }
 
     /// The inline constant for an integer, if there is one (-16 to 64).
@@ -115,9 +121,9 @@ impl Operand {
         self.0 & VIRTUAL != 0
     }
 
-    /// Virtual register id and first register inside it.
-    pub const fn as_virtual(self) -> Option<(u32, u32)> {
-        if self.is_virtual() { Some((self.0 >> 8 & 0x3f_ffff, self.0 & 0xff)) } else { None }
+    /// Virtual register and first register inside it.
+    pub const fn as_virtual(self) -> Option<(VReg, u32)> {
+        if self.is_virtual() { Some((VReg::from_u32(self.0 >> 8 & 0x3f_ffff), self.0 & 0xff)) } else { None }
     }
 
     /// Number in the hardware's operand space, for a physical operand.
@@ -161,7 +167,7 @@ impl fmt::Debug for Operand {
             return write!(f, "-");
         }
         if let Some((id, first)) = self.as_virtual() {
-            return write!(f, "%{id}.{first}");
+            return write!(f, "{id}.{first}");
         }
         write_name(f, *self)
     }
@@ -187,7 +193,7 @@ mod tests {
             (Operand::SCC, "src_scc"),
             (Operand::LITERAL, "a literal"),
             (Operand::NONE, "-"),
-            (Operand::virtual_register(3, 1), "%3.1"),
+            (Operand::virtual_register(VReg::from_u32(3), 1), "%3.1"),
         ] {
             assert_eq!(format!("{operand:?}"), name);
         }

@@ -302,7 +302,7 @@ fn check_overlap(inst: &Inst) -> Result<(), OperandError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codegen::isa::Modifiers;
+    use crate::codegen::isa::{Modifiers, VReg};
 
     const V: fn(u32) -> Operand = Operand::vgpr;
     const S: fn(u32) -> Operand = Operand::sgpr;
@@ -317,7 +317,11 @@ mod tests {
             Inst::new(Opcode::SLoadDwordx4, &[S(4), S(2), Operand::NONE]),
             Inst::new(
                 Opcode::VAddF32,
-                &[Operand::virtual_register(7, 0), Operand::virtual_register(8, 3), V(0)],
+                &[
+                    Operand::virtual_register(VReg::from_u32(7), 0),
+                    Operand::virtual_register(VReg::from_u32(8), 3),
+                    V(0),
+                ],
             ),
             Inst::new(Opcode::VMfmaF32_32x32x8F16, &[A(0), V(0), V(2), A(0)]),
         ];

@@ -5,6 +5,7 @@ use bevy_ecs::prelude::*;
 
 use super::{Lowering, Place};
 use crate::codegen::isa::Operand;
+use crate::index::Id;
 
 /// What is known of the contents of one virtual register.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -23,21 +24,21 @@ impl Contents {
 impl Lowering<'_> {
     /// The contents of the register that `registers` is.
     pub(super) fn contents(&self, registers: Operand) -> Option<&Contents> {
-        self.contents.get(registers.as_virtual()?.0 as usize)
+        self.contents.get(registers.as_virtual()?.0.index())
     }
 
     pub(super) fn contents_mut(&mut self, registers: Operand) -> Option<&mut Contents> {
-        self.contents.get_mut(registers.as_virtual()?.0 as usize)
+        self.contents.get_mut(registers.as_virtual()?.0.index())
     }
 
     /// Notes that `node` is the contents of `place`.
     pub(super) fn note_contents(&mut self, node: Entity, place: &Place) {
         let Place::Registers(registers) = place else { return };
         let Some((id, _)) = registers.as_virtual() else { return };
-        if self.contents.len() <= id as usize {
-            self.contents.resize(id as usize + 1, Contents::NONE);
+        if self.contents.len() <= id.index() {
+            self.contents.resize(id.index() + 1, Contents::NONE);
         }
-        let contents = &mut self.contents[id as usize];
+        let contents = &mut self.contents[id.index()];
         if *contents == Contents::NONE {
             contents.depth = self.loops.len() as u32;
         }

@@ -3,12 +3,12 @@
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
-use super::emitter::Scalar;
+use super::emitter::{Branch, Scalar};
 use super::iterations::OpenLoop;
 use super::{Lowering, Place};
 use crate::codegen::isa::{Inst, Opcode, Operand, WaitCounts};
-use crate::codegen::machine::RegisterFile;
 use crate::codegen::machine::waits::BARRIER_WITHOUT_WAITS;
+use crate::codegen::machine::{BlockId, RegisterFile};
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::layout::{Dim, Mma, Source};
 use crate::ir::node::*;
@@ -192,12 +192,10 @@ impl Lowering<'_> {
         let wave = self.emitter.in_sgpr(self.wave);
         let (bound, literal) = Scalar::Const(i64::from(bound)).source();
         self.emitter.push(Inst::new(op, &[wave, bound]).imm(literal));
-        let block = self.emitter.current_block();
-        let branch = self.emitter.branch(Opcode::SCbranchScc1, 0);
-        self.emitter.next_block(Some(0));
+        let branch = self.emitter.branch_ahead(Opcode::SCbranchScc1);
         self.barrier_without_waits();
-        let behind = self.emitter.next_block(None);
-        self.emitter.patch(branch, block, behind);
+        let after = self.emitter.next_block(None);
+        self.emitter.patch(branch, after);
     }
 
     /// Prepares the addresses of an access, if that is still to be done; returns the operation of its memory.
@@ -315,12 +313,12 @@ impl Lowering<'_> {
             }
             carried
         };
-        if let Some((branch, block)) = guard {
+        if let Some(branch) = guard {
             let exit = match known {
                 _ if !single => self.emitter.current_block(),
                 _ => self.emitter.next_block(None),
             };
-            self.emitter.patch(branch, block, exit);
+            self.emitter.patch(branch, exit);
         }
         self.loops.pop();
         self.leave(&scope);
@@ -398,13 +396,11 @@ impl Lowering<'_> {
             let count = self.emitter.in_sgpr(count);
             let (least, literal) = Scalar::Const(needed).source();
             self.emitter.push(Inst::new(Opcode::SCmpLtI32, &[count, least]).imm(literal));
-            let block = self.emitter.current_block();
-            let branch = self.emitter.branch(Opcode::SCbranchScc1, 0);
-            self.emitter.next_block(Some(0));
+            let branch = self.emitter.branch_ahead(Opcode::SCbranchScc1);
             self.region(node)?;
             self.carry(node, &carried)?;
             let exit = self.emitter.next_block(None);
-            self.emitter.patch(branch, block, exit);
+            self.emitter.patch(branch, exit);
             carried
         };
         self.loops.pop();
@@ -435,16 +431,12 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Skips the loop when it does not run: a branch at the end of its own block, to be patched with the
-    /// exit.
-    fn guard(&mut self, trip: Trip) -> Result<(usize, u32), Diagnostic> {
+    /// Skips the loop when it does not run: a branch at the end of its block, to be patched with the exit.
+    fn guard(&mut self, trip: Trip) -> Result<Branch, Diagnostic> {
         let (start, end) = (self.scalar(trip.start)?, self.scalar(trip.end)?);
         let (start, end) = (self.emitter.in_sgpr(start), self.emitter.in_sgpr(end));
         self.emitter.op(Opcode::SCmpGeI32, &[start, end]);
-        let block = self.emitter.current_block();
-        let branch = self.emitter.branch(Opcode::SCbranchScc1, 0);
-        self.emitter.next_block(Some(0));
-        Ok((branch, block))
+        Ok(self.emitter.branch_ahead(Opcode::SCbranchScc1))
     }
 
     /// Iterations still to come after the current trip.
@@ -458,14 +450,14 @@ impl Lowering<'_> {
 
     /// Advances everything that follows the iteration and goes back while iterations are left: subtracting
     /// from zero borrows, which sets SCC.
-    fn close_loop(&mut self, counter: Operand, per_trip: u32, block: u32) {
+    fn close_loop(&mut self, counter: Operand, per_trip: u32, block: BlockId) {
         self.advance();
         self.emitter.with(
             Opcode::SSubU32,
             counter,
             &[Scalar::Reg(counter), Scalar::Const(i64::from(per_trip))],
         );
-        self.emitter.push(Inst::new(Opcode::SCbranchScc0, &[]).imm(block));
+        self.emitter.push(Inst::new(Opcode::SCbranchScc0, &[]).imm(block.as_u32()));
         self.emitter.next_block(Some(block));
     }
 

@@ -1,7 +1,7 @@
 //! Writing machine code: instructions, virtual registers, blocks, and small arithmetic that folds constants.
 
-use crate::codegen::isa::{Inst, Modifiers, Opcode, Operand};
-use crate::codegen::machine::{Block, Body, MachineInst, RegisterFile, VirtualRegister};
+use crate::codegen::isa::{Inst, Modifiers, Opcode, Operand, VReg};
+use crate::codegen::machine::{Block, BlockId, Body, InstId, MachineInst, RegisterFile, VirtualRegister};
 
 /// A 32-bit value that is the same in all lanes.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -31,8 +31,15 @@ const VECTOR: VirtualRegister = VirtualRegister { file: RegisterFile::Vgpr, widt
 /// How far a body has been written.
 #[derive(Copy, Clone)]
 pub(super) struct Mark {
-    insts: usize,
-    registers: u32,
+    inst: InstId,
+    register: VReg,
+}
+
+/// A branch to a block that is not there yet: the last instruction of its own block.
+#[derive(Copy, Clone)]
+pub(super) struct Branch {
+    inst: InstId,
+    block: BlockId,
 }
 
 /// Appends to a body.
@@ -47,15 +54,15 @@ impl<'a> Emitter<'a> {
     /// Starts an empty body with one open block.
     pub(super) fn new(body: &'a mut Body) -> Emitter<'a> {
         body.clear();
-        body.blocks.push(Block { start: 0, end: 0, successors: [None, None] });
+        let start = body.insts.next_id();
+        body.blocks.push(Block { start, end: start, successors: [None; 2] });
         Emitter { body, source: u32::MAX }
     }
 
     /// A fresh virtual register (or tuple).
     pub(super) fn register(&mut self, file: RegisterFile, width: u32) -> Operand {
-        let id = self.body.registers.len() as u32;
-        self.body.registers.push(VirtualRegister { file, width: width as u8 });
-        Operand::virtual_register(id, 0)
+        let register = VirtualRegister { file, width: width as u8 };
+        Operand::virtual_register(self.body.registers.push(register), 0)
     }
 
     /// A fresh SGPR tuple.
@@ -70,25 +77,24 @@ impl<'a> Emitter<'a> {
 
     /// How far the body has been written.
     pub(super) fn mark(&self) -> Mark {
-        Mark { insts: self.body.insts.len(), registers: self.body.registers.len() as u32 }
+        Mark { inst: self.body.insts.next_id(), register: self.body.registers.next_id() }
     }
 
     /// Brings a 32-bit vector result to `to`, which no instruction since `mark` names: a result made since
     /// then is computed there directly, and may not be named any more; an older one is copied. Otherwise half
     /// of the instructions of a long element-wise kernel would be copies.
     pub(super) fn deliver(&mut self, mark: Mark, result: Operand, to: Operand) {
-        let made = |(id, _): (u32, u32)| {
-            id >= mark.registers && self.body.registers.get(id as usize) == Some(&VECTOR)
-        };
+        let made = |(id, _): (VReg, u32)| id >= mark.register && self.body.registers.get(id) == Some(&VECTOR);
         if !result.as_virtual().is_some_and(made) {
             return self.op(Opcode::VMovB32, &[to, result]);
         }
-        for i in &mut self.body.insts[mark.insts..] {
+        let end = self.body.insts.next_id();
+        for i in &mut self.body.insts[mark.inst..end] {
             for operand in i.inst.operands.iter_mut().filter(|operand| **operand == result) {
                 *operand = to;
             }
         }
-        if result == Operand::virtual_register(self.body.registers.len() as u32 - 1, 0) {
+        if result.as_virtual().is_some_and(|(id, _)| id.next() == self.body.registers.next_id()) {
             self.body.registers.pop();
         }
     }
@@ -97,7 +103,7 @@ impl<'a> Emitter<'a> {
     pub(super) fn file(&self, operand: Operand) -> RegisterFile {
         operand
             .as_virtual()
-            .and_then(|(id, _)| self.body.registers.get(id as usize))
+            .and_then(|(id, _)| self.body.registers.get(id))
             .map_or(RegisterFile::Vgpr, |r| r.file)
     }
 
@@ -131,43 +137,45 @@ impl<'a> Emitter<'a> {
         self.push(Inst::new(op, operands).modifiers(modifiers));
     }
 
-    /// Index of the block that is open.
-    pub(super) fn current_block(&self) -> u32 {
-        self.body.blocks.len() as u32 - 1
+    /// The block that is open.
+    pub(super) fn current_block(&self) -> BlockId {
+        self.body.blocks.next_id().before().unwrap_or_default()
     }
 
     /// Closes the open block, which control may leave to `target` as well as by falling through, and opens
-    /// the next one. Returns the new block's index.
-    pub(super) fn next_block(&mut self, target: Option<u32>) -> u32 {
-        let at = self.body.insts.len() as u32;
-        let next = self.body.blocks.len() as u32;
+    /// the next one. Returns the new block.
+    pub(super) fn next_block(&mut self, target: Option<BlockId>) -> BlockId {
+        let at = self.body.insts.next_id();
+        let next = self.body.blocks.next_id();
         if let Some(open) = self.body.blocks.last_mut() {
             open.end = at;
             open.successors = [Some(next), target];
         }
-        self.body.blocks.push(Block { start: at, end: at, successors: [None, None] });
-        next
+        self.body.blocks.push(Block { start: at, end: at, successors: [None; 2] })
     }
 
     /// Ends the kernel.
     pub(super) fn finish(&mut self) {
         self.op(Opcode::SEndpgm, &[]);
-        let at = self.body.insts.len() as u32;
+        let at = self.body.insts.next_id();
         if let Some(open) = self.body.blocks.last_mut() {
             open.end = at;
         }
     }
 
-    /// A branch whose target block becomes known later; returns where to [`Emitter::patch`] it.
-    pub(super) fn branch(&mut self, op: Opcode, target: u32) -> usize {
-        self.push(Inst::new(op, &[]).imm(target));
-        self.body.insts.len() - 1
+    /// Ends the open block with a branch whose target becomes known later, and opens the next one. Returns what
+    /// to [`Emitter::patch`].
+    pub(super) fn branch_ahead(&mut self, op: Opcode) -> Branch {
+        let branch = Branch { inst: self.body.insts.next_id(), block: self.current_block() };
+        self.op(op, &[]);
+        self.next_block(None);
+        branch
     }
 
-    /// Points the branch at `at` (the last instruction of block `block`) to `target`.
-    pub(super) fn patch(&mut self, at: usize, block: u32, target: u32) {
-        self.body.insts[at].inst.imm = target;
-        self.body.blocks[block as usize].successors[1] = Some(target);
+    /// Points a branch to `target`.
+    pub(super) fn patch(&mut self, branch: Branch, target: BlockId) {
+        self.body.insts[branch.inst].inst.imm = target.as_u32();
+        self.body.blocks[branch.block].successors[1] = Some(target);
     }
 
     /// The scalar in an SGPR.

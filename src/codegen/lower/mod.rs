@@ -40,8 +40,8 @@ use self::emitter::{Emitter, Scalar};
 use self::global::GlobalPlan;
 use self::lds::LdsPlan;
 use self::load_to_lds::ToLdsPlan;
-use crate::codegen::isa::{Opcode, Operand};
-use crate::codegen::machine::Body as MachineBody;
+use crate::codegen::isa::{Opcode, Operand, VReg};
+use crate::codegen::machine::{BlockId, Body as MachineBody};
 use crate::codegen::target::Target;
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::expr::{Expr, ExprArena, ExprError, Symbol};
@@ -95,7 +95,7 @@ impl ArgumentSlot {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lowered {
     /// Registers that are set when the kernel starts: virtual register and physical register number.
-    pub fixed: Vec<(u32, Operand)>,
+    pub fixed: Vec<(VReg, Operand)>,
     /// Kernel arguments in order.
     pub arguments: Vec<ArgumentSlot>,
     /// Memories that the code stores to.
@@ -110,7 +110,7 @@ pub(crate) struct Lowered {
     /// Grid axes whose workgroup id the kernel reads.
     pub workgroup_ids: [bool; 3],
     /// Machine blocks that are loop bodies, outermost first.
-    pub loops: Vec<u32>,
+    pub loops: Vec<BlockId>,
     /// Largest byte offsets inside one descriptor that must stay below 2^31, as expressions to check at
     /// launch.
     pub reaches: Vec<(Entity, Expr)>,

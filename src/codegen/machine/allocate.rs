@@ -15,19 +15,20 @@
 //! is allocated again. Every round evicts registers that cannot leave their file twice, so the rounds come to
 //! an end.
 
-use super::body::{Body, RegisterFile};
+use super::body::{Body, InstId, Origins, RegisterFile};
 use super::coalesce::{Coalescer, Joining};
 use super::evict::{Choice, Evictor, Shortage};
-use super::liveness::{Liveness, NONE};
+use super::liveness::{Liveness, Position};
 use super::loops::Loops;
 use super::occupancy::{Set, free_runs};
-use super::place::{Input, Placer, physical};
+use super::place::{Input, NOWHERE, Placer, physical};
 pub(crate) use super::pressure::Peak;
 use super::pressure::Pressure;
-pub use super::spill::{INSERTED, Spills};
+pub use super::spill::Spills;
 use super::spill::{Rewritten, Spiller};
 use super::tie::Ties;
-use crate::codegen::isa::Operand;
+use crate::codegen::isa::{Operand, VReg};
+use crate::index::{IndexVec, ids};
 
 /// How many registers of each file a kernel may use.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -113,10 +114,10 @@ pub enum AllocationError {
         spills: Spills,
     },
     /// A register with a given place cannot have it.
-    #[error("%{register} cannot be placed at {place:?}")]
+    #[error("{register} cannot be placed at {place:?}")]
     FixedPlace {
         /// Virtual register.
-        register: u32,
+        register: VReg,
         /// The place.
         place: Operand,
     },
@@ -124,7 +125,7 @@ pub enum AllocationError {
     #[error("operand {operand} of instruction {inst} does not lie in its virtual register")]
     BadOperand {
         /// Instruction.
-        inst: u32,
+        inst: InstId,
         /// Operand.
         operand: u32,
     },
@@ -143,7 +144,7 @@ fn limit(limits: &Limits, file: RegisterFile, taken: u32) -> u32 {
 #[derive(Copy, Clone)]
 struct Failure {
     file: RegisterFile,
-    register: u32,
+    register: VReg,
     /// Registers of the file, without those that are named directly.
     limit: u32,
     available: u32,
@@ -165,7 +166,7 @@ pub struct Allocator {
     /// Registers named directly in the body, by file: no virtual register gets them.
     reserved: [Set; 3],
     /// The final place of each virtual register.
-    placed: Vec<Operand>,
+    placed: IndexVec<VReg, Operand>,
 }
 
 impl Allocator {
@@ -179,14 +180,14 @@ impl Allocator {
         &mut self,
         body: &mut Body,
         limits: &Limits,
-        fixed: &[(u32, Operand)],
+        fixed: &[(VReg, Operand)],
     ) -> Result<Allocation, AllocationError> {
         self.spiller.start(body);
         self.liveness.compute(body, fixed)?;
         self.reserved = self.liveness.operands.named;
         let vcc = self.liveness.operands.vcc;
         self.loops.compute(body);
-        let is_fixed = |id: u32| fixed.iter().any(|(register, _)| *register == id);
+        let is_fixed = |id: VReg| fixed.iter().any(|(register, _)| *register == id);
         let (origins, coalescer) = (&mut self.spiller.origins, &mut self.coalescer);
         self.ties.tie(body, origins, &mut self.liveness, &self.loops, coalescer, is_fixed);
         let peaks = self.pressure.peaks(body, &self.liveness);
@@ -221,8 +222,9 @@ impl Allocator {
         Ok(Allocation { sgprs, vgprs, agprs, vcc, peaks, spills: self.spiller.spills })
     }
 
-    /// For every instruction of the last body allocated: which instruction it was before, or [`INSERTED`].
-    pub fn origins(&self) -> &[u32] {
+    /// For every instruction of the last body allocated: which instruction it was before; none for those
+    /// that were inserted.
+    pub fn origins(&self) -> &Origins {
         &self.spiller.origins
     }
 
@@ -235,12 +237,12 @@ impl Allocator {
     fn foresee(&self, limits: &Limits, peaks: &[Peak; 3]) -> Option<Failure> {
         let agprs = peaks[RegisterFile::Agpr as usize].registers;
         let files = [RegisterFile::Sgpr, RegisterFile::Agpr, RegisterFile::Vgpr];
-        let mut failures = files.map(|file| self.failure(limits, file, agprs, 0)).into_iter();
+        let mut failures = files.map(|file| self.failure(limits, file, agprs, VReg::default())).into_iter();
         failures.find(|failure| peaks[failure.file as usize].registers > failure.available)
     }
 
     /// The registers of a file that remain beside `taken` AGPRs, for a register that finds no place there.
-    fn failure(&self, limits: &Limits, file: RegisterFile, taken: u32, register: u32) -> Failure {
+    fn failure(&self, limits: &Limits, file: RegisterFile, taken: u32, register: VReg) -> Failure {
         let limit = limit(limits, file, taken);
         let named = self.reserved[file as usize];
         let available = free_runs(&named, 1, limit).iter().map(|word| word.count_ones()).sum();
@@ -256,13 +258,12 @@ impl Allocator {
         &mut self,
         body: &Body,
         limits: &Limits,
-        fixed: &[(u32, Operand)],
+        fixed: &[(VReg, Operand)],
         joining: Joining,
     ) -> Result<Result<[u32; 3], Failure>, AllocationError> {
-        let is_fixed = |id: u32| fixed.iter().any(|(register, _)| *register == id);
+        let is_fixed = |id: VReg| fixed.iter().any(|(register, _)| *register == id);
         self.coalescer.join(body, &mut self.liveness, &self.loops, is_fixed, joining);
-        self.placer.places.clear();
-        self.placer.places.resize(body.registers.len(), NONE);
+        self.placer.places.refill(body.registers.next_id(), NOWHERE);
         let input = Input {
             body,
             liveness: &self.liveness,
@@ -291,14 +292,14 @@ impl Allocator {
         &mut self,
         body: &mut Body,
         limits: &Limits,
-        fixed: &[(u32, Operand)],
+        fixed: &[(VReg, Operand)],
         failure: Failure,
         mut peak: Peak,
         slack: &mut u32,
     ) -> Result<Result<(), Peak>, AllocationError> {
         let Failure { file, register, available, agprs, .. } = failure;
         let scattered = peak.registers <= available;
-        let width = u32::from(body.registers[register as usize].width);
+        let width = u32::from(body.registers[register].width);
         if scattered {
             *slack = (2 * *slack).max(width);
         }
@@ -310,9 +311,8 @@ impl Allocator {
             };
             let shortage = Shortage { file, limit: available.saturating_sub(*slack), agprs, memory };
             let spiller = &self.spiller;
-            let stays = |id: usize| {
-                spiller.is_temporary(id) || fixed.iter().any(|(register, _)| *register as usize == id)
-            };
+            let stays =
+                |id: VReg| spiller.is_temporary(id) || fixed.iter().any(|(register, _)| *register == id);
             self.evictor.choose(body, &self.liveness, &self.loops, shortage, stays);
             let to_memory = self.evictor.evicted.iter().any(|(_, choice)| *choice == Choice::Memory);
             if !self.spiller.has_begun() && (to_memory || self.evictor.evicted.is_empty()) {
@@ -336,8 +336,8 @@ impl Allocator {
                 Choice::Agpr => self.spiller.move_to_agprs(body, id),
                 Choice::Memory => self.spiller.move_to_memory(body, id),
                 Choice::Rematerialise => {
-                    if let Some(index) = self.evictor.constant(id as usize) {
-                        self.spiller.rematerialise(body, id, index as u32);
+                    if let Some(index) = self.evictor.constant(id) {
+                        self.spiller.rematerialise(body, id, index);
                     }
                 }
             }
@@ -352,28 +352,29 @@ impl Allocator {
     fn exhausted(&self, body: &Body, failure: Failure, mut peak: Peak, all: Peak) -> AllocationError {
         let Failure { file, register, limit, available, .. } = failure;
         if peak.registers <= available {
-            let start = self.liveness.of(register as usize).next().map_or(0, |s| s.start as usize);
-            peak = Peak::at(body, start, available + u32::from(body.registers[register as usize].width));
+            let start = self.liveness.of(register).next().map_or(Position::START, |s| s.start);
+            peak = Peak::at(body, start, available + u32::from(body.registers[register].width));
         }
         peak.registers += limit - available;
         // As an instruction of the body before allocation: for an inserted one, the instruction that it
         // serves.
-        let later = self.spiller.origins.iter().skip(peak.inst as usize).find(|origin| **origin != INSERTED);
-        peak.inst = later.copied().unwrap_or(peak.inst);
+        let origins = &self.spiller.origins;
+        let later = ids(peak.inst..origins.next_id()).find_map(|inst| origins[inst].get());
+        peak.inst = later.unwrap_or(peak.inst);
         AllocationError::Exhausted { file, available: limit, peak, all, spills: self.spiller.spills }
     }
 
     /// Replaces virtual registers by their places and drops copies that have become empty.
     fn rewrite(&mut self, body: &mut Body) {
         self.placed.clear();
-        self.placed.extend((0..).zip(&body.registers).map(|(id, register)| {
+        self.placed.extend(body.registers.enumerated().map(|(id, register)| {
             let (root, part) = self.coalescer.root(id);
-            match self.placer.places[root as usize] {
-                NONE => Operand::NONE,
+            match self.placer.places[root] {
+                NOWHERE => Operand::NONE,
                 place => physical(register.file, place + part),
             }
         }));
         let placed = &self.placed;
-        body.rename(&mut self.spiller.origins, |id, first| placed[id as usize].offset(first), |_, _| ());
+        body.rename(&mut self.spiller.origins, |id, first| placed[id].offset(first), |_| ());
     }
 }

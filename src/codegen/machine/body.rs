@@ -4,7 +4,18 @@
 use std::fmt;
 
 use super::access::as_copy;
-use crate::codegen::isa::{Inst, Operand};
+use crate::codegen::isa::{Inst, Operand, VReg};
+use crate::index::{IndexVec, Packed, define_id, ids};
+
+define_id! {
+    /// The number of a block in its body.
+    pub struct BlockId, "bb"
+}
+
+define_id! {
+    /// The number of an instruction in its body.
+    pub struct InstId, ""
+}
 
 /// Which register file a virtual register lives in.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
@@ -42,35 +53,44 @@ pub struct VirtualRegister {
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Block {
     /// First instruction.
-    pub start: u32,
+    pub start: InstId,
     /// One past the last instruction.
-    pub end: u32,
-    /// Blocks that control may go to: fall-through and branch target, by index. A block that ends the kernel
-    /// has none.
-    pub successors: [Option<u32>; 2],
+    pub end: InstId,
+    /// Blocks that control may go to: fall-through and branch target. A block that ends the kernel has none.
+    pub successors: [Option<BlockId>; 2],
+}
+
+impl Block {
+    /// The numbers of its instructions.
+    pub fn insts(&self) -> impl DoubleEndedIterator<Item = InstId> + ExactSizeIterator + use<> {
+        ids(self.start..self.end)
+    }
 }
 
 /// One instruction with the node it came from.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct MachineInst {
-    /// The instruction; a branch holds the index of its target block in `imm` until encoding.
+    /// The instruction; a branch holds the number of its target block in `imm` until encoding.
     pub inst: Inst,
     /// Index into the kernel's table of author locations, or `u32::MAX`.
     pub source: u32,
 }
+
+/// For every instruction of a body which one it was before, none for those that have been inserted.
+pub type Origins = IndexVec<InstId, Packed<InstId>>;
 
 /// Machine code of one kernel. Blocks are in layout order and cover `insts` without gaps. A pass that inserts
 /// instructions writes them to `spare` and swaps, so nothing is ever inserted in the middle.
 #[derive(Clone, Default, Debug)]
 pub struct Body {
     /// All instructions in layout order.
-    pub insts: Vec<MachineInst>,
+    pub insts: IndexVec<InstId, MachineInst>,
     /// Blocks in layout order.
-    pub blocks: Vec<Block>,
-    /// Virtual registers by id.
-    pub registers: Vec<VirtualRegister>,
+    pub blocks: IndexVec<BlockId, Block>,
+    /// Virtual registers.
+    pub registers: IndexVec<VReg, VirtualRegister>,
     /// The other half of the double buffer of inserting passes.
-    pub spare: Vec<MachineInst>,
+    pub spare: IndexVec<InstId, MachineInst>,
 }
 
 impl Body {
@@ -83,21 +103,21 @@ impl Body {
     }
 
     /// Renames virtual registers: `name` takes a register and a part of it. Copies of a register to itself
-    /// are removed, from `origins` as well. `moved` is called with the old and the new number of each
-    /// instruction; for one that is removed, with that of the next.
+    /// are removed, from `origins` as well. `moved` is called with the new number of each instruction in turn;
+    /// for one that is removed, with that of the next.
     pub(super) fn rename(
         &mut self,
-        origins: &mut Vec<u32>,
-        name: impl Fn(u32, u32) -> Operand,
-        mut moved: impl FnMut(u32, u32),
+        origins: &mut Origins,
+        name: impl Fn(VReg, u32) -> Operand,
+        mut moved: impl FnMut(InstId),
     ) {
-        let mut kept = 0;
+        let mut kept = InstId::from_u32(0);
         for block in &mut self.blocks {
-            let range = block.start..block.end;
+            let insts = block.insts();
             block.start = kept;
-            for index in range {
-                moved(index, kept);
-                let i = &mut self.insts[index as usize];
+            for index in insts {
+                moved(kept);
+                let i = &mut self.insts[index];
                 for operand in &mut i.inst.operands {
                     if let Some((id, first)) = operand.as_virtual() {
                         *operand = name(id, first);
@@ -107,20 +127,20 @@ impl Body {
                     continue;
                 }
                 if kept != index {
-                    self.insts[kept as usize] = *i;
-                    origins[kept as usize] = origins[index as usize];
+                    self.insts[kept] = *i;
+                    origins[kept] = origins[index];
                 }
-                kept += 1;
+                kept = kept.next();
             }
             block.end = kept;
         }
-        self.insts.truncate(kept as usize);
-        origins.truncate(kept as usize);
+        self.insts.truncate(kept);
+        origins.truncate(kept);
     }
 
     /// Instructions of one block.
-    pub fn block(&self, block: usize) -> &[MachineInst] {
+    pub fn block(&self, block: BlockId) -> &[MachineInst] {
         let b = self.blocks[block];
-        &self.insts[b.start as usize..b.end as usize]
+        &self.insts[b.start..b.end]
     }
 }

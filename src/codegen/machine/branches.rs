@@ -1,8 +1,9 @@
 //! Removes branches to the next block as soon as registers are allocated, and encodes a finished body: block
 //! indexes become offsets.
 
-use super::body::Body;
+use super::body::{BlockId, Body, InstId};
 use crate::codegen::isa::{Arch, EncodeError, Meaning, encode, size_in_bytes};
+use crate::index::{Id, IndexVec, ids};
 
 /// The most 32-bit words that a branch can skip, counted from the end of the branch (CDNA3 ISA guide,
 /// S_BRANCH: a signed 16-bit immediate).
@@ -17,23 +18,23 @@ pub enum CodeError {
     )]
     BranchRange {
         /// Instruction.
-        inst: u32,
+        inst: InstId,
         /// Distance in 32-bit words.
         distance: i64,
     },
     /// A branch names a block that does not exist.
-    #[error("the branch at instruction {inst} goes to block {target}, which does not exist")]
+    #[error("the branch at instruction {inst} goes to {target}, which does not exist")]
     BranchTarget {
         /// Instruction.
-        inst: u32,
+        inst: InstId,
         /// Block.
-        target: u32,
+        target: BlockId,
     },
     /// An instruction cannot be encoded.
     #[error("instruction {inst}: {error}")]
     Encode {
         /// Instruction.
-        inst: u32,
+        inst: InstId,
         /// Why.
         error: EncodeError,
     },
@@ -45,9 +46,9 @@ pub struct Code {
     /// Instruction words.
     pub words: Vec<u32>,
     /// Byte offset of every instruction.
-    pub offsets: Vec<u32>,
+    pub offsets: IndexVec<InstId, u32>,
     /// Byte offset of every block.
-    pub blocks: Vec<u32>,
+    pub blocks: IndexVec<BlockId, u32>,
 }
 
 impl Code {
@@ -62,30 +63,32 @@ impl Code {
 pub fn drop_branches_to_next(body: &mut Body) {
     // From the end, so that the blocks before an emptied block see that it is empty.
     let mut dropped = 0;
-    for index in (0..body.blocks.len()).rev() {
+    for index in body.blocks.ids().rev() {
         let Some(last) = body.block(index).last() else { continue };
-        let target = last.inst.imm as usize;
+        let target = BlockId::from_u32(last.inst.imm);
         let is_branch = matches!(last.inst.op.info().meaning, Meaning::Branch(_));
         if is_branch
             && target > index
-            && (index + 1..target.min(body.blocks.len())).all(|b| body.block(b).is_empty())
+            && ids(index.next()..target.min(body.blocks.next_id())).all(|b| body.block(b).is_empty())
         {
-            body.blocks[index].end -= 1;
+            body.blocks[index].end = InstId::from_u32(body.blocks[index].end.as_u32() - 1);
             dropped += 1;
         }
     }
     if dropped == 0 {
         return;
     }
-    let mut kept = 0;
+    let mut kept = InstId::new(0);
     for block in &mut body.blocks {
-        let range = block.start as usize..block.end as usize;
-        let length = block.end - block.start;
-        body.insts.copy_within(range, kept as usize);
-        (block.start, block.end) = (kept, kept + length);
-        kept += length;
+        let insts = block.insts();
+        block.start = kept;
+        for inst in insts {
+            body.insts[kept] = body.insts[inst];
+            kept = kept.next();
+        }
+        block.end = kept;
     }
-    body.insts.truncate(kept as usize);
+    body.insts.truncate(kept);
 }
 
 /// Encodes `body` for `arch`. Its branches hold block indexes; `code` is emptied first.
@@ -94,27 +97,24 @@ pub fn encode_body(body: &Body, arch: Arch, code: &mut Code) -> Result<(), CodeE
     code.offsets.clear();
     code.blocks.clear();
     let mut at = 0;
-    for index in 0..body.blocks.len() {
+    for index in body.blocks.ids() {
         code.blocks.push(at);
         for i in body.block(index) {
             code.offsets.push(at);
             at += size_in_bytes(&i.inst);
         }
     }
-    for (index, i) in body.insts.iter().enumerate() {
+    for (index, i) in body.insts.enumerated() {
         let mut inst = i.inst;
         if matches!(inst.op.info().meaning, Meaning::Branch(_)) {
-            let target = *code
-                .blocks
-                .get(inst.imm as usize)
-                .ok_or(CodeError::BranchTarget { inst: index as u32, target: inst.imm })?;
+            let target = BlockId::from_u32(inst.imm);
+            let target = *code.blocks.get(target).ok_or(CodeError::BranchTarget { inst: index, target })?;
             let distance = (i64::from(target) - i64::from(code.offsets[index]) - 4) / 4;
-            let simm16 = i16::try_from(distance)
-                .map_err(|_| CodeError::BranchRange { inst: index as u32, distance })?;
+            let simm16 =
+                i16::try_from(distance).map_err(|_| CodeError::BranchRange { inst: index, distance })?;
             inst.imm = u32::from(simm16 as u16);
         }
-        encode(&inst, arch, &mut code.words)
-            .map_err(|error| CodeError::Encode { inst: index as u32, error })?;
+        encode(&inst, arch, &mut code.words).map_err(|error| CodeError::Encode { inst: index, error })?;
     }
     Ok(())
 }

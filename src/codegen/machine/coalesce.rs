@@ -11,20 +11,26 @@
 //! writes, so a source that ends in the copy is no obstacle.
 
 use super::access::as_copy;
-use super::body::Body;
-use super::liveness::{Liveness, NONE, Segment};
+use super::body::{BlockId, Body, InstId};
+use super::liveness::{Liveness, Position, Segment, SegmentId};
 use super::loops::Loops;
 use super::place::alignment;
-use crate::codegen::isa::{Inst, Meaning, Operand};
+use crate::codegen::isa::{Inst, Meaning, Operand, VReg};
+use crate::index::{IndexVec, Packed, define_id};
+
+define_id! {
+    /// The number of a hint among all of a body.
+    struct HintId, ""
+}
 
 /// Two virtual operands that should be in the same place.
 #[derive(Copy, Clone)]
 struct Affinity {
     weight: u64,
-    inst: u32,
+    inst: InstId,
     /// The registers, and how much higher the place of the second one is.
-    a: u32,
-    b: u32,
+    a: VReg,
+    b: VReg,
     offset: i32,
     /// First parts of the two operands.
     firsts: [u32; 2],
@@ -36,7 +42,7 @@ struct Affinity {
 /// A position at which two registers may hold values in the same parts, which are one operand of each.
 #[derive(Copy, Clone)]
 struct Shared {
-    position: u32,
+    position: Position,
     parts: u32,
 }
 
@@ -44,10 +50,10 @@ struct Shared {
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Hint {
     /// The register.
-    pub other: u32,
+    pub other: VReg,
     /// Difference of the places.
     pub offset: i32,
-    next: u32,
+    next: Packed<HintId>,
 }
 
 /// What has been joined, and hints for the rest.
@@ -56,21 +62,21 @@ pub(super) struct Coalescer {
     affinities: Vec<Affinity>,
     /// The register that each register was joined to, and the part of it at which it starts; the register
     /// itself if it was not joined.
-    parents: Vec<(u32, u32)>,
+    parents: IndexVec<VReg, (VReg, u32)>,
     /// Registers that were joined to another, in this order.
-    joined: Vec<u32>,
+    joined: Vec<VReg>,
     /// First hint of each register, most important first.
-    first_hint: Vec<u32>,
-    hints: Vec<Hint>,
+    first_hint: IndexVec<VReg, Packed<HintId>>,
+    hints: IndexVec<HintId, Hint>,
     merged: Vec<Segment>,
-    /// The last segment of each register, or [`NONE`] if it has not been looked up.
-    lasts: Vec<u32>,
-    /// The segment before each one, or [`NONE`]: known for registers whose last one is.
-    previous: Vec<u32>,
+    /// The last segment of each register, or none if it has not been looked up.
+    lasts: IndexVec<VReg, Packed<SegmentId>>,
+    /// The segment before each one, if any: known for registers whose last one is.
+    previous: IndexVec<SegmentId, Packed<SegmentId>>,
     /// Of each register, the segment that was looked at last: the next look is mostly near to it.
-    fingers: Vec<u32>,
+    fingers: IndexVec<VReg, Packed<SegmentId>>,
     /// Registers that are C or D of a matrix instruction.
-    accumulates: Vec<bool>,
+    accumulates: IndexVec<VReg, bool>,
     /// Steps that joining has taken, and may take: long histories are not walked again and again.
     steps: usize,
     most_steps: usize,
@@ -95,7 +101,7 @@ impl Coalescer {
         body: &Body,
         liveness: &mut Liveness,
         loops: &Loops,
-        is_fixed: impl Fn(u32) -> bool,
+        is_fixed: impl Fn(VReg) -> bool,
         joining: Joining,
     ) {
         self.collect(body, loops, &liveness.operands.connecting);
@@ -105,7 +111,7 @@ impl Coalescer {
         if self.affinities.is_empty() {
             return;
         }
-        self.first_hint.resize(body.registers.len(), NONE);
+        self.first_hint.resize(body.registers.next_id(), Packed::NONE);
         self.affinities.sort_unstable_by_key(|a| (std::cmp::Reverse(a.weight), a.inst));
         for index in 0..self.affinities.len() {
             let affinity = self.affinities[index];
@@ -135,17 +141,16 @@ impl Coalescer {
         body: &Body,
         liveness: &mut Liveness,
         loops: &Loops,
-        is_fixed: impl Fn(u32) -> bool,
+        is_fixed: impl Fn(VReg) -> bool,
     ) -> bool {
         self.collect(body, loops, &liveness.operands.connecting);
         if self.affinities.iter().all(|affinity| affinity.shared.is_none()) {
             return false;
         }
-        self.accumulates.clear();
-        self.accumulates.resize(body.registers.len(), false);
+        self.accumulates.refill(body.registers.next_id(), false);
         for affinity in self.affinities.iter().filter(|affinity| affinity.shared.is_some()) {
-            self.accumulates[affinity.a as usize] = true;
-            self.accumulates[affinity.b as usize] = true;
+            self.accumulates[affinity.a] = true;
+            self.accumulates[affinity.b] = true;
         }
         self.start(body, liveness);
         // From the last result back to what a loop carries: that has more pieces than the rest, so it is best
@@ -156,8 +161,8 @@ impl Coalescer {
         for index in 0..self.affinities.len() {
             let affinity = self.affinities[index];
             let Affinity { a, b, offset, shared, .. } = affinity;
-            let accumulates = self.accumulates[a as usize] || self.accumulates[b as usize];
-            let width = |id: u32| body.registers[id as usize].width;
+            let accumulates = self.accumulates[a] || self.accumulates[b];
+            let width = |id: VReg| body.registers[id].width;
             if offset != 0 || width(a) != width(b) || !accumulates || is_fixed(a) || is_fixed(b) {
                 continue;
             }
@@ -168,7 +173,7 @@ impl Coalescer {
                 && !self.interfere(liveness, outer, inner, 0, shared)
             {
                 self.merge(liveness, outer, inner, 0);
-                self.parents[inner as usize] = (outer, 0);
+                self.parents[inner] = (outer, 0);
                 self.joined.push(inner);
             }
         }
@@ -185,15 +190,13 @@ impl Coalescer {
     /// Makes every register its own root, and resets the count of steps.
     fn start(&mut self, body: &Body, liveness: &Liveness) {
         self.parents.clear();
-        self.parents.extend((0..body.registers.len() as u32).map(|id| (id, 0)));
+        self.parents.extend(body.registers.ids().map(|id| (id, 0)));
         self.joined.clear();
-        self.lasts.clear();
-        self.lasts.resize(body.registers.len(), NONE);
+        self.lasts.refill(body.registers.next_id(), Packed::NONE);
         self.most_steps = self.steps + 32 * (body.insts.len() + body.registers.len());
-        self.previous.clear();
-        self.previous.resize(liveness.segments.len(), NONE);
+        self.previous.refill(liveness.segments.next_id(), Packed::NONE);
         self.fingers.clear();
-        self.fingers.extend_from_slice(&liveness.first);
+        self.fingers.extend(liveness.first.iter().copied());
     }
 
     /// The root of a register may have been joined to another one later: going from the last to the first,
@@ -201,15 +204,15 @@ impl Coalescer {
     fn shorten_paths(&mut self) {
         for index in (0..self.joined.len()).rev() {
             let id = self.joined[index];
-            self.parents[id as usize] = self.root(id);
+            self.parents[id] = self.root(id);
         }
     }
 
     /// The register that `id` is part of, and its first part there.
-    pub(super) fn root(&self, id: u32) -> (u32, u32) {
+    pub(super) fn root(&self, id: VReg) -> (VReg, u32) {
         let (mut root, mut part) = (id, 0);
         loop {
-            let (parent, first) = self.parents[root as usize];
+            let (parent, first) = self.parents[root];
             if parent == root {
                 return (root, part);
             }
@@ -218,56 +221,55 @@ impl Coalescer {
     }
 
     /// The same, and shortens the path to it: what has been joined many times is found as fast.
-    fn find(&mut self, id: u32) -> (u32, u32) {
+    fn find(&mut self, id: VReg) -> (VReg, u32) {
         let (mut root, mut part) = (id, 0);
         loop {
-            let (parent, first) = self.parents[root as usize];
+            let (parent, first) = self.parents[root];
             if parent == root {
                 return (root, part);
             }
-            let (above, further) = self.parents[parent as usize];
-            self.parents[root as usize] = (above, first + further);
+            let (above, further) = self.parents[parent];
+            self.parents[root] = (above, first + further);
             self.walked += 1;
             (root, part) = (above, part + first + further);
         }
     }
 
     /// Hints for a register, most important first.
-    pub(super) fn hints(&self, id: usize) -> impl Iterator<Item = Hint> + '_ {
-        let mut next = self.first_hint.get(id).copied().unwrap_or(NONE);
+    pub(super) fn hints(&self, id: VReg) -> impl Iterator<Item = Hint> + '_ {
+        let mut next = self.first_hint.get(id).copied().unwrap_or(Packed::NONE);
         std::iter::from_fn(move || {
-            let hint = *self.hints.get(next as usize)?;
+            let hint = *self.hints.at(next)?;
             next = hint.next;
             Some(hint)
         })
     }
 
-    fn hint(&mut self, id: u32, other: u32, offset: i32) {
-        let first = &mut self.first_hint[id as usize];
-        self.hints.push(Hint { other, offset, next: *first });
-        *first = self.hints.len() as u32 - 1;
+    fn hint(&mut self, id: VReg, other: VReg, offset: i32) {
+        let first = &mut self.first_hint[id];
+        *first = self.hints.push(Hint { other, offset, next: *first }).into();
     }
 
     /// Finds what copies and matrix instructions connect; `connecting` are those instructions.
-    fn collect(&mut self, body: &Body, loops: &Loops, connecting: &[u32]) {
+    fn collect(&mut self, body: &Body, loops: &Loops, connecting: &[InstId]) {
         self.affinities.clear();
-        let mut block = 0;
+        let mut block = BlockId::from_u32(0);
         for &index in connecting {
             while body.blocks[block].end <= index {
-                block += 1;
+                block = block.next();
             }
-            let inst = &body.insts[index as usize].inst;
+            let inst = &body.insts[index].inst;
             let copy = as_copy(inst).map(|operands| (operands, None));
             let tied = || {
                 let operands = accumulator(inst)?;
                 let parts = ((1u64 << inst.width(0)) - 1) as u32;
-                Some((operands, Some(Shared { position: 2 * index + 1, parts })))
+                Some((operands, Some(Shared { position: Position::read(index), parts })))
             };
             let Some(((to, from), shared)) = copy.or_else(tied) else { continue };
             let (Some((a, a_first)), Some((b, b_first))) = (to.as_virtual(), from.as_virtual()) else {
                 continue;
             };
-            if a != b && body.registers[a as usize].file == body.registers[b as usize].file {
+            if a != b && body.registers[a].file == body.registers[b].file {
                 let offset = a_first as i32 - b_first as i32;
                 let weight = loops.weight(block);
                 let firsts = [a_first, b_first];
@@ -283,7 +285,7 @@ impl Coalescer {
         if a == b {
             return;
         }
-        let width = |id: u32| i32::from(body.registers[id as usize].width);
+        let width = |id: VReg| i32::from(body.registers[id].width);
         let (outer, inner, offset) = if offset >= 0 && offset + width(b) <= width(a) {
             (a, b, offset)
         } else if offset <= 0 && width(a) - offset <= width(b) {
@@ -291,7 +293,7 @@ impl Coalescer {
         } else {
             return;
         };
-        let (file, offset) = (body.registers[inner as usize].file, offset as u32);
+        let (file, offset) = (body.registers[inner].file, offset as u32);
         let first = if outer == a { affinity.firsts[0] + a_part } else { affinity.firsts[1] + b_part };
         let shared = affinity.shared.map(|s| Shared { parts: s.parts << first, ..s });
         if offset.is_multiple_of(alignment(file, width(inner) as u32))
@@ -299,7 +301,7 @@ impl Coalescer {
             && !self.interfere(liveness, outer, inner, offset, shared)
         {
             self.merge(liveness, outer, inner, offset);
-            self.parents[inner as usize] = (outer, offset);
+            self.parents[inner] = (outer, offset);
             self.joined.push(inner);
         }
     }
@@ -310,17 +312,17 @@ impl Coalescer {
         let Some(Shared { position, parts }) = affinity.shared else { return false };
         let (accumulator, part) = self.find(affinity.b);
         let parts = parts << (affinity.firsts[1] + part);
-        let at = self.seek(liveness, accumulator, position + 1);
-        let segment = liveness.segments.get(at as usize);
-        segment.is_some_and(|segment| segment.start <= position + 1 && segment.parts & parts != 0)
+        let at = self.seek(liveness, accumulator, position.next());
+        let segment = liveness.segments.at(at);
+        segment.is_some_and(|segment| segment.start <= position.next() && segment.parts & parts != 0)
     }
 
     /// True if a part holds a value of both registers anywhere but at `shared`.
     fn interfere(
         &mut self,
         liveness: &Liveness,
-        outer: u32,
-        inner: u32,
+        outer: VReg,
+        inner: VReg,
         offset: u32,
         shared: Option<Shared>,
     ) -> bool {
@@ -329,8 +331,7 @@ impl Coalescer {
             return false;
         }
         let (mut x, mut y) = self.meeting(liveness, outer, inner);
-        while let (Some(o), Some(i)) = (liveness.segments.get(x as usize), liveness.segments.get(y as usize))
-        {
+        while let (Some(o), Some(i)) = (liveness.segments.at(x), liveness.segments.at(y)) {
             let (start, end) = (o.start.max(i.start), o.end.min(i.end));
             let allowed = match shared {
                 Some(shared) if start == end && start == shared.position => shared.parts,
@@ -350,51 +351,47 @@ impl Coalescer {
         false
     }
 
-    /// The last segment of a register, or [`NONE`].
-    fn last(&mut self, liveness: &Liveness, register: u32) -> u32 {
-        let last = &mut self.lasts[register as usize];
-        if *last == NONE {
-            let mut next = liveness.first[register as usize];
-            while let Some(segment) = liveness.segments.get(next as usize) {
-                self.previous[next as usize] = *last;
+    /// The last segment of a register.
+    fn last(&mut self, liveness: &Liveness, register: VReg) -> Packed<SegmentId> {
+        let last = &mut self.lasts[register];
+        if last.is_none() {
+            let mut next = liveness.first[register];
+            while let Some(at) = next.get() {
+                self.previous[at] = *last;
                 *last = next;
-                next = segment.next;
+                next = liveness.segments[at].next;
                 self.walked += 1;
             }
         }
         *last
     }
 
-    /// The first segment of a register that ends at `position` or later, or [`NONE`].
-    fn seek(&mut self, liveness: &Liveness, register: u32, position: u32) -> u32 {
+    /// The first segment of a register that ends at `position` or later.
+    fn seek(&mut self, liveness: &Liveness, register: VReg, position: Position) -> Packed<SegmentId> {
         self.last(liveness, register);
-        let ends = |at: u32| liveness.segments[at as usize].end;
-        let mut at = self.fingers[register as usize];
-        if at == NONE {
-            return NONE;
-        }
-        while self.previous[at as usize] != NONE && ends(self.previous[at as usize]) >= position {
-            at = self.previous[at as usize];
+        let ends = |at: SegmentId| liveness.segments[at].end;
+        let Some(mut at) = self.fingers[register].get() else { return Packed::NONE };
+        while let Some(previous) = self.previous[at].get().filter(|&previous| ends(previous) >= position) {
+            at = previous;
             self.walked += 1;
         }
         while ends(at) < position {
-            let next = liveness.segments[at as usize].next;
-            if next == NONE {
-                self.fingers[register as usize] = at;
-                return NONE;
-            }
+            let Some(next) = liveness.segments[at].next.get() else {
+                self.fingers[register] = at.into();
+                return Packed::NONE;
+            };
             at = next;
             self.walked += 1;
         }
-        self.fingers[register as usize] = at;
-        at
+        self.fingers[register] = at.into();
+        at.into()
     }
 
     /// Of each of two registers, the first segment that ends where the other one holds its first value or
     /// later.
-    fn meeting(&mut self, liveness: &Liveness, a: u32, b: u32) -> (u32, u32) {
-        let firsts = [a, b].map(|register| liveness.first[register as usize]);
-        match firsts.map(|first| liveness.segments.get(first as usize)) {
+    fn meeting(&mut self, liveness: &Liveness, a: VReg, b: VReg) -> (Packed<SegmentId>, Packed<SegmentId>) {
+        let firsts = [a, b].map(|register| liveness.first[register]);
+        match firsts.map(|first| liveness.segments.at(first)) {
             [Some(x), Some(y)] => (self.seek(liveness, a, y.start), self.seek(liveness, b, x.start)),
             _ => (firsts[0], firsts[1]),
         }
@@ -402,11 +399,11 @@ impl Coalescer {
 
     /// Which of two registers no longer holds a value when the other gets its first one, with its last
     /// segment: the earlier one comes first.
-    fn in_turn(&mut self, liveness: &Liveness, a: u32, b: u32) -> Option<(u32, u32)> {
-        let ends = |this: &mut Self, register: u32| {
+    fn in_turn(&mut self, liveness: &Liveness, a: VReg, b: VReg) -> Option<(VReg, VReg)> {
+        let ends = |this: &mut Self, register: VReg| {
             let last = this.last(liveness, register);
-            let segment = |at: u32| liveness.segments.get(at as usize);
-            Some((segment(liveness.first[register as usize])?.start, segment(last)?.end))
+            let segment = |at| liveness.segments.at(at);
+            Some((segment(liveness.first[register])?.start, segment(last)?.end))
         };
         let (x, y) = (ends(self, a)?, ends(self, b)?);
         if x.1 < y.0 {
@@ -419,10 +416,10 @@ impl Coalescer {
     }
 
     /// Gives the segments of `inner` to `outer`.
-    fn merge(&mut self, liveness: &mut Liveness, outer: u32, inner: u32, offset: u32) {
+    fn merge(&mut self, liveness: &mut Liveness, outer: VReg, inner: VReg, offset: u32) {
         if offset > 0 {
-            let mut next = liveness.first[inner as usize];
-            while let Some(segment) = liveness.segments.get_mut(next as usize) {
+            let mut next = liveness.first[inner];
+            while let Some(segment) = liveness.segments.at_mut(next) {
                 segment.parts <<= offset;
                 next = segment.next;
             }
@@ -430,48 +427,55 @@ impl Coalescer {
         match self.in_turn(liveness, outer, inner) {
             Some((front, back)) => {
                 self.steps += 1;
-                let joint = self.lasts[front as usize];
-                let first = liveness.first[front as usize];
-                let following = liveness.first[back as usize];
-                let after = liveness.segments[following as usize];
-                let before = &mut liveness.segments[joint as usize];
-                before.next = following;
-                let mut last = self.lasts[back as usize];
-                if before.end + 1 == after.start && before.parts == after.parts {
-                    (before.end, before.next) = (after.end, after.next);
-                    last = if last == following { joint } else { last };
+                let (joint, following) = (self.lasts[front], liveness.first[back]);
+                let first = liveness.first[front];
+                let mut last = self.lasts[back];
+                if let Some(&after) = liveness.segments.at(following)
+                    && let Some(before) = liveness.segments.at_mut(joint)
+                {
+                    before.next = following;
+                    if before.end.next() == after.start && before.parts == after.parts {
+                        (before.end, before.next) = (after.end, after.next);
+                        last = if last == following { joint } else { last };
+                    }
+                    if let Some(previous) = self.previous.at_mut(before.next) {
+                        *previous = joint;
+                    }
                 }
-                if let Some(previous) = self.previous.get_mut(before.next as usize) {
-                    *previous = joint;
-                }
-                self.fingers[outer as usize] = joint;
-                liveness.first[outer as usize] = first;
-                self.lasts[outer as usize] = last;
+                self.fingers[outer] = joint;
+                liveness.first[outer] = first;
+                self.lasts[outer] = last;
             }
             None => {
                 let lasts = [self.last(liveness, outer), self.last(liveness, inner)];
                 let (first, last) = self.interleave(liveness, outer, inner, lasts);
-                liveness.first[outer as usize] = first;
-                self.lasts[outer as usize] = last;
+                liveness.first[outer] = first;
+                self.lasts[outer] = last;
             }
         }
-        liveness.first[inner as usize] = NONE;
+        liveness.first[inner] = Packed::NONE;
     }
 
     /// The first and the last of the segments of both registers in order. `lasts` are those of each alone.
-    fn interleave(&mut self, liveness: &mut Liveness, a: u32, b: u32, lasts: [u32; 2]) -> (u32, u32) {
-        let firsts = [a, b].map(|register| liveness.first[register as usize]);
-        let meeting: [u32; 2] = self.meeting(liveness, a, b).into();
+    fn interleave(
+        &mut self,
+        liveness: &mut Liveness,
+        a: VReg,
+        b: VReg,
+        lasts: [Packed<SegmentId>; 2],
+    ) -> (Packed<SegmentId>, Packed<SegmentId>) {
+        let firsts = [a, b].map(|register| liveness.first[register]);
+        let meeting: [Packed<SegmentId>; 2] = self.meeting(liveness, a, b).into();
         // What one of them holds before the other holds anything stays as it is, but for the last segment of
         // it, which may grow.
-        let before = |at: u32| self.previous.get(at as usize).copied().filter(|&before| before != NONE);
+        let before = |at: Packed<SegmentId>| self.previous.at(at).copied().filter(|before| !before.is_none());
         let starts = meeting.map(|at| before(at).unwrap_or(at));
-        let kept = starts.map(|at| before(at).unwrap_or(NONE));
-        let (early, anchor) = if kept[1] == NONE { (0, kept[0]) } else { (1, kept[1]) };
+        let kept = starts.map(|at| before(at).unwrap_or(Packed::NONE));
+        let (early, anchor) = if kept[1].is_none() { (0, kept[0]) } else { (1, kept[1]) };
         let segments = &liveness.segments;
-        let walk = |mut next: u32| {
+        let walk = |mut next: Packed<SegmentId>| {
             std::iter::from_fn(move || {
-                let segment = *segments.get(next as usize)?;
+                let segment = *segments.at(next)?;
                 next = segment.next;
                 Some(segment)
             })
@@ -481,7 +485,7 @@ impl Coalescer {
         self.merged.clear();
         let merged = &mut self.merged;
         let mut emit = |segment: Segment| match merged.last_mut() {
-            Some(last) if last.end + 1 == segment.start && last.parts == segment.parts => {
+            Some(last) if last.end.next() == segment.start && last.parts == segment.parts => {
                 last.end = segment.end;
                 last.next = segment.next;
             }
@@ -499,14 +503,14 @@ impl Coalescer {
                     emit(one);
                     break lasts[1];
                 }
-                (None, None) => break NONE,
+                (None, None) => break Packed::NONE,
             };
             if a.start != b.start {
                 // Up to where the later one starts, or the whole.
                 let (early, late) = if a.start < b.start { (a, b) } else { (b, a) };
-                let end = early.end.min(late.start - 1);
-                emit(Segment { end, next: NONE, ..early });
-                let rest = (end < early.end).then_some(Segment { start: end + 1, ..early });
+                let end = early.end.min(late.start.back());
+                emit(Segment { end, next: Packed::NONE, ..early });
+                let rest = (end < early.end).then_some(Segment { start: end.next(), ..early });
                 match a.start < b.start {
                     true => x = rest.or_else(|| own.next()),
                     false => y = rest.or_else(|| other.next()),
@@ -514,30 +518,29 @@ impl Coalescer {
                 continue;
             }
             let end = a.end.min(b.end);
-            emit(Segment { end, parts: a.parts | b.parts, next: NONE, ..a });
-            let after = |s: Segment| (end < s.end).then_some(Segment { start: end + 1, ..s });
+            emit(Segment { end, parts: a.parts | b.parts, next: Packed::NONE, ..a });
+            let after = |s: Segment| (end < s.end).then_some(Segment { start: end.next(), ..s });
             x = after(a).or_else(|| own.next());
             y = after(b).or_else(|| other.next());
         };
         self.steps += self.merged.len();
-        let mut next = self.merged.last().map_or(NONE, |last| last.next);
+        let mut next = self.merged.last().map_or(Packed::NONE, |last| last.next);
         // The segment that is made first, unless others follow it.
-        let last = if next == NONE { segments.len() as u32 } else { rest };
+        let last = if next.is_none() { segments.next_id().into() } else { rest };
         for segment in self.merged.iter().rev() {
-            let at = liveness.segments.len() as u32;
-            liveness.segments.push(Segment { next, ..*segment });
-            self.previous.push(NONE);
-            if let Some(previous) = self.previous.get_mut(next as usize) {
+            let at = liveness.segments.push(Segment { next, ..*segment }).into();
+            self.previous.push(Packed::NONE);
+            if let Some(previous) = self.previous.at_mut(next) {
                 *previous = at;
             }
             next = at;
         }
-        self.fingers[a as usize] = next;
-        if anchor == NONE {
-            return (next, last);
+        self.fingers[a] = next;
+        let Some(kept) = liveness.segments.at_mut(anchor) else { return (next, last) };
+        kept.next = next;
+        if let Some(previous) = self.previous.at_mut(next) {
+            *previous = anchor;
         }
-        self.previous[next as usize] = anchor;
-        liveness.segments[anchor as usize].next = next;
         (firsts[early], last)
     }
 }

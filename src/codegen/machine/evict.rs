@@ -18,11 +18,12 @@ use std::collections::BinaryHeap;
 
 use super::access::{as_copy, width};
 use super::agpr::{may_be_agpr, takes_agpr};
-use super::body::{Body, RegisterFile};
-use super::liveness::{Liveness, NONE};
+use super::body::{Body, InstId, RegisterFile};
+use super::liveness::{Liveness, Position, Segment};
 use super::loops::Loops;
 use super::rematerialise::Constants;
-use crate::codegen::isa::{Implicit, Inst, Meaning, Operand, Role};
+use crate::codegen::isa::{Implicit, Inst, Meaning, Operand, Role, VReg};
+use crate::index::IndexVec;
 
 /// Where a register goes.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -69,21 +70,21 @@ pub(super) struct Shortage {
 #[derive(Default)]
 pub(super) struct Evictor {
     /// The registers that leave, and where they go.
-    pub evicted: Vec<(u32, Choice)>,
+    pub evicted: Vec<(VReg, Choice)>,
     constants: Constants,
-    costs: Vec<Cost>,
+    costs: IndexVec<VReg, Cost>,
     /// Position, whether something starts there (ends go first), register, number of parts.
-    events: Vec<(u32, bool, u32, u32)>,
+    events: Vec<(Position, bool, VReg, u32)>,
     /// Parts alive at the moment.
-    alive: Vec<u32>,
-    gone: Vec<bool>,
-    candidates: BinaryHeap<Reverse<(u64, u32)>>,
-    set_aside: Vec<Reverse<(u64, u32)>>,
+    alive: IndexVec<VReg, u32>,
+    gone: IndexVec<VReg, bool>,
+    candidates: BinaryHeap<Reverse<(u64, VReg)>>,
+    set_aside: Vec<Reverse<(u64, VReg)>>,
 }
 
 impl Evictor {
-    /// The move of a constant that makes `register`, by its index (as of the last choice).
-    pub(super) fn constant(&self, register: usize) -> Option<usize> {
+    /// The move of a constant that makes `register` (as of the last choice).
+    pub(super) fn constant(&self, register: VReg) -> Option<InstId> {
         self.constants.of(register)
     }
 
@@ -95,17 +96,17 @@ impl Evictor {
         liveness: &Liveness,
         loops: &Loops,
         shortage: Shortage,
-        stays: impl Fn(usize) -> bool,
+        stays: impl Fn(VReg) -> bool,
     ) {
         self.constants.compute(body);
         self.estimate(body, liveness, loops, shortage.file, stays);
         self.events.clear();
-        for (id, register) in body.registers.iter().enumerate() {
+        for (id, register) in body.registers.enumerated() {
             if register.file == shortage.file {
                 for segment in liveness.of(id) {
                     let parts = segment.parts.count_ones();
-                    self.events.push((segment.start, true, id as u32, parts));
-                    self.events.push((segment.end + 1, false, id as u32, parts));
+                    self.events.push((segment.start, true, id, parts));
+                    self.events.push((segment.end.next(), false, id, parts));
                 }
             }
         }
@@ -119,29 +120,27 @@ impl Evictor {
         liveness: &Liveness,
         loops: &Loops,
         file: RegisterFile,
-        stays: impl Fn(usize) -> bool,
+        stays: impl Fn(VReg) -> bool,
     ) {
-        self.costs.clear();
-        self.costs.resize(body.registers.len(), Cost::default());
-        for (id, cost) in self.costs.iter_mut().enumerate() {
-            cost.pinned = stays(id) || body.registers[id].file != file || liveness.first[id] == NONE;
+        self.costs.refill(body.registers.next_id(), Cost::default());
+        for (id, cost) in self.costs.enumerated_mut() {
+            cost.pinned = stays(id) || body.registers[id].file != file || liveness.first[id].is_none();
             cost.rematerialise = self.constants.of(id).map(|_| 0);
             if !cost.pinned {
-                let room = |s: super::liveness::Segment| {
-                    u64::from(s.end - s.start + 1) * u64::from(s.parts.count_ones())
+                let room = |s: Segment| {
+                    u64::from(s.end.as_u32() - s.start.as_u32() + 1) * u64::from(s.parts.count_ones())
                 };
                 cost.room = liveness.of(id).map(room).sum();
             }
         }
-        for (block, data) in body.blocks.iter().enumerate() {
+        for (block, data) in body.blocks.enumerated() {
             let weight = loops.weight(block);
-            for index in data.start..data.end {
-                let inst = &body.insts[index as usize].inst;
-                let all_lanes =
-                    file != RegisterFile::Sgpr && liveness.is_masked(index as usize) && ignores_exec(inst);
+            for index in data.insts() {
+                let inst = &body.insts[index].inst;
+                let all_lanes = file != RegisterFile::Sgpr && liveness.is_masked(index) && ignores_exec(inst);
                 for (at, spec) in inst.op.info().operands.iter().enumerate() {
                     let Some((id, _)) = inst.operands[at].as_virtual() else { continue };
-                    let cost = &mut self.costs[id as usize];
+                    let cost = &mut self.costs[id];
                     if cost.pinned {
                         continue;
                     }
@@ -166,7 +165,7 @@ impl Evictor {
     }
 
     /// The cheapest way out for a register, and its cost relative to the room it makes.
-    fn cheapest(&self, id: usize, registers: u32, shortage: Shortage) -> Option<(u64, Choice)> {
+    fn cheapest(&self, id: VReg, registers: u32, shortage: Shortage) -> Option<(u64, Choice)> {
         let cost = &self.costs[id];
         let agpr = shortage.file == RegisterFile::Vgpr && registers <= shortage.agprs;
         let ways = [
@@ -180,10 +179,8 @@ impl Evictor {
 
     fn sweep(&mut self, body: &Body, mut shortage: Shortage) {
         self.evicted.clear();
-        self.alive.clear();
-        self.alive.resize(body.registers.len(), 0);
-        self.gone.clear();
-        self.gone.resize(body.registers.len(), false);
+        self.alive.refill(body.registers.next_id(), 0);
+        self.gone.refill(body.registers.next_id(), false);
         self.candidates.clear();
         let mut now = 0;
         let mut next = 0;
@@ -192,19 +189,19 @@ impl Evictor {
             while let Some(&(at, starts, id, parts)) = self.events.get(next).filter(|e| e.0 == position) {
                 debug_assert_eq!(at, position);
                 next += 1;
-                if self.gone[id as usize] {
+                if self.gone[id] {
                     continue;
                 }
                 if !starts {
                     now -= parts;
-                    self.alive[id as usize] = 0;
+                    self.alive[id] = 0;
                     continue;
                 }
                 now += parts;
-                self.alive[id as usize] = parts;
-                let registers = body.registers[id as usize].width.into();
-                if !self.costs[id as usize].pinned
-                    && let Some((key, _)) = self.cheapest(id as usize, registers, shortage)
+                self.alive[id] = parts;
+                let registers = body.registers[id].width.into();
+                if !self.costs[id].pinned
+                    && let Some((key, _)) = self.cheapest(id, registers, shortage)
                 {
                     self.candidates.push(Reverse((key, id)));
                 }
@@ -216,31 +213,30 @@ impl Evictor {
     }
 
     /// Evicts at one position until no more than the limit are alive; returns how many then are.
-    fn make_room(&mut self, body: &Body, position: u32, mut now: u32, shortage: &mut Shortage) -> u32 {
-        let inst = body.insts.get((position.max(1) as usize - 1) / 2).map(|i| &i.inst);
+    fn make_room(&mut self, body: &Body, position: Position, mut now: u32, shortage: &mut Shortage) -> u32 {
+        let inst = body.insts.get(position.inst()).map(|i| &i.inst);
         // Registers that have left, but that this instruction still needs in the file.
         let mut needed = 0;
         while now + needed > shortage.limit {
             let Some(Reverse((key, id))) = self.candidates.pop() else { break };
-            let at = id as usize;
-            if self.gone[at] || self.alive[at] == 0 {
+            if self.gone[id] || self.alive[id] == 0 {
                 continue;
             }
-            let registers = u32::from(body.registers[at].width);
-            let Some((current_key, choice)) = self.cheapest(at, registers, *shortage) else { continue };
+            let registers = u32::from(body.registers[id].width);
+            let Some((current_key, choice)) = self.cheapest(id, registers, *shortage) else { continue };
             if current_key > key {
                 self.candidates.push(Reverse((current_key, id)));
                 continue;
             }
             let needs = if choice == Choice::Agpr { agpr_copies(inst, id) } else { accessed(inst, id) };
-            if needs >= self.alive[at] {
+            if needs >= self.alive[id] {
                 self.set_aside.push(Reverse((key, id)));
                 continue;
             }
-            now -= self.alive[at];
+            now -= self.alive[id];
             needed += needs;
-            self.alive[at] = 0;
-            self.gone[at] = true;
+            self.alive[id] = 0;
+            self.gone[id] = true;
             match choice {
                 Choice::Agpr => shortage.agprs -= registers,
                 Choice::Memory => shortage.memory -= registers,
@@ -254,7 +250,7 @@ impl Evictor {
 }
 
 /// The most registers of `id` that an instruction reads or writes.
-fn accessed(inst: Option<&Inst>, id: u32) -> u32 {
+fn accessed(inst: Option<&Inst>, id: VReg) -> u32 {
     let Some(inst) = inst else { return 0 };
     let operands = inst.op.info().operands.iter().enumerate();
     let own =
@@ -263,7 +259,7 @@ fn accessed(inst: Option<&Inst>, id: u32) -> u32 {
 }
 
 /// The same without those that can be AGPRs.
-fn agpr_copies(inst: Option<&Inst>, id: u32) -> u32 {
+fn agpr_copies(inst: Option<&Inst>, id: VReg) -> u32 {
     let Some(inst) = inst else { return 0 };
     let operands = inst.op.info().operands.iter().enumerate();
     let own =

@@ -5,27 +5,38 @@
 
 use std::ops::Range;
 
-use super::body::Body;
+use super::body::{BlockId, Body};
+use crate::codegen::isa::VReg;
+use crate::index::{Id, IndexVec, define_id};
 
-/// A register that is read or written in a block: its number among those that cross borders, the block, and
-/// which of its parts.
-pub(super) type Crossing = (u32, u32, u32);
-
-/// Crossings grouped by their first field.
-#[derive(Default)]
-struct Groups {
-    entries: Vec<Crossing>,
-    ends: Vec<u32>,
+define_id! {
+    /// The number of a register among those that are live at the start of some block.
+    pub(super) struct CrossingId, ""
 }
 
-impl Groups {
-    /// Takes over a list, with each entry in the group of its first field, which is less than `count`.
-    fn fill(&mut self, list: &[Crossing], count: usize) {
+/// A register that is read or written in a block, the block, and which of its parts.
+pub(super) type Crossing = (CrossingId, BlockId, u32);
+
+/// Triples grouped by their first field.
+struct Groups<G, M> {
+    entries: Vec<(G, M, u32)>,
+    ends: Vec<usize>,
+}
+
+impl<G, M> Default for Groups<G, M> {
+    fn default() -> Groups<G, M> {
+        Groups { entries: Vec::new(), ends: Vec::new() }
+    }
+}
+
+impl<G: Id, M: Id> Groups<G, M> {
+    /// Takes over a list, with each entry in the group of its first field, which is one of `groups`.
+    fn fill<T>(&mut self, list: &[(G, M, u32)], groups: &IndexVec<G, T>) {
         let Groups { entries, ends } = self;
         ends.clear();
-        ends.resize(count + 1, 0);
+        ends.resize(groups.len() + 1, 0);
         for entry in list {
-            ends[entry.0 as usize + 1] += 1;
+            ends[entry.0.index() + 1] += 1;
         }
         let mut end = 0;
         for start in ends.iter_mut() {
@@ -33,18 +44,18 @@ impl Groups {
             *start = end;
         }
         entries.clear();
-        entries.resize(list.len(), (0, 0, 0));
+        entries.resize(list.len(), (G::new(0), M::new(0), 0));
         for &entry in list {
-            let place = &mut ends[entry.0 as usize];
-            entries[*place as usize] = entry;
+            let place = &mut ends[entry.0.index()];
+            entries[*place] = entry;
             *place += 1;
         }
     }
 
     /// Where those of a group are.
-    fn of(&self, group: u32) -> Range<usize> {
-        let start = group.checked_sub(1).map_or(0, |before| self.ends[before as usize]);
-        start as usize..self.ends[group as usize] as usize
+    fn of(&self, group: G) -> Range<usize> {
+        let start = group.index().checked_sub(1).map_or(0, |before| self.ends[before]);
+        start..self.ends[group.index()]
     }
 }
 
@@ -55,19 +66,19 @@ pub(super) struct Flow {
     pub reads: Vec<Crossing>,
     /// Parts that a block writes. Registers that no block reads from before do not matter.
     pub kills: Vec<Crossing>,
-    by_register: [Groups; 2],
+    by_register: [Groups<CrossingId, BlockId>; 2],
     /// Edges between blocks, grouped by where they go to, and where they come from.
-    edges: Vec<Crossing>,
-    ways_in: Groups,
+    edges: Vec<(BlockId, BlockId, u32)>,
+    ways_in: Groups<BlockId, BlockId>,
     /// Of the current register: its live parts at the start of each block, its parts written there, blocks
     /// where it is live, and blocks whose predecessors have not been told yet.
-    live: Vec<u32>,
-    killed: Vec<u32>,
-    found: Vec<u32>,
-    queue: Vec<u32>,
+    live: IndexVec<BlockId, u32>,
+    killed: IndexVec<BlockId, u32>,
+    found: Vec<BlockId>,
+    queue: Vec<BlockId>,
     /// Block, register, parts.
-    all: Vec<Crossing>,
-    live_in: Groups,
+    all: Vec<(BlockId, VReg, u32)>,
+    live_in: Groups<BlockId, VReg>,
     /// How often blocks were looked at.
     pub steps: usize,
 }
@@ -79,54 +90,52 @@ impl Flow {
         self.kills.clear();
     }
 
-    /// Finds what is live at the start of each block. `registers` are those that cross borders, by their
-    /// numbers.
-    pub(super) fn solve(&mut self, body: &Body, registers: &[u32]) {
+    /// Finds what is live at the start of each block. `registers` are those that cross borders.
+    pub(super) fn solve(&mut self, body: &Body, registers: &IndexVec<CrossingId, VReg>) {
         let [mut reads, mut kills] = std::mem::take(&mut self.by_register);
-        reads.fill(&self.reads, registers.len());
-        kills.fill(&self.kills, registers.len());
+        reads.fill(&self.reads, registers);
+        kills.fill(&self.kills, registers);
         self.edges.clear();
-        for (data, block) in body.blocks.iter().zip(0..) {
+        for (block, data) in body.blocks.enumerated() {
             self.edges.extend(data.successors.iter().flatten().map(|&next| (next, block, 0)));
         }
-        self.ways_in.fill(&self.edges, body.blocks.len());
+        self.ways_in.fill(&self.edges, &body.blocks);
         for column in [&mut self.live, &mut self.killed] {
-            column.clear();
-            column.resize(body.blocks.len(), 0);
+            column.refill(body.blocks.next_id(), 0);
         }
         self.all.clear();
         self.steps = 0;
-        for (&register, number) in registers.iter().zip(0..) {
+        for (number, &register) in registers.enumerated() {
             let kills = &kills.entries[kills.of(number)];
             for &(_, block, parts) in kills {
-                self.killed[block as usize] |= parts;
+                self.killed[block] |= parts;
             }
             for &(_, block, parts) in &reads.entries[reads.of(number)] {
                 self.enter(block, parts);
             }
             while let Some(block) = self.queue.pop() {
-                let live = self.live[block as usize];
+                let live = self.live[block];
                 for at in self.ways_in.of(block) {
                     let before = self.ways_in.entries[at].1;
-                    self.enter(before, live & !self.killed[before as usize]);
+                    self.enter(before, live & !self.killed[before]);
                 }
             }
             for block in self.found.drain(..) {
-                let parts = std::mem::take(&mut self.live[block as usize]);
+                let parts = std::mem::take(&mut self.live[block]);
                 self.all.push((block, register, parts));
             }
             for &(_, block, _) in kills {
-                self.killed[block as usize] = 0;
+                self.killed[block] = 0;
             }
         }
-        self.live_in.fill(&self.all, body.blocks.len());
+        self.live_in.fill(&self.all, &body.blocks);
         self.by_register = [reads, kills];
     }
 
     /// Notes that parts of the current register are live at the start of a block.
-    fn enter(&mut self, block: u32, parts: u32) {
+    fn enter(&mut self, block: BlockId, parts: u32) {
         self.steps += 1;
-        let live = &mut self.live[block as usize];
+        let live = &mut self.live[block];
         if parts & !*live != 0 {
             if *live == 0 {
                 self.found.push(block);
@@ -137,12 +146,12 @@ impl Flow {
     }
 
     /// Where the entries of a block are.
-    pub(super) fn live_at(&self, block: u32) -> Range<usize> {
+    pub(super) fn live_at(&self, block: BlockId) -> Range<usize> {
         self.live_in.of(block)
     }
 
     /// An entry: register and parts.
-    pub(super) fn entry(&self, at: usize) -> (u32, u32) {
+    pub(super) fn entry(&self, at: usize) -> (VReg, u32) {
         let (_, register, parts) = self.live_in.entries[at];
         (register, parts)
     }

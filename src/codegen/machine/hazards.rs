@@ -17,7 +17,8 @@
 use std::cell::Cell;
 
 use super::access::{Range, Ranges, Touched, accesses, changes_indexing, is_valu, is_vmem, leaves_body};
-use super::body::{Body, MachineInst};
+use super::body::{Body, InstId, MachineInst};
+use super::dataflow::{Dataflow, News, Rewrite, State};
 use super::hazard_rows::{LONGEST_ROW, ROWS, What, When, Who};
 use super::matrix_rows::{
     LONGEST_MATRIX_ROW, MATRIX_ROWS, MATRIX_USES, MatrixClass, MatrixUse, forwards, matrix_class,
@@ -26,6 +27,7 @@ use super::matrix_rows::{
 use super::repairs::{changes_vccz, copy_vcc, end_of_vgprs, reads_vccz, replaced_shift};
 use super::replay::Run;
 use crate::codegen::isa::{Arch, Field, Inst, MAX_OPERANDS, Meaning, Opcode, Operand, Role, Unit};
+use crate::index::IndexVec;
 
 /// How many instructions ahead the pass looks for one to move into a gap.
 const WINDOW: usize = 12;
@@ -89,8 +91,8 @@ enum Touch {
     Both,
 }
 
-/// A producer that is still near at a block start, and the wait states since then. Equal instructions count
-/// as one here.
+/// A producer that is still near where a block starts, and the wait states since then. Equal instructions
+/// count as one here.
 #[derive(Copy, Clone, PartialEq, Eq)]
 struct Pending {
     inst: Inst,
@@ -98,13 +100,47 @@ struct Pending {
     elapsed: u32,
 }
 
-/// State of a block start.
-#[derive(Clone, Default)]
+/// What matters where a block starts.
+#[derive(Default)]
 struct Entry {
     pending: Vec<Pending>,
     run: Run,
     indexing: bool,
     stale_vccz: bool,
+}
+
+impl Entry {
+    /// Notes a producer, whose shortest distance counts; true if that is news.
+    fn note(&mut self, new: Pending) -> bool {
+        match self.pending.iter_mut().find(|p| p.inst == new.inst && p.indexed == new.indexed) {
+            Some(known) if known.elapsed <= new.elapsed => return false,
+            Some(known) => known.elapsed = new.elapsed,
+            None => self.pending.push(new),
+        }
+        true
+    }
+}
+
+impl State for Entry {
+    fn clear(&mut self) {
+        self.pending.clear();
+        (self.run, self.indexing, self.stale_vccz) = (Run::default(), false, false);
+    }
+
+    fn join(&mut self, other: &Entry) -> News {
+        let mut anew = self.run.join(&other.run);
+        anew |= self.indexing.join(&other.indexing) == News::Anew;
+        anew |= self.stale_vccz.join(&other.stale_vccz) == News::Anew;
+        let mut closer = false;
+        for &pending in &other.pending {
+            closer |= self.note(pending);
+        }
+        match (anew, closer) {
+            (true, _) => News::Anew,
+            (false, true) => News::MayHold,
+            (false, false) => News::None,
+        }
+    }
 }
 
 /// The pass and its memory, which is reused from body to body.
@@ -119,8 +155,10 @@ pub struct HazardResolver {
     ends_by_form: u64,
     /// Wait states by class, use and passes.
     matrix: [[[u8; 4]; MATRIX_USES]; 3],
-    entries: Vec<Entry>,
+    flow: Dataflow<Entry>,
     recent: Vec<Recent>,
+    /// Producers where the block starts, oldest first.
+    pending: Vec<Pending>,
     matrices: Vec<RecentMatrix>,
     /// When each vector register was last D or C of a matrix instruction.
     matrix_at: Vec<i32>,
@@ -135,8 +173,6 @@ pub struct HazardResolver {
     /// Instructions of the current block that have been moved into a gap before them.
     moved: Vec<bool>,
     passed: Vec<Touched>,
-    /// New block ranges.
-    ranges: Vec<(u32, u32)>,
 }
 
 const _: () = assert!(ROWS.len() <= 64);
@@ -195,8 +231,9 @@ impl HazardResolver {
             begins_by_form: rows_where(|n| ROWS[n].first.0.depends_on_form()),
             ends_by_form: rows_where(|n| ROWS[n].then.0.depends_on_form()),
             matrix,
-            entries: Vec::new(),
+            flow: Dataflow::default(),
             recent: Vec::new(),
+            pending: Vec::new(),
             matrices: Vec::new(),
             matrix_at: Vec::new(),
             clock: 0,
@@ -206,7 +243,6 @@ impl HazardResolver {
             end_of_vgprs: None,
             moved: Vec::new(),
             passed: Vec::new(),
-            ranges: Vec::new(),
         }
     }
 
@@ -218,118 +254,50 @@ impl HazardResolver {
     /// Resolves all hazards of `body`, which has physical registers and its waits.
     pub fn resolve(&mut self, body: &mut Body) {
         self.end_of_vgprs = end_of_vgprs(body, self.target);
-        self.entries.truncate(body.blocks.len());
-        for entry in &mut self.entries {
-            entry.pending.clear();
-            (entry.run, entry.indexing, entry.stale_vccz) = (Run::default(), false, false);
-        }
-        self.entries.resize(body.blocks.len(), Entry::default());
-        self.ranges.clear();
-        body.spare.clear();
-        let mut block = 0;
-        while block < body.blocks.len() {
-            self.ranges.truncate(block);
-            body.spare.truncate(self.ranges.last().map_or(0, |range| range.1 as usize));
-            self.enter(block);
-            let start = body.spare.len() as u32;
-            let range = body.blocks[block];
-            self.emit_block(&body.insts, range.start as usize, range.end as usize, &mut body.spare);
-            self.ranges.push((start, body.spare.len() as u32));
-            block = self.leave(body, block);
-        }
-        for (block, range) in body.blocks.iter_mut().zip(&self.ranges) {
-            (block.start, block.end) = *range;
-        }
-        std::mem::swap(&mut body.insts, &mut body.spare);
+        let mut flow = std::mem::take(&mut self.flow);
+        flow.rewrite(body, self);
+        self.flow = flow;
     }
 
-    fn enter(&mut self, block: usize) {
+    fn enter(&mut self, entry: &Entry) {
         self.clock = 0;
         self.recent.clear();
         self.matrices.clear();
         self.matrix_at.clear();
         self.matrix_at.resize(VECTORS, i32::MIN);
-        let mut entry = std::mem::take(&mut self.entries[block]);
         // Oldest first, as if they had just been emitted.
-        entry.pending.sort_by_key(|p| std::cmp::Reverse(p.elapsed));
-        for pending in &entry.pending {
+        let mut pending = std::mem::take(&mut self.pending);
+        pending.clear();
+        pending.extend_from_slice(&entry.pending);
+        pending.sort_by_key(|p| std::cmp::Reverse(p.elapsed));
+        for pending in &pending {
             self.indexing = pending.indexed;
             self.remember(pending.inst, -1 - pending.elapsed as i32);
         }
+        self.pending = pending;
         (self.run, self.indexing, self.stale_vccz) = (entry.run, entry.indexing, entry.stale_vccz);
-        self.entries[block] = entry;
     }
 
-    /// Hands the state on to the successors; returns the next block to do, which is an earlier one if a loop
-    /// brought news.
-    fn leave(&mut self, body: &Body, block: usize) -> usize {
-        let mut next = block + 1;
-        let (mut news, mut successors) = ([None; 2], 0);
-        for &successor in body.blocks[block].successors.iter().flatten() {
-            let entry = &mut self.entries[successor as usize];
-            let mut anew = entry.run.join(&self.run);
-            let mut changed = anew;
-            for (known, new) in
-                [(&mut entry.indexing, self.indexing), (&mut entry.stale_vccz, self.stale_vccz)]
-            {
-                anew |= new && !*known;
-                *known |= new;
-            }
-            let since = |at: i32| (self.clock - at - 1) as u32;
-            let rows = self.recent.iter().map(|r| (&r.inst, r.indexed, since(r.at), LONGEST_ROW));
-            let matrices = self.matrices.iter().map(|r| (&r.inst, false, since(r.at), LONGEST_MATRIX_ROW));
-            for (&inst, indexed, elapsed, longest) in rows.chain(matrices) {
-                if elapsed >= longest {
-                    continue;
-                }
-                match entry.pending.iter_mut().find(|p| p.inst == inst && p.indexed == indexed) {
-                    Some(known) if known.elapsed <= elapsed => continue,
-                    Some(known) => known.elapsed = elapsed,
-                    None => entry.pending.push(Pending { inst, indexed, elapsed }),
-                }
-                changed = true;
-            }
-            let successor = successor as usize;
-            if anew {
-                next = next.min(successor);
-            } else if changed && successor <= block {
-                news[successors] = Some(successor);
-            }
-            successors += 1;
-        }
-        for successor in news.into_iter().flatten() {
-            if successor < next && !self.still_holds(body, successor) {
-                next = successor;
+    fn leave(&self, exit: &mut Entry) {
+        (exit.run, exit.indexing, exit.stale_vccz) = (self.run, self.indexing, self.stale_vccz);
+        exit.pending.clear();
+        let since = |at: i32| (self.clock - at - 1) as u32;
+        let rows = self.recent.iter().map(|r| (r.inst, r.indexed, since(r.at), LONGEST_ROW));
+        let matrices = self.matrices.iter().map(|r| (r.inst, false, since(r.at), LONGEST_MATRIX_ROW));
+        for (inst, indexed, elapsed, longest) in rows.chain(matrices) {
+            if elapsed < longest {
+                exit.note(Pending { inst, indexed, elapsed });
             }
         }
-        next
     }
 
-    /// True if the code of a block that has been done keeps all distances from what is newly pending at its
-    /// start, and nothing of that is pending at its end: then doing it again would make the same of it.
-    fn still_holds(&mut self, body: &Body, block: usize) -> bool {
-        let (start, end) = self.ranges[block];
-        self.enter(block);
-        for i in &body.spare[start as usize..end as usize] {
-            if self.clock > LONGEST {
-                return true;
-            }
-            if self.needed(&i.inst) > 0 {
-                return false;
-            }
-            self.pass(i);
-        }
-        false
-    }
-
-    fn emit_block(&mut self, insts: &[MachineInst], start: usize, end: usize, out: &mut Vec<MachineInst>) {
+    fn emit_block(&mut self, insts: &[MachineInst], out: &mut IndexVec<InstId, MachineInst>) {
         self.moved.clear();
-        self.moved.resize(end - start, false);
-        for index in start..end {
-            if self.moved[index - start] {
+        self.moved.resize(insts.len(), false);
+        for (index, &i) in insts.iter().enumerate() {
+            if self.moved[index] {
                 continue;
             }
-            let i = insts[index];
             if self.stale_vccz && reads_vccz(&i.inst) {
                 self.emit(MachineInst { inst: copy_vcc(), source: i.source }, out);
             }
@@ -342,11 +310,11 @@ impl HazardResolver {
             }
             let mut need = self.needed(&i.inst);
             while need > 0 {
-                let Some(filler) = self.find_filler(insts, start, end, index) else {
+                let Some(filler) = self.find_filler(insts, index) else {
                     self.emit_nops(need, i.source, out);
                     break;
                 };
-                self.moved[filler - start] = true;
+                self.moved[filler] = true;
                 self.emit(insts[filler], out);
                 need = self.needed(&i.inst);
             }
@@ -359,7 +327,7 @@ impl HazardResolver {
         reads_vccz(inst) || self.end_of_vgprs.is_some_and(|end| replaced_shift(inst, end).is_some())
     }
 
-    fn emit_nops(&mut self, mut need: u32, source: u32, out: &mut Vec<MachineInst>) {
+    fn emit_nops(&mut self, mut need: u32, source: u32, out: &mut IndexVec<InstId, MachineInst>) {
         while need > 0 {
             let states = need.min(16);
             let nop = Inst::new(Opcode::SNop, &[]).imm(states - 1);
@@ -368,7 +336,7 @@ impl HazardResolver {
         }
     }
 
-    fn emit(&mut self, i: MachineInst, out: &mut Vec<MachineInst>) {
+    fn emit(&mut self, i: MachineInst, out: &mut IndexVec<InstId, MachineInst>) {
         out.push(i);
         self.pass(&i);
     }
@@ -592,21 +560,15 @@ impl HazardResolver {
 
     /// An instruction after `index` that can go before it without changing any result, and that is no hazard
     /// there.
-    fn find_filler(
-        &mut self,
-        insts: &[MachineInst],
-        start: usize,
-        end: usize,
-        index: usize,
-    ) -> Option<usize> {
+    fn find_filler(&mut self, insts: &[MachineInst], index: usize) -> Option<usize> {
         let mut passed = std::mem::take(&mut self.passed);
         passed.clear();
         passed.push(Touched::of(&insts[index].inst));
         let mut found = None;
         if !stays(&insts[index].inst) && !self.indexing {
-            let window = insts[..end].iter().enumerate().skip(index + 1).take(WINDOW);
+            let window = insts.iter().enumerate().skip(index + 1).take(WINDOW);
             for (candidate, MachineInst { inst, .. }) in window {
-                if self.moved[candidate - start] {
+                if self.moved[candidate] {
                     continue;
                 }
                 if stays(inst) {
@@ -625,6 +587,35 @@ impl HazardResolver {
         }
         self.passed = passed;
         found
+    }
+}
+
+impl Rewrite<Entry> for HazardResolver {
+    fn rewrite(
+        &mut self,
+        insts: &[MachineInst],
+        entry: &Entry,
+        exit: &mut Entry,
+        out: &mut IndexVec<InstId, MachineInst>,
+    ) {
+        self.enter(entry);
+        self.emit_block(insts, out);
+        self.leave(exit);
+    }
+
+    /// The code keeps all distances from what is newly pending, and nothing of that is pending at its end.
+    fn still_holds(&mut self, code: &[MachineInst], entry: &Entry) -> bool {
+        self.enter(entry);
+        for i in code {
+            if self.clock > LONGEST {
+                return true;
+            }
+            if self.needed(&i.inst) > 0 {
+                return false;
+            }
+            self.pass(i);
+        }
+        false
     }
 }
 

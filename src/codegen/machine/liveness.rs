@@ -13,63 +13,102 @@
 
 use super::access::{ExecWrite, exec_write, is_early_clobber};
 use super::allocate::AllocationError;
-use super::body::{Body, MachineInst, RegisterFile};
-use super::flow::{Crossing, Flow};
+use super::body::{BlockId, Body, InstId, MachineInst, RegisterFile};
+use super::dataflow::{Dataflow, Walk};
+use super::flow::{CrossingId, Flow};
 use super::operands::Operands;
-use crate::codegen::isa::{Implicit, Operand};
+use crate::codegen::isa::{Implicit, Operand, VReg};
+use crate::index::{IndexVec, Packed, define_id};
 
-/// No segment, no register, no index.
-pub(super) const NONE: u32 = u32::MAX;
+define_id! {
+    /// A place between and in instructions where registers hold values.
+    pub(super) struct Position, ""
+}
+
+impl Position {
+    /// Before everything.
+    pub(super) const START: Position = Position::from_u32(0);
+
+    /// The last one before an instruction: where the one in front of it writes.
+    pub(super) const fn ahead_of(inst: InstId) -> Position {
+        Position(2 * inst.as_u32())
+    }
+
+    /// Where an instruction reads.
+    pub(super) const fn read(inst: InstId) -> Position {
+        Position(2 * inst.as_u32() + 1)
+    }
+
+    /// Where an instruction writes.
+    pub(super) const fn write(inst: InstId) -> Position {
+        Position(2 * inst.as_u32() + 2)
+    }
+
+    /// The last one of a body.
+    pub(super) fn end(body: &Body) -> Position {
+        Position::ahead_of(body.insts.next_id())
+    }
+
+    /// The instruction that reads or writes here.
+    pub(super) const fn inst(self) -> InstId {
+        InstId::from_u32(self.0.saturating_sub(1) / 2)
+    }
+
+    /// The one before it; the first has none.
+    pub(super) const fn back(self) -> Position {
+        Position(self.0 - 1)
+    }
+}
+
+define_id! {
+    /// The number of a segment among all of a body.
+    pub(super) struct SegmentId, ""
+}
 
 /// A closed range of positions where the same parts of a register hold values, and the next such range of the
 /// register.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Segment {
     /// First position: that of a write, of the block start, or after the last read of a part.
-    pub start: u32,
+    pub start: Position,
     /// Last position.
-    pub end: u32,
+    pub end: Position,
     /// Parts that hold values, one bit each.
     pub parts: u32,
-    /// Index of the next later segment, or [`NONE`].
-    pub next: u32,
+    /// The next later segment.
+    pub next: Packed<SegmentId>,
 }
 
 /// Result and working memory of the analysis.
 #[derive(Default)]
 pub(super) struct Liveness {
-    /// First segment of every register, or [`NONE`].
-    pub first: Vec<u32>,
+    /// First segment of every register.
+    pub first: IndexVec<VReg, Packed<SegmentId>>,
     /// All segments.
-    pub segments: Vec<Segment>,
+    pub segments: IndexVec<SegmentId, Segment>,
     /// Registers that instructions name.
     pub operands: Operands,
     /// For every block start, then for every instruction, whether some lanes may be off; empty if EXEC is
     /// never written.
-    masked_blocks: Vec<bool>,
-    masked: Vec<bool>,
+    masked_blocks: Dataflow<bool>,
+    masked: IndexVec<InstId, bool>,
     /// Parts that two instructions write, or one in the case of an input; filled if EXEC is ever written.
-    rewritten: Vec<u32>,
-    written: Vec<u32>,
+    rewritten: IndexVec<VReg, u32>,
+    written: IndexVec<VReg, u32>,
     /// Parts written so far in the block named by `written_in`.
-    written_in: Vec<u32>,
+    written_in: IndexVec<VReg, Packed<BlockId>>,
     /// Number of each register that is live into some block, those registers, and what each block writes.
-    number: Vec<u32>,
-    crossing: Vec<u32>,
-    block_writes: Vec<Crossing>,
+    number: IndexVec<VReg, Packed<CrossingId>>,
+    crossing: IndexVec<CrossingId, VReg>,
+    block_writes: Vec<(VReg, BlockId, u32)>,
     /// What crosses the borders of blocks.
     flow: Flow,
     /// Registers that are live at the end of the block being walked.
-    live_out: Vec<u32>,
+    live_out: Vec<VReg>,
     /// State of the backward walk: live parts, and parts and end of the open segment.
-    live: Vec<u32>,
-    open_parts: Vec<u32>,
-    open_end: Vec<u32>,
-}
-
-fn refill<T: Clone>(column: &mut Vec<T>, len: usize, value: T) {
-    column.clear();
-    column.resize(len, value);
+    live: IndexVec<VReg, u32>,
+    open_parts: IndexVec<VReg, u32>,
+    open_end: IndexVec<VReg, Position>,
 }
 
 impl Liveness {
@@ -77,14 +116,14 @@ impl Liveness {
     ///
     /// # Errors
     /// An operand that does not lie in its register.
-    pub(super) fn compute(&mut self, body: &Body, inputs: &[(u32, Operand)]) -> Result<(), AllocationError> {
-        let registers = body.registers.len();
+    pub(super) fn compute(&mut self, body: &Body, inputs: &[(VReg, Operand)]) -> Result<(), AllocationError> {
+        let end = body.registers.next_id();
         self.operands.collect(body)?;
         self.find_masked(body);
-        refill(&mut self.written, registers, 0);
+        self.written.refill(end, 0);
         if !self.masked.is_empty() {
             self.find_rewritten(body, inputs);
-            refill(&mut self.written, registers, 0);
+            self.written.refill(end, 0);
         }
         self.summarise_blocks(body);
         self.flow.solve(body, &self.crossing);
@@ -93,10 +132,10 @@ impl Liveness {
     }
 
     /// Segments of one register in program order.
-    pub(super) fn of(&self, register: usize) -> impl Iterator<Item = Segment> + '_ {
+    pub(super) fn of(&self, register: VReg) -> impl Iterator<Item = Segment> + '_ {
         let mut next = self.first[register];
         std::iter::from_fn(move || {
-            let segment = *self.segments.get(next as usize)?;
+            let segment = *self.segments.at(next)?;
             next = segment.next;
             Some(segment)
         })
@@ -107,20 +146,8 @@ impl Liveness {
         if !self.operands.writes_exec {
             return;
         }
-        refill(&mut self.masked_blocks, body.blocks.len(), false);
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for (index, block) in body.blocks.iter().enumerate() {
-                let out = body.block(index).iter().fold(self.masked_blocks[index], masked_after);
-                for successor in block.successors.iter().flatten() {
-                    let entry = &mut self.masked_blocks[*successor as usize];
-                    changed |= out && !*entry;
-                    *entry |= out;
-                }
-            }
-        }
-        for (index, &at_start) in self.masked_blocks.iter().enumerate() {
+        self.masked_blocks.solve(body, &mut Masking(body));
+        for (index, &at_start) in self.masked_blocks.entries().enumerated() {
             let mut masked = at_start;
             for i in body.block(index) {
                 self.masked.push(masked);
@@ -129,112 +156,111 @@ impl Liveness {
         }
     }
 
-    fn find_rewritten(&mut self, body: &Body, inputs: &[(u32, Operand)]) {
-        refill(&mut self.rewritten, body.registers.len(), 0);
+    fn find_rewritten(&mut self, body: &Body, inputs: &[(VReg, Operand)]) {
+        self.rewritten.refill(body.registers.next_id(), 0);
         for &(id, _) in inputs {
-            if let Some(written) = self.written.get_mut(id as usize) {
+            if let Some(written) = self.written.get_mut(id) {
                 *written = u32::MAX;
             }
         }
-        for index in 0..body.insts.len() as u32 {
+        for index in body.insts.ids() {
             for &(id, parts) in self.operands.of(index).1 {
-                self.rewritten[id as usize] |= self.written[id as usize] & parts;
-                self.written[id as usize] |= parts;
+                self.rewritten[id] |= self.written[id] & parts;
+                self.written[id] |= parts;
             }
         }
     }
 
     /// The parts of `written` that lose their old value at instruction `index`.
-    fn killed(&self, body: &Body, index: u32, id: usize, written: u32) -> u32 {
-        let partial = self.is_masked(index as usize)
+    fn killed(&self, body: &Body, index: InstId, id: VReg, written: u32) -> u32 {
+        let partial = self.is_masked(index)
             && body.registers[id].file != RegisterFile::Sgpr
-            && body.insts[index as usize].inst.op.info().reads.contains(Implicit::EXEC);
+            && body.insts[index].inst.op.info().reads.contains(Implicit::EXEC);
         if partial { written & !self.rewritten[id] } else { written }
     }
 
     fn summarise_blocks(&mut self, body: &Body) {
-        refill(&mut self.written_in, body.registers.len(), NONE);
-        refill(&mut self.number, body.registers.len(), NONE);
+        self.written_in.refill(body.registers.next_id(), Packed::NONE);
+        self.number.refill(body.registers.next_id(), Packed::NONE);
         self.crossing.clear();
         self.block_writes.clear();
         self.flow.clear();
-        for (block, data) in body.blocks.iter().enumerate() {
+        for (block, data) in body.blocks.enumerated() {
             let first_write = self.block_writes.len();
-            for at in data.start..data.end {
+            for at in data.insts() {
                 let (reads, writes) = self.operands.of(at);
                 for &(id, parts) in reads {
-                    let index = id as usize;
-                    let here = if self.written_in[index] == block as u32 { self.written[index] } else { 0 };
+                    let here = if self.written_in[id] == block.into() { self.written[id] } else { 0 };
                     let exposed = parts & !here;
                     if exposed == 0 {
                         continue;
                     }
-                    if self.number[index] == NONE {
-                        self.number[index] = self.crossing.len() as u32;
-                        self.crossing.push(id);
-                    }
-                    self.flow.reads.push((self.number[index], block as u32, exposed));
+                    let number = self.number[id].get().unwrap_or_else(|| {
+                        let number = self.crossing.push(id);
+                        self.number[id] = number.into();
+                        number
+                    });
+                    self.flow.reads.push((number, block, exposed));
                 }
                 for &(id, parts) in writes {
-                    let index = id as usize;
-                    let killed = self.killed(body, at, index, parts);
-                    if self.written_in[index] != block as u32 {
-                        self.written_in[index] = block as u32;
-                        self.written[index] = 0;
-                        self.block_writes.push((id, block as u32, 0));
+                    let killed = self.killed(body, at, id, parts);
+                    if self.written_in[id] != block.into() {
+                        self.written_in[id] = block.into();
+                        self.written[id] = 0;
+                        self.block_writes.push((id, block, 0));
                     }
-                    self.written[index] |= killed;
+                    self.written[id] |= killed;
                 }
             }
             for (id, _, parts) in &mut self.block_writes[first_write..] {
-                *parts = self.written[*id as usize];
+                *parts = self.written[*id];
             }
         }
         let numbered =
-            self.block_writes.iter().map(|write| (self.number[write.0 as usize], write.1, write.2));
-        self.flow.kills.extend(numbered.filter(|write| write.0 != NONE));
+            |&(id, block, parts): &(VReg, BlockId, u32)| Some((self.number[id].get()?, block, parts));
+        self.flow.kills.extend(self.block_writes.iter().filter_map(numbered));
     }
 
     fn walk_backward(&mut self, body: &Body) {
-        let registers = body.registers.len();
-        refill(&mut self.first, registers, NONE);
-        refill(&mut self.live, registers, 0);
-        refill(&mut self.open_parts, registers, 0);
-        refill(&mut self.open_end, registers, 0);
+        let end = body.registers.next_id();
+        self.first.refill(end, Packed::NONE);
+        self.live.refill(end, 0);
+        self.open_parts.refill(end, 0);
+        self.open_end.refill(end, Position::START);
         self.segments.clear();
         let operands = std::mem::take(&mut self.operands);
-        for (block, data) in body.blocks.iter().enumerate().rev() {
+        for (block, data) in body.blocks.enumerated().rev() {
             self.live_out.clear();
             for &successor in data.successors.iter().flatten() {
                 for at in self.flow.live_at(successor) {
                     let (id, parts) = self.flow.entry(at);
-                    if self.live[id as usize] == 0 {
+                    if self.live[id] == 0 {
                         self.live_out.push(id);
                     }
-                    self.live[id as usize] |= parts;
+                    self.live[id] |= parts;
                 }
             }
             for at in 0..self.live_out.len() {
-                let id = self.live_out[at] as usize;
-                self.change(id, 2 * data.end, self.live[id]);
+                let id = self.live_out[at];
+                self.change(id, Position::ahead_of(data.end), self.live[id]);
             }
-            for index in (data.start..data.end).rev() {
+            for index in data.insts().rev() {
                 self.step_backward(body, &operands, index);
             }
-            for at in self.flow.live_at(block as u32) {
-                let id = self.flow.entry(at).0 as usize;
-                self.change(id, 2 * data.start, 0);
+            for at in self.flow.live_at(block) {
+                let id = self.flow.entry(at).0;
+                self.change(id, Position::ahead_of(data.start), 0);
                 self.live[id] = 0;
             }
         }
         self.operands = operands;
     }
 
-    fn step_backward(&mut self, body: &Body, operands: &Operands, index: u32) {
-        let inst = &body.insts[index as usize].inst;
-        let read = 2 * index + 1;
+    fn step_backward(&mut self, body: &Body, operands: &Operands, index: InstId) {
+        let inst = &body.insts[index].inst;
+        let read = Position::read(index);
         let early = is_early_clobber(inst);
-        let written = if early { read } else { read + 1 };
+        let written = if early { read } else { Position::write(index) };
         let (reads, writes) = operands.of(index);
         for (n, &(id, mut parts)) in writes.iter().enumerate() {
             // Several results in one register count as one write.
@@ -244,35 +270,33 @@ impl Liveness {
             for other in &writes[n + 1..] {
                 parts |= if other.0 == id { other.1 } else { 0 };
             }
-            let id = id as usize;
             let mut held = self.live[id] | parts;
             if early {
                 for other in reads {
-                    held |= if other.0 as usize == id { other.1 } else { 0 };
+                    held |= if other.0 == id { other.1 } else { 0 };
                 }
             }
             self.change(id, written, held);
             self.live[id] &= !self.killed(body, index, id, parts);
-            self.change(id, written - 1, self.live[id]);
+            self.change(id, written.back(), self.live[id]);
         }
         for &(id, parts) in reads {
-            let id = id as usize;
             self.live[id] |= parts;
             // An early result of the same register already has this position, together with everything that
             // is read in it.
-            let taken = early && writes.iter().any(|other| other.0 as usize == id);
-            self.change(id, read - u32::from(taken), self.live[id]);
+            let taken = early && writes.iter().any(|other| other.0 == id);
+            self.change(id, if taken { read.back() } else { read }, self.live[id]);
         }
     }
 
     /// From position `at` downwards, `parts` of the register hold values.
-    fn change(&mut self, id: usize, at: u32, parts: u32) {
+    fn change(&mut self, id: VReg, at: Position, parts: u32) {
         let (open, end) = (self.open_parts[id], self.open_end[id]);
         if open == parts && parts != 0 && end >= at {
             return;
         }
         if open != 0 && end > at {
-            self.close(id, at + 1);
+            self.close(id, at.next());
         }
         self.open_parts[id] = parts;
         self.open_end[id] = at;
@@ -280,63 +304,62 @@ impl Liveness {
 
     /// Ends the open segment of a register at its start, and joins it with the following one if they touch
     /// and hold the same parts.
-    fn close(&mut self, id: usize, start: u32) {
+    fn close(&mut self, id: VReg, start: Position) {
         let (parts, end) = (self.open_parts[id], self.open_end[id]);
         let next = self.first[id];
-        if let Some(following) = self.segments.get_mut(next as usize)
-            && following.start == end + 1
+        if let Some(following) = self.segments.at_mut(next)
+            && following.start == end.next()
             && following.parts == parts
         {
             following.start = start;
             return;
         }
-        self.first[id] = self.segments.len() as u32;
-        self.segments.push(Segment { start, end, parts, next });
+        self.first[id] = self.segments.push(Segment { start, end, parts, next }).into();
     }
 
     /// Renumbers the positions after instructions were removed that did not change which parts of which
     /// register hold values: instruction `i` is now number `numbers[i]`, which is that of the next one if it
     /// was removed. The last number is the new count.
-    pub(super) fn renumber(&mut self, numbers: &[u32]) {
+    pub(super) fn renumber(&mut self, numbers: &IndexVec<InstId, InstId>) {
         self.operands.renumber(numbers);
         if !self.masked.is_empty() {
-            let mut index = 0;
-            self.masked.retain(|_| {
-                index += 1;
-                numbers[index - 1] != numbers[index]
-            });
+            self.masked.retain(|index| numbers[index] != numbers[index.next()]);
         }
-        // Whether an instruction was removed, and the position before the first one of what stands in its
-        // place.
-        let place = |position: u32| {
-            let (index, write) = ((position as usize - 1) / 2, (position - 1) % 2);
-            let gone = numbers[index] == numbers[index + 1];
-            (gone, 2 * numbers[index], write)
+        // Whether an instruction was removed, and what stands in its place.
+        let place = |position: Position| {
+            let index = position.inst();
+            (numbers[index] == numbers[index.next()], numbers[index])
+        };
+        let is_write = |position: Position| position == Position::write(position.inst());
+        let moved = |position: Position, now| {
+            if is_write(position) { Position::write(now) } else { Position::read(now) }
         };
         for first in &mut self.first {
-            let (mut next, mut last) = (std::mem::replace(first, NONE), NONE);
-            while let Some(&segment) = self.segments.get(next as usize) {
+            let (mut next, mut last) = (std::mem::replace(first, Packed::NONE), Packed::NONE);
+            while let Some(&segment) = self.segments.at(next) {
                 let start = match place(segment.start) {
-                    (true, before, _) => before + 1,
-                    (false, before, write) => before + 1 + write,
+                    (true, now) => Position::read(now),
+                    (false, now) => moved(segment.start, now),
                 };
                 let end = match place(segment.end) {
-                    (true, before, _) => before,
-                    (false, before, write) => before + 1 + write,
+                    (true, now) => Position::ahead_of(now),
+                    (false, now) => moved(segment.end, now),
                 };
                 let at = std::mem::replace(&mut next, segment.next);
                 if start > end {
                     continue;
                 }
-                match self.segments.get_mut(last as usize) {
-                    Some(before) if before.end + 1 == start && before.parts == segment.parts => {
+                match self.segments.at_mut(last) {
+                    Some(before) if before.end.next() == start && before.parts == segment.parts => {
                         before.end = end;
                         continue;
                     }
                     Some(before) => before.next = at,
                     None => *first = at,
                 }
-                self.segments[at as usize] = Segment { start, end, next: NONE, ..segment };
+                if let Some(own) = self.segments.at_mut(at) {
+                    *own = Segment { start, end, next: Packed::NONE, ..segment };
+                }
                 last = at;
             }
         }
@@ -349,8 +372,17 @@ impl Liveness {
     }
 
     /// True if some lanes may be off when instruction `index` executes.
-    pub(super) fn is_masked(&self, index: usize) -> bool {
+    pub(super) fn is_masked(&self, index: InstId) -> bool {
         self.masked.get(index).copied().unwrap_or(false)
+    }
+}
+
+/// Where lanes may be off.
+struct Masking<'a>(&'a Body);
+
+impl Walk<bool> for Masking<'_> {
+    fn through(&mut self, block: BlockId, entry: &bool, exit: &mut bool) {
+        *exit = self.0.block(block).iter().fold(*entry, masked_after);
     }
 }
 

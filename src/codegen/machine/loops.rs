@@ -1,36 +1,36 @@
 //! How deep in loops each block lies, which is the weight of its instructions.
 
-use super::body::Body;
+use super::body::{BlockId, Body};
+use crate::index::{IndexVec, Packed};
 
 /// Loop depths of the blocks of a body.
 #[derive(Default)]
 pub(super) struct Loops {
-    depths: Vec<u8>,
+    depths: IndexVec<BlockId, u8>,
     /// Furthest block that goes back to each block.
-    back: Vec<u32>,
+    back: IndexVec<BlockId, Packed<BlockId>>,
 }
 
 impl Loops {
     /// Finds the loops: a branch back makes everything from its target to itself a loop.
     pub(super) fn compute(&mut self, body: &Body) {
-        self.back.clear();
-        self.back.resize(body.blocks.len(), 0);
-        self.depths.clear();
-        self.depths.resize(body.blocks.len(), 0);
-        for (index, block) in body.blocks.iter().enumerate() {
-            for &target in block.successors.iter().flatten().filter(|target| **target as usize <= index) {
-                self.back[target as usize] = index as u32 + 1;
+        self.back.refill(body.blocks.next_id(), Packed::NONE);
+        self.depths.refill(body.blocks.next_id(), 0);
+        for (block, data) in body.blocks.enumerated() {
+            for &target in data.successors.iter().flatten().filter(|target| **target <= block) {
+                self.back[target] = block.into();
             }
         }
-        for (header, &end) in self.back.iter().enumerate().filter(|(_, end)| **end > 0) {
-            for depth in &mut self.depths[header..end as usize] {
+        for (header, back) in self.back.enumerated() {
+            let Some(back) = back.get() else { continue };
+            for depth in &mut self.depths[header..back.next()] {
                 *depth = depth.saturating_add(1);
             }
         }
     }
 
     /// How often a block is assumed to run, relative to the rest.
-    pub(super) fn weight(&self, block: usize) -> u64 {
+    pub(super) fn weight(&self, block: BlockId) -> u64 {
         8u64.pow(u32::from(self.depths.get(block).copied().unwrap_or(0).min(6)))
     }
 }

@@ -15,6 +15,7 @@ mod body;
 pub(crate) mod branches;
 pub(crate) mod check;
 mod coalesce;
+mod dataflow;
 mod evict;
 mod flow;
 mod hazard_rows;
@@ -34,20 +35,23 @@ pub mod text;
 mod tie;
 pub(crate) mod waits;
 
-pub use body::{Block, Body, MachineInst, RegisterFile, VirtualRegister};
+pub use body::{Block, BlockId, Body, InstId, MachineInst, Origins, RegisterFile, VirtualRegister};
+
+#[cfg(test)]
+use crate::codegen::isa::{Operand, VReg};
 
 /// Steps that it takes to join the registers of a body.
 #[cfg(test)]
-pub(crate) fn joining_steps(body: &mut Body, inputs: &[(u32, crate::codegen::isa::Operand)]) -> usize {
+pub(crate) fn joining_steps(body: &mut Body, inputs: &[(VReg, Operand)]) -> usize {
     let mut liveness = liveness::Liveness::default();
     let mut loops = loops::Loops::default();
     let mut coalescer = coalesce::Coalescer::default();
-    let is_fixed = |id: u32| inputs.iter().any(|(register, _)| *register == id);
+    let is_fixed = |id: VReg| inputs.iter().any(|(register, _)| *register == id);
     // A body with an invalid operand takes no steps.
     let _ = liveness.compute(body, inputs);
     loops.compute(body);
     let mut ties = tie::Ties::default();
-    let mut origins = (0..body.insts.len() as u32).collect();
+    let mut origins = body.insts.ids().map(crate::index::Packed::from).collect();
     ties.tie(body, &mut origins, &mut liveness, &loops, &mut coalescer, is_fixed);
     coalescer.join(body, &mut liveness, &loops, is_fixed, coalesce::Joining::Join);
     coalescer.steps()
@@ -55,7 +59,7 @@ pub(crate) fn joining_steps(body: &mut Body, inputs: &[(u32, crate::codegen::isa
 
 /// Steps that it takes to find which registers are live from block to block.
 #[cfg(test)]
-pub(crate) fn live_steps(body: &Body, inputs: &[(u32, crate::codegen::isa::Operand)]) -> usize {
+pub(crate) fn live_steps(body: &Body, inputs: &[(VReg, Operand)]) -> usize {
     let mut liveness = liveness::Liveness::default();
     // A body with an invalid operand takes no steps.
     let _ = liveness.compute(body, inputs);

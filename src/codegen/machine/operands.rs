@@ -2,13 +2,14 @@
 
 use super::access::{as_copy, width};
 use super::allocate::AllocationError;
-use super::body::{Body, RegisterFile};
+use super::body::{Body, InstId, RegisterFile};
 use super::occupancy::{EMPTY, Set, tuple};
 use super::place::file_and_number;
-use crate::codegen::isa::{Implicit, MAX_OPERANDS, Meaning, Operand, Role};
+use crate::codegen::isa::{Implicit, MAX_OPERANDS, Meaning, Operand, Role, VReg};
+use crate::index::IndexVec;
 
 /// A virtual register and some of its 32-bit parts, one bit each.
-pub(super) type Parts = (u32, u32);
+pub(super) type Parts = (VReg, u32);
 
 /// Virtual operands by instruction, and what else the walk found.
 #[derive(Default)]
@@ -16,9 +17,9 @@ pub(super) struct Operands {
     /// Operands of all instructions, reads before writes, and where the reads and the writes of each
     /// instruction end.
     list: Vec<Parts>,
-    ends: Vec<(u32, u32)>,
+    ends: IndexVec<InstId, (u32, u32)>,
     /// Instructions that connect two registers which may become one: copies and matrix instructions.
-    pub connecting: Vec<u32>,
+    pub connecting: Vec<InstId>,
     /// An instruction writes EXEC.
     pub writes_exec: bool,
     /// An instruction reads or writes VCC.
@@ -37,7 +38,7 @@ impl Operands {
         self.ends.clear();
         self.connecting.clear();
         (self.writes_exec, self.vcc, self.named) = (false, false, [EMPTY; 3]);
-        for (index, i) in (0..).zip(&body.insts) {
+        for (index, i) in body.insts.enumerated() {
             let inst = &i.inst;
             let info = inst.op.info();
             let implicit = |one| info.writes.contains(one);
@@ -45,7 +46,7 @@ impl Operands {
             self.vcc |= implicit(Implicit::VCC) || info.reads.contains(Implicit::VCC);
             // What an instruction does to its operands differs from what its row says only by modifiers.
             let by_row = inst.modifiers.is_empty();
-            let (mut writes, mut count) = ([(0, 0); MAX_OPERANDS], 0);
+            let (mut writes, mut count) = ([(VReg::from_u32(0), 0); MAX_OPERANDS], 0);
             for (operand, (spec, &o)) in info.operands.iter().zip(&inst.operands).enumerate() {
                 if o.is_none() || o.is_constant() {
                     continue;
@@ -58,7 +59,7 @@ impl Operands {
                     self.name(o, width).ok_or(bad)?;
                     continue;
                 };
-                let register = body.registers.get(id as usize);
+                let register = body.registers.get(id);
                 let inside = |own: u8| first + width <= u32::from(own) && own <= 32;
                 if !register.is_some_and(|register| inside(register.width)) {
                     return Err(bad);
@@ -101,20 +102,20 @@ impl Operands {
     }
 
     /// Reads and writes of an instruction.
-    pub(super) fn of(&self, index: u32) -> (&[Parts], &[Parts]) {
-        let start = index.checked_sub(1).map_or(0, |before| self.ends[before as usize].1);
-        let (reads_end, end) = self.ends[index as usize];
+    pub(super) fn of(&self, index: InstId) -> (&[Parts], &[Parts]) {
+        let start = index.before().map_or(0, |before| self.ends[before].1);
+        let (reads_end, end) = self.ends[index];
         self.list[start as usize..end as usize].split_at((reads_end - start) as usize)
     }
 
     /// Renumbers after instructions were removed that connect registers: instruction `i` is now number
     /// `numbers[i]`, which is that of the next one if it was removed. What single instructions name is
     /// unknown from then on.
-    pub(super) fn renumber(&mut self, numbers: &[u32]) {
+    pub(super) fn renumber(&mut self, numbers: &IndexVec<InstId, InstId>) {
         self.list.clear();
         self.ends.clear();
         self.connecting.retain_mut(|index| {
-            let (own, next) = (numbers[*index as usize], numbers[*index as usize + 1]);
+            let (own, next) = (numbers[*index], numbers[index.next()]);
             *index = own;
             own != next
         });

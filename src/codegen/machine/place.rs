@@ -8,11 +8,15 @@
 use super::allocate::AllocationError;
 use super::body::{Body, RegisterFile};
 use super::coalesce::Coalescer;
-use super::liveness::{Liveness, NONE, Segment};
+use super::liveness::{Liveness, Position, Segment};
 use super::occupancy::{
     EMPTY, Occupancy, Set, end_of, find_free, free_runs, intersect, parts_of_tuple, shift_down, tuple, unite,
 };
-use crate::codegen::isa::Operand;
+use crate::codegen::isa::{Operand, VReg};
+use crate::index::{Id, IndexVec};
+
+/// The place of a register that has none.
+pub(super) const NOWHERE: u32 = u32::MAX;
 
 /// Which registers are placed first.
 #[derive(Copy, Clone, PartialEq, Eq)]
@@ -33,7 +37,7 @@ pub(super) struct Input<'a> {
     /// Joined registers and hints.
     pub coalescer: &'a Coalescer,
     /// Registers that have a given place.
-    pub fixed: &'a [(u32, Operand)],
+    pub fixed: &'a [(VReg, Operand)],
     /// Registers that no virtual register may get, by file.
     pub reserved: &'a [Set; 3],
 }
@@ -42,14 +46,14 @@ pub(super) struct Input<'a> {
 #[derive(Default)]
 pub(super) struct Placer {
     occupancy: Occupancy,
-    /// First register of each virtual register within its file, or [`NONE`].
-    pub places: Vec<u32>,
+    /// First register of each virtual register within its file, or [`NOWHERE`].
+    pub places: IndexVec<VReg, u32>,
     /// Sort keys; the low bits are the register.
     queue: Vec<u64>,
     /// A bit per position where a segment of the current file starts, and the number of such bits before each
     /// word.
     starts: Vec<u64>,
-    ranks: Vec<u32>,
+    ranks: Vec<usize>,
     /// Taken registers for each part of the tuple being placed.
     by_part: [Set; 32],
     /// Points and parts of its segments.
@@ -64,7 +68,7 @@ impl Placer {
         input: Input,
         file: RegisterFile,
         limit: u32,
-    ) -> Result<Result<u32, u32>, AllocationError> {
+    ) -> Result<Result<u32, VReg>, AllocationError> {
         self.number_points(input, file);
         let result = self.place_in_order(input, file, limit, Order::LongFirst)?;
         match result {
@@ -77,11 +81,12 @@ impl Placer {
     /// own.
     fn number_points(&mut self, input: Input, file: RegisterFile) {
         self.starts.clear();
-        self.starts.resize((2 * input.body.insts.len() + 2) / 64 + 1, 0);
-        for (id, register) in input.body.registers.iter().enumerate() {
+        self.starts.resize(Position::end(input.body).index() / 64 + 1, 0);
+        for (id, register) in input.body.registers.enumerated() {
             if register.file == file {
                 for segment in input.liveness.of(id) {
-                    self.starts[segment.start as usize / 64] |= 1 << (segment.start % 64);
+                    let start = segment.start.index();
+                    self.starts[start / 64] |= 1 << (start % 64);
                 }
             }
         }
@@ -89,18 +94,18 @@ impl Placer {
         let mut rank = 0;
         for word in &self.starts {
             self.ranks.push(rank);
-            rank += word.count_ones();
+            rank += word.count_ones() as usize;
         }
         self.ranks.push(rank);
     }
 
     /// First and last point of a segment.
     fn points(&self, segment: Segment) -> (usize, usize) {
-        let rank = |position: u32| {
-            let (word, bit) = (position as usize / 64, position % 64);
-            self.ranks[word] + (self.starts[word] & (u64::MAX >> (63 - bit))).count_ones() - 1
+        let rank = |position: Position| {
+            let (word, bit) = (position.index() / 64, position.index() % 64);
+            self.ranks[word] + (self.starts[word] & (u64::MAX >> (63 - bit))).count_ones() as usize - 1
         };
-        (rank(segment.start) as usize, rank(segment.end) as usize)
+        (rank(segment.start), rank(segment.end))
     }
 
     fn place_in_order(
@@ -109,7 +114,7 @@ impl Placer {
         file: RegisterFile,
         limit: u32,
         order: Order,
-    ) -> Result<Result<u32, u32>, AllocationError> {
+    ) -> Result<Result<u32, VReg>, AllocationError> {
         let Input { body, liveness, fixed, .. } = input;
         self.fill_queue(input, file, order);
         let reserved = input.reserved[file as usize];
@@ -117,28 +122,29 @@ impl Placer {
         if self.queue.is_empty() && used == 0 {
             return Ok(Ok(0));
         }
-        self.occupancy.reset(self.ranks.last().copied().unwrap_or(0) as usize);
+        self.occupancy.reset(self.ranks.last().copied().unwrap_or(0));
         for &(register, place) in fixed {
-            let id = register as usize;
-            if body.registers.get(id).is_none_or(|r| r.file != file) || liveness.first[id] == NONE {
+            if body.registers.get(register).is_none_or(|r| r.file != file)
+                || liveness.first[register].is_none()
+            {
                 continue;
             }
-            let width = u32::from(body.registers[id].width);
+            let width = u32::from(body.registers[register].width);
             let error = AllocationError::FixedPlace { register, place };
             let number = match file_and_number(place) {
                 Some((f, number)) if f == file && number + width <= limit => number,
                 _ => return Err(error),
             };
-            let (runs, _) = self.runs(liveness, id, width, limit, &EMPTY);
+            let (runs, _) = self.runs(liveness, register, width, limit, &EMPTY);
             if !intersect(&runs, &tuple(number, 1)) {
                 return Err(error);
             }
-            self.take(id, number);
+            self.take(register, number);
             used = used.max(number + width);
         }
         for index in 0..self.queue.len() {
-            let id = (self.queue[index] & 0x3f_ffff) as usize;
-            if fixed.iter().any(|(register, _)| *register as usize == id) {
+            let id = VReg::from_u32((self.queue[index] & 0x3f_ffff) as u32);
+            if fixed.iter().any(|(register, _)| *register == id) {
                 continue;
             }
             let width = u32::from(body.registers[id].width);
@@ -147,7 +153,7 @@ impl Placer {
             let place = self
                 .hinted(input.coalescer, id, alignment, &runs)
                 .or_else(|| find_free(&runs, &taken, alignment, used));
-            let Some(place) = place else { return Ok(Err(id as u32)) };
+            let Some(place) = place else { return Ok(Err(id)) };
             self.take(id, place);
             used = used.max(place + width);
         }
@@ -158,30 +164,31 @@ impl Placer {
     /// register.
     fn fill_queue(&mut self, input: Input, file: RegisterFile, order: Order) {
         self.queue.clear();
-        let long = input.body.insts.len() as u32 / 4;
-        for (id, register) in input.body.registers.iter().enumerate() {
-            if register.file != file || input.liveness.first[id] == NONE {
+        let long = input.body.insts.next_id().as_u32() / 4;
+        for (id, register) in input.body.registers.enumerated() {
+            if register.file != file || input.liveness.first[id].is_none() {
                 continue;
             }
-            self.places[id] = NONE;
-            let (mut start, mut end) = (0, 0);
+            self.places[id] = NOWHERE;
+            let (mut start, mut end) = (Position::START, Position::START);
             for (n, segment) in input.liveness.of(id).enumerate() {
                 start = if n == 0 { segment.start } else { start };
                 end = segment.end;
             }
-            let (start, narrowness) = (u64::from(start), u64::from(255 - register.width));
-            let key = if order == Order::WideFirst || end - start as u32 >= long {
+            let span = end.as_u32() - start.as_u32();
+            let (start, narrowness) = (u64::from(start.as_u32()), u64::from(255 - register.width));
+            let key = if order == Order::WideFirst || span >= long {
                 narrowness << 48 | start << 22
             } else {
                 1 << 62 | start << 30 | narrowness << 22
             };
-            self.queue.push(key | id as u64);
+            self.queue.push(key | u64::from(id.as_u32()));
         }
         self.queue.sort_unstable();
     }
 
     /// Where a register can begin, and what is taken while all of its parts hold values.
-    fn runs(&mut self, liveness: &Liveness, id: usize, width: u32, limit: u32, reserved: &Set) -> (Set, Set) {
+    fn runs(&mut self, liveness: &Liveness, id: VReg, width: u32, limit: u32, reserved: &Set) -> (Set, Set) {
         let mut taken = *reserved;
         let all = ((1u64 << width) - 1) as u32;
         let mut partial = 0;
@@ -213,7 +220,7 @@ impl Placer {
     }
 
     /// Puts the register that was last looked at into a place.
-    fn take(&mut self, id: usize, place: u32) {
+    fn take(&mut self, id: VReg, place: u32) {
         self.places[id] = place;
         for &(first, last, parts) in &self.segments {
             self.occupancy.take(first, last, &parts_of_tuple(place, parts));
@@ -221,11 +228,11 @@ impl Placer {
     }
 
     /// The place that makes a copy unnecessary, if it is free.
-    fn hinted(&self, coalescer: &Coalescer, id: usize, alignment: u32, runs: &Set) -> Option<u32> {
+    fn hinted(&self, coalescer: &Coalescer, id: VReg, alignment: u32, runs: &Set) -> Option<u32> {
         coalescer.hints(id).find_map(|hint| {
-            let other = self.places[hint.other as usize];
+            let other = self.places[hint.other];
             let place =
-                other.checked_add_signed(hint.offset).filter(|place| other != NONE && *place < 256)?;
+                other.checked_add_signed(hint.offset).filter(|place| other != NOWHERE && *place < 256)?;
             (place % alignment == 0 && intersect(runs, &tuple(place, 1))).then_some(place)
         })
     }

@@ -1,15 +1,16 @@
 //! How many registers of each file are alive at each position, and where most are.
 
-use super::body::Body;
-use super::liveness::Liveness;
+use super::body::{Body, InstId};
+use super::liveness::{Liveness, Position};
+use crate::index::IndexVec;
 
 /// The place where most registers of a file are alive.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct Peak {
     /// Number of 32-bit registers alive at once.
     pub registers: u32,
-    /// Index of the instruction (before allocation).
-    pub inst: u32,
+    /// The instruction (before allocation).
+    pub inst: InstId,
     /// Its author location.
     pub source: u32,
 }
@@ -21,23 +22,22 @@ const FIELD: u32 = 20;
 #[derive(Default)]
 pub(super) struct Pressure {
     /// Change by position, one field per file.
-    changes: Vec<i64>,
+    changes: IndexVec<Position, i64>,
 }
 
 impl Pressure {
     /// Peaks of SGPRs, VGPRs and AGPRs.
     pub(super) fn peaks(&mut self, body: &Body, liveness: &Liveness) -> [Peak; 3] {
-        self.changes.clear();
-        self.changes.resize(2 * body.insts.len() + 3, 0);
-        for (id, register) in body.registers.iter().enumerate() {
+        self.changes.refill(Position::end(body).next().next(), 0);
+        for (id, register) in body.registers.enumerated() {
             for segment in liveness.of(id) {
                 let weight = i64::from(segment.parts.count_ones()) << (FIELD * register.file as u32);
-                self.changes[segment.start as usize] += weight;
-                self.changes[segment.end as usize + 1] -= weight;
+                self.changes[segment.start] += weight;
+                self.changes[segment.end.next()] -= weight;
             }
         }
-        let (mut now, mut peaks, mut at) = (0, [0; 3], [0; 3]);
-        for (position, change) in self.changes.iter().enumerate() {
+        let (mut now, mut peaks, mut at) = (0, [0; 3], [Position::START; 3]);
+        for (position, change) in self.changes.enumerated() {
             now += change;
             if *change == 0 {
                 continue;
@@ -55,9 +55,9 @@ impl Pressure {
 
 impl Peak {
     /// The peak at a position of the liveness analysis.
-    pub(super) fn at(body: &Body, position: usize, registers: u32) -> Peak {
-        let inst = (position.max(1) - 1) / 2;
+    pub(super) fn at(body: &Body, position: Position, registers: u32) -> Peak {
+        let inst = position.inst();
         let source = body.insts.get(inst).map_or(u32::MAX, |i| i.source);
-        Peak { registers, inst: inst as u32, source }
+        Peak { registers, inst, source }
     }
 }

@@ -5,41 +5,50 @@
 //! lanes that are read.
 
 use super::access::{Access, accesses};
-use super::body::Body;
-use crate::codegen::isa::{Implicit, Inst, Meaning, Operand};
+use super::body::{Body, InstId};
+use crate::codegen::isa::{Implicit, Inst, Meaning, Operand, VReg};
+use crate::index::IndexVec;
 
-/// The register numbers and constants of moves, by register.
-#[derive(Default)]
-pub(super) struct Constants {
-    /// The move that makes each register, by its index; [`NEVER`] if nothing has written it, [`VARIES`] if it
-    /// is not a constant.
-    moves: Vec<u32>,
+/// What writes each register.
+#[derive(Copy, Clone)]
+enum Made {
+    /// Nothing has yet.
+    Never,
+    /// This move of a constant alone.
+    Once(InstId),
+    /// It is no constant.
+    Varies,
 }
 
-const NEVER: u32 = u32::MAX;
-const VARIES: u32 = u32::MAX - 1;
+/// The moves of constants that alone write a register, by register.
+#[derive(Default)]
+pub(super) struct Constants {
+    moves: IndexVec<VReg, Made>,
+}
 
 impl Constants {
     /// Looks at every write.
     pub(super) fn compute(&mut self, body: &Body) {
-        self.moves.clear();
-        self.moves.resize(body.registers.len(), NEVER);
-        for (index, i) in body.insts.iter().enumerate() {
+        self.moves.refill(body.registers.next_id(), Made::Never);
+        for (index, i) in body.insts.enumerated() {
             for Access { operand, width, .. } in accesses(&i.inst).filter(Access::writes) {
                 let Some((id, first)) = operand.as_virtual() else { continue };
-                let whole = first == 0 && width == u32::from(body.registers[id as usize].width);
-                let made = &mut self.moves[id as usize];
+                let whole = first == 0 && width == u32::from(body.registers[id].width);
+                let made = &mut self.moves[id];
                 *made = match *made {
-                    NEVER if whole && moves_constant(&i.inst) => index as u32,
-                    _ => VARIES,
+                    Made::Never if whole && moves_constant(&i.inst) => Made::Once(index),
+                    _ => Made::Varies,
                 };
             }
         }
     }
 
     /// The instruction that makes a register, if that is a constant.
-    pub(super) fn of(&self, register: usize) -> Option<usize> {
-        self.moves.get(register).copied().filter(|made| *made < VARIES).map(|made| made as usize)
+    pub(super) fn of(&self, register: VReg) -> Option<InstId> {
+        match self.moves.get(register) {
+            Some(Made::Once(index)) => Some(*index),
+            Some(Made::Never | Made::Varies) | None => None,
+        }
     }
 }
 

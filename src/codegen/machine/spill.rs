@@ -25,13 +25,14 @@ use smallvec::SmallVec;
 
 use super::access::{ExecWrite, as_copy, exec_write};
 use super::agpr::may_be_agpr;
-use super::body::{Body, MachineInst, RegisterFile, VirtualRegister};
+use super::body::{BlockId, Body, InstId, MachineInst, Origins, RegisterFile, VirtualRegister};
 use super::evict::becomes_agpr_write;
-use super::liveness::Liveness;
-use crate::codegen::isa::{Inst, Opcode, Operand, Role};
+use super::liveness::{Liveness, Position, SegmentId};
+use crate::codegen::isa::{Inst, Opcode, Operand, Role, VReg};
+use crate::index::{IndexVec, Packed};
 
-/// Marks an instruction in the list of origins that the allocator has inserted.
-pub const INSERTED: u32 = u32::MAX;
+/// The block that a kernel starts with.
+const FIRST: BlockId = BlockId::from_u32(0);
 
 /// Lanes of a VGPR that holds SGPRs.
 const LANES: u32 = 64;
@@ -51,8 +52,8 @@ pub(super) enum Home {
     Scratch(u32),
     /// In lanes of VGPRs, from this lane on, counted over all VGPRs that hold SGPRs.
     Lanes(u32),
-    /// Nowhere: the instruction of this index is repeated.
-    Constant(u32),
+    /// Nowhere: this instruction is repeated.
+    Constant(InstId),
 }
 
 /// What a round has changed.
@@ -93,26 +94,26 @@ impl Spills {
 pub(super) struct Spiller {
     /// Counts.
     pub spills: Spills,
-    /// For every instruction of the body the instruction that it was before allocation, or [`INSERTED`].
-    pub origins: Vec<u32>,
+    /// What the instructions of the body were before allocation.
+    pub origins: Origins,
     /// Registers that may not leave again.
-    pub temporary: Vec<bool>,
+    pub temporary: IndexVec<VReg, bool>,
     begun: bool,
     /// VGPRs whose lanes hold SGPRs.
-    carriers: Vec<u32>,
+    carriers: Vec<VReg>,
     /// Homes of this round.
-    homes: Vec<Home>,
+    homes: IndexVec<VReg, Home>,
     /// How far each register's live segments have been followed.
-    cursors: Vec<u32>,
+    cursors: IndexVec<VReg, Packed<SegmentId>>,
     /// Registers that stood for operands of the previous instruction, and still hold their values.
     standing: SmallVec<[Stand; 4]>,
-    spare_origins: Vec<u32>,
+    spare_origins: Origins,
 }
 
 /// A short-lived register that stands for an operand.
 #[derive(Copy, Clone)]
 struct Stand {
-    id: u32,
+    id: VReg,
     first: u32,
     width: u32,
     temporary: Operand,
@@ -125,7 +126,7 @@ impl Spiller {
     pub(super) fn start(&mut self, body: &Body) {
         self.spills = Spills::default();
         self.origins.clear();
-        self.origins.extend(0..body.insts.len() as u32);
+        self.origins.extend(body.insts.ids().map(Packed::from));
         self.temporary.clear();
         self.begun = false;
         self.carriers.clear();
@@ -137,41 +138,41 @@ impl Spiller {
     }
 
     /// True if a register may not leave its file.
-    pub(super) fn is_temporary(&self, id: usize) -> bool {
+    pub(super) fn is_temporary(&self, id: VReg) -> bool {
         self.temporary.get(id).copied().unwrap_or(false)
     }
 
     /// Moves inputs in `fixed` places to registers of their own at the start, so that they can be spilled
     /// later; not possible if control comes back to the start.
-    pub(super) fn release_inputs(&mut self, body: &mut Body, fixed: &[(u32, Operand)]) {
+    pub(super) fn release_inputs(&mut self, body: &mut Body, fixed: &[(VReg, Operand)]) {
         self.begun = true;
         let counted = self.spills.inserted;
-        let looped = body.blocks.iter().any(|block| block.successors.contains(&Some(0)));
+        let looped = body.blocks.iter().any(|block| block.successors.contains(&Some(FIRST)));
         if looped || body.blocks.is_empty() {
             return;
         }
-        let mut renamed = vec![None; body.registers.len()];
+        let mut renamed = IndexVec::<VReg, Option<Operand>>::default();
+        renamed.resize(body.registers.next_id(), None);
         self.open(body);
         for &(id, _) in fixed {
-            let Some(&register) = body.registers.get(id as usize) else { continue };
-            if renamed[id as usize].is_some() {
+            let Some(&register) = body.registers.get(id) else { continue };
+            if renamed[id].is_some() {
                 continue;
             }
-            let copy = Operand::virtual_register(body.registers.len() as u32, 0);
-            body.registers.push(register);
-            renamed[id as usize] = Some(copy);
+            let copy = Operand::virtual_register(body.registers.push(register), 0);
+            renamed[id] = Some(copy);
             let op = if register.file == RegisterFile::Sgpr { Opcode::SMovB32 } else { Opcode::VMovB32 };
             for part in 0..register.width.into() {
                 let from = Operand::virtual_register(id, part);
                 self.insert(body, Inst::new(op, &[copy.offset(part), from]), u32::MAX);
             }
         }
-        let inserted = body.spare.len() as u32;
-        for index in 0..body.insts.len() {
+        let inserted = body.spare.next_id();
+        for index in body.insts.ids() {
             let mut i = body.insts[index];
             for operand in &mut i.inst.operands {
                 if let Some((id, first)) = operand.as_virtual()
-                    && let Some(copy) = renamed[id as usize]
+                    && let Some(copy) = renamed[id]
                 {
                     *operand = copy.offset(first);
                 }
@@ -179,9 +180,10 @@ impl Spiller {
             body.spare.push(i);
             self.spare_origins.push(self.origins[index]);
         }
-        for (index, block) in body.blocks.iter_mut().enumerate() {
-            block.start += if index == 0 { 0 } else { inserted };
-            block.end += inserted;
+        let moved = |inst: InstId| InstId::from_u32(inst.as_u32() + inserted.as_u32());
+        for (index, block) in body.blocks.enumerated_mut() {
+            block.start = if index == FIRST { block.start } else { moved(block.start) };
+            block.end = moved(block.end);
         }
         self.finish(body);
         self.spills.inserted = counted;
@@ -189,21 +191,20 @@ impl Spiller {
 
     /// Starts choosing homes for a body.
     pub(super) fn start_round(&mut self, body: &Body) {
-        self.homes.clear();
-        self.homes.resize(body.registers.len(), Home::Register);
-        self.temporary.resize(body.registers.len(), false);
+        self.homes.refill(body.registers.next_id(), Home::Register);
+        self.temporary.resize(body.registers.next_id(), false);
     }
 
     /// Puts a register into scratch or lanes.
-    pub(super) fn move_to_memory(&mut self, body: &mut Body, id: u32) {
-        let VirtualRegister { file, width } = body.registers[id as usize];
+    pub(super) fn move_to_memory(&mut self, body: &mut Body, id: VReg) {
+        let VirtualRegister { file, width } = body.registers[id];
         let width = u32::from(width);
-        self.homes[id as usize] = if file == RegisterFile::Sgpr {
+        self.homes[id] = if file == RegisterFile::Sgpr {
             let first = self.spills.to_lanes;
             self.spills.to_lanes += width;
             while self.carriers.len() as u32 * LANES < self.spills.to_lanes {
-                self.carriers.push(body.registers.len() as u32);
-                body.registers.push(VirtualRegister { file: RegisterFile::Vgpr, width: 1 });
+                let carrier = VirtualRegister { file: RegisterFile::Vgpr, width: 1 };
+                self.carriers.push(body.registers.push(carrier));
                 self.temporary.push(true);
                 self.homes.push(Home::Register);
             }
@@ -217,17 +218,17 @@ impl Spiller {
     }
 
     /// Puts a register into AGPRs.
-    pub(super) fn move_to_agprs(&mut self, body: &mut Body, id: u32) {
-        let register = &mut body.registers[id as usize];
+    pub(super) fn move_to_agprs(&mut self, body: &mut Body, id: VReg) {
+        let register = &mut body.registers[id];
         register.file = RegisterFile::Agpr;
         self.spills.to_agprs += u32::from(register.width);
-        self.homes[id as usize] = Home::Agpr;
+        self.homes[id] = Home::Agpr;
     }
 
     /// Makes a register again wherever it is read, as instruction `index` makes it.
-    pub(super) fn rematerialise(&mut self, body: &Body, id: u32, index: u32) {
-        self.spills.rematerialised += u32::from(body.registers[id as usize].width);
-        self.homes[id as usize] = Home::Constant(index);
+    pub(super) fn rematerialise(&mut self, body: &Body, id: VReg, index: InstId) {
+        self.spills.rematerialised += u32::from(body.registers[id].width);
+        self.homes[id] = Home::Constant(index);
     }
 
     /// Rewrites the body for the homes chosen. The next instruction uses what one instruction has loaded or
@@ -237,14 +238,13 @@ impl Spiller {
         let dropped = self.homes.iter().any(|home| matches!(home, Home::Constant(_)));
         self.open(body);
         self.cursors.clear();
-        self.cursors.extend_from_slice(&liveness.first);
-        for block in 0..body.blocks.len() {
-            let range = body.blocks[block].start..body.blocks[block].end;
-            body.blocks[block].start = body.spare.len() as u32;
+        self.cursors.extend(liveness.first.iter().copied());
+        for block in body.blocks.ids() {
+            let old = body.blocks[block];
+            body.blocks[block].start = body.spare.next_id();
             self.standing.clear();
-            for index in range.clone() {
-                let last = index + 1 == range.end;
-                let index = index as usize;
+            for index in old.insts() {
+                let last = index.next() == old.end;
                 let i = body.insts[index];
                 let concerned = i.inst.operands.iter().any(|operand| self.home(*operand) != Home::Register);
                 if !concerned {
@@ -254,15 +254,15 @@ impl Spiller {
                     self.standing.clear();
                 } else {
                     let dead = |spiller: &mut Self, stand: &Stand| {
-                        !last && spiller.is_dead(liveness, stand, 2 * index as u32 + 3)
+                        !last && spiller.is_dead(liveness, stand, Position::read(index.next()))
                     };
                     self.rewrite_instruction(body, i, self.origins[index], liveness.is_masked(index), dead);
                 }
             }
-            body.blocks[block].end = body.spare.len() as u32;
+            body.blocks[block].end = body.spare.next_id();
         }
         self.finish(body);
-        self.temporary.resize(body.registers.len(), true);
+        self.temporary.resize(body.registers.next_id(), true);
         match before == (self.spills.inserted, body.registers.len()) && !dropped {
             true => Rewritten::OperandsOnly,
             false => Rewritten::Instructions,
@@ -279,24 +279,24 @@ impl Spiller {
         std::mem::swap(&mut self.origins, &mut self.spare_origins);
     }
 
-    fn keep(&mut self, body: &mut Body, i: MachineInst, origin: u32) {
+    fn keep(&mut self, body: &mut Body, i: MachineInst, origin: Packed<InstId>) {
         body.spare.push(i);
         self.spare_origins.push(origin);
     }
 
     fn insert(&mut self, body: &mut Body, inst: Inst, source: u32) {
         self.spills.inserted += 1;
-        self.keep(body, MachineInst { inst, source }, INSERTED);
+        self.keep(body, MachineInst { inst, source }, Packed::NONE);
     }
 
     fn home(&self, operand: Operand) -> Home {
-        let id = operand.as_virtual().map(|(id, _)| id as usize);
-        id.and_then(|id| self.homes.get(id)).copied().unwrap_or_default()
+        let home = operand.as_virtual().and_then(|(id, _)| self.homes.get(id));
+        home.copied().unwrap_or_default()
     }
 
     fn file(body: &Body, operand: Operand) -> Option<RegisterFile> {
         match operand.as_virtual() {
-            Some((id, _)) => Some(body.registers[id as usize].file),
+            Some((id, _)) => Some(body.registers[id].file),
             None => super::place::file_and_number(operand).map(|(file, _)| file),
         }
     }
@@ -349,17 +349,17 @@ impl Spiller {
     /// True for the one write of a constant, which is not needed where it stands.
     fn is_own_move(&self, body: &Body, to: Operand, i: &MachineInst) -> bool {
         let Home::Constant(index) = self.home(to) else { return false };
-        body.insts[index as usize] == *i
+        body.insts[index] == *i
     }
 
     /// True if no part of an operand holds a value at a position; positions must not decrease.
-    fn is_dead(&mut self, liveness: &Liveness, stand: &Stand, position: u32) -> bool {
-        let cursor = &mut self.cursors[stand.id as usize];
-        while let Some(segment) = liveness.segments.get(*cursor as usize).filter(|s| s.end < position) {
+    fn is_dead(&mut self, liveness: &Liveness, stand: &Stand, position: Position) -> bool {
+        let cursor = &mut self.cursors[stand.id];
+        while let Some(segment) = liveness.segments.at(*cursor).filter(|s| s.end < position) {
             *cursor = segment.next;
         }
         let parts = (((1u64 << stand.width) - 1) << stand.first) as u32;
-        let segment = liveness.segments.get(*cursor as usize);
+        let segment = liveness.segments.at(*cursor);
         segment.is_none_or(|s| s.start > position || s.parts & parts == 0)
     }
 
@@ -367,7 +367,7 @@ impl Spiller {
         &mut self,
         body: &mut Body,
         mut i: MachineInst,
-        origin: u32,
+        origin: Packed<InstId>,
         masked: bool,
         dead: impl Fn(&mut Self, &Stand) -> bool,
     ) {
@@ -386,10 +386,10 @@ impl Spiller {
             let at = stands.iter().position(same).unwrap_or_else(|| {
                 let file = match home {
                     Home::Agpr => RegisterFile::Vgpr,
-                    _ => body.registers[id as usize].file,
+                    _ => body.registers[id].file,
                 };
-                let temporary = Operand::virtual_register(body.registers.len() as u32, 0);
-                body.registers.push(VirtualRegister { file, width: width as u8 });
+                let register = VirtualRegister { file, width: width as u8 };
+                let temporary = Operand::virtual_register(body.registers.push(register), 0);
                 stands.push(Stand { id, first, width, temporary, reads: false, writes: false });
                 stands.len() - 1
             });
@@ -439,7 +439,7 @@ impl Spiller {
 
     fn fetch(&mut self, body: &mut Body, stand: &Stand, source: u32) {
         let Stand { id, first, width, temporary, .. } = *stand;
-        match self.homes[id as usize] {
+        match self.homes[id] {
             Home::Register => {}
             Home::Agpr => {
                 for part in 0..width {
@@ -451,7 +451,7 @@ impl Spiller {
             Home::Scratch(at) => self.load(body, temporary, at + 4 * first, width, source),
             Home::Lanes(lane) => self.read_lanes(body, temporary, lane + first, width, source),
             Home::Constant(index) => {
-                let mut inst = body.insts[index as usize].inst;
+                let mut inst = body.insts[index].inst;
                 inst.operands[0] = temporary;
                 self.insert(body, inst, source);
             }
@@ -460,7 +460,7 @@ impl Spiller {
 
     fn put_away(&mut self, body: &mut Body, stand: &Stand, source: u32) {
         let Stand { id, first, width, temporary, .. } = *stand;
-        match self.homes[id as usize] {
+        match self.homes[id] {
             Home::Register | Home::Constant(_) => {}
             Home::Agpr => {
                 for part in 0..width {
@@ -507,8 +507,8 @@ impl Spiller {
         if at < OFFSET_REACH {
             return (Operand::NONE, at);
         }
-        let base = Operand::virtual_register(body.registers.len() as u32, 0);
-        body.registers.push(VirtualRegister { file: RegisterFile::Sgpr, width: 1 });
+        let register = VirtualRegister { file: RegisterFile::Sgpr, width: 1 };
+        let base = Operand::virtual_register(body.registers.push(register), 0);
         let bits = at / OFFSET_REACH * OFFSET_REACH;
         self.insert(body, Inst::new(Opcode::SMovB32, &[base, Operand::constant(bits)]).imm(bits), source);
         (base, at % OFFSET_REACH)

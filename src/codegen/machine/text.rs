@@ -16,11 +16,12 @@
 
 use std::fmt::Write;
 
-use super::body::{Block, Body, MachineInst, RegisterFile, VirtualRegister};
+use super::body::{Block, BlockId, Body, MachineInst, RegisterFile, VirtualRegister};
 use super::waits::BARRIER_WITHOUT_WAITS;
 use crate::codegen::isa::parse::cursor::Cursor;
 use crate::codegen::isa::parse::{Context, NoSymbols, Surroundings, parse_statement};
-use crate::codegen::isa::{Arch, Inst, Meaning, Opcode, Operand, write_inst};
+use crate::codegen::isa::{Arch, Inst, Meaning, Opcode, Operand, VReg, write_inst};
+use crate::index::IndexVec;
 
 /// What is wrong with a text.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -42,9 +43,9 @@ pub fn parse(text: &str) -> Result<Body, TextError> {
         }
         let fail = |message: String| TextError { line: number + 1, message };
         if let Some(label) = line.strip_suffix(':') {
-            let index = block_index(label).map_err(fail)?;
-            if index as usize != body.blocks.len() {
-                return Err(fail(format!("expected bb{}", body.blocks.len())));
+            let block = block_id(label).map_err(fail)?;
+            if block != body.blocks.next_id() {
+                return Err(fail(format!("expected {}", body.blocks.next_id())));
             }
             start_block(&mut body);
             continue;
@@ -52,48 +53,51 @@ pub fn parse(text: &str) -> Result<Body, TextError> {
         if body.blocks.is_empty() {
             start_block(&mut body);
         }
-        let before = body.block(body.blocks.len() - 1).last();
+        let before = body.blocks.last().and_then(|block| body.insts[block.start..block.end].last());
         if before.is_some_and(|i| matches!(i.inst.op.info().meaning, Meaning::Branch(_))) {
-            return Err(fail(format!("a branch ends its block: expected bb{}", body.blocks.len())));
+            return Err(fail(format!("a branch ends its block: expected {}", body.blocks.next_id())));
         }
         let inst = parse_inst(line, &mut body.registers).map_err(fail)?;
         body.insts.push(MachineInst { inst, source: number as u32 + 1 });
         if let Some(block) = body.blocks.last_mut() {
-            block.end += 1;
+            block.end = body.insts.next_id();
         }
     }
     // A register that is not mentioned may be anything.
     body.registers.iter_mut().for_each(|register| register.width = register.width.max(1));
-    let count = body.blocks.len() as u32;
-    for index in 0..body.blocks.len() {
+    let count = body.blocks.next_id();
+    for index in body.blocks.ids() {
         let last = body.block(index).last().copied();
         let (falls, target) = match last.map(|i| (i.inst.op.info().meaning, i)) {
-            Some((Meaning::Branch(_), i)) => (i.inst.op != Opcode::SBranch, Some(i.inst.imm)),
+            Some((Meaning::Branch(_), i)) => {
+                (i.inst.op != Opcode::SBranch, Some(BlockId::from_u32(i.inst.imm)))
+            }
             Some((Meaning::EndProgram, _)) => (false, None),
             _ => (true, None),
         };
         if let (Some(target), Some(i)) = (target, last)
             && target >= count
         {
-            return Err(TextError { line: i.source as usize, message: format!("there is no bb{target}") });
+            return Err(TextError { line: i.source as usize, message: format!("there is no {target}") });
         }
-        let next = index as u32 + 1;
+        let next = index.next();
         body.blocks[index].successors = [(falls && next < count).then_some(next), target];
     }
     Ok(body)
 }
 
 fn start_block(body: &mut Body) {
-    let at = body.insts.len() as u32;
+    let at = body.insts.next_id();
     body.blocks.push(Block { start: at, end: at, successors: [None; 2] });
 }
 
-fn block_index(label: &str) -> Result<u32, String> {
-    label.strip_prefix("bb").and_then(|n| n.parse().ok()).ok_or_else(|| format!("`{label}` is not a block"))
+fn block_id(label: &str) -> Result<BlockId, String> {
+    let number = label.strip_prefix("bb").and_then(|n| n.parse().ok());
+    number.map(BlockId::from_u32).ok_or_else(|| format!("`{label}` is not a block"))
 }
 
 /// One instruction in the assembler's syntax, with virtual registers and blocks.
-fn parse_inst(line: &str, registers: &mut Vec<VirtualRegister>) -> Result<Inst, String> {
+fn parse_inst(line: &str, registers: &mut IndexVec<VReg, VirtualRegister>) -> Result<Inst, String> {
     if line.split_whitespace().eq(["s_barrier", "nowait"]) {
         return Ok(Inst::new(Opcode::SBarrier, &[]).imm(BARRIER_WITHOUT_WAITS));
     }
@@ -110,7 +114,7 @@ fn parse_inst(line: &str, registers: &mut Vec<VirtualRegister>) -> Result<Inst, 
     let mut inst = parsed.inst;
     if let Some(reference) = parsed.reference {
         let label = reference.label().ok_or("a branch goes to a block")?;
-        inst.imm = block_index(label)?;
+        inst.imm = block_id(label)?.as_u32();
     } else if matches!(inst.op.info().meaning, Meaning::Branch(_)) {
         return Err("a branch goes to a block".to_owned());
     }
@@ -156,10 +160,13 @@ const UNDECLARED: VirtualRegister = VirtualRegister { file: RegisterFile::Vgpr, 
 const MOST_REGISTERS: u32 = 1 << 16;
 
 /// `3`, `3:v4`, `3[0:1]`, `3[0:1]:v4`.
-fn parse_virtual(text: &str, registers: &mut Vec<VirtualRegister>) -> Result<(Operand, u32), String> {
+fn parse_virtual(
+    text: &str,
+    registers: &mut IndexVec<VReg, VirtualRegister>,
+) -> Result<(Operand, u32), String> {
     let bad = || format!("`%{text}` is not a register");
     let id_end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let id: u32 = text[..id_end].parse().map_err(|_| bad())?;
+    let id = VReg::from_u32(text[..id_end].parse().map_err(|_| bad())?);
     let (part, declared) = match text[id_end..].rsplit_once(':') {
         Some((part, declared)) if !declared.ends_with(']') => (part, Some(declared)),
         _ => (&text[id_end..], None),
@@ -172,21 +179,21 @@ fn parse_virtual(text: &str, registers: &mut Vec<VirtualRegister>) -> Result<(Op
             _ => return Err(bad()),
         };
         let width: u8 = declared[1..].parse().map_err(|_| bad())?;
-        if !(1..=32).contains(&width) || id >= MOST_REGISTERS {
+        if !(1..=32).contains(&width) || id.as_u32() >= MOST_REGISTERS {
             return Err(bad());
         }
-        if registers.len() <= id as usize {
-            registers.resize(id as usize + 1, UNDECLARED);
+        if registers.next_id() <= id {
+            registers.resize(id.next(), UNDECLARED);
         }
-        if std::mem::replace(&mut registers[id as usize], VirtualRegister { file, width }).width > 0 {
-            return Err(format!("%{id} is declared twice"));
+        if std::mem::replace(&mut registers[id], VirtualRegister { file, width }).width > 0 {
+            return Err(format!("{id} is declared twice"));
         }
     }
-    let register = registers.get(id as usize).filter(|register| register.width > 0);
-    let register = register.ok_or_else(|| format!("%{id} is not declared"))?;
+    let register = registers.get(id).filter(|register| register.width > 0);
+    let register = register.ok_or_else(|| format!("{id} is not declared"))?;
     let (first, width) = if part.is_empty() { (0, u32::from(register.width)) } else { parse_range(part)? };
     if first + width > u32::from(register.width) {
-        return Err(format!("%{id} has {} registers", register.width));
+        return Err(format!("{id} has {} registers", register.width));
     }
     Ok((Operand::virtual_register(id, first), width))
 }
@@ -194,9 +201,10 @@ fn parse_virtual(text: &str, registers: &mut Vec<VirtualRegister>) -> Result<(Op
 /// Writes a body.
 pub fn print(body: &Body) -> String {
     let mut out = String::new();
-    let mut declared = vec![false; body.registers.len()];
-    for index in 0..body.blocks.len() {
-        let _ = writeln!(out, "bb{index}:");
+    let mut declared = IndexVec::default();
+    declared.resize(body.registers.next_id(), false);
+    for index in body.blocks.ids() {
+        let _ = writeln!(out, "{index}:");
         for i in body.block(index) {
             let _ = writeln!(out, "    {}", inst_text(&i.inst, body, &mut declared));
         }
@@ -204,9 +212,9 @@ pub fn print(body: &Body) -> String {
     out
 }
 
-fn inst_text(inst: &Inst, body: &Body, declared: &mut [bool]) -> String {
+fn inst_text(inst: &Inst, body: &Body, declared: &mut IndexVec<VReg, bool>) -> String {
     let mut plain = String::new();
-    let label = format!("bb{}", inst.imm);
+    let label = BlockId::from_u32(inst.imm).to_string();
     let label = matches!(inst.op.info().meaning, Meaning::Branch(_)).then_some(label.as_str());
     let _ = write_inst(&mut plain, inst, inst.op.spelling(), label);
     let (mnemonic, rest) = plain.split_once(' ').unwrap_or((&plain, ""));
@@ -235,16 +243,22 @@ fn inst_text(inst: &Inst, body: &Body, declared: &mut [bool]) -> String {
     out
 }
 
-fn virtual_text(id: u32, first: u32, width: u32, body: &Body, declared: &mut [bool]) -> String {
-    let mut out = format!("%{id}");
-    let Some(register) = body.registers.get(id as usize) else { return out };
+fn virtual_text(
+    id: VReg,
+    first: u32,
+    width: u32,
+    body: &Body,
+    declared: &mut IndexVec<VReg, bool>,
+) -> String {
+    let mut out = id.to_string();
+    let Some(register) = body.registers.get(id) else { return out };
     if width != u32::from(register.width) {
         let _ = match width {
             1 => write!(out, "[{first}]"),
             _ => write!(out, "[{first}:{}]", first + width - 1),
         };
     }
-    if !std::mem::replace(&mut declared[id as usize], true) {
+    if !std::mem::replace(&mut declared[id], true) {
         let file = match register.file {
             RegisterFile::Sgpr => 's',
             RegisterFile::Vgpr => 'v',

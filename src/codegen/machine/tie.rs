@@ -6,17 +6,18 @@
 //! anything is placed or spilled, however much room there is: a loop that copies its accumulators would be
 //! far too slow.
 
-use super::body::Body;
+use super::body::{Body, InstId, Origins};
 use super::coalesce::Coalescer;
 use super::liveness::Liveness;
 use super::loops::Loops;
-use crate::codegen::isa::Operand;
+use crate::codegen::isa::{Operand, VReg};
+use crate::index::IndexVec;
 
 /// The pass's memory.
 #[derive(Default)]
 pub(super) struct Ties {
     /// The number of each instruction afterwards; for one that is removed, that of the next.
-    numbers: Vec<u32>,
+    numbers: IndexVec<InstId, InstId>,
 }
 
 impl Ties {
@@ -25,11 +26,11 @@ impl Ties {
     pub(super) fn tie(
         &mut self,
         body: &mut Body,
-        origins: &mut Vec<u32>,
+        origins: &mut Origins,
         liveness: &mut Liveness,
         loops: &Loops,
         coalescer: &mut Coalescer,
-        is_fixed: impl Fn(u32) -> bool,
+        is_fixed: impl Fn(VReg) -> bool,
     ) {
         if !coalescer.tie(body, liveness, loops, is_fixed) {
             return;
@@ -37,8 +38,10 @@ impl Ties {
         self.numbers.clear();
         let numbers = &mut self.numbers;
         let name = |id, first| Operand::virtual_register(coalescer.root(id).0, first);
-        body.rename(origins, name, |_, now| numbers.push(now));
-        self.numbers.push(body.insts.len() as u32);
+        body.rename(origins, name, |now| {
+            numbers.push(now);
+        });
+        self.numbers.push(body.insts.next_id());
         liveness.renumber(&self.numbers);
     }
 }

@@ -27,10 +27,12 @@
 use super::access::{
     Range, Touched, changes_indexing, is_gds, is_lds_dma, is_vmem, leaves_body, writes_memory,
 };
-use super::body::{Body, MachineInst};
+use super::body::{Body, InstId, MachineInst};
+use super::dataflow::{Dataflow, News, Rewrite, State};
 use crate::codegen::isa::{
     Arch, Counter, Generation, Inst, Meaning, OpInfo, Opcode, Operand, Unit, WaitCounts,
 };
+use crate::index::IndexVec;
 
 /// Immediate of an `s_barrier` after which no wave looks at LDS data of other waves; cleared when the waits
 /// are inserted.
@@ -90,8 +92,7 @@ impl Kinds {
     }
 }
 
-/// What is in flight at a block start. An age is the number of counted instructions issued since.
-#[derive(Clone)]
+/// What is in flight where a block starts or ends. An age is the number of counted instructions issued since.
 struct Entry {
     vm: [u8; REGISTERS],
     lgkm: [u8; REGISTERS],
@@ -129,18 +130,31 @@ enum Mark {
 
 const MARKS: usize = 4;
 
-impl Entry {
-    const EMPTY: Entry = Entry {
-        vm: [IDLE; REGISTERS],
-        lgkm: [IDLE; REGISTERS],
-        marks: [IDLE; MARKS],
-        kinds: [Kinds(0); 2],
-        locked: Vec::new(),
-        flags: Flags { indexing: false, scalar_stores: false },
-    };
+impl Default for Entry {
+    fn default() -> Entry {
+        Entry {
+            vm: [IDLE; REGISTERS],
+            lgkm: [IDLE; REGISTERS],
+            marks: [IDLE; MARKS],
+            kinds: [Kinds::default(); 2],
+            locked: Vec::new(),
+            flags: Flags::default(),
+        }
+    }
+}
 
-    /// Takes the worse of both; true if that is worse than before.
-    fn join(&mut self, other: &Entry) -> bool {
+impl State for Entry {
+    fn clear(&mut self) {
+        self.vm.fill(IDLE);
+        self.lgkm.fill(IDLE);
+        self.marks.fill(IDLE);
+        self.kinds = [Kinds::default(); 2];
+        self.locked.clear();
+        self.flags = Flags::default();
+    }
+
+    /// Takes the worse of both.
+    fn join(&mut self, other: &Entry) -> News {
         let mut changed = false;
         for (own, other) in [(&mut self.vm, &other.vm), (&mut self.lgkm, &other.lgkm)] {
             let mut lower = 0;
@@ -170,7 +184,7 @@ impl Entry {
         };
         changed |= flags != self.flags;
         self.flags = flags;
-        changed
+        if changed { News::Anew } else { News::None }
     }
 }
 
@@ -265,16 +279,13 @@ impl Scoreboard {
 pub struct WaitInserter {
     arch: Arch,
     lds_loads: LdsLoads,
-    entries: Vec<Entry>,
-    exit: Entry,
+    flow: Dataflow<Entry>,
     vm: Scoreboard,
     lgkm: Scoreboard,
     /// Youngest of each mark, by number.
     marks: [u32; MARKS],
     locked: Vec<Range>,
     flags: Flags,
-    /// New block ranges.
-    ranges: Vec<(u32, u32)>,
 }
 
 impl WaitInserter {
@@ -283,14 +294,12 @@ impl WaitInserter {
         WaitInserter {
             arch,
             lds_loads: LdsLoads::default(),
-            entries: Vec::new(),
-            exit: Entry::EMPTY,
+            flow: Dataflow::default(),
             vm: Scoreboard::IDLE,
             lgkm: Scoreboard::IDLE,
             marks: [0; MARKS],
             locked: Vec::new(),
             flags: Flags::default(),
-            ranges: Vec::new(),
         }
     }
 
@@ -302,31 +311,12 @@ impl WaitInserter {
     /// Inserts all waits that `body`, which has physical registers, needs in addition to those that it
     /// already has.
     pub fn insert(&mut self, body: &mut Body) {
-        self.entries.clear();
-        self.entries.resize(body.blocks.len(), Entry::EMPTY);
-        self.ranges.clear();
-        body.spare.clear();
-        let mut block = 0;
-        while block < body.blocks.len() {
-            self.ranges.truncate(block);
-            body.spare.truncate(self.ranges.last().map_or(0, |range| range.1 as usize));
-            self.enter(block);
-            let start = body.spare.len() as u32;
-            let range = body.blocks[block];
-            for &i in &body.insts[range.start as usize..range.end as usize] {
-                self.step(i, &mut body.spare);
-            }
-            self.ranges.push((start, body.spare.len() as u32));
-            block = self.leave(body, block);
-        }
-        for (block, range) in body.blocks.iter_mut().zip(&self.ranges) {
-            (block.start, block.end) = *range;
-        }
-        std::mem::swap(&mut body.insts, &mut body.spare);
+        let mut flow = std::mem::take(&mut self.flow);
+        flow.rewrite(body, self);
+        self.flow = flow;
     }
 
-    fn enter(&mut self, block: usize) {
-        let entry = &self.entries[block];
+    fn enter(&mut self, entry: &Entry) {
         self.vm.enter(&entry.vm, entry.kinds[0]);
         self.lgkm.enter(&entry.lgkm, entry.kinds[1]);
         self.marks = entry.marks.map(Scoreboard::number);
@@ -335,29 +325,20 @@ impl WaitInserter {
         self.flags = entry.flags;
     }
 
-    /// Hands the state on to the successors; returns the next block to look at, which is an earlier one if a
-    /// loop brought news.
-    fn leave(&mut self, body: &Body, block: usize) -> usize {
-        self.vm.leave(&mut self.exit.vm);
-        self.lgkm.leave(&mut self.exit.lgkm);
+    fn leave(&self, exit: &mut Entry) {
+        self.vm.leave(&mut exit.vm);
+        self.lgkm.leave(&mut exit.lgkm);
         for (mark, &number) in self.marks.iter().enumerate() {
             let counter = if mark == Mark::Lds as usize { &self.lgkm } else { &self.vm };
-            self.exit.marks[mark] = counter.age(number);
+            exit.marks[mark] = counter.age(number);
         }
-        self.exit.kinds = [self.vm.kinds, self.lgkm.kinds];
-        self.exit.locked.clear();
-        self.exit.locked.extend_from_slice(&self.locked);
-        self.exit.flags = self.flags;
-        let mut next = block + 1;
-        for &successor in body.blocks[block].successors.iter().flatten() {
-            if self.entries[successor as usize].join(&self.exit) {
-                next = next.min(successor as usize);
-            }
-        }
-        next
+        exit.kinds = [self.vm.kinds, self.lgkm.kinds];
+        exit.locked.clear();
+        exit.locked.extend_from_slice(&self.locked);
+        exit.flags = self.flags;
     }
 
-    fn step(&mut self, mut i: MachineInst, out: &mut Vec<MachineInst>) {
+    fn step(&mut self, mut i: MachineInst, out: &mut IndexVec<InstId, MachineInst>) {
         let info = i.inst.op.info();
         let need = self.needed(&i.inst);
         if need != WaitCounts::NONE {
@@ -380,7 +361,7 @@ impl WaitInserter {
         }
     }
 
-    fn emit_wait(&mut self, counts: WaitCounts, source: u32, out: &mut Vec<MachineInst>) {
+    fn emit_wait(&mut self, counts: WaitCounts, source: u32, out: &mut IndexVec<InstId, MachineInst>) {
         out.push(MachineInst { inst: Inst::new(Opcode::SWaitcnt, &[]).imm(counts.to_imm()), source });
         self.waited(counts);
     }
@@ -499,6 +480,20 @@ impl WaitInserter {
                 _ => self.flags.scalar_stores |= info.unit == Unit::Smem && writes_memory(info),
             }
         }
+    }
+}
+
+impl Rewrite<Entry> for WaitInserter {
+    fn rewrite(
+        &mut self,
+        insts: &[MachineInst],
+        entry: &Entry,
+        exit: &mut Entry,
+        out: &mut IndexVec<InstId, MachineInst>,
+    ) {
+        self.enter(entry);
+        insts.iter().for_each(|&i| self.step(i, out));
+        self.leave(exit);
     }
 }
 

@@ -77,7 +77,7 @@ impl Compilation<'_> {
         };
         let (length, reach) = (4 * distance.unsigned_abs(), 4 * BRANCH_REACH);
         let text = format!("the code of this loop is {length} bytes long, and a branch reaches {reach}");
-        let source = self.machine.body.insts.get(inst as usize).map_or(u32::MAX, |branch| branch.source);
+        let source = self.machine.body.insts.get(inst).map_or(u32::MAX, |branch| branch.source);
         let diagnostic = Diagnostic::new(Kind::Limit, text)
             .at(self.location(source))
             .help("use smaller tiles, more waves per workgroup, or unroll the loop less");

@@ -31,7 +31,7 @@ impl Compilation<'_> {
             .lowered
             .loops
             .iter()
-            .map(|&block| InstructionMix::of(machine.body.block(block as usize)))
+            .map(|&block| InstructionMix::of(machine.body.block(block)))
             .max_by_key(InstructionMix::total);
         Ok(Report {
             vgprs: info.resources.vgprs,

@@ -17,10 +17,12 @@ use std::collections::BTreeMap;
 use smallvec::SmallVec;
 
 use super::Fault;
-use crate::codegen::isa::{Calc, Element, Format, Implicit, Inst, Meaning, Opcode, Operand, Role, Unit};
-use crate::codegen::machine::allocate::INSERTED;
-use crate::codegen::machine::body::Body;
+use crate::codegen::isa::{
+    Calc, Element, Format, Implicit, Inst, Meaning, Opcode, Operand, Role, Unit, VReg,
+};
+use crate::codegen::machine::body::{BlockId, Body, InstId, Origins, RegisterFile};
 use crate::codegen::rules::{EXEC, Registers, View};
+use crate::index::{Id, IndexVec, ids};
 
 /// What is needed to check an allocation.
 #[derive(Copy, Clone, Debug)]
@@ -29,10 +31,10 @@ pub struct Allocated<'a> {
     pub before: &'a Body,
     /// The body with physical ones.
     pub after: &'a Body,
-    /// For every instruction after: its index before, or [`INSERTED`].
-    pub origins: &'a [u32],
+    /// For every instruction after: which one it was before, if any.
+    pub origins: &'a Origins,
     /// Virtual registers that hold something at the start, and where.
-    pub inputs: &'a [(u32, Operand)],
+    pub inputs: &'a [(VReg, Operand)],
     /// Bytes of scratch per work-item.
     pub scratch_bytes: u32,
 }
@@ -41,22 +43,23 @@ pub struct Allocated<'a> {
 pub fn check_allocation(allocated: &Allocated) -> Vec<Fault> {
     let Allocated { before, after, origins, .. } = *allocated;
     if before.blocks.len() != after.blocks.len() || origins.len() != after.insts.len() {
-        return vec![Fault::new(0, "blocks or instructions are not accounted for")];
+        return vec![Fault::new(InstId::new(0), "blocks or instructions are not accounted for")];
     }
     let checker = Checker::new(allocated);
     let mut faults = Vec::new();
-    let mut entries: Vec<Option<State>> = vec![None; before.blocks.len()];
-    if let Some(first) = entries.first_mut() {
+    let mut entries = IndexVec::<BlockId, Option<State>>::default();
+    entries.resize(before.blocks.next_id(), None);
+    if let Some(first) = entries.get_mut(BlockId::new(0)) {
         *first = Some(checker.start());
     }
     let mut changed = true;
     while changed {
         changed = false;
-        for block in 0..before.blocks.len() {
+        for block in before.blocks.ids() {
             let Some(entry) = entries[block].clone() else { continue };
             let exit = checker.follow_block(block, entry, &mut Vec::new());
             for &successor in before.blocks[block].successors.iter().flatten() {
-                match &mut entries[successor as usize] {
+                match &mut entries[successor] {
                     Some(entry) => changed |= entry.join(&exit),
                     entry => {
                         *entry = Some(exit.clone());
@@ -66,9 +69,10 @@ pub fn check_allocation(allocated: &Allocated) -> Vec<Fault> {
             }
         }
     }
-    for (block, entry) in entries.into_iter().enumerate() {
+    for (block, entry) in entries.enumerated_mut() {
         // Blocks without predecessors start with nothing known.
-        checker.follow_block(block, entry.unwrap_or_else(|| checker.start()), &mut faults);
+        let entry = entry.take().unwrap_or_else(|| checker.start());
+        checker.follow_block(block, entry, &mut faults);
     }
     faults.sort();
     faults.dedup();
@@ -282,7 +286,7 @@ impl State {
 struct Checker<'a> {
     allocated: Allocated<'a>,
     /// The first part of each virtual register, among all values.
-    first_part: Vec<Value>,
+    first_part: IndexVec<VReg, Value>,
     first_physical: Value,
     first_constant: Value,
     constants: BTreeMap<Constant, Value>,
@@ -293,7 +297,7 @@ struct Checker<'a> {
 
 impl<'a> Checker<'a> {
     fn new(allocated: &Allocated<'a>) -> Checker<'a> {
-        let mut first_part = Vec::new();
+        let mut first_part = IndexVec::default();
         let mut count = 0;
         for register in &allocated.before.registers {
             first_part.push(count);
@@ -317,8 +321,8 @@ impl<'a> Checker<'a> {
         }
         let mut written = vec![false; first_constant];
         for &(id, _) in allocated.inputs {
-            let register = allocated.before.registers.get(id as usize);
-            if let (Some(&first), Some(register)) = (checker.first_part.get(id as usize), register) {
+            let register = allocated.before.registers.get(id);
+            if let (Some(&first), Some(register)) = (checker.first_part.get(id), register) {
                 written[first..first + usize::from(register.width)].fill(true);
             }
         }
@@ -349,10 +353,10 @@ impl<'a> Checker<'a> {
             state.set(self.first_physical + number as usize, number, ALL);
         }
         for &(id, place) in self.allocated.inputs {
-            let (Some(&first), Some(number)) = (self.first_part.get(id as usize), place.number()) else {
+            let (Some(&first), Some(number)) = (self.first_part.get(id), place.number()) else {
                 continue;
             };
-            for part in 0..u32::from(self.allocated.before.registers[id as usize].width) {
+            for part in 0..u32::from(self.allocated.before.registers[id].width) {
                 state.free[first + part as usize] = 0;
                 state.set(first + part as usize, number + part, ALL);
             }
@@ -364,33 +368,32 @@ impl<'a> Checker<'a> {
     fn values(&self, inst: &Inst, index: usize) -> std::ops::Range<Value> {
         let operand = inst.operands[index];
         let start = match (operand.as_virtual(), operand.number()) {
-            (Some((id, first)), _) => self.first_part[id as usize] + first as usize,
+            (Some((id, first)), _) => self.first_part[id] + first as usize,
             (_, Some(number)) if !operand.is_constant() => self.first_physical + number as usize,
             _ => return 0..0,
         };
         start..start + usize::from(inst.width(index))
     }
 
-    fn follow_block(&self, block: usize, mut state: State, faults: &mut Vec<Fault>) -> State {
+    fn follow_block(&self, block: BlockId, mut state: State, faults: &mut Vec<Fault>) -> State {
         let Allocated { before, after, origins, .. } = self.allocated;
         let (old, new) = (before.blocks[block], after.blocks[block]);
         let mut next = old.start;
-        let range = new.start as usize..new.end as usize;
-        for (index, &origin) in range.clone().zip(&origins[range]) {
+        for index in new.insts() {
             let inst = &after.insts[index].inst;
-            if origin == INSERTED {
+            let Some(origin) = origins[index].get() else {
                 if let Err(message) = self.transfer(inst, &mut state) {
                     faults.push(Fault::new(index, message));
                 }
                 continue;
-            }
+            };
             if origin < next || origin >= old.end {
                 faults.push(Fault::new(index, format!("`{inst}` is out of order")));
                 continue;
             }
             self.skip(next..origin, &mut state, faults);
-            self.image(origin as usize, inst, &mut state, faults);
-            next = origin + 1;
+            self.image(origin, inst, &mut state, faults);
+            next = origin.next();
         }
         self.skip(next..old.end, &mut state, faults);
         state
@@ -403,11 +406,11 @@ impl<'a> Checker<'a> {
     }
 
     /// Instructions that are gone after allocation: moves only change which value has which name.
-    fn skip(&self, range: std::ops::Range<u32>, state: &mut State, faults: &mut Vec<Fault>) {
-        for index in range {
-            let inst = &self.allocated.before.insts[index as usize].inst;
+    fn skip(&self, range: std::ops::Range<InstId>, state: &mut State, faults: &mut Vec<Fault>) {
+        for index in ids(range) {
+            let inst = &self.allocated.before.insts[index].inst;
             if !self.move_by_name(inst, state) {
-                faults.push(Fault::new(index as usize, format!("`{inst}` is missing after allocation")));
+                faults.push(Fault::new(index, format!("`{inst}` is missing after allocation")));
             }
         }
     }
@@ -416,7 +419,7 @@ impl<'a> Checker<'a> {
     fn move_by_name(&self, inst: &Inst, state: &mut State) -> bool {
         let to = self.values(inst, 0);
         let vector = match inst.operands[0].as_virtual() {
-            Some((id, _)) => self.allocated.before.registers[id as usize].file as usize > 0,
+            Some((id, _)) => self.allocated.before.registers[id].file != RegisterFile::Sgpr,
             None => inst.operands[0].number() >= Some(Operand::FIRST_VGPR),
         };
         let lanes = self.cover(inst, state, if vector { Operand::FIRST_VGPR } else { 0 });
@@ -436,7 +439,7 @@ impl<'a> Checker<'a> {
     }
 
     /// An instruction that was there before allocation.
-    fn image(&self, origin: usize, after: &Inst, state: &mut State, faults: &mut Vec<Fault>) {
+    fn image(&self, origin: InstId, after: &Inst, state: &mut State, faults: &mut Vec<Fault>) {
         let before = &self.allocated.before.insts[origin].inst;
         let mut fault = |message: String| faults.push(Fault::new(origin, message));
         let mut expected = *before;

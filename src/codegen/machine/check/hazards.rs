@@ -6,29 +6,31 @@ use super::Fault;
 use crate::codegen::isa::{
     Arch, BranchCondition, Calc, Element, Generation, Inst, Meaning, Opcode, Operand, Unit,
 };
-use crate::codegen::machine::body::Body;
+use crate::codegen::machine::body::{BlockId, Body, InstId, MachineInst};
 use crate::codegen::rules::{
     Between, Class, FARTHEST, Registers, VCC, View, class, is_acc_move, overwrites_own_base, pending,
     required, required_before_load,
 };
+use crate::index::{IndexVec, ids};
 
 /// Finds instructions that come too soon after another, and errata that are not repaired.
 pub fn check_hazards(body: &Body, arch: Arch) -> Vec<Fault> {
     let indexed = flow(body, indexing_after);
     let stale_vccz = flow(body, stale_vccz_after);
-    let views: Vec<View> =
+    let views: IndexVec<InstId, View> =
         (body.insts.iter().zip(&indexed)).map(|(i, &indexed)| View::new(&i.inst, indexed)).collect();
     let predecessors = predecessors(body);
     let mut faults = Vec::new();
-    let stale_reads = body.insts.iter().zip(&stale_vccz).enumerate();
-    for (index, (i, _)) in stale_reads.filter(|(_, (i, stale))| **stale && looks_at_vccz(&i.inst)) {
+    let reads_stale = |(index, i): &(InstId, &MachineInst)| stale_vccz[*index] && looks_at_vccz(&i.inst);
+    for (index, i) in body.insts.enumerated().filter(reads_stale) {
         faults.push(Fault::new(index, format!("VCCZ is stale at `{}`", i.inst)));
     }
-    for (block, data) in body.blocks.iter().enumerate() {
-        for index in data.start as usize..data.end as usize {
+    for (block, data) in body.blocks.enumerated() {
+        for index in data.insts() {
             let predecessors = &predecessors;
             let mut walk = Walk { body, views: &views, arch, predecessors, index, faults: &mut faults };
-            let mut best = vec![[u32::MAX; 4]; body.blocks.len()];
+            let mut best = IndexVec::default();
+            best.resize(body.blocks.next_id(), [u32::MAX; 4]);
             walk.back(block, index, 0, Between::default(), &mut best);
         }
     }
@@ -41,11 +43,14 @@ pub fn check_hazards(body: &Body, arch: Arch) -> Vec<Fault> {
 }
 
 /// For each block, the blocks that control may come from.
-fn predecessors(body: &Body) -> Vec<Vec<usize>> {
-    let mut predecessors = vec![Vec::new(); body.blocks.len()];
-    for (block, data) in body.blocks.iter().enumerate() {
+type Predecessors = IndexVec<BlockId, Vec<BlockId>>;
+
+fn predecessors(body: &Body) -> Predecessors {
+    let mut predecessors = Predecessors::default();
+    predecessors.resize(body.blocks.next_id(), Vec::new());
+    for (block, data) in body.blocks.enumerated() {
         for &successor in data.successors.iter().flatten() {
-            predecessors[successor as usize].push(block);
+            predecessors[successor].push(block);
         }
     }
     predecessors
@@ -54,11 +59,11 @@ fn predecessors(body: &Body) -> Vec<Vec<usize>> {
 /// Finds what goes wrong when memory instructions are issued again after a page fault, as they may be with
 /// XNACK on.
 pub fn check_replay(body: &Body) -> Vec<Fault> {
-    let views: Vec<View> = body.insts.iter().map(|i| View::new(&i.inst, false)).collect();
+    let views: IndexVec<InstId, View> = body.insts.iter().map(|i| View::new(&i.inst, false)).collect();
     let predecessors = predecessors(body);
     let mut faults = Vec::new();
-    for (block, data) in body.blocks.iter().enumerate() {
-        for index in data.start as usize..data.end as usize {
+    for (block, data) in body.blocks.enumerated() {
+        for index in data.insts() {
             check_run(body, &views, &predecessors, (block, index), &mut faults);
         }
     }
@@ -68,21 +73,23 @@ pub fn check_replay(body: &Body) -> Vec<Fault> {
 }
 
 /// Before each instruction, whether a condition may hold; `after` says what an instruction makes of it.
-fn flow(body: &Body, after: fn(&Inst, bool) -> bool) -> Vec<bool> {
-    let mut at_start = vec![false; body.blocks.len()];
-    let mut before = vec![false; body.insts.len()];
+fn flow(body: &Body, after: fn(&Inst, bool) -> bool) -> IndexVec<InstId, bool> {
+    let mut at_start = IndexVec::<BlockId, bool>::default();
+    at_start.resize(body.blocks.next_id(), false);
+    let mut before = IndexVec::default();
+    before.resize(body.insts.next_id(), false);
     let mut changed = true;
     while changed {
         changed = false;
-        for (block, data) in body.blocks.iter().enumerate() {
+        for (block, data) in body.blocks.enumerated() {
             let mut holds = at_start[block];
-            for (before, i) in before[data.start as usize..].iter_mut().zip(body.block(block)) {
-                *before = holds;
-                holds = after(&i.inst, holds);
+            for index in data.insts() {
+                before[index] = holds;
+                holds = after(&body.insts[index].inst, holds);
             }
             for &successor in data.successors.iter().flatten() {
-                changed |= holds && !at_start[successor as usize];
-                at_start[successor as usize] |= holds;
+                changed |= holds && !at_start[successor];
+                at_start[successor] |= holds;
             }
         }
     }
@@ -120,11 +127,11 @@ fn looks_at_vccz(inst: &Inst) -> bool {
 }
 
 /// The amount of a 64-bit shift must not be in the last VGPR of the last eight.
-fn check_shifts(views: &[View], faults: &mut Vec<Fault>) {
+fn check_shifts(views: &IndexVec<InstId, View>, faults: &mut Vec<Fault>) {
     use {Calc::ShiftLeftRev, Calc::ShiftRightRev, Element::B64, Element::I64, Element::U64};
     let all = views.iter().flat_map(|view| &view.registers).filter(|r| r.is_vgpr());
     let end = all.map(|r| r.end).max().unwrap_or(0);
-    for (index, view) in views.iter().enumerate() {
+    for (index, view) in views.enumerated() {
         let shifts = Meaning::Vector(ShiftLeftRev, B64) == view.info.meaning
             || matches!(view.info.meaning, Meaning::Vector(ShiftRightRev, U64 | I64));
         let amount = view.inst.operands[1].as_vgpr();
@@ -136,24 +143,24 @@ fn check_shifts(views: &[View], faults: &mut Vec<Fault>) {
 
 struct Walk<'a> {
     body: &'a Body,
-    views: &'a [View<'a>],
+    views: &'a IndexVec<InstId, View<'a>>,
     arch: Arch,
-    predecessors: &'a [Vec<usize>],
-    index: usize,
+    predecessors: &'a Predecessors,
+    index: InstId,
     faults: &'a mut Vec<Fault>,
 }
 
 impl Walk<'_> {
     fn back(
         &mut self,
-        block: usize,
-        from: usize,
+        block: BlockId,
+        from: InstId,
         mut states: u32,
         mut between: Between,
-        best: &mut [[u32; 4]],
+        best: &mut IndexVec<BlockId, [u32; 4]>,
     ) {
         let then = &self.views[self.index];
-        for earlier in (self.body.blocks[block].start as usize..from).rev() {
+        for earlier in ids(self.body.blocks[block].start..from).rev() {
             let first = &self.views[earlier];
             if states >= FARTHEST || first.is_border() {
                 return;
@@ -182,7 +189,7 @@ impl Walk<'_> {
             let best_here = &mut best[predecessor][usize::from(between.dgemm) + 2 * usize::from(between.acc)];
             if states < *best_here {
                 *best_here = states;
-                let end = self.body.blocks[predecessor].end as usize;
+                let end = self.body.blocks[predecessor].end;
                 self.back(predecessor, end, states, between, best);
             }
         }
@@ -193,9 +200,9 @@ impl Walk<'_> {
 /// block that falls through to its own.
 fn check_run(
     body: &Body,
-    views: &[View],
-    predecessors: &[Vec<usize>],
-    (block, index): (usize, usize),
+    views: &IndexVec<InstId, View>,
+    predecessors: &Predecessors,
+    (block, index): (BlockId, InstId),
     faults: &mut Vec<Fault>,
 ) {
     let view = &views[index];
@@ -208,10 +215,11 @@ fn check_run(
     let same_run = |other: &&View| {
         if view.is_vmem() { other.is_vmem() } else { other.info.unit == Unit::Smem }
     };
-    let mut seen = vec![false; body.blocks.len()];
+    let mut seen = IndexVec::<BlockId, bool>::default();
+    seen.resize(body.blocks.next_id(), false);
     let mut work = vec![(block, index)];
     while let Some((block, end)) = work.pop() {
-        let start = body.blocks[block].start as usize;
+        let start = body.blocks[block].start;
         let mut run = 0;
         for earlier in views[start..end].iter().rev().take_while(same_run) {
             run += 1;
@@ -222,10 +230,10 @@ fn check_run(
                 faults.push(Fault::new(index, message));
             }
         }
-        if run == end - start {
+        if run == ids(start..end).len() {
             for &before in &predecessors[block] {
                 if !std::mem::replace(&mut seen[before], true) {
-                    work.push((before, body.blocks[before].end as usize));
+                    work.push((before, body.blocks[before].end));
                 }
             }
         }

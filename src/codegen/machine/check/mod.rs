@@ -11,22 +11,23 @@ pub use allocation::{Allocated, check_allocation};
 pub use hazards::{check_hazards, check_replay};
 pub use waits::check_waits;
 
-use super::body::Body;
+use super::body::{Body, InstId};
 use crate::codegen::isa::{Arch, check};
+use crate::index::Id;
 
 /// Something wrong with one instruction.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, thiserror::Error)]
 #[error("instruction {inst}: {message}")]
 pub struct Fault {
     /// Instruction.
-    pub inst: u32,
+    pub inst: InstId,
     /// What is wrong.
     pub message: String,
 }
 
 impl Fault {
-    fn new(inst: usize, message: impl Into<String>) -> Fault {
-        Fault { inst: inst as u32, message: message.into() }
+    fn new(inst: InstId, message: impl Into<String>) -> Fault {
+        Fault { inst, message: message.into() }
     }
 }
 
@@ -34,20 +35,17 @@ impl Fault {
 /// body without gaps.
 pub fn check_operands(body: &Body, arch: Arch) -> Vec<Fault> {
     let mut faults = Vec::new();
-    let mut at = 0;
-    for (index, block) in body.blocks.iter().enumerate() {
+    let mut at = InstId::new(0);
+    for (index, block) in body.blocks.enumerated() {
         if block.start != at || block.end < at {
-            faults.push(Fault::new(
-                at as usize,
-                format!("bb{index} does not start where the one before it ends"),
-            ));
+            faults.push(Fault::new(at, format!("{index} does not start where the one before it ends")));
         }
         at = block.end;
     }
-    if at as usize != body.insts.len() {
-        faults.push(Fault::new(at as usize, "the blocks do not cover the body"));
+    if at != body.insts.next_id() {
+        faults.push(Fault::new(at, "the blocks do not cover the body"));
     }
-    for (index, i) in body.insts.iter().enumerate() {
+    for (index, i) in body.insts.enumerated() {
         if let Err(error) = check(&i.inst, arch) {
             faults.push(Fault::new(index, error.to_string()));
         }
@@ -61,11 +59,12 @@ mod tests {
     use crate::codegen::isa::{Inst, Modifiers, Opcode, Operand};
     use crate::codegen::machine::body::{Block, MachineInst};
     use crate::codegen::machine::text;
+    use crate::index::Packed;
 
     fn faults(inst: Inst, arch: Arch) -> usize {
         let body = Body {
-            insts: vec![MachineInst { inst, source: 0 }],
-            blocks: vec![Block { start: 0, end: 1, successors: [None; 2] }],
+            insts: vec![MachineInst { inst, source: 0 }].into(),
+            blocks: vec![Block { start: InstId::new(0), end: InstId::new(1), successors: [None; 2] }].into(),
             ..Body::default()
         };
         check_operands(&body, arch).len()
@@ -102,7 +101,8 @@ mod tests {
         };
         let before = body(["%0:v2", "%1:v4", "%2:v4"]);
         let faults = |sum: &str| {
-            let (after, origins) = (body(["v[2:3]", "v[4:7]", sum]), [0, 1, 2, 3, 4, 5]);
+            let after = body(["v[2:3]", "v[4:7]", sum]);
+            let origins = before.insts.ids().map(Packed::from).collect();
             let allocated = Allocated {
                 before: &before,
                 after: &after,

@@ -6,17 +6,18 @@ use std::collections::BTreeSet;
 
 use super::Fault;
 use crate::codegen::isa::{Arch, Counter, Generation, Meaning, Unit, WaitCounts};
-use crate::codegen::machine::body::Body;
+use crate::codegen::machine::body::{BlockId, Body, InstId};
 use crate::codegen::machine::waits::{BARRIER_WITHOUT_WAITS, LdsLoads};
 use crate::codegen::rules::{EXEC, Registers, View};
+use crate::index::{Id, IndexVec};
 
 /// Instructions in flight, oldest first, by index.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 struct InFlight {
-    vm: Vec<usize>,
-    lgkm: Vec<usize>,
+    vm: Vec<InstId>,
+    lgkm: Vec<InstId>,
     /// Global data share instructions whose registers may not have been read yet.
-    exp: Vec<usize>,
+    exp: Vec<InstId>,
     indexing: bool,
     scalar_stores: bool,
 }
@@ -26,9 +27,9 @@ const MOST_STATES: usize = 500;
 
 struct Checker<'a> {
     /// Each instruction without and with indexed VGPRs.
-    views: Vec<[View<'a>; 2]>,
+    views: IndexVec<InstId, [View<'a>; 2]>,
     /// Barriers that hand over LDS data.
-    hands_over: Vec<bool>,
+    hands_over: IndexVec<InstId, bool>,
     arch: Arch,
     lds_loads: LdsLoads,
     faults: BTreeSet<Fault>,
@@ -40,8 +41,9 @@ pub fn check_waits(before: &Body, after: &Body, arch: Arch, lds_loads: LdsLoads)
         .map(|i| i.inst.imm != BARRIER_WITHOUT_WAITS)
         .collect();
     let mut seen_barriers = 0;
-    let mut hands_over = vec![false; after.insts.len()];
-    for (index, i) in after.insts.iter().enumerate() {
+    let mut hands_over = IndexVec::default();
+    hands_over.resize(after.insts.next_id(), false);
+    for (index, i) in after.insts.enumerated() {
         if i.inst.op.info().meaning == Meaning::Barrier {
             hands_over[index] = barriers.get(seen_barriers).copied().unwrap_or(true);
             seen_barriers += 1;
@@ -50,21 +52,22 @@ pub fn check_waits(before: &Body, after: &Body, arch: Arch, lds_loads: LdsLoads)
     let views = after.insts.iter().map(|i| [false, true].map(|indexed| View::new(&i.inst, indexed)));
     let mut checker =
         Checker { views: views.collect(), hands_over, arch, lds_loads, faults: BTreeSet::new() };
-    let mut entries = vec![BTreeSet::new(); after.blocks.len()];
+    let mut entries = IndexVec::<BlockId, BTreeSet<InFlight>>::default();
+    entries.resize(after.blocks.next_id(), BTreeSet::new());
     let mut work = Vec::new();
-    if !after.blocks.is_empty() {
-        entries[0].insert(InFlight::default());
-        work.push((0, InFlight::default()));
+    if let Some(first) = entries.get_mut(BlockId::new(0)) {
+        first.insert(InFlight::default());
+        work.push((BlockId::new(0), InFlight::default()));
     }
     while let Some((block, mut state)) = work.pop() {
         let range = after.blocks[block];
-        for index in range.start as usize..range.end as usize {
-            checker.step(index, range.end as usize, &mut state);
+        for index in range.insts() {
+            checker.step(index, range.end, &mut state);
         }
         for &successor in range.successors.iter().flatten() {
-            let states: &mut BTreeSet<InFlight> = &mut entries[successor as usize];
+            let states = &mut entries[successor];
             if states.len() < MOST_STATES && states.insert(state.clone()) {
-                work.push((successor as usize, state.clone()));
+                work.push((successor, state.clone()));
             }
         }
     }
@@ -99,7 +102,7 @@ fn uses_lds(view: &View) -> bool {
 }
 
 impl Checker<'_> {
-    fn step(&mut self, index: usize, block_end: usize, state: &mut InFlight) {
+    fn step(&mut self, index: InstId, block_end: InstId, state: &mut InFlight) {
         let view = &self.views[index][usize::from(state.indexing)];
         let meaning = view.info.meaning;
         if meaning == Meaning::Wait {
@@ -135,7 +138,7 @@ impl Checker<'_> {
         }
         fault(meaning == Meaning::EndProgram && state.scalar_stores, "scalar stores are in the cache");
         if meaning == Meaning::GlobalWaveSync {
-            let next = if index + 1 < block_end { Some(self.views[index + 1][0].inst) } else { None };
+            let next = (index.next() < block_end).then(|| self.views[index.next()][0].inst);
             let waits = next.is_some_and(|n| n.op.info().meaning == Meaning::Wait && n.imm & 0xcf7f == 0);
             fault(!waits, "no full wait follows");
         }
@@ -161,7 +164,7 @@ impl Checker<'_> {
         self.issue(index, state);
     }
 
-    fn issue(&self, index: usize, state: &mut InFlight) {
+    fn issue(&self, index: InstId, state: &mut InFlight) {
         let view = &self.views[index][0];
         let counter = view.info.counter;
         if matches!(counter, Counter::Vm | Counter::VmAndLgkm) {
@@ -206,7 +209,7 @@ impl Checker<'_> {
     }
 
     /// True if the instructions of a queue come back in the order in which they were issued.
-    fn in_order(&self, queue: &[usize]) -> bool {
+    fn in_order(&self, queue: &[InstId]) -> bool {
         let kinds = queue.iter().map(|&other| kind(&self.views[other][0]));
         kinds.clone().all(|k| k != Kind::Unordered) && kinds.clone().zip(kinds.skip(1)).all(|(a, b)| a == b)
     }
@@ -223,7 +226,7 @@ impl Checker<'_> {
 }
 
 /// What a wait for `count` leaves of a queue; `none` is the count that waits for nothing.
-fn shorten(queue: &mut Vec<usize>, count: usize, none: usize, ordered: bool) {
+fn shorten(queue: &mut Vec<InstId>, count: usize, none: usize, ordered: bool) {
     if count == 0 {
         queue.clear();
     } else if count < none && ordered && queue.len() > count {
