@@ -9,7 +9,8 @@
 //!
 //! let [m, n, k] = symbols(["M", "N", "K"]);
 //! let gemm = Kernel::trace("gemm", |w| {
-//!     w.distribute([workgroup(m, 64, 0), workgroup(n, 64, 1), tile(k, 32), wave(m, 32), wave(n, 32)]);
+//!     w.distribute([workgroup(m, 64, 0), workgroup(n, 64, 1), tile(k, 32)]);
+//!     w.distribute([wave(m, 32), wave(n, 32)]);
 //!     w.mma_type(Mma::F32_16x16x16_F16);
 //!     let a = w.memory("a", [m, k], Shared, F16);
 //!     let b = w.memory("b", [n, k], Shared, F16);
@@ -19,7 +20,8 @@
 //!     w.write(sum, c);
 //! })?;
 //!
-//! let executable = gemm.compile(&Options::new(Target::GFX942).set(m, 100).set(n, 70).set(k, 48))?;
+//! let options = Options::new(Target::GFX942).set(m, 100).set(n, 70).set(k, 48);
+//! let executable = gemm.compile(&options)?;
 //! let device = Device::open()?;
 //! let a = device.upload(&vec![f16::ONE; 100 * 48])?;
 //! let b = device.upload(&vec![f16::ONE; 70 * 48])?;
@@ -34,10 +36,18 @@
 //! | [`prelude`] | every name that a kernel, its compilation and its launch take, in one table |
 //! | [`how_do_i`] | short answers, each a program that runs |
 //! | [`kernels`] | ready kernels: copies and matrix products with any epilogue |
-//! | [`ir::schedule`] | how loops are pipelined, and how to say it yourself |
-//! | [`ir::text`] | kernels as text, without Rust |
-//! | [`runtime::cache`] | what is compiled once only, and how much is kept |
-//! | [`runtime::sim`] | the simulator: run, check and time any AMDHSA code object |
+//! | [`schedule`] | how loops are pipelined, and how to say it yourself |
+//! | [`text`] | kernels as text, without Rust |
+//! | [`cache`] | what is compiled only once, and how much is kept |
+//! | [`simulator`] | run, check and time any AMDHSA code object |
+//!
+//! | to look up | |
+//! | --- | --- |
+//! | [`author`] | the types that kernels are written with |
+//! | [`options`], [`compile`], [`report`] | what a compilation is asked for, what it gives, what it says about the result |
+//! | [`device`], [`check`], [`interpreter`] | where kernels run, and what they ought to compute |
+//! | [`diagnostic`] | what is wrong, where, why, and a way out |
+//! | [`assembler`], [`object`], [`isa`], [`target`] | assembly text, code objects, instructions, chips |
 //!
 //! # Features
 //!
