@@ -199,7 +199,11 @@ impl Binder<'_> {
         for symbol in self.arena.symbols(expr) {
             let Some(value) = options.value(symbol) else {
                 let name = symbol.name();
-                return Err(fail(format!("{what} depends on {name}, which has no value"))
+                let why = match options.dynamic_symbols().contains(&symbol) {
+                    true => "is left open by dynamic",
+                    false => "has no value",
+                };
+                return Err(fail(format!("{what} depends on {name}, which {why}"))
                     .help(format!("bind it with set({name}, ..); tile sizes cannot be dynamic")));
             };
             values.push((symbol, self.arena.int(value)));

@@ -43,7 +43,7 @@ pub(crate) fn schedule_loops(
     ops: &mut QueryState<&'static Op>,
 ) -> PassResult {
     let root = kernel_entity(world)?;
-    let mut kernel = Scheduling { world, root, nodes, ops };
+    let mut kernel = Scheduling { world, root, nodes, ops, lds_bytes: None };
     let asked = kernel.view().settings()?.requested_schedule().clone();
     if asked != Schedule::None {
         let (strategy, candidates) = (asked.strategy(), candidates(kernel.view())?);

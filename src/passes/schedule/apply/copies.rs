@@ -93,24 +93,27 @@ pub(crate) fn give(
     forced: Option<u32>,
 ) -> Result<(), NotGiven> {
     let limit = kernel.view().settings()?.target().max_lds_per_workgroup;
+    kernel.lds_bytes = Some(all_bytes(kernel.view())?.into());
     let mut total = 0;
     for need in [Need::Apart, Need::InOrder] {
-        set(kernel.world, found, |buffer| {
-            forced.unwrap_or_else(|| needed(found, buffer.buffer, assignment, need))
-        });
+        set(kernel, found, |buffer| forced.unwrap_or_else(|| needed(found, buffer.buffer, assignment, need)));
         total = all_bytes(kernel.view())?;
         if total <= limit {
             return Ok(());
         }
     }
-    set(kernel.world, found, |_| 1);
+    set(kernel, found, |_| 1);
     Err(TooLarge { needed: total, limit }.into())
 }
 
-fn set(world: &mut World, found: &LoopGraph, copies: impl Fn(&LoopBuffer) -> u32) {
+fn set(kernel: &mut Scheduling, found: &LoopGraph, copies: impl Fn(&LoopBuffer) -> u32) {
     for buffer in &found.buffers {
-        if let Some(mut lds) = world.get_mut::<LdsBuffer>(buffer.buffer) {
+        if let Some(mut lds) = kernel.world.get_mut::<LdsBuffer>(buffer.buffer) {
+            let before = lds.all_bytes();
             lds.copies = copies(buffer);
+            if let Some(total) = &mut kernel.lds_bytes {
+                *total = total.saturating_sub(before.into()) + u64::from(lds.all_bytes());
+            }
         }
     }
 }
@@ -120,6 +123,9 @@ fn set(world: &mut World, found: &LoopGraph, copies: impl Fn(&LoopBuffer) -> u32
 /// # Errors
 /// A kernel that is broken.
 pub(crate) fn all_bytes(view: View) -> Result<u32, Bug> {
+    if let Some(known) = view.lds_bytes {
+        return Ok(known.try_into().unwrap_or(u32::MAX));
+    }
     let mut sum = 0u32;
     for &node in view.body(view.root)? {
         if view.op(node)? == Op::Allocate {

@@ -21,6 +21,9 @@ pub struct Scheduling<'w> {
     /// The states of the queries.
     pub(crate) nodes: &'w mut QueryState<ExpandedNode>,
     pub(crate) ops: &'w mut QueryState<&'static Op>,
+    /// Bytes of all LDS buffers with their copies, once somebody has added them up: a kernel of many loops
+    /// asks for every one of them.
+    pub(crate) lds_bytes: Option<u64>,
 }
 
 impl Scheduling<'_> {
@@ -31,6 +34,7 @@ impl Scheduling<'_> {
             root: self.root,
             nodes: self.nodes.query(self.world),
             ops: self.ops.query(self.world),
+            lds_bytes: self.lds_bytes,
         }
     }
 }
@@ -45,13 +49,15 @@ pub(crate) struct View<'w> {
     nodes: ExpandedNodes<'w, 'w>,
     /// What nodes do, for those who ask for nothing else.
     ops: Query<'w, 'w, &'static Op>,
+    /// Bytes of all LDS buffers with their copies, if they are known.
+    pub(crate) lds_bytes: Option<u64>,
 }
 
 impl<'w> View<'w> {
     /// The kernel in a workspace.
     pub(crate) fn new(workspace: &'w mut Workspace) -> View<'w> {
         let Workspace { world, root, expanded, ops, .. } = workspace;
-        View { world, root: *root, nodes: expanded.query(world), ops: ops.query(world) }
+        View { world, root: *root, nodes: expanded.query(world), ops: ops.query(world), lds_bytes: None }
     }
 
     /// A node.
