@@ -89,6 +89,7 @@ pub mod kernels;
 mod passes;
 pub mod prelude;
 mod runtime;
+mod spelling;
 mod workers;
 
 #[doc(inline)]

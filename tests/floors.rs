@@ -12,17 +12,18 @@ const MAX_LINES: usize = 800;
 const FLOORS: &[(&str, &[&str])] = &[
     ("float16", &[]),
     ("index", &[]),
+    ("spelling", &[]),
     ("workers", &[]),
     ("ir::expr", &[]),
     ("ir::types", &[]),
     ("ir::layout", &["ir::types"]),
-    ("ir", &["float16", "ir::expr", "ir::types", "ir::layout", "workers"]),
-    ("codegen::isa", &["float16", "index"]),
+    ("ir", &["float16", "ir::expr", "ir::types", "ir::layout", "spelling", "workers"]),
+    ("codegen::isa", &["float16", "index", "spelling"]),
     ("codegen::rules", &["codegen::isa"]),
     ("codegen::target", &["codegen::isa", "ir::types", "ir::layout"]),
     ("codegen::object", &["codegen::isa", "codegen::target"]),
     ("codegen::assembler", &["codegen::isa", "codegen::object", "codegen::target"]),
-    ("passes", &["ir", "ir::expr", "ir::types", "ir::layout", "codegen::target"]),
+    ("passes", &["ir", "ir::expr", "ir::types", "ir::layout", "codegen::target", "spelling"]),
     // It runs anybody's code object, so it knows nothing of how ours come about.
     (
         "runtime::sim",

@@ -8,8 +8,6 @@ use super::options::Options;
 use crate::ir::diagnostic::{Diagnostic, Kind, Location};
 use crate::ir::node_map::NodeSet;
 
-/// Lanes of a wave.
-const LANES: u32 = 64;
 /// Registers of an address.
 const POINTER: u32 = 2;
 
@@ -18,7 +16,7 @@ const POINTER: u32 = 2;
 pub(super) fn most_memories(options: &Options) -> usize {
     let target = options.target();
     let vgprs = options.vgpr_limit().unwrap_or(u32::MAX).min(target.addressable_vgprs);
-    ((target.addressable_sgprs + LANES * vgprs) / POINTER) as usize
+    ((target.addressable_sgprs + target.wave_size * vgprs) / POINTER) as usize
 }
 
 /// Rejects a kernel whose operations use more than `most` different memories.

@@ -5,9 +5,9 @@ use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::PassResult;
-use super::assign_layouts::{LANES, MAX_ACCESS_BYTES};
+use super::assign_layouts::MAX_ACCESS_BYTES;
 use super::facts::{BankConflicts, Geometry, LdsBuffer, Settings, Swizzle};
-use crate::codegen::target::{LdsAccess, LdsRules};
+use crate::codegen::target::{LANES, LdsAccess, LdsRules};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::kernel::KernelName;
 use crate::ir::layout::{Dim, Layout, Place, Source};
@@ -16,10 +16,6 @@ use crate::ir::node_map::NodeMap;
 use crate::ir::nodes::{Node, NodeItem};
 use crate::ir::op::MemoryEffect;
 use crate::ir::walk;
-
-/// Bytes that all banks together hold side by side (32 banks of 4 bytes on gfx942; CDNA3 ISA guide, "Local
-/// data share").
-const BANK_ROW_BYTES: u32 = 128;
 
 /// Accesses of a buffer that are spread in the same way: an arrangement suits all of them equally.
 struct BufferAccess {
@@ -219,13 +215,13 @@ fn choose_arrangement(
     let plain = buffer.clone();
     let fits = |candidate: &LdsBuffer| candidate.bytes <= limit || candidate.bytes == plain.bytes;
     let degrees = |costs: SmallVec<[Cost; 4]>| costs.into_iter().map(|cost| cost.degree).collect();
-    for candidate in candidates(&plain).filter(fits) {
+    for candidate in candidates(&plain, rules.row_bytes()).filter(fits) {
         if let Some(costs) = costs(&plain, &candidate, accesses, rules, 1) {
             *buffer = candidate;
             return degrees(costs);
         }
     }
-    let all = candidates(&plain)
+    let all = candidates(&plain, rules.row_bytes())
         .filter(fits)
         .filter_map(|c| Some((costs(&plain, &c, accesses, rules, u32::MAX)?, c)));
     match all.min_by_key(|(costs, c)| (costs.iter().map(|cost| cost.time).max(), c.bytes)) {
@@ -237,17 +233,17 @@ fn choose_arrangement(
     }
 }
 
-/// Arrangements worth trying, cheapest in LDS first.
-fn candidates(plain: &LdsBuffer) -> impl Iterator<Item = LdsBuffer> + '_ {
+/// Arrangements worth trying, cheapest in LDS first. All banks together hold `row` bytes side by side.
+fn candidates(plain: &LdsBuffer, row: u32) -> impl Iterator<Item = LdsBuffer> + '_ {
     const PADS: [u32; 6] = [4, 8, 16, 32, 48, 64];
     const UNITS: [u32; 2] = [16, 8];
-    let swizzled = UNITS.into_iter().filter_map(|unit| {
+    let swizzled = UNITS.into_iter().filter_map(move |unit| {
         let units = plain.pitch / unit;
         if !plain.pitch.is_multiple_of(unit) || !units.is_power_of_two() || units == 1 {
             return None;
         }
-        let group = (BANK_ROW_BYTES / plain.pitch).max(1);
-        let phases = units.min(BANK_ROW_BYTES / unit);
+        let group = (row / plain.pitch).max(1);
+        let phases = units.min(row / unit);
         Some(LdsBuffer { swizzle: Some(Swizzle { unit, group, phases }), ..plain.clone() })
     });
     let padded = PADS.into_iter().map(|pad| {

@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 use super::PassResult;
 use super::facts::Geometry;
 use super::infer_types::MmaDims;
+use crate::codegen::target::LANES;
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::kernel::{DimTable, KernelName, Locations};
 use crate::ir::layout::{Dim, Layout, LayoutError, Mma, Mode, Source};
@@ -21,8 +22,6 @@ use crate::ir::node_map::{NodeMap, Side};
 use crate::ir::types::DType;
 use crate::ir::walk::{self, NodeList};
 
-/// Lanes of a wave on every CDNA target.
-pub(crate) const LANES: u32 = 64;
 /// Widest memory instruction, in bytes.
 pub(crate) const MAX_ACCESS_BYTES: u32 = 16;
 

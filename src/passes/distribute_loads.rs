@@ -6,9 +6,10 @@ use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
 use super::PassResult;
-use super::assign_layouts::{LANES, MAX_ACCESS_BYTES};
+use super::assign_layouts::MAX_ACCESS_BYTES;
 use super::facts::Geometry;
 use super::promote_to_lds::workgroup_tile;
+use crate::codegen::target::LANES;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::kernel::{DimTable, KernelName, Locations};
 use crate::ir::layout::{Dim, Layout};

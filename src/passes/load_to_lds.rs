@@ -14,10 +14,10 @@ use thiserror::Error;
 
 use super::PassResult;
 use super::arrange_lds::{Accessing, keeps_order};
-use super::assign_layouts::LANES;
 use super::facts::{Bounds, DirectLoads, Geometry, Settings};
 use super::options::{GlobalToShared, Options, Schedule};
 use super::promote_to_lds::workgroup_tile;
+use crate::codegen::target::LANES;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::kernel::KernelName;
 use crate::ir::layout::{Dim, Layout, Place, Source};

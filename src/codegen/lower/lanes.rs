@@ -5,10 +5,8 @@ use smallvec::SmallVec;
 use super::Lowering;
 use super::emitter::{Scalar, magic_divisor};
 use crate::codegen::isa::{Opcode, Operand};
+use crate::codegen::target::LANES;
 use crate::ir::layout::{Dim, Layout, Source};
-
-/// Lanes of a wave.
-const LANES: u32 = 64;
 
 impl Lowering<'_> {
     /// Lane and wave number from the work-item id. Workgroups are one-dimensional, so the id is in bits 9:0

@@ -29,13 +29,11 @@ use super::body::{BlockId, Body, InstId, MachineInst, Origins, RegisterFile, Vir
 use super::evict::becomes_agpr_write;
 use super::liveness::{Liveness, Position, SegmentId};
 use crate::codegen::isa::{Inst, Opcode, Operand, Role, VReg};
+use crate::codegen::target::LANES;
 use crate::index::{IndexVec, Packed};
 
 /// The block that a kernel starts with.
 const FIRST: BlockId = BlockId::from_u32(0);
-
-/// Lanes of a VGPR that holds SGPRs.
-const LANES: u32 = 64;
 
 /// Scratch offsets below this fit into the instruction (13 bits, signed; CDNA3 ISA guide, "Flat Scratch").
 const OFFSET_REACH: u32 = 4096;

@@ -5,13 +5,14 @@
 use super::lds::{BANKS_32, BANKS_64};
 use super::{AccumulationFile, Feature, FlatScratch, ReservedSgprs, TargetInfo};
 use crate::codegen::isa::Arch;
+use crate::ir::layout::LANES;
 
 pub(super) const GFX906: TargetInfo = TargetInfo {
     name: "gfx906",
     arch: Arch::Gfx906,
     elf_machine: 0x2f,
     features: &[Feature::Xnack, Feature::SramEcc],
-    wave_size: 64,
+    wave_size: LANES,
     simds_per_compute_unit: 4,
     max_waves_per_simd: 10,
     vgpr_file: 256,

@@ -131,6 +131,11 @@ impl LdsRules {
         row.map_or(LdsGrouping { groups: &EIGHT, banks: 32 }, |row| row.grouping)
     }
 
+    /// Bytes that all banks hold side by side, as writes of a dword find them.
+    pub(crate) fn row_bytes(&self) -> u32 {
+        4 * self.grouping(LdsAccess::Write, 4).banks
+    }
+
     /// The cost of an access of `width` bytes (1, 2, 4, 8, 12 or 16) by a wave, from the byte address of each
     /// lane. `None` if there is no access of that width.
     pub fn conflicts(&self, access: LdsAccess, width: u32, addresses: &[u32; 64]) -> Option<Conflicts> {

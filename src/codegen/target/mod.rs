@@ -31,6 +31,7 @@ use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 
 use super::isa::Arch;
+pub(crate) use crate::ir::layout::LANES;
 
 /// Data sheet of one chip. Sizes are in bytes, registers are 32-bit registers per lane (VGPR) or per wave
 /// (SGPR).

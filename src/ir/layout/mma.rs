@@ -2,13 +2,10 @@
 //!
 //! One rule gives the layouts of every shape, dense or sparse; it agrees with AMD's published matrix
 //! instruction calculator for all 93 instructions of gfx908, gfx90a and gfx942 (`tests/mfma_layouts.rs`).
-use super::{Dim, Layout, LayoutError, Mode, Source};
+use super::{Dim, LANES, Layout, LayoutError, Mode, Source};
 use crate::ir::types::DType;
 use smallvec::SmallVec;
 use std::fmt;
-
-/// Lanes of a wave.
-const LANES: u32 = 64;
 
 /// Whether A is stored in full.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]

@@ -22,6 +22,9 @@ use std::fmt;
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Dim(pub u8);
 
+/// Lanes of a wave, on every chip: its registers are spread over so many.
+pub(crate) const LANES: u32 = 64;
+
 /// What a digit counts.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Source {

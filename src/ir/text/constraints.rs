@@ -5,12 +5,12 @@ use super::cursor::Parsed;
 use super::lex::Token;
 use super::parse::Parser;
 use super::print::mma_text;
-use super::suggest::closest;
 use super::symbolic::expr;
 use crate::ir::constraint::Constraint;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::{SymExpr, SymNode, SymOp};
 use crate::ir::layout::Mma;
+use crate::spelling::closest;
 
 impl Parser<'_> {
     /// A constraint; `word`, its first word, was already read.

@@ -85,7 +85,6 @@ mod print;
 pub mod schedule;
 mod scope;
 mod stage;
-pub(crate) mod suggest;
 mod symbolic;
 mod words;
 

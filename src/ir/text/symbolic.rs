@@ -5,11 +5,11 @@ use std::fmt::{self, Write};
 
 use super::cursor::{Cursor, Parsed};
 use super::lex::Token;
-use super::suggest::closest;
 use crate::ir::assemble::is_identifier;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::{SymExpr, SymNode, SymOp, Symbol};
 use crate::ir::kernel::MAX_SIZE;
+use crate::spelling::closest;
 
 /// How tightly an expression binds.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -1,9 +1,9 @@
 //! The words that statements are made of, and the faults of words that are unknown or out of place.
 
-use super::suggest::closest;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::{Control, Op};
 use crate::ir::op::{OpClass, OpRow, Role};
+use crate::spelling::closest;
 
 /// Words that start a constraint.
 pub(super) const CONSTRAINTS: &[&str] = &["workgroup", "tile", "wave", "mma", "assume"];

@@ -62,7 +62,7 @@ impl Compilation<'_> {
             _ => diagnostic.note(
                 format!(
                     "{to_lanes} SGPRs, addresses of memories among them, are kept in {} of the VGPRs",
-                    to_lanes.div_ceil(64)
+                    to_lanes.div_ceil(self.options.target().wave_size)
                 ),
                 None,
             ),

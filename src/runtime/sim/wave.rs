@@ -3,9 +3,10 @@
 use super::error::Stopped;
 use super::program::{Place, Program};
 use super::stats::Counts;
+use crate::codegen::target;
 
 /// Lanes of a wave.
-pub(super) const LANES: usize = 64;
+pub(super) const LANES: usize = target::LANES as usize;
 
 /// One vector register: 32 bits of every lane.
 pub(super) type Row = [u32; LANES];

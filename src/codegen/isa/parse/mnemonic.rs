@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use super::super::{Arch, Arches, Opcode};
 use super::error::Fault;
+use crate::spelling::distance;
 
 /// The encoding that a mnemonic's suffix asks for.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -116,22 +117,8 @@ fn nearest(name: &str) -> Option<&'static str> {
     }
     let candidates = NAMES.iter().map(|(known, _)| *known);
     let near = candidates.filter(|known| known.len().abs_diff(name.len()) <= MOST_CHANGES);
-    let best = near.map(|known| (changes(known.as_bytes(), name.as_bytes()), known)).min()?;
+    let best = near.map(|known| (distance(known, name), known)).min()?;
     (best.0 <= MOST_CHANGES).then_some(best.1)
-}
-
-/// Edit distance.
-fn changes(a: &[u8], b: &[u8]) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

@@ -36,14 +36,11 @@ use crate::ir::diagnostic::{Diagnostic, Kind, Location};
 use crate::ir::expr::{Expr, Symbol};
 use crate::ir::facts::{Expressions, Geometry, Synchronised};
 use crate::ir::kernel::Locations;
-use crate::ir::layout::Dim;
+use crate::ir::layout::{Dim, LANES};
 use crate::ir::node::{Name, *};
 use crate::ir::node_map::NodeMap;
 use crate::ir::types::DType;
 use crate::ir::walk;
-
-/// Lanes of a wave.
-const LANES: u32 = 64;
 
 /// The most operations, of one lane each, that are executed.
 const MAX_WORK: u64 = 1 << 26;

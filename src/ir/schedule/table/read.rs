@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::{Checks, LAST_CYCLE, LoopTable, MOST_CYCLES, Request, Row};
 use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::node::Drain;
-use crate::ir::text::suggest::closest;
+use crate::spelling::closest;
 
 /// The most mistakes that are reported at once.
 const MOST_FAULTS: usize = 20;

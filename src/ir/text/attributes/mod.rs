@@ -21,7 +21,6 @@ use super::Detail;
 use super::cursor::Parsed;
 use super::lex::Token;
 use super::parse::Parser;
-use super::suggest::closest;
 use super::symbolic::write_symbol;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::Expr;
@@ -30,6 +29,7 @@ use crate::ir::kernel::DimTable;
 use crate::ir::layout::Dim;
 use crate::ir::node::{Pipelined, Placement, Trip, Unrolled};
 use crate::ir::node_map::NodeMap;
+use crate::spelling::closest;
 
 pub(super) use origins::Given;
 

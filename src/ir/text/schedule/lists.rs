@@ -8,7 +8,7 @@ use crate::ir::schedule::{Directive, Group, Item, ValueId, ValueKind};
 use crate::ir::text::controls::control;
 use crate::ir::text::cursor::Parsed;
 use crate::ir::text::lex::Token;
-use crate::ir::text::suggest::closest;
+use crate::spelling::closest;
 
 /// What a value is to be used as.
 #[derive(Copy, Clone, PartialEq, Eq)]

@@ -16,9 +16,9 @@ use crate::ir::schedule::{
 use crate::ir::text::controls::condition;
 use crate::ir::text::cursor::{Cursor, Faults, Parsed};
 use crate::ir::text::lex::Token;
-use crate::ir::text::suggest::closest;
 use crate::ir::text::symbolic::dimension;
 use crate::ir::types::AddressSpace;
+use crate::spelling::closest;
 
 /// Reads a schedule; `None` if it has faults.
 pub(in crate::ir::text) fn parse(

@@ -9,13 +9,13 @@ use crate::ir::layout::Dim;
 use crate::ir::node::*;
 use crate::ir::nodes::Bug;
 use crate::ir::schedule::{Group, NodeType, ValueId};
-use crate::ir::text::suggest::closest;
 use crate::ir::types::AddressSpace;
 use crate::passes::expand::Base;
 use crate::passes::facts::Remainder;
 use crate::passes::schedule::apply::unroll::Rest;
 use crate::passes::schedule::graph::coordinates::coordinate;
 use crate::passes::schedule::graph::view::View;
+use crate::spelling::closest;
 
 /// What a tag names.
 pub(super) enum Tagged {

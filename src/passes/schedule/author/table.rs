@@ -7,7 +7,6 @@ use rustc_hash::FxHashMap;
 use crate::ir::diagnostic::{Diagnostic, Kind};
 use crate::ir::node::{Drain, Op};
 use crate::ir::schedule::table::{Checks, LoopTable, Row, ScheduleTable};
-use crate::ir::text::suggest::closest;
 use crate::passes::options::Schedule;
 use crate::passes::schedule::apply::pipeline::Rebuilt;
 use crate::passes::schedule::apply::rebuild::{NotRebuilt, Unfit, rebuild};
@@ -24,6 +23,7 @@ use crate::passes::schedule::graph::words::{describe, place};
 use crate::passes::schedule::judge::usage;
 use crate::passes::schedule::judge::usage::Overused;
 use crate::passes::schedule::judge::verify::{Broken, broken, broken_fault, early_fault, too_few_fault};
+use crate::spelling::closest;
 
 /// The most nodes that prologue, steady state and epilogue may have together: as many as a kernel may have.
 const MOST_NODES: u64 = 1 << 16;

@@ -1,4 +1,6 @@
 //! Spelling help: the known name that a misspelt one is closest to.
+//!
+//! The crate strsim has an edit distance too; one function is not worth a crate that every user builds.
 
 /// The candidate that differs from `name` in the fewest letters, if those are few.
 pub(crate) fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -15,7 +17,7 @@ pub(crate) fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a s
 }
 
 /// Letters to insert, remove or replace to turn one into the other.
-fn distance(a: &str, b: &str) -> usize {
+pub(crate) fn distance(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.bytes().enumerate() {
         let mut diagonal = row[0];
