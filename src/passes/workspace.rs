@@ -183,16 +183,20 @@ impl Workspace {
             return Entity::PLACEHOLDER;
         };
         bundle.operands = Operands(bundle.operands.0.iter().map(map).collect());
-        let copy = bundle.spawn(&mut self.world, ());
-        let mut entity = self.world.entity_mut(copy);
-        if let Some(name) = from.get::<Name>(node) {
-            entity.insert(name.clone());
-        }
+        // What there is comes with the node: one fact after the other would move it each time.
+        let named = (from.get::<Name>(node).cloned(), from.get::<Space>(node).copied());
+        let world = &mut self.world;
+        let copy = match named {
+            (None, None) => match from.get::<Tag>(node).cloned() {
+                Some(tag) => return bundle.spawn(world, tag),
+                None => return bundle.spawn(world, ()),
+            },
+            (Some(name), None) => bundle.spawn(world, name),
+            (None, Some(space)) => bundle.spawn(world, space),
+            (Some(name), Some(space)) => bundle.spawn(world, (name, space)),
+        };
         if let Some(tag) = from.get::<Tag>(node) {
-            entity.insert(tag.clone());
-        }
-        if let Some(space) = from.get::<Space>(node) {
-            entity.insert(*space);
+            world.entity_mut(copy).insert(tag.clone());
         }
         copy
     }
