@@ -214,7 +214,7 @@ fn remainders_follow_unrolled_loops() {
     }
 }
 
-/// Two LDS copies and three iterations in a pass, three copies and two iterations, and so on: copies follow
+/// Two LDS copies and three iterations in a trip, three copies and two iterations, and so on: copies follow
 /// the iteration.
 #[test]
 fn copies_that_a_pass_does_not_bring_around_are_right() {
@@ -318,7 +318,7 @@ fn mistakes_are_explained() {
         s.unroll(s.get_node_by_tag("k_loop"), 2);
         s.get_node_by_tag_and_iteration("mma", 2);
     });
-    assert_eq!(beyond.help.as_deref(), Some("its loop runs 2 iterations in a pass, counted from 0"));
+    assert_eq!(beyond.help.as_deref(), Some("its loop runs 2 iterations in a trip, counted from 0"));
     let staggered = fault(|s| {
         s.stagger(s.get_node_by_tag("k_loop"));
         s.unroll(s.get_node_by_tag("k_loop"), 2);
