@@ -292,7 +292,8 @@ fn bounds_hold_with_the_worst_instructions() {
 /// Whole numbers: name, and what it is in plain Rust.
 type Rounding = (&'static str, fn(f32) -> f32);
 
-const ROUNDINGS: [Rounding; 2] = [("floor", f32::floor), ("round_even", f32::round_ties_even)];
+const ROUNDINGS: [Rounding; 4] =
+    [("floor", f32::floor), ("ceil", f32::ceil), ("trunc", f32::trunc), ("round_even", f32::round_ties_even)];
 
 /// Every narrow float, and f32 numbers with denormals, halves and what is beside halves among them: the bits
 /// are those of plain Rust, the sign of zeros too; NaN gives NaN.

@@ -69,6 +69,8 @@ fn unary_code(op: UnaryOp) -> Code<UnaryCode> {
         }
         UnaryOp::Tanh => Code { float: Sequence(|lowering, x, _| lowering.tanh(x)), integer: None },
         UnaryOp::Floor => Code { float: One(Opcode::VFloorF32), integer: None },
+        UnaryOp::Ceil => Code { float: One(Opcode::VCeilF32), integer: None },
+        UnaryOp::Trunc => Code { float: One(Opcode::VTruncF32), integer: None },
         UnaryOp::RoundEven => Code { float: One(Opcode::VRndneF32), integer: None },
     }
 }

@@ -37,6 +37,8 @@ fn unary_meaning(op: UnaryOp) -> UnaryMeaning {
         UnaryOp::Reciprocal => of_floats(|x| 1.0 / x),
         UnaryOp::Tanh => of_floats(|x| f64::from(x).tanh() as f32),
         UnaryOp::Floor => of_floats(f32::floor),
+        UnaryOp::Ceil => of_floats(f32::ceil),
+        UnaryOp::Trunc => of_floats(f32::trunc),
         UnaryOp::RoundEven => of_floats(f32::round_ties_even),
     }
 }

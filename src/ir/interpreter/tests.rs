@@ -168,6 +168,8 @@ fn unary(op: UnaryOp, x: &Tensor) -> Tensor {
         UnaryOp::Reciprocal => x.reciprocal(),
         UnaryOp::Tanh => x.tanh(),
         UnaryOp::Floor => x.floor(),
+        UnaryOp::Ceil => x.ceil(),
+        UnaryOp::Trunc => x.trunc(),
         UnaryOp::RoundEven => x.round_even(),
     })
 }
@@ -276,6 +278,8 @@ fn unary_float_arithmetic_is_that_of_f32_rounded_once() {
             UnaryOp::Reciprocal => 1.0 / x,
             UnaryOp::Tanh => (x as f64).tanh() as f32,
             UnaryOp::Floor => x.floor(),
+            UnaryOp::Ceil => x.ceil(),
+            UnaryOp::Trunc => x.trunc(),
             UnaryOp::RoundEven => x.round_ties_even(),
         };
         let same =

@@ -19,6 +19,8 @@ macro_rules! unary_operations {
             Reciprocal "reciprocal" reciprocal Floats "One over each element (floats).";
             Tanh "tanh" tanh Floats "Hyperbolic tangent of each element (floats).";
             Floor "floor" floor Floats "The largest whole number that is not above the element (floats).";
+            Ceil "ceil" ceil Floats "The smallest whole number that is not below the element (floats).";
+            Trunc "trunc" trunc Floats "The whole part of the element, rounded towards zero (floats).";
             RoundEven "round_even" round_even Floats "The nearest whole number, of two the even one (floats).";
         }
     };
