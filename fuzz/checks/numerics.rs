@@ -49,6 +49,9 @@ struct Case {
 const FUNCTIONS: &[(&str, f64)] =
     &[("exp", 2.5), ("exp2", 2.0), ("log2", 2.0), ("tanh", 3.5), ("sqrt", 0.0), ("reciprocal", 0.0)];
 
+/// Functions that are exact; integers have the first two.
+const EXACT: &[&str] = &["neg", "abs", "floor", "ceil", "trunc", "round_even"];
+
 impl Case {
     fn new(choices: &mut Choices<'_>) -> Case {
         let inputs = choices.one(DTYPES);
@@ -61,7 +64,7 @@ impl Case {
             // Writing to a string cannot fail.
             let _ = match choices.below(6) {
                 0 => {
-                    let op = choices.one(&["neg", "abs"]);
+                    let op = choices.one(if dtype.is_float() { EXACT } else { &EXACT[..2] });
                     writeln!(body, "  %{name} = {op} %{last}")
                 }
                 1 => {
