@@ -1,6 +1,8 @@
 //! Work on all cores, by threads that live as long as one call.
 
 use std::num::NonZero;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Mutex, OnceLock};
 
 /// Threads that run at the same time, as far as the system says.
@@ -36,9 +38,62 @@ where
     });
 }
 
+/// Works on the numbers below `count`, which start in order, on as many threads as there are cores, until one
+/// fails. Each thread makes a state of its own, and hands it to `finish` when there is nothing left to do.
+///
+/// # Errors
+/// That of the lowest number that fails: it is the same whatever the threads do.
+pub(crate) fn until_failure<S, E: Send>(
+    count: u64,
+    start: impl Fn() -> S + Sync,
+    work: impl Fn(&mut S, u64) -> Result<(), E> + Sync,
+    finish: impl FnMut(S) + Send,
+) -> Result<(), E> {
+    let (next, failed) = (AtomicU64::new(0), AtomicBool::new(false));
+    let outcome = Mutex::new((finish, None::<(u64, E)>));
+    run(count, || {
+        let (mut state, mut failure) = (start(), None);
+        while !failed.load(Relaxed) {
+            let number = next.fetch_add(1, Relaxed);
+            if number >= count {
+                break;
+            }
+            if let Err(error) = work(&mut state, number) {
+                failed.store(true, Relaxed);
+                failure = Some((number, error));
+            }
+        }
+        // A poisoned lock means that another thread panicked, which `run` passes on.
+        let mut outcome = outcome.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let (finish, first) = &mut *outcome;
+        finish(state);
+        if let Some(new) = failure
+            && first.as_ref().is_none_or(|first| new.0 < first.0)
+        {
+            *first = Some(new);
+        }
+    });
+    let (_, failure) = outcome.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+    failure.map_or(Ok(()), |(_, error)| Err(error))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_lowest_number_that_fails_is_reported() {
+        let mut done = 0;
+        let add = |sum: &mut u64, number| {
+            *sum += 1;
+            if number < 70 { Ok(()) } else { Err(number) }
+        };
+        assert_eq!(until_failure(100, || 0, add, |sum| done += sum), Err(70));
+        assert!(done >= 71, "all below it have been worked on");
+        done = 0;
+        assert_eq!(until_failure(70, || 0, add, |sum| done += sum), Ok(()));
+        assert_eq!(done, 70);
+    }
 
     #[test]
     fn every_item_is_worked_on_once() {

@@ -290,6 +290,7 @@ impl Liveness {
     }
 
     /// From position `at` downwards, `parts` of the register hold values.
+    #[inline]
     fn change(&mut self, id: VReg, at: Position, parts: u32) {
         let (open, end) = (self.open_parts[id], self.open_end[id]);
         if open == parts && parts != 0 && end >= at {

@@ -3,9 +3,6 @@
 //! The waves of a workgroup take turns on one host thread: each runs until a barrier or its end. A barrier
 //! opens when all waves that have not ended wait at it, as on hardware (CDNA3 ISA guide, S_BARRIER).
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-
 use crate::codegen::target::Target;
 use crate::workers;
 
@@ -68,33 +65,14 @@ pub(super) fn launch(
 /// Runs all workgroups. They start in order, so that the first of several that fail is always the one
 /// reported.
 fn all(launch: &Launch<'_>) -> Result<LaunchStats, Failure> {
-    let workgroups = launch.workgroups();
-    let (next, failed) = (AtomicU64::new(0), AtomicBool::new(false));
-    let outcome: Mutex<(LaunchStats, Option<Failure>)> = Mutex::default();
-    let work = || {
-        let mut worker = Worker::default();
-        let mut failure = None;
-        while !failed.load(Relaxed) {
-            let workgroup = next.fetch_add(1, Relaxed);
-            if workgroup >= workgroups {
-                break;
-            }
-            if let Err(error) = run_workgroup(launch, &mut worker, workgroup) {
-                failed.store(true, Relaxed);
-                failure = Some(error);
-            }
-        }
-        // A poisoned lock means that another worker panicked, which `workers::run` passes on.
-        let mut outcome = outcome.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        outcome.0.merge(&worker.stats);
-        let earlier = |f: &Failure| outcome.1.as_ref().is_none_or(|first| f.workgroup < first.workgroup);
-        if failure.as_ref().is_some_and(earlier) {
-            outcome.1 = failure;
-        }
-    };
-    workers::run(workgroups, work);
-    let (stats, failure) = outcome.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-    failure.map_or(Ok(stats), Err)
+    let mut stats = LaunchStats::default();
+    workers::until_failure(
+        launch.workgroups(),
+        Worker::default,
+        |worker, workgroup| run_workgroup(launch, worker, workgroup),
+        |worker| stats.merge(&worker.stats),
+    )?;
+    Ok(stats)
 }
 
 /// Instructions of a wave after which it is checked whether it goes on for ever, and for how many then.

@@ -36,8 +36,7 @@ mod runs;
 mod schedule;
 mod scratch;
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 use crate::codegen::object::{LineMap, ObjectFile};
 use crate::codegen::target::{FeatureSetting, Target};
@@ -126,43 +125,28 @@ fn in_parallel(checker: &Checker<'_>) -> Result<(Found, u64), Failure> {
     let sizes: Vec<u64> = checker.extents.iter().map(|(_, size)| *size).collect();
     let merged = Merged::new(&sizes, checker.table.granules[1], checker.launch.waves as u32, checker.model);
     let order = schedule::Order::new(checker.seed, workgroups);
-    let (next, failed) = (AtomicU64::new(0), AtomicBool::new(false));
-    let outcome: Mutex<(Found, u64, Option<Failure>)> = Mutex::default();
-    let work = || {
-        let mut worker = Worker::new(checker);
-        let mut group = None;
-        let mut failure = None;
-        while !failed.load(Relaxed) && !checker.halted.load(Relaxed) {
-            let place = next.fetch_add(1, Relaxed);
-            if place >= workgroups {
-                break;
+    let (mut found, mut instructions) = (Found::default(), 0);
+    workers::until_failure(
+        workgroups,
+        || (Worker::new(checker), None),
+        |(worker, group), place| {
+            if checker.halted.load(Relaxed) {
+                return Ok(());
             }
             let mut this = checker.start(order.at(place), group.take());
-            match run_to_end(checker, &mut this, &mut worker) {
-                Ok(()) => merged.add(&worker.shadow),
-                Err(error) => {
-                    failed.store(true, Relaxed);
-                    failure = Some(error);
-                }
+            let result = run_to_end(checker, &mut this, worker);
+            if result.is_ok() {
+                merged.add(&worker.shadow);
             }
             worker.shadow.reset();
-            group = Some(this);
-        }
-        // A poisoned lock means that another worker panicked, which `workers::run` passes on.
-        let mut outcome = outcome.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        outcome.0.merge(worker.found);
-        outcome.1 += worker.instructions;
-        let earlier = |f: &Failure| outcome.2.as_ref().is_none_or(|first| f.workgroup < first.workgroup);
-        if failure.as_ref().is_some_and(earlier) {
-            outcome.2 = failure;
-        }
-    };
-    workers::run(workgroups, work);
-    let (mut found, instructions, failure) =
-        outcome.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-    if let Some(failure) = failure {
-        return Err(failure);
-    }
+            *group = Some(this);
+            result
+        },
+        |(worker, _)| {
+            found.merge(worker.found);
+            instructions += worker.instructions;
+        },
+    )?;
     merged.races(|race| found.add(between_workgroups(checker, &race)));
     merged.written(|allocation, start, end| checker.launch.memory.note_written(allocation, start, end));
     Ok((found, instructions))
