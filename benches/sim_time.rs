@@ -70,7 +70,7 @@ fn loops(c: &mut Criterion) {
         ("fma_f32", repeat("v_fma_f32 v3, v1, v2, v3", 32), 200, 0),
         ("ds_read_b128", repeat("ds_read_b128 v[12:15], v2", 32), 200, 0),
         ("load_from_l1", repeat("global_load_dwordx4 v[4:7], v1, s[4:5]", 32), 200, 1 << 16),
-        // Every load is of 16 KiB that nobody has loaded before.
+        // Every load is of 16 KiB that have not been loaded before.
         (
             "load_from_memory",
             repeat("global_load_dwordx4 v[4:7], v3, s[4:5]\n    v_add_u32 v3, s6, v3", 16),

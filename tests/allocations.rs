@@ -12,7 +12,7 @@ use groundswell::prelude::*;
 
 /// Most allocations of a warm compile without debug sections, the finished executable's own among them.
 const LIMIT: usize = 60;
-/// The same with debug sections, which every object has unless told otherwise: five sections and the table of
+/// The same with debug sections, which every object has by default: five sections and the table of
 /// rows.
 const LIMIT_WITH_LINES: usize = 70;
 

@@ -1,4 +1,4 @@
-//! What is said of bad assembler text: line, column and message. In the files of `tests/asm` each bad line
+//! Faults of bad assembler text: line, column and message. In the files of `tests/asm` each bad line
 //! has its faults after it, as `//! COLUMN: MESSAGE`; `BLESS=1` writes them.
 
 use std::path::Path;

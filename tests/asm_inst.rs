@@ -1,5 +1,5 @@
 //! The parser of instructions: what our printer writes reads back as the same instruction for every row of
-//! every chip, and what LLVM's assembler takes beside that gives the bytes that it gives.
+//! every chip, and other spellings that LLVM's assembler takes give the same bytes.
 
 mod common;
 

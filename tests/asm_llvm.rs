@@ -25,7 +25,7 @@ fn ours(text: &str) -> Vec<u8> {
     assembled.unwrap_or_else(|faults| panic!("{faults}")).object
 }
 
-/// Contents of the sections that a text makes, but for what depends on where they lie.
+/// Contents of the sections that a text makes, except for what depends on their addresses.
 fn sections(bytes: &[u8]) -> BTreeMap<String, Vec<u8>> {
     let names = [".text", ".rodata", ".other", ".strings", ".data"];
     let file = object::File::parse(bytes).unwrap();
@@ -90,7 +90,7 @@ fn llvm_makes_the_same_of_a_file() {
     }
 }
 
-/// What LLVM's assembler does not take: branches to places beside labels.
+/// Texts that LLVM's assembler does not take: branches to places without labels.
 #[test]
 fn branches_go_to_places_beside_labels() {
     let text = ".amdgcn_target \"amdgcn-amd-amdhsa--gfx942\"\na:\ns_nop 0\ns_branch a+4\ns_branch .-4\ns_branch b-8\nb:\ns_call_b64 s[0:1], a\n";

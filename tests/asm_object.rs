@@ -27,7 +27,7 @@ fn our_objects_come_back_byte_for_byte() {
         let listing = disassemble(object).unwrap_or_else(|e| panic!("{}: {e}", case.name));
         assert_eq!(listing.notes, [""; 0], "{}", case.name);
         assert!(assembled(&listing.text) == object, "{}: other bytes", case.name);
-        // The text that the compiler writes for LLVM gives the same object but for exact register counts.
+        // The text that the compiler writes for LLVM gives the same object except for exact register counts.
         let other = assembled(&executable.assembly().expect("it has a text"));
         assert_eq!(text_section(&other), text_section(object), "{}", case.name);
         count += 1;
@@ -35,7 +35,7 @@ fn our_objects_come_back_byte_for_byte() {
     assert!(count > 50, "only {count} kernels");
 }
 
-/// What needs a label after a descriptor, inside it, or beside it.
+/// Symbols that need a label after a descriptor, inside it, or next to it.
 #[test]
 fn places_at_and_in_descriptors_come_back() {
     const HEAD: &str = ".amdgcn_target \"amdgcn-amd-amdhsa--gfx942\"\n.globl k\n.p2align 8\n.type k,@function\nk:\n\
@@ -106,7 +106,7 @@ fn note(bytes: &[u8]) -> Vec<u8> {
     object::File::parse(bytes).unwrap().section_by_name(".note").unwrap().data().unwrap().to_vec()
 }
 
-/// The same code, descriptors but for the distance to the code, and metadata.
+/// The same code, descriptors except for the distance to the code, and metadata.
 fn compare(ours: &[u8], theirs: &[u8], what: &str) {
     assert_eq!(code(ours), code(theirs), "{what}");
     let distances = code(theirs).iter().filter(|line| line.contains("@rel32")).count();
@@ -149,7 +149,7 @@ fn assembly_of_clang_gives_what_llvm_makes_of_it() {
     }
 }
 
-/// What the kernels compute does not depend on who put them together.
+/// The results of the kernels do not depend on which assembler made them.
 #[test]
 fn a_kernel_that_finds_its_table_still_finds_it() {
     use groundswell::simulator::{LaunchConfig, Simulator};

@@ -1,4 +1,4 @@
-//! What the author's API lets one write: calls inside of calls, numbers on either side of an operator,
+//! Forms that the author's API allows: calls inside of calls, numbers on either side of an operator,
 //! numbers in `select`, compound assignment, names and integers of any type; what a `main` that fails prints;
 //! ready kernels for a shape. Results are compared with plain loops or with the interpreter.
 
@@ -124,7 +124,7 @@ fn calls_stand_inside_of_calls_and_keep_their_lines() {
     .unwrap();
     let options = Options::new(Target::GFX942).set(m, 40).set(n, 33).set(k, 48);
     let executable = compile_uncached(&kernel, &options, Verify::AfterEachPass).unwrap();
-    // LDS accesses are reported by the line of their read, which stands inside of the call of `mma`.
+    // LDS accesses are reported by the line of their read, which is inside of the call of `mma`.
     let accesses = &executable.report().lds_accesses;
     let lines = |kind: &str| -> Vec<u32> {
         let of_kind = accesses.iter().filter(|access| access.kind == kind);
@@ -176,7 +176,7 @@ fn a_main_that_returns_a_diagnostic_prints_it_with_the_lines_of_the_text() {
   help: cast the value
 "
     );
-    // All faults of a text are told, not the first alone.
+    // All faults of a text are reported, not only the first.
     let text = SCALE.replace("read a", "reed a").replace("write %x", "\twrite %y");
     assert_eq!(
         printed(&text),
@@ -323,7 +323,7 @@ fn faults_and_spills_of_ready_kernels_name_what_their_user_wrote() {
         let options = gemm.options(Target::GFX942).max_vgprs(160);
         kernel.compile(&options).unwrap().report().spills.clone().expect("128 x 128 of one wave")
     };
-    // The same kernel from two places: each is told its own.
+    // The same kernel from two places: each gets its own.
     for _ in 0..2 {
         let first = spilling(Gemm::new(256, 256, 64).tile(128, 128, 32).waves(Waves::new(1, 1)));
         let second = spilling(Gemm::new(256, 256, 64).tile(128, 128, 32).waves(Waves::new(1, 1)));

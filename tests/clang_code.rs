@@ -56,7 +56,7 @@ fn decodes(arch: Arch, optimisation: &str) {
                 wrong.push(format!("{theirs}: {other:?}, {again:08x?} of {:08x?}", &words[at..at + length]))
             }
         }
-        // Branch targets stand as numbers here, and with a label after them there.
+        // Branch targets are numbers here, and have a label after them there.
         if !theirs.starts_with(&ours) {
             wrong.push(format!("ours {ours} | LLVM {theirs}"));
         }

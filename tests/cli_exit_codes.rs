@@ -1,4 +1,4 @@
-//! What the program ends with: 0 it worked, 1 a check failed or the input is at fault, 2 usage, 3 it cannot
+//! Exit codes of the program: 0 it worked, 1 a check failed or the input is at fault, 2 usage, 3 it cannot
 //! be done here.
 
 mod common;

@@ -1,4 +1,4 @@
-//! What is too large is refused by its size, and what is large takes no more memory or time than it must.
+//! Inputs that are too large are rejected by their size, and large ones take no more memory or time than needed.
 
 mod common;
 
@@ -58,7 +58,7 @@ fn a_text_of_the_greatest_size_that_holds_nothing_is_no_strain() {
     assert!(text(&limited.stderr).contains("expected `kernel`"), "{}", text(&limited.stderr));
 }
 
-/// The program with so many kilobytes of address space.
+/// The program with a number of kilobytes of address space.
 fn limited(kilobytes: u32, arguments: &[&str]) -> Command {
     let mut command = Command::new("sh");
     let script = format!("ulimit -v {kilobytes}; exec \"$@\"");

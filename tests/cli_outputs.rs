@@ -1,4 +1,4 @@
-//! Files that the program writes: what a name stands for stays what it is, there is all of a file or nothing,
+//! Files that the program writes: links and devices stay what they are, files are written whole or not at all,
 //! and no file is named twice.
 
 mod common;
@@ -50,7 +50,7 @@ fn a_device_stays_a_device() {
     assert_worked(&write_to(&null));
     let (report, code) = json(&[&COMPILE[..], &["-o", &null, "--json"]].concat());
     assert_eq!((code, &report["output"]), (Some(0), &null.as_str().into()));
-    // A device has room for everybody.
+    // A device may be written by all.
     let two = ["run", "gemm", "--time", "--trace", &null, "--page", &null];
     assert_worked(&groundswell(&two));
     assert!(std::fs::metadata(&null).unwrap().file_type().is_char_device());
@@ -153,7 +153,7 @@ fn a_read_only_file_is_refused_before_work_starts() {
     assert_eq!(output.status.code(), Some(3));
     let said = text(&output.stderr);
     assert!(said.contains("the file is read-only") && said.contains("chmod u+w"), "{said}");
-    // A kernel that does not exist would be told of first if work had started.
+    // A kernel that does not exist would be reported first if work had started.
     let early = groundswell(&["run", "no_kernel", "--time", "--page", &file]);
     assert!(text(&early.stderr).contains("read-only"), "{}", text(&early.stderr));
     assert_eq!((std::fs::read(&file).unwrap(), mode(&file)), (b"before".to_vec(), 0o444));

@@ -1,4 +1,4 @@
-//! How much has to be built before this crate is.
+//! How many crates have to be built for this crate.
 
 use std::process::Command;
 

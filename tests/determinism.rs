@@ -1,4 +1,4 @@
-//! The same input gives the same bytes: in one process whatever was compiled before or beside it, in other
+//! The same input gives the same bytes: in one process whatever was compiled before it or at the same time, in other
 //! processes, and whatever symbols were named first.
 
 mod common;
@@ -16,7 +16,7 @@ const CHILD: &str = "GROUNDSWELL_DETERMINISM_CHILD";
 /// Marks the line with the child's result.
 const MARK: &str = "hashes of all objects:";
 
-/// Every kind of kernel once or twice; each is traced anew at each call.
+/// Every kind of kernel once or twice; each is traced again at each call.
 fn sample() -> Vec<Case> {
     kernels::all().into_iter().step_by(3).collect()
 }
@@ -89,7 +89,7 @@ fn other_processes_and_symbol_orders_give_the_same_bytes() {
     assert_eq!(plain, child("backwards"), "other kernels were compiled first");
 }
 
-/// The other half of the test above; alone it says nothing.
+/// The other half of the test above, which proves nothing alone.
 #[test]
 fn prints_hashes_when_it_is_a_child() {
     let Ok(preparation) = std::env::var(CHILD) else { return };

@@ -366,7 +366,7 @@ fn conditions_in_places_that_cannot_hold_them() {
         compile(&kernel.unwrap(), &options).unwrap_err()
     };
     let mut line = 0;
-    // This one is no kernel, neither for the compiler nor for the interpreter.
+    // This one is not a kernel, neither for the compiler nor for the interpreter.
     let declared = Kernel::trace("declared", |w| {
         line = line!() + 1;
         let always = w.register([m, n], DType::I1, 1.0);

@@ -119,7 +119,7 @@ fn async_two_pp_cluster(cut: &Cut) -> WaveSchedule {
     schedule_of_direct_loads(&roles, cut).expect("a schedule")
 }
 
-/// Barriers, priorities, waits and what stands between them, in the order of the main loop.
+/// Barriers, priorities, waits and the operations between them, in the order of the main loop.
 fn outline(executable: &Executable) -> Vec<String> {
     let text = listing(executable.code(), executable.target().arch).expect("code of this crate is listed");
     let mut outline: Vec<String> = Vec::new();
@@ -144,7 +144,7 @@ fn outline(executable: &Executable) -> Vec<String> {
     outline
 }
 
-/// Eight waves, one half of them a cluster behind the other: a cluster of reads and loads, one of matrix
+/// Eight waves, one half of them a cluster late: a cluster of reads and loads, one of matrix
 /// instructions, reads, matrix instructions, with a barrier after each.
 #[test]
 fn clusters_of_asynchronous_ping_pong() {

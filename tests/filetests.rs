@@ -14,14 +14,15 @@
 //! ```
 //!
 //! `; test pass NAME` runs the pipeline up to and including a pass, with the verifier after each, and prints
-//! the kernel with what the passes found; `; test compile` prints the machine code, and `; test compile loop`
+//! the kernel with what the passes found. The kernel may be a text of any stage (`kernel gemm after expand {`):
+//! then the passes after that stage run. `; test compile` prints the machine code, and `; test compile loop`
 //! its largest loop; `; test schedule NAME` prints the table of a schedule.
 //! `; test order` prints the order in which operations are emitted, those that are alike as one line.
 //! `; test check NAME VALUE ...` compiles with each value of a symbol, bound and dynamic, runs in check mode,
 //! compares with the interpreter, and prints the schedule that loops got and the bytes of LDS.
 //!
-//! Faults stand as comments at the end of the line that is blamed: `; error: message`, and `; help: what the
-//! help says` where there is one; `; note: ...` where a note points. What has no place in the text stands at
+//! Faults are comments at the end of the line at fault: `; error: message`, and `; help: what the
+//! help says` where there is one; `; note: ...` where a note points. A fault without a place in the text is at
 //! the line `; test`. With `BLESS=1` in the environment outputs and fault comments are rewritten to what
 //! comes out; review them as a diff. A fault of the compiler itself is never accepted.
 
@@ -50,15 +51,15 @@ use groundswell::options::{GlobalToShared, Options, Schedule};
 use groundswell::target::Target;
 use groundswell::text::{Detail, parse_file};
 
-/// What a command makes of a case.
+/// The result of a command for a case.
 enum Output {
-    /// Text, to stand after `; ---`.
+    /// Text, which comes after `; ---`.
     Text(String),
-    /// Faults, to stand at their lines.
+    /// Faults, which come at the end of their lines.
     Faults(Vec<Diagnostic>),
 }
 
-/// Runs a case: what comes out, or why the command does not apply.
+/// Runs a case: returns its output, or why the command does not apply.
 type Command = fn(&Case) -> Result<Output, String>;
 
 const COMMANDS: &[(&str, Command)] = &[
@@ -96,7 +97,7 @@ fn pass(case: &Case) -> Result<Output, String> {
         Ok(workspace.text(Detail::Full))
     });
     match result {
-        // Whatever a pass leaves is a kernel that can be read back.
+        // The result of a pass is a kernel that can be read back.
         Ok(text) => match Kernel::parse(&text, "the printed text") {
             Ok(again) if again.text(Detail::Full) == text => Ok(Output::Text(text)),
             Ok(again) => Err(format!("{text}\nreads as\n{}", again.text(Detail::Full))),
@@ -248,7 +249,7 @@ struct Case {
     /// The case's lines up to its expected output, without fault comments, moved down to their place in the
     /// file.
     source: String,
-    /// The same lines as they stand in the file.
+    /// The same lines as they are in the file.
     lines: Vec<String>,
     expected: Option<String>,
 }
@@ -274,7 +275,7 @@ impl Case {
         self.dynamic.iter().fold(options, |options, name| options.dynamic(Symbol::new(name)))
     }
 
-    /// What is printed has to read back as what was printed.
+    /// The printed text has to read back as the same text.
     fn print(&self, detail: Detail) -> Result<Output, String> {
         let text = self.kernel()?.text(detail);
         let again =
@@ -352,13 +353,13 @@ impl Case {
             let command = self.lines.iter().position(|line| line.starts_with("; test "));
             return command.ok_or_else(|| "a case has a line `; test`".to_owned());
         };
-        // A fault at the end of the text stands at its last line.
+        // A fault at the end of the text is at its last line.
         let line =
             (place.line as usize - 1).checked_sub(self.first).map(|line| line.min(self.lines.len() - 1));
         line.filter(|_| *place.file == *self.file).ok_or_else(|| format!("{place} is outside of the case"))
     }
 
-    /// The case as it should stand in the file.
+    /// The case as it should be in the file.
     fn blessed(&self) -> Result<String, String> {
         let text = |lines: &[String]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
         let clean: Vec<String> = self.lines.iter().map(|line| without_faults(line).to_owned()).collect();
@@ -400,7 +401,7 @@ fn without_faults(line: &str) -> &str {
     at.map_or(line, |at| line[..at].trim_end())
 }
 
-/// Lines that differ, with `-` what was expected and `+` what came out.
+/// Lines that differ: expected ones with `-`, found ones with `+`.
 fn difference(expected: &str, found: &str) -> String {
     let (old, new): (Vec<_>, Vec<_>) = (expected.lines().collect(), found.lines().collect());
     let same = old.iter().zip(&new).take_while(|(a, b)| a == b).count();

@@ -24,7 +24,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("codegen::object", &["codegen::isa", "codegen::target"]),
     ("codegen::assembler", &["codegen::isa", "codegen::object", "codegen::target"]),
     ("passes", &["ir", "ir::expr", "ir::types", "ir::layout", "codegen::target", "spelling"]),
-    // It runs anybody's code object, so it knows nothing of how ours come about.
+    // It runs any code object, so it knows nothing about how ours are made.
     (
         "runtime::sim",
         &["codegen::isa", "codegen::object", "codegen::rules", "codegen::target", "float16", "workers"],

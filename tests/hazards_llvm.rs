@@ -1,5 +1,5 @@
 //! Wait states between pairs of instructions, compared with those that LLVM's hazard recognizer inserts (llc
-//! 19, which knows gfx906 to gfx942). Where we ask for more on purpose, [`deliberate`] says why.
+//! 19, which knows gfx906 to gfx942). Where we deliberately ask for more, [`deliberate`] says why.
 
 mod common;
 
@@ -138,7 +138,7 @@ const SMFMAC: Side = same(
     "v_smfmac_f32_16x16x32_f16 {v40:4}, {v44:2}, {v46:4}, {v0}",
 );
 
-/// Everything but results of matrix instructions; what stands between is third if there is anything.
+/// Everything but results of matrix instructions; instructions between them are third, if there are any.
 #[rustfmt::skip]
 const PLAIN: &[(Side, Side, Option<Side>, &[Arch])] = &[
     (FIRSTLANE, BUFFER_LOAD, None, ALL),

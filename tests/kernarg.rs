@@ -111,7 +111,7 @@ fn preloaded_arguments_give_the_same_results() {
 
 #[test]
 fn as_many_whole_arguments_as_fit_are_preloaded() {
-    // Two dwords a pointer, and the size; 14 user SGPRs are left beside the pointer to the segment.
+    // Two dwords a pointer, and the size; 14 user SGPRs are left after the pointer to the segment.
     for (count, dwords) in [(2, 5), (6, 13), (7, 14), (8, 14), (10, 14)] {
         let executable = compile(&sum_of(count), KernargPreload::Fitting);
         assert_eq!(executable.report().kernarg_preload_dwords, dwords, "{count} memories");

@@ -1,4 +1,4 @@
-//! Random machine bodies through all machine passes: what comes out must satisfy the machine verifier, and
+//! Random machine bodies through all machine passes: the result must satisfy the machine verifier, and
 //! must not do so any more when a wait or a nop is weakened.
 
 mod common;

@@ -189,7 +189,7 @@ fn the_order_of_ping_pong_is_the_order_of_the_code() {
     assert_eq!(emitted(&LARGE.with(Schedule::PingPong)), expected);
 }
 
-/// Groups of so many operations of a kind, as scheduling group barriers ask for them elsewhere.
+/// Groups of a number of operations of a kind, as scheduling group barriers ask for them elsewhere.
 #[test]
 fn groups_of_operations_are_emitted_as_they_are_interleaved() {
     let schedule = WaveSchedule::trace("groups", |s| {

@@ -1,5 +1,5 @@
 //! Memories that do not follow the grid: where the parts of tensors beyond 4 GiB are, and what workgroups may
-//! not do to a memory that all of them have in common, whichever way a kernel is written. Kernels of all
+//! not do to a memory that all of them have in common, however a kernel is written. Kernels of all
 //! shapes of memories: `fuzz_smoke.rs`.
 
 use groundswell::compile::Verify;
@@ -68,7 +68,7 @@ fn updates_by_all_workgroups_are_refused_where_they_are_traced() {
     assert!(fault.help.is_some_and(|help| help.contains("give `a` the dimension N")));
 }
 
-/// Workgroups that all store the same, and updates of what each has for itself, are no races.
+/// Workgroups that all store the same, and updates of memory that each has to itself, are not races.
 #[test]
 fn common_stores_and_own_updates_are_right() {
     let [m, n] = symbols(["M", "N"]);

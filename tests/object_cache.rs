@@ -1,4 +1,4 @@
-//! The cache of compilations: bounded by bytes, and of use to programs that go around through more kernels
+//! The cache of compilations: bounded by bytes, and useful to programs that cycle through more kernels
 //! than fit.
 
 use groundswell::cache;

@@ -1,5 +1,5 @@
 //! Kernel descriptors against LLVM: for a sweep of resources on every target, in every mode of it, the
-//! assembler makes of our directives the 64 bytes that we write.
+//! assembler makes the same 64 bytes from our directives that we write.
 
 mod common;
 

@@ -174,7 +174,7 @@ fn rows(space: &Workspace, object: &str) -> Vec<String> {
     text.lines().filter(|line| line.starts_with("0x")).map(str::to_owned).collect()
 }
 
-/// A linker makes of relocatable objects what we write at once.
+/// A linker turns relocatable objects into what we write directly.
 #[test]
 fn relocatable_objects_keep_their_lines() {
     let Some(space) = Workspace::with_tools(&["ld.lld-19", "llvm-dwarfdump-19"]) else { return };

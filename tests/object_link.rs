@@ -91,7 +91,7 @@ fn hidden_arguments_are_left_out() {
     }
 }
 
-/// A linker makes of a relocatable object with several kernels the object that we write at once: code,
+/// A linker turns a relocatable object with several kernels into the object that we write directly: code,
 /// descriptors, metadata, target.
 #[test]
 fn a_linked_relocatable_object_is_our_loadable_one() {

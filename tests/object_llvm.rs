@@ -411,7 +411,7 @@ fn number(bytes: &[u8], at: usize, width: usize) -> usize {
     bytes[at..at + width].iter().rev().fold(0, |number, byte| number << 8 | usize::from(*byte))
 }
 
-/// What stands for more than the file holds, though every part of it lies inside.
+/// Tables that together name more than the file holds, although every part of them lies inside.
 fn too_much(bytes: &[u8]) -> &'static str {
     match ObjectFile::parse(bytes).map(|object| (object.segments.len(), object.relocations.len())) {
         Err(ObjectError::Elf { what, reason }) if reason == "together more bytes than the file" => what,

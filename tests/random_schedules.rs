@@ -1,5 +1,5 @@
-//! Random schedules: what a brute-force model of the loop calls legal is applied and gives right results in
-//! check mode, what it calls illegal is refused. `GROUNDSWELL_SCHEDULE_CASES` asks for another number than
+//! Random schedules: a schedule that a brute-force model of the loop calls legal is applied and gives right results in
+//! check mode, one that it calls illegal is rejected. `GROUNDSWELL_SCHEDULE_CASES` asks for another number than
 //! two thousand.
 
 #[path = "../fuzz/checks/mod.rs"]

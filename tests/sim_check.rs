@@ -315,7 +315,7 @@ fn undefined_bits_that_decide_nothing_are_no_finding() {
             "0x10000, v3",
             "v8",
         ),
-        // A lane that nobody reads.
+        // A lane that is not read.
         (
             "v_writelane_b32 v8, s4, 3\ns_nop 0\nv_readlane_b32 s8, v8, 3\ns_nop 1\nv_mov_b32_e32 v2, s8",
             "v8, 3\ns_nop 1",
@@ -356,7 +356,7 @@ s_waitcnt vmcnt(0)\nv_and_b32_e32 v2, 15, v4",
     before_store("s_and_b32 s8, s20, 1\ns_cmp_eq_u32 s8, 0\ns_cbranch_scc1 0")
         .finds("", used("s20", Use::Branch));
     before_store("s_and_b32 s8, s20, 1\ns_cmp_eq_u32 s8, 2\ns_cbranch_scc1 0").is_clean();
-    // Rows of a matrix that nobody stores.
+    // Rows of a matrix that are not stored.
     let matrix = before_store(
         "v_mov_b32_e32 v8, 0\nv_mov_b32_e32 v9, 0\ns_nop 1\nv_mfma_f32_16x16x16_f16 v[12:15], v[8:9], v[8:9], v[12:15]
 s_nop 7\nv_mov_b32_e32 v3, v12",
@@ -799,6 +799,6 @@ fn findings_name_the_line_of_the_author() {
     let case = copy_kernel().buffers([(256, true), (252, false)]);
     let report = case.check_object(&with_lines, 0).expect("it runs");
     let source = report.findings[0].at.source.as_ref().expect("the object says");
-    // Three instructions of the prologue, a load and a wait stand in front of the store.
+    // Three instructions of the prologue, a load and a wait come before the store.
     assert_eq!((source.file.as_str(), source.line), ("kernel.rs", 105));
 }

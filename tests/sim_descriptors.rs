@@ -1,5 +1,5 @@
 //! Buffer descriptors in check mode: an access that a descriptor lets through stays in the allocation of its
-//! base, whatever else the descriptor promises; and advice that suits the reader.
+//! base, however far the descriptor extends; and advice that suits the reader.
 
 use groundswell::assembler::{AssemblerOptions, assemble};
 use groundswell::prelude::*;
@@ -71,7 +71,7 @@ fn descriptors_that_promise_too_much_are_clean_as_long_as_accesses_stay() {
     }
 }
 
-/// A size that has wrapped around is told of, even where every access stays in the buffer.
+/// A size that has wrapped around is noted, even where every access stays in the buffer.
 #[test]
 fn descriptors_that_end_behind_their_allocation_are_noted() {
     let notes = |base, records| {

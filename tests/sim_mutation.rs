@@ -17,7 +17,7 @@ const SEEDS: u64 = 8;
 /// Seeds of those that the rules allow, which are only counted.
 const SEEDS_OF_HARMLESS: u64 = 1;
 
-/// Mutants that are wrong by the rules and pass, with their fault and the reason. A `*` stands for anything.
+/// Mutants that are wrong by the rules and are not found, with their fault and the reason. `*` matches anything.
 const EXPLAINED: &[(&str, &str)] = &[(
     "spilling gemm: *`s_nop 0` removed: *load*needs 1 wait states after `scratch_store_dwordx4*",
     "the guides want a wait state between a wide store and a load over its data; LLVM never keeps it, so check mode says nothing",
@@ -49,7 +49,7 @@ struct Tally {
     mutants: usize,
     wrong: usize,
     found: usize,
-    /// Reported, though the judge says nothing: it looks at one function at a time.
+    /// Reported, although the judge finds nothing: it looks at one function at a time.
     beyond: usize,
     explained: usize,
 }

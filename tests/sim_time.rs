@@ -128,7 +128,7 @@ fn benchmark_12_pointer_chases_in_lds() {
         for (text, expected) in [("ds_read_b32 v2, v2", narrow), ("ds_read_b128 v[2:5], v2", wide)] {
             let body = repeat(&format!("{text}\n    s_waitcnt lgkmcnt(0)"), 256);
             let [_, clk, _] = Loop { device, prologue, body, ..Loop::default() }.slope([2, 6]);
-            // What is no multiple of a turn becomes the next one.
+            // Times that are not a multiple of a turn are rounded up to one.
             close(&format!("#12 {} {text}", device.name), clk / 256.0, f64::ceil(expected / 4.0) * 4.0, 0.01);
         }
     }
@@ -204,7 +204,7 @@ fn benchmark_17_pointer_chases_in_memory() {
         let mut kernel =
             Loop { device, prologue: "v_mov_b32 v1, 0", body, buffer: &chain(lines), ..Loop::default() };
         let [_, clk, _] = kernel.slope(loads.map(|n| n / UNROLLED as u32));
-        // A turn more where the latency is no multiple of it.
+        // One turn more where the latency is not a multiple of it.
         let tolerance = 4.0 / expected;
         close(&format!("#17 {} {level}", device.name), clk / UNROLLED as f64, expected, tolerance);
     }

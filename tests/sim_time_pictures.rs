@@ -1,4 +1,4 @@
-//! What the trace and the page of time mode say of waves: all of their lives, and the stalls of the report.
+//! The trace and the page of time mode: the complete life of every wave, and the stalls of the report.
 
 mod common;
 

@@ -55,7 +55,7 @@ fn gemm(tile: [i64; 3], waves: [u32; 2], shape: [i64; 3], adjust: impl Fn(Option
     check(&kernel, &bindings(&values), adjust, &tensors)
 }
 
-/// A kernel of one wave that keeps so many values of a 64x64 tile alive at once.
+/// A kernel of one wave that keeps this many values of a 64x64 tile alive at once.
 fn many_values(count: usize) -> Kernel {
     let mut text =
         "kernel many {\n  workgroup M, 64, 0\n  workgroup N, 64, 1\n  a = memory [M, N] global f32\n  \

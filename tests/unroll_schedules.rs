@@ -361,7 +361,7 @@ fn only_innermost_loops_are_unrolled() {
     compile("inner").expect("the inner loop is unrolled");
 }
 
-/// A pipeline with an unrolled kernel whose waves are a barrier apart, with so many barriers between LDS
+/// A pipeline with an unrolled kernel whose waves are a barrier apart, with a number of barriers between LDS
 /// writes and reads.
 fn staggered(barriers: u32) -> WaveSchedule {
     let schedule = WaveSchedule::trace("staggered", |s| {
@@ -393,14 +393,14 @@ fn unrolled_loops_can_be_staggered() {
     run_all_trip_counts(&staggered(2));
 }
 
-/// The waves that are behind write what those ahead read already.
+/// The late waves write what those ahead already read.
 #[test]
 fn unrolled_loops_with_too_few_barriers_cannot_be_staggered() {
     let error = compiled(&gemm(), &staggered(1), tiles(8, false)).map(|_| ()).expect_err("a fault");
     assert!(error.message.starts_with("no barrier keeps the LDS write"), "{error}");
 }
 
-/// The nodes of both iterations of a pass in an order: `L`oads, LDS `w`rites and `r`eads, and `m`atrix
+/// The nodes of both iterations of a trip in an order: `L`oads, LDS `w`rites and `r`eads, and `m`atrix
 /// products, by iteration.
 fn in_order(s: &ScheduleTracer, of: [Parts; 2], order: &[(char, usize)]) -> Vec<Cluster> {
     let list = |&(what, iteration): &(char, usize)| {

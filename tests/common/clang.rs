@@ -1,4 +1,4 @@
-//! Code objects that clang makes of the C kernels under `tests/`.
+//! Code objects that clang makes from the C kernels under `tests/`.
 
 use super::oracle::Workspace;
 

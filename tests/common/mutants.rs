@@ -21,7 +21,7 @@ use groundswell::isa::{Arch, BranchCondition, Inst, Meaning, Opcode, WaitCounts,
 use groundswell::object::{Field, ObjectFile};
 use groundswell::target::FeatureSetting;
 
-/// What is known of a kernel and its launch beside its code.
+/// What is known of a kernel and its launch in addition to its code.
 #[derive(Clone, Default)]
 pub struct Known {
     /// Waves of a workgroup.
