@@ -10,7 +10,7 @@ pub mod author {
     //! ```
     //! use groundswell::author::{Constraint, DType, Kernel};
     //! let kernel = Kernel::parse("kernel fill {\n  workgroup M, 64, 0\n  a = memory [M] global f32\n  \
-    //!     %one = register [M] f32 1.0\n  write %one, a\n}")?;
+    //!     %one = register [M] f32 1.0\n  write %one, a\n}", "fill.gsw")?;
     //! assert_eq!(kernel.name(), "fill");
     //! # Ok::<(), groundswell::prelude::Diagnostics>(())
     //! ```

@@ -407,7 +407,7 @@ fn a_value_with_fewer_dims_is_repeated_and_a_fault_says_how() {
     let options = Options::new(Target::GFX942).set(m, 20).set(n, 30);
     let fault = kernel(false).compile(&options).unwrap_err();
     assert_eq!(fault.message, "[M] f32 and [N] f32 have no common shape");
-    let way_out = "one operand must have all dimensions of the other: add a register [M, N] of zeros, which repeats the value";
+    let way_out = "one operand must have all dimensions of the other: add a register [M, N] of zeros (-0.0 keeps the sign of zeros), which repeats it";
     assert_eq!(fault.help.as_deref(), Some(way_out));
     // What the message says works.
     let executable = kernel(true).compile(&options).unwrap();

@@ -374,6 +374,10 @@ fn conditions_in_places_that_cannot_hold_them() {
     });
     let error = declared.expect_err("i1 is declared");
     assert_says(&error, Kind::Invalid, line, &["a register is declared i1", "compare something"]);
+    let text = "kernel k {\n  workgroup M, 64, 0\n  %l = allocate [M] i1\n}";
+    let fault = Kernel::parse(text, "k.gsw").expect_err("i1 has no bytes").to_string();
+    assert!(fault.contains("an LDS buffer is declared i1"), "{fault}");
+    assert!(fault.contains(":3:21"), "{fault}");
     let error = kernel(&mut |_, x| {
         line = line!() + 1;
         let _ = x.cast(DType::I1);

@@ -338,6 +338,16 @@ pub(crate) fn check_register(constant: Constant, dtype: DType) -> Result<(), Dia
     constant.bits(dtype).map(drop)
 }
 
+/// Whether LDS can hold elements of a dtype: conditions are bits of a wave's mask and have no bytes.
+pub(crate) fn check_allocation(dtype: DType) -> Result<(), Diagnostic> {
+    if dtype == DType::I1 {
+        return Err(Diagnostic::invalid("an LDS buffer is declared i1").help(
+            "keep numbers in it: `select` makes one of a condition, and `compare` the condition again",
+        ));
+    }
+    Ok(())
+}
+
 fn check_argument_name(name: &str) -> Result<(), Diagnostic> {
     if is_identifier(name) {
         return Ok(());

@@ -31,7 +31,10 @@ impl Context<'_> {
     /// How a value gets dimensions that it lacks.
     fn widen(&self, dims: &Dims) -> String {
         let names: Vec<_> = dims.iter().map(|&d| self.dims.name(d)).collect();
-        format!("add a register [{}] of zeros, which repeats the value", names.join(", "))
+        format!(
+            "add a register [{}] of zeros (-0.0 keeps the sign of zeros), which repeats it",
+            names.join(", ")
+        )
     }
 
     fn fail(&self, text: String, help: &str) -> Diagnostic {

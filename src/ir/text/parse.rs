@@ -14,7 +14,7 @@ use super::schedule;
 use super::scope::{Definition, Meaning, Scopes};
 use super::symbolic::dimension;
 use super::words::{CONSTRAINTS, stray_word, unknown_operation};
-use crate::ir::assemble::{Assembler, check_register, is_identifier};
+use crate::ir::assemble::{Assembler, check_allocation, check_register, is_identifier};
 use crate::ir::diagnostic::{Diagnostic, Diagnostics, Location, SourceText};
 use crate::ir::expr::{ExprArena, Symbol};
 use crate::ir::kernel::{Declaration, Kernel, Locations};
@@ -451,7 +451,10 @@ impl<'a> Parser<'a> {
             "allocate" => {
                 let (shape, at) = self.shape()?;
                 let dims = self.nodes.dims(&shape).map_err(|fault| fault.at(Some(at)))?;
-                let ty = ValueType { dims, dtype: Some(self.cursor.dtype()?) };
+                let declared = self.cursor.location();
+                let dtype = self.cursor.dtype()?;
+                check_allocation(dtype).map_err(|fault| fault.at(Some(declared)))?;
+                let ty = ValueType { dims, dtype: Some(dtype) };
                 return Ok(Meaning::Place(self.nodes.push(origin, Op::Allocate, &[], ty)));
             }
             "read" => (Op::Read, vec![self.place()?], unknown),
