@@ -1,5 +1,5 @@
 //! What the ECS costs: a permanent guard, so that an upgrade of the engine that moves costs shows here first.
-//! Each figure stands beside the dense alternative; the ratio decides what may be an entity and what must
+//! Each figure is compared with the dense alternative; the ratio decides what may be an entity and what must
 //! not.
 
 use std::hint::black_box;

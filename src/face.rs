@@ -32,10 +32,10 @@ pub mod compile {
     //!
     //! ```
     //! use groundswell::compile::{Verify, compile_uncached};
-    //! use groundswell::kernels::copy;
+    //! use groundswell::kernels::Gemm;
     //! use groundswell::prelude::*;
-    //! let options = Options::new(Target::GFX942).set("M", 64).set("N", 64);
-    //! let executable = compile_uncached(&copy(F32)?, &options, Verify::EachPass)?;
+    //! let gemm = Gemm::new(64, 64, 32);
+    //! let executable = compile_uncached(&gemm.kernel()?, &gemm.options(Target::GFX942), Verify::AfterEachPass)?;
     //! assert!(executable.report().instructions > 0);
     //! # Ok::<(), Diagnostic>(())
     //! ```

@@ -81,7 +81,7 @@ fn schedules_are_chosen_and_the_report_says_what_was_applied_and_why() {
 }
 
 #[test]
-fn a_schedule_behind_a_text_kernel_is_taken_when_it_is_asked_for() {
+fn a_schedule_after_a_text_kernel_is_taken_when_it_is_asked_for() {
     let directory = Directory::new("cli_manual");
     let file = directory.file("manual.gsw");
     let kernel = std::fs::read_to_string("examples/gemm.gsw").unwrap();

@@ -3,6 +3,11 @@
 //! (rounded once); the roots, powers and logarithms of the hardware are good to a unit in the last place or
 //! two.
 
+mod common;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use common::meaning;
 use groundswell::compile::Verify;
 use groundswell::compile::compile_uncached;
 use groundswell::internals::node::{Op, ResultType};
@@ -10,6 +15,9 @@ use groundswell::prelude::*;
 
 const ROWS: i64 = 37;
 const COLUMNS: i64 = 75;
+
+/// Kernels so far: each sixteenth is compared after every pass.
+static CHECKED: AtomicUsize = AtomicUsize::new(0);
 
 /// How far a result may be off, relative to the expected value.
 #[derive(Copy, Clone)]
@@ -73,6 +81,10 @@ fn check(
         Tensor::zeros(&[rows, columns], output).expect("a small tensor"),
     ];
     let sizes = |s: Symbol| bindings.iter().find(|b| b.0 == s).map(|b| b.1);
+    if CHECKED.fetch_add(1, Ordering::Relaxed).is_multiple_of(16) {
+        meaning::compare(&kernel, &options, &sizes)
+            .unwrap_or_else(|e| panic!("{what} {input} to {output}: {e}"));
+    }
     let expected = Interpreter::run(&kernel, &sizes, &inputs).unwrap_or_else(|e| panic!("{what}: {e}"));
     let device = Device::simulator(Target::GFX942);
     let buffers: Vec<Buffer> = inputs.iter().map(|t| device.upload_tensor(t).expect("fits")).collect();

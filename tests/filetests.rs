@@ -521,3 +521,23 @@ fn every_pass_has_cases() {
         assert!(count >= 2, "{} has {count} cases", pass.name);
     }
 }
+
+/// Every pass but the first has a case whose kernel is the text that the pass before it left.
+#[test]
+fn every_pass_has_a_case_that_starts_from_text() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files");
+    for pair in PIPELINE.windows(2) {
+        let (before, pass) = (pair[0].name, pair[1].name);
+        let mut paths = Vec::new();
+        files(&root.join(pass), &mut paths);
+        let texts = paths.iter().map(|path| fs::read_to_string(path).expect("test files are text"));
+        let starts = |text: &str| {
+            text.split("; ===").any(|case| {
+                let input = case.split("; ---").next().unwrap_or(case);
+                input.contains(&format!("; test pass {pass}\n"))
+                    && input.contains(&format!(" after {before} {{\n"))
+            })
+        };
+        assert!(texts.into_iter().any(|text| starts(&text)), "{pass} has no case after {before}");
+    }
+}

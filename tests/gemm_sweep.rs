@@ -3,6 +3,9 @@
 //! takes a sample that meets every value of every axis; `GROUNDSWELL_SWEEP=full` takes all of it,
 //! `GROUNDSWELL_SWEEP=5` a fifth.
 
+mod common;
+
+use common::meaning;
 use groundswell::compile::Verify;
 use groundswell::compile::compile_uncached;
 use groundswell::diagnostic::Kind;
@@ -25,6 +28,14 @@ struct Case {
     mma: Mma,
     form: Form,
     dynamic: bool,
+}
+
+impl Case {
+    /// Whether the workgroups' tiles hold few products, so that they can be compared after every pass.
+    fn is_small(&self) -> bool {
+        let covered = self.shape.iter().zip(self.tile).map(|(size, tile)| (size + tile - 1) / tile * tile);
+        covered.product::<i64>() <= 1 << 16
+    }
 }
 
 fn gemm(case: &Case) -> Kernel {
@@ -72,7 +83,7 @@ fn check(case: &Case) -> Result<bool, String> {
         && tn >= case.waves[1];
     let executable = match compile_uncached(&kernel, &options, Verify::AfterEachPass) {
         Ok(_) if !fits => {
-            return Err(fail("compiled", &"but the tile is no multiple of the matrix instruction"));
+            return Err(fail("compiled", &"but the tile is not a multiple of the matrix instruction"));
         }
         Ok(executable) => executable,
         Err(error) if error.kind == Kind::Invalid && !fits => return Ok(false),
@@ -94,6 +105,9 @@ fn check(case: &Case) -> Result<bool, String> {
         let at = names.iter().position(|&n| n == s)?;
         Some(if at < 3 { case.shape[at] } else { case.tile[at - 3] })
     };
+    if case.is_small() {
+        meaning::compare(&kernel, &options, &value).map_err(|e| fail("passes", &e))?;
+    }
     let expected = Interpreter::run(&kernel, &value, &tensors).map_err(|e| fail("interpreter", &e))?;
     let device = Device::simulator(Target::GFX942);
     let upload = |t: &Tensor| device.upload_tensor(t).map_err(|e| fail("upload", &e));

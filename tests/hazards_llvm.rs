@@ -375,7 +375,7 @@ const OTHER_OPCODE: &str = "gfx942, the same C with another opcode: not forwarde
 const SCALAR_OFFSET: &str =
     "gfx942, wide store with a scalar offset: 1 (llvm-project issue 197267), LLVM up to 22 has none";
 const DOT_TO_MATRIX: &str = "dot product to matrix instruction: another opcode, 3 in the guides, 2 in LLVM";
-const FP8_HALVES: &str = "conversions to both halves: CDNA3 guide 7.2 has 1, LLVM only behind the high half";
+const FP8_HALVES: &str = "conversions to both halves: CDNA3 guide 7.2 has 1, LLVM only after the high half";
 const LATE_STORE: &str = "a load over the data of a wide store: 1 in the guides, none in LLVM";
 const SHIFTED_OVERWRITTEN: &str =
     "shifted result overwritten: 1 in the guide and from LLVM 20 on, none in LLVM 19";

@@ -89,7 +89,7 @@ fn the_documented_example_is_prefetch() {
         // The same, written down after the kernel and read back.
         let text = format!("{}\n{schedule}", case.kernel());
         let (kernel, read) = parse_file(&text, "gemm.gsw").unwrap_or_else(|faults| panic!("{faults:?}"));
-        let read = read.expect("a schedule behind the kernel");
+        let read = read.expect("a schedule after the kernel");
         let from_text = compiled(&kernel, &case.options().wave_schedule(&read));
         assert_eq!(from_text.code(), expected.code(), "{case:?}");
     }

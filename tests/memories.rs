@@ -2,6 +2,9 @@
 //! not do to a memory that all of them have in common, however a kernel is written. Kernels of all
 //! shapes of memories: `fuzz_smoke.rs`.
 
+mod common;
+
+use common::meaning;
 use groundswell::compile::Verify;
 use groundswell::compile::compile_uncached;
 use groundswell::prelude::*;
@@ -91,6 +94,7 @@ fn common_stores_and_own_updates_are_right() {
         compile_uncached(&kernel, &options, Verify::AfterEachPass).unwrap_or_else(|e| panic!("{e}"));
     let device = Device::simulator(Target::GFX942);
     let value = |s: Symbol| Some(if s == m { 100 } else { 37 });
+    meaning::compare(&kernel, &options, &value).unwrap_or_else(|fault| panic!("{fault}"));
     let ran = groundswell::check::against_interpreter(&kernel, &executable, &device, &value, 1);
     assert!(ran.unwrap_or_else(|e| panic!("{e}")).comparison.ok);
 }

@@ -71,10 +71,10 @@ fn nops_follow_the_last_instruction() {
     let object = link(&kernels.each_ref()).unwrap();
     let file = ObjectFile::parse(&object).unwrap();
     let last = file.kernels.iter().max_by_key(|kernel| kernel.entry).unwrap();
-    let behind = file.bytes_at(last.entry + last.code.len() as u64).unwrap();
+    let padding = file.bytes_at(last.entry + last.code.len() as u64).unwrap();
     let end = (last.entry + last.code.len() as u64).next_multiple_of(64) + 1024;
-    assert_eq!(behind.len() as u64, end - last.entry - last.code.len() as u64);
-    assert!(behind.as_chunks::<4>().0.iter().all(|word| *word == 0xbf80_0000u32.to_le_bytes()));
+    assert_eq!(padding.len() as u64, end - last.entry - last.code.len() as u64);
+    assert!(padding.as_chunks::<4>().0.iter().all(|word| *word == 0xbf80_0000u32.to_le_bytes()));
     assert!(file.kernels.iter().all(|kernel| kernel.entry % 256 == 0));
 }
 
@@ -113,7 +113,7 @@ fn a_linked_relocatable_object_is_our_loadable_one() {
             text[text.find("NT_AMDGPU_METADATA").unwrap()..].to_owned()
         };
         assert_eq!(notes("ours.co"), notes("linked.co"));
-        assert!(ObjectFile::parse(&space.read("ours.o")).is_err(), "nobody can load it before");
+        assert!(ObjectFile::parse(&space.read("ours.o")).is_err(), "it cannot be loaded before");
     }
 }
 

@@ -207,7 +207,7 @@ s_endpgm",
         "v_add_u32",
         |kind| matches!(kind, FindingKind::MissingWait { register, at_most: 1, .. } if register == "v3"),
     );
-    // A flat load comes back in no order, so that a count says nothing.
+    // A flat load completes in no order, so a count has no meaning.
     let flat = case
         .with("global_load_dword v4, v1, s[4:5] offset:512", "v_mov_b32_e32 v5, s5\nv_add_co_u32_e32 v4, vcc, s4, v1\ns_nop 1\nv_addc_co_u32_e32 v5, vcc, 0, v5, vcc\nflat_load_dword v4, v[4:5]")
         .with("s_waitcnt vmcnt(0)", "s_waitcnt vmcnt(0) lgkmcnt(0)");
@@ -676,7 +676,7 @@ s_endpgm",
     case.is_clean();
     let once = case.with("s_cbranch_vccnz again\n", "");
     let races = |kind: &FindingKind| matches!(kind, FindingKind::Race { .. });
-    // What comes back is not compared, compared elsewhere, compared behind another address.
+    // The result is not compared, compared elsewhere, or compared after another address.
     once.with("cmpswap v5, v4, v[2:3]", "add v5, v4, v2").finds("global_", races);
     once.with("offset:16\nagain", "offset:20\nagain")
         .with("s_endpgm", "global_atomic_add v4, v2, s[4:5] offset:20\ns_endpgm")

@@ -80,7 +80,7 @@ fn random_f32(seed: u64, count: usize, range: std::ops::Range<f32>) -> Vec<f32> 
 }
 
 #[test]
-fn saxpy_leaves_what_lies_behind_the_end_alone() {
+fn saxpy_does_not_write_past_the_end() {
     let Some(mut device) = Device::open() else { return };
     let n = 1000;
     let (x, y) = (random_f32(1, n, -1.0..1.0), random_f32(2, n + 24, -1.0..1.0));

@@ -73,7 +73,7 @@ fn descriptors_that_promise_too_much_are_clean_as_long_as_accesses_stay() {
 
 /// A size that has wrapped around is noted, even where every access stays in the buffer.
 #[test]
-fn descriptors_that_end_behind_their_allocation_are_noted() {
+fn descriptors_that_end_after_their_allocation_are_noted() {
     let notes = |base, records| {
         let report = load(base, records, Some(0));
         assert!(report.is_clean(), "{report}");

@@ -127,7 +127,7 @@ fn the_budget_stops_loops_that_count() {
 }
 
 #[test]
-fn the_limit_of_time_stops_waves_that_wait_for_nobody() {
+fn the_limit_of_time_stops_waves_that_never_end() {
     let limits = Limits { time: Some(Duration::from_millis(100)), ..Limits::default() };
     let bodies = [
         "again:\nglobal_load_dword v2, v1, s[4:5] sc1\ns_waitcnt vmcnt(0)\nv_readfirstlane_b32 s9, v2\n\

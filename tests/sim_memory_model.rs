@@ -358,7 +358,7 @@ s_branch end
 consumer:
 v_mov_b32_e32 v6, 0x8000
 s_cmp_eq_u32 s20, 0
-s_cbranch_scc0 behind
+s_cbranch_scc0 after
 poll:
 s_sleep 1
 global_load_dword v7, v6, s[6:7] sc1
@@ -367,7 +367,7 @@ v_readfirstlane_b32 s25, v7
 s_cmp_eq_u32 s25, 0
 s_cbranch_scc1 poll
 buffer_inv sc1
-behind:
+after:
 s_barrier
 global_load_dword v8, v1, s[6:7]
 s_waitcnt vmcnt(0)

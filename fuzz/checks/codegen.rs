@@ -58,7 +58,7 @@ pub fn object(data: &[u8]) -> Result<(), String> {
             let _ = file.line_of(kernel.entry);
         }
         if let Ok(listing) = disassemble(data) {
-            // An object can say what its text cannot; whether it does is told by a fault.
+            // An object can hold more than its text; then there is a fault.
             let _ = assemble(&listing.text, AssemblerOptions::default());
         }
     }
@@ -86,7 +86,7 @@ pub fn machine(data: &[u8]) -> Result<(), String> {
 /// Bodies longer than this take the verifier too long.
 const LONGEST_BODY: usize = 64;
 
-/// What a chip could run comes out of the passes for waits and hazards as the verifier wants it.
+/// Code that a chip could run satisfies the verifier after the passes for waits and hazards.
 fn passes(body: &Body) -> Result<(), String> {
     let is_virtual = |i: &MachineInst| i.inst.operands.iter().any(|operand| operand.is_virtual());
     if body.insts.len() > LONGEST_BODY || body.insts.iter().any(is_virtual) {

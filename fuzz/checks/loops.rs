@@ -28,7 +28,7 @@ struct Case {
     sizes: [i64; 4],
     dynamic: [bool; 4],
     schedule: Schedule,
-    /// A loop is inside another one over the same dimension: everybody has to refuse it.
+    /// A loop is inside another one over the same dimension: all have to reject it.
     wrong: bool,
 }
 

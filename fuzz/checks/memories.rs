@@ -1,5 +1,5 @@
 //! Kernels on memories of all shapes: any dimensions in any order, of which some are spread over workgroups
-//! (one element each, or a tile), some are walked by a loop and some belong to everybody; memories are read
+//! (one element each, or a tile), some are walked by a loop and some belong to all; memories are read
 //! again, updated in place, and written by workgroups that all have the same value. A kernel is refused when
 //! it races and only then; what is not refused gives what the interpreter gives, and check mode finds nothing
 //! in it.
@@ -262,7 +262,7 @@ fn run(text: &str, sizes: &[(&str, i64, bool)], common: Common, seed: u64) -> Re
     }
     let (report, comparison) =
         with_findings(&kernel, &executable, &device, &value, seed).map_err(|e| e.to_string())?;
-    // Two stores that nothing orders may be told of, even if they store the same.
+    // Two unordered stores may be reported, even if they store the same.
     let stores = |kind: &FindingKind| {
         matches!(kind, FindingKind::Race { first: Access::Store, then: Access::Store, .. })
     };

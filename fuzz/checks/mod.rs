@@ -52,8 +52,8 @@ pub fn text(data: &[u8]) -> Result<(), String> {
         Err(_) => {}
     }
     let kernel = match parse_file(&text, "fuzz") {
-        Ok((kernel, behind)) => {
-            behind.iter().try_for_each(schedule)?;
+        Ok((kernel, after)) => {
+            after.iter().try_for_each(schedule)?;
             kernel
         }
         Err(faults) if faults.is_empty() => return Err("refused without a fault".to_owned()),

@@ -1,10 +1,10 @@
 //! Random schedules of small matrix products, and a model that says which of them are legal.
 //!
 //! The model knows nothing of cycles, intervals or junctions. It takes the loop's nodes with their operands
-//! and LDS buffers, runs the passes of the pipeline for some iterations in the order that the schedule names,
+//! and LDS buffers, runs the trips of the pipeline for some iterations in the order that the schedule names,
 //! and looks whether every node finds what it needs: operands of its own iteration, carried values of the one
 //! before, and in its copy of an LDS buffer what its own iteration has written. For waves out of step it has
-//! no say: there the simulator's check mode tells whether what is accepted is right.
+//! no say: there the simulator's check mode decides whether an accepted schedule is right.
 
 use std::collections::BTreeMap;
 
@@ -25,14 +25,14 @@ use groundswell::options::Options;
 use groundswell::schedule::{Directive, Entry, NodeType, Nodes, ScheduleTracer, WaveSchedule};
 use groundswell::target::Target;
 
-use super::Choices;
+use super::{Choices, stages};
 
 /// What became of a schedule.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// It was applied, and results were right.
     Applied,
-    /// The same with one half of the waves behind the other.
+    /// The same with one half of the waves late.
     Staggered,
     /// It is legal, and the loop has too few iterations for it.
     Short,
@@ -66,7 +66,7 @@ struct Node {
     yielded: bool,
 }
 
-/// What a schedule can tell nodes apart by.
+/// The properties by which a schedule can distinguish nodes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Group {
     tag: String,
@@ -92,8 +92,7 @@ struct Plan {
     eliminate_epilogue: bool,
     /// Another order of the steady state, by number of the node; empty for none.
     order: Vec<usize>,
-    /// Barriers of the steady state after nodes of that order, if one half of the waves runs behind the
-    /// other.
+    /// Barriers of the steady state after nodes of that order, if one half of the waves runs late.
     staggered: Option<Vec<(usize, Directive)>>,
 }
 
@@ -117,7 +116,7 @@ pub fn schedules(data: &[u8]) -> Result<(), String> {
     schedule_verdict(data).map(|_| ())
 }
 
-/// The same, telling what became of the schedule.
+/// The same, with the verdict on the schedule.
 pub fn schedule_verdict(data: &[u8]) -> Result<Verdict, String> {
     let mut choices = Choices::new(data);
     let case = case(&mut choices);
@@ -143,7 +142,16 @@ pub fn schedule_verdict(data: &[u8]) -> Result<Verdict, String> {
         )
     };
     match &traced {
-        Ok(schedule) => run(&case, &kernel, schedule, &legal, &plan).map_err(told),
+        Ok(schedule) => {
+            let verdict = run(&case, &kernel, schedule, &legal, &plan).map_err(told)?;
+            // Some of the schedules that are applied, since comparing after every pass takes long.
+            let compared = data.iter().map(|&byte| u64::from(byte)).sum::<u64>().is_multiple_of(32);
+            if compared && matches!(verdict, Verdict::Applied | Verdict::Staggered) {
+                let options = options(&case).wave_schedule(schedule);
+                stages::compare(&kernel, &options, &|s| size(&case, s), 1).map_err(told)?;
+            }
+            Ok(verdict)
+        }
         Err(_) if legal.pipeline.is_err() => Ok(Verdict::Refused),
         Err(fault) => Err(told(format!("refused when it was traced: {fault}"))),
     }
@@ -153,6 +161,10 @@ fn options(case: &Case) -> Options {
     let options = Options::new(Target::GFX942).set(Symbol::new("M"), 32).set(Symbol::new("N"), 32);
     let k = Symbol::new("K");
     if case.dynamic { options.dynamic(k) } else { options.set(k, case.k) }
+}
+
+fn size(case: &Case, symbol: Symbol) -> Option<i64> {
+    Some(if symbol.name() == "K" { case.k } else { 32 })
 }
 
 fn run(
@@ -182,7 +194,7 @@ fn run(
     if short && (case.dynamic || case.tiles as usize + 1 >= plan.stages()) {
         return Err(format!("not applied: {}", executable.report().schedule_why));
     }
-    let value = |s: Symbol| Some(if s.name() == "K" { case.k } else { 32 });
+    let value = |s: Symbol| size(case, s);
     let device = Device::simulator(Target::GFX942);
     let (report, comparison) =
         with_findings(kernel, &executable, &device, &value, 3).map_err(|fault| format!("run: {fault}"))?;
@@ -218,7 +230,7 @@ fn case(choices: &mut Choices<'_>) -> Case {
     Case { text, waves: waves[0] * waves[1], tiles, k, dynamic: choices.sometimes(3) }
 }
 
-/// The nodes of the loop's body in program order, but for carried values.
+/// The nodes of the loop's body in program order, except for carried values.
 fn loop_nodes(kernel: &Kernel, options: &Options) -> Result<Vec<Node>, String> {
     with_workspace(|workspace| {
         workspace.load(kernel, options);
@@ -333,7 +345,7 @@ fn plan(choices: &mut Choices<'_>, nodes: &[Node], units: &[Unit], waves: usize)
     plan
 }
 
-/// Nodes of one pass with their stages: slot by slot, oldest iteration first, then in program order.
+/// Nodes of one trip with their stages: slot by slot, oldest iteration first, then in program order.
 fn steady_order(units: &[Unit], plan: &Plan) -> Vec<(usize, usize)> {
     let mut placed: Vec<(usize, usize, usize)> = Vec::new();
     for (unit, cycles) in units.iter().zip(&plan.cycles) {
@@ -370,7 +382,7 @@ fn judge(nodes: &[Node], units: &[Unit], plan: &Plan) -> Legal {
     Legal { pipeline, order }
 }
 
-/// Runs the passes of a pipeline whose loop has more iterations than anything in it reaches.
+/// Runs the trips of a pipeline whose loop has more iterations than any node in it is ahead.
 fn simulate(nodes: &[Node], order: &[(usize, usize)], plan: &Plan) -> Result<(), String> {
     let stages = plan.stages();
     let iterations = stages + 8;
@@ -378,14 +390,14 @@ fn simulate(nodes: &[Node], order: &[(usize, usize)], plan: &Plan) -> Result<(),
     // Which iteration's value of each LDS write is in a copy of its buffer.
     let mut held: BTreeMap<(usize, usize), usize> = BTreeMap::new();
     let copy_of = |iteration: usize| plan.copies.map_or(iteration, |copies| iteration % copies as usize);
-    for pass in 0..iterations + stages - 1 {
+    for trip in 0..iterations + stages - 1 {
         for &(node, stage) in order {
-            let Some(iteration) = pass.checked_sub(stage) else { continue };
+            let Some(iteration) = trip.checked_sub(stage) else { continue };
             if iteration >= iterations {
-                // A loop without epilogue runs these too; whatever they make must not be what the loop leaves
-                // behind.
+                // A loop without epilogue runs these too; the values of the loop must not depend on
+                // them.
                 if plan.eliminate_epilogue && nodes[node].yielded {
-                    return Err(format!("node {node} runs for iteration {iteration}, which there is not"));
+                    return Err(format!("node {node} runs for iteration {iteration}, which does not exist"));
                 }
                 continue;
             }
@@ -472,8 +484,8 @@ fn trace(s: &ScheduleTracer, groups: &[Group], nodes: &[Node], units: &[Unit], p
         if node % 3 == 0 {
             entries.push(Directive::Control(Control::SchedulingBarrier).into());
         }
-        let behind = plan.staggered.iter().flatten().filter(|barrier| barrier.0 == node);
-        entries.extend(behind.map(|barrier| Entry::from(barrier.1)));
+        let after = plan.staggered.iter().flatten().filter(|barrier| barrier.0 == node);
+        entries.extend(after.map(|barrier| Entry::from(barrier.1)));
     }
     let cluster = s.cluster(entries);
     s.reorder_graph(kernel, cluster);

@@ -1,5 +1,5 @@
-//! Kernels after each of their passes: they mean what they meant, and a text printed in between goes on to
-//! the same code.
+//! Kernels after each of their passes: they mean what they meant before, and a text printed in between
+//! compiles to the same code.
 
 use groundswell::compile::PIPELINE;
 use groundswell::compile::Verify;
@@ -10,9 +10,27 @@ use groundswell::internals::{Meaning, run_compared};
 use groundswell::prelude::*;
 use groundswell::text::Detail;
 
+/// Compares what a kernel means after every pass with what it meant before, and names the pass that changes
+/// it. Sizes that are too large for the interpreter are not compared.
+pub fn compare(
+    kernel: &Kernel,
+    options: &Options,
+    value: &dyn Fn(Symbol) -> Option<i64>,
+    seed: u64,
+) -> Result<(), String> {
+    let Ok(meaning) = Meaning::of(kernel, options, value, seed) else { return Ok(()) };
+    let compared = with_workspace(|workspace| {
+        workspace.load(kernel, options);
+        run_compared(workspace, &meaning, None, &mut |_, _, _| {})
+    });
+    match compared {
+        Err(fault) if fault.kind != Kind::Limit => Err(fault.to_string()),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
 /// Reads a kernel that compiles to `executable` back after the pass with a number, and compares some kernels
-/// after every pass: lane by lane takes its time. Sizes that are too large for the interpreter are left to
-/// the simulator.
+/// after every pass; all of them would take too long.
 pub fn check(
     kernel: &Kernel,
     options: &Options,
@@ -21,19 +39,13 @@ pub fn check(
     number: usize,
 ) -> Result<(), String> {
     let pass = PIPELINE[number % PIPELINE.len()].name;
-    let compared = number.is_multiple_of(8);
-    let meaning = compared.then(|| Meaning::of(kernel, options, value, number as u64));
+    if number.is_multiple_of(8) {
+        compare(kernel, options, value, number as u64)?;
+    }
     let text = with_workspace(|workspace| {
         workspace.load(kernel, options);
-        if let Some(Ok(meaning)) = &meaning {
-            match run_compared(workspace, meaning, None, &mut |_, _, _| {}) {
-                Err(fault) if fault.kind != Kind::Limit => return Err(format!("{fault}")),
-                Ok(()) | Err(_) => {}
-            }
-        }
-        workspace.load(kernel, options);
         workspace.run(Some(pass), Verify::Off, &mut Vec::new()).map_err(|fault| fault.to_string())?;
-        Ok(workspace.text(Detail::Stage))
+        Ok::<_, String>(workspace.text(Detail::Stage))
     })?;
     let again = Kernel::parse(&text, "printed").map_err(|faults| format!("{text}\n{faults:?}"))?;
     let twice = again.text(Detail::Stage);
@@ -44,6 +56,6 @@ pub fn check(
         compile_uncached(&again, options, Verify::Off).map_err(|fault| format!("{text}\n{fault}"))?;
     match resumed.object() == executable.object() {
         true => Ok(()),
-        false => Err(format!("another object than from the whole way:\n{text}")),
+        false => Err(format!("another object than from a whole compilation:\n{text}")),
     }
 }

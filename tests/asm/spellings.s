@@ -1,4 +1,4 @@
-// Spellings that LLVM's assembler takes. Lines behind `// on:` are for these chips.
+// Spellings that LLVM's assembler takes. Lines after `// on:` are for these chips.
 
 // on: gfx906 gfx908 gfx90a gfx942 gfx950
 // Registers
