@@ -66,6 +66,6 @@ pub mod schedules {
     pub use crate::passes::schedule::strategies::ping_pong::{
         Cut, Roles, schedule, schedule_of_direct_loads,
     };
-    pub use crate::passes::schedule::strategies::rows::{NONE, PING_PONG, PREFETCH, STRATEGIES};
+    pub use crate::passes::schedule::strategies::rows::{NONE, PING_PONG, PREFETCH, STRATEGIES, named};
     pub use crate::passes::schedule::strategies::strategy::{Asked, Strategy};
 }

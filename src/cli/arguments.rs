@@ -4,8 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use groundswell::internals::schedules::{Asked, Strategy};
-use groundswell::internals::schedules::{NONE, STRATEGIES};
+use groundswell::internals::schedules::{Asked, NONE, STRATEGIES, Strategy, named};
 
 use super::judgement::SimulatorArguments;
 use super::kernel_argument::KernelArgument;
@@ -91,7 +90,7 @@ pub struct KernelArguments {
 fn strategies() -> impl TypedValueParser<Value = &'static Strategy> {
     let by_name = |row: &&&Strategy| !matches!(row.asked, Asked::ByFile);
     let words = STRATEGIES.iter().filter(by_name).map(|row| PossibleValue::new(row.name).help(row.about));
-    PossibleValuesParser::new(words).map(|word| Strategy::named(&word).unwrap_or(&NONE))
+    PossibleValuesParser::new(words).map(|word| named(&word).unwrap_or(&NONE))
 }
 
 #[derive(Args)]

@@ -9,9 +9,10 @@ use groundswell::prelude::Diagnostic;
 use serde_json::{Value, json};
 
 use super::arguments::Asm;
-use super::failure::{Failure, Source};
+use super::failure::Failure;
 use super::outcome::Outcome;
 use super::outputs::Files;
+use super::snippet::Source;
 use super::{inputs, job};
 
 /// The verb.

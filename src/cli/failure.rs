@@ -1,22 +1,11 @@
 //! Failures: why a verb could not do its work, for people and for scripts.
 
-use std::sync::Arc;
-
 use groundswell::diagnostic::{Kind, Location};
 use groundswell::prelude::Diagnostic;
 use serde_json::{Value, json};
 
 use super::exit::Exit;
-use super::snippet::{self, Lines, shortened};
-
-/// A text whose lines diagnostics can show.
-#[derive(Clone, Debug)]
-pub struct Source {
-    /// Name of the file.
-    pub file: Arc<str>,
-    /// Its content.
-    pub text: Arc<str>,
-}
+use super::snippet::{self, Lines, Source, shortened};
 
 /// Why a verb could not do its work.
 #[derive(Debug)]

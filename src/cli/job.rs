@@ -14,9 +14,10 @@ use groundswell::target::TargetIdError;
 use groundswell::text::parse_file;
 
 use super::arguments::KernelArguments;
-use super::failure::{Failure, Source};
+use super::failure::Failure;
 use super::inputs;
 use super::outputs::Files;
+use super::snippet::Source;
 
 /// A kernel that can be compiled, and everything that the arguments say about it.
 pub struct Job {

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use groundswell::prelude::Diagnostic;
 
 use super::failure::Failure;
-use super::partial;
+use super::partial::{self, directory_of};
 
 /// Where text for people goes.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -199,14 +199,6 @@ fn new(place: &Path) -> io::Result<Identity> {
     let file_name = place.file_name().ok_or_else(|| io::Error::other("this is not a file name"))?;
     let directory = std::fs::metadata(directory_of(place))?;
     Ok(Identity::New((directory.dev(), directory.ino()), file_name.into()))
-}
-
-/// The directory that a name is in.
-pub fn directory_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
-    }
 }
 
 /// True if it is the same as standard output: a name for it such as `/dev/stdout`, or the file that it was

@@ -1,16 +1,25 @@
 //! Diagnostics for people, with the lines of the text that they are about.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
 use groundswell::diagnostic::{Kind, Location};
 use groundswell::internals::excerpt::{self, Excerpt};
 use groundswell::prelude::Diagnostic;
 
-use super::failure::Source;
 use super::terminal::{Style, paint_error};
 
 /// Stands for what is left out.
 const LEFT_OUT: char = '…';
+
+/// A text whose lines diagnostics can show.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// Name of the file.
+    pub file: Arc<str>,
+    /// Its content.
+    pub text: Arc<str>,
+}
 
 /// The lines of a text that some diagnostics point at.
 pub struct Lines<'a> {

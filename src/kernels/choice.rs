@@ -5,8 +5,7 @@
 //! shape gets the candidate whose workgroups, distributed over the compute units, end first. Costs follow
 //! bytes rather than elements, so the `k` of a candidate is in bytes.
 
-use super::Waves;
-use super::gemm::Tile;
+use super::{Tile, Waves};
 use crate::prelude::{Schedule, Target};
 
 /// The choices for a shape.

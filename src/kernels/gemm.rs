@@ -3,8 +3,8 @@
 use std::panic::Location as Caller;
 use std::sync::Arc;
 
-use super::Waves;
 use super::choice::{Choice, choose, waves_for};
+use super::{Tile, Waves};
 use crate::prelude::*;
 
 /// Waves of a kernel for any shape.
@@ -46,17 +46,6 @@ impl MatrixShape {
 
 /// The operation on the sums before they are written.
 type Epilogue = Arc<dyn Fn(&Tracer, Value) -> Value + Send + Sync>;
-
-/// Elements of C that a workgroup computes, and of K that it takes per iteration.
-#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Tile {
-    /// Rows of C: `BLOCK_M`.
-    pub m: u32,
-    /// Columns of C: `BLOCK_N`.
-    pub n: u32,
-    /// Elements of K per iteration: `BLOCK_K`.
-    pub k: u32,
-}
 
 /// Builder of matrix product kernels: C = A Bᵀ (or A B), with `a` as `[M, K]`, `b` as `[N, K]` (or `[K, N]`)
 /// and `c` as `[M, N]`.

@@ -24,8 +24,19 @@ mod tests;
 use crate::prelude::*;
 
 pub use copy::copy;
-pub use gemm::{Form, Gemm, MatrixShape, Tile};
+pub use gemm::{Form, Gemm, MatrixShape};
 pub use table::{Choices, Entry, SymbolDefault, find, list};
+
+/// Elements of C that a workgroup computes, and of K that it takes per iteration.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Tile {
+    /// Rows of C: `BLOCK_M`.
+    pub m: u32,
+    /// Columns of C: `BLOCK_N`.
+    pub n: u32,
+    /// Elements of K per iteration: `BLOCK_K`.
+    pub k: u32,
+}
 
 /// Waves of a workgroup along the rows and the columns of its output tile.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]

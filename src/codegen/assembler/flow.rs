@@ -1,7 +1,7 @@
 //! Flow style of YAML: mappings in braces and sequences in brackets, as in `{ .name: x, .sizes: [ 1, 2 ] }`.
 
 use super::error::other;
-use super::yaml::{MOST_DEPTH, Node, scalar, scalar_text};
+use super::scalar::{MOST_DEPTH, Node, scalar, scalar_text};
 use crate::codegen::isa::parse::Fault;
 
 /// True if a value is in flow style.

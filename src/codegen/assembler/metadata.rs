@@ -1,7 +1,8 @@
 //! Metadata: YAML in the text, MessagePack in the object.
 
 use super::error::other;
-use super::yaml::{self, Node, YamlError};
+use super::scalar::{Node, YamlError};
+use super::yaml;
 use crate::codegen::object::{MessagePackValue, msgpack};
 use crate::codegen::target::TargetId;
 

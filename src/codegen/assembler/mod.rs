@@ -28,6 +28,7 @@ mod labels;
 mod listing;
 mod metadata;
 mod output;
+mod scalar;
 mod sections;
 mod source;
 mod strings;

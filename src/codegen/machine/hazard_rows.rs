@@ -10,14 +10,11 @@ use super::access::{
     MODE, MODE_VSKIP, Range, Ranges, TRAPSTS, accesses, hardware_register, hidden_read, implicit_ranges,
     is_gds, is_lds_dma, is_valu, is_vmem,
 };
-use super::matrix_rows::{MatrixClass, matrix_class};
+use super::matrix_rows::{COLUMNS, MatrixClass, longest_of, matrix_class};
 use crate::codegen::isa::{
-    Arch, Calc, Element, Field, Generation, Implicit, Inst, Meaning, OpInfo, Opcode, Operand, OperandClass,
-    OperandSpec, Role, Sdwa, Select, Unit,
+    Arch, Calc, Element, Field, Implicit, Inst, Meaning, OpInfo, Opcode, Operand, OperandClass, OperandSpec,
+    Role, Sdwa, Select, Unit,
 };
-
-/// Columns of the tables: one for each generation.
-pub(super) const COLUMNS: usize = Generation::COUNT;
 
 /// Kind of instruction, as the guides classify them.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -367,16 +364,6 @@ pub(super) const LONGEST_ROW: u32 = {
     }
     longest as u32
 };
-
-/// The largest of some wait states and `than`.
-pub(super) const fn longest_of(waits: &[u8], than: u8) -> u8 {
-    let (mut longest, mut at) = (than, 0);
-    while at < waits.len() {
-        longest = if waits[at] > longest { waits[at] } else { longest };
-        at += 1;
-    }
-    longest
-}
 
 /// Everything but results of matrix instructions. Columns: GCN 5, CDNA 1 to 4.
 #[rustfmt::skip]

@@ -8,8 +8,10 @@
 //! registers needs the wait states of an overlap (llvm-project issue 218363; LLVM up to 22 compares registers
 //! only).
 
-use super::hazard_rows::{COLUMNS, longest_of};
 use crate::codegen::isa::{Arch, Element, Generation, Meaning, OpInfo, Opcode, Unit};
+
+/// Columns of the tables: one for each generation.
+pub(super) const COLUMNS: usize = Generation::COUNT;
 
 /// Pipe of a matrix instruction.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -172,3 +174,13 @@ pub(super) static MATRIX_ROWS: &[MatrixRow] = &{
         matrix(Dgemm, Memory, [NO, NO, M18, M18, M18_CDNA4]),
     ]
 };
+
+/// The largest of some wait states and `than`.
+pub(super) const fn longest_of(waits: &[u8], than: u8) -> u8 {
+    let (mut longest, mut at) = (than, 0);
+    while at < waits.len() {
+        longest = if waits[at] > longest { waits[at] } else { longest };
+        at += 1;
+    }
+    longest
+}

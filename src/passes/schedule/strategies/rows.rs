@@ -104,6 +104,11 @@ impl Schedule {
     }
 }
 
+/// The strategy of a name.
+pub fn named(name: &str) -> Option<&'static Strategy> {
+    STRATEGIES.iter().find(|row| row.name == name).copied()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,7 +116,7 @@ mod tests {
     #[test]
     fn rows_and_options_name_each_other() {
         for row in STRATEGIES {
-            assert_eq!(Strategy::named(row.name).map(|found| found.about), Some(row.about));
+            assert_eq!(named(row.name).map(|found| found.about), Some(row.about));
             if let Some(option) = row.option() {
                 assert_eq!(option.name(), row.name);
             }

@@ -21,7 +21,7 @@ use crate::passes::schedule::graph::resources::ResourceModel;
 use crate::passes::schedule::graph::view::Scheduling;
 use crate::passes::schedule::graph::words::{bug, describe};
 
-/// A way to schedule the loops of a kernel: a row of [`STRATEGIES`](super::rows::STRATEGIES).
+/// A way to schedule the loops of a kernel: a row of `STRATEGIES`.
 #[derive(Copy, Clone)]
 pub struct Strategy {
     /// Its word in the program's arguments, in tables and in reports.
@@ -93,11 +93,6 @@ impl fmt::Debug for Strategy {
 }
 
 impl Strategy {
-    /// The strategy of a name.
-    pub fn named(name: &str) -> Option<&'static Strategy> {
-        super::rows::STRATEGIES.iter().find(|row| row.name == name).copied()
-    }
-
     /// The option that asks for it, where its name says everything.
     pub fn option(&self) -> Option<Schedule> {
         match self.asked {

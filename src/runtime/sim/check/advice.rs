@@ -1,22 +1,12 @@
 //! Advice for authors of kernels rather than instructions: what a kernel language can do about a finding.
 //! Waits, barriers and registers are its compiler's work, and so is a mistake in them.
 
-use super::finding::{FindingKind, Memory};
-
-/// Who the advice of a finding is for.
-#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
-pub enum Reader {
-    /// Authors of instructions: in assembler text, or in a language that leaves memory and its order to them.
-    #[default]
-    Instructions,
-    /// Authors of kernels whose compiler places waits, barriers and registers.
-    Kernels,
-}
+use super::finding::{Finding, FindingKind, Memory, Reader};
 
 const REPORT: &str = "this is a mistake of the compiler, not of the kernel: report it with the kernel, the options and the seed";
 
 /// Advice for the author of a kernel; `None` if the general advice holds for such authors, too.
-pub(super) fn for_kernels(kind: &FindingKind) -> Option<&'static str> {
+fn for_kernels(kind: &FindingKind) -> Option<&'static str> {
     use FindingKind::*;
     match kind {
         UninitialisedMemory { memory: Memory::Device, .. } => {
@@ -45,5 +35,16 @@ pub(super) fn for_kernels(kind: &FindingKind) -> Option<&'static str> {
         | NoProgress
         | Trap { .. } => Some(REPORT),
         _ => None,
+    }
+}
+
+impl Finding {
+    /// What to do about it.
+    pub fn hint(&self) -> String {
+        let advice = match self.reader {
+            Reader::Kernels => for_kernels(&self.kind),
+            Reader::Instructions => None,
+        };
+        advice.map_or_else(|| self.for_instructions(), str::to_owned)
     }
 }

@@ -3,8 +3,17 @@
 use std::fmt;
 
 use super::super::error::Access;
-use super::advice::{self, Reader};
 use crate::codegen::object::SourceLine;
+
+/// Who the advice of a finding is for.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub enum Reader {
+    /// Authors of instructions: in assembler text, or in a language that leaves memory and its order to them.
+    #[default]
+    Instructions,
+    /// Authors of kernels whose compiler places waits, barriers and registers.
+    Kernels,
+}
 
 /// Everything that a checked launch found.
 #[derive(Clone, PartialEq, Debug)]
@@ -511,14 +520,9 @@ impl FindingKind {
 }
 
 impl Finding {
-    /// What to do about it.
-    pub fn hint(&self) -> String {
+    /// Advice for authors of instructions: it names waits, registers and barriers.
+    pub(super) fn for_instructions(&self) -> String {
         use FindingKind::*;
-        if self.reader == Reader::Kernels
-            && let Some(advice) = advice::for_kernels(&self.kind)
-        {
-            return advice.to_owned();
-        }
         match &self.kind {
             MissingWait { counter, at_most, .. } => {
                 format!("put `s_waitcnt {counter}({at_most})` in front of it")

@@ -52,9 +52,9 @@ use found::{Found, Raw};
 use group::{Checker, Failure, Group, Worker};
 use merged::Merged;
 
-pub use advice::Reader;
 pub use finding::{
-    CheckReport, Finding, FindingKind, Lanes, Memory, Site, Source, Touch, Unordered, Use, WaitCounter,
+    CheckReport, Finding, FindingKind, Lanes, Memory, Reader, Site, Source, Touch, Unordered, Use,
+    WaitCounter,
 };
 
 /// How to check.

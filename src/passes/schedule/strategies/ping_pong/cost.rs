@@ -2,8 +2,8 @@
 
 use bevy_ecs::prelude::*;
 
-use super::Unsuitable;
 use super::operations::Operations;
+use super::unsuitable::Unsuitable;
 use crate::codegen::target::{Device, LDS_PORTS, Parameter, Target};
 use crate::ir::node::*;
 use crate::ir::nodes::Bug;

@@ -11,17 +11,19 @@
 //! - `cost`: what taking turns gains, and for which loads there is no register
 //! - `tags`: names for the operations of a product
 //! - `clusters`: the schedules
+//! - `unsuitable`: why a loop gets none
 
 mod clusters;
 mod cost;
 mod operations;
 mod tags;
+mod unsuitable;
 
 use bevy_ecs::prelude::*;
-use thiserror::Error;
 
 use self::cost::{Halves, gain, late_loads};
 use self::operations::Operations;
+pub(crate) use self::unsuitable::Unsuitable;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::Symbol;
 use crate::ir::layout::Dim;
@@ -105,54 +107,6 @@ impl Cut {
     /// All loads together with the LDS reads, and reads that fall into two parts.
     pub const EVEN: Cut =
         Cut { loads: [0; 2], late_loads: [0; 2], products: 0, read_parts: [2; 2], columns: None };
-}
-
-/// Why a loop gets no ping-pong.
-#[derive(Clone, PartialEq, Eq, Debug, Error)]
-pub(crate) enum Unsuitable {
-    /// The kernel is broken.
-    #[error(transparent)]
-    Broken(#[from] Bug),
-    /// No two waves of a workgroup meet on a SIMD.
-    #[error("a workgroup has {0} waves: ping-pong takes two for each of the four SIMDs, or four")]
-    Waves(u32),
-    /// Nothing to compute.
-    #[error("the loop has no matrix product over its dimension")]
-    NoProduct,
-    /// More than one.
-    #[error("the loop has more than one matrix product")]
-    SeveralProducts,
-    /// Factors do not come through LDS.
-    #[error("the {0} factor of the product is not loaded through LDS")]
-    NotThroughLds(&'static str),
-    /// One of the two is loaded straight into LDS.
-    #[error("one factor of the product is loaded straight into LDS and the other is not")]
-    DifferentWays,
-    /// Both factors are the same.
-    #[error("both factors of the product are one")]
-    OneFactor,
-    /// Loads straight into LDS need two copies of a buffer, whose addresses the vector ALU adds.
-    #[error(
-        "products of {0} run on the vector ALU, which addresses of loads straight into LDS would wait for"
-    )]
-    VectorAlu(DType),
-    /// Something that belongs to no cluster.
-    #[error("the loop holds {0} beside loads and the product")]
-    Others(&'static str),
-    /// Matrix instructions that cannot be cut in two.
-    #[error("a tile has {0} steps along the loop's dimension, which are not two equal parts")]
-    Steps(u32),
-    /// The tiles, or two copies of those that are loaded straight into LDS, do not fit.
-    #[error(transparent)]
-    Lds(#[from] TooLarge),
-    /// Taking turns costs more than it hides.
-    #[error("taking turns would need about {turns} clocks per iteration, and prefetching alone {together}")]
-    NoGain {
-        /// Clocks of an iteration with ping-pong.
-        turns: u32,
-        /// Clocks of an iteration without.
-        together: u32,
-    },
 }
 
 /// The logical nodes of a loop that multiplies what it has loaded through LDS.

@@ -3,7 +3,7 @@
 use bevy_ecs::prelude::*;
 use smallvec::SmallVec;
 
-use super::Unsuitable;
+use super::unsuitable::Unsuitable;
 use crate::ir::layout::Dim;
 use crate::ir::node::*;
 use crate::ir::nodes::Bug;
