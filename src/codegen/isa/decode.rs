@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use super::arch::Arch;
 use super::encode::{default_op_sel_hi, fits_short};
+use super::error::DecodeError;
 use super::layout::{
     BitRange, ENCODINGS, Encoding, GPR_INDEX_MODE, SIMM16, long_opcode, memory, segment, vop,
 };
@@ -11,40 +12,6 @@ use super::meaning::{Calc, Meaning};
 use super::second_word;
 use super::spec::{Field, Format, Kinds, OperandClass, OperandSpec};
 use super::{Inst, Modifiers, Omod, Opcode, Operand};
-
-/// Why words are not an instruction of the table.
-#[derive(Copy, Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum DecodeError {
-    /// The words end inside an instruction.
-    #[error("the code ends inside an instruction")]
-    Truncated,
-    /// No row has this opcode.
-    #[error("{word:#010x} is not a known instruction")]
-    Unknown {
-        /// First word.
-        word: u32,
-    },
-    /// The row is known, but an operand is not one that it takes.
-    #[error("`{}`: operand {index} is not one that the instruction takes", .op.mnemonic())]
-    Operand {
-        /// Instruction.
-        op: Opcode,
-        /// Operand.
-        index: usize,
-    },
-    /// The row is known, but the second word of its DPP or SDWA form has no meaning.
-    #[error("`{}`: the control in its second word has no meaning", .op.mnemonic())]
-    Control {
-        /// Instruction.
-        op: Opcode,
-    },
-    /// The row is known, but not with such modifiers.
-    #[error("`{}` does not have these modifiers", .op.mnemonic())]
-    Modifiers {
-        /// Instruction.
-        op: Opcode,
-    },
-}
 
 /// Decodes the first instruction of `words` as `arch` reads it; also returns how many words it takes.
 pub fn decode(words: &[u32], arch: Arch) -> Result<(Inst, usize), DecodeError> {

@@ -1,62 +1,10 @@
 //! From instructions to bytes.
 
 use super::arch::Arch;
+use super::error::EncodeError;
 use super::layout::{BitRange, Encoding, GPR_INDEX_MODE, SIMM16, long_opcode, memory, segment, vop};
 use super::spec::{Field, Format, Kinds, OpInfo, OperandClass, OperandSpec};
 use super::{Inst, Modifiers, Opcode, Operand, second_word};
-
-/// Why an instruction has no encoding.
-#[derive(Copy, Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum EncodeError {
-    /// A virtual register is left.
-    #[error("`{}`: operand {index} is a virtual register", .op.mnemonic())]
-    Virtual {
-        /// Instruction.
-        op: Opcode,
-        /// Operand.
-        index: usize,
-    },
-    /// An operand is not of the class that the row wants, or has no number in the field.
-    #[error("`{}`: operand {index} cannot be {operand:?}", .op.mnemonic())]
-    Operand {
-        /// Instruction.
-        op: Opcode,
-        /// Operand.
-        index: usize,
-        /// The operand.
-        operand: Operand,
-    },
-    /// The chip has no such instruction.
-    #[error("`{}` does not exist on {arch}, only on {}", .op.mnemonic(), .op.info().arches)]
-    Arch {
-        /// Instruction.
-        op: Opcode,
-        /// Chip.
-        arch: Arch,
-    },
-    /// A literal in an encoding without room for one.
-    #[error("`{}`: no literal in the 64-bit encoding", .op.mnemonic())]
-    Literal {
-        /// Instruction.
-        op: Opcode,
-    },
-    /// Offset or simm16 out of range.
-    #[error("`{}`: immediate {imm:#x} is out of range", .op.mnemonic())]
-    Immediate {
-        /// Instruction.
-        op: Opcode,
-        /// The value.
-        imm: u32,
-    },
-    /// Modifiers that the row does not have on this chip.
-    #[error("`{}` does not have these modifiers on {arch}", .op.mnemonic())]
-    Modifiers {
-        /// Instruction.
-        op: Opcode,
-        /// Chip.
-        arch: Arch,
-    },
-}
 
 /// The encoding that an instruction takes: the 32-bit one where the row has one that can express it, as
 /// llvm-mc does. DPP and SDWA put a second word after the 32-bit one.

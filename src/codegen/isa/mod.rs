@@ -5,9 +5,11 @@
 //! `layout.rs`. To add an instruction, add a row; the tests in `tests/isa_llvm.rs` then compare it with LLVM.
 mod allowed;
 mod arch;
+mod complete;
 mod decode;
 mod dpp;
 mod encode;
+mod error;
 mod fields;
 mod inst;
 mod layout;
@@ -25,9 +27,10 @@ mod table;
 mod verify;
 
 pub use arch::{Arch, Arches, Generation};
-pub use decode::{DecodeError, decode};
+pub use decode::decode;
 pub use dpp::Dpp;
-pub use encode::{EncodeError, encode, size_in_bytes};
+pub use encode::{encode, size_in_bytes};
+pub use error::{DecodeError, EncodeError};
 pub use fields::WaitCounts;
 pub use inst::Inst;
 pub(crate) use inst::MAX_OPERANDS;

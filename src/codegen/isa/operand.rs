@@ -5,9 +5,6 @@
 //! append the accumulation VGPRs after it, so that a physical operand is simply a number. Virtual registers,
 //! which exist before register allocation, carry the top bit.
 
-use std::fmt;
-
-use super::print::write_name;
 use crate::index::define_id;
 
 define_id! {
@@ -158,18 +155,6 @@ impl Operand {
     /// The operand `by` registers further on, inside the same register or tuple.
     pub const fn offset(self, by: u32) -> Operand {
         Operand(self.0 + by)
-    }
-}
-
-impl fmt::Debug for Operand {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.is_none() {
-            return write!(f, "-");
-        }
-        if let Some((id, first)) = self.as_virtual() {
-            return write!(f, "{id}.{first}");
-        }
-        write_name(f, *self)
     }
 }
 

@@ -188,8 +188,20 @@ fn write_value(f: &mut dyn Write, inst: &Inst, index: usize) -> fmt::Result {
     }
 }
 
+impl fmt::Debug for Operand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_none() {
+            return write!(f, "-");
+        }
+        if let Some((id, first)) = self.as_virtual() {
+            return write!(f, "{id}.{first}");
+        }
+        write_name(f, *self)
+    }
+}
+
 /// A single physical operand as messages name it: the register, the constant, a literal without its value.
-pub(super) fn write_name(f: &mut dyn Write, operand: Operand) -> fmt::Result {
+fn write_name(f: &mut dyn Write, operand: Operand) -> fmt::Result {
     match operand.number() {
         _ if operand == Operand::LITERAL => f.write_str("a literal"),
         Some(number @ 128..=248) => write_inline(f, number, Element::B32),

@@ -2,9 +2,8 @@
 //! second word with the source itself (CDNA3 ISA guide, "VOP_SDWA", "VOP_DPP").
 
 use super::arch::Arch;
-use super::decode::DecodeError;
 use super::dpp::{self, Dpp};
-use super::encode::EncodeError;
+use super::error::{DecodeError, EncodeError};
 use super::layout::{BitRange, Encoding, Layout};
 use super::sdwa::{self, Sdwa};
 use super::spec::{Field, OpInfo, OperandClass};

@@ -5,6 +5,7 @@
 //! Data operands of one memory instruction share a file, and so do C and D of a matrix instruction (CDNA3 ISA
 //! guide, the ACC bit of the memory formats, ACC_CD of MFMA).
 
+use super::access::as_copy;
 use crate::codegen::isa::{Inst, Operand, OperandClass, Role, Unit};
 
 /// True if the row lets operand `index` be an AGPR.
@@ -31,4 +32,12 @@ pub(super) fn may_be_agpr(inst: &Inst, index: usize, in_agpr: impl Fn(Operand) -
             || (0..inst.op.info().operands.len())
                 .filter(|&other| other != index && is_bound(inst, other))
                 .all(|other| in_agpr(inst.operands[other])))
+}
+
+/// True for a move that can write an AGPR instead: of a VGPR or an inline constant.
+pub(super) fn becomes_agpr_write(inst: &Inst) -> bool {
+    let source = inst.operands[1];
+    let moves = inst.op == crate::codegen::isa::Opcode::VMovB32 && inst.modifiers.is_empty();
+    let constant = super::rematerialise::moves_constant(inst) && source != Operand::LITERAL;
+    moves && (constant || as_copy(inst).is_some())
 }

@@ -15,16 +15,16 @@
 //! is allocated again. Every round evicts registers that cannot leave their file twice, so the rounds come to
 //! an end.
 
-use super::body::{Body, InstId, Origins, RegisterFile};
+pub(crate) use super::allocation_error::Peak;
+pub use super::allocation_error::{AllocationError, Spills};
+use super::body::{Body, Origins, RegisterFile};
 use super::coalesce::{Coalescer, Joining};
 use super::evict::{Choice, Evictor, Shortage};
 use super::liveness::{Liveness, Position};
 use super::loops::Loops;
 use super::occupancy::{Set, free_runs};
 use super::place::{Input, NOWHERE, Placer, physical};
-pub(crate) use super::pressure::Peak;
 use super::pressure::Pressure;
-pub use super::spill::Spills;
 use super::spill::{Rewritten, Spiller};
 use super::tie::Ties;
 use crate::codegen::isa::{Operand, VReg};
@@ -91,44 +91,6 @@ pub struct Allocation {
     pub peaks: [Peak; 3],
     /// What did not stay in its file.
     pub spills: Spills,
-}
-
-/// Why a body cannot be allocated.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum AllocationError {
-    /// More registers are alive at once than the file has, or the free ones are scattered, and no other
-    /// register can leave.
-    #[error("out of {file}: {} are needed at once, {available} are available", .peak.registers)]
-    Exhausted {
-        /// Register file.
-        file: RegisterFile,
-        /// The limit.
-        available: u32,
-        /// Where most registers are alive that cannot leave, and how many. If the file has enough for those,
-        /// this is the register that found no place among the scattered free ones: how many it would need,
-        /// and where it starts.
-        peak: Peak,
-        /// Where most registers of the file are alive in the body before allocation, and how many.
-        all: Peak,
-        /// What has left its file before allocation failed.
-        spills: Spills,
-    },
-    /// A register with a given place cannot have it.
-    #[error("{register} cannot be placed at {place:?}")]
-    FixedPlace {
-        /// Virtual register.
-        register: VReg,
-        /// The place.
-        place: Operand,
-    },
-    /// An operand names no register or goes beyond its end.
-    #[error("operand {operand} of instruction {inst} does not lie in its virtual register")]
-    BadOperand {
-        /// Instruction.
-        inst: InstId,
-        /// Operand.
-        operand: u32,
-    },
 }
 
 /// Registers of a file that remain beside `taken` AGPRs.

@@ -14,7 +14,7 @@ use super::access::as_copy;
 use super::body::{BlockId, Body, InstId};
 use super::liveness::{Liveness, Position, Segment, SegmentId};
 use super::loops::Loops;
-use super::place::alignment;
+use super::operands::alignment;
 use crate::codegen::isa::{Inst, Meaning, Operand, VReg};
 use crate::index::{IndexVec, Packed, define_id};
 

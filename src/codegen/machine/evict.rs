@@ -16,8 +16,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::access::{as_copy, width};
-use super::agpr::{may_be_agpr, takes_agpr};
+use super::access::width;
+use super::agpr::{becomes_agpr_write, may_be_agpr, takes_agpr};
 use super::body::{Body, InstId, RegisterFile};
 use super::liveness::{Liveness, Position, Segment};
 use super::loops::Loops;
@@ -271,12 +271,4 @@ fn agpr_copies(inst: Option<&Inst>, id: VReg) -> u32 {
 fn ignores_exec(inst: &Inst) -> bool {
     let info = inst.op.info();
     !info.reads.contains(Implicit::EXEC) || matches!(info.meaning, Meaning::ReadFirstLane)
-}
-
-/// True for a move that can write an AGPR instead: of a VGPR or an inline constant.
-pub(super) fn becomes_agpr_write(inst: &Inst) -> bool {
-    let source = inst.operands[1];
-    let moves = inst.op == crate::codegen::isa::Opcode::VMovB32 && inst.modifiers.is_empty();
-    let constant = super::rematerialise::moves_constant(inst) && source != Operand::LITERAL;
-    moves && (constant || as_copy(inst).is_some())
 }

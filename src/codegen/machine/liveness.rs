@@ -12,7 +12,7 @@
 //! only an earlier iteration has written are not read).
 
 use super::access::{ExecWrite, exec_write, is_early_clobber};
-use super::allocate::AllocationError;
+use super::allocation_error::AllocationError;
 use super::body::{BlockId, Body, InstId, MachineInst, RegisterFile};
 use super::dataflow::{Dataflow, Walk};
 use super::flow::{CrossingId, Flow};

@@ -11,6 +11,7 @@
 mod access;
 mod agpr;
 pub(crate) mod allocate;
+mod allocation_error;
 mod body;
 pub(crate) mod branches;
 pub(crate) mod check;

@@ -1,10 +1,9 @@
 //! Which registers every instruction of a body names: one walk, whose result all of allocation shares.
 
 use super::access::{as_copy, width};
-use super::allocate::AllocationError;
+use super::allocation_error::AllocationError;
 use super::body::{Body, InstId, RegisterFile};
 use super::occupancy::{EMPTY, Set, tuple};
-use super::place::file_and_number;
 use crate::codegen::isa::{Implicit, MAX_OPERANDS, Meaning, Operand, Role, VReg};
 use crate::index::IndexVec;
 
@@ -120,4 +119,21 @@ impl Operands {
             own != next
         });
     }
+}
+
+/// SGPR pairs are even and larger SGPR tuples at multiples of four; vector tuples are even (CDNA3 ISA guide,
+/// "SGPR alignment"; LLVM `FeatureGFX90AInsts`, "RequiresAlignedVGPRs").
+pub(super) fn alignment(file: RegisterFile, width: u32) -> u32 {
+    match (file, width) {
+        (_, 1) => 1,
+        (RegisterFile::Sgpr, 3..) => 4,
+        _ => 2,
+    }
+}
+
+/// File of a physical register and its number there; special scalar registers count after the SGPRs.
+pub(super) fn file_and_number(operand: Operand) -> Option<(RegisterFile, u32)> {
+    let sgpr = || operand.number().filter(|_| operand.is_scalar_register()).map(|n| (RegisterFile::Sgpr, n));
+    let agpr = || operand.as_agpr().map(|n| (RegisterFile::Agpr, n));
+    operand.as_vgpr().map(|n| (RegisterFile::Vgpr, n)).or_else(agpr).or_else(sgpr)
 }

@@ -5,13 +5,14 @@
 //! the number of registers decides how many waves fit. A part of a tuple takes its register only while it
 //! holds a value.
 
-use super::allocate::AllocationError;
+use super::allocation_error::AllocationError;
 use super::body::{Body, RegisterFile};
 use super::coalesce::Coalescer;
 use super::liveness::{Liveness, Position, Segment};
 use super::occupancy::{
     EMPTY, Occupancy, Set, end_of, find_free, free_runs, intersect, parts_of_tuple, shift_down, tuple, unite,
 };
+use super::operands::{alignment, file_and_number};
 use crate::codegen::isa::{Operand, VReg};
 use crate::index::{Id, IndexVec};
 
@@ -238,16 +239,6 @@ impl Placer {
     }
 }
 
-/// SGPR pairs are even and larger SGPR tuples at multiples of four; vector tuples are even (CDNA3 ISA guide,
-/// "SGPR alignment"; LLVM `FeatureGFX90AInsts`, "RequiresAlignedVGPRs").
-pub(super) fn alignment(file: RegisterFile, width: u32) -> u32 {
-    match (file, width) {
-        (_, 1) => 1,
-        (RegisterFile::Sgpr, 3..) => 4,
-        _ => 2,
-    }
-}
-
 /// A register of a file as operand.
 pub(super) fn physical(file: RegisterFile, number: u32) -> Operand {
     match file {
@@ -255,11 +246,4 @@ pub(super) fn physical(file: RegisterFile, number: u32) -> Operand {
         RegisterFile::Vgpr => Operand::vgpr(number),
         RegisterFile::Agpr => Operand::agpr(number),
     }
-}
-
-/// File of a physical register and its number there; special scalar registers count after the SGPRs.
-pub(super) fn file_and_number(operand: Operand) -> Option<(RegisterFile, u32)> {
-    let sgpr = || operand.number().filter(|_| operand.is_scalar_register()).map(|n| (RegisterFile::Sgpr, n));
-    let agpr = || operand.as_agpr().map(|n| (RegisterFile::Agpr, n));
-    operand.as_vgpr().map(|n| (RegisterFile::Vgpr, n)).or_else(agpr).or_else(sgpr)
 }

@@ -1,19 +1,9 @@
 //! How many registers of each file are alive at each position, and where most are.
 
-use super::body::{Body, InstId};
+use super::allocation_error::Peak;
+use super::body::Body;
 use super::liveness::{Liveness, Position};
 use crate::index::IndexVec;
-
-/// The place where most registers of a file are alive.
-#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
-pub struct Peak {
-    /// Number of 32-bit registers alive at once.
-    pub registers: u32,
-    /// The instruction (before allocation).
-    pub inst: InstId,
-    /// Its author location.
-    pub source: u32,
-}
 
 /// Bits per file in a sum over all files.
 const FIELD: u32 = 20;

@@ -24,9 +24,9 @@
 use smallvec::SmallVec;
 
 use super::access::{ExecWrite, as_copy, exec_write};
-use super::agpr::may_be_agpr;
+use super::agpr::{becomes_agpr_write, may_be_agpr};
+use super::allocation_error::Spills;
 use super::body::{BlockId, Body, InstId, MachineInst, Origins, RegisterFile, VirtualRegister};
-use super::evict::becomes_agpr_write;
 use super::liveness::{Liveness, Position, SegmentId};
 use crate::codegen::isa::{Inst, Opcode, Operand, Role, VReg};
 use crate::codegen::target::LANES;
@@ -61,23 +61,6 @@ pub(super) enum Rewritten {
     OperandsOnly,
     /// Instructions were inserted or removed.
     Instructions,
-}
-
-/// What has been spilled so far.
-#[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
-pub struct Spills {
-    /// 32-bit vector registers that live in scratch.
-    pub to_scratch: u32,
-    /// Bytes of scratch per work-item.
-    pub scratch_bytes: u32,
-    /// 32-bit SGPRs that live in lanes of VGPRs.
-    pub to_lanes: u32,
-    /// 32-bit registers that were put into AGPRs because the VGPRs are too few. They are not spilled.
-    pub to_agprs: u32,
-    /// 32-bit registers that are made again where they are read. They are not spilled.
-    pub rematerialised: u32,
-    /// Instructions inserted for all of these.
-    pub inserted: u32,
 }
 
 impl Spills {
@@ -295,7 +278,7 @@ impl Spiller {
     fn file(body: &Body, operand: Operand) -> Option<RegisterFile> {
         match operand.as_virtual() {
             Some((id, _)) => Some(body.registers[id].file),
-            None => super::place::file_and_number(operand).map(|(file, _)| file),
+            None => super::operands::file_and_number(operand).map(|(file, _)| file),
         }
     }
 
