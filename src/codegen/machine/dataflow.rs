@@ -110,7 +110,8 @@ impl<S: State> Dataflow<S> {
     /// Writes the code of every block anew.
     pub(super) fn rewrite(&mut self, body: &mut Body, pass: &mut impl Rewrite<S>) {
         let (mut out, mut ranges) = (std::mem::take(&mut body.spare), std::mem::take(&mut self.ranges));
-        (out.clear(), ranges.clear());
+        out.clear();
+        ranges.clear();
         let mut writer = Writer { body, pass, out, ranges };
         self.solve(body, &mut writer);
         (out, ranges) = (writer.out, writer.ranges);

@@ -8,7 +8,7 @@
 //! assumption says otherwise.
 //!
 //! * [`ExprArena`] owns expressions; [`Expr`] is a handle into one. Facts should be stated before expressions
-//! are built: later facts sharpen ranges but do not rewrite existing expressions.
+//!   are built: later facts sharpen ranges but do not rewrite existing expressions.
 //! * [`SymExpr`] is what authors write before any arena exists, with the usual operators.
 //! * The printed form (`M*BLOCK_K + 3*floordiv(x, 4)`) depends on the value only, and parses back to it.
 //!

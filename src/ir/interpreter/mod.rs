@@ -106,12 +106,10 @@ impl<'a> Interpreter<'a> {
     ///
     /// # Example
     /// ```
-    /// use groundswell::ir::builder::Tracer;
-    /// use groundswell::author::symbols;
+    /// use groundswell::author::AddressSpace::Global;
+    /// use groundswell::author::DType::F32;
+    /// use groundswell::author::{Kernel, Tracer, symbols};
     /// use groundswell::interpreter::{Interpreter, Tensor};
-    /// use groundswell::author::Kernel;
-    /// use groundswell::ir::types::AddressSpace::Global;
-    /// use groundswell::ir::types::DType::F32;
     ///
     /// let [n] = symbols(["N"]);
     /// let double = Kernel::trace("double", |w: &Tracer| {

@@ -2,8 +2,8 @@
 //! they run the loop that much later, and the barriers of its body pair up differently.
 //!
 //! A trip of the loop has `barriers` barriers, and these cut time into epochs: for a wave that has met
-//! `offset` barriers more than others, a node after `e` barriers of the body is in epoch `trip * barriers + e
-//! + offset`. An access is over, as far as other waves can see, in the epoch in which its wave waits for it:
+//! `offset` barriers more than others, a node after `e` barriers of the body is in epoch
+//! `trip * barriers + e + offset`. An access is over, as far as other waves can see, in the epoch in which its wave waits for it:
 //! at the first barrier with an LDS fence, or at the first use of the value that it reads. Two accesses of
 //! one place by waves of any two groups are in order if the earlier one is over in an epoch before that of
 //! the later one.
@@ -140,10 +140,8 @@ fn holds_loop(view: View, node: Entity) -> Result<bool, Bug> {
 /// The fault of a node that runs while waves are out of step, and is not the loop that may.
 fn apart_fault(view: View, node: Entity, op: Op, parted: Option<Entity>, why: &str) -> Diagnostic {
     let View { world, root, .. } = view;
-    let what = match op {
-        Op::Barrier | Op::Control(_) => "a barrier".to_owned(),
-        _ => describe(world, root, node),
-    };
+    let is_barrier = matches!(op, Op::Barrier | Op::Control(_));
+    let what = if is_barrier { "a barrier".to_owned() } else { describe(world, root, node) };
     let fault = Diagnostic::invalid(format!("{what} between conditional barriers {why}"));
     let fault = match place(world, root, node) {
         Some(at) => fault.note("it is written here", Some(at)),
