@@ -1,11 +1,11 @@
 //! Directives that put bytes into sections: numbers, strings, fillers, alignment.
 
-use super::assemble::Assembler;
 use super::directives::Unit;
 use super::error::other;
 use super::fixups::{Kind, fitting};
 use super::sections::{EXECUTE, too_many_bytes};
 use super::strings;
+use super::walk::Assembler;
 use crate::codegen::isa::ParseError;
 use crate::codegen::isa::parse::Fault;
 use crate::codegen::isa::parse::cursor::Cursor;

@@ -28,6 +28,9 @@ impl AssemblerError {
     }
 }
 
+/// The number of faults after which the rest is not looked at.
+pub(super) const MOST_FAULTS: usize = 100;
+
 /// Why a text gives no object: its faults, up to a limit, by line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Faults(pub Vec<AssemblerError>);

@@ -1,7 +1,7 @@
 //! Places that depend on symbols: noted while lines are read, filled in when all addresses are known.
 
-use super::assemble::MOST_FAULTS;
 use super::error::AssemblerError;
+use super::error::MOST_FAULTS;
 use super::sections::Section;
 use super::symbols::{Places, Symbols};
 use crate::codegen::isa::parse::{Expression, Fault, Value, Variant};

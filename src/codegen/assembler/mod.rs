@@ -33,8 +33,11 @@ mod sections;
 mod source;
 mod strings;
 mod symbols;
+mod walk;
 mod yaml;
 
-pub use assemble::{Assembled, AssemblerOptions, MAX_TEXT_BYTES, Note, assemble};
+pub use assemble::{MAX_TEXT_BYTES, assemble};
 pub use disassemble::{DisassembleError, Disassembly, Listing, disassemble};
 pub use error::{AssemblerError, Faults};
+pub use output::Assembled;
+pub use walk::{AssemblerOptions, Note};

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::assemble::{Assembled, Assembler, MOST_FAULTS};
-use super::error::{AssemblerError, Faults, other};
+use super::error::{AssemblerError, Faults, MOST_FAULTS, other};
 use super::fixups;
 use super::symbols::{Binding, Definition, Places, Symbol, Symbols, is_temporary};
+use super::walk::{Assembler, Note};
 use crate::codegen::isa::parse::{Expression, Fault, Symbols as _, Value};
 use crate::codegen::object::{
     Assembly, AssemblySection, AssemblySymbol, Layout, ObjectError, ObjectFile, SymbolHome,
@@ -16,6 +16,18 @@ use crate::codegen::target::TargetId;
 const DESCRIPTOR_ALIGN: u64 = 64;
 const ENTRY_ALIGN: u64 = 256;
 
+/// An assembled object.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Assembled {
+    /// The bytes of the object.
+    pub object: Vec<u8>,
+    /// The chip and the modes that it is for.
+    pub target: TargetId,
+    /// The parts of the text that have no effect.
+    pub notes: Vec<Note>,
+}
+
+/// Lays the object out and fills in what depends on the layout.
 pub(super) fn finish(mut assembler: Assembler) -> Result<Assembled, Faults> {
     let target = match assembler.target {
         Some(target) if assembler.faults.is_empty() => target,

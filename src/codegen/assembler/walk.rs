@@ -1,0 +1,519 @@
+//! The walk over the lines of a text.
+
+use std::collections::BTreeSet;
+
+use super::directives::{self, Directive};
+use super::error::{AssemblerError, MOST_FAULTS, other};
+use super::fixups::{Fixup, Kind};
+use super::kernel::Block;
+use super::metadata;
+use super::sections::{LETTERS, Sections, flags_of};
+use super::source::Comments;
+use super::symbols::{Binding, Numbers, Places, Symbols};
+use crate::codegen::isa::parse::cursor::Cursor;
+use crate::codegen::isa::parse::expression::{self, Place};
+use crate::codegen::isa::parse::{Context, Expression, Fault, Surroundings, parse_statement};
+use crate::codegen::isa::{Inst, ParseError, Slot, encode};
+use crate::codegen::target::{ObjectVersion, TargetId};
+
+/// What the caller knows in addition to the text.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub struct AssemblerOptions {
+    /// The chip, if the text does not say it itself. If both do, they have to agree.
+    pub target: Option<TargetId>,
+}
+
+/// A remark that is not a fault.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Note {
+    /// Line, from 1.
+    pub line: usize,
+    /// The remark.
+    pub message: String,
+}
+
+pub(super) struct Assembler {
+    options: AssemblerOptions,
+    pub target: Option<TargetId>,
+    pub version: Option<ObjectVersion>,
+    pub sections: Sections,
+    pub symbols: Symbols,
+    pub fixups: Vec<Fixup>,
+    /// The message pack of the metadata.
+    pub metadata: Option<Vec<u8>>,
+    /// Where it begins.
+    pub metadata_line: usize,
+    /// Lines of a metadata block that is open, and the number of the first.
+    open_metadata: Option<(usize, Vec<String>)>,
+    /// A descriptor block that is open.
+    open_kernel: Option<Block>,
+    /// Kernels that have a descriptor.
+    pub kernels: Vec<String>,
+    /// The same, for looking up.
+    described: BTreeSet<String>,
+    pub notes: Vec<Note>,
+    pub faults: Vec<AssemblerError>,
+    comments: Comments,
+    line: usize,
+}
+
+impl Assembler {
+    fn new(options: AssemblerOptions) -> Assembler {
+        let mut symbols = Symbols::default();
+        for name in [NEXT_VGPR, NEXT_SGPR] {
+            // They are not labels, so they can be set.
+            let _ = symbols.set(name, Expression::Number(0), None, 0);
+        }
+        Assembler {
+            target: options.target,
+            options,
+            version: None,
+            sections: Sections::default(),
+            symbols,
+            fixups: Vec::new(),
+            metadata: None,
+            metadata_line: 1,
+            open_metadata: None,
+            open_kernel: None,
+            kernels: Vec::new(),
+            described: BTreeSet::new(),
+            notes: Vec::new(),
+            faults: Vec::new(),
+            comments: Comments::default(),
+            line: 0,
+        }
+    }
+
+    /// Walks over all lines of a text, or until it has too many faults.
+    pub(super) fn read(text: &str, options: AssemblerOptions) -> Assembler {
+        let mut assembler = Assembler::new(options);
+        for (index, line) in text.lines().enumerate() {
+            assembler.line = index + 1;
+            if assembler.faults.len() >= MOST_FAULTS {
+                break;
+            }
+            assembler.raw_line(line);
+        }
+        assembler.end();
+        assembler
+    }
+
+    fn raw_line(&mut self, line: &str) {
+        if let Some((first, lines)) = &mut self.open_metadata {
+            if line.trim() != ".end_amdgpu_metadata" {
+                lines.push(line.to_owned());
+                return;
+            }
+            let (first, lines) = (*first, std::mem::take(lines));
+            self.open_metadata = None;
+            self.metadata_line = first - 1;
+            match metadata::to_message_pack(&lines, self.target) {
+                Ok(bytes) => self.metadata = Some(bytes),
+                Err((at, fault)) => self.faults.push(AssemblerError::new(first + at, 1, fault)),
+            }
+            return;
+        }
+        let line = self.comments.strip(line).into_owned();
+        if let Err(error) = self.statement(&mut Cursor::new(&line)) {
+            self.faults.push(AssemblerError::at(self.line, error));
+        }
+    }
+
+    /// What is still open when the text ends, and what it lacks.
+    fn end(&mut self) {
+        let mut end = |fault: &str| self.faults.push(AssemblerError::new(self.line.max(1), 1, other(fault)));
+        if self.comments.is_open() {
+            end("the text ends inside a comment");
+        }
+        if self.open_metadata.is_some() {
+            end("`.amdgpu_metadata` without `.end_amdgpu_metadata`");
+        }
+        if self.open_kernel.is_some() {
+            end("`.amdhsa_kernel` without `.end_amdhsa_kernel`");
+        }
+        if self.target.is_none() && self.faults.is_empty() {
+            self.faults.push(AssemblerError::new(1, 1, no_target()));
+        }
+    }
+
+    /// Labels, then a directive or an instruction.
+    fn statement(&mut self, cursor: &mut Cursor) -> Result<(), ParseError> {
+        if self.open_kernel.is_some() && !cursor.is_at_end() {
+            return self.kernel_line(cursor);
+        }
+        while let Some((name, after)) = label(cursor) {
+            let here = self.sections.here();
+            let defined = self.symbols.label(&name, here, self.line);
+            defined.map_err(|fault| cursor.fault(fault))?;
+            *cursor = after;
+        }
+        let Some(name) = cursor.name() else {
+            return if cursor.is_at_end() {
+                Ok(())
+            } else {
+                Err(cursor.expected("a label, a directive or an instruction"))
+            };
+        };
+        let mut after = *cursor;
+        after.take_name();
+        if after.peek() == Some(b'=') && !after.rest().starts_with("==") {
+            let name = name.to_owned();
+            *cursor = after;
+            cursor.advance(1);
+            return self.set(&name, cursor);
+        }
+        if name.starts_with('.') {
+            let start = *cursor;
+            *cursor = after;
+            return self.directive(name, &start, cursor);
+        }
+        self.instruction(cursor)
+    }
+
+    fn instruction(&mut self, cursor: &mut Cursor) -> Result<(), ParseError> {
+        let arch = self.target.ok_or_else(|| cursor.fault(no_target()))?.arch;
+        let start = *cursor;
+        let numbers = Numbers(&self.symbols);
+        let surroundings = Surroundings::File;
+        let mut context = Context { arch, symbols: &numbers, surroundings, registers: None };
+        let parsed = parse_statement(cursor, &mut context)?;
+        let mut words = Vec::with_capacity(4);
+        encode(&parsed.inst, arch, &mut words).map_err(|error| start.fault(error.into()))?;
+        if let Some(reference) = parsed.reference {
+            let (kind, offset) = match reference.slot {
+                Slot::Branch => (Kind::Branch, 0),
+                Slot::Literal(variant) => (Kind::Literal(variant), 4 * (words.len() - 1)),
+            };
+            let column = reference.column;
+            let expression = self.symbols.fix_locals(reference.expression);
+            let expression = expression.map_err(|fault| ParseError { column, fault })?;
+            self.fixup(kind, expression, offset, column);
+        }
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        self.sections.append(&bytes).map_err(|fault| start.fault(fault))?;
+        self.count_registers(&parsed.inst);
+        Ok(())
+    }
+
+    /// LLVM's symbols for the number of registers so far, which descriptors may ask for.
+    fn count_registers(&mut self, inst: &Inst) {
+        for (index, operand) in inst.operands.iter().enumerate().take(inst.op.info().operands.len()) {
+            let width = i64::from(inst.width(index));
+            let (name, first) = match (operand.as_vgpr(), operand.number()) {
+                (Some(number), _) => (NEXT_VGPR, number),
+                (None, Some(number @ 0..=101)) => (NEXT_SGPR, number),
+                _ => continue,
+            };
+            let next = i64::from(first) + width;
+            if self.symbols.number(name).unwrap_or(0) < next {
+                // It is not a label, so it can be set.
+                let _ = self.symbols.set(name, Expression::Number(next), None, self.line);
+            }
+        }
+    }
+
+    /// Notes a place that depends on symbols, `ahead` bytes from here.
+    pub(super) fn fixup(&mut self, kind: Kind, expression: Expression, ahead: usize, column: usize) {
+        let here = self.sections.here();
+        let offset = self.sections.current().data.len() + ahead;
+        let section = self.sections.index() as usize;
+        self.fixups.push(Fixup { section, offset, kind, expression, here, line: self.line, column });
+    }
+
+    /// An expression, which may become known later.
+    pub(super) fn expression(&self, cursor: &mut Cursor) -> Result<Expression, ParseError> {
+        let start = *cursor;
+        let expression = expression::parse(cursor, Place::Plain)?;
+        self.symbols.fix_locals(expression).map_err(|fault| start.fault(fault))
+    }
+
+    /// The value of an expression if it is already a number, like differences of places in a section.
+    pub(super) fn number_now(&self, expression: &Expression) -> Result<i64, Fault> {
+        expression.number(&Places::new(&self.symbols, Some(self.sections.here())))
+    }
+
+    fn set(&mut self, name: &str, cursor: &mut Cursor) -> Result<(), ParseError> {
+        let start = *cursor;
+        let expression = self.expression(cursor)?;
+        end(cursor)?;
+        let here = self.sections.here();
+        // An expression that needs addresses stays one: an instruction that mentions it has a literal, as in
+        // LLVM.
+        let value = match expression.number(&Numbers(&self.symbols)) {
+            Ok(number) => Expression::Number(number),
+            Err(Fault::Division) => return Err(start.fault(Fault::Division)),
+            Err(_) => expression,
+        };
+        self.symbols.set(name, value, Some(here), self.line).map_err(|fault| start.fault(fault))
+    }
+
+    fn directive(&mut self, name: &str, start: &Cursor, cursor: &mut Cursor) -> Result<(), ParseError> {
+        let unknown = || start.fault(other(format!("`{name}` is not a known directive")));
+        let directive = directives::find(name).ok_or_else(unknown)?;
+        match directive {
+            Directive::Into(section) => {
+                let switched = self.sections.switch(section, None);
+                switched.map_err(|fault| start.fault(fault))?;
+            }
+            Directive::Section => self.section(cursor)?,
+            Directive::PushSection => {
+                self.sections.push().map_err(|fault| start.fault(fault))?;
+                self.section(cursor)?;
+            }
+            Directive::PopSection if !self.sections.pop() => {
+                return Err(start.fault(other("`.popsection` without `.pushsection`")));
+            }
+            Directive::PopSection => {}
+            Directive::Previous => self.sections.switch_back(),
+            Directive::Global | Directive::Weak | Directive::Local | Directive::Visibility(_) => {
+                self.attribute(directive, cursor)?;
+            }
+            Directive::Type => self.symbol_type(cursor)?,
+            Directive::Size => {
+                let name = symbol_name(cursor)?;
+                cursor.expect(",")?;
+                let expression = self.expression(cursor)?;
+                let here = self.sections.here();
+                self.symbols.entry(&name, self.line).size = Some((expression, here));
+            }
+            Directive::Set => {
+                let name = symbol_name(cursor)?;
+                cursor.expect(",")?;
+                return self.set(&name, cursor);
+            }
+            Directive::Data(size) => self.numbers(cursor, size)?,
+            Directive::Float(size) => self.floats(cursor, size)?,
+            Directive::Ascii => self.strings(cursor, b"")?,
+            Directive::Asciz => self.strings(cursor, b"\0")?,
+            Directive::Zero => self.zeros(cursor)?,
+            Directive::Fill => self.fill(cursor)?,
+            Directive::Align(unit, width) => self.align(cursor, unit, width)?,
+            Directive::Target => self.target(cursor)?,
+            Directive::Version => {
+                let at = *cursor;
+                self.version = Some(match self.number(cursor, i64::MIN, i64::MAX)? {
+                    5 => ObjectVersion::V5,
+                    6 => ObjectVersion::V6,
+                    found => {
+                        return Err(at.fault(Fault::Choice { what: "the code object version", found }));
+                    }
+                });
+            }
+            Directive::Kernel => {
+                let name = symbol_name(cursor)?;
+                let target = self.target.ok_or_else(|| start.fault(no_target()))?;
+                if self.described.contains(&name) {
+                    return Err(start.fault(other(format!("`{name}` has a descriptor already"))));
+                }
+                self.open_kernel = Some(Block::new(name, target));
+            }
+            Directive::Metadata => {
+                if self.metadata.is_some() {
+                    return Err(start.fault(other("there is metadata already")));
+                }
+                self.open_metadata = Some((self.line + 1, Vec::new()));
+            }
+            Directive::Ignored => {
+                let message = format!("`{name}` has no effect");
+                if !self.notes.iter().any(|note| note.message == message) {
+                    self.notes.push(Note { line: self.line, message });
+                }
+                return Ok(());
+            }
+        }
+        end(cursor)
+    }
+
+    /// `.section name,"flags",@progbits,size`
+    fn section(&mut self, cursor: &mut Cursor) -> Result<(), ParseError> {
+        let start = *cursor;
+        let name = section_name(cursor)?;
+        let mut told = None;
+        if cursor.eat(",") {
+            let at = *cursor;
+            let letters = cursor.take_quoted().ok_or_else(|| at.expected("flags in quotes"))?;
+            let mut flags = 0;
+            for letter in letters.chars() {
+                let known = LETTERS.iter().find(|(known, _)| *known == letter);
+                flags |= known.ok_or_else(|| at.expected("flags of `a`, `w`, `x`, `M` and `S`"))?.1;
+            }
+            let mut entry_size = 0;
+            if cursor.eat(",") {
+                if !(cursor.eat("@") || cursor.eat("%")) {
+                    return Err(cursor.expected("`@progbits`, `@nobits` or `@note`"));
+                }
+                match cursor.take_name() {
+                    Some("progbits" | "nobits" | "note") => {}
+                    _ => return Err(cursor.expected("`progbits`, `nobits` or `note`")),
+                }
+                if cursor.eat(",") {
+                    entry_size = self.number(cursor, 0, 1 << 16)? as u64;
+                }
+            }
+            told = Some((flags, entry_size));
+        }
+        // A section that exists keeps its flags if none are given.
+        let told = told.or_else(|| {
+            let exists = self.sections.all.iter().any(|section| section.name == name);
+            (!exists).then(|| (flags_of(&name), 0))
+        });
+        self.sections.switch(&name, told).map_err(|fault| start.fault(fault))
+    }
+
+    fn attribute(&mut self, directive: Directive, cursor: &mut Cursor) -> Result<(), ParseError> {
+        loop {
+            let name = symbol_name(cursor)?;
+            let symbol = self.symbols.entry(&name, self.line);
+            match directive {
+                Directive::Global => symbol.binding = Binding::Global,
+                Directive::Weak => symbol.binding = Binding::Weak,
+                Directive::Visibility(visibility) => symbol.visibility = visibility,
+                _ => symbol.binding = Binding::Local,
+            }
+            if !cursor.eat(",") {
+                return Ok(());
+            }
+        }
+    }
+
+    /// `.type name,@function`
+    fn symbol_type(&mut self, cursor: &mut Cursor) -> Result<(), ParseError> {
+        const TYPES: [(&str, u8); 6] = [
+            ("notype", 0),
+            ("object", 1),
+            ("function", 2),
+            ("STT_NOTYPE", 0),
+            ("STT_OBJECT", 1),
+            ("STT_FUNC", 2),
+        ];
+        let name = symbol_name(cursor)?;
+        cursor.eat(",");
+        if !cursor.eat("@") {
+            cursor.eat("%");
+        }
+        let at = *cursor;
+        let word = cursor.take_name().unwrap_or("");
+        let found = TYPES.iter().find(|(known, _)| *known == word);
+        let (_, kind) = found.ok_or_else(|| at.expected("`@function`, `@object` or `@notype`"))?;
+        self.symbols.entry(&name, self.line).kind = *kind;
+        Ok(())
+    }
+
+    /// `.amdgcn_target "amdgcn-amd-amdhsa--gfx942:xnack-"`
+    fn target(&mut self, cursor: &mut Cursor) -> Result<(), ParseError> {
+        const TRIPLES: [&str; 2] = ["amdgcn-amd-amdhsa--", "amdgcn-amd-amdhsa-unknown-"];
+        let start = *cursor;
+        let text = cursor.take_quoted().ok_or_else(|| start.expected("a target in quotes"))?;
+        let id = TRIPLES.iter().find_map(|triple| text.strip_prefix(triple));
+        let id = id.ok_or_else(|| start.expected("a target that begins with `amdgcn-amd-amdhsa--`"))?;
+        let id: TargetId = id.parse().map_err(|error| start.fault(other(format!("{error}"))))?;
+        let earlier = self.options.target.or(self.target);
+        if let Some(earlier) = earlier {
+            // A target without modes takes those of the text.
+            let plain = TargetId::from(earlier.target());
+            if earlier != id && (earlier != plain || earlier.target() != id.target()) {
+                return Err(start.fault(other(format!("the target is {id} here and {earlier} before"))));
+            }
+        }
+        self.target = Some(id);
+        self.options.target = Some(id);
+        Ok(())
+    }
+
+    fn kernel_line(&mut self, cursor: &mut Cursor) -> Result<(), ParseError> {
+        let Some(mut block) = self.open_kernel.take() else { return Ok(()) };
+        let start = *cursor;
+        let name = cursor.take_name().ok_or_else(|| start.expected("an `.amdhsa_` directive"))?;
+        if name == ".end_amdhsa_kernel" {
+            end(cursor)?;
+            return self.kernel_end(block, &start);
+        }
+        let read = self.kernel_directive(&mut block, name, &start, cursor);
+        self.open_kernel = Some(block);
+        read?;
+        end(cursor)
+    }
+
+    fn kernel_directive(
+        &mut self,
+        block: &mut Block,
+        name: &str,
+        start: &Cursor,
+        cursor: &mut Cursor,
+    ) -> Result<(), ParseError> {
+        block.check(name).map_err(|fault| start.fault(fault))?;
+        let at = *cursor;
+        let value = self.number(cursor, i64::MIN, i64::MAX)?;
+        block.set(name, value).map_err(|fault| at.fault(fault))
+    }
+
+    fn kernel_end(&mut self, block: Block, start: &Cursor) -> Result<(), ParseError> {
+        let descriptor = block.descriptor().map_err(|fault| start.fault(fault))?;
+        let name = block.name;
+        let symbol = format!("{name}.kd");
+        let here = self.sections.here();
+        self.symbols.label(&symbol, here, self.line).map_err(|fault| start.fault(fault))?;
+        self.symbols.entry(&name, self.line);
+        self.fixup(Kind::Entry, Expression::Symbol(name.clone()), 0, start.fault(Fault::NotConstant).column);
+        self.sections.append(&descriptor.to_bytes()).map_err(|fault| start.fault(fault))?;
+        self.described.insert(name.clone());
+        self.kernels.push(name);
+        Ok(())
+    }
+}
+
+const NEXT_VGPR: &str = ".amdgcn.next_free_vgpr";
+const NEXT_SGPR: &str = ".amdgcn.next_free_sgpr";
+
+fn no_target() -> Fault {
+    other("no target: neither `.amdgcn_target` before this nor the caller says which chip it is for")
+}
+
+/// A label and the rest of the line after its colon.
+fn label<'a>(cursor: &Cursor<'a>) -> Option<(String, Cursor<'a>)> {
+    let mut after = *cursor;
+    let digits = cursor.rest().bytes().take_while(u8::is_ascii_digit).count();
+    let name = if digits > 0 {
+        after.advance(digits);
+        cursor.rest()[..digits].to_owned()
+    } else if cursor.peek() == Some(b'"') {
+        after.take_quoted().filter(|name| is_name(name))?.to_owned()
+    } else {
+        after.take_name()?.to_owned()
+    };
+    (after.eat(":") && name != ".").then_some((name, after))
+}
+
+/// The name of a symbol, in quotes or not.
+fn symbol_name(cursor: &mut Cursor) -> Result<String, ParseError> {
+    let quoted = cursor.take_quoted();
+    let name = match quoted {
+        Some(name) => Some(name).filter(|name| is_name(name)),
+        None => cursor.take_name().filter(|name| *name != "."),
+    };
+    name.map(str::to_owned).ok_or_else(|| cursor.expected("the name of a symbol"))
+}
+
+/// True for names that can be in a table of names.
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && !name.contains(char::is_control)
+}
+
+/// The name of a section, which has more characters than other names.
+fn section_name(cursor: &mut Cursor) -> Result<String, ParseError> {
+    let start = *cursor;
+    let name = match cursor.take_quoted() {
+        Some(name) => name,
+        None => {
+            let rest = cursor.rest();
+            let end = rest.find(|c: char| c == ',' || c == '"' || c.is_whitespace()).unwrap_or(rest.len());
+            cursor.advance(end);
+            &rest[..end]
+        }
+    };
+    if is_name(name) { Ok(name.to_owned()) } else { Err(start.expected("the name of a section")) }
+}
+
+fn end(cursor: &Cursor) -> Result<(), ParseError> {
+    if cursor.is_at_end() { Ok(()) } else { Err(cursor.expected("the end of the line")) }
+}
