@@ -11,8 +11,10 @@ use std::sync::Arc;
 use crate::codegen::target::{Occupancy, TargetId};
 
 pub mod assembly;
+mod debug_sections;
 pub(crate) mod descriptor;
 mod elf;
+mod kernel_code;
 mod line_map;
 mod lines;
 pub(crate) mod metadata;
@@ -22,7 +24,8 @@ pub(crate) mod resources;
 
 pub use descriptor::{Field, InitialSgprs, KernelDescriptor};
 pub(super) use elf::{Assembly, AssemblySection, AssemblySymbol, Layout, SymbolHome};
-pub use elf::{KernelCode, ObjectForm, ObjectOptions, WriteError, write};
+pub use elf::{ObjectForm, ObjectOptions, WriteError, write};
+pub use kernel_code::KernelCode;
 pub use line_map::{LineMap, SourceLine};
 pub use lines::{LineRow, SourceLines, SourcePlace};
 pub use metadata::{Access, ArgumentInfo, ArgumentKind, KernelMetadata, WorkgroupSize};

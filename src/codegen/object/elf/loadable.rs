@@ -8,8 +8,8 @@ use std::borrow::Cow;
 
 use smallvec::SmallVec;
 
+use super::super::debug_sections::{self, DebugSection};
 use super::super::descriptor::DESCRIPTOR_SIZE;
-use super::super::lines::{self, DebugSection};
 use super::image::{
     ALLOC, HEADER_SIZE, Image, Kind, Output, PAGE, Place, SYMBOL_SIZE, Section, Segment, Symbol, Symbols,
 };
@@ -73,7 +73,7 @@ pub(super) fn write(parts: Parts<'_>) -> gimli::write::Result<Vec<u8>> {
     if has_lines {
         let address = |offset| Address::Constant(code.address + offset);
         let empty = DebugSection::default();
-        let mut sections = lines::write(parts.kernels, &parts.offsets, empty, address)?;
+        let mut sections = debug_sections::write(parts.kernels, &parts.offsets, empty, address)?;
         sections.for_each_mut(|id, data| {
             if !data.is_empty() {
                 image.add(debug_section(id), data.bytes());

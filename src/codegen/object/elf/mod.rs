@@ -16,7 +16,7 @@ pub(in crate::codegen) use assembled::{Assembly, AssemblySection, AssemblySymbol
 
 use super::KernelInfo;
 use super::descriptor::KernelDescriptor;
-use super::lines::SourceLines;
+use super::kernel_code::KernelCode;
 use super::metadata::{KernelMetadata, to_message_pack};
 use super::resources::ResourceError;
 use crate::codegen::target::{ObjectVersion, Target, TargetId};
@@ -54,17 +54,6 @@ impl<T: Into<TargetId>> From<T> for ObjectOptions {
             form: ObjectForm::default(),
         }
     }
-}
-
-/// A kernel and its machine code.
-#[derive(Copy, Clone, Debug)]
-pub struct KernelCode<'a> {
-    /// What the object says about it.
-    pub info: &'a KernelInfo,
-    /// Its instructions; the first is the entry.
-    pub code: &'a [u8],
-    /// Where its author wrote them. An object has debug sections if at least one of its kernels has this.
-    pub lines: Option<&'a SourceLines>,
 }
 
 /// Why kernels cannot become an object.

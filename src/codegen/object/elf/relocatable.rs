@@ -6,8 +6,8 @@
 
 use std::borrow::Cow;
 
+use super::super::debug_sections::{self, DebugSection};
 use super::super::descriptor::DESCRIPTOR_SIZE;
-use super::super::lines::{self, DebugSection};
 use super::image::{INFO_LINK, Image, Index, Kind, Output, Section, Symbol, Symbols};
 use super::{NOTE, Parts, RODATA, STRTAB, SYMTAB, TEXT, debug_section};
 use gimli::SectionId;
@@ -61,7 +61,7 @@ pub(super) fn write(parts: Parts<'_>) -> gimli::write::Result<Vec<u8>> {
     if has_lines {
         let address = |offset| Address::Symbol { symbol: TEXT_START, addend: offset as i64 };
         let empty = Relocated { bytes: DebugSection::default(), relocations: Vec::new() };
-        let mut sections = lines::write(parts.kernels, &parts.offsets, empty, address)?;
+        let mut sections = debug_sections::write(parts.kernels, &parts.offsets, empty, address)?;
         sections.for_each_mut(|id, data| {
             if !data.bytes.is_empty() {
                 let index = image.add(debug_section(id), data.bytes.bytes());
