@@ -1,7 +1,6 @@
 //! Integer expressions over symbols, hash-consed in an arena and kept in one canonical form.
 //!
 //! An expression is a polynomial: a constant plus terms, each a rational coefficient times a product of
-//! An expression is a polynomial: a constant plus terms, each a rational coefficient times a product of
 //! *atoms*. An atom is a symbol, or a floor division, modulo, minimum or maximum of two expressions.
 //! Simplification happens on construction and uses what is known of the symbols (range, divisibility), so two
 //! expressions that simplify to the same form have equal handles. Symbols are non-negative unless an
@@ -16,6 +15,8 @@
 //! simplification may replace it by anything.
 mod arena;
 mod arithmetic;
+mod assumptions;
+mod derived_facts;
 mod divide;
 mod evaluate;
 mod extremum;
