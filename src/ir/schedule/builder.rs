@@ -94,7 +94,7 @@ impl WaveSchedule {
         let State { recorder, error, .. } = tracer.state.into_inner();
         match error {
             Some(error) => Err(error),
-            None => Ok(WaveSchedule::finish(name, recorder, declared)),
+            None => Ok(recorder.finish(name, declared)),
         }
     }
 }

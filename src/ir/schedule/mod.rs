@@ -11,6 +11,7 @@ mod builder;
 mod handles;
 mod node_type;
 mod operations;
+mod recorded;
 mod recorder;
 mod rules;
 pub mod table;

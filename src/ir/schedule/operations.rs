@@ -7,7 +7,6 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use super::NodeType;
-use super::recorder::Recorder;
 use crate::ir::diagnostic::Location;
 use crate::ir::expr::Symbol;
 use crate::ir::kernel::{Declaration, Identity, Locations, Sources};
@@ -305,9 +304,13 @@ struct Data {
 }
 
 impl WaveSchedule {
-    /// The complete schedule of the recorded operations; written at `location`.
-    pub(in crate::ir) fn finish(name: &str, recorder: Recorder, location: Location) -> WaveSchedule {
-        let (operations, kinds) = recorder.into_parts();
+    /// The schedule of these operations, whose values are of these kinds; written at `location`.
+    pub(super) fn new(
+        name: &str,
+        operations: Vec<Scheduled>,
+        kinds: Vec<ValueKind>,
+        location: Location,
+    ) -> WaveSchedule {
         let mut locations = Vec::new();
         for scheduled in &operations {
             locations.push(scheduled.location.clone());

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::operations::{Directive, Group, Item, Operation, Pipeline, Place, ValueId, ValueKind};
-use super::recorder::Recorder;
+use super::recorded::Recorded;
 use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::types::AddressSpace;
 
@@ -14,8 +14,8 @@ pub(in crate::ir) const MOST: u32 = 1 << 16;
 
 type Checked = Result<(), Diagnostic>;
 
-/// Whether an operation on values of `recorder` obeys the rules.
-pub(super) fn check(operation: &Operation, recorder: &Recorder) -> Checked {
+/// Whether an operation on values of `recorded` obeys the rules.
+pub(super) fn check(operation: &Operation, recorded: &Recorded) -> Checked {
     match operation {
         Operation::GetNodeByTag { .. }
         | Operation::GetNodeByTagAndType { .. }
@@ -31,26 +31,26 @@ pub(super) fn check(operation: &Operation, recorder: &Recorder) -> Checked {
             parts => Err(Diagnostic::invalid(format!("a list cannot be divided into {parts}"))
                 .help(format!("ask for 1 to {MOST} parts"))),
         },
-        Operation::FilterNodes { stage, .. } => stage.map_or(Ok(()), |stage| exists(stage, recorder)),
-        Operation::Pipeline(data) => pipeline(data, recorder),
+        Operation::FilterNodes { stage, .. } => stage.map_or(Ok(()), |stage| exists(stage, recorded)),
+        Operation::Pipeline(data) => pipeline(data, recorded),
         Operation::Cluster { items } => cluster(items),
         Operation::ReorderGraph { region, clusters } => {
-            exists(*region, recorder)?;
-            reorder(clusters, recorder)
+            exists(*region, recorded)?;
+            reorder(clusters, recorded)
         }
         Operation::Insert { place, target, directive } => {
-            exists(*target, recorder)?;
+            exists(*target, recorded)?;
             if matches!(place, Place::Before | Place::After) {
-                is_loop_or_nodes(*target, recorder)
+                is_loop_or_nodes(*target, recorded)
                     .map_err(|fault| fault.help("insert at its start or at its end"))?;
             }
             known(*directive)
         }
-        Operation::Stagger { region } => is_loop_or_nodes(*region, recorder)
+        Operation::Stagger { region } => is_loop_or_nodes(*region, recorded)
             .map_err(|fault| fault.help("waves are staggered for a loop: take the pipeline's kernel")),
         Operation::InterleaveOps { base, groups } => interleave(base, groups),
         Operation::Unroll { region, factor } => {
-            is_loop_or_nodes(*region, recorder)
+            is_loop_or_nodes(*region, recorded)
                 .map_err(|fault| fault.help("loops are unrolled: take the pipeline's kernel"))?;
             match *factor {
                 2..=MOST => Ok(()),
@@ -70,11 +70,11 @@ fn known(directive: Directive) -> Checked {
 }
 
 /// Checks that a part of a pipeline exists.
-fn exists(value: ValueId, recorder: &Recorder) -> Checked {
-    let Some(scheduled) = recorder.definition(value) else { return Ok(()) };
+fn exists(value: ValueId, recorded: &Recorded) -> Checked {
+    let Some(scheduled) = recorded.definition(value) else { return Ok(()) };
     match &scheduled.operation {
         Operation::Pipeline(pipeline)
-            if pipeline.eliminate_epilogue && recorder.kind(value) == Some(ValueKind::Epilogue) =>
+            if pipeline.eliminate_epilogue && recorded.kind(value) == Some(ValueKind::Epilogue) =>
         {
             Err(Diagnostic::invalid("this pipeline has no epilogue")
                 .note("its epilogue is eliminated here", Some(scheduled.location.clone()))
@@ -85,9 +85,9 @@ fn exists(value: ValueId, recorder: &Recorder) -> Checked {
 }
 
 /// Checks that a value is not the straight code before or after a loop.
-fn is_loop_or_nodes(value: ValueId, recorder: &Recorder) -> Checked {
-    exists(value, recorder)?;
-    match recorder.kind(value) {
+fn is_loop_or_nodes(value: ValueId, recorded: &Recorded) -> Checked {
+    exists(value, recorded)?;
+    match recorded.kind(value) {
         Some(part @ (ValueKind::Prologue | ValueKind::Epilogue)) => {
             let name = if part == ValueKind::Prologue { "prologue" } else { "epilogue" };
             Err(Diagnostic::invalid(format!("the {name} of a pipeline is neither a loop nor a node")))
@@ -96,8 +96,8 @@ fn is_loop_or_nodes(value: ValueId, recorder: &Recorder) -> Checked {
     }
 }
 
-fn pipeline(pipeline: &Pipeline, recorder: &Recorder) -> Checked {
-    if let Some(first) = recorder.pipelined(pipeline.target) {
+fn pipeline(pipeline: &Pipeline, recorded: &Recorded) -> Checked {
+    if let Some(first) = recorded.pipelined(pipeline.target) {
         return Err(Diagnostic::invalid("this loop is pipelined twice")
             .note("it is pipelined here first", Some(first.clone()))
             .help("set all stages in one pipeline"));
@@ -130,7 +130,7 @@ fn pipeline(pipeline: &Pipeline, recorder: &Recorder) -> Checked {
         }
         for &value in stage.slots.iter().flatten() {
             let Some(before) = placed.insert(value, &stage.location) else { continue };
-            let made = recorder.definition(value).map(|scheduled| scheduled.location.clone());
+            let made = recorded.definition(value).map(|scheduled| scheduled.location.clone());
             return Err(Diagnostic::invalid("a list of nodes is scheduled twice")
                 .at(Some(stage.location.clone()))
                 .note("it is scheduled here first", Some(before.clone()))
@@ -156,7 +156,7 @@ fn cluster(items: &[Item]) -> Checked {
     Err(Diagnostic::invalid("a cluster without nodes").help(help))
 }
 
-fn reorder(clusters: &[ValueId], recorder: &Recorder) -> Checked {
+fn reorder(clusters: &[ValueId], recorded: &Recorded) -> Checked {
     if clusters.is_empty() {
         let help = "name all clusters in the order that they should have";
         return Err(Diagnostic::invalid("an order without clusters").help(help));
@@ -167,7 +167,7 @@ fn reorder(clusters: &[ValueId], recorder: &Recorder) -> Checked {
     match twice {
         None => Ok(()),
         Some(value) => {
-            let made = recorder.definition(value).map(|scheduled| scheduled.location.clone());
+            let made = recorded.definition(value).map(|scheduled| scheduled.location.clone());
             Err(Diagnostic::invalid("a cluster has two places in one order")
                 .note("it is this cluster", made)
                 .help("every node has one place"))

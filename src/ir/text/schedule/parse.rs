@@ -37,7 +37,7 @@ pub(in crate::ir::text) fn parse(
     if parser.faults.0.len() > before {
         return Ok(None);
     }
-    Ok(Some(WaveSchedule::finish(name, parser.recorder, declared)))
+    Ok(Some(parser.recorder.finish(name, declared)))
 }
 
 pub(super) struct ScheduleParser<'p, 'a> {
