@@ -2,7 +2,7 @@
 
 use bevy_ecs::prelude::*;
 
-use super::manual::{Evaluation, Which};
+use super::evaluation::{Evaluation, Which};
 use super::reorder::{Disorder, reorder};
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::*;

@@ -8,11 +8,12 @@
 
 use bevy_ecs::prelude::*;
 
+use super::evaluation::{Evaluation, Part, Stop, Value, Which};
 use super::reorder::Piece;
 use super::selection;
-use crate::ir::diagnostic::{Diagnostic, Location};
+use super::tags::{TagIndex, Tagged};
+use crate::ir::diagnostic::Diagnostic;
 use crate::ir::node::*;
-use crate::ir::nodes::Bug;
 use crate::ir::schedule::table::{Checks, Request};
 use crate::ir::schedule::{Directive, Item, Operation, Pipeline, Scheduled, ValueId, WaveSchedule};
 use crate::ir::walk;
@@ -26,74 +27,8 @@ use crate::passes::schedule::graph::loops::Candidates;
 use crate::passes::schedule::graph::resources::{Class, ResourceModel};
 use crate::passes::schedule::graph::view::Scheduling;
 use crate::passes::schedule::graph::words::bug;
-use crate::passes::schedule::graph::words::{describe, place};
 use crate::passes::schedule::judge::verify::{broken, broken_fault, early_fault, too_few_fault};
 use crate::passes::schedule::judge::wave_groups;
-
-/// What a value of a schedule stands for.
-#[derive(Clone, Debug)]
-pub(super) enum Value {
-    /// Nodes.
-    Nodes(Vec<Entity>),
-    /// Nodes and what is to be inserted between them.
-    Cluster(Vec<Piece>),
-    /// A part of a pipelined loop.
-    Part(Part),
-}
-
-/// A part of a pipelined loop.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) struct Part {
-    /// The region of the pipelined loop.
-    pub whole: Entity,
-    /// The loop of its steady state.
-    pub steady: Entity,
-    /// Which part.
-    pub which: Which,
-}
-
-/// Parts of a pipelined loop.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum Which {
-    Prologue,
-    Kernel,
-    Epilogue,
-}
-
-/// Why a schedule is not applied.
-#[derive(Clone, PartialEq, Debug)]
-pub(super) enum Stop {
-    /// The author has to correct something.
-    Fault(Diagnostic),
-    /// The sizes do not suit it; the kernel stays as it was written.
-    Unfit(LoopRecord),
-}
-
-impl From<Bug> for Stop {
-    fn from(bug: Bug) -> Stop {
-        Stop::Fault(bug.into())
-    }
-}
-
-impl From<Diagnostic> for Stop {
-    fn from(fault: Diagnostic) -> Stop {
-        Stop::Fault(fault)
-    }
-}
-
-/// A schedule while it is evaluated.
-pub(super) struct Evaluation<'s, 'w> {
-    pub(super) kernel: &'s mut Scheduling<'w>,
-    pub(super) values: Vec<Value>,
-    pub(super) records: Vec<LoopRecord>,
-    /// Tagged nodes, until the kernel changes.
-    tags: Option<selection::TagIndex>,
-    /// The dependences of a loop, if they are already known.
-    known: Option<(Entity, LoopGraph)>,
-    /// Location of the operation being evaluated, and its index among the kernel's locations.
-    pub(super) at: Location,
-    pub(super) origin: Origin,
-}
 
 /// Evaluates the schedule that the options bring.
 ///
@@ -168,21 +103,6 @@ fn number_of(numbers: &[u32], node: Entity) -> Option<u32> {
 }
 
 impl Evaluation<'_, '_> {
-    /// A node in words.
-    pub(super) fn describe(&self, node: Entity) -> String {
-        describe(self.kernel.world, self.kernel.root, node)
-    }
-
-    /// Where the author wrote a node.
-    pub(super) fn place(&self, node: Entity) -> Option<Location> {
-        place(self.kernel.world, self.kernel.root, node)
-    }
-
-    /// A fault at the operation being evaluated.
-    pub(super) fn fault(&self, text: impl Into<String>) -> Diagnostic {
-        Diagnostic::invalid(text).at(Some(self.at.clone()))
-    }
-
     fn operation(&mut self, scheduled: &Scheduled) -> Result<Vec<Value>, Stop> {
         self.at = scheduled.location.clone();
         let nodes = |list: Vec<Entity>| vec![Value::Nodes(list)];
@@ -292,15 +212,15 @@ impl Evaluation<'_, '_> {
 
     fn by_tag(&mut self, tag: &str) -> Result<Vec<Entity>, Stop> {
         if self.tags.is_none() {
-            self.tags = Some(selection::TagIndex::of(self.kernel.view())?);
+            self.tags = Some(TagIndex::of(self.kernel.view())?);
         }
-        match self.tags.as_ref().map_or(selection::Tagged::Nothing(None), |tags| tags.get(tag)) {
-            selection::Tagged::Nodes(nodes) => Ok(nodes),
-            selection::Tagged::Remainder(node) => {
+        match self.tags.as_ref().map_or(Tagged::Nothing(None), |tags| tags.get(tag)) {
+            Tagged::Nodes(nodes) => Ok(nodes),
+            Tagged::Remainder(node) => {
                 let why = "no whole tile is left for its loop".to_owned();
                 Err(Stop::Unfit(LoopRecord::refused(node, why)))
             }
-            selection::Tagged::Nothing(close) => {
+            Tagged::Nothing(close) => {
                 let fault = self.fault(format!("no node has the tag \"{tag}\""));
                 Err(Stop::Fault(match close {
                     Some(close) => fault.help(format!("did you mean \"{close}\"?")),

@@ -1,12 +1,15 @@
 //! Schedules that an author wrote, applied to a kernel.
 //!
 //! - [`manual`]: the author's operations, one after the other
+//! - `evaluation`: a schedule while that goes on; `tags`: the nodes that its tags name
 //! - `selection`: lists of nodes
 //! - `editing`: what is inserted and put in another order; [`reorder`]: orders that keep dependences
 //! - [`table`]: tables of cycles, matched node by node
 
 mod editing;
+mod evaluation;
 pub(super) mod manual;
 pub(super) mod reorder;
 mod selection;
 pub(super) mod table;
+mod tags;

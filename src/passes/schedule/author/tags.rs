@@ -1,0 +1,101 @@
+//! The tagged nodes of a kernel.
+
+use bevy_ecs::prelude::*;
+
+use crate::ir::node::*;
+use crate::ir::nodes::Bug;
+use crate::passes::facts::Remainder;
+use crate::passes::schedule::apply::unroll::Rest;
+use crate::passes::schedule::graph::view::View;
+use crate::spelling::closest;
+
+/// What a tag names.
+pub(super) enum Tagged {
+    /// These nodes, in program order.
+    Nodes(Vec<Entity>),
+    /// Only nodes of a loop's remainder, such as this one: the loop itself has no iteration.
+    Remainder(Entity),
+    /// Nothing; perhaps this tag was meant.
+    Nothing(Option<String>),
+}
+
+/// All tagged nodes of a kernel as it stands.
+pub(super) struct TagIndex {
+    rows: Vec<TagRow>,
+}
+
+/// The nodes of one tag.
+struct TagRow {
+    tag: Box<str>,
+    nodes: Vec<Entity>,
+    /// A node of a loop's remainder that has the tag.
+    remainder: Option<Entity>,
+}
+
+impl TagIndex {
+    pub(super) fn of(view: View) -> Result<TagIndex, Bug> {
+        let mut index = TagIndex { rows: Vec::new() };
+        let mut last = (view.root, None);
+        index.walk(view, view.root, false, &mut last)?;
+        Ok(index)
+    }
+
+    /// `last` remembers the row of the previous logical node, which is usually that of the next node as well.
+    fn walk(
+        &mut self,
+        view: View,
+        region: Entity,
+        in_remainder: bool,
+        last: &mut (Entity, Option<usize>),
+    ) -> Result<(), Bug> {
+        let world = view.world;
+        for &node in view.body(region)? {
+            let seen = view.node(node)?;
+            let is_region = seen.body.is_some();
+            if is_region && world.get::<Rest>(node).is_some() {
+                continue;
+            }
+            let own = seen.piece(node).logical;
+            let in_remainder = in_remainder || (is_region && world.get::<Remainder>(own).is_some());
+            // The results and carried values of a loop belong to it.
+            if !matches!(seen.op, Op::IterArg(_) | Op::LoopResult(_) | Op::Memory | Op::Scalar | Op::Allocate)
+            {
+                if last.0 != own {
+                    *last = (own, self.row_of(world, own));
+                }
+                if let Some(row) = last.1.map(|row| &mut self.rows[row]) {
+                    match in_remainder {
+                        true => row.remainder = row.remainder.or(Some(node)),
+                        false => row.nodes.push(node),
+                    }
+                }
+            }
+            if is_region {
+                self.walk(view, node, in_remainder, last)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn row_of(&mut self, world: &World, logical: Entity) -> Option<usize> {
+        let tag = &world.get::<Tag>(logical)?.0;
+        let known = self.rows.iter().position(|row| row.tag == *tag);
+        Some(known.unwrap_or_else(|| {
+            self.rows.push(TagRow { tag: tag.clone(), nodes: Vec::new(), remainder: None });
+            self.rows.len() - 1
+        }))
+    }
+
+    /// All nodes with a tag, except those in loops' remainders and in the loops that unrolling leaves, which
+    /// no schedule touches.
+    pub(super) fn get(&self, wanted: &str) -> Tagged {
+        match self.rows.iter().find(|row| *row.tag == *wanted) {
+            Some(row) if !row.nodes.is_empty() => Tagged::Nodes(row.nodes.clone()),
+            Some(TagRow { remainder: Some(node), .. }) => Tagged::Remainder(*node),
+            _ => {
+                let known = self.rows.iter().map(|row| &row.tag[..]);
+                Tagged::Nothing(closest(wanted, known).map(str::to_owned))
+            }
+        }
+    }
+}
