@@ -88,8 +88,32 @@ impl Drop for Memory {
     }
 }
 
+impl Device {
+    /// An uninitialised buffer of `bytes` bytes.
+    pub fn allocate(&self, bytes: u64) -> Result<Buffer, Diagnostic> {
+        let address = self.with_simulator(|s| s.alloc(bytes))?;
+        Ok(Buffer::new(self.clone(), address, bytes))
+    }
+
+    /// A buffer with the given elements.
+    pub fn upload<T: DeviceElement>(&self, elements: &[T]) -> Result<Buffer, Diagnostic> {
+        let bytes: Vec<u8> = T::to_bytes(elements);
+        let buffer = self.allocate(bytes.len() as u64)?;
+        buffer.write_bytes(&bytes)?;
+        Ok(buffer.typed(T::DTYPE))
+    }
+
+    /// A buffer with the elements of a tensor.
+    pub fn upload_tensor(&self, tensor: &Tensor) -> Result<Buffer, Diagnostic> {
+        let bytes = tensor.data().len() as u64 * u64::from(tensor.dtype().bytes());
+        let buffer = self.allocate(bytes)?;
+        buffer.write_tensor(tensor)?;
+        Ok(buffer.typed(tensor.dtype()))
+    }
+}
+
 impl Buffer {
-    pub(super) fn new(device: Device, address: u64, bytes: u64) -> Buffer {
+    fn new(device: Device, address: u64, bytes: u64) -> Buffer {
         Buffer { memory: Arc::new(Memory { device, address, bytes }), dtype: None }
     }
 
@@ -138,7 +162,7 @@ impl Buffer {
     }
 
     /// Writes a tensor from the beginning, part by part.
-    pub(super) fn write_tensor(&self, tensor: &Tensor) -> Result<(), Diagnostic> {
+    fn write_tensor(&self, tensor: &Tensor) -> Result<(), Diagnostic> {
         let mut bytes = Vec::new();
         self.memory.device.with_simulator(|s| {
             for (elements, start) in parts(tensor) {

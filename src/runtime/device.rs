@@ -2,14 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::buffer::{Buffer, DeviceElement};
 use super::executable::Executable;
-use super::launch::{Launch, LaunchResult};
 use super::sim::time::{TimeOptions, TimeReport};
-use super::sim::{CheckOptions, CheckReport, LaunchConfig, Limits, Module, SimError, Simulator};
+use super::sim::{CheckOptions, CheckReport, LaunchConfig, LaunchStats, Limits, Module, SimError, Simulator};
 use crate::codegen::target::{Target, TargetId};
 use crate::ir::diagnostic::{Diagnostic, Kind};
-use crate::ir::interpreter::Tensor;
 
 /// A device that runs executables. Cheap to clone; all clones are one device.
 #[derive(Clone)]
@@ -75,44 +72,16 @@ impl Device {
         self.shared.target
     }
 
-    /// An uninitialised buffer of `bytes` bytes.
-    pub fn allocate(&self, bytes: u64) -> Result<Buffer, Diagnostic> {
-        let address = self.with_simulator(|s| s.alloc(bytes))?;
-        Ok(Buffer::new(self.clone(), address, bytes))
-    }
-
-    /// A buffer with the given elements.
-    pub fn upload<T: DeviceElement>(&self, elements: &[T]) -> Result<Buffer, Diagnostic> {
-        let bytes: Vec<u8> = T::to_bytes(elements);
-        let buffer = self.allocate(bytes.len() as u64)?;
-        buffer.write_bytes(&bytes)?;
-        Ok(buffer.typed(T::DTYPE))
-    }
-
-    /// A buffer with the elements of a tensor.
-    pub fn upload_tensor(&self, tensor: &Tensor) -> Result<Buffer, Diagnostic> {
-        let bytes = tensor.data().len() as u64 * u64::from(tensor.dtype().bytes());
-        let buffer = self.allocate(bytes)?;
-        buffer.write_tensor(tensor)?;
-        Ok(buffer.typed(tensor.dtype()))
-    }
-
-    /// Starts a launch of `executable`; add arguments in order, then [`Launch::run`].
-    pub fn launch<'a>(&'a self, executable: &'a Executable) -> Launch<'a> {
-        Launch::new(self, executable)
-    }
-
     pub(super) fn run(
         &self,
         executable: &Executable,
         grid: [u32; 3],
         kernarg: &[u8],
-    ) -> Result<LaunchResult, Diagnostic> {
+    ) -> Result<LaunchStats, Diagnostic> {
         let config = self.config(executable, grid);
-        let stats = self.with_module(executable, |simulator, module| {
+        self.with_module(executable, |simulator, module| {
             simulator.launch(module, executable.name(), config, kernarg)
-        })?;
-        Ok(LaunchResult { grid, stats })
+        })
     }
 
     pub(super) fn check(

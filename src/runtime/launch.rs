@@ -87,6 +87,13 @@ pub struct LaunchResult {
     pub stats: LaunchStats,
 }
 
+impl Device {
+    /// Starts a launch of `executable`; add arguments in order, then [`Launch::run`].
+    pub fn launch<'a>(&'a self, executable: &'a Executable) -> Launch<'a> {
+        Launch::new(self, executable)
+    }
+}
+
 impl<'a> Launch<'a> {
     pub(super) fn new(device: &'a Device, executable: &'a Executable) -> Launch<'a> {
         Launch {
@@ -128,7 +135,8 @@ impl<'a> Launch<'a> {
     /// A missing, extra, too small or wrongly typed argument, a missing size, or a fault of the kernel.
     pub fn run(&self) -> Result<LaunchResult, Diagnostic> {
         let (grid, kernarg) = self.prepare()?;
-        self.device.run(self.executable, grid, &kernarg)
+        let stats = self.device.run(self.executable, grid, &kernarg)?;
+        Ok(LaunchResult { grid, stats })
     }
 
     /// Runs in check mode: the same work in an order that the seed decides, with every step judged.
