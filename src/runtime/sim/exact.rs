@@ -175,6 +175,20 @@ impl Exact {
     }
 }
 
+impl Format {
+    /// Bits of a value in this format, rounded once, after it was multiplied by a power of two.
+    pub(super) fn encode(&self, value: f64, power: i32, rounding: Rounding, overflow: Overflow) -> u64 {
+        let negative = value.is_sign_negative();
+        if value.is_nan() {
+            self.nan(negative)
+        } else if value.is_infinite() {
+            self.infinity(negative)
+        } else {
+            Exact::of(value).scaled(power).round(self, rounding, overflow)
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::formats::{F16, F32, F64};

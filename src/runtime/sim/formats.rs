@@ -2,7 +2,7 @@
 
 use crate::codegen::isa::{Arch, Element};
 
-use super::exact::{Exact, Overflow, Rounding};
+use super::powers::load_exponent;
 
 /// What the largest exponent stands for.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -133,26 +133,15 @@ impl Format {
             let fraction = magnitude & ((1 << self.mantissa_bits) - 1);
             let mantissa = if field == 0 { fraction } else { fraction | 1 << self.mantissa_bits };
             let power = field.max(1) - self.bias - self.mantissa_bits as i32;
-            super::numerics::load_exponent(mantissa as f64, power)
+            load_exponent(mantissa as f64, power)
         });
         if negative { -value } else { value }
-    }
-
-    /// Bits of a value in this format, rounded once, after it was multiplied by a power of two.
-    pub(super) fn encode(&self, value: f64, power: i32, rounding: Rounding, overflow: Overflow) -> u64 {
-        let negative = value.is_sign_negative();
-        if value.is_nan() {
-            self.nan(negative)
-        } else if value.is_infinite() {
-            self.infinity(negative)
-        } else {
-            Exact::of(value).scaled(power).round(self, rounding, overflow)
-        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::exact::{Overflow, Rounding};
     use super::*;
 
     fn nearest(format: &Format, value: f64) -> u64 {

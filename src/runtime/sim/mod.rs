@@ -27,6 +27,7 @@ mod launch_config;
 mod memory;
 mod module;
 mod numerics;
+mod powers;
 mod program;
 mod rounds;
 mod start;

@@ -207,24 +207,6 @@ pub(super) fn median(nans: Nans, a: f32, b: f32, c: f32) -> f32 {
     greater(nans, lesser(nans, a, b), lesser(nans, greater(nans, a, b), c))
 }
 
-/// `value * 2^exponent`, rounded once.
-pub(super) fn load_exponent(value: f64, exponent: i32) -> f64 {
-    let power = |exponent: i32| f64::from_bits(((1023 + exponent) as u64) << 52);
-    // A larger exponent turns every value into zero or infinity.
-    let (mut result, mut left) = (value, exponent.clamp(-3300, 3300));
-    while left > 1023 {
-        result *= power(1023);
-        left -= 1023;
-    }
-    // Steps of 53 less than the range of normal numbers: where such a step rounds, the remaining steps end at
-    // zero.
-    while left < -1022 {
-        result *= power(-969);
-        left += 969;
-    }
-    result * power(left)
-}
-
 /// Exponent field of an f64.
 pub(super) fn exponent_f64(value: f64) -> i32 {
     (value.to_bits() >> 52 & 0x7ff) as i32
@@ -325,17 +307,5 @@ mod tests {
         assert_eq!(greater(Nans::Signal, 2.0, signalling).to_bits(), 0x7fc0_0001);
         assert!(minimum_or_nan(f32::NAN, 1.0).is_nan() && maximum_or_nan(1.0, f32::NAN).is_nan());
         assert_eq!((minimum_or_nan(1.0, -1.0), maximum_or_nan(-0.0, 0.0)), (-1.0, 0.0));
-    }
-
-    #[test]
-    fn exponents_are_loaded_with_one_rounding() {
-        assert_eq!(load_exponent(1.5, 10), 1536.0);
-        assert_eq!(load_exponent(1.0, -1074), f64::from_bits(1));
-        assert_eq!(load_exponent(1.5, -1074), f64::from_bits(2));
-        assert_eq!(load_exponent(f64::from_bits(1), 2000), 2.0f64.powi(926));
-        assert_eq!(load_exponent(1.0, i32::MAX), f64::INFINITY);
-        assert_eq!(load_exponent(-1.0, i32::MIN).to_bits(), (-0.0f64).to_bits());
-        assert_eq!(load_exponent(2.0f64.powi(1000), -2000), 2.0f64.powi(-1000));
-        assert_eq!(load_exponent(f64::INFINITY, -1500), f64::INFINITY);
     }
 }

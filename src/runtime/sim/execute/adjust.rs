@@ -4,15 +4,10 @@
 use crate::codegen::isa::{Field, Meaning, OpInfo};
 
 use super::super::error::{FaultKind, Stopped};
-use super::super::program::{Place, SCRATCH, Step};
+use super::super::program::{Place, Step};
 use super::super::wave::{M0, Wave};
 use super::hardware::{GPR_INDEX, VSKIP};
 use super::{Context, dpp, execute, sdwa};
-
-/// Where an adjusted source or result is kept temporarily: two rows each after the wave's registers.
-pub(super) fn scratch(w: &Wave, which: usize) -> Place {
-    Place::Row((w.rows.len() - SCRATCH + 2 * which) as u16)
-}
 
 /// Executes an adjusted step.
 pub(super) fn run(
@@ -71,9 +66,4 @@ fn index(m0: u32, vgprs: usize, info: &OpInfo, step: &mut Step) -> bool {
         }
     }
     true
-}
-
-/// Index of the operand in that field.
-pub(super) fn position(info: &OpInfo, field: Field) -> Option<usize> {
-    info.operands.iter().position(|spec| spec.field == field)
 }

@@ -5,8 +5,7 @@ use crate::codegen::isa::{Calc, Element};
 use super::super::error::Stopped;
 use super::super::program::Step;
 use super::super::wave::{LANES, Wave};
-use super::lanes::{Lane, map1, map3};
-use super::valu::unsupported;
+use super::lanes::{Lane, map1, map3, unsupported};
 
 /// Which bytes take part in a sum of absolute differences.
 #[derive(Copy, Clone, PartialEq, Eq)]

@@ -6,8 +6,7 @@ use super::super::error::Stopped;
 use super::super::formats::{self, Format};
 use super::super::program::Step;
 use super::super::wave::{EXEC, LANES, Wave};
-use super::lanes::{F16, Halves, Lane, mask2};
-use super::valu::unsupported;
+use super::lanes::{F16, Halves, Lane, mask2, unsupported};
 
 /// What a comparison does to EXEC.
 #[derive(Copy, Clone, PartialEq, Eq)]

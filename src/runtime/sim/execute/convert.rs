@@ -8,9 +8,8 @@ use super::super::formats::{self, Format};
 use super::super::numerics::{Float, from_bf16, from_small, to_f16_toward_zero};
 use super::super::program::Step;
 use super::super::wave::{LANES, Row, Wave};
-use super::lanes::{F16 as Half, FP16_OVERFLOW, Halves, Lane, flush_f16, map1, map3};
+use super::lanes::{F16 as Half, FP16_OVERFLOW, Halves, Lane, flush_f16, map1, map3, unsupported};
 use super::rounded::{self, ROUND_16, ROUND_32};
-use super::valu::unsupported;
 
 /// Executes a conversion. Conversions to integers truncate, saturate, and turn NaN into zero, as Rust's do.
 /// Those between floats give a quiet NaN for a signalling one, as all arithmetic does (CDNA3 ISA guide,

@@ -4,11 +4,11 @@ use crate::codegen::isa::Element;
 
 use super::super::error::Stopped;
 use super::super::formats::{self, Format};
-use super::super::numerics::{exponent_f32, exponent_f64, load_exponent};
+use super::super::numerics::{exponent_f32, exponent_f64};
+use super::super::powers::load_exponent;
 use super::super::program::Step;
 use super::super::wave::{LANES, Wave};
-use super::lanes::Lane;
-use super::valu::unsupported;
+use super::lanes::{Lane, unsupported};
 
 /// Constants of the scaling rule for one width.
 struct Rule {

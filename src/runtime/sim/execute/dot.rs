@@ -6,9 +6,8 @@ use super::super::error::Stopped;
 use super::super::numerics::{flush, from_bf16, from_f16};
 use super::super::program::Step;
 use super::super::wave::{LANES, Row, Wave};
-use super::lanes::{clamp, flush_f16};
+use super::lanes::{clamp, flush_f16, unsupported};
 use super::packed::half;
-use super::valu::unsupported;
 
 /// Executes a dot product. Integer sums are exact; with clamp they saturate to 32 bits, otherwise they wrap.
 pub(super) fn dot(w: &mut Wave, s: &Step, element: Element) -> Result<(), Stopped> {

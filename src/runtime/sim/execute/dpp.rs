@@ -5,7 +5,7 @@ use crate::codegen::isa::{Dpp, Field, Meaning, OpInfo};
 use super::super::error::Stopped;
 use super::super::program::Step;
 use super::super::wave::{EXEC, LANES, Wave};
-use super::adjust::{position, scratch};
+use super::operands::{position, scratch};
 use super::{Context, execute};
 
 /// Lanes of a row.

@@ -74,18 +74,18 @@ twice! {
     widen(format: Format, source: &[Row], wide: &mut [Row]) = widen::widen, widen::widen;
     /// See [`fast::vector`].
     fast(w: &mut Wave, s: &Step, fast: Fast) = fast::vector, fast::vector;
-    /// See [`valu::calculate`].
+    /// See [`vector::calculate`](super::vector::calculate).
     float32(w: &mut Wave, s: &Step, calc: Calc) -> Result<(), Stopped> = valu::float32, valu::float32;
-    /// See [`valu::calculate`].
+    /// See [`vector::calculate`](super::vector::calculate).
     float16(w: &mut Wave, s: &Step, calc: Calc) -> Result<(), Stopped> = valu::float16, valu::float16;
-    /// See [`valu::calculate`].
+    /// See [`vector::calculate`](super::vector::calculate).
     float64(w: &mut Wave, s: &Step, calc: Calc) -> Result<(), Stopped> = valu::float64, valu::float64;
-    /// See [`valu::calculate`].
+    /// See [`vector::calculate`](super::vector::calculate).
     wide(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stopped> = valu::wide, valu::wide;
-    /// See [`valu::calculate`].
+    /// See [`vector::calculate`](super::vector::calculate).
     short(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stopped>
         = valu::short, valu::short;
-    /// See [`valu::calculate`].
+    /// See [`vector::calculate`](super::vector::calculate).
     integer(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stopped>
         = valu::integer, valu::integer;
 }

@@ -3,9 +3,16 @@
 
 use crate::codegen::isa::{Modifiers, Omod};
 
+use super::super::error::{FaultKind, Stopped};
 use super::super::numerics::{flush, from_f16, to_f16};
 use super::super::program::Step;
 use super::super::wave::{LANES, Wave};
+
+/// The fault of a vector instruction that has no loop here.
+#[cold]
+pub(super) fn unsupported() -> Stopped {
+    Stopped::wave(FaultKind::Unsupported("this vector operation"))
+}
 
 /// A type that vector instructions compute in.
 pub(super) trait Lane: Copy {

@@ -43,7 +43,8 @@ use super::super::program::{Place, Step};
 use super::super::wave::{LANES, Row, Wave};
 use super::host;
 use super::multiply::{Arithmetic, Overflow, Sparse, Tile};
-use super::widen::{Cache, Format, Order};
+use super::widen::{Format, Order};
+use super::widened::Cache;
 
 #[cold]
 fn unsupported(what: &'static str) -> Stopped {

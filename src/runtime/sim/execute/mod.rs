@@ -27,6 +27,7 @@ mod memory;
 mod mfma;
 mod moves;
 mod multiply;
+mod operands;
 mod packed;
 mod private;
 mod rounded;
@@ -40,8 +41,10 @@ mod special;
 mod to_lds;
 mod transfer;
 mod valu;
+mod vector;
 mod vmem;
 mod widen;
+mod widened;
 
 use crate::codegen::isa::{Half, Meaning};
 
@@ -64,7 +67,7 @@ pub(super) use private::{SCRATCH_WINDOW, window_descriptor};
 pub(super) use scaled::kept_bits;
 pub(super) use sdwa::{extract as sdwa_extract, insert as sdwa_insert};
 pub(super) use transfer::{merge_loaded, store_value};
-pub(super) use widen::Cache;
+pub(super) use widened::Cache;
 
 /// What all waves of a workgroup share.
 pub(super) struct Context<'a> {
@@ -145,7 +148,7 @@ fn execute(
         }
         FormattedMfma(shape) => mfma::formatted(w, context.caches, s, shape)?,
         Vector(..) if s.fast.usable(w) => host::fast(w, s, s.fast),
-        Vector(calc, element) => valu::calculate(w, s, calc, element)?,
+        Vector(calc, element) => vector::calculate(w, s, calc, element)?,
         Packed(calc, element) => packed::packed(w, s, calc, element)?,
         PackedMove => packed::packed_move(w, s),
         Convert(to, from) => convert::convert(w, s, context.program.arch, to, from)?,

@@ -6,8 +6,7 @@ use crate::codegen::isa::{Calc, Element, Half, Meaning};
 use super::super::error::Stopped;
 use super::super::program::{Place, Step};
 use super::super::wave::{LANES, Row, Wave};
-use super::lanes::map3;
-use super::valu::unsupported;
+use super::lanes::{map3, unsupported};
 
 /// Executes one of the vector instructions that are not lane-wise arithmetic.
 pub(super) fn execute(w: &mut Wave, s: &Step, meaning: Meaning) -> Result<(), Stopped> {

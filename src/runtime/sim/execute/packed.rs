@@ -8,9 +8,9 @@ use super::super::numerics::{
 };
 use super::super::program::Step;
 use super::super::wave::{LANES, Row, Wave};
-use super::lanes::{F16, FP16_OVERFLOW, clamp, finish_f16, flush_f16};
+use super::lanes::{F16, FP16_OVERFLOW, clamp, finish_f16, flush_f16, unsupported};
 use super::rounded::{ROUND_16, ROUND_32, Rounder};
-use super::valu::{fma_f16, nans, unsupported};
+use super::valu::{fma_f16, nans};
 
 /// One half of packed source number `source` (operand `index`), as 16 bits with the sign modified.
 pub(super) fn half(w: &Wave, s: &Step, index: usize, source: u32, half: Half) -> Row {

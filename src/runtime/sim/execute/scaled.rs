@@ -13,9 +13,8 @@ use super::super::exact::{Overflow, Rounding};
 use super::super::formats::Format;
 use super::super::program::Step;
 use super::super::wave::{LANES, Row, Wave};
-use super::lanes::FP16_OVERFLOW;
+use super::lanes::{FP16_OVERFLOW, unsupported};
 use super::special::next_random;
-use super::valu::unsupported;
 
 /// Where the bits that decide about rounding come from.
 #[derive(Copy, Clone, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use crate::codegen::isa::{Field, Meaning, OpInfo, Sdwa, Select, Unused};
 use super::super::error::{FaultKind, Stopped};
 use super::super::program::Step;
 use super::super::wave::Wave;
-use super::adjust::{position, scratch};
+use super::operands::{position, scratch};
 use super::{Context, execute};
 
 /// First bit and number of bits of a part.

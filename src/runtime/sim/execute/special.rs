@@ -3,7 +3,8 @@
 
 use crate::codegen::isa::Calc;
 
-use super::super::numerics::{exponent_f64, load_exponent};
+use super::super::numerics::exponent_f64;
+use super::super::powers::load_exponent;
 
 /// Mantissa in [0.5, 1) and exponent; for zero, infinities and NaN the value itself and 0 (CDNA4 ISA guide,
 /// V_FREXP_MANT_F64, which documents that for all but zero).

@@ -1,41 +1,20 @@
-//! Vector ALU: operations on one value per lane.
+//! The loops of the vector ALU: operations on one value per lane, by type ([`host`](super::host) compiles them for
+//! the CPU).
 
 use crate::codegen::isa::{Calc, Element};
 
-use super::super::error::{FaultKind, Stopped};
+use super::super::error::Stopped;
 use super::super::numerics::{
-    Nans, f64_to_f16, flush, from_f16, greater, lesser, load_exponent, maximum_or_nan, median, minimum_or_nan,
+    Nans, f64_to_f16, flush, from_f16, greater, lesser, maximum_or_nan, median, minimum_or_nan,
 };
+use super::super::powers::load_exponent;
 use super::super::program::Step;
 use super::super::wave::{VCC, Wave};
-use super::lanes::{F16, Lane, map1, map2, map3};
+use super::lanes::{F16, Lane, map1, map2, map3, unsupported};
 use super::rounded::{self, ROUND_16, ROUND_32, ROUND_64};
 use super::salu::leading_sign;
 use super::special::{self, fract, frexp};
-use super::{bytes, division, host, saturating};
-
-#[cold]
-pub(super) fn unsupported() -> Stopped {
-    Stopped::wave(FaultKind::Unsupported("this vector operation"))
-}
-
-/// Executes one `Vector` instruction. Each type has a function of its own, because the frame of one for all
-/// would be large.
-pub(super) fn calculate(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stopped> {
-    use Element::*;
-    let is_float = matches!(element, F16 | F32 | F64);
-    if s.modifiers.has_clamp() && !is_float && saturating::calculate(w, s, calc, element) {
-        return Ok(());
-    }
-    match element {
-        F32 => host::float32(w, s, calc),
-        F16 => host::float16(w, s, calc),
-        F64 => host::float64(w, s, calc),
-        B64 | U64 | I64 => host::wide(w, s, calc, element),
-        B16 | U16 | I16 => host::short(w, s, calc, element),
-        _ => host::integer(w, s, calc, element),
-    }
-}
+use super::{bytes, division};
 
 #[inline(always)]
 pub(super) fn integer(w: &mut Wave, s: &Step, calc: Calc, element: Element) -> Result<(), Stopped> {

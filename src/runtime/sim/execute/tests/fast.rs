@@ -4,7 +4,7 @@ use crate::codegen::isa::{Arch, Inst, Meaning, Opcode, Operand, encode};
 
 use super::super::super::program::Program;
 use super::super::fast::Fast;
-use super::super::{host, valu};
+use super::super::{host, vector};
 use super::{EXEC, Machine, s, v};
 
 #[test]
@@ -47,7 +47,7 @@ fn the_short_way_gives_the_bits_of_the_long_way() {
                 long.wave.s = short.wave.s;
                 assert!(step.fast.usable(&short.wave));
                 host::fast(&mut short.wave, step, step.fast);
-                valu::calculate(&mut long.wave, step, calc, element).expect("an operation of the table");
+                vector::calculate(&mut long.wave, step, calc, element).expect("an operation of the table");
                 // Of two NaN the host may take either payload.
                 let same = |(a, b): (&u32, &u32)| {
                     let nan = |v: u32| f32::from_bits(v).is_nan();
