@@ -10,6 +10,7 @@ use super::super::execute::{
 };
 use super::super::program::Step;
 use super::super::wave::{EXEC as EXEC_PAIR, LANES, Row, Wave};
+use super::checker::{Checker, Runner, Who, Worker, uninitialised};
 use super::data::Data;
 use super::definedness::Undefined;
 use super::device;
@@ -17,8 +18,7 @@ use super::facts::{FIRST_VECTOR, Facts, Order, SCC};
 use super::finding::{FindingKind, Memory, Use};
 use super::flight::row_of;
 use super::found::Raw;
-use super::group::{Checker, Runner, Who, Worker, uninitialised};
-use super::handover::{Member, Pass};
+use super::handover::{Member, PendingHandover};
 use super::lds::{self, Dwords};
 use super::model::Scope;
 use super::order::{Clock, Known, Sight};
@@ -116,8 +116,8 @@ impl Checker<'_> {
         }
         worker.footprints = found;
         if facts.writes_back && self.table.hands_over {
-            let pass = Pass::write_back(&runner.flight, known, who.wave);
-            runner.flight.passes.push(pass);
+            let handover = PendingHandover::write_back(&runner.flight, known, who.wave);
+            runner.handovers.push(handover);
         }
         self.results(&issue, &outcome, runner);
         self.perform(&issue, &outcome, runner, worker, lds)?;
@@ -140,8 +140,9 @@ impl Checker<'_> {
         worker: &mut Worker,
         known: &mut Known,
     ) {
-        if !runner.flight.passes.is_empty() {
-            worker.handover.follow(&mut runner.flight, known, self.member(workgroup, wave));
+        if !runner.handovers.is_empty() {
+            let member = self.member(workgroup, wave);
+            worker.handover.follow(&mut runner.handovers, &runner.flight, known, member);
         }
     }
 
@@ -426,8 +427,8 @@ impl Checker<'_> {
             let returns =
                 facts.inst.as_ref().is_some_and(|i| !matches!(i.op.info().meaning, Meaning::Atomic(..)));
             let returns = returns && footprint.access != Access::Store;
-            let pass = Pass::flag(footprint, lanes, returns, &runner.flight, known, member);
-            runner.flight.passes.push(pass);
+            let handover = PendingHandover::flag(footprint, lanes, returns, &runner.flight, known, member);
+            runner.handovers.push(handover);
         }
         loaded
     }

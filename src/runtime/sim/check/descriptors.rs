@@ -14,8 +14,8 @@ use super::super::execute::{Footprint, Space};
 use super::super::program::Place;
 use super::super::wave::LANES;
 use super::access::Issue;
+use super::checker::{Checker, Runner, Worker};
 use super::finding::FindingKind;
-use super::group::{Checker, Runner, Worker};
 use super::runs::extent;
 
 impl Checker<'_> {

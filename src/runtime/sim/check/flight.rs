@@ -16,7 +16,6 @@ use super::super::program::Step;
 use super::super::wave::{EXEC, LANES, M0, Row, Wave};
 use super::facts::{Bits, Facts, Order, Table, insert};
 use super::finding::WaitCounter;
-use super::handover::Pass;
 
 /// What vmcnt and lgkmcnt can count.
 const LARGEST: [usize; 2] = [63, 15];
@@ -60,8 +59,6 @@ pub(super) struct Flight {
     /// Steps of recent operations.
     steps: Vec<u32>,
     spare: Vec<Captured>,
-    /// Operations that hand over, by number.
-    pub passes: Vec<Pass>,
 }
 
 /// Index of vmcnt in arrays by counter.
@@ -79,7 +76,6 @@ impl Flight {
             busy: [0; 12],
             steps: vec![0; REMEMBERED],
             spare: Vec::new(),
-            passes: Vec::new(),
         }
     }
 
@@ -89,7 +85,6 @@ impl Flight {
             self.spare.extend(operation.captured);
         }
         (self.issued, self.done, self.busy) = (0, [0; 2], [0; 12]);
-        self.passes.clear();
     }
 
     /// True if nothing is in flight.

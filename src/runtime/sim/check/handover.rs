@@ -34,7 +34,7 @@ struct Share {
 }
 
 /// An operation in flight that hands over.
-pub(super) struct Pass {
+pub(super) struct PendingHandover {
     /// Its issue number.
     number: u32,
     is_performed: bool,
@@ -98,7 +98,7 @@ impl Released {
     }
 }
 
-impl Pass {
+impl PendingHandover {
     /// For an access to device memory, atomic or with scope bits, that is to be issued next; `returns` says
     /// whether its wave gets a result.
     pub(super) fn flag(
@@ -108,7 +108,7 @@ impl Pass {
         flight: &Flight,
         known: &Known,
         member: Member,
-    ) -> Pass {
+    ) -> PendingHandover {
         let mut addresses: Vec<u64> =
             (0..64).filter(|l| lanes >> l & 1 != 0).map(|l| footprint.address[l]).collect();
         addresses.sort_unstable();
@@ -117,32 +117,36 @@ impl Pass {
         let releases = releases.then(|| Rc::new(Released::now(flight, known, member)));
         let joins = footprint.access == Access::Atomic;
         let work = Work::Flag { addresses, releases, joins, returns, acquired: Vec::new() };
-        Pass { number: flight.next(), is_performed: false, work }
+        PendingHandover { number: flight.next(), is_performed: false, work }
     }
 
     /// For a write-back of L2 that is to be issued next.
-    pub(super) fn write_back(flight: &Flight, known: &Known, wave: usize) -> Pass {
+    pub(super) fn write_back(flight: &Flight, known: &Known, wave: usize) -> PendingHandover {
         let issued = |other| if other == wave { flight.issued } else { known.of(wave, other).issued };
         let work = Work::WriteBack((0..known.waves()).map(issued).collect());
-        Pass { number: flight.next(), is_performed: false, work }
+        PendingHandover { number: flight.next(), is_performed: false, work }
     }
 }
 
 impl Handover {
     /// Checks which of a wave's operations have been performed since the last time, and which are over.
-    pub(super) fn follow(&mut self, flight: &mut Flight, known: &mut Known, member: Member) {
-        let mut passes = std::mem::take(&mut flight.passes);
-        for pass in &mut passes {
-            if !pass.is_performed && flight.is_performed(pass.number) {
-                pass.is_performed = true;
-                self.perform(&mut pass.work);
+    pub(super) fn follow(
+        &mut self,
+        pending: &mut Vec<PendingHandover>,
+        flight: &Flight,
+        known: &mut Known,
+        member: Member,
+    ) {
+        for handover in pending.iter_mut() {
+            if !handover.is_performed && flight.is_performed(handover.number) {
+                handover.is_performed = true;
+                self.perform(&mut handover.work);
             }
-            if flight.is_over(pass.number) {
-                tell(&pass.work, known, member);
+            if flight.is_over(handover.number) {
+                tell(&handover.work, known, member);
             }
         }
-        passes.retain(|pass| !flight.is_over(pass.number));
-        flight.passes = passes;
+        pending.retain(|handover| !flight.is_over(handover.number));
     }
 
     fn perform(&mut self, work: &mut Work) {

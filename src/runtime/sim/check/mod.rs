@@ -7,14 +7,15 @@
 //! is written and not in flight (`registers`, `flight`) and which bits of it are defined (`registers`,
 //! `definedness`), for every piece of LDS, device memory and scratch which wave used it last and what has
 //! ordered that since (`lds`, `device`, `merged`, `scratch`, `order`, `handover`), and for every wave the
-//! wait states after each instruction (`hazards`). `group` is the loop over instructions, `access` the judge
-//! of memory instructions, `finding` the output.
+//! wait states after each instruction (`hazards`). `checker` is what all that is kept
+//! in, `group` the loop over instructions, `access` the judge of memory instructions, `finding` the output.
 //!
 //! Workgroups run in parallel where they cannot hand over data to each other; a launch that could is run on
 //! one thread, all its workgroups at once, so that the same seed gives the same report.
 
 mod access;
 mod advice;
+mod checker;
 mod data;
 mod definedness;
 mod descriptors;
@@ -47,9 +48,9 @@ use super::launch_config::LaunchConfig;
 use super::memory::Memory as DeviceMemory;
 use super::module::{LoadedKernel, Module};
 use super::start::{Launch, Segments};
+use checker::{Checker, Failure, Group, Worker};
 use facts::Table;
 use found::{Found, Raw};
-use group::{Checker, Failure, Group, Worker};
 use merged::Merged;
 
 pub use finding::{

@@ -4,10 +4,10 @@
 use crate::codegen::isa::Unit;
 use crate::codegen::rules::{View, overwrites_own_base};
 
+use super::checker::{Who, Worker};
 use super::facts::{Table, meet};
 use super::finding::FindingKind;
 use super::found::Raw;
-use super::group::{Who, Worker};
 
 /// The longest run that is checked.
 const LONGEST: usize = 64;
