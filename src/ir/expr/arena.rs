@@ -2,24 +2,14 @@
 #![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
 
 use super::facts::{Facts, Range, SymbolFacts};
-use super::memo::Memo;
+use super::handle::Expr;
+use super::memo::{Key, Memo, Operation};
 use super::rational::{Rational, integer};
 use super::table::InternTable;
 use super::{ExprError, Symbol};
 use rustc_hash::{FxHashMap, FxHasher};
 use smallvec::SmallVec;
 use std::hash::Hasher;
-
-/// A handle to an expression of one arena. Equal handles are equal expressions.
-#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Expr(pub(super) u32);
-
-impl Expr {
-    /// The constant 0, the same handle in every arena.
-    pub const ZERO: Expr = Expr(0);
-    /// The constant 1, the same handle in every arena.
-    pub const ONE: Expr = Expr(1);
-}
 
 /// A handle to an atom of one arena; atoms are numbered as they are first met.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -437,4 +427,24 @@ fn hash_factors(factors: &[AtomId]) -> u32 {
     let mut hasher = FxHasher::default();
     factors.iter().for_each(|atom| hasher.write_u32(atom.0));
     hasher.finish() as u32
+}
+
+impl ExprArena {
+    /// The result of an operation, computed the first time.
+    pub(super) fn remembered(
+        &mut self,
+        operation: Operation,
+        a: Expr,
+        b: Expr,
+        compute: impl FnOnce(&mut ExprArena) -> Result<Expr, ExprError>,
+    ) -> Result<Expr, ExprError> {
+        let key: Key = (operation, a, b);
+        let hash = Memo::hash(key);
+        if let Some(result) = self.memo.get(hash, key) {
+            return Ok(result);
+        }
+        let result = compute(self)?;
+        self.memo.insert(hash, key, result);
+        Ok(result)
+    }
 }

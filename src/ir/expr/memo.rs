@@ -1,7 +1,7 @@
 //! Results of the costly operations, so that asking again is one lookup. A new assumption clears them all,
 //! since it may simplify what did not simplify before.
+use super::handle::Expr;
 use super::table::InternTable;
-use super::{Expr, ExprArena, ExprError};
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
 
@@ -15,9 +15,12 @@ pub(super) enum Operation {
     Max,
 }
 
+/// An operation and its operands.
+pub(super) type Key = (Operation, Expr, Expr);
+
 #[derive(Clone, Debug, Default)]
 pub(super) struct Memo {
-    entries: Vec<(Operation, Expr, Expr, Expr)>,
+    entries: Vec<(Key, Expr)>,
     table: InternTable,
 }
 
@@ -26,33 +29,23 @@ impl Memo {
         self.entries.clear();
         self.table.clear();
     }
-}
 
-impl ExprArena {
-    /// The result of an operation, computed the first time.
-    pub(super) fn remembered(
-        &mut self,
-        operation: Operation,
-        a: Expr,
-        b: Expr,
-        compute: impl FnOnce(&mut ExprArena) -> Result<Expr, ExprError>,
-    ) -> Result<Expr, ExprError> {
+    pub(super) fn hash((operation, a, b): Key) -> u32 {
         let mut hasher = FxHasher::default();
         hasher.write_u64(u64::from(a.0) << 32 | u64::from(b.0));
         hasher.write_u8(operation as u8);
-        let hash = hasher.finish() as u32;
-        let Memo { entries, table } = &self.memo;
-        let same = |at: u32| {
-            let (other, x, y, _) = entries[at as usize];
-            (other, x, y) == (operation, a, b)
-        };
-        if let Some(at) = table.find(hash, same) {
-            return Ok(entries[at as usize].3);
-        }
-        let result = compute(self)?;
-        let at = self.memo.entries.len() as u32;
-        self.memo.entries.push((operation, a, b, result));
-        self.memo.table.insert(hash, at);
-        Ok(result)
+        hasher.finish() as u32
+    }
+
+    /// The result, if it is known; `hash` is that of the key.
+    pub(super) fn get(&self, hash: u32, key: Key) -> Option<Expr> {
+        let at = self.table.find(hash, |at| self.entries[at as usize].0 == key)?;
+        Some(self.entries[at as usize].1)
+    }
+
+    pub(super) fn insert(&mut self, hash: u32, key: Key, result: Expr) {
+        let at = self.entries.len() as u32;
+        self.entries.push((key, result));
+        self.table.insert(hash, at);
     }
 }

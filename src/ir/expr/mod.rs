@@ -21,6 +21,7 @@ mod divide;
 mod evaluate;
 mod extremum;
 mod facts;
+mod handle;
 mod memo;
 mod parse;
 mod print;
@@ -32,9 +33,9 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use arena::Expr;
 pub(crate) use arena::{Atom, ExprArena};
 pub(crate) use facts::Range;
+pub use handle::Expr;
 pub use parse::{ParseError, ParseErrorKind};
 pub use sym_expr::SymExpr;
 pub(crate) use sym_expr::{SymNode, SymOp};
