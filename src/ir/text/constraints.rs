@@ -3,14 +3,18 @@
 
 use super::cursor::Parsed;
 use super::lex::Token;
-use super::parse::Parser;
-use super::print::mma_text;
+use super::parser::Parser;
 use super::symbolic::expr;
 use crate::ir::constraint::Constraint;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::{SymExpr, SymNode, SymOp};
 use crate::ir::layout::Mma;
 use crate::spelling::closest;
+
+/// A matrix instruction's name: in lower case, like everything that belongs to the text form.
+pub(super) fn mma_text(mma: Mma) -> String {
+    mma.name().to_ascii_lowercase()
+}
 
 impl Parser<'_> {
     /// A constraint; `word`, its first word, was already read.

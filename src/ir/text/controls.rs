@@ -1,5 +1,7 @@
 //! Control operations, as kernels and schedules write them.
 
+use std::fmt::Write as _;
+
 use super::cursor::{Cursor, Parsed};
 use super::lex::Token;
 use crate::ir::diagnostic::Diagnostic;
@@ -58,4 +60,14 @@ pub(super) fn predicate(cursor: &mut Cursor<'_>) -> Parsed<Predicate> {
     };
     cursor.bump();
     Ok(predicate)
+}
+
+/// The operands after the word of a control operation.
+pub(in crate::ir) fn write_control(out: &mut String, control: Control) {
+    let _ = match control {
+        Control::WorkgroupBarrier | Control::SchedulingBarrier => Ok(()),
+        Control::ConditionalBarrier(condition) => write!(out, " {condition}"),
+        Control::SetWavePriority(priority) => write!(out, " {priority}"),
+        Control::WaitForLoads(count) => write!(out, " {count}"),
+    };
 }

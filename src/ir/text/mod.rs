@@ -81,6 +81,7 @@ mod controls;
 mod cursor;
 mod lex;
 mod parse;
+mod parser;
 mod print;
 pub mod schedule;
 mod scope;

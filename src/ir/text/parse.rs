@@ -1,23 +1,22 @@
 //! The parser: recursive descent over statements. A fault costs its statement; parsing goes on after it.
 #![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
 
-use std::sync::Arc;
-
 use bevy_ecs::prelude::Entity;
 use rustc_hash::FxHashMap;
 
-use super::attributes::Attach;
+use super::attributes::Attributes;
 use super::controls::{control, predicate};
 use super::cursor::{Cursor, Faults, Parsed};
 use super::lex::Token;
+use super::parser::Parser;
 use super::schedule;
 use super::scope::{Definition, Meaning, Scopes};
 use super::symbolic::dimension;
 use super::words::{CONSTRAINTS, stray_word, unknown_operation};
 use crate::ir::assemble::{Assembler, check_allocation, check_register, is_identifier};
 use crate::ir::diagnostic::{Diagnostic, Diagnostics, Location, SourceText};
-use crate::ir::expr::{ExprArena, Symbol};
-use crate::ir::kernel::{Declaration, Kernel, Locations};
+use crate::ir::expr::ExprArena;
+use crate::ir::kernel::Kernel;
 use crate::ir::node::*;
 use crate::ir::schedule::WaveSchedule;
 use crate::ir::types::{AddressSpace, DType};
@@ -57,31 +56,6 @@ pub(super) fn parse(text: &str, file: &str) -> Result<(Kernel, Option<WaveSchedu
     }
 }
 
-pub(super) struct Parser<'a> {
-    pub(super) cursor: Cursor<'a>,
-    pub(super) nodes: Assembler,
-    pub(super) scopes: Scopes<'a>,
-    faults: Faults,
-    /// Loops around the current statement.
-    loops: u32,
-    /// The pass after which the kernel stands.
-    pub(super) stage: Option<Arc<str>>,
-    /// True while constraints may still come.
-    pub(super) constrained: bool,
-    /// The expressions of attributes.
-    pub(super) expressions: ExprArena,
-    /// Logical nodes by number.
-    pub(super) logical: FxHashMap<u32, Entity>,
-    /// The number that the attributes read last give to their node.
-    pub(super) numbered: Option<u32>,
-    /// Where the author wrote the kernel and its nodes.
-    pub(super) sources: Option<(Declaration, Locations)>,
-    /// Names of the kernel's arguments, and where they stand.
-    pub(super) arguments: Option<Vec<(String, Location)>>,
-    /// The kernel's nodes before it was expanded.
-    pub(super) logical_body: Option<Vec<Entity>>,
-}
-
 /// What a statement defines, before `=`.
 struct Target<'a> {
     /// `None` for `_`.
@@ -89,14 +63,6 @@ struct Target<'a> {
     tag: Option<String>,
     attributes: Attributes,
     at: Location,
-}
-
-/// The attributes of a node that does not exist yet.
-#[derive(Default)]
-pub(super) struct Attributes {
-    pub(super) attach: Vec<Attach>,
-    /// Its number, if it is a logical node.
-    pub(super) number: Option<u32>,
 }
 
 /// What stands for a carried value without a name.
@@ -118,18 +84,6 @@ pub(super) enum Region {
 }
 
 impl<'a> Parser<'a> {
-    fn fault(&mut self, fault: Diagnostic) {
-        match self.nodes.excess() {
-            None => self.faults.add(fault, &mut self.cursor),
-            // Statements beyond the limit of operations are not looked at.
-            Some(excess) => self.faults.add_last(excess, &mut self.cursor),
-        }
-    }
-
-    fn fault_at(&mut self, at: &Location, fault: Diagnostic) {
-        self.fault(fault.at(Some(at.clone())));
-    }
-
     /// The whole text.
     fn file(&mut self) -> Parsed<((&'a str, Location), Option<WaveSchedule>)> {
         let kernel = self.kernel()?;
@@ -337,22 +291,6 @@ impl<'a> Parser<'a> {
         let wrong_shape = self.nodes.dims(&shape).is_err() || shape.is_empty();
         let at = if wrong_shape { shape_at } else { at };
         self.nodes.memory(origin, name, &shape, space, dtype).map_err(|fault| fault.at(Some(at)))
-    }
-
-    pub(super) fn shape(&mut self) -> Parsed<(Vec<Symbol>, Location)> {
-        let at = self.cursor.location();
-        self.cursor.expect("[")?;
-        let mut shape = Vec::new();
-        if !self.cursor.take("]") {
-            loop {
-                shape.push(dimension(&mut self.cursor, "a dimension")?);
-                if !self.cursor.take(",") {
-                    break;
-                }
-            }
-            self.cursor.expect("]")?;
-        }
-        Ok((shape, at))
     }
 
     /// `%a = ...`, `%a, %b = iterate ...`.

@@ -9,12 +9,14 @@ use smallvec::SmallVec;
 
 use super::Detail;
 use super::attributes::{Position, Printed, print_all};
+use super::constraints::mma_text;
+use super::controls::write_control;
 use super::symbolic::{Level, write_expr, write_symbol};
 use crate::ir::assemble::is_identifier;
 use crate::ir::constraint::Constraint;
 use crate::ir::facts::{LogicalBody, Stage};
 use crate::ir::kernel::{Constraints, DimTable, KernelName};
-use crate::ir::layout::{Dim, Mma};
+use crate::ir::layout::Dim;
 use crate::ir::node::*;
 use crate::ir::node_map::NodeMap;
 use crate::ir::op::{OpClass, Role};
@@ -64,11 +66,6 @@ struct Printer<'w> {
     logical: NodeMap<u32>,
     out: String,
     depth: usize,
-}
-
-/// A matrix instruction's name: in lower case, like everything that belongs to the text form.
-pub(super) fn mma_text(mma: Mma) -> String {
-    mma.name().to_ascii_lowercase()
 }
 
 impl<'w> Printer<'w> {
@@ -398,16 +395,6 @@ impl<'w> Printer<'w> {
         };
         write_constant(&mut self.out, constant);
     }
-}
-
-/// The operands after the word of a control operation.
-pub(in crate::ir) fn write_control(out: &mut String, control: Control) {
-    let _ = match control {
-        Control::WorkgroupBarrier | Control::SchedulingBarrier => Ok(()),
-        Control::ConditionalBarrier(condition) => write!(out, " {condition}"),
-        Control::SetWavePriority(priority) => write!(out, " {priority}"),
-        Control::WaitForLoads(count) => write!(out, " {count}"),
-    };
 }
 
 /// Puts a node into its place in a list that grows as needed; a place far beyond the end belongs to a broken

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use bevy_ecs::prelude::Entity;
 
-use super::attributes::{Given, Holder, read_all};
+use super::attributes::{Attributes, Given, Holder, read_all};
 use super::cursor::Parsed;
-use super::parse::{Attributes, Parser, Region};
+use super::parse::Region;
+use super::parser::Parser;
 use crate::ir::constraint::Constraint;
 use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::expr::Symbol;

@@ -7,8 +7,8 @@ use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::Symbol;
 use crate::ir::facts::{DimGeometry, Geometry};
 use crate::ir::text::Detail;
+use crate::ir::text::constraints::mma_text;
 use crate::ir::text::lex::Token;
-use crate::ir::text::print::mma_text;
 use crate::ir::text::symbolic::{dimension, symbol, write_symbol};
 
 /// One line per dimension: `dim M(64, axis 0, workgroup 32, wave 16)`; then the kernel as a whole.

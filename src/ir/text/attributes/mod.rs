@@ -20,7 +20,7 @@ use bevy_ecs::world::EntityWorldMut;
 use super::Detail;
 use super::cursor::Parsed;
 use super::lex::Token;
-use super::parse::Parser;
+use super::parser::Parser;
 use super::symbolic::write_symbol;
 use crate::ir::diagnostic::Diagnostic;
 use crate::ir::expr::Expr;
@@ -59,6 +59,14 @@ pub(super) struct Printed<'w> {
 
 /// An attribute that was read: it changes the node, once that exists.
 pub(super) type Attach = Box<dyn FnOnce(&mut EntityWorldMut<'_>)>;
+
+/// The attributes of a node that does not exist yet.
+#[derive(Default)]
+pub(super) struct Attributes {
+    pub(super) attach: Vec<Attach>,
+    /// Its number, if it is a logical node.
+    pub(super) number: Option<u32>,
+}
 
 /// The node that stands for a node in a world that it is copied to.
 type Renamed<'a> = &'a dyn Fn(Entity) -> Entity;

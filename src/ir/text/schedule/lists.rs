@@ -1,6 +1,6 @@
 //! Reading values of a schedule, and lists of them.
 
-use super::parse::{Meaning, ScheduleParser};
+use super::parser::{Meaning, ScheduleParser};
 use super::{PARTS, RESERVED};
 use crate::ir::diagnostic::{Diagnostic, Location};
 use crate::ir::node::Control;

@@ -64,6 +64,7 @@
 mod lists;
 mod names;
 mod parse;
+mod parser;
 mod print;
 #[cfg(test)]
 mod tests;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::lists::{Wanted, is_word};
+use super::parser::{Meaning, Named, ScheduleParser};
 use super::{Arity, OPERATIONS, PIPELINE};
 use crate::ir::assemble::is_identifier;
 use crate::ir::diagnostic::{Diagnostic, Location};
@@ -40,32 +41,6 @@ pub(in crate::ir::text) fn parse(
     Ok(Some(parser.recorder.finish(name, declared)))
 }
 
-pub(super) struct ScheduleParser<'p, 'a> {
-    pub(super) cursor: &'p mut Cursor<'a>,
-    faults: &'p mut Faults,
-    pub(super) recorder: Recorder,
-    pub(super) names: BTreeMap<&'a str, Named>,
-    /// True if the statement uses something that has a fault, which was reported: it is read, and not
-    /// recorded.
-    pub(super) unknown: bool,
-}
-
-/// A name that was defined.
-pub(super) struct Named {
-    pub(super) meaning: Meaning,
-    pub(super) at: Location,
-}
-
-/// What a name stands for.
-#[derive(Copy, Clone)]
-pub(super) enum Meaning {
-    Value(ValueId),
-    /// A pipeline, whose parts begin with this value.
-    Pipeline(ValueId),
-    /// A value whose definition has a fault: its uses are not reported again.
-    Unknown,
-}
-
 /// What a statement defines, before `=`.
 struct Target<'a> {
     /// `None` for `_`.
@@ -74,10 +49,6 @@ struct Target<'a> {
 }
 
 impl<'a> ScheduleParser<'_, 'a> {
-    pub(super) fn fault(&mut self, fault: Diagnostic) {
-        self.faults.add(fault, self.cursor);
-    }
-
     /// The whole schedule: its name and where it stands.
     fn schedule(&mut self) -> Parsed<(&'a str, Location)> {
         let declared = self.cursor.location();

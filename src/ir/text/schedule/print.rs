@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::super::print::write_control;
+use super::super::controls::write_control;
 use super::super::symbolic::write_symbol;
 use super::names::{Names, value_names};
 use crate::ir::schedule::{Directive, Group, Item, Operation, Pipeline, Place, Scheduled, ValueId};

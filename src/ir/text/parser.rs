@@ -1,0 +1,71 @@
+//! What the parser keeps, and what statements and attributes read alike.
+#![expect(clippy::disallowed_types, reason = "looked up, never iterated")]
+
+use std::sync::Arc;
+
+use bevy_ecs::prelude::Entity;
+use rustc_hash::FxHashMap;
+
+use super::cursor::{Cursor, Faults, Parsed};
+use super::scope::Scopes;
+use super::symbolic::dimension;
+use crate::ir::assemble::Assembler;
+use crate::ir::diagnostic::{Diagnostic, Location};
+use crate::ir::expr::{ExprArena, Symbol};
+use crate::ir::kernel::{Declaration, Locations};
+
+/// The parser of a kernel.
+pub(super) struct Parser<'a> {
+    pub(super) cursor: Cursor<'a>,
+    pub(super) nodes: Assembler,
+    pub(super) scopes: Scopes<'a>,
+    pub(super) faults: Faults,
+    /// Loops around the current statement.
+    pub(super) loops: u32,
+    /// The pass after which the kernel stands.
+    pub(super) stage: Option<Arc<str>>,
+    /// True while constraints may still come.
+    pub(super) constrained: bool,
+    /// The expressions of attributes.
+    pub(super) expressions: ExprArena,
+    /// Logical nodes by number.
+    pub(super) logical: FxHashMap<u32, Entity>,
+    /// The number that the attributes read last give to their node.
+    pub(super) numbered: Option<u32>,
+    /// Where the author wrote the kernel and its nodes.
+    pub(super) sources: Option<(Declaration, Locations)>,
+    /// Names of the kernel's arguments, and where they stand.
+    pub(super) arguments: Option<Vec<(String, Location)>>,
+    /// The kernel's nodes before it was expanded.
+    pub(super) logical_body: Option<Vec<Entity>>,
+}
+
+impl Parser<'_> {
+    pub(super) fn fault(&mut self, fault: Diagnostic) {
+        match self.nodes.excess() {
+            None => self.faults.add(fault, &mut self.cursor),
+            // Statements beyond the limit of operations are not looked at.
+            Some(excess) => self.faults.add_last(excess, &mut self.cursor),
+        }
+    }
+
+    pub(super) fn fault_at(&mut self, at: &Location, fault: Diagnostic) {
+        self.fault(fault.at(Some(at.clone())));
+    }
+
+    pub(super) fn shape(&mut self) -> Parsed<(Vec<Symbol>, Location)> {
+        let at = self.cursor.location();
+        self.cursor.expect("[")?;
+        let mut shape = Vec::new();
+        if !self.cursor.take("]") {
+            loop {
+                shape.push(dimension(&mut self.cursor, "a dimension")?);
+                if !self.cursor.take(",") {
+                    break;
+                }
+            }
+            self.cursor.expect("]")?;
+        }
+        Ok((shape, at))
+    }
+}
