@@ -1,6 +1,7 @@
 //! The floors of the house: which folder may use which, read from the paths in the sources; and the small
 //! rules that every file keeps.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -417,6 +418,157 @@ fn has_no_circles(floors: &[(&str, &[&str])]) {
             reached.extend(new);
             at += 1;
         }
+    }
+}
+
+/// A folder, modules in it that use each other in a circle, and the reason why they may.
+type Circle = (&'static str, &'static [&'static str], &'static str);
+
+/// Circles of imports inside folders that stay.
+const CIRCLES: &[Circle] = &[
+    (
+        "ir",
+        &["assemble", "schedule", "text"],
+        "kernels and schedules are identified by the text that they print as, and the parser of that text makes \
+         kernels and schedules",
+    ),
+    (
+        "runtime::sim",
+        &["execute", "program", "wave"],
+        "a decoded step names the fast path that executes it, that path takes the step and the wave, and a wave \
+         reads the operands of steps",
+    ),
+];
+
+/// What comes before the tests inside a file.
+fn without_tests(source: &str) -> &str {
+    source.split_once("#[cfg(test)]\nmod tests {").map_or(source, |(before, _)| before)
+}
+
+/// What the file of a folder imports, each with the module in the folder that it comes from: so `super::Name`
+/// in that folder is traced to the file that defines the name.
+fn imported(file: &str, source: &str) -> BTreeMap<String, String> {
+    let (tokens, here) = (tokens(source), module(file));
+    let mut found = Vec::new();
+    for (at, (line, word)) in tokens.iter().enumerate() {
+        if word == "use" {
+            tree(&tokens, at + 1, here.clone(), *line, &mut found);
+        }
+    }
+    let paths = found.into_iter().map(|(_, path)| path);
+    let from_here = paths.filter(|path| path.len() > here.len() + 1 && path.starts_with(&here));
+    from_here.map(|path| (path[path.len() - 1].clone(), path[here.len()].clone())).collect()
+}
+
+/// The modules that use each other in a circle, for each folder, with one use for each pair of them.
+fn circles(files: &[(String, String)]) -> Vec<(String, Vec<String>, Vec<String>)> {
+    let mut folders = BTreeMap::new();
+    for (file, source) in files {
+        if let Some(folder) = file.strip_suffix("/mod.rs") {
+            folders.insert(folder.replace('/', "::"), imported(file, source));
+        }
+    }
+    // By folder and by pair of modules in it, one place where the first uses the second.
+    let mut uses: BTreeMap<&str, BTreeMap<(String, String), String>> = BTreeMap::new();
+    for (file, source) in files {
+        let own = module(file);
+        for (line, path) in paths(file, without_tests(source)) {
+            for depth in 1..own.len().min(path.len()) {
+                let Some((folder, imported)) = folders.get_key_value(&own[..depth].join("::")) else {
+                    continue;
+                };
+                if own[..depth] != path[..depth] {
+                    continue;
+                }
+                let target = imported.get(&path[depth]).unwrap_or(&path[depth]);
+                let is_module = files.iter().any(|(file, _)| {
+                    let module = module(file);
+                    module.len() > depth && module[..depth] == own[..depth] && module[depth] == *target
+                });
+                if is_module && *target != own[depth] {
+                    let place = format!("src/{file}:{line} uses {}", path.join("::"));
+                    uses.entry(folder)
+                        .or_default()
+                        .entry((own[depth].clone(), target.clone()))
+                        .or_insert(place);
+                }
+            }
+        }
+    }
+    let mut out = Vec::new();
+    for (folder, uses) in uses {
+        let reach = |from: &str| {
+            let mut reached = BTreeSet::new();
+            let mut open = vec![from.to_owned()];
+            while let Some(next) = open.pop() {
+                let targets = uses.keys().filter(|pair| pair.0 == next).map(|pair| pair.1.clone());
+                open.extend(targets.filter(|target| reached.insert(target.clone())));
+            }
+            reached
+        };
+        let modules: BTreeSet<&String> = uses.keys().map(|pair| &pair.0).collect();
+        let reached: BTreeMap<&String, _> = modules.iter().map(|from| (*from, reach(from))).collect();
+        let mut done = BTreeSet::new();
+        for (&first, all) in &reached {
+            let is_back = |other: &&String| reached.get(*other).is_some_and(|back| back.contains(first));
+            let circle: Vec<String> = all.iter().filter(is_back).cloned().collect();
+            if !all.contains(first) || !done.insert(circle.clone()) {
+                continue;
+            }
+            let inside = uses.iter().filter(|(pair, _)| circle.contains(&pair.0) && circle.contains(&pair.1));
+            let places = inside.map(|(_, place)| place.clone()).collect();
+            out.push((folder.to_owned(), circle, places));
+        }
+    }
+    out
+}
+
+#[test]
+fn circles_are_found() {
+    let files = |a: &str, b: &str| {
+        let file = |name: &str, text: &str| (format!("ir/{name}"), text.to_owned());
+        vec![
+            file("mod.rs", "mod a;\nmod b;\nmod c;\npub use c::{Third, other as renamed};\nuse b::Second;"),
+            file("a.rs", a),
+            file("b.rs", b),
+            file("c.rs", "use super::a::First;"),
+            file("d/mod.rs", "use super::c::Third;\nmod inner;"),
+            file("d/inner.rs", "fn f(_: crate::ir::b::Second) {}"),
+        ]
+    };
+    let names = |a, b| circles(&files(a, b)).into_iter().map(|(_, circle, _)| circle).collect::<Vec<_>>();
+    assert_eq!(names("use std::fmt;", "use super::a;"), Vec::<Vec<String>>::new());
+    assert_eq!(names("use super::b::Second;", "use crate::ir::{a::First};"), [["a", "b"]]);
+    assert_eq!(names("fn f(_: super::Second) {}", "use super::Third;"), [["a", "b", "c"]]);
+    assert_eq!(names("use super::d::inner;", ""), [["a", "c", "d"]]);
+    let in_tests = "struct First;\n#[cfg(test)]\nmod tests {\n    use super::super::b::Second;\n}";
+    assert_eq!(names(in_tests, "use super::a;"), Vec::<Vec<String>>::new());
+}
+
+/// Modules of one folder use each other in one direction. [`FLOORS`] holds the same for the root of the crate,
+/// by smaller rooms.
+#[test]
+fn no_folder_has_circles_of_imports() {
+    let mut files = Vec::new();
+    for path in sources() {
+        let file = name(&path);
+        if !is_test(&file) {
+            files.push((file, fs::read_to_string(&path).unwrap()));
+        }
+    }
+    let found = circles(&files);
+    let is_allowed = |folder: &str, circle: &[String]| {
+        CIRCLES.iter().any(|(allowed, modules, _)| folder == *allowed && circle == *modules)
+    };
+    let faults: Vec<_> = found
+        .iter()
+        .filter(|(folder, circle, _)| !is_allowed(folder, circle))
+        .map(|(folder, circle, places)| format!("{folder}: {}\n  {}", circle.join(", "), places.join("\n  ")))
+        .collect();
+    assert!(faults.is_empty(), "modules that use each other in a circle:\n{}", faults.join("\n"));
+    for (folder, modules, _) in CIRCLES {
+        let stays = found.iter().any(|(at, circle, _)| at == folder && circle == modules);
+        assert!(stays, "{folder}: {} is no circle any more: remove it from the list", modules.join(", "));
     }
 }
 
