@@ -2,8 +2,8 @@
 //! in `lib.rs`; what neither names is private.
 
 pub mod author {
-    //! What a kernel is written with, beside the names that the [`prelude`](crate::prelude) explains: the types
-    //! that its functions take and give.
+    //! What a kernel is written with, beside the names that the [`prelude`](crate::prelude) explains: the
+    //! types that its functions take and give.
     //!
     //! A kernel is traced from a closure over a [`Tracer`], or parsed from [text](crate::text):
     //!
@@ -27,8 +27,8 @@ pub mod author {
 }
 
 pub mod compile {
-    //! From a kernel to a code object: what [`Kernel::compile`](crate::author::Kernel::compile) gives, the same
-    //! without the cache, and a compilation looked at step by step.
+    //! From a kernel to a code object: what [`Kernel::compile`](crate::author::Kernel::compile) gives, the
+    //! same without the cache, and a compilation looked at step by step.
     //!
     //! ```
     //! use groundswell::compile::{Verify, compile_uncached};

@@ -1,8 +1,8 @@
 //! Dense tables whose index has a type of its own, so that the number of a block cannot be taken for that of
 //! a register, and no use of one needs a cast.
 //!
-//! [`define_id!`] makes a type of numbers, [`IndexVec`] is a vector that only those of one type lead into, and
-//! [`Packed`] is one of them or none, in four bytes.
+//! [`define_id!`] makes a type of numbers, [`IndexVec`] is a vector that only those of one type lead into,
+//! and [`Packed`] is one of them or none, in four bytes.
 
 use std::fmt::Debug;
 use std::marker::PhantomData;

@@ -1,4 +1,5 @@
-//! Inputs that are too large are rejected by their size, and large ones take no more memory or time than needed.
+//! Inputs that are too large are rejected by their size, and large ones take no more memory or time than
+//! needed.
 
 mod common;
 

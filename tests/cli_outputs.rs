@@ -1,5 +1,5 @@
-//! Files that the program writes: links and devices stay what they are, files are written whole or not at all,
-//! and no file is named twice.
+//! Files that the program writes: links and devices stay what they are, files are written whole or not at
+//! all, and no file is named twice.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! The same input gives the same bytes: in one process whatever was compiled before it or at the same time, in other
-//! processes, and whatever symbols were named first.
+//! The same input gives the same bytes: in one process whatever was compiled before it or at the same time,
+//! in other processes, and whatever symbols were named first.
 
 mod common;
 

@@ -14,16 +14,16 @@
 //! ```
 //!
 //! `; test pass NAME` runs the pipeline up to and including a pass, with the verifier after each, and prints
-//! the kernel with what the passes found. The kernel may be a text of any stage (`kernel gemm after expand {`):
-//! then the passes after that stage run. `; test compile` prints the machine code, and `; test compile loop`
-//! its largest loop; `; test schedule NAME` prints the table of a schedule.
-//! `; test order` prints the order in which operations are emitted, those that are alike as one line.
-//! `; test check NAME VALUE ...` compiles with each value of a symbol, bound and dynamic, runs in check mode,
-//! compares with the interpreter, and prints the schedule that loops got and the bytes of LDS.
+//! the kernel with what the passes found. The kernel may be a text of any stage (`kernel gemm after expand
+//! {`): then the passes after that stage run. `; test compile` prints the machine code, and `; test compile
+//! loop` its largest loop; `; test schedule NAME` prints the table of a schedule. `; test order` prints the
+//! order in which operations are emitted, those that are alike as one line. `; test check NAME VALUE ...`
+//! compiles with each value of a symbol, bound and dynamic, runs in check mode, compares with the
+//! interpreter, and prints the schedule that loops got and the bytes of LDS.
 //!
 //! Faults are comments at the end of the line at fault: `; error: message`, and `; help: what the
-//! help says` where there is one; `; note: ...` where a note points. A fault without a place in the text is at
-//! the line `; test`. With `BLESS=1` in the environment outputs and fault comments are rewritten to what
+//! help says` where there is one; `; note: ...` where a note points. A fault without a place in the text is
+//! at the line `; test`. With `BLESS=1` in the environment outputs and fault comments are rewritten to what
 //! comes out; review them as a diff. A fault of the compiler itself is never accepted.
 
 mod common;

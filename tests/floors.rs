@@ -545,8 +545,8 @@ fn circles_are_found() {
     assert_eq!(names(in_tests, "use super::a;"), Vec::<Vec<String>>::new());
 }
 
-/// Modules of one folder use each other in one direction. [`FLOORS`] holds the same for the root of the crate,
-/// by smaller rooms.
+/// Modules of one folder use each other in one direction. [`FLOORS`] holds the same for the root of the
+/// crate, by smaller rooms.
 #[test]
 fn no_folder_has_circles_of_imports() {
     let mut files = Vec::new();

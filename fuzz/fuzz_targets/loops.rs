@@ -1,4 +1,5 @@
-//! Loops with carried values of all kinds: compiled, run on the simulator in check mode, compared with the reference interpreter.
+//! Loops with carried values of all kinds: compiled, run on the simulator in check mode, compared with the
+//! reference interpreter.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {

@@ -1,5 +1,5 @@
-//! Tests that are skipped for lack of a tool: each is reported at once, past the capture of output, and noted in
-//! a file of its test binary, so that the last test binary, `zz_skipped`, can count them all.
+//! Tests that are skipped for lack of a tool: each is reported at once, past the capture of output, and noted
+//! in a file of its test binary, so that the last test binary, `zz_skipped`, can count them all.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};

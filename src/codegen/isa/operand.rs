@@ -70,7 +70,8 @@ impl Operand {
         Operand(Self::FIRST_AGPR + n)
     }
 
-    /// Registers from number `first` on of a virtual register (whose number is below 2^22; `first` below 256).
+    /// Registers from number `first` on of a virtual register (whose number is below 2^22; `first` below
+    /// 256).
     pub const fn virtual_register(register: VReg, first: u32) -> Operand {
         assert!(register.as_u32() < 1 << 22 && first < 256);
         Operand(VIRTUAL | register.as_u32() << 8 | first)

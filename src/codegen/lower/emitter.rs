@@ -163,8 +163,8 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Ends the open block with a branch whose target becomes known later, and opens the next one. Returns what
-    /// to [`Emitter::patch`].
+    /// Ends the open block with a branch whose target becomes known later, and opens the next one. Returns
+    /// what to [`Emitter::patch`].
     pub(super) fn branch_ahead(&mut self, op: Opcode) -> Branch {
         let branch = Branch { inst: self.body.insts.next_id(), block: self.current_block() };
         self.op(op, &[]);

@@ -103,8 +103,8 @@ impl Body {
     }
 
     /// Renames virtual registers: `name` takes a register and a part of it. Copies of a register to itself
-    /// are removed, from `origins` as well. `moved` is called with the new number of each instruction in turn;
-    /// for one that is removed, with that of the next.
+    /// are removed, from `origins` as well. `moved` is called with the new number of each instruction in
+    /// turn; for one that is removed, with that of the next.
     pub(super) fn rename(
         &mut self,
         origins: &mut Origins,

@@ -1,9 +1,9 @@
-//! Forward dataflow over the blocks of a body: what holds at the start of each block, found by following every
-//! path until nothing changes, and code that is written anew under way.
+//! Forward dataflow over the blocks of a body: what holds at the start of each block, found by following
+//! every path until nothing changes, and code that is written anew under way.
 //!
 //! Blocks are walked in layout order; where the end of a loop brings something new to a block before it, the
-//! walk goes back there. So every block has been walked last with all that can reach it, or the pass has said that
-//! what has come since changes nothing.
+//! walk goes back there. So every block has been walked last with all that can reach it, or the pass has said
+//! that what has come since changes nothing.
 
 use std::ops::Range;
 

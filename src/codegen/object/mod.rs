@@ -2,9 +2,9 @@
 //! text of both.
 //!
 //! [`KernelInfo`] is everything that an object says about a kernel except its code. From it come the kernel
-//! descriptor ([`KernelDescriptor`]), the metadata ([`KernelMetadata`]), the object ([`write()`]) and the text around an
-//! assembly listing ([`assembly`]); [`ObjectFile`] reads objects back. Code object version 5 is the default,
-//! because older runtimes load it and version 6 adds nothing for these targets.
+//! descriptor ([`KernelDescriptor`]), the metadata ([`KernelMetadata`]), the object ([`write()`]) and the
+//! text around an assembly listing ([`assembly`]); [`ObjectFile`] reads objects back. Code object version 5
+//! is the default, because older runtimes load it and version 6 adds nothing for these targets.
 
 use std::sync::Arc;
 

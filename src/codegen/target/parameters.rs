@@ -88,7 +88,8 @@ macro_rules! parameters {
 }
 
 parameters! {
-    // name, text:                                                  MI210,             MI300X,            MI355X
+    // name, text:                                                  MI210,             MI300X,
+    // MI355X
     ComputeUnits "compute units":                                   104.0 H "SPEC",    304.0 H "SPEC",    256.0 H "SPEC";
     Dies "dies with an L2 cache each":                              1.0 H "SPEC",      8.0 H "SPEC",      8.0 H "SPEC";
     EnginesPerDie "shader engines of a die":                        8.0 M "WP",        4.0 M "PYHIP",     4.0 M "PYHIP";
